@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * stream.h: what one thread records. Reserve, fill, commit: no lock, no malloc, and no system call but when a slot is full.
+ *
+ * Every function here works on the calling thread's own stream and may be called from any thread at any time, also before the file
+ * exists (it is then made) and in a forked child (which gets a stream and a file of its own). From a signal handler that interrupts
+ * pperf itself, stream_enter refuses and the event is counted.
+ *
+ *	if (!stream_enter())
+ *		return;
+ *	struct trace_mark *mark = stream_record(TRACE_MARK, sizeof *mark);
+ *	if (mark) {
+ *		mark->name = id;
+ *		stream_commit();
+ *	}
+ *	stream_leave();
+ */
+#ifndef PPERF_STREAM_H
+#define PPERF_STREAM_H
+
+#include "trace_format.h"
+#include <stdbool.h>
+
+struct stream;
+
+/* Begins pperf's own work on this thread. false: it is already at work here (re-entered), or recording is off: leave it be. */
+bool stream_enter(void);
+void stream_leave(void);
+
+/* Room for a struct record of `size` bytes (a multiple of 8; texts may follow the struct), zeroed, with its head filled: kind, size, node =
+ * the innermost open range; and for TIMED kinds stamp = now. NULL: no room, counted. Between stream_enter and stream_leave only, and nothing else may be recorded
+ * between this and stream_commit. */
+void *stream_record(enum trace_kind kind, size_t size);
+
+/* The same with the stamp given (it must not lie before the stream's last one). */
+void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp);
+
+/* Publishes what stream_record returned: from here on it survives the process. */
+void stream_commit(void);
+
+/* The innermost open range of this thread: 0 if none. */
+uint32_t stream_node(void);
+
+/* The kernel's id of this thread, cached. */
+uint32_t stream_tid(void);
+
+/* Seals what this thread has, gives its slot back. Called at the thread's end. */
+void stream_end(void);
+
+/* Seals this thread's slot and the dictionary's CRC at a clean end of the process. */
+void stream_end_process(void);
+
+#endif

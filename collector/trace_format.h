@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trace_format.h: the trace file, whole. The only description of the format, and all that report/ may see of collector/.
+ *
+ * A trace is one file a process: a header, then blocks.
+ *
+ *   offset 0                  struct trace_header, in a page of its own (header_bytes)
+ *   offset header_bytes ...   blocks, each at a multiple of TRACE_ALIGN, `extent` bytes long, begun by struct trace_block
+ *
+ * Space is handed out by adding to header.end, so blocks lie in the order in which they were begun. A block that was
+ * handed out and never written is a hole of zero bytes: a reader goes on in steps of TRACE_ALIGN until a head checks out.
+ * header.end is a hint (a killed process has it right; a cut file is shorter).
+ *
+ * Three types of block:
+ *   TRACE_SLOT   one thread's present tail, mapped by the process and used again and again. `used` is stored last, with
+ *                release: every byte below it is whole. When full it is sealed: written as a TRACE_CHUNK elsewhere; only
+ *                then is the slot emptied (used = 0), given the next sequence and filled again. stream == 0: nobody's.
+ *   TRACE_CHUNK  a sealed slot. `crc` is the CRC-32C of the payload and of the head's bytes from `stream` on with crc = 0.
+ *   TRACE_DICT   names, nodes, modules, devices ...: written once, never reused. Grows like a slot until full; then and
+ *                at a clean end `crc` is set as in a chunk (0: not set). Dictionary blocks have stream == 0 and count by sequence.
+ * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk whose crc is wrong was
+ * torn by the kill and is dropped whole: the slot still has it.
+ *
+ * The payload is a row of 32-bit little-endian words. The two lowest bits of a record's first word are its form:
+ *   00  a struct below, begun by struct trace_head, at a multiple of 8 bytes; `size` (a multiple of 8) leads to the next.
+ *       The word 0 is padding, 4 bytes long, and stands where an 8-byte boundary must be reached.
+ *   01  PUSH4: bits 2..15 ticks since the stream's last stamp, bits 16..31 the node that was entered
+ *   10  POP4:  bits 2..31 ticks since the last stamp; the innermost open range closes
+ *   11  PUSH8: bits 2..31 the node, second word: ticks since the last stamp
+ * The last stamp is at first the block's base_stamp; each of these and each struct of a kind marked TIMED sets it.
+ * A kind that a reader does not know is skipped by its size.
+ *
+ * Order. Records of a thread are in order of their stamps. Every payload of a slot or chunk begins with one CLOCK and one
+ * OPEN for each range that is open at that point (outermost first), so that it can be read alone. A record never names
+ * a node or name that is not yet in a dictionary block.
+ *
+ * Stamps are raw ticks of header.clock_kind. CLOCK records pair them with CLOCK_MONOTONIC and CLOCK_REALTIME; times that
+ * come from CUPTI are CLOCK_REALTIME nanoseconds. Durations of calls are ticks.
+ *
+ * META keys: exe, command (arguments, blanks between, quoted where needed), directory, host, rank (absent: none), env.PPERF_*
+ * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them),
+ * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
+ * source.torch_modules, source.torch_memory: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
+ * warning.*: a sentence for the reader.
+ *
+ * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
+ * contexts (parent, name, domain, kind); 0 is the root, "no range open". domain: the name id of an NVTX domain, 0 the
+ * default one. stack: a call stack; 0 is none. Correlation ids are CUPTI's, extended to 64 bits; 0 is none.
+ */
+#ifndef PPERF_TRACE_FORMAT_H
+#define PPERF_TRACE_FORMAT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_MAGIC "pperf\r\n\032"      /* 8 bytes; the line end shows a transfer in text mode */
+#define TRACE_VERSION 1u
+#define TRACE_ENDIAN 0x01020304u          /* read back as another number: written on a machine of the other byte order */
+#define TRACE_ALIGN 64u                   /* of every block in the file */
+#define TRACE_BLOCK_MAGIC 0x4b6c4250u     /* "PBlK" */
+#define TRACE_TEXT_MAX 60000u             /* longest text stored, in bytes; longer ones are cut and end in TRACE_TEXT_CUT */
+#define TRACE_TEXT_CUT "...[cut]"
+
+enum trace_clock_kind { TRACE_CLOCK_TSC = 1, TRACE_CLOCK_MONOTONIC = 2 /* ticks are nanoseconds */ };
+
+enum trace_header_flag {
+	TRACE_TAIL_AT_RISK = 1, /* the file system cannot be mapped safely: slots live in memory and reach the file when sealed */
+	TRACE_ENDED = 2,        /* the process ended through exit(); absent: it was killed, is alive, or called _exit */
+	TRACE_FORKED = 4,       /* of a child made by fork that did not exec */
+};
+
+/* Why something was not recorded. One counter each in header.lost. */
+#define TRACE_LOSSES(X)                                                            \
+	X(FULL_DISK, "the disk is full or a limit was reached")                        \
+	X(FULL_FILE, "the trace reached PPERF_MAX")                                    \
+	X(NO_MEMORY, "no memory for a thread's buffers")                               \
+	X(BAD_FILE, "the trace's file descriptor was closed or taken by the program")  \
+	X(REENTERED, "the call came from a signal handler inside pperf")               \
+	X(TOO_DEEP, "ranges nested deeper than the limit")                             \
+	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
+	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")
+
+enum trace_loss {
+#define X(name, text) TRACE_LOST_##name,
+	TRACE_LOSSES(X)
+#undef X
+	TRACE_LOSS_KINDS
+};
+
+struct trace_clock { /* one moment, three clocks; raw is the middle of a bracket around the other two */
+	uint64_t raw, monotonic_ns, realtime_ns;
+};
+
+struct trace_header {
+	char magic[8];
+	uint32_t version, endian;
+	uint32_t header_bytes; /* where blocks begin */
+	uint32_t clock_kind;   /* enum trace_clock_kind */
+	uint8_t build_id[20];  /* of the libpperf.so that wrote it; zeros if it had none */
+	uint8_t reserved[20];
+	/* 64 bytes so far */
+	uint64_t run_id;       /* PPERF_RUN: shared by a program and its children */
+	uint32_t pid, parent_pid;
+	uint32_t flags;        /* enum trace_header_flag; changed while running */
+	uint32_t page_bytes;
+	uint64_t limit_bytes;  /* PPERF_MAX */
+	struct trace_clock start;
+	struct trace_clock last;  /* refreshed at every seal and at the end */
+	uint64_t end;             /* next free byte of the file */
+	uint64_t streams;         /* ids given so far */
+	uint64_t lost[16];        /* by enum trace_loss; events */
+};
+static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
+static_assert(sizeof(struct trace_header) == 288, "part of the file format");
+static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");
+
+enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3 };
+
+struct trace_block {
+	uint32_t magic;
+	uint32_t type;
+	uint64_t extent;     /* bytes in the file, head included */
+	uint32_t head_crc;   /* CRC-32C of the 16 bytes before it */
+	uint32_t stream;     /* from here on a slot changes */
+	uint32_t sequence;   /* of the stream's payloads, from 0 */
+	uint32_t tid;        /* the kernel's thread id */
+	uint64_t base_stamp;
+	uint64_t lost;       /* events of this stream that were not recorded, so far */
+	uint32_t crc;
+	uint32_t reserved;
+	uint64_t used;       /* payload bytes, stored last with release */
+};
+static_assert(sizeof(struct trace_block) == 64, "part of the file format");
+
+/* Every kind of struct record: kind, struct, 1 if TIMED, what it is. New kinds go to the end. */
+#define TRACE_RECORDS(X)                                                                          \
+	/* in every stream */                                                                         \
+	X(CLOCK, trace_clock_record, 1, "the three clocks at one moment")                             \
+	X(OPEN, trace_open, 0, "a range that is open where this payload begins")                      \
+	X(PUSH, trace_range, 1, "a range opens, with attributes or inline text")                      \
+	X(POP_AT, trace_pop_at, 1, "a range that is not the innermost one closes")                    \
+	X(START, trace_range, 1, "a start/end range begins")                                          \
+	X(END, trace_end, 1, "a start/end range ends, perhaps on another thread")                     \
+	X(MARK, trace_range, 1, "a moment is marked")                                                 \
+	X(OBJECT, trace_object, 1, "a category, thread, stream ... is given a name")                  \
+	X(NVTX_SYNC, trace_nvtx_sync, 1, "a user-defined lock is waited for, taken, released")        \
+	X(METRIC, trace_metric, 1, "a counter has a value")                                           \
+	X(LOST, trace_lost, 1, "events were lost before this one")                                    \
+	X(SELF, trace_self, 1, "time that pperf itself took")                                         \
+	/* calls to CUDA, written when they return */                                                 \
+	X(LAUNCH, trace_launch, 1, "a kernel was launched")                                           \
+	X(GRAPH_LAUNCH, trace_graph_launch, 1, "a graph was launched")                                \
+	X(COPY, trace_copy, 1, "a copy was requested")                                                \
+	X(SET, trace_copy, 1, "a memset was requested")                                               \
+	X(SYNC, trace_sync, 1, "the CPU waited, or a wait was queued")                                \
+	X(ALLOC, trace_memory, 1, "memory was taken")                                                 \
+	X(FREE, trace_memory, 1, "memory was given back")                                             \
+	/* what CUPTI delivered, on the stream of the thread that delivered it */                     \
+	X(GPU_BATCH, trace_gpu_batch, 1, "a CUPTI buffer arrived; its records follow")                \
+	X(KERNEL, trace_kernel, 0, "a kernel as the GPU ran it")                                      \
+	X(GPU_COPY, trace_gpu_copy, 0, "a copy as the GPU ran it")                                    \
+	X(GPU_SET, trace_gpu_copy, 0, "a memset as the GPU ran it")                                   \
+	X(GPU_SYNC, trace_gpu_sync, 0, "a synchronisation or event, timed by CUPTI")                  \
+	X(GPU_MEMORY, trace_gpu_memory, 0, "an allocation or release, seen by CUPTI")                 \
+	X(API, trace_api, 0, "a runtime or driver call, timed by CUPTI")                              \
+	X(OVERHEAD, trace_overhead, 0, "time that CUPTI or the driver took for itself")               \
+	/* the dictionary */                                                                          \
+	X(META, trace_meta, 0, "a fact about the process: key and value")                             \
+	X(NAME, trace_name, 0, "gives an id to a text")                                               \
+	X(NODE, trace_node, 0, "gives an id to a place in the tree of contexts")                      \
+	X(COUNTER, trace_counter, 0, "gives an id to a counter")                                      \
+	X(MODULE, trace_module, 0, "a loaded object, to resolve addresses by")                        \
+	X(STACK, trace_stack, 0, "gives an id to a call stack")                                       \
+	X(DEVICE, trace_device, 0, "a GPU and its limits")                                            \
+	X(CONTEXT, trace_context, 0, "a CUDA context or stream")                                      \
+	X(GRAPH_NODE, trace_graph_node, 0, "a node of a CUDA graph and who created it")               \
+	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")
+
+enum trace_kind {
+	TRACE_NONE,
+#define X(kind, type, timed, text) TRACE_##kind,
+	TRACE_RECORDS(X)
+#undef X
+	TRACE_KINDS
+};
+
+struct trace_head {   /* begins every struct record */
+	uint16_t size;    /* of the whole record, a multiple of 8 */
+	uint8_t kind;     /* enum trace_kind */
+	uint8_t flags;    /* of the kind */
+	uint32_t node;    /* where it happened: the innermost open range; in dictionary records the id that is given, if a node's */
+};
+struct trace_timed {  /* begins every record of a TIMED kind */
+	struct trace_head head;
+	uint64_t stamp;
+};
+
+struct trace_clock_record {
+	struct trace_head head;
+	uint64_t stamp, monotonic_ns, realtime_ns;
+};
+struct trace_open {
+	struct trace_head head; /* node: the open range */
+	uint64_t begin_stamp;
+};
+
+/* The attributes as NVTX gave them. PUSH: head.node is the new node. */
+enum trace_range_flag { TRACE_HAS_COLOR = 1, TRACE_HAS_CATEGORY = 2, TRACE_HAS_TEXT = 4, TRACE_EXTENDED_PAYLOAD = 8 };
+struct trace_range {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t id;           /* START: process-wide, not 0. Else 0 */
+	uint64_t payload;      /* the union's 8 bytes; narrower types in the low bytes */
+	uint32_t name;         /* 0 with TRACE_HAS_TEXT: text_bytes of text follow the struct (a text that was not worth an id) */
+	uint32_t domain;
+	uint32_t category;
+	uint32_t color;        /* ARGB */
+	uint32_t payload_type; /* NVTX's: 0 none, 1 u64, 2 i64, 3 double, 4 u32, 5 i32, 6 float */
+	uint32_t text_bytes;
+};
+struct trace_pop_at {
+	struct trace_head head; /* node: the one that closes */
+	uint64_t stamp;
+	uint32_t index;         /* in the row of open ranges, outermost 0 */
+	uint32_t reserved;
+};
+struct trace_end {
+	struct trace_head head;
+	uint64_t stamp, id;
+};
+
+enum trace_object_type { /* what `object` is */
+	TRACE_OBJECT_CATEGORY = 1, /* a number, in a domain */
+	TRACE_OBJECT_THREAD,       /* a kernel thread id */
+	TRACE_OBJECT_CU_DEVICE, TRACE_OBJECT_CU_CONTEXT, TRACE_OBJECT_CU_STREAM, TRACE_OBJECT_CU_EVENT,
+	TRACE_OBJECT_CUDA_DEVICE, TRACE_OBJECT_CUDA_STREAM, TRACE_OBJECT_CUDA_EVENT,
+	TRACE_OBJECT_RESOURCE,     /* nvtxDomainResourceCreate: our handle; subtype is NVTX's identifier type, other its identifier */
+	TRACE_OBJECT_SYNC,         /* nvtxDomainSyncUserCreate */
+	TRACE_OBJECT_DESTROYED,    /* a resource, lock or domain handle that is no longer used; name 0 */
+};
+struct trace_object {
+	struct trace_head head;
+	uint64_t stamp, object, other;
+	uint32_t type, subtype, name, domain;
+};
+
+enum trace_nvtx_sync_action { TRACE_ACQUIRE_START = 1, TRACE_ACQUIRE_FAILED, TRACE_ACQUIRE_SUCCESS, TRACE_RELEASING };
+struct trace_nvtx_sync {
+	struct trace_head head;
+	uint64_t stamp, object;
+	uint32_t action, reserved;
+};
+
+enum trace_metric_type { TRACE_METRIC_I64 = 1, TRACE_METRIC_F64 = 2, TRACE_METRIC_NONE = 3 /* value: NVTX's reason */ };
+struct trace_metric {
+	struct trace_head head;
+	uint64_t stamp;
+	uint32_t counter, type;
+	uint64_t value; /* the bits of an int64_t or a double */
+};
+struct trace_lost {
+	struct trace_head head;
+	uint64_t stamp, events;
+	uint32_t reason, reserved; /* enum trace_loss */
+};
+enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
+struct trace_self {
+	struct trace_head head;
+	uint64_t stamp, duration; /* stamp: its end */
+	uint32_t what, reserved;
+};
+
+/* Begins every call record. head.flags: enum trace_call_flag. */
+enum trace_call_flag {
+	TRACE_CALL_CAPTURED = 1, /* the stream was being captured: a graph node was made, nothing ran */
+	TRACE_CALL_DRIVER = 2,   /* the result is a CUresult, not a cudaError_t */
+	TRACE_CALL_CALLBACK = 4, /* seen by a CUPTI callback, not by symbol */
+};
+struct trace_call {
+	struct trace_head head;
+	uint64_t stamp;       /* when it returned */
+	uint64_t duration;    /* ticks inside */
+	uint64_t correlation; /* of the outermost call; 0 without CUPTI */
+	uint32_t result;      /* 0 is success */
+	uint32_t api;         /* name of the function */
+	uint32_t stack;
+	uint32_t device;      /* current device of the thread; UINT32_MAX unknown */
+};
+struct trace_launch {
+	struct trace_call call;
+	uint64_t stream;      /* the handle */
+	uint64_t function;    /* what the caller named: host stub address, cudaKernel_t or CUfunction */
+	uint32_t grid[3], block[3]; /* zeros: unknown */
+	uint32_t shared_bytes; /* dynamic */
+	uint32_t name;         /* the kernel's name if it is known here, mangled; else 0 */
+};
+struct trace_graph_launch {
+	struct trace_call call;
+	uint64_t stream, exec; /* handles */
+	uint32_t exec_id, reserved; /* CUPTI's id of the executable graph; 0 unknown */
+};
+/* Where bytes lie. As in CUPTI's CUpti_ActivityMemoryKind. */
+enum trace_memory_kind {
+	TRACE_MEMORY_UNKNOWN = 0, TRACE_MEMORY_PAGEABLE = 1, TRACE_MEMORY_PINNED = 2, TRACE_MEMORY_DEVICE = 3, TRACE_MEMORY_ARRAY = 4,
+	TRACE_MEMORY_MANAGED = 5, TRACE_MEMORY_DEVICE_STATIC = 6, TRACE_MEMORY_MANAGED_STATIC = 7,
+};
+/* As in CUPTI's CUpti_ActivityMemcpyKind. */
+enum trace_copy_kind {
+	TRACE_COPY_UNKNOWN = 0, TRACE_COPY_HTOD = 1, TRACE_COPY_DTOH = 2, TRACE_COPY_HTOA = 3, TRACE_COPY_ATOH = 4, TRACE_COPY_ATOA = 5,
+	TRACE_COPY_ATOD = 6, TRACE_COPY_DTOA = 7, TRACE_COPY_DTOD = 8, TRACE_COPY_HTOH = 9, TRACE_COPY_PTOP = 10,
+};
+struct trace_copy {
+	struct trace_call call;
+	uint64_t stream, bytes;  /* bytes 0: unknown */
+	uint32_t copy_kind, value; /* SET: the value; COPY: 0 */
+};
+enum trace_sync_type { TRACE_SYNC_EVENT = 1, TRACE_SYNC_STREAM_WAIT = 2, TRACE_SYNC_STREAM = 3, TRACE_SYNC_CONTEXT = 4, TRACE_EVENT_RECORD = 5 };
+struct trace_sync {
+	struct trace_call call;
+	uint64_t stream, event; /* handles */
+	uint32_t type, reserved;
+};
+enum trace_memory_flag { TRACE_MEMORY_POOL = 1 /* stream-ordered, from a pool */, TRACE_MEMORY_REGISTERED = 2, TRACE_MEMORY_MAPPED = 4 };
+struct trace_memory {
+	struct trace_call call;
+	uint64_t address;    /* 0: failed, or freeing NULL */
+	uint64_t bytes;      /* as asked for; FREE: 0, the reader finds the ALLOC by address */
+	uint64_t stream;
+	uint32_t memory_kind, flags;
+};
+
+/* start_ns and end_ns: CLOCK_REALTIME; both 0: CUPTI could not time it. */
+struct trace_gpu_batch {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t dropped;      /* records that CUPTI dropped since the last batch */
+	uint32_t records, unread; /* in this buffer; unread: 1 if it ended in a record that could not be read */
+};
+struct trace_gpu {  /* begins KERNEL, GPU_COPY and GPU_SET */
+	struct trace_head head;
+	uint64_t start_ns, end_ns, correlation, graph_node; /* graph_node 0: not of a graph */
+	uint32_t device, context, stream, graph; /* CUPTI's ids; graph: of the executable graph */
+};
+struct trace_kernel {
+	struct trace_gpu gpu;
+	uint32_t grid[3], block[3];
+	uint32_t static_shared_bytes, dynamic_shared_bytes;
+	uint32_t registers;      /* a thread */
+	uint32_t local_bytes;    /* a thread */
+	uint32_t name;           /* mangled */
+	uint32_t shared_carveout_bytes; /* shared memory configured on the SM as it ran; 0 unknown */
+};
+struct trace_gpu_copy {
+	struct trace_gpu gpu;
+	uint64_t bytes;
+	uint32_t copy_kind;                /* GPU_SET: 0 */
+	uint32_t source_kind, target_kind; /* enum trace_memory_kind */
+	uint32_t other_device;             /* PTOP: the destination; else UINT32_MAX */
+	uint32_t value, async;
+};
+struct trace_gpu_sync {
+	struct trace_head head;
+	uint64_t start_ns, end_ns, correlation;
+	uint32_t type, context, stream, event; /* enum trace_sync_type */
+};
+struct trace_gpu_memory {
+	struct trace_head head;
+	uint64_t time_ns, correlation, address, bytes;
+	uint32_t operation; /* 1 taken, 2 given back */
+	uint32_t memory_kind, device, stream;
+};
+struct trace_api {
+	struct trace_head head;
+	uint64_t start_ns, end_ns, correlation;
+	uint32_t domain, cbid, tid, result; /* domain: 1 driver, 2 runtime */
+	uint32_t name, reserved;
+};
+struct trace_overhead {
+	struct trace_head head;
+	uint64_t start_ns, end_ns, correlation;
+	uint32_t type, tid; /* type: CUpti_ActivityOverheadKind */
+};
+
+/* Texts of META, NAME, MODULE ... follow their struct, not terminated, padded with zeros to the size. */
+struct trace_meta { /* a later one of the same key replaces an earlier one */
+	struct trace_head head;
+	uint32_t key_bytes, value_bytes;
+};
+struct trace_name {
+	struct trace_head head;
+	uint32_t name, bytes;
+};
+enum trace_node_kind { TRACE_NODE_RANGE = 1, TRACE_NODE_MODULE, TRACE_NODE_OP, TRACE_NODE_BACKWARD, TRACE_NODE_OPTIMIZER, TRACE_NODE_STEP };
+struct trace_node {
+	struct trace_head head; /* node: its id */
+	uint32_t parent, name;  /* name 0: texts that were not worth an id; each PUSH carries its own */
+	uint32_t domain, kind;  /* enum trace_node_kind */
+};
+struct trace_counter {
+	struct trace_head head;
+	uint32_t counter, name, domain, unit; /* unit: a name id or 0 */
+};
+struct trace_module {
+	struct trace_head head;
+	uint64_t start, end, bias; /* of its mapped segments; address - bias is the address in the file */
+	uint32_t path_bytes, build_id_bytes; /* path, then build id, follow */
+};
+struct trace_stack {
+	struct trace_head head;
+	uint32_t stack, frames; /* that many uint64_t return addresses follow, innermost first */
+};
+struct trace_device {
+	struct trace_head head;
+	uint32_t device;            /* CUDA's ordinal in this process */
+	uint32_t compute_major, compute_minor;
+	uint32_t multiprocessors, warp_threads;
+	uint32_t max_threads_per_sm, max_blocks_per_sm, max_threads_per_block;
+	uint32_t registers_per_sm, registers_per_block;
+	uint32_t shared_bytes_per_sm, shared_bytes_per_block, reserved_shared_bytes_per_block;
+	uint32_t name;
+	uint64_t memory_bytes;
+	uint8_t uuid[16];
+};
+struct trace_context { /* a context: stream == UINT32_MAX */
+	struct trace_head head;
+	uint32_t context, device, stream, null_stream;
+	uint64_t handle;
+	uint32_t priority, reserved;
+};
+struct trace_graph_node { /* head.node: the range in which it was created; original: the node it is a clone of, or 0 */
+	struct trace_head head;
+	uint64_t graph_node, original;
+	uint32_t type, graph; /* type: CUgraphNodeType */
+};
+struct trace_graph_exec {
+	struct trace_head head; /* node: where it was instantiated */
+	uint64_t handle;
+	uint32_t exec_id, graph;
+};
+
+#define X(kind, type, timed, text)                                                              \
+	static_assert(sizeof(struct type) % 8 == 0, "structs of the file format are 8-byte aligned"); \
+	static_assert(!(timed) || offsetof(struct trace_timed, stamp) == 8, "a stamp lies at offset 8");
+TRACE_RECORDS(X)
+#undef X
+static_assert(TRACE_KINDS <= 256 && sizeof(struct trace_head) == 8, "part of the file format");
+static_assert(sizeof(struct trace_range) == 56 && sizeof(struct trace_call) == 48, "part of the file format");
+static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) == 80, "part of the file format");
+static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104, "part of the file format");
+static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88, "part of the file format");
+static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32, "part of the file format");
+
+/* CRC-32C (Castagnoli, reflected, initial and final ~0), continued from `crc` (0 to begin). Part of the format, so it stands here. */
+static inline uint32_t trace_crc32c_portable(uint32_t crc, const void *bytes, size_t count)
+{
+	static const uint32_t nibble[16] = {
+		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
+		0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+	};
+	const unsigned char *p = bytes;
+
+	crc = ~crc;
+	for (size_t i = 0; i < count; i++) {
+		crc ^= p[i];
+		crc = nibble[crc & 15] ^ (crc >> 4);
+		crc = nibble[crc & 15] ^ (crc >> 4);
+	}
+	return ~crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static inline uint32_t trace_crc32c_sse42(uint32_t crc, const void *bytes, size_t count)
+{
+	const unsigned char *p = bytes;
+	uint64_t wide = ~crc, word;
+
+	for (; count >= 8; count -= 8, p += 8) {
+		__builtin_memcpy(&word, p, 8);
+		wide = __builtin_ia32_crc32di(wide, word);
+	}
+	crc = (uint32_t)wide;
+	while (count--)
+		crc = __builtin_ia32_crc32qi(crc, *p++);
+	return ~crc;
+}
+#endif
+
+static inline uint32_t trace_crc32c(uint32_t crc, const void *bytes, size_t count)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("sse4.2"))
+		return trace_crc32c_sse42(crc, bytes, count);
+#endif
+	return trace_crc32c_portable(crc, bytes, count);
+}
+
+/* The crc of a sealed block: `block` with its crc taken as 0, then the payload that follows it in memory. */
+static inline uint32_t trace_block_crc(const struct trace_block *block, const void *payload)
+{
+	struct trace_block plain = *block;
+	uint32_t crc;
+
+	plain.crc = 0;
+	crc = trace_crc32c(0, &plain.stream, sizeof plain - offsetof(struct trace_block, stream));
+	return trace_crc32c(crc, payload, (size_t)plain.used);
+}
+
+#endif
