@@ -1,10 +1,14 @@
 # pperf: `make` builds build/libpperf.so and build/pperf-report; `make help` lists the rest.
 BUILD ?= build
 CC ?= cc
+CXX ?= c++
+PYTHON ?= python3
+PREFIX ?= /usr/local
 OPT ?= -O2 -g
-WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+WARN_C = $(WARN) -Wstrict-prototypes -Wmissing-prototypes
 CFLAGS ?=
-BASE_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) -I. $(CFLAGS)
+BASE_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) $(WARN_C) -I. $(CFLAGS)
 include scripts/dependencies.mk
 
 PRELOAD = $(wildcard preload/*.c)
@@ -16,6 +20,12 @@ LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -
 LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,--build-id=sha1 -Wl,--version-script=preload/exports.map -Wl,--as-needed
 
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
+
+# Nothing is compiled before the compiler and the headers are known to be there.
+$(LIB_OBJECTS) $(REPORT_OBJECTS): | $(BUILD)/.checked
+$(BUILD)/.checked: scripts/setup.sh
+	@CC='$(CC)' scripts/setup.sh --check build
+	@mkdir -p $(@D) && touch $@
 
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map
 	$(CC) $(LIB_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJECTS) -ldl -lpthread
@@ -31,9 +41,35 @@ $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
 
+MAN = $(wildcard doc/*.[1-8])
+install: all
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib $(addprefix share/man/man,1 5 7))
+	install -m 755 $(BUILD)/pperf-report scripts/pperf $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/libpperf.so $(DESTDIR)$(PREFIX)/lib
+	for page in $(MAN); do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/pperf bin/pperf-report lib/libpperf.so)
+	rm -f $(foreach page,$(MAN),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
+
+setup:
+	@scripts/setup.sh build test
+
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all clean
+help:
+	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
+#: make              build/libpperf.so and build/pperf-report
+#: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes
+#: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
+#: make install      into PREFIX (/usr/local) under DESTDIR; make uninstall takes it away
+#: make setup        installs what is missing (apt, or the command to type; CUDA headers from wheels)
+#: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
+
+.PHONY: all clean help install uninstall setup
+.DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
--include tests/cudasim/cudasim.mk tests/tests.mk
+-include tests/cudasim/cudasim.mk
+include tests/tests.mk scripts/quality.mk
+-include scripts/gpu-check.mk

@@ -1,0 +1,21 @@
+# What reads the sources and not the programs.
+SOURCES = $(PRELOAD) $(COLLECTOR) $(REPORT)
+C_FILES = $(wildcard $(addsuffix /*.[ch],preload collector report tests tests/programs tests/cudasim tests/bench))
+
+#: make lint         clang-tidy and cppcheck over the library and the report
+lint:
+	@scripts/setup.sh build lint
+	@$(MAKE) --no-print-directory -j$$(nproc) lint-run
+lint-run: $(SOURCES:%=lint/%) lint-cppcheck
+lint/%:
+	clang-tidy --quiet $* -- -std=c11 -D_GNU_SOURCE -I. $(NVTX_CFLAGS) 2> /dev/null
+lint-cppcheck:
+	cppcheck --quiet --std=c11 -D_GNU_SOURCE -D__x86_64__ -I. --enable=warning,performance,portability --inline-suppr \
+		--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --error-exitcode=1 $(SOURCES)
+
+#: make format       clang-format in place, with .clang-format
+format:
+	@scripts/setup.sh lint
+	clang-format -i $(C_FILES)
+
+.PHONY: lint lint-run lint-cppcheck format $(SOURCES:%=lint/%)

@@ -1,0 +1,103 @@
+#!/bin/sh
+# setup.sh [--check] PART... | --cuda
+# Sees to it that what PART needs is there; quick when it is. PART: build test lint torch bench.
+# Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
+# NVIDIA's wheels, unpacked into build/cuda. --check installs nothing: it says what is missing and fails.
+# --cuda prints the folder of the CUDA headers that the build uses, nothing if there is none.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+# Headers, and the two libraries a program of ours may load. Any CUDA 12 or 13 can be traced with them.
+WHEELS='nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 nvidia-cuda-cupti==13.0.85 nvidia-nvtx==13.0.85'
+CUDA_PREFIXES=${CUDA_PREFIXES-/usr/local/cuda /opt/cuda}
+
+packages=
+check=
+die() { echo "pperf setup: $*" >&2; exit 1; }
+need() { case " $packages " in *" $1 "*) ;; *) packages="$packages $1" ;; esac; }
+has_command() { command -v "$1" > /dev/null 2>&1; }
+has_header() { echo "#include <$1>" | ${CC:-cc} -E -x c - > /dev/null 2>&1; }
+has_library() { ldconfig=$(PATH=$PATH:/sbin:/usr/sbin command -v ldconfig) && "$ldconfig" -p | grep -q "$1"; }
+
+# A prefix that has all of the headers that the sources use, of CUDA 13 or later.
+is_cuda() {
+	[ -e "$1/include/nvtx3/nvToolsExtCounters.h" ] && [ -e "$1/include/cuda_runtime_api.h" ] &&
+		[ -e "$1/include/crt/host_defines.h" ] && [ -e "$1/include/generated_cuda_runtime_api_meta.h" ] &&
+		[ "$(awk '$1 == "#define" && $2 == "CUDA_VERSION" { print $3 }' "$1/include/cuda.h")" -ge 13000 ]
+}
+
+find_cuda() {
+	for prefix in ${CUDA_HOME-} $CUDA_PREFIXES build/cuda; do
+		is_cuda "$prefix" 2> /dev/null && echo "$prefix" && return
+	done
+	return 1
+}
+
+build_packages() {
+	has_command "${CC:-cc}" || need gcc
+	has_header stdio.h || need libc6-dev
+	has_header jansson.h || need libjansson-dev
+	has_header gelf.h || need libelf-dev
+	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
+}
+
+packages_of() {
+	case $1 in
+	build) ;;
+	test)
+		has_command "${CXX:-c++}" || need g++
+		has_header check.h || need check
+		has_command pkg-config || need pkg-config
+		has_command python3 || need python3
+		has_library libunwind.so.8 || need libunwind8
+		;;
+	lint)
+		has_command clang-tidy || need clang-tidy
+		has_command clang-format || need clang-format
+		has_command cppcheck || need cppcheck
+		;;
+	torch) /usr/bin/env python3 -c 'import venv, ensurepip' 2> /dev/null || need python3-venv ;;
+	bench) has_command valgrind || need valgrind ;;
+	*) die "there is no part called '$1': build, test, lint, torch, bench" ;;
+	esac
+}
+
+install_packages() {
+	line="apt-get install -y --no-install-recommends$packages"
+	has_command apt-get || die "these packages of Debian, or what your system calls them, are missing:$packages"
+	as=
+	[ "$(id -u)" = 0 ] || as='sudo -n'
+	if [ -n "$check" ] || { [ -n "$as" ] && ! $as true 2> /dev/null; }; then
+		die "packages are missing; install them with: sudo $line"
+	fi
+	echo "pperf setup: $as${as:+ }$line"
+	export DEBIAN_FRONTEND=noninteractive
+	$as $line > build/setup.log 2>&1 ||
+		{ $as apt-get update >> build/setup.log 2>&1 && $as $line >> build/setup.log 2>&1; } ||
+		{ tail -5 build/setup.log >&2; die "apt-get failed; the rest of its output is in build/setup.log"; }
+}
+
+# Into a folder of its own first, so that an interrupted download leaves nothing that looks complete.
+install_cuda() {
+	[ -z "$check" ] || die "CUDA's headers (13 or later) are missing; set CUDA_HOME or run scripts/setup.sh build"
+	echo "pperf setup: no CUDA 13 headers under \$CUDA_HOME, $CUDA_PREFIXES: unpacking $WHEELS into build/cuda"
+	rm -rf build/wheels build/cuda
+	mkdir -p build/wheels
+	python3 -m pip download --quiet --no-deps --only-binary :all: --dest build/wheels $WHEELS ||
+		die "pip could not download CUDA's headers; with CUDA 13 installed, set CUDA_HOME to its folder"
+	for wheel in build/wheels/*.whl; do
+		python3 -m zipfile -e "$wheel" build/wheels/unpacked || die "cannot unpack $wheel"
+	done
+	mv build/wheels/unpacked/nvidia/cu13 build/cuda && rm -rf build/wheels
+	rm -f build/cuda/lib/*nvperf* build/cuda/lib/*.a build/cuda/lib/libcheckpoint.so build/cuda/lib/libpcsamplingutil.so
+	is_cuda build/cuda || die "the wheels $WHEELS do not hold the headers expected"
+}
+
+[ "${1-}" = --cuda ] && { find_cuda; exit 0; }
+[ "${1-}" = --check ] && check=1 && shift
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|test|lint|torch|bench ...'
+mkdir -p build
+build_packages
+for part in "$@"; do packages_of "$part"; done
+[ -z "$packages" ] || install_packages
+find_cuda > /dev/null || install_cuda

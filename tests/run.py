@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan).
+
+Check suites are counted by their summary line, tests/test_*.py and scripts/check-* by TAP or else by their exit status.
+Each runs with a limit in time and a TMPDIR of its own that must be empty when it is done. The last line is the result.
+"""
+import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, sys, tempfile, threading, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT_S = {"suite": 120, "python": 400, "script": 60}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5}
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "TSAN_OPTIONS": "halt_on_error=1:exitcode=98",
+}
+
+
+class Task:
+    def __init__(self, variant, kind, name, command):
+        self.variant, self.kind, self.name, self.command = variant, kind, name, command
+
+
+class Result:
+    def __init__(self, passed, failed, skipped, output):
+        self.passed, self.failed, self.skipped, self.output = passed, failed, skipped, output
+
+
+def count(output, status):
+    """Passed, failed and skipped tests of one task."""
+    summary = re.findall(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", output, re.M)
+    if summary:
+        checks, bad = sum(int(s[0]) for s in summary), sum(int(s[1]) + int(s[2]) for s in summary)
+        return checks - bad, bad or (status != 0), 0
+    ok = len(re.findall(r"^ok ", output, re.M))
+    skipped = len(re.findall(r"^ok .*# SKIP", output, re.M))
+    bad = len(re.findall(r"^not ok ", output, re.M))
+    if ok + bad:
+        return ok - skipped, bad or int(status != 0), skipped
+    return (1, 0, 0) if status == 0 else (0, 1, 0)
+
+
+def environment(task, build, directory):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA"}
+    variant_build = build if task.variant == "plain" else os.path.join(build, task.variant)
+    env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
+               PPERF_TEST_TOOLS=variant_build, CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
+               PYTHONDONTWRITEBYTECODE="1", **SANITIZER_OPTIONS)
+    return env
+
+
+def run(task, build):
+    directory = tempfile.mkdtemp(prefix="pperf-test-")
+    limit = LIMIT_S[task.kind] * SLOWER[task.variant]
+    process = subprocess.Popen(task.command, cwd=ROOT, env=environment(task, build, directory), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        output = process.communicate(timeout=limit)[0].decode(errors="replace")
+        status = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output = process.communicate()[0].decode(errors="replace") + "\nstopped: it ran longer than %d s\n" % limit
+        status = 1
+    passed, failed, skipped = count(output, status)
+    left = sorted(os.listdir(directory))
+    if left and not failed:
+        output += "\nit left in its TMPDIR: %s\n" % " ".join(left[:10])
+        failed = 1
+    shutil.rmtree(directory, ignore_errors=True)
+    return Result(passed, failed, skipped, output)
+
+
+def make(build, *targets):
+    return subprocess.run(["make", "--no-print-directory", "-s", "-k", "BUILD=" + build, *targets], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def variant_tasks(variant, build):
+    """What there is to run, whether it was built or not: what was not fails when it is run."""
+    suites = make(build, "list-threaded" if variant == "tsan" else "list-suites").stdout.split()
+    folder = build if variant == "plain" else os.path.join(build, variant)
+    tasks = [Task(variant, "suite", os.path.basename(s), [os.path.join(ROOT, folder, s)]) for s in suites]
+    if variant != "tsan":
+        for script in sorted(glob.glob(os.path.join(ROOT, "tests/test_*.py"))):
+            tasks.append(Task(variant, "python", os.path.basename(script), [sys.executable, script]))
+    if variant == "plain":
+        for script in sorted(glob.glob(os.path.join(ROOT, "scripts/check-*"))):
+            tasks.append(Task(variant, "script", os.path.basename(script), [script]))
+    return tasks
+
+
+def root_files():
+    names = set(os.listdir(ROOT))
+    for folder in ("tests", "scripts", "doc"):
+        for path, _, files in os.walk(os.path.join(ROOT, folder)):
+            names.update(os.path.join(path, f) for f in files if re.search(r"\.bin|^core", f))
+    return names - {"build"}
+
+
+class Board:
+    """The lines on the screen and the sums."""
+
+    def __init__(self, only):
+        self.passed, self.failed, self.lock, self.only = 0, 0, threading.Lock(), only
+
+    def show(self, name, result, seconds):
+        with self.lock:
+            self.passed += result.passed
+            self.failed += result.failed
+            notes = "%d passed" % result.passed
+            notes += ", %d skipped" % result.skipped if result.skipped else ""
+            notes += ", %d FAILED" % result.failed if result.failed else ""
+            print("%-8s %-40s %s, %.1f s" % ("FAILED" if result.failed else "ok", name, notes, seconds))
+            if result.failed:
+                lines = [l for l in result.output.splitlines() if not l.startswith("ok ")]
+                print("\n".join("    " + l for l in lines[:12] + (["..."] if len(lines) > 60 else []) + lines[max(12, len(lines) - 48):]))
+            for line in re.findall(r"^ok .*# SKIP.*", result.output, re.M):
+                print("    " + line)
+            sys.stdout.flush()
+
+    def run(self, task, build):
+        start = time.monotonic()
+        try:
+            result = run(task, build)
+        except OSError as error:
+            result = Result(0, 1, 0, "it was not built: %s" % error)
+        self.show("%s/%s" % (task.variant, task.name), result, time.monotonic() - start)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--only", default="", help="only tasks whose name has this in it")
+    parser.add_argument("variants", nargs="+", choices=sorted(SLOWER))
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    before, board, tasks = root_files(), Board(options.only), []
+    for variant in options.variants:
+        start = time.monotonic()
+        built = make(options.build, "-j%d" % os.cpu_count(), variant)
+        noise = built.stdout.strip()
+        board.show(variant + "/build without a warning", Result(int(not noise and not built.returncode), int(bool(noise) or built.returncode != 0), 0, noise),
+                   time.monotonic() - start)
+        tasks += [t for t in variant_tasks(variant, options.build) if options.only in t.name]
+    tasks.sort(key=lambda t: {"python": 0, "suite": 1, "script": 2}[t.kind])
+    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
+        list(pool.map(lambda task: board.run(task, options.build), tasks))
+    left = sorted(root_files() - before)
+    board.show("no file is left behind", Result(int(not left), int(bool(left)), 0, " ".join(left)), 0)
+    print("%d passed, %d failed" % (board.passed, board.failed))
+    return 1 if board.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+# The tests. tests/test_X.c is a Check suite, linked with what it uses of the report and the library; tests/test_X.py
+# runs whole programs; tests/programs/X.c (or .cc) is one of those, tests/programs/lib_X.c something that they load.
+# tests/*.c of other names is shared by the suites. Programs that need CUDA are built by cudasim.mk, which adds to
+# SUITES and PROGRAMS what it has.
+CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -lsubunit -lrt -lm)
+SUITE_SOURCES = $(wildcard tests/test_*.c)
+THREADED = $(patsubst tests/%.c,%,$(shell grep -l pthread_create $(SUITE_SOURCES) /dev/null))
+FIXTURES = $(filter-out tests/test_% tests/bench_%,$(wildcard tests/*.c))
+SUITES += $(SUITE_SOURCES:%.c=$(BUILD)/%)
+
+PROGRAM_SOURCES := $(shell grep -L '<cu[dp]' $(wildcard tests/programs/*.c tests/programs/*.cc) /dev/null | grep -v /dev/null)
+PROGRAM_LIBS = $(filter tests/programs/lib_%,$(PROGRAM_SOURCES))
+PROGRAMS += $(patsubst %,$(BUILD)/%,$(basename $(filter-out $(PROGRAM_LIBS),$(PROGRAM_SOURCES))))
+PROGRAMS += $(PROGRAM_LIBS:%.c=$(BUILD)/%.so)
+PROGRAM_CFLAGS = $(BASE_CFLAGS) $(NVTX_CFLAGS) -Wno-missing-prototypes
+
+ASAN = BUILD=$(BUILD)/asan OPT='-O1 -g' CFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+TSAN = BUILD=$(BUILD)/tsan OPT='-O1 -g' CFLAGS='-fsanitize=thread'
+RUN = $(PYTHON) tests/run.py --build $(BUILD)
+TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(nproc)
+
+#: make test-plain   only the tests without sanitizers; test-asan, test-tsan: only those
+test:
+	@$(TEST_SETUP) test-run
+test-plain test-asan test-tsan:
+	@$(TEST_SETUP) $@-run
+
+# A part that does not build counts as failed, so the runner goes on and says so.
+test-run: ; @$(RUN) plain asan tsan
+test-plain-run: ; @$(RUN) plain
+test-asan-run: ; @$(RUN) asan
+test-tsan-run: ; @$(RUN) tsan
+
+# What the runner asks for.
+suites: $(SUITES)
+programs: $(PROGRAMS) all
+plain: all suites programs
+asan:
+	@$(MAKE) --no-print-directory $(ASAN) all suites
+tsan:
+	@$(MAKE) --no-print-directory $(TSAN) $(patsubst %,$(BUILD)/tsan/tests/%,$(THREADED))
+list-suites: ; @echo $(patsubst $(BUILD)/%,%,$(SUITES))
+list-threaded: ; @echo $(addprefix tests/,$(THREADED))
+
+$(BUILD)/tests/libpperf.a: $(LIB_OBJECTS)
+$(BUILD)/tests/libreport.a: $(REPORT_OBJECTS)
+$(BUILD)/tests/libfixtures.a: $(FIXTURES:%.c=$(BUILD)/%.o)
+$(BUILD)/tests/lib%.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Where both sides have a name, the suite means that of the side whose headers it includes.
+$(SUITE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a pperf.a)
+	first=$$(grep -q '"report/' tests/test_$*.c && echo report || echo pperf); \
+	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
+		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread
+
+$(BUILD)/tests/programs/%: tests/programs/%.c
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
+$(BUILD)/tests/programs/%: tests/programs/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -D_GNU_SOURCE $(OPT) $(WARN) -I. $(CFLAGS) $(NVTX_CFLAGS) -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
+$(BUILD)/tests/programs/lib_%.so: tests/programs/lib_%.c
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
+
+.PHONY: test test-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
+-include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))
