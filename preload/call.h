@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ * call.h: what every call to CUDA that pperf sees goes through, whether it is seen by its symbol or by a CUPTI callback.
+ *
+ * A runtime call nests driver calls, and the symbol nests both: only the outermost of a thread is recorded. What is inside
+ * writes no event; it lends the outer one its correlation id.
+ *
+ *	int cudaFree(void *address)
+ *	{
+ *		static struct call_site site = {.name = "cudaFree", .type = CALL_RELEASE};
+ *		const struct real *real = real_of(CALLER);
+ *		uint32_t outer = call_begin(CALLER);
+ *		int result = real->cudaFree(address);
+ *
+ *		if (!outer)
+ *			...call_record(), fill what the kind has beyond struct trace_call, call_commit()
+ *		call_end(outer);
+ *		return result;
+ *	}
+ *
+ * A callback keeps what call_begin returned, plus one, in CUPTI's correlation data from ENTER to EXIT (0 there: the ENTER was
+ * not seen, leave the EXIT be), and its sites say TRACE_CALL_CALLBACK.
+ *
+ * Threads: any. Nothing here takes a lock, allocates, or changes errno or CUDA's last error.
+ */
+#ifndef PPERF_CALL_H
+#define PPERF_CALL_H
+
+#include "collector/clock.h"
+#include "collector/trace_format.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Where the function that uses it will return to: in a wrapper, the program's call. */
+#define CALLER __builtin_return_address(0)
+
+enum call_type {
+	CALL_PLAIN,   /* never with a call stack */
+	CALL_ALLOC,   /* with one if PPERF_STACKS is alloc or launch */
+	CALL_RELEASE, /* as plain: its allocation is found by its address */
+	CALL_LAUNCH,  /* with one if PPERF_STACKS is launch */
+};
+
+/* A function that is seen: static data of whoever sees it. */
+struct call_site {
+	const char *name;      /* as it is in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2 */
+	enum call_type type;
+	uint8_t flags;         /* TRACE_CALL_DRIVER, TRACE_CALL_CALLBACK */
+	bool per_thread;       /* a _ptsz or _ptds twin: stream 0 is the thread's own, written as CALL_STREAM_PER_THREAD */
+	_Atomic uint32_t api;  /* name id, once there is one */
+};
+
+#define CALL_NO_STREAM ((void *)-1)          /* the call has no stream: it cannot be captured */
+#define CALL_STREAM_PER_THREAD ((void *)0x2) /* cudaStreamPerThread, CU_STREAM_PER_THREAD */
+
+/* Of a thread: its outermost call to CUDA, while it lasts. */
+struct call_here {
+	uint64_t begin;       /* raw ticks */
+	uint64_t correlation; /* of the first traced call inside, 0: none */
+	const void *caller;   /* where it returns to; NULL: not known (a callback) */
+	uint32_t depth;       /* calls that have begun and not ended */
+	int error;            /* errno, while pperf is at work */
+};
+extern _Thread_local struct call_here call_here;
+
+/* Settings, by the constructor: `enabled` false leaves every call as it is and records none. stacks: the value of PPERF_STACKS
+ * (NULL: alloc). false: no such value; then it is alloc. */
+bool call_configure(bool enabled, const char *stacks);
+
+/* In a forked child. */
+void call_forked(void);
+
+/* How many calls of this thread enclose the one that begins here. 0: it is the outermost, and the one to record. `caller`: CALLER,
+ * in a callback NULL. Also a way of keeping calls of our own out of the trace: nothing inside is recorded. A program does not call
+ * a symbol from within a driver call, so a callback around a symbol is one whose EXIT never came: it is forgotten. */
+static inline uint32_t call_begin(const void *caller)
+{
+	uint32_t outer = call_here.depth;
+
+	if (outer != 0 && caller && !call_here.caller)
+		outer = 0;
+	call_here.depth = outer + 1;
+	if (outer == 0) {
+		call_here.correlation = 0;
+		call_here.caller = caller;
+		call_here.begin = clock_now();
+	}
+	return outer;
+}
+
+/* outer: what call_begin returned. */
+static inline void call_end(uint32_t outer)
+{
+	call_here.depth = outer;
+}
+
+/* Lends the thread's outermost call a correlation id; the first one counts, as CUPTI gives its first to the outermost. false: it
+ * has another already, or there is no call, and the caller has to see to it that the id is not lost. */
+static inline bool call_correlate(uint64_t correlation)
+{
+	if (call_here.depth == 0)
+		return false;
+	if (call_here.correlation == 0)
+		call_here.correlation = correlation;
+	return call_here.correlation == correlation;
+}
+
+/* The record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one whose struct
+ * begins with struct trace_call, `size` that struct's (and texts'). Filled are: stamp (now) and duration, result, api, correlation,
+ * stack, device (UINT32_MAX for a TRACE_CALL_CALLBACK site, who knows the context), and TRACE_CALL_CAPTURED if `stream` is being
+ * captured; the rest is zero. NULL: nothing is to be recorded. Otherwise nothing else may happen before call_commit.
+ *
+ * Also for FREE: memory is gone from the begin of the call on (stamp - duration), since before its end another thread may have been
+ * given the address; a result other than 0 says that it is still there. */
+void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream);
+void call_commit(void);
+
+/* The handle as it is written: that of the stream meant. */
+static inline uint64_t call_stream(const struct call_site *site, const void *stream)
+{
+	return (uintptr_t)(site->per_thread && !stream ? CALL_STREAM_PER_THREAD : stream);
+}
+
+/* Captures of streams into graphs, told by whoever sees them first (a wrapper or a callback with nothing around it): while
+ * there are any, call_record asks the driver whether the stream is captured. Not asked otherwise. */
+void call_capture_began(void);
+void call_capture_ended(void);
+
+#endif
