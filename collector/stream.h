@@ -21,6 +21,10 @@
 #include <stdbool.h>
 
 struct stream;
+struct trace_settings;
+
+/* Once, before any thread records: what trace_file.h says of the settings. Creates no file. Without it nothing is ever recorded. */
+void stream_configure(const struct trace_settings *settings);
 
 /* Begins pperf's own work on this thread. false: it is already at work here (re-entered), or recording is off: leave it be. */
 bool stream_enter(void);

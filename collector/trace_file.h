@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * trace_file.h: the file of this process: created at the first need, given out in blocks, written by sealing. Threads: any.
+ * trace_file.h: the file of this process: made at the first need, given out in blocks, written by sealing. Threads: any.
  * Nothing here prints, sets errno or raises a signal in the host; what cannot be written is counted in the header (trace_lose).
  */
 #ifndef PPERF_TRACE_FILE_H
@@ -9,42 +9,39 @@
 #include <stdbool.h>
 
 struct trace_settings {
-	char output[4096];    /* absolute path, already expanded but for %p and %n, which are per process */
-	uint64_t limit_bytes; /* PPERF_MAX */
+	char output[4096];     /* absolute; only %p (pid) and %n (counter) are still to be filled in */
+	uint64_t limit_bytes;  /* PPERF_MAX */
 	uint64_t run_id;
-	uint64_t run_start_ns; /* CLOCK_REALTIME: when the run began; an older file of the name is not of this run */
-	bool enabled;
+	bool skip_forked;      /* PPERF_CHILDREN=none: a child made by fork records nothing */
+	uint8_t build_id[20];  /* of this library; zeros if it has none */
 };
 
-/* Once, before any thread records; keeps a copy. Creates nothing. */
+/* Keeps a copy; creates nothing. Through stream_configure. */
 void trace_configure(const struct trace_settings *settings);
 
-/* The mapped header, the file being made if there is none yet. NULL: there is no file and there will be none (disabled, no
- * permission, no room): everything is then quietly dropped. Not async-signal-safe at its first call. */
+/* The header of this process's file, which is made if there is none yet. NULL: there is none and will be none (not configured, no
+ * permission, no room): everything is then quietly dropped. */
 struct trace_header *trace_open(void);
 
-/* True once this process has a file. */
-bool trace_is_open(void);
+/* The same without making one. */
+struct trace_header *trace_header(void);
 
-/* The path of this process's file, "" if it has none. */
+/* The path of this process's file; "" if it has none. */
 const char *trace_path(void);
 
-/* A block of `bytes` (a multiple of the page) mapped from the file, zeroed, really there; *offset is where. Its head is filled but
- * for stream, tid, base_stamp. NULL: no room (counted by the caller). Not inherited by a forked child. */
-struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset);
+/* A block of `bytes` (a multiple of the page), zeroed and really there; *offset is its place in the file. magic, type, extent and head_crc are
+ * filled. Not inherited by a forked child. NULL: no room, *reason says why. */
+struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);
 
-/* Writes `slot` (head and used payload) to the end of the file as a chunk. 0, or the enum trace_loss + 1 that says why not. */
-int trace_seal(const struct trace_block *slot);
+/* Writes `slot`'s head and used payload to the end of the file as a chunk, in one write. false: it could not, *reason says why. */
+bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);
 
-/* Brings a block that cannot be mapped (TRACE_TAIL_AT_RISK) to the file; nothing to do for a mapped one. */
+/* Brings a block to the file where blocks are not mapped (TRACE_TAIL_AT_RISK); nothing to do for a mapped one. */
 void trace_write_back(const struct trace_block *block, uint64_t offset);
 
 void trace_lose(enum trace_loss reason, uint64_t events);
 
 /* Notes the last clock and TRACE_ENDED. At a clean end only. */
 void trace_end(void);
-
-/* In a forked child: forget the file; the next trace_open makes one of its own. */
-void trace_forget(void);
 
 #endif

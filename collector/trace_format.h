@@ -31,7 +31,7 @@
  * A kind that a reader does not know is skipped by its size.
  *
  * Order. Records of a thread are in order of their stamps. Every payload of a slot or chunk begins with one CLOCK and one
- * OPEN for each range that is open at that point (outermost first), so that it can be read alone. A record never names
+ * OPEN for each range that is open at that point (outermost first, TRACE_OPEN_MOST at most), so that it can be read alone. A record never names
  * a node or name that is not yet in a dictionary block.
  *
  * Stamps are raw ticks of header.clock_kind. CLOCK records pair them with CLOCK_MONOTONIC and CLOCK_REALTIME; times that
@@ -59,6 +59,7 @@
 #define TRACE_ENDIAN 0x01020304u          /* read back as another number: written on a machine of the other byte order */
 #define TRACE_ALIGN 64u                   /* of every block in the file */
 #define TRACE_BLOCK_MAGIC 0x4b6c4250u     /* "PBlK" */
+#define TRACE_OPEN_MOST 240u              /* OPEN records at the head of a payload */
 #define TRACE_TEXT_MAX 60000u             /* longest text stored, in bytes; longer ones are cut and end in TRACE_TEXT_CUT */
 #define TRACE_TEXT_CUT "...[cut]"
 

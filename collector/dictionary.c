@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT
+ * dictionary.c: see dictionary.h. What is known is in memory that a forked child keeps; where it was written is in memory that it finds
+ * empty, so a child's first need writes everything again into its own file.
+ */
+#include "dictionary.h"
+
+#include "dictionary_file.h"
+#include "fork_memory.h"
+#include "intern.h"
+#include "trace_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES (32u << 10)
+#define RETRY_EVERY 1024u
+#define METAS_MOST 128u
+
+/* This process's blocks. Emptied in a forked child. */
+struct dictionary_blocks {
+	pthread_mutex_t lock;
+	struct trace_block *block; /* the last one */
+	uint64_t offset;
+	uint32_t sequence;
+	uint32_t open;     /* stored with release, when all that is known has been written */
+	uint32_t refusals;
+};
+
+struct node_key {
+	uint32_t parent, name, domain, kind;
+};
+
+struct kept_record { /* for a forked child */
+	struct kept_record *next;
+	struct trace_head head; /* and what belongs to it */
+};
+
+struct meta {
+	const char *key, *value;
+};
+
+static struct dictionary_blocks *blocks;
+static struct intern names, nodes, stacks;
+static struct meta metas[METAS_MOST];
+static uint32_t meta_count, counter_count;
+static struct kept_record *kept, **kept_end = &kept;
+static void (*describe_process)(void);
+
+void dictionary_setup(void)
+{
+	blocks = fork_memory(sizeof *blocks);
+}
+
+void dictionary_on_open(void (*describe)(void))
+{
+	describe_process = describe;
+}
+
+/* ---- writing; all under blocks->lock ---- */
+
+static void finish_block(void)
+{
+	struct trace_block *block = blocks->block;
+
+	if (block && !block->crc)
+		block->crc = trace_block_crc(block, block + 1);
+}
+
+static bool next_block(size_t least)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = BLOCK_BYTES, offset;
+	enum trace_loss reason;
+	struct trace_block *block;
+
+	if (blocks->refusals++ % RETRY_EVERY)
+		return false;
+	if (bytes < least + sizeof *block)
+		bytes = least + sizeof *block;
+	bytes = (bytes + page - 1) & ~(page - 1);
+	block = trace_map_block(TRACE_DICT, bytes, &offset, &reason);
+	if (!block) {
+		trace_lose(reason, 1);
+		return false;
+	}
+	finish_block();
+	dictionary_write_back();
+	block->sequence = blocks->sequence++;
+	blocks->block = block;
+	blocks->offset = offset;
+	blocks->refusals = 0;
+	return true;
+}
+
+/* Room for a record of `size`, zeroed. It counts once `publish` was called. */
+static void *reserve(size_t size)
+{
+	struct trace_block *block = blocks->block;
+
+	if (!block || block->extent - sizeof *block - block->used < size) {
+		if (!next_block(size))
+			return NULL;
+		block = blocks->block;
+	}
+	return (char *)(block + 1) + block->used;
+}
+
+static void publish(size_t size)
+{
+	__atomic_store_n(&blocks->block->used, blocks->block->used + size, __ATOMIC_RELEASE);
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+static struct trace_head head_of(enum trace_kind kind, size_t size, uint32_t node)
+{
+	return (struct trace_head){.size = (uint16_t)size, .kind = (uint8_t)kind, .node = node};
+}
+
+/* Writes the record of an entry that is known. */
+typedef bool write_entry(uint32_t id, const struct interned *entry);
+
+static bool write_name(uint32_t id, const struct interned *entry)
+{
+	size_t size = sizeof(struct trace_name) + rounded(entry->count);
+	struct trace_name *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_name){head_of(TRACE_NAME, size, 0), id, entry->count};
+	memcpy(record + 1, entry->bytes, entry->count);
+	publish(size);
+	return true;
+}
+
+static bool write_node(uint32_t id, const struct interned *entry)
+{
+	struct trace_node *record = reserve(sizeof *record);
+	struct node_key key;
+
+	if (!record)
+		return false;
+	memcpy(&key, entry->bytes, sizeof key);
+	*record = (struct trace_node){head_of(TRACE_NODE, sizeof *record, id), key.parent, key.name, key.domain, key.kind};
+	publish(sizeof *record);
+	return true;
+}
+
+static bool write_stack(uint32_t id, const struct interned *entry)
+{
+	size_t size = sizeof(struct trace_stack) + entry->count;
+	struct trace_stack *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_stack){head_of(TRACE_STACK, size, 0), id, entry->count / 8};
+	memcpy(record + 1, entry->bytes, entry->count);
+	publish(size);
+	return true;
+}
+
+static void write_meta(const struct meta *meta)
+{
+	size_t key = strlen(meta->key), value = strlen(meta->value);
+	size_t size = sizeof(struct trace_meta) + rounded(key + value);
+	struct trace_meta *record = reserve(size);
+
+	if (!record)
+		return;
+	*record = (struct trace_meta){head_of(TRACE_META, size, 0), (uint32_t)key, (uint32_t)value};
+	memcpy(record + 1, meta->key, key);
+	memcpy((char *)(record + 1) + key, meta->value, value);
+	publish(size);
+}
+
+static void write_record(const struct trace_head *record)
+{
+	void *room = reserve(record->size);
+
+	if (!room)
+		return;
+	memcpy(room, record, record->size);
+	publish(record->size);
+}
+
+/* ---- opening, in a process or in a forked child ---- */
+
+static void write_all(const struct intern *table, write_entry *write)
+{
+	for (uint32_t id = 1; id <= table->count; id++)
+		write(id, intern_entry(table, id));
+}
+
+static void write_known(void)
+{
+	for (uint32_t i = 0; i < meta_count; i++)
+		write_meta(&metas[i]);
+	write_all(&names, write_name);
+	write_all(&nodes, write_node);
+	write_all(&stacks, write_stack);
+	for (const struct kept_record *k = kept; k; k = k->next)
+		write_record(&k->head);
+}
+
+bool dictionary_open(void)
+{
+	bool opened = false;
+
+	if (!blocks)
+		return false;
+	if (__atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE))
+		return true;
+	pthread_mutex_lock(&blocks->lock);
+	if (!blocks->open && (blocks->block || next_block(0))) {
+		write_known();
+		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
+		opened = true;
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	if (opened && describe_process)
+		describe_process();
+	return blocks->open;
+}
+
+void dictionary_write_back(void)
+{
+	if (blocks && blocks->block)
+		trace_write_back(blocks->block, blocks->offset);
+}
+
+void dictionary_close(void)
+{
+	pthread_mutex_lock(&blocks->lock);
+	finish_block();
+	dictionary_write_back();
+	pthread_mutex_unlock(&blocks->lock);
+}
+
+/* A block that was given its CRC at the end and grows after all (an exit handler recorded something) has none again. */
+static void reopen_block(void)
+{
+	if (blocks->block)
+		blocks->block->crc = 0;
+}
+
+/* ---- adding ---- */
+
+/* Under the lock: the id of what another thread has just added, or a new one. */
+static uint32_t add_locked(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
+			   write_entry *write)
+{
+	uint32_t id = intern_find(table, bytes, count, hash);
+
+	if (id || table->count >= most || table->bytes + count > most_bytes)
+		return id;
+	id = intern_prepare(table, bytes, count, hash);
+	if (!id)
+		return 0;
+	reopen_block();
+	if (!write(id, intern_entry(table, id)))
+		return 0;
+	intern_publish(table, id);
+	return id;
+}
+
+static uint32_t add(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
+		    write_entry *write)
+{
+	int saved = errno;
+	uint32_t id;
+
+	pthread_mutex_lock(&blocks->lock);
+	id = add_locked(table, bytes, count, hash, most, most_bytes, write);
+	pthread_mutex_unlock(&blocks->lock);
+	errno = saved;
+	return id;
+}
+
+static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets);
+
+/* A text that is too long, cut. Not on the stack: the host's threads may have little. */
+static uint32_t name_cut(const char *text, uint32_t budgets)
+{
+	const size_t end = sizeof TRACE_TEXT_CUT - 1, keep = TRACE_TEXT_MAX - end;
+	char *cut = kept_memory(TRACE_TEXT_MAX);
+	uint32_t id;
+
+	if (!cut)
+		return 0;
+	memcpy(cut, text, keep);
+	memcpy(cut + keep, TRACE_TEXT_CUT, end);
+	id = name_within(cut, TRACE_TEXT_MAX, budgets);
+	memory_return(cut, TRACE_TEXT_MAX);
+	return id;
+}
+
+static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets)
+{
+	uint32_t hash, id;
+
+	if (bytes > TRACE_TEXT_MAX)
+		return name_cut(text, budgets);
+	hash = intern_hash(text, bytes);
+	id = intern_find(&names, text, bytes, hash);
+	return id ? id : add(&names, text, bytes, hash, NAME_BUDGET * budgets, (uint64_t)NAME_BUDGET_BYTES * budgets, write_name);
+}
+
+uint32_t name_id(const char *text, size_t bytes)
+{
+	return name_within(text, bytes, 1);
+}
+
+uint32_t name_id_always(const char *text, size_t bytes)
+{
+	return name_within(text, bytes, 4);
+}
+
+const char *name_text(uint32_t name, size_t *bytes)
+{
+	const struct interned *entry = intern_entry(&names, name);
+
+	*bytes = entry->count;
+	return entry->bytes;
+}
+
+uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind)
+{
+	const struct node_key key = {parent, name, domain, (uint32_t)kind};
+	uint32_t hash = intern_hash(&key, sizeof key);
+	uint32_t id = intern_find(&nodes, &key, sizeof key, hash);
+
+	return id ? id : add(&nodes, &key, sizeof key, hash, NODE_BUDGET, UINT64_MAX, write_node);
+}
+
+uint32_t stack_id(const uint64_t *frames, uint32_t count)
+{
+	size_t bytes;
+	uint32_t hash, id;
+
+	if (!count)
+		return 0;
+	bytes = (count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST) * sizeof *frames;
+	hash = intern_hash(frames, bytes);
+	id = intern_find(&stacks, frames, bytes, hash);
+	return id ? id : add(&stacks, frames, bytes, hash, STACK_BUDGET, UINT64_MAX, write_stack);
+}
+
+static const char *keep_text(const char *text)
+{
+	size_t bytes = strnlen(text, TRACE_TEXT_MAX / 2);
+	char *copy = intern_keep(bytes + 1);
+
+	if (copy) {
+		memcpy(copy, text, bytes);
+		copy[bytes] = '\0';
+	}
+	return copy;
+}
+
+/* The place of `key`, made if there is none. */
+static struct meta *find_meta(const char *key)
+{
+	uint32_t i = 0;
+
+	while (i < meta_count && strcmp(metas[i].key, key))
+		i++;
+	if (i == METAS_MOST || (i == meta_count && !(metas[i].key = keep_text(key))))
+		return NULL;
+	return &metas[i];
+}
+
+void meta_set(const char *key, const char *value)
+{
+	int saved = errno;
+	struct meta *meta;
+
+	if (!blocks)
+		return;
+	pthread_mutex_lock(&blocks->lock);
+	meta = find_meta(key);
+	if (meta && !(meta->value && !strcmp(meta->value, value)) && (meta->value = keep_text(value))) {
+		if (meta == &metas[meta_count])
+			meta_count++;
+		reopen_block();
+		if (blocks->open)
+			write_meta(meta);
+	}
+	pthread_mutex_unlock(&blocks->lock);
+	errno = saved;
+}
+
+static void keep_record(const struct trace_head *record)
+{
+	struct kept_record *k = intern_keep(offsetof(struct kept_record, head) + record->size);
+
+	if (!k)
+		return;
+	k->next = NULL;
+	memcpy(&k->head, record, record->size);
+	*kept_end = k;
+	kept_end = &k->next;
+}
+
+void dictionary_put(const struct trace_head *record, int inherit)
+{
+	int saved = errno;
+
+	if (!blocks)
+		return;
+	pthread_mutex_lock(&blocks->lock);
+	reopen_block();
+	if (blocks->open)
+		write_record(record);
+	if (inherit)
+		keep_record(record);
+	pthread_mutex_unlock(&blocks->lock);
+	errno = saved;
+}
+
+uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit)
+{
+	uint32_t id = __atomic_add_fetch(&counter_count, 1, __ATOMIC_RELAXED);
+	struct trace_counter record = {head_of(TRACE_COUNTER, sizeof record, 0), id, name, domain, unit};
+
+	dictionary_put(&record.head, 1);
+	return id;
+}

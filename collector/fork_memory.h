@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ * fork_memory.h: memory that a forked child finds zeroed, so that whatever made the child (fork, clone), it holds none of our locks,
+ * cursors or descriptors and begins anew.
+ */
+#ifndef PPERF_FORK_MEMORY_H
+#define PPERF_FORK_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed pages for the life of the process, emptied in a child. NULL: no memory. Touched only as they are used. */
+void *fork_memory(size_t bytes);
+
+/* Zeroed pages that a child inherits as they are. NULL: no memory. */
+void *kept_memory(size_t bytes);
+
+/* Gives back what either of them gave. */
+void memory_return(void *memory, size_t bytes);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT
+ * stream.c: see stream.h. A thread's stream is a slot of the trace file, mapped, and a cursor in it.
+ */
+#include "stream_state.h"
+
+#include "clock.h"
+#include "dictionary_file.h"
+#include "fork_memory.h"
+#include "trace_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLOT_FIRST (8u << 10)
+#define SLOT_LATER (64u << 10)
+#define RETRY_EVERY 1024u /* refused events between two attempts at a full disk */
+
+struct slot { /* a free one */
+	struct trace_block *block;
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+#define SLOTS_KEPT 1024u
+
+/* What the threads share. Emptied in a forked child. */
+static struct shared {
+	pthread_mutex_t lock;
+	struct stream *free_streams;
+	struct slot free_slots[2][SLOTS_KEPT]; /* first and later sizes */
+	uint32_t free_count[2];
+	uint32_t off; /* there is no file and there will be none */
+} *shared;
+
+__thread struct stream *stream_mine __attribute__((tls_model("initial-exec")));
+static __thread uint8_t stream_busy __attribute__((tls_model("initial-exec")));
+static pthread_key_t end_key;
+static bool end_key_made;
+
+static void thread_ended(void *unused)
+{
+	(void)unused;
+	stream_end();
+}
+
+void stream_configure(const struct trace_settings *settings)
+{
+	trace_configure(settings);
+	dictionary_setup();
+	shared = fork_memory(sizeof *shared);
+	end_key_made = !pthread_key_create(&end_key, thread_ended);
+}
+
+static uint64_t slot_bytes(int later)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = later ? SLOT_LATER : SLOT_FIRST;
+
+	return bytes > page ? bytes : page;
+}
+
+/* A slot for `s`: a free one, or a new one of the file. */
+static bool take_slot(struct stream *s, int later, enum trace_loss *reason)
+{
+	struct slot found = {0};
+
+	pthread_mutex_lock(&shared->lock);
+	if (shared->free_count[later])
+		found = shared->free_slots[later][--shared->free_count[later]];
+	pthread_mutex_unlock(&shared->lock);
+	if (!found.block)
+		found.block = trace_map_block(TRACE_SLOT, slot_bytes(later), &found.offset, reason);
+	if (!found.block)
+		return false;
+	s->slot = found.block;
+	s->slot_offset = found.offset;
+	s->cursor = (uint8_t *)(found.block + 1);
+	s->limit = (uint8_t *)found.block + found.block->extent;
+	return true;
+}
+
+/* The slot's records have been sealed; it may go to another thread. */
+static void give_slot(struct trace_block *block, uint64_t offset)
+{
+	int later = block->extent > slot_bytes(0);
+
+	__atomic_store_n(&block->used, 0, __ATOMIC_RELEASE);
+	block->stream = 0;
+	pthread_mutex_lock(&shared->lock);
+	if (shared->free_count[later] < SLOTS_KEPT)
+		shared->free_slots[later][shared->free_count[later]++] = (struct slot){block, offset, block->extent};
+	pthread_mutex_unlock(&shared->lock);
+}
+
+/* A record where there is known to be room; 8-byte aligned. */
+static void *put(struct stream *s, enum trace_kind kind, size_t size)
+{
+	struct trace_head *head;
+
+	if ((uintptr_t)s->cursor & 4) {
+		memset(s->cursor, 0, 4);
+		s->cursor += 4;
+	}
+	head = (struct trace_head *)(void *)s->cursor;
+	memset(head, 0, size);
+	head->size = (uint16_t)size;
+	head->kind = (uint8_t)kind;
+	head->node = s->node;
+	s->cursor += size;
+	return head;
+}
+
+static void put_clock(struct stream *s, const struct trace_clock *now)
+{
+	struct trace_clock_record *clock = put(s, TRACE_CLOCK, sizeof *clock);
+
+	clock->stamp = s->last = now->raw > s->last ? now->raw : s->last;
+	clock->monotonic_ns = now->monotonic_ns;
+	clock->realtime_ns = now->realtime_ns;
+}
+
+/* Begins a payload in the (empty) slot: where the clocks stand and what is open, so that it can be read alone. */
+static void begin_payload(struct stream *s, uint32_t sequence)
+{
+	struct trace_block *slot = s->slot;
+	struct trace_clock now = clock_sample();
+	uint32_t open = s->depth;
+
+	s->cursor = (uint8_t *)(slot + 1);
+	slot->stream = s->id;
+	slot->sequence = sequence;
+	slot->tid = s->tid;
+	slot->lost = s->lost;
+	slot->crc = 0;
+	slot->base_stamp = now.raw > s->last ? now.raw : s->last;
+	put_clock(s, &now);
+	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
+		struct trace_open *record = put(s, TRACE_OPEN, sizeof *record);
+
+		record->head.node = s->frames[i].node;
+		record->begin_stamp = s->frames[i].begin;
+	}
+	stream_publish(s);
+}
+
+/* What the last seal cost, and what was lost before it: into the new payload. */
+static void tell(struct stream *s, uint64_t began)
+{
+	struct trace_self *self = put(s, TRACE_SELF, sizeof *self);
+
+	self->stamp = s->last = clock_now();
+	self->duration = self->stamp - began;
+	self->what = TRACE_SELF_SEAL;
+	if (s->lost > s->lost_told) {
+		struct trace_lost *lost = put(s, TRACE_LOST, sizeof *lost);
+
+		lost->stamp = s->last;
+		lost->events = s->lost - s->lost_told;
+		lost->reason = s->reason;
+		s->lost_told = s->lost;
+	}
+	stream_publish(s);
+}
+
+/* One seal: the slot's bytes go to the end of the file, then the slot is empty. */
+static bool seal(struct stream *s)
+{
+	uint64_t began = clock_now();
+	struct trace_block *slot = s->slot;
+	uint64_t offset = s->slot_offset;
+	uint32_t sequence = slot->sequence;
+	enum trace_loss reason = TRACE_LOST_FULL_DISK;
+
+	dictionary_write_back();
+	if (!trace_seal(slot, &reason)) {
+		s->reason = reason;
+		return false;
+	}
+	if (slot->extent <= slot_bytes(0) && take_slot(s, 1, &reason))
+		give_slot(slot, offset);
+	else
+		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
+	begin_payload(s, sequence + 1);
+	tell(s, began);
+	return true;
+}
+
+void stream_lose(struct stream *s, enum trace_loss reason)
+{
+	s->lost++;
+	s->reason = reason;
+	if (s->slot)
+		s->slot->lost = s->lost;
+	trace_lose(reason, 1);
+}
+
+bool stream_make_room(struct stream *s, size_t bytes)
+{
+	if (s->refusals++ % RETRY_EVERY == 0 && s->slot && seal(s))
+		s->refusals = 0;
+	if ((size_t)(s->limit - s->cursor) >= bytes)
+		return true;
+	stream_lose(s, s->refusals ? s->reason : TRACE_LOST_FULL_FILE);
+	return false;
+}
+
+void stream_clock(struct stream *s)
+{
+	struct trace_clock now = clock_sample();
+
+	if (!stream_room(s, sizeof(struct trace_clock_record) + 4))
+		return;
+	put_clock(s, &now);
+	stream_publish(s);
+}
+
+bool stream_grow_frames(struct stream *s)
+{
+	uint32_t room = s->frames_room * 2;
+	struct frame *more;
+
+	if (room > STREAM_FRAMES_MOST || !(more = fork_memory(room * sizeof *more)))
+		return false;
+	memcpy(more, s->frames, s->depth * sizeof *more);
+	s->frames = more; /* the smaller one stays: at most as much again */
+	s->frames_room = room;
+	return true;
+}
+
+/* A stream's memory: that of a thread which ended, or new. */
+static struct stream *take_stream(void)
+{
+	struct stream *s;
+
+	pthread_mutex_lock(&shared->lock);
+	s = shared->free_streams;
+	if (s)
+		shared->free_streams = s->next;
+	pthread_mutex_unlock(&shared->lock);
+	return s ? s : fork_memory(sizeof *s);
+}
+
+static void give_stream(struct stream *s)
+{
+	pthread_mutex_lock(&shared->lock);
+	s->next = shared->free_streams;
+	shared->free_streams = s;
+	pthread_mutex_unlock(&shared->lock);
+}
+
+/* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache) is still good. */
+static bool start_stream(struct stream *s, struct trace_header *header)
+{
+	enum trace_loss reason = TRACE_LOST_NO_MEMORY;
+
+	s->node = s->depth = s->beyond = s->refusals = 0;
+	s->last = s->lost = s->lost_told = 0;
+	if (!s->frames) {
+		s->frames = s->first_frames;
+		s->frames_room = STREAM_FRAMES_FIRST;
+	}
+	s->tid = (uint32_t)syscall(SYS_gettid);
+	if (!take_slot(s, 0, &reason)) {
+		s->slot = NULL;
+		s->cursor = s->limit = NULL;
+		trace_lose(reason, 1);
+		return false;
+	}
+	s->id = (uint32_t)__atomic_add_fetch(&header->streams, 1, __ATOMIC_RELAXED);
+	begin_payload(s, 0);
+	return true;
+}
+
+/* The first event of a thread, or of a forked child (whose stream is all zeros). */
+static struct stream *attach(void)
+{
+	struct trace_header *header;
+	struct stream *s = stream_mine;
+	int saved = errno;
+
+	if (!shared || shared->off)
+		return NULL;
+	header = trace_open();
+	if (!header || !dictionary_open())
+		shared->off = !header;
+	else if (s || (s = take_stream())) {
+		if (start_stream(s, header)) {
+			stream_mine = s;
+			if (end_key_made)
+				pthread_setspecific(end_key, s);
+		} else {
+			if (!stream_mine)
+				give_stream(s);
+			s = NULL;
+		}
+	}
+	errno = saved;
+	return header && s && s->slot ? s : NULL;
+}
+
+struct stream *stream_begin(void)
+{
+	struct stream *s = stream_mine;
+
+	if (__builtin_expect(stream_busy, 0)) {
+		trace_lose(TRACE_LOST_REENTERED, 1);
+		return NULL;
+	}
+	stream_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(s && s->slot, 1))
+		return s;
+	s = attach();
+	if (!s)
+		stream_busy = 0;
+	return s;
+}
+
+bool stream_enter(void)
+{
+	return stream_begin() != NULL;
+}
+
+void stream_leave(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_busy = 0;
+}
+
+static bool is_timed(enum trace_kind kind)
+{
+	static const uint8_t timed[TRACE_KINDS] = {
+#define X(kind, type, is, text) [TRACE_##kind] = is,
+		TRACE_RECORDS(X)
+#undef X
+	};
+
+	return timed[kind];
+}
+
+void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
+{
+	struct stream *s = stream_mine;
+	struct trace_timed *record;
+
+	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
+		stream_clock(s);
+	if (!stream_room(s, size + 4))
+		return NULL;
+	record = put(s, kind, size);
+	if (is_timed(kind))
+		record->stamp = s->last = stamp > s->last ? stamp : s->last;
+	return record;
+}
+
+void *stream_record(enum trace_kind kind, size_t size)
+{
+	return stream_record_at(kind, size, clock_now());
+}
+
+void stream_commit(void)
+{
+	stream_publish(stream_mine);
+}
+
+uint32_t stream_node(void)
+{
+	const struct stream *s = stream_mine;
+
+	return s ? s->node : 0;
+}
+
+uint32_t stream_tid(void)
+{
+	const struct stream *s = stream_mine;
+
+	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
+}
+
+/* A thread that nests deeper than the slot's prologue can hold, or whose last seal fails, leaves its slot as it is: all is in the file. */
+void stream_end(void)
+{
+	struct stream *s = stream_mine;
+	enum trace_loss reason;
+
+	if (!s || !s->slot || stream_busy)
+		return;
+	stream_busy = 1;
+	dictionary_write_back();
+	if (trace_seal(s->slot, &reason))
+		give_slot(s->slot, s->slot_offset);
+	s->slot = NULL;
+	s->cursor = s->limit = NULL;
+	stream_mine = NULL;
+	give_stream(s);
+	stream_busy = 0;
+}
+
+void stream_end_process(void)
+{
+	stream_end();
+	if (trace_header())
+		dictionary_close();
+}

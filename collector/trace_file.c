@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT
+ * trace_file.c: see trace_file.h. All state lies in pages that a forked child finds zeroed, so that there is nothing to forget.
+ */
+#include "trace_file.h"
+
+#include "clock.h"
+#include "fork_memory.h"
+#include "trace_name.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum file_state { FILE_NONE, FILE_OPEN, FILE_REFUSED };
+
+/* This process's file. Emptied in a forked child. */
+struct trace_file {
+	pthread_mutex_t lock; /* of opening and reopening; zeros: unlocked */
+	int state;            /* enum file_state; FILE_OPEN is stored with release, after all else */
+	int fd;
+	dev_t device;
+	ino_t inode;
+	bool mapped; /* false: TRACE_TAIL_AT_RISK */
+	struct trace_header *header;
+	char path[4096];
+};
+
+static struct trace_settings settings;
+static struct trace_file *file;
+static pid_t configured_pid;
+/* Outside the emptied pages: what a child inherited and closes, if it is still what it was. */
+static struct {
+	int fd;
+	pid_t pid;
+	dev_t device;
+	ino_t inode;
+} inherited = {.fd = -1};
+
+void trace_configure(const struct trace_settings *given)
+{
+	settings = *given;
+	file = fork_memory(sizeof *file);
+	configured_pid = getpid();
+}
+
+static uint64_t page_bytes(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+
+	return page > 0 ? (uint64_t)page : 4096;
+}
+
+/* SIGXFSZ would kill the program for a limit that only our file has hit. Blocked around each growth, and taken off if it came.
+ * Only where there is a limit at all: nearly nowhere. */
+struct signal_guard {
+	sigset_t before;
+	bool limited, was_pending;
+};
+
+static struct signal_guard guard_signal(void)
+{
+	struct signal_guard guard = {0};
+	struct rlimit limit;
+	sigset_t size_signal, pending;
+
+	guard.limited = getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY;
+	if (!guard.limited)
+		return guard;
+	sigpending(&pending);
+	guard.was_pending = sigismember(&pending, SIGXFSZ);
+	sigemptyset(&size_signal);
+	sigaddset(&size_signal, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &size_signal, &guard.before);
+	return guard;
+}
+
+static void release_signal(const struct signal_guard *guard)
+{
+	const struct timespec now = {0, 0};
+	sigset_t size_signal;
+
+	if (!guard->limited)
+		return;
+	sigemptyset(&size_signal);
+	sigaddset(&size_signal, SIGXFSZ);
+	if (!guard->was_pending)
+		while (sigtimedwait(&size_signal, NULL, &now) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+}
+
+/* Where a mapped page cannot turn into a SIGBUS once its room is secured: local file systems that reserve blocks, and memory. */
+static bool may_map(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case 0xEF53:     /* ext2, 3, 4 */
+	case 0x58465342: /* xfs */
+	case 0x01021994: /* tmpfs */
+	case 0x794c7630: /* overlay: the file lies on what is below; fallocate fails where that cannot */
+		return true;
+	}
+	return false;
+}
+
+/* fallocate(2) itself: the posix_ form writes zeros where the file system cannot. 0 or errno. */
+static int secure_room(int fd, uint64_t offset, uint64_t bytes)
+{
+	struct signal_guard guard = guard_signal();
+	int error;
+
+	do
+		error = fallocate(fd, 0, (off_t)offset, (off_t)bytes) ? errno : 0;
+	while (error == EINTR);
+	release_signal(&guard);
+	return error;
+}
+
+/* Makes every page present and dirty now, not at some event. */
+static void touch(void *block, uint64_t bytes)
+{
+	volatile char *p = block;
+	uint64_t page = page_bytes();
+
+	if (!madvise(block, bytes, MADV_POPULATE_WRITE))
+		return;
+	for (uint64_t i = 0; i < bytes; i += page)
+		p[i] = p[i];
+}
+
+static void *map_file(int fd, uint64_t offset, uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_DONTFORK);
+	touch(p, bytes);
+	return p;
+}
+
+static void fill_header(struct trace_header *header)
+{
+	uint64_t page = page_bytes();
+
+	memcpy(header->magic, TRACE_MAGIC, sizeof header->magic);
+	header->version = TRACE_VERSION;
+	header->endian = TRACE_ENDIAN;
+	header->header_bytes = (uint32_t)page;
+	header->clock_kind = clock_is_tsc ? TRACE_CLOCK_TSC : TRACE_CLOCK_MONOTONIC;
+	header->run_id = settings.run_id;
+	header->pid = (uint32_t)getpid();
+	header->parent_pid = (uint32_t)getppid();
+	header->page_bytes = (uint32_t)page;
+	header->limit_bytes = settings.limit_bytes;
+	header->start = clock_sample();
+	header->end = page;
+	memcpy(header->build_id, settings.build_id, sizeof header->build_id);
+}
+
+/* The header as memory: of the file where that is safe, else our own. */
+static struct trace_header *place_header(struct trace_file *f, const struct trace_header *filled)
+{
+	uint64_t page = filled->header_bytes;
+	struct trace_header *header;
+
+	f->mapped = may_map(f->fd) && !secure_room(f->fd, 0, page);
+	if (f->mapped)
+		return map_file(f->fd, 0, page);
+	header = fork_memory(page);
+	if (header) {
+		*header = *filled;
+		header->flags |= TRACE_TAIL_AT_RISK;
+	}
+	return header;
+}
+
+/* Closes the descriptor of the process that forked us. */
+static void drop_inherited(void)
+{
+	struct stat st;
+
+	if (inherited.fd < 0 || inherited.pid == getpid())
+		return;
+	if (!fstat(inherited.fd, &st) && st.st_dev == inherited.device && st.st_ino == inherited.inode)
+		close(inherited.fd);
+	inherited.fd = -1;
+}
+
+static bool make_file(struct trace_file *f)
+{
+	struct trace_header filled = {0};
+	struct signal_guard guard;
+	struct stat st;
+
+	clock_init();
+	drop_inherited();
+	fill_header(&filled);
+	if (getpid() != configured_pid) {
+		if (settings.skip_forked)
+			return false;
+		filled.flags |= TRACE_FORKED;
+	}
+	guard = guard_signal();
+	f->fd = trace_create(settings.output, &filled, f->path);
+	release_signal(&guard);
+	if (f->fd < 0)
+		return false;
+	if (fstat(f->fd, &st) || !(f->header = place_header(f, &filled))) {
+		close(f->fd);
+		return false;
+	}
+	f->device = inherited.device = st.st_dev;
+	f->inode = inherited.inode = st.st_ino;
+	inherited.fd = f->fd;
+	inherited.pid = getpid();
+	return true;
+}
+
+struct trace_header *trace_header(void)
+{
+	if (!file || __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) != FILE_OPEN)
+		return NULL;
+	return file->header;
+}
+
+struct trace_header *trace_open(void)
+{
+	int saved = errno;
+
+	if (file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_NONE) {
+		pthread_mutex_lock(&file->lock);
+		if (file->state == FILE_NONE)
+			__atomic_store_n(&file->state, make_file(file) ? FILE_OPEN : FILE_REFUSED, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&file->lock);
+	}
+	errno = saved;
+	return trace_header();
+}
+
+const char *trace_path(void)
+{
+	return trace_header() ? file->path : "";
+}
+
+/* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */
+static uint64_t take_room(uint64_t bytes, uint64_t align)
+{
+	struct trace_header *header = file->header;
+	uint64_t end = __atomic_load_n(&header->end, __ATOMIC_RELAXED), at;
+
+	do {
+		at = (end + align - 1) & ~(align - 1);
+		if (at + bytes > header->limit_bytes)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&header->end, &end, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return at;
+}
+
+/* Is the descriptor still our file? Programs close what they do not know, and open something else in its place. */
+static bool descriptor_is_ours(void)
+{
+	struct stat st;
+	int again;
+
+	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
+		return true;
+	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (again < 0)
+		return false;
+	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
+		close(again);
+		return false;
+	}
+	inherited.fd = file->fd = again;
+	return true;
+}
+
+/* descriptor_is_ours by one thread at a time. */
+static bool check_descriptor(void)
+{
+	bool ours;
+
+	pthread_mutex_lock(&file->lock);
+	ours = descriptor_is_ours();
+	pthread_mutex_unlock(&file->lock);
+	return ours;
+}
+
+static void fill_head(struct trace_block *block, enum trace_block_type type, uint64_t extent)
+{
+	block->magic = TRACE_BLOCK_MAGIC;
+	block->type = type;
+	block->extent = extent;
+	block->head_crc = trace_crc32c(0, block, offsetof(struct trace_block, head_crc));
+}
+
+static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_loss *reason)
+{
+	struct trace_block *block;
+	int error;
+
+	if (!check_descriptor()) {
+		*reason = TRACE_LOST_BAD_FILE;
+		return NULL;
+	}
+	error = secure_room(file->fd, offset, bytes);
+	if (error) {
+		*reason = TRACE_LOST_FULL_DISK;
+		return NULL;
+	}
+	block = map_file(file->fd, offset, bytes);
+	if (!block)
+		*reason = TRACE_LOST_NO_MEMORY;
+	return block;
+}
+
+/* Slots that cannot be mapped take no room in the file: only their chunks do. */
+static struct trace_block *keep_in_memory(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+{
+	struct trace_block *block;
+
+	*offset = 0;
+	*reason = TRACE_LOST_FULL_FILE;
+	if (type == TRACE_DICT && !(*offset = take_room(bytes, TRACE_ALIGN)))
+		return NULL;
+	block = fork_memory(bytes);
+	*reason = TRACE_LOST_NO_MEMORY;
+	return block;
+}
+
+struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+{
+	struct trace_block *block = NULL;
+	int saved = errno;
+
+	if (!file->mapped)
+		block = keep_in_memory(type, bytes, offset, reason);
+	else if ((*offset = take_room(bytes, page_bytes())) == 0)
+		*reason = TRACE_LOST_FULL_FILE;
+	else
+		block = map_at(*offset, bytes, reason);
+	if (block)
+		fill_head(block, type, bytes);
+	errno = saved;
+	return block;
+}
+
+static bool write_whole(struct iovec *part, int parts, uint64_t offset)
+{
+	struct signal_guard guard = guard_signal();
+	bool whole = true;
+
+	while (parts > 0 && whole) {
+		ssize_t wrote = pwritev(file->fd, part, parts, (off_t)offset);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		whole = wrote > 0;
+		offset += whole ? (uint64_t)wrote : 0;
+		for (; whole && parts > 0 && (size_t)wrote >= part->iov_len; part++, parts--)
+			wrote -= (ssize_t)part->iov_len;
+		if (whole && parts > 0) {
+			part->iov_base = (char *)part->iov_base + wrote;
+			part->iov_len -= (size_t)wrote;
+		}
+	}
+	release_signal(&guard);
+	return whole;
+}
+
+static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
+{
+	struct iovec parts[2] = {{head, sizeof *head}, {(void *)(uintptr_t)payload, (size_t)head->used}};
+	uint64_t offset;
+
+	*reason = TRACE_LOST_BAD_FILE;
+	if (!check_descriptor())
+		return false;
+	*reason = TRACE_LOST_FULL_FILE;
+	offset = take_room(head->extent, TRACE_ALIGN);
+	if (!offset)
+		return false;
+	*reason = TRACE_LOST_FULL_DISK;
+	if (!write_whole(parts, 2, offset))
+		return false;
+	if (!file->mapped) {
+		struct iovec header = {file->header, sizeof *file->header};
+
+		write_whole(&header, 1, 0);
+	}
+	return true;
+}
+
+bool trace_seal(const struct trace_block *slot, enum trace_loss *reason)
+{
+	struct trace_block head = *slot;
+	uint64_t extent = (sizeof head + slot->used + TRACE_ALIGN - 1) & ~(uint64_t)(TRACE_ALIGN - 1);
+	int saved = errno;
+	bool sealed;
+
+	fill_head(&head, TRACE_CHUNK, extent);
+	head.crc = trace_block_crc(&head, slot + 1);
+	sealed = write_chunk(&head, slot + 1, reason);
+	errno = saved;
+	return sealed;
+}
+
+void trace_write_back(const struct trace_block *block, uint64_t offset)
+{
+	struct iovec part = {(void *)(uintptr_t)block, sizeof *block + (size_t)block->used};
+	int saved = errno;
+
+	if (!file->mapped && check_descriptor())
+		write_whole(&part, 1, offset);
+	errno = saved;
+}
+
+void trace_lose(enum trace_loss reason, uint64_t events)
+{
+	struct trace_header *header = trace_header();
+
+	if (header)
+		__atomic_fetch_add(&header->lost[reason], events, __ATOMIC_RELAXED);
+}
+
+void trace_end(void)
+{
+	struct trace_header *header = trace_header();
+
+	if (!header)
+		return;
+	header->last = clock_sample();
+	__atomic_fetch_or(&header->flags, TRACE_ENDED, __ATOMIC_RELEASE);
+	if (!file->mapped && check_descriptor()) {
+		struct iovec part = {header, sizeof *header};
+
+		write_whole(&part, 1, 0);
+	}
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ * trace_name.c: see trace_name.h. A file is written under a name of its own and then linked to the name it is to have, which is atomic
+ * and fails where something is already there.
+ */
+#include "trace_name.h"
+
+#include "fork_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+#define NAMES_TRIED 1000
+
+struct paths { /* not on the stack: the host's threads may have little */
+	char temporary[PATH_BYTES + 32];
+	char plain[PATH_BYTES];
+	char old[PATH_BYTES + 8];
+};
+
+/* Fills in %p and %n; `number` is 0 at the first try. false: too long. */
+static bool expand(char *path, const char *output, unsigned number)
+{
+	size_t used = 0;
+
+	for (const char *p = output; *p; p++) {
+		int wrote = 1;
+
+		if (used + 24 > PATH_BYTES)
+			return false;
+		if (p[0] == '%' && p[1] == 'p')
+			wrote = snprintf(path + used, 24, "%d", (int)getpid()), p++;
+		else if (p[0] == '%' && p[1] == 'n')
+			wrote = snprintf(path + used, 24, "%u", number), p++;
+		else
+			path[used] = *p;
+		used += (size_t)wrote;
+	}
+	path[used] = '\0';
+	return true;
+}
+
+/* trace.bin -> trace.4711.bin, from the second try on (a program that execs keeps its pid) trace.4711.2.bin; without a dot at the end. */
+static bool insert_pid(char *path, const char *plain, unsigned serial)
+{
+	const char *slash = strrchr(plain, '/');
+	const char *base = slash ? slash + 1 : plain;
+	const char *dot = strrchr(base, '.');
+	int stem = (int)(dot && dot != base ? dot - plain : (ptrdiff_t)strlen(plain));
+	int n;
+
+	if (serial < 2)
+		n = snprintf(path, PATH_BYTES, "%.*s.%d%s", stem, plain, (int)getpid(), plain + stem);
+	else
+		n = snprintf(path, PATH_BYTES, "%.*s.%d.%u%s", stem, plain, (int)getpid(), serial, plain + stem);
+	return n > 0 && n < PATH_BYTES;
+}
+
+/* A trace of another run whose writer is gone. Ours to move aside; everything else is not. */
+static bool is_finished_trace(int fd, uint64_t run_id)
+{
+	struct trace_header old;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	if (pread(fd, &old, sizeof old, 0) != (ssize_t)sizeof old || memcmp(old.magic, TRACE_MAGIC, sizeof old.magic))
+		return false;
+	if (old.run_id == run_id)
+		return false;
+	return (old.flags & TRACE_ENDED) || kill((pid_t)old.pid, 0);
+}
+
+/* Renames a finished trace at `path` to path.old. Two processes that both want to hold a lock on the same file here, so that none moves what the
+ * other has just put in its place. true: something changed, try the name again. */
+static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_id)
+{
+	struct stat ours, there;
+	bool moved = false;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return errno == ENOENT;
+	snprintf(old, PATH_BYTES + 8, "%s.old", path);
+	if (is_finished_trace(fd, run_id) && !flock(fd, LOCK_EX)) {
+		if (fstat(fd, &ours) || stat(path, &there) || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+			moved = true; /* another process was first */
+		else
+			moved = !rename(path, old);
+	}
+	close(fd);
+	return moved;
+}
+
+/* Out of the way of the program, which may close or reuse low numbers. */
+static int raise_descriptor(int fd)
+{
+	static const int floors[] = {1000, 500, 200, 64, 3};
+	int high = -1;
+
+	for (size_t i = 0; i < sizeof floors / sizeof floors[0] && high < 0; i++)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
+	close(fd);
+	return high;
+}
+
+static bool write_header(int fd, const struct trace_header *header)
+{
+	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header && !ftruncate(fd, header->header_bytes);
+}
+
+/* link(2), or on file systems without it an exclusive creation: 0, or errno. */
+static int give_name(const char *temporary, const char *path)
+{
+	if (!link(temporary, path))
+		return 0;
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+		return errno;
+	return renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) ? errno : 0;
+}
+
+/* Finds the name under which `temporary` may stand. */
+static bool settle(struct paths *p, const char *output, uint64_t run_id, char *path)
+{
+	bool numbered = strstr(output, "%n") != NULL;
+
+	memcpy(path, p->plain, PATH_BYTES);
+	for (unsigned taken = 0; taken < NAMES_TRIED;) {
+		int error = give_name(p->temporary, path);
+
+		if (error != EEXIST)
+			return !error;
+		if (move_aside(path, p->old, run_id))
+			continue;
+		taken++;
+		if (!(numbered ? expand(path, output, taken) : insert_pid(path, p->plain, taken)))
+			return false;
+	}
+	return false;
+}
+
+static int create(struct paths *p, const char *output, const struct trace_header *header, char *path)
+{
+	bool good;
+	int fd;
+
+	if (!expand(p->plain, output, 0))
+		return -1;
+	snprintf(p->temporary, sizeof p->temporary, "%s.%d.part", p->plain, (int)getpid());
+	unlink(p->temporary); /* of a killed process that had our pid */
+	fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -1;
+	good = write_header(fd, header) && settle(p, output, header->run_id, path);
+	unlink(p->temporary);
+	if (good)
+		return raise_descriptor(fd);
+	close(fd);
+	return -1;
+}
+
+int trace_create(const char *output, const struct trace_header *header, char *path)
+{
+	struct paths *p = kept_memory(sizeof *p);
+	int fd = p ? create(p, output, header, path) : -1;
+
+	memory_return(p, sizeof *p);
+	return fd;
+}

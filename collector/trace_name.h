@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * trace_name.h: where a new trace file goes, and how it gets there without ever showing half a header or taking a file that is in use.
+ */
+#ifndef PPERF_TRACE_NAME_H
+#define PPERF_TRACE_NAME_H
+
+#include "trace_format.h"
+
+/* Makes the file with `header` as its first header->header_bytes bytes and gives its name in path[4096]. The first process of a run gets
+ * `output` as it stands; when that is taken by this run the pid is put before the last dot; another run's finished file becomes
+ * NAME.old; anything else that has the name stays (and the pid is put in). A high, close-on-exec descriptor, or -1. */
+int trace_create(const char *output, const struct trace_header *header, char *path);
+
+#endif
