@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of the library that writes real ones.
+ *
+ *	struct trace_builder *builder = builder_new();
+ *
+ *	build_push(builder, 1, 100, "step");
+ *	build_push(builder, 1, 110, "layer");
+ *	build_pop(builder, 1, 150);
+ *	build_seal(builder, 1, SEAL_WHOLE);
+ *	build_pop(builder, 1, 200);
+ *	builder_write(builder, "trace.bin");
+ *	builder_free(builder);
+ *
+ * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC) unless the header is changed.
+ * Streams are numbers from 1 and come into being when first named; their thread id is 1000 + stream. Names and nodes get their
+ * ids as they are used. Each payload begins with its CLOCK and OPEN records, as the format wants. What is not sealed at the end
+ * becomes a slot. The file: header, slots, chunks in the order of sealing; the dictionary lies before the slots.
+ * Everything here aborts with a sentence when it is used wrongly or memory runs out.
+ */
+#ifndef PPERF_TRACE_BUILDER_H
+#define PPERF_TRACE_BUILDER_H
+
+#include "collector/trace_format.h"
+#include <stddef.h>
+
+#define BUILDER_START 1000000000u                    /* header.start.raw and .monotonic_ns */
+#define BUILDER_START_UNIX_NS 1700000000000000000u   /* header.start.realtime_ns */
+
+struct trace_builder;
+
+struct trace_builder *builder_new(void);
+void builder_free(struct trace_builder *builder);
+
+/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED. header.end and .streams are filled at the end if 0. */
+struct trace_header *builder_header(struct trace_builder *builder);
+
+/* The whole file so far; lives until the next call. Building may go on afterwards. */
+const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes);
+void builder_write(struct trace_builder *builder, const char *path);
+
+/* The dictionary. */
+uint32_t build_name(struct trace_builder *builder, const char *text); /* the same text, the same id; NULL: 0 */
+uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
+uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind);
+void build_meta(struct trace_builder *builder, const char *key, const char *value);
+/* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */
+void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
+/* Ends the present dictionary block; the next record begins another. */
+void build_dictionary_seal(struct trace_builder *builder);
+
+/* Ranges. `name` is looked for under the innermost open range of the stream. They return the node. */
+uint32_t build_push(struct trace_builder *builder, uint32_t stream, uint64_t at, const char *name);
+uint32_t build_push_node(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
+void build_pop(struct trace_builder *builder, uint32_t stream, uint64_t at);
+void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t index);
+/* A PUSH with attributes: to be filled as build_record; the range is open. */
+struct trace_range *build_push_record(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
+
+/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero; lives until the next call. */
+void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind, size_t size, uint64_t at);
+/* Bytes as they are, records or not. */
+void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
+
+/* What becomes of the payload of a stream; the next one begins with the next record. */
+enum build_seal {
+	SEAL_WHOLE,
+	SEAL_TORN,      /* its crc is wrong */
+	SEAL_MISSING,   /* it is nowhere */
+	SEAL_HOLE,      /* room for it was taken and stayed zero */
+	SEAL_TWICE,     /* the same chunk two times */
+	SEAL_AND_SLOT,  /* the slot still has it too, as when the process dies between the two steps */
+	SEAL_TORN_SLOT, /* torn, and the slot still has it */
+};
+void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);
+/* An event could not be recorded: counts in the stream's head from now on. */
+void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
+/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before: somebody set the clock. */
+void build_step_realtime(struct trace_builder *builder, int64_t ns);
+
+#endif
