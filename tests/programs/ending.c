@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process ends: by return, exit, _exit,
+ * quick_exit, abort, kill, segv, or thread (the main thread leaves first).
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <nvtx3/nvToolsExt.h>
+
+static pthread_barrier_t barrier;
+static int last;
+
+static void marks(const char *name)
+{
+	for (int i = 0; i < 1000; i++)
+		nvtxMarkA(name);
+	nvtxRangePushA("left open");
+}
+
+static void *thread(void *unused)
+{
+	marks("second thread");
+	pthread_barrier_wait(&barrier);
+	if (last)
+		exit(0);
+	pause();
+	return unused;
+}
+
+static void segfault(void)
+{
+	*(volatile int *)8 = 1;
+}
+
+int main(int count, char **arguments)
+{
+	const char *how = count > 1 ? arguments[1] : "return";
+	pthread_t id;
+
+	last = !strcmp(how, "thread");
+	pthread_barrier_init(&barrier, NULL, 2);
+	marks("first thread");
+	if (pthread_create(&id, NULL, thread, NULL))
+		return 2;
+	if (last) {
+		pthread_barrier_wait(&barrier);
+		pthread_exit(NULL);
+	}
+	pthread_barrier_wait(&barrier);
+	if (!strcmp(how, "exit"))
+		exit(3);
+	else if (!strcmp(how, "_exit"))
+		_exit(4);
+	else if (!strcmp(how, "quick_exit"))
+		quick_exit(5);
+	else if (!strcmp(how, "abort"))
+		abort();
+	else if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	else if (!strcmp(how, "segv"))
+		segfault();
+	return 0;
+}
