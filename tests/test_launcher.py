@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""scripts/pperf: the command's own exit status, a library at any path, and sentences for mistakes."""
+import os, signal
+from harness import *
+
+PPERF = ROOT / "scripts" / "pperf"
+
+
+def installed(folder):
+    """The launcher as `make install` leaves it, with the tools of this variant."""
+    for name in ("bin", "lib"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(PPERF, folder / "bin" / "pperf")
+    shutil.copy(REPORT, folder / "bin" / "pperf-report")
+    shutil.copy(LIBRARY, folder / "lib" / "libpperf.so")
+    return folder / "bin" / "pperf"
+
+
+def launch(folder, *arguments, script=None, env=None, **options):
+    env = {"LD_PRELOAD": " ".join(PRELOADS) or None, "XDG_RUNTIME_DIR": str(folder), **(env or {})}
+    if script is None:
+        script = installed(folder / "installed")
+    return run(folder, str(script), *arguments, env=env, **options)
+
+
+@case
+def the_exit_status_is_the_commands(folder):
+    script = installed(folder / "installed")
+    assert launch(folder, "run", "--", "sh", "-c", "exit 5", script=script).returncode == 5
+    assert launch(folder, "run", "sh", "-c", "kill -9 $$", script=script).returncode == -signal.SIGKILL
+    assert launch(folder, "run", "sh", "-c", "kill -INT $$", script=script).returncode == -signal.SIGINT
+
+
+@case
+def own_failures_are_125_to_127(folder):
+    script = installed(folder / "installed")
+    (folder / "text").write_text("no program\n")
+    for arguments, status in (([], 125), (["run"], 125), (["run", "--nonsense", "true"], 125), (["run", "-o"], 125), (["walk"], 125),
+                              (["run", "--stacks", "some", "true"], 125), (["run", "./text"], 126), (["run", "no-such-program"], 127)):
+        result = launch(folder, *arguments, script=script)
+        assert result.returncode == status and result.stderr and not result.stdout, (arguments, result)
+    (folder / "installed" / "lib" / "libpperf.so").unlink()
+    result = launch(folder, "run", "true", script=script)
+    assert result.returncode == 125 and b"libpperf.so" in result.stderr, result
+
+
+@case
+def options_become_settings(folder):
+    result = launch(folder, "run", "-o", "a b.bin", "--max=64M", "--stacks", "off", "--children=none", "-q", "--", "env", check=0)
+    variables = dict(line.split("=", 1) for line in result.stdout.decode().splitlines() if "=" in line)
+    wanted = {"PPERF_OUTPUT": "a b.bin", "PPERF_MAX": "64M", "PPERF_STACKS": "off", "PPERF_CHILDREN": "none", "PPERF_QUIET": "1"}
+    assert {k: variables.get(k) for k in wanted} == wanted, variables
+
+
+@case
+def the_trace_is_where_it_was_asked_for(folder):
+    result = launch(folder, "run", "-o", "my trace.bin", program("ranges"), 1, 10, check=0)
+    assert len(names(folder / "my trace.bin")) == 10
+    assert b"my trace.bin" in result.stderr and result.stderr.count(b"\n") == 1 and not result.stdout, result
+
+
+@case
+def quiet_says_nothing(folder):
+    assert launch(folder, "run", "-q", program("ranges"), 1, 10, check=0).stderr == b""
+
+
+@case
+def a_path_with_blanks_and_colons_works(folder):
+    script = installed(folder / "in stalled: here")
+    launch(folder, "run", program("ranges"), 1, 10, script=script, check=0)
+    launch(folder, "run", program("ranges"), 1, 20, script=script, check=0)
+    assert len(names(folder / "trace.bin")) == 20
+    launch(folder, "run", program("chdirs"), "/", script=script, check=0)
+    assert names(folder / "trace.bin") == ["elsewhere"]
+
+
+@case
+def a_preload_that_is_set_stays(folder):
+    other = str(PROGRAMS / "lib_nvtx_copy.so")
+    before = " ".join([*PRELOADS, other])
+    result = launch(folder, "run", "sh", "-c", "echo $LD_PRELOAD; grep -c lib_nvtx_copy /proc/self/maps", env={"LD_PRELOAD": before}, check=0)
+    assert other in result.stdout.decode().splitlines()[0] and result.stdout.split()[-1] != b"0", result
+
+
+@case
+def a_link_to_the_launcher_finds_the_library(folder):
+    script = installed(folder / "installed")
+    os.symlink(script, folder / "pperf")
+    launch(folder, "run", program("ranges"), 1, 10, script=folder / "pperf", check=0)
+    assert len(names(folder / "trace.bin")) == 10
+    launch(folder, "report", "dump", "trace.bin", "-f", "json", script=folder / "pperf", check=0)
+
+
+@case
+def help_and_version_are_for_stdout(folder):
+    script = installed(folder / "installed")
+    shown = launch(folder, "--help", script=script, check=0)
+    assert b"pperf run" in shown.stdout and not shown.stderr
+    own, reports = launch(folder, "--version", script=script, check=0), report("--version")
+    assert own.stdout == reports.stdout and own.stdout, (own, reports)
+
+
+@case
+def make_install_puts_everything_in_its_place_and_takes_it_away(folder):
+    if SANITIZED:
+        raise Skip("as in the plain build")
+    make = ["make", "--no-print-directory", "-C", ROOT, "BUILD=%s" % BUILD, "DESTDIR=%s" % (folder / "root"), "PREFIX=/opt/pperf"]
+    run(folder, *make, "install", check=0)
+    prefix = folder / "root" / "opt" / "pperf"
+    files = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file()}
+    pages = {"share/man/man%s/%s" % (p.suffix[1:], p.name) for p in (ROOT / "doc").glob("*.[1-8]")}
+    assert files == {"bin/pperf", "bin/pperf-report", "lib/libpperf.so"} | pages, files
+    launch(folder, "run", program("ranges"), 1, 10, script=prefix / "bin" / "pperf", check=0)
+    assert len(names(folder / "trace.bin")) == 10
+    run(folder, *make, "uninstall", check=0)
+    assert not [p for p in prefix.rglob("*") if p.is_file()]
+
+
+main()

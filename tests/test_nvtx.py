@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every NVTX call is in the trace: its exact bytes, domain, category, colour, payload, in order for each thread."""
+import json, struct
+from harness import *
+
+SEQUENCE = {"push", "pop", "start", "end", "mark", "metric", "name"}
+PAYLOADS = {1: ("<Q", "u64"), 2: ("<q", "i64"), 3: ("<d", "double"), 4: ("<I", "u32"), 5: ("<i", "i32"), 6: ("<f", "float")}
+
+
+def exact(text):
+    """The bytes behind a text of the dump: bytes that are not UTF-8 come as lone surrogates U+DC80..U+DCFF."""
+    return (text or "").encode("utf-8", "surrogateescape")
+
+
+def wanted_payload(event):
+    form, name = PAYLOADS[event["payload_type"]]
+    value = struct.unpack_from(form, bytes.fromhex(event["payload"]))[0]
+    return ("0x%x" % value if name == "u64" else str(value) if name == "i64" else value), name
+
+
+def difference(wanted, got):
+    """What is not as the program says, or None."""
+    if wanted["kind"] != got["kind"]:
+        return "kind"
+    for key in ("name", "domain"):
+        if key in wanted and bytes.fromhex(wanted[key] or "") != exact(got.get(key)):
+            return key
+    for key in ("category", "object_type", "value"):
+        if key in wanted and key not in ("object_type",) and got.get(key) != wanted[key] and str(got.get(key)) != str(wanted[key]):
+            return key
+    if "color" in wanted and got.get("color") != "0x%08X" % wanted["color"]:
+        return "color"
+    if "payload" in wanted and (got.get("payload"), got.get("payload_type")) != wanted_payload(wanted):
+        return "payload"
+    return None
+
+
+def by_thread(events):
+    threads = {}
+    for event in events:
+        threads.setdefault(event["tid"], []).append(event)
+    return threads
+
+
+def compare(expected_path, trace_path):
+    expected = by_thread(json.loads(line) for line in open(expected_path))
+    recorded = by_thread(dump(trace_path, SEQUENCE))
+    ids = {}
+    assert set(expected) == set(recorded), "threads %s, not %s" % (sorted(recorded), sorted(expected))
+    for tid, wanted in expected.items():
+        got = recorded[tid]
+        for number, (want, have) in enumerate(zip(wanted, got)):
+            wrong = difference(want, have)
+            assert not wrong, "event %d of thread %d: %s differs: wanted %s, got %s" % (number, tid, wrong, want, have)
+            if want["kind"] in ("start", "end"):
+                ids.setdefault(have["id"], []).append(want["kind"])
+        assert len(got) == len(wanted), "thread %d: %d events, not %d; the next is %s" % (
+            tid, len(got), len(wanted), (got[len(wanted):] or wanted[len(got):])[0])
+    assert all(sorted(kinds) == ["end", "start"] for kinds in ids.values()), "a start without its end, or an id used twice"
+    assert ids
+
+
+@case
+def every_call_in_C_is_recorded_exactly(folder):
+    traced(folder, "nvtx_calls", "expected", PROGRAMS / "lib_nvtx_copy.so")
+    compare(folder / "expected", folder / "trace.bin")
+
+
+@case
+def every_call_in_CPP_is_recorded_exactly(folder):
+    traced(folder, "nvtx_calls_cpp", "expected")
+    compare(folder / "expected", folder / "trace.bin")
+
+
+@case
+def a_library_that_NVTX_itself_loads_records_the_same(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime cannot be loaded late")
+    run(folder, "nvtx_calls", "expected", PROGRAMS / "lib_nvtx_copy.so", env={"NVTX_INJECTION64_PATH": str(LIBRARY)}, check=0)
+    compare(folder / "expected", folder / "trace.bin")
+
+
+@case
+def instances_that_come_and_go_and_begin_at_once_are_recorded(folder):
+    traced(folder, "reloads", PROGRAMS / "lib_nvtx_copy.so", 50)
+    found = names(folder / "trace.bin")
+    assert found.count("reloaded") == 50 and found.count("at once") == 8, (found.count("reloaded"), found.count("at once"))
+
+
+@case
+def another_injection_behaves_as_without_us(folder):
+    other = PROGRAMS / "lib_other_injection.so"
+    tool = {"NVTX_INJECTION64_PATH": str(other)}
+    alone = run(folder, "nvtx_calls", "expected", env={**tool, "OTHER_TOOL": str(folder / "alone")})
+    both = traced(folder, "nvtx_calls", "expected", env={**tool, "OTHER_TOOL": str(folder / "both")}, check=None)
+    assert (folder / "alone").read_bytes() == (folder / "both").read_bytes()
+    assert (alone.returncode, alone.stdout, alone.stderr) == (both.returncode, both.stdout, both.stderr)
+    found = traces(folder)
+    assert not found or dump(found[0], {"push"}), "a trace without ranges"
+
+
+@case
+def a_signal_handler_may_call_NVTX_anywhere(folder):
+    result = traced(folder, "signals", 2000)
+    marks, ranges = map(int, result.stdout.split())
+    records = dump(folder / "trace.bin")
+    lost = info(folder / "trace.bin")["integrity"]["lost_events"]
+    found = [sum(r["kind"] == kind for r in records) for kind in ("mark", "push", "pop")]
+    assert found[1] == found[2] == ranges, (found, ranges)
+    assert found[0] + lost == marks, (found, lost, marks)
+
+
+def counted(folder, threads, pairs):
+    traced(folder, "ranges", threads, pairs)
+    opened, closed = {}, {}
+    for record in dump(folder / "trace.bin", {"push", "pop"}):
+        counts = opened if record["kind"] == "push" else closed
+        counts[record["tid"]] = counts.get(record["tid"], 0) + 1
+    assert len(opened) == threads and set(opened.values()) == {pairs} and opened == closed, (threads, opened)
+    assert info(folder / "trace.bin")["integrity"]["complete"]
+
+
+@case
+def one_to_sixty_four_threads_lose_nothing(folder):
+    for threads, pairs in ((1, 20000), (2, 10000), (3, 5000), (16, 1000), (64, 500)):
+        counted(folder, threads, pairs)
+        (folder / "trace.bin").unlink()
+
+
+@case
+def a_hundred_thousand_short_threads_are_all_there_and_leave_a_small_file(folder):
+    count = 100000 if VARIANT == "plain" else 3000
+    traced(folder, "churn", count, timeout=300)
+    records = dump(folder / "trace.bin", {"push", "pop"})
+    assert len(records) == 2 * count, len(records)
+    assert len({r["tid"] for r in records}) > 1
+    size = (folder / "trace.bin").stat().st_size
+    assert size < 600 * count + (1 << 20), "%d bytes, %d a thread" % (size, size // count)
+
+
+@case
+def ten_million_ranges_are_counted_to_the_last(folder):
+    pairs = 5000000 if VARIANT == "plain" else 100000
+    traced(folder, "ranges", 2, pairs, 1000, timeout=300)
+    tree = json.loads(report("tree", folder / "trace.bin", "-f", "json", "--no-fold").stdout)
+    calls = sum(row["calls"] for row in tree["rows"] if row["kind"] == "range")
+    assert calls == 2 * pairs and tree["integrity"]["complete"], (calls, tree["integrity"])
+    size = (folder / "trace.bin").stat().st_size
+    assert VARIANT != "plain" or size < 16 * 2 * pairs, "%.1f bytes a pair" % (size / 2 / pairs)
+
+
+@case
+def texts_beyond_the_budget_do_not_grow_the_memory_and_are_all_there(folder):
+    traced(folder, "ranges", 1, 400000, 400000)
+    found = names(folder / "trace.bin")
+    assert len(found) == 400000 and len(set(found)) == 400000, (len(found), len(set(found)))
+
+
+main()
