@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * number.h: figures as people read them, computed from exact integers and rounded half to even. Nothing here depends on a locale.
+ */
+#ifndef PPERF_NUMBER_H
+#define PPERF_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NUMBER_BYTES 64 /* room for any number written here, terminated: what every `out` below must have */
+
+enum unit {
+	UNIT_COUNT,
+	UNIT_TIME,    /* ns */
+	UNIT_BYTES,
+	UNIT_PERCENT, /* a share, 0 to 1 */
+	UNIT_RATIO,
+	UNIT_TEXT,    /* not a figure */
+	UNIT_USER,    /* of a program's own counter: as it is */
+};
+
+/* A unit to show figures in: `divisor` of the base unit. */
+struct scale {
+	uint64_t divisor;
+	const char *name; /* "ms", "GB"; "us" rather than "µs" where `ascii` was asked for */
+};
+
+/* The largest unit that is not larger than `largest` (an absolute value). iec: KiB, MiB ... for bytes. */
+struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
+
+/* value / divisor with so many decimals (at most 9). Returns the length. */
+size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
+size_t number_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);
+/* The same of a figure that is no integer. */
+size_t number_real(char *out, long double value, unsigned decimals);
+
+/* part / whole as `64.2 %`, `100 %`. A whole of 0 is 0 %. */
+size_t number_percent(char *out, int64_t part, int64_t whole);
+
+/* With its own unit: `12.31 ms`, `532 ns`, `8.78 GB`; counts with commas: `1,234`. */
+size_t number_scaled(char *out, enum unit unit, int64_t value, bool iec, bool ascii);
+
+#endif

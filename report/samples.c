@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/samples.h"
+#include "report/fatal.h"
+#include <stdlib.h>
+#include <string.h>
+
+static size_t value_bytes(const struct samples *samples)
+{
+	return samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
+static uint64_t value_at(const struct samples *samples, unsigned index)
+{
+	return samples->is_wide ? samples->values.wide[index] : samples->values.narrow[index];
+}
+
+static void count_in(struct histogram *histogram, uint64_t value, uint32_t times)
+{
+	const unsigned exponent = 63u - (unsigned)__builtin_clzll(value | 32);
+	const uint64_t step = exponent < 6 ? value : value >> (exponent - 6);
+	uint32_t **octave = &histogram->octaves[exponent - 5];
+	uint32_t *count;
+
+	if (!*octave)
+		*octave = need(64 * sizeof **octave);
+	count = *octave + (step & 63);
+	*count = times > UINT32_MAX - *count ? UINT32_MAX : *count + times;
+}
+
+/* The middle of the step. */
+static uint64_t step_value(unsigned octave, unsigned step)
+{
+	if (octave == 0)
+		return step;
+	return ((uint64_t)(64 + step) << (octave - 1)) + ((UINT64_C(1) << (octave - 1)) >> 1);
+}
+
+static void give_up_exactness(struct samples *samples, struct samples_budget *budget)
+{
+	struct histogram *histogram = need(sizeof *histogram);
+
+	for (unsigned i = 0; i < samples->used; i++)
+		count_in(histogram, value_at(samples, i), 1);
+	budget->bytes -= samples->room * value_bytes(samples);
+	free(samples->values.narrow);
+	samples->values.narrow = NULL;
+	samples->used = samples->room = 0;
+	samples->histogram = histogram;
+}
+
+/* Values of `bytes` bytes each, room for `room`; false: that would be beyond the budget. */
+static bool resize(struct samples *samples, unsigned room, size_t bytes, struct samples_budget *budget)
+{
+	const size_t before = samples->room * value_bytes(samples);
+	void *values;
+
+	if (budget->bytes - before + room * bytes > SAMPLES_BYTES)
+		return false;
+	values = need(room * bytes);
+	if (bytes == value_bytes(samples) && samples->used)
+		memcpy(values, samples->values.narrow, samples->used * bytes);
+	else
+		for (unsigned i = 0; i < samples->used; i++)
+			((uint64_t *)values)[i] = samples->values.narrow[i];
+	free(samples->values.narrow);
+	samples->values.narrow = values;
+	samples->room = (uint16_t)room;
+	samples->is_wide = bytes == sizeof(uint64_t);
+	budget->bytes += room * bytes - before;
+	return true;
+}
+
+static bool make_room(struct samples *samples, uint64_t value, struct samples_budget *budget)
+{
+	unsigned room = samples->room;
+
+	if (samples->used == SAMPLES_EXACT)
+		return false;
+	if (samples->used == room)
+		room = room ? room * 2 : 4;
+	if (resize(samples, room, value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t), budget))
+		return true;
+	budget->early++;
+	return false;
+}
+
+void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_budget *budget)
+{
+	const bool fits = samples->used < samples->room && (samples->is_wide || value <= UINT32_MAX);
+
+	if (!samples->histogram && !fits && !make_room(samples, value, budget))
+		give_up_exactness(samples, budget);
+	if (samples->histogram)
+		count_in(samples->histogram, value, 1);
+	else if (samples->is_wide)
+		samples->values.wide[samples->used++] = value;
+	else
+		samples->values.narrow[samples->used++] = (uint32_t)value;
+}
+
+void samples_merge(struct samples *samples, const struct samples *from, struct samples_budget *budget)
+{
+	for (unsigned i = 0; i < from->used; i++)
+		samples_add(samples, value_at(from, i), budget);
+	if (!from->histogram)
+		return;
+	if (!samples->histogram)
+		give_up_exactness(samples, budget);
+	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
+			if (from->histogram->octaves[octave][step])
+				count_in(samples->histogram, step_value(octave, step), from->histogram->octaves[octave][step]);
+}
+
+static int by_narrow(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static int by_wide(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static uint64_t rank_of(uint64_t count, unsigned per_mille)
+{
+	const uint64_t rank = (count * per_mille + 999) / 1000;
+
+	return rank ? rank : 1;
+}
+
+static uint64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
+{
+	uint64_t count = 0, rank;
+
+	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++)
+			count += histogram->octaves[octave][step];
+	rank = rank_of(count, per_mille);
+	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++) {
+			if (rank <= histogram->octaves[octave][step])
+				return step_value(octave, step);
+			rank -= histogram->octaves[octave][step];
+		}
+	return 0;
+}
+
+uint64_t samples_percentile(struct samples *samples, unsigned per_mille)
+{
+	if (samples->histogram)
+		return histogram_percentile(samples->histogram, per_mille);
+	if (samples->used == 0)
+		return 0;
+	qsort(samples->values.narrow, samples->used, value_bytes(samples), samples->is_wide ? by_wide : by_narrow);
+	return value_at(samples, (unsigned)rank_of(samples->used, per_mille) - 1);
+}
+
+bool samples_exact(const struct samples *samples)
+{
+	return !samples->histogram;
+}
+
+void samples_free(struct samples *samples)
+{
+	for (unsigned octave = 0; samples->histogram && octave < SAMPLES_OCTAVES; octave++)
+		free(samples->histogram->octaves[octave]);
+	free(samples->histogram);
+	free(samples->values.narrow);
+	*samples = (struct samples){ .used = 0 };
+}

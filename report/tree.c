@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/tree.h"
+#include "report/fatal.h"
+#include <stdlib.h>
+
+static uint64_t hash(uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	uint64_t value = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u;
+
+	value = (value ^ value >> 31 ^ ((uint64_t)domain << 8 | kind)) * 0xbf58476d1ce4e5b9u;
+	return value ^ value >> 32;
+}
+
+/* The slot where the child is or belongs. */
+static uint32_t *slot_of(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	size_t i = hash(parent, name, domain, kind) & (tree->slot_count - 1);
+
+	for (;; i = (i + 1) & (tree->slot_count - 1)) {
+		const struct node *node = &tree->nodes[tree->slots[i]];
+
+		if (!tree->slots[i] || (node->parent == parent && node->name == name && node->domain == domain && node->kind == kind))
+			return &tree->slots[i];
+	}
+}
+
+static void widen(struct tree *tree)
+{
+	free(tree->slots);
+	tree->slot_count = tree->slot_count ? tree->slot_count * 2 : 256;
+	tree->slots = need(tree->slot_count * sizeof *tree->slots);
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+
+		*slot_of(tree, node->parent, node->name, node->domain, node->kind) = id;
+	}
+}
+
+struct tree *tree_new(void)
+{
+	struct tree *tree = need(sizeof *tree);
+
+	grow(&tree->nodes, &tree->room, 64, sizeof *tree->nodes);
+	tree->count = 1;
+	widen(tree);
+	return tree;
+}
+
+void tree_free(struct tree *tree)
+{
+	if (!tree)
+		return;
+	for (uint32_t id = 0; id < tree->count; id++) {
+		samples_free(&tree->nodes[id].samples);
+		free(tree->nodes[id].gpu);
+		free(tree->nodes[id].memory);
+		free(tree->nodes[id].worst);
+	}
+	free(tree->nodes);
+	free(tree->slots);
+	free(tree);
+}
+
+uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	return *slot_of(tree, parent, name, domain, kind);
+}
+
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	uint32_t *slot = slot_of(tree, parent, name, domain, kind);
+	struct node *node;
+
+	if (*slot)
+		return *slot;
+	if (tree->count == UINT32_MAX)
+		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold", UINT32_MAX);
+	if ((size_t)tree->count * 2 >= tree->slot_count) {
+		widen(tree);
+		slot = slot_of(tree, parent, name, domain, kind);
+	}
+	grow(&tree->nodes, &tree->room, (size_t)tree->count + 1, sizeof *tree->nodes);
+	node = &tree->nodes[tree->count];
+	node->parent = parent;
+	node->name = name;
+	node->domain = domain;
+	node->kind = (uint8_t)kind;
+	node->min_ns = UINT64_MAX;
+	node->next = tree->nodes[parent].first_child;
+	tree->nodes[parent].first_child = tree->count;
+	return *slot = tree->count++;
+}
+
+struct node_gpu *tree_gpu(struct tree *tree, uint32_t node)
+{
+	struct node_gpu **gpu = &tree->nodes[node].gpu;
+
+	if (!*gpu)
+		*gpu = need(sizeof **gpu);
+	return *gpu;
+}
+
+struct node_memory *tree_memory(struct tree *tree, uint32_t node)
+{
+	struct node_memory **memory = &tree->nodes[node].memory;
+
+	if (!*memory)
+		*memory = need(sizeof **memory);
+	return *memory;
+}
+
+struct node_worst *tree_worst(struct tree *tree, uint32_t node)
+{
+	struct node_worst **worst = &tree->nodes[node].worst;
+
+	if (!*worst)
+		*worst = need(sizeof **worst);
+	return *worst;
+}
+
+void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
+{
+	struct node *node = &tree->nodes[id];
+
+	node->calls++;
+	node->total_ns += duration_ns;
+	node->self_ns += duration_ns;
+	if (duration_ns < node->min_ns)
+		node->min_ns = duration_ns;
+	if (duration_ns > node->max_ns)
+		node->max_ns = duration_ns;
+	samples_add(&node->samples, duration_ns, &tree->budget);
+}
+
+static void add_to_parent(struct tree *tree, uint32_t id)
+{
+	const struct node *node = &tree->nodes[id];
+	const bool own_work = node_kind_class(node->kind) == NODE_WORK;
+
+	/* What a GPU did for a range is in the range's self already; its nodes below only say what it was. */
+	if (node->gpu && !own_work && node->gpu->total_calls) {
+		struct node_gpu *parent = tree_gpu(tree, node->parent);
+
+		parent->total_ns += node->gpu->total_ns;
+		parent->total_calls += node->gpu->total_calls;
+	}
+	if (node->memory && node_kind_class(node->kind) == NODE_RANGES && (node->memory->alloc_bytes || node->memory->free_bytes)) {
+		struct node_memory *parent = tree_memory(tree, node->parent);
+
+		parent->alloc_bytes += node->memory->alloc_bytes;
+		parent->free_bytes += node->memory->free_bytes;
+	}
+}
+
+void tree_sum(struct tree *tree)
+{
+	for (uint32_t id = 0; id < tree->count; id++) {
+		struct node_gpu *gpu = tree->nodes[id].gpu;
+		struct node_memory *memory = tree->nodes[id].memory;
+
+		if (gpu) {
+			gpu->total_ns = gpu->self_ns;
+			gpu->total_calls = gpu->self_calls;
+		}
+		if (memory) {
+			memory->alloc_bytes = memory->alloc_self;
+			memory->free_bytes = memory->free_self;
+		}
+	}
+	for (uint32_t id = tree->count - 1; id > 0; id--)
+		add_to_parent(tree, id);
+}
+
+uint32_t tree_depth(const struct tree *tree, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (node = tree->nodes[node].parent; node; node = tree->nodes[node].parent)
+		depth++;
+	return depth;
+}
+
+static const struct {
+	const char *name;
+	enum node_class class;
+} kinds[] = {
+#define X(kind, text, group) [NODE_##kind] = { .name = text, .class = NODE_##group },
+	NODE_KINDS(X)
+#undef X
+};
+
+const char *node_kind_name(enum node_kind kind)
+{
+	return kinds[kind].name;
+}
+
+enum node_class node_kind_class(enum node_kind kind)
+{
+	return kinds[kind].class;
+}
+
+static const char *const methods[METHOD_COUNT][2] = {
+#define X(method, name, confidence) [METHOD_##method] = { name, confidence },
+	METHODS(X)
+#undef X
+};
+
+const char *method_name(enum method method)
+{
+	return methods[method][0];
+}
+
+const char *method_confidence(enum method method)
+{
+	return methods[method][1];
+}

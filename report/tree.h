@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * tree.h: what a trace folds to: one node for each path of names, with the sums of all of its instances.
+ *
+ * Node 0 is the root and has no figures. A node's parent always has a lower number, so a loop downwards meets children first. Times in ns,
+ * memory in bytes. `gpu`, `memory` and `worst` are there only for nodes that have something to say of it.
+ */
+#ifndef PPERF_TREE_H
+#define PPERF_TREE_H
+
+#include "report/samples.h"
+#include "report/text.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* kind, name in the output, class. */
+#define NODE_KINDS(X)                                 \
+	X(ROOT, "root", RANGES)                       \
+	X(PROCESS, "process", RANGES)                 \
+	X(STEP, "step", RANGES)                       \
+	X(RANGE, "range", RANGES)                     \
+	X(MODULE, "module", RANGES)                   \
+	X(OP, "op", RANGES)                           \
+	X(BACKWARD, "backward", RANGES)               \
+	X(OPTIMIZER, "optimizer", RANGES)             \
+	X(API, "api", CALLS)                          \
+	X(SYNC, "sync", CALLS)                        \
+	X(ALLOC, "alloc", CALLS)                      \
+	X(GRAPH, "graph", WORK)                       \
+	X(KERNEL, "kernel", WORK)                     \
+	X(MEMCPY, "memcpy", WORK)                     \
+	X(MEMSET, "memset", WORK)                     \
+	X(MARK, "mark", CALLS)                        \
+	X(UNATTRIBUTED, "unattributed", RANGES)       \
+	X(SPANS, "start/end", RANGES) /* the section of ranges that overlap and cross threads */
+
+enum node_kind {
+#define X(kind, name, class) NODE_##kind,
+	NODE_KINDS(X)
+#undef X
+	NODE_KIND_COUNT
+};
+
+/* RANGES have instances that nest and own what happens in them; CALLS happen in them; WORK was done by a GPU for them. */
+enum node_class { NODE_RANGES, NODE_CALLS, NODE_WORK };
+
+/* How a GPU record found its node, and how sure that is. */
+#define METHODS(X)                           \
+	X(NONE, "none", "none")              \
+	X(CORRELATION, "correlation", "high") \
+	X(GRAPH_LEVEL, "graph-level", "low")
+
+enum method {
+#define X(method, name, confidence) METHOD_##method,
+	METHODS(X)
+#undef X
+	METHOD_COUNT
+};
+
+struct node_gpu {
+	uint64_t self_ns, self_calls;   /* work launched directly in it; of a WORK node: its own */
+	uint64_t total_ns, total_calls; /* with everything below; set by tree_sum */
+	uint64_t untimed;               /* of self_calls: CUPTI could not time them */
+	uint64_t bytes;                 /* copied or set */
+	uint64_t idle_ns;               /* the GPU idle while instances were open */
+	uint32_t grid[3], block[3];     /* KERNEL: of the last one seen */
+	uint32_t shared_bytes, registers;
+	enum method method;
+	bool several_shapes;            /* not all were launched with that grid, block, shared memory */
+};
+
+struct node_memory {
+	uint64_t alloc_self, free_self; /* bytes taken in it, and of those given back since, by whoever */
+	uint64_t alloc_bytes, free_bytes; /* with everything below; set by tree_sum */
+	uint64_t allocs, frees, failed; /* calls that were made in it */
+	int64_t reserved_delta;         /* sum over the instances */
+	int64_t reserved_peak;          /* the highest level in any instance */
+	bool has_level;
+};
+
+/* The instance in which the metric asked for was worst. */
+struct node_worst {
+	uint64_t begin_ns, end_ns;
+	long double value, before, after; /* before, after: levels only. Exact: wide enough for any int64_t or double */
+	uint32_t label, stream;
+	bool found;
+};
+
+struct node {
+	uint64_t calls, total_ns, self_ns, min_ns, max_ns;
+	struct samples samples;
+	uint32_t parent, first_child, next, name;
+	uint32_t domain;  /* text; 0 the default one */
+	uint32_t labels;  /* distinct labels that were folded into it; 0: none was */
+	uint32_t longest_place, longest_stream; /* of the instance that took max_ns: its node in the trace, its stream */
+	uint64_t longest_begin_ns;
+	uint64_t call_ns; /* in CUDA calls made directly in it */
+	struct node_gpu *gpu;
+	struct node_memory *memory;
+	struct node_worst *worst;
+	uint8_t kind;     /* enum node_kind */
+	bool left_open;   /* an instance was still open at the end */
+};
+
+struct tree {
+	struct node *nodes;
+	uint32_t count;
+	size_t room;
+	uint32_t *slots; /* hash table of nodes */
+	size_t slot_count;
+	struct samples_budget budget;
+};
+
+struct tree *tree_new(void);
+void tree_free(struct tree *tree);
+
+/* The child of that name, domain and kind; made if there is none. Addresses of nodes change by it. */
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
+/* The same, or 0: there is none. */
+uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
+
+struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
+struct node_memory *tree_memory(struct tree *tree, uint32_t node);
+struct node_worst *tree_worst(struct tree *tree, uint32_t node);
+
+/* An instance of a leaf: one more, that took so long. */
+void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
+
+/* Adds up what nodes hold with everything below. After the last figure came in; may be called again. */
+void tree_sum(struct tree *tree);
+
+uint32_t tree_depth(const struct tree *tree, uint32_t node); /* children of the root: 0 */
+const char *node_kind_name(enum node_kind kind);
+enum node_class node_kind_class(enum node_kind kind);
+const char *method_name(enum method method);
+const char *method_confidence(enum method method);
+
+#endif
