@@ -59,12 +59,17 @@ struct call_here {
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
 	uint32_t depth;       /* calls that have begun and not ended */
 	int error;            /* errno, while pperf is at work */
+	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
+	uint64_t stack_ticks; /* then spent on its call stack */
 };
 extern _Thread_local struct call_here call_here;
 
 /* Settings, by the constructor: `enabled` false leaves every call as it is and records none. stacks: the value of PPERF_STACKS
  * (NULL: alloc). false: no such value; then it is alloc. */
 bool call_configure(bool enabled, const char *stacks);
+
+/* What call_configure was told; true before. */
+extern bool call_enabled;
 
 /* In a forked child. */
 void call_forked(void);
@@ -81,6 +86,7 @@ static inline uint32_t call_begin(const void *caller)
 	call_here.depth = outer + 1;
 	if (outer == 0) {
 		call_here.correlation = 0;
+		call_here.end = 0;
 		call_here.caller = caller;
 		call_here.begin = clock_now();
 	}
@@ -91,6 +97,12 @@ static inline uint32_t call_begin(const void *caller)
 static inline void call_end(uint32_t outer)
 {
 	call_here.depth = outer;
+}
+
+/* The real call has returned, and there is something to do before call_record that is not part of it. */
+static inline void call_returned(void)
+{
+	call_here.end = clock_now();
 }
 
 /* Lends the thread's outermost call a correlation id; the first one counts, as CUPTI gives its first to the outermost. false: it
@@ -105,7 +117,7 @@ static inline bool call_correlate(uint64_t correlation)
 }
 
 /* The record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one whose struct
- * begins with struct trace_call, `size` that struct's (and texts'). Filled are: stamp (now) and duration, result, api, correlation,
+ * begins with struct trace_call, `size` that struct's (and texts'). Filled are: stamp (now, or when call_returned was called) and duration, result, api, correlation,
  * stack, device (UINT32_MAX for a TRACE_CALL_CALLBACK site, who knows the context), and TRACE_CALL_CAPTURED if `stream` is being
  * captured; the rest is zero. NULL: nothing is to be recorded. Otherwise nothing else may happen before call_commit.
  *

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_launch.c: the runtime's functions that launch kernels and graphs, and those that begin and end a capture. Copies, memsets and waits
+ * are seen by CUPTI, not here.
+ *
+ * nvcc 13 compiles `k<<<>>>()` into __cudaLaunchKernel, whose first argument is a kernel's handle; the others name the kernel by the address of its
+ * host function, which the report finds in the object it lies in.
+ */
+#include "call.h"
+#include "collector/dictionary.h"
+#include "collector/modules.h"
+#include "collector/stream.h"
+#include "real.h"
+
+#include <string.h>
+
+#define NAMES 4096u /* kernel handles whose names are remembered; a power of two */
+
+/* What a launch asks for. */
+struct launch {
+	const void *function; /* what the caller named */
+	struct cuda_dim3 grid, block;
+	size_t shared_bytes;
+	const void *stream;
+	uint32_t name; /* 0: not known here */
+};
+
+/* The report will look for the function in its object. */
+static void cover(const void *function)
+{
+	uint64_t address = (uintptr_t)function;
+
+	if (!stream_enter())
+		return;
+	modules_cover(&address, 1);
+	stream_leave();
+}
+
+/* The id of a kernel's name. Handles are used again after a library is unloaded, so what is remembered is held against the driver's answer. */
+static uint32_t kernel_name(const void *kernel)
+{
+	static _Atomic uint32_t names[NAMES];
+	_Atomic uint32_t *place = &names[((uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	uint32_t name = atomic_load_explicit(place, memory_order_acquire);
+	const char *text = real_kernel_name(kernel);
+	size_t bytes;
+
+	if (!text || (name && !strcmp(name_text(name, &bytes), text)))
+		return text ? name : 0;
+	if (!stream_enter())
+		return 0;
+	name = name_id_always(text, strlen(text));
+	stream_leave();
+	atomic_store_explicit(place, name, memory_order_release);
+	return name;
+}
+
+static void write_launch(struct call_site *site, int result, const struct launch *launch)
+{
+	struct trace_launch *record = call_record(site, TRACE_LAUNCH, sizeof *record, result, launch->stream);
+
+	if (!record)
+		return;
+	record->stream = call_stream(site, launch->stream);
+	record->function = (uintptr_t)launch->function;
+	memcpy(record->grid, &launch->grid, sizeof record->grid);
+	memcpy(record->block, &launch->block, sizeof record->block);
+	record->shared_bytes = (uint32_t)launch->shared_bytes;
+	record->name = launch->name;
+	call_commit();
+	if (!launch->name)
+		cover(launch->function);
+}
+
+int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "cudaLaunchKernel", .type = CALL_LAUNCH};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "cudaLaunchCooperativeKernel", .type = CALL_LAUNCH};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchCooperativeKernel(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "cudaLaunchCooperativeKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchCooperativeKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+/* ---- nvcc 13: the function is a cudaKernel_t, and the driver knows its name ---- */
+
+static void write_kernel_launch(struct call_site *site, int result, struct launch launch)
+{
+	call_returned();
+	if (result == 0 && call_enabled)
+		launch.name = kernel_name(launch.function);
+	write_launch(site, result, &launch);
+}
+
+int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "__cudaLaunchKernel", .type = CALL_LAUNCH};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->__cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_kernel_launch(&site, result, (struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
+{
+	static struct call_site site = {.name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->__cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+
+	if (outer == 0)
+		write_kernel_launch(&site, result, (struct launch){function, grid, block, shared_bytes, stream, 0});
+	call_end(outer);
+	return result;
+}
+
+/* ---- by a configuration ---- */
+
+static struct launch launch_of(const struct cuda_launch_config *config, const void *function)
+{
+	if (!config)
+		return (struct launch){.function = function};
+	return (struct launch){function, config->grid, config->block, config->shared_bytes, config->stream, 0};
+}
+
+int cudaLaunchKernelExC(const struct cuda_launch_config *config, const void *function, void **arguments)
+{
+	static struct call_site site = {.name = "cudaLaunchKernelExC", .type = CALL_LAUNCH};
+	const struct launch launch = launch_of(config, function);
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchKernelExC(config, function, arguments);
+
+	if (outer == 0)
+		write_launch(&site, result, &launch);
+	call_end(outer);
+	return result;
+}
+
+int cudaLaunchKernelExC_ptsz(const struct cuda_launch_config *config, const void *function, void **arguments)
+{
+	static struct call_site site = {.name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	const struct launch launch = launch_of(config, function);
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchKernelExC_ptsz(config, function, arguments);
+
+	if (outer == 0)
+		write_launch(&site, result, &launch);
+	call_end(outer);
+	return result;
+}
+
+/* One record for each device's kernel. */
+static void write_each(struct call_site *site, int result, const struct cuda_launch_params *launches, unsigned count)
+{
+	call_returned();
+	for (unsigned i = 0; launches && i < count; i++) {
+		const struct cuda_launch_params *one = &launches[i];
+
+		write_launch(site, result, &(struct launch){one->function, one->grid, one->block, one->shared_bytes, one->stream, 0});
+	}
+}
+
+int cudaLaunchCooperativeKernelMultiDevice(struct cuda_launch_params *launches, unsigned count, unsigned flags)
+{
+	static struct call_site site = {.name = "cudaLaunchCooperativeKernelMultiDevice", .type = CALL_LAUNCH};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaLaunchCooperativeKernelMultiDevice(launches, count, flags);
+
+	if (outer == 0)
+		write_each(&site, result, launches, count);
+	call_end(outer);
+	return result;
+}
+
+/* ---- graphs ---- */
+
+static void write_graph_launch(struct call_site *site, int result, const void *exec, const void *stream)
+{
+	struct trace_graph_launch *record = call_record(site, TRACE_GRAPH_LAUNCH, sizeof *record, result, stream);
+
+	if (!record)
+		return;
+	record->stream = call_stream(site, stream);
+	record->exec = (uintptr_t)exec;
+	call_commit();
+}
+
+int cudaGraphLaunch(void *exec, void *stream)
+{
+	static struct call_site site = {.name = "cudaGraphLaunch", .type = CALL_LAUNCH};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaGraphLaunch(exec, stream);
+
+	if (outer == 0)
+		write_graph_launch(&site, result, exec, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaGraphLaunch_ptsz(void *exec, void *stream)
+{
+	static struct call_site site = {.name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaGraphLaunch_ptsz(exec, stream);
+
+	if (outer == 0)
+		write_graph_launch(&site, result, exec, stream);
+	call_end(outer);
+	return result;
+}
+
+/* ---- captures: only that there are some; nothing is written ---- */
+
+static int capture_began(uint32_t outer, int result)
+{
+	if (outer == 0 && result == 0)
+		call_capture_began();
+	call_end(outer);
+	return result;
+}
+
+/* With some errors the capture has ended all the same; with others (wrong stream, wrong thread) it goes on. */
+static int capture_ended(uint32_t outer, int result)
+{
+	if (outer == 0 && (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED))
+		call_capture_ended();
+	call_end(outer);
+	return result;
+}
+
+int cudaStreamBeginCapture(void *stream, int mode)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginCapture(stream, mode));
+}
+
+int cudaStreamBeginCapture_ptsz(void *stream, int mode)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginCapture_ptsz(stream, mode));
+}
+
+int cudaStreamBeginCaptureToGraph(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
+}
+
+int cudaStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
+}
+
+int cudaStreamEndCapture(void *stream, void **graph)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_ended(outer, real->cudaStreamEndCapture(stream, graph));
+}
+
+int cudaStreamEndCapture_ptsz(void *stream, void **graph)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_ended(outer, real->cudaStreamEndCapture_ptsz(stream, graph));
+}
