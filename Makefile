@@ -71,5 +71,5 @@ help:
 .DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
 -include tests/cudasim/cudasim.mk
-include tests/tests.mk scripts/quality.mk
+include tests/tests.mk tests/torch/torch.mk tests/bench/bench.mk scripts/quality.mk
 -include scripts/gpu-check.mk

@@ -17,7 +17,7 @@ VARIANT = os.environ.get("PPERF_TEST_VARIANT", "plain")
 BUILD = ROOT / os.environ.get("PPERF_TEST_BUILD", "build")
 TOOLS = ROOT / os.environ.get("PPERF_TEST_TOOLS", os.environ.get("PPERF_TEST_BUILD", "build"))
 LIBRARY, REPORT, PROGRAMS = TOOLS / "libpperf.so", TOOLS / "pperf-report", BUILD / "tests" / "programs"
-SANITIZED = VARIANT != "plain"
+SANITIZED = VARIANT in ("asan", "tsan")
 # An uninstrumented program that preloads an instrumented library needs the sanitizer's runtime in front of it.
 PRELOADS = []
 if VARIANT == "asan":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan).
+"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, hosts).
 
 Check suites are counted by their summary line, tests/test_*.py and scripts/check-* by TAP or else by their exit status.
 Each runs with a limit in time and a TMPDIR of its own that must be empty when it is done. The last line is the result.
@@ -9,7 +9,8 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 60}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 1, "hosts": 2}
+SANITIZED = ("asan", "tsan")
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -43,10 +44,10 @@ def count(output, status):
 
 def environment(task, build, directory):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA"}
-    variant_build = build if task.variant == "plain" else os.path.join(build, task.variant)
+    variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
-               PYTHONDONTWRITEBYTECODE="1", **SANITIZER_OPTIONS)
+               PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
     return env
 
 
@@ -78,8 +79,11 @@ def make(build, *targets):
 
 def variant_tasks(variant, build):
     """What there is to run, whether it was built or not: what was not fails when it is run."""
+    if variant in ("torch", "hosts"):
+        python = os.path.join(ROOT, "build/torch/bin/python") if variant == "torch" else sys.executable
+        return [Task(variant, "python", os.path.basename(s), [python, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests", variant, "test_*.py")))]
     suites = make(build, "list-threaded" if variant == "tsan" else "list-suites").stdout.split()
-    folder = build if variant == "plain" else os.path.join(build, variant)
+    folder = os.path.join(build, variant) if variant in SANITIZED else build
     tasks = [Task(variant, "suite", os.path.basename(s), [os.path.join(ROOT, folder, s)]) for s in suites]
     if variant != "tsan":
         for script in sorted(glob.glob(os.path.join(ROOT, "tests/test_*.py"))):
@@ -138,7 +142,7 @@ def main():
     before, board, tasks = root_files(), Board(options.only), []
     for variant in options.variants:
         start = time.monotonic()
-        built = make(options.build, "-j%d" % os.cpu_count(), variant)
+        built = make(options.build, "-j%d" % os.cpu_count(), variant if variant in ("plain", *SANITIZED) else "programs")
         noise = built.stdout.strip()
         board.show(variant + "/build without a warning", Result(int(not noise and not built.returncode), int(bool(noise) or built.returncode != 0), 0, noise),
                    time.monotonic() - start)

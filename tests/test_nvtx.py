@@ -1,65 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every NVTX call is in the trace: its exact bytes, domain, category, colour, payload, in order for each thread."""
-import json, struct
+import json
+from exact import compare
 from harness import *
-
-SEQUENCE = {"push", "pop", "start", "end", "mark", "metric", "name"}
-PAYLOADS = {1: ("<Q", "u64"), 2: ("<q", "i64"), 3: ("<d", "double"), 4: ("<I", "u32"), 5: ("<i", "i32"), 6: ("<f", "float")}
-
-
-def exact(text):
-    """The bytes behind a text of the dump: bytes that are not UTF-8 come as lone surrogates U+DC80..U+DCFF."""
-    return (text or "").encode("utf-8", "surrogateescape")
-
-
-def wanted_payload(event):
-    form, name = PAYLOADS[event["payload_type"]]
-    value = struct.unpack_from(form, bytes.fromhex(event["payload"]))[0]
-    return ("0x%x" % value if name == "u64" else str(value) if name == "i64" else value), name
-
-
-def difference(wanted, got):
-    """What is not as the program says, or None."""
-    if wanted["kind"] != got["kind"]:
-        return "kind"
-    for key in ("name", "domain"):
-        if key in wanted and bytes.fromhex(wanted[key] or "") != exact(got.get(key)):
-            return key
-    for key in ("category", "object_type", "value"):
-        if key in wanted and key not in ("object_type",) and got.get(key) != wanted[key] and str(got.get(key)) != str(wanted[key]):
-            return key
-    if "color" in wanted and got.get("color") != "0x%08X" % wanted["color"]:
-        return "color"
-    if "payload" in wanted and (got.get("payload"), got.get("payload_type")) != wanted_payload(wanted):
-        return "payload"
-    return None
-
-
-def by_thread(events):
-    threads = {}
-    for event in events:
-        threads.setdefault(event["tid"], []).append(event)
-    return threads
-
-
-def compare(expected_path, trace_path):
-    expected = by_thread(json.loads(line) for line in open(expected_path))
-    recorded = by_thread(dump(trace_path, SEQUENCE))
-    ids = {}
-    assert set(expected) == set(recorded), "threads %s, not %s" % (sorted(recorded), sorted(expected))
-    for tid, wanted in expected.items():
-        got = recorded[tid]
-        for number, (want, have) in enumerate(zip(wanted, got)):
-            wrong = difference(want, have)
-            assert not wrong, "event %d of thread %d: %s differs: wanted %s, got %s" % (number, tid, wrong, want, have)
-            if want["kind"] in ("start", "end"):
-                ids.setdefault(have["id"], []).append(want["kind"])
-        assert len(got) == len(wanted), "thread %d: %d events, not %d; the next is %s" % (
-            tid, len(got), len(wanted), (got[len(wanted):] or wanted[len(got):])[0])
-    assert all(sorted(kinds) == ["end", "start"] for kinds in ids.values()), "a start without its end, or an id used twice"
-    assert ids
-
 
 @case
 def every_call_in_C_is_recorded_exactly(folder):

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""bench.py BUILD: measures the costs that pperf promises to keep, in turns with its floors, and checks them. Absolute times are
+this machine's; only the ratios are promises."""
+import glob, json, os, pathlib, platform, re, resource, shutil, statistics, subprocess, sys, tempfile
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+LIBRARY, REPORT, LOAD, FLOOR = BUILD / "libpperf.so", BUILD / "pperf-report", BUILD / "tests/bench/nvtx_load", BUILD / "tests/bench/lib_floor.so"
+ROUNDS, PAIRS = 9, 3000000
+folder = pathlib.Path(tempfile.mkdtemp(prefix="bench-", dir=BUILD))
+missed = []
+
+
+def environment(**more):
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_"))}, **{k: str(v) for k, v in more.items()}}
+
+
+def run(command, **env):
+    result = subprocess.run([str(c) for c in command], env=environment(**env), cwd=folder, capture_output=True, text=True)
+    if result.returncode:
+        sys.exit("%s: ended with %d: %s" % (command[0], result.returncode, result.stderr[-400:]))
+    return result.stdout
+
+
+def floor(threads):
+    return float(run([LOAD, PAIRS, threads], NVTX_INJECTION64_PATH=FLOOR))
+
+
+def ours(threads, pairs=PAIRS):
+    """Nanoseconds a pair, and the size of the trace, which is then removed: pages that are written back would disturb the next."""
+    time = float(run([LOAD, pairs, threads], LD_PRELOAD=LIBRARY))
+    size = (folder / "trace.bin").stat().st_size
+    (folder / "trace.bin").unlink()
+    return time, size
+
+
+def machine_use():
+    fields = list(map(int, open("/proc/stat").readline().split()[1:]))
+    return sum(fields[:8]) - fields[3] - fields[4]
+
+
+def in_turns(*measures):
+    """Rounds of one of each; those in which other processes took more than an eighth of the machine count only if too few are left."""
+    quiet, noisy, ticks = [], [], os.sysconf("SC_CLK_TCK")
+    while len(quiet) < ROUNDS and len(quiet) + len(noisy) < 3 * ROUNDS:
+        before, own = machine_use(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = os.times().elapsed
+        values = [m() for m in measures]
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = (now.ru_utime + now.ru_stime) - (own.ru_utime + own.ru_stime)
+        others = (machine_use() - before) / ticks - spent
+        (quiet if others < 0.125 * os.cpu_count() * (os.times().elapsed - start) else noisy).append(values)
+    if len(quiet) < 5:
+        print("note: the machine was busy: only %d of %d rounds were quiet, all of them count" % (len(quiet), len(quiet) + len(noisy)))
+    return quiet if len(quiet) >= 5 else quiet + noisy
+
+
+def gate(name, value, limit, unit, detail, least=False):
+    good = value >= limit if least else value <= limit
+    print("%-6s %-52s %8.3f %s (%s %g)  %s" % ("ok" if good else "MISSED", name, value, unit, "at least" if least else "at most", limit, detail))
+    if not good:
+        missed.append(name)
+
+
+def pair_cost():
+    rounds = in_turns(lambda: floor(1), lambda: ours(1)[0], lambda: ours(2)[0])
+    f0, one, two = (statistics.median(r[i] for r in rounds) for i in range(3))
+    spread = "[%.1f-%.1f]" % (min(r[1] for r in rounds), max(r[1] for r in rounds))
+    gate("NVTX push and pop, one thread", statistics.median(r[1] / r[0] for r in rounds), 1.5, "x floor",
+         "%.1f ns %s, floor %.1f ns, %d rounds" % (one, spread, f0, len(rounds)))
+    gate("two threads against one", statistics.median(r[2] / r[1] for r in rounds), 1.15, "x", "%.1f ns against %.1f" % (two, one))
+
+
+def pair_bytes():
+    small, large = ours(1, 1000000)[1], ours(1, 4000000)[1]
+    gate("bytes in the trace", (large - small) / 3e6, 16, "a pair", "%d and %d bytes" % (small, large))
+
+
+def instructions(pairs, **env):
+    out = folder / "callgrind.out"
+    run(["valgrind", "--quiet", "--tool=callgrind", "--callgrind-out-file=%s" % out, LOAD, pairs, 1], **env)
+    total = int(re.search(r"^(?:totals|summary): (\d+)", out.read_text(), re.M)[1])
+    for path in (out, folder / "trace.bin"):
+        path.unlink(missing_ok=True)
+    return total
+
+
+def pair_instructions():
+    if not shutil.which("valgrind"):
+        missed.append("instructions: no valgrind")
+        return
+    counts = {}
+    for name, env in (("ours", {"LD_PRELOAD": LIBRARY}), ("floor", {"NVTX_INJECTION64_PATH": FLOOR})):
+        counts[name] = (instructions(60000, **env) - instructions(20000, **env)) / 40000
+    gate("instructions", counts["ours"], 240, "a pair", "floor %.0f, both with the caller's and NVTX's own" % counts["floor"])
+
+
+def report_memory():
+    """The peak of a report on a trace of 640 MB against what its tree needs."""
+    _, size = ours(1, 1000000)
+    pairs = int(640e6 / (size / 1e6))
+    run([LOAD, pairs, 1], LD_PRELOAD=LIBRARY, PPERF_MAX="2G")
+    trace = folder / "trace.bin"
+    pid = os.posix_spawn(str(REPORT), [str(REPORT), "tree", str(trace), "-f", "json", "-o", str(folder / "tree.json")], environment())
+    _, status, use = os.wait4(pid, 0)
+    if status:
+        sys.exit("pperf-report ended with %d" % os.waitstatus_to_exitcode(status))
+    tree = json.loads((folder / "tree.json").read_text())
+    nodes, events = len(tree["rows"]), 2 * sum(row["calls"] for row in tree["rows"] if row["kind"] == "range")
+    detail = "%d nodes, %.0f MB, %.1f s, %.0f million events a second" % (
+        nodes, trace.stat().st_size / 1e6, use.ru_utime + use.ru_stime, events / 1e6 / max(use.ru_utime + use.ru_stime, 1e-9))
+    gate("memory of the report", use.ru_maxrss / 1024, 32 + 200 * nodes / 1048576, "MiB", detail)
+    trace.unlink()
+
+
+def brought_along():
+    for path in sorted(glob.glob(str(BUILD / "tests" / "bench_*"))):
+        if not os.access(path, os.X_OK) or "." in os.path.basename(path):
+            continue
+        print(os.path.basename(path) + ":", flush=True)
+        if subprocess.run([path], cwd=folder, env=environment()).returncode:
+            missed.append(os.path.basename(path))
+
+
+def main():
+    cpu = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())
+    print("%s, %d CPUs, Linux %s, clock source %s" % (cpu[1] if cpu else platform.machine(), os.cpu_count(), platform.release(),
+          open("/sys/devices/system/clocksource/clocksource0/current_clocksource").read().strip()))
+    try:
+        pair_cost()
+        pair_bytes()
+        pair_instructions()
+        report_memory()
+        brought_along()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print("%d gates missed%s" % (len(missed), ": " + ", ".join(missed) if missed else ""))
+    return 1 if missed else 0
+
+
+sys.exit(main())
