@@ -48,9 +48,11 @@ void call_capture_ended(void)
 		continue;
 }
 
-static bool captured(const struct call_site *site, const void *stream)
+static bool is_captured(const struct call_site *site, const void *stream)
 {
-	if (stream == CALL_NO_STREAM || atomic_load_explicit(&captures, memory_order_relaxed) == 0)
+	if (call_here.captured)
+		return true;
+	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM || !atomic_load_explicit(&captures, memory_order_relaxed))
 		return false;
 	return real_capturing(stream, site->per_thread);
 }
@@ -82,7 +84,7 @@ static uint32_t take_stack(const struct call_site *site)
 static void *record_in_stream(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
 {
 	uint32_t device = site->flags & TRACE_CALL_CALLBACK ? UINT32_MAX : real_device();
-	uint8_t flags = captured(site, stream) ? TRACE_CALL_CAPTURED : 0;
+	uint8_t flags = is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0;
 	uint32_t stack = take_stack(site), api = api_of(site);
 	struct trace_call *call = stream_record_at(kind, size, call_here.end);
 

@@ -59,6 +59,7 @@ struct call_here {
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
 	uint32_t depth;       /* calls that have begun and not ended */
 	int error;            /* errno, while pperf is at work */
+	bool captured;        /* it made a node of a graph instead of working */
 	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
 	uint64_t stack_ticks; /* then spent on its call stack */
 };
@@ -87,6 +88,7 @@ static inline uint32_t call_begin(const void *caller)
 	if (outer == 0) {
 		call_here.correlation = 0;
 		call_here.end = 0;
+		call_here.captured = false;
 		call_here.caller = caller;
 		call_here.begin = clock_now();
 	}
@@ -116,10 +118,16 @@ static inline bool call_correlate(uint64_t correlation)
 	return call_here.correlation == correlation;
 }
 
+/* The outermost call, if there is one, made a node of a graph: CUPTI says so. */
+static inline void call_captured(void)
+{
+	call_here.captured = true;
+}
+
 /* The record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one whose struct
  * begins with struct trace_call, `size` that struct's (and texts'). Filled are: stamp (now, or when call_returned was called) and duration, result, api, correlation,
- * stack, device (UINT32_MAX for a TRACE_CALL_CALLBACK site, who knows the context), and TRACE_CALL_CAPTURED if `stream` is being
- * captured; the rest is zero. NULL: nothing is to be recorded. Otherwise nothing else may happen before call_commit.
+ * stack, device, and TRACE_CALL_CAPTURED if call_captured was called or the driver says that `stream` is being captured; the rest is
+ * zero. The driver is not asked for a TRACE_CALL_CALLBACK site, which may not call it: device is then UINT32_MAX, to be filled by context. NULL: nothing is to be recorded. Otherwise nothing else may happen before call_commit.
  *
  * Also for FREE: memory is gone from the begin of the call on (stamp - duration), since before its end another thread may have been
  * given the address; a result other than 0 says that it is still there. */
