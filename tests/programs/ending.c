@@ -32,7 +32,9 @@ static void *thread(void *unused)
 
 static void segfault(void)
 {
-	*(volatile int *)8 = 1;
+	int *volatile nowhere = (int *)8;
+
+	*nowhere = 1;
 }
 
 int main(int count, char **arguments)

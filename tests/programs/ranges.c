@@ -8,7 +8,7 @@
 
 enum { DEPTH = 5 };
 
-static char (*names)[40];
+static char (*names)[64];
 static unsigned long pairs, name_count = 100;
 
 static void *thread(void *unused)
