@@ -261,7 +261,7 @@ static uint32_t add_locked(struct intern *table, const void *bytes, size_t count
 	if (!id)
 		return 0;
 	reopen_block();
-	if (!write(id, intern_entry(table, id)))
+	if (blocks->open && !write(id, intern_entry(table, id)))
 		return 0;
 	intern_publish(table, id);
 	return id;
@@ -273,6 +273,8 @@ static uint32_t add(struct intern *table, const void *bytes, size_t count, uint3
 	int saved = errno;
 	uint32_t id;
 
+	if (!blocks)
+		return 0;
 	pthread_mutex_lock(&blocks->lock);
 	id = add_locked(table, bytes, count, hash, most, most_bytes, write);
 	pthread_mutex_unlock(&blocks->lock);

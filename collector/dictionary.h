@@ -3,7 +3,8 @@
  *
  * Ids are given in the order of first use, never reused, and stay what they are in a forked child (whose own file gets all of them again).
  * A record is in the file before its id is returned. Looking up what is known takes no lock; adding takes one, shortly, and no call out of
- * this folder is made under it. errno is kept. Threads: any, between stream_enter and stream_leave.
+ * this folder is made under it. errno is kept. Threads: any, between stream_enter or stream_hold and stream_leave. Before there is a file all is
+ * kept, and written when there is one.
  */
 #ifndef PPERF_DICTIONARY_H
 #define PPERF_DICTIONARY_H

@@ -32,17 +32,29 @@ static inline uint64_t advance(struct stream *s)
 	return now - last;
 }
 
-/* The same, before a short form: after a long gap the clocks are noted first. */
-static inline uint64_t advance_short(struct stream *s)
+/* Room for a short form and the ticks that it shall hold, in this order: making room may stamp. After a long gap the clocks are
+ * noted first. false: no room, the event is lost (but timed, as the range goes on). */
+static __attribute__((noinline)) bool prepare_after_gap(struct stream *s, size_t bytes, uint64_t *gap)
 {
-	uint64_t before = s->last, gap = advance(s);
-
-	if (__builtin_expect(gap < STREAM_GAP_MOST, 1))
-		return gap;
-	s->last = before;
 	stream_clock(s);
-	gap = advance(s);
-	return gap < STREAM_GAP_MOST ? gap : STREAM_GAP_MOST - 1; /* stopped for long between two lines: the next CLOCK sets it right */
+	if (!stream_room(s, bytes))
+		return false;
+	*gap = advance(s);
+	if (*gap >= STREAM_GAP_MOST) /* halted for long between two lines: the next CLOCK sets it right */
+		*gap = STREAM_GAP_MOST - 1;
+	return true;
+}
+
+static inline bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
+{
+	bool room = stream_room(s, bytes);
+	uint64_t before = s->last;
+
+	*gap = advance(s);
+	if (__builtin_expect(*gap < STREAM_GAP_MOST, 1))
+		return room;
+	s->last = before;
+	return room && prepare_after_gap(s, bytes, gap);
 }
 
 /* ---- which node ---- */
@@ -183,9 +195,9 @@ static __attribute__((noinline)) int push_beyond(struct stream *s, uint32_t doma
 
 static inline int push_plain(struct stream *s, uint32_t node, uint32_t domain)
 {
-	uint64_t gap = advance_short(s);
+	uint64_t gap;
 
-	if (__builtin_expect(!stream_room(s, 8), 0))
+	if (__builtin_expect(!prepare_short(s, 8, &gap), 0))
 		return open_frame(s, node, domain);
 	if (__builtin_expect(gap >= 1u << 14 || node >= 1u << 16, 0))
 		return push_wide(s, node, domain, gap);
@@ -245,14 +257,16 @@ static __attribute__((noinline)) int pop_below(struct stream *s, uint32_t domain
 
 static inline int pop_innermost(struct stream *s)
 {
-	uint64_t gap = advance_short(s);
-	const struct frame *frame = &s->frames[--s->depth];
+	const struct frame *frame = &s->frames[s->depth - 1];
+	uint64_t gap;
 
-	s->node = s->depth ? frame[-1].node : 0;
-	if (__builtin_expect(stream_room(s, 4), 1)) {
+	/* Before the frame goes: if this seals, the new payload begins with the range still open. */
+	if (__builtin_expect(prepare_short(s, 4, &gap), 1)) {
 		put_word(s, (uint32_t)gap << 2 | FORM_POP4);
 		stream_publish(s);
 	}
+	s->depth--;
+	s->node = s->depth ? frame[-1].node : 0;
 	return (int)frame->level;
 }
 

@@ -323,6 +323,15 @@ bool stream_enter(void)
 	return stream_begin() != NULL;
 }
 
+bool stream_hold(void)
+{
+	if (stream_busy || !shared)
+		return false;
+	stream_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return true;
+}
+
 void stream_leave(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -30,6 +30,9 @@ void stream_configure(const struct trace_settings *settings);
 bool stream_enter(void);
 void stream_leave(void);
 
+/* The same without a stream: for work that only the dictionary sees. Creates no file. */
+bool stream_hold(void);
+
 /* Room for a struct record of `size` bytes (a multiple of 8; texts may follow the struct), zeroed, with its head filled: kind, size, node =
  * the innermost open range; and for TIMED kinds stamp = now. NULL: no room, counted. Between stream_enter and stream_leave only, and nothing else may be recorded
  * between this and stream_commit. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct trace_settings {
-	char output[4096];     /* absolute; only %p (pid) and %n (counter) are still to be filled in */
+	char output[4096];     /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
 	uint64_t limit_bytes;  /* PPERF_MAX */
 	uint64_t run_id;
 	bool skip_forked;      /* PPERF_CHILDREN=none: a child made by fork records nothing */

@@ -30,6 +30,9 @@
  * The last stamp is at first the block's base_stamp; each of these and each struct of a kind marked TIMED sets it.
  * A kind that a reader does not know is skipped by its size.
  *
+ * Losses. Where the head's `lost` has grown since the stream's last payload, events are missing before this payload: what is open is what its
+ * OPEN records say, not what the records before it left. Likewise where a sequence is missing.
+ *
  * Order. Records of a thread are in order of their stamps. Every payload of a slot or chunk begins with one CLOCK and one
  * OPEN for each range that is open at that point (outermost first, TRACE_OPEN_MOST at most), so that it can be read alone. A record never names
  * a node or name that is not yet in a dictionary block.

@@ -25,7 +25,7 @@ struct paths { /* not on the stack: the host's threads may have little */
 	char old[PATH_BYTES + 8];
 };
 
-/* Fills in %p and %n; `number` is 0 at the first try. false: too long. */
+/* Fills in %p, %n and %%; `number` is 0 at the first try. false: too long. */
 static bool expand(char *path, const char *output, unsigned number)
 {
 	size_t used = 0;
@@ -39,6 +39,8 @@ static bool expand(char *path, const char *output, unsigned number)
 			wrote = snprintf(path + used, 24, "%d", (int)getpid()), p++;
 		else if (p[0] == '%' && p[1] == 'n')
 			wrote = snprintf(path + used, 24, "%u", number), p++;
+		else if (p[0] == '%' && p[1] == '%')
+			path[used] = *p++;
 		else
 			path[used] = *p;
 		used += (size_t)wrote;

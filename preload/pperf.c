@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ * pperf.c: the library's entry and its end. The constructor reads the settings and sets three variables, so that NVTX and CUDA find us; all
+ * else waits until the program does something worth recording.
+ */
+#include "settings.h"
+
+#include "call.h"
+#include "collector/dictionary.h"
+#include "collector/fork_memory.h"
+#include "collector/stream.h"
+#include "nvtx.h"
+#include "nvtx_chain.h"
+#include "nvtx_handles.h"
+#include "stack.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef PPERF_VERSION
+#define PPERF_VERSION "0.1.0"
+#endif
+
+static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
+
+/* ---- what is said of the process in its trace ---- */
+
+static void say_link(const char *key, const char *link)
+{
+	char *target = kept_memory(4096);
+	ssize_t got = target ? readlink(link, target, 4095) : -1;
+
+	if (got > 0)
+		meta_set(key, target);
+	memory_return(target, 4096);
+}
+
+static bool needs_quotes(const char *word)
+{
+	return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}();&|<>#~!") != NULL;
+}
+
+/* One argument as a shell would take it. Returns how much was written. */
+static size_t quote(char *to, size_t room, const char *word)
+{
+	size_t used = 0;
+	bool quoted = needs_quotes(word);
+
+	if (quoted && used < room)
+		to[used++] = '\'';
+	for (; *word && used + 8 < room; word++) {
+		if (*word == '\'') {
+			memcpy(to + used, "'\\''", 4);
+			used += 4;
+		} else {
+			to[used++] = *word;
+		}
+	}
+	if (quoted && used < room)
+		to[used++] = '\'';
+	return used;
+}
+
+#define COMMAND_BYTES 16384u
+
+static void say_command(void)
+{
+	char *raw = kept_memory(COMMAND_BYTES * 2), *text = raw + COMMAND_BYTES;
+	int fd = raw ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t got = fd >= 0 ? read(fd, raw, COMMAND_BYTES - 1) : 0;
+	size_t used = 0;
+
+	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES; at += (ssize_t)strlen(raw + at) + 1) {
+		if (used)
+			text[used++] = ' ';
+		used += quote(text + used, COMMAND_BYTES - used - 1, raw + at);
+	}
+	if (used)
+		meta_set("command", text);
+	if (fd >= 0)
+		close(fd);
+	memory_return(raw, COMMAND_BYTES * 2);
+}
+
+static void say_settings(void)
+{
+	static const char *const pairs[][2] = {
+#define X(variable, otherwise) {#variable, otherwise},
+		SETTINGS(X)
+#undef X
+	};
+	char key[64];
+
+	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+		const char *value = getenv(pairs[i][0]);
+
+		snprintf(key, sizeof key, "env.%s", pairs[i][0]);
+		meta_set(key, value && *value ? value : pairs[i][1]);
+	}
+	if (settings->wrong[0])
+		meta_set("warning.settings", settings->wrong);
+}
+
+static void say_rank(void)
+{
+	static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && *value) {
+			meta_set("rank", value);
+			return;
+		}
+	}
+}
+
+static void describe_process(void)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof host - 1);
+	meta_set("version.pperf", PPERF_VERSION);
+	meta_set("host", host);
+	say_link("exe", "/proc/self/exe");
+	say_link("directory", "/proc/self/cwd");
+	say_command();
+	say_rank();
+	say_settings();
+	if (!settings->nvtx)
+		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
+}
+
+/* ---- the beginning ---- */
+
+/* Our own file, as a path that stays right after a chdir. false: it cannot be found. */
+static bool own_path(char path[4096])
+{
+	Dl_info info;
+	char *whole;
+
+	if (!dladdr((void *)&settings, &info) || !info.dli_fname || !(whole = realpath(info.dli_fname, NULL)))
+		return false;
+	snprintf(path, 4096, "%s", whole);
+	free(whole);
+	return true;
+}
+
+static int take_build_id(struct dl_phdr_info *object, size_t size, void *into)
+{
+	const ElfW(Addr) here = (ElfW(Addr))(uintptr_t)&settings;
+
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && here >= object->dlpi_addr + p->p_vaddr && here < object->dlpi_addr + p->p_vaddr + p->p_memsz)
+			goto ours;
+	}
+	return 0;
+ours:
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+		const ElfW(Nhdr) *note = (const void *)(uintptr_t)(object->dlpi_addr + p->p_vaddr);
+
+		if (p->p_type == PT_NOTE && p->p_memsz >= sizeof *note + 4 + 20 && note->n_type == NT_GNU_BUILD_ID && note->n_descsz == 20)
+			memcpy(into, (const char *)(note + 1) + ((note->n_namesz + 3) & ~3u), 20);
+	}
+	return 1;
+}
+
+/* A tool that says by its name, or by variables of its own, that it would not share. */
+static bool stands_alone(const char *tool)
+{
+	return strstr(tool, "ToolsInjection") || getenv("NSYS_PROFILING_SESSION_ID");
+}
+
+/* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
+static void take_nvtx(const char *self)
+{
+	const char *there = getenv("NVTX_INJECTION64_PATH");
+	bool other = there && *there && strcmp(there, self);
+
+	if (!settings->nvtx)
+		return;
+	if (other && stands_alone(there)) {
+		settings->nvtx = false;
+		meta_set("source.nvtx", "off: another tool that does not share is in NVTX_INJECTION64_PATH (0)");
+		return;
+	}
+	settings_share(settings, other ? there : NULL);
+	nvtx_chain_set(settings->other_nvtx);
+	setenv("NVTX_INJECTION64_PATH", self, 1);
+}
+
+static void take_cuda(const char *self)
+{
+	if (settings->cuda && settings->cupti)
+		setenv("CUDA_INJECTION64_PATH", self, 0);
+}
+
+/* In a child made by fork. What lies in fork memory is empty there already. */
+static void forked(void)
+{
+	nvtx_handles_forked();
+	call_forked();
+	stack_forked();
+}
+
+static bool disabled(void)
+{
+	const char *value = getenv("PPERF_DISABLE");
+
+	return value && *value && settings_flag(value, true);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	char self[4096];
+	int saved = errno;
+
+	if (disabled() || !(settings = kept_memory(sizeof *settings)))
+		return;
+	settings_read(settings);
+	if (own_path(self)) {
+		dl_iterate_phdr(take_build_id, settings->trace.build_id);
+		stream_configure(&settings->trace);
+		dictionary_on_open(describe_process);
+		settings_share(settings, NULL);
+		take_nvtx(self);
+		take_cuda(self);
+		setenv("PPERF_RUN", settings->run, 1);
+		nvtx_configure(settings->nvtx);
+		call_configure(settings->cuda, settings->stacks);
+		pthread_atfork(NULL, NULL, forked);
+	}
+	errno = saved;
+}
+
+/* ---- the end ---- */
+
+/* On a terminal, or where it was asked for; never among the program's own output in a file. */
+static bool may_speak(void)
+{
+	const char *quiet = getenv("PPERF_QUIET");
+
+	if (quiet && *quiet)
+		return !settings_flag(quiet, true);
+	return isatty(STDERR_FILENO);
+}
+
+static void say_closing_line(const struct trace_header *header)
+{
+	uint64_t lost = 0;
+	char line[4096 + 256];
+	int bytes;
+
+	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
+		lost += header->lost[i];
+	bytes = snprintf(line, sizeof line, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n", trace_path(),
+			 (double)header->end / 1e6, (unsigned long long)header->streams, header->streams == 1 ? "" : "s",
+			 (unsigned long long)lost, lost == 1 ? "" : "s");
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+	const struct trace_header *header;
+	int saved = errno;
+
+	if (!settings || !(header = trace_header()))
+		return;
+	stream_end_process();
+	trace_end();
+	if (may_speak())
+		say_closing_line(header);
+	errno = saved;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+bool settings_flag(const char *value, bool otherwise)
+{
+	static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"off", "on"}, {"no", "yes"}};
+
+	for (size_t i = 0; value && i < sizeof words / sizeof words[0]; i++)
+		for (int on = 0; on < 2; on++)
+			if (!strcasecmp(value, words[i][on]))
+				return on;
+	return otherwise;
+}
+
+uint64_t settings_size(const char *value)
+{
+	static const char units[] = "KMGT";
+	char *end = NULL;
+	unsigned long long number;
+	const char *unit;
+	unsigned shift = 0;
+
+	if (!value || *value < '0' || *value > '9')
+		return 0;
+	number = strtoull(value, &end, 10);
+	unit = *end ? strchr(units, *end & ~0x20) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		end++;
+		if (*end == 'i')
+			end++;
+		if (*end == 'B' || *end == 'b')
+			end++;
+	}
+	if (*end || number > UINT64_MAX >> shift)
+		return 0;
+	return (uint64_t)number << shift;
+}
+
+static void complain(struct settings *s, const char *variable, const char *value, const char *wanted)
+{
+	snprintf(s->wrong, sizeof s->wrong, "%s=%.80s was not understood (%s); the default was used", variable, value, wanted);
+}
+
+/* ---- PPERF_RUN: "ID DIRECTORY-BYTES DIRECTORY OTHER-NVTX", so that children know what the first process of the run knew ---- */
+
+static uint64_t new_run_id(void)
+{
+	struct timespec now;
+	uint64_t id = 0;
+
+	if (getrandom(&id, sizeof id, GRND_NONBLOCK) == (ssize_t)sizeof id && id)
+		return id;
+	clock_gettime(CLOCK_REALTIME, &now);
+	id = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (id ^ (uint64_t)getpid() << 44) | 1;
+}
+
+static bool take_run(struct settings *s, const char *run)
+{
+	unsigned long long id, bytes;
+	int at = 0;
+
+	if (!run || sscanf(run, "%16llx %4llu %n", &id, &bytes, &at) != 2 || !at || !id)
+		return false;
+	if (bytes >= sizeof s->directory || strlen(run + at) < bytes)
+		return false;
+	s->trace.run_id = id;
+	memcpy(s->directory, run + at, bytes);
+	s->directory[bytes] = '\0';
+	s->other_nvtx = run + at + bytes + (run[(unsigned long long)at + bytes] == ' ');
+	return true;
+}
+
+static void begin_run(struct settings *s)
+{
+	s->trace.run_id = new_run_id();
+	if (!getcwd(s->directory, sizeof s->directory))
+		strcpy(s->directory, "/");
+	s->other_nvtx = "";
+}
+
+static void write_run(struct settings *s)
+{
+	snprintf(s->run, sizeof s->run, "%016llx %zu %s%s%s", (unsigned long long)s->trace.run_id, strlen(s->directory), s->directory,
+		 *s->other_nvtx ? " " : "", s->other_nvtx);
+}
+
+/* ---- PPERF_OUTPUT ---- */
+
+static const char *rank(void)
+{
+	static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && *value)
+			return value;
+	}
+	return "0";
+}
+
+/* A value becomes part of a file name, never a folder or a field. */
+static size_t append_value(char *to, size_t room, const char *value)
+{
+	size_t used = 0;
+
+	for (; *value && used + 1 < room; value++)
+		to[used++] = *value == '/' || *value == '%' ? '_' : *value;
+	return used;
+}
+
+/* %q{VAR}: how much of the pattern it takes, 0 if it is none. */
+static size_t append_variable(char *to, size_t room, const char *pattern, size_t *used)
+{
+	char name[128];
+	const char *end = pattern[2] == '{' ? strchr(pattern, '}') : NULL;
+	size_t bytes = end ? (size_t)(end - pattern - 3) : 0;
+	const char *value;
+
+	if (!end || bytes >= sizeof name)
+		return 0;
+	memcpy(name, pattern + 3, bytes);
+	name[bytes] = '\0';
+	value = getenv(name);
+	*used = value ? append_value(to, room, value) : 0;
+	return bytes + 4;
+}
+
+/* One %-field at `pattern`; %p, %n and %% stay as they are. Returns how much of the pattern it took. */
+static size_t append_field(char *to, size_t room, const char *pattern, size_t *used)
+{
+	char host[256] = "";
+	size_t took;
+
+	*used = 0;
+	switch (pattern[1]) {
+	case 'h':
+		gethostname(host, sizeof host - 1);
+		*used = append_value(to, room, host);
+		return 2;
+	case 'r':
+		*used = append_value(to, room, rank());
+		return 2;
+	case 'q':
+		took = append_variable(to, room, pattern, used);
+		if (took)
+			return took;
+		break;
+	case '%':
+		to[(*used)++] = '%';
+		to[(*used)++] = '%';
+		return 2;
+	}
+	to[(*used)++] = '%';
+	return 1;
+}
+
+static bool expand_output(struct settings *s, const char *pattern)
+{
+	char *output = s->trace.output;
+	size_t room = sizeof s->trace.output, used = 0, wrote;
+
+	if (*pattern != '/')
+		used = (size_t)snprintf(output, room, "%s/", strcmp(s->directory, "/") ? s->directory : "");
+	while (*pattern && used + 8 < room) {
+		if (*pattern != '%') {
+			output[used++] = *pattern++;
+			continue;
+		}
+		pattern += append_field(output + used, room - used, pattern, &wrote);
+		used += wrote;
+	}
+	output[used < room ? used : room - 1] = '\0';
+	return !*pattern;
+}
+
+static const char *value_of(const char *variable)
+{
+	const char *value = getenv(variable);
+
+	return value && *value ? value : NULL;
+}
+
+void settings_read(struct settings *s)
+{
+	const char *output = value_of("PPERF_OUTPUT"), *most = value_of("PPERF_MAX"), *children = value_of("PPERF_CHILDREN");
+	const char *cupti = value_of("PPERF_CUPTI");
+
+	if (!take_run(s, getenv("PPERF_RUN")))
+		begin_run(s);
+	s->trace.limit_bytes = most ? settings_size(most) : 0;
+	if (most && !s->trace.limit_bytes)
+		complain(s, "PPERF_MAX", most, "a size such as 512M");
+	if (!s->trace.limit_bytes)
+		s->trace.limit_bytes = settings_size("4G");
+	s->trace.skip_forked = children && !strcmp(children, "none");
+	if (children && strcmp(children, "none") && strcmp(children, "gpu") && strcmp(children, "all"))
+		complain(s, "PPERF_CHILDREN", children, "none, gpu or all");
+	if (!expand_output(s, output ? output : "trace.bin"))
+		complain(s, "PPERF_OUTPUT", output, "a shorter path");
+	s->nvtx = settings_flag(value_of("PPERF_NVTX"), true);
+	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
+	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
+	s->stacks = value_of("PPERF_STACKS");
+}
+
+void settings_share(struct settings *s, const char *other_nvtx)
+{
+	if (other_nvtx)
+		s->other_nvtx = other_nvtx;
+	write_run(s);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * settings.h: the PPERF_* variables, read once by the constructor. What they mean to users: libpperf(7).
+ */
+#ifndef PPERF_SETTINGS_H
+#define PPERF_SETTINGS_H
+
+#include "collector/trace_file.h"
+#include <stdbool.h>
+
+/* Every setting: its variable, what it is without it. */
+#define SETTINGS(X)                \
+	X(PPERF_OUTPUT, "trace.bin")   \
+	X(PPERF_MAX, "4G")             \
+	X(PPERF_CHILDREN, "gpu")       \
+	X(PPERF_STACKS, "alloc")       \
+	X(PPERF_NVTX, "1")             \
+	X(PPERF_CUDA, "1")             \
+	X(PPERF_CUPTI, "1")            \
+	X(PPERF_CUPTI_BUFFERS, "64M")  \
+	X(PPERF_QUIET, "")
+
+struct settings {
+	struct trace_settings trace;
+	bool nvtx, cuda, cupti;
+	const char *stacks;        /* as given; NULL: not given */
+	const char *other_nvtx;    /* what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
+	char directory[4096];      /* where the run began: what a relative output is relative to */
+	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
+	char wrong[256];           /* a value that was not understood, as a sentence; "" none */
+};
+
+/* Reads the environment. Changes nothing in it. */
+void settings_read(struct settings *settings);
+
+/* Writes PPERF_RUN for this process's children. other_nvtx: what NVTX_INJECTION64_PATH names, if it is another tool; else NULL. */
+void settings_share(struct settings *settings, const char *other_nvtx);
+
+/* 0/1, false/true, off/on, no/yes; `otherwise` for what is none of them or not set. */
+bool settings_flag(const char *value, bool otherwise);
+
+/* 64K, 128M, 4G, or bytes. 0: not a size. */
+uint64_t settings_size(const char *value);
+
+#endif
