@@ -1,0 +1,282 @@
+/* The driver API: modules, functions, launches. */
+#include <string.h>
+
+#include "driver.h"
+
+SIM_EXPORT CUmodule
+sim_module(const void *image)
+{
+	return (CUmodule)(void *)module_new(image, image_bytes(image));
+}
+
+SIM_EXPORT CUfunction
+sim_get_kernel(CUmodule module, const char *name)
+{
+	return (CUfunction)(void *)kernel_get(HANDLE(module, module), name);
+}
+
+SIM_EXPORT const char *
+sim_kernel_name(CUfunction function)
+{
+	const struct kernel *kernel = HANDLE(kernel, function);
+
+	return kernel_valid(kernel) ? kernel->name : NULL;
+}
+
+/* Modules loaded by the program are there at once. */
+static CUresult
+load(CUmodule *out, const void *image)
+{
+	struct sim_context *context;
+	struct module *module;
+
+	TRY(require_context(&context));
+	if (!image)
+		return CUDA_ERROR_INVALID_VALUE;
+	module = module_new(image, image_bytes(image));
+	module_touch(module);
+	*out = (CUmodule)(void *)module;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuModuleLoadData, (CUmodule *module, const void *image), (module, image))
+{
+	return load(module, image);
+}
+
+DRIVER_API(cuModuleLoadFatBinary, (CUmodule *module, const void *fatCubin), (module, fatCubin))
+{
+	return load(module, fatCubin);
+}
+
+DRIVER_API(cuModuleLoadDataEx,
+	   (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+	    void **optionValues),
+	   (module, image, numOptions, options, optionValues))
+{
+	(void)numOptions;
+	(void)options;
+	(void)optionValues;
+	return load(module, image);
+}
+
+DRIVER_API(cuModuleUnload, (CUmodule hmod), (hmod))
+{
+	TRY(require_init());
+	return module_unload(HANDLE(module, hmod));
+}
+
+/* Nothing is parsed: every module has every function. */
+DRIVER_API(cuModuleGetFunction, (CUfunction *hfunc, CUmodule hmod, const char *name),
+	   (hfunc, hmod, name))
+{
+	TRY(require_init());
+	if (!module_valid(HANDLE(module, hmod)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name || !*name)
+		return CUDA_ERROR_NOT_FOUND;
+	*hfunc = sim_get_kernel(hmod, name);
+	return CUDA_SUCCESS;
+}
+
+/* A library is a module, and its kernels are functions already. */
+DRIVER_API(cuLibraryLoadData,
+	   (CUlibrary *library, const void *code, CUjit_option *jitOptions,
+	    void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
+	    void **libraryOptionValues, unsigned int numLibraryOptions),
+	   (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+	    libraryOptionValues, numLibraryOptions))
+{
+	(void)jitOptions;
+	(void)jitOptionsValues;
+	(void)numJitOptions;
+	(void)libraryOptions;
+	(void)libraryOptionValues;
+	(void)numLibraryOptions;
+	TRY(require_init());
+	if (!code)
+		return CUDA_ERROR_INVALID_VALUE;
+	*library = (CUlibrary)(void *)module_new(code, image_bytes(code));
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuLibraryUnload, (CUlibrary library), (library))
+{
+	TRY(require_init());
+	return module_unload(HANDLE(module, library));
+}
+
+DRIVER_API(cuLibraryGetKernel, (CUkernel *pKernel, CUlibrary library, const char *name),
+	   (pKernel, library, name))
+{
+	TRY(require_init());
+	if (!module_valid(HANDLE(module, library)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!name || !*name)
+		return CUDA_ERROR_NOT_FOUND;
+	*pKernel = (CUkernel)(void *)kernel_get(HANDLE(module, library), name);
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuKernelGetFunction, (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel))
+{
+	TRY(require_init());
+	if (!kernel_valid(HANDLE(kernel, kernel)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*pFunc = (CUfunction)(void *)kernel;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc))
+{
+	TRY(require_init());
+	*name = sim_kernel_name(hfunc);
+	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+DRIVER_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
+	   (pi, attrib, hfunc))
+{
+	TRY(require_init());
+	return kernel_attribute(HANDLE(kernel, hfunc), attrib, pi);
+}
+
+DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value),
+	   (hfunc, attrib, value))
+{
+	TRY(require_init());
+	return kernel_set_attribute(HANDLE(kernel, hfunc), attrib, value);
+}
+
+DRIVER_API(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc, config))
+{
+	(void)config;
+	TRY(require_init());
+	return kernel_valid(HANDLE(kernel, hfunc)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult
+occupancy(int *blocks, CUfunction function, int threads, size_t shared)
+{
+	TRY(require_init());
+	if (!kernel_valid(HANDLE(kernel, function)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (threads <= 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	*blocks = kernel_occupancy(HANDLE(kernel, function), threads, shared);
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+	   (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
+	   (numBlocks, func, blockSize, dynamicSMemSize))
+{
+	return occupancy(numBlocks, func, blockSize, dynamicSMemSize);
+}
+
+DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+	   (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
+	    unsigned int flags),
+	   (numBlocks, func, blockSize, dynamicSMemSize, flags))
+{
+	(void)flags;
+	return occupancy(numBlocks, func, blockSize, dynamicSMemSize);
+}
+
+static CUresult
+launch(const struct op_kernel *kernel, CUstream handle)
+{
+	struct op op = {.kind = SIM_KERNEL, .node_kind = SIM_NODE_KERNEL, .kernel = *kernel};
+	struct sim_stream *stream;
+
+	TRY(stream_resolve(handle, &stream));
+	TRY(kernel_check(kernel));
+	return submit(stream, &op);
+}
+
+DRIVER_API_LAUNCH(cuLaunchKernel,
+		  (CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+		   unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+		   unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+		   void **kernelParams, void **extra),
+		  (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		   sharedMemBytes, hStream, kernelParams, extra),
+		  sim_kernel_name(f))
+{
+	(void)kernelParams;
+	(void)extra;
+	return launch(&(struct op_kernel){
+		.kernel = HANDLE(kernel, f),
+		.grid = {gridDimX, gridDimY, gridDimZ},
+		.block = {blockDimX, blockDimY, blockDimZ},
+		.dynamic_shared = sharedMemBytes,
+	}, hStream);
+}
+
+DRIVER_API_LAUNCH(cuLaunchCooperativeKernel,
+		  (CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
+		   unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
+		   unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+		   void **kernelParams),
+		  (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
+		   sharedMemBytes, hStream, kernelParams),
+		  sim_kernel_name(f))
+{
+	(void)kernelParams;
+	return launch(&(struct op_kernel){
+		.kernel = HANDLE(kernel, f),
+		.grid = {gridDimX, gridDimY, gridDimZ},
+		.block = {blockDimX, blockDimY, blockDimZ},
+		.dynamic_shared = sharedMemBytes,
+		.cooperative = true,
+	}, hStream);
+}
+
+/* The attributes that leave a trace in what is reported. */
+static void
+take_attributes(struct op_kernel *kernel, const CUlaunchConfig *config)
+{
+	for (unsigned i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttribute *attribute = &config->attrs[i];
+
+		if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+			kernel->cooperative = attribute->value.cooperative != 0;
+		if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			kernel->cluster = (struct sim_dim){
+				attribute->value.clusterDim.x,
+				attribute->value.clusterDim.y,
+				attribute->value.clusterDim.z,
+			};
+	}
+}
+
+DRIVER_API_LAUNCH(cuLaunchKernelEx,
+		  (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+		  (config, f, kernelParams, extra), sim_kernel_name(f))
+{
+	struct op_kernel kernel = {
+		.kernel = HANDLE(kernel, f),
+		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+		.dynamic_shared = config->sharedMemBytes,
+	};
+
+	(void)kernelParams;
+	(void)extra;
+	take_attributes(&kernel, config);
+	return launch(&kernel, config->hStream);
+}
+
+DRIVER_API_STREAM(cuLaunchHostFunc, (CUstream hStream, CUhostFn fn, void *userData),
+		  (hStream, fn, userData))
+{
+	struct op op = {
+		.kind = SIM_HOST_FUNCTION,
+		.node_kind = SIM_NODE_HOST,
+		.host = {fn, userData},
+	};
+	struct sim_stream *stream;
+
+	TRY(stream_resolve(hStream, &stream));
+	return fn ? submit(stream, &op) : CUDA_ERROR_INVALID_VALUE;
+}
