@@ -102,10 +102,12 @@ def an_older_trace_is_kept_as_old_once(folder):
 
 
 @case
-def what_is_not_a_trace_is_kept_too(folder):
+def what_is_not_a_trace_is_left_where_it_is(folder):
     (folder / "trace.bin").write_text("my thesis")
     traced(folder, "ranges", 1, 10)
-    assert (folder / "trace.bin.old").read_text() == "my thesis"
+    assert (folder / "trace.bin").read_text() == "my thesis"
+    made = [t for t in traces(folder) if t.name != "trace.bin"]
+    assert len(made) == 1 and re.fullmatch(r"trace\.\d+\.bin", made[0].name) and len(names(made[0])) == 10, made
 
 
 @case
