@@ -8,6 +8,7 @@
 #include "collector/dictionary.h"
 #include "collector/fork_memory.h"
 #include "collector/stream.h"
+#include "cuda_callbacks.h"
 #include "nvtx.h"
 #include "nvtx_chain.h"
 #include "nvtx_handles.h"
@@ -135,6 +136,8 @@ static void describe_process(void)
 	say_settings();
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
+	if (!settings->cupti)
+		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
 
 /* ---- the beginning ---- */
@@ -199,10 +202,17 @@ static void take_nvtx(const char *self)
 	setenv("NVTX_INJECTION64_PATH", self, 1);
 }
 
+/* CUDA_INJECTION64_PATH: ours if it is free. Where it is not, CUPTI is started at the first call that is seen. */
 static void take_cuda(const char *self)
 {
-	if (settings->cuda && settings->cupti)
+	const bool wanted = settings->cuda && settings->cupti;
+	const char *there;
+
+	if (wanted)
 		setenv("CUDA_INJECTION64_PATH", self, 0);
+	there = getenv("CUDA_INJECTION64_PATH");
+	cuda_callbacks_configure(wanted, getenv("PPERF_CUPTI"), settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+				 there && !strcmp(there, self));
 }
 
 /* In a child made by fork. What lies in fork memory is empty there already. */

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT
+ * cupti.c: see cupti.h. The session: begun once, told about in META, ended at exit.
+ */
+#include "cupti.h"
+
+#include "clock.h"
+#include "cupti_buffers.h"
+#include "cupti_session.h"
+#include "dictionary.h"
+#include "fork_memory.h"
+#include "gpu_activity.h"
+#include "gpu_device.h"
+#include "stream.h"
+#include "trace_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFERS_DEFAULT (UINT64_C(64) << 20)
+#define CALL_IDS 1024u
+#define REASON_BYTES 4600 /* a path and a sentence */
+
+struct cupti_session *cupti_session;
+static atomic_int begun; /* not forgotten by a forked child: it shall not begin */
+static _Atomic uint32_t call_names[2][CALL_IDS];
+
+/* The kinds of record that are asked for, and what they are called in messages. */
+static const struct {
+	int kind;
+	const char *what;
+} kinds[] = {
+	{CUPTI_CONCURRENT_KERNEL, "kernels"},
+	{CUPTI_MEMCPY, "copies"},
+	{CUPTI_MEMCPY_PEER, "copies between devices"},
+	{CUPTI_MEMSET, "memsets"},
+	{CUPTI_MEMORY, "memory"},
+	{CUPTI_SYNCHRONIZATION, "synchronisation"},
+	{CUPTI_CUDA_EVENT, "events"},
+	{CUPTI_OVERHEAD, "overhead"},
+};
+
+static const uint32_t resources[] = {CUPTI_CONTEXT_CREATED, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
+                                     CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED};
+
+__attribute__((format(printf, 2, 3))) static void tell(const char *key, const char *format, ...)
+{
+	char text[REASON_BYTES + 64];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	meta_set(key, text);
+}
+
+/* What a result code means to whoever reads the report. */
+static const char *meaning(const struct cupti_library *cupti, int result)
+{
+	const char *text = NULL;
+
+	switch (result) {
+	case CUPTI_OTHER_SUBSCRIBER:
+	case CUPTI_END_OF_BUFFER: /* old releases, to a second subscriber */
+		return "another tool holds CUPTI; run without it";
+	case CUPTI_NO_PRIVILEGES:
+		return "the driver does not let this user profile";
+	case CUPTI_HARDWARE_BUSY:
+		return "another tool has the GPU's counters";
+	case CUPTI_UNKNOWN_ERROR:
+		return "CUPTI found no driver that it can use";
+	}
+	if (cupti->result_text && cupti->result_text(result, &text) == CUPTI_OK && text)
+		return text;
+	return "CUPTI refused";
+}
+
+static void note_refusal(struct cupti_session *s, const char *what, int result)
+{
+	size_t length = strlen(s->partial);
+
+	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what, result);
+}
+
+static void on_state(uint32_t id, const struct cupti_state *state)
+{
+	const char *message = state->message ? state->message : "no reason given";
+
+	if (id == CUPTI_WARNING) {
+		tell("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
+		return;
+	}
+	if (id == CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
+		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
+	tell("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message, state->result);
+}
+
+static void on_event(void *data, int domain, uint32_t id, const void *what)
+{
+	int saved;
+
+	(void)data;
+	if (__builtin_expect(domain == CUPTI_DRIVER, 1)) {
+		cupti_session->client->call(id, what);
+		cupti_flush_need(what);
+		return;
+	}
+	saved = errno;
+	if (domain == CUPTI_RESOURCE)
+		cupti_on_resource(id, what);
+	else if (domain == CUPTI_STATE)
+		on_state(id, what);
+	errno = saved;
+}
+
+static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most_records)
+{
+	*most_records = 0; /* as many as fit */
+	*bytes = 0;
+	*buffer = cupti_buffers_take(bytes);
+	if (!*buffer && cupti_session->library.version < CUPTI_VERSION_12_9)
+		*buffer = cupti_buffers_scratch(bytes); /* these crash when they are given none */
+}
+
+static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	const struct cupti_library *cupti = &cupti_session->library;
+	bool ours = cupti_buffers_is_ours(buffer);
+	size_t dropped = 0;
+
+	(void)context, (void)stream, (void)bytes;
+	if (cupti->dropped(NULL, 0, &dropped) != CUPTI_OK)
+		dropped = 0;
+	if (!ours && valid)
+		trace_lose(TRACE_LOST_CUPTI_UNREAD, 1); /* of the scratch nobody knows how many there were */
+	gpu_activity_read(cupti, buffer, ours ? valid : 0, dropped);
+	cupti_buffers_give(buffer);
+	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
+}
+
+/* Callback ids that this version does not have yet are no loss: there is nothing that could be called. */
+static void enable_callbacks(struct cupti_session *s)
+{
+	const struct cupti_library *cupti = &s->library;
+	int refused = CUPTI_OK, result;
+
+	for (const uint16_t *id = s->client->calls; *id; id++)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK && result != CUPTI_INVALID_PARAMETER)
+			refused = result;
+	if (refused)
+		note_refusal(s, "callbacks of calls", refused);
+	refused = CUPTI_OK;
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
+			refused = result;
+	if (refused)
+		note_refusal(s, "callbacks of contexts and graphs", refused);
+	for (uint32_t id = CUPTI_FATAL_ERROR; id <= CUPTI_WARNING; id++)
+		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
+}
+
+static void enable_kinds(struct cupti_session *s)
+{
+	const struct cupti_library *cupti = &s->library;
+	int result;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
+			note_refusal(s, kinds[i].what, result);
+	/* Also those that exist already, where the program was faster than we. */
+	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
+		cupti->enable(CUPTI_CONTEXT);
+	if (cupti->enable_driver_api)
+		for (const uint16_t *id = s->client->timed; *id; id++)
+			cupti->enable_driver_api(*id, 1);
+}
+
+static void set_attributes(const struct cupti_library *cupti)
+{
+	uint8_t on = 1;
+	size_t bytes = sizeof on;
+
+	if (cupti->set_thread_id_type)
+		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	/* Up to 13.0 long runs with graphs could crash with CUPTI's buffers on the device. */
+	if (cupti->version < CUPTI_VERSION_13_0_1 && cupti->set_attribute)
+		cupti->set_attribute(CUPTI_HOST_PINNED, &bytes, &on);
+}
+
+/* In the order that CUPTI wants: subscribing first, as it tells whether there is anything to be had. */
+static void open_session(struct cupti_session *s)
+{
+	const struct cupti_library *cupti = &s->library;
+	int result;
+
+	result = cupti->subscribe(&s->subscriber, on_event, NULL);
+	if (result != CUPTI_OK) {
+		tell("source.cupti", "off: %s (%d)", meaning(cupti, result), result);
+		return;
+	}
+	atomic_store_explicit(&s->running, true, memory_order_release);
+	set_attributes(cupti);
+	result = CUPTI_NO_MEMORY;
+	if (cupti_buffers_setup(s->client->buffer_bytes ? s->client->buffer_bytes : BUFFERS_DEFAULT))
+		result = cupti->register_buffers(on_buffer_requested, on_buffer_completed);
+	if (result != CUPTI_OK)
+		note_refusal(s, "buffers", result);
+	enable_callbacks(s);
+	if (result == CUPTI_OK)
+		enable_kinds(s);
+	if (*s->partial)
+		tell("source.cupti", "partial: %s", s->partial);
+	else
+		tell("source.cupti", "on");
+}
+
+static void tell_versions(const struct cupti_library *cupti)
+{
+	tell("version.cupti", "%u", cupti->version);
+	tell("cupti.library", "%s", cupti->path);
+	if (cupti->driver_version)
+		tell("version.cuda_driver", "%d", cupti->driver_version);
+	if (cupti->version == CUPTI_VERSION_13_0)
+		tell("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to hang; 13.0 Update 1 or later is not.");
+	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
+		tell("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.", cupti->version);
+}
+
+/* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks stay as they are for ever. */
+static void end_session(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (!s || !s->client) /* a forked child */
+		return;
+	gpu_device_record();
+	if (!cupti_runs())
+		return;
+	if (!cupti_flush_end()) {
+		tell("source.cupti", "partial: CUPTI did not come back from a flush at the end (0)");
+		return;
+	}
+	pthread_mutex_lock(&s->lock);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
+		s->library.disable(kinds[i].kind);
+	if (cupti_runs())
+		s->library.flush_all(CUPTI_FLUSH_FORCED);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* CUDA does not work in a child made by fork, so there CUPTI has nothing to tell either. */
+static void in_forked_child(void)
+{
+	tell("source.cupti", "absent");
+}
+
+static void begin_session(const struct cupti_client *client)
+{
+	char reason[REASON_BYTES];
+
+	cupti_session = fork_memory(sizeof *cupti_session);
+	if (!cupti_session) {
+		tell("source.cupti", "off: no memory (%d)", CUPTI_NO_MEMORY);
+		return;
+	}
+	cupti_session->client = client;
+	atexit(end_session);
+	pthread_atfork(NULL, NULL, in_forked_child);
+	if (!cupti_load(&cupti_session->library, client->library, reason, sizeof reason)) {
+		tell("source.cupti", "off: %s (0)", reason);
+		return;
+	}
+	tell_versions(&cupti_session->library);
+	pthread_mutex_lock(&cupti_session->lock);
+	open_session(cupti_session);
+	pthread_mutex_unlock(&cupti_session->lock);
+}
+
+void cupti_start(const struct cupti_client *client)
+{
+	int saved = errno;
+
+	if (atomic_load_explicit(&begun, memory_order_relaxed) || atomic_exchange(&begun, 1))
+		return;
+	begin_session(client);
+	errno = saved;
+}
+
+uint32_t cupti_call_name(int domain, uint32_t cbid)
+{
+	const struct cupti_library *cupti = &cupti_session->library;
+	_Atomic uint32_t *kept = cbid < CALL_IDS ? &call_names[domain - 1][cbid] : NULL;
+	uint32_t id = kept ? atomic_load_explicit(kept, memory_order_relaxed) : 0;
+	const char *name = NULL;
+
+	if (id)
+		return id;
+	if (!cupti->callback_name || cupti->callback_name(domain, cbid, &name) != CUPTI_OK || !name)
+		return 0;
+	id = name_id_always(name, strlen(name));
+	if (kept)
+		atomic_store_explicit(kept, id, memory_order_relaxed);
+	return id;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_flush.c: the thread that asks CUPTI for what is complete. Left to itself CUPTI gives a buffer back when it is full, which in
+ * an idle program is never; asking ten times a second costs nothing to speak of, and a program that is killed loses no more than that.
+ *
+ * There is no thread before the first context: a program that merely asks whether there is a GPU, and then forks, stays with one.
+ */
+#include "clock.h"
+#include "cupti_buffers.h"
+#include "cupti_session.h"
+#include "gpu_device.h"
+#include "stream.h"
+
+#include <signal.h>
+
+#define FLUSH_EVERY_NS 100000000L
+#define END_PATIENCE_S 10
+#define STACK_BYTES (512u << 10)
+#define WORTH_TELLING_NS 1000000u
+
+/* Sleeps. false: the thread is to end. */
+static bool sleep_on(struct cupti_session *s)
+{
+	struct timespec until;
+	bool ending;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += FLUSH_EVERY_NS;
+	if (until.tv_nsec >= 1000000000L) {
+		until.tv_nsec -= 1000000000L;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&s->sleep_lock);
+	while (!s->ending && pthread_cond_timedwait(&s->wake, &s->sleep_lock, &until) == 0)
+		;
+	ending = s->ending;
+	pthread_mutex_unlock(&s->sleep_lock);
+	return !ending;
+}
+
+static void tell(uint64_t began)
+{
+	struct trace_self *self;
+
+	if (!stream_enter())
+		return;
+	self = stream_record(TRACE_SELF, sizeof *self);
+	if (self) {
+		self->duration = self->stamp - began;
+		self->what = TRACE_SELF_FLUSH;
+		stream_commit();
+	}
+	stream_leave();
+}
+
+static void flush(struct cupti_session *s)
+{
+	uint32_t batches = atomic_load_explicit(&s->batches, memory_order_relaxed);
+	uint64_t began = clock_now(), began_ns = clock_monotonic_ns();
+
+	pthread_mutex_lock(&s->lock);
+	if (cupti_runs())
+		s->library.flush_all(0);
+	pthread_mutex_unlock(&s->lock);
+	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches || clock_monotonic_ns() - began_ns > WORTH_TELLING_NS)
+		tell(began);
+}
+
+static void *run(void *data)
+{
+	struct cupti_session *s = data;
+
+	gpu_device_record();
+	while (sleep_on(s)) {
+		flush(s);
+		cupti_buffers_keep_ready();
+	}
+	return NULL;
+}
+
+static bool create(struct cupti_session *s)
+{
+	pthread_attr_t attributes;
+	int failed;
+
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	failed = pthread_create(&s->thread, &attributes, run, s);
+	pthread_attr_destroy(&attributes);
+	if (failed) /* a program with much thread-local data needs more stack than that */
+		failed = pthread_create(&s->thread, NULL, run, s);
+	return !failed;
+}
+
+void cupti_flush_begin(void)
+{
+	struct cupti_session *s = cupti_session;
+	pthread_condattr_t clock;
+	sigset_t all, before;
+
+	if (atomic_load_explicit(&s->thread_wanted, memory_order_relaxed) || atomic_exchange(&s->thread_wanted, true))
+		return;
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->wake, &clock);
+	pthread_condattr_destroy(&clock);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: the program's signals are never delivered there */
+	pthread_mutex_lock(&s->sleep_lock);
+	s->thread_runs = !s->ending && create(s);
+	pthread_mutex_unlock(&s->sleep_lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool cupti_flush_end(void)
+{
+	struct cupti_session *s = cupti_session;
+	struct timespec until;
+	bool runs;
+
+	pthread_mutex_lock(&s->sleep_lock);
+	s->ending = true;
+	runs = s->thread_runs;
+	if (runs)
+		pthread_cond_signal(&s->wake);
+	pthread_mutex_unlock(&s->sleep_lock);
+	if (!runs)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += END_PATIENCE_S;
+	return pthread_timedjoin_np(s->thread, NULL, &until) == 0;
+}

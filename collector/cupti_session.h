@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_session.h: what the cupti*.c files share. For them only.
+ */
+#ifndef PPERF_CUPTI_SESSION_H
+#define PPERF_CUPTI_SESSION_H
+
+#include "cupti.h"
+#include "cupti_abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define CUPTI_CONTEXTS 256u
+
+struct cupti_context_known { /* of a context that CUPTI told us of; id 0: none */
+	_Atomic uint32_t id;
+	uint32_t device;
+	uint64_t handle;
+};
+
+/* Lies in memory that a forked child finds zeroed: there it is not running, and nothing is ever called. */
+struct cupti_session {
+	struct cupti_library library;
+	const struct cupti_client *client;
+	void *subscriber;
+	pthread_mutex_t lock;  /* around our own CUPTI calls. Never taken in a callback */
+	atomic_bool running;   /* CUPTI may be called */
+	char partial[512];     /* what it refused, for META; under lock */
+
+	/* cupti_flush.c */
+	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
+	pthread_cond_t wake;
+	pthread_t thread;
+	atomic_bool thread_wanted;
+	bool thread_runs, ending;
+	_Atomic uint32_t batches; /* buffers that have arrived */
+
+	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
+};
+extern struct cupti_session *cupti_session; /* NULL: not begun */
+
+static inline bool cupti_runs(void)
+{
+	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
+}
+
+/* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from anywhere, also from a callback. */
+void cupti_flush_begin(void);
+/* The same, if `call` is made in a context: where the session began after the first context, nobody tells that it was made. */
+static inline void cupti_flush_need(const struct cupti_call *call)
+{
+	if (__builtin_expect(!atomic_load_explicit(&cupti_session->thread_wanted, memory_order_relaxed), 0) && call->context)
+		cupti_flush_begin();
+}
+/* Ends it. false: it does not end, because CUPTI does not come back. */
+bool cupti_flush_end(void);
+
+/* cupti_resource.c: contexts, streams, graphs and modules, as they come and go. */
+void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
+/* To the dictionary. Between stream_enter and stream_leave. null_stream: UINT32_MAX unknown. */
+void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream);
+
+#endif

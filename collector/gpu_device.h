@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ * gpu_device.h: the GPUs of this process and their limits, as the driver knows them.
+ */
+#ifndef PPERF_GPU_DEVICE_H
+#define PPERF_GPU_DEVICE_H
+
+/* Writes a DEVICE for each GPU; once in a process. Calls the driver, so not from a CUPTI callback, nor while the driver is being
+ * initialised; needs no context and leaves none. Keeps errno. */
+void gpu_device_record(void);
+
+#endif

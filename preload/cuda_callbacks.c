@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_callbacks.c: see cuda_callbacks.h.
+ *
+ * A callback writes an event only where no interposed symbol and no other callback is around it; within a symbol's call it lends its id.
+ * It runs in the middle of the program's call: it takes no lock, allocates nothing, and calls neither CUDA nor, but for the number of a
+ * graph, CUPTI.
+ */
+#include "cuda_callbacks.h"
+
+#include "call.h"
+#include "collector/correlation.h"
+#include "collector/cupti.h"
+#include "collector/dictionary.h"
+#include "collector/stream.h"
+#include "cuda_abi.h"
+#include "driver_calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool enabled, injected;
+
+/* A graph node was made in this thread's outermost call: its work was captured. */
+static _Thread_local bool captured __attribute__((tls_model("initial-exec")));
+
+static uint32_t kernel_name(const char *symbol)
+{
+	uint32_t name;
+	int saved = errno;
+
+	if (!symbol || !stream_enter())
+		return 0;
+	name = name_id_always(symbol, strlen(symbol));
+	stream_leave();
+	errno = saved;
+	return name;
+}
+
+/* The record of a call that has ended, with what all have in common. NULL: it cannot be written. */
+static void *begin_record(struct driver_call *known, const struct cupti_call *call, enum trace_kind kind, size_t size, int result)
+{
+	struct trace_call *record = call_record(&known->site, kind, size, result, CALL_NO_STREAM);
+
+	if (!record)
+		return NULL;
+	record->device = cupti_device_of(call->context);
+	if (captured)
+		record->head.flags |= TRACE_CALL_CAPTURED;
+	return record;
+}
+
+static uint64_t stream_of(const struct driver_call *known, const struct driver_event *event)
+{
+	return call_stream(&known->site, (const void *)(uintptr_t)event->stream);
+}
+
+static void write_launch(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	uint32_t name = kernel_name(call->symbol);
+	struct trace_launch *launch = begin_record(known, call, TRACE_LAUNCH, sizeof *launch, result);
+
+	if (!launch)
+		return;
+	launch->stream = stream_of(known, event);
+	launch->function = event->object;
+	memcpy(launch->grid, event->grid, sizeof launch->grid);
+	memcpy(launch->block, event->block, sizeof launch->block);
+	launch->shared_bytes = event->shared_bytes;
+	launch->name = name;
+	call_commit();
+}
+
+static void write_graph_launch(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	uint32_t exec_id = result == 0 ? cupti_graph_exec_id((void *)(uintptr_t)event->object) : 0;
+	struct trace_graph_launch *launch = begin_record(known, call, TRACE_GRAPH_LAUNCH, sizeof *launch, result);
+
+	if (!launch)
+		return;
+	launch->stream = stream_of(known, event);
+	launch->exec = event->object;
+	launch->exec_id = exec_id;
+	call_commit();
+}
+
+static void write_copy(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	bool set = known->kind == DRIVER_SET;
+	struct trace_copy *copy = begin_record(known, call, set ? TRACE_SET : TRACE_COPY, sizeof *copy, result);
+
+	if (!copy)
+		return;
+	copy->stream = stream_of(known, event);
+	copy->bytes = event->bytes;
+	copy->copy_kind = set ? 0 : event->detail;
+	copy->value = set ? event->detail : 0;
+	call_commit();
+}
+
+static void write_sync(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	struct trace_sync *sync = begin_record(known, call, TRACE_SYNC, sizeof *sync, result);
+
+	if (!sync)
+		return;
+	sync->stream = known->streamed ? stream_of(known, event) : 0;
+	sync->event = event->object;
+	sync->type = event->detail;
+	call_commit();
+}
+
+static void write_memory(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	bool taken = known->kind == DRIVER_ALLOC;
+	struct trace_memory *memory = begin_record(known, call, taken ? TRACE_ALLOC : TRACE_FREE, sizeof *memory, result);
+
+	if (!memory)
+		return;
+	memory->address = event->object;
+	memory->bytes = event->bytes;
+	memory->stream = known->streamed ? stream_of(known, event) : 0;
+	memory->memory_kind = event->detail;
+	memory->flags = event->flags;
+	call_commit();
+}
+
+static void write_event(struct driver_call *known, const struct cupti_call *call, int result)
+{
+	struct driver_event event = {.detail = known->detail, .flags = known->flags};
+
+	known->read(&event, known, call->arguments, result == 0);
+	switch (known->kind) {
+	case DRIVER_LAUNCH:
+		write_launch(known, call, &event, result);
+		break;
+	case DRIVER_GRAPH_LAUNCH:
+		write_graph_launch(known, call, &event, result);
+		break;
+	case DRIVER_COPY:
+	case DRIVER_SET:
+		write_copy(known, call, &event, result);
+		break;
+	case DRIVER_SYNC:
+		write_sync(known, call, &event, result);
+		break;
+	case DRIVER_ALLOC:
+	case DRIVER_FREE:
+		write_memory(known, call, &event, result);
+		break;
+	case DRIVER_CAPTURE_BEGIN:
+		if (result == 0)
+			call_capture_began();
+		break;
+	case DRIVER_CAPTURE_END:
+		if (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED) /* it has ended */
+			call_capture_ended();
+		break;
+	}
+}
+
+/* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way takes a launch's place. */
+static bool lends(const struct driver_call *known)
+{
+	return known->kind == DRIVER_LAUNCH || known->kind == DRIVER_GRAPH_LAUNCH || known->kind == DRIVER_ALLOC || known->kind == DRIVER_FREE;
+}
+
+static void on_enter(const struct driver_call *known, const struct cupti_call *call)
+{
+	uint64_t correlation = correlation_of_call(call->correlation);
+	uint32_t outer = call_begin(NULL);
+
+	if (outer == 0)
+		captured = false;
+	if (outer == 0 || lends(known))
+		call_correlate(correlation);
+	*call->data = outer + 1;
+}
+
+static void on_exit(struct driver_call *known, const struct cupti_call *call)
+{
+	uint32_t outer = (uint32_t)*call->data - 1;
+
+	if (*call->data == 0) /* it began before we listened */
+		return;
+	if (outer == 0) {
+		call_returned();
+		write_event(known, call, *(const int *)call->result);
+	}
+	call_end(outer);
+}
+
+static void on_call(uint32_t cbid, const struct cupti_call *call)
+{
+	struct driver_call *known = driver_call(cbid);
+
+	if (!known)
+		return;
+	if (call->site == CUPTI_ENTER)
+		on_enter(known, call);
+	else
+		on_exit(known, call);
+}
+
+static void on_node_created(void)
+{
+	captured = true;
+}
+
+static struct cupti_client client = {
+	.timed = driver_timed_ids,
+	.call = on_call,
+	.node_created = on_node_created,
+};
+
+/* Whether the value is none of the words for yes, but a path. */
+static const char *library_of(const char *setting)
+{
+	return setting && strchr(setting, '/') ? setting : NULL;
+}
+
+void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_bytes, bool by_driver)
+{
+	client.calls = driver_call_ids();
+	client.library = library_of(setting);
+	client.buffer_bytes = buffer_bytes;
+	injected = by_driver;
+	enabled = wanted;
+}
+
+void cuda_callbacks_need(void)
+{
+	if (__builtin_expect(enabled && !injected, 0))
+		cupti_start(&client);
+}
+
+/* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+int InitializeInjection(void)
+{
+	if (enabled)
+		cupti_start(&client);
+	return 1;
+}

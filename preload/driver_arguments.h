@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ * driver_arguments.h: the argument structs of the driver's functions, as CUPTI hands them to a callback. One struct serves all functions whose arguments
+ * lie the same. For driver_calls.c and its test.
+ */
+#ifndef PPERF_DRIVER_ARGUMENTS_H
+#define PPERF_DRIVER_ARGUMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arguments_launch { /* cuLaunchKernel, cuLaunchCooperativeKernel */
+	uint64_t function;
+	uint32_t grid[3], block[3], shared_bytes;
+	uint64_t stream;
+};
+struct arguments_launch_config { /* CUlaunchConfig */
+	uint32_t grid[3], block[3], shared_bytes;
+	uint64_t stream;
+};
+struct arguments_launch_ex { /* cuLaunchKernelEx */
+	const struct arguments_launch_config *config;
+	uint64_t function;
+};
+struct arguments_graph_launch {
+	uint64_t exec, stream;
+};
+
+struct arguments_copy { /* cuMemcpy, HtoD, DtoH, DtoD and their Async forms */
+	uint64_t target, source, bytes, stream;
+};
+struct arguments_copy_array { /* cuMemcpyDtoA, HtoA, AtoD, AtoH: an array and an offset in it, and an address, in either order */
+	uint64_t first, second, third, bytes, stream;
+};
+struct arguments_copy_arrays { /* AtoA */
+	uint64_t target, target_offset, source, source_offset, bytes;
+};
+struct arguments_copy_peer { /* cuMemcpyPeer, PeerAsync */
+	uint64_t target, target_context, source, source_context, bytes, stream;
+};
+struct arguments_copy_shape { /* cuMemcpy2D, 3D, 3DPeer and their Async forms */
+	const void *shape;
+	uint64_t stream;
+};
+struct copy_2d { /* CUDA_MEMCPY2D */
+	uint64_t source_x, source_y;
+	uint32_t source_type;
+	uint64_t source_host, source_device, source_array, source_pitch;
+	uint64_t target_x, target_y;
+	uint32_t target_type;
+	uint64_t target_host, target_device, target_array, target_pitch;
+	uint64_t width_bytes, height;
+};
+struct copy_3d { /* CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER */
+	uint64_t source_x, source_y, source_z, source_lod;
+	uint32_t source_type;
+	uint64_t source_host, source_device, source_array, source_context, source_pitch, source_height;
+	uint64_t target_x, target_y, target_z, target_lod;
+	uint32_t target_type;
+	uint64_t target_host, target_device, target_array, target_context, target_pitch, target_height;
+	uint64_t width_bytes, height, depth;
+};
+enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3 }; /* CUmemorytype; 4 is any */
+struct arguments_copy_batch { /* cuMemcpyBatchAsync_v2 */
+	const void *targets, *sources;
+	const size_t *bytes;
+	uint64_t count;
+	const void *attributes, *indices;
+	uint64_t attribute_count, stream;
+};
+struct arguments_copy_batch_1 { /* cuMemcpyBatchAsync */
+	const void *targets, *sources;
+	const size_t *bytes;
+	uint64_t count;
+	const void *attributes, *indices;
+	uint64_t attribute_count;
+	const void *failed;
+	uint64_t stream;
+};
+struct arguments_copy_3d_batch { /* cuMemcpy3DBatchAsync_v2 */
+	uint64_t count;
+	const void *list;
+	uint64_t flags, stream;
+};
+struct arguments_copy_3d_batch_1 { /* cuMemcpy3DBatchAsync */
+	uint64_t count;
+	const void *list, *failed;
+	uint64_t flags, stream;
+};
+
+struct arguments_set_8 { /* cuMemsetD8 and Async */
+	uint64_t target;
+	uint8_t value;
+	uint64_t count, stream;
+};
+struct arguments_set_16 {
+	uint64_t target;
+	uint16_t value;
+	uint64_t count, stream;
+};
+struct arguments_set_32 {
+	uint64_t target;
+	uint32_t value;
+	uint64_t count, stream;
+};
+struct arguments_set_2d { /* cuMemsetD2D*: `value` is 1, 2 or 4 bytes wide */
+	uint64_t target, pitch;
+	uint32_t value;
+	uint64_t width, height, stream;
+};
+
+struct arguments_alloc { /* cuMemAlloc, AllocHost, HostAlloc, AllocManaged; AllocAsync with the stream */
+	const uint64_t *address;
+	uint64_t bytes, stream;
+};
+struct arguments_alloc_pitch {
+	const uint64_t *address;
+	const uint64_t *pitch;
+	uint64_t width_bytes, height;
+};
+struct arguments_alloc_pool { /* cuMemAllocFromPoolAsync */
+	const uint64_t *address;
+	uint64_t bytes, pool, stream;
+};
+struct arguments_register { /* cuMemHostRegister */
+	uint64_t address, bytes;
+};
+struct arguments_free { /* cuMemFree, FreeHost, HostUnregister, ArrayDestroy, MipmappedArrayDestroy, MemRelease; FreeAsync with the stream */
+	uint64_t address, stream;
+};
+struct arguments_array { /* cuArrayCreate, Array3DCreate, MipmappedArrayCreate */
+	const uint64_t *array;
+	const void *shape;
+	uint32_t levels; /* the last only */
+};
+struct array_2d { /* CUDA_ARRAY_DESCRIPTOR */
+	uint64_t width, height;
+	uint32_t format, channels;
+};
+struct array_3d { /* CUDA_ARRAY3D_DESCRIPTOR */
+	uint64_t width, height, depth;
+	uint32_t format, channels, flags;
+};
+struct arguments_physical { /* cuMemCreate */
+	const uint64_t *handle;
+	uint64_t bytes;
+	const struct physical {
+		uint32_t type, shared_types, location_type, location; /* location_type 1: a device, more: the host */
+	} *properties;
+};
+
+struct arguments_stream { /* cuStreamSynchronize, cuStreamBeginCapture..., cuStreamEndCapture */
+	uint64_t stream;
+};
+struct arguments_event { /* cuEventSynchronize; cuEventRecord with the stream */
+	uint64_t event, stream;
+};
+struct arguments_wait { /* cuStreamWaitEvent */
+	uint64_t stream, event;
+};
+
+#endif
