@@ -89,7 +89,8 @@ bool activity_event_times(void)
 
 bool activity_per_thread(void)
 {
-	return attributes[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER].value != 0;
+	return switches()->version >= CUPTI_12_3 &&
+	       attributes[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER].value != 0;
 }
 
 bool activity_zeroed(void)

@@ -204,7 +204,8 @@ void worker_add(const struct record *record)
 		return;
 	pthread_mutex_lock(&lock);
 	records_add(&incoming, record);
-	if (incoming.count == 1 || incoming.count == WAKE_RECORDS)
+	/* While work waits, the worker looks after it by itself. */
+	if ((incoming.count == 1 && !work_waits) || incoming.count == WAKE_RECORDS)
 		wake_locked();
 	pthread_mutex_unlock(&lock);
 }
