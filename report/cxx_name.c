@@ -12,7 +12,7 @@
 struct walk {
 	const char *at, *end;
 	char *out;
-	size_t used, last;
+	size_t used, last, before_last; /* where the last component begins, and the one before it */
 	bool is_function; /* something was seen that only functions of C++ and Rust have */
 };
 
@@ -153,7 +153,7 @@ static bool keep_group(struct walk *walk)
 /* What came so far was not the name yet. */
 static void restart(struct walk *walk)
 {
-	walk->used = walk->last = 0;
+	walk->used = walk->last = walk->before_last = 0;
 	walk->at++;
 }
 
@@ -189,8 +189,10 @@ static bool arguments(struct walk *walk)
 		keep(walk, behind);
 		return true;
 	}
-	if (walk->used > 2 && !memcmp(walk->out + walk->used - 2, "::", 2)) /* f::<Type> of Rust */
+	if (walk->used > 2 && walk->used == walk->last) { /* f::<Type> of Rust */
 		walk->used -= 2;
+		walk->last = walk->before_last;
+	}
 	walk->at = behind;
 	return true;
 }
@@ -258,6 +260,7 @@ static bool step(struct walk *walk)
 		if (!begins(walk->at, walk->end, "::"))
 			return false;
 		keep(walk, walk->at + 2);
+		walk->before_last = walk->last;
 		walk->last = walk->used;
 		walk->is_function = true;
 		return true;
