@@ -9,7 +9,7 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 60}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 1, "hosts": 2}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 1, "hosts": 4}
 SANITIZED = ("asan", "tsan")
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",

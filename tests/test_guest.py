@@ -6,9 +6,9 @@ from harness import *
 
 
 def same(folder, name, *arguments, stdin=None, env=None):
-    """Runs a program without and with the library; both results, which must agree."""
+    """Runs a program without and with the library (and a sanitizer's runtime in both); both results, which must agree."""
     before = set(os.listdir(folder))
-    plain = run(folder, name, *arguments, stdin=stdin, env=env)
+    plain = run(folder, name, *arguments, stdin=stdin, env={"LD_PRELOAD": " ".join(PRELOADS) or None, **(env or {})})
     for path in set(os.listdir(folder)) - before:
         os.rename(folder / path, folder / (path + ".plain"))
     under = traced(folder, name, *arguments, stdin=stdin, env=env, check=None)

@@ -22,7 +22,8 @@ TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(np
 #: make test-plain   only the tests without sanitizers; test-asan, test-tsan: only those
 test:
 	@$(TEST_SETUP) test-run
-test-plain test-asan test-tsan:
+#: make test-hosts   compilers, shells, git, Python's own tests and others under the library (long)
+test-plain test-asan test-tsan test-hosts:
 	@$(TEST_SETUP) $@-run
 
 # A part that does not build counts as failed, so the runner goes on and says so.
@@ -30,6 +31,7 @@ test-run: ; @$(RUN) plain asan tsan
 test-plain-run: ; @$(RUN) plain
 test-asan-run: ; @$(RUN) asan
 test-tsan-run: ; @$(RUN) tsan
+test-hosts-run: ; @$(RUN) hosts
 
 # What the runner asks for.
 suites: $(SUITES)
@@ -70,5 +72,5 @@ $(BUILD)/tests/programs/lib_%.so: tests/programs/lib_%.c
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
 
-.PHONY: test test-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
+.PHONY: test test-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
 -include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))
