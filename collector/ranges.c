@@ -15,103 +15,116 @@
 #define FORM_POP4 2u
 #define FORM_PUSH8 3u
 
-static inline void put_word(struct stream *s, uint32_t word)
+/* Ticks from the last stamp to `now`; a counter that seems to step back stands still. */
+static inline uint64_t advance(struct stream *s, uint64_t now)
 {
-	memcpy(s->cursor, &word, sizeof word);
-	s->cursor += sizeof word;
+	uint64_t gap = now > s->last ? now - s->last : 0;
+
+	s->last += gap;
+	return gap;
 }
 
-/* Now, and the ticks since the last stamp; a counter that seems to step back stands still. */
-static inline uint64_t advance(struct stream *s)
-{
-	uint64_t now = clock_now(), last = s->last;
-
-	if (__builtin_expect(now <= last, 0))
-		return 0;
-	s->last = now;
-	return now - last;
-}
-
-/* Room for a short form and the ticks that it shall hold, in this order: making room may stamp. After a long gap the clocks are
- * noted first. false: no room, the event is lost (but timed, as the range goes on). */
-static __attribute__((noinline)) bool prepare_after_gap(struct stream *s, size_t bytes, uint64_t *gap)
-{
-	stream_clock(s);
-	if (!stream_room(s, bytes))
-		return false;
-	*gap = advance(s);
-	if (*gap >= STREAM_GAP_MOST) /* halted for long between two lines: the next CLOCK sets it right */
-		*gap = STREAM_GAP_MOST - 1;
-	return true;
-}
-
-static inline bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
+/* Room for a short form, and the gap that it shall hold, in this order: making room may stamp. After a long gap the clocks are noted
+ * first. false: no room, the event is lost. */
+static bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
 {
 	bool room = stream_room(s, bytes);
-	uint64_t before = s->last;
 
-	*gap = advance(s);
-	if (__builtin_expect(*gap < STREAM_GAP_MOST, 1))
-		return room;
-	s->last = before;
-	return room && prepare_after_gap(s, bytes, gap);
+	if (room && clock_now() - s->last >= STREAM_GAP_MOST && clock_now() > s->last) {
+		stream_clock(s);
+		room = stream_room(s, bytes);
+	}
+	*gap = advance(s, clock_now());
+	if (*gap >= STREAM_GAP_MOST) /* halted for long between two lines: the next CLOCK sets it right */
+		*gap = STREAM_GAP_MOST - 1;
+	return room;
 }
 
 /* ---- which node ---- */
 
-static struct cached_child *cache_line(struct stream *s, const char *text)
+static inline uint64_t address_bits(const char *text)
 {
-	uint64_t key = ((uint64_t)(uintptr_t)text ^ (uint64_t)s->node << 3) * 0x9E3779B97F4A7C15u;
-
-	return &s->cache[key >> 52];
+	return (uint64_t)(uintptr_t)text * 0x9E3779B97F4A7C15u;
 }
-static_assert(STREAM_CACHE == 4096, "cache_line takes 12 bits");
+
+static inline struct cached_child *near_place(struct stream *s, const char *text)
+{
+	return &s->near[(s->top->node * 2 + (uint32_t)(address_bits(text) >> 63)) % STREAM_NEAR];
+}
+
+static inline struct cached_child *far_place(struct stream *s, const char *text)
+{
+	return &s->far[(uint32_t)(address_bits(text) >> 32) * (s->top->node | 1) >> 20];
+}
+static_assert(STREAM_FAR == 1 << 12, "far_place takes 12 bits");
+
+static inline uint32_t cached_key(uint32_t parent, uint32_t domain)
+{
+	return domain << 20 | parent;
+}
+
+/* Only the text itself decides: programs reuse their buffers. */
+static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
+{
+	return place->key == key && place->chars && !strcmp(place->chars, text);
+}
+
+static void cache_child(struct stream *s, const char *text, struct cached_child child)
+{
+	struct cached_child *place = near_place(s, text);
+
+	/* A parent's third child goes where there is more room. */
+	if (place->chars && place->key == child.key)
+		place = far_place(s, text);
+	*place = child;
+}
 
 /* By content: names and nodes are looked up, or made. 0: it gets no id of its own. */
 static __attribute__((noinline)) uint32_t find_child(struct stream *s, uint32_t domain, const char *text)
 {
-	size_t bytes = strlen(text);
-	uint32_t name = name_id(text, bytes);
-	uint32_t node = name ? node_id(s->node, name, domain, TRACE_NODE_RANGE) : 0;
+	const struct cached_child *far = far_place(s, text);
+	bool cached = domain < CACHED_DOMAINS && s->top->node < CACHED_PARENTS;
+	uint32_t key = cached_key(s->top->node, domain), name, node;
+	size_t bytes;
 
-	if (node && bytes <= TRACE_TEXT_MAX)
-		*cache_line(s, text) = (struct cached_child){text, name_text(name, &bytes), s->node, domain, node, 0};
+	if (cached && is_child(far, key, text))
+		return far->node;
+	bytes = strlen(text);
+	name = name_id(text, bytes);
+	node = name ? node_id(s->top->node, name, domain, TRACE_NODE_RANGE) : 0;
+	if (cached && node && bytes <= TRACE_TEXT_MAX)
+		cache_child(s, text, (struct cached_child){name_text(name, &bytes), key, node});
 	return node;
 }
 
-/* The pointer alone is no key: programs reuse their buffers. */
 static inline uint32_t child_node(struct stream *s, uint32_t domain, const char *text)
 {
-	const struct cached_child *line = cache_line(s, text);
+	const struct cached_child *near = near_place(s, text);
+	bool fits = domain < CACHED_DOMAINS && s->top->node < CACHED_PARENTS;
 
-	if (__builtin_expect(line->text == text && line->parent == s->node && line->domain == domain, 1) && !strcmp(line->chars, text))
-		return line->node;
-	return find_child(s, domain, text);
+	return __builtin_expect(fits && is_child(near, cached_key(s->top->node, domain), text), 1) ? near->node : find_child(s, domain, text);
 }
 
 /* ---- the row of open ranges ---- */
 
 static uint32_t level_in_domain(const struct stream *s, uint32_t domain)
 {
-	for (uint32_t i = s->depth; i-- > 0;)
-		if (s->frames[i].domain == domain)
-			return s->frames[i].level + 1;
+	for (const struct frame *frame = s->top; frame > s->frames; frame--)
+		if (frame->domain == domain)
+			return frame->level + 1;
 	return 0;
 }
 
 /* The new innermost range. Its level. There is room. */
 static inline int open_frame(struct stream *s, uint32_t node, uint32_t domain)
 {
-	struct frame *frame = &s->frames[s->depth];
-	uint32_t level;
+	uint32_t level = s->top->domain == domain ? s->top->level + 1 : level_in_domain(s, domain);
 
-	if (__builtin_expect(s->depth && frame[-1].domain == domain, 1))
-		level = frame[-1].level + 1;
-	else
-		level = level_in_domain(s, domain);
-	*frame = (struct frame){s->last, node, domain, level, 0};
-	s->depth++;
-	s->node = node;
+	s->top++;
+	s->top->begin = s->last;
+	s->top->node = node;
+	s->top->domain = domain;
+	s->top->level = level;
 	return (int)level;
 }
 
@@ -154,9 +167,9 @@ static struct trace_range *put_range(enum trace_kind kind, uint32_t domain, uint
 /* The node of pushes whose texts get no ids: one below each parent, or the parent itself at the very end. */
 static uint32_t nameless_child(const struct stream *s, uint32_t domain)
 {
-	uint32_t node = node_id(s->node, 0, domain, TRACE_NODE_RANGE);
+	uint32_t node = node_id(s->top->node, 0, domain, TRACE_NODE_RANGE);
 
-	return node ? node : s->node;
+	return node ? node : s->top->node;
 }
 
 static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node, uint32_t domain, const char *text,
@@ -177,36 +190,29 @@ static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node
 	return level;
 }
 
-static __attribute__((noinline)) int push_wide(struct stream *s, uint32_t node, uint32_t domain, uint64_t gap)
+/* A push that fits no 4-byte form, or needs room first. */
+static int push_wide(struct stream *s, uint32_t node, uint32_t domain)
 {
-	put_word(s, node << 2 | FORM_PUSH8);
-	put_word(s, (uint32_t)gap);
-	stream_publish(s);
+	uint64_t gap;
+	uint32_t words[2];
+
+	if (prepare_short(s, sizeof words, &gap)) {
+		words[0] = node << 2 | FORM_PUSH8;
+		words[1] = (uint32_t)gap;
+		stream_put_words(s, words, sizeof words);
+	}
 	return open_frame(s, node, domain);
 }
 
 /* Deeper than anything we keep: only counted, so that its pop is known again. */
-static __attribute__((noinline)) int push_beyond(struct stream *s, uint32_t domain)
+static int push_beyond(struct stream *s, uint32_t domain)
 {
 	s->beyond++;
 	stream_lose(s, TRACE_LOST_TOO_DEEP);
 	return (int)(level_in_domain(s, domain) + s->beyond - 1);
 }
 
-static inline int push_plain(struct stream *s, uint32_t node, uint32_t domain)
-{
-	uint64_t gap;
-
-	if (__builtin_expect(!prepare_short(s, 8, &gap), 0))
-		return open_frame(s, node, domain);
-	if (__builtin_expect(gap >= 1u << 14 || node >= 1u << 16, 0))
-		return push_wide(s, node, domain, gap);
-	put_word(s, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
-	stream_publish(s);
-	return open_frame(s, node, domain);
-}
-
-int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
+static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = stream_begin();
 	uint32_t node;
@@ -216,74 +222,119 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 		return RANGE_REFUSED;
 	if (!text)
 		text = "";
-	if (__builtin_expect(s->beyond || (s->depth == s->frames_room && !stream_grow_frames(s)), 0)) {
+	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
 		level = push_beyond(s, domain);
 	} else {
-		node = child_node(s, domain, text);
-		if (__builtin_expect(!attributes && node, 1))
-			level = push_plain(s, node, domain);
-		else
-			level = push_record(s, node, domain, text, attributes);
+		node = find_child(s, domain, text);
+		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_wide(s, node, domain);
 	}
-	stream_leave();
+	stream_finish();
+	return level;
+}
+
+/* Nothing has happened yet where this gives up: push_slowly begins anew. */
+int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	struct stream *s = stream_here.mine;
+	uint64_t gap;
+	uint32_t node, word;
+	int level;
+
+	if (__builtin_expect(!stream_is_ready(s) || attributes || !text || s->top == s->top_most, 0))
+		return push_slowly(domain, text, attributes);
+	stream_here.busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	node = child_node(s, domain, text);
+	gap = clock_now() - s->last;
+	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || s->slot->used + sizeof word > s->room, 0)) {
+		stream_finish();
+		return push_slowly(domain, text, NULL);
+	}
+	s->last += gap;
+	word = node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
+	stream_put_words(s, &word, sizeof word);
+	level = open_frame(s, node, domain);
+	stream_finish();
 	return level;
 }
 
 /* ---- closing ---- */
 
 /* A range of `domain` under open ones of other domains. */
-static __attribute__((noinline)) int pop_below(struct stream *s, uint32_t domain)
+static int pop_below(struct stream *s, uint32_t domain)
 {
-	uint32_t i = s->depth;
+	struct frame *frame = s->top;
 	struct trace_pop_at *record;
 	int level;
 
-	while (i > 0 && s->frames[i - 1].domain != domain)
-		i--;
-	if (!i--)
+	while (frame > s->frames && frame->domain != domain)
+		frame--;
+	if (frame == s->frames)
 		return RANGE_REFUSED;
 	record = stream_record(TRACE_POP_AT, sizeof *record);
 	if (record) {
-		record->head.node = s->frames[i].node;
-		record->index = i;
-	}
-	level = (int)s->frames[i].level;
-	memmove(&s->frames[i], &s->frames[i + 1], (s->depth - i - 1) * sizeof *s->frames);
-	s->depth--;
-	if (record)
+		record->head.node = frame->node;
+		record->index = (uint32_t)(frame - s->frames) - 1;
 		stream_publish(s);
+	}
+	level = (int)frame->level;
+	memmove(frame, frame + 1, (size_t)(s->top - frame) * sizeof *frame);
+	s->top--;
 	return level;
 }
 
-static inline int pop_innermost(struct stream *s)
+/* Before the frame goes: if this seals, the new payload begins with the range still open. */
+static int pop_innermost(struct stream *s)
 {
-	const struct frame *frame = &s->frames[s->depth - 1];
 	uint64_t gap;
+	uint32_t word;
 
-	/* Before the frame goes: if this seals, the new payload begins with the range still open. */
-	if (__builtin_expect(prepare_short(s, 4, &gap), 1)) {
-		put_word(s, (uint32_t)gap << 2 | FORM_POP4);
-		stream_publish(s);
+	if (prepare_short(s, sizeof word, &gap)) {
+		word = (uint32_t)gap << 2 | FORM_POP4;
+		stream_put_words(s, &word, sizeof word);
 	}
-	s->depth--;
-	s->node = s->depth ? frame[-1].node : 0;
-	return (int)frame->level;
+	return (int)(s->top--)->level;
 }
 
-int range_pop(uint32_t domain)
+static __attribute__((noinline)) int pop_slowly(uint32_t domain)
 {
 	struct stream *s = stream_begin();
 	int level;
 
 	if (!s)
 		return RANGE_REFUSED;
-	if (__builtin_expect(s->beyond, 0))
+	if (s->beyond)
 		level = (int)(level_in_domain(s, domain) + --s->beyond);
-	else if (__builtin_expect(s->depth && s->frames[s->depth - 1].domain == domain, 1))
+	else if (s->top->domain == domain)
 		level = pop_innermost(s);
 	else
 		level = pop_below(s, domain);
-	stream_leave();
+	stream_finish();
+	return level;
+}
+
+int range_pop(uint32_t domain)
+{
+	struct stream *s = stream_here.mine;
+	uint64_t gap;
+	uint32_t word;
+	int level;
+
+	if (__builtin_expect(!stream_is_ready(s) || s->top->domain != domain || s->beyond, 0))
+		return pop_slowly(domain);
+	stream_here.busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	gap = clock_now() - s->last;
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || s->slot->used + sizeof word > s->room, 0)) {
+		stream_finish();
+		return pop_slowly(domain);
+	}
+	s->last += gap;
+	word = (uint32_t)gap << 2 | FORM_POP4;
+	stream_put_words(s, &word, sizeof word);
+	level = (int)s->top->level;
+	s->top--;
+	stream_finish();
 	return level;
 }
 
@@ -303,7 +354,7 @@ static void put_plain(enum trace_kind kind, uint64_t id, uint32_t domain, const 
 		record->id = id;
 		stream_publish(s);
 	}
-	stream_leave();
+	stream_finish();
 }
 
 void range_start_as(uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
@@ -332,7 +383,7 @@ void range_end(uint64_t id)
 		record->id = id;
 		stream_publish(s);
 	}
-	stream_leave();
+	stream_finish();
 }
 
 void range_mark(uint32_t domain, const char *text, const struct range_attributes *attributes)

@@ -35,8 +35,7 @@ static struct shared {
 	uint32_t off; /* there is no file and there will be none */
 } *shared;
 
-__thread struct stream *stream_mine __attribute__((tls_model("initial-exec")));
-static __thread uint8_t stream_busy __attribute__((tls_model("initial-exec")));
+__thread struct stream_here stream_here __attribute__((tls_model("initial-exec")));
 static pthread_key_t end_key;
 static bool end_key_made;
 
@@ -76,8 +75,7 @@ static bool take_slot(struct stream *s, int later, enum trace_loss *reason)
 		return false;
 	s->slot = found.block;
 	s->slot_offset = found.offset;
-	s->cursor = (uint8_t *)(found.block + 1);
-	s->limit = (uint8_t *)found.block + found.block->extent;
+	s->room = found.block->extent - sizeof *found.block;
 	return true;
 }
 
@@ -94,21 +92,21 @@ static void give_slot(struct trace_block *block, uint64_t offset)
 	pthread_mutex_unlock(&shared->lock);
 }
 
-/* A record where there is known to be room; 8-byte aligned. */
+/* A record where there is known to be room; 8-byte aligned. Pending until stream_publish. */
 static void *put(struct stream *s, enum trace_kind kind, size_t size)
 {
 	struct trace_head *head;
 
-	if ((uintptr_t)s->cursor & 4) {
-		memset(s->cursor, 0, 4);
-		s->cursor += 4;
+	if ((uintptr_t)stream_cursor(s) & 4) {
+		memset(stream_cursor(s), 0, 4);
+		s->pending += 4;
 	}
-	head = (struct trace_head *)(void *)s->cursor;
+	head = (struct trace_head *)(void *)stream_cursor(s);
 	memset(head, 0, size);
 	head->size = (uint16_t)size;
 	head->kind = (uint8_t)kind;
-	head->node = s->node;
-	s->cursor += size;
+	head->node = s->top->node;
+	s->pending += size;
 	return head;
 }
 
@@ -126,9 +124,8 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 {
 	struct trace_block *slot = s->slot;
 	struct trace_clock now = clock_sample();
-	uint32_t open = s->depth;
+	uint32_t open = (uint32_t)(s->top - s->frames);
 
-	s->cursor = (uint8_t *)(slot + 1);
 	slot->stream = s->id;
 	slot->sequence = sequence;
 	slot->tid = s->tid;
@@ -139,8 +136,8 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
 		struct trace_open *record = put(s, TRACE_OPEN, sizeof *record);
 
-		record->head.node = s->frames[i].node;
-		record->begin_stamp = s->frames[i].begin;
+		record->head.node = s->frames[i + 1].node;
+		record->begin_stamp = s->frames[i + 1].begin;
 	}
 	stream_publish(s);
 }
@@ -200,7 +197,7 @@ bool stream_make_room(struct stream *s, size_t bytes)
 {
 	if (s->refusals++ % RETRY_EVERY == 0 && s->slot && seal(s))
 		s->refusals = 0;
-	if ((size_t)(s->limit - s->cursor) >= bytes)
+	if (s->slot->used + bytes <= s->room)
 		return true;
 	stream_lose(s, s->refusals ? s->reason : TRACE_LOST_FULL_FILE);
 	return false;
@@ -218,14 +215,17 @@ void stream_clock(struct stream *s)
 
 bool stream_grow_frames(struct stream *s)
 {
-	uint32_t room = s->frames_room * 2;
-	struct frame *more;
+	size_t used = (size_t)(s->top - s->frames) + 1, room = ((size_t)(s->top_most - s->frames) + 1) * 2;
+	int saved = errno;
+	struct frame *more = room > STREAM_FRAMES_MOST ? NULL : fork_memory(room * sizeof *more);
 
-	if (room > STREAM_FRAMES_MOST || !(more = fork_memory(room * sizeof *more)))
+	errno = saved;
+	if (!more)
 		return false;
-	memcpy(more, s->frames, s->depth * sizeof *more);
+	memcpy(more, s->frames, used * sizeof *more);
 	s->frames = more; /* the smaller one stays: at most as much again */
-	s->frames_room = room;
+	s->top = more + used - 1;
+	s->top_most = more + room - 1;
 	return true;
 }
 
@@ -255,16 +255,17 @@ static bool start_stream(struct stream *s, struct trace_header *header)
 {
 	enum trace_loss reason = TRACE_LOST_NO_MEMORY;
 
-	s->node = s->depth = s->beyond = s->refusals = 0;
-	s->last = s->lost = s->lost_told = 0;
+	s->beyond = s->refusals = 0;
+	s->last = s->lost = s->lost_told = s->pending = 0;
 	if (!s->frames) {
 		s->frames = s->first_frames;
-		s->frames_room = STREAM_FRAMES_FIRST;
+		s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
 	}
+	s->top = s->frames;
+	*s->top = (struct frame){.domain = FRAME_NONE};
 	s->tid = (uint32_t)syscall(SYS_gettid);
 	if (!take_slot(s, 0, &reason)) {
 		s->slot = NULL;
-		s->cursor = s->limit = NULL;
 		trace_lose(reason, 1);
 		return false;
 	}
@@ -277,7 +278,7 @@ static bool start_stream(struct stream *s, struct trace_header *header)
 static struct stream *attach(void)
 {
 	struct trace_header *header;
-	struct stream *s = stream_mine;
+	struct stream *s = stream_here.mine;
 	int saved = errno;
 
 	if (!shared || shared->off)
@@ -287,11 +288,11 @@ static struct stream *attach(void)
 		shared->off = !header;
 	else if (s || (s = take_stream())) {
 		if (start_stream(s, header)) {
-			stream_mine = s;
+			stream_here.mine = s;
 			if (end_key_made)
 				pthread_setspecific(end_key, s);
 		} else {
-			if (!stream_mine)
+			if (!stream_here.mine)
 				give_stream(s);
 			s = NULL;
 		}
@@ -300,21 +301,19 @@ static struct stream *attach(void)
 	return header && s && s->slot ? s : NULL;
 }
 
-struct stream *stream_begin(void)
+struct stream *stream_begin_slowly(void)
 {
-	struct stream *s = stream_mine;
+	struct stream *s;
 
-	if (__builtin_expect(stream_busy, 0)) {
+	if (stream_here.busy) {
 		trace_lose(TRACE_LOST_REENTERED, 1);
 		return NULL;
 	}
-	stream_busy = 1;
+	stream_here.busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(s && s->slot, 1))
-		return s;
 	s = attach();
 	if (!s)
-		stream_busy = 0;
+		stream_here.busy = 0;
 	return s;
 }
 
@@ -325,17 +324,16 @@ bool stream_enter(void)
 
 bool stream_hold(void)
 {
-	if (stream_busy || !shared)
+	if (stream_here.busy || !shared)
 		return false;
-	stream_busy = 1;
+	stream_here.busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
 
 void stream_leave(void)
 {
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	stream_busy = 0;
+	stream_finish();
 }
 
 static bool is_timed(enum trace_kind kind)
@@ -351,7 +349,7 @@ static bool is_timed(enum trace_kind kind)
 
 void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 {
-	struct stream *s = stream_mine;
+	struct stream *s = stream_here.mine;
 	struct trace_timed *record;
 
 	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
@@ -371,19 +369,19 @@ void *stream_record(enum trace_kind kind, size_t size)
 
 void stream_commit(void)
 {
-	stream_publish(stream_mine);
+	stream_publish(stream_here.mine);
 }
 
 uint32_t stream_node(void)
 {
-	const struct stream *s = stream_mine;
+	const struct stream *s = stream_here.mine;
 
-	return s ? s->node : 0;
+	return s && s->slot ? s->top->node : 0;
 }
 
 uint32_t stream_tid(void)
 {
-	const struct stream *s = stream_mine;
+	const struct stream *s = stream_here.mine;
 
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
 }
@@ -391,20 +389,19 @@ uint32_t stream_tid(void)
 /* A thread that nests deeper than the slot's prologue can hold, or whose last seal fails, leaves its slot as it is: all is in the file. */
 void stream_end(void)
 {
-	struct stream *s = stream_mine;
+	struct stream *s = stream_here.mine;
 	enum trace_loss reason;
 
-	if (!s || !s->slot || stream_busy)
+	if (!s || !s->slot || stream_here.busy)
 		return;
-	stream_busy = 1;
+	stream_here.busy = 1;
 	dictionary_write_back();
 	if (trace_seal(s->slot, &reason))
 		give_slot(s->slot, s->slot_offset);
 	s->slot = NULL;
-	s->cursor = s->limit = NULL;
-	stream_mine = NULL;
+	stream_here.mine = NULL;
 	give_stream(s);
-	stream_busy = 0;
+	stream_here.busy = 0;
 }
 
 void stream_end_process(void)

@@ -6,7 +6,8 @@
 
 #include "stream.h"
 
-#define STREAM_CACHE 4096u       /* entries; a power of two */
+#define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
+#define STREAM_FAR 4096u
 #define STREAM_FRAMES_FIRST 256u /* open ranges before more room is fetched */
 #define STREAM_FRAMES_MOST 65536u
 
@@ -20,37 +21,73 @@ struct frame { /* an open range */
 	uint32_t level; /* in its domain, from 0 */
 	uint32_t reserved;
 };
+#define FRAME_NONE UINT32_MAX /* the domain of the frame below all others, which is no range: node 0 */
 
-struct cached_child { /* of a push: this text under this parent is that node */
-	const char *text;  /* as the program passed it */
-	const char *chars; /* what it was, kept by the dictionary */
-	uint32_t parent, domain;
-	uint32_t node, reserved;
+struct cached_child { /* of a push: this text in this domain under this parent is that node */
+	const char *chars; /* the text, kept by the dictionary; NULL: free */
+	uint32_t key;      /* cached_key of parent and domain */
+	uint32_t node;
 };
+
+/* Parent and domain in one word. Only what fits is cached: nearly everything. */
+#define CACHED_PARENTS (1u << 20)
+#define CACHED_DOMAINS (1u << 12)
 
 struct stream { /* lies in fork memory: in a forked child all of it is zero */
-	uint8_t *cursor, *limit; /* the next free byte of the slot's payload, and its end */
-	uint64_t last;           /* the last stamp: what deltas count from */
-	uint32_t node;           /* of the innermost open range */
-	uint32_t depth;          /* open frames */
-	struct frame *frames;
-	uint32_t frames_room;
-	uint32_t beyond;         /* pushes refused by STREAM_FRAMES_MOST and not yet popped */
-	struct trace_block *slot;
+	struct trace_block *slot; /* slot->used is the cursor. NULL: the stream has yet to begin */
+	uint64_t room;            /* payload bytes of the slot */
+	uint64_t last;            /* the last stamp: what deltas count from */
+	struct frame *top;        /* the innermost open range */
+	struct frame *top_most;   /* the last one there is room for */
+	struct frame *frames;     /* the first is FRAME_NONE */
+	uint64_t pending;         /* bytes written beyond slot->used and not yet published */
 	uint64_t slot_offset;
 	uint64_t lost, lost_told; /* events not recorded; of these, said in LOST records */
+	uint32_t beyond;          /* pushes refused by STREAM_FRAMES_MOST and not yet popped */
 	uint32_t id, tid;
-	uint32_t refusals;       /* since the last successful seal: backs off */
-	uint32_t reason;         /* enum trace_loss of the last refusal */
+	uint32_t refusals;        /* since the last successful seal: backs off */
+	uint32_t reason;          /* enum trace_loss of the last refusal */
 	struct stream *next;     /* in the list of free ones */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
-	struct cached_child cache[STREAM_CACHE];
+	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
+	 * by side, so that memory is touched as contexts are; far: by parent and text together, for parents with many children. */
+	struct cached_child near[STREAM_NEAR], far[STREAM_FAR];
 };
 
-extern __thread struct stream *stream_mine __attribute__((tls_model("initial-exec")));
+/* All that a thread has of us in its thread-local storage (with call_here). */
+struct stream_here {
+	struct stream *mine;
+	uint8_t busy; /* pperf is at work on this thread */
+};
+extern __thread struct stream_here stream_here __attribute__((tls_model("initial-exec")));
+
+
+/* The first event of a thread, or one that comes from within pperf. NULL: refused. */
+struct stream *stream_begin_slowly(void);
+
+/* It has a slot, and pperf is not at work already. */
+static inline bool stream_is_ready(const struct stream *s)
+{
+	return s && s->slot && !stream_here.busy;
+}
 
 /* stream_enter for those who want the stream. NULL: refused. */
-struct stream *stream_begin(void);
+static inline struct stream *stream_begin(void)
+{
+	struct stream *s = stream_here.mine;
+
+	if (__builtin_expect(!stream_is_ready(s), 0))
+		return stream_begin_slowly();
+	stream_here.busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler sees it before it sees anything half done */
+	return s;
+}
+
+static inline void stream_finish(void)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_here.busy = 0;
+}
 
 /* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
 bool stream_make_room(struct stream *s, size_t bytes);
@@ -66,13 +103,28 @@ bool stream_grow_frames(struct stream *s);
 
 static inline bool stream_room(struct stream *s, size_t bytes)
 {
-	return __builtin_expect((size_t)(s->limit - s->cursor) >= bytes, 1) || stream_make_room(s, bytes);
+	return __builtin_expect(s->slot->used + bytes <= s->room, 1) || stream_make_room(s, bytes);
 }
 
-/* Publishes all below the cursor. Release: whoever sees the length sees the bytes. */
+static inline uint8_t *stream_cursor(const struct stream *s)
+{
+	return (uint8_t *)(s->slot + 1) + s->slot->used + s->pending;
+}
+
+/* The short forms: one or two words, published at once. Release: whoever sees the length sees the bytes. */
+static inline void stream_put_words(struct stream *s, const void *words, size_t bytes)
+{
+	uint64_t used = s->slot->used;
+
+	__builtin_memcpy((uint8_t *)(s->slot + 1) + used, words, bytes);
+	__atomic_store_n(&s->slot->used, used + bytes, __ATOMIC_RELEASE);
+}
+
+/* Publishes what is pending. */
 static inline void stream_publish(struct stream *s)
 {
-	__atomic_store_n(&s->slot->used, (uint64_t)(s->cursor - (uint8_t *)(s->slot + 1)), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->slot->used, s->slot->used + s->pending, __ATOMIC_RELEASE);
+	s->pending = 0;
 }
 
 #endif

@@ -19,7 +19,8 @@ typedef nvtxSyncUser_t(NVTX_API *sync_create_fntype)(nvtxDomainHandle_t, const n
 typedef void(NVTX_API *sync_fntype)(nvtxSyncUser_t);
 
 /* The chained tool's function for the same slot, or NULL. */
-#define NEXT(module, id, type) ((type)nvtx_chain_next(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))
+#define NEXT(module, id, type) \
+	(nvtx_chained() ? (type)nvtx_chain_next(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id) : (type)NULL)
 
 /* ---- ranges and marks ---- */
 

@@ -9,18 +9,13 @@
 #include <string.h>
 
 static char other_path[4096];
-static bool at_work;
+bool nvtx_chain_at_work;
 static NvtxFunctionPointer next[NVTX_MODULES][NVTX_SLOTS];
 
 void nvtx_chain_set(const char *path)
 {
 	if (path && strlen(path) < sizeof other_path)
 		strcpy(other_path, path);
-}
-
-bool nvtx_chained(void)
-{
-	return at_work;
 }
 
 bool nvtx_chain_wanted(void)
@@ -49,8 +44,8 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 	symbol = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol && start(get_table))
-		at_work = true;
-	meta_set("warning.nvtx_chain", at_work ? "NVTX_INJECTION64_PATH named another tool; its calls go to it as well"
+		nvtx_chain_at_work = true;
+	meta_set("warning.nvtx_chain", nvtx_chain_at_work ? "NVTX_INJECTION64_PATH named another tool; its calls go to it as well"
 					       : "NVTX_INJECTION64_PATH named another tool, which could not be started");
 	errno = saved;
 }
@@ -59,7 +54,7 @@ bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer *slot)
 {
 	NvtxFunctionPointer none = NULL, there = *slot;
 
-	if (!at_work || !there || there == next[module][id])
+	if (!nvtx_chain_at_work || !there || there == next[module][id])
 		return true;
 	return __atomic_compare_exchange_n(&next[module][id], &none, there, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == there;
 }

@@ -15,7 +15,11 @@
 void nvtx_chain_set(const char *path);
 
 /* There is another tool, and it is at work. */
-bool nvtx_chained(void);
+extern bool nvtx_chain_at_work;
+static inline bool nvtx_chained(void)
+{
+	return __builtin_expect(nvtx_chain_at_work, 0);
+}
 
 /* There is another tool, at work or still to be started. */
 bool nvtx_chain_wanted(void);

@@ -89,8 +89,11 @@ static void say_command(void)
 	memory_return(raw, COMMAND_BYTES * 2);
 }
 
+/* In the constructor. */
 static void say_settings(void)
 {
+	const char *rank = settings_rank();
+
 	static const char *const pairs[][2] = {
 #define X(variable, otherwise) {#variable, otherwise},
 		SETTINGS(X)
@@ -104,24 +107,15 @@ static void say_settings(void)
 		snprintf(key, sizeof key, "env.%s", pairs[i][0]);
 		meta_set(key, value && *value ? value : pairs[i][1]);
 	}
+	if (rank)
+		meta_set("rank", rank);
 	if (settings->wrong[0])
 		meta_set("warning.settings", settings->wrong);
+	if (!settings->nvtx)
+		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
 }
 
-static void say_rank(void)
-{
-	static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
-
-	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value && *value) {
-			meta_set("rank", value);
-			return;
-		}
-	}
-}
-
+/* At the first event. The environment is not read any more: another thread may be changing it. */
 static void describe_process(void)
 {
 	char host[256] = "";
@@ -132,7 +126,6 @@ static void describe_process(void)
 	say_link("exe", "/proc/self/exe");
 	say_link("directory", "/proc/self/cwd");
 	say_command();
-	say_rank();
 	say_settings();
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
@@ -242,6 +235,7 @@ __attribute__((constructor)) static void begin(void)
 		dl_iterate_phdr(take_build_id, settings->trace.build_id);
 		stream_configure(&settings->trace);
 		dictionary_on_open(describe_process);
+		say_settings();
 		settings_share(settings, NULL);
 		take_nvtx(self);
 		take_cuda(self);
@@ -258,10 +252,8 @@ __attribute__((constructor)) static void begin(void)
 /* On a terminal, or where it was asked for; never among the program's own output in a file. */
 static bool may_speak(void)
 {
-	const char *quiet = getenv("PPERF_QUIET");
-
-	if (quiet && *quiet)
-		return !settings_flag(quiet, true);
+	if (settings->quiet >= 0)
+		return !settings->quiet;
 	return isatty(STDERR_FILENO);
 }
 

@@ -97,7 +97,7 @@ static void write_run(struct settings *s)
 
 /* ---- PPERF_OUTPUT ---- */
 
-static const char *rank(void)
+const char *settings_rank(void)
 {
 	static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
 
@@ -107,7 +107,7 @@ static const char *rank(void)
 		if (value && *value)
 			return value;
 	}
-	return "0";
+	return NULL;
 }
 
 /* A value becomes part of a file name, never a folder or a field. */
@@ -150,7 +150,7 @@ static size_t append_field(char *to, size_t room, const char *pattern, size_t *u
 		*used = append_value(to, room, host);
 		return 2;
 	case 'r':
-		*used = append_value(to, room, rank());
+		*used = append_value(to, room, settings_rank() ? settings_rank() : "0");
 		return 2;
 	case 'q':
 		took = append_variable(to, room, pattern, used);
@@ -213,6 +213,7 @@ void settings_read(struct settings *s)
 	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	s->stacks = value_of("PPERF_STACKS");
+	s->quiet = value_of("PPERF_QUIET") ? settings_flag(value_of("PPERF_QUIET"), true) : -1;
 }
 
 void settings_share(struct settings *s, const char *other_nvtx)

@@ -26,11 +26,15 @@ struct settings {
 	const char *other_nvtx;    /* what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
 	char directory[4096];      /* where the run began: what a relative output is relative to */
 	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
+	int quiet;                 /* PPERF_QUIET: 1 or 0 as given, -1 not given */
 	char wrong[256];           /* a value that was not understood, as a sentence; "" none */
 };
 
 /* Reads the environment. Changes nothing in it. */
 void settings_read(struct settings *settings);
+
+/* This process's rank, as a launcher gave it; NULL: none did. */
+const char *settings_rank(void);
 
 /* Writes PPERF_RUN for this process's children. other_nvtx: what NVTX_INJECTION64_PATH names, if it is another tool; else NULL. */
 void settings_share(struct settings *settings, const char *other_nvtx);
