@@ -1,5 +1,7 @@
 # What reads the sources and not the programs.
 SOURCES = $(PRELOAD) $(COLLECTOR) $(REPORT)
+# Cppcheck's own mistakes: volatile accesses, members of a struct passed on to be filled, a value returned as it was tested.
+CPPCHECK_MISTAKEN = missingIncludeSystem selfAssignment ctuuninitvar identicalInnerCondition
 C_FILES = $(wildcard $(addsuffix /*.[ch],preload collector report tests tests/programs tests/cudasim tests/bench))
 
 #: make lint         clang-tidy and cppcheck over the library and the report
@@ -7,11 +9,13 @@ lint:
 	@scripts/setup.sh build lint
 	@$(MAKE) --no-print-directory -j$$(nproc) lint-run
 lint-run: $(SOURCES:%=lint/%) lint-cppcheck
-lint/%:
-	clang-tidy --quiet $* -- -std=c11 -D_GNU_SOURCE -I. $(NVTX_CFLAGS) 2> /dev/null
+$(SOURCES:%=lint/%): lint/%:
+	@echo clang-tidy $*
+	@clang-tidy --quiet $* -- -std=c11 -D_GNU_SOURCE -I. $(NVTX_CFLAGS) 2> /dev/null
 lint-cppcheck:
-	cppcheck --quiet --std=c11 -D_GNU_SOURCE -D__x86_64__ -I. --enable=warning,performance,portability --inline-suppr \
-		--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --error-exitcode=1 $(SOURCES)
+	@echo cppcheck
+	@cppcheck --quiet --std=c11 -D_GNU_SOURCE -D__x86_64__ '-DElfW(type)=Elf64_##type' -I. --enable=warning,performance,portability \
+		$(CPPCHECK_MISTAKEN:%=--suppress=%) --error-exitcode=1 $(SOURCES)
 
 #: make format       clang-format in place, with .clang-format
 format:
