@@ -70,6 +70,7 @@ help:
 .PHONY: all clean help install uninstall setup
 .DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
+include tests/symbols/symbols.mk
 -include tests/cudasim/cudasim.mk
 include tests/tests.mk tests/torch/torch.mk tests/bench/bench.mk scripts/quality.mk
 -include scripts/gpu-check.mk

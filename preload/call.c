@@ -28,6 +28,16 @@ bool call_configure(bool enabled, const char *stacks)
 	return !stacks || off || launch || !strcmp(stacks, "alloc");
 }
 
+void call_prepare(void)
+{
+	int saved = errno;
+
+	if (call_enabled && stream_enter())
+		stream_leave();
+	stack_prepare();
+	errno = saved;
+}
+
 void call_forked(void)
 {
 	atomic_store(&captures, 0);

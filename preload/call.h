@@ -72,6 +72,10 @@ bool call_configure(bool enabled, const char *stacks);
 /* What call_configure was told; true before. */
 extern bool call_enabled;
 
+/* What must be there before the first call begins, since it would count as that call's time or change the clock under it: the trace, libunwind.
+ * Any number of times, where the program's own call would have the dynamic linker at work, too; outside of stream_enter. Keeps errno. */
+void call_prepare(void);
+
 /* In a forked child. */
 void call_forked(void);
 

@@ -6,7 +6,6 @@
 
 #include "call.h"
 #include "collector/dictionary.h"
-#include "stack.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,9 +20,10 @@
 
 struct search {
 	uintptr_t caller;
-	const char *needed;      /* the runtime that the caller's object asks for, "": it names none */
-	const char *caller_path; /* "": the program itself */
-	char path[PATH_MAX];     /* the best runtime so far; "": none */
+	const char *caller_path; /* its object's, "": the program's */
+	const char *version;     /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
+	const char *needed;      /* the runtime that its object names, "": none */
+	char path[PATH_MAX];     /* the best runtime so far */
 	uintptr_t base;
 	int rank;
 };
@@ -97,20 +97,39 @@ static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *object)
 	return NULL;
 }
 
-/* The first text of `tag` in the object's dynamic section that begins like a runtime, "" if none. */
+/* What `tag` points to; some C libraries have made it an address, others have left it an offset. */
+static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxword) tag)
+{
+	for (const ElfW(Dyn) *d = dynamic_of(object); d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag)
+			return (const char *)(d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr);
+	return NULL;
+}
+
+/* The first text of `tag` that begins like a runtime, "" if none. */
 static const char *dynamic_runtime(const struct dl_phdr_info *object, ElfW(Sxword) tag)
 {
-	const ElfW(Dyn) *dynamic = dynamic_of(object), *d;
-	ElfW(Addr) strings = 0;
+	const char *strings = dynamic_pointer(object, DT_STRTAB);
 
-	for (d = dynamic; d && d->d_tag != DT_NULL; d++)
-		if (d->d_tag == DT_STRTAB)
-			strings = d->d_un.d_ptr;
-	if (strings && strings < object->dlpi_addr) /* not relocated by this C library */
-		strings += object->dlpi_addr;
-	for (d = dynamic; strings && d->d_tag != DT_NULL; d++)
-		if (d->d_tag == tag && is_runtime((const char *)strings + d->d_un.d_val))
-			return (const char *)strings + d->d_un.d_val;
+	for (const ElfW(Dyn) *d = dynamic_of(object); strings && d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag && is_runtime(strings + d->d_un.d_val))
+			return strings + d->d_un.d_val;
+	return "";
+}
+
+/* The first version that the object needs and that begins like a runtime, "" if none. */
+static const char *version_needed(const struct dl_phdr_info *object)
+{
+	const char *strings = dynamic_pointer(object, DT_STRTAB), *at = dynamic_pointer(object, DT_VERNEED);
+	const ElfW(Verneed) *file = (const void *)at;
+
+	while (strings && file) {
+		const ElfW(Vernaux) *version = (const void *)((const char *)file + file->vn_aux);
+
+		if (file->vn_cnt && is_runtime(strings + version->vna_name))
+			return strings + version->vna_name;
+		file = file->vn_next ? (const void *)((const char *)file + file->vn_next) : NULL;
+	}
 	return "";
 }
 
@@ -125,6 +144,15 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
 	return false;
 }
 
+static void take(struct search *search, const char *path, uintptr_t base, enum rank rank)
+{
+	if (strlen(path) >= sizeof search->path)
+		return;
+	strcpy(search->path, path);
+	search->base = base;
+	search->rank = (int)rank;
+}
+
 /* The caller is executing, so its object and the texts in it stay. */
 static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
 {
@@ -133,8 +161,11 @@ static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
 	(void)size;
 	if (!holds(object, search->caller))
 		return 0;
+	if (is_runtime(object->dlpi_name)) /* from one of its functions to another */
+		take(search, object->dlpi_name, object->dlpi_addr, RANK_NAME);
 	search->caller_path = object->dlpi_name;
-	search->needed = is_runtime(object->dlpi_name) ? base_name(object->dlpi_name) : dynamic_runtime(object, DT_NEEDED);
+	search->version = version_needed(object);
+	search->needed = dynamic_runtime(object, DT_NEEDED);
 	return 1;
 }
 
@@ -152,55 +183,58 @@ static enum rank rank_of(const struct dl_phdr_info *object, const char *needed)
 static int find_runtime(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct search *search = data;
-	int rank;
+	enum rank rank;
 
 	(void)size;
-	if (!is_runtime(object->dlpi_name) || strlen(object->dlpi_name) >= sizeof search->path)
+	if (!is_runtime(object->dlpi_name))
 		return 0;
-	rank = (int)rank_of(object, search->needed);
-	if (rank <= search->rank)
-		return 0;
-	search->rank = rank;
-	search->base = object->dlpi_addr;
-	strcpy(search->path, object->dlpi_name);
+	rank = rank_of(object, search->needed);
+	if ((int)rank > search->rank)
+		take(search, object->dlpi_name, object->dlpi_addr, rank);
 	return 0;
 }
 
-/* Takes the runtime that holds `address`, if it is one. */
+static void *look_up(void *scope, const char *name, const char *version)
+{
+	return *version ? dlvsym(scope, name, version) : dlsym(scope, name);
+}
+
 static bool take_object_of(struct search *search, const void *address)
 {
 	Dl_info info;
 
-	if (!address || !dladdr(address, &info) || !is_runtime(info.dli_fname) || strlen(info.dli_fname) >= sizeof search->path)
+	if (!address || !dladdr(address, &info) || !is_runtime(info.dli_fname))
 		return false;
-	search->base = (uintptr_t)info.dli_fbase;
-	strcpy(search->path, info.dli_fname);
-	return true;
+	take(search, info.dli_fname, (uintptr_t)info.dli_fbase, RANK_NAME);
+	return search->rank == RANK_NAME;
 }
 
-/* The caller names no runtime: what its own dependencies lead to, else what comes next in the global scope. */
-static bool follow_scopes(struct search *search)
+/* As the linker does: the global scope, then that of the caller's object. By a function that nobody interposes. */
+static bool find_in_scopes(struct search *search)
 {
-	void *object = *search->caller_path ? dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-	bool found = object && take_object_of(search, dlsym(object, "cudaMalloc"));
+	void *object;
+	bool found;
 
+	if (take_object_of(search, look_up(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
+		return true;
+	object = *search->caller_path ? dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	found = object && take_object_of(search, look_up(object, "cudaRuntimeGetVersion", search->version));
 	if (object)
 		dlclose(object);
-	return found || take_object_of(search, dlsym(RTLD_NEXT, "cudaMalloc"));
+	return found;
 }
 
 static bool find(struct search *search)
 {
 	dl_iterate_phdr(find_caller, search);
-	if (!*search->needed && follow_scopes(search))
-		return true;
-	dl_iterate_phdr(find_runtime, search);
+	if (search->rank == RANK_NONE && !find_in_scopes(search))
+		dl_iterate_phdr(find_runtime, search);
 	return search->rank != RANK_NONE;
 }
 
 /* ---- its functions ---- */
 
-/* The function of another interposer that was preloaded after us: without us it would be called. */
+/* The function of another interposer that was preloaded after us: without us it would be called. It has no versions, and dlvsym would miss it. */
 static void *next_interposer(const char *name)
 {
 	void *next = dlsym(RTLD_NEXT, name);
@@ -275,7 +309,7 @@ static uint32_t add(const struct search *search)
 
 const struct real *real_find(const void *caller)
 {
-	struct search search = {.caller = (uintptr_t)caller, .needed = "", .caller_path = ""};
+	struct search search = {.caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = ""};
 	int saved = errno;
 	uint32_t index = 0;
 
@@ -288,7 +322,7 @@ const struct real *real_find(const void *caller)
 		atomic_store_explicit(real_site(caller), (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index, memory_order_release);
 	else
 		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
-	stack_prepare();
+	call_prepare();
 	errno = saved;
 	return index ? &real_runtimes[index] : &missing;
 }

@@ -2,12 +2,10 @@
  * real.h: the one list of the CUDA runtime's functions that libpperf.so defines, and the real ones behind them.
  *
  * A process may have several runtimes: CUDA 12 and 13 at once, copies that a wheel renamed (libcudart-d0da41ae.so.12), each loaded globally or
- * by RTLD_LOCAL. A call goes to the one that the dynamic linker would have given its caller without us:
- *   1. that which the caller's object names in its DT_NEEDED (the very name, else one of its major version);
- *   2. else the first in the caller's own dependencies;
- *   3. else what comes next in the global scope; else any that is loaded.
- * Of another interposer that was preloaded after us, its function comes first, as it would without us. The answer is kept by the
- * caller's address, so that a runtime that is loaded later finds its own callers.
+ * by RTLD_LOCAL. A call goes to the one that the dynamic linker would have given its caller without us, by the version that the caller's object asks
+ * for: the first in the global scope after us (another interposer that was preloaded, too); else the first among the object's dependencies; else,
+ * for an object that asks for nothing, any that is loaded. What counts as the caller is the object that the call returns to; a tail call
+ * hides the one that made it. The answer is kept by that address, so that a runtime that is loaded later finds its own callers.
  *
  * These symbols exist in every process under the preload: dlsym(RTLD_DEFAULT, "cudaMalloc") finds them also where there is no CUDA (a call
  * then answers cudaErrorInitializationError), and no setting can take them away.

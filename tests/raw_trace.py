@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""A second reader of the trace's format, in Python, written from the prose and the structs of collector/trace_format.h alone: for tests that
+look at fields which no view shows, and independent of the report. For whole traces only: it checks nothing.
+
+    for record in records("trace.bin"):
+        record.kind, record.flags, record.node, record.stream, record.name, ...
+"""
+import struct
+from types import SimpleNamespace
+
+KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
+KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC""".split()
+HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
+SLOT, CHUNK, DICT = 1, 2, 3
+CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
+FIELDS = {
+    "LAUNCH": CALL + "stream:Q function:Q grid:3I block:3I shared_bytes:I name:I",
+    "GRAPH_LAUNCH": CALL + "stream:Q exec:Q exec_id:I reserved:I",
+    "COPY": CALL + "stream:Q bytes:Q copy_kind:I value:I",
+    "SET": CALL + "stream:Q bytes:Q copy_kind:I value:I",
+    "SYNC": CALL + "stream:Q event:Q type:I reserved:I",
+    "ALLOC": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
+    "FREE": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
+    "SELF": "stamp:Q duration:Q what:I reserved:I",
+    "LOST": "stamp:Q events:Q reason:I reserved:I",
+}
+CALLS = ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE")
+
+
+def fields(kind, data, at):
+    result = {}
+    for field in FIELDS.get(kind, "").split():
+        name, form = field.split(":")
+        values = struct.unpack_from("<" + form, data, at)
+        result[name] = values if len(values) > 1 else values[0]
+        at += struct.calcsize("<" + form)
+    return result
+
+
+def blocks(data):
+    at = struct.unpack_from("<I", data, HEADER_BYTES_AT)[0]
+    while at + 64 <= len(data):
+        magic, kind, extent = struct.unpack_from("<IIQ", data, at)
+        if magic != 0x4B6C4250:
+            at += 64
+            continue
+        stream, sequence = struct.unpack_from("<II", data, at + 20)
+        used = struct.unpack_from("<Q", data, at + 56)[0]
+        yield kind, stream, sequence, at + 64, at + 64 + used
+        at += extent
+
+
+def structs(data, at, end):
+    while at < end:
+        word = struct.unpack_from("<I", data, at)[0]
+        if word & 3 or not word:
+            at += 8 if word & 3 == 3 else 4
+            continue
+        size, kind, flags, node = struct.unpack_from("<HBBI", data, at)
+        yield KINDS[kind], flags, node, at + 8, at + size
+        at += size
+
+
+def dictionary(data):
+    """names by id, and lists of what the dictionary holds."""
+    names, meta, modules, stacks = {}, {}, [], {}
+    for _, _, _, start, end in [b for b in blocks(data) if b[0] == DICT]:
+        for kind, _, _, at, _ in structs(data, start, end):
+            if kind == "NAME":
+                name, size = struct.unpack_from("<II", data, at)
+                names[name] = data[at + 8:at + 8 + size].decode(errors="surrogateescape")
+            elif kind == "META":
+                key, value = struct.unpack_from("<II", data, at)
+                meta[data[at + 8:at + 8 + key].decode()] = data[at + 8 + key:at + 8 + key + value].decode(errors="surrogateescape")
+            elif kind == "MODULE":
+                low, high, bias, path, build_id = struct.unpack_from("<QQQII", data, at)
+                text = at + 32
+                modules.append(SimpleNamespace(start=low, end=high, bias=bias, path=data[text:text + path].decode(),
+                                               build_id=data[text + path:text + path + build_id].hex()))
+            elif kind == "STACK":
+                stack, count = struct.unpack_from("<II", data, at)
+                stacks[stack] = struct.unpack_from("<%dQ" % count, data, at + 8)
+    return names, meta, modules, stacks
+
+
+def whole(path):
+    """The records of every thread in order (sealed ones first), then names, meta, modules, stacks."""
+    with open(path, "rb") as file:
+        data = file.read()
+    names, meta, modules, stacks = dictionary(data)
+    chunks = {(stream, sequence) for kind, stream, sequence, _, _ in blocks(data) if kind == CHUNK}
+    result = []
+    for kind, stream, sequence, start, end in blocks(data):
+        if kind == DICT or not stream or kind == SLOT and (stream, sequence) in chunks:
+            continue
+        for name, flags, node, at, _ in structs(data, start, end):
+            record = SimpleNamespace(kind=name, flags=flags, node=node, thread=stream, sequence=sequence, **fields(name, data, at))
+            if name in CALLS:
+                record.api = names[record.api]
+            result.append(record)
+    result.sort(key=lambda r: (r.thread, r.sequence))
+    return SimpleNamespace(records=result, calls=[r for r in result if r.kind in CALLS], names=names, meta=meta, modules=modules,
+                           stacks=stacks, lost=struct.unpack_from("<16Q", data, HEADER_LOST_AT))
