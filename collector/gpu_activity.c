@@ -315,14 +315,8 @@ void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_
 	int saved = errno;
 	struct contents contents = count(cupti, buffer, valid);
 
-	if (dropped)
-		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
-	if (contents.unknown || contents.broken)
-		trace_lose(TRACE_LOST_CUPTI_UNREAD, contents.unknown + contents.broken);
-	if (contents.known + contents.unknown + contents.broken + dropped == 0) {
-		errno = saved;
+	if (contents.known + contents.unknown + contents.broken + dropped == 0)
 		return;
-	}
 	if (stream_enter()) {
 		write_batch(&contents, dropped);
 		write_records(cupti, buffer, valid);
@@ -330,5 +324,9 @@ void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_
 	} else if (contents.known) {
 		trace_lose(TRACE_LOST_REENTERED, contents.known);
 	}
+	if (dropped)
+		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
+	if (contents.unknown || contents.broken)
+		trace_lose(TRACE_LOST_CUPTI_UNREAD, contents.unknown + contents.broken);
 	errno = saved;
 }
