@@ -26,7 +26,7 @@ static void child(int number)
 	snprintf(name, sizeof name, "child %d", number);
 	nvtxRangePushA(name);
 	nvtxRangePop();
-	nvtxRangePop(); /* the one that the parent opened is open here too */
+	nvtxRangePop(); /* what the parent opened is the parent's alone */
 }
 
 static pid_t make_child(const char *how, int number, int left)

@@ -422,9 +422,9 @@ static void payload_extension(void)
 	expect_named("push", "collective", "red");
 	expect_value("nvtxDomainRangePushEx", nvtxDomainRangePushEx(domain, &attributes), 0);
 	pop_in(domain, "red", "collective", 0);
-	expect_named("push", "", "red");
+	expect_named("push", "payload", "red"); /* it has no message to go by */
 	expect_value("nvtxRangePushPayload", nvtxRangePushPayload(domain, &payload, 1), 0);
-	expect_named("pop", "", "red");
+	expect_named("pop", "payload", "red");
 	expect_value("nvtxRangePopPayload", nvtxRangePopPayload(domain, &payload, 1), 0);
 }
 
