@@ -91,6 +91,7 @@ struct trace_integrity {
 	uint64_t damaged_blocks;              /* dictionary blocks with a wrong crc (used all the same), heads that contradict themselves */
 	uint64_t cut_blocks;                  /* the file ends inside them */
 	uint64_t skipped_bytes;               /* not zero, and not in any block */
+	uint64_t cut_bytes;                   /* the file ends that much before its header says */
 	uint64_t duplicate_chunks;            /* more than one whole chunk of a sequence: the first counts */
 	uint64_t truncated_streams;           /* streams with a gap, a torn, missing or cut chunk */
 	uint64_t unmatched_ends;              /* POP with nothing open */
@@ -135,7 +136,7 @@ struct trace_reader {
 	uint64_t clock_raw, clock_ns, clock_scale; /* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
 	struct trace_open_range *ranges;
 	uint32_t depth, room;  /* ranges open, ranges that fit */
-	uint32_t node_limit;   /* nodes below it are in the table */
+	uint32_t node_last;    /* nodes 1 .. node_last are in the table */
 	uint32_t reserved;
 	struct trace_stream *stream;
 	struct reader_state *state;
@@ -213,11 +214,11 @@ void siblings_free(struct trace_siblings *siblings);
 /* Forms of a record's first word. */
 enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };
 
+__extension__ typedef unsigned __int128 wide_uint;
+
 static inline uint64_t reader_scale(uint64_t ticks, uint64_t scale)
 {
-	__extension__ unsigned __int128 product = (unsigned __int128)ticks * scale;
-
-	return (uint64_t)(product >> READER_SCALE_BITS);
+	return (uint64_t)((wide_uint)ticks * scale >> READER_SCALE_BITS);
 }
 
 static inline int reader_short_push(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t stamp, int words)
@@ -225,7 +226,7 @@ static inline int reader_short_push(struct trace_reader *reader, struct trace_ev
 	struct trace_open_range *range;
 	uint64_t now;
 
-	if (__builtin_expect(stamp > reader->until || node >= reader->node_limit || reader->depth >= reader->room, 0))
+	if (__builtin_expect(stamp > reader->until || node - 1 >= reader->node_last || reader->depth >= reader->room, 0))
 		return reader_next_any(reader, event);
 	now = reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
 	reader->word += words;

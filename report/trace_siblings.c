@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ * trace_siblings.c: the files of one run. Every file of the folder whose header has the run's id, whatever it is called.
+ */
+#include "report/fatal.h"
+#include "report/trace_header.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int by_start(const void *left, const void *right)
+{
+	const struct trace_sibling *a = left, *b = right;
+
+	if (a->start_unix_ns != b->start_unix_ns)
+		return a->start_unix_ns < b->start_unix_ns ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+/* A process writes one trace: another file with its number and start is a copy. */
+static bool is_copy(const struct trace_siblings *siblings, const struct trace_header *header)
+{
+	for (uint32_t i = 0; i < siblings->count; i++)
+		if (siblings->traces[i].pid == header->pid && siblings->traces[i].start_unix_ns == header->start.realtime_ns)
+			return true;
+	return false;
+}
+
+static void add(struct trace_siblings *siblings, size_t *room, char *path, const struct trace_header *header, uint64_t bytes)
+{
+	grow(&siblings->traces, room, (size_t)siblings->count + 1, sizeof *siblings->traces);
+	siblings->traces[siblings->count++] =
+		(struct trace_sibling){ path, header->pid, header->parent_pid, header->start.realtime_ns, bytes };
+}
+
+/* The header of a file that may be anything. */
+static bool look(const char *path, struct trace_header *header, uint64_t *bytes, char *error)
+{
+	int fd = trace_file_open(path, bytes, error);
+	bool good = fd >= 0 && header_read(fd, path, header, error);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+static char *join(const char *folder, int folder_bytes, const char *name)
+{
+	size_t bytes = (size_t)folder_bytes + strlen(name) + 1;
+	char *path = need(bytes);
+
+	snprintf(path, bytes, "%.*s%s", folder_bytes, folder, name);
+	return path;
+}
+
+static void look_around(const char *path, uint64_t run_id, struct trace_siblings *siblings, size_t *room)
+{
+	const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+	int folder_bytes = (int)(own - path);
+	char *folder = join(path, folder_bytes, folder_bytes ? "." : "./."), error[READER_ERROR_BYTES];
+	DIR *entries = opendir(folder);
+	struct dirent *entry;
+
+	free(folder);
+	while (entries && (entry = readdir(entries))) {
+		struct trace_header header;
+		uint64_t bytes;
+		char *other;
+
+		if (!strcmp(entry->d_name, own) || (entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
+			continue;
+		other = join(path, folder_bytes, entry->d_name);
+		if (look(other, &header, &bytes, error) && header.run_id == run_id && !is_copy(siblings, &header))
+			add(siblings, room, other, &header, bytes);
+		else
+			free(other);
+	}
+	if (entries)
+		closedir(entries);
+}
+
+bool siblings_find(const char *path, struct trace_siblings *siblings, char error[READER_ERROR_BYTES])
+{
+	struct trace_header header;
+	size_t room = 0;
+	uint64_t bytes;
+
+	*siblings = (struct trace_siblings){ 0 };
+	if (!look(path, &header, &bytes, error))
+		return false;
+	add(siblings, &room, join(path, (int)strlen(path), ""), &header, bytes);
+	if (header.run_id)
+		look_around(path, header.run_id, siblings, &room);
+	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, by_start);
+	return true;
+}
+
+void siblings_free(struct trace_siblings *siblings)
+{
+	for (uint32_t i = 0; i < siblings->count; i++)
+		free(siblings->traces[i].path);
+	free(siblings->traces);
+	*siblings = (struct trace_siblings){ 0 };
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ * trace_state.h: what the reader keeps to itself. For trace_reader.c, trace_turn.c and trace_stream.c only.
+ */
+#ifndef PPERF_TRACE_STATE_H
+#define PPERF_TRACE_STATE_H
+
+#include "report/trace_blocks.h"
+#include "report/trace_clock.h"
+#include "report/trace_dictionary.h"
+
+#define STAMP_END (UINT64_C(1) << 63) /* no clock reaches it */
+
+/* Where a stream is. The stream whose turn it is has some of this in struct trace_reader. */
+struct stream_cursor {
+	struct payload payload;
+	const uint32_t *word;
+	uint64_t stamp;        /* the last one */
+	uint64_t last_ns;      /* when the last payload ended */
+	uint64_t lost;         /* as its heads say */
+	struct trace_open_range *ranges;
+	size_t room;
+	uint32_t depth;
+	uint32_t next;         /* block entry from which the next payload is taken */
+	uint32_t sequence;     /* that the next payload should have */
+	uint32_t missing;      /* payloads, up to the one at hand */
+	uint32_t open_index;   /* OPEN records seen in this payload */
+	uint64_t payload_at;   /* offset in the file, for warnings */
+	bool opening;          /* still among the CLOCK and OPENs of a payload */
+	bool gap;              /* EVENT_GAP is due */
+	bool broken;           /* this payload does not go on where the last one ended */
+	bool truncated;        /* something of it is missing; counted */
+	bool alive;            /* its last payload is a slot: the thread had not ended */
+	bool finishing;        /* no more payloads */
+};
+
+struct waiting {
+	uint64_t stamp;
+	uint32_t ordinal;
+};
+
+struct reader_state {
+	struct trace_notes notes, at_open;
+	struct trace_blocks blocks;
+	struct clock_map clock;
+	struct trace_dictionary dictionary;
+	struct trace_stream *streams;
+	uint32_t stream_count;
+	struct waiting *heap; /* the least first; not the stream whose turn it is */
+	uint32_t heap_count;
+	uint32_t piece;
+	uint64_t now;         /* stamps only go up */
+	uint64_t last_ns;     /* the latest time handed out by reader_next_any */
+	uint64_t last_stream_lost;
+	struct trace_stream *over; /* its EVENT_STREAM_END was handed out */
+	bool failed;
+	char *path;
+	char error[READER_ERROR_BYTES];
+};
+
+/* trace_turn.c: whose turn it is. */
+
+/* `ordinal` waits with `stamp`. */
+void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp);
+/* The first stream that waits becomes reader->stream; false: none waits. */
+bool turn_take(struct trace_reader *reader);
+/* May the present stream hand out something at `stamp`? If not, another one has the turn now. */
+bool turn_is_mine(struct trace_reader *reader, uint64_t stamp);
+/* Brings clock and limit to `stamp`, which it is the present stream's turn to hand out. */
+void turn_reach(struct trace_reader *reader, uint64_t stamp);
+
+/* trace_stream.c: one step of the stream whose turn it is. 1: an event; 0: none yet; -1: state->error. */
+int stream_step(struct trace_reader *reader, struct trace_event *event);
+void stream_free(struct trace_stream *stream);
+
+#endif
