@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "collector/dictionary.h"
+#include "cuda_callbacks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -323,6 +324,7 @@ const struct real *real_find(const void *caller)
 	else
 		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
 	call_prepare();
+	cuda_callbacks_need();
 	errno = saved;
 	return index ? &real_runtimes[index] : &missing;
 }

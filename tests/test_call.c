@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT
+ * What every call to CUDA goes through, without CUDA.
+ */
+#include "preload/call.h"
+#include "collector/dictionary.h"
+#include "collector/stream.h"
+#include "collector/trace_file.h"
+#include "preload/real.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct call_site site = {.name = "cudaFree", .type = CALL_RELEASE};
+static struct call_site callback = {.name = "cuMemFree_v2", .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK};
+static char program[] = "the program's call";
+
+static void begin_trace(void)
+{
+	static struct trace_settings settings = {.limit_bytes = 64u << 20, .run_id = 1};
+	const char *folder = getenv("TMPDIR");
+
+	snprintf(settings.output, sizeof settings.output, "%s/call.%d.bin", folder ? folder : "/tmp", (int)getpid());
+	stream_configure(&settings);
+	call_configure(true, "off");
+	call_prepare();
+}
+
+static void end_trace(void)
+{
+	unlink(trace_path());
+}
+
+/* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
+static const struct trace_memory *call(uint32_t *outer, int result)
+{
+	static struct trace_memory copy;
+	struct trace_memory *record;
+
+	*outer = call_begin(program);
+	record = *outer ? NULL : call_record(&site, TRACE_FREE, sizeof *record, result, CALL_NO_STREAM);
+	if (record) {
+		copy = *record;
+		call_commit();
+	}
+	call_end(*outer);
+	return record ? &copy : NULL;
+}
+
+START_TEST(a_record_says_when_what_and_how_it_ended)
+{
+	uint64_t before = clock_now();
+	uint32_t outer;
+	const struct trace_memory *record = call(&outer, 17);
+	size_t bytes;
+
+	ck_assert_ptr_nonnull(record);
+	ck_assert_uint_eq(record->call.head.kind, TRACE_FREE);
+	ck_assert_uint_eq(record->call.result, 17);
+	ck_assert_uint_eq(record->call.device, UINT32_MAX);
+	ck_assert_uint_ge(record->call.stamp - record->call.duration, before);
+	ck_assert_uint_le(record->call.stamp, clock_now());
+	ck_assert_str_eq(name_text(record->call.api, &bytes), "cudaFree");
+	ck_assert_uint_eq(record->address | record->bytes | record->call.stack | record->call.correlation, 0);
+}
+END_TEST
+
+START_TEST(only_the_outermost_call_is_one)
+{
+	uint32_t first = call_begin(program), second;
+
+	ck_assert_uint_eq(first, 0);
+	ck_assert_ptr_null(call(&second, 0));
+	ck_assert_uint_eq(second, 1);
+	ck_assert_uint_eq(call_here.depth, 1);
+	call_end(first);
+	ck_assert_ptr_nonnull(call(&second, 0));
+}
+END_TEST
+
+START_TEST(what_is_inside_lends_its_correlation)
+{
+	uint32_t outer = call_begin(program), inner = call_begin(NULL);
+	struct trace_call *record;
+
+	ck_assert(call_correlate(41));
+	call_end(inner);
+	ck_assert(call_correlate(41));
+	ck_assert(!call_correlate(42));
+	record = call_record(&site, TRACE_FREE, sizeof(struct trace_memory), 0, CALL_NO_STREAM);
+	ck_assert_uint_eq(record->correlation, 41);
+	call_commit();
+	call_end(outer);
+	ck_assert(!call_correlate(43));
+	ck_assert_uint_eq(call(&outer, 0)->call.correlation, 0);
+}
+END_TEST
+
+START_TEST(a_callback_whose_end_never_came_is_forgotten)
+{
+	uint32_t outer;
+
+	call_begin(NULL);
+	call_begin(NULL);
+	ck_assert_ptr_nonnull(call(&outer, 0));
+	ck_assert_uint_eq(call_here.depth, 0);
+}
+END_TEST
+
+START_TEST(a_callback_is_recorded_where_nothing_is_around_it)
+{
+	uint32_t outer = call_begin(NULL);
+	struct trace_call *record;
+
+	ck_assert_uint_eq(outer, 0);
+	call_correlate(7);
+	call_captured();
+	record = call_record(&callback, TRACE_FREE, sizeof(struct trace_memory), 0, (void *)0x10);
+	ck_assert_uint_eq(record->head.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
+	ck_assert_uint_eq(record->correlation, 7);
+	call_commit();
+	call_end(outer);
+	ck_assert_uint_eq(call(&outer, 0)->call.head.flags, 0);
+}
+END_TEST
+
+START_TEST(the_duration_ends_where_the_real_call_returned)
+{
+	uint32_t outer = call_begin(program);
+	struct trace_call *record;
+	uint64_t returned;
+
+	call_returned();
+	returned = clock_now();
+	usleep(2000);
+	record = call_record(&site, TRACE_FREE, sizeof(struct trace_memory), 0, CALL_NO_STREAM);
+	ck_assert_uint_le(record->stamp, returned);
+	call_commit();
+	call_end(outer);
+	ck_assert_uint_gt(call(&outer, 0)->call.stamp, returned);
+}
+END_TEST
+
+START_TEST(errno_is_kept)
+{
+	uint32_t outer;
+
+	errno = ENOTTY;
+	ck_assert_ptr_nonnull(call(&outer, 0));
+	ck_assert_int_eq(errno, ENOTTY);
+	real_find(program);
+	ck_assert_int_eq(errno, ENOTTY);
+	call_prepare();
+	ck_assert_int_eq(errno, ENOTTY);
+}
+END_TEST
+
+START_TEST(settings_are_understood_or_not)
+{
+	uint32_t outer;
+
+	ck_assert(call_configure(true, NULL) && call_configure(true, "alloc"));
+	ck_assert(call_configure(true, "launch") && call_configure(true, "off"));
+	ck_assert(!call_configure(true, "yes"));
+	ck_assert(call_configure(false, "off"));
+	ck_assert_ptr_null(call(&outer, 0));
+	ck_assert_uint_eq(call_here.depth, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_recorded_while_pperf_is_at_work)
+{
+	uint32_t outer;
+
+	ck_assert(stream_enter());
+	errno = ENOTTY;
+	ck_assert_ptr_null(call(&outer, 0));
+	ck_assert_int_eq(errno, ENOTTY);
+	stream_leave();
+	ck_assert_ptr_nonnull(call(&outer, 0));
+}
+END_TEST
+
+START_TEST(streams_of_the_thread_have_their_own_handle)
+{
+	const struct call_site twin = {.name = "cudaFreeAsync_ptsz", .per_thread = true};
+
+	ck_assert_uint_eq(call_stream(&site, NULL), 0);
+	ck_assert_uint_eq(call_stream(&twin, NULL), 2);
+	ck_assert_uint_eq(call_stream(&twin, (void *)0x50), 0x50);
+	call_capture_ended();
+	call_capture_began();
+	ck_assert(!real_capturing(NULL, true));
+	call_capture_ended();
+}
+END_TEST
+
+START_TEST(without_a_runtime_there_is_an_answer_and_it_is_not_kept)
+{
+	void *p = NULL;
+
+	ck_assert_int_eq(real_find(program)->cudaMalloc(&p, 8), CUDA_ERROR_INITIALIZATION);
+	ck_assert_ptr_eq(real_of(program), real_find(program));
+	ck_assert_uint_eq(atomic_load(real_site(program)), 0);
+	ck_assert_uint_eq(real_device(), UINT32_MAX);
+	ck_assert_ptr_null(real_kernel_name(program));
+}
+END_TEST
+
+int main(void)
+{
+	TCase *calls = tcase_create("calls");
+	Suite *suite = suite_create("call");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(calls, begin_trace, end_trace);
+	tcase_add_test(calls, a_record_says_when_what_and_how_it_ended);
+	tcase_add_test(calls, only_the_outermost_call_is_one);
+	tcase_add_test(calls, what_is_inside_lends_its_correlation);
+	tcase_add_test(calls, a_callback_whose_end_never_came_is_forgotten);
+	tcase_add_test(calls, a_callback_is_recorded_where_nothing_is_around_it);
+	tcase_add_test(calls, the_duration_ends_where_the_real_call_returned);
+	tcase_add_test(calls, errno_is_kept);
+	tcase_add_test(calls, settings_are_understood_or_not);
+	tcase_add_test(calls, nothing_is_recorded_while_pperf_is_at_work);
+	tcase_add_test(calls, streams_of_the_thread_have_their_own_handle);
+	tcase_add_test(calls, without_a_runtime_there_is_an_answer_and_it_is_not_kept);
+	suite_add_tcase(suite, calls);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
