@@ -19,8 +19,11 @@ int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 		stream_free(state->over);
 		state->over = NULL;
 	}
+	turn_hand_over(reader);
+	if (reader_next_short(reader, event))
+		return 1;
 	while (status == 0 && !state->failed) {
-		if (!reader->stream && !turn_take(reader))
+		if (!reader->run->stream && !turn_take(reader))
 			return 0;
 		status = stream_step(reader, event);
 	}
@@ -81,9 +84,8 @@ void reader_rewind(struct trace_reader *reader)
 	state->piece = 0;
 	state->now = state->last_ns = state->last_stream_lost = 0;
 	state->over = NULL;
-	reader->stream = NULL;
-	reader->word = reader->end = NULL;
-	reader->until = reader->depth = reader->room = 0;
+	reader->run = &state->idle;
+	reader->until = reader->clock_raw = state->piece_end = 0;
 }
 
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])

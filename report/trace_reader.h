@@ -128,17 +128,21 @@ struct trace_place {
 	uint16_t depth;  /* root 0; 65535 and more: 65535 */
 };
 
-struct trace_reader {
-	/* The stream whose turn it is. It may go on until a stamp lies beyond `until`: there another stream, or another
-	 * piece of the clock, comes first. */
-	const uint32_t *word, *end;
-	uint64_t stamp, until;
-	uint64_t clock_raw, clock_ns, clock_scale; /* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
+/* Where a stream is. */
+struct stream_run {
+	const uint32_t *word, *end; /* the next record; the end of its payload */
+	uint64_t stamp;             /* the last one */
 	struct trace_open_range *ranges;
-	uint32_t depth, room;  /* ranges open, ranges that fit */
-	uint32_t node_last;    /* nodes 1 .. node_last are in the table */
-	uint32_t reserved;
+	uint32_t depth, room;       /* ranges open, ranges that fit */
 	struct trace_stream *stream;
+};
+
+struct trace_reader {
+	struct stream_run *run; /* the stream whose turn it is */
+	uint64_t until;         /* up to this stamp it may go on: then another stream comes first, or the clock's next piece begins */
+	uint64_t clock_raw, clock_ns, clock_scale; /* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
+	uint32_t node_last;     /* nodes 1 .. node_last are in the table */
+	uint32_t reserved;
 	struct reader_state *state;
 };
 
@@ -221,68 +225,80 @@ static inline uint64_t reader_scale(uint64_t ticks, uint64_t scale)
 	return (uint64_t)((wide_uint)ticks * scale >> READER_SCALE_BITS);
 }
 
+static inline uint64_t reader_stamp_time(const struct trace_reader *reader, uint64_t stamp)
+{
+	return reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
+}
+
 static inline int reader_short_push(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t stamp, int words)
 {
+	struct stream_run *run = reader->run;
 	struct trace_open_range *range;
 	uint64_t now;
 
-	if (__builtin_expect(stamp > reader->until || node - 1 >= reader->node_last || reader->depth >= reader->room, 0))
-		return reader_next_any(reader, event);
-	now = reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
-	reader->word += words;
-	reader->stamp = stamp;
-	range = &reader->ranges[reader->depth];
+	if (__builtin_expect(stamp > reader->until || node - 1 >= reader->node_last || run->depth >= run->room, 0))
+		return 0;
+	now = reader_stamp_time(reader, stamp);
+	run->word += words;
+	run->stamp = stamp;
+	range = &run->ranges[run->depth];
 	range->begin_ns = now;
 	range->node = node;
 	event->kind = TRACE_PUSH;
 	event->node = node;
-	event->depth = reader->depth++;
+	event->depth = run->depth++;
 	event->time_ns = event->begin_ns = now;
 	event->record = NULL;
-	event->stream = reader->stream;
+	event->stream = run->stream;
 	return 1;
 }
 
 static inline int reader_short_pop(struct trace_reader *reader, struct trace_event *event, uint64_t stamp)
 {
+	struct stream_run *run = reader->run;
 	const struct trace_open_range *range;
 
-	if (__builtin_expect(stamp > reader->until || reader->depth == 0, 0))
-		return reader_next_any(reader, event);
-	reader->word++;
-	reader->stamp = stamp;
-	range = &reader->ranges[--reader->depth];
+	if (__builtin_expect(stamp > reader->until || run->depth == 0, 0))
+		return 0;
+	run->word++;
+	run->stamp = stamp;
+	range = &run->ranges[--run->depth];
 	event->kind = EVENT_POP;
 	event->node = range->node;
-	event->depth = reader->depth;
-	event->time_ns = reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
+	event->depth = run->depth;
+	event->time_ns = reader_stamp_time(reader, stamp);
 	event->begin_ns = range->begin_ns;
 	event->record = NULL;
-	event->stream = reader->stream;
+	event->stream = run->stream;
 	return 1;
+}
+
+/* The next event if it is a common one and due. 1; 0: reader_next_any must look. */
+static inline int reader_next_short(struct trace_reader *reader, struct trace_event *event)
+{
+	const struct stream_run *run = reader->run;
+	const uint32_t *word = run->word;
+	uint32_t first;
+
+	if (__builtin_expect(word == run->end, 0))
+		return 0;
+	first = *word;
+	switch (first & 3) {
+	case FORM_PUSH4:
+		return reader_short_push(reader, event, first >> 16, run->stamp + (first >> 2 & 0x3fff), 1);
+	case FORM_POP4:
+		return reader_short_pop(reader, event, run->stamp + (first >> 2));
+	case FORM_PUSH8:
+		return run->end - word >= 2 && reader_short_push(reader, event, first >> 2, run->stamp + word[1], 2);
+	default:
+		return 0;
+	}
 }
 
 /* The next event. 1: `event` is filled; 0: there are no more; -1: reader_error() says why it cannot go on. */
 static inline int reader_next(struct trace_reader *reader, struct trace_event *event)
 {
-	const uint32_t *word = reader->word;
-	uint32_t first;
-
-	if (__builtin_expect(word == reader->end, 0))
-		return reader_next_any(reader, event);
-	first = *word;
-	switch (first & 3) {
-	case FORM_PUSH4:
-		return reader_short_push(reader, event, first >> 16, reader->stamp + (first >> 2 & 0x3fff), 1);
-	case FORM_POP4:
-		return reader_short_pop(reader, event, reader->stamp + (first >> 2));
-	case FORM_PUSH8:
-		if (__builtin_expect(reader->end - word >= 2, 1))
-			return reader_short_push(reader, event, first >> 2, reader->stamp + word[1], 2);
-		/* fallthrough */
-	default:
-		return reader_next_any(reader, event);
-	}
+	return __builtin_expect(reader_next_short(reader, event), 1) ? 1 : reader_next_any(reader, event);
 }
 
 #endif

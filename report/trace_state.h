@@ -10,16 +10,13 @@
 
 #define STAMP_END (UINT64_C(1) << 63) /* no clock reaches it */
 
-/* Where a stream is. The stream whose turn it is has some of this in struct trace_reader. */
+/* What a stream needs to go on. */
 struct stream_cursor {
+	struct stream_run run;
 	struct payload payload;
-	const uint32_t *word;
-	uint64_t stamp;        /* the last one */
 	uint64_t last_ns;      /* when the last payload ended */
 	uint64_t lost;         /* as its heads say */
-	struct trace_open_range *ranges;
-	size_t room;
-	uint32_t depth;
+	size_t room;           /* of run.ranges */
 	uint32_t next;         /* block entry from which the next payload is taken */
 	uint32_t sequence;     /* that the next payload should have */
 	uint32_t missing;      /* payloads, up to the one at hand */
@@ -47,7 +44,9 @@ struct reader_state {
 	uint32_t stream_count;
 	struct waiting *heap; /* the least first; not the stream whose turn it is */
 	uint32_t heap_count;
-	uint32_t piece;
+	uint32_t piece;       /* of the clock */
+	uint64_t piece_end;   /* its last stamp */
+	struct stream_run idle; /* reader->run when it is nobody's turn: nothing to run */
 	uint64_t now;         /* stamps only go up */
 	uint64_t last_ns;     /* the latest time handed out by reader_next_any */
 	uint64_t last_stream_lost;
@@ -61,12 +60,15 @@ struct reader_state {
 
 /* `ordinal` waits with `stamp`. */
 void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp);
-/* The first stream that waits becomes reader->stream; false: none waits. */
+/* The first stream that waits has the turn; false: none waits. */
 bool turn_take(struct trace_reader *reader);
 /* May the present stream hand out something at `stamp`? If not, another one has the turn now. */
 bool turn_is_mine(struct trace_reader *reader, uint64_t stamp);
 /* Brings clock and limit to `stamp`, which it is the present stream's turn to hand out. */
 void turn_reach(struct trace_reader *reader, uint64_t stamp);
+
+/* The same for a stream amid its short records: hands the turn over if it must, as fast as can be. */
+void turn_hand_over(struct trace_reader *reader);
 
 /* trace_stream.c: one step of the stream whose turn it is. 1: an event; 0: none yet; -1: state->error. */
 int stream_step(struct trace_reader *reader, struct trace_event *event);

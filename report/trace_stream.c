@@ -28,7 +28,7 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 	struct reader_state *state = reader->state;
 	struct trace_integrity *integrity = &state->notes.integrity;
 	const struct block_entry *entries = state->blocks.entries, *first = &entries[cursor->next];
-	uint32_t end = reader->stream->block + reader->stream->blocks;
+	uint32_t end = reader->run->stream->block + reader->run->stream->blocks;
 	bool loaded = false, torn = false;
 
 	for (; cursor->next < end && entries[cursor->next].sequence == first->sequence; cursor->next++) {
@@ -68,31 +68,41 @@ static void begin_payload(struct trace_reader *reader, struct stream_cursor *cur
 	struct trace_integrity *integrity = &reader->state->notes.integrity;
 	uint64_t base = cursor->payload.base_stamp;
 
-	reader->stream->tid = cursor->payload.tid;
+	reader->run->stream->tid = cursor->payload.tid;
 	if (cursor->payload.lost > cursor->lost) {
 		cursor->lost = cursor->payload.lost;
 		cursor->gap = true;
 	}
 	cursor->broken = cursor->gap;
-	reader->word = (const uint32_t *)(const void *)cursor->payload.bytes;
-	reader->end = reader->word + cursor->payload.used / 4;
-	if (base > reader->stamp && base < STAMP_END)
-		reader->stamp = base;
-	else if (base != reader->stamp)
+	reader->run->word = (const uint32_t *)(const void *)cursor->payload.bytes;
+	reader->run->end = reader->run->word + cursor->payload.used / 4;
+	if (base > reader->run->stamp && base < STAMP_END)
+		reader->run->stamp = base;
+	else if (base != reader->run->stamp)
 		integrity->clock_violations++;
 	cursor->opening = true;
 	cursor->open_index = 0;
+	reader->until = 0;
+}
+
+/* The first record after a payload's CLOCK and OPENs: from here on the stream runs by itself. */
+static void end_opening(struct trace_reader *reader)
+{
+	if (!reader->run->stream->cursor->opening)
+		return;
+	reader->run->stream->cursor->opening = false;
+	turn_reach(reader, reader->run->stamp);
 }
 
 /* Goes on to the next payload that can be read. 1; 0: there is none; -1. */
 static int next_payload(struct trace_reader *reader)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
-	const struct trace_stream *stream = reader->stream;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
+	const struct trace_stream *stream = reader->run->stream;
 	uint32_t missing = 0;
 	int status = 0;
 
-	cursor->last_ns = reader_time(reader, reader->stamp);
+	cursor->last_ns = reader_time(reader, reader->run->stamp);
 	while (status == 0 && cursor->next < stream->block + stream->blocks) {
 		uint32_t sequence = reader->state->blocks.entries[cursor->next].sequence;
 
@@ -119,42 +129,41 @@ static int next_payload(struct trace_reader *reader)
 
 static void fill(struct trace_reader *reader, struct trace_event *event, uint32_t kind)
 {
-	uint64_t now = reader->clock_ns + reader_scale(reader->stamp - reader->clock_raw, reader->clock_scale);
+	uint64_t now = reader->clock_ns + reader_scale(reader->run->stamp - reader->clock_raw, reader->clock_scale);
 
 	reader->state->last_ns = now;
-	reader->state->now = reader->stamp;
-	reader->stream->started = 1;
-	*event = (struct trace_event){ .kind = kind, .depth = reader->depth, .time_ns = now, .stream = reader->stream };
+	reader->state->now = reader->run->stamp;
+	reader->run->stream->started = 1;
+	*event = (struct trace_event){ .kind = kind, .depth = reader->run->depth, .time_ns = now, .stream = reader->run->stream };
 }
 
 static void open_range(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t begin_ns)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
 
-	if (reader->depth >= reader->room) {
-		grow(&cursor->ranges, &cursor->room, cursor->room ? cursor->room + 1 : RANGES_FIRST, sizeof *cursor->ranges);
-		reader->ranges = cursor->ranges;
-		reader->room = (uint32_t)cursor->room;
+	if (reader->run->depth >= reader->run->room) {
+		grow(&cursor->run.ranges, &cursor->room, cursor->room ? cursor->room + 1 : RANGES_FIRST, sizeof *cursor->run.ranges);
+		cursor->run.room = (uint32_t)cursor->room;
 	}
-	reader->ranges[reader->depth] = (struct trace_open_range){ begin_ns, node, 0 };
+	reader->run->ranges[reader->run->depth] = (struct trace_open_range){ begin_ns, node, 0 };
 	event->node = node;
 	event->begin_ns = begin_ns;
-	event->depth = reader->depth++;
+	event->depth = reader->run->depth++;
 }
 
 static void close_range(struct trace_reader *reader, struct trace_event *event, uint32_t index)
 {
-	struct trace_open_range *range = &reader->ranges[index];
+	struct trace_open_range *range = &reader->run->ranges[index];
 
 	event->node = range->node;
 	event->begin_ns = range->begin_ns;
 	event->depth = index;
-	memmove(range, range + 1, (--reader->depth - index) * sizeof *range);
+	memmove(range, range + 1, (--reader->run->depth - index) * sizeof *range);
 }
 
 static int tell_gap(struct trace_reader *reader, struct trace_event *event)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	fill(reader, event, EVENT_GAP);
 	event->missing = cursor->missing;
@@ -170,8 +179,8 @@ static int drop_range(struct trace_reader *reader, struct trace_event *event, en
 	struct trace_integrity *integrity = &reader->state->notes.integrity;
 
 	fill(reader, event, kind);
-	event->last_ns = reader->stream->cursor->last_ns;
-	close_range(reader, event, reader->depth - 1);
+	event->last_ns = reader->run->stream->cursor->last_ns;
+	close_range(reader, event, reader->run->depth - 1);
 	if (kind == EVENT_UNENDED)
 		integrity->unended++;
 	else
@@ -197,15 +206,15 @@ static uint32_t range_node(struct trace_reader *reader, uint32_t node)
 static void damaged(struct trace_reader *reader, const char *problem)
 {
 	struct reader_state *state = reader->state;
-	struct stream_cursor *cursor = reader->stream->cursor;
-	uint64_t at = (uint64_t)((const unsigned char *)reader->word - cursor->payload.bytes);
+	struct stream_cursor *cursor = reader->run->stream->cursor;
+	uint64_t at = (uint64_t)((const unsigned char *)reader->run->word - cursor->payload.bytes);
 
 	state->notes.integrity.damaged_payloads++;
 	note_add(&state->notes, cursor->payload_at + at, "a record of stream %u %s: the %" PRIu64 " bytes from here to the end of its block are left out",
-		 reader->stream->stream, problem, cursor->payload.used - at);
+		 reader->run->stream->stream, problem, cursor->payload.used - at);
 	mark_truncated(reader, cursor);
 	cursor->gap = true;
-	reader->word = reader->end;
+	reader->run->word = reader->run->end;
 }
 
 /* The stream goes. Its memory stays until the next call. */
@@ -214,11 +223,9 @@ static int end_stream(struct trace_reader *reader, struct trace_event *event)
 	struct reader_state *state = reader->state;
 
 	fill(reader, event, EVENT_STREAM_END);
-	reader->stream->cursor->depth = reader->depth;
-	state->last_stream_lost += reader->stream->cursor->lost;
-	state->over = reader->stream;
-	reader->stream = NULL;
-	reader->word = reader->end = NULL;
+	state->last_stream_lost += reader->run->stream->cursor->lost;
+	state->over = reader->run->stream;
+	reader->run = &state->idle;
 	return 1;
 }
 
@@ -226,45 +233,45 @@ static int end_stream(struct trace_reader *reader, struct trace_event *event)
 static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 {
 	struct reader_state *state = reader->state;
-	struct stream_cursor *cursor = reader->stream->cursor;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (!cursor->finishing) {
 		cursor->finishing = true;
-		state->now = state->now > reader->stamp ? state->now : reader->stamp;
+		state->now = state->now > reader->run->stamp ? state->now : reader->run->stamp;
 		payload_free(&cursor->payload);
-		reader->word = reader->end = NULL;
-		if (cursor->alive && reader->depth && !turn_is_mine(reader, UINT64_MAX))
+		reader->run->word = reader->run->end = NULL;
+		if (cursor->alive && reader->run->depth && !turn_is_mine(reader, UINT64_MAX))
 			return 0;
 	}
-	if (cursor->alive && reader->depth) {
+	if (cursor->alive && reader->run->depth) {
 		uint64_t last = state->blocks.header.last.raw;
 
-		if (state->now > reader->stamp)
-			reader->stamp = state->now;
-		if (last > reader->stamp && last < STAMP_END && state->heap_count == 0)
-			reader->stamp = last;
-		turn_reach(reader, reader->stamp);
+		if (state->now > reader->run->stamp)
+			reader->run->stamp = state->now;
+		if (last > reader->run->stamp && last < STAMP_END && state->heap_count == 0)
+			reader->run->stamp = last;
+		turn_reach(reader, reader->run->stamp);
 	}
 	if (cursor->gap)
 		return tell_gap(reader, event);
-	return reader->depth ? drop_range(reader, event, EVENT_LEFT_OPEN) : end_stream(reader, event);
+	return reader->run->depth ? drop_range(reader, event, EVENT_LEFT_OPEN) : end_stream(reader, event);
 }
 
 /* An OPEN: a range that goes on, or one that was not known. 1: an event, 0: nothing to tell. */
 static int take_open(struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
 	uint32_t index = cursor->open_index, node = open->head.node && open->head.node <= reader->node_last ? open->head.node : reader->node_last + 1;
-	uint64_t begin = reader_time(reader, open->begin_stamp < reader->stamp ? open->begin_stamp : reader->stamp);
+	uint64_t begin = reader_time(reader, open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
 
-	if (index < reader->depth && reader->ranges[index].node == node && reader->ranges[index].begin_ns == begin) {
-		reader->word += open->head.size / 4;
+	if (index < reader->run->depth && reader->run->ranges[index].node == node && reader->run->ranges[index].begin_ns == begin) {
+		reader->run->word += open->head.size / 4;
 		cursor->open_index++;
 		return 0;
 	}
-	if (index < reader->depth)
+	if (index < reader->run->depth)
 		return drop_range(reader, event, EVENT_UNENDED);
-	reader->word += open->head.size / 4;
+	reader->run->word += open->head.size / 4;
 	cursor->open_index++;
 	fill(reader, event, EVENT_RESUMED);
 	open_range(reader, event, range_node(reader, open->head.node), begin);
@@ -274,7 +281,7 @@ static int take_open(struct trace_reader *reader, struct trace_event *event, con
 
 static int take_pop_at(struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
-	if (pop->index >= reader->depth) {
+	if (pop->index >= reader->run->depth) {
 		reader->state->notes.integrity.unmatched_ends++;
 		return 0;
 	}
@@ -291,7 +298,7 @@ static int take_struct(struct trace_reader *reader, struct trace_event *event, c
 
 	if (head->kind == TRACE_OPEN)
 		return take_open(reader, event, (const void *)head);
-	reader->word += head->size / 4;
+	reader->run->word += head->size / 4;
 	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind)) {
 		integrity->unknown_kinds++;
 		integrity->unknown_bytes += head->size;
@@ -314,31 +321,31 @@ static uint64_t stamp_of(struct trace_reader *reader, const struct trace_head *h
 	uint64_t stamp;
 
 	if (!kind_is_timed(head->kind))
-		return reader->stamp;
+		return reader->run->stamp;
 	stamp = ((const struct trace_timed *)(const void *)head)->stamp;
-	if (stamp >= reader->stamp)
+	if (stamp >= reader->run->stamp)
 		return stamp;
 	reader->state->notes.integrity.clock_violations++;
-	return reader->stamp;
+	return reader->run->stamp;
 }
 
 /* Before the first record after a payload's OPENs: what they did not name is no longer open, or lies deeper than they reach. */
 static bool surplus(const struct trace_reader *reader)
 {
-	const struct stream_cursor *cursor = reader->stream->cursor;
+	const struct stream_cursor *cursor = reader->run->stream->cursor;
 
-	return cursor->opening && reader->depth > cursor->open_index && (cursor->broken || cursor->open_index < TRACE_OPEN_MOST);
+	return cursor->opening && reader->run->depth > cursor->open_index && (cursor->broken || cursor->open_index < TRACE_OPEN_MOST);
 }
 
 static int step_struct(struct trace_reader *reader, struct trace_event *event)
 {
-	const struct trace_head *head = (const void *)reader->word;
-	struct stream_cursor *cursor = reader->stream->cursor;
-	size_t room = (size_t)(reader->end - reader->word) * 4;
+	const struct trace_head *head = (const void *)reader->run->word;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
+	size_t room = (size_t)(reader->run->end - reader->run->word) * 4;
 	const char *problem = "does not begin where one may";
 	uint64_t stamp;
 
-	if (((const unsigned char *)reader->word - cursor->payload.bytes) % 8 == 0)
+	if (((const unsigned char *)reader->run->word - cursor->payload.bytes) % 8 == 0)
 		problem = record_problem(head, room);
 	if (!problem && head->kind == TRACE_OPEN && !cursor->opening)
 		problem = "tells what is open, and is not at the beginning";
@@ -351,40 +358,39 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 	if (head->kind != TRACE_OPEN && head->kind != TRACE_CLOCK) {
 		if (surplus(reader))
 			return drop_range(reader, event, EVENT_UNENDED);
-		cursor->opening = false;
+		end_opening(reader);
 	}
 	stamp = stamp_of(reader, head);
 	if (!turn_is_mine(reader, stamp))
 		return 0;
-	reader->stamp = stamp;
+	reader->run->stamp = stamp;
 	return take_struct(reader, event, head);
 }
 
 static int step_short(struct trace_reader *reader, struct trace_event *event, uint32_t first)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
 	unsigned form = first & 3, words = form == FORM_PUSH8 ? 2 : 1;
-	uint64_t stamp = reader->stamp;
+	uint64_t stamp = reader->run->stamp;
 
-	if (reader->end - reader->word < words) {
+	if (reader->run->end - reader->run->word < words) {
 		damaged(reader, "reaches beyond its block");
 		return 0;
 	}
 	if (surplus(reader))
 		return drop_range(reader, event, EVENT_UNENDED);
-	cursor->opening = false;
-	stamp += form == FORM_PUSH4 ? first >> 2 & 0x3fff : form == FORM_POP4 ? first >> 2 : reader->word[1];
+	end_opening(reader);
+	stamp += form == FORM_PUSH4 ? first >> 2 & 0x3fff : form == FORM_POP4 ? first >> 2 : reader->run->word[1];
 	if (!turn_is_mine(reader, stamp))
 		return 0;
-	reader->stamp = stamp;
-	reader->word += words;
-	if (form == FORM_POP4 && reader->depth == 0) {
+	reader->run->stamp = stamp;
+	reader->run->word += words;
+	if (form == FORM_POP4 && reader->run->depth == 0) {
 		reader->state->notes.integrity.unmatched_ends++;
 		return 0;
 	}
 	fill(reader, event, form == FORM_POP4 ? (uint32_t)EVENT_POP : TRACE_PUSH);
 	if (form == FORM_POP4)
-		close_range(reader, event, reader->depth - 1);
+		close_range(reader, event, reader->run->depth - 1);
 	else
 		open_range(reader, event, range_node(reader, form == FORM_PUSH4 ? first >> 16 : first >> 2), event->time_ns);
 	return 1;
@@ -392,28 +398,28 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 
 int stream_step(struct trace_reader *reader, struct trace_event *event)
 {
-	struct stream_cursor *cursor = reader->stream->cursor;
+	struct stream_cursor *cursor = reader->run->stream->cursor;
 	uint32_t first;
 
 	if (cursor->finishing)
 		return finish_stream(reader, event);
-	if (cursor->opening && !turn_is_mine(reader, reader->stamp))
+	if (cursor->opening && !turn_is_mine(reader, reader->run->stamp))
 		return 0;
-	if (cursor->gap && reader->word != reader->end)
+	if (cursor->gap && reader->run->word != reader->run->end)
 		return tell_gap(reader, event);
-	if (reader->word == reader->end && surplus(reader))
+	if (reader->run->word == reader->run->end && surplus(reader))
 		return drop_range(reader, event, EVENT_UNENDED);
-	if (reader->word == reader->end) {
+	if (reader->run->word == reader->run->end) {
 		int status = next_payload(reader);
 
 		return status ? status < 0 ? -1 : 0 : finish_stream(reader, event);
 	}
-	first = *reader->word;
+	first = *reader->run->word;
 	if (first & 3)
 		return step_short(reader, event, first);
 	if (first)
 		return step_struct(reader, event);
-	reader->word++;
+	reader->run->word++;
 	return 0;
 }
 
@@ -422,7 +428,7 @@ void stream_free(struct trace_stream *stream)
 	if (!stream->cursor)
 		return;
 	payload_free(&stream->cursor->payload);
-	free(stream->cursor->ranges);
+	free(stream->cursor->run.ranges);
 	free(stream->cursor);
 	stream->cursor = NULL;
 }

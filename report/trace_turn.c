@@ -48,90 +48,122 @@ void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp)
 	sift_up(state, state->heap_count - 1);
 }
 
-/* How far the present stream may run: before the first that waits, within the present piece of the clock. */
-static void set_until(struct trace_reader *reader)
+/* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at all by itself
+ * while a payload's beginning is compared with what is open. */
+static inline void set_until(struct trace_reader *reader, const struct stream_cursor *cursor)
 {
 	const struct reader_state *state = reader->state;
-	const struct clock_map *clock = &state->clock;
-	uint64_t until = UINT64_MAX;
+	uint64_t until = state->piece_end;
 
-	if (state->heap_count)
-		until = state->heap[0].stamp - (state->heap[0].ordinal < reader->stream->ordinal && state->heap[0].stamp);
-	if (state->piece + 1 < clock->count && clock->pieces[state->piece + 1].raw <= until)
-		until = clock->pieces[state->piece + 1].raw - 1;
-	reader->until = until;
+	if (state->heap_count && state->heap[0].stamp <= until)
+		until = state->heap[0].stamp - (state->heap[0].ordinal < cursor->run.stream->ordinal && state->heap[0].stamp);
+	reader->until = cursor->opening ? 0 : until;
+}
+
+static void reach_piece(struct trace_reader *reader, uint64_t stamp)
+{
+	struct reader_state *state = reader->state;
+	const struct clock_map *clock = &state->clock;
+	const struct clock_piece *piece;
+
+	state->piece = clock_find(clock, stamp, state->piece);
+	piece = &clock->pieces[state->piece];
+	state->piece_end = state->piece + 1 < clock->count ? piece[1].raw - 1 : UINT64_MAX;
+	reader->clock_raw = piece->raw;
+	reader->clock_ns = piece->ns;
+	reader->clock_scale = piece->scale;
+}
+
+static inline void reach(struct trace_reader *reader, const struct stream_cursor *cursor, uint64_t stamp)
+{
+	if (stamp > reader->state->piece_end || stamp < reader->clock_raw)
+		reach_piece(reader, stamp);
+	set_until(reader, cursor);
+}
+
+static struct stream_cursor *cursor_of(struct trace_stream *stream, uint64_t stamp)
+{
+	struct stream_cursor *cursor = stream->cursor;
+
+	if (__builtin_expect(!cursor, 0)) {
+		cursor = stream->cursor = need(sizeof *cursor);
+		cursor->run.stream = stream;
+		cursor->run.stamp = stamp < STAMP_END ? stamp : STAMP_END;
+		cursor->next = stream->block;
+	}
+	return cursor;
+}
+
+/* The turn goes to the stream that waited for `stamp`. */
+static inline void begin_turn(struct trace_reader *reader, uint32_t ordinal, uint64_t stamp)
+{
+	struct reader_state *state = reader->state;
+	struct stream_cursor *cursor = cursor_of(&state->streams[ordinal], stamp);
+
+	reader->run = &cursor->run;
+	if (stamp < STAMP_END)
+		state->now = stamp > state->now ? stamp : state->now;
+	reach(reader, cursor, stamp < STAMP_END ? stamp : state->now);
+}
+
+static inline struct stream_cursor *present(struct trace_reader *reader)
+{
+	return reader->run->stream->cursor;
 }
 
 void turn_reach(struct trace_reader *reader, uint64_t stamp)
 {
-	struct reader_state *state = reader->state;
-	const struct clock_piece *piece;
-
-	state->piece = clock_find(&state->clock, stamp, state->piece);
-	piece = &state->clock.pieces[state->piece];
-	reader->clock_raw = piece->raw;
-	reader->clock_ns = piece->ns;
-	reader->clock_scale = piece->scale;
-	set_until(reader);
+	reach(reader, present(reader), stamp);
 }
 
-static void take_turn(struct trace_reader *reader, uint32_t ordinal, uint64_t stamp)
+static inline bool hand_over(struct trace_reader *reader, uint64_t stamp)
 {
 	struct reader_state *state = reader->state;
-	struct trace_stream *stream = &state->streams[ordinal];
-	struct stream_cursor *cursor = stream->cursor;
+	struct waiting mine = { stamp, reader->run->stream->ordinal }, first;
 
-	if (!cursor) {
-		cursor = stream->cursor = need(sizeof *cursor);
-		cursor->next = stream->block;
-		cursor->stamp = stamp < STAMP_END ? stamp : STAMP_END;
-	}
-	reader->stream = stream;
-	reader->word = cursor->word;
-	reader->end = cursor->word ? (const uint32_t *)(const void *)cursor->payload.bytes + cursor->payload.used / 4 : NULL;
-	reader->stamp = cursor->stamp;
-	reader->ranges = cursor->ranges;
-	reader->room = (uint32_t)cursor->room;
-	reader->depth = cursor->depth;
-	if (stamp > state->now && stamp < STAMP_END)
-		state->now = stamp;
-	turn_reach(reader, stamp < STAMP_END ? stamp : state->now);
-}
-
-static void save(struct trace_reader *reader)
-{
-	struct stream_cursor *cursor = reader->stream->cursor;
-
-	cursor->word = reader->word;
-	cursor->stamp = reader->stamp;
-	cursor->depth = reader->depth;
-}
-
-/* The present stream waits until `stamp`; the first one in the row goes on. */
-static void give_turn(struct trace_reader *reader, uint64_t stamp)
-{
-	struct reader_state *state = reader->state;
-	struct waiting first = state->heap[0];
-
-	save(reader);
-	state->heap[0] = (struct waiting){ stamp, reader->stream->ordinal };
-	sift_down(state, 0);
-	take_turn(reader, first.ordinal, first.stamp);
+	if (state->heap_count == 0 || !earlier(&state->heap[0], &mine))
+		return false;
+	first = state->heap[0];
+	state->heap[0] = mine;
+	if (state->heap_count > 1)
+		sift_down(state, 0);
+	begin_turn(reader, first.ordinal, first.stamp);
+	return true;
 }
 
 bool turn_is_mine(struct trace_reader *reader, uint64_t stamp)
 {
-	const struct reader_state *state = reader->state;
-	struct waiting mine = { stamp, reader->stream->ordinal };
-
 	if (__builtin_expect(stamp <= reader->until, 1))
 		return true;
-	if (state->heap_count && earlier(&state->heap[0], &mine)) {
-		give_turn(reader, stamp);
+	if (hand_over(reader, stamp))
 		return false;
-	}
 	turn_reach(reader, stamp);
 	return true;
+}
+
+void turn_hand_over(struct trace_reader *reader)
+{
+	const struct stream_run *run = reader->run;
+	const uint32_t *word = run->word;
+	uint64_t stamp = run->stamp;
+
+	if (word == run->end || reader->until == 0)
+		return;
+	switch (*word & 3) {
+	case FORM_PUSH4:
+		stamp += *word >> 2 & 0x3fff;
+		break;
+	case FORM_POP4:
+		stamp += *word >> 2;
+		break;
+	case FORM_PUSH8:
+		stamp += run->end - word >= 2 ? word[1] : 0;
+		break;
+	default:
+		return;
+	}
+	if (stamp > reader->until)
+		hand_over(reader, stamp);
 }
 
 bool turn_take(struct trace_reader *reader)
@@ -145,6 +177,6 @@ bool turn_take(struct trace_reader *reader)
 	state->heap[0] = state->heap[--state->heap_count];
 	if (state->heap_count)
 		sift_down(state, 0);
-	take_turn(reader, first.ordinal, first.stamp);
+	begin_turn(reader, first.ordinal, first.stamp);
 	return true;
 }
