@@ -115,6 +115,11 @@ uint32_t text_id(struct texts *texts, const char *bytes, size_t length)
 	return *slot = (uint32_t)texts->count++;
 }
 
+uint32_t text_find(const struct texts *texts, const char *bytes, size_t length)
+{
+	return length ? *slot_of(texts, bytes, length) : 0;
+}
+
 struct text text_of(const struct texts *texts, uint32_t id)
 {
 	return texts->texts[id < texts->count ? id : 0];

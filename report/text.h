@@ -19,6 +19,8 @@ struct texts *texts_new(void);
 void texts_free(struct texts *texts);
 
 uint32_t text_id(struct texts *texts, const char *bytes, size_t length);
+/* The same, but 0 if the text has no id. */
+uint32_t text_find(const struct texts *texts, const char *bytes, size_t length);
 struct text text_of(const struct texts *texts, uint32_t id);
 
 /* By their bytes as unsigned numbers, the shorter first: <0, 0, >0. */

@@ -54,6 +54,8 @@ void tree_free(struct tree *tree)
 		samples_free(&tree->nodes[id].samples);
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
+		if (tree->nodes[id].worst)
+			free(tree->nodes[id].worst->own);
 		free(tree->nodes[id].worst);
 	}
 	free(tree->nodes);

@@ -81,7 +81,10 @@ struct node_memory {
 struct node_worst {
 	uint64_t begin_ns, end_ns;
 	long double value, before, after; /* before, after: levels only. Exact: wide enough for any int64_t or double */
-	uint32_t label, stream;
+	uint32_t label, stream; /* label: text; set at the end */
+	uint32_t place;         /* in the trace; its name is the label, unless it has its own: */
+	uint32_t own_bytes;
+	char *own;              /* owned */
 	bool found;
 };
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ * fold_gpu.c: what the GPU did, joined to the call that asked for it by correlation id.
+ */
+#include "report/fatal.h"
+#include "report/fold_state.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A GPU record, read. */
+struct work {
+	const struct trace_gpu *gpu;
+	enum node_kind kind;
+	uint32_t name;
+	uint64_t start_ns;    /* since the trace's start */
+	uint64_t duration_ns; /* in CUPTI's own nanoseconds */
+	bool untimed;
+};
+
+static uint32_t copy_name(struct fold *fold, const struct trace_gpu_copy *copy)
+{
+	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH", "memcpy AtoA", "memcpy AtoD",
+		"memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
+	const char *name = names[copy->copy_kind < sizeof names / sizeof *names ? copy->copy_kind : 0];
+
+	return text_id(fold->texts, name, strlen(name));
+}
+
+static struct work read_work(struct fold *fold, const struct trace_gpu *gpu)
+{
+	struct work work = { .gpu = gpu };
+	uint64_t end_ns = 0;
+
+	if (gpu->head.kind == TRACE_KERNEL) {
+		work.kind = NODE_KERNEL;
+		work.name = names_kernel(fold->names, ((const struct trace_kernel *)gpu)->name);
+	} else if (gpu->head.kind == TRACE_GPU_COPY) {
+		work.kind = NODE_MEMCPY;
+		work.name = copy_name(fold, (const struct trace_gpu_copy *)gpu);
+	} else {
+		work.kind = NODE_MEMSET;
+		work.name = text_id(fold->texts, "memset", 6);
+	}
+	work.untimed = !reader_gpu_times(fold->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &end_ns);
+	if (!work.untimed && gpu->end_ns > gpu->start_ns)
+		work.duration_ns = gpu->end_ns - gpu->start_ns;
+	return work;
+}
+
+static void describe(struct node_gpu *gpu, const struct work *work)
+{
+	const struct trace_kernel *kernel = (const struct trace_kernel *)work->gpu;
+	const uint32_t shared = work->kind == NODE_KERNEL ? kernel->static_shared_bytes + kernel->dynamic_shared_bytes : 0;
+
+	if (work->kind != NODE_KERNEL) {
+		gpu->bytes += ((const struct trace_gpu_copy *)work->gpu)->bytes;
+		return;
+	}
+	gpu->several_shapes |= gpu->self_calls > 0 && (memcmp(gpu->grid, kernel->grid, sizeof gpu->grid) || memcmp(gpu->block, kernel->block, sizeof gpu->block) ||
+		gpu->shared_bytes != shared || gpu->registers != kernel->registers);
+	memcpy(gpu->grid, kernel->grid, sizeof gpu->grid);
+	memcpy(gpu->block, kernel->block, sizeof gpu->block);
+	gpu->shared_bytes = shared;
+	gpu->registers = kernel->registers;
+}
+
+static void add_to(struct node_gpu *gpu, const struct work *work, enum method method)
+{
+	gpu->self_ns += work->duration_ns;
+	gpu->self_calls++;
+	gpu->untimed += work->untimed;
+	gpu->method = method;
+}
+
+/* The leaf of the work, and what lies between it and its owner. */
+static uint32_t work_leaf(struct fold *fold, uint32_t owner, const struct launch *launch, const struct work *work, enum method method)
+{
+	uint32_t parent = owner, leaf;
+
+	if (launch && launch->graph_node) {
+		parent = launch->graph_node;
+		add_to(tree_gpu(fold->tree, parent), work, method);
+		fold->tree->nodes[parent].total_ns += work->duration_ns;
+	}
+	leaf = tree_child(fold->tree, parent, work->name, 0, work->kind);
+	describe(tree_gpu(fold->tree, leaf), work);
+	add_to(tree_gpu(fold->tree, leaf), work, method);
+	if (work->untimed)
+		fold->tree->nodes[leaf].calls++;
+	else
+		tree_count(fold->tree, leaf, work->duration_ns);
+	return leaf;
+}
+
+static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t leaf, const struct work *work)
+{
+	struct instance *instance;
+
+	if (!fold->options.target) {
+		owner->gpu_ns += work->duration_ns;
+		return;
+	}
+	instance = instance_new(&fold->state->instances, owner, leaf, work->start_ns);
+	instance->end_ns = work->start_ns + work->duration_ns;
+	instance->gpu_ns = work->duration_ns;
+	if (work->kind == NODE_KERNEL) {
+		instance->kernel = need(sizeof *instance->kernel);
+		memcpy(instance->kernel, work->gpu, sizeof *instance->kernel);
+	}
+	instance_release(&fold->state->instances, instance);
+}
+
+static void own(struct fold *fold, const struct launch *launch, const struct work *work)
+{
+	const bool in_range = launch && launch->in_range;
+	const enum method method = !in_range ? METHOD_NONE : launch->graph_node ? METHOD_GRAPH_LEVEL : METHOD_CORRELATION;
+	const uint32_t owner = launch ? launch->node : fold_unattributed(fold);
+	uint32_t leaf;
+
+	leaf = work_leaf(fold, owner, launch, work, method);
+	add_to(tree_gpu(fold->tree, owner), work, method);
+	fold->totals.gpu_sum_ns += work->duration_ns;
+	fold->totals.method_ns[method] += work->duration_ns;
+	fold->totals.method_records[method]++;
+	*(in_range ? &fold->totals.attributed_ns : &fold->totals.unattributed_ns) += work->duration_ns;
+	if (work->kind == NODE_KERNEL)
+		kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns, work->duration_ns, work->untimed,
+			&fold->tree->budget);
+	if (launch && launch->instance)
+		add_to_instance(fold, launch->instance, leaf, work);
+}
+
+/* A record whose launch is known, or never will be (NULL). */
+static void settle(struct fold *fold, const struct launch *launch, const struct trace_gpu *gpu)
+{
+	const struct work work = read_work(fold, gpu);
+	struct fold_counts *counts = &fold->counts;
+
+	*(launch && launch->in_range ? &counts->attributed : &counts->unattributed) += 1;
+	counts->without_launch += !launch;
+	counts->untimed += work.untimed;
+	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
+	counts->early += launch && !work.untimed && work.start_ns < launch->begin_ns;
+	counts->graph_kernels += launch && launch->graph_node && work.kind == NODE_KERNEL;
+	if (fold->options.device >= 0 && gpu->device != fold->options.device)
+		return;
+	if (launch ? launch->counts : fold->state->counting)
+		own(fold, launch, &work);
+}
+
+static void deliver(struct fold *fold, const struct trace_event *event)
+{
+	const struct trace_gpu *gpu = event->record;
+	struct launch *launch;
+
+	if (!fold->timeline && (gpu->start_ns || gpu->end_ns) && (fold->options.device < 0 || gpu->device == fold->options.device)) {
+		fold->state->restart = true;
+		return;
+	}
+	fold_become_rich(fold);
+	fold->counts.kernels += gpu->head.kind == TRACE_KERNEL;
+	fold->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
+	fold->counts.sets += gpu->head.kind == TRACE_GPU_SET;
+	launch = gpu->correlation ? join_match(fold->state->join, gpu->correlation) : NULL;
+	if (launch || !gpu->correlation) {
+		settle(fold, launch, gpu);
+		fold_gpu_gone(fold, false);
+		return;
+	}
+	join_hold(fold->state->join, gpu);
+	fold_gpu_gone(fold, false);
+}
+
+void fold_gpu_try_held(struct fold *fold, uint64_t correlation)
+{
+	struct trace_gpu *held;
+
+	while ((held = join_take_held(fold->state->join, correlation))) {
+		settle(fold, join_match(fold->state->join, correlation), held);
+		free(held);
+	}
+}
+
+/* Launches and records that nothing more is expected of. */
+void fold_gpu_gone(struct fold *fold, bool all)
+{
+	struct trace_gpu *lone;
+	struct launch launch;
+
+	while ((lone = join_next_lone(fold->state->join, all))) {
+		settle(fold, NULL, lone);
+		free(lone);
+	}
+	while (join_next_gone(fold->state->join, all, &launch)) {
+		fold->counts.missing_records += launch.records == 0;
+		instance_release(&fold->state->instances, launch.instance);
+	}
+}
+
+void fold_gpu_end(struct fold *fold)
+{
+	fold_gpu_gone(fold, true);
+}
+
+static void count_api(struct fold *fold, const struct trace_api *record)
+{
+	struct fold_state *state = fold->state;
+	const uint32_t name = names_text(fold->names, record->name);
+	struct fold_api *api;
+
+	grow(&state->api_of, &state->api_of_room, (size_t)name + 1, sizeof *state->api_of);
+	if (!state->api_of[name]) {
+		grow(&fold->apis, &state->api_room, (size_t)fold->api_count + 1, sizeof *fold->apis);
+		fold->apis[fold->api_count].name = name;
+		state->api_of[name] = ++fold->api_count;
+	}
+	api = &fold->apis[state->api_of[name] - 1];
+	api->calls++;
+	api->total_ns += record->end_ns > record->start_ns ? record->end_ns - record->start_ns : 0;
+	api->failed += record->result != 0;
+}
+
+void fold_gpu(struct fold *fold, const struct trace_event *event)
+{
+	const struct trace_gpu_batch *batch = event->record;
+	const struct trace_overhead *overhead = event->record;
+
+	switch (event->kind) {
+	case TRACE_KERNEL:
+	case TRACE_GPU_COPY:
+	case TRACE_GPU_SET:
+		deliver(fold, event);
+		break;
+	case TRACE_GPU_BATCH:
+		fold->counts.batches++;
+		fold->counts.dropped += batch->dropped;
+		fold->counts.unread_buffers += batch->unread;
+		break;
+	case TRACE_OVERHEAD:
+		fold->counts.overhead_records++;
+		fold->totals.overhead_ns += overhead->end_ns > overhead->start_ns ? overhead->end_ns - overhead->start_ns : 0;
+		break;
+	case TRACE_API:
+		fold->counts.api_records++;
+		count_api(fold, event->record);
+		break;
+	case TRACE_GPU_MEMORY:
+		fold->counts.gpu_memory_records++;
+		break;
+	default:
+		break;
+	}
+}

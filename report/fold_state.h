@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * fold_state.h: what the parts of the fold share while it runs: fold.c (ranges), fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU
+ * did), fold_spans.c (start/end ranges, marks, counters). Nobody else includes it.
+ */
+#ifndef PPERF_FOLD_STATE_H
+#define PPERF_FOLD_STATE_H
+
+#include "report/fold.h"
+
+/* A range that is open. */
+struct frame {
+	uint32_t node, place;
+	uint64_t begin_ns; /* of the part that counts */
+	uint64_t child_ns; /* in ranges inside it that have closed */
+};
+
+/* More of it, from the first record on that needs it (fold_state.rich): a trace of ranges alone does without. */
+struct frame_more {
+	struct instance *instance; /* NULL: not of interest so far */
+	char *label;               /* the text if the dictionary has none; owned */
+	uint32_t label_bytes;
+	uint64_t idle_ns, calls, alloc_bytes;
+	int64_t reserved, peak;    /* when it began; the highest while it was the innermost, or those inside it were */
+	long double level;         /* of the metric asked for, when it began */
+};
+
+struct thread {
+	struct frame *frames;
+	struct frame_more *more;   /* NULL unless rich */
+	size_t room, more_room;
+	uint32_t depth, stream, index; /* index: in fold_state.threads */
+};
+
+struct open_span;
+
+struct fold_state {
+	const uint32_t *nodes; /* by place: names_nodes */
+	struct thread **threads; /* those with a stream that goes on */
+	size_t thread_count, thread_room;
+	bool rich;
+	bool counting;         /* false: outside of the steps asked for */
+	bool window_ended;
+	bool step_kinds;       /* the trace has ranges of kind step; else labels tell */
+	const struct thread *step_thread; /* in a step now; at step_depth */
+	uint32_t step_depth;
+	uint64_t step, now_ns, window_begin_ns, window_ns, window_busy, window_idle;
+	int64_t reserved;      /* the level now */
+	bool has_reserved;
+	long double counter;   /* METRIC_USER: its value now */
+	uint32_t *counters;    /* and its ids */
+	size_t counter_count, counter_room;
+	struct instances instances;
+	struct join *join;
+	struct open_span **spans; /* hash table by id */
+	size_t span_slots, span_count;
+	bool restart;          /* GPU work was met, and the timeline is not there yet */
+	uint32_t *api_of;      /* by text: the index in fold.apis + 1 */
+	size_t api_of_room, api_room;
+};
+
+/* The node at which a record happened, and the innermost open range of its thread, NULL if there is none. */
+uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost);
+/* The instance of a thread's range at that depth, and those around it. */
+struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
+struct thread *fold_thread(struct fold *fold, const struct trace_event *event);
+void fold_become_rich(struct fold *fold);
+/* reserved has changed: the peaks of what is open. */
+void fold_level_changed(struct fold *fold);
+/* The level asked for, now. */
+long double fold_level(const struct fold *fold);
+/* The node of what belongs to no range. */
+uint32_t fold_unattributed(struct fold *fold);
+
+/* An instance of `node`, if it is the worst so far. own: its text if the dictionary has none. */
+struct fold_candidate {
+	long double value, before, after;
+	uint64_t begin_ns, end_ns;
+	uint32_t place, stream, own_bytes;
+	const char *own;
+};
+void fold_offer_worst(struct fold *fold, uint32_t node, const struct fold_candidate *candidate);
+
+/* Records. */
+void fold_call(struct fold *fold, const struct trace_event *event);
+void fold_gpu(struct fold *fold, const struct trace_event *event);
+void fold_gpu_end(struct fold *fold);
+void fold_gpu_gone(struct fold *fold, bool all);
+void fold_gpu_try_held(struct fold *fold, uint64_t correlation);
+void fold_span_start(struct fold *fold, const struct trace_event *event);
+void fold_span_end(struct fold *fold, const struct trace_event *event);
+void fold_spans_close(struct fold *fold);
+void fold_mark(struct fold *fold, const struct trace_event *event);
+void fold_metric(struct fold *fold, const struct trace_event *event);
+void fold_counter_find(struct fold *fold);
+
+#endif

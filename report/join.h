@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * join.h: from a correlation id to the launch that it belongs to, while the GPU's record of it may still come; and GPU records whose launch
+ * has not been seen yet.
+ *
+ * Bounded: JOIN_WAITING launches without a record, JOIN_MATCHED launches after their last record (a graph has many), JOIN_HELD records. What is
+ * pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are looked up, never times.
+ */
+#ifndef PPERF_JOIN_H
+#define PPERF_JOIN_H
+
+#include "collector/trace_format.h"
+#include <stdbool.h>
+
+#define JOIN_WAITING 131072u
+#define JOIN_MATCHED 16384u
+#define JOIN_HELD 16384u
+
+struct instance;
+
+/* A call that makes a GPU work. */
+struct launch {
+	uint64_t correlation, begin_ns;
+	struct instance *instance; /* of the range that it was made in, referenced; NULL: of no interest */
+	uint32_t node;             /* of the tree: where it was made */
+	uint32_t graph_node;       /* of the tree: the graph that it launched; 0: it is no graph */
+	uint32_t records;          /* that came for it */
+	bool counts;               /* false: outside of what was asked for (--steps) */
+	bool in_range;             /* it was made in some range */
+};
+
+struct join;
+
+struct join *join_new(void);
+void join_free(struct join *join);
+
+/* Adds a launch, a copy. One of the same id that is there is pushed out. */
+void join_add(struct join *join, const struct launch *launch);
+/* The launch of that id, which now has one record more; NULL: none is known. Lives until the next join_add. */
+struct launch *join_match(struct join *join, uint64_t correlation);
+/* The next launch that is given up: because there is no room, or (`all`) because nothing more will come. False: none. */
+bool join_next_gone(struct join *join, bool all, struct launch *launch);
+
+/* Keeps a copy of a GPU record (it begins with struct trace_gpu) until its launch is seen. */
+void join_hold(struct join *join, const struct trace_gpu *record);
+/* The next record that was held for this launch, in the order of coming; the caller frees it. NULL: none, or no more. */
+struct trace_gpu *join_take_held(struct join *join, uint64_t correlation);
+/* The next held record that is given up: the oldest of too many, or (`all`) whatever is left; the caller frees it. NULL: none. */
+struct trace_gpu *join_next_lone(struct join *join, bool all);
+
+#endif
