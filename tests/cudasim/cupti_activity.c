@@ -8,7 +8,7 @@
 
 enum {
 	CBIDS = 1024,
-	CONTEXTS = 64,			/* those that cuptiActivityEnableContext can single out */
+	CONTEXTS = 64, /* those that cuptiActivityEnableContext can single out */
 	EXTERNAL_DEPTH = 128,
 };
 
@@ -41,8 +41,7 @@ static struct attribute {
 	[CUPTI_ACTIVITY_ATTR_PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE] = { sizeof(size_t), 3, 0 },
 	[CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED] = { 1, 0, 0 },
 	[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER] = { 1, SIM_MAJOR >= 13, CUPTI_12_3 },
-	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = { sizeof(size_t), 16777216,
-								   CUPTI_12_3 },
+	[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = { sizeof(size_t), 16777216, CUPTI_12_3 },
 };
 
 bool activity_on(CUpti_ActivityKind kind, uint32_t context)
@@ -137,8 +136,7 @@ static CUptiResult is_kind(CUpti_ActivityKind kind)
 	case CUPTI_ACTIVITY_KIND_PC_SAMPLING:
 	case CUPTI_ACTIVITY_KIND_PC_SAMPLING_RECORD_INFO:
 	case CUPTI_ACTIVITY_KIND_INSTRUCTION_CORRELATION:
-		return version >= CUPTI_13_0 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED :
-					       CUPTI_ERROR_NOT_SUPPORTED;
+		return version >= CUPTI_13_0 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED : CUPTI_ERROR_NOT_SUPPORTED;
 	default:
 		if (kind <= CUPTI_ACTIVITY_KIND_INVALID || (int)kind > (version >= 26 ? 54 : 52))
 			return CUPTI_ERROR_INVALID_KIND;
@@ -235,8 +233,7 @@ static void dump_one(const struct sim_resource *resource, void *data)
 static void dump(CUpti_ActivityKind kind)
 {
 	sim_visit_resources(dump_one, &kind);
-	for (int device = 0; kind == CUPTI_ACTIVITY_KIND_DEVICE && device < sim_device_count();
-	     device++) {
+	for (int device = 0; kind == CUPTI_ACTIVITY_KIND_DEVICE && device < sim_device_count(); device++) {
 		struct record record;
 
 		record_device(&record, device);
@@ -320,8 +317,8 @@ static CUptiResult enable_hw_trace(uint8_t enable)
 }
 CUPTI_SINCE(CUPTI_12_8, cuptiActivityEnableHWTrace, enable_hw_trace)
 
-static CUptiResult find_attribute(CUpti_ActivityAttribute attribute, const size_t *bytes,
-				  const void *value, struct attribute **found)
+static CUptiResult find_attribute(
+	CUpti_ActivityAttribute attribute, const size_t *bytes, const void *value, struct attribute **found)
 {
 	if (!bytes || !value || (size_t)attribute >= sizeof attributes / sizeof *attributes)
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -333,8 +330,7 @@ static CUptiResult find_attribute(CUpti_ActivityAttribute attribute, const size_
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes,
-						 void *value)
+SIM_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
 {
 	struct attribute *found;
 	CUptiResult result = entry(__func__);
@@ -349,8 +345,7 @@ SIM_EXPORT CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attribu
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes,
-						 void *value)
+SIM_EXPORT CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t *bytes, void *value)
 {
 	struct attribute *found;
 	CUptiResult result = entry(__func__);
@@ -379,8 +374,7 @@ static bool is_external(CUpti_ExternalCorrelationKind kind)
 	return kind > CUPTI_EXTERNAL_CORRELATION_KIND_INVALID && kind < EXTERNAL_KINDS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
-							      uint64_t id)
+SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id)
 {
 	CUptiResult result = entry(__func__);
 
@@ -394,8 +388,7 @@ SIM_EXPORT CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorr
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
-							     uint64_t *last)
+SIM_EXPORT CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *last)
 {
 	CUptiResult result = entry(__func__);
 

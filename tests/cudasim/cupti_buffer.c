@@ -14,12 +14,12 @@
 #include <stdlib.h>
 
 struct buffer {
-	uint8_t *bytes;			/* NULL: none */
+	uint8_t *bytes; /* NULL: none */
 	size_t size;
 	size_t used;
-	size_t limit;			/* records it may hold, 0: as many as there is room for */
+	size_t limit; /* records it may hold, 0: as many as there is room for */
 	size_t count;
-	struct buffer *next;		/* in the list of full ones */
+	struct buffer *next; /* in the list of full ones */
 };
 
 struct slot {
@@ -128,7 +128,7 @@ static void put_request_overhead(struct buffer *buffer, uint64_t start_ns, uint6
 	if (switches()->version < CUPTI_12_6 || !activity_on(CUPTI_ACTIVITY_KIND_OVERHEAD, 0))
 		return;
 	record_overhead(&record, CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, start_ns, end_ns,
-			scope ? scope->correlation : 0);
+		scope ? scope->correlation : 0);
 	if (has_room(buffer, record.length))
 		append(buffer, record.bytes, record.length);
 }
@@ -184,7 +184,7 @@ static void after_store(enum outcome outcome)
 		worker_wake();
 	if (outcome == DECLINED)
 		subscriber_state(CUPTI_CBID_STATE_WARNING, CUPTI_ERROR_OUT_OF_MEMORY,
-				 "no activity buffer was given: records are dropped");
+			"no activity buffer was given: records are dropped");
 }
 
 static bool is_lost(uint64_t nth)
@@ -325,8 +325,8 @@ void buffer_clear(void)
 	pthread_mutex_unlock(&lock);
 }
 
-SIM_EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
-						      CUpti_BuffersCallbackCompleteFunc completed)
+SIM_EXPORT CUptiResult cuptiActivityRegisterCallbacks(
+	CUpti_BuffersCallbackRequestFunc requested, CUpti_BuffersCallbackCompleteFunc completed)
 {
 	CUptiResult result = entry(__func__);
 
@@ -342,8 +342,7 @@ SIM_EXPORT CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackReque
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
-							 size_t *count)
+SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *count)
 {
 	(void)context;
 	(void)stream;
@@ -353,8 +352,7 @@ SIM_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
-						  CUpti_Activity **record)
+SIM_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)
 {
 	size_t at = 0;
 	uint32_t kind;

@@ -52,9 +52,8 @@ uint32_t correlation_of(uint32_t innermost)
 
 static bool is_traced(const struct sim_function *function)
 {
-	return function->cbid &&
-	       (subscriber_wants((CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid) ||
-		activity_api_on(function->domain, function->cbid));
+	return function->cbid && (subscriber_wants((CUpti_CallbackDomain)function->domain, (uint32_t)function->cbid) ||
+					 activity_api_on(function->domain, function->cbid));
 }
 
 static void call_back(struct sim_scope *scope, CUpti_ApiCallbackSite site)
@@ -162,8 +161,8 @@ void callback_sync(const struct sim_sync *sync)
 		.context = (CUcontext)sync->context_handle,
 		.stream = (CUstream)sync->stream_handle,
 	};
-	uint32_t cbid = sync->kind == SIM_SYNC_CONTEXT ? CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED :
-							 CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED;
+	uint32_t cbid = sync->kind == SIM_SYNC_CONTEXT ? CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED
+						       : CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED;
 
 	if (sync->kind != SIM_SYNC_CONTEXT && sync->kind != SIM_SYNC_STREAM)
 		return;
@@ -180,7 +179,6 @@ void callback_launch(const struct sim_work *work)
 	};
 
 	/* Whoever enables the whole resource domain pays for it at each launch. */
-	if (work->kind == SIM_KERNEL &&
-	    subscriber_wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED))
+	if (work->kind == SIM_KERNEL && subscriber_wants(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED))
 		subscriber_call(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_PROFILED, &data);
 }

@@ -114,8 +114,7 @@ static void note_state(struct event *event, const CUpti_StateData *data)
 	snprintf(event->message, sizeof event->message, "%s", data->notification.message);
 }
 
-static void CUPTIAPI on_callback(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-				 const void *data)
+static void CUPTIAPI on_callback(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	struct event *event;
 
@@ -159,8 +158,7 @@ static void keep(const CUpti_Activity *record, const uint8_t *end)
 	memcpy(entry->bytes, record, there < CUPTI_RECORD_MAX ? there : CUPTI_RECORD_MAX);
 }
 
-static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-				 size_t valid)
+static void CUPTIAPI on_complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
 	struct buffer_note *note;
@@ -197,9 +195,8 @@ void client_enable(CUpti_CallbackDomain domain, ...)
 
 	va_start(ids, domain);
 	while ((id = va_arg(ids, int)))
-		ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, domain,
-							   (CUpti_CallbackId)id),
-				 CUPTI_SUCCESS);
+		ck_assert_int_eq(
+			cupti.cuptiEnableCallback(1, client.subscriber, domain, (CUpti_CallbackId)id), CUPTI_SUCCESS);
 	va_end(ids);
 }
 
@@ -216,8 +213,7 @@ void client_record(int kind, ...)
 
 void client_flush(bool forced)
 {
-	ck_assert_int_eq(cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0),
-			 CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiActivityFlushAll(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), CUPTI_SUCCESS);
 }
 
 void client_finish(void)
@@ -243,8 +239,7 @@ CUfunction client_kernel(const char *name)
 
 void client_launch(CUfunction kernel, CUstream stream, unsigned blocks)
 {
-	ck_assert_int_eq(cuda.cuLaunchKernel(kernel, blocks, 2, 3, 32, 2, 1, 1024, stream, NULL, NULL),
-			 CUDA_SUCCESS);
+	ck_assert_int_eq(cuda.cuLaunchKernel(kernel, blocks, 2, 3, 32, 2, 1, 1024, stream, NULL, NULL), CUDA_SUCCESS);
 }
 
 const void *client_runtime_kernel(const char *name)
@@ -258,8 +253,7 @@ const void *client_runtime_kernel(const char *name)
 	char *stub = malloc(1);
 	void **handle = cuda.__cudaRegisterFatBinary(&wrapper);
 
-	cuda.__cudaRegisterFunction(handle, stub, (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL,
-				    NULL, NULL);
+	cuda.__cudaRegisterFunction(handle, stub, (char *)(uintptr_t)name, name, -1, NULL, NULL, NULL, NULL, NULL);
 	cuda.__cudaRegisterFatBinaryEnd(handle);
 	return stub;
 }
@@ -289,12 +283,12 @@ const struct event *client_event(CUpti_CallbackDomain domain, CUpti_CallbackId c
 	return NULL;
 }
 
-const struct event *client_api(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-			       CUpti_ApiCallbackSite site, size_t nth)
+const struct event *client_api(
+	CUpti_CallbackDomain domain, CUpti_CallbackId cbid, CUpti_ApiCallbackSite site, size_t nth)
 {
 	for (size_t i = 0; i < client.event_count; i++)
 		if (client.events[i].domain == domain && client.events[i].cbid == cbid &&
-		    client.events[i].site == site && !nth--)
+			client.events[i].site == site && !nth--)
 			return &client.events[i];
 	ck_abort_msg("no such callback: domain %d id %u site %d", (int)domain, cbid, (int)site);
 	return NULL;

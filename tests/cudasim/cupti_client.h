@@ -16,97 +16,96 @@
 #include <stdbool.h>
 
 /* What the tests call, by domain. NULL where a library does not have it. */
-#define CUPTI_FUNCTIONS(X)                                                                          \
-	X(cuptiGetVersion)                                                                          \
-	X(cuptiGetTimestamp)                                                                        \
-	X(cuptiGetResultString)                                                                     \
-	X(cuptiGetErrorMessage)                                                                     \
-	X(cuptiGetCallbackName)                                                                     \
-	X(cuptiSubscribe)                                                                           \
-	X(cuptiSubscribe_v2)                                                                        \
-	X(cuptiUnsubscribe)                                                                         \
-	X(cuptiEnableCallback)                                                                      \
-	X(cuptiEnableDomain)                                                                        \
-	X(cuptiEnableAllDomains)                                                                    \
-	X(cuptiGetCallbackState)                                                                    \
-	X(cuptiActivityRegisterCallbacks)                                                           \
-	X(cuptiActivityRegisterTimestampCallback)                                                   \
-	X(cuptiActivityEnable)                                                                      \
-	X(cuptiActivityDisable)                                                                     \
-	X(cuptiActivityEnableAndDump)                                                               \
-	X(cuptiActivityEnableContext)                                                               \
-	X(cuptiActivityDisableContext)                                                              \
-	X(cuptiActivityEnableRuntimeApi)                                                            \
-	X(cuptiActivityEnableDriverApi)                                                             \
-	X(cuptiActivityEnableLatencyTimestamps)                                                     \
-	X(cuptiActivityEnableAllSyncRecords)                                                        \
-	X(cuptiActivityEnableHWTrace)                                                               \
-	X(cuptiActivityFlushAll)                                                                    \
-	X(cuptiActivityFlushPeriod)                                                                 \
-	X(cuptiActivityGetNextRecord)                                                               \
-	X(cuptiActivityGetNumDroppedRecords)                                                        \
-	X(cuptiActivityGetAttribute)                                                                \
-	X(cuptiActivitySetAttribute)                                                                \
-	X(cuptiActivityPushExternalCorrelationId)                                                   \
-	X(cuptiActivityPopExternalCorrelationId)                                                    \
-	X(cuptiSetThreadIdType)                                                                     \
-	X(cuptiGetThreadIdType)                                                                     \
-	X(cuptiGetDeviceId)                                                                         \
-	X(cuptiGetContextId)                                                                        \
-	X(cuptiGetStreamIdEx)                                                                       \
-	X(cuptiGetGraphId)                                                                          \
-	X(cuptiGetGraphNodeId)                                                                      \
-	X(cuptiGetGraphExecId)                                                                      \
+#define CUPTI_FUNCTIONS(X)                        \
+	X(cuptiGetVersion)                        \
+	X(cuptiGetTimestamp)                      \
+	X(cuptiGetResultString)                   \
+	X(cuptiGetErrorMessage)                   \
+	X(cuptiGetCallbackName)                   \
+	X(cuptiSubscribe)                         \
+	X(cuptiSubscribe_v2)                      \
+	X(cuptiUnsubscribe)                       \
+	X(cuptiEnableCallback)                    \
+	X(cuptiEnableDomain)                      \
+	X(cuptiEnableAllDomains)                  \
+	X(cuptiGetCallbackState)                  \
+	X(cuptiActivityRegisterCallbacks)         \
+	X(cuptiActivityRegisterTimestampCallback) \
+	X(cuptiActivityEnable)                    \
+	X(cuptiActivityDisable)                   \
+	X(cuptiActivityEnableAndDump)             \
+	X(cuptiActivityEnableContext)             \
+	X(cuptiActivityDisableContext)            \
+	X(cuptiActivityEnableRuntimeApi)          \
+	X(cuptiActivityEnableDriverApi)           \
+	X(cuptiActivityEnableLatencyTimestamps)   \
+	X(cuptiActivityEnableAllSyncRecords)      \
+	X(cuptiActivityEnableHWTrace)             \
+	X(cuptiActivityFlushAll)                  \
+	X(cuptiActivityFlushPeriod)               \
+	X(cuptiActivityGetNextRecord)             \
+	X(cuptiActivityGetNumDroppedRecords)      \
+	X(cuptiActivityGetAttribute)              \
+	X(cuptiActivitySetAttribute)              \
+	X(cuptiActivityPushExternalCorrelationId) \
+	X(cuptiActivityPopExternalCorrelationId)  \
+	X(cuptiSetThreadIdType)                   \
+	X(cuptiGetThreadIdType)                   \
+	X(cuptiGetDeviceId)                       \
+	X(cuptiGetContextId)                      \
+	X(cuptiGetStreamIdEx)                     \
+	X(cuptiGetGraphId)                        \
+	X(cuptiGetGraphNodeId)                    \
+	X(cuptiGetGraphExecId)                    \
 	X(cuptiFinalize)
 
-#define DRIVER_FUNCTIONS(X)                                                                         \
-	X(cuInit)                                                                                   \
-	X(cuDevicePrimaryCtxRetain)                                                                 \
-	X(cuCtxSetCurrent)                                                                          \
-	X(cuCtxSynchronize)                                                                         \
-	X(cuModuleLoadData)                                                                         \
-	X(cuModuleGetFunction)                                                                      \
-	X(cuLaunchKernel)                                                                           \
-	X(cuStreamCreate)                                                                           \
-	X(cuStreamSynchronize)                                                                      \
-	X(cuMemAlloc_v2)                                                                            \
+#define DRIVER_FUNCTIONS(X)         \
+	X(cuInit)                   \
+	X(cuDevicePrimaryCtxRetain) \
+	X(cuCtxSetCurrent)          \
+	X(cuCtxSynchronize)         \
+	X(cuModuleLoadData)         \
+	X(cuModuleGetFunction)      \
+	X(cuLaunchKernel)           \
+	X(cuStreamCreate)           \
+	X(cuStreamSynchronize)      \
+	X(cuMemAlloc_v2)            \
 	X(cuMemFree_v2)
 
-#define RUNTIME_FUNCTIONS(X)                                                                        \
-	X(cudaFree)                                                                                 \
-	X(cudaMalloc)                                                                               \
-	X(cudaMallocAsync)                                                                          \
-	X(cudaFreeAsync)                                                                            \
-	X(cudaMemcpy)                                                                               \
-	X(cudaMemcpyAsync)                                                                          \
-	X(cudaMemset)                                                                               \
-	X(cudaMemsetAsync)                                                                          \
-	X(cudaLaunchKernel)                                                                         \
-	X(cudaSetDevice)                                                                            \
-	X(cudaMemcpyPeerAsync)                                                                      \
-	X(cudaStreamCreate)                                                                         \
-	X(cudaStreamCreateWithPriority)                                                             \
-	X(cudaStreamSynchronize)                                                                    \
-	X(cudaStreamQuery)                                                                          \
-	X(cudaStreamWaitEvent)                                                                      \
-	X(cudaStreamBeginCapture)                                                                   \
-	X(cudaStreamEndCapture)                                                                     \
-	X(cudaDeviceSynchronize)                                                                    \
-	X(cudaEventCreate)                                                                          \
-	X(cudaEventRecord)                                                                          \
-	X(cudaEventSynchronize)                                                                     \
-	X(cudaGraphInstantiate)                                                                     \
-	X(cudaGraphLaunch)                                                                          \
-	X(__cudaRegisterFatBinary)                                                                  \
-	X(__cudaRegisterFatBinaryEnd)                                                               \
+#define RUNTIME_FUNCTIONS(X)            \
+	X(cudaFree)                     \
+	X(cudaMalloc)                   \
+	X(cudaMallocAsync)              \
+	X(cudaFreeAsync)                \
+	X(cudaMemcpy)                   \
+	X(cudaMemcpyAsync)              \
+	X(cudaMemset)                   \
+	X(cudaMemsetAsync)              \
+	X(cudaLaunchKernel)             \
+	X(cudaSetDevice)                \
+	X(cudaMemcpyPeerAsync)          \
+	X(cudaStreamCreate)             \
+	X(cudaStreamCreateWithPriority) \
+	X(cudaStreamSynchronize)        \
+	X(cudaStreamQuery)              \
+	X(cudaStreamWaitEvent)          \
+	X(cudaStreamBeginCapture)       \
+	X(cudaStreamEndCapture)         \
+	X(cudaDeviceSynchronize)        \
+	X(cudaEventCreate)              \
+	X(cudaEventRecord)              \
+	X(cudaEventSynchronize)         \
+	X(cudaGraphInstantiate)         \
+	X(cudaGraphLaunch)              \
+	X(__cudaRegisterFatBinary)      \
+	X(__cudaRegisterFatBinaryEnd)   \
 	X(__cudaRegisterFunction)
 
 /* Of crt/host_runtime.h, which is for C++ only. */
 void **__cudaRegisterFatBinary(void *fatbin);
 void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-			    int thread_limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid,
-			    int *warp_size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit,
+	uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp_size);
 
 #define CLIENT_POINTER(name) __typeof__(name) *name;
 struct cupti_functions {
@@ -127,48 +126,48 @@ struct event {
 	/* API callbacks */
 	CUpti_ApiCallbackSite site;
 	uint32_t correlation;
-	uint64_t data;			/* *correlationData, which ENTER sets to `order` + 1 */
+	uint64_t data; /* *correlationData, which ENTER sets to `order` + 1 */
 	char name[64];
-	char symbol[64];		/* "": none */
+	char symbol[64]; /* "": none */
 	bool has_params;
-	int result;			/* at EXIT */
-	uint32_t context;		/* uid */
+	int result;       /* at EXIT */
+	uint32_t context; /* uid */
 	/* resource and synchronise callbacks */
 	CUcontext context_handle;
 	CUstream stream;
 	uint32_t module;
 	size_t module_bytes;
-	uint64_t node, original_node;	/* ids */
+	uint64_t node, original_node; /* ids */
 	int node_kind;
-	uint32_t graph_exec;		/* id */
+	uint32_t graph_exec; /* id */
 	/* state callbacks */
 	CUptiResult code;
 	char message[80];
-	size_t order;			/* among all callbacks */
+	size_t order; /* among all callbacks */
 };
 
 /* One record as it was read. */
 struct entry {
 	uint32_t kind;
-	size_t buffer;			/* the how manyth buffer it came in, from 0 */
+	size_t buffer; /* the how manyth buffer it came in, from 0 */
 	uint8_t bytes[CUPTI_RECORD_MAX];
 };
 
 struct buffer_note {
 	size_t valid;
 	size_t records;
-	CUptiResult end;		/* what ended the iteration */
-	int tid;			/* where bufferCompleted ran */
+	CUptiResult end; /* what ended the iteration */
+	int tid;         /* where bufferCompleted ran */
 };
 
 struct client {
 	int major;
 	CUpti_SubscriberHandle subscriber;
-	size_t buffer_bytes;		/* of the next buffers; 0: declines. Default 64 KiB */
-	size_t buffer_records;		/* maxNumRecords of the next buffers; default 0 */
+	size_t buffer_bytes;   /* of the next buffers; 0: declines. Default 64 KiB */
+	size_t buffer_records; /* maxNumRecords of the next buffers; default 0 */
 	size_t requests;
-	int request_tid;		/* where the latest bufferRequested ran */
-	size_t dropped;			/* sum over all buffers */
+	int request_tid; /* where the latest bufferRequested ran */
+	size_t dropped;  /* sum over all buffers */
 	struct event *events;
 	size_t event_count;
 	struct entry *entries;
@@ -199,8 +198,8 @@ void client_runtime_launch(const void *kernel, cudaStream_t stream, unsigned blo
 /* How many, and the nth (from 0) that match; a missing one fails the test. */
 size_t client_events(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 const struct event *client_event(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, size_t nth);
-const struct event *client_api(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-			       CUpti_ApiCallbackSite site, size_t nth);
+const struct event *client_api(
+	CUpti_CallbackDomain domain, CUpti_CallbackId cbid, CUpti_ApiCallbackSite site, size_t nth);
 size_t client_entries(uint32_t kind);
 const uint8_t *client_entry(uint32_t kind, size_t nth);
 

@@ -1,7 +1,6 @@
 /*
  * What every exported function of the simulated CUPTI checks first.
  */
-#define _GNU_SOURCE
 #include "cupti_parts.h"
 
 #include <pthread.h>
@@ -56,8 +55,10 @@ CUptiResult entry(const char *function)
 {
 	entry_pure(function);
 	if (in_buffer_callback) {
-		fprintf(stderr, "simulated CUPTI: %s called from a buffer callback, where the real "
-				"library holds its locks\n", function);
+		fprintf(stderr,
+			"simulated CUPTI: %s called from a buffer callback, where the real "
+			"library holds its locks\n",
+			function);
 		abort();
 	}
 	if (switches()->refuse)

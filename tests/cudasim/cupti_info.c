@@ -2,7 +2,6 @@
  * What the simulated CUPTI can be asked at any time: its version, its clock, and the identifiers that
  * records carry.
  */
-#define _GNU_SOURCE
 #include "cupti_parts.h"
 
 #include <pthread.h>
@@ -68,8 +67,7 @@ SIM_EXPORT CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
 
 	if (result)
 		return result;
-	if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT &&
-	    type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
+	if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT && type != CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	thread_id_type = (int)type;
 	return CUPTI_SUCCESS;
@@ -84,8 +82,7 @@ SIM_EXPORT CUptiResult cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid,
-					    const char **name)
+SIM_EXPORT CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t cbid, const char **name)
 {
 	entry_pure(__func__);
 	if (!name)
@@ -150,8 +147,7 @@ SIM_EXPORT CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint
 	return result ? result : stream_id(context, stream, false, id);
 }
 
-SIM_EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread,
-					  uint32_t *id)
+SIM_EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread, uint32_t *id)
 {
 	CUptiResult result = entry(__func__);
 

@@ -20,16 +20,16 @@
 #define OLD_Context CUpti_ActivityContext
 #define OLD_Stream CUpti_ActivityStream
 
-#define SAME(type, member, offset, field_type)                                                      \
-	static_assert(offsetof(type, member) == (offset), #type "." #member " moved");              \
+#define SAME(type, member, offset, field_type)                                         \
+	static_assert(offsetof(type, member) == (offset), #type "." #member " moved"); \
 	static_assert(sizeof(((type *)0)->member) == sizeof(field_type), #type "." #member " grew");
 #define SAME_OLD(record, member, offset, type) SAME(OLD_##record, member, offset, type)
 #define SAME_OLD_NESTED(record, name, member, offset, type) SAME(OLD_##record, member, offset, type)
 CUPTI_FIELDS_19(SAME_OLD)
 CUPTI_NESTED_19(SAME_OLD_NESTED)
 
-#define SAME_LENGTH(kind, record, struct_, bytes, since)                                            \
-	static_assert(sizeof(CUpti_Activity##struct_) == (bytes), "the length of " #struct_);       \
+#define SAME_LENGTH(kind, record, struct_, bytes, since)                                      \
+	static_assert(sizeof(CUpti_Activity##struct_) == (bytes), "the length of " #struct_); \
 	static_assert((bytes) <= CUPTI_RECORD_MAX && (bytes) % 8 == 0, "record buffers hold it");
 CUPTI_LENGTHS_12(SAME_LENGTH)
 

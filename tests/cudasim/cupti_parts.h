@@ -76,7 +76,7 @@ struct switches {
 	bool wrap;
 	unsigned fatal;
 	bool outer_ids;
-	int log;			/* file descriptor, -1: none */
+	int log; /* file descriptor, -1: none */
 };
 
 /* Read at the first call; the same for the life of the process. */
@@ -140,11 +140,11 @@ uint32_t correlation_of(uint32_t innermost);
  * Exports `name` only from API version `since` on: in an older one dlsym() finds nothing, as with the
  * real library. `function` is what it does.
  */
-#define CUPTI_SINCE(since, name, function)                                                          \
-	__attribute__((used)) static __typeof__(name) *name##_find(void)                            \
-	{                                                                                           \
-		return switches()->version >= (since) ? function : NULL;                            \
-	}                                                                                           \
+#define CUPTI_SINCE(since, name, function)                               \
+	__attribute__((used)) static __typeof__(name) *name##_find(void) \
+	{                                                                \
+		return switches()->version >= (since) ? function : NULL; \
+	}                                                                \
 	SIM_EXPORT __typeof__(name) name __attribute__((ifunc(#name "_find")));
 
 /* Which records are wanted. `context` is an id, 0: any. */
@@ -166,9 +166,9 @@ bool external_top(unsigned kind, uint64_t *id);
 
 /* One record on its way. */
 struct record {
-	uint64_t due_ns;		/* when it is complete, in sim_time_ns() */
+	uint64_t due_ns; /* when it is complete, in sim_time_ns() */
 	uint32_t stream;
-	uint32_t length;		/* 0: this CUPTI has no such record */
+	uint32_t length; /* 0: this CUPTI has no such record */
 	uint8_t bytes[CUPTI_RECORD_MAX];
 };
 
@@ -180,20 +180,18 @@ void record_set(struct record *record, const struct sim_work *work);
 void record_memory(struct record *record, const struct sim_memory *memory);
 void record_api(struct record *record, const struct sim_scope *scope, uint64_t end_ns);
 void record_external(struct record *record, uint32_t kind, uint64_t id, uint32_t correlation);
-void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns,
-		     uint32_t correlation);
+void record_overhead(struct record *record, uint32_t kind, uint64_t start_ns, uint64_t end_ns, uint32_t correlation);
 void record_sync(struct record *record, const struct sim_sync *sync, uint64_t event_sync);
 void record_event(struct record *record, const struct sim_event_record *event, uint64_t event_sync);
-void record_graph(struct record *record, const struct sim_work *first, uint64_t start_ns,
-		  uint64_t end_ns);
+void record_graph(struct record *record, const struct sim_work *first, uint64_t start_ns, uint64_t end_ns);
 void record_device(struct record *record, int device);
 void record_context(struct record *record, const struct sim_context *context);
 void record_stream(struct record *record, const struct sim_stream *stream, uint32_t correlation);
 
 /* Whose buffer a record goes to. */
 enum buffer_owner {
-	BUFFER_THREAD,			/* the calling thread's, where buffers are per thread */
-	BUFFER_DEVICE,			/* the worker's */
+	BUFFER_THREAD, /* the calling thread's, where buffers are per thread */
+	BUFFER_DEVICE, /* the worker's */
 };
 
 /* Copies a complete record into the client's buffers, asking for one where needed. */

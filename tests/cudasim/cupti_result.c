@@ -6,11 +6,17 @@
 struct text {
 	CUptiResult code;
 	const char *name;
-	const char *message;		/* NULL: the name says it */
+	const char *message; /* NULL: the name says it */
 };
 
-#define PLAIN(code_) { .code = code_, .name = #code_ }
-#define SAID(code_, message_) { .code = code_, .name = #code_, .message = message_ }
+#define PLAIN(code_)                          \
+	{                                     \
+		.code = code_, .name = #code_ \
+	}
+#define SAID(code_, message_)                                      \
+	{                                                          \
+		.code = code_, .name = #code_, .message = message_ \
+	}
 
 static const struct text texts[] = {
 	PLAIN(CUPTI_SUCCESS),
@@ -36,7 +42,7 @@ static const struct text texts[] = {
 	PLAIN(CUPTI_ERROR_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED),
 	SAID(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
-	     "The user does not have the privileges that are needed to start a profiling session."),
+		"The user does not have the privileges that are needed to start a profiling session."),
 	PLAIN(CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
 	PLAIN(CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED),

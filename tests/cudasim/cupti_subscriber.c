@@ -98,9 +98,8 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
 	if (!handle)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (!atomic_compare_exchange_strong(&only.taken, &free_, true))
-		return switches()->version >= FIRST_WITH_CODE_39 ?
-			       CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED :
-			       CUPTI_ERROR_MAX_LIMIT_REACHED;
+		return switches()->version >= FIRST_WITH_CODE_39 ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+								 : CUPTI_ERROR_MAX_LIMIT_REACHED;
 	only.user_data = data;
 	only.callback = callback;
 	snprintf(only.name, sizeof only.name, "CUPTI");
@@ -109,8 +108,7 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc 
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
-				      void *data)
+SIM_EXPORT CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data)
 {
 	CUptiResult result = entry(__func__);
 
@@ -123,11 +121,11 @@ static void name_other(const CUpti_SubscriberParams *params)
 {
 	if (params->oldSubscriberName && params->oldSubscriberSize)
 		snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s",
-			 switches()->refuse ? "Nsight Systems" : only.name);
+			switches()->refuse ? "Nsight Systems" : only.name);
 }
 
-SIM_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback,
-					 void *data, CUpti_SubscriberParams *params)
+SIM_EXPORT CUptiResult cuptiSubscribe_v2(
+	CUpti_SubscriberHandle *handle, CUpti_CallbackFunc callback, void *data, CUpti_SubscriberParams *params)
 {
 	CUptiResult result = entry(__func__);
 
@@ -140,8 +138,8 @@ SIM_EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *handle, CUpti_C
 	if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 		name_other(params);
 	else if (!result && params->subscriberName)
-		snprintf(only.name, sizeof only.name, "CUPTI for %.*s",
-			 CUPTI_SUBSCRIBER_NAME_MAX_LEN, params->subscriberName);
+		snprintf(only.name, sizeof only.name, "CUPTI for %.*s", CUPTI_SUBSCRIBER_NAME_MAX_LEN,
+			params->subscriberName);
 	return result;
 }
 #endif
@@ -159,8 +157,8 @@ SIM_EXPORT CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle handle,
-					   CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+SIM_EXPORT CUptiResult cuptiEnableCallback(
+	uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	CUptiResult result = entry(__func__);
 
@@ -180,8 +178,7 @@ static CUptiResult enable_domain(uint32_t enable, CUpti_CallbackDomain domain)
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle,
-					 CUpti_CallbackDomain domain)
+SIM_EXPORT CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain)
 {
 	CUptiResult result = entry(__func__);
 
@@ -202,8 +199,8 @@ SIM_EXPORT CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHa
 	return result;
 }
 
-SIM_EXPORT CUptiResult cuptiGetCallbackState(uint32_t *enable, CUpti_SubscriberHandle handle,
-					     CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+SIM_EXPORT CUptiResult cuptiGetCallbackState(
+	uint32_t *enable, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	CUptiResult result = entry(__func__);
 

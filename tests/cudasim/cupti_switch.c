@@ -1,7 +1,6 @@
 /*
  * The switches of the simulated CUPTI, from the environment.
  */
-#define _GNU_SOURCE
 #include "cupti_parts.h"
 
 #include <fcntl.h>

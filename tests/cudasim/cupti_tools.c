@@ -9,7 +9,7 @@
 
 enum { NAMES = 4096 };
 
-static atomic_ullong kernels;		/* SIM_CUPTI_FATAL counts them */
+static atomic_ullong kernels; /* SIM_CUPTI_FATAL counts them */
 
 /* A graph launch in progress, when graphs are traced as a whole. */
 static _Thread_local struct {
@@ -85,10 +85,10 @@ static void put_load_overhead(const struct sim_work *work, uint64_t start_ns)
 	struct record record;
 
 	if (switches()->version < CUPTI_12_3 || !first_launch(work->name) ||
-	    !activity_on(CUPTI_ACTIVITY_KIND_OVERHEAD, work->context))
+		!activity_on(CUPTI_ACTIVITY_KIND_OVERHEAD, work->context))
 		return;
-	record_overhead(&record, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, start_ns,
-			clock_now(), correlation_of(work->correlation));
+	record_overhead(&record, CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING, start_ns, clock_now(),
+		correlation_of(work->correlation));
 	buffer_put(BUFFER_THREAD, &record);
 }
 
@@ -117,9 +117,8 @@ static void add_copy(const struct sim_work *work)
 {
 	struct record record;
 
-	if (!activity_on(work->copy_kind == SIM_COPY_PTOP ? CUPTI_ACTIVITY_KIND_MEMCPY2 :
-							    CUPTI_ACTIVITY_KIND_MEMCPY,
-			 work->context))
+	if (!activity_on(work->copy_kind == SIM_COPY_PTOP ? CUPTI_ACTIVITY_KIND_MEMCPY2 : CUPTI_ACTIVITY_KIND_MEMCPY,
+		    work->context))
 		return;
 	record_copy(&record, work);
 	worker_add(&record);
@@ -166,8 +165,8 @@ static void count_kernel(void)
 {
 	if (++kernels != switches()->fatal)
 		return;
-	subscriber_state(CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_ERROR_HARDWARE,
-			 "simulated fatal error: CUPTI has detached itself");
+	subscriber_state(
+		CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_ERROR_HARDWARE, "simulated fatal error: CUPTI has detached itself");
 	entry_detach();
 	tools_remove();
 }
@@ -220,8 +219,7 @@ static void put_api(const struct sim_scope *scope, uint64_t end_ns)
 	struct record record;
 
 	/* Before 12.8, functions switched off one by one still yielded their external ids. */
-	if (on || (function->cbid && switches()->version < CUPTI_12_8 &&
-		   activity_api_kind_on(function->domain)))
+	if (on || (function->cbid && switches()->version < CUPTI_12_8 && activity_api_kind_on(function->domain)))
 		put_external(scope);
 	if (!on)
 		return;
@@ -259,8 +257,7 @@ static void on_sync(const struct sim_sync *sync)
 	if (ignored())
 		return;
 	callback_sync(sync);
-	if (!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync->context) ||
-	    (sync->result && !activity_all_syncs()))
+	if (!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sync->context) || (sync->result && !activity_all_syncs()))
 		return;
 	record_sync(&record, sync, sync->event == SIM_NO_EVENT ? 0 : sync_id_of(sync->event));
 	buffer_put(BUFFER_THREAD, &record);
@@ -276,8 +273,8 @@ static void on_event(const struct sim_event_record *event)
 	id = new_sync_id(event->event);
 	/* Before 12.9, synchronisation brought the events with it. */
 	if (!activity_on(CUPTI_ACTIVITY_KIND_CUDA_EVENT, event->context) &&
-	    (switches()->version >= CUPTI_12_9 ||
-	     !activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, event->context)))
+		(switches()->version >= CUPTI_12_9 ||
+			!activity_on(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, event->context)))
 		return;
 	record_event(&record, event, id);
 	if (record.due_ns)

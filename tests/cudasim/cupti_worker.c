@@ -5,7 +5,6 @@
  * Records come stream by stream, each stream in order: as from the real library, their order says
  * nothing about time across streams.
  */
-#define _GNU_SOURCE
 #include "cupti_parts.h"
 
 #include <pthread.h>
@@ -16,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-	TICK_MS = 10,			/* how often the worker looks for completed work */
-	WAKE_RECORDS = 2048,		/* or when so many have come */
+	TICK_MS = 10,        /* how often the worker looks for completed work */
+	WAKE_RECORDS = 2048, /* or when so many have come */
 	HANG_SECONDS = 20,
 };
 
@@ -29,15 +28,15 @@ struct records {
 
 /* Held while work is completed and buffers are handed over. */
 static pthread_mutex_t delivery = PTHREAD_MUTEX_INITIALIZER;
-static struct records waiting;		/* under `delivery` */
-static uint32_t shuffle_state = 1;	/* under `delivery` */
+static struct records waiting;     /* under `delivery` */
+static uint32_t shuffle_state = 1; /* under `delivery` */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
-static struct records incoming;		/* under `lock` */
-static bool started;			/* under `lock` */
-static bool woken;			/* under `lock` */
-static uint32_t period_ms;		/* under `lock` */
+static struct records incoming; /* under `lock` */
+static bool started;            /* under `lock` */
+static bool woken;              /* under `lock` */
+static uint32_t period_ms;      /* under `lock` */
 static atomic_bool work_waits;
 
 static void records_add(struct records *records, const struct record *record)

@@ -84,8 +84,7 @@ START_TEST(a_flush_needs_buffer_callbacks)
 {
 	client_open(_i);
 	ck_assert_int_eq(cupti.cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
-	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(NULL, NULL),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(NULL, NULL), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -175,8 +174,7 @@ START_TEST(what_finds_no_buffer_is_counted_and_told)
 	ck_assert_uint_eq(client_events(CUPTI_CB_DOMAIN_STATE, CUPTI_CBID_STATE_WARNING), 3);
 	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped), CUPTI_SUCCESS);
 	ck_assert_uint_eq(dropped, 0);
-	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, NULL),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, NULL), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -202,8 +200,7 @@ static void CUPTIAPI call_cupti(uint8_t **buffer, size_t *size, size_t *records)
 	cupti.cuptiActivityFlushAll(0);
 }
 
-static void CUPTIAPI never(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-			   size_t valid)
+static void CUPTIAPI never(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	(void)context;
 	(void)stream;
@@ -243,8 +240,7 @@ START_TEST(streams_are_in_order_but_not_among_each_other)
 	ck_assert_uint_eq(client_entries(KERNEL), 20);
 	for (size_t i = 0; i < 20; i++) {
 		const uint8_t *record = client_entry(KERNEL, i);
-		int which = CUPTI_GET(record, Kernel, streamId) !=
-			    CUPTI_GET(client_entry(KERNEL, 0), Kernel, streamId);
+		int which = CUPTI_GET(record, Kernel, streamId) != CUPTI_GET(client_entry(KERNEL, 0), Kernel, streamId);
 
 		ck_assert_uint_ge(CUPTI_GET(record, Kernel, start), last[which]);
 		jumped = jumped || CUPTI_GET(record, Kernel, start) < last[!which];
@@ -289,8 +285,7 @@ START_TEST(a_timestamp_callback_gives_all_times)
 
 	client_open(_i);
 	kernel = client_kernel("k");
-	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(NULL),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(NULL), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiActivityRegisterTimestampCallback(from_zero), CUPTI_SUCCESS);
 	client_record(KERNEL, 0);
 	client_launch(kernel, NULL, 1);
@@ -312,8 +307,8 @@ START_TEST(latency_stamps_only_where_asked_for)
 	client_finish();
 	ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, 0), Kernel, queued), 0);
 	ck_assert_uint_gt(CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued), 0);
-	ck_assert_uint_le(CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued),
-			  CUPTI_GET(client_entry(KERNEL, 1), Kernel, start));
+	ck_assert_uint_le(
+		CUPTI_GET(client_entry(KERNEL, 1), Kernel, queued), CUPTI_GET(client_entry(KERNEL, 1), Kernel, start));
 }
 END_TEST
 
@@ -388,19 +383,17 @@ START_TEST(external_ids_precede_the_call)
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 64), cudaSuccess);
 	cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
 	ck_assert_uint_eq(last, 11);
-	ck_assert_int_eq(cupti.cuptiActivityPopExternalCorrelationId(
-				 CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL),
-			 CUPTI_ERROR_QUEUE_EMPTY);
-	ck_assert_int_eq(cupti.cuptiActivityPushExternalCorrelationId(
-				 CUPTI_EXTERNAL_CORRELATION_KIND_INVALID, 1),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL),
+		CUPTI_ERROR_QUEUE_EMPTY);
+	ck_assert_int_eq(cupti.cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_INVALID, 1),
+		CUPTI_ERROR_INVALID_PARAMETER);
 	client_flush(false);
 	ck_assert_uint_eq(client.entry_count, 3);
 	ck_assert_uint_eq(CUPTI_GET(client.entries[0].bytes, ExternalCorrelation, externalId), 11);
 	ck_assert_uint_eq(CUPTI_GET(client.entries[1].bytes, ExternalCorrelation, externalId), 22);
 	ck_assert_uint_eq(client.entries[2].kind, CUPTI_ACTIVITY_KIND_RUNTIME);
 	ck_assert_uint_eq(CUPTI_GET(client.entries[0].bytes, ExternalCorrelation, correlationId),
-			  CUPTI_GET(client.entries[2].bytes, API, correlationId));
+		CUPTI_GET(client.entries[2].bytes, API, correlationId));
 }
 END_TEST
 
@@ -492,11 +485,11 @@ START_TEST(synchronising_is_recorded)
 	client_flush(false);
 	stream = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
 	context = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 1);
-	ck_assert_uint_eq(CUPTI_GET(stream, Synchronization, type),
-			  CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
+	ck_assert_uint_eq(
+		CUPTI_GET(stream, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
 	ck_assert_uint_eq(CUPTI_GET(stream, Synchronization, streamId), 7);
-	ck_assert_uint_eq(CUPTI_GET(context, Synchronization, type),
-			  CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
+	ck_assert_uint_eq(
+		CUPTI_GET(context, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
 	ck_assert_uint_eq(CUPTI_GET(context, Synchronization, streamId), UINT32_MAX);
 }
 END_TEST
@@ -522,12 +515,11 @@ START_TEST(waits_name_the_record_of_their_event)
 	record_and_wait(_i, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT);
 	event = client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0);
 	wait = client_entry(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 0);
-	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, type),
-			  CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
-	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventId),
-			  CUPTI_GET(event, CudaEvent, eventId));
-	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventSyncId),
-			  CUPTI_GET(event, CudaEvent, cudaEventSyncId));
+	ck_assert_uint_eq(
+		CUPTI_GET(wait, Synchronization, type), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
+	ck_assert_uint_eq(CUPTI_GET(wait, Synchronization, cudaEventId), CUPTI_GET(event, CudaEvent, eventId));
+	ck_assert_uint_eq(
+		CUPTI_GET(wait, Synchronization, cudaEventSyncId), CUPTI_GET(event, CudaEvent, cudaEventSyncId));
 	ck_assert_uint_ne(CUPTI_GET(event, CudaEvent, cudaEventSyncId), 0);
 	ck_assert_uint_eq(CUPTI_GET(event, CudaEvent, deviceTimestamp), 0);
 }
@@ -581,8 +573,8 @@ START_TEST(an_early_client_gets_the_devices)
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DEVICE), 1);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_CONTEXT), 1);
-	ck_assert_str_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_DEVICE, 0), Device, name),
-			 "pperf simulated device");
+	ck_assert_str_eq(
+		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_DEVICE, 0), Device, name), "pperf simulated device");
 }
 END_TEST
 
@@ -592,10 +584,8 @@ START_TEST(a_late_client_gets_them_only_by_a_dump)
 
 	client_open(_i);
 	client_kernel("k");
-	ck_assert_int_eq(cuda.cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1),
-			 cudaSuccess);
-	client_record(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
-		      CUPTI_ACTIVITY_KIND_STREAM, 0);
+	ck_assert_int_eq(cuda.cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1), cudaSuccess);
+	client_record(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_STREAM, 0);
 	client_flush(false);
 	ck_assert_uint_eq(client.entry_count, 0);
 	ck_assert_int_eq(cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_DEVICE), CUPTI_SUCCESS);
@@ -603,8 +593,7 @@ START_TEST(a_late_client_gets_them_only_by_a_dump)
 	ck_assert_int_eq(cupti.cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_STREAM), CUPTI_SUCCESS);
 	client_flush(false);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_DEVICE), 1);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONTEXT, 0), Context, nullStreamId),
-			  7);
+	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONTEXT, 0), Context, nullStreamId), 7);
 	ck_assert_uint_ge(client_entries(CUPTI_ACTIVITY_KIND_STREAM), 1);
 }
 END_TEST
@@ -627,10 +616,9 @@ static size_t requests_of_two_threads(int major, const uint8_t *per_thread)
 	client_open(major);
 	client_kernel("k");
 	if (per_thread)
-		ck_assert_int_eq(cupti.cuptiActivitySetAttribute(
-					 CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
+		ck_assert_int_eq(cupti.cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
 					 (void *)(uintptr_t)per_thread),
-				 CUPTI_SUCCESS);
+			CUPTI_SUCCESS);
 	client_record(CUPTI_ACTIVITY_KIND_RUNTIME, 0);
 	allocate(NULL);
 	pthread_create(&thread, NULL, allocate, NULL);
@@ -673,16 +661,14 @@ START_TEST(attributes_have_defaults_and_sizes)
 	uint8_t small;
 
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes,
-							 &value),
-			 CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &value), CUPTI_SUCCESS);
 	ck_assert_uint_eq(value, 3200000);
 	bytes = sizeof small;
-	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes,
-							 &small),
-			 CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+	ck_assert_int_eq(cupti.cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &small),
+		CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
 	ck_assert_int_eq(cupti.cuptiActivityGetAttribute((CUpti_ActivityAttribute)99, &bytes, &small),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+		CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -691,11 +677,9 @@ START_TEST(kinds_that_do_not_exist_are_refused)
 	client_open(_i);
 	ck_assert_int_eq(cupti.cuptiActivityEnable((CUpti_ActivityKind)0), CUPTI_ERROR_INVALID_KIND);
 	ck_assert_int_eq(cupti.cuptiActivityEnable((CUpti_ActivityKind)63), CUPTI_ERROR_INVALID_KIND);
-	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EVENT),
-			 CUPTI_ERROR_NOT_COMPATIBLE);
+	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EVENT), CUPTI_ERROR_NOT_COMPATIBLE);
 	ck_assert_int_eq(cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING),
-			 _i == 13 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED :
-				    CUPTI_ERROR_NOT_SUPPORTED);
+		_i == 13 ? CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED : CUPTI_ERROR_NOT_SUPPORTED);
 	ck_assert_int_eq(cupti.cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED);
 }
 END_TEST
@@ -737,8 +721,7 @@ END_TEST
 
 static size_t strange_buffers;
 
-static void CUPTIAPI take_strange(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-				  size_t valid)
+static void CUPTIAPI take_strange(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	never(context, stream, buffer, size, valid);
 	strange_buffers++;
@@ -843,8 +826,7 @@ static void add_delivery(TCase *both)
 	BOTH(nothing_comes_after_finalize)
 	BOTH(the_last_registered_callbacks_get_all_buffers)
 	tcase_add_loop_test_raise_signal(both, before_12_9_no_buffer_is_a_crash, SIGSEGV, 12, 14);
-	tcase_add_loop_test_raise_signal(both, calling_cupti_from_a_buffer_callback_aborts, SIGABRT, 12,
-					 14);
+	tcase_add_loop_test_raise_signal(both, calling_cupti_from_a_buffer_callback_aborts, SIGABRT, 12, 14);
 }
 
 static void add_kinds(TCase *both)

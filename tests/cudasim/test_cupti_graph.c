@@ -28,8 +28,7 @@ static cudaGraphExec_t capture(void)
 
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, 4096), cudaSuccess);
 	ck_assert_int_eq(cuda.cudaStreamCreate(&stream), cudaSuccess);
-	ck_assert_int_eq(cuda.cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-			 cudaSuccess);
+	ck_assert_int_eq(cuda.cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
 	client_runtime_launch(first, stream, 1);
 	client_runtime_launch(second, stream, 1);
 	ck_assert_int_eq(cuda.cudaMemsetAsync(memory, 0, 4096, stream), cudaSuccess);
@@ -78,10 +77,9 @@ START_TEST(instantiation_clones_each_node)
 	open_and_capture(_i);
 	ck_assert_uint_eq(client_events(RESOURCE, CLONED), 3);
 	for (size_t i = 0; i < 3; i++) {
-		ck_assert_uint_eq(client_event(RESOURCE, CLONED, i)->original_node,
-				  client_event(RESOURCE, CREATED, i)->node);
-		ck_assert_uint_ne(client_event(RESOURCE, CLONED, i)->node,
-				  client_event(RESOURCE, CREATED, i)->node);
+		ck_assert_uint_eq(
+			client_event(RESOURCE, CLONED, i)->original_node, client_event(RESOURCE, CREATED, i)->node);
+		ck_assert_uint_ne(client_event(RESOURCE, CLONED, i)->node, client_event(RESOURCE, CREATED, i)->node);
 	}
 	ck_assert_uint_eq(client_events(RESOURCE, EXEC_CREATED), 1);
 	ck_assert_uint_ne(client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec, 0);
@@ -100,8 +98,7 @@ START_TEST(records_of_a_launch_name_the_clones)
 	for (size_t i = 0; i < 2; i++) {
 		const uint8_t *record = client_entry(KERNEL, i);
 
-		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphNodeId),
-				  client_event(RESOURCE, CLONED, i)->node);
+		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphNodeId), client_event(RESOURCE, CLONED, i)->node);
 		ck_assert_uint_eq(CUPTI_GET(record, Kernel, graphId), graph);
 	}
 	set = client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0);
@@ -120,8 +117,7 @@ START_TEST(all_work_of_a_launch_has_the_launchs_id)
 	id = client_api(RUNTIME, GRAPH_LAUNCH, CUPTI_API_ENTER, 0)->correlation;
 	for (size_t i = 0; i < 2; i++)
 		ck_assert_uint_eq(CUPTI_GET(client_entry(KERNEL, i), Kernel, correlationId), id);
-	ck_assert_uint_eq(
-		CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0), Memset, correlationId), id);
+	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_MEMSET, 0), Memset, correlationId), id);
 }
 END_TEST
 
@@ -148,10 +144,9 @@ START_TEST(tracing_whole_graphs_leaves_the_nodes_out)
 	ck_assert_uint_eq(client_entries(KERNEL), 0);
 	ck_assert_uint_eq(client_entries(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), 1);
 	record = client_entry(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 0);
-	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, graphId),
-			  client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec);
+	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, graphId), client_event(RESOURCE, EXEC_CREATED, 0)->graph_exec);
 	ck_assert_uint_eq(CUPTI_GET(record, GraphTrace, correlationId),
-			  client_api(RUNTIME, GRAPH_LAUNCH, CUPTI_API_ENTER, 0)->correlation);
+		client_api(RUNTIME, GRAPH_LAUNCH, CUPTI_API_ENTER, 0)->correlation);
 	ck_assert_uint_gt(CUPTI_GET(record, GraphTrace, end), CUPTI_GET(record, GraphTrace, start));
 }
 END_TEST

@@ -261,8 +261,7 @@ int main(void)
 	BOTH(a_copy_between_devices_reads_back)
 	BOTH(a_device_reads_back)
 	tcase_add_test(fields, offsets_and_structs_agree);
-	tcase_add_loop_test(lengths, records_have_the_length_of_the_version, 0,
-			    sizeof versions / sizeof *versions);
+	tcase_add_loop_test(lengths, records_have_the_length_of_the_version, 0, sizeof versions / sizeof *versions);
 	suite_add_tcase(suite, fields);
 	suite_add_tcase(suite, lengths);
 	return client_run(suite);

@@ -16,8 +16,7 @@
 #define DRIVER CUPTI_CB_DOMAIN_DRIVER_API
 #define RESOURCE CUPTI_CB_DOMAIN_RESOURCE
 
-static void CUPTIAPI ignore(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-			    const void *data)
+static void CUPTIAPI ignore(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	(void)user_data;
 	(void)domain;
@@ -42,8 +41,7 @@ START_TEST(symbols_have_the_version_node_of_the_library)
 
 	client_load(_i);
 	snprintf(node, sizeof node, "libcupti.so.%d", _i);
-	ck_assert(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", node) ==
-		  (void *)(uintptr_t)cupti.cuptiSubscribe);
+	ck_assert(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", node) == (void *)(uintptr_t)cupti.cuptiSubscribe);
 	ck_assert_ptr_null(dlvsym(RTLD_DEFAULT, "cuptiSubscribe", "libcupti.so.11"));
 }
 END_TEST
@@ -82,8 +80,7 @@ START_TEST(a_second_subscriber_is_told_so)
 	CUpti_SubscriberHandle second;
 
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL),
-			 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 	ck_assert_int_eq(cupti.cuptiUnsubscribe(client.subscriber), CUPTI_SUCCESS);
 	ck_assert_int_eq(cupti.cuptiSubscribe(&second, ignore, NULL), CUPTI_SUCCESS);
 }
@@ -114,7 +111,7 @@ START_TEST(subscribe_v2_names_the_first_subscriber)
 	ck_assert_int_eq(cupti.cuptiSubscribe_v2(&handle, ignore, NULL, &params), CUPTI_SUCCESS);
 	ck_assert_str_eq(old, "");
 	ck_assert_int_eq(cupti.cuptiSubscribe_v2(&handle, ignore, NULL, &params),
-			 CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+		CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 	ck_assert_str_eq(old, "CUPTI for first");
 }
 END_TEST
@@ -151,14 +148,12 @@ END_TEST
 START_TEST(what_does_not_exist_cannot_be_enabled)
 {
 	client_open(_i);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 1000),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 1000), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, RUNTIME, 505),
-			 _i == 13 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER);
+		_i == 13 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, (CUpti_CallbackDomain)9, 1),
-			 CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiEnableCallback(1, NULL, RUNTIME, LAUNCH),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+		CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiEnableCallback(1, NULL, RUNTIME, LAUNCH), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiEnableDomain(1, NULL, RUNTIME), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
@@ -168,7 +163,7 @@ START_TEST(the_state_domain_came_with_12_2)
 	setenv("SIM_CUPTI_VERSION", "19", 1);
 	client_open(_i);
 	ck_assert_int_eq(cupti.cuptiEnableCallback(1, client.subscriber, CUPTI_CB_DOMAIN_STATE, 1),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+		CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -199,8 +194,7 @@ START_TEST(the_result_is_known_at_exit)
 	client_open(_i);
 	client_enable(RUNTIME, MALLOC, 0);
 	ck_assert_int_eq(cuda.cudaMalloc(&memory, (size_t)1 << 50), cudaErrorMemoryAllocation);
-	ck_assert_int_eq(client_api(RUNTIME, MALLOC, CUPTI_API_EXIT, 0)->result,
-			 cudaErrorMemoryAllocation);
+	ck_assert_int_eq(client_api(RUNTIME, MALLOC, CUPTI_API_EXIT, 0)->result, cudaErrorMemoryAllocation);
 }
 END_TEST
 
@@ -264,9 +258,7 @@ START_TEST(ids_restart_when_the_subscriber_leaves)
 	client_runtime_launch(kernel, NULL, 1);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
 	client_flush(false);
-	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1), Kernel,
-				    correlationId),
-			  1);
+	ck_assert_uint_eq(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1), Kernel, correlationId), 1);
 }
 END_TEST
 
@@ -333,19 +325,18 @@ START_TEST(resources_call_back)
 
 	client_open(_i);
 	client_enable(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED,
-		      CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0);
+		CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0);
 	client_kernel("k");
 	ck_assert_uint_eq(client_events(RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED), 1);
 	ck_assert_uint_eq(client_events(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED), 1);
-	ck_assert_ptr_nonnull(
-		client_event(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0)->context_handle);
+	ck_assert_ptr_nonnull(client_event(RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, 0)->context_handle);
 	ck_assert_uint_eq(client_event(RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0)->module, 1);
 	ck_assert_uint_gt(client_event(RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, 0)->module_bytes, 0);
 	ck_assert_int_eq(cuda.cudaStreamCreate(&stream), cudaSuccess);
 	ck_assert_ptr_eq(client_event(RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED,
-				      client_events(RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED) - 1)
+				 client_events(RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED) - 1)
 				 ->stream,
-			 stream);
+		stream);
 }
 END_TEST
 
@@ -380,7 +371,7 @@ START_TEST(synchronising_calls_back)
 	client_open(_i);
 	client_kernel("k");
 	client_enable(CUPTI_CB_DOMAIN_SYNCHRONIZE, CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED,
-		      CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED, 0);
+		CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED, 0);
 	ck_assert_int_eq(cuda.cudaDeviceSynchronize(), cudaSuccess);
 	ck_assert_int_eq(cuda.cudaStreamSynchronize(NULL), cudaSuccess);
 	ck_assert_uint_eq(client.event_count, 2);
@@ -398,8 +389,7 @@ START_TEST(callbacks_have_names)
 	ck_assert_str_eq(name, "cuLaunchKernel");
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, LAUNCH, &name), CUPTI_SUCCESS);
 	ck_assert_int_eq(strncmp(name, "cudaLaunchKernel", 16), 0);
-	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 1000, &name),
-			 CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 1000, &name), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RESOURCE, 1, &name), CUPTI_ERROR_INVALID_PARAMETER);
 }
 END_TEST
@@ -409,19 +399,16 @@ START_TEST(results_have_texts)
 	const char *text;
 
 	client_load(_i);
-	ck_assert_int_eq(cupti.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text),
-			 CUPTI_SUCCESS);
+	ck_assert_int_eq(
+		cupti.cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text), CUPTI_SUCCESS);
 	ck_assert_str_eq(text, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED");
-	ck_assert_int_eq(cupti.cuptiGetResultString((CUptiResult)1234, &text),
-			 CUPTI_ERROR_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti.cuptiGetErrorMessage(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, &text),
-			 CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetResultString((CUptiResult)1234, &text), CUPTI_ERROR_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti.cuptiGetErrorMessage(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, &text), CUPTI_SUCCESS);
 	ck_assert_ptr_nonnull(strstr(text, "privileges"));
 }
 END_TEST
 
-static void CUPTIAPI call_cuda(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-			       const void *data)
+static void CUPTIAPI call_cuda(void *user_data, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
 	void *memory;
 
