@@ -40,6 +40,19 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 	}
 }
 
+/* Each slot holds NVTX's own start-up function, which must not be taken for something that the other tool has put there. */
+static void empty_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module)
+{
+	NvtxFunctionTable table;
+	unsigned slots = 0;
+
+	if (!callbacks->GetModuleFunctionTable(module, &table, &slots) || !table)
+		return;
+	for (unsigned i = 1; i < slots; i++)
+		if (table[i])
+			*table[i] = NULL;
+}
+
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
@@ -49,10 +62,12 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 
 	if (!enabled)
 		return 0;
-	nvtx_chain_start(get_table);
 	callbacks = get_table(NVTX_ETID_CALLBACKS);
 	if (!callbacks || callbacks->struct_size < sizeof *callbacks)
-		return nvtx_chained();
+		return 0;
+	for (unsigned i = 0; nvtx_chain_wanted() && i < sizeof modules / sizeof modules[0]; i++)
+		empty_module(callbacks, modules[i]);
+	nvtx_chain_start(get_table);
 	say_version(get_table);
 	for (unsigned i = 0; i < sizeof modules / sizeof modules[0]; i++)
 		fill_module(callbacks, modules[i]);
