@@ -5,10 +5,9 @@
 #include "entry.h"
 
 #define ARRAY_MAGIC 0x59415252u
-#define PITCH_UNIT 512	/* bytes: the texture alignment */
+#define PITCH_UNIT 512 /* bytes: the texture alignment */
 
-size_t
-array_element(CUarray_format format, unsigned channels)
+size_t array_element(CUarray_format format, unsigned channels)
 {
 	switch (format) {
 	case CU_AD_FORMAT_UNSIGNED_INT8:
@@ -27,15 +26,13 @@ array_element(CUarray_format format, unsigned channels)
 	}
 }
 
-static size_t
-at_least_one(size_t n)
+static size_t at_least_one(size_t n)
 {
 	return n ? n : 1;
 }
 
 /* One level; its memory is a block of its own. */
-static CUresult
-level_init(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
+static CUresult level_init(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
 	size_t element = array_element(shape->Format, shape->NumChannels);
 
@@ -48,21 +45,18 @@ level_init(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape)
 	array->channels = shape->NumChannels;
 	array->flags = shape->Flags;
 	array->pitch = (shape->Width * element + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
-	TRY(memory_alloc(&array->memory,
-			 array->pitch * at_least_one(shape->Height) * at_least_one(shape->Depth),
-			 BLOCK_ARRAY));
+	TRY(memory_alloc(
+		&array->memory, array->pitch * at_least_one(shape->Height) * at_least_one(shape->Depth), BLOCK_ARRAY));
 	array->magic = ARRAY_MAGIC;
 	return CUDA_SUCCESS;
 }
 
-static size_t
-half(size_t n)
+static size_t half(size_t n)
 {
 	return n > 1 ? n / 2 : n;
 }
 
-static CUresult
-levels_init(struct array *array, CUDA_ARRAY3D_DESCRIPTOR shape, unsigned levels)
+static CUresult levels_init(struct array *array, CUDA_ARRAY3D_DESCRIPTOR shape, unsigned levels)
 {
 	array->levels = zalloc(levels * sizeof(*array->levels));
 	array->magic = ARRAY_MAGIC;
@@ -75,8 +69,7 @@ levels_init(struct array *array, CUDA_ARRAY3D_DESCRIPTOR shape, unsigned levels)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-array_create(struct array **array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
+CUresult array_create(struct array **array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned levels)
 {
 	struct array *made = zalloc(sizeof(*made));
 	CUresult result = levels ? levels_init(made, *shape, levels) : level_init(made, shape);
@@ -90,14 +83,12 @@ array_create(struct array **array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigne
 	return CUDA_SUCCESS;
 }
 
-bool
-array_valid(const struct array *array)
+bool array_valid(const struct array *array)
 {
 	return array && array->magic == ARRAY_MAGIC;
 }
 
-CUresult
-array_destroy(struct array *array)
+CUresult array_destroy(struct array *array)
 {
 	if (!array_valid(array))
 		return CUDA_ERROR_INVALID_HANDLE;

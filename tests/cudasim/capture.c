@@ -5,13 +5,12 @@
 #include "core.h"
 #include "entry.h"
 
-static struct sim_capture *captures;	/* those in progress */
+static struct sim_capture *captures; /* those in progress */
 static uint64_t capture_count;
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-static _Thread_local char self;		/* its address tells threads apart */
+static _Thread_local char self; /* its address tells threads apart */
 
-void
-set_assign(struct node_set *set, struct sim_node *const *nodes, size_t count)
+void set_assign(struct node_set *set, struct sim_node *const *nodes, size_t count)
 {
 	struct sim_node **copy = NULL;
 
@@ -24,8 +23,7 @@ set_assign(struct node_set *set, struct sim_node *const *nodes, size_t count)
 	set->count = count;
 }
 
-static bool
-set_has(const struct node_set *set, const struct sim_node *node)
+static bool set_has(const struct node_set *set, const struct sim_node *node)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (set->nodes[i] == node)
@@ -33,8 +31,7 @@ set_has(const struct node_set *set, const struct sim_node *node)
 	return false;
 }
 
-void
-set_include(struct node_set *set, struct sim_node *const *nodes, size_t count)
+void set_include(struct node_set *set, struct sim_node *const *nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (set_has(set, nodes[i]))
@@ -44,8 +41,7 @@ set_include(struct node_set *set, struct sim_node *const *nodes, size_t count)
 	}
 }
 
-struct sim_capture *
-capture_find(uint64_t id)
+struct sim_capture *capture_find(uint64_t id)
 {
 	struct sim_capture *capture = captures;
 
@@ -54,27 +50,22 @@ capture_find(uint64_t id)
 	return capture;
 }
 
-void
-capture_invalidate(struct sim_capture *capture)
+void capture_invalidate(struct sim_capture *capture)
 {
 	capture->invalid = true;
 }
 
 /* Whether an unsafe call of this thread would disturb the capture. */
-static bool
-guards_against_us(const struct sim_capture *capture)
+static bool guards_against_us(const struct sim_capture *capture)
 {
-	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED ||
-	    capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || capture->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return false;
 	if (capture->thread == &self)
 		return true;
-	return capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-	       thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+	return capture->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-CUresult
-capture_permits_unsafe(void)
+CUresult capture_permits_unsafe(void)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -89,8 +80,7 @@ capture_permits_unsafe(void)
 	return result;
 }
 
-CUresult
-capture_forbids_stream(struct sim_stream *stream)
+CUresult capture_forbids_stream(struct sim_stream *stream)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -104,8 +94,7 @@ capture_forbids_stream(struct sim_stream *stream)
 	return result;
 }
 
-CUresult
-capture_forbids_context(struct sim_context *context)
+CUresult capture_forbids_context(struct sim_context *context)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -120,8 +109,7 @@ capture_forbids_context(struct sim_context *context)
 	return result;
 }
 
-CUresult
-capture_permits_legacy(struct sim_stream *stream)
+CUresult capture_permits_legacy(struct sim_stream *stream)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -136,8 +124,7 @@ capture_permits_legacy(struct sim_stream *stream)
 	return result;
 }
 
-CUresult
-capture_begin(struct sim_stream *stream, CUstreamCaptureMode mode)
+CUresult capture_begin(struct sim_stream *stream, CUstreamCaptureMode mode)
 {
 	struct sim_capture *capture;
 	struct sim_graph *graph;
@@ -169,8 +156,7 @@ capture_begin(struct sim_stream *stream, CUstreamCaptureMode mode)
 }
 
 /* All streams leave the capture. The lock must be held. */
-static void
-capture_close(struct sim_capture *capture)
+static void capture_close(struct sim_capture *capture)
 {
 	struct sim_context *context = capture->origin->context;
 	struct sim_capture **at = &captures;
@@ -187,8 +173,7 @@ capture_close(struct sim_capture *capture)
 }
 
 /* Why the capture cannot end well here, CUDA_SUCCESS: it can. The lock must be held. */
-static CUresult
-capture_verdict(const struct sim_capture *capture, const struct sim_stream *stream)
+static CUresult capture_verdict(const struct sim_capture *capture, const struct sim_stream *stream)
 {
 	if (capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -198,8 +183,7 @@ capture_verdict(const struct sim_capture *capture, const struct sim_stream *stre
 }
 
 /* Whether this thread and stream may end it. The lock must be held. */
-static CUresult
-may_end(const struct sim_stream *stream)
+static CUresult may_end(const struct sim_stream *stream)
 {
 	const struct sim_capture *capture = stream->capture;
 
@@ -212,8 +196,7 @@ may_end(const struct sim_stream *stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-capture_end(struct sim_stream *stream, struct sim_graph **graph)
+CUresult capture_end(struct sim_stream *stream, struct sim_graph **graph)
 {
 	struct sim_capture *capture;
 	CUresult result;
@@ -237,9 +220,8 @@ capture_end(struct sim_stream *stream, struct sim_graph **graph)
 	return result;
 }
 
-static void
-fill_info(struct sim_stream *stream, uint64_t *id, struct sim_graph **graph,
-	  struct sim_node ***tails, size_t *count)
+static void fill_info(
+	struct sim_stream *stream, uint64_t *id, struct sim_graph **graph, struct sim_node ***tails, size_t *count)
 {
 	if (id)
 		*id = stream->capture->id;
@@ -251,9 +233,8 @@ fill_info(struct sim_stream *stream, uint64_t *id, struct sim_graph **graph,
 		*count = stream->tails.count;
 }
 
-CUresult
-capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id,
-	     struct sim_graph **graph, struct sim_node ***tails, size_t *count)
+CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id, struct sim_graph **graph,
+	struct sim_node ***tails, size_t *count)
 {
 	CUresult result;
 
@@ -271,8 +252,7 @@ capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t 
 	return result;
 }
 
-CUresult
-capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set)
+CUresult capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -289,8 +269,7 @@ capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t 
 	return result;
 }
 
-CUresult
-capture_exchange_mode(CUstreamCaptureMode *mode)
+CUresult capture_exchange_mode(CUstreamCaptureMode *mode)
 {
 	CUstreamCaptureMode before = thread_mode;
 
@@ -301,8 +280,7 @@ capture_exchange_mode(CUstreamCaptureMode *mode)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-capture_add(struct sim_stream *stream, const struct op *op, struct sim_node **node)
+CUresult capture_add(struct sim_stream *stream, const struct op *op, struct sim_node **node)
 {
 	if (stream->capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -315,8 +293,7 @@ capture_add(struct sim_stream *stream, const struct op *op, struct sim_node **no
  * An event of a capture draws a stream into it; two captures cannot be joined, and a capture cannot wait
  * for what happens outside of it.
  */
-CUresult
-capture_join(struct sim_stream *stream, const struct sim_event *event)
+CUresult capture_join(struct sim_stream *stream, const struct sim_event *event)
 {
 	struct sim_capture *capture = event->capture_id ? capture_find(event->capture_id) : NULL;
 

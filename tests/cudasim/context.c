@@ -1,5 +1,4 @@
 /* cuInit, contexts, and which of them is current to a thread. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -29,8 +28,7 @@ static _Thread_local unsigned depth;
 
 /* CUDA_INJECTION64_PATH: loaded once, before any context; what cannot be loaded is ignored, as in
  * reality. */
-static void
-load_injection(void)
+static void load_injection(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
 	int (*start)(void);
@@ -46,18 +44,16 @@ load_injection(void)
 		start();
 }
 
-static void
-initialise_once(void)
+static void initialise_once(void)
 {
 	__atomic_store_n(&init_state, INIT_RUNNING, __ATOMIC_RELEASE);
 	watch_forks();
 	load_injection();
 	__atomic_store_n(&init_state, INIT_DONE, __ATOMIC_RELEASE);
-	tell_resource(&(struct sim_resource){.kind = SIM_CU_INIT_FINISHED});
+	tell_resource(&(struct sim_resource){ .kind = SIM_CU_INIT_FINISHED });
 }
 
-CUresult
-initialise(void)
+CUresult initialise(void)
 {
 	if (settings()->devices == 0)
 		return CUDA_ERROR_NO_DEVICE;
@@ -70,22 +66,17 @@ initialise(void)
 	return CUDA_SUCCESS;
 }
 
-SIM_EXPORT bool
-sim_initialised(void)
+SIM_EXPORT bool sim_initialised(void)
 {
 	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) == INIT_DONE && !sim_forked();
 }
 
-CUresult
-require_init(void)
+CUresult require_init(void)
 {
-	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != INIT_NEVER
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_NOT_INITIALIZED;
+	return __atomic_load_n(&init_state, __ATOMIC_ACQUIRE) != INIT_NEVER ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-bool
-context_valid(const struct sim_context *context)
+bool context_valid(const struct sim_context *context)
 {
 	bool valid = false;
 
@@ -96,17 +87,14 @@ context_valid(const struct sim_context *context)
 	return valid;
 }
 
-static CUresult
-check_device(int device)
+static CUresult check_device(int device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
-							    : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 /* The lock must be held. */
-static struct sim_context *
-context_new(unsigned flags, int device, bool primary)
+static struct sim_context *context_new(unsigned flags, int device, bool primary)
 {
 	struct sim_context *context = zalloc(sizeof(*context));
 
@@ -121,19 +109,20 @@ context_new(unsigned flags, int device, bool primary)
 	return context;
 }
 
-static void
-tell_created(struct sim_context *context)
+static void tell_created(struct sim_context *context)
 {
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_CONTEXT_CREATED, .context = context,
+		.kind = SIM_CONTEXT_CREATED,
+		.context = context,
 	});
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_STREAM_CREATED, .context = context, .stream = context->null_stream,
+		.kind = SIM_STREAM_CREATED,
+		.context = context,
+		.stream = context->null_stream,
 	});
 }
 
-CUresult
-context_create(struct sim_context **context, unsigned flags, int device)
+CUresult context_create(struct sim_context **context, unsigned flags, int device)
 {
 	TRY(check_device(device));
 	core_lock();
@@ -144,11 +133,11 @@ context_create(struct sim_context **context, unsigned flags, int device)
 }
 
 /* What belongs to the context goes with it. */
-static void
-context_end(struct sim_context *context)
+static void context_end(struct sim_context *context)
 {
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_CONTEXT_DESTROY_STARTING, .context = context,
+		.kind = SIM_CONTEXT_DESTROY_STARTING,
+		.context = context,
 	});
 	core_lock();
 	__atomic_store_n(&context->alive, false, __ATOMIC_RELAXED);
@@ -157,8 +146,7 @@ context_end(struct sim_context *context)
 	core_unlock();
 }
 
-CUresult
-context_destroy(struct sim_context *context)
+CUresult context_destroy(struct sim_context *context)
 {
 	if (!context_valid(context) || context->primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
@@ -168,8 +156,7 @@ context_destroy(struct sim_context *context)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-primary_retain(struct sim_context **context, int device)
+CUresult primary_retain(struct sim_context **context, int device)
 {
 	bool created = false;
 
@@ -188,8 +175,7 @@ primary_retain(struct sim_context **context, int device)
 }
 
 /* Takes the primary context away from the device; NULL: it has none, or `still` holds of it. */
-static struct sim_context *
-primary_take(int device, bool (*still)(struct sim_context *))
+static struct sim_context *primary_take(int device, bool (*still)(struct sim_context *))
 {
 	struct sim_context *context;
 
@@ -203,14 +189,12 @@ primary_take(int device, bool (*still)(struct sim_context *))
 	return context;
 }
 
-static bool
-release_leaves_it(struct sim_context *context)
+static bool release_leaves_it(struct sim_context *context)
 {
 	return --context->retained > 0;
 }
 
-CUresult
-primary_release(int device)
+CUresult primary_release(int device)
 {
 	struct sim_context *context;
 
@@ -221,8 +205,7 @@ primary_release(int device)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-primary_reset(int device)
+CUresult primary_reset(int device)
 {
 	struct sim_context *context;
 
@@ -233,8 +216,7 @@ primary_reset(int device)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-primary_set_flags(int device, unsigned flags)
+CUresult primary_set_flags(int device, unsigned flags)
 {
 	TRY(check_device(device));
 	core_lock();
@@ -245,8 +227,7 @@ primary_set_flags(int device, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-bool
-primary_state(int device, unsigned *flags)
+bool primary_state(int device, unsigned *flags)
 {
 	bool active;
 
@@ -257,8 +238,7 @@ primary_state(int device, unsigned *flags)
 	return active;
 }
 
-CUresult
-context_set_current(struct sim_context *context)
+CUresult context_set_current(struct sim_context *context)
 {
 	TRY(require_init());
 	if (context && !context_valid(context))
@@ -273,8 +253,7 @@ context_set_current(struct sim_context *context)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-context_push(struct sim_context *context)
+CUresult context_push(struct sim_context *context)
 {
 	TRY(require_init());
 	if (!context_valid(context))
@@ -285,8 +264,7 @@ context_push(struct sim_context *context)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-context_pop(struct sim_context **context)
+CUresult context_pop(struct sim_context **context)
 {
 	TRY(require_init());
 	if (depth == 0)
@@ -298,43 +276,37 @@ context_pop(struct sim_context **context)
 }
 
 /* A context that another thread destroyed is current to nobody. */
-SIM_EXPORT struct sim_context *
-sim_context_current(void)
+SIM_EXPORT struct sim_context *sim_context_current(void)
 {
 	struct sim_context *context = depth ? current[depth - 1] : NULL;
 
 	return context && __atomic_load_n(&context->alive, __ATOMIC_RELAXED) ? context : NULL;
 }
 
-CUresult
-require_context(struct sim_context **context)
+CUresult require_context(struct sim_context **context)
 {
 	TRY(require_init());
 	*context = sim_context_current();
 	return *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-SIM_EXPORT uint32_t
-sim_context_id(const struct sim_context *context)
+SIM_EXPORT uint32_t sim_context_id(const struct sim_context *context)
 {
 	return context ? context->id : 0;
 }
 
-SIM_EXPORT int
-sim_context_device(const struct sim_context *context)
+SIM_EXPORT int sim_context_device(const struct sim_context *context)
 {
 	return context->device;
 }
 
-SIM_EXPORT uint32_t
-sim_context_null_stream(const struct sim_context *context)
+SIM_EXPORT uint32_t sim_context_null_stream(const struct sim_context *context)
 {
 	return context->null_stream->id;
 }
 
 /* Copies what lives under the lock, then visits without it. */
-SIM_EXPORT void
-sim_visit_resources(void (*visit)(const struct sim_resource *resource, void *data), void *data)
+SIM_EXPORT void sim_visit_resources(void (*visit)(const struct sim_resource *resource, void *data), void *data)
 {
 	struct sim_resource *found = NULL;
 	size_t count = 0;
@@ -344,11 +316,13 @@ sim_visit_resources(void (*visit)(const struct sim_resource *resource, void *dat
 		if (!c->alive)
 			continue;
 		found = grow(found, (count + 1) * sizeof(*found));
-		found[count++] = (struct sim_resource){.kind = SIM_CONTEXT_CREATED, .context = c};
+		found[count++] = (struct sim_resource){ .kind = SIM_CONTEXT_CREATED, .context = c };
 		for (struct sim_stream *s = c->streams; s; s = s->next) {
 			found = grow(found, (count + 1) * sizeof(*found));
 			found[count++] = (struct sim_resource){
-				.kind = SIM_STREAM_CREATED, .context = c, .stream = s,
+				.kind = SIM_STREAM_CREATED,
+				.context = c,
+				.stream = s,
 			};
 		}
 	}

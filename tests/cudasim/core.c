@@ -1,5 +1,4 @@
 /* Settings from the environment, the one lock, the clock, the log, and what a fork leaves. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +12,7 @@
 #include "entry.h"
 
 #define SECOND_NS 1000000000u
-#define SPIN_NS 60000u	/* a sleep shorter than this would oversleep by more */
+#define SPIN_NS 60000u /* a sleep shorter than this would oversleep by more */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct settings values = { .memory = (size_t)16 << 30, .devices = 1 };
@@ -21,8 +20,7 @@ static FILE *log_file;
 static uint64_t realtime_offset_ns;
 static bool forked;
 
-static uint64_t
-clock_ns(clockid_t clock)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
@@ -30,16 +28,14 @@ clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t
-setting(const char *name, uint64_t otherwise)
+static uint64_t setting(const char *name, uint64_t otherwise)
 {
 	const char *text = getenv(name);
 
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void
-open_log(const char *path)
+static void open_log(const char *path)
 {
 	if (!path || !*path)
 		return;
@@ -49,8 +45,7 @@ open_log(const char *path)
 }
 
 /* Runs when the library is loaded: the program sees one set of settings, whatever it sets later. */
-__attribute__((constructor)) static void
-read_settings(void)
+__attribute__((constructor)) static void read_settings(void)
 {
 	uint64_t devices = setting("SIM_DEVICES", 1);
 
@@ -64,33 +59,28 @@ read_settings(void)
 	open_log(getenv("SIM_LOG"));
 }
 
-const struct settings *
-settings(void)
+const struct settings *settings(void)
 {
 	return &values;
 }
 
-void
-core_lock(void)
+void core_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void
-core_unlock(void)
+void core_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
 /* The monotonic clock moved to CLOCK_REALTIME once: a step of the wall clock must not reorder work. */
-SIM_EXPORT uint64_t
-sim_time_ns(void)
+SIM_EXPORT uint64_t sim_time_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC) + realtime_offset_ns;
 }
 
-static void
-sleep_until(uint64_t time_ns)
+static void sleep_until(uint64_t time_ns)
 {
 	uint64_t at = time_ns - realtime_offset_ns;
 	struct timespec when = {
@@ -102,8 +92,7 @@ sleep_until(uint64_t time_ns)
 		;
 }
 
-void
-wait_until(uint64_t time_ns)
+void wait_until(uint64_t time_ns)
 {
 	if (time_ns > sim_time_ns() + SPIN_NS)
 		sleep_until(time_ns - SPIN_NS);
@@ -111,8 +100,7 @@ wait_until(uint64_t time_ns)
 		sched_yield();
 }
 
-void
-log_line(const char *format, ...)
+void log_line(const char *format, ...)
 {
 	va_list arguments;
 
@@ -123,26 +111,22 @@ log_line(const char *format, ...)
 	va_end(arguments);
 }
 
-static void
-in_child(void)
+static void in_child(void)
 {
 	forked = true;
 }
 
-void
-watch_forks(void)
+void watch_forks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-SIM_EXPORT bool
-sim_forked(void)
+SIM_EXPORT bool sim_forked(void)
 {
 	return forked;
 }
 
-void *
-zalloc(size_t bytes)
+void *zalloc(size_t bytes)
 {
 	void *memory = calloc(1, bytes ? bytes : 1);
 
@@ -153,8 +137,7 @@ zalloc(size_t bytes)
 	return memory;
 }
 
-void *
-grow(void *old, size_t bytes)
+void *grow(void *old, size_t bytes)
 {
 	void *memory = realloc(old, bytes);
 

@@ -15,10 +15,10 @@
 /* ---- core.c: settings, lock, clock, log ---- */
 
 struct settings {
-	size_t memory;		/* bytes a device, SIM_MEM */
-	int devices;		/* SIM_DEVICES; 0 with SIM_NO_DEVICE */
-	uint64_t kernel_ns;	/* SIM_KERNEL_NS; 0: by the cost model */
-	uint64_t fail_malloc;	/* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
+	size_t memory;        /* bytes a device, SIM_MEM */
+	int devices;          /* SIM_DEVICES; 0 with SIM_NO_DEVICE */
+	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
+	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
 };
 
 const struct settings *settings(void);
@@ -55,10 +55,10 @@ struct sim_context {
 	unsigned flags;
 	bool primary;
 	bool alive;
-	int retained;			/* of a primary context */
+	int retained; /* of a primary context */
 	struct sim_stream *null_stream;
-	struct sim_stream *streams;	/* all of the context, the null stream last */
-	struct sim_context *next;	/* contexts are never freed: stale handles are recognised */
+	struct sim_stream *streams; /* all of the context, the null stream last */
+	struct sim_context *next;   /* contexts are never freed: stale handles are recognised */
 };
 
 /* What cuInit does: the injected library, then the devices. */
@@ -82,7 +82,7 @@ CUresult context_pop(struct sim_context **context);
 
 /* ---- stream.c: time lines ---- */
 
-#define STREAM_QUEUE 1024	/* work a stream takes before its launcher waits, as on real devices */
+#define STREAM_QUEUE 1024 /* work a stream takes before its launcher waits, as on real devices */
 
 struct node_set {
 	struct sim_node **nodes;
@@ -90,19 +90,19 @@ struct node_set {
 };
 
 struct sim_stream {
-	bool alive;			/* streams are reused, never freed: stale handles are recognised */
+	bool alive; /* streams are reused, never freed: stale handles are recognised */
 	uint32_t id;
 	unsigned flags;
 	int priority;
-	int owner;			/* tid of the thread whose default stream it is, else 0 */
+	int owner; /* tid of the thread whose default stream it is, else 0 */
 	struct sim_context *context;
-	struct sim_stream *next;	/* of the context */
-	uint64_t end_ns;		/* when all that was submitted is done */
-	uint64_t host_ns;		/* the latest host function it depends on is due then; 0: none */
-	uint64_t queue[STREAM_QUEUE];	/* ends of the work submitted last, a ring */
+	struct sim_stream *next;      /* of the context */
+	uint64_t end_ns;              /* when all that was submitted is done */
+	uint64_t host_ns;             /* the latest host function it depends on is due then; 0: none */
+	uint64_t queue[STREAM_QUEUE]; /* ends of the work submitted last, a ring */
 	uint64_t submitted;
-	struct sim_capture *capture;	/* into which it captures, NULL: none */
-	struct node_set tails;		/* what the next captured node depends on */
+	struct sim_capture *capture; /* into which it captures, NULL: none */
+	struct node_set tails;       /* what the next captured node depends on */
 };
 
 CUresult stream_create(struct sim_stream **stream, unsigned flags, int priority);
@@ -130,16 +130,16 @@ uint64_t stream_push(struct sim_stream *stream, uint64_t end_ns);
 /* ---- event.c ---- */
 
 struct sim_event {
-	bool alive;			/* events are reused, never freed */
+	bool alive; /* events are reused, never freed */
 	uint32_t id;
 	unsigned flags;
 	bool recorded;
 	uint64_t time_ns;
-	uint64_t host_ns;		/* as in sim_stream */
-	uint64_t capture_id;		/* not 0: recorded last in that capture */
+	uint64_t host_ns;    /* as in sim_stream */
+	uint64_t capture_id; /* not 0: recorded last in that capture */
 	struct node_set tails;
 	struct sim_context *context;
-	struct sim_event *next;		/* free ones */
+	struct sim_event *next; /* free ones */
 };
 
 CUresult event_create(struct sim_event **event, unsigned flags);
@@ -152,35 +152,38 @@ CUresult stream_wait_event(struct sim_stream *stream, struct sim_event *event);
 
 /* ---- memory.c, array.c: what lies behind addresses ---- */
 
-#define GRANULARITY ((size_t)2 << 20)	/* bytes; device memory is handed out in multiples */
+#define GRANULARITY ((size_t)2 << 20) /* bytes; device memory is handed out in multiples */
 
 enum block_owner {
 	BLOCK_MALLOC,
-	BLOCK_POOL,		/* a piece of a pool's memory */
-	BLOCK_HOST,		/* pinned, ours */
-	BLOCK_REGISTERED,	/* pinned, the program's */
+	BLOCK_POOL,       /* a piece of a pool's memory */
+	BLOCK_HOST,       /* pinned, ours */
+	BLOCK_REGISTERED, /* pinned, the program's */
 	BLOCK_MANAGED,
 	BLOCK_ARRAY,
-	BLOCK_MAPPED,		/* cuMemMap */
+	BLOCK_MAPPED, /* cuMemMap */
+	BLOCK_STATIC, /* a __device__ variable */
 };
 
 struct block {
 	uintptr_t address;
-	size_t bytes;		/* as asked for */
-	size_t held;		/* bytes of the device's capacity it holds */
+	size_t bytes; /* as asked for */
+	size_t held;  /* bytes of the device's capacity it holds */
 	enum block_owner owner;
 	enum sim_memory_kind kind;
 	int device;
 	struct sim_context *context;
-	struct pool *pool;	/* BLOCK_POOL */
-	struct physical *physical;	/* BLOCK_MAPPED */
-	unsigned flags;		/* of cuMemHostAlloc and cuMemHostRegister */
+	struct pool *pool;         /* BLOCK_POOL */
+	struct physical *physical; /* BLOCK_MAPPED */
+	unsigned flags;            /* of cuMemHostAlloc and cuMemHostRegister */
 };
 
 /* Room for `bytes` (more than 0) on the current device. */
 CUresult memory_alloc(void **address, size_t bytes, enum block_owner owner);
 /* Frees what memory_alloc gave (also pool memory); 0 is no error. Waits for the device, as the real one. */
 CUresult memory_free(void *address, enum block_owner owner);
+/* Memory of a __device__ variable. */
+void *memory_static(size_t bytes);
 CUresult host_alloc(void **address, size_t bytes, unsigned flags);
 CUresult host_register(void *address, size_t bytes, unsigned flags);
 CUresult host_unregister(void *address);
@@ -210,12 +213,12 @@ void tell_block(const struct block *block, bool release, const struct sim_stream
 struct array {
 	unsigned magic;
 	void *memory;
-	size_t width, height, depth;	/* elements; height and depth may be 0 */
-	size_t pitch;			/* bytes a row */
+	size_t width, height, depth; /* elements; height and depth may be 0 */
+	size_t pitch;                /* bytes a row */
 	CUarray_format format;
 	unsigned channels;
 	unsigned flags;
-	struct array *levels;		/* of a mipmapped array, else NULL */
+	struct array *levels; /* of a mipmapped array, else NULL */
 	unsigned level_count;
 };
 
@@ -266,9 +269,9 @@ struct module {
 	uint32_t id;
 	const void *image;
 	size_t bytes;
-	bool loaded;		/* the tool has been told */
+	bool loaded; /* the tool has been told */
 	bool alive;
-	struct kernel *kernels;	/* those asked for */
+	struct kernel *kernels; /* those asked for */
 	struct module *next;
 };
 
@@ -278,8 +281,8 @@ struct kernel {
 	struct module *module;
 	uint32_t registers;
 	uint32_t static_shared;
-	uint32_t max_dynamic;	/* bytes of dynamic shared memory it may be launched with */
-	struct kernel *next;	/* of the module */
+	uint32_t max_dynamic; /* bytes of dynamic shared memory it may be launched with */
+	struct kernel *next;  /* of the module */
 };
 
 struct module *module_new(const void *image, size_t bytes);
@@ -310,12 +313,12 @@ struct op_kernel {
 struct op_copy {
 	char *target;
 	const char *source;
-	size_t target_pitch, source_pitch;	/* bytes from row to row */
-	size_t target_slice, source_slice;	/* bytes from slice to slice */
-	size_t width, rows, slices;		/* width in bytes */
+	size_t target_pitch, source_pitch; /* bytes from row to row */
+	size_t target_slice, source_slice; /* bytes from slice to slice */
+	size_t width, rows, slices;        /* width in bytes */
 	bool target_array, source_array;
 	bool async;
-	enum sim_copy_kind kind;		/* this and the rest: set by copy_classify */
+	enum sim_copy_kind kind; /* this and the rest: set by copy_classify */
 	enum sim_memory_kind target_memory, source_memory;
 	int target_device, source_device;
 };
@@ -324,8 +327,8 @@ struct op_set {
 	char *target;
 	size_t pitch;
 	uint32_t value;
-	unsigned element;	/* bytes: 1, 2 or 4 */
-	size_t width, rows;	/* width in elements */
+	unsigned element;   /* bytes: 1, 2 or 4 */
+	size_t width, rows; /* width in elements */
 	bool async;
 	enum sim_memory_kind target_memory;
 };
@@ -343,7 +346,7 @@ struct op {
 		struct op_copy copy;
 		struct op_set set;
 		struct op_host host;
-		struct sim_event *event;	/* event nodes */
+		struct sim_event *event; /* event nodes */
 	};
 };
 
@@ -375,16 +378,16 @@ struct sim_capture {
 	struct sim_graph *graph;
 	struct sim_stream *origin;
 	CUstreamCaptureMode mode;
-	const void *thread;		/* identity of the thread that began it */
+	const void *thread; /* identity of the thread that began it */
 	bool invalid;
-	struct sim_capture *next;	/* of those in progress */
+	struct sim_capture *next; /* of those in progress */
 };
 
 CUresult capture_begin(struct sim_stream *stream, CUstreamCaptureMode mode);
 CUresult capture_end(struct sim_stream *stream, struct sim_graph **graph);
 /* What the stream does; the outputs may be NULL. `tails` stays valid until the stream's next call. */
-CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id,
-		      struct sim_graph **graph, struct sim_node ***tails, size_t *count);
+CUresult capture_info(struct sim_stream *stream, CUstreamCaptureStatus *status, uint64_t *id, struct sim_graph **graph,
+	struct sim_node ***tails, size_t *count);
 CUresult capture_update(struct sim_stream *stream, struct sim_node *const *nodes, size_t count, bool set);
 CUresult capture_exchange_mode(CUstreamCaptureMode *mode);
 /* Whether this thread may make a call that could disturb a capture; if not, the capture is invalid. */
@@ -415,12 +418,12 @@ struct sim_node {
 	struct sim_graph *graph;
 	struct op op;
 	struct node_set needs;
-	uint64_t origin_id;		/* of a clone: the id of what it was cloned from */
-	unsigned lane;			/* of a clone: which of the executable's streams it runs in */
-	bool lane_taken;		/* of a clone: a node after it continues its lane */
-	size_t index;			/* private to graph.c: its place in an order, of nodes or of clones */
-	bool mark;			/* private to graph.c */
-	uint64_t end_ns;		/* of a clone: in the launch in progress */
+	uint64_t origin_id; /* of a clone: the id of what it was cloned from */
+	unsigned lane;      /* of a clone: which of the executable's streams it runs in */
+	bool lane_taken;    /* of a clone: a node after it continues its lane */
+	size_t index;       /* private to graph.c: its place in an order, of nodes or of clones */
+	bool mark;          /* private to graph.c */
+	uint64_t end_ns;    /* of a clone: in the launch in progress */
 };
 
 struct sim_graph {
@@ -435,8 +438,8 @@ CUresult graph_create(struct sim_graph **graph);
 CUresult graph_destroy(struct sim_graph *graph);
 bool graph_valid(const struct sim_graph *graph);
 bool node_valid(const struct sim_node *node);
-CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs,
-		   size_t count, const struct op *op);
+CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs, size_t count,
+	const struct op *op);
 CUresult graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *to);
 CUresult node_destroy(struct sim_node *node);
 /* Nodes in an order that respects all edges, into `order` (graph->count of them); false: a cycle. */
@@ -444,8 +447,7 @@ bool graph_order(struct sim_graph *graph, struct sim_node **order);
 /* Whether all nodes are before one of `tails`, or among them. The lock must be held. */
 bool graph_joined(struct sim_graph *graph, const struct node_set *tails);
 /* Makes a node. The lock must be held. */
-struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-			     const struct op *op);
+struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op);
 /* Frees it, telling nobody. The lock must not be held. */
 void graph_free(struct sim_graph *graph);
 void tell_node(enum sim_resource_kind kind, struct sim_node *node);

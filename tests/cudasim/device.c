@@ -59,14 +59,12 @@ static const int attributes[CU_DEVICE_ATTRIBUTE_MAX] = {
 	[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] = 1,
 };
 
-SIM_EXPORT int
-sim_device_count(void)
+SIM_EXPORT int sim_device_count(void)
 {
 	return settings()->devices;
 }
 
-SIM_EXPORT int
-sim_device_attribute(int attribute, int device)
+SIM_EXPORT int sim_device_attribute(int attribute, int device)
 {
 	if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
 		return 0x10 + device;
@@ -75,8 +73,7 @@ sim_device_attribute(int attribute, int device)
 	return attributes[attribute];
 }
 
-SIM_EXPORT void
-sim_device_uuid(int device, unsigned char uuid[16])
+SIM_EXPORT void sim_device_uuid(int device, unsigned char uuid[16])
 {
 	memcpy(uuid, "pperf simulated", 15);
 	uuid[15] = (unsigned char)device;

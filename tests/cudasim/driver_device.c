@@ -15,12 +15,10 @@ DRIVER_API(cuDriverGetVersion, (int *driverVersion), (driverVersion))
 	return CUDA_SUCCESS;
 }
 
-static CUresult
-check_device(CUdevice device)
+static CUresult check_device(CUdevice device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
-							    : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 DRIVER_API(cuDeviceGetCount, (int *count), (count))
@@ -30,7 +28,7 @@ DRIVER_API(cuDeviceGetCount, (int *count), (count))
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGet, (CUdevice *device, int ordinal), (device, ordinal))
+DRIVER_API(cuDeviceGet, (CUdevice * device, int ordinal), (device, ordinal))
 {
 	TRY(check_device(ordinal));
 	*device = ordinal;
@@ -44,22 +42,21 @@ DRIVER_API(cuDeviceGetName, (char *name, int len, CUdevice dev), (name, len, dev
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice dev), (uuid, dev))
+DRIVER_API(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice dev), (uuid, dev))
 {
 	TRY(check_device(dev));
 	sim_device_uuid(dev, (unsigned char *)uuid->bytes);
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice dev), (bytes, dev))
+DRIVER_API(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice dev), (bytes, dev))
 {
 	TRY(check_device(dev));
 	*bytes = settings()->memory;
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGetAttribute, (int *pi, CUdevice_attribute attrib, CUdevice dev),
-	   (pi, attrib, dev))
+DRIVER_API(cuDeviceGetAttribute, (int *pi, CUdevice_attribute attrib, CUdevice dev), (pi, attrib, dev))
 {
 	TRY(check_device(dev));
 	*pi = sim_device_attribute((int)attrib, dev);
@@ -78,11 +75,11 @@ DRIVER_API(cuDeviceGetPCIBusId, (char *pciBusId, int len, CUdevice dev), (pciBus
 {
 	TRY(check_device(dev));
 	snprintf(pciBusId, (size_t)len, "0000:%02X:00.0",
-		 (unsigned)sim_device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, dev));
+		(unsigned)sim_device_attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, dev));
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGetByPCIBusId, (CUdevice *dev, const char *pciBusId), (dev, pciBusId))
+DRIVER_API(cuDeviceGetByPCIBusId, (CUdevice * dev, const char *pciBusId), (dev, pciBusId))
 {
 	unsigned domain, bus;
 
@@ -98,8 +95,7 @@ DRIVER_API(cuDeviceGetByPCIBusId, (CUdevice *dev, const char *pciBusId), (dev, p
 	return CUDA_ERROR_INVALID_DEVICE;
 }
 
-DRIVER_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerDev),
-	   (canAccessPeer, dev, peerDev))
+DRIVER_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice peerDev), (canAccessPeer, dev, peerDev))
 {
 	TRY(check_device(dev));
 	TRY(check_device(peerDev));
@@ -107,7 +103,7 @@ DRIVER_API(cuDeviceCanAccessPeer, (int *canAccessPeer, CUdevice dev, CUdevice pe
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDevicePrimaryCtxRetain, (CUcontext *pctx, CUdevice dev), (pctx, dev))
+DRIVER_API(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, dev))
 {
 	struct sim_context *context;
 
@@ -131,8 +127,7 @@ DRIVER_API(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags), (d
 	return primary_set_flags(dev, flags);
 }
 
-DRIVER_API(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *active),
-	   (dev, flags, active))
+DRIVER_API(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active))
 {
 	unsigned now;
 
@@ -143,8 +138,7 @@ DRIVER_API(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int *flags, int *
 	return CUDA_SUCCESS;
 }
 
-static CUresult
-create(CUcontext *out, unsigned flags, CUdevice device)
+static CUresult create(CUcontext *out, unsigned flags, CUdevice device)
 {
 	struct sim_context *context;
 
@@ -153,23 +147,21 @@ create(CUcontext *out, unsigned flags, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuCtxCreate_v2, (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev))
+DRIVER_API(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev))
 {
 	return create(pctx, flags, dev);
 }
 
 DRIVER_API(cuCtxCreate_v3,
-	   (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
-	    CUdevice dev),
-	   (pctx, paramsArray, numParams, flags, dev))
+	(CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev),
+	(pctx, paramsArray, numParams, flags, dev))
 {
 	(void)paramsArray;
 	return numParams ? CUDA_ERROR_NOT_SUPPORTED : create(pctx, flags, dev);
 }
 
-DRIVER_API(cuCtxCreate_v4,
-	   (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
-	   (pctx, ctxCreateParams, flags, dev))
+DRIVER_API(cuCtxCreate_v4, (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
+	(pctx, ctxCreateParams, flags, dev))
 {
 	(void)ctxCreateParams;
 	return create(pctx, flags, dev);
@@ -186,7 +178,7 @@ DRIVER_API(cuCtxSetCurrent, (CUcontext ctx), (ctx))
 	return context_set_current((struct sim_context *)ctx);
 }
 
-DRIVER_API(cuCtxGetCurrent, (CUcontext *pctx), (pctx))
+DRIVER_API(cuCtxGetCurrent, (CUcontext * pctx), (pctx))
 {
 	TRY(require_init());
 	*pctx = (CUcontext)sim_context_current();
@@ -198,7 +190,7 @@ DRIVER_API(cuCtxPushCurrent_v2, (CUcontext ctx), (ctx))
 	return context_push((struct sim_context *)ctx);
 }
 
-DRIVER_API(cuCtxPopCurrent_v2, (CUcontext *pctx), (pctx))
+DRIVER_API(cuCtxPopCurrent_v2, (CUcontext * pctx), (pctx))
 {
 	struct sim_context *context;
 
@@ -208,7 +200,7 @@ DRIVER_API(cuCtxPopCurrent_v2, (CUcontext *pctx), (pctx))
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuCtxGetDevice, (CUdevice *device), (device))
+DRIVER_API(cuCtxGetDevice, (CUdevice * device), (device))
 {
 	struct sim_context *context;
 
@@ -245,8 +237,7 @@ DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, ver
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuCtxGetStreamPriorityRange, (int *leastPriority, int *greatestPriority),
-	   (leastPriority, greatestPriority))
+DRIVER_API(cuCtxGetStreamPriorityRange, (int *leastPriority, int *greatestPriority), (leastPriority, greatestPriority))
 {
 	struct sim_context *context;
 
@@ -274,8 +265,7 @@ DRIVER_API(cuCtxEnablePeerAccess, (CUcontext peerContext, unsigned int Flags), (
 DRIVER_API(cuCtxDisablePeerAccess, (CUcontext peerContext), (peerContext))
 {
 	TRY(require_init());
-	return context_valid((struct sim_context *)peerContext) ? CUDA_SUCCESS
-								  : CUDA_ERROR_INVALID_CONTEXT;
+	return context_valid((struct sim_context *)peerContext) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 DRIVER_API_BARE(cuProfilerStart, (void), ())

@@ -5,7 +5,7 @@
 #define NODE(handle) ((struct sim_node *)(handle))
 #define EXEC(handle) ((struct sim_graph_exec *)(handle))
 
-DRIVER_API(cuGraphCreate, (CUgraph *phGraph, unsigned int flags), (phGraph, flags))
+DRIVER_API(cuGraphCreate, (CUgraph * phGraph, unsigned int flags), (phGraph, flags))
 {
 	struct sim_graph *graph;
 
@@ -27,19 +27,16 @@ DRIVER_API(cuGraphDestroyNode, (CUgraphNode hNode), (hNode))
 	return node_destroy(NODE(hNode));
 }
 
-static CUresult
-add(CUgraphNode *out, CUgraph graph, const CUgraphNode *needs, size_t count, const struct op *op)
+static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *needs, size_t count, const struct op *op)
 {
 	struct sim_node *node;
 
-	TRY(graph_add(GRAPH(graph), &node, (struct sim_node *const *)(const void *)needs, count,
-		      op));
+	TRY(graph_add(GRAPH(graph), &node, (struct sim_node *const *)(const void *)needs, count, op));
 	*out = (CUgraphNode)node;
 	return CUDA_SUCCESS;
 }
 
-static struct op
-kernel_op(const CUDA_KERNEL_NODE_PARAMS *params)
+static struct op kernel_op(const CUDA_KERNEL_NODE_PARAMS *params)
 {
 	return (struct op){
 		.kind = SIM_KERNEL,
@@ -54,9 +51,9 @@ kernel_op(const CUDA_KERNEL_NODE_PARAMS *params)
 }
 
 DRIVER_API(cuGraphAddKernelNode_v2,
-	   (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-	    size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
-	   (phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
+		const CUDA_KERNEL_NODE_PARAMS *nodeParams),
+	(phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
 {
 	struct op op = kernel_op(nodeParams);
 
@@ -65,9 +62,9 @@ DRIVER_API(cuGraphAddKernelNode_v2,
 }
 
 DRIVER_API(cuGraphAddMemcpyNode,
-	   (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-	    size_t numDependencies, const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
-	   (phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx))
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
+		const CUDA_MEMCPY3D *copyParams, CUcontext ctx),
+	(phGraphNode, hGraph, dependencies, numDependencies, copyParams, ctx))
 {
 	struct op op;
 
@@ -78,31 +75,29 @@ DRIVER_API(cuGraphAddMemcpyNode,
 }
 
 DRIVER_API(cuGraphAddMemsetNode,
-	   (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-	    size_t numDependencies, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx),
-	   (phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx))
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
+		const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx),
+	(phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx))
 {
-	struct op op = set_op(memsetParams->dst, memsetParams->pitch, memsetParams->value,
-			      memsetParams->elementSize, memsetParams->width,
-			      memsetParams->height);
+	struct op op = set_op(memsetParams->dst, memsetParams->pitch, memsetParams->value, memsetParams->elementSize,
+		memsetParams->width, memsetParams->height);
 
 	(void)ctx;
-	if (memsetParams->elementSize != 1 && memsetParams->elementSize != 2 &&
-	    memsetParams->elementSize != 4)
+	if (memsetParams->elementSize != 1 && memsetParams->elementSize != 2 && memsetParams->elementSize != 4)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(set_classify(&op.set));
 	return add(phGraphNode, hGraph, dependencies, numDependencies, &op);
 }
 
 DRIVER_API(cuGraphAddHostNode,
-	   (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-	    size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams),
-	   (phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies,
+		const CUDA_HOST_NODE_PARAMS *nodeParams),
+	(phGraphNode, hGraph, dependencies, numDependencies, nodeParams))
 {
 	struct op op = {
 		.kind = SIM_HOST_FUNCTION,
 		.node_kind = SIM_NODE_HOST,
-		.host = {nodeParams->fn, nodeParams->userData},
+		.host = { nodeParams->fn, nodeParams->userData },
 	};
 
 	if (!nodeParams->fn)
@@ -111,17 +106,15 @@ DRIVER_API(cuGraphAddHostNode,
 }
 
 DRIVER_API(cuGraphAddEmptyNode,
-	   (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
-	    size_t numDependencies),
-	   (phGraphNode, hGraph, dependencies, numDependencies))
+	(CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies),
+	(phGraphNode, hGraph, dependencies, numDependencies))
 {
-	struct op op = {.kind = SIM_EMPTY, .node_kind = SIM_NODE_EMPTY};
+	struct op op = { .kind = SIM_EMPTY, .node_kind = SIM_NODE_EMPTY };
 
 	return add(phGraphNode, hGraph, dependencies, numDependencies, &op);
 }
 
-static CUresult
-connect_all(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+static CUresult connect_all(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		TRY(graph_connect(GRAPH(graph), NODE(from[i]), NODE(to[i])));
@@ -129,26 +122,24 @@ connect_all(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_
 }
 
 DRIVER_API(cuGraphAddDependencies,
-	   (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-	    size_t numDependencies),
-	   (hGraph, from, to, numDependencies))
+	(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, size_t numDependencies),
+	(hGraph, from, to, numDependencies))
 {
 	return connect_all(hGraph, from, to, numDependencies);
 }
 
 DRIVER_API(cuGraphAddDependencies_v2,
-	   (CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-	    const CUgraphEdgeData *edgeData, size_t numDependencies),
-	   (hGraph, from, to, edgeData, numDependencies))
+	(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edgeData,
+		size_t numDependencies),
+	(hGraph, from, to, edgeData, numDependencies))
 {
 	(void)edgeData;
 	return connect_all(hGraph, from, to, numDependencies);
 }
 
 /* Gives the nodes that `wanted` picks, as the API has it: without a place for them only their number. */
-static CUresult
-list_nodes(const struct sim_graph *graph, CUgraphNode *nodes, size_t *count,
-	   bool (*wanted)(const struct sim_node *))
+static CUresult list_nodes(
+	const struct sim_graph *graph, CUgraphNode *nodes, size_t *count, bool (*wanted)(const struct sim_node *))
 {
 	size_t found = 0;
 
@@ -168,27 +159,24 @@ list_nodes(const struct sim_graph *graph, CUgraphNode *nodes, size_t *count,
 	return CUDA_SUCCESS;
 }
 
-static bool
-is_any(const struct sim_node *node)
+static bool is_any(const struct sim_node *node)
 {
 	(void)node;
 	return true;
 }
 
-static bool
-is_root(const struct sim_node *node)
+static bool is_root(const struct sim_node *node)
 {
 	return node->needs.count == 0;
 }
 
-DRIVER_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes),
-	   (hGraph, nodes, numNodes))
+DRIVER_API(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode *nodes, size_t *numNodes), (hGraph, nodes, numNodes))
 {
 	return list_nodes(GRAPH(hGraph), nodes, numNodes, is_any);
 }
 
 DRIVER_API(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode *rootNodes, size_t *numRootNodes),
-	   (hGraph, rootNodes, numRootNodes))
+	(hGraph, rootNodes, numRootNodes))
 {
 	return list_nodes(GRAPH(hGraph), rootNodes, numRootNodes, is_root);
 }
@@ -201,9 +189,8 @@ DRIVER_API(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType *type), (hNod
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuGraphInstantiateWithFlags,
-	   (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags),
-	   (phGraphExec, hGraph, flags))
+DRIVER_API(cuGraphInstantiateWithFlags, (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
+	(phGraphExec, hGraph, flags))
 {
 	struct sim_graph_exec *exec;
 
@@ -227,8 +214,8 @@ DRIVER_API(cuGraphExecGetFlags, (CUgraphExec hGraphExec, cuuint64_t *flags), (hG
 }
 
 DRIVER_API(cuGraphExecKernelNodeSetParams_v2,
-	   (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
-	   (hGraphExec, hNode, nodeParams))
+	(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
+	(hGraphExec, hNode, nodeParams))
 {
 	struct op op = kernel_op(nodeParams);
 
@@ -236,9 +223,8 @@ DRIVER_API(cuGraphExecKernelNodeSetParams_v2,
 	return exec_set_op(EXEC(hGraphExec), NODE(hNode), &op);
 }
 
-DRIVER_API(cuGraphExecUpdate_v2,
-	   (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
-	   (hGraphExec, hGraph, resultInfo))
+DRIVER_API(cuGraphExecUpdate_v2, (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
+	(hGraphExec, hGraph, resultInfo))
 {
 	struct sim_node *bad;
 	CUresult result = exec_update(EXEC(hGraphExec), GRAPH(hGraph), &bad);

@@ -3,20 +3,17 @@
 
 #include "driver.h"
 
-SIM_EXPORT CUmodule
-sim_module(const void *image)
+SIM_EXPORT CUmodule sim_module(const void *image)
 {
 	return (CUmodule)(void *)module_new(image, image_bytes(image));
 }
 
-SIM_EXPORT CUfunction
-sim_get_kernel(CUmodule module, const char *name)
+SIM_EXPORT CUfunction sim_get_kernel(CUmodule module, const char *name)
 {
 	return (CUfunction)(void *)kernel_get(HANDLE(module, module), name);
 }
 
-SIM_EXPORT const char *
-sim_kernel_name(CUfunction function)
+SIM_EXPORT const char *sim_kernel_name(CUfunction function)
 {
 	const struct kernel *kernel = HANDLE(kernel, function);
 
@@ -24,8 +21,7 @@ sim_kernel_name(CUfunction function)
 }
 
 /* Modules loaded by the program are there at once. */
-static CUresult
-load(CUmodule *out, const void *image)
+static CUresult load(CUmodule *out, const void *image)
 {
 	struct sim_context *context;
 	struct module *module;
@@ -39,20 +35,19 @@ load(CUmodule *out, const void *image)
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuModuleLoadData, (CUmodule *module, const void *image), (module, image))
+DRIVER_API(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
 	return load(module, image);
 }
 
-DRIVER_API(cuModuleLoadFatBinary, (CUmodule *module, const void *fatCubin), (module, fatCubin))
+DRIVER_API(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (module, fatCubin))
 {
 	return load(module, fatCubin);
 }
 
 DRIVER_API(cuModuleLoadDataEx,
-	   (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
-	    void **optionValues),
-	   (module, image, numOptions, options, optionValues))
+	(CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options, void **optionValues),
+	(module, image, numOptions, options, optionValues))
 {
 	(void)numOptions;
 	(void)options;
@@ -67,8 +62,7 @@ DRIVER_API(cuModuleUnload, (CUmodule hmod), (hmod))
 }
 
 /* Nothing is parsed: every module has every function. */
-DRIVER_API(cuModuleGetFunction, (CUfunction *hfunc, CUmodule hmod, const char *name),
-	   (hfunc, hmod, name))
+DRIVER_API(cuModuleGetFunction, (CUfunction * hfunc, CUmodule hmod, const char *name), (hfunc, hmod, name))
 {
 	TRY(require_init());
 	if (!module_valid(HANDLE(module, hmod)))
@@ -81,11 +75,11 @@ DRIVER_API(cuModuleGetFunction, (CUfunction *hfunc, CUmodule hmod, const char *n
 
 /* A library is a module, and its kernels are functions already. */
 DRIVER_API(cuLibraryLoadData,
-	   (CUlibrary *library, const void *code, CUjit_option *jitOptions,
-	    void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-	    void **libraryOptionValues, unsigned int numLibraryOptions),
-	   (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
-	    libraryOptionValues, numLibraryOptions))
+	(CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+		unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+		unsigned int numLibraryOptions),
+	(library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues,
+		numLibraryOptions))
 {
 	(void)jitOptions;
 	(void)jitOptionsValues;
@@ -106,8 +100,7 @@ DRIVER_API(cuLibraryUnload, (CUlibrary library), (library))
 	return module_unload(HANDLE(module, library));
 }
 
-DRIVER_API(cuLibraryGetKernel, (CUkernel *pKernel, CUlibrary library, const char *name),
-	   (pKernel, library, name))
+DRIVER_API(cuLibraryGetKernel, (CUkernel * pKernel, CUlibrary library, const char *name), (pKernel, library, name))
 {
 	TRY(require_init());
 	if (!module_valid(HANDLE(module, library)))
@@ -118,7 +111,7 @@ DRIVER_API(cuLibraryGetKernel, (CUkernel *pKernel, CUlibrary library, const char
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuKernelGetFunction, (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel))
+DRIVER_API(cuKernelGetFunction, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
 {
 	TRY(require_init());
 	if (!kernel_valid(HANDLE(kernel, kernel)))
@@ -134,15 +127,13 @@ DRIVER_API(cuFuncGetName, (const char **name, CUfunction hfunc), (name, hfunc))
 	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-DRIVER_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc),
-	   (pi, attrib, hfunc))
+DRIVER_API(cuFuncGetAttribute, (int *pi, CUfunction_attribute attrib, CUfunction hfunc), (pi, attrib, hfunc))
 {
 	TRY(require_init());
 	return kernel_attribute(HANDLE(kernel, hfunc), attrib, pi);
 }
 
-DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value),
-	   (hfunc, attrib, value))
+DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, int value), (hfunc, attrib, value))
 {
 	TRY(require_init());
 	return kernel_set_attribute(HANDLE(kernel, hfunc), attrib, value);
@@ -155,8 +146,7 @@ DRIVER_API(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc
 	return kernel_valid(HANDLE(kernel, hfunc)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static CUresult
-occupancy(int *blocks, CUfunction function, int threads, size_t shared)
+static CUresult occupancy(int *blocks, CUfunction function, int threads, size_t shared)
 {
 	TRY(require_init());
 	if (!kernel_valid(HANDLE(kernel, function)))
@@ -168,25 +158,23 @@ occupancy(int *blocks, CUfunction function, int threads, size_t shared)
 }
 
 DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-	   (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
-	   (numBlocks, func, blockSize, dynamicSMemSize))
+	(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize),
+	(numBlocks, func, blockSize, dynamicSMemSize))
 {
 	return occupancy(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
 DRIVER_API(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-	   (int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
-	    unsigned int flags),
-	   (numBlocks, func, blockSize, dynamicSMemSize, flags))
+	(int *numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize, unsigned int flags),
+	(numBlocks, func, blockSize, dynamicSMemSize, flags))
 {
 	(void)flags;
 	return occupancy(numBlocks, func, blockSize, dynamicSMemSize);
 }
 
-static CUresult
-launch(const struct op_kernel *kernel, CUstream handle)
+static CUresult launch(const struct op_kernel *kernel, CUstream handle)
 {
-	struct op op = {.kind = SIM_KERNEL, .node_kind = SIM_NODE_KERNEL, .kernel = *kernel};
+	struct op op = { .kind = SIM_KERNEL, .node_kind = SIM_NODE_KERNEL, .kernel = *kernel };
 	struct sim_stream *stream;
 
 	TRY(stream_resolve(handle, &stream));
@@ -195,46 +183,46 @@ launch(const struct op_kernel *kernel, CUstream handle)
 }
 
 DRIVER_API_LAUNCH(cuLaunchKernel,
-		  (CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-		   unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-		   unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-		   void **kernelParams, void **extra),
-		  (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-		   sharedMemBytes, hStream, kernelParams, extra),
-		  sim_kernel_name(f))
+	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+		unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+		void **kernelParams, void **extra),
+	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams,
+		extra),
+	sim_kernel_name(f))
 {
 	(void)kernelParams;
 	(void)extra;
-	return launch(&(struct op_kernel){
-		.kernel = HANDLE(kernel, f),
-		.grid = {gridDimX, gridDimY, gridDimZ},
-		.block = {blockDimX, blockDimY, blockDimZ},
-		.dynamic_shared = sharedMemBytes,
-	}, hStream);
+	return launch(
+		&(struct op_kernel){
+			.kernel = HANDLE(kernel, f),
+			.grid = { gridDimX, gridDimY, gridDimZ },
+			.block = { blockDimX, blockDimY, blockDimZ },
+			.dynamic_shared = sharedMemBytes,
+		},
+		hStream);
 }
 
 DRIVER_API_LAUNCH(cuLaunchCooperativeKernel,
-		  (CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-		   unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-		   unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-		   void **kernelParams),
-		  (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-		   sharedMemBytes, hStream, kernelParams),
-		  sim_kernel_name(f))
+	(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
+		unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
+		void **kernelParams),
+	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams),
+	sim_kernel_name(f))
 {
 	(void)kernelParams;
-	return launch(&(struct op_kernel){
-		.kernel = HANDLE(kernel, f),
-		.grid = {gridDimX, gridDimY, gridDimZ},
-		.block = {blockDimX, blockDimY, blockDimZ},
-		.dynamic_shared = sharedMemBytes,
-		.cooperative = true,
-	}, hStream);
+	return launch(
+		&(struct op_kernel){
+			.kernel = HANDLE(kernel, f),
+			.grid = { gridDimX, gridDimY, gridDimZ },
+			.block = { blockDimX, blockDimY, blockDimZ },
+			.dynamic_shared = sharedMemBytes,
+			.cooperative = true,
+		},
+		hStream);
 }
 
 /* The attributes that leave a trace in what is reported. */
-static void
-take_attributes(struct op_kernel *kernel, const CUlaunchConfig *config)
+static void take_attributes(struct op_kernel *kernel, const CUlaunchConfig *config)
 {
 	for (unsigned i = 0; i < config->numAttrs; i++) {
 		const CUlaunchAttribute *attribute = &config->attrs[i];
@@ -250,14 +238,13 @@ take_attributes(struct op_kernel *kernel, const CUlaunchConfig *config)
 	}
 }
 
-DRIVER_API_LAUNCH(cuLaunchKernelEx,
-		  (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
-		  (config, f, kernelParams, extra), sim_kernel_name(f))
+DRIVER_API_LAUNCH(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+	(config, f, kernelParams, extra), sim_kernel_name(f))
 {
 	struct op_kernel kernel = {
 		.kernel = HANDLE(kernel, f),
-		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
 		.dynamic_shared = config->sharedMemBytes,
 	};
 
@@ -267,13 +254,12 @@ DRIVER_API_LAUNCH(cuLaunchKernelEx,
 	return launch(&kernel, config->hStream);
 }
 
-DRIVER_API_STREAM(cuLaunchHostFunc, (CUstream hStream, CUhostFn fn, void *userData),
-		  (hStream, fn, userData))
+DRIVER_API_STREAM(cuLaunchHostFunc, (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData))
 {
 	struct op op = {
 		.kind = SIM_HOST_FUNCTION,
 		.node_kind = SIM_NODE_HOST,
-		.host = {fn, userData},
+		.host = { fn, userData },
 	};
 	struct sim_stream *stream;
 

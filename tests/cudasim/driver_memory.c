@@ -4,9 +4,9 @@
 
 #include "driver.h"
 
-#define PITCH_UNIT 512	/* bytes */
+#define PITCH_UNIT 512 /* bytes */
 
-DRIVER_API(cuMemAlloc_v2, (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize))
+DRIVER_API(cuMemAlloc_v2, (CUdeviceptr * dptr, size_t bytesize), (dptr, bytesize))
 {
 	void *address;
 
@@ -16,9 +16,8 @@ DRIVER_API(cuMemAlloc_v2, (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize)
 }
 
 DRIVER_API(cuMemAllocPitch_v2,
-	   (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
-	    unsigned int ElementSizeBytes),
-	   (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes))
+	(CUdeviceptr * dptr, size_t *pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes),
+	(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes))
 {
 	size_t pitch = (WidthInBytes + PITCH_UNIT - 1) / PITCH_UNIT * PITCH_UNIT;
 	void *address;
@@ -33,8 +32,7 @@ DRIVER_API(cuMemAllocPitch_v2,
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMemAllocManaged, (CUdeviceptr *dptr, size_t bytesize, unsigned int flags),
-	   (dptr, bytesize, flags))
+DRIVER_API(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags), (dptr, bytesize, flags))
 {
 	void *address;
 
@@ -65,8 +63,7 @@ DRIVER_API(cuMemFreeHost, (void *p), (p))
 	return host_free(p);
 }
 
-DRIVER_API(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int Flags),
-	   (p, bytesize, Flags))
+DRIVER_API(cuMemHostRegister_v2, (void *p, size_t bytesize, unsigned int Flags), (p, bytesize, Flags))
 {
 	return host_register(p, bytesize, Flags);
 }
@@ -77,8 +74,7 @@ DRIVER_API(cuMemHostUnregister, (void *p), (p))
 	return host_unregister(p);
 }
 
-DRIVER_API(cuMemHostGetDevicePointer_v2, (CUdeviceptr *pdptr, void *p, unsigned int Flags),
-	   (pdptr, p, Flags))
+DRIVER_API(cuMemHostGetDevicePointer_v2, (CUdeviceptr * pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
 {
 	struct block block;
 
@@ -101,7 +97,7 @@ DRIVER_API(cuMemHostGetFlags, (unsigned int *pFlags, void *p), (pFlags, p))
 }
 
 /* `free` is the library's name of the parameter. */
-DRIVER_API(cuMemGetInfo_v2, (size_t *free, size_t *total), (free, total))
+DRIVER_API(cuMemGetInfo_v2, (size_t * free, size_t *total), (free, total))
 {
 	struct sim_context *context;
 
@@ -110,8 +106,7 @@ DRIVER_API(cuMemGetInfo_v2, (size_t *free, size_t *total), (free, total))
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr),
-	   (pbase, psize, dptr))
+DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
 {
 	struct block block;
 
@@ -125,8 +120,7 @@ DRIVER_API(cuMemGetAddressRange_v2, (CUdeviceptr *pbase, size_t *psize, CUdevice
 	return CUDA_SUCCESS;
 }
 
-SIM_EXPORT bool
-sim_pointer(const void *address, enum sim_memory_kind *kind, int *device, unsigned *flags)
+SIM_EXPORT bool sim_pointer(const void *address, enum sim_memory_kind *kind, int *device, unsigned *flags)
 {
 	struct block block;
 
@@ -138,14 +132,24 @@ sim_pointer(const void *address, enum sim_memory_kind *kind, int *device, unsign
 	return true;
 }
 
-static CUmemorytype
-type_of(const struct block *block)
+SIM_EXPORT void *sim_variable(size_t bytes)
+{
+	return memory_static(bytes);
+}
+
+SIM_EXPORT size_t sim_array_element(const void *handle)
+{
+	const struct array *array = handle;
+
+	return array_valid(array) ? array_element(array->format, array->channels) : 0;
+}
+
+static CUmemorytype type_of(const struct block *block)
 {
 	return block->kind == SIM_MEMORY_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
-DRIVER_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr ptr),
-	   (data, attribute, ptr))
+DRIVER_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CUdeviceptr ptr), (data, attribute, ptr))
 {
 	struct block block;
 
@@ -183,9 +187,8 @@ DRIVER_API(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, CU
 	}
 }
 
-DRIVER_API(cuArray3DCreate_v2,
-	   (CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray),
-	   (pHandle, pAllocateArray))
+DRIVER_API(cuArray3DCreate_v2, (CUarray * pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray),
+	(pHandle, pAllocateArray))
 {
 	struct array *array;
 
@@ -194,8 +197,8 @@ DRIVER_API(cuArray3DCreate_v2,
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuArrayCreate_v2, (CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray),
-	   (pHandle, pAllocateArray))
+DRIVER_API(
+	cuArrayCreate_v2, (CUarray * pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray), (pHandle, pAllocateArray))
 {
 	CUDA_ARRAY3D_DESCRIPTOR shape = {
 		.Width = pAllocateArray->Width,
@@ -210,8 +213,8 @@ DRIVER_API(cuArrayCreate_v2, (CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAl
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuArray3DGetDescriptor_v2,
-	   (CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray), (pArrayDescriptor, hArray))
+DRIVER_API(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * pArrayDescriptor, CUarray hArray),
+	(pArrayDescriptor, hArray))
 {
 	const struct array *array = HANDLE(array, hArray);
 
@@ -234,9 +237,8 @@ DRIVER_API(cuArrayDestroy, (CUarray hArray), (hArray))
 }
 
 DRIVER_API(cuMipmappedArrayCreate,
-	   (CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc,
-	    unsigned int numMipmapLevels),
-	   (pHandle, pMipmappedArrayDesc, numMipmapLevels))
+	(CUmipmappedArray * pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels),
+	(pHandle, pMipmappedArrayDesc, numMipmapLevels))
 {
 	struct array *array;
 
@@ -247,9 +249,8 @@ DRIVER_API(cuMipmappedArrayCreate,
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuMipmappedArrayGetLevel,
-	   (CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level),
-	   (pLevelArray, hMipmappedArray, level))
+DRIVER_API(cuMipmappedArrayGetLevel, (CUarray * pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level),
+	(pLevelArray, hMipmappedArray, level))
 {
 	struct array *array = HANDLE(array, hMipmappedArray);
 
@@ -265,13 +266,12 @@ DRIVER_API(cuMipmappedArrayDestroy, (CUmipmappedArray hMipmappedArray), (hMipmap
 }
 
 DRIVER_API(cuMemAddressReserve,
-	   (CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-	    unsigned long long flags),
-	   (ptr, size, alignment, addr, flags))
+	(CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags),
+	(ptr, size, alignment, addr, flags))
 {
 	void *address;
 
-	(void)addr;	/* only a wish */
+	(void)addr; /* only a wish */
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(address_reserve(&address, size, alignment));
@@ -285,9 +285,8 @@ DRIVER_API(cuMemAddressFree, (CUdeviceptr ptr, size_t size), (ptr, size))
 }
 
 DRIVER_API(cuMemGetAllocationGranularity,
-	   (size_t *granularity, const CUmemAllocationProp *prop,
-	    CUmemAllocationGranularity_flags option),
-	   (granularity, prop, option))
+	(size_t * granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option),
+	(granularity, prop, option))
 {
 	(void)prop;
 	(void)option;
@@ -297,14 +296,12 @@ DRIVER_API(cuMemGetAllocationGranularity,
 }
 
 DRIVER_API(cuMemCreate,
-	   (CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
-	    unsigned long long flags),
-	   (handle, size, prop, flags))
+	(CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags),
+	(handle, size, prop, flags))
 {
 	struct physical *physical;
 
-	if (flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+	if (flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(physical_create(&physical, size, prop->location.id));
 	*handle = (CUmemGenericAllocationHandle)(uintptr_t)physical;
@@ -316,8 +313,7 @@ DRIVER_API(cuMemRelease, (CUmemGenericAllocationHandle handle), (handle))
 	return physical_release((struct physical *)(uintptr_t)handle);
 }
 
-DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *handle, void *addr),
-	   (handle, addr))
+DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
 {
 	struct physical *physical;
 
@@ -327,9 +323,8 @@ DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *handle, v
 }
 
 DRIVER_API(cuMemMap,
-	   (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
-	    unsigned long long flags),
-	   (ptr, size, offset, handle, flags))
+	(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags),
+	(ptr, size, offset, handle, flags))
 {
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -341,9 +336,8 @@ DRIVER_API(cuMemUnmap, (CUdeviceptr ptr, size_t size), (ptr, size))
 	return physical_unmap((void *)ptr, size);
 }
 
-DRIVER_API(cuMemSetAccess,
-	   (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
-	   (ptr, size, desc, count))
+DRIVER_API(cuMemSetAccess, (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
+	(ptr, size, desc, count))
 {
 	int prot = PROT_NONE;
 

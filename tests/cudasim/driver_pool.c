@@ -1,8 +1,7 @@
 /* The driver API: stream-ordered memory and its pools. */
 #include "driver.h"
 
-static CUresult
-alloc_from(CUdeviceptr *out, size_t bytes, struct pool *pool, CUstream handle)
+static CUresult alloc_from(CUdeviceptr *out, size_t bytes, struct pool *pool, CUstream handle)
 {
 	struct sim_stream *stream;
 	void *address;
@@ -15,15 +14,13 @@ alloc_from(CUdeviceptr *out, size_t bytes, struct pool *pool, CUstream handle)
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API_STREAM(cuMemAllocAsync, (CUdeviceptr *dptr, size_t bytesize, CUstream hStream),
-		  (dptr, bytesize, hStream))
+DRIVER_API_STREAM(cuMemAllocAsync, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), (dptr, bytesize, hStream))
 {
 	return alloc_from(dptr, bytesize, NULL, hStream);
 }
 
-DRIVER_API_STREAM(cuMemAllocFromPoolAsync,
-		  (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
-		  (dptr, bytesize, pool, hStream))
+DRIVER_API_STREAM(cuMemAllocFromPoolAsync, (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
+	(dptr, bytesize, pool, hStream))
 {
 	if (!pool)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -38,8 +35,7 @@ DRIVER_API_STREAM(cuMemFreeAsync, (CUdeviceptr dptr, CUstream hStream), (dptr, h
 	return pool_free((void *)dptr, stream);
 }
 
-DRIVER_API(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *poolProps),
-	   (pool, poolProps))
+DRIVER_API(cuMemPoolCreate, (CUmemoryPool * pool, const CUmemPoolProps *poolProps), (pool, poolProps))
 {
 	struct pool *made;
 
@@ -60,28 +56,25 @@ DRIVER_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t minBytesToKeep), (pool, m
 	return pool_trim(HANDLE(pool, pool), minBytesToKeep);
 }
 
-DRIVER_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
-	   (pool, attr, value))
+DRIVER_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
 {
 	return pool_get(HANDLE(pool, pool), attr, value);
 }
 
-DRIVER_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value),
-	   (pool, attr, value))
+DRIVER_API(cuMemPoolSetAttribute, (CUmemoryPool pool, CUmemPool_attribute attr, void *value), (pool, attr, value))
 {
 	return pool_set(HANDLE(pool, pool), attr, value);
 }
 
 /* Every device of the simulation may touch every pool. */
-DRIVER_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count),
-	   (pool, map, count))
+DRIVER_API(cuMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *map, size_t count), (pool, map, count))
 {
 	(void)map;
 	(void)count;
 	return pool ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-DRIVER_API(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool_out, CUdevice dev), (pool_out, dev))
+DRIVER_API(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool_out, CUdevice dev), (pool_out, dev))
 {
 	struct pool *pool;
 
@@ -90,7 +83,7 @@ DRIVER_API(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool_out, CUdevice dev), (p
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API(cuDeviceGetMemPool, (CUmemoryPool *pool, CUdevice dev), (pool, dev))
+DRIVER_API(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice dev), (pool, dev))
 {
 	struct pool *current;
 

@@ -3,7 +3,7 @@
 
 #include "driver.h"
 
-DRIVER_API(cuStreamCreate, (CUstream *phStream, unsigned int Flags), (phStream, Flags))
+DRIVER_API(cuStreamCreate, (CUstream * phStream, unsigned int Flags), (phStream, Flags))
 {
 	struct sim_stream *stream;
 
@@ -13,8 +13,8 @@ DRIVER_API(cuStreamCreate, (CUstream *phStream, unsigned int Flags), (phStream, 
 }
 
 /* Priorities outside of the range are brought into it, as the real driver does. */
-DRIVER_API(cuStreamCreateWithPriority, (CUstream *phStream, unsigned int flags, int priority),
-	   (phStream, flags, priority))
+DRIVER_API(cuStreamCreateWithPriority, (CUstream * phStream, unsigned int flags, int priority),
+	(phStream, flags, priority))
 {
 	struct sim_stream *stream;
 
@@ -53,8 +53,7 @@ DRIVER_API_STREAM(cuStreamQuery, (CUstream hStream), (hStream))
 	return stream_query(stream);
 }
 
-DRIVER_API_STREAM(cuStreamWaitEvent, (CUstream hStream, CUevent hEvent, unsigned int Flags),
-		  (hStream, hEvent, Flags))
+DRIVER_API_STREAM(cuStreamWaitEvent, (CUstream hStream, CUevent hEvent, unsigned int Flags), (hStream, hEvent, Flags))
 {
 	struct sim_stream *stream;
 
@@ -81,8 +80,7 @@ DRIVER_API_STREAM(cuStreamGetPriority, (CUstream hStream, int *priority), (hStre
 	return CUDA_SUCCESS;
 }
 
-DRIVER_API_STREAM(cuStreamGetId, (CUstream hStream, unsigned long long *streamId),
-		  (hStream, streamId))
+DRIVER_API_STREAM(cuStreamGetId, (CUstream hStream, unsigned long long *streamId), (hStream, streamId))
 {
 	struct sim_stream *stream;
 
@@ -107,8 +105,7 @@ struct callback {
 	void *data;
 };
 
-static void
-run_callback(void *data)
+static void run_callback(void *data)
 {
 	struct callback *callback = data;
 
@@ -117,11 +114,10 @@ run_callback(void *data)
 }
 
 DRIVER_API_STREAM(cuStreamAddCallback,
-		  (CUstream hStream, CUstreamCallback callback, void *userData,
-		   unsigned int flags),
-		  (hStream, callback, userData, flags))
+	(CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags),
+	(hStream, callback, userData, flags))
 {
-	struct op op = {.kind = SIM_HOST_FUNCTION, .node_kind = SIM_NODE_HOST};
+	struct op op = { .kind = SIM_HOST_FUNCTION, .node_kind = SIM_NODE_HOST };
 	struct sim_stream *stream;
 	struct callback *call;
 
@@ -130,12 +126,12 @@ DRIVER_API_STREAM(cuStreamAddCallback,
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	call = zalloc(sizeof(*call));
-	*call = (struct callback){callback, hStream, userData};
-	op.host = (struct op_host){run_callback, call};
+	*call = (struct callback){ callback, hStream, userData };
+	op.host = (struct op_host){ run_callback, call };
 	return submit(stream, &op);
 }
 
-DRIVER_API(cuEventCreate, (CUevent *phEvent, unsigned int Flags), (phEvent, Flags))
+DRIVER_API(cuEventCreate, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
 {
 	struct sim_event *event;
 
@@ -157,8 +153,8 @@ DRIVER_API_STREAM(cuEventRecord, (CUevent hEvent, CUstream hStream), (hEvent, hS
 	return event_record((struct sim_event *)hEvent, stream);
 }
 
-DRIVER_API_STREAM(cuEventRecordWithFlags, (CUevent hEvent, CUstream hStream, unsigned int flags),
-		  (hEvent, hStream, flags))
+DRIVER_API_STREAM(
+	cuEventRecordWithFlags, (CUevent hEvent, CUstream hStream, unsigned int flags), (hEvent, hStream, flags))
 {
 	struct sim_stream *stream;
 
@@ -177,26 +173,22 @@ DRIVER_API(cuEventSynchronize, (CUevent hEvent), (hEvent))
 	return event_sync((struct sim_event *)hEvent);
 }
 
-static CUresult
-elapsed(float *ms, CUevent start, CUevent end)
+static CUresult elapsed(float *ms, CUevent start, CUevent end)
 {
 	return event_elapsed(ms, (struct sim_event *)start, (struct sim_event *)end);
 }
 
-DRIVER_API(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
-	   (pMilliseconds, hStart, hEnd))
+DRIVER_API(cuEventElapsedTime, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
 {
 	return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-DRIVER_API(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd),
-	   (pMilliseconds, hStart, hEnd))
+DRIVER_API(cuEventElapsedTime_v2, (float *pMilliseconds, CUevent hStart, CUevent hEnd), (pMilliseconds, hStart, hEnd))
 {
 	return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-DRIVER_API_STREAM(cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode),
-		  (hStream, mode))
+DRIVER_API_STREAM(cuStreamBeginCapture_v2, (CUstream hStream, CUstreamCaptureMode mode), (hStream, mode))
 {
 	struct sim_stream *stream;
 
@@ -216,8 +208,8 @@ DRIVER_API_STREAM(cuStreamEndCapture, (CUstream hStream, CUgraph *phGraph), (hSt
 	return result;
 }
 
-DRIVER_API_STREAM(cuStreamIsCapturing, (CUstream hStream, CUstreamCaptureStatus *captureStatus),
-		  (hStream, captureStatus))
+DRIVER_API_STREAM(
+	cuStreamIsCapturing, (CUstream hStream, CUstreamCaptureStatus *captureStatus), (hStream, captureStatus))
 {
 	struct sim_stream *stream;
 
@@ -225,9 +217,8 @@ DRIVER_API_STREAM(cuStreamIsCapturing, (CUstream hStream, CUstreamCaptureStatus 
 	return capture_info(stream, captureStatus, NULL, NULL, NULL, NULL);
 }
 
-static CUresult
-get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-	 const CUgraphNode **needs, size_t *count)
+static CUresult get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+	const CUgraphNode **needs, size_t *count)
 {
 	struct sim_stream *stream;
 	struct sim_node **tails = NULL;
@@ -246,58 +237,50 @@ get_info(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph
 }
 
 DRIVER_API_STREAM(cuStreamGetCaptureInfo_v2,
-		  (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-		   CUgraph *graph_out, const CUgraphNode **dependencies_out,
-		   size_t *numDependencies_out),
-		  (hStream, captureStatus_out, id_out, graph_out, dependencies_out,
-		   numDependencies_out))
+	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+		const CUgraphNode **dependencies_out, size_t *numDependencies_out),
+	(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out))
 {
-	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
-			numDependencies_out);
+	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
 }
 
 DRIVER_API_STREAM(cuStreamGetCaptureInfo_v3,
-		  (CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out,
-		   CUgraph *graph_out, const CUgraphNode **dependencies_out,
-		   const CUgraphEdgeData **edgeData_out, size_t *numDependencies_out),
-		  (hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out,
-		   numDependencies_out))
+	(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out, CUgraph *graph_out,
+		const CUgraphNode **dependencies_out, const CUgraphEdgeData **edgeData_out,
+		size_t *numDependencies_out),
+	(hStream, captureStatus_out, id_out, graph_out, dependencies_out, edgeData_out, numDependencies_out))
 {
 	if (edgeData_out)
 		*edgeData_out = NULL;
-	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out,
-			numDependencies_out);
+	return get_info(hStream, captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out);
 }
 
-static CUresult
-update(CUstream handle, CUgraphNode *needs, size_t count, unsigned flags)
+static CUresult update(CUstream handle, CUgraphNode *needs, size_t count, unsigned flags)
 {
 	struct sim_stream *stream;
 
 	TRY(stream_resolve(handle, &stream));
-	return capture_update(stream, (struct sim_node *const *)(void *)needs, count,
-			      flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
+	return capture_update(
+		stream, (struct sim_node *const *)(void *)needs, count, flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
 DRIVER_API_STREAM(cuStreamUpdateCaptureDependencies,
-		  (CUstream hStream, CUgraphNode *dependencies, size_t numDependencies,
-		   unsigned int flags),
-		  (hStream, dependencies, numDependencies, flags))
+	(CUstream hStream, CUgraphNode *dependencies, size_t numDependencies, unsigned int flags),
+	(hStream, dependencies, numDependencies, flags))
 {
 	return update(hStream, dependencies, numDependencies, flags);
 }
 
 DRIVER_API_STREAM(cuStreamUpdateCaptureDependencies_v2,
-		  (CUstream hStream, CUgraphNode *dependencies,
-		   const CUgraphEdgeData *dependencyData, size_t numDependencies,
-		   unsigned int flags),
-		  (hStream, dependencies, dependencyData, numDependencies, flags))
+	(CUstream hStream, CUgraphNode *dependencies, const CUgraphEdgeData *dependencyData, size_t numDependencies,
+		unsigned int flags),
+	(hStream, dependencies, dependencyData, numDependencies, flags))
 {
 	(void)dependencyData;
 	return update(hStream, dependencies, numDependencies, flags);
 }
 
-DRIVER_API(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode), (mode))
+DRIVER_API(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), (mode))
 {
 	return capture_exchange_mode(mode);
 }

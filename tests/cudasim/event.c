@@ -1,5 +1,4 @@
 /* Events: a moment of a stream's time line, or a place in a capture. */
-#define _GNU_SOURCE
 #include <string.h>
 
 #include "core.h"
@@ -8,8 +7,7 @@
 static struct sim_event *spare;
 static uint32_t event_count;
 
-CUresult
-event_create(struct sim_event **event, unsigned flags)
+CUresult event_create(struct sim_event **event, unsigned flags)
 {
 	struct sim_context *context;
 	struct sim_event *made;
@@ -31,16 +29,13 @@ event_create(struct sim_event **event, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-static CUresult
-require_event(const struct sim_event *event)
+static CUresult require_event(const struct sim_event *event)
 {
 	TRY(require_init());
-	return event && __atomic_load_n(&event->alive, __ATOMIC_RELAXED) ? CUDA_SUCCESS
-									   : CUDA_ERROR_INVALID_HANDLE;
+	return event && __atomic_load_n(&event->alive, __ATOMIC_RELAXED) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult
-event_destroy(struct sim_event *event)
+CUresult event_destroy(struct sim_event *event)
 {
 	TRY(require_event(event));
 	core_lock();
@@ -53,8 +48,7 @@ event_destroy(struct sim_event *event)
 }
 
 /* In a capture: the event stands for what the stream would depend on next. The lock must be held. */
-static CUresult
-record_captured(struct sim_event *event, struct sim_stream *stream)
+static CUresult record_captured(struct sim_event *event, struct sim_stream *stream)
 {
 	if (stream->capture->invalid)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
@@ -64,8 +58,7 @@ record_captured(struct sim_event *event, struct sim_stream *stream)
 }
 
 /* The lock must be held. */
-static void
-record_time(struct sim_event *event, struct sim_stream *stream)
+static void record_time(struct sim_event *event, struct sim_stream *stream)
 {
 	event->capture_id = 0;
 	set_assign(&event->tails, NULL, 0);
@@ -74,10 +67,9 @@ record_time(struct sim_event *event, struct sim_stream *stream)
 	event->host_ns = stream->host_ns;
 }
 
-CUresult
-event_record(struct sim_event *event, struct sim_stream *stream)
+CUresult event_record(struct sim_event *event, struct sim_stream *stream)
 {
-	struct sim_event_record record = {.correlation = current_correlation()};
+	struct sim_event_record record = { .correlation = current_correlation() };
 	CUresult result;
 	bool captured;
 
@@ -100,8 +92,7 @@ event_record(struct sim_event *event, struct sim_stream *stream)
 }
 
 /* An event of a capture has no time: asking for it spoils the capture. */
-static CUresult
-require_timed(struct sim_event *event)
+static CUresult require_timed(struct sim_event *event)
 {
 	bool captured;
 
@@ -121,8 +112,7 @@ struct moment {
 	uint64_t host_ns;
 };
 
-static struct moment
-event_moment(const struct sim_event *event)
+static struct moment event_moment(const struct sim_event *event)
 {
 	struct moment moment;
 
@@ -134,22 +124,19 @@ event_moment(const struct sim_event *event)
 	return moment;
 }
 
-static bool
-pending(struct moment moment)
+static bool pending(struct moment moment)
 {
 	return moment.time_ns > sim_time_ns() || host_pending(moment.host_ns);
 }
 
-CUresult
-event_query(struct sim_event *event)
+CUresult event_query(struct sim_event *event)
 {
 	TRY(require_timed(event));
 	TRY(capture_permits_unsafe());
 	return pending(event_moment(event)) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-CUresult
-event_sync(struct sim_event *event)
+CUresult event_sync(struct sim_event *event)
 {
 	struct sim_sync sync = {
 		.kind = SIM_SYNC_EVENT,
@@ -173,8 +160,7 @@ event_sync(struct sim_event *event)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-event_elapsed(float *ms, struct sim_event *start, struct sim_event *end)
+CUresult event_elapsed(float *ms, struct sim_event *start, struct sim_event *end)
 {
 	struct moment from, to;
 
@@ -191,8 +177,7 @@ event_elapsed(float *ms, struct sim_event *start, struct sim_event *end)
 }
 
 /* Outside of captures: the stream goes on when the event has happened. The lock must be held. */
-static void
-wait_time(struct sim_stream *stream, const struct sim_event *event)
+static void wait_time(struct sim_stream *stream, const struct sim_event *event)
 {
 	if (!event->recorded)
 		return;
@@ -202,8 +187,7 @@ wait_time(struct sim_stream *stream, const struct sim_event *event)
 		stream->host_ns = event->host_ns;
 }
 
-CUresult
-stream_wait_event(struct sim_stream *stream, struct sim_event *event)
+CUresult stream_wait_event(struct sim_stream *stream, struct sim_event *event)
 {
 	struct sim_sync sync = {
 		.kind = SIM_SYNC_STREAM_WAIT_EVENT,
@@ -231,8 +215,7 @@ stream_wait_event(struct sim_stream *stream, struct sim_event *event)
 	return result;
 }
 
-SIM_EXPORT uint32_t
-sim_event_id(const struct sim_event *event)
+SIM_EXPORT uint32_t sim_event_id(const struct sim_event *event)
 {
 	return event->id;
 }

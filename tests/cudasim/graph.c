@@ -11,8 +11,7 @@
 static uint32_t graph_count;
 static uint64_t node_count;
 
-void
-tell_node(enum sim_resource_kind kind, struct sim_node *node)
+void tell_node(enum sim_resource_kind kind, struct sim_node *node)
 {
 	tell_resource(&(struct sim_resource){
 		.kind = kind,
@@ -23,8 +22,7 @@ tell_node(enum sim_resource_kind kind, struct sim_node *node)
 	});
 }
 
-CUresult
-graph_create(struct sim_graph **graph)
+CUresult graph_create(struct sim_graph **graph)
 {
 	struct sim_graph *made = zalloc(sizeof(*made));
 
@@ -32,33 +30,31 @@ graph_create(struct sim_graph **graph)
 	made->id = __atomic_add_fetch(&graph_count, 1, __ATOMIC_RELAXED);
 	*graph = made;
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_GRAPH_CREATED, .context = sim_context_current(), .graph = made,
+		.kind = SIM_GRAPH_CREATED,
+		.context = sim_context_current(),
+		.graph = made,
 	});
 	return CUDA_SUCCESS;
 }
 
-bool
-graph_valid(const struct sim_graph *graph)
+bool graph_valid(const struct sim_graph *graph)
 {
 	return graph && graph->magic == GRAPH_MAGIC;
 }
 
-bool
-node_valid(const struct sim_node *node)
+bool node_valid(const struct sim_node *node)
 {
 	return node && node->magic == NODE_MAGIC;
 }
 
-static void
-node_free(struct sim_node *node)
+static void node_free(struct sim_node *node)
 {
 	node->magic = 0;
 	free(node->needs.nodes);
 	free(node);
 }
 
-void
-graph_free(struct sim_graph *graph)
+void graph_free(struct sim_graph *graph)
 {
 	for (size_t i = 0; i < graph->count; i++)
 		node_free(graph->nodes[i]);
@@ -67,8 +63,7 @@ graph_free(struct sim_graph *graph)
 	free(graph);
 }
 
-CUresult
-graph_destroy(struct sim_graph *graph)
+CUresult graph_destroy(struct sim_graph *graph)
 {
 	if (!graph_valid(graph))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -83,9 +78,7 @@ graph_destroy(struct sim_graph *graph)
 	return CUDA_SUCCESS;
 }
 
-struct sim_node *
-node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-	    const struct op *op)
+struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count, const struct op *op)
 {
 	struct sim_node *node = zalloc(sizeof(*node));
 
@@ -102,9 +95,8 @@ node_append(struct sim_graph *graph, struct sim_node *const *needs, size_t count
 	return node;
 }
 
-CUresult
-graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs,
-	  size_t count, const struct op *op)
+CUresult graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *const *needs, size_t count,
+	const struct op *op)
 {
 	if (!graph_valid(graph) || (count && !needs))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -118,11 +110,10 @@ graph_add(struct sim_graph *graph, struct sim_node **node, struct sim_node *cons
 	return CUDA_SUCCESS;
 }
 
-CUresult
-graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *to)
+CUresult graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *to)
 {
-	if (!graph_valid(graph) || !node_valid(from) || !node_valid(to) || from->graph != graph ||
-	    to->graph != graph || from == to)
+	if (!graph_valid(graph) || !node_valid(from) || !node_valid(to) || from->graph != graph || to->graph != graph ||
+		from == to)
 		return CUDA_ERROR_INVALID_VALUE;
 	core_lock();
 	set_include(&to->needs, &from, 1);
@@ -130,16 +121,14 @@ graph_connect(struct sim_graph *graph, struct sim_node *from, struct sim_node *t
 	return CUDA_SUCCESS;
 }
 
-static void
-forget(struct node_set *set, const struct sim_node *node)
+static void forget(struct node_set *set, const struct sim_node *node)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (set->nodes[i] == node)
 			set->nodes[i--] = set->nodes[--set->count];
 }
 
-CUresult
-node_destroy(struct sim_node *node)
+CUresult node_destroy(struct sim_node *node)
 {
 	struct sim_graph *graph;
 	size_t kept = 0;
@@ -161,8 +150,7 @@ node_destroy(struct sim_node *node)
 	return CUDA_SUCCESS;
 }
 
-static bool
-needs_are_marked(const struct sim_node *node)
+static bool needs_are_marked(const struct sim_node *node)
 {
 	for (size_t i = 0; i < node->needs.count; i++)
 		if (!node->needs.nodes[i]->mark)
@@ -171,8 +159,7 @@ needs_are_marked(const struct sim_node *node)
 }
 
 /* Round by round, those whose needs are met, in the order of their making: captured graphs need one. */
-bool
-graph_order(struct sim_graph *graph, struct sim_node **order)
+bool graph_order(struct sim_graph *graph, struct sim_node **order)
 {
 	size_t placed = 0, before;
 
@@ -193,8 +180,7 @@ graph_order(struct sim_graph *graph, struct sim_node **order)
 	return placed == graph->count;
 }
 
-bool
-graph_joined(struct sim_graph *graph, const struct node_set *tails)
+bool graph_joined(struct sim_graph *graph, const struct node_set *tails)
 {
 	struct sim_node **stack = zalloc(graph->count * sizeof(struct sim_node *));
 	size_t depth = 0, reached = 0;
@@ -220,14 +206,12 @@ graph_joined(struct sim_graph *graph, const struct node_set *tails)
 	return reached == graph->count;
 }
 
-SIM_EXPORT uint64_t
-sim_node_id(const struct sim_node *node)
+SIM_EXPORT uint64_t sim_node_id(const struct sim_node *node)
 {
 	return node->id;
 }
 
-SIM_EXPORT uint32_t
-sim_graph_id(const struct sim_graph *graph)
+SIM_EXPORT uint32_t sim_graph_id(const struct sim_graph *graph)
 {
 	return graph->id;
 }

@@ -16,24 +16,22 @@ struct sim_graph_exec {
 	unsigned magic;
 	uint32_t id;
 	uint64_t flags;
-	struct sim_graph *graph;	/* the clones, in order */
-	uint32_t *lanes;		/* the stream ids of the lanes; that of lane 0 is unused */
+	struct sim_graph *graph; /* the clones, in order */
+	uint32_t *lanes;         /* the stream ids of the lanes; that of lane 0 is unused */
 	unsigned lane_count;
-	uint64_t end_ns;		/* of the last launch: an executable never overlaps itself */
+	uint64_t end_ns; /* of the last launch: an executable never overlaps itself */
 };
 
 static uint32_t exec_count;
-static uint32_t lane_id = 1u << 16;	/* far above the ids of the program's streams */
+static uint32_t lane_id = 1u << 16; /* far above the ids of the program's streams */
 
-bool
-exec_valid(const struct sim_graph_exec *exec)
+bool exec_valid(const struct sim_graph_exec *exec)
 {
 	return exec && exec->magic == EXEC_MAGIC;
 }
 
 /* The clone needs the clones of what the node needs. */
-static void
-clone_needs(struct sim_node *clone, const struct sim_node *node, struct sim_node *const *clones)
+static void clone_needs(struct sim_node *clone, const struct sim_node *node, struct sim_node *const *clones)
 {
 	for (size_t i = 0; i < node->needs.count; i++) {
 		struct sim_node *need = clones[node->needs.nodes[i]->index];
@@ -42,8 +40,7 @@ clone_needs(struct sim_node *clone, const struct sim_node *node, struct sim_node
 	}
 }
 
-static void
-choose_lane(struct sim_graph_exec *exec, struct sim_node *clone)
+static void choose_lane(struct sim_graph_exec *exec, struct sim_node *clone)
 {
 	for (size_t i = 0; i < clone->needs.count; i++) {
 		struct sim_node *need = clone->needs.nodes[i];
@@ -60,8 +57,7 @@ choose_lane(struct sim_graph_exec *exec, struct sim_node *clone)
 }
 
 /* The lock must be held. */
-static void
-clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *order, size_t count)
+static void clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *order, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct sim_node *clone = node_append(exec->graph, NULL, 0, &order[i]->op);
@@ -72,8 +68,7 @@ clone_nodes(struct sim_graph_exec *exec, struct sim_node *const *order, size_t c
 	}
 }
 
-static void
-tell_cloned(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node *const *order)
+static void tell_cloned(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node *const *order)
 {
 	for (size_t i = 0; i < exec->graph->count; i++)
 		tell_resource(&(struct sim_resource){
@@ -94,8 +89,7 @@ tell_cloned(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_nod
 }
 
 /* Memory for an executable and its graph, which is nobody else's: it is told of as a clone. */
-static struct sim_graph_exec *
-exec_new(uint64_t flags, struct sim_graph *original)
+static struct sim_graph_exec *exec_new(uint64_t flags, struct sim_graph *original)
 {
 	struct sim_graph_exec *exec = zalloc(sizeof(*exec));
 
@@ -112,8 +106,7 @@ exec_new(uint64_t flags, struct sim_graph *original)
 	return exec;
 }
 
-CUresult
-exec_create(struct sim_graph_exec **exec, struct sim_graph *graph, uint64_t flags)
+CUresult exec_create(struct sim_graph_exec **exec, struct sim_graph *graph, uint64_t flags)
 {
 	struct sim_node **order;
 	bool sound;
@@ -135,8 +128,7 @@ exec_create(struct sim_graph_exec **exec, struct sim_graph *graph, uint64_t flag
 	return sound ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult
-exec_destroy(struct sim_graph_exec *exec)
+CUresult exec_destroy(struct sim_graph_exec *exec)
 {
 	if (!exec_valid(exec))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -153,16 +145,14 @@ exec_destroy(struct sim_graph_exec *exec)
 	return CUDA_SUCCESS;
 }
 
-uint64_t
-exec_flags(const struct sim_graph_exec *exec)
+uint64_t exec_flags(const struct sim_graph_exec *exec)
 {
 	return exec->flags;
 }
 
 /* Where a node runs and when: after its needs. The lock must be held. */
-static struct sim_work
-place(struct sim_graph_exec *exec, struct sim_node *node, const struct sim_stream *stream,
-      uint64_t start_ns)
+static struct sim_work place(
+	struct sim_graph_exec *exec, struct sim_node *node, const struct sim_stream *stream, uint64_t start_ns)
 {
 	struct sim_work work;
 
@@ -179,8 +169,7 @@ place(struct sim_graph_exec *exec, struct sim_node *node, const struct sim_strea
 }
 
 /* All nodes get their times before one is performed. The lock must be held. */
-static uint64_t
-place_all(struct sim_graph_exec *exec, struct sim_stream *stream, struct sim_work *works)
+static uint64_t place_all(struct sim_graph_exec *exec, struct sim_stream *stream, struct sim_work *works)
 {
 	uint64_t start = stream_ready(stream, sim_time_ns() + LANE_START_NS), end = start;
 
@@ -199,8 +188,7 @@ place_all(struct sim_graph_exec *exec, struct sim_stream *stream, struct sim_wor
 	return stream_push(stream, end);
 }
 
-static void
-perform_node(const struct sim_node *node, const struct sim_work *work)
+static void perform_node(const struct sim_node *node, const struct sim_work *work)
 {
 	struct op op = node->op;
 
@@ -213,8 +201,7 @@ perform_node(const struct sim_node *node, const struct sim_work *work)
 	perform(&op, work);
 }
 
-CUresult
-exec_launch(struct sim_graph_exec *exec, struct sim_stream *stream)
+CUresult exec_launch(struct sim_graph_exec *exec, struct sim_stream *stream)
 {
 	struct sim_work *works;
 	uint64_t room;
@@ -235,15 +222,12 @@ exec_launch(struct sim_graph_exec *exec, struct sim_stream *stream)
 	return result;
 }
 
-static bool
-same_shape(const struct sim_node *clone, const struct sim_node *node)
+static bool same_shape(const struct sim_node *clone, const struct sim_node *node)
 {
-	return clone->op.node_kind == node->op.node_kind &&
-	       clone->needs.count == node->needs.count;
+	return clone->op.node_kind == node->op.node_kind && clone->needs.count == node->needs.count;
 }
 
-CUresult
-exec_update(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node **bad)
+CUresult exec_update(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_node **bad)
 {
 	struct sim_node **order;
 	CUresult result = CUDA_SUCCESS;
@@ -268,8 +252,7 @@ exec_update(struct sim_graph_exec *exec, struct sim_graph *graph, struct sim_nod
 	return result;
 }
 
-CUresult
-exec_set_op(struct sim_graph_exec *exec, struct sim_node *node, const struct op *op)
+CUresult exec_set_op(struct sim_graph_exec *exec, struct sim_node *node, const struct op *op)
 {
 	CUresult result = CUDA_ERROR_INVALID_VALUE;
 
@@ -286,8 +269,7 @@ exec_set_op(struct sim_graph_exec *exec, struct sim_node *node, const struct op 
 	return result;
 }
 
-SIM_EXPORT uint32_t
-sim_graph_exec_id(const struct sim_graph_exec *exec)
+SIM_EXPORT uint32_t sim_graph_exec_id(const struct sim_graph_exec *exec)
 {
 	return exec->id;
 }

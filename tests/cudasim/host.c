@@ -1,5 +1,4 @@
 /* Functions of the program that run in stream order: on one thread of ours, each when it is due. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,17 +8,16 @@
 struct call {
 	uint64_t due_ns;
 	struct op_host host;
-	struct call *next;	/* by due time */
+	struct call *next; /* by due time */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct call *queue;	/* the first one is waiting for its time or running */
+static struct call *queue; /* the first one is waiting for its time or running */
 static bool started;
 
 /* Takes the first call off when it has run, so that waiters see it until then. */
-static void
-run_first(struct call *call)
+static void run_first(struct call *call)
 {
 	pthread_mutex_unlock(&lock);
 	wait_until(call->due_ns);
@@ -35,8 +33,7 @@ run_first(struct call *call)
 	pthread_cond_broadcast(&changed);
 }
 
-static void *
-run(void *unused)
+static void *run(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&lock);
@@ -50,8 +47,7 @@ run(void *unused)
 }
 
 /* The program's signals are its own threads' business. The lock must be held. */
-static void
-start_once(void)
+static void start_once(void)
 {
 	pthread_t thread;
 	sigset_t all, before;
@@ -67,8 +63,7 @@ start_once(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void
-host_enqueue(const struct op_host *host, uint64_t due_ns)
+void host_enqueue(const struct op_host *host, uint64_t due_ns)
 {
 	struct call *call = zalloc(sizeof(*call));
 	struct call **at = &queue;
@@ -86,8 +81,7 @@ host_enqueue(const struct op_host *host, uint64_t due_ns)
 }
 
 /* The lock must be held. */
-static bool
-due_before(uint64_t due_ns)
+static bool due_before(uint64_t due_ns)
 {
 	for (const struct call *call = queue; call; call = call->next)
 		if (call->due_ns <= due_ns)
@@ -95,8 +89,7 @@ due_before(uint64_t due_ns)
 	return false;
 }
 
-bool
-host_pending(uint64_t due_ns)
+bool host_pending(uint64_t due_ns)
 {
 	bool pending;
 
@@ -108,8 +101,7 @@ host_pending(uint64_t due_ns)
 	return pending;
 }
 
-void
-host_wait(uint64_t due_ns)
+void host_wait(uint64_t due_ns)
 {
 	if (due_ns == 0)
 		return;

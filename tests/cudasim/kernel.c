@@ -11,21 +11,20 @@
 
 #define KERNEL_MAGIC 0x4b45524eu
 #define FATBIN_MAGIC 0xba55ed50u
-#define DYNAMIC_DEFAULT 49152u		/* bytes of shared memory without opting in */
+#define DYNAMIC_DEFAULT 49152u /* bytes of shared memory without opting in */
 #define WARP 32
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
 #define SM_REGISTERS 65536
-#define SM_SHARED 233472		/* bytes */
-#define BLOCK_SHARED_MAX 232448		/* bytes, opted in */
-#define BLOCK_SHARED_SYSTEM 1024	/* bytes of each block that the system takes */
-#define REGISTER_UNIT 256		/* registers are given to a warp in such units */
+#define SM_SHARED 233472         /* bytes */
+#define BLOCK_SHARED_MAX 232448  /* bytes, opted in */
+#define BLOCK_SHARED_SYSTEM 1024 /* bytes of each block that the system takes */
+#define REGISTER_UNIT 256        /* registers are given to a warp in such units */
 
 static struct module *modules;
 static uint32_t module_count;
 
-struct module *
-module_new(const void *image, size_t bytes)
+struct module *module_new(const void *image, size_t bytes)
 {
 	struct module *module = zalloc(sizeof(*module));
 
@@ -40,8 +39,7 @@ module_new(const void *image, size_t bytes)
 	return module;
 }
 
-bool
-module_valid(const struct module *module)
+bool module_valid(const struct module *module)
 {
 	bool valid = false;
 
@@ -52,8 +50,7 @@ module_valid(const struct module *module)
 	return valid;
 }
 
-static void
-tell_module(const struct module *module, enum sim_resource_kind kind)
+static void tell_module(const struct module *module, enum sim_resource_kind kind)
 {
 	tell_resource(&(struct sim_resource){
 		.kind = kind,
@@ -64,15 +61,13 @@ tell_module(const struct module *module, enum sim_resource_kind kind)
 	});
 }
 
-void
-module_touch(struct module *module)
+void module_touch(struct module *module)
 {
 	if (!__atomic_exchange_n(&module->loaded, true, __ATOMIC_RELAXED))
 		tell_module(module, SIM_MODULE_LOADED);
 }
 
-CUresult
-module_unload(struct module *module)
+CUresult module_unload(struct module *module)
 {
 	if (!module_valid(module))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -84,8 +79,7 @@ module_unload(struct module *module)
 	return CUDA_SUCCESS;
 }
 
-static size_t
-elf_bytes(const void *image)
+static size_t elf_bytes(const void *image)
 {
 	Elf64_Ehdr header;
 
@@ -93,8 +87,7 @@ elf_bytes(const void *image)
 	return header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
 }
 
-static size_t
-fatbin_bytes(const void *image)
+static size_t fatbin_bytes(const void *image)
 {
 	struct {
 		uint32_t magic;
@@ -106,8 +99,7 @@ fatbin_bytes(const void *image)
 	return header.header_bytes + (size_t)header.body_bytes;
 }
 
-size_t
-image_bytes(const void *image)
+size_t image_bytes(const void *image)
 {
 	const unsigned char *text = image;
 	uint32_t magic;
@@ -124,8 +116,7 @@ image_bytes(const void *image)
 	return 0;
 }
 
-static uint32_t
-hash_of(const char *name)
+static uint32_t hash_of(const char *name)
 {
 	uint32_t hash = 2166136261u;
 
@@ -134,8 +125,7 @@ hash_of(const char *name)
 	return hash ^ hash >> 15;
 }
 
-static struct kernel *
-kernel_new(struct module *module, const char *name)
+static struct kernel *kernel_new(struct module *module, const char *name)
 {
 	struct kernel *kernel = zalloc(sizeof(*kernel));
 	uint32_t hash = hash_of(name);
@@ -153,8 +143,7 @@ kernel_new(struct module *module, const char *name)
 	return kernel;
 }
 
-struct kernel *
-kernel_get(struct module *module, const char *name)
+struct kernel *kernel_get(struct module *module, const char *name)
 {
 	struct kernel *kernel;
 
@@ -168,14 +157,12 @@ kernel_get(struct module *module, const char *name)
 	return kernel;
 }
 
-bool
-kernel_valid(const struct kernel *kernel)
+bool kernel_valid(const struct kernel *kernel)
 {
 	return kernel && kernel->magic == KERNEL_MAGIC;
 }
 
-CUresult
-kernel_attribute(const struct kernel *kernel, CUfunction_attribute attribute, int *value)
+CUresult kernel_attribute(const struct kernel *kernel, CUfunction_attribute attribute, int *value)
 {
 	if (!kernel_valid(kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -202,8 +189,7 @@ kernel_attribute(const struct kernel *kernel, CUfunction_attribute attribute, in
 	return CUDA_SUCCESS;
 }
 
-CUresult
-kernel_set_attribute(struct kernel *kernel, CUfunction_attribute attribute, int value)
+CUresult kernel_set_attribute(struct kernel *kernel, CUfunction_attribute attribute, int value)
 {
 	if (!kernel_valid(kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
@@ -215,18 +201,15 @@ kernel_set_attribute(struct kernel *kernel, CUfunction_attribute attribute, int 
 	return CUDA_SUCCESS;
 }
 
-static int
-least(int a, int b)
+static int least(int a, int b)
 {
 	return a < b ? a : b;
 }
 
-int
-kernel_occupancy(const struct kernel *kernel, int threads, size_t dynamic_shared)
+int kernel_occupancy(const struct kernel *kernel, int threads, size_t dynamic_shared)
 {
 	int warps = (threads + WARP - 1) / WARP;
-	int warp_registers = ((int)kernel->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT *
-			     REGISTER_UNIT;
+	int warp_registers = ((int)kernel->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT * REGISTER_UNIT;
 	size_t shared = kernel->static_shared + dynamic_shared + BLOCK_SHARED_SYSTEM;
 	int blocks;
 

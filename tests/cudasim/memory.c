@@ -1,5 +1,4 @@
 /* What lies behind addresses: one sorted table of blocks, and each device's capacity. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,14 +7,13 @@
 #include "core.h"
 #include "entry.h"
 
-static struct block *blocks;	/* by address */
+static struct block *blocks; /* by address */
 static size_t count, room;
 static size_t used[SIM_DEVICES_MAX];
-static uint64_t allocations;	/* of device memory, for SIM_FAIL_MALLOC */
+static uint64_t allocations; /* of device memory, for SIM_FAIL_MALLOC */
 
 /* The index after the last block that begins at or before the address. */
-static size_t
-position(uintptr_t address)
+static size_t position(uintptr_t address)
 {
 	size_t low = 0, high = count;
 
@@ -30,8 +28,7 @@ position(uintptr_t address)
 	return low;
 }
 
-void
-block_add(const struct block *block)
+void block_add(const struct block *block)
 {
 	size_t at = position(block->address);
 
@@ -44,8 +41,7 @@ block_add(const struct block *block)
 	count++;
 }
 
-bool
-block_remove(const void *address, struct block *block)
+bool block_remove(const void *address, struct block *block)
 {
 	size_t at = position((uintptr_t)address);
 
@@ -58,8 +54,7 @@ block_remove(const void *address, struct block *block)
 }
 
 /* The block that holds the address, NULL: none. The lock must be held. */
-static const struct block *
-holder(uintptr_t address)
+static const struct block *holder(uintptr_t address)
 {
 	size_t at = position(address);
 
@@ -68,8 +63,7 @@ holder(uintptr_t address)
 	return &blocks[at - 1];
 }
 
-bool
-block_find(const void *address, struct block *block)
+bool block_find(const void *address, struct block *block)
 {
 	const struct block *found;
 
@@ -82,8 +76,7 @@ block_find(const void *address, struct block *block)
 }
 
 /* Mapped pieces may lie side by side and count as one. */
-bool
-range_valid(const void *address, size_t bytes)
+bool range_valid(const void *address, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)address, end = at + bytes;
 	const struct block *block;
@@ -98,8 +91,7 @@ range_valid(const void *address, size_t bytes)
 	return block || at == (uintptr_t)address;
 }
 
-bool
-memory_charge(int device, size_t bytes)
+bool memory_charge(int device, size_t bytes)
 {
 	if (bytes > settings()->memory - used[device])
 		return false;
@@ -107,14 +99,12 @@ memory_charge(int device, size_t bytes)
 	return true;
 }
 
-void
-memory_discharge(int device, size_t bytes)
+void memory_discharge(int device, size_t bytes)
 {
 	used[device] -= bytes;
 }
 
-void
-memory_info(int device, size_t *free_bytes, size_t *total_bytes)
+void memory_info(int device, size_t *free_bytes, size_t *total_bytes)
 {
 	core_lock();
 	*free_bytes = settings()->memory - used[device];
@@ -122,25 +112,21 @@ memory_info(int device, size_t *free_bytes, size_t *total_bytes)
 	*total_bytes = settings()->memory;
 }
 
-SIM_EXPORT size_t
-sim_device_memory(void)
+SIM_EXPORT size_t sim_device_memory(void)
 {
 	return settings()->memory;
 }
 
-bool
-allocation_fails(void)
+bool allocation_fails(void)
 {
 	uint64_t number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
 
 	return settings()->fail_malloc != 0 && number == settings()->fail_malloc;
 }
 
-void *
-pages_map(size_t bytes)
+void *pages_map(size_t bytes)
 {
-	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (pages == MAP_FAILED)
 		return NULL;
@@ -148,8 +134,7 @@ pages_map(size_t bytes)
 	return pages;
 }
 
-void
-tell_block(const struct block *block, bool release, const struct sim_stream *stream)
+void tell_block(const struct block *block, bool release, const struct sim_stream *stream)
 {
 	struct sim_memory memory = {
 		.release = release,
@@ -169,19 +154,17 @@ tell_block(const struct block *block, bool release, const struct sim_stream *str
 		pool_describe(block->pool, &memory);
 		core_unlock();
 	}
-	log_line("%s device=%d kind=%d bytes=%zu address=%#zx\n", release ? "free" : "alloc",
-		 block->device, (int)block->kind, block->bytes, (size_t)block->address);
+	log_line("%s device=%d kind=%d bytes=%zu address=%#zx\n", release ? "free" : "alloc", block->device,
+		(int)block->kind, block->bytes, (size_t)block->address);
 	tell_memory(&memory);
 }
 
-static size_t
-round_up(size_t bytes, size_t unit)
+static size_t round_up(size_t bytes, size_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
 }
 
-static enum sim_memory_kind
-kind_of(enum block_owner owner)
+static enum sim_memory_kind kind_of(enum block_owner owner)
 {
 	switch (owner) {
 	case BLOCK_MANAGED:
@@ -191,14 +174,15 @@ kind_of(enum block_owner owner)
 	case BLOCK_HOST:
 	case BLOCK_REGISTERED:
 		return SIM_MEMORY_PINNED;
+	case BLOCK_STATIC:
+		return SIM_MEMORY_DEVICE_STATIC;
 	default:
 		return SIM_MEMORY_DEVICE;
 	}
 }
 
 /* Managed memory may exceed the device's; it holds nothing of it. */
-static CUresult
-block_map(struct block *block)
+static CUresult block_map(struct block *block)
 {
 	size_t bytes = round_up(block->bytes, GRANULARITY);
 	void *pages = NULL;
@@ -219,10 +203,9 @@ block_map(struct block *block)
 	return pages ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult
-memory_alloc(void **address, size_t bytes, enum block_owner owner)
+CUresult memory_alloc(void **address, size_t bytes, enum block_owner owner)
 {
-	struct block block = {.bytes = bytes, .owner = owner, .kind = kind_of(owner)};
+	struct block block = { .bytes = bytes, .owner = owner, .kind = kind_of(owner) };
 
 	TRY(require_context(&block.context));
 	TRY(capture_permits_unsafe());
@@ -239,8 +222,25 @@ memory_alloc(void **address, size_t bytes, enum block_owner owner)
 	return CUDA_SUCCESS;
 }
 
-static bool
-may_free(enum block_owner block, enum block_owner asked)
+void *memory_static(size_t bytes)
+{
+	struct block block = {
+		.bytes = bytes,
+		.owner = BLOCK_STATIC,
+		.kind = SIM_MEMORY_DEVICE_STATIC,
+	};
+	void *pages = pages_map(round_up(bytes, GRANULARITY));
+
+	if (!pages)
+		return NULL;
+	block.address = (uintptr_t)pages;
+	core_lock();
+	block_add(&block);
+	core_unlock();
+	return pages;
+}
+
+static bool may_free(enum block_owner block, enum block_owner asked)
 {
 	if (asked == BLOCK_MALLOC)
 		return block == BLOCK_MALLOC || block == BLOCK_MANAGED || block == BLOCK_POOL;
@@ -248,8 +248,7 @@ may_free(enum block_owner block, enum block_owner asked)
 }
 
 /* Takes the block out of the table, and its memory away. The lock must be held. */
-static void
-block_unmap(const struct block *block)
+static void block_unmap(const struct block *block)
 {
 	if (block->owner == BLOCK_POOL) {
 		pool_return(block->pool, block->address);
@@ -259,8 +258,7 @@ block_unmap(const struct block *block)
 	munmap((void *)block->address, round_up(block->bytes, GRANULARITY));
 }
 
-CUresult
-memory_free(void *address, enum block_owner owner)
+CUresult memory_free(void *address, enum block_owner owner)
 {
 	struct sim_context *context;
 	struct block block;
@@ -284,17 +282,18 @@ memory_free(void *address, enum block_owner owner)
 	return CUDA_SUCCESS;
 }
 
-static size_t
-page_round(size_t bytes)
+static size_t page_round(size_t bytes)
 {
 	return round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-CUresult
-host_alloc(void **address, size_t bytes, unsigned flags)
+CUresult host_alloc(void **address, size_t bytes, unsigned flags)
 {
 	struct block block = {
-		.bytes = bytes, .owner = BLOCK_HOST, .kind = SIM_MEMORY_PINNED, .flags = flags,
+		.bytes = bytes,
+		.owner = BLOCK_HOST,
+		.kind = SIM_MEMORY_PINNED,
+		.flags = flags,
 	};
 	void *pages;
 
@@ -302,8 +301,7 @@ host_alloc(void **address, size_t bytes, unsigned flags)
 	TRY(capture_permits_unsafe());
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	pages = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		     -1, 0);
+	pages = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	block.address = (uintptr_t)pages;
@@ -316,8 +314,7 @@ host_alloc(void **address, size_t bytes, unsigned flags)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-host_free(void *address)
+CUresult host_free(void *address)
 {
 	struct sim_context *context;
 	struct block block;
@@ -339,12 +336,14 @@ host_free(void *address)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-host_register(void *address, size_t bytes, unsigned flags)
+CUresult host_register(void *address, size_t bytes, unsigned flags)
 {
 	struct block block = {
-		.address = (uintptr_t)address, .bytes = bytes, .owner = BLOCK_REGISTERED,
-		.kind = SIM_MEMORY_PINNED, .flags = flags,
+		.address = (uintptr_t)address,
+		.bytes = bytes,
+		.owner = BLOCK_REGISTERED,
+		.kind = SIM_MEMORY_PINNED,
+		.flags = flags,
 	};
 	bool taken;
 
@@ -359,8 +358,7 @@ host_register(void *address, size_t bytes, unsigned flags)
 	return taken ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED : CUDA_SUCCESS;
 }
 
-CUresult
-host_unregister(void *address)
+CUresult host_unregister(void *address)
 {
 	struct block block;
 	bool found;
@@ -374,16 +372,13 @@ host_unregister(void *address)
 }
 
 /* Host memory, pools and mappings outlive a context. */
-static bool
-dies_with_context(const struct block *block, const struct sim_context *context)
+static bool dies_with_context(const struct block *block, const struct sim_context *context)
 {
 	return block->context == context &&
-	       (block->owner == BLOCK_MALLOC || block->owner == BLOCK_MANAGED ||
-		block->owner == BLOCK_ARRAY);
+	       (block->owner == BLOCK_MALLOC || block->owner == BLOCK_MANAGED || block->owner == BLOCK_ARRAY);
 }
 
-void
-memory_release_context(struct sim_context *context)
+void memory_release_context(struct sim_context *context)
 {
 	size_t kept = 0;
 

@@ -10,14 +10,14 @@
 #include "entry.h"
 
 #define POOL_MAGIC 0x504f4f4cu
-#define PIECE_UNIT 512			/* bytes */
-#define CHUNK_UNIT ((size_t)32 << 20)	/* bytes a pool reserves at a time */
+#define PIECE_UNIT 512                /* bytes */
+#define CHUNK_UNIT ((size_t)32 << 20) /* bytes a pool reserves at a time */
 
 struct piece {
 	uintptr_t address;
 	size_t bytes;
 	bool used;
-	struct piece *next;	/* by address */
+	struct piece *next; /* by address */
 };
 
 struct chunk {
@@ -34,7 +34,7 @@ struct pool {
 	uint64_t threshold;
 	uint64_t reserved, reserved_high;
 	uint64_t used, used_high;
-	int reuse[3];		/* the reuse attributes: kept, without effect */
+	int reuse[3]; /* the reuse attributes: kept, without effect */
 	struct chunk *chunks;
 	struct pool *next;
 };
@@ -44,8 +44,7 @@ static struct pool *defaults[SIM_DEVICES_MAX];
 static struct pool *currents[SIM_DEVICES_MAX];
 
 /* The lock must be held. */
-static struct pool *
-pool_new(int device)
+static struct pool *pool_new(int device)
 {
 	struct pool *pool = zalloc(sizeof(*pool));
 
@@ -57,22 +56,18 @@ pool_new(int device)
 	return pool;
 }
 
-static bool
-pool_valid(const struct pool *pool)
+static bool pool_valid(const struct pool *pool)
 {
 	return pool && pool->magic == POOL_MAGIC;
 }
 
-static CUresult
-check_device(int device)
+static CUresult check_device(int device)
 {
 	TRY(require_init());
-	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS
-							    : CUDA_ERROR_INVALID_DEVICE;
+	return device >= 0 && device < settings()->devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult
-pool_create(struct pool **pool, int device)
+CUresult pool_create(struct pool **pool, int device)
 {
 	TRY(check_device(device));
 	core_lock();
@@ -81,8 +76,7 @@ pool_create(struct pool **pool, int device)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-pool_default(struct pool **pool, int device)
+CUresult pool_default(struct pool **pool, int device)
 {
 	TRY(check_device(device));
 	core_lock();
@@ -95,8 +89,7 @@ pool_default(struct pool **pool, int device)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-pool_current(struct pool **pool, int device)
+CUresult pool_current(struct pool **pool, int device)
 {
 	TRY(pool_default(pool, device));
 	core_lock();
@@ -106,8 +99,7 @@ pool_current(struct pool **pool, int device)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-pool_set_current(struct pool *pool, int device)
+CUresult pool_set_current(struct pool *pool, int device)
 {
 	TRY(check_device(device));
 	if (!pool_valid(pool) || pool->device != device)
@@ -119,8 +111,7 @@ pool_set_current(struct pool *pool, int device)
 }
 
 /* A chunk that holds at least `bytes`; NULL: the device has no room. The lock must be held. */
-static struct chunk *
-chunk_reserve(struct pool *pool, size_t bytes)
+static struct chunk *chunk_reserve(struct pool *pool, size_t bytes)
 {
 	struct chunk *chunk;
 	void *pages;
@@ -147,8 +138,7 @@ chunk_reserve(struct pool *pool, size_t bytes)
 }
 
 /* The smallest free piece that is large enough. */
-static struct piece *
-piece_find(const struct pool *pool, size_t bytes)
+static struct piece *piece_find(const struct pool *pool, size_t bytes)
 {
 	struct piece *best = NULL;
 
@@ -159,8 +149,7 @@ piece_find(const struct pool *pool, size_t bytes)
 	return best;
 }
 
-static void
-piece_split(struct piece *piece, size_t bytes)
+static void piece_split(struct piece *piece, size_t bytes)
 {
 	struct piece *rest;
 
@@ -174,21 +163,19 @@ piece_split(struct piece *piece, size_t bytes)
 	piece->next = rest;
 }
 
-static size_t
-round_up(size_t bytes, size_t unit)
+static size_t round_up(size_t bytes, size_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
 }
 
 /* The lock must be held. */
-static struct piece *
-piece_take(struct pool *pool, size_t bytes)
+static struct piece *piece_take(struct pool *pool, size_t bytes)
 {
 	size_t rounded = round_up(bytes, PIECE_UNIT);
 	struct piece *piece = piece_find(pool, rounded);
 
 	if (!piece && (chunk_reserve(pool, round_up(rounded, CHUNK_UNIT)) ||
-		       chunk_reserve(pool, round_up(rounded, GRANULARITY))))
+			      chunk_reserve(pool, round_up(rounded, GRANULARITY))))
 		piece = piece_find(pool, rounded);
 	if (!piece)
 		return NULL;
@@ -200,11 +187,13 @@ piece_take(struct pool *pool, size_t bytes)
 	return piece;
 }
 
-CUresult
-pool_alloc(struct pool *pool, void **address, size_t bytes, struct sim_stream *stream)
+CUresult pool_alloc(struct pool *pool, void **address, size_t bytes, struct sim_stream *stream)
 {
 	struct block block = {
-		.bytes = bytes, .owner = BLOCK_POOL, .kind = SIM_MEMORY_DEVICE, .pool = pool,
+		.bytes = bytes,
+		.owner = BLOCK_POOL,
+		.kind = SIM_MEMORY_DEVICE,
+		.pool = pool,
 		.context = stream->context,
 	};
 	struct piece *piece;
@@ -230,8 +219,7 @@ pool_alloc(struct pool *pool, void **address, size_t bytes, struct sim_stream *s
 }
 
 /* Neighbours that are free become one. */
-static void
-merge(struct piece *piece)
+static void merge(struct piece *piece)
 {
 	for (; piece; piece = piece->next) {
 		while (!piece->used && piece->next && !piece->next->used) {
@@ -244,8 +232,7 @@ merge(struct piece *piece)
 	}
 }
 
-void
-pool_return(struct pool *pool, uintptr_t address)
+void pool_return(struct pool *pool, uintptr_t address)
 {
 	for (struct chunk *c = pool->chunks; c; c = c->next) {
 		if (address - c->address >= c->bytes)
@@ -262,8 +249,7 @@ pool_return(struct pool *pool, uintptr_t address)
 	}
 }
 
-CUresult
-pool_free(void *address, struct sim_stream *stream)
+CUresult pool_free(void *address, struct sim_stream *stream)
 {
 	struct block block;
 	bool found;
@@ -271,8 +257,7 @@ pool_free(void *address, struct sim_stream *stream)
 	TRY(capture_forbids_stream(stream));
 	if (!address)
 		return CUDA_SUCCESS;
-	if (!block_find(address, &block) || block.owner != BLOCK_POOL ||
-	    block.address != (uintptr_t)address)
+	if (!block_find(address, &block) || block.owner != BLOCK_POOL || block.address != (uintptr_t)address)
 		return CUDA_ERROR_INVALID_VALUE;
 	core_lock();
 	found = block_remove(address, &block);
@@ -285,15 +270,13 @@ pool_free(void *address, struct sim_stream *stream)
 	return CUDA_SUCCESS;
 }
 
-static bool
-chunk_unused(const struct chunk *chunk)
+static bool chunk_unused(const struct chunk *chunk)
 {
 	return !chunk->pieces->used && !chunk->pieces->next;
 }
 
 /* Gives back unused chunks until at most `keep` bytes are reserved. The lock must be held. */
-static void
-pool_shrink(struct pool *pool, uint64_t keep)
+static void pool_shrink(struct pool *pool, uint64_t keep)
 {
 	struct chunk **at = &pool->chunks;
 
@@ -313,8 +296,7 @@ pool_shrink(struct pool *pool, uint64_t keep)
 	}
 }
 
-CUresult
-pool_trim(struct pool *pool, size_t keep)
+CUresult pool_trim(struct pool *pool, size_t keep)
 {
 	if (!pool_valid(pool))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -324,8 +306,7 @@ pool_trim(struct pool *pool, size_t keep)
 	return CUDA_SUCCESS;
 }
 
-void
-pools_relax(void)
+void pools_relax(void)
 {
 	core_lock();
 	for (struct pool *pool = pools; pool; pool = pool->next)
@@ -334,8 +315,7 @@ pools_relax(void)
 }
 
 /* A pool with memory in use stays until that is freed: it is only forgotten, as its pieces still name it. */
-CUresult
-pool_destroy(struct pool *pool)
+CUresult pool_destroy(struct pool *pool)
 {
 	if (!pool_valid(pool) || pool->is_default)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -349,8 +329,7 @@ pool_destroy(struct pool *pool)
 	return CUDA_SUCCESS;
 }
 
-void
-pool_describe(const struct pool *pool, struct sim_memory *memory)
+void pool_describe(const struct pool *pool, struct sim_memory *memory)
 {
 	memory->pool = (uint64_t)(uintptr_t)pool;
 	memory->pool_reserved = pool->reserved;
@@ -359,8 +338,7 @@ pool_describe(const struct pool *pool, struct sim_memory *memory)
 }
 
 /* The counters an attribute names, NULL: it is another. */
-static uint64_t *
-counter_of(struct pool *pool, CUmemPool_attribute attribute)
+static uint64_t *counter_of(struct pool *pool, CUmemPool_attribute attribute)
 {
 	switch (attribute) {
 	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -378,15 +356,13 @@ counter_of(struct pool *pool, CUmemPool_attribute attribute)
 	}
 }
 
-static bool
-is_reuse(CUmemPool_attribute attribute)
+static bool is_reuse(CUmemPool_attribute attribute)
 {
 	return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
 	       attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
 }
 
-CUresult
-pool_get(struct pool *pool, CUmemPool_attribute attribute, void *value)
+CUresult pool_get(struct pool *pool, CUmemPool_attribute attribute, void *value)
 {
 	const uint64_t *counter;
 
@@ -405,11 +381,9 @@ pool_get(struct pool *pool, CUmemPool_attribute attribute, void *value)
 }
 
 /* Of the counters only the high-water marks may be set, and only to 0. */
-CUresult
-pool_set(struct pool *pool, CUmemPool_attribute attribute, const void *value)
+CUresult pool_set(struct pool *pool, CUmemPool_attribute attribute, const void *value)
 {
-	bool high = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH ||
-		    attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+	bool high = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
 	CUresult result = CUDA_SUCCESS;
 
 	if (!pool_valid(pool))

@@ -1,5 +1,4 @@
 /* Calls in progress: counted, numbered, and told to the tool. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,21 +25,18 @@ static uint32_t correlations;
 static struct sim_function *called;
 static _Thread_local const struct sim_scope *innermost;
 
-static const struct sim_tools *
-tool(void)
+static const struct sim_tools *tool(void)
 {
 	/* Acquire: the tool's own set-up happened before it was installed. */
 	return __atomic_load_n(&tools, __ATOMIC_ACQUIRE);
 }
 
-SIM_EXPORT void
-sim_tools_set(const struct sim_tools *new_tools)
+SIM_EXPORT void sim_tools_set(const struct sim_tools *new_tools)
 {
 	__atomic_store_n(&tools, new_tools, __ATOMIC_RELEASE);
 }
 
-SIM_EXPORT uint32_t
-sim_next_correlation(void)
+SIM_EXPORT uint32_t sim_next_correlation(void)
 {
 	uint32_t id;
 
@@ -50,31 +46,26 @@ sim_next_correlation(void)
 	return id;
 }
 
-SIM_EXPORT void
-sim_restart_correlation(void)
+SIM_EXPORT void sim_restart_correlation(void)
 {
 	__atomic_store_n(&correlations, 0, __ATOMIC_RELAXED);
 }
 
-static int
-by_name(const void *key, const void *element)
+static int by_name(const void *key, const void *element)
 {
 	return strcmp(key, ((const struct cbid *)element)->name);
 }
 
-SIM_EXPORT int
-sim_cbid(enum sim_domain domain, const char *name)
+SIM_EXPORT int sim_cbid(enum sim_domain domain, const char *name)
 {
 	const struct cbid *table = domain == SIM_DRIVER ? driver_cbids : runtime_cbids;
 	size_t bytes = domain == SIM_DRIVER ? sizeof(driver_cbids) : sizeof(runtime_cbids);
-	const struct cbid *found = bsearch(name, table, bytes / sizeof(*table), sizeof(*table),
-					   by_name);
+	const struct cbid *found = bsearch(name, table, bytes / sizeof(*table), sizeof(*table), by_name);
 
 	return found ? found->id : 0;
 }
 
-SIM_EXPORT const char *
-sim_cbid_name(enum sim_domain domain, int cbid)
+SIM_EXPORT const char *sim_cbid_name(enum sim_domain domain, int cbid)
 {
 	const struct cbid *table = domain == SIM_DRIVER ? driver_cbids : runtime_cbids;
 	size_t bytes = domain == SIM_DRIVER ? sizeof(driver_cbids) : sizeof(runtime_cbids);
@@ -86,8 +77,7 @@ sim_cbid_name(enum sim_domain domain, int cbid)
 }
 
 /* Puts the function on the list of those called. */
-static void
-get_to_know(struct sim_function *function)
+static void get_to_know(struct sim_function *function)
 {
 	core_lock();
 	if (!function->known) {
@@ -99,8 +89,7 @@ get_to_know(struct sim_function *function)
 	core_unlock();
 }
 
-SIM_EXPORT void
-sim_enter(struct sim_scope *scope)
+SIM_EXPORT void sim_enter(struct sim_scope *scope)
 {
 	struct sim_function *function = scope->function;
 
@@ -108,16 +97,17 @@ sim_enter(struct sim_scope *scope)
 		get_to_know(function);
 	__atomic_add_fetch(&function->calls, 1, __ATOMIC_RELAXED);
 	scope->outer = innermost;
-	scope->correlation = innermost ? innermost->correlation : sim_next_correlation();
+	scope->correlation = innermost ? innermost->correlation : 0;
+	if (scope->correlation == 0 && function->cbid != 0)
+		scope->correlation = sim_next_correlation();
 	scope->context = sim_context_current();
-	scope->tools = tool();
+	scope->tools = function->cbid != 0 ? tool() : NULL;
 	innermost = scope;
 	if (scope->tools)
 		scope->tools->api_enter(scope);
 }
 
-SIM_EXPORT void
-sim_leave(struct sim_scope *scope)
+SIM_EXPORT void sim_leave(struct sim_scope *scope)
 {
 	scope->context = sim_context_current();
 	if (scope->tools)
@@ -125,26 +115,22 @@ sim_leave(struct sim_scope *scope)
 	innermost = scope->outer;
 }
 
-SIM_EXPORT const struct sim_scope *
-sim_current_scope(void)
+SIM_EXPORT const struct sim_scope *sim_current_scope(void)
 {
 	return innermost;
 }
 
-bool
-per_thread_call(void)
+bool per_thread_call(void)
 {
 	return innermost && innermost->function->per_thread;
 }
 
-uint32_t
-current_correlation(void)
+uint32_t current_correlation(void)
 {
 	return innermost ? innermost->correlation : 0;
 }
 
-void
-tell_work(const struct sim_work *work)
+void tell_work(const struct sim_work *work)
 {
 	const struct sim_tools *now = tool();
 
@@ -152,8 +138,7 @@ tell_work(const struct sim_work *work)
 		now->work(work);
 }
 
-void
-tell_memory(const struct sim_memory *memory)
+void tell_memory(const struct sim_memory *memory)
 {
 	const struct sim_tools *now = tool();
 
@@ -161,8 +146,7 @@ tell_memory(const struct sim_memory *memory)
 		now->memory(memory);
 }
 
-void
-tell_sync(const struct sim_sync *sync)
+void tell_sync(const struct sim_sync *sync)
 {
 	const struct sim_tools *now = tool();
 
@@ -170,8 +154,7 @@ tell_sync(const struct sim_sync *sync)
 		now->sync(sync);
 }
 
-void
-tell_event(const struct sim_event_record *event)
+void tell_event(const struct sim_event_record *event)
 {
 	const struct sim_tools *now = tool();
 
@@ -179,8 +162,7 @@ tell_event(const struct sim_event_record *event)
 		now->event(event);
 }
 
-void
-tell_resource(const struct sim_resource *resource)
+void tell_resource(const struct sim_resource *resource)
 {
 	const struct sim_tools *now = tool();
 
@@ -188,16 +170,20 @@ tell_resource(const struct sim_resource *resource)
 		now->resource(resource);
 }
 
-static int
-by_function_name(const void *left, const void *right)
+SIM_EXPORT int sim_unsupported(const char *name)
+{
+	log_line("unsupported %s\n", name);
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static int by_function_name(const void *left, const void *right)
 {
 	const struct sim_function *const *a = left, *const *b = right;
 
 	return strcmp((*a)->name, (*b)->name);
 }
 
-SIM_EXPORT void
-sim_dump(const char *label)
+SIM_EXPORT void sim_dump(const char *label)
 {
 	struct sim_function **functions;
 	size_t count = 0;

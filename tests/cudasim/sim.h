@@ -53,31 +53,31 @@ enum sim_domain {
 
 /* One entry point: static data of the library that defines it. */
 struct sim_function {
-	const char *name;		/* the symbol's name: "cudaLaunchKernel_ptsz" */
+	const char *name; /* the symbol's name: "cudaLaunchKernel_ptsz" */
 	enum sim_domain domain;
-	int cbid;			/* CUPTI's id in SIM_MAJOR; 0: it has none there */
-	bool per_thread;		/* a _ptsz or _ptds twin: stream 0 is the thread's own stream */
-	struct sim_function *next;	/* the functions called so far; private to the core */
-	uint64_t calls;			/* private to the core */
-	bool known;			/* private to the core */
+	int cbid;                  /* CUPTI's id in SIM_MAJOR; 0: it has none, and no tool is told of calls */
+	bool per_thread;           /* a _ptsz or _ptds twin: stream 0 is the thread's own stream */
+	struct sim_function *next; /* the functions called so far; private to the core */
+	uint64_t calls;            /* private to the core */
+	bool known;                /* private to the core */
 };
 
 /* One call in progress. Lives on the stack of the thread that makes it. */
 struct sim_scope {
 	struct sim_function *function;
-	const void *params;		/* the generated *_params struct of this function, NULL: there is none */
-	const int *result;		/* cudaError_t or CUresult; holds the result from api_exit on */
-	const char *symbol;		/* mangled name of the kernel that this call launches, else NULL */
-	const struct sim_scope *outer;	/* the call of this thread that made this one, NULL: outermost */
-	struct sim_context *context;	/* current when the call began, NULL: none yet; updated at exit */
+	const void *params;            /* the generated *_params struct of this function, NULL: there is none */
+	const int *result;             /* cudaError_t or CUresult; holds the result from api_exit on */
+	const char *symbol;            /* mangled name of the kernel that this call launches, else NULL */
+	const struct sim_scope *outer; /* the call of this thread that made this one, NULL: outermost */
+	struct sim_context *context;   /* current when the call began, NULL: none yet; updated at exit */
 	/*
 	 * The core sets it to the outer call's id, or for an outermost call to a fresh one. api_enter may
 	 * replace it (by sim_next_correlation()); work done inside carries what it then holds.
 	 */
 	uint32_t correlation;
-	uint64_t correlation_data;	/* the tool's: 0 at enter, kept until exit */
-	uint64_t start_ns;		/* the tool's */
-	const struct sim_tools *tools;	/* who was told of the enter and will be told of the exit */
+	uint64_t correlation_data;     /* the tool's: 0 at enter, kept until exit */
+	uint64_t start_ns;             /* the tool's */
+	const struct sim_tools *tools; /* who was told of the enter and will be told of the exit */
 };
 
 struct sim_dim {
@@ -89,7 +89,7 @@ enum sim_work_kind {
 	SIM_COPY,
 	SIM_SET,
 	SIM_HOST_FUNCTION,
-	SIM_EMPTY,			/* a graph node that does nothing (joins, event nodes); never reported */
+	SIM_EMPTY, /* a graph node that does nothing (joins, event nodes); never reported */
 };
 
 /* Numbered like CUpti_ActivityMemcpyKind. */
@@ -120,34 +120,34 @@ enum sim_memory_kind {
 /* Something the device does. Valid during the call only, except `name`, which lives for ever. */
 struct sim_work {
 	enum sim_work_kind kind;
-	uint32_t correlation;		/* of the innermost call; for a graph launch the same for all its work */
+	uint32_t correlation; /* of the innermost call; for a graph launch the same for all its work */
 	uint32_t device;
-	uint32_t context;		/* sim_context_id() */
-	uint32_t stream;		/* sim_stream_id(); side branches of a graph have ids of their own */
+	uint32_t context; /* sim_context_id() */
+	uint32_t stream;  /* sim_stream_id(); side branches of a graph have ids of their own */
 	int stream_priority;
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t node;			/* node id in the executable graph, 0: not from a graph */
-	uint32_t graph_exec;		/* id of the executable graph, 0: not from a graph */
+	uint64_t node;       /* node id in the executable graph, 0: not from a graph */
+	uint32_t graph_exec; /* id of the executable graph, 0: not from a graph */
 	/* kernels */
-	const char *name;		/* mangled */
+	const char *name; /* mangled */
 	struct sim_dim grid;
 	struct sim_dim block;
-	struct sim_dim cluster;		/* 0, 0, 0: none */
-	uint32_t static_shared;		/* bytes */
-	uint32_t dynamic_shared;	/* bytes */
-	uint32_t registers;		/* a thread */
-	uint32_t local_bytes;		/* a thread */
+	struct sim_dim cluster;  /* 0, 0, 0: none */
+	uint32_t static_shared;  /* bytes */
+	uint32_t dynamic_shared; /* bytes */
+	uint32_t registers;      /* a thread */
+	uint32_t local_bytes;    /* a thread */
 	bool cooperative;
 	/* copies and sets */
 	uint64_t bytes;
 	enum sim_copy_kind copy_kind;
 	enum sim_memory_kind source_memory;
-	enum sim_memory_kind target_memory;	/* of a set, too */
-	uint32_t source_device;		/* SIM_COPY_PTOP */
-	uint32_t target_device;		/* SIM_COPY_PTOP */
-	bool async;			/* by an asynchronous call, or by a graph */
-	uint32_t value;			/* sets */
+	enum sim_memory_kind target_memory; /* of a set, too */
+	uint32_t source_device;             /* SIM_COPY_PTOP */
+	uint32_t target_device;             /* SIM_COPY_PTOP */
+	bool async;                         /* by an asynchronous call, or by a graph */
+	uint32_t value;                     /* sets */
 };
 
 /* Memory allocated or released. Pool memory is reported with its pool and `async`. */
@@ -155,17 +155,17 @@ struct sim_memory {
 	bool release;
 	enum sim_memory_kind kind;
 	uint64_t address;
-	uint64_t bytes;			/* as asked for; a release repeats it */
+	uint64_t bytes; /* as asked for; a release repeats it */
 	uint64_t time_ns;
 	uint32_t correlation;
 	uint32_t device;
 	uint32_t context;
-	uint32_t stream;		/* of an asynchronous call, else SIM_NO_STREAM */
+	uint32_t stream; /* of an asynchronous call, else SIM_NO_STREAM */
 	bool async;
-	uint64_t pool;			/* handle of the pool, 0: none */
-	uint64_t pool_reserved;		/* bytes the pool holds after the operation */
-	uint64_t pool_used;		/* bytes in use of them */
-	uint64_t pool_threshold;	/* its release threshold */
+	uint64_t pool;           /* handle of the pool, 0: none */
+	uint64_t pool_reserved;  /* bytes the pool holds after the operation */
+	uint64_t pool_used;      /* bytes in use of them */
+	uint64_t pool_threshold; /* its release threshold */
 };
 
 #define SIM_NO_STREAM UINT32_MAX
@@ -185,21 +185,21 @@ struct sim_sync {
 	uint64_t end_ns;
 	uint32_t correlation;
 	uint32_t context;
-	uint32_t stream;		/* SIM_NO_STREAM where it has none */
-	uint32_t event;			/* sim_event_id(), SIM_NO_EVENT where it has none */
+	uint32_t stream; /* SIM_NO_STREAM where it has none */
+	uint32_t event;  /* sim_event_id(), SIM_NO_EVENT where it has none */
 	struct sim_context *context_handle;
-	struct sim_stream *stream_handle;	/* NULL where it has none */
+	struct sim_stream *stream_handle; /* NULL where it has none */
 	int result;
 };
 
 /* An event recorded in a stream (not into a capture). */
 struct sim_event_record {
-	uint32_t event;			/* sim_event_id() */
+	uint32_t event; /* sim_event_id() */
 	uint32_t correlation;
 	uint32_t device;
 	uint32_t context;
 	uint32_t stream;
-	uint64_t device_ns;		/* when the device reaches it */
+	uint64_t device_ns; /* when the device reaches it */
 };
 
 enum sim_resource_kind {
@@ -214,7 +214,7 @@ enum sim_resource_kind {
 	SIM_GRAPH_DESTROY_STARTING,
 	SIM_GRAPH_CLONED,
 	SIM_NODE_CREATED,
-	SIM_NODE_CLONED,		/* at instantiation; `original_*` name what it was cloned from */
+	SIM_NODE_CLONED, /* at instantiation; `original_*` name what it was cloned from */
 	SIM_NODE_DESTROY_STARTING,
 	SIM_GRAPH_EXEC_CREATED,
 	SIM_GRAPH_EXEC_DESTROY_STARTING,
@@ -239,8 +239,8 @@ struct sim_resource {
 	enum sim_resource_kind kind;
 	struct sim_context *context;
 	struct sim_stream *stream;
-	uint32_t module;		/* id, from 1 */
-	const void *image;		/* the module's bytes */
+	uint32_t module;   /* id, from 1 */
+	const void *image; /* the module's bytes */
 	size_t image_bytes;
 	struct sim_graph *graph;
 	struct sim_graph *original_graph;

@@ -1,5 +1,4 @@
 /* Streams: virtual time lines. A stream is busy until its end, which is computed when work comes in. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,13 +6,12 @@
 #include "core.h"
 #include "entry.h"
 
-#define FIRST_STREAM 7	/* the id of the first default stream, as CUPTI numbers it */
+#define FIRST_STREAM 7 /* the id of the first default stream, as CUPTI numbers it */
 
 static struct sim_stream *spare;
 static uint32_t next_id = FIRST_STREAM;
 
-struct sim_stream *
-stream_new(struct sim_context *context, unsigned flags, int priority)
+struct sim_stream *stream_new(struct sim_context *context, unsigned flags, int priority)
 {
 	struct sim_stream *stream = spare;
 
@@ -33,8 +31,7 @@ stream_new(struct sim_context *context, unsigned flags, int priority)
 }
 
 /* The lock must be held. */
-static void
-stream_retire(struct sim_stream *stream)
+static void stream_retire(struct sim_stream *stream)
 {
 	set_assign(&stream->tails, NULL, 0);
 	__atomic_store_n(&stream->alive, false, __ATOMIC_RELAXED);
@@ -43,8 +40,7 @@ stream_retire(struct sim_stream *stream)
 	spare = stream;
 }
 
-void
-streams_release(struct sim_context *context)
+void streams_release(struct sim_context *context)
 {
 	while (context->streams) {
 		struct sim_stream *stream = context->streams;
@@ -55,8 +51,7 @@ streams_release(struct sim_context *context)
 	context->null_stream = NULL;
 }
 
-CUresult
-stream_create(struct sim_stream **stream, unsigned flags, int priority)
+CUresult stream_create(struct sim_stream **stream, unsigned flags, int priority)
 {
 	struct sim_context *context;
 
@@ -67,14 +62,15 @@ stream_create(struct sim_stream **stream, unsigned flags, int priority)
 	*stream = stream_new(context, flags, priority);
 	core_unlock();
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_STREAM_CREATED, .context = context, .stream = *stream,
+		.kind = SIM_STREAM_CREATED,
+		.context = context,
+		.stream = *stream,
 	});
 	return CUDA_SUCCESS;
 }
 
 /* Leaves the context; what was submitted still completes. The lock must be held. */
-static void
-stream_unlink(struct sim_stream *stream)
+static void stream_unlink(struct sim_stream *stream)
 {
 	struct sim_stream **at = &stream->context->streams;
 
@@ -83,11 +79,12 @@ stream_unlink(struct sim_stream *stream)
 	*at = stream->next;
 }
 
-CUresult
-stream_destroy(struct sim_stream *stream)
+CUresult stream_destroy(struct sim_stream *stream)
 {
 	tell_resource(&(struct sim_resource){
-		.kind = SIM_STREAM_DESTROY_STARTING, .context = stream->context, .stream = stream,
+		.kind = SIM_STREAM_DESTROY_STARTING,
+		.context = stream->context,
+		.stream = stream,
 	});
 	core_lock();
 	if (stream->capture)
@@ -99,8 +96,7 @@ stream_destroy(struct sim_stream *stream)
 }
 
 /* The calling thread's own default stream, made at the first use. */
-static struct sim_stream *
-own_stream(struct sim_context *context)
+static struct sim_stream *own_stream(struct sim_context *context)
 {
 	struct sim_stream *stream;
 	bool created = false;
@@ -118,20 +114,20 @@ own_stream(struct sim_context *context)
 	core_unlock();
 	if (created)
 		tell_resource(&(struct sim_resource){
-			.kind = SIM_STREAM_CREATED, .context = context, .stream = stream,
+			.kind = SIM_STREAM_CREATED,
+			.context = context,
+			.stream = stream,
 		});
 	return stream;
 }
 
-SIM_EXPORT struct sim_stream *
-sim_stream_of(struct sim_context *context, void *handle, bool per_thread)
+SIM_EXPORT struct sim_stream *sim_stream_of(struct sim_context *context, void *handle, bool per_thread)
 {
 	struct sim_stream *stream = handle;
 
 	if (!context)
 		context = sim_context_current();
-	if (handle == NULL || handle == (void *)CU_STREAM_LEGACY ||
-	    handle == (void *)CU_STREAM_PER_THREAD) {
+	if (handle == NULL || handle == (void *)CU_STREAM_LEGACY || handle == (void *)CU_STREAM_PER_THREAD) {
 		if (!context)
 			return NULL;
 		if (handle == (void *)CU_STREAM_PER_THREAD || (!handle && per_thread))
@@ -141,8 +137,7 @@ sim_stream_of(struct sim_context *context, void *handle, bool per_thread)
 	return __atomic_load_n(&stream->alive, __ATOMIC_RELAXED) ? stream : NULL;
 }
 
-CUresult
-stream_resolve(CUstream handle, struct sim_stream **stream)
+CUresult stream_resolve(CUstream handle, struct sim_stream **stream)
 {
 	struct sim_context *context;
 
@@ -151,15 +146,13 @@ stream_resolve(CUstream handle, struct sim_stream **stream)
 	return *stream ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static bool
-is_legacy(const struct sim_stream *stream)
+static bool is_legacy(const struct sim_stream *stream)
 {
 	return stream == stream->context->null_stream;
 }
 
 /* The legacy stream and the blocking ones wait for each other. The lock must be held. */
-static void
-include_implicit(struct sim_stream *stream)
+static void include_implicit(struct sim_stream *stream)
 {
 	struct sim_stream *legacy = stream->context->null_stream;
 
@@ -175,15 +168,13 @@ include_implicit(struct sim_stream *stream)
 			stream->end_ns = s->end_ns;
 }
 
-uint64_t
-stream_ready(struct sim_stream *stream, uint64_t now)
+uint64_t stream_ready(struct sim_stream *stream, uint64_t now)
 {
 	include_implicit(stream);
 	return stream->end_ns > now ? stream->end_ns : now;
 }
 
-uint64_t
-stream_push(struct sim_stream *stream, uint64_t end_ns)
+uint64_t stream_push(struct sim_stream *stream, uint64_t end_ns)
 {
 	uint64_t *slot = &stream->queue[stream->submitted % STREAM_QUEUE];
 	uint64_t oldest = *slot;
@@ -194,8 +185,7 @@ stream_push(struct sim_stream *stream, uint64_t end_ns)
 	return oldest;
 }
 
-static CUresult
-may_wait_for(struct sim_stream *stream)
+static CUresult may_wait_for(struct sim_stream *stream)
 {
 	CUresult result;
 
@@ -206,8 +196,7 @@ may_wait_for(struct sim_stream *stream)
 	return result;
 }
 
-CUresult
-stream_query(struct sim_stream *stream)
+CUresult stream_query(struct sim_stream *stream)
 {
 	uint64_t end, host;
 
@@ -220,8 +209,7 @@ stream_query(struct sim_stream *stream)
 	return end > sim_time_ns() || host_pending(host) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-void
-stream_wait(struct sim_stream *stream)
+void stream_wait(struct sim_stream *stream)
 {
 	uint64_t end, host;
 
@@ -234,8 +222,7 @@ stream_wait(struct sim_stream *stream)
 	host_wait(host);
 }
 
-CUresult
-stream_sync(struct sim_stream *stream)
+CUresult stream_sync(struct sim_stream *stream)
 {
 	struct sim_sync sync = {
 		.kind = SIM_SYNC_STREAM,
@@ -257,8 +244,7 @@ stream_sync(struct sim_stream *stream)
 }
 
 /* The latest end of the context's streams, and of their host functions. */
-static void
-context_end_ns(const struct sim_context *context, uint64_t *end, uint64_t *host)
+static void context_end_ns(const struct sim_context *context, uint64_t *end, uint64_t *host)
 {
 	*end = *host = 0;
 	core_lock();
@@ -271,8 +257,7 @@ context_end_ns(const struct sim_context *context, uint64_t *end, uint64_t *host)
 	core_unlock();
 }
 
-void
-context_wait(const struct sim_context *context)
+void context_wait(const struct sim_context *context)
 {
 	uint64_t end, host;
 
@@ -281,8 +266,7 @@ context_wait(const struct sim_context *context)
 	host_wait(host);
 }
 
-CUresult
-context_sync(void)
+CUresult context_sync(void)
 {
 	struct sim_context *context;
 	struct sim_sync sync = {
@@ -304,26 +288,22 @@ context_sync(void)
 	return CUDA_SUCCESS;
 }
 
-SIM_EXPORT uint32_t
-sim_stream_id(const struct sim_stream *stream)
+SIM_EXPORT uint32_t sim_stream_id(const struct sim_stream *stream)
 {
 	return stream->id;
 }
 
-SIM_EXPORT int
-sim_stream_priority(const struct sim_stream *stream)
+SIM_EXPORT int sim_stream_priority(const struct sim_stream *stream)
 {
 	return stream->priority;
 }
 
-SIM_EXPORT unsigned
-sim_stream_flags(const struct sim_stream *stream)
+SIM_EXPORT unsigned sim_stream_flags(const struct sim_stream *stream)
 {
 	return stream->flags;
 }
 
-SIM_EXPORT struct sim_context *
-sim_stream_context(const struct sim_stream *stream)
+SIM_EXPORT struct sim_context *sim_stream_context(const struct sim_stream *stream)
 {
 	return stream->context;
 }

@@ -3,7 +3,6 @@
  * All physical memory of the process is one sparse memory file, so that two mappings of a handle show
  * the same bytes; an offset is used once and its pages are given back on release.
  */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,20 +18,18 @@ struct physical {
 	int device;
 	size_t bytes;
 	off_t offset;
-	unsigned references;	/* the handle's and its mappings' */
+	unsigned references; /* the handle's and its mappings' */
 };
 
 static int file = -1;
 static off_t file_end;
 
-static bool
-is_multiple(size_t bytes)
+static bool is_multiple(size_t bytes)
 {
 	return bytes != 0 && bytes % GRANULARITY == 0;
 }
 
-CUresult
-address_reserve(void **address, size_t bytes, size_t alignment)
+CUresult address_reserve(void **address, size_t bytes, size_t alignment)
 {
 	size_t unit = alignment > GRANULARITY ? alignment : GRANULARITY;
 	uintptr_t start, end;
@@ -41,8 +38,7 @@ address_reserve(void **address, size_t bytes, size_t alignment)
 	TRY(require_init());
 	if (!is_multiple(bytes) || (alignment & (alignment - 1)))
 		return CUDA_ERROR_INVALID_VALUE;
-	range = mmap(NULL, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		     0);
+	range = mmap(NULL, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (range == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	start = ((uintptr_t)range + unit - 1) / unit * unit;
@@ -54,8 +50,7 @@ address_reserve(void **address, size_t bytes, size_t alignment)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-address_free(void *address, size_t bytes)
+CUresult address_free(void *address, size_t bytes)
 {
 	TRY(require_init());
 	if (!address || !is_multiple(bytes))
@@ -64,8 +59,7 @@ address_free(void *address, size_t bytes)
 }
 
 /* Takes the next `bytes` of the memory file. The lock must be held. */
-static bool
-file_extend(size_t bytes, off_t *offset)
+static bool file_extend(size_t bytes, off_t *offset)
 {
 	if (file < 0)
 		file = memfd_create("cudasim", MFD_CLOEXEC);
@@ -76,8 +70,7 @@ file_extend(size_t bytes, off_t *offset)
 	return true;
 }
 
-CUresult
-physical_create(struct physical **physical, size_t bytes, int device)
+CUresult physical_create(struct physical **physical, size_t bytes, int device)
 {
 	struct physical *made;
 	bool room;
@@ -89,7 +82,10 @@ physical_create(struct physical **physical, size_t bytes, int device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	made = zalloc(sizeof(*made));
 	*made = (struct physical){
-		.magic = PHYSICAL_MAGIC, .device = device, .bytes = bytes, .references = 1,
+		.magic = PHYSICAL_MAGIC,
+		.device = device,
+		.bytes = bytes,
+		.references = 1,
 	};
 	core_lock();
 	room = memory_charge(device, bytes);
@@ -108,20 +104,17 @@ physical_create(struct physical **physical, size_t bytes, int device)
 }
 
 /* One reference less. The lock must be held. */
-static void
-physical_put(struct physical *physical)
+static void physical_put(struct physical *physical)
 {
 	if (--physical->references > 0)
 		return;
 	memory_discharge(physical->device, physical->bytes);
-	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, physical->offset,
-		  (off_t)physical->bytes);
+	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, physical->offset, (off_t)physical->bytes);
 	physical->magic = 0;
 	free(physical);
 }
 
-CUresult
-physical_retain(struct physical **physical, const void *address)
+CUresult physical_retain(struct physical **physical, const void *address)
 {
 	struct block block;
 
@@ -134,8 +127,7 @@ physical_retain(struct physical **physical, const void *address)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-physical_release(struct physical *physical)
+CUresult physical_release(struct physical *physical)
 {
 	TRY(require_init());
 	if (!physical || physical->magic != PHYSICAL_MAGIC)
@@ -147,22 +139,24 @@ physical_release(struct physical *physical)
 	return CUDA_SUCCESS;
 }
 
-CUresult
-physical_map(struct physical *physical, void *address, size_t bytes, size_t offset)
+CUresult physical_map(struct physical *physical, void *address, size_t bytes, size_t offset)
 {
 	struct block block = {
-		.address = (uintptr_t)address, .bytes = bytes, .owner = BLOCK_MAPPED,
-		.kind = SIM_MEMORY_DEVICE, .physical = physical,
+		.address = (uintptr_t)address,
+		.bytes = bytes,
+		.owner = BLOCK_MAPPED,
+		.kind = SIM_MEMORY_DEVICE,
+		.physical = physical,
 	};
 	void *mapped;
 
 	TRY(require_init());
 	if (!physical || physical->magic != PHYSICAL_MAGIC || !address || !is_multiple(bytes) ||
-	    offset > physical->bytes || bytes > physical->bytes - offset)
+		offset > physical->bytes || bytes > physical->bytes - offset)
 		return CUDA_ERROR_INVALID_VALUE;
 	block.device = physical->device;
 	mapped = mmap(address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file,
-		      physical->offset + (off_t)offset);
+		physical->offset + (off_t)offset);
 	if (mapped == MAP_FAILED)
 		return CUDA_ERROR_INVALID_VALUE;
 	madvise(address, bytes, MADV_DONTFORK);
@@ -174,8 +168,7 @@ physical_map(struct physical *physical, void *address, size_t bytes, size_t offs
 }
 
 /* Only whole mappings go, as in reality. */
-CUresult
-physical_unmap(void *address, size_t bytes)
+CUresult physical_unmap(void *address, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)address, end = at + bytes;
 	CUresult result = CUDA_SUCCESS;
@@ -189,8 +182,8 @@ physical_unmap(void *address, size_t bytes)
 			result = CUDA_ERROR_INVALID_VALUE;
 			continue;
 		}
-		mmap((void *)at, block.bytes, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		mmap((void *)at, block.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			0);
 		physical_put(block.physical);
 		at += block.bytes;
 	}
@@ -198,8 +191,7 @@ physical_unmap(void *address, size_t bytes)
 	return result;
 }
 
-CUresult
-physical_access(void *address, size_t bytes, int prot)
+CUresult physical_access(void *address, size_t bytes, int prot)
 {
 	TRY(require_init());
 	return mprotect(address, bytes, prot) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

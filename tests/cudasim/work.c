@@ -8,41 +8,36 @@
 #include "core.h"
 #include "entry.h"
 
-#define START_NS 1000u		/* from submission to the start on an idle device */
-#define KERNEL_NS 2000u		/* the least a kernel takes */
-#define WAVE_NS 1000u		/* for each time that all SMs are filled */
+#define START_NS 1000u  /* from submission to the start on an idle device */
+#define KERNEL_NS 2000u /* the least a kernel takes */
+#define WAVE_NS 1000u   /* for each time that all SMs are filled */
 #define COPY_NS 1500u
 #define SET_NS 1000u
 #define SM_COUNT 132u
 #define GRID_X_MAX 2147483647u
 #define GRID_YZ_MAX 65535u
 
-static uint64_t
-threads_of(struct sim_dim block)
+static uint64_t threads_of(struct sim_dim block)
 {
 	return (uint64_t)block.x * block.y * block.z;
 }
 
-static uint64_t
-blocks_of(struct sim_dim grid)
+static uint64_t blocks_of(struct sim_dim grid)
 {
 	return (uint64_t)grid.x * grid.y * grid.z;
 }
 
 /* As the real driver judges a launch; the runtime calls some of it an invalid configuration. */
-CUresult
-kernel_check(const struct op_kernel *k)
+CUresult kernel_check(const struct op_kernel *k)
 {
 	uint64_t threads = threads_of(k->block), blocks = blocks_of(k->grid);
 	int fit;
 
 	if (!kernel_valid(k->kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (k->block.x > 1024 || k->block.y > 1024 || k->block.z > 64 || threads == 0 ||
-	    threads > 1024)
+	if (k->block.x > 1024 || k->block.y > 1024 || k->block.z > 64 || threads == 0 || threads > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (k->grid.x > GRID_X_MAX || k->grid.y > GRID_YZ_MAX || k->grid.z > GRID_YZ_MAX ||
-	    blocks == 0)
+	if (k->grid.x > GRID_X_MAX || k->grid.y > GRID_YZ_MAX || k->grid.z > GRID_YZ_MAX || blocks == 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (k->dynamic_shared > __atomic_load_n(&k->kernel->max_dynamic, __ATOMIC_RELAXED))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -54,31 +49,26 @@ kernel_check(const struct op_kernel *k)
 	return CUDA_SUCCESS;
 }
 
-static uint64_t
-kernel_cost(const struct op_kernel *k)
+static uint64_t kernel_cost(const struct op_kernel *k)
 {
 	uint64_t resident, waves;
 
 	if (settings()->kernel_ns)
 		return settings()->kernel_ns;
-	resident = SM_COUNT * (uint64_t)kernel_occupancy(k->kernel, (int)threads_of(k->block),
-							 k->dynamic_shared);
+	resident = SM_COUNT * (uint64_t)kernel_occupancy(k->kernel, (int)threads_of(k->block), k->dynamic_shared);
 	waves = (blocks_of(k->grid) + resident - 1) / resident;
 	return KERNEL_NS + waves * WAVE_NS + k->kernel->registers * 10u;
 }
 
-static uint64_t
-copy_bytes(const struct op_copy *copy)
+static uint64_t copy_bytes(const struct op_copy *copy)
 {
 	return (uint64_t)copy->width * copy->rows * copy->slices;
 }
 
 /* Bytes in a microsecond, roughly those of a PCIe 5 machine with HBM. */
-static uint64_t
-copy_speed(const struct op_copy *copy)
+static uint64_t copy_speed(const struct op_copy *copy)
 {
-	bool pageable = copy->target_memory == SIM_MEMORY_PAGEABLE ||
-			copy->source_memory == SIM_MEMORY_PAGEABLE;
+	bool pageable = copy->target_memory == SIM_MEMORY_PAGEABLE || copy->source_memory == SIM_MEMORY_PAGEABLE;
 
 	switch (copy->kind) {
 	case SIM_COPY_DTOD:
@@ -93,8 +83,7 @@ copy_speed(const struct op_copy *copy)
 	}
 }
 
-uint64_t
-op_cost_ns(const struct op *op)
+uint64_t op_cost_ns(const struct op *op)
 {
 	switch (op->kind) {
 	case SIM_KERNEL:
@@ -108,14 +97,12 @@ op_cost_ns(const struct op *op)
 	}
 }
 
-static bool
-on_device(enum sim_memory_kind kind)
+static bool on_device(enum sim_memory_kind kind)
 {
 	return kind != SIM_MEMORY_PAGEABLE && kind != SIM_MEMORY_PINNED;
 }
 
-static enum sim_memory_kind
-memory_at(const void *address, bool array, int *device)
+static enum sim_memory_kind memory_at(const void *address, bool array, int *device)
 {
 	struct block block;
 
@@ -126,8 +113,7 @@ memory_at(const void *address, bool array, int *device)
 	return array ? SIM_MEMORY_ARRAY : block.kind;
 }
 
-static enum sim_copy_kind
-direction(const struct op_copy *copy)
+static enum sim_copy_kind direction(const struct op_copy *copy)
 {
 	bool to = on_device(copy->target_memory), from = on_device(copy->source_memory);
 
@@ -145,14 +131,12 @@ direction(const struct op_copy *copy)
 }
 
 /* From the first byte to the last of a box. */
-static size_t
-span(size_t width, size_t rows, size_t slices, size_t pitch, size_t slice)
+static size_t span(size_t width, size_t rows, size_t slices, size_t pitch, size_t slice)
 {
 	return (slices - 1) * slice + (rows - 1) * pitch + width;
 }
 
-CUresult
-copy_classify(struct op_copy *copy)
+CUresult copy_classify(struct op_copy *copy)
 {
 	size_t target, source;
 
@@ -167,13 +151,11 @@ copy_classify(struct op_copy *copy)
 		return CUDA_ERROR_INVALID_VALUE;
 	target = span(copy->width, copy->rows, copy->slices, copy->target_pitch, copy->target_slice);
 	source = span(copy->width, copy->rows, copy->slices, copy->source_pitch, copy->source_slice);
-	return range_valid(copy->target, target) && range_valid(copy->source, source)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	return range_valid(copy->target, target) && range_valid(copy->source, source) ? CUDA_SUCCESS
+										      : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult
-set_classify(struct op_set *set)
+CUresult set_classify(struct op_set *set)
 {
 	int device;
 	size_t width = set->width * set->element;
@@ -182,25 +164,20 @@ set_classify(struct op_set *set)
 		return CUDA_SUCCESS;
 	set->target_memory = memory_at(set->target, false, &device);
 	if (set->target_memory == SIM_MEMORY_PAGEABLE || (set->rows > 1 && set->pitch < width) ||
-	    (uintptr_t)set->target % set->element != 0)
+		(uintptr_t)set->target % set->element != 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	return range_valid(set->target, (set->rows - 1) * set->pitch + width)
-		       ? CUDA_SUCCESS
-		       : CUDA_ERROR_INVALID_VALUE;
+	return range_valid(set->target, (set->rows - 1) * set->pitch + width) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void
-copy_rows(const struct op_copy *copy)
+static void copy_rows(const struct op_copy *copy)
 {
 	for (size_t z = 0; z < copy->slices; z++)
 		for (size_t y = 0; y < copy->rows; y++)
 			memmove(copy->target + z * copy->target_slice + y * copy->target_pitch,
-				copy->source + z * copy->source_slice + y * copy->source_pitch,
-				copy->width);
+				copy->source + z * copy->source_slice + y * copy->source_pitch, copy->width);
 }
 
-static void
-set_row(char *row, const struct op_set *set)
+static void set_row(char *row, const struct op_set *set)
 {
 	if (set->element == 1) {
 		memset(row, (int)set->value, set->width);
@@ -210,15 +187,13 @@ set_row(char *row, const struct op_set *set)
 		memcpy(row + i * set->element, &set->value, set->element);
 }
 
-static void
-set_rows(const struct op_set *set)
+static void set_rows(const struct op_set *set)
 {
 	for (size_t y = 0; y < set->rows; y++)
 		set_row(set->target + y * set->pitch, set);
 }
 
-static void
-describe_kernel(struct sim_work *work, const struct op_kernel *k)
+static void describe_kernel(struct sim_work *work, const struct op_kernel *k)
 {
 	work->name = k->kernel->name;
 	work->grid = k->grid;
@@ -230,8 +205,7 @@ describe_kernel(struct sim_work *work, const struct op_kernel *k)
 	work->cooperative = k->cooperative;
 }
 
-static void
-describe_copy(struct sim_work *work, const struct op_copy *copy)
+static void describe_copy(struct sim_work *work, const struct op_copy *copy)
 {
 	work->bytes = copy_bytes(copy);
 	work->copy_kind = copy->kind;
@@ -242,8 +216,7 @@ describe_copy(struct sim_work *work, const struct op_copy *copy)
 	work->async = copy->async;
 }
 
-static void
-describe_set(struct sim_work *work, const struct op_set *set)
+static void describe_set(struct sim_work *work, const struct op_set *set)
 {
 	work->bytes = (uint64_t)set->width * set->element * set->rows;
 	work->target_memory = set->target_memory;
@@ -251,19 +224,17 @@ describe_set(struct sim_work *work, const struct op_set *set)
 	work->async = set->async;
 }
 
-static void
-log_work(const struct sim_work *work)
+static void log_work(const struct sim_work *work)
 {
-	static const char *const names[] = {"kernel", "copy", "set", "host"};
+	static const char *const names[] = { "kernel", "copy", "set", "host" };
 
-	log_line("%s stream=%u grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d %s\n",
-		 names[work->kind], work->stream, work->grid.x, work->grid.y, work->grid.z,
-		 work->block.x, work->block.y, work->block.z, work->dynamic_shared,
-		 (unsigned long long)work->bytes, (int)work->copy_kind, work->name ? work->name : "");
+	log_line("%s stream=%u grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d %s\n", names[work->kind],
+		work->stream, work->grid.x, work->grid.y, work->grid.z, work->block.x, work->block.y, work->block.z,
+		work->dynamic_shared, (unsigned long long)work->bytes, (int)work->copy_kind,
+		work->name ? work->name : "");
 }
 
-void
-perform(const struct op *op, const struct sim_work *placed)
+void perform(const struct op *op, const struct sim_work *placed)
 {
 	struct sim_work work = *placed;
 
@@ -290,8 +261,7 @@ perform(const struct op *op, const struct sim_work *placed)
 	tell_work(&work);
 }
 
-struct sim_work
-work_in(const struct sim_stream *stream, uint64_t start_ns, uint64_t end_ns)
+struct sim_work work_in(const struct sim_stream *stream, uint64_t start_ns, uint64_t end_ns)
 {
 	return (struct sim_work){
 		.correlation = current_correlation(),
@@ -305,8 +275,7 @@ work_in(const struct sim_stream *stream, uint64_t start_ns, uint64_t end_ns)
 }
 
 /* Places the operation on the stream's time line; the launcher may go on at *room. The lock must be held. */
-static struct sim_work
-schedule(struct sim_stream *stream, const struct op *op, uint64_t *room)
+static struct sim_work schedule(struct sim_stream *stream, const struct op *op, uint64_t *room)
 {
 	uint64_t start = stream_ready(stream, sim_time_ns() + START_NS);
 	uint64_t end = start + op_cost_ns(op);
@@ -317,18 +286,16 @@ schedule(struct sim_stream *stream, const struct op *op, uint64_t *room)
 	return work_in(stream, start, end);
 }
 
-static bool
-is_nothing(const struct op *op)
+static bool is_nothing(const struct op *op)
 {
 	return (op->kind == SIM_COPY && copy_bytes(&op->copy) == 0) ||
 	       (op->kind == SIM_SET && (op->set.width == 0 || op->set.rows == 0));
 }
 
-CUresult
-submit(struct sim_stream *stream, const struct op *op)
+CUresult submit(struct sim_stream *stream, const struct op *op)
 {
 	struct sim_node *node = NULL;
-	struct sim_work work = {0};
+	struct sim_work work = { 0 };
 	uint64_t room = 0;
 	CUresult result;
 

@@ -1,0 +1,79 @@
+# The simulated CUDA device: $(BUILD)/cudasim/12 and /13, each with libcuda.so.1, libcudart.so.N and libcupti.so.N,
+# and the programs that run on it. Both majors are built from the headers of CUDA 13.
+# Included by the top Makefile; also works alone: make -f tests/cudasim/cudasim.mk cudasim
+BUILD ?= build
+CC ?= cc
+OPT ?= -O2 -g
+WARN_C ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+CUDA_INCLUDE ?= /usr/local/cuda/include
+SIM = $(BUILD)/cudasim
+SIM_CFLAGS = -std=c11 -D_GNU_SOURCE= $(OPT) $(WARN_C) $(CFLAGS) -Itests/cudasim -isystem $(CUDA_INCLUDE)
+# Linked so that the calls inside a library stay inside, whatever is preloaded.
+SIM_LDFLAGS = $(OPT) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' -Wl,--build-id=sha1
+
+SIM_CORE = core scope device context stream event memory array vmm pool kernel work host capture graph graph_exec \
+	driver_device driver_memory driver_pool driver_copy driver_stream driver_launch driver_graph driver_symbol
+SIM_RUNTIME = runtime_error runtime_device runtime_registry runtime_launch runtime_memory runtime_copy runtime_stream \
+	runtime_graph
+SIM_CUPTI = $(patsubst tests/cudasim/%.c,%,$(filter-out %/cupti_client.c,$(wildcard tests/cudasim/cupti*.c)))
+
+# The test programs that need CUDA: C programs of their own, linked with the shared runtime of a major.
+SIM_PROGRAMS = $(patsubst tests/programs/%.c,%,$(shell grep -l '<cuda_runtime_api.h>\|"kernels.h"' $(wildcard tests/programs/*.c) /dev/null))
+# The Check suites: of the runtime once for each major, of CUPTI once (they load what they test).
+SIM_CUPTI_SUITES = $(patsubst tests/cudasim/%.c,%,$(wildcard tests/cudasim/test_cupti*.c))
+SIM_SUITES = $(filter-out $(SIM_CUPTI_SUITES),$(patsubst tests/cudasim/%.c,%,$(wildcard tests/cudasim/test_*.c)))
+SIM_SUITE_FILES = $(SIM_CUPTI_SUITES:%=$(SIM)/%) $(foreach m,12 13,$(SIM_SUITES:%=$(SIM)/$(m)/%))
+SIM_CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -lsubunit -lrt -lm) -lpthread -ldl
+
+cudasim:
+cudasim-tests: $(SIM_SUITE_FILES)
+SUITES += $(SIM_SUITE_FILES)
+
+define cudasim_major
+cudasim: cudasim-$(1)
+cudasim-$(1): $$(addprefix $$(SIM)/$(1)/,libcuda.so.1 libcudart.so.$(1) $$(if $$(SIM_CUPTI),libcupti.so.$(1)) $$(SIM_PROGRAMS))
+
+# CUPTI's ids of the functions.
+$$(SIM)/$(1)/obj/cbids_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/cbids.awk
+	@mkdir -p $$(@D)
+	awk -v major=$(1) -f tests/cudasim/cbids.awk $$< | LC_ALL=C sort > $$@
+$$(SIM)/$(1)/obj/scope.o: $$(SIM)/$(1)/obj/cbids_driver.h $$(SIM)/$(1)/obj/cbids_runtime.h
+
+# cuda.h and cuda_runtime_api.h then declare every version of a function under its own name.
+$$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_CORE:%=%.o) $$(SIM_RUNTIME:%=%.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
+$$(SIM)/$(1)/obj/%.o: tests/cudasim/%.c
+	@mkdir -p $$(@D)
+	$$(CC) $$(SIM_CFLAGS) $$(SIM_MODE) -DSIM_MAJOR=$(1) -fPIC -fvisibility=hidden -I$$(@D) -MMD -MP -c -o $$@ $$<
+
+$$(SIM)/$(1)/obj/stubs_driver.h: $$(SIM_CORE:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/stubs.awk
+	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=driver -v major=$(1) -f tests/cudasim/stubs.awk - $$(CUDA_INCLUDE)/cuda.h > $$@
+$$(SIM)/$(1)/obj/stubs_runtime.h: $$(SIM_RUNTIME:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/stubs.awk
+	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=runtime -v major=$(1) -f tests/cudasim/stubs.awk - $$(addprefix $$(CUDA_INCLUDE)/,cuda_runtime_api.h generated_cuda_runtime_api_meta.h) > $$@
+$$(SIM)/$(1)/obj/stubs_%.o: $$(SIM)/$(1)/obj/stubs_%.h tests/cudasim/stubs.c tests/cudasim/entry.h
+	$$(CC) $$(SIM_CFLAGS) -fno-builtin -fPIC -fvisibility=hidden -DSIM_STUBS='"$$(<F)"' -I$$(@D) -c -o $$@ tests/cudasim/stubs.c
+
+$$(SIM)/$(1)/libcuda.so.1: $$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_CORE:%=%.o) stubs_driver.o)
+	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcuda.so.1 -o $$@ $$^ -lpthread -ldl
+$$(SIM)/$(1)/libcudart.so.$(1): $$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_RUNTIME:%=%.o) stubs_runtime.o) $$(SIM)/$(1)/libcuda.so.1
+	echo 'libcudart.so.$(1) { global: cuda*; __cuda*; local: *; };' > $$(@D)/obj/libcudart.map
+	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcudart.so.$(1) -Wl,--version-script=$$(@D)/obj/libcudart.map -o $$@ $$^ -lpthread
+$$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)/libcuda.so.1
+	echo 'libcupti.so.$(1) { global: cupti*; local: *; };' > $$(@D)/obj/libcupti.map
+	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcupti.so.$(1) -Wl,--version-script=$$(@D)/obj/libcupti.map -o $$@ $$^ -lpthread -ldl
+
+$$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1)
+	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
+$$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/%.c $$(SIM)/$(1)/libcudart.so.$(1)
+	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 \
+		-Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)
+-include $$(wildcard $$(SIM)/$(1)/obj/*.d)
+endef
+$(eval $(call cudasim_major,12))
+$(eval $(call cudasim_major,13))
+
+$(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/%.c tests/cudasim/cupti_client.c | cudasim
+	$(CC) $(SIM_CFLAGS) -MMD -MP -o $@ $^ $(SIM_CHECK_LIBS)
+-include $(SIM_CUPTI_SUITES:%=$(SIM)/%.d)
+
+.PHONY: cudasim cudasim-12 cudasim-13 cudasim-tests
+.SECONDARY:
