@@ -55,9 +55,28 @@ static nvtxDomainHandle_t NVTX_API create(const char *name)
 	return (nvtxDomainHandle_t)(void *)&output;
 }
 
+static nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t domain, const char *string)
+{
+	static char handles[1000];
+	static int count;
+
+	(void)domain;
+	note("register %s\n", string);
+	return (nvtxStringHandle_t)(void *)&handles[count++ % 1000];
+}
+
+static nvtxStringHandle_t NVTX_API register_wide(nvtxDomainHandle_t domain, const wchar_t *string)
+{
+	(void)string;
+	return register_string(domain, "a wide string");
+}
+
 static int NVTX_API domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
 {
-	note("%s push %s\n", (void *)domain == (void *)&output ? "its domain's" : "a foreign domain's", attributes->message.ascii);
+	int type = attributes->messageType;
+
+	note("%s push, message type %d: %s\n", (void *)domain == (void *)&output ? "its domain's" : "a foreign domain's", type,
+		type == NVTX_MESSAGE_TYPE_ASCII ? attributes->message.ascii : "");
 	return 200;
 }
 
@@ -86,6 +105,8 @@ int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 	*core[NVTX_CBID_CORE_RangeStartA] = (NvtxFunctionPointer)start;
 	*core[NVTX_CBID_CORE_RangeEnd] = (NvtxFunctionPointer)end;
 	*core2[NVTX_CBID_CORE2_DomainCreateA] = (NvtxFunctionPointer)create;
+	*core2[NVTX_CBID_CORE2_DomainRegisterStringA] = (NvtxFunctionPointer)register_string;
+	*core2[NVTX_CBID_CORE2_DomainRegisterStringW] = (NvtxFunctionPointer)register_wide;
 	*core2[NVTX_CBID_CORE2_DomainRangePushEx] = (NvtxFunctionPointer)domain_push;
 	*core2[NVTX_CBID_CORE2_DomainRangePop] = (NvtxFunctionPointer)domain_pop;
 	return 1;
