@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * symbols.h: addresses of a traced process -> functions, from its MODULE records and the ELF files they name. The only user of libelf.
+ * symbols.h: addresses of a traced process -> functions, from its MODULE records and the ELF files they name.
  *
  * A module's table is read at the first address that falls into it, from the first of these that is a regular file with the module's
  * build id (NT_GNU_BUILD_ID): the module's path and /usr/lib/debug/.build-id/xx/yyyy.debug for .symtab, the module's path for .dynsym.
- * Nothing else is ever opened for reading: no FIFO, no device, nothing in /proc or /sys. ELF files are hostile input: no content makes
- * this crash, hang, or hold more than SYMBOLS_MODULE_BYTES for a module.
+ * Both the records and the files are hostile input; elf_symbols.h says what is opened and how much of it is read.
  *
- * Memory: 16 bytes and the name for each function of a module that was asked about; while it is read, its symbol and string sections too.
- * Owned by struct symbols, texts that are returned included, until symbols_close.
+ * Memory: 100 bytes and its path for each module; 24 bytes for each function and the string table of each build that was asked about, once
+ * however many paths lead to it. All of it, texts that are returned included, belongs to struct symbols and lives until symbols_close.
+ * Function names are those in the files, any bytes: make them visible before they reach a terminal. Threads: one.
  */
 #ifndef PPERF_SYMBOLS_H
 #define PPERF_SYMBOLS_H
@@ -16,8 +16,6 @@
 #include "report/demangle.h"
 #include <stddef.h>
 #include <stdint.h>
-
-#define SYMBOLS_MODULE_BYTES (1024u << 20) /* of the two sections together; a module beyond it has no symbols */
 
 /* Why an address has no function. The texts complete "no function name: ". */
 #define SYMBOL_MISSES(X)                                                                  \
@@ -28,7 +26,7 @@
 	X(NOT_REGULAR, "the path is not a regular file")                                  \
 	X(NO_BUILD_ID, "the module has no build id to compare")                           \
 	X(OTHER_BUILD, "the file is of another build than the one that ran")              \
-	X(BAD_ELF, "the file is not a whole ELF file of this kind of machine")            \
+	X(BAD_ELF, "the file is not a whole 64-bit ELF file")            \
 	X(TOO_LARGE, "the symbol table is larger than the limit")                         \
 	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")               \
 	X(BETWEEN, "the address lies in no function that the file names")
@@ -54,8 +52,11 @@ struct symbols;
 struct symbols *symbols_open(void);
 void symbols_close(struct symbols *symbols);
 
-/* A module, copied. Where it overlaps earlier ones it hides them: files are unloaded and others loaded in their place, so add modules in
- * the order of the dictionary. -1: the record's texts do not fit in its size, or start..end is empty; it is then left out. */
+/* Another root than /usr/lib/debug for separate debug files. Kept, not copied. */
+void symbols_debug_folder(struct symbols *symbols, const char *folder);
+
+/* A module, copied. An earlier one that it overlaps was unloaded and is forgotten, so add modules in the order of the dictionary.
+ * -1: the record's texts do not fit in its size, or start..end is empty; it is then left out. */
 int symbols_add(struct symbols *symbols, const struct trace_module *module);
 
 /* The function around a return address (the byte before it is looked up, since a call may be a function's last instruction). */
