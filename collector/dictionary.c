@@ -68,6 +68,12 @@ static void finish_block(void)
 		block->crc = trace_block_crc(block, block + 1);
 }
 
+static void write_back(void)
+{
+	if (blocks->block && trace_tail_at_risk())
+		trace_write_back(blocks->block, blocks->offset);
+}
+
 static bool next_block(size_t least)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = BLOCK_BYTES, offset;
@@ -85,7 +91,7 @@ static bool next_block(size_t least)
 		return false;
 	}
 	finish_block();
-	dictionary_write_back();
+	write_back();
 	block->sequence = blocks->sequence++;
 	blocks->block = block;
 	blocks->offset = offset;
@@ -228,15 +234,18 @@ bool dictionary_open(void)
 
 void dictionary_write_back(void)
 {
-	if (blocks && blocks->block)
-		trace_write_back(blocks->block, blocks->offset);
+	if (!trace_tail_at_risk())
+		return;
+	pthread_mutex_lock(&blocks->lock);
+	write_back();
+	pthread_mutex_unlock(&blocks->lock);
 }
 
 void dictionary_close(void)
 {
 	pthread_mutex_lock(&blocks->lock);
 	finish_block();
-	dictionary_write_back();
+	write_back();
 	pthread_mutex_unlock(&blocks->lock);
 }
 

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "dictionary.h"
 #include "stream_state.h"
+#include "trace_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -208,7 +209,7 @@ static int push_wide(struct stream *s, uint32_t node, uint32_t domain)
 static int push_beyond(struct stream *s, uint32_t domain)
 {
 	s->beyond++;
-	stream_lose(s, TRACE_LOST_TOO_DEEP);
+	trace_lose(TRACE_LOST_TOO_DEEP, 1); /* not the stream's loss: its row of open ranges stays right */
 	return (int)(level_in_domain(s, domain) + s->beyond - 1);
 }
 

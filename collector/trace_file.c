@@ -119,6 +119,8 @@ static bool may_map(int fd)
 	return false;
 }
 
+bool (*trace_may_map)(int fd) = may_map;
+
 /* fallocate(2) itself: the posix_ form writes zeros where the file system cannot. 0 or errno. */
 static int secure_room(int fd, uint64_t offset, uint64_t bytes)
 {
@@ -180,7 +182,7 @@ static struct trace_header *place_header(struct trace_file *f, const struct trac
 	uint64_t page = filled->header_bytes;
 	struct trace_header *header;
 
-	f->mapped = may_map(f->fd) && !secure_room(f->fd, 0, page);
+	f->mapped = trace_may_map(f->fd) && !secure_room(f->fd, 0, page);
 	if (f->mapped)
 		return map_file(f->fd, 0, page);
 	header = fork_memory(page);
@@ -233,6 +235,15 @@ static bool make_file(struct trace_file *f)
 	return true;
 }
 
+/* What was lost before there was a header to count it in. */
+static uint64_t early_losses[TRACE_LOSS_KINDS];
+
+static void count_early_losses(void)
+{
+	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
+		trace_lose((enum trace_loss)i, __atomic_exchange_n(&early_losses[i], 0, __ATOMIC_RELAXED));
+}
+
 struct trace_header *trace_header(void)
 {
 	if (!file || __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) != FILE_OPEN)
@@ -249,6 +260,8 @@ struct trace_header *trace_open(void)
 		if (file->state == FILE_NONE)
 			__atomic_store_n(&file->state, make_file(file) ? FILE_OPEN : FILE_REFUSED, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&file->lock);
+		if (file->state == FILE_OPEN)
+			count_early_losses();
 	}
 	errno = saved;
 	return trace_header();
@@ -422,12 +435,17 @@ bool trace_seal(const struct trace_block *slot, enum trace_loss *reason)
 	return sealed;
 }
 
+bool trace_tail_at_risk(void)
+{
+	return trace_header() && !file->mapped;
+}
+
 void trace_write_back(const struct trace_block *block, uint64_t offset)
 {
 	struct iovec part = {(void *)(uintptr_t)block, sizeof *block + (size_t)block->used};
 	int saved = errno;
 
-	if (!file->mapped && check_descriptor())
+	if (check_descriptor())
 		write_whole(&part, 1, offset);
 	errno = saved;
 }
@@ -436,8 +454,8 @@ void trace_lose(enum trace_loss reason, uint64_t events)
 {
 	struct trace_header *header = trace_header();
 
-	if (header)
-		__atomic_fetch_add(&header->lost[reason], events, __ATOMIC_RELAXED);
+	if (events)
+		__atomic_fetch_add(header ? &header->lost[reason] : &early_losses[reason], events, __ATOMIC_RELAXED);
 }
 
 void trace_end(void)

@@ -36,8 +36,14 @@ struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, 
 /* Writes `slot`'s head and used payload to the end of the file as a chunk, in one write. false: it could not, *reason says why. */
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);
 
-/* Brings a block to the file where blocks are not mapped (TRACE_TAIL_AT_RISK); nothing to do for a mapped one. */
+/* There is a file, and its blocks are not mapped but memory of our own (TRACE_TAIL_AT_RISK). */
+bool trace_tail_at_risk(void);
+
+/* Brings such a block to the file. */
 void trace_write_back(const struct trace_block *block, uint64_t offset);
+
+/* Can the file's pages be mapped without a SIGBUS ever? Replaced by tests. */
+extern bool (*trace_may_map)(int fd);
 
 void trace_lose(enum trace_loss reason, uint64_t events);
 

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ * Streams, the dictionary and the file where the process misbehaves.
+ */
+#include "tests/recording.h"
+
+#include "collector/dictionary.h"
+#include "collector/ranges.h"
+#include "collector/stream.h"
+#include "collector/trace_file.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void fill(int pairs)
+{
+	for (int i = 0; i < pairs; i++) {
+		range_push(0, "fill", NULL);
+		range_pop(0);
+	}
+}
+
+static uint64_t count_pushes(struct trace_reader *reader)
+{
+	struct trace_event event;
+	uint64_t pushes = 0;
+
+	while (reader_next(reader, &event) > 0)
+		pushes += event.kind == TRACE_PUSH;
+	return pushes;
+}
+
+START_TEST(nothing_is_recorded_and_no_file_made_before_there_is_something)
+{
+	recording_begin(0);
+	ck_assert(stream_hold());
+	ck_assert_uint_ne(name_id("kept", 4), 0);
+	stream_leave();
+	ck_assert_ptr_null(trace_header());
+	ck_assert_int_eq(access("trace.bin", F_OK), -1);
+	range_push(0, "now", NULL);
+	ck_assert_int_eq(access("trace.bin", F_OK), 0);
+}
+END_TEST
+
+START_TEST(without_settings_nothing_ever_happens)
+{
+	ck_assert_int_eq(range_push(0, "x", NULL), RANGE_REFUSED);
+	ck_assert_int_eq(range_pop(0), RANGE_REFUSED);
+	range_mark(0, "x", NULL);
+	ck_assert(!stream_enter());
+	ck_assert(!stream_hold());
+}
+END_TEST
+
+START_TEST(errno_stays_what_it_was)
+{
+	recording_begin(128 << 10);
+	errno = 77;
+	fill(100000); /* opens, seals, and is full */
+	range_start(0, "x", NULL);
+	meta_set("key", "value");
+	ck_assert_int_eq(errno, 77);
+}
+END_TEST
+
+static volatile sig_atomic_t signals;
+
+static void push_in_handler(int number)
+{
+	(void)number;
+	signals++;
+	range_push(0, "in a handler", NULL);
+	range_pop(0);
+}
+
+START_TEST(a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged)
+{
+	const struct itimerval tick = {{0, 200}, {0, 200}}, none = {{0, 0}, {0, 0}};
+	struct trace_reader *reader;
+
+	recording_begin(0);
+	signal(SIGALRM, push_in_handler);
+	setitimer(ITIMER_REAL, &tick, NULL);
+	fill(2000000);
+	setitimer(ITIMER_REAL, &none, NULL);
+	recording_end();
+	reader = recording_read();
+	ck_assert_int_gt(signals, 10);
+	/* Each call of the handler is two events: recorded, or counted as re-entered. */
+	ck_assert_uint_eq(count_pushes(reader) + reader_integrity(reader)->lost[TRACE_LOST_REENTERED] / 2, 2000000 + (uint64_t)signals);
+	ck_assert_uint_eq(reader_integrity(reader)->damaged_payloads, 0);
+	ck_assert_uint_eq(reader_integrity(reader)->left_open, 0);
+	reader_close(reader);
+}
+END_TEST
+
+static void close_all(void)
+{
+	for (int fd = 3; fd < 2048; fd++)
+		close(fd);
+}
+
+/* The rest of a test that closes what Check itself needs, in a child. Its number: 0, or which of its steps failed. */
+static int in_a_child(int (*steps)(void))
+{
+	int status;
+	pid_t child;
+
+	recording_begin(0);
+	child = fork();
+	if (!child)
+		_exit(steps());
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int closes_and_goes_on(void)
+{
+	struct trace_reader *reader;
+
+	fill(10);
+	close_all();
+	fill(100000);
+	recording_end();
+	reader = recording_read();
+	if (count_pushes(reader) != 100010)
+		return 1;
+	return reader_integrity(reader)->complete ? 0 : 2;
+}
+
+START_TEST(a_descriptor_that_the_program_closed_is_found_again)
+{
+	ck_assert_int_eq(in_a_child(closes_and_goes_on), 0);
+}
+END_TEST
+
+static int takes_the_descriptor(void)
+{
+	char text[16] = "";
+	int mine;
+
+	fill(10);
+	close_all();
+	unlink(trace_path()); /* so that it cannot be found again either */
+	mine = open("mine", O_RDWR | O_CREAT, 0600);
+	for (int fd = mine + 1; fd < 1100; fd++)
+		dup2(mine, fd);
+	if (write(mine, "mine", 4) != 4)
+		return 1;
+	fill(100000);
+	if (pread(mine, text, sizeof text, 0) != 4 || strcmp(text, "mine"))
+		return 2;
+	return trace_header()->lost[TRACE_LOST_BAD_FILE] ? 0 : 3;
+}
+
+START_TEST(a_descriptor_that_the_program_took_is_left_alone)
+{
+	ck_assert_int_eq(in_a_child(takes_the_descriptor), 0);
+}
+END_TEST
+
+static int in_a_clone(void *unused)
+{
+	(void)unused;
+	fill(10);
+	return trace_header() && trace_header()->pid == (uint32_t)getpid() ? 0 : 1;
+}
+
+START_TEST(a_child_of_a_raw_clone_makes_a_file_of_its_own)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+	struct trace_reader *reader;
+	int status;
+	pid_t child;
+
+	recording_begin(0);
+	fill(5);
+	child = clone(in_a_clone, stack + sizeof stack, SIGCHLD, NULL);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	fill(5);
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 10);
+	reader_close(reader);
+}
+END_TEST
+
+static void *keep_adding(void *stop)
+{
+	char text[32];
+
+	for (int i = 0; !__atomic_load_n((int *)stop, __ATOMIC_RELAXED); i++) {
+		snprintf(text, sizeof text, "name %d", i % 100000);
+		range_push(0, text, NULL);
+		range_pop(0);
+	}
+	return NULL;
+}
+
+START_TEST(forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole)
+{
+	int stop = 0, status;
+	pthread_t threads[2];
+
+	recording_begin(0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, keep_adding, &stop);
+	for (int i = 0; i < 30; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			struct trace_reader *reader;
+
+			alarm(20);
+			range_push(0, "child of a busy parent", NULL);
+			range_pop(0);
+			recording_end();
+			reader = recording_read();
+			_exit(count_pushes(reader) != 1 || !reader_integrity(reader)->complete);
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+END_TEST
+
+static void *one_mark(void *text)
+{
+	range_mark(0, text, NULL);
+	return NULL;
+}
+
+START_TEST(a_thread_with_the_smallest_stack_may_be_the_first)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	struct trace_reader *reader;
+	char *large = malloc(100001);
+
+	memset(large, 'y', 100000);
+	large[100000] = '\0';
+	recording_begin(0);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN));
+	pthread_create(&thread, &attributes, one_mark, large);
+	pthread_join(thread, NULL);
+	range_push(0, large, NULL);
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 1);
+	reader_close(reader);
+	free(large);
+}
+END_TEST
+
+static bool never(int fd)
+{
+	(void)fd;
+	return false;
+}
+
+START_TEST(where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said)
+{
+	struct trace_reader *reader;
+
+	trace_may_map = never;
+	recording_begin(0);
+	fill(100000);
+	reader = recording_read();
+	ck_assert(reader_integrity(reader)->tail_at_risk);
+	ck_assert_uint_le(count_pushes(reader), 100000);
+	reader_close(reader);
+	recording_end();
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 100000);
+	ck_assert(reader_integrity(reader)->complete);
+	ck_assert_uint_eq(reader_header(reader)->flags & TRACE_TAIL_AT_RISK, TRACE_TAIL_AT_RISK);
+	reader_close(reader);
+}
+END_TEST
+
+START_TEST(meta_is_replaced_by_key)
+{
+	struct trace_reader *reader;
+	struct trace_text value;
+
+	recording_begin(0);
+	meta_set("key", "before there is a file");
+	meta_set("other", "stays");
+	fill(1);
+	meta_set("key", "after");
+	reader = recording_read();
+	value = reader_meta(reader, "key");
+	ck_assert_uint_eq(value.length, 5);
+	ck_assert_mem_eq(value.bytes, "after", 5);
+	ck_assert(reader_meta(reader, "other").known);
+	reader_close(reader);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("stream");
+	TCase *tests = tcase_create("stream");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, NULL, recording_remove);
+	tcase_add_test(tests, nothing_is_recorded_and_no_file_made_before_there_is_something);
+	tcase_add_test(tests, without_settings_nothing_ever_happens);
+	tcase_add_test(tests, errno_stays_what_it_was);
+	tcase_add_test(tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged);
+	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
+	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
+	tcase_add_test(tests, a_child_of_a_raw_clone_makes_a_file_of_its_own);
+	tcase_add_test(tests, forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole);
+	tcase_add_test(tests, a_thread_with_the_smallest_stack_may_be_the_first);
+	tcase_add_test(tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
+	tcase_add_test(tests, meta_is_replaced_by_key);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT
+ * Which name a new trace gets, and what happens to what had it.
+ */
+#include "collector/trace_name.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/pperf-name-XXXXXX", path[4096];
+
+static void enter_folder(void)
+{
+	strcpy(folder, "/tmp/pperf-name-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+}
+
+static void remove_folder(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static struct trace_header header_of(uint64_t run, uint32_t pid, uint32_t flags)
+{
+	struct trace_header header = {.version = TRACE_VERSION, .endian = TRACE_ENDIAN, .header_bytes = 4096, .run_id = run, .pid = pid, .flags = flags};
+
+	memcpy(header.magic, TRACE_MAGIC, sizeof header.magic);
+	return header;
+}
+
+/* Makes a trace under `output`; its name without the folder. */
+static const char *make(const char *output, uint64_t run)
+{
+	struct trace_header header = header_of(run, (uint32_t)getpid(), 0);
+	int fd = trace_create(output, &header, path);
+
+	if (fd < 0)
+		return NULL;
+	close(fd);
+	return path;
+}
+
+static uint64_t run_of(const char *name)
+{
+	struct trace_header header;
+	int fd = open(name, O_RDONLY);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(read(fd, &header, sizeof header), (ssize_t)sizeof header);
+	close(fd);
+	return header.run_id;
+}
+
+static void put_trace(const char *name, struct trace_header header)
+{
+	int fd = open(name, O_WRONLY | O_CREAT, 0600);
+
+	ck_assert_int_eq(write(fd, &header, sizeof header), (ssize_t)sizeof header);
+	close(fd);
+}
+
+START_TEST(the_first_of_a_run_gets_the_plain_name_and_the_next_ones_their_pid)
+{
+	char wanted[64];
+
+	ck_assert_str_eq(make("trace.bin", 1), "trace.bin");
+	snprintf(wanted, sizeof wanted, "trace.%d.bin", (int)getpid());
+	ck_assert_str_eq(make("trace.bin", 1), wanted);
+	snprintf(wanted, sizeof wanted, "trace.%d.2.bin", (int)getpid());
+	ck_assert_str_eq(make("trace.bin", 1), wanted);
+	snprintf(wanted, sizeof wanted, "a.b/plain.%d", (int)getpid());
+	ck_assert_int_eq(mkdir("a.b", 0700), 0);
+	ck_assert_str_eq(make("a.b/plain", 1), "a.b/plain");
+	ck_assert_str_eq(make("a.b/plain", 1), wanted);
+}
+END_TEST
+
+START_TEST(a_finished_trace_of_another_run_becomes_old)
+{
+	put_trace("trace.bin", header_of(1, (uint32_t)getpid(), TRACE_ENDED));
+	ck_assert_str_eq(make("trace.bin", 2), "trace.bin");
+	ck_assert_uint_eq(run_of("trace.bin.old"), 1);
+	put_trace("other.bin", header_of(1, 0x3FFFFFFF, 0)); /* killed: no such process */
+	ck_assert_str_eq(make("other.bin", 3), "other.bin");
+	ck_assert_uint_eq(run_of("other.bin.old"), 1);
+}
+END_TEST
+
+START_TEST(a_live_trace_of_another_run_stays)
+{
+	char wanted[64];
+
+	put_trace("trace.bin", header_of(1, (uint32_t)getpid(), 0));
+	snprintf(wanted, sizeof wanted, "trace.%d.bin", (int)getpid());
+	ck_assert_str_eq(make("trace.bin", 2), wanted);
+	ck_assert_uint_eq(run_of("trace.bin"), 1);
+}
+END_TEST
+
+START_TEST(what_is_no_trace_is_never_touched)
+{
+	char wanted[64], text[16] = "";
+	int fd = open("trace.bin", O_RDWR | O_CREAT, 0600);
+
+	ck_assert_int_eq(write(fd, "mine", 4), 4);
+	snprintf(wanted, sizeof wanted, "trace.%d.bin", (int)getpid());
+	ck_assert_str_eq(make("trace.bin", 2), wanted);
+	ck_assert_int_eq(pread(fd, text, sizeof text, 0), 4);
+	ck_assert_str_eq(text, "mine");
+	ck_assert_int_eq(mkfifo("fifo.bin", 0600), 0);
+	ck_assert_int_ne(strcmp(make("fifo.bin", 2), "fifo.bin"), 0); /* and does not hang */
+	ck_assert_int_eq(symlink("trace.bin", "link.bin"), 0);
+	ck_assert_int_ne(strcmp(make("link.bin", 2), "link.bin"), 0);
+}
+END_TEST
+
+START_TEST(fields_are_filled_in)
+{
+	char wanted[64];
+
+	snprintf(wanted, sizeof wanted, "t.%d.bin", (int)getpid());
+	ck_assert_str_eq(make("t.%p.bin", 1), wanted);
+	ck_assert_str_eq(make("n.%n.bin", 1), "n.0.bin");
+	ck_assert_str_eq(make("n.%n.bin", 1), "n.1.bin");
+	ck_assert_str_eq(make("100%%.bin", 1), "100%.bin");
+}
+END_TEST
+
+START_TEST(nothing_is_left_where_nothing_can_be_made)
+{
+	ck_assert_ptr_null(make("missing/trace.bin", 1));
+	ck_assert_int_eq(access("missing", F_OK), -1);
+}
+END_TEST
+
+START_TEST(descriptors_lie_high_and_close_on_exec_and_files_are_private)
+{
+	struct trace_header header = header_of(1, 1, 0);
+	int fd = trace_create("trace.bin", &header, path);
+	struct stat st;
+
+	ck_assert_int_ge(fd, 64);
+	ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	ck_assert_uint_eq(st.st_nlink, 1);
+}
+END_TEST
+
+START_TEST(processes_that_start_at_once_each_get_a_file_and_one_old_trace_survives)
+{
+	int good = 0, status;
+
+	put_trace("trace.bin", header_of(1, 0x3FFFFFFF, 0));
+	for (int i = 0; i < 16; i++)
+		if (!fork())
+			_exit(make("trace.bin", 2) == NULL);
+	while (wait(&status) > 0)
+		good += status == 0;
+	ck_assert_int_eq(good, 16);
+	ck_assert_uint_eq(run_of("trace.bin"), 2);
+	ck_assert_uint_eq(run_of("trace.bin.old"), 1);
+	ck_assert_int_eq(system("test $(ls | grep -c part) = 0 && test $(ls | wc -l) = 17"), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trace_name");
+	TCase *tests = tcase_create("trace_name");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, enter_folder, remove_folder);
+	tcase_add_test(tests, the_first_of_a_run_gets_the_plain_name_and_the_next_ones_their_pid);
+	tcase_add_test(tests, a_finished_trace_of_another_run_becomes_old);
+	tcase_add_test(tests, a_live_trace_of_another_run_stays);
+	tcase_add_test(tests, what_is_no_trace_is_never_touched);
+	tcase_add_test(tests, fields_are_filled_in);
+	tcase_add_test(tests, nothing_is_left_where_nothing_can_be_made);
+	tcase_add_test(tests, descriptors_lie_high_and_close_on_exec_and_files_are_private);
+	tcase_add_test(tests, processes_that_start_at_once_each_get_a_file_and_one_old_trace_survives);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
