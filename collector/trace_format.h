@@ -15,7 +15,7 @@
  *   TRACE_SLOT   one thread's present tail, mapped by the process and used again and again. `used` is stored last, with
  *                release: every byte below it is whole. When full it is sealed: written as a TRACE_CHUNK elsewhere; only
  *                then is the slot emptied (used = 0), given the next sequence and filled again. stream == 0: nobody's.
- *   TRACE_CHUNK  a sealed slot. `crc` is the CRC-32C of the payload and of the head's bytes from `stream` on with crc = 0.
+ *   TRACE_CHUNK  a sealed slot. `crc` is the CRC-32C of the head's bytes from `stream` on, with crc = 0, and then of the payload.
  *   TRACE_DICT   names, nodes, modules, devices ...: written once, never reused. Grows like a slot until full; then and
  *                at a clean end `crc` is set as in a chunk (0: not set). Dictionary blocks have stream == 0 and count by sequence.
  * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk whose crc is wrong was

@@ -8,11 +8,33 @@ KINDS = [None] + re.findall(r"^\tX\((\w+), trace_\w+, [01],", HEADER, re.M)
 SLOT, CHUNK, DICT = 1, 2, 3
 
 
+def crc_table():
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        yield value
+
+
+TABLE = list(crc_table())
+
+
+def crc(data):
+    value = 0xFFFFFFFF
+    for byte in data:
+        value = value >> 8 ^ TABLE[(value ^ byte) & 0xFF]
+    return value ^ 0xFFFFFFFF
+
+
 class Block:
     def __init__(self, data, offset):
         (self.magic, self.type, self.extent, self.head_crc, self.stream, self.sequence, self.tid, self.base_stamp, self.lost,
          self.crc, _, self.used) = struct.unpack_from("<IIQIIIIQQIIQ", data, offset)
         self.payload = data[offset + 64:offset + 64 + self.used]
+        self.covered = data[offset + 20:offset + 48] + bytes(4) + data[offset + 52:offset + 64] + self.payload
+
+    def is_whole(self):
+        """A chunk that the end of the process has not torn."""
+        return self.type != CHUNK or crc(self.covered) == self.crc
 
 
 def blocks(data):
@@ -24,7 +46,7 @@ def blocks(data):
             at += 64
             continue
         key = (block.type == DICT, block.stream, block.sequence)
-        if (block.stream or block.type == DICT) and (key not in found or block.type == CHUNK):
+        if (block.stream or block.type == DICT) and (key not in found or block.type == CHUNK) and block.is_whole():
             found[key] = block
         at += block.extent
     return [found[key] for key in sorted(found)]

@@ -8,7 +8,7 @@ THREADED = $(patsubst tests/%.c,%,$(shell grep -l pthread_create $(SUITE_SOURCES
 FIXTURES = $(filter-out tests/test_% tests/bench_%,$(wildcard tests/*.c))
 SUITES += $(SUITE_SOURCES:%.c=$(BUILD)/%)
 
-PROGRAM_SOURCES := $(shell grep -L '<cu[dp]' $(wildcard tests/programs/*.c tests/programs/*.cc) /dev/null | grep -v /dev/null)
+PROGRAM_SOURCES := $(shell grep -L '<cu[dp]\|"kernels.h"' $(wildcard tests/programs/*.c tests/programs/*.cc) /dev/null | grep -v /dev/null)
 PROGRAM_LIBS = $(filter tests/programs/lib_%,$(PROGRAM_SOURCES))
 PROGRAMS += $(patsubst %,$(BUILD)/%,$(basename $(filter-out $(PROGRAM_LIBS),$(PROGRAM_SOURCES))))
 PROGRAMS += $(PROGRAM_LIBS:%.c=$(BUILD)/%.so)
