@@ -177,16 +177,26 @@ static void enable_kinds(struct cupti_session *s)
 			cupti->enable_driver_api(*id, 1);
 }
 
+static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
+{
+	size_t bytes = sizeof value;
+
+	cupti->set_attribute(attribute, &bytes, &value);
+}
+
+/* Of no consequence where a release does not know them. */
 static void set_attributes(const struct cupti_library *cupti)
 {
-	uint8_t on = 1;
-	size_t bytes = sizeof on;
-
 	if (cupti->set_thread_id_type)
 		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	if (!cupti->set_attribute)
+		return;
 	/* Up to 13.0 long runs with graphs could crash with CUPTI's buffers on the device. */
-	if (cupti->version < CUPTI_VERSION_13_0_1 && cupti->set_attribute)
-		cupti->set_attribute(CUPTI_HOST_PINNED, &bytes, &on);
+	if (cupti->version < CUPTI_VERSION_13_0_1)
+		set_flag(cupti, CUPTI_HOST_PINNED, 1);
+	/* From 13.0 on each thread would hold a buffer for its few records: many threads, and none is left for the GPU's. */
+	if (cupti->version >= CUPTI_VERSION_13_0)
+		set_flag(cupti, CUPTI_BUFFER_EACH_THREAD, 0);
 }
 
 /* In the order that CUPTI wants: subscribing first, as it tells whether there is anything to be had. */

@@ -50,7 +50,7 @@ enum cupti_resource_id {
 
 enum cupti_state_id { CUPTI_FATAL_ERROR = 1, CUPTI_ERROR = 2, CUPTI_WARNING = 3 };
 
-enum cupti_attribute { CUPTI_HOST_PINNED = 8 };
+enum cupti_attribute { CUPTI_HOST_PINNED = 8, CUPTI_BUFFER_EACH_THREAD = 9 };
 enum cupti_thread_id_type { CUPTI_THREAD_ID_SYSTEM = 1 };
 #define CUPTI_FLUSH_FORCED 1u
 

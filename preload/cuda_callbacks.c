@@ -13,6 +13,7 @@
 #include "collector/dictionary.h"
 #include "collector/stream.h"
 #include "cuda_abi.h"
+#include "driver_arguments.h"
 #include "driver_calls.h"
 
 #include <errno.h>
@@ -22,6 +23,12 @@ static bool enabled, injected;
 
 /* A graph node was made in this thread's outermost call: its work was captured. */
 static _Thread_local bool captured __attribute__((tls_model("initial-exec")));
+
+/* Of the graph that this thread launched last. */
+static _Thread_local struct {
+	uint64_t correlation;
+	uint32_t id;
+} graph __attribute__((tls_model("initial-exec")));
 
 static uint32_t kernel_name(const char *symbol)
 {
@@ -72,14 +79,13 @@ static void write_launch(struct driver_call *known, const struct cupti_call *cal
 
 static void write_graph_launch(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
-	uint32_t exec_id = result == 0 ? cupti_graph_exec_id((void *)(uintptr_t)event->object) : 0;
 	struct trace_graph_launch *launch = begin_record(known, call, TRACE_GRAPH_LAUNCH, sizeof *launch, result);
 
 	if (!launch)
 		return;
 	launch->stream = stream_of(known, event);
 	launch->exec = event->object;
-	launch->exec_id = exec_id;
+	launch->exec_id = cuda_callbacks_graph();
 	call_commit();
 }
 
@@ -173,6 +179,10 @@ static void on_enter(const struct driver_call *known, const struct cupti_call *c
 		captured = false;
 	if (outer == 0 || lends(known))
 		call_correlate(correlation);
+	if (known->kind == DRIVER_GRAPH_LAUNCH) {
+		graph.correlation = correlation;
+		graph.id = cupti_graph_exec_id((void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
+	}
 	*call->data = outer + 1;
 }
 
@@ -231,6 +241,11 @@ void cuda_callbacks_need(void)
 {
 	if (__builtin_expect(enabled && !injected, 0))
 		cupti_start(&client);
+}
+
+uint32_t cuda_callbacks_graph(void)
+{
+	return graph.correlation && graph.correlation == call_here.correlation ? graph.id : 0;
 }
 
 /* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */

@@ -20,4 +20,7 @@ void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_
  * stream_enter and stream_leave. Cheap once that is settled. Keeps errno. */
 void cuda_callbacks_need(void);
 
+/* CUPTI's id of the executable graph that the present call of this thread launches; 0: not known. */
+uint32_t cuda_callbacks_graph(void);
+
 #endif
