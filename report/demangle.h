@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * demangle.h: C++ and Rust names as people write them. Pure text in, pure text out; nothing here knows of traces.
  *
- * The decoding is done by GNU libiberty (Debian: libiberty-dev, linked statically; LGPL 2 or later with the Free Software Foundation's
- * unlimited permission to link the compiled files into other programs). It was chosen over libstdc++'s __cxa_demangle, which is the same
- * decoder behind an interface that allocates as much as a name asks for, and over LLVM's, which Debian only ships inside 110 MB of
- * libLLVM and whose output cannot be capped either: libiberty hands its text to a callback and allocates nothing for C++ names.
+ * The decoding is done by GNU libiberty (Debian: libiberty-dev, linked statically; LICENSE-third-party says on which terms). It was chosen
+ * over libstdc++'s __cxa_demangle, which is the same decoder behind an interface that allocates as much as a name asks for, and over LLVM's,
+ * which Debian only ships inside 110 MB of libLLVM and whose output cannot be capped either: libiberty hands its text to a callback and
+ * allocates nothing for C++ names.
  *
  * A name is hostile input. Bounds, whichever is hit first; the name is then shown as it is, and counted:
  *   DEMANGLE_INPUT bytes in, DEMANGLE_OUTPUT bytes out, DEMANGLE_TIME_NS of processor time for one name (a name of 200 bytes can ask for
