@@ -8,7 +8,7 @@ Each runs with a limit in time and a TMPDIR of its own that must be empty when i
 import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, sys, tempfile, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIMIT_S = {"suite": 120, "python": 400, "script": 60}
+LIMIT_S = {"suite": 120, "python": 400, "script": 240}
 SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 1, "hosts": 4}
 SANITIZED = ("asan", "tsan")
 SANITIZER_OPTIONS = {
