@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * stream_state.h: a thread's stream from the inside, for the hot path of ranges.c. Nobody else includes it.
+ * stream_state.h: a thread's stream from the inside, for the hot paths of ranges.c and preload/call.c. Nobody else includes it.
  */
 #ifndef PPERF_STREAM_STATE_H
 #define PPERF_STREAM_STATE_H

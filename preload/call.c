@@ -4,12 +4,14 @@
 #include "call.h"
 
 #include "collector/dictionary.h"
-#include "collector/stream.h"
+#include "collector/stream_state.h"
 #include "real.h"
 #include "stack.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define MOST_BYTES (4 + sizeof(struct trace_launch)) /* of a call's record, padding before it included */
 
 _Thread_local struct call_here call_here;
 bool call_enabled = true;
@@ -90,13 +92,32 @@ static uint32_t take_stack(const struct call_site *site)
 	return stack;
 }
 
-/* What follows asks the driver or the dictionary; all of it before the record is begun, since nothing may come between. */
-static void *record_in_stream(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
+/* Room for a record, of which the words beyond struct trace_call are zero. As stream_record_at, without its generality. */
+static inline struct trace_call *begin_record(struct stream *s, enum trace_kind kind, size_t size)
+{
+	struct trace_call *call;
+
+	if (__builtin_expect(call_here.end > s->last + STREAM_GAP_MOST, 0))
+		stream_clock(s);
+	if (!stream_room(s, MOST_BYTES))
+		return NULL;
+	s->pending = s->slot->used & 4; /* up to the next multiple of 8; the word 0 is padding */
+	*(uint32_t *)(void *)(stream_cursor(s) - s->pending) = 0;
+	call = (struct trace_call *)(void *)stream_cursor(s);
+	s->pending += size;
+	memset(call + 1, 0, MOST_BYTES - 4 - sizeof *call);
+	call->head = (struct trace_head){.size = (uint16_t)size, .kind = (uint8_t)kind, .node = s->top->node};
+	call->stamp = s->last = call_here.end > s->last ? call_here.end : s->last;
+	return call;
+}
+
+/* What asks the driver or the dictionary comes before the record is begun, since nothing may come between. */
+static struct trace_call *record_in_stream(struct stream *s, struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
 {
 	uint32_t device = site->flags & TRACE_CALL_CALLBACK ? UINT32_MAX : real_device();
 	uint8_t flags = is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0;
 	uint32_t stack = take_stack(site), api = api_of(site);
-	struct trace_call *call = stream_record_at(kind, size, call_here.end);
+	struct trace_call *call = begin_record(s, kind, size);
 
 	if (!call)
 		return NULL;
@@ -110,30 +131,32 @@ static void *record_in_stream(struct call_site *site, enum trace_kind kind, size
 	return call;
 }
 
-static void leave(void)
+static inline void leave(void)
 {
-	stream_leave();
+	stream_finish();
 	errno = call_here.error;
 }
 
 void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
 {
-	void *record;
+	struct trace_call *call;
+	struct stream *s;
 
 	if (!call_enabled)
 		return NULL;
 	call_here.error = errno;
-	if (!stream_enter()) {
+	s = stream_begin();
+	if (!s) {
 		errno = call_here.error;
 		return NULL;
 	}
 	if (!call_here.end)
 		call_here.end = clock_now();
 	call_here.stack_ticks = 0;
-	record = record_in_stream(site, kind, size, result, stream);
-	if (!record)
+	call = record_in_stream(s, site, kind, size, result, stream);
+	if (!call)
 		leave();
-	return record;
+	return call;
 }
 
 static void record_own_time(void)
@@ -149,7 +172,7 @@ static void record_own_time(void)
 
 void call_commit(void)
 {
-	stream_commit();
+	stream_publish(stream_here.mine);
 	if (call_here.stack_ticks)
 		record_own_time();
 	leave();

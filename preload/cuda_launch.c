@@ -9,11 +9,12 @@
 #include "collector/dictionary.h"
 #include "collector/modules.h"
 #include "collector/stream.h"
+#include "cuda_callbacks.h"
 #include "real.h"
 
 #include <string.h>
 
-#define NAMES 4096u /* kernel handles whose names are remembered; a power of two */
+#define FUNCTIONS 4096u /* host functions, and kernel handles, that are remembered; a power of two */
 
 /* What a launch asks for. */
 struct launch {
@@ -24,22 +25,28 @@ struct launch {
 	uint32_t name; /* 0: not known here */
 };
 
+/* Direct-mapped by address: two that share a place take turns. */
+#define PLACE(pointer, places) ((uintptr_t)(pointer) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(places)))
+
 /* The report will look for the function in its object. */
 static void cover(const void *function)
 {
+	static const void *_Atomic covered[FUNCTIONS];
+	const void *_Atomic *place = &covered[PLACE(function, FUNCTIONS)];
 	uint64_t address = (uintptr_t)function;
 
-	if (!stream_enter())
+	if (atomic_load_explicit(place, memory_order_relaxed) == function || !stream_enter())
 		return;
 	modules_cover(&address, 1);
 	stream_leave();
+	atomic_store_explicit(place, function, memory_order_relaxed);
 }
 
 /* The id of a kernel's name. Handles are used again after a library is unloaded, so what is remembered is held against the driver's answer. */
 static uint32_t kernel_name(const void *kernel)
 {
-	static _Atomic uint32_t names[NAMES];
-	_Atomic uint32_t *place = &names[((uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	static _Atomic uint32_t names[FUNCTIONS];
+	_Atomic uint32_t *place = &names[PLACE(kernel, FUNCTIONS)];
 	uint32_t name = atomic_load_explicit(place, memory_order_acquire);
 	const char *text = real_kernel_name(kernel);
 	size_t bytes;
@@ -230,6 +237,7 @@ static void write_graph_launch(struct call_site *site, int result, const void *e
 		return;
 	record->stream = call_stream(site, stream);
 	record->exec = (uintptr_t)exec;
+	record->exec_id = cuda_callbacks_graph();
 	call_commit();
 }
 

@@ -39,3 +39,5 @@ $(SYMBOLS)/other.so: tests/symbols/other.c
 $(SYMBOLS)/host: tests/symbols/host.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -o $@ $< -ldl -lpthread
+
+$(BUILD)/tests/bench_cuda: $(SYMBOLS)/13/libcudart.so.13 $(SYMBOLS)/driver/libcuda.so.1
