@@ -205,6 +205,8 @@ void block_add(const struct block *block);
 bool block_remove(const void *address, struct block *block);
 /* Frees all memory that a context owns. The lock must be held. */
 void memory_release_context(struct sim_context *context);
+/* Sets to zero; whole pages of plain device memory by giving them back to the host. */
+void memory_zero(void *address, size_t bytes);
 /* Whether the next device allocation is the one that SIM_FAIL_MALLOC names. */
 bool allocation_fails(void);
 /* Tells the tool of an allocation or a release that the call in progress makes. */

@@ -282,6 +282,28 @@ CUresult memory_free(void *address, enum block_owner owner)
 	return CUDA_SUCCESS;
 }
 
+/* The memory file of vmm.c and what the host allocated are not ours to give back. */
+static bool is_plain(const void *address)
+{
+	struct block block;
+
+	return block_find(address, &block) && (block.owner == BLOCK_MALLOC || block.owner == BLOCK_POOL);
+}
+
+void memory_zero(void *address, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)address, end = start + bytes;
+	uintptr_t first = (start + page - 1) / page * page, last = end / page * page;
+
+	if (bytes < GRANULARITY || !is_plain(address) || madvise((void *)first, last - first, MADV_DONTNEED) != 0) {
+		memset(address, 0, bytes);
+		return;
+	}
+	memset(address, 0, first - start);
+	memset((void *)last, 0, end - last);
+}
+
 static size_t page_round(size_t bytes)
 {
 	return round_up(bytes, (size_t)sysconf(_SC_PAGESIZE));

@@ -179,6 +179,10 @@ static void copy_rows(const struct op_copy *copy)
 
 static void set_row(char *row, const struct op_set *set)
 {
+	if (set->value == 0) {
+		memory_zero(row, set->width * set->element);
+		return;
+	}
 	if (set->element == 1) {
 		memset(row, (int)set->value, set->width);
 		return;
