@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cxx_name.c: one walk from left to right. Brackets are stepped over; a blank, `*` or `&` outside of them means that what came before was
- * the return type, so the name begins anew; a parenthesis right behind a name begins its parameters.
+ * cxx_name.c: one walk from left to right. Brackets are stepped over; a blank, `*` or `&` outside of them means
+ * that what came before was the return type, so the name begins anew; a parenthesis right behind a name begins its
+ * parameters.
  */
 #include "report/cxx_name.h"
 
@@ -18,7 +19,8 @@ struct walk {
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+	       (unsigned char)c >= 0x80;
 }
 
 static bool begins(const char *at, const char *end, const char *prefix)
@@ -71,9 +73,9 @@ static const char *skip_conversion(const char *at, const char *end)
 static const char *skip_operator(const char *at, const char *end)
 {
 	static const char *const signs[] = {
-		"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=",
-		"%=", "^=", "&=", "|=", " new[]", " new", " delete[]", " delete", " co_await", "+", "-", "*", "/", "%", "^", "&", "|", "~", "!",
-		"=", "<", ">", ",",
+		"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||", "++", "--",
+		"+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", " new[]", " new", " delete[]", " delete", " co_await",
+		"+", "-", "*", "/", "%", "^", "&", "|", "~", "!", "=", "<", ">", ",",
 	};
 	const char *name = at + strlen("operator");
 
@@ -90,7 +92,8 @@ static const char *skip_operator(const char *at, const char *end)
 	return name < end && *name == ' ' ? skip_conversion(name + 1, end) : at;
 }
 
-/* The length of `<`, `<<`, `>=` ... when it compares or shifts: demanglers put the operands in parentheses, and `)>(` in one more pair. */
+/* The length of `<`, `<<`, `>=` ... when it compares or shifts: demanglers put the operands in parentheses, and
+ * `)>(` in one more pair. */
 static size_t comparison(const char *begin, const char *at, const char *end)
 {
 	size_t length = 1;

@@ -2,14 +2,15 @@
  * decode.c: libiberty's decoder, made to stop.
  *
  * It takes three measures, each for something that a short name can ask for:
- *   time      A parsed name is a graph in which parts are shared, and the decoder walks it as a tree: 2^60 steps from 200 bytes, and
- *             not all of them print. So a timer of the thread's processor time jumps out of it.
+ *   time      A parsed name is a graph in which parts are shared, and the decoder walks it as a tree: 2^60 steps from
+ *             200 bytes, and not all of them print. So a timer of the thread's processor time jumps out of it.
  *   output    The callback jumps out when the text is longer than the room.
- *   stack     It recurses over the name. Up to 1024 bytes it bounds that itself (DMGL_PARAMS without DMGL_NO_RECURSE_LIMIT). CUTLASS's
- *             kernels have names of several thousand bytes: these are decoded without that limit, on a stack that is large enough.
- * Jumping out is sound because the C++ decoder behind the callback interface owns nothing: no memory, no locks, all of its state is on
- * the stack (libiberty is the same there from binutils 2.38 to 2.44). The Rust decoder does allocate, so no timer runs for it: its
- * work grows with what it prints, but for one construct that is refused before.
+ *   stack     It recurses over the name. Up to 1024 bytes it bounds that itself. CUTLASS's kernels have names of several
+ *             thousand bytes: these are decoded with DMGL_NO_RECURSE_LIMIT, on a stack that is large enough.
+ * Jumping out is sound because the C++ decoder behind the callback interface owns nothing: no memory, no locks, all
+ * of its state is on the stack (libiberty is the same there from binutils 2.38 to 2.44). The Rust decoder does
+ * allocate, so no timer runs for it: its work grows with what it prints, but for one construct that is refused
+ * before.
  */
 #include "report/decode.h"
 #include "report/demangle.h"
@@ -28,10 +29,10 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SHORT_NAME 1024u            /* libiberty refuses longer ones unless told not to */
-#define LARGE_STACK (64u << 20)     /* measured worst case for DEMANGLE_INPUT bytes: see tests/test_demangle.c */
-#define SCOPES_STACK (16u << 20)    /* the part of it for an array that libiberty sizes by a product, see scopes_bytes() */
-#define RUST_BINDER_DIGITS 2        /* of the count in `for<'a, 'b>`, base 62 */
+#define SHORT_NAME 1024u         /* libiberty refuses longer ones unless told not to */
+#define LARGE_STACK (64u << 20)  /* DEMANGLE_INPUT bytes were seen to take 8 MiB of it, and SCOPES_STACK */
+#define SCOPES_STACK (16u << 20) /* for an array that libiberty sizes by a product, see scopes_bytes() */
+#define RUST_BINDER_DIGITS 2     /* of the count in `for<'a, 'b>`, base 62 */
 
 struct job {
 	const char *mangled;
@@ -113,19 +114,23 @@ static void run(struct job *job)
 static void *run_timed(void *opaque)
 {
 	struct job *job = opaque;
+	sigset_t alarm, before;
 	timer_t timer;
 
-	if (!timer_begin(&timer)) {
-		job->end = DECODE_TOO_SLOW;
-		return NULL;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGVTALRM);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, &before);
+	job->end = DECODE_TOO_SLOW;
+	if (timer_begin(&timer)) {
+		run(job);
+		timer_delete(timer);
 	}
-	run(job);
-	timer_delete(timer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return NULL;
 }
 
-/* libiberty makes an array of 16 bytes times the templates times the references to template parameters in the graph, each of which it
- * may count twice. At least this many letters are needed to write them. */
+/* libiberty makes an array of 16 bytes times the templates times the references to template parameters in the
+ * graph, each of which it may count twice. At least this many letters are needed to write them. */
 static size_t scopes_bytes(const char *mangled)
 {
 	size_t references = 0, templates = 0;
@@ -146,7 +151,8 @@ static void run_on_large_stack(struct job *job)
 	if (scopes_bytes(job->mangled) > SCOPES_STACK)
 		return;
 	pthread_attr_init(&attributes);
-	if (!pthread_attr_setstacksize(&attributes, LARGE_STACK) && !pthread_create(&thread, &attributes, run_timed, job))
+	if (!pthread_attr_setstacksize(&attributes, LARGE_STACK) &&
+	    !pthread_create(&thread, &attributes, run_timed, job))
 		pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -158,8 +164,8 @@ static bool is_rust_legacy(const char *mangled)
 	return !strncmp(mangled, "_ZN", 3) && hash && strspn(hash + 3, "0123456789abcdef") == 16 && hash[19] == 'E';
 }
 
-/* `G` and a count in base 62 up to `_` declares that many lifetimes, silently where a path is skipped. Letters of an identifier can look the
- * same; a name is then shown mangled without need. */
+/* `G` and a count in base 62 up to `_` declares that many lifetimes, silently where a path is skipped. Letters of
+ * an identifier can look the same; a name is then shown mangled without need. */
 static bool rust_binders_are_small(const char *mangled)
 {
 	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";

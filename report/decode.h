@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * decode.h: one mangled name, decoded by libiberty within bounds. The only user of libiberty; demangle.h says why it is that one.
- * One thread at a time. SIGVTALRM is used and must not be blocked for longer than that.
+ * decode.h: one mangled name, decoded by libiberty within bounds. The only user of libiberty; demangle.h says why
+ * it is that one. One thread at a time. The handler of SIGVTALRM becomes ours.
  */
 #ifndef PPERF_DECODE_H
 #define PPERF_DECODE_H
@@ -17,8 +17,8 @@ enum decode_end {
 	DECODE_TOO_SLOW,    /* DEMANGLE_TIME_NS passed */
 };
 
-/* Decodes the terminated C++ name (Itanium ABI) or Rust name (legacy and v0) `mangled`. The terminated text goes to `out`, its length to
- * `*bytes`; both hold nothing of use unless DECODE_DONE. */
+/* Decodes the terminated C++ name (Itanium ABI) or Rust name (legacy and v0) `mangled`. The terminated text goes to
+ * `out`, its length to `*bytes`; both hold nothing of use unless DECODE_DONE. */
 enum decode_end decode(const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes);
 
 #endif

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #define ANONYMOUS "(anonymous namespace)"
-#define STUB_NVCC "__device_stub_"          /* and the kernel's mangled name, or _ and its name if it is extern "C"; clang: _ and its base name */
+/* Followed by the kernel's mangled name, or by _ and its name if that is not mangled (extern "C", and all of clang's). */
+#define STUB_NVCC "__device_stub_"
 #define STUB_TEMPLATE "__wrapper__device_stub_"
-#define STATIC_NVCC "__nv_static_"          /* _<n>_<n bytes of hash and file>_ and the mangled name: nvcc -rdc=true */
+/* Followed by <n>_<n bytes of hash and file>_ and the mangled name. Made by nvcc -rdc=true. */
+#define STATIC_NVCC "__nv_static_"
 
 static struct demangle_counts counts;
 static uint64_t burnt_ns;
@@ -27,7 +29,8 @@ static size_t number(const char **at)
 	return value;
 }
 
-/* The kernel's own name in that of its host stub or of its entry in the device code: a part of `name`, which is cut; or `name`. */
+/* The kernel's own name in that of its host stub or of its entry in the device code: a part of `name`, which is
+ * cut; or `name`. */
 static char *kernel_name(char *name)
 {
 	const char *at = name;
@@ -43,7 +46,8 @@ static char *kernel_name(char *name)
 	if (!strncmp(name, "_Z", 2)) {
 		at += 2 + (name[2] == 'L');
 		length = number(&at);
-		if (strncmp(at, STUB_NVCC "_Z", strlen(STUB_NVCC "_Z")) || strlen(at) < length || length <= strlen(STUB_NVCC))
+		if (strncmp(at, STUB_NVCC "_Z", strlen(STUB_NVCC "_Z")) || strlen(at) < length ||
+		    length <= strlen(STUB_NVCC))
 			return name;
 		name += at - name;
 		name[length] = '\0';
@@ -58,7 +62,8 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* `_INTERNAL_` and `_GLOBAL__N_`, hash, file: names of unnamed namespaces that change with each build. `length`: of the identifier. */
+/* `_INTERNAL_` and `_GLOBAL__N_`, hash, file: names of unnamed namespaces that change with each build. `length`: of
+ * the identifier. */
 static bool is_build_hash(const char *identifier, size_t length)
 {
 	static const char *const prefixes[] = {"_INTERNAL_", "_GLOBAL__N__"};
@@ -83,7 +88,8 @@ static size_t stub_prefix(const char *identifier)
 	return 0;
 }
 
-/* Rewrites the identifiers in the decoded `text` that a compiler made up. It only becomes shorter. Returns the new length. */
+/* Rewrites the identifiers in the decoded `text` that a compiler made up. It only becomes shorter. Returns the new
+ * length. */
 static size_t tidy(char *text)
 {
 	char *to = text;
@@ -127,14 +133,16 @@ static bool decode_counted(const char *name, enum decode_style style, char *out,
 	return end == DECODE_DONE;
 }
 
-/* The text of `name` in `out`; for SHORT and BASE the one without parameters, once the whole was seen to be sound. */
+/* The text of `name` in `out`; for SHORT and BASE the one without parameters, once the whole was seen to be sound.
+ * */
 static size_t decode_text(enum demangle_form form, const char *name, char *out, size_t room)
 {
 	size_t bytes;
 
 	if (!decode_counted(name, DECODE_WHOLE, out, room, &bytes))
 		return 0;
-	if (form != DEMANGLE_FULL && !strncmp(name, "_Z", 2) && !decode_counted(name, DECODE_PLAIN, out, room, &bytes))
+	if (form != DEMANGLE_FULL && !strncmp(name, "_Z", 2) &&
+	    !decode_counted(name, DECODE_PLAIN, out, room, &bytes))
 		return 0;
 	return tidy(out);
 }

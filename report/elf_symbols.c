@@ -23,8 +23,8 @@
 static bool is_kernels(int fd)
 {
 	static const uint32_t magics[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, CGROUP_MAGIC, CGROUP2_SUPER_MAGIC,
-		PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, BINFMTFS_MAGIC, CONFIGFS_MAGIC,
+		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, CGROUP_MAGIC,
+		CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, BINFMTFS_MAGIC, CONFIGFS_MAGIC,
 	};
 	struct statfs system;
 
@@ -36,7 +36,8 @@ static bool is_kernels(int fd)
 	return false;
 }
 
-/* The descriptor of a regular file, else -1 and the reason. stat comes first: to open a device can be to do something with it. */
+/* The descriptor of a regular file, else -1 and the reason. stat comes first: to open a device can be to do
+ * something with it. */
 static int open_regular(const char *path, enum symbol_miss *miss)
 {
 	struct stat status;
@@ -59,32 +60,32 @@ static int open_regular(const char *path, enum symbol_miss *miss)
 	return -1;
 }
 
-static bool note_matches(Elf_Data *data, const unsigned char *build_id, size_t bytes)
+static bool note_matches(Elf_Data *data, const struct build_id *id)
 {
 	size_t at = 0, next, name, content;
 	GElf_Nhdr note;
 
 	while ((next = gelf_getnote(data, at, &note, &name, &content)) > at) {
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz == bytes &&
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz == id->bytes &&
 		    !memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU))
-			return !memcmp((char *)data->d_buf + content, build_id, bytes);
+			return !memcmp((char *)data->d_buf + content, id->content, id->bytes);
 		at = next;
 	}
 	return false;
 }
 
-static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align, const unsigned char *build_id, size_t bytes)
+static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align, const struct build_id *id)
 {
 	Elf_Data *data;
 
 	if (size > NOTES_MOST || offset > INT64_MAX)
 		return false;
 	data = elf_getdata_rawchunk(elf, (int64_t)offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	return data && data->d_buf && note_matches(data, build_id, bytes);
+	return data && data->d_buf && note_matches(data, id);
 }
 
 /* Sections first: in a separate debug file the segments' offsets are those of the file that was stripped. */
-static bool has_build_id(Elf *elf, size_t sections, const unsigned char *build_id, size_t bytes)
+static bool has_build_id(Elf *elf, size_t sections, const struct build_id *id)
 {
 	size_t segments = 0;
 	GElf_Shdr section;
@@ -92,24 +93,24 @@ static bool has_build_id(Elf *elf, size_t sections, const unsigned char *build_i
 
 	for (size_t i = 1; i < sections; i++)
 		if (gelf_getshdr(elf_getscn(elf, i), &section) && section.sh_type == SHT_NOTE &&
-		    chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign, build_id, bytes))
+		    chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign, id))
 			return true;
 	if (elf_getphdrnum(elf, &segments))
 		return false;
 	for (size_t i = 0; i < segments && i < ELF_SECTIONS_MOST; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE &&
-		    chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, build_id, bytes))
+		    chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id))
 			return true;
 	return false;
 }
 
 static bool is_native(Elf *elf)
 {
-	static const union { uint16_t word; unsigned char low; } order = {1};
+	const unsigned char order = __BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 	GElf_Ehdr header;
 
 	return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-	       header.e_ident[EI_DATA] == (order.low ? ELFDATA2LSB : ELFDATA2MSB) && (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+	       header.e_ident[EI_DATA] == order && (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
 static Elf_Scn *section_of_type(Elf *elf, size_t sections, uint32_t type, GElf_Shdr *header)
@@ -132,6 +133,7 @@ static bool is_function(const Elf64_Sym *symbol, uint64_t names_bytes)
 	       symbol->st_name != 0 && symbol->st_name < names_bytes;
 }
 
+/* Of several names of one address the global one is taken. */
 static uint32_t rank_of(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_BIND(symbol->st_info)) {
@@ -142,6 +144,16 @@ static uint32_t rank_of(const Elf64_Sym *symbol)
 	default:
 		return 2;
 	}
+}
+
+static struct elf_function function_of(const Elf64_Sym *symbol)
+{
+	return (struct elf_function){
+		.start = symbol->st_value,
+		.bytes = symbol->st_size,
+		.name = symbol->st_name,
+		.rank = rank_of(symbol),
+	};
 }
 
 static int by_start(const void *left, const void *right)
@@ -185,8 +197,7 @@ static void take(struct elf_symbols *out, const Elf_Data *table, const Elf_Data 
 	out->functions = need(room * sizeof *out->functions);
 	for (size_t i = 0; i < count; i++)
 		if (is_function(symbols + i, names->d_size))
-			out->functions[out->count++] = (struct elf_function){
-				.start = symbols[i].st_value, .bytes = symbols[i].st_size, .name = symbols[i].st_name, .rank = rank_of(symbols + i)};
+			out->functions[out->count++] = function_of(symbols + i);
 	sort(out);
 }
 
@@ -200,9 +211,11 @@ static enum symbol_miss read_table(struct elf_symbols *out, Elf *elf, size_t sec
 		return SYMBOL_NO_SYMBOLS;
 	names = elf_getscn(elf, table_header.sh_link);
 	if (!names || !gelf_getshdr(names, &names_header) || names_header.sh_type != SHT_STRTAB ||
-	    table_header.sh_entsize != sizeof(Elf64_Sym) || ((table_header.sh_flags | names_header.sh_flags) & SHF_COMPRESSED))
+	    table_header.sh_entsize != sizeof(Elf64_Sym) ||
+	    ((table_header.sh_flags | names_header.sh_flags) & SHF_COMPRESSED))
 		return SYMBOL_BAD_ELF;
-	if (table_header.sh_size > ELF_SYMBOLS_BYTES || names_header.sh_size > ELF_SYMBOLS_BYTES - table_header.sh_size)
+	if (table_header.sh_size > ELF_SYMBOLS_BYTES ||
+	    names_header.sh_size > ELF_SYMBOLS_BYTES - table_header.sh_size)
 		return SYMBOL_TOO_LARGE;
 	table_data = elf_getdata(table, NULL);
 	names_data = elf_getdata(names, NULL);
@@ -212,23 +225,23 @@ static enum symbol_miss read_table(struct elf_symbols *out, Elf *elf, size_t sec
 	return out->count ? SYMBOL_NONE : SYMBOL_NO_SYMBOLS;
 }
 
-static enum symbol_miss read_file(struct elf_symbols *out, int fd, const unsigned char *build_id, size_t build_id_bytes, enum elf_table table)
+static enum symbol_miss read_file(struct elf_symbols *out, int fd, const struct build_id *id, enum elf_table table)
 {
+	const uint32_t type = table == ELF_SYMTAB ? SHT_SYMTAB : SHT_DYNSYM;
 	enum symbol_miss miss = SYMBOL_BAD_ELF;
 	size_t sections;
 	Elf *elf;
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		fatal(STATUS_UNREADABLE, "libelf is older than the headers that pperf-report was built with; install the same version of both");
+		fatal(STATUS_UNREADABLE, "libelf is older than its headers were; build pperf-report against the libelf that is there");
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && is_native(elf) && !elf_getshdrnum(elf, &sections) && sections <= ELF_SECTIONS_MOST)
-		miss = has_build_id(elf, sections, build_id, build_id_bytes) ?
-			       read_table(out, elf, sections, table == ELF_SYMTAB ? SHT_SYMTAB : SHT_DYNSYM) : SYMBOL_OTHER_BUILD;
+		miss = has_build_id(elf, sections, id) ? read_table(out, elf, sections, type) : SYMBOL_OTHER_BUILD;
 	elf_end(elf);
 	return miss;
 }
 
-enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const unsigned char *build_id, size_t build_id_bytes, enum elf_table table)
+enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table)
 {
 	enum symbol_miss miss;
 	int fd = open_regular(path, &miss);
@@ -236,7 +249,7 @@ enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, con
 	*out = (struct elf_symbols){0};
 	if (fd < 0)
 		return miss;
-	miss = read_file(out, fd, build_id, build_id_bytes, table);
+	miss = read_file(out, fd, id, table);
 	close(fd);
 	return miss;
 }

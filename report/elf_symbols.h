@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * elf_symbols.h: the functions that one ELF file names. The only user of libelf.
  *
- * A path comes from a trace and a file from anywhere. What is opened is a regular file outside of /proc, /sys and their like, without
- * waiting; it is read with pread, never mapped, so that a file cut meanwhile cannot end us. What is read: the headers (at most
- * ELF_SECTIONS_MOST sections), notes, and a symbol and a string section of at most ELF_SYMBOLS_BYTES together, each checked against
- * the file's size first; a section that lies about itself makes the file BAD_ELF.
+ * A path comes from a trace and a file from anywhere. What is opened is a regular file outside of /proc, /sys and
+ * their like, without waiting; it is read with pread, never mapped, so that a file cut meanwhile cannot end us.
+ * What is read: the headers (at most ELF_SECTIONS_MOST sections), notes, and a symbol and a string section of at
+ * most ELF_SYMBOLS_BYTES together, each checked against the file's size first; a section that lies about itself
+ * makes the file BAD_ELF.
  */
 #ifndef PPERF_ELF_SYMBOLS_H
 #define PPERF_ELF_SYMBOLS_H
@@ -18,7 +19,7 @@ struct elf_function {
 	uint64_t start;  /* as the file counts */
 	uint64_t bytes;  /* 0: up to the next */
 	uint32_t name;   /* in names */
-	uint32_t rank;   /* while they are sorted: which of several names of one address is taken */
+	uint32_t rank;   /* the lowest of one address is taken */
 };
 
 /* By start, none twice. Freed with elf_symbols_free. */
@@ -30,8 +31,16 @@ struct elf_symbols {
 
 enum elf_table { ELF_SYMTAB, ELF_DYNSYM };
 
-/* SYMBOL_NONE: *out holds the functions of the file's `table`. Else why not (of NO_FILE to NO_SYMBOLS), and *out is empty. */
-enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const unsigned char *build_id, size_t build_id_bytes, enum elf_table table);
+#define BUILD_ID_MOST 64u
+
+struct build_id {
+	unsigned char content[BUILD_ID_MOST];
+	size_t bytes;
+};
+
+/* SYMBOL_NONE: *out holds the functions of the file's `table`. Else why not (of NO_FILE to NO_SYMBOLS), and *out is
+ * empty. */
+enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 /* The function around `address`, NULL if it lies between functions. */

@@ -21,7 +21,8 @@ static uint32_t by_warps(const struct trace_device *device, uint64_t threads, ui
 }
 
 /* Each SM is made of partitions with registers of their own. */
-static uint32_t by_registers_of(const struct trace_device *device, uint32_t partitions, uint32_t registers, uint64_t warps)
+static uint32_t by_registers_of(const struct trace_device *device, uint32_t partitions, uint32_t registers,
+	uint64_t warps)
 {
 	uint64_t per_warp = round_up((uint64_t)registers * WARP_THREADS, REGISTER_UNIT);
 
@@ -45,8 +46,8 @@ static uint32_t by_registers(const struct trace_device *device, uint32_t registe
 
 static uint32_t by_shared_memory(const struct trace_device *device, const struct trace_kernel *kernel)
 {
-	uint64_t wanted = (uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes + device->reserved_shared_bytes_per_block;
-	uint64_t block = round_up(wanted, device->compute_major < 8 ? 256 : 128);
+	uint64_t wanted = (uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes;
+	uint64_t block = round_up(wanted + device->reserved_shared_bytes_per_block, device->compute_major < 8 ? 256 : 128);
 	uint64_t sm = device->shared_bytes_per_sm;
 
 	if (block == 0)
@@ -74,7 +75,8 @@ static bool limits_known(const struct trace_device *device)
 
 bool occupancy_of(const struct trace_device *device, const struct trace_kernel *kernel, struct occupancy *out)
 {
-	uint64_t threads = product(kernel->block), blocks = product(kernel->grid), warps = threads / WARP_THREADS + (threads % WARP_THREADS > 0);
+	const uint64_t threads = product(kernel->block), blocks = product(kernel->grid);
+	const uint64_t warps = threads / WARP_THREADS + (threads % WARP_THREADS > 0);
 	uint32_t limits[4], least = UNLIMITED;
 
 	if (!limits_known(device) || threads == 0 || blocks == 0)

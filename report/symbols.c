@@ -12,13 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUILD_ID_MOST 64u
 #define DEBUG_FOLDER "/usr/lib/debug"
 
 struct build {
 	struct elf_symbols table;
-	unsigned char id[BUILD_ID_MOST];
-	size_t id_bytes;
+	struct build_id id;
 };
 
 struct module {
@@ -47,11 +45,11 @@ static int by_place(const void *left, const void *right)
 
 static int by_id(const void *left, const void *right)
 {
-	const struct build *a = left, *b = right;
+	const struct build_id *a = &((const struct build *)left)->id, *b = &((const struct build *)right)->id;
 
-	if (a->id_bytes != b->id_bytes)
-		return a->id_bytes < b->id_bytes ? -1 : 1;
-	return memcmp(a->id, b->id, a->id_bytes);
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return memcmp(a->content, b->content, a->bytes);
 }
 
 /* What lies at the place of `key` in the tree: what was there, or else `key` itself. */
@@ -114,8 +112,8 @@ static struct build *build_of(struct symbols *symbols, const unsigned char *id, 
 	if (bytes == 0 || bytes > BUILD_ID_MOST)
 		return NULL;
 	build = need(sizeof *build);
-	memcpy(build->id, id, bytes);
-	build->id_bytes = bytes;
+	memcpy(build->id.content, id, bytes);
+	build->id.bytes = bytes;
 	known = put(&symbols->builds, build, by_id);
 	if (known != build)
 		free(build);
@@ -147,12 +145,14 @@ int symbols_add(struct symbols *symbols, const struct trace_module *record)
 static enum symbol_miss read_debug_file(const struct symbols *symbols, struct build *build)
 {
 	char hex[2 * BUILD_ID_MOST + 1] = "", path[4096];
+	int length;
 
-	for (size_t i = 0; i < build->id_bytes; i++)
-		snprintf(hex + 2 * i, 3, "%02x", build->id[i]);
-	if (snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", symbols->debug_folder, hex, hex + 2) >= (int)sizeof path)
+	for (size_t i = 0; i < build->id.bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build->id.content[i]);
+	length = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", symbols->debug_folder, hex, hex + 2);
+	if (length >= (int)sizeof path)
 		return SYMBOL_NO_FILE;
-	return elf_symbols_read(&build->table, path, build->id, build->id_bytes, ELF_SYMTAB);
+	return elf_symbols_read(&build->table, path, &build->id, ELF_SYMTAB);
 }
 
 /* Says why the module's own file was no use, unless another one was. */
@@ -167,12 +167,12 @@ static enum symbol_miss load(const struct symbols *symbols, const struct module 
 		return SYMBOL_NO_BUILD_ID;
 	if (build->table.count)
 		return SYMBOL_NONE;
-	miss = elf_symbols_read(&build->table, module->path, build->id, build->id_bytes, ELF_SYMTAB);
+	miss = elf_symbols_read(&build->table, module->path, &build->id, ELF_SYMTAB);
 	if (miss == SYMBOL_NONE || read_debug_file(symbols, build) == SYMBOL_NONE)
 		return SYMBOL_NONE;
 	if (miss != SYMBOL_NO_SYMBOLS)
 		return miss;
-	return elf_symbols_read(&build->table, module->path, build->id, build->id_bytes, ELF_DYNSYM);
+	return elf_symbols_read(&build->table, module->path, &build->id, ELF_DYNSYM);
 }
 
 static const char *file_name(const char *path)
@@ -186,7 +186,8 @@ static const char *file_name(const char *path)
 
 static struct symbol look_up(struct symbols *symbols, uint64_t address)
 {
-	struct module *module = find(&(struct module){.start = address - 1, .end = address}, &symbols->modules, by_place);
+	const struct module place = {.start = address - 1, .end = address};
+	struct module *module = find(&place, &symbols->modules, by_place);
 	struct symbol symbol = {.miss = SYMBOL_NO_MODULE, .offset = address};
 	const struct elf_function *function;
 
@@ -196,7 +197,8 @@ static struct symbol look_up(struct symbols *symbols, uint64_t address)
 		module->miss = load(symbols, module);
 		module->tried = true;
 	}
-	symbol = (struct symbol){.miss = module->miss, .offset = address - module->bias, .module = file_name(module->path), .path = module->path};
+	symbol = (struct symbol){.miss = module->miss, .offset = address - module->bias, .path = module->path};
+	symbol.module = file_name(module->path);
 	if (symbol.miss != SYMBOL_NONE)
 		return symbol;
 	function = elf_symbols_find(&module->build->table, symbol.offset - 1);
