@@ -27,6 +27,7 @@ SIM_CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -l
 
 cudasim:
 cudasim-tests: $(SIM_SUITE_FILES)
+cudasim-libraries: $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
 SUITES += $(SIM_SUITE_FILES)
 
 define cudasim_major
@@ -71,9 +72,9 @@ endef
 $(eval $(call cudasim_major,12))
 $(eval $(call cudasim_major,13))
 
-$(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/%.c tests/cudasim/cupti_client.c | cudasim
+$(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/%.c tests/cudasim/cupti_client.c | cudasim-libraries
 	$(CC) $(SIM_CFLAGS) -MMD -MP -o $@ $^ $(SIM_CHECK_LIBS)
 -include $(SIM_CUPTI_SUITES:%=$(SIM)/%.d)
 
-.PHONY: cudasim cudasim-12 cudasim-13 cudasim-tests
+.PHONY: cudasim cudasim-12 cudasim-13 cudasim-tests cudasim-libraries
 .SECONDARY:

@@ -37,7 +37,7 @@ static void *push(void **array, size_t *count, size_t size)
 
 static void *load(const char *name, int major)
 {
-	const char *build = getenv("PPERF_TEST_BUILD");
+	const char *variant = getenv("PPERF_TEST_TOOLS"), *build = variant ? variant : getenv("PPERF_TEST_BUILD");
 	char path[4096];
 	void *library;
 
@@ -263,6 +263,16 @@ void client_runtime_launch(const void *kernel, cudaStream_t stream, unsigned blo
 	dim3 grid = { blocks, 2, 3 }, block = { 32, 2, 1 };
 
 	ck_assert_int_eq(cuda.cudaLaunchKernel(kernel, grid, block, NULL, 1024, stream), cudaSuccess);
+}
+
+size_t client_buffers(void)
+{
+	size_t count;
+
+	pthread_mutex_lock(&lock);
+	count = client.buffer_count;
+	pthread_mutex_unlock(&lock);
+	return count;
 }
 
 size_t client_events(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)

@@ -195,6 +195,9 @@ void client_launch(CUfunction kernel, CUstream stream, unsigned blocks);
 const void *client_runtime_kernel(const char *name);
 void client_runtime_launch(const void *kernel, cudaStream_t stream, unsigned blocks);
 
+/* How many buffers have come; for while the worker may bring more. */
+size_t client_buffers(void);
+
 /* How many, and the nth (from 0) that match; a missing one fails the test. */
 size_t client_events(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 const struct event *client_event(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, size_t nth);

@@ -99,7 +99,7 @@ START_TEST(full_buffers_come_from_cuptis_thread)
 	for (int i = 0; i < 20; i++)
 		client_launch(kernel, NULL, 1);
 	ck_assert_int_eq(cuda.cuCtxSynchronize(), CUDA_SUCCESS);
-	for (int i = 0; i < 200 && client.buffer_count < 4; i++)
+	for (int i = 0; i < 200 && client_buffers() < 4; i++)
 		usleep(10000);
 	ck_assert_uint_eq(client.buffer_count, 4);
 	ck_assert_int_ne(client.buffers[0].tid, client_tid());
@@ -183,6 +183,7 @@ START_TEST(before_12_9_no_buffer_is_a_crash)
 	CUfunction kernel;
 
 	setenv("SIM_CUPTI_VERSION", "26", 1);
+	signal(SIGSEGV, SIG_DFL);
 	client_open(_i);
 	kernel = client_kernel("k");
 	client.buffer_bytes = 0;
