@@ -57,9 +57,9 @@ static void *put(void **tree, void *key, int (*compare)(const void *, const void
 {
 	void **node = tsearch(key, tree, compare);
 
-	if (!node)
-		fatal(STATUS_UNREADABLE, "no memory for the modules of the trace");
-	return *node;
+	if (node)
+		return *node;
+	fatal(STATUS_UNREADABLE, "no memory for the modules of the trace; close something or raise the limit");
 }
 
 static void *find(const void *key, void *const *tree, int (*compare)(const void *, const void *))
