@@ -13,6 +13,7 @@ KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER 
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
+GPU = "start_ns:Q end_ns:Q correlation:Q graph_node:Q device:I context:I gpu_stream:I graph:I "
 FIELDS = {
     "LAUNCH": CALL + "stream:Q function:Q grid:3I block:3I shared_bytes:I name:I",
     "GRAPH_LAUNCH": CALL + "stream:Q exec:Q exec_id:I reserved:I",
@@ -21,15 +22,31 @@ FIELDS = {
     "SYNC": CALL + "stream:Q event:Q type:I reserved:I",
     "ALLOC": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
     "FREE": CALL + "address:Q bytes:Q stream:Q memory_kind:I mflags:I",
+    "GPU_BATCH": "stamp:Q dropped:Q records:I unread:I",
+    "KERNEL": GPU + "grid:3I block:3I static_shared:I dynamic_shared:I registers:I local_bytes:I name:I carveout:I",
+    "GPU_COPY": GPU + "bytes:Q copy_kind:I source_kind:I target_kind:I other_device:I value:I is_async:I",
+    "GPU_SET": GPU + "bytes:Q copy_kind:I source_kind:I target_kind:I other_device:I value:I is_async:I",
+    "GPU_SYNC": "start_ns:Q end_ns:Q correlation:Q type:I context:I gpu_stream:I event:I",
+    "GPU_MEMORY": "time_ns:Q correlation:Q address:Q bytes:Q operation:I memory_kind:I device:I gpu_stream:I",
+    "API": "start_ns:Q end_ns:Q correlation:Q domain:I cbid:I tid:I result:I name:I reserved:I",
+    "OVERHEAD": "start_ns:Q end_ns:Q correlation:Q type:I tid:I",
     "SELF": "stamp:Q duration:Q what:I reserved:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",
+}
+DICTIONARY = { # of these kinds too
+    "NODE": "parent:I name:I domain:I kind:I",
+    "DEVICE": "device:I major:I minor:I multiprocessors:I warp_threads:I threads_per_sm:I blocks_per_sm:I threads_per_block:I registers_per_sm:I "
+              "registers_per_block:I shared_per_sm:I shared_per_block:I reserved_shared:I name:I memory_bytes:Q uuid:16B",
+    "CONTEXT": "context:I device:I stream:I null_stream:I handle:Q priority:I",
+    "GRAPH_NODE": "graph_node:Q original:Q type:I graph:I",
+    "GRAPH_EXEC": "handle:Q exec_id:I graph:I",
 }
 CALLS = ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE")
 
 
 def fields(kind, data, at):
     result = {}
-    for field in FIELDS.get(kind, "").split():
+    for field in FIELDS.get(kind, DICTIONARY.get(kind, "")).split():
         name, form = field.split(":")
         values = struct.unpack_from("<" + form, data, at)
         result[name] = values if len(values) > 1 else values[0]
@@ -83,6 +100,16 @@ def dictionary(data):
     return names, meta, modules, stacks
 
 
+def described(data):
+    """The other records of the dictionary by kind, in order. node of a NODE: its own id."""
+    found = {kind: [] for kind in DICTIONARY}
+    for _, _, _, start, end in [b for b in blocks(data) if b[0] == DICT]:
+        for kind, _, node, at, _ in structs(data, start, end):
+            if kind in DICTIONARY:
+                found[kind].append(SimpleNamespace(node=node, **fields(kind, data, at)))
+    return found
+
+
 def whole(path):
     """The records of every thread in order (sealed ones first), then names, meta, modules, stacks."""
     with open(path, "rb") as file:
@@ -100,4 +127,4 @@ def whole(path):
             result.append(record)
     result.sort(key=lambda r: (r.thread, r.sequence))
     return SimpleNamespace(records=result, calls=[r for r in result if r.kind in CALLS], names=names, meta=meta, modules=modules,
-                           stacks=stacks, lost=struct.unpack_from("<16Q", data, HEADER_LOST_AT))
+                           stacks=stacks, dictionary=described(data), lost=struct.unpack_from("<16Q", data, HEADER_LOST_AT))
