@@ -252,6 +252,7 @@ uint32_t cuda_callbacks_graph(void)
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
+	call_prepare();
 	if (enabled)
 		cupti_start(&client);
 	return 1;
