@@ -35,10 +35,10 @@ struct gathering {
 	bool incomplete; /* there was no room for all */
 };
 
-static _Atomic uint64_t seen[SEEN];          /* hashes of stacks whose objects are written */
+static _Atomic uint64_t seen[SEEN];            /* hashes of stacks whose objects are written */
 static _Atomic uint64_t written[MODULES_MOST]; /* hashes of objects that are */
 static _Atomic uint32_t written_count;
-static _Atomic uint64_t adds_written;        /* `adds` when all objects were written */
+static _Atomic uint64_t adds_written; /* `adds` when all objects were written */
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
@@ -90,7 +90,7 @@ static void note_written(uint64_t hash)
 /* The GNU build id in a segment of notes; its size, 0: none. */
 static uint32_t build_id_in(const char *notes, size_t bytes, size_t align, const char **id)
 {
-	const ElfW(Nhdr) *note;
+	const ElfW(Nhdr) * note;
 	size_t name, text;
 
 	align = align < 4 ? 4 : align;
@@ -144,7 +144,8 @@ static int gather(struct dl_phdr_info *object, size_t size, void *data)
 	struct gathering *all = data;
 	struct found *f = (void *)(all->scratch + all->used);
 	const char *id = NULL;
-	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1), room = (sizeof *f + path + BUILD_ID_MOST + 7) & ~(size_t)7;
+	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1),
+	       room = (sizeof *f + path + BUILD_ID_MOST + 7) & ~(size_t)7;
 
 	(void)size;
 	all->adds = object->dlpi_adds;
@@ -203,7 +204,7 @@ static void write_module(const struct found *f)
 	memcpy(record.texts + path, id, f->build_id_bytes);
 	size = (sizeof record.module + path + f->build_id_bytes + 7) & ~(size_t)7;
 	record.module = (struct trace_module){
-		.head = {.size = (uint16_t)size, .kind = TRACE_MODULE},
+		.head = { .size = (uint16_t)size, .kind = TRACE_MODULE },
 		.start = f->start,
 		.end = f->end,
 		.bias = f->bias,

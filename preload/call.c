@@ -64,7 +64,8 @@ static bool is_captured(const struct call_site *site, const void *stream)
 {
 	if (call_here.captured)
 		return true;
-	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM || !atomic_load_explicit(&captures, memory_order_relaxed))
+	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM ||
+		!atomic_load_explicit(&captures, memory_order_relaxed))
 		return false;
 	return real_capturing(stream, site->per_thread);
 }
@@ -106,13 +107,14 @@ static inline struct trace_call *begin_record(struct stream *s, enum trace_kind 
 	call = (struct trace_call *)(void *)stream_cursor(s);
 	s->pending += size;
 	memset(call + 1, 0, MOST_BYTES - 4 - sizeof *call);
-	call->head = (struct trace_head){.size = (uint16_t)size, .kind = (uint8_t)kind, .node = s->top->node};
+	call->head = (struct trace_head){ .size = (uint16_t)size, .kind = (uint8_t)kind, .node = s->top->node };
 	call->stamp = s->last = call_here.end > s->last ? call_here.end : s->last;
 	return call;
 }
 
 /* What asks the driver or the dictionary comes before the record is begun, since nothing may come between. */
-static struct trace_call *record_in_stream(struct stream *s, struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
+static struct trace_call *record_in_stream(
+	struct stream *s, struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
 {
 	uint32_t device = site->flags & TRACE_CALL_CALLBACK ? UINT32_MAX : real_device();
 	uint8_t flags = is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0;

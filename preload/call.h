@@ -42,11 +42,11 @@ enum call_type {
 
 /* A function that is seen: static data of whoever sees it. */
 struct call_site {
-	const char *name;      /* as it is in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2 */
+	const char *name; /* as it is in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2 */
 	enum call_type type;
-	uint8_t flags;         /* TRACE_CALL_DRIVER, TRACE_CALL_CALLBACK */
-	bool per_thread;       /* a _ptsz or _ptds twin: stream 0 is the thread's own, written as CALL_STREAM_PER_THREAD */
-	_Atomic uint32_t api;  /* name id, once there is one */
+	uint8_t flags;   /* TRACE_CALL_DRIVER, TRACE_CALL_CALLBACK */
+	bool per_thread; /* a _ptsz or _ptds twin: stream 0 is the thread's own, written as CALL_STREAM_PER_THREAD */
+	_Atomic uint32_t api; /* name id, once there is one */
 };
 
 #define CALL_NO_STREAM ((void *)-1)          /* the call has no stream: it cannot be captured */

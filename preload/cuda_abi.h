@@ -9,20 +9,21 @@
 #include <stddef.h>
 
 enum {
-	CUDA_ERROR_INITIALIZATION = 3,    /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
+	CUDA_ERROR_INITIALIZATION = 3, /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
 	CUDA_ERROR_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_CAPTURE_UNJOINED = 904,
-	CUDA_HOST_ALLOC_MAPPED = 2,       /* cudaHostAllocMapped, cudaHostRegisterMapped */
-	CUDA_ARRAY_LAYERED = 1,           /* cudaArrayLayered */
-	CUDA_ARRAY_CUBEMAP = 4,           /* cudaArrayCubemap */
-	CUDA_FORMAT_NV12 = 4,             /* cudaChannelFormatKindNV12 */
-	CUDA_FORMAT_BLOCKS_FIRST = 17,    /* ...UnsignedBlockCompressed1, the first of those that code 4 x 4 texels together */
-	CUDA_FORMAT_BLOCKS_LAST = 30,     /* ...UnsignedBlockCompressed7SRGB */
-	CUDA_FORMAT_BC1 = 17,             /* of these four a block has 8 bytes, of the others 16 */
+	CUDA_HOST_ALLOC_MAPPED = 2, /* cudaHostAllocMapped, cudaHostRegisterMapped */
+	CUDA_ARRAY_LAYERED = 1,     /* cudaArrayLayered */
+	CUDA_ARRAY_CUBEMAP = 4,     /* cudaArrayCubemap */
+	CUDA_FORMAT_NV12 = 4,       /* cudaChannelFormatKindNV12 */
+	CUDA_FORMAT_BLOCKS_FIRST =
+		17, /* ...UnsignedBlockCompressed1, the first of those that code 4 x 4 texels together */
+	CUDA_FORMAT_BLOCKS_LAST = 30, /* ...UnsignedBlockCompressed7SRGB */
+	CUDA_FORMAT_BC1 = 17,         /* of these four a block has 8 bytes, of the others 16 */
 	CUDA_FORMAT_BC1_SRGB = 18,
 	CUDA_FORMAT_BC4 = 23,
 	CUDA_FORMAT_BC4_SIGNED = 24,
-	CUDA_FORMAT_1010102 = 31,         /* ...UnsignedNormalized1010102: 4 bytes a texel */
+	CUDA_FORMAT_1010102 = 31, /* ...UnsignedNormalized1010102: 4 bytes a texel */
 };
 
 struct cuda_dim3 {
@@ -35,7 +36,7 @@ struct cuda_pitched_pointer {
 	void *pointer;
 	size_t pitch, width, height;
 };
-struct cuda_channels { /* cudaChannelFormatDesc */
+struct cuda_channels {  /* cudaChannelFormatDesc */
 	int x, y, z, w; /* bits of each */
 	int kind;
 };

@@ -24,7 +24,8 @@ static int is_blocks(int kind)
 
 static uint64_t block_bytes(int kind)
 {
-	const int small = kind == CUDA_FORMAT_BC1 || kind == CUDA_FORMAT_BC1_SRGB || kind == CUDA_FORMAT_BC4 || kind == CUDA_FORMAT_BC4_SIGNED;
+	const int small = kind == CUDA_FORMAT_BC1 || kind == CUDA_FORMAT_BC1_SRGB || kind == CUDA_FORMAT_BC4 ||
+			  kind == CUDA_FORMAT_BC4_SIGNED;
 
 	return small ? 8 : 16;
 }
@@ -50,7 +51,8 @@ static uint64_t level_bytes(const struct cuda_channels *texel, uint64_t width, u
 
 uint64_t array_bytes(const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
 {
-	uint64_t width = at_least_one(extent.width), height = at_least_one(extent.height), depth = at_least_one(extent.depth);
+	uint64_t width = at_least_one(extent.width), height = at_least_one(extent.height),
+		 depth = at_least_one(extent.depth);
 	uint64_t bytes = 0;
 
 	for (unsigned level = 0; level < levels && level < 64; level++) {

@@ -26,7 +26,7 @@ struct launch {
 };
 
 /* Direct-mapped by address: two that share a place take turns. */
-#define PLACE(pointer, places) ((uintptr_t)(pointer) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(places)))
+#define PLACE(pointer, places) ((uintptr_t)(pointer)*UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(places)))
 
 /* The report will look for the function in its object. */
 static void cover(const void *function)
@@ -80,52 +80,54 @@ static void write_launch(struct call_site *site, int result, const struct launch
 
 int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "cudaLaunchKernel", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "cudaLaunchKernel", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	static struct call_site site = { .name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "cudaLaunchCooperativeKernel", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "cudaLaunchCooperativeKernel", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernel(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "cudaLaunchCooperativeKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	static struct call_site site = {
+		.name = "cudaLaunchCooperativeKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
@@ -142,26 +144,26 @@ static void write_kernel_launch(struct call_site *site, int result, struct launc
 
 int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "__cudaLaunchKernel", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "__cudaLaunchKernel", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->__cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_kernel_launch(&site, result, (struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_kernel_launch(&site, result, (struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = {.name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	static struct call_site site = { .name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->__cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_kernel_launch(&site, result, (struct launch){function, grid, block, shared_bytes, stream, 0});
+		write_kernel_launch(&site, result, (struct launch){ function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
@@ -171,13 +173,13 @@ int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 static struct launch launch_of(const struct cuda_launch_config *config, const void *function)
 {
 	if (!config)
-		return (struct launch){.function = function};
-	return (struct launch){function, config->grid, config->block, config->shared_bytes, config->stream, 0};
+		return (struct launch){ .function = function };
+	return (struct launch){ function, config->grid, config->block, config->shared_bytes, config->stream, 0 };
 }
 
 int cudaLaunchKernelExC(const struct cuda_launch_config *config, const void *function, void **arguments)
 {
-	static struct call_site site = {.name = "cudaLaunchKernelExC", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "cudaLaunchKernelExC", .type = CALL_LAUNCH };
 	const struct launch launch = launch_of(config, function);
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
@@ -191,7 +193,7 @@ int cudaLaunchKernelExC(const struct cuda_launch_config *config, const void *fun
 
 int cudaLaunchKernelExC_ptsz(const struct cuda_launch_config *config, const void *function, void **arguments)
 {
-	static struct call_site site = {.name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	static struct call_site site = { .name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true };
 	const struct launch launch = launch_of(config, function);
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
@@ -210,13 +212,14 @@ static void write_each(struct call_site *site, int result, const struct cuda_lau
 	for (unsigned i = 0; launches && i < count; i++) {
 		const struct cuda_launch_params *one = &launches[i];
 
-		write_launch(site, result, &(struct launch){one->function, one->grid, one->block, one->shared_bytes, one->stream, 0});
+		write_launch(site, result,
+			&(struct launch){ one->function, one->grid, one->block, one->shared_bytes, one->stream, 0 });
 	}
 }
 
 int cudaLaunchCooperativeKernelMultiDevice(struct cuda_launch_params *launches, unsigned count, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaLaunchCooperativeKernelMultiDevice", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "cudaLaunchCooperativeKernelMultiDevice", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernelMultiDevice(launches, count, flags);
@@ -243,7 +246,7 @@ static void write_graph_launch(struct call_site *site, int result, const void *e
 
 int cudaGraphLaunch(void *exec, void *stream)
 {
-	static struct call_site site = {.name = "cudaGraphLaunch", .type = CALL_LAUNCH};
+	static struct call_site site = { .name = "cudaGraphLaunch", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch(exec, stream);
@@ -256,7 +259,7 @@ int cudaGraphLaunch(void *exec, void *stream)
 
 int cudaGraphLaunch_ptsz(void *exec, void *stream)
 {
-	static struct call_site site = {.name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true};
+	static struct call_site site = { .name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch_ptsz(exec, stream);
@@ -280,7 +283,8 @@ static int capture_began(uint32_t outer, int result)
 /* With some errors the capture has ended all the same; with others (wrong stream, wrong thread) it goes on. */
 static int capture_ended(uint32_t outer, int result)
 {
-	if (outer == 0 && (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED))
+	if (outer == 0 &&
+		(result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED))
 		call_capture_ended();
 	call_end(outer);
 	return result;
@@ -302,20 +306,24 @@ int cudaStreamBeginCapture_ptsz(void *stream, int mode)
 	return capture_began(outer, real->cudaStreamBeginCapture_ptsz(stream, mode));
 }
 
-int cudaStreamBeginCaptureToGraph(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+int cudaStreamBeginCaptureToGraph(
+	void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
 {
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(outer, real->cudaStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
+	return capture_began(
+		outer, real->cudaStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
 }
 
-int cudaStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+int cudaStreamBeginCaptureToGraph_ptsz(
+	void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
 {
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(outer, real->cudaStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
+	return capture_began(
+		outer, real->cudaStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
 }
 
 int cudaStreamEndCapture(void *stream, void **graph)

@@ -36,21 +36,23 @@ static const void *given(int result, void *const *address)
 }
 
 /* Memory without a stream. */
-static void taken(struct call_site *site, int result, const void *address, uint64_t bytes, enum trace_memory_kind kind, uint32_t flags)
+static void taken(struct call_site *site, int result, const void *address, uint64_t bytes, enum trace_memory_kind kind,
+	uint32_t flags)
 {
-	write(site, TRACE_ALLOC, result, &(struct memory){address, bytes, CALL_NO_STREAM, kind, flags});
+	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
 }
 
-static void given_back(struct call_site *site, int result, const void *address, enum trace_memory_kind kind, uint32_t flags)
+static void given_back(
+	struct call_site *site, int result, const void *address, enum trace_memory_kind kind, uint32_t flags)
 {
-	write(site, TRACE_FREE, result, &(struct memory){address, 0, CALL_NO_STREAM, kind, flags});
+	write(site, TRACE_FREE, result, &(struct memory){ address, 0, CALL_NO_STREAM, kind, flags });
 }
 
 /* ---- of the device ---- */
 
 int cudaMalloc(void **address, size_t bytes)
 {
-	static struct call_site site = {.name = "cudaMalloc", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMalloc", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc(address, bytes);
@@ -63,7 +65,7 @@ int cudaMalloc(void **address, size_t bytes)
 
 int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
 {
-	static struct call_site site = {.name = "cudaMallocPitch", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocPitch", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocPitch(address, pitch, width, height);
@@ -77,7 +79,7 @@ int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
 
 int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent)
 {
-	static struct call_site site = {.name = "cudaMalloc3D", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMalloc3D", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc3D(address, extent);
@@ -92,7 +94,7 @@ int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent
 
 int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaMallocManaged", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocManaged", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocManaged(address, bytes, flags);
@@ -105,7 +107,7 @@ int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
 
 int cudaFree(void *address)
 {
-	static struct call_site site = {.name = "cudaFree", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaFree", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFree(address);
@@ -119,7 +121,7 @@ int cudaFree(void *address)
 /* ---- arrays: the address is the handle ---- */
 
 static void array_taken(struct call_site *site, int result, void *const *array, const struct cuda_channels *texel,
-			struct cuda_extent extent, unsigned levels, unsigned flags)
+	struct cuda_extent extent, unsigned levels, unsigned flags)
 {
 	uint64_t bytes = texel ? array_bytes(texel, extent, levels, flags) : 0;
 
@@ -128,20 +130,20 @@ static void array_taken(struct call_site *site, int result, void *const *array, 
 
 int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaMallocArray", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocArray(array, texel, width, height, flags);
 
 	if (outer == 0)
-		array_taken(&site, result, array, texel, (struct cuda_extent){width, height, 0}, 1, flags);
+		array_taken(&site, result, array, texel, (struct cuda_extent){ width, height, 0 }, 1, flags);
 	call_end(outer);
 	return result;
 }
 
 int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaMalloc3DArray", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMalloc3DArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc3DArray(array, texel, extent, flags);
@@ -152,9 +154,10 @@ int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cu
 	return result;
 }
 
-int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
+int cudaMallocMipmappedArray(
+	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaMallocMipmappedArray", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocMipmappedArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocMipmappedArray(array, texel, extent, levels, flags);
@@ -167,7 +170,7 @@ int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel, st
 
 int cudaFreeArray(void *array)
 {
-	static struct call_site site = {.name = "cudaFreeArray", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaFreeArray", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeArray(array);
@@ -180,7 +183,7 @@ int cudaFreeArray(void *array)
 
 int cudaFreeMipmappedArray(void *array)
 {
-	static struct call_site site = {.name = "cudaFreeMipmappedArray", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaFreeMipmappedArray", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeMipmappedArray(array);
@@ -200,7 +203,7 @@ static uint32_t host_flags(unsigned flags)
 
 int cudaMallocHost(void **address, size_t bytes)
 {
-	static struct call_site site = {.name = "cudaMallocHost", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocHost", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocHost(address, bytes);
@@ -213,7 +216,7 @@ int cudaMallocHost(void **address, size_t bytes)
 
 int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaHostAlloc", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaHostAlloc", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostAlloc(address, bytes, flags);
@@ -226,20 +229,21 @@ int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
 
 int cudaHostRegister(void *address, size_t bytes, unsigned flags)
 {
-	static struct call_site site = {.name = "cudaHostRegister", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaHostRegister", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostRegister(address, bytes, flags);
 
 	if (outer == 0)
-		taken(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED | host_flags(flags));
+		taken(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
+			TRACE_MEMORY_REGISTERED | host_flags(flags));
 	call_end(outer);
 	return result;
 }
 
 int cudaHostUnregister(void *address)
 {
-	static struct call_site site = {.name = "cudaHostUnregister", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaHostUnregister", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostUnregister(address);
@@ -252,7 +256,7 @@ int cudaHostUnregister(void *address)
 
 int cudaFreeHost(void *address)
 {
-	static struct call_site site = {.name = "cudaFreeHost", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaFreeHost", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeHost(address);
@@ -267,17 +271,18 @@ int cudaFreeHost(void *address)
 
 static void pool_taken(struct call_site *site, int result, void *const *address, uint64_t bytes, const void *stream)
 {
-	write(site, TRACE_ALLOC, result, &(struct memory){given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL});
+	write(site, TRACE_ALLOC, result,
+		&(struct memory){ given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 }
 
 static void pool_given_back(struct call_site *site, int result, const void *address, const void *stream)
 {
-	write(site, TRACE_FREE, result, &(struct memory){address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL});
+	write(site, TRACE_FREE, result, &(struct memory){ address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 }
 
 int cudaMallocAsync(void **address, size_t bytes, void *stream)
 {
-	static struct call_site site = {.name = "cudaMallocAsync", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocAsync", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocAsync(address, bytes, stream);
@@ -290,7 +295,7 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream)
 
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 {
-	static struct call_site site = {.name = "cudaMallocAsync_ptsz", .type = CALL_ALLOC, .per_thread = true};
+	static struct call_site site = { .name = "cudaMallocAsync_ptsz", .type = CALL_ALLOC, .per_thread = true };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocAsync_ptsz(address, bytes, stream);
@@ -303,7 +308,7 @@ int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 
 int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stream)
 {
-	static struct call_site site = {.name = "cudaMallocFromPoolAsync", .type = CALL_ALLOC};
+	static struct call_site site = { .name = "cudaMallocFromPoolAsync", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocFromPoolAsync(address, bytes, pool, stream);
@@ -316,7 +321,9 @@ int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stre
 
 int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void *stream)
 {
-	static struct call_site site = {.name = "cudaMallocFromPoolAsync_ptsz", .type = CALL_ALLOC, .per_thread = true};
+	static struct call_site site = {
+		.name = "cudaMallocFromPoolAsync_ptsz", .type = CALL_ALLOC, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocFromPoolAsync_ptsz(address, bytes, pool, stream);
@@ -329,7 +336,7 @@ int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void 
 
 int cudaFreeAsync(void *address, void *stream)
 {
-	static struct call_site site = {.name = "cudaFreeAsync", .type = CALL_RELEASE};
+	static struct call_site site = { .name = "cudaFreeAsync", .type = CALL_RELEASE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync(address, stream);
@@ -342,7 +349,7 @@ int cudaFreeAsync(void *address, void *stream)
 
 int cudaFreeAsync_ptsz(void *address, void *stream)
 {
-	static struct call_site site = {.name = "cudaFreeAsync_ptsz", .type = CALL_RELEASE, .per_thread = true};
+	static struct call_site site = { .name = "cudaFreeAsync_ptsz", .type = CALL_RELEASE, .per_thread = true };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync_ptsz(address, stream);

@@ -22,9 +22,10 @@
 struct search {
 	uintptr_t caller;
 	const char *caller_path; /* its object's, "": the program's */
-	const char *version;     /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
-	const char *needed;      /* the runtime that its object names, "": none */
-	char path[PATH_MAX];     /* the best runtime so far */
+	const char
+		*version; /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
+	const char *needed;  /* the runtime that its object names, "": none */
+	char path[PATH_MAX]; /* the best runtime so far */
 	uintptr_t base;
 	int rank;
 };
@@ -47,7 +48,7 @@ REAL_FUNCTIONS(X)
 #pragma GCC diagnostic pop
 
 static const struct function functions[] = {
-#define X(name, parameters) {#name, offsetof(struct real, name)},
+#define X(name, parameters) { #name, offsetof(struct real, name) },
 	REAL_FUNCTIONS(X)
 #undef X
 };
@@ -90,7 +91,7 @@ static int major_of(const char *name)
 	return major;
 }
 
-static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *object)
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 {
 	for (int i = 0; i < object->dlpi_phnum; i++)
 		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
@@ -103,7 +104,8 @@ static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxwor
 {
 	for (const ElfW(Dyn) *d = dynamic_of(object); d && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == tag)
-			return (const char *)(d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr : d->d_un.d_ptr);
+			return (const char *)(d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr
+										: d->d_un.d_ptr);
 	return NULL;
 }
 
@@ -310,7 +312,7 @@ static uint32_t add(const struct search *search)
 
 const struct real *real_find(const void *caller)
 {
-	struct search search = {.caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = ""};
+	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
 	int saved = errno;
 	uint32_t index = 0;
 
@@ -320,7 +322,8 @@ const struct real *real_find(const void *caller)
 			index = add(&search);
 	}
 	if (index)
-		atomic_store_explicit(real_site(caller), (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index, memory_order_release);
+		atomic_store_explicit(real_site(caller), (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index,
+			memory_order_release);
 	else
 		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
 	call_prepare();
@@ -331,14 +334,14 @@ const struct real *real_find(const void *caller)
 
 /* ---- the driver ---- */
 
-#define DRIVER_FUNCTIONS(X)                                          \
-	X(cuCtxGetDevice, (int *device))                             \
-	X(cuStreamIsCapturing, (const void *stream, int *status))    \
+#define DRIVER_FUNCTIONS(X)                                            \
+	X(cuCtxGetDevice, (int *device))                               \
+	X(cuStreamIsCapturing, (const void *stream, int *status))      \
 	X(cuStreamIsCapturing_ptsz, (const void *stream, int *status)) \
 	X(cuKernelGetName, (const char **name, const void *kernel))
 
 struct driver {
-#define X(name, parameters) int (*name) parameters;
+#define X(name, parameters) int(*name) parameters;
 	DRIVER_FUNCTIONS(X)
 #undef X
 };
@@ -383,7 +386,9 @@ uint32_t real_device(void)
 bool real_capturing(const void *stream, bool per_thread)
 {
 	const struct driver *there = driver_there();
-	int (*ask)(const void *, int *) = !there ? NULL : per_thread ? there->cuStreamIsCapturing_ptsz : there->cuStreamIsCapturing;
+	int (*ask)(const void *, int *) = !there       ? NULL
+					  : per_thread ? there->cuStreamIsCapturing_ptsz
+						       : there->cuStreamIsCapturing;
 	int status = 0;
 
 	return ask && !ask(stream, &status) && status;

@@ -19,50 +19,54 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REAL_LAUNCH_PARAMETERS \
-	(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **arguments, size_t shared_bytes, void *stream)
+#define REAL_LAUNCH_PARAMETERS                                                                                       \
+	(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **arguments, size_t shared_bytes, \
+		void *stream)
 
-#define REAL_FUNCTIONS(X)                                                                                                  \
-	X(cudaMalloc, (void **address, size_t bytes))                                                                      \
-	X(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height))                                   \
-	X(cudaMalloc3D, (struct cuda_pitched_pointer *address, struct cuda_extent extent))                                 \
-	X(cudaMallocArray, (void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags)) \
-	X(cudaMalloc3DArray, (void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)) \
-	X(cudaMallocMipmappedArray, (void **array, const struct cuda_channels *texel, struct cuda_extent extent,           \
-				     unsigned levels, unsigned flags))                                                     \
-	X(cudaMallocManaged, (void **address, size_t bytes, unsigned flags))                                               \
-	X(cudaMallocHost, (void **address, size_t bytes))                                                                  \
-	X(cudaHostAlloc, (void **address, size_t bytes, unsigned flags))                                                   \
-	X(cudaHostRegister, (void *address, size_t bytes, unsigned flags))                                                 \
-	X(cudaHostUnregister, (void *address))                                                                             \
-	X(cudaMallocAsync, (void **address, size_t bytes, void *stream))                                                   \
-	X(cudaMallocAsync_ptsz, (void **address, size_t bytes, void *stream))                                              \
-	X(cudaMallocFromPoolAsync, (void **address, size_t bytes, void *pool, void *stream))                               \
-	X(cudaMallocFromPoolAsync_ptsz, (void **address, size_t bytes, void *pool, void *stream))                          \
-	X(cudaFree, (void *address))                                                                                       \
-	X(cudaFreeArray, (void *array))                                                                                    \
-	X(cudaFreeMipmappedArray, (void *array))                                                                           \
-	X(cudaFreeHost, (void *address))                                                                                   \
-	X(cudaFreeAsync, (void *address, void *stream))                                                                    \
-	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                                               \
-	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                        \
-	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                                   \
-	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                             \
-	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                        \
-	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                      \
-	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                                 \
-	X(cudaLaunchKernelExC, (const struct cuda_launch_config *config, const void *function, void **arguments))          \
-	X(cudaLaunchKernelExC_ptsz, (const struct cuda_launch_config *config, const void *function, void **arguments))     \
-	X(cudaLaunchCooperativeKernelMultiDevice, (struct cuda_launch_params *launches, unsigned count, unsigned flags))   \
-	X(cudaGraphLaunch, (void *exec, void *stream))                                                                     \
-	X(cudaGraphLaunch_ptsz, (void *exec, void *stream))                                                                \
-	X(cudaStreamBeginCapture, (void *stream, int mode))                                                                \
-	X(cudaStreamBeginCapture_ptsz, (void *stream, int mode))                                                           \
-	X(cudaStreamBeginCaptureToGraph, (void *stream, void *graph, const void *dependencies, const void *edges,          \
-					  size_t count, int mode))                                                         \
-	X(cudaStreamBeginCaptureToGraph_ptsz, (void *stream, void *graph, const void *dependencies, const void *edges,     \
-					       size_t count, int mode))                                                    \
-	X(cudaStreamEndCapture, (void *stream, void **graph))                                                              \
+#define REAL_FUNCTIONS(X)                                                                                              \
+	X(cudaMalloc, (void **address, size_t bytes))                                                                  \
+	X(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height))                               \
+	X(cudaMalloc3D, (struct cuda_pitched_pointer *address, struct cuda_extent extent))                            \
+	X(cudaMallocArray,                                                                                             \
+		(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags))        \
+	X(cudaMalloc3DArray,                                                                                           \
+		(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags))          \
+	X(cudaMallocMipmappedArray, (void **array, const struct cuda_channels *texel, struct cuda_extent extent,       \
+					    unsigned levels, unsigned flags))                                          \
+	X(cudaMallocManaged, (void **address, size_t bytes, unsigned flags))                                           \
+	X(cudaMallocHost, (void **address, size_t bytes))                                                              \
+	X(cudaHostAlloc, (void **address, size_t bytes, unsigned flags))                                               \
+	X(cudaHostRegister, (void *address, size_t bytes, unsigned flags))                                             \
+	X(cudaHostUnregister, (void *address))                                                                         \
+	X(cudaMallocAsync, (void **address, size_t bytes, void *stream))                                               \
+	X(cudaMallocAsync_ptsz, (void **address, size_t bytes, void *stream))                                          \
+	X(cudaMallocFromPoolAsync, (void **address, size_t bytes, void *pool, void *stream))                           \
+	X(cudaMallocFromPoolAsync_ptsz, (void **address, size_t bytes, void *pool, void *stream))                      \
+	X(cudaFree, (void *address))                                                                                   \
+	X(cudaFreeArray, (void *array))                                                                                \
+	X(cudaFreeMipmappedArray, (void *array))                                                                       \
+	X(cudaFreeHost, (void *address))                                                                               \
+	X(cudaFreeAsync, (void *address, void *stream))                                                                \
+	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                                           \
+	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                    \
+	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                               \
+	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                         \
+	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                    \
+	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                  \
+	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                             \
+	X(cudaLaunchKernelExC, (const struct cuda_launch_config *config, const void *function, void **arguments))      \
+	X(cudaLaunchKernelExC_ptsz, (const struct cuda_launch_config *config, const void *function, void **arguments)) \
+	X(cudaLaunchCooperativeKernelMultiDevice,                                                                      \
+		(struct cuda_launch_params * launches, unsigned count, unsigned flags))                                \
+	X(cudaGraphLaunch, (void *exec, void *stream))                                                                 \
+	X(cudaGraphLaunch_ptsz, (void *exec, void *stream))                                                            \
+	X(cudaStreamBeginCapture, (void *stream, int mode))                                                            \
+	X(cudaStreamBeginCapture_ptsz, (void *stream, int mode))                                                       \
+	X(cudaStreamBeginCaptureToGraph,                                                                               \
+		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
+	X(cudaStreamBeginCaptureToGraph_ptsz,                                                                          \
+		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
+	X(cudaStreamEndCapture, (void *stream, void **graph))                                                          \
 	X(cudaStreamEndCapture_ptsz, (void *stream, void **graph))
 
 /* What we define. */
@@ -72,13 +76,13 @@ REAL_FUNCTIONS(X)
 
 /* A runtime's own. None is NULL: one that a runtime lacks answers CUDA_ERROR_INITIALIZATION. */
 struct real {
-#define X(name, parameters) int (*name) parameters;
+#define X(name, parameters) int(*name) parameters;
 	REAL_FUNCTIONS(X)
 #undef X
 };
 
-#define REAL_SITES 2048u   /* callers that are remembered; a power of two */
-#define REAL_RUNTIMES 16u  /* 0: none was found */
+#define REAL_SITES 2048u  /* callers that are remembered; a power of two */
+#define REAL_RUNTIMES 16u /* 0: none was found */
 #define REAL_INDEX_BITS 4
 
 extern struct real real_runtimes[REAL_RUNTIMES];

@@ -49,9 +49,13 @@ void stack_prepare(void)
 	if (backtrace)
 		atomic_store(&backtrace_, backtrace);
 	else if (library)
-		meta_set("warning.stacks", "no call stacks: " LIBRARY " has no unw_backtrace; install libunwind 1.3 or later, or set PPERF_STACKS=off");
+		meta_set("warning.stacks",
+			"no call stacks: " LIBRARY
+			" has no unw_backtrace; install libunwind 1.3 or later, or set PPERF_STACKS=off");
 	else
-		meta_set("warning.stacks", "no call stacks: " LIBRARY " was not found; install libunwind (Debian: libunwind8), or set PPERF_STACKS=off");
+		meta_set("warning.stacks",
+			"no call stacks: " LIBRARY
+			" was not found; install libunwind (Debian: libunwind8), or set PPERF_STACKS=off");
 	errno = saved;
 }
 

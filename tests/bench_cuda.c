@@ -73,8 +73,8 @@ static double floor_round(void)
 
 static int (*volatile call_malloc)(void **, size_t);
 static int (*volatile call_free)(void *);
-static int (*volatile call_launch) REAL_LAUNCH_PARAMETERS;
-static int (*volatile call_kernel) REAL_LAUNCH_PARAMETERS;
+static int(*volatile call_launch) REAL_LAUNCH_PARAMETERS;
+static int(*volatile call_kernel) REAL_LAUNCH_PARAMETERS;
 static int (*volatile call_async)(void **, size_t, void *);
 
 static double round_of(void (*body)(void))
@@ -100,14 +100,15 @@ static void do_free(void)
 
 static void do_launch(void)
 {
-	call_launch((const void *)(uintptr_t)do_free, (struct cuda_dim3){8, 1, 1}, (struct cuda_dim3){128, 1, 1}, NULL, 0, NULL);
+	call_launch((const void *)(uintptr_t)do_free, (struct cuda_dim3){ 8, 1, 1 }, (struct cuda_dim3){ 128, 1, 1 },
+		NULL, 0, NULL);
 }
 
 static void do_kernel(void)
 {
 	static const char *const handle = "_Z12a_kernel_of_nvcc_13PfS_ifiiiib";
 
-	call_kernel(&handle, (struct cuda_dim3){8, 1, 1}, (struct cuda_dim3){128, 1, 1}, NULL, 0, NULL);
+	call_kernel(&handle, (struct cuda_dim3){ 8, 1, 1 }, (struct cuda_dim3){ 128, 1, 1 }, NULL, 0, NULL);
 }
 
 static void do_async(void)
@@ -215,14 +216,15 @@ static void measure(const char *name, const struct real *bare, void (*body)(void
 	quiet = quiet < ROUNDS ? quiet : ROUNDS;
 	floor_ns = median(floors, quiet);
 	added = median(ratios, quiet);
-	printf("%-6s %-52s %8.2f x floor (at most %g)  adds %.1f ns to %.1f, floor %.1f ns, %d rounds\n", added <= limit ? "ok" : "MISSED", name, added,
-	       limit, added * floor_ns, median(without, quiet), floor_ns, quiet);
+	printf("%-6s %-52s %8.2f x floor (at most %g)  adds %.1f ns to %.1f, floor %.1f ns, %d rounds\n",
+		added <= limit ? "ok" : "MISSED", name, added, limit, added * floor_ns, median(without, quiet),
+		floor_ns, quiet);
 	missed += added > limit;
 }
 
 static void begin_trace(void)
 {
-	static struct trace_settings settings = {.limit_bytes = (uint64_t)8 << 30, .run_id = 1};
+	static struct trace_settings settings = { .limit_bytes = (uint64_t)8 << 30, .run_id = 1 };
 
 	if (!getcwd(settings.output, sizeof settings.output - 32))
 		exit(2);

@@ -3,24 +3,26 @@
  */
 #include "preload/call.h"
 #include "collector/dictionary.h"
+#include "collector/modules.h"
 #include "collector/stream.h"
 #include "collector/trace_file.h"
 #include "preload/real.h"
 
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct call_site site = {.name = "cudaFree", .type = CALL_RELEASE};
-static struct call_site callback = {.name = "cuMemFree_v2", .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK};
+static struct call_site site = { .name = "cudaFree", .type = CALL_RELEASE };
+static struct call_site callback = { .name = "cuMemFree_v2", .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
 static char program[] = "the program's call";
 
 static void begin_trace(void)
 {
-	static struct trace_settings settings = {.limit_bytes = 64u << 20, .run_id = 1};
+	static struct trace_settings settings = { .limit_bytes = 64u << 20, .run_id = 1 };
 	const char *folder = getenv("TMPDIR");
 
 	snprintf(settings.output, sizeof settings.output, "%s/call.%d.bin", folder ? folder : "/tmp", (int)getpid());
@@ -37,7 +39,7 @@ static void end_trace(void)
 /* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
 static const struct trace_memory *call(uint32_t *outer, int result)
 {
-	static struct trace_memory copy;
+	static _Thread_local struct trace_memory copy;
 	struct trace_memory *record;
 
 	*outer = call_begin(program);
@@ -186,7 +188,7 @@ END_TEST
 
 START_TEST(streams_of_the_thread_have_their_own_handle)
 {
-	const struct call_site twin = {.name = "cudaFreeAsync_ptsz", .per_thread = true};
+	const struct call_site twin = { .name = "cudaFreeAsync_ptsz", .per_thread = true };
 
 	ck_assert_uint_eq(call_stream(&site, NULL), 0);
 	ck_assert_uint_eq(call_stream(&twin, NULL), 2);
@@ -210,6 +212,35 @@ START_TEST(without_a_runtime_there_is_an_answer_and_it_is_not_kept)
 }
 END_TEST
 
+static void *many_calls(void *bad)
+{
+	for (uint64_t i = 0; i < 3000; i++) {
+		const uint64_t frames[] = { (uintptr_t)begin_trace, (uintptr_t)malloc, i << 12 };
+		uint32_t outer;
+
+		*(int *)bad |= real_of(program) != real_find(program) || !call(&outer, 0);
+		if (stream_enter()) {
+			modules_cover(frames, 3);
+			stream_leave();
+		}
+	}
+	return NULL;
+}
+
+START_TEST(threads_do_not_wait_for_each_other_nor_mix)
+{
+	pthread_t threads[4];
+	int bad[4] = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		ck_assert(!pthread_create(&threads[i], NULL, many_calls, &bad[i]));
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		ck_assert_int_eq(bad[i], 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	TCase *calls = tcase_create("calls");
@@ -229,6 +260,7 @@ int main(void)
 	tcase_add_test(calls, nothing_is_recorded_while_pperf_is_at_work);
 	tcase_add_test(calls, streams_of_the_thread_have_their_own_handle);
 	tcase_add_test(calls, without_a_runtime_there_is_an_answer_and_it_is_not_kept);
+	tcase_add_test(calls, threads_do_not_wait_for_each_other_nor_mix);
 	suite_add_tcase(suite, calls);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -49,11 +49,11 @@ static_assert(CUDA_FORMAT_1010102 == (int)cudaChannelFormatKindUnsignedNormalize
 #endif
 #endif
 
-static const struct cuda_channels four_floats = {32, 32, 32, 32, 2}, one_byte = {8, 0, 0, 0, 1};
+static const struct cuda_channels four_floats = { 32, 32, 32, 32, 2 }, one_byte = { 8, 0, 0, 0, 1 };
 
 static uint64_t plain(const struct cuda_channels *texel, size_t width, size_t height, size_t depth)
 {
-	return array_bytes(texel, (struct cuda_extent){width, height, depth}, 1, 0);
+	return array_bytes(texel, (struct cuda_extent){ width, height, depth }, 1, 0);
 }
 
 START_TEST(extents_of_nothing_count_as_one)
@@ -67,18 +67,19 @@ END_TEST
 
 START_TEST(levels_halve_what_is_not_a_layer)
 {
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){16, 8, 0}, 3, 0), 128 + 32 + 8);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){4, 4, 4}, 3, 0), 64 + 8 + 1);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){4, 4, 4}, 3, CUDA_ARRAY_LAYERED), 64 + 16 + 4);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){4, 4, 6}, 2, CUDA_ARRAY_CUBEMAP), 96 + 24);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){4, 0, 0}, 1000, 0), 4 + 2 + 62);
+	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 16, 8, 0 }, 3, 0), 128 + 32 + 8);
+	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, 0), 64 + 8 + 1);
+	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, CUDA_ARRAY_LAYERED), 64 + 16 + 4);
+	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 6 }, 2, CUDA_ARRAY_CUBEMAP), 96 + 24);
+	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 0, 0 }, 1000, 0), 4 + 2 + 62);
 }
 END_TEST
 
 START_TEST(packed_formats_have_their_own_sizes)
 {
-	const struct cuda_channels bc1 = {8, 8, 8, 8, CUDA_FORMAT_BC1}, bc7 = {8, 8, 8, 8, CUDA_FORMAT_BLOCKS_LAST};
-	const struct cuda_channels nv12 = {8, 8, 8, 0, CUDA_FORMAT_NV12}, packed = {10, 10, 10, 2, CUDA_FORMAT_1010102};
+	const struct cuda_channels bc1 = { 8, 8, 8, 8, CUDA_FORMAT_BC1 }, bc7 = { 8, 8, 8, 8, CUDA_FORMAT_BLOCKS_LAST };
+	const struct cuda_channels nv12 = { 8, 8, 8, 0, CUDA_FORMAT_NV12 },
+				   packed = { 10, 10, 10, 2, CUDA_FORMAT_1010102 };
 
 	ck_assert_uint_eq(plain(&bc1, 16, 16, 0), 16 * 8);
 	ck_assert_uint_eq(plain(&bc7, 17, 1, 0), 5 * 16);
@@ -93,7 +94,7 @@ START_TEST(too_much_is_the_most_there_is)
 	ck_assert_uint_eq(volume_bytes(1u << 30, 1u << 30, 1u << 30), UINT64_MAX);
 	ck_assert_uint_eq(volume_bytes(SIZE_MAX, 0, 7), 0);
 	ck_assert_uint_eq(plain(&four_floats, SIZE_MAX, SIZE_MAX, SIZE_MAX), UINT64_MAX);
-	ck_assert_uint_eq(array_bytes(&four_floats, (struct cuda_extent){SIZE_MAX, 8, 0}, 2, 0), UINT64_MAX);
+	ck_assert_uint_eq(array_bytes(&four_floats, (struct cuda_extent){ SIZE_MAX, 8, 0 }, 2, 0), UINT64_MAX);
 }
 END_TEST
 

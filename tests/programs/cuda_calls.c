@@ -23,19 +23,20 @@ static void show(const char *call, cudaError_t result, const void *given)
 {
 	int error = errno, peeked = (int)cudaPeekAtLastError(), last = (int)cudaGetLastError();
 
-	printf("%s: %d, errno %d, last error %d %d, %s\n", call, (int)result, error, peeked, last, given ? "given" : "nothing");
+	printf("%s: %d, errno %d, last error %d %d, %s\n", call, (int)result, error, peeked, last,
+		given ? "given" : "nothing");
 }
 
-#define CALL(given, name, ...)                              \
-	do {                                                \
-		errno = 0;                                  \
-		cudaError_t result_ = name(__VA_ARGS__);    \
-		show(#name, result_, given);                \
+#define CALL(given, name, ...)                           \
+	do {                                             \
+		errno = 0;                               \
+		cudaError_t result_ = name(__VA_ARGS__); \
+		show(#name, result_, given);             \
 	} while (0)
 
 static void device_memory(void)
 {
-	struct cudaPitchedPtr pitched = {0};
+	struct cudaPitchedPtr pitched = { 0 };
 	size_t pitch = 0;
 	void *p = NULL;
 
@@ -48,7 +49,7 @@ static void device_memory(void)
 	CALL(p, cudaMallocPitch, &p, &pitch, 100, 20);
 	printf("pitch %zu\n", pitch);
 	CALL(NULL, cudaFree, p);
-	CALL(pitched.ptr, cudaMalloc3D, &pitched, (struct cudaExtent){100, 10, 5});
+	CALL(pitched.ptr, cudaMalloc3D, &pitched, (struct cudaExtent){ 100, 10, 5 });
 	CALL(NULL, cudaFree, pitched.ptr);
 	CALL(p, cudaMallocManaged, &p, 5000, cudaMemAttachGlobal);
 	CALL(NULL, cudaFree, p);
@@ -56,15 +57,15 @@ static void device_memory(void)
 
 static void arrays(void)
 {
-	struct cudaChannelFormatDesc texel = {32, 32, 0, 0, cudaChannelFormatKindFloat};
+	struct cudaChannelFormatDesc texel = { 32, 32, 0, 0, cudaChannelFormatKindFloat };
 	cudaArray_t array = NULL;
 	cudaMipmappedArray_t mipmapped = NULL;
 
 	CALL(array, cudaMallocArray, &array, &texel, 16, 8, 0);
 	CALL(NULL, cudaFreeArray, array);
-	CALL(array, cudaMalloc3DArray, &array, &texel, (struct cudaExtent){16, 8, 4}, 0);
+	CALL(array, cudaMalloc3DArray, &array, &texel, (struct cudaExtent){ 16, 8, 4 }, 0);
 	CALL(NULL, cudaFreeArray, array);
-	CALL(mipmapped, cudaMallocMipmappedArray, &mipmapped, &texel, (struct cudaExtent){16, 8, 4}, 3, 0);
+	CALL(mipmapped, cudaMallocMipmappedArray, &mipmapped, &texel, (struct cudaExtent){ 16, 8, 4 }, 3, 0);
 	CALL(NULL, cudaFreeMipmappedArray, mipmapped);
 }
 
@@ -95,16 +96,18 @@ static void pools(cudaStream_t stream)
 
 static void launches(cudaStream_t stream)
 {
-	void *data = NULL, *args[] = {&data, &(size_t){16}};
-	cudaLaunchConfig_t config = {.gridDim = {2, 1, 1}, .blockDim = {32, 1, 1}, .dynamicSmemBytes = 64, .stream = stream};
+	void *data = NULL, *args[] = { &data, &(size_t){ 16 } };
+	cudaLaunchConfig_t config = {
+		.gridDim = { 2, 1, 1 }, .blockDim = { 32, 1, 1 }, .dynamicSmemBytes = 64, .stream = stream
+	};
 
 	CALL(data, cudaMalloc, &data, 64);
 	CALL(NULL, LAUNCH, small_kernel, 3, 64, 0, stream, data, 16);
 	CALL(NULL, LAUNCH, small_kernel, 3, 4096, 0, stream, data, 16);
-	CALL(NULL, cudaLaunchKernel, &small_kernel, (dim3){4, 1, 1}, (dim3){32, 1, 1}, args, 8, stream);
-	CALL(NULL, cudaLaunchKernel, &each, (dim3){4, 1, 1}, (dim3){32, 1, 1}, args, 8, stream);
+	CALL(NULL, cudaLaunchKernel, &small_kernel, (dim3){ 4, 1, 1 }, (dim3){ 32, 1, 1 }, args, 8, stream);
+	CALL(NULL, cudaLaunchKernel, &each, (dim3){ 4, 1, 1 }, (dim3){ 32, 1, 1 }, args, 8, stream);
 	CALL(NULL, cudaLaunchKernelExC, &config, &small_kernel, args);
-	CALL(NULL, cudaLaunchCooperativeKernel, &small_kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, args, 0, stream);
+	CALL(NULL, cudaLaunchCooperativeKernel, &small_kernel, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 }, args, 0, stream);
 	cudaStreamSynchronize(stream);
 	CALL(NULL, cudaFree, data);
 }

@@ -26,20 +26,20 @@ static void show(const char *name, int result, const void *given)
 }
 
 /* CALL(name, arguments, what it gives) */
-#define CALL(name, arguments, given)       \
-	do {                               \
-		errno = 99;                \
+#define CALL(name, arguments, given)         \
+	do {                                 \
+		errno = 99;                  \
 		int result = name arguments; \
-		show(#name, result, given); \
+		show(#name, result, given);  \
 	} while (0)
 
-static const struct cuda_channels float2 = {32, 32, 0, 0, 2};
-static const struct cuda_dim3 grid = {4, 3, 2}, block = {64, 2, 1}, too_large = {2048, 1, 1};
+static const struct cuda_channels float2 = { 32, 32, 0, 0, 2 };
+static const struct cuda_dim3 grid = { 4, 3, 2 }, block = { 64, 2, 1 }, too_large = { 2048, 1, 1 };
 static void *const stream = (void *)0x5000;
 
 static void device_memory(void)
 {
-	struct cuda_pitched_pointer pitched = {0};
+	struct cuda_pitched_pointer pitched = { 0 };
 	void *p = NULL;
 	size_t pitch = 0;
 
@@ -51,7 +51,7 @@ static void device_memory(void)
 	CALL(cudaFree, ((void *)1), NULL);
 	CALL(cudaMallocPitch, (&p, &pitch, 100, 20), p);
 	CALL(cudaFree, (p), NULL);
-	CALL(cudaMalloc3D, (&pitched, (struct cuda_extent){100, 10, 5}), pitched.pointer);
+	CALL(cudaMalloc3D, (&pitched, (struct cuda_extent){ 100, 10, 5 }), pitched.pointer);
 	CALL(cudaFree, (pitched.pointer), NULL);
 	CALL(cudaMallocManaged, (&p, 5000, 1), p);
 	CALL(cudaFree, (p), NULL);
@@ -63,9 +63,9 @@ static void arrays(void)
 
 	CALL(cudaMallocArray, (&p, &float2, 16, 8, 0), p);
 	CALL(cudaFreeArray, (p), NULL);
-	CALL(cudaMalloc3DArray, (&p, &float2, (struct cuda_extent){16, 8, 4}, 0), p);
+	CALL(cudaMalloc3DArray, (&p, &float2, (struct cuda_extent){ 16, 8, 4 }, 0), p);
 	CALL(cudaFreeArray, (p), NULL);
-	CALL(cudaMallocMipmappedArray, (&p, &float2, (struct cuda_extent){16, 8, 0}, 3, 0), p);
+	CALL(cudaMallocMipmappedArray, (&p, &float2, (struct cuda_extent){ 16, 8, 0 }, 3, 0), p);
 	CALL(cudaFreeMipmappedArray, (p), NULL);
 }
 
@@ -98,7 +98,7 @@ static void pool_memory(void)
 
 static void launches(void)
 {
-	struct cuda_launch_config config = {.grid = grid, .block = block, .shared_bytes = 48, .stream = stream};
+	struct cuda_launch_config config = { .grid = grid, .block = block, .shared_bytes = 48, .stream = stream };
 	const void *stub = (const void *)(uintptr_t)client_calls, *handle = &kernel_name;
 
 	CALL(cudaLaunchKernel, (stub, grid, block, NULL, 16, stream), NULL);
@@ -112,8 +112,8 @@ static void launches(void)
 	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 0, stream), NULL);
 	CALL(__cudaLaunchKernel_ptsz, (handle, grid, block, NULL, 0, NULL), NULL);
 #if RUNTIME == 12
-	struct cuda_launch_params two[2] = {{(void *)(uintptr_t)client_calls, grid, block, NULL, 8, stream},
-					    {(void *)(uintptr_t)client_calls, block, grid, NULL, 9, stream}};
+	struct cuda_launch_params two[2] = { { (void *)(uintptr_t)client_calls, grid, block, NULL, 8, stream },
+		{ (void *)(uintptr_t)client_calls, block, grid, NULL, 9, stream } };
 
 	CALL(cudaLaunchCooperativeKernelMultiDevice, (two, 2, 0), NULL);
 #endif

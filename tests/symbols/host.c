@@ -89,7 +89,8 @@ int main(int count, char **arguments)
 		}
 		if (!strcmp(arguments[i], "fork"))
 			return forked(arguments[i + 1]);
-		*(void **)&calls = find(arguments[i + 1], strcmp(arguments[i], "local") ? RTLD_GLOBAL : RTLD_LOCAL, "client_calls");
+		*(void **)&calls = find(
+			arguments[i + 1], strcmp(arguments[i], "local") ? RTLD_GLOBAL : RTLD_LOCAL, "client_calls");
 		printf("%s %s\n", arguments[i], arguments[i + 1]);
 		bad = calls();
 	}

@@ -114,7 +114,8 @@ int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cu
 	return give(array, (size_t)texel->x * extent.width);
 }
 
-int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
+int cudaMallocMipmappedArray(
+	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
 {
 	(void)flags;
 	return give(array, (size_t)texel->x * extent.width * levels);
@@ -176,9 +177,9 @@ int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void 
 	return give(address, bytes);
 }
 
-#define FREE(name)                \
-	int name(void *address)   \
-	{                         \
+#define FREE(name)                    \
+	int name(void *address)       \
+	{                             \
 		return take(address); \
 	}
 FREE(cudaFree)
@@ -186,11 +187,11 @@ FREE(cudaFreeArray)
 FREE(cudaFreeMipmappedArray)
 FREE(cudaFreeHost)
 
-#define FREE_ASYNC(name)                        \
-	int name(void *address, void *stream)   \
-	{                                       \
-		(void)stream;                   \
-		return take(address);           \
+#define FREE_ASYNC(name)                      \
+	int name(void *address, void *stream) \
+	{                                     \
+		(void)stream;                 \
+		return take(address);         \
 	}
 FREE_ASYNC(cudaFreeAsync)
 FREE_ASYNC(cudaFreeAsync_ptsz)
@@ -201,12 +202,12 @@ static int launch(const void *function, struct cuda_dim3 block)
 	return end(!function ? 98 : block.x * block.y * block.z > 1024 ? 9 : 0);
 }
 
-#define LAUNCH(name)                                         \
-	int name REAL_LAUNCH_PARAMETERS                      \
-	{                                                    \
-		(void)grid, (void)arguments, (void)stream;   \
-		(void)shared_bytes;                          \
-		return launch(function, block);              \
+#define LAUNCH(name)                                       \
+	int name REAL_LAUNCH_PARAMETERS                    \
+	{                                                  \
+		(void)grid, (void)arguments, (void)stream; \
+		(void)shared_bytes;                        \
+		return launch(function, block);            \
 	}
 LAUNCH(cudaLaunchKernel)
 LAUNCH(cudaLaunchKernel_ptsz)
@@ -215,11 +216,11 @@ LAUNCH(cudaLaunchCooperativeKernel_ptsz)
 LAUNCH(__cudaLaunchKernel)
 LAUNCH(__cudaLaunchKernel_ptsz)
 
-#define LAUNCH_BY_CONFIG(name)                                                                           \
-	int name(const struct cuda_launch_config *config, const void *function, void **arguments)       \
-	{                                                                                                \
-		(void)arguments;                                                                         \
-		return config ? launch(function, config->block) : end(1);                                \
+#define LAUNCH_BY_CONFIG(name)                                                                    \
+	int name(const struct cuda_launch_config *config, const void *function, void **arguments) \
+	{                                                                                         \
+		(void)arguments;                                                                  \
+		return config ? launch(function, config->block) : end(1);                         \
 	}
 LAUNCH_BY_CONFIG(cudaLaunchKernelExC)
 LAUNCH_BY_CONFIG(cudaLaunchKernelExC_ptsz)
@@ -258,11 +259,11 @@ int cudaStreamBeginCapture_ptsz(void *stream, int mode)
 	return capture(stream ? stream : (void *)2, 1);
 }
 
-#define BEGIN_TO_GRAPH(name)                                                                                                \
-	int name(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)            \
-	{                                                                                                                   \
-		(void)graph, (void)dependencies, (void)edges, (void)count, (void)mode;                                      \
-		return capture(stream, 1);                                                                                  \
+#define BEGIN_TO_GRAPH(name)                                                                                     \
+	int name(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode) \
+	{                                                                                                        \
+		(void)graph, (void)dependencies, (void)edges, (void)count, (void)mode;                           \
+		return capture(stream, 1);                                                                       \
 	}
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph)
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph_ptsz)
