@@ -55,6 +55,13 @@ uninstall:
 setup:
 	@scripts/setup.sh build test
 
+demo:
+	@scripts/setup.sh build demo
+	@echo 'pperf demo: building'
+	@$(MAKE) --no-print-directory -s -j$$(nproc) demo-build
+	@scripts/demo.sh $(BUILD)
+demo-build: all $(addprefix $(BUILD)/cudasim/13/,libcuda.so.1 libcudart.so.13 libcupti.so.13 demo_train)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -67,7 +74,7 @@ help:
 #: make setup        installs what is missing (apt, or the command to type; CUDA headers from wheels)
 #: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
 
-.PHONY: all clean help install uninstall setup
+.PHONY: all clean demo demo-build help install uninstall setup
 .DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
 include tests/symbols/symbols.mk
