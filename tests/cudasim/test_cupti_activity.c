@@ -542,6 +542,28 @@ START_TEST(before_12_9_synchronisation_brought_events)
 }
 END_TEST
 
+START_TEST(events_have_device_times_on_demand)
+{
+	uint64_t before = realtime_ns();
+	cudaEvent_t event;
+	CUfunction kernel;
+
+	setenv("SIM_KERNEL_NS", "100000000", 1);
+	client_open(_i);
+	kernel = client_kernel("k");
+	ck_assert_int_eq(cuda.cudaEventCreate(&event), cudaSuccess);
+	ck_assert_int_eq(cupti.cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_SUCCESS);
+	client_record(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0);
+	client_launch(kernel, NULL, 1);
+	ck_assert_int_eq(cuda.cudaEventRecord(event, NULL), cudaSuccess);
+	client_flush(false);
+	ck_assert_uint_eq(client.entry_count, 0);
+	client_finish();
+	ck_assert_uint_ge(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0), CudaEvent, deviceTimestamp),
+		before + 100000000);
+}
+END_TEST
+
 START_TEST(overheads_are_recorded)
 {
 	bool load = false, request = false;
@@ -805,6 +827,67 @@ START_TEST(many_threads_lose_nothing)
 }
 END_TEST
 
+static void *launch_many(void *kernel)
+{
+	cuda.cudaSetDevice(0);
+	for (int i = 0; i < 500; i++)
+		client_launch((CUfunction)kernel, NULL, 1);
+	return NULL;
+}
+
+static void *flush_often(void *stop)
+{
+	while (!__atomic_load_n((int *)stop, __ATOMIC_RELAXED)) {
+		cupti.cuptiActivityFlushAll(0);
+		usleep(500);
+	}
+	return NULL;
+}
+
+/* Every launch has an id of its own, and one record with it. */
+static void check_ids(uint32_t launches)
+{
+	uint8_t *seen = calloc(launches + 1, 1);
+
+	for (size_t i = 0; i < launches; i++) {
+		uint32_t id = CUPTI_GET(client_entry(KERNEL, i), Kernel, correlationId);
+
+		ck_assert_uint_le(id, launches);
+		ck_assert_uint_eq(seen[id], 0);
+		seen[id] = 1;
+	}
+	free(seen);
+}
+
+START_TEST(launching_threads_and_a_flushing_one_lose_nothing)
+{
+	enum { THREADS = 4 };
+	pthread_t threads[THREADS], flusher;
+	CUfunction kernel;
+	int stop = 0;
+
+	setenv("SIM_KERNEL_NS", "1000", 1);
+	client_open(_i);
+	kernel = client_kernel("k");
+	client_enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 0);
+	client.buffer_bytes = 4096;
+	client_record(KERNEL, 0);
+	pthread_create(&flusher, NULL, flush_often, &stop);
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, launch_many, kernel);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(flusher, NULL);
+	client_finish();
+	ck_assert_uint_eq(client_entries(KERNEL), THREADS * 500);
+	ck_assert_uint_eq(
+		client_events(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel), THREADS * 1000);
+	ck_assert_uint_eq(client.dropped, 0);
+	check_ids(THREADS * 500);
+}
+END_TEST
+
 static void add_delivery(TCase *both)
 {
 #define BOTH(test) tcase_add_loop_test(both, test, 12, 14);
@@ -823,6 +906,7 @@ static void add_delivery(TCase *both)
 	BOTH(a_new_thread_goes_on_with_a_dead_ones_buffer)
 	BOTH(records_have_no_holes_between_them)
 	BOTH(many_threads_lose_nothing)
+	BOTH(launching_threads_and_a_flushing_one_lose_nothing)
 	BOTH(no_records_without_buffer_callbacks)
 	BOTH(nothing_comes_after_finalize)
 	BOTH(the_last_registered_callbacks_get_all_buffers)
@@ -847,6 +931,7 @@ static void add_kinds(TCase *both)
 	BOTH(waits_name_the_record_of_their_event)
 	BOTH(synchronisation_alone_brings_no_events)
 	BOTH(before_12_9_synchronisation_brought_events)
+	BOTH(events_have_device_times_on_demand)
 	BOTH(overheads_are_recorded)
 	BOTH(an_early_client_gets_the_devices)
 	BOTH(a_late_client_gets_them_only_by_a_dump)

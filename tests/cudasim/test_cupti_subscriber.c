@@ -145,6 +145,25 @@ START_TEST(an_unsubscribed_client_hears_nothing)
 }
 END_TEST
 
+START_TEST(the_state_of_a_callback_can_be_asked)
+{
+	uint32_t enabled = 7;
+
+	client_open(_i);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_uint_eq(enabled, 0);
+	ck_assert_int_eq(cupti.cuptiEnableAllDomains(1, client.subscriber), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_uint_ne(enabled, 0);
+	ck_assert_int_eq(cupti.cuptiEnableDomain(0, client.subscriber, RUNTIME), CUPTI_SUCCESS);
+	ck_assert_int_eq(cupti.cuptiGetCallbackState(&enabled, client.subscriber, RUNTIME, LAUNCH), CUPTI_SUCCESS);
+	ck_assert_uint_eq(enabled, 0);
+	ck_assert_int_eq(
+		cupti.cuptiGetCallbackState(&enabled, client.subscriber, DRIVER, DRIVER_LAUNCH), CUPTI_SUCCESS);
+	ck_assert_uint_ne(enabled, 0);
+}
+END_TEST
+
 START_TEST(what_does_not_exist_cannot_be_enabled)
 {
 	client_open(_i);
@@ -465,6 +484,7 @@ static Suite *suite(void)
 	BOTH(old_releases_tell_it_by_another_code)
 	BOTH(only_what_is_enabled_calls_back)
 	BOTH(an_unsubscribed_client_hears_nothing)
+	BOTH(the_state_of_a_callback_can_be_asked)
 	BOTH(what_does_not_exist_cannot_be_enabled)
 	BOTH(the_state_domain_came_with_12_2)
 	BOTH(enter_and_exit_share_data_and_id)
