@@ -39,6 +39,10 @@ $$(SIM)/$(1)/obj/cbids_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/cbids.
 	@mkdir -p $$(@D)
 	awk -v major=$(1) -f tests/cudasim/cbids.awk $$< | LC_ALL=C sort > $$@
 $$(SIM)/$(1)/obj/scope.o: $$(SIM)/$(1)/obj/cbids_driver.h $$(SIM)/$(1)/obj/cbids_runtime.h
+$$(SIM)/$(1)/obj/cbid_names_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/cbid_names.awk
+	@mkdir -p $$(@D)
+	awk -f tests/cudasim/cbid_names.awk $$< > $$@
+$$(SIM)/$(1)/obj/cupti_info.o: $$(SIM)/$(1)/obj/cbid_names_driver.h $$(SIM)/$(1)/obj/cbid_names_runtime.h
 
 # cuda.h and cuda_runtime_api.h then declare every version of a function under its own name.
 $$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_CORE:%=%.o) $$(SIM_RUNTIME:%=%.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
@@ -63,7 +67,8 @@ $$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)
 	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcupti.so.$(1) -Wl,--version-script=$$(@D)/obj/libcupti.map -o $$@ $$^ -lpthread -ldl
 
 $$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1)
-	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
+	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
+		$$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 \
 		-Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)

@@ -407,7 +407,11 @@ START_TEST(callbacks_have_names)
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(DRIVER, DRIVER_LAUNCH, &name), CUPTI_SUCCESS);
 	ck_assert_str_eq(name, "cuLaunchKernel");
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, LAUNCH, &name), CUPTI_SUCCESS);
-	ck_assert_int_eq(strncmp(name, "cudaLaunchKernel", 16), 0);
+	ck_assert_str_eq(name, "cudaLaunchKernel_v7000");
+	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 0, &name), CUPTI_SUCCESS);
+	ck_assert_str_eq(name, "INVALID");
+	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 505, &name),
+		_i == 13 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RUNTIME, 1000, &name), CUPTI_ERROR_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti.cuptiGetCallbackName(RESOURCE, 1, &name), CUPTI_ERROR_INVALID_PARAMETER);
 }
