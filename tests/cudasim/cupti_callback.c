@@ -133,7 +133,7 @@ void callback_resource(const struct sim_resource *resource)
 		.cubinSize = resource->image_bytes,
 		.pCubin = resource->image,
 	};
-	CUpti_GraphData graph = {
+	CUpti_GraphData graph_data = {
 		.graph = (CUgraph)resource->graph,
 		.originalGraph = (CUgraph)resource->original_graph,
 		.node = (CUgraphNode)resource->node,
@@ -151,7 +151,7 @@ void callback_resource(const struct sim_resource *resource)
 	if (resource->kind == SIM_MODULE_LOADED || resource->kind == SIM_MODULE_UNLOAD_STARTING)
 		data.resourceDescriptor = &module;
 	else if (resource->kind >= SIM_GRAPH_CREATED)
-		data.resourceDescriptor = &graph;
+		data.resourceDescriptor = &graph_data;
 	subscriber_call(CUPTI_CB_DOMAIN_RESOURCE, cbid, &data);
 }
 

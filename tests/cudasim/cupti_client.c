@@ -203,12 +203,14 @@ void client_enable(CUpti_CallbackDomain domain, ...)
 void client_record(int kind, ...)
 {
 	va_list kinds;
+	int result = CUPTI_SUCCESS;
 
 	ck_assert_int_eq(cupti.cuptiActivityRegisterCallbacks(on_request, on_complete), CUPTI_SUCCESS);
 	va_start(kinds, kind);
-	for (; kind; kind = va_arg(kinds, int))
-		ck_assert_int_eq(cupti.cuptiActivityEnable((CUpti_ActivityKind)kind), CUPTI_SUCCESS);
+	for (int next = kind; next && !result; next = va_arg(kinds, int))
+		result = (int)cupti.cuptiActivityEnable((CUpti_ActivityKind)next);
 	va_end(kinds);
+	ck_assert_int_eq(result, CUPTI_SUCCESS);
 }
 
 void client_flush(bool forced)

@@ -261,12 +261,14 @@
 /* All of it, oldest first. */
 #define CUPTI_FIELDS(FIELD)                                                                         \
 	CUPTI_FIELDS_19(FIELD)                                                                      \
-	CUPTI_FIELDS_20(FIELD) CUPTI_FIELDS_21(FIELD) CUPTI_FIELDS_23(FIELD) CUPTI_FIELDS_24(FIELD) \
-		CUPTI_FIELDS_26(FIELD) CUPTI_FIELDS_130000(FIELD)
+	CUPTI_FIELDS_20(FIELD)                                                                      \
+	CUPTI_FIELDS_21(FIELD) CUPTI_FIELDS_23(FIELD) CUPTI_FIELDS_24(FIELD) CUPTI_FIELDS_26(FIELD) \
+		CUPTI_FIELDS_130000(FIELD)
 #define CUPTI_LENGTHS(LENGTH)                                                                               \
 	CUPTI_LENGTHS_12(LENGTH)                                                                            \
-	CUPTI_LENGTHS_20(LENGTH) CUPTI_LENGTHS_21(LENGTH) CUPTI_LENGTHS_22(LENGTH) CUPTI_LENGTHS_23(LENGTH) \
-		CUPTI_LENGTHS_24(LENGTH) CUPTI_LENGTHS_26(LENGTH) CUPTI_LENGTHS_130000(LENGTH)
+	CUPTI_LENGTHS_20(LENGTH)                                                                            \
+	CUPTI_LENGTHS_21(LENGTH) CUPTI_LENGTHS_22(LENGTH) CUPTI_LENGTHS_23(LENGTH) CUPTI_LENGTHS_24(LENGTH) \
+		CUPTI_LENGTHS_26(LENGTH) CUPTI_LENGTHS_130000(LENGTH)
 
 /* No record is longer. */
 #define CUPTI_RECORD_MAX 216

@@ -79,7 +79,7 @@ static void put_complete(const struct record **records, size_t count)
 	if (switches()->shuffle)
 		shuffle(records, count);
 	else
-		qsort(records, count, sizeof *records, by_stream);
+		qsort(records, count, sizeof(void *), by_stream);
 	for (size_t i = 0; i < count; i++)
 		buffer_put(BUFFER_DEVICE, records[i]);
 }
@@ -102,7 +102,7 @@ static void collect(bool forced)
 	size_t overs = 0, runnings = 0, kept = 0;
 
 	take_incoming();
-	over = malloc((2 * waiting.count + 1) * sizeof *over);
+	over = malloc((2 * waiting.count + 1) * sizeof(void *));
 	if (!over)
 		abort();
 	running = over + waiting.count;

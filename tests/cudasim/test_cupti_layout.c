@@ -201,18 +201,18 @@ static void make_stream(void)
 
 /* What each version of CUPTI gives for some kinds; the list of lengths again, from the other side. */
 static const struct {
-	int major;
 	const char *version;
+	int major;
 	uint32_t kernel, copy, memory, sync, event;
 } versions[] = {
-	{ 12, "19", 208, 88, 120, 40, 24 },
-	{ 12, "20", 208, 88, 120, 40, 24 },
-	{ 12, "23", 208, 88, 120, 40, 24 },
-	{ 12, "24", 208, 88, 128, 40, 24 },
-	{ 12, "26", 208, 96, 128, 56, 56 },
-	{ 12, "28", 208, 96, 128, 56, 56 },
-	{ 13, "130000", 216, 96, 128, 56, 56 },
-	{ 13, "130001", 216, 96, 128, 56, 56 },
+	{ "19", 12, 208, 88, 120, 40, 24 },
+	{ "20", 12, 208, 88, 120, 40, 24 },
+	{ "23", 12, 208, 88, 120, 40, 24 },
+	{ "24", 12, 208, 88, 128, 40, 24 },
+	{ "26", 12, 208, 96, 128, 56, 56 },
+	{ "28", 12, 208, 96, 128, 56, 56 },
+	{ "130000", 13, 216, 96, 128, 56, 56 },
+	{ "130001", 13, 216, 96, 128, 56, 56 },
 };
 
 /* The length of the one record of `kind` that `make` makes. */
