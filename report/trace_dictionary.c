@@ -207,13 +207,19 @@ static int by_place(const void *left, const void *right)
 	return (a->place > b->place) - (a->place < b->place);
 }
 
-static int by_stack(const void *left, const void *right)
+uint32_t dictionary_record_id(const struct trace_head *record)
+{
+	return record->kind == TRACE_STACK ? ((const struct trace_stack *)(const void *)record)->stack
+					   : ((const struct trace_counter *)(const void *)record)->counter;
+}
+
+static int by_id(const void *left, const void *right)
 {
 	const struct placed *a = left, *b = right;
-	const struct trace_stack *stack_a = (const void *)a->record, *stack_b = (const void *)b->record;
+	uint32_t id_a = dictionary_record_id(a->record), id_b = dictionary_record_id(b->record);
 
-	if (stack_a->stack != stack_b->stack)
-		return stack_a->stack < stack_b->stack ? -1 : 1;
+	if (id_a != id_b)
+		return id_a < id_b ? -1 : 1;
 	return by_place(left, right);
 }
 
@@ -256,11 +262,11 @@ static void settle_metas(struct record_list *list)
 	free(placed);
 }
 
-static void sort_stacks(struct record_list *list)
+static void sort_by_id(struct record_list *list)
 {
 	struct placed *placed = place_records(list);
 
-	sort_placed(placed, list->count, by_stack);
+	sort_placed(placed, list->count, by_id);
 	for (uint32_t i = 0; i < list->count; i++)
 		list->records[i] = placed[i].record;
 	free(placed);
@@ -284,7 +290,8 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 	read_round(&reading);
 	set_depths(dictionary);
 	settle_metas(&dictionary->lists[TRACE_META]);
-	sort_stacks(&dictionary->lists[TRACE_STACK]);
+	sort_by_id(&dictionary->lists[TRACE_STACK]);
+	sort_by_id(&dictionary->lists[TRACE_COUNTER]);
 	return true;
 }
 

@@ -95,21 +95,28 @@ struct trace_text reader_meta(const struct trace_reader *reader, const char *wan
 	return no_text;
 }
 
-const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
+static const void *find_record(const struct trace_reader *reader, enum trace_kind kind, uint32_t id)
 {
-	const struct record_list *list = &reader->state->dictionary.lists[TRACE_STACK];
+	const struct record_list *list = &reader->state->dictionary.lists[kind];
 	uint32_t low = 0, high = list->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct trace_stack *here = (const void *)list->records[middle];
 
-		if (here->stack == stack)
-			return here;
-		if (here->stack < stack)
+		if (dictionary_record_id(list->records[middle]) < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return NULL;
+	return low < list->count && dictionary_record_id(list->records[low]) == id ? list->records[low] : NULL;
+}
+
+const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
+{
+	return find_record(reader, TRACE_STACK, stack);
+}
+
+const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter)
+{
+	return find_record(reader, TRACE_COUNTER, counter);
 }

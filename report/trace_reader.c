@@ -157,6 +157,11 @@ uint32_t reader_streams(const struct trace_reader *reader)
 	return reader->state->stream_count;
 }
 
+struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal)
+{
+	return &reader->state->streams[ordinal];
+}
+
 uint64_t reader_start_unix_ns(const struct trace_reader *reader)
 {
 	return reader->state->blocks.header.start.realtime_ns;

@@ -48,6 +48,7 @@ enum trace_event_kind {
 	EVENT_UNENDED,           /* a range that closed somewhere in a gap, between last_ns and time_ns. Always the innermost; see EVENT_GAP */
 	EVENT_LEFT_OPEN,         /* a range still open at its stream's end: the thread ended, or the process did. Innermost first */
 	EVENT_GAP,               /* `missing` payloads of this stream are lost or unreadable (0: part of one); UNENDED and RESUMED follow */
+	EVENT_UNMATCHED,         /* a POP where nothing is open: it has no range; counted as unmatched_ends */
 	EVENT_STREAM_END,        /* nothing more of this stream will come; event.stream dies at the next call */
 	EVENT_KINDS
 };
@@ -161,6 +162,7 @@ const char *reader_path(const struct trace_reader *reader);
 const struct trace_header *reader_header(const struct trace_reader *reader);
 const struct trace_layout *reader_layout(const struct trace_reader *reader);
 uint32_t reader_streams(const struct trace_reader *reader);
+struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal); /* ordinal below reader_streams() */
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
 uint64_t reader_duration_ns(const struct trace_reader *reader); /* to the last CLOCK sample or event seen so far, whichever is later */
 double reader_ticks_per_second(const struct trace_reader *reader);
@@ -194,12 +196,13 @@ struct trace_text reader_module_build_id(const struct trace_module *module);
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
 uint32_t reader_metas(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value);
-/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC), in the order of the file;
- * NULL: no more. Each is whole: what its counts say follows does follow. */
+/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC), in the order of the file
+ * (COUNTER, STACK: of their ids); NULL: no more. Each is whole: what its counts say follows does follow. */
 const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
-/* The STACK of an id, NULL if there is none. */
+/* The STACK, the COUNTER of an id, NULL if there is none. */
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack);
+const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
 
 /* Traces of one run (header.run_id), in the folder of `path` and with it, by start, then pid, then path. */
 struct trace_sibling {

@@ -279,12 +279,19 @@ static int take_open(struct trace_reader *reader, struct trace_event *event, con
 	return 1;
 }
 
+/* A POP where nothing is open. */
+static int take_unmatched(struct trace_reader *reader, struct trace_event *event, const void *record)
+{
+	fill(reader, event, EVENT_UNMATCHED);
+	event->record = record;
+	reader->state->notes.integrity.unmatched_ends++;
+	return 1;
+}
+
 static int take_pop_at(struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
-	if (pop->index >= reader->run->depth) {
-		reader->state->notes.integrity.unmatched_ends++;
-		return 0;
-	}
+	if (pop->index >= reader->run->depth)
+		return take_unmatched(reader, event, pop);
 	fill(reader, event, EVENT_POP);
 	event->record = pop;
 	close_range(reader, event, pop->index);
@@ -384,10 +391,8 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 		return 0;
 	reader->run->stamp = stamp;
 	reader->run->word += words;
-	if (form == FORM_POP4 && reader->run->depth == 0) {
-		reader->state->notes.integrity.unmatched_ends++;
-		return 0;
-	}
+	if (form == FORM_POP4 && reader->run->depth == 0)
+		return take_unmatched(reader, event, NULL);
 	fill(reader, event, form == FORM_POP4 ? (uint32_t)EVENT_POP : TRACE_PUSH);
 	if (form == FORM_POP4)
 		close_range(reader, event, reader->run->depth - 1);

@@ -257,6 +257,15 @@ void build_raw(struct trace_builder *builder, uint32_t id, const void *bytes, si
 	append(&stream->payload, bytes, count);
 }
 
+void build_payload(struct trace_builder *builder, uint32_t id, uint64_t at, const void *bytes, size_t count)
+{
+	struct built_stream *stream = find_stream(builder, id);
+
+	stream->payload.count = 0;
+	stream->last = stream->head.base_stamp = builder->header.start.raw + at;
+	append(&stream->payload, bytes, count);
+}
+
 static void open_range(struct built_stream *stream, uint64_t stamp, uint32_t node)
 {
 	if (stream->depth == stream->room) {

@@ -61,6 +61,9 @@ void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_ki
 /* Bytes as they are, records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
+/* The stream's payload, whole: no CLOCK or OPEN is put before it. */
+void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes, size_t count);
+
 /* What becomes of the payload of a stream; the next one begins with the next record. */
 enum build_seal {
 	SEAL_WHOLE,

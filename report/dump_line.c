@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ * dump_line.c: see dump_line.h.
+ */
+#include "report/dump_line.h"
+
+#include "report/visible.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {
+#define X(name) #name,
+	DUMP_KEYS(X)
+#undef X
+};
+
+void line_begin(struct line *line)
+{
+	line->present = 0;
+}
+
+static struct value *add(struct line *line, enum dump_key key, enum value_type type)
+{
+	line->present |= UINT64_C(1) << key;
+	line->values[key].type = (uint8_t)type;
+	return &line->values[key];
+}
+
+void line_null(struct line *line, enum dump_key key)
+{
+	add(line, key, VALUE_NULL);
+}
+
+void line_unsigned(struct line *line, enum dump_key key, uint64_t value)
+{
+	add(line, key, VALUE_UNSIGNED)->of.number = value;
+}
+
+void line_signed(struct line *line, enum dump_key key, int64_t value)
+{
+	add(line, key, VALUE_SIGNED)->of.whole = value;
+}
+
+void line_wide(struct line *line, enum dump_key key, int64_t value)
+{
+	add(line, key, VALUE_WIDE)->of.whole = value;
+}
+
+void line_id(struct line *line, enum dump_key key, uint64_t value)
+{
+	add(line, key, VALUE_ID)->of.number = value;
+}
+
+void line_color(struct line *line, enum dump_key key, uint32_t argb)
+{
+	add(line, key, VALUE_COLOR)->of.number = argb;
+}
+
+void line_double(struct line *line, enum dump_key key, double value)
+{
+	add(line, key, VALUE_DOUBLE)->of.real = value;
+}
+
+void line_flag(struct line *line, const char *flag, bool set)
+{
+	size_t used = line->present >> DUMP_flags & 1 ? strlen(line->flags) : 0;
+
+	if (!set)
+		return;
+	snprintf(line->flags + used, sizeof line->flags - used, "%s%s", used ? " " : "", flag);
+	line_string(line, DUMP_flags, line->flags);
+}
+
+void line_text(struct line *line, enum dump_key key, struct trace_text text)
+{
+	if (text.known)
+		add(line, key, VALUE_TEXT)->of.text = text;
+	else
+		line_null(line, key);
+}
+
+void line_string(struct line *line, enum dump_key key, const char *string)
+{
+	line_text(line, key, (struct trace_text){ string, (uint32_t)strlen(string), true });
+}
+
+void line_triple(struct line *line, enum dump_key key, const uint32_t triple[3])
+{
+	memcpy(add(line, key, VALUE_TRIPLE)->of.triple, triple, 3 * sizeof triple[0]);
+}
+
+/* What is the same in every format; false: the format must know. */
+static bool write_plain(struct out *out, const struct value *value)
+{
+	switch (value->type) {
+	case VALUE_UNSIGNED:
+		out_unsigned(out, value->of.number);
+		return true;
+	case VALUE_SIGNED:
+		out_signed(out, value->of.whole);
+		return true;
+	}
+	return false;
+}
+
+static void write_id(struct out *out, const struct value *value)
+{
+	bool color = value->type == VALUE_COLOR;
+
+	if (value->type == VALUE_WIDE)
+		out_signed(out, value->of.whole);
+	else
+		out_hex(out, value->of.number, color ? 8 : 1, color);
+}
+
+static void write_triple(struct out *out, const struct value *value, char between)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		if (i)
+			out_char(out, between);
+		out_unsigned(out, value->of.triple[i]);
+	}
+}
+
+static void write_json_value(struct out *out, const struct value *value)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_NULL:
+		out_bytes(out, "null", 4);
+		break;
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		out_char(out, '"');
+		write_id(out, value);
+		out_char(out, '"');
+		break;
+	case VALUE_DOUBLE:
+		out_json_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		out_json_text(out, value->of.text.bytes, value->of.text.length);
+		break;
+	case VALUE_TRIPLE:
+		out_char(out, '[');
+		write_triple(out, value, ',');
+		out_char(out, ']');
+		break;
+	}
+}
+
+void line_write_json(struct out *out, const struct line *line)
+{
+	char before = '{';
+
+	for (uint64_t left = line->present; left; left &= left - 1) {
+		unsigned key = (unsigned)__builtin_ctzll(left);
+
+		out_char(out, before);
+		out_char(out, '"');
+		out_string(out, names[key]);
+		out_bytes(out, "\":", 2);
+		write_json_value(out, &line->values[key]);
+		before = ',';
+	}
+	out_bytes(out, "}\n", 2);
+}
+
+static void write_csv_value(struct out *out, const struct value *value)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		write_id(out, value);
+		break;
+	case VALUE_DOUBLE:
+		out_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		out_csv_text(out, value->of.text.bytes, value->of.text.length);
+		break;
+	case VALUE_TRIPLE:
+		write_triple(out, value, ' ');
+		break;
+	}
+}
+
+void line_write_csv(struct out *out, const struct line *line)
+{
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (key)
+			out_char(out, ',');
+		if (line->present >> key & 1)
+			write_csv_value(out, &line->values[key]);
+	}
+	out_bytes(out, "\r\n", 2);
+}
+
+void line_write_header(struct out *out)
+{
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (key)
+			out_char(out, ',');
+		out_string(out, names[key]);
+	}
+	out_bytes(out, "\r\n", 2);
+}
+
+static void write_visibly(struct out *out, struct trace_text text)
+{
+	char shown[256];
+	uint32_t part;
+
+	/* By parts; a character may be divided between two only if it is damaged anyway: parts end before a character begins. */
+	for (; text.length; text.bytes += part, text.length -= part) {
+		part = text.length < 40 ? text.length : 40;
+		while (part < text.length && part > 36 && ((unsigned char)text.bytes[part] & 0xc0) == 0x80)
+			part--;
+		out_bytes(out, shown, visible(shown, sizeof shown, text.bytes, part, false));
+	}
+}
+
+static void write_text_value(struct out *out, const struct value *value)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_NULL:
+		out_char(out, '-');
+		break;
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		write_id(out, value);
+		break;
+	case VALUE_DOUBLE:
+		out_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		write_visibly(out, value->of.text);
+		break;
+	case VALUE_TRIPLE:
+		write_triple(out, value, ',');
+		break;
+	}
+}
+
+static void write_spaces(struct out *out, uint64_t count)
+{
+	while (count-- > 0)
+		out_char(out, ' ');
+}
+
+/* Seconds, with nanoseconds, in 14 columns. */
+static void write_time(struct out *out, uint64_t ns)
+{
+	char text[24];
+	size_t at = sizeof text, digits = 0;
+
+	for (; ns || digits < 10; digits++, ns /= 10) {
+		if (digits == 9)
+			text[--at] = '.';
+		text[--at] = (char)('0' + ns % 10);
+	}
+	write_spaces(out, sizeof text - at < 14 ? 14 - (sizeof text - at) : 0);
+	out_bytes(out, text + at, sizeof text - at);
+}
+
+static uint64_t number_of(const struct line *line, enum dump_key key)
+{
+	return line->present >> key & 1 ? line->values[key].of.number : 0;
+}
+
+void line_write_text(struct out *out, const struct line *line)
+{
+	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid | UINT64_C(1) << DUMP_tid | UINT64_C(1) << DUMP_kind |
+			       UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
+	uint64_t depth = number_of(line, DUMP_depth);
+
+	write_time(out, number_of(line, DUMP_t_ns));
+	write_spaces(out, 2);
+	out_unsigned(out, number_of(line, DUMP_tid));
+	write_spaces(out, 2 + 2 * (depth < 40 ? depth : 40));
+	write_text_value(out, &line->values[DUMP_kind]);
+	if (line->present >> DUMP_name & 1) {
+		out_char(out, ' ');
+		write_text_value(out, &line->values[DUMP_name]);
+	}
+	for (uint64_t left = line->present & ~first; left; left &= left - 1) {
+		unsigned key = (unsigned)__builtin_ctzll(left);
+
+		if (line->values[key].type == VALUE_NULL)
+			continue;
+		write_spaces(out, 2);
+		out_string(out, names[key]);
+		out_char(out, '=');
+		write_text_value(out, &line->values[key]);
+	}
+	out_char(out, '\n');
+}

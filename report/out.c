@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ * out.c: see out.h.
+ */
+#include "report/out.h"
+
+#include "report/fatal.h"
+#include "report/visible.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct out *out_open(const char *path)
+{
+	struct out *out = need(sizeof *out);
+
+	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
+	if (out->fd < 0)
+		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);
+	return out;
+}
+
+static void flush(struct out *out)
+{
+	size_t done = 0;
+
+	while (done < out->used && !out->error) {
+		ssize_t wrote = write(out->fd, out->buffer + done, out->used - done);
+
+		if (wrote >= 0)
+			done += (size_t)wrote;
+		else if (errno != EINTR)
+			out->error = errno;
+	}
+	out->used = 0;
+}
+
+bool out_close(struct out *out, const char *path)
+{
+	int error;
+
+	flush(out);
+	if (path && close(out->fd) && !out->error)
+		out->error = errno;
+	error = out->error;
+	free(out);
+	if (error && error != EPIPE) {
+		errno = error;
+		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path ? path : "standard output");
+	}
+	return !error;
+}
+
+void out_bytes(struct out *out, const char *bytes, size_t count)
+{
+	while (count > OUT_BYTES - out->used) {
+		size_t part = OUT_BYTES - out->used;
+
+		memcpy(out->buffer + out->used, bytes, part);
+		out->used += part;
+		bytes += part;
+		count -= part;
+		flush(out);
+	}
+	memcpy(out->buffer + out->used, bytes, count);
+	out->used += count;
+}
+
+void out_string(struct out *out, const char *string)
+{
+	out_bytes(out, string, strlen(string));
+}
+
+void out_char(struct out *out, char c)
+{
+	if (out->used == OUT_BYTES)
+		flush(out);
+	out->buffer[out->used++] = c;
+}
+
+void out_unsigned(struct out *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	out_bytes(out, digits + at, sizeof digits - at);
+}
+
+void out_signed(struct out *out, int64_t value)
+{
+	if (value < 0)
+		out_char(out, '-');
+	out_unsigned(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+static void put_hex(struct out *out, uint64_t value, unsigned least, bool upper)
+{
+	const char *letters = upper ? "0123456789ABCDEF" : "0123456789abcdef";
+	char digits[16];
+	size_t at = sizeof digits;
+
+	do
+		digits[--at] = letters[value & 15];
+	while ((value >>= 4) || sizeof digits - at < least);
+	out_bytes(out, digits + at, sizeof digits - at);
+}
+
+void out_hex(struct out *out, uint64_t value, unsigned digits, bool upper)
+{
+	out_bytes(out, "0x", 2);
+	put_hex(out, value, digits < 16 ? digits : 16, upper);
+}
+
+void out_double(struct out *out, double value)
+{
+	char text[32];
+
+	if (isnan(value) || isinf(value)) {
+		out_string(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+		return;
+	}
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	if (strchr(text, ','))
+		*strchr(text, ',') = '.'; /* some locales */
+	out_string(out, text);
+}
+
+void out_json_double(struct out *out, double value)
+{
+	bool text = isnan(value) || isinf(value);
+
+	if (text)
+		out_char(out, '"');
+	out_double(out, value);
+	if (text)
+		out_char(out, '"');
+}
+
+/* C1 controls and what turns text round. */
+static bool must_hide(uint32_t point)
+{
+	return (point >= 0x7f && point <= 0x9f) || point == 0x61c || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2066 && point <= 0x2069);
+}
+
+static void json_point(struct out *out, uint32_t point)
+{
+	out_bytes(out, "\\u", 2);
+	put_hex(out, point, 4, false);
+}
+
+static void json_special(struct out *out, unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		out_char(out, '\\');
+		out_char(out, (char)c);
+		return;
+	case '\n':
+		out_bytes(out, "\\n", 2);
+		return;
+	case '\t':
+		out_bytes(out, "\\t", 2);
+		return;
+	case '\r':
+		out_bytes(out, "\\r", 2);
+		return;
+	}
+	json_point(out, c);
+}
+
+/* How many bytes from `text` on stand for themselves. */
+static size_t plain_bytes(const char *text, size_t bytes)
+{
+	size_t count = 0;
+
+	while (count < bytes && text[count] >= ' ' && text[count] < 0x7f && text[count] != '"' && text[count] != '\\')
+		count++;
+	return count;
+}
+
+void out_json_text(struct out *out, const char *text, size_t bytes)
+{
+	size_t length;
+
+	out_char(out, '"');
+	for (size_t at = 0; at < bytes; at += length) {
+		uint32_t point;
+
+		length = plain_bytes(text + at, bytes - at);
+		out_bytes(out, text + at, length);
+		at += length;
+		if (at == bytes)
+			break;
+		point = utf8_decode(text + at, bytes - at, &length);
+		if (point == UINT32_MAX)
+			json_point(out, 0xdc00u | (unsigned char)text[at]);
+		else if (point < ' ' || point == '"' || point == '\\')
+			json_special(out, (unsigned char)point);
+		else if (must_hide(point))
+			json_point(out, point);
+		else
+			out_bytes(out, text + at, length);
+	}
+	out_char(out, '"');
+}
+
+static void csv_byte(struct out *out, unsigned char byte)
+{
+	out_bytes(out, "\\x", 2);
+	put_hex(out, byte, 2, false);
+}
+
+void out_csv_text(struct out *out, const char *text, size_t bytes)
+{
+	bool quoted = memchr(text, ',', bytes) || memchr(text, '"', bytes);
+	size_t length;
+
+	if (quoted)
+		out_char(out, '"');
+	for (size_t at = 0; at < bytes; at += length) {
+		uint32_t point = utf8_decode(text + at, bytes - at, &length);
+
+		if (point < ' ' || point == UINT32_MAX || must_hide(point) || (at == 0 && (point == '=' || point == '+' || point == '-' || point == '@'))) {
+			for (size_t i = 0; i < length; i++)
+				csv_byte(out, (unsigned char)text[at + i]);
+			continue;
+		}
+		out_bytes(out, text + at, length);
+		if (point == '"' || point == '\\')
+			out_char(out, (char)point);
+	}
+	if (quoted)
+		out_char(out, '"');
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * out.h: output by the million lines: a buffer, numbers without printf, and texts as JSON and CSV want them.
+ */
+#ifndef PPERF_OUT_H
+#define PPERF_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OUT_BYTES 65536u
+
+struct out {
+	int fd;
+	int error; /* errno of the first write that failed; what follows goes nowhere */
+	size_t used;
+	char buffer[OUT_BYTES];
+};
+
+/* To `path`, or to stdout if it is NULL. Never NULL: ends the program with a sentence if it cannot be opened. */
+struct out *out_open(const char *path);
+/* Writes what is left, closes, frees. Ends the program with a sentence if not everything could be written (a reader that went away, EPIPE, is
+ * no news: false). */
+bool out_close(struct out *out, const char *path);
+
+void out_bytes(struct out *out, const char *bytes, size_t count);
+void out_string(struct out *out, const char *string);
+void out_char(struct out *out, char c);
+void out_unsigned(struct out *out, uint64_t value);
+void out_signed(struct out *out, int64_t value);
+/* 0x1f; at least `digits` digits, upper case if asked for. */
+void out_hex(struct out *out, uint64_t value, unsigned digits, bool upper);
+/* The shortest form that reads back as the same number; nan, inf, -inf. */
+void out_double(struct out *out, double value);
+
+/* A JSON string, with its quotes. Control characters (C1 and those that turn text round, too) are escaped as \u00XX. A byte that is no UTF-8 becomes the lone
+ * surrogate \udcXX, which no text can contain: the bytes can be had back (Python: errors="surrogateescape"). */
+void out_json_text(struct out *out, const char *text, size_t bytes);
+/* As out_double; nan and infinities, for which JSON has no number, as strings. */
+void out_json_double(struct out *out, double value);
+
+/* A CSV cell (RFC 4180). Backslashes are doubled; control characters, bytes that are no UTF-8, and a first character that a spreadsheet would
+ * take for a formula (= + - @) are written \xXX: a cell is valid UTF-8 text, and the bytes can be had back. */
+void out_csv_text(struct out *out, const char *text, size_t bytes);
+
+#endif
