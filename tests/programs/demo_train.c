@@ -7,8 +7,8 @@
  * allocated beside them while the old ones stay in a cache that nobody empties. Which call that was is what
  * `pperf-report critical -m reserved` answers.
  *
- * The last line says what it did, so that tests can compare (graph_*: what the graph's launches did). Plain C, linked with the shared CUDA runtime (the
- * simulated one: see kernels.h), or CUDA C++ by nvcc -x cu -cudart shared.
+ * The last line says what it did, so that tests can compare (graph_*: what the graph's launches did). Plain C, linked
+ * with the shared CUDA runtime (the simulated one: see kernels.h), or CUDA C++ by nvcc -x cu -cudart shared.
  */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
