@@ -136,7 +136,7 @@ static struct trace_call *record_in_stream(
 static inline void leave(void)
 {
 	stream_finish();
-	errno = call_here.error;
+	*call_here.error_at = call_here.error;
 }
 
 void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
@@ -146,10 +146,11 @@ void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int
 
 	if (!call_enabled)
 		return NULL;
-	call_here.error = errno;
+	call_here.error_at = &errno; /* a function call each time it is named */
+	call_here.error = *call_here.error_at;
 	s = stream_begin();
 	if (!s) {
-		errno = call_here.error;
+		*call_here.error_at = call_here.error;
 		return NULL;
 	}
 	if (!call_here.end)

@@ -59,6 +59,7 @@ struct call_here {
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
 	uint32_t depth;       /* calls that have begun and not ended */
 	int error;            /* errno, while pperf is at work */
+	int *error_at;        /* where it is */
 	bool captured;        /* it made a node of a graph instead of working */
 	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
 	uint64_t stack_ticks; /* then spent on its call stack */

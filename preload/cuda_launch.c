@@ -61,7 +61,8 @@ static uint32_t kernel_name(const void *kernel)
 	return name;
 }
 
-static void write_launch(struct call_site *site, int result, const struct launch *launch)
+static inline __attribute__((always_inline)) void write_launch(
+	struct call_site *site, int result, const struct launch *launch)
 {
 	struct trace_launch *record = call_record(site, TRACE_LAUNCH, sizeof *record, result, launch->stream);
 

@@ -16,7 +16,7 @@ struct memory {
 	uint32_t flags; /* enum trace_memory_flag */
 };
 
-static void write(struct call_site *site, enum trace_kind kind, int result, const struct memory *memory)
+static inline void write(struct call_site *site, enum trace_kind kind, int result, const struct memory *memory)
 {
 	struct trace_memory *record = call_record(site, kind, sizeof *record, result, memory->stream);
 
@@ -36,8 +36,8 @@ static const void *given(int result, void *const *address)
 }
 
 /* Memory without a stream. */
-static void taken(struct call_site *site, int result, const void *address, uint64_t bytes, enum trace_memory_kind kind,
-	uint32_t flags)
+static inline void taken(struct call_site *site, int result, const void *address, uint64_t bytes,
+	enum trace_memory_kind kind, uint32_t flags)
 {
 	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
 }

@@ -8,7 +8,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static void *capturing[8]; /* streams */
-static _Thread_local int device = -1;
+static _Thread_local int device __attribute__((tls_model("initial-exec"))) = -1;
 static int questions;
 
 EXPORT int cuCtxGetDevice(int *answer);
