@@ -651,6 +651,8 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 		fold = begin(reader, texts, options);
 		fold->timeline = timeline;
 		fold->state->rich |= timeline != NULL;
+		if (options->pick_metric)
+			fold->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
 		run(fold);
 		if (!fold->state->restart)
 			break;

@@ -28,6 +28,7 @@ struct fold_options {
 	enum demangle_form demangle;
 	int64_t device;            /* -1: work of all; the level of the one that is seen first */
 	enum metric metric;        /* what is worst */
+	bool pick_metric;          /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
 	const char *counter;       /* METRIC_USER: its name */
 	bool steps;                /* only from first_step to last_step */
 	uint64_t first_step, last_step;

@@ -49,18 +49,16 @@ static struct work read_work(struct fold *fold, const struct trace_gpu *gpu)
 static void describe(struct node_gpu *gpu, const struct work *work)
 {
 	const struct trace_kernel *kernel = (const struct trace_kernel *)work->gpu;
-	const uint32_t shared = work->kind == NODE_KERNEL ? kernel->static_shared_bytes + kernel->dynamic_shared_bytes : 0;
 
 	if (work->kind != NODE_KERNEL) {
 		gpu->bytes += ((const struct trace_gpu_copy *)work->gpu)->bytes;
 		return;
 	}
-	gpu->several_shapes |= gpu->self_calls > 0 && (memcmp(gpu->grid, kernel->grid, sizeof gpu->grid) || memcmp(gpu->block, kernel->block, sizeof gpu->block) ||
-		gpu->shared_bytes != shared || gpu->registers != kernel->registers);
-	memcpy(gpu->grid, kernel->grid, sizeof gpu->grid);
-	memcpy(gpu->block, kernel->block, sizeof gpu->block);
-	gpu->shared_bytes = shared;
-	gpu->registers = kernel->registers;
+	if (gpu->shape)
+		gpu->several_shapes |= !kernel_same_shape(gpu->shape, kernel);
+	else
+		gpu->shape = need(sizeof *gpu->shape);
+	*gpu->shape = *kernel;
 }
 
 static void add_to(struct node_gpu *gpu, const struct work *work, enum method method)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_shape(const struct trace_kernel *a, const struct trace_kernel *b)
+bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b)
 {
-	return a->name == b->name && a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->block, b->block, sizeof a->block) &&
+	return a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->block, b->block, sizeof a->block) &&
 		a->static_shared_bytes == b->static_shared_bytes && a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
 }
 
@@ -25,7 +25,8 @@ static uint32_t *slot_of(const struct kernels *kernels, const struct trace_kerne
 {
 	size_t i = hash(record) & (kernels->slot_count - 1);
 
-	while (kernels->slots[i] && !same_shape(&kernels->kernels[kernels->slots[i] - 1].record, record))
+	while (kernels->slots[i] && (kernels->kernels[kernels->slots[i] - 1].record.name != record->name ||
+		!kernel_same_shape(&kernels->kernels[kernels->slots[i] - 1].record, record)))
 		i = (i + 1) & (kernels->slot_count - 1);
 	return &kernels->slots[i];
 }

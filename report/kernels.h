@@ -27,6 +27,9 @@ struct kernels {
 	uint32_t *slots;
 };
 
+/* The same device, grid, block, shared memory and registers. */
+bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b);
+
 struct kernels *kernels_new(void);
 void kernels_free(struct kernels *kernels);
 

@@ -52,6 +52,8 @@ void tree_free(struct tree *tree)
 		return;
 	for (uint32_t id = 0; id < tree->count; id++) {
 		samples_free(&tree->nodes[id].samples);
+		if (tree->nodes[id].gpu)
+			free(tree->nodes[id].gpu->shape);
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
 		if (tree->nodes[id].worst)

@@ -7,6 +7,7 @@
 #ifndef PPERF_TREE_H
 #define PPERF_TREE_H
 
+#include "collector/trace_format.h"
 #include "report/samples.h"
 #include "report/text.h"
 #include <stdbool.h>
@@ -62,10 +63,9 @@ struct node_gpu {
 	uint64_t untimed;               /* of self_calls: CUPTI could not time them */
 	uint64_t bytes;                 /* copied or set */
 	uint64_t idle_ns;               /* the GPU idle while instances were open */
-	uint32_t grid[3], block[3];     /* KERNEL: of the last one seen */
-	uint32_t shared_bytes, registers;
+	struct trace_kernel *shape;     /* KERNEL: the last one seen; owned */
 	enum method method;
-	bool several_shapes;            /* not all were launched with that grid, block, shared memory */
+	bool several_shapes;            /* not all were launched with that grid, block, shared memory, registers */
 };
 
 struct node_memory {

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_memory.c: each kind of memory on each device, and below it the places that took it; and the critical tree.
+ */
+#include "report/column.h"
+#include "report/fatal.h"
+#include <stdlib.h>
+
+static void add_sites(const struct options *options, struct process *process, struct rows *rows, uint32_t level)
+{
+	const struct memory *memory = process->fold->memory;
+	const uint32_t parent = (uint32_t)rows->count - 1;
+	const size_t first = rows->count;
+
+	for (uint32_t i = 0; i < memory->site_count; i++)
+		if (memory->sites[i].level == level)
+			rows_add(rows, &(struct row){ .process = process, .kind = ROW_SITE, .parent = parent, .depth = 1, .node = memory->sites[i].node,
+				.tree = process->fold->tree, .of.site = &memory->sites[i] });
+	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+	if (options->depth < 2) {
+		rows->deep += rows->count - first;
+		rows->count = first;
+	}
+	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
+}
+
+/* Device memory first, then by kind and device. */
+static int by_kind(const void *a, const void *b)
+{
+	const struct memory_level *left = *(struct memory_level *const *)a, *right = *(struct memory_level *const *)b;
+
+	if (memory_is_device(left->kind) != memory_is_device(right->kind))
+		return memory_is_device(left->kind) ? -1 : 1;
+	if (left->kind != right->kind)
+		return left->kind < right->kind ? -1 : 1;
+	return (left->device > right->device) - (left->device < right->device);
+}
+
+static void add_levels(const struct options *options, struct process *process, struct rows *rows)
+{
+	const struct memory *memory = process->fold->memory;
+	const struct memory_level **levels = need((memory->level_count + 1) * sizeof *levels);
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		levels[i] = &memory->levels[i];
+	qsort(levels, memory->level_count, sizeof *levels, by_kind);
+	for (uint32_t i = 0; i < memory->level_count; i++) {
+		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device && levels[i]->device != UINT32_MAX)
+			continue;
+		rows_add(rows, &(struct row){ .process = process, .kind = ROW_LEVEL, .parent = NO_ROW, .of.level = levels[i] });
+		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
+	}
+	free(levels);
+}
+
+void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		add_levels(options, &processes->all[i], rows);
+}
+
+/* An instance and the kept ones inside, without recursion. */
+static void add_instances(const struct options *options, struct process *process, struct rows *rows, const struct instance *root)
+{
+	struct row *waiting = NULL, row = { .process = process, .kind = ROW_INSTANCE, .parent = NO_ROW, .node = root->node,
+		.tree = process->critical->tree, .of.instance = root };
+	size_t count = 0, room = 0;
+
+	for (;;) {
+		const size_t first = count;
+		uint32_t index = 0;
+
+		rows_add(rows, &row);
+		row.parent = (uint32_t)rows->count - 1;
+		row.depth++;
+		for (const struct instance *kid = row.of.instance->kids; kid; kid = kid->next, index++) {
+			if (row.depth >= options->depth || index >= view_top(options)) {
+				*(row.depth >= options->depth ? &rows->deep : &rows->more) += 1;
+				continue;
+			}
+			grow(&waiting, &room, count + 1, sizeof *waiting);
+			waiting[count] = row;
+			waiting[count].node = kid->node;
+			waiting[count++].of.instance = kid;
+		}
+		for (size_t low = first, high = count; low + 1 < high; low++) { /* the first is taken first */
+			const struct row swap = waiting[low];
+
+			waiting[low] = waiting[--high];
+			waiting[high] = swap;
+		}
+		if (!count)
+			break;
+		row = waiting[--count];
+	}
+	free(waiting);
+}
+
+void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct instance *root = process_critical(&processes->all[i]);
+
+		if (root)
+			add_instances(options, &processes->all[i], rows, root);
+	}
+}

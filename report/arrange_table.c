@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_table.c: the tree turned flat: one node for each name, wherever it stands.
+ */
+#include "report/column.h"
+#include "report/fatal.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it already. */
+static void merge_figures(struct node *flat, const struct node *node, bool inner)
+{
+	flat->calls += node->calls;
+	flat->self_ns += node->self_ns;
+	flat->call_ns += node->call_ns;
+	flat->labels += node->labels;
+	flat->left_open |= node->left_open;
+	if (node->min_ns < flat->min_ns)
+		flat->min_ns = node->min_ns;
+	if (node->max_ns > flat->max_ns)
+		flat->max_ns = node->max_ns;
+	if (!inner)
+		flat->total_ns += node->total_ns;
+}
+
+static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner)
+{
+	struct node_gpu *gpu = tree_gpu(tree, id);
+
+	gpu->self_ns += from->self_ns;
+	gpu->self_calls += from->self_calls;
+	gpu->untimed += from->untimed;
+	gpu->bytes += from->bytes;
+	gpu->method = from->method;
+	gpu->several_shapes |= from->several_shapes || (gpu->shape && from->shape && !kernel_same_shape(gpu->shape, from->shape));
+	if (from->shape && !gpu->shape) {
+		gpu->shape = need(sizeof *gpu->shape);
+		*gpu->shape = *from->shape;
+	}
+	if (inner)
+		return;
+	gpu->total_ns += from->total_ns;
+	gpu->total_calls += from->total_calls;
+	gpu->idle_ns += from->idle_ns;
+}
+
+static void merge_memory(struct tree *tree, uint32_t id, const struct node_memory *from, bool inner)
+{
+	struct node_memory *memory = tree_memory(tree, id);
+
+	memory->alloc_self += from->alloc_self;
+	memory->free_self += from->free_self;
+	memory->allocs += from->allocs;
+	memory->frees += from->frees;
+	memory->failed += from->failed;
+	if (from->has_level && (!memory->has_level || memory->reserved_peak < from->reserved_peak))
+		memory->reserved_peak = from->reserved_peak;
+	memory->has_level |= from->has_level;
+	if (inner)
+		return;
+	memory->alloc_bytes += from->alloc_bytes;
+	memory->free_bytes += from->free_bytes;
+	memory->reserved_delta += from->reserved_delta;
+}
+
+static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst *from)
+{
+	struct node_worst *worst = tree_worst(tree, id);
+
+	if (!from->found || (worst->found && (from->value < worst->value || (from->value == worst->value && from->begin_ns < worst->begin_ns))))
+		return;
+	*worst = *from;
+	worst->own = NULL;
+}
+
+static void merge(struct tree *flat, uint32_t id, const struct node *node, bool inner)
+{
+	merge_figures(&flat->nodes[id], node, inner);
+	samples_merge(&flat->nodes[id].samples, &node->samples, &flat->budget);
+	if (node->gpu)
+		merge_gpu(flat, id, node->gpu, inner);
+	if (node->memory)
+		merge_memory(flat, id, node->memory, inner);
+	if (node->worst)
+		merge_worst(flat, id, node->worst);
+}
+
+static struct tree *flatten(const struct process *process)
+{
+	const struct fold *fold = process->fold;
+	const struct tree *tree = fold->tree;
+	struct tree *flat = tree_new();
+	uint32_t *flat_of = need(tree->count * sizeof *flat_of), *open = NULL, node = 0;
+	size_t room = 0;
+
+	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts what lies around. */
+	for (;;) {
+		uint32_t next = tree->nodes[node].first_child;
+
+		while (!next && node) {
+			open[flat_of[node]]--;
+			next = tree->nodes[node].next;
+			node = tree->nodes[node].parent;
+		}
+		if (!next)
+			break;
+		node = next;
+		flat_of[node] = tree_child(flat, 0, tree->nodes[node].name, tree->nodes[node].domain,
+			fold->spans && tree->nodes[node].parent == fold->spans ? NODE_SPANS : (enum node_kind)tree->nodes[node].kind);
+		grow(&open, &room, flat->count, sizeof *open);
+		if (node != fold->spans)
+			merge(flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
+		open[flat_of[node]]++;
+	}
+	free(open);
+	free(flat_of);
+	return flat;
+}
+
+static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+{
+	const size_t first = rows->count;
+	const uint32_t top = view_top(options);
+
+	if (!process->flat)
+		process->flat = flatten(process);
+	for (uint32_t id = 1; id < process->flat->count; id++) {
+		const struct node *node = &process->flat->nodes[id];
+
+		if (node->calls || node->gpu || node->memory)
+			rows_add(rows, &(struct row){ .process = process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = process->flat });
+	}
+	for (uint32_t i = 0; i < process->fold->api_count; i++)
+		rows_add(rows, &(struct row){ .process = process, .kind = ROW_API, .parent = NO_ROW, .of.api = &process->fold->apis[i] });
+	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), top);
+}
+
+void arrange_table(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		add_rows(options, &processes->all[i], rows);
+}
+
+void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++) {
+		struct process *process = &processes->all[i];
+		const struct kernels *kernels = process->fold->kernels;
+		const size_t first = rows->count;
+
+		for (uint32_t kernel = 0; kernel < kernels->count; kernel++)
+			rows_add(rows, &(struct row){ .process = process, .kind = ROW_SHAPE, .parent = NO_ROW, .node = kernels->kernels[kernel].node,
+				.tree = process->fold->tree, .of.shape = &kernels->kernels[kernel] });
+		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+		rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
+	}
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * legend.h: what the tool says of itself: --help, --version, --legend. Made from the lists of options, views, metrics and columns.
+ */
+#ifndef PPERF_LEGEND_H
+#define PPERF_LEGEND_H
+
+#include "report/options.h"
+
+#define PPERF_VERSION "0.1"
+
+/* On stdout; returns the exit status. */
+int legend_show(const struct options *options);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold, choose), a view's rows, a format.
+ */
+#include "report/fatal.h"
+#include "report/legend.h"
+#include "report/print.h"
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What must be said beside any view. */
+static void collect_warnings(const struct options *options, struct processes *processes)
+{
+	const char *warning;
+
+	for (size_t i = 0; i < processes->shown; i++) {
+		const struct process *process = &processes->all[i];
+
+		if (!process->integrity.conserved)
+			processes_warn(processes, "%s: %s", process->path, process->integrity.problem);
+		for (unsigned index = 0; (warning = reader_warning(process->reader, index)); index++)
+			processes_warn(processes, "%s", warning);
+		if (names_others(process->fold->names))
+			processes_warn(processes, "%s: %llu ranges with labels that never repeat are shown as (other labels)", process->path,
+				(unsigned long long)names_others(process->fold->names));
+		if (options->steps && !process->fold->counts.steps)
+			processes_warn(processes, "%s: no range is a step, so --steps leaves nothing", process->path);
+	}
+}
+
+/* A counter's name must be one that the trace has. */
+static void check_metric(const struct options *options, const struct processes *processes)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		if (processes->all[i].fold->counter_found || options->metric != METRIC_USER)
+			return;
+	fatal(STATUS_USAGE, "there is no metric and no counter `%s` in this trace; pperf-report --legend lists the metrics, info the counters", options->metric_name);
+}
+
+static void check_sort(const struct options *options)
+{
+	if (options->sort && !column_find(options->sort, strlen(options->sort)))
+		fatal(STATUS_USAGE, "there is no column `%s` to order by; pperf-report --legend lists them", options->sort);
+}
+
+static enum status judge(const struct options *options, const struct processes *processes)
+{
+	for (size_t i = 0; options->strict && i < processes->shown; i++)
+		if (!processes->all[i].integrity.complete || !processes->all[i].integrity.conserved)
+			return STATUS_UNREADABLE;
+	return STATUS_FINE;
+}
+
+static bool print(const struct report *report)
+{
+	const struct options *options = report->options;
+	struct out *out = out_open(options->output);
+	const struct style style = style_of(options, out);
+
+	if (options->format == FORMAT_JSON)
+		print_json(report, out);
+	else if (options->format == FORMAT_CSV)
+		print_csv(report, out);
+	else
+		print_text(report, &style);
+	return out_close(out, options->output);
+}
+
+static enum status show(const struct options *options)
+{
+	struct processes processes = processes_read(options);
+	struct report report = { .options = options, .processes = &processes };
+	enum status status;
+
+	check_metric(options, &processes);
+	collect_warnings(options, &processes);
+	options->view->arrange(options, &processes, &report.rows);
+	status = print(&report) ? judge(options, &processes) : STATUS_UNREADABLE;
+	free(report.rows.rows);
+	processes_free(&processes);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	setlocale(LC_CTYPE, "");
+	signal(SIGPIPE, SIG_IGN);
+	options = options_read(argc, argv);
+	if (options.help || options.version || options.legend)
+		return legend_show(&options);
+	check_sort(&options);
+	if (options.view->run)
+		return options.view->run(&options);
+	return (int)show(&options);
+}

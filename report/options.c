@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/options.h"
+#include "report/fatal.h"
+#include "report/view.h"
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* id, short form or 0, long form, argument or NULL, help. */
+#define OPTIONS(X)                                                                                                     \
+	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                                              \
+	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                                          \
+	X(METRIC, 'm', "metric", "NAME", "gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name") \
+	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them")              \
+	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                                          \
+	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                             \
+	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees)")              \
+	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")                 \
+	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                              \
+	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                                  \
+	X(RANK, 0, "rank", "N", "the process with this rank")                                                         \
+	X(ALL, 0, "all", NULL, "every process of the run")                                                            \
+	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")                             \
+	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                                       \
+	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")                          \
+	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                                 \
+	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                                   \
+	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")                         \
+	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")                         \
+	X(LEGEND, 0, "legend", NULL, "what every figure means")                                                       \
+	X(VERSION, 0, "version", NULL, "this program's version")                                                      \
+	X(HELP, 'h', "help", NULL, "this")
+
+enum option_id {
+	OPTION_NONE = 255, /* above every short form */
+#define X(id, letter, name, argument, text) OPTION_##id,
+	OPTIONS(X)
+#undef X
+	OPTION_END
+};
+
+static const struct {
+	enum option_id id;
+	char letter;
+	const char *name, *argument, *help;
+} list[] = {
+#define X(which, short_form, long_form, value, text) \
+	{ .id = OPTION_##which, .letter = short_form, .name = long_form, .argument = value, .help = text },
+	OPTIONS(X)
+#undef X
+};
+
+#define COUNT (sizeof list / sizeof *list)
+
+static uint64_t number(const char *name, const char *text, uint64_t most)
+{
+	unsigned long long value;
+	char *end;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] < '0' || text[0] > '9' || value > most)
+		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name, (unsigned long long)most, text);
+	return value;
+}
+
+static double percentage(const char *text)
+{
+	char *end;
+	const double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0 && value <= 100))
+		fatal(STATUS_USAGE, "--min-percent takes a number from 0 to 100, not `%s`", text);
+	return value;
+}
+
+/* Which of `count` words it is. */
+static unsigned word(const char *name, const char *text, const char *const *words, unsigned count)
+{
+	char known[256] = "";
+
+	for (unsigned i = 0; i < count; i++) {
+		if (strcmp(text, words[i]) == 0)
+			return i;
+		strcat(strcat(known, i ? ", " : ""), words[i]);
+	}
+	fatal(STATUS_USAGE, "--%s takes one of %s, not `%s`", name, known, text);
+}
+
+static void steps(struct options *options, const char *text)
+{
+	char first[32];
+	const char *dash = strchr(text, '-');
+	const size_t length = dash ? (size_t)(dash - text) : strlen(text);
+
+	if (length == 0 || length >= sizeof first)
+		fatal(STATUS_USAGE, "--steps takes numbers like 10-20 or 7, not `%s`", text);
+	memcpy(first, text, length);
+	first[length] = '\0';
+	options->steps = true;
+	options->first_step = number("steps", first, UINT64_MAX);
+	options->last_step = dash ? number("steps", dash + 1, UINT64_MAX) : options->first_step;
+	if (options->last_step < options->first_step)
+		fatal(STATUS_USAGE, "--steps %s ends before it begins", text);
+}
+
+static void set(struct options *options, enum option_id id, const char *value)
+{
+	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto", "always", "never" };
+	static const char *const forms[] = {
+#define X(form, text) text,
+		DEMANGLE_FORMS(X)
+#undef X
+	};
+
+	switch (id) {
+	case OPTION_FORMAT:
+		options->format = (enum format)word("format", value, formats, 3);
+		break;
+	case OPTION_OUTPUT:
+		options->output = strcmp(value, "-") == 0 ? NULL : value;
+		break;
+	case OPTION_METRIC:
+		options->metric_name = value;
+		options->metric = metric_find(value);
+		break;
+	case OPTION_SORT:
+		options->sort = value;
+		break;
+	case OPTION_DEPTH:
+		options->depth = (uint32_t)number("depth", value, UINT32_MAX);
+		break;
+	case OPTION_TOP:
+		options->top = (uint32_t)number("top", value, UINT32_MAX);
+		if (options->top == 0)
+			options->top = UINT32_MAX;
+		break;
+	case OPTION_MIN_PERCENT:
+		options->min_percent = percentage(value);
+		break;
+	case OPTION_FOCUS:
+		options->focus = value;
+		break;
+	case OPTION_STEPS:
+		steps(options, value);
+		break;
+	case OPTION_DEVICE:
+		options->device = (int64_t)number("device", value, UINT32_MAX);
+		break;
+	case OPTION_RANK:
+		options->rank = (int64_t)number("rank", value, UINT32_MAX);
+		break;
+	case OPTION_COLOR:
+		options->color = (enum color_when)word("color", value, when, 3);
+		break;
+	case OPTION_WIDTH:
+		options->width = (unsigned)number("width", value, 10000);
+		if (options->width < 20)
+			fatal(STATUS_USAGE, "--width takes at least 20 columns, not %s", value);
+		break;
+	case OPTION_DEMANGLE:
+		options->demangle = (enum demangle_form)word("demangle", value, forms, DEMANGLE_FORM_COUNT);
+		break;
+	default:
+		*(id == OPTION_ALL ? &options->all : id == OPTION_ASCII ? &options->ascii : id == OPTION_IEC ? &options->iec :
+			id == OPTION_NO_FOLD ? &options->no_fold : id == OPTION_STRICT ? &options->strict : id == OPTION_LEGEND ? &options->legend :
+			id == OPTION_VERSION ? &options->version : &options->help) = true;
+	}
+}
+
+static enum option_id id_of(int found)
+{
+	for (size_t i = 0; i < COUNT; i++)
+		if (found == (int)list[i].id || (found == list[i].letter && list[i].letter))
+			return list[i].id;
+	return OPTION_NONE;
+}
+
+static void parse(struct options *options, int argc, char **argv)
+{
+	struct option known[COUNT + 1] = { { .name = NULL } };
+	char letters[2 * COUNT + 2] = ":";
+	size_t used = 1;
+	int found;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		known[i] = (struct option){ .name = list[i].name, .has_arg = list[i].argument ? required_argument : no_argument, .val = (int)list[i].id };
+		if (!list[i].letter)
+			continue;
+		letters[used++] = list[i].letter;
+		if (list[i].argument)
+			letters[used++] = ':';
+	}
+	opterr = 0;
+	while ((found = getopt_long(argc, argv, letters, known, NULL)) != -1) {
+		const char *text = argv[optind - 1];
+
+		if (found == ':')
+			fatal(STATUS_USAGE, "%s needs a value; see pperf-report --help", text);
+		if (found == '?' && optopt && optopt < OPTION_NONE)
+			fatal(STATUS_USAGE, "there is no option -%c; see pperf-report --help", optopt);
+		if (found == '?')
+			fatal(STATUS_USAGE, optopt ? "%s takes no value; see pperf-report --help" : "there is no option %s, or it is cut too short; see pperf-report --help", text);
+		set(options, id_of(found), optarg);
+	}
+}
+
+struct options options_read(int argc, char **argv)
+{
+	struct options options = { .depth = UINT32_MAX, .min_percent = -1, .device = -1, .rank = -1, .metric = METRIC_CPU, .demangle = DEMANGLE_SHORT };
+	const struct view *view;
+
+	parse(&options, argc, argv);
+	options.view = view_default();
+	options.files = (const char **)argv + optind;
+	options.file_count = (size_t)(argc - optind);
+	view = options.file_count ? view_find(options.files[0]) : NULL;
+	if (view) {
+		options.view = view;
+		options.files++;
+		options.file_count--;
+	}
+	if (!options.file_count && !options.help && !options.version && !options.legend)
+		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
+	return options;
+}
+
+void options_help(void)
+{
+	for (size_t i = 0; i < COUNT; i++) {
+		char form[64];
+
+		snprintf(form, sizeof form, "%s%c%c --%s%s%s", list[i].letter ? "-" : " ", list[i].letter ? list[i].letter : ' ', list[i].letter ? ',' : ' ',
+			list[i].name, list[i].argument ? " " : "", list[i].argument ? list[i].argument : "");
+		printf("  %-26s %s\n", form, list[i].help);
+	}
+}
+
+bool options_next_component(const char **path, char *out, size_t *length)
+{
+	const char *from = *path;
+
+	*length = 0;
+	if (!*from)
+		return false;
+	for (; *from && *from != '/'; from++) {
+		if (*from == '\\' && (from[1] == '/' || from[1] == '\\'))
+			from++;
+		out[(*length)++] = *from;
+	}
+	*path = *from ? from + 1 : from;
+	return true;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
+ */
+#include "report/fatal.h"
+#include "report/print.h"
+#include "report/visible.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_COLUMNS 24
+#define CELL_BYTES 96
+#define LEAST_NAME 28 /* columns for names, before a column more is shown */
+
+/* A column that is shown. */
+struct shown {
+	const struct column *column;
+	size_t width;
+};
+
+struct table {
+	const struct rows *rows;
+	const struct style *style;
+	struct shown shown[MOST_COLUMNS];
+	size_t count;
+	size_t name_width, widest_name;
+	bool *last;
+};
+
+static size_t frame_text(char *out, const struct row *row, uint32_t stack_id)
+{
+	const struct trace_stack *stack = reader_stack(row->process->reader, stack_id);
+	char text[512];
+	size_t used = 0;
+
+	for (uint32_t i = 0; stack && i < stack->frames && i < 3 && used < CELL_BYTES - 8; i++) {
+		uint64_t address;
+
+		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
+		process_symbol(row->process, address, DEMANGLE_SHORT, text, sizeof text);
+		used += (size_t)snprintf(out + used, CELL_BYTES - used, "%s%.24s", i ? " < " : "", text);
+	}
+	return used < CELL_BYTES ? used : CELL_BYTES - 1;
+}
+
+static size_t figure_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
+{
+	long double number;
+
+	if (!cell_number(cell, &number))
+		return 0;
+	if (unit == UNIT_PERCENT)
+		return number_real(out, number * 100, 1) + (size_t)snprintf(out + strlen(out), 8, " %%");
+	if (cell->kind == CELL_REAL)
+		return number_real(out, number, 2);
+	return number_scaled(out, unit, cell->kind == CELL_WHOLE ? cell->whole : (int64_t)cell->number, style->iec, style->ascii);
+}
+
+/* A cell as text, terminated; 0: there is nothing to show. */
+static size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row, const struct rows *rows)
+{
+	const struct cell cell = column->value(row, rows);
+	char raw[CELL_BYTES];
+
+	out[0] = '\0';
+	switch (cell.kind) {
+	case CELL_TEXT:
+		return visible(out, CELL_BYTES, cell.text.bytes, cell.text.length, style->ascii);
+	case CELL_TRIPLE:
+		return (size_t)snprintf(out, CELL_BYTES, "(%u,%u,%u)", cell.triple[0], cell.triple[1], cell.triple[2]);
+	case CELL_FRAMES:
+		return visible(out, CELL_BYTES, raw, frame_text(raw, row, (uint32_t)cell.number), style->ascii);
+	default:
+		return figure_text(out, style, column->unit, &cell);
+	}
+}
+
+static bool is_left_aligned(const struct column *column)
+{
+	return column->unit == UNIT_TEXT && strcmp(column->key, "grid") != 0 && strcmp(column->key, "block") != 0;
+}
+
+/* How wide a column must be; 0: no row has anything but zeros to show in it. */
+static size_t column_width(const struct table *table, const struct column *column)
+{
+	size_t width = 0;
+	bool any = false;
+	char text[CELL_BYTES];
+
+	for (size_t i = 0; i < table->rows->count; i++) {
+		const struct cell cell = column->value(&table->rows->rows[i], table->rows);
+		const size_t length = cell_text(text, table->style, column, &table->rows->rows[i], table->rows);
+		const size_t cell_width = visible_width(text, length);
+		long double number = 1;
+
+		cell_number(&cell, &number);
+		any |= length > 0 && number != 0;
+		if (cell_width > width)
+			width = cell_width;
+	}
+	return any ? (width > strlen(column->title) ? width : strlen(column->title)) : 0;
+}
+
+static void find_names(struct table *table, enum layout layout)
+{
+	for (size_t i = 0; i < table->rows->count; i++) {
+		const struct row *row = &table->rows->rows[i];
+		const struct text label = row_label(row, table->style->ascii);
+		const size_t room = (size_t)label.length * 10 + 1;
+		char *text = need(room);
+		size_t width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
+
+		if (layout == LAYOUT_TREE && row->depth)
+			width += 2 + 4 * (size_t)row->depth;
+		if (width > table->widest_name)
+			table->widest_name = width;
+		free(text);
+	}
+}
+
+/* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
+static void choose_columns(struct table *table, const char *keys)
+{
+	const size_t names = table->widest_name < LEAST_NAME ? table->widest_name : LEAST_NAME;
+	const struct column *column;
+	size_t used = names;
+
+	while ((column = column_next(&keys)) && table->count < MOST_COLUMNS) {
+		const size_t width = column_width(table, column);
+
+		if (!width || used + width + 2 > table->style->width)
+			continue;
+		used += width + 2;
+		table->shown[table->count++] = (struct shown){ .column = column, .width = width };
+	}
+	table->name_width = table->style->width - (used - names);
+	if (table->name_width > table->widest_name)
+		table->name_width = table->widest_name;
+}
+
+static void pad(const struct style *style, size_t count)
+{
+	while (count-- > 0)
+		out_char(style->out, ' ');
+}
+
+static void put_aligned(const struct table *table, const struct shown *shown, const char *text, size_t length, bool after)
+{
+	const size_t width = visible_width(text, length), fill = shown->width > width ? shown->width - width : 0;
+	const bool left = is_left_aligned(shown->column);
+
+	if (after)
+		pad(table->style, 2);
+	if (!left)
+		pad(table->style, fill);
+	out_bytes(table->style->out, text, length);
+	if (left && (!after || shown != &table->shown[table->count - 1]))
+		pad(table->style, fill);
+	if (!after)
+		pad(table->style, 2);
+}
+
+static void put_header(const struct table *table, bool name_first)
+{
+	print_paint(table->style, PAINT_BOLD);
+	if (name_first)
+		pad(table->style, table->name_width);
+	for (size_t i = 0; i < table->count; i++)
+		put_aligned(table, &table->shown[i], table->shown[i].column->title, strlen(table->shown[i].column->title), name_first);
+	if (!name_first)
+		out_string(table->style->out, "name");
+	print_paint(table->style, PAINT_NONE);
+	out_char(table->style->out, '\n');
+}
+
+static enum paint paint_of(const struct table *table, const struct column *column, const struct row *row)
+{
+	const struct cell cell = column->value(row, table->rows);
+
+	if (strcmp(column->key, "share") != 0 || cell.kind != CELL_REAL)
+		return PAINT_NONE;
+	return cell.real >= 0.5 ? PAINT_HOT : cell.real >= 0.1 ? PAINT_WARM : PAINT_NONE;
+}
+
+static void put_cells(const struct table *table, const struct row *row, bool name_first)
+{
+	char text[CELL_BYTES];
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct column *column = table->shown[i].column;
+		const size_t length = cell_text(text, table->style, column, row, table->rows);
+		const enum paint paint = paint_of(table, column, row);
+
+		if (paint)
+			print_paint(table->style, paint);
+		put_aligned(table, &table->shown[i], text, length, name_first);
+		if (paint)
+			print_paint(table->style, PAINT_NONE);
+	}
+}
+
+/* The name with the tree's lines before it. Returns its width. */
+static size_t put_name(const struct table *table, size_t index, enum layout layout)
+{
+	const struct row *row = &table->rows->rows[index];
+	const struct text label = row_label(row, table->style->ascii);
+	const size_t room = (size_t)label.length * 10 + 16;
+	char branch[512] = "", *text = need(room);
+	size_t length = visible(text, room, label.bytes, label.length, table->style->ascii), width = 0;
+
+	if (layout == LAYOUT_TREE && row->depth) {
+		if (2 + 4 * (size_t)row->depth <= table->name_width / 2)
+			print_branch(branch, sizeof branch, table->rows, index, table->last, table->style->ascii);
+		else
+			snprintf(branch, sizeof branch, "  (%u) ", row->depth); /* too deep to draw */
+		width = visible_width(branch, strlen(branch));
+		print_paint(table->style, PAINT_DIM);
+		out_string(table->style->out, branch);
+		print_paint(table->style, PAINT_NONE);
+	}
+	length = visible_shorten(text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
+	out_bytes(table->style->out, text, length);
+	width += visible_width(text, length);
+	free(text);
+	return width;
+}
+
+void print_table(const struct report *report, const struct rows *rows, enum layout layout, const struct style *style)
+{
+	struct table table = { .rows = rows, .style = style };
+	const bool name_first = layout == LAYOUT_TREE;
+
+	find_names(&table, layout);
+	choose_columns(&table, report->options->view->text);
+	table.last = print_last_children(rows);
+	put_header(&table, name_first);
+	for (size_t i = 0; i < rows->count; i++) {
+		if (name_first) {
+			const size_t width = put_name(&table, i, layout);
+
+			if (table.count)
+				pad(style, table.name_width > width ? table.name_width - width : 0);
+		}
+		put_cells(&table, &rows->rows[i], name_first);
+		if (!name_first)
+			put_name(&table, i, layout);
+		out_char(style->out, '\n');
+	}
+	free(table.last);
+}
+
+/* What was left out of the rows, and how to see it. */
+static void put_left_out(const struct report *report, const struct style *style)
+{
+	const struct rows *rows = &report->rows;
+	const char *before = "not shown: ";
+
+	if (rows->small) {
+		print_line(style, "%s%llu below %g %% (--min-percent 0)", before, (unsigned long long)rows->small, view_min_percent(report->options));
+		before = ", ";
+	}
+	if (rows->deep) {
+		print_line(style, "%s%llu deeper (--depth)", before, (unsigned long long)rows->deep);
+		before = ", ";
+	}
+	if (rows->more) {
+		print_line(style, "%s%llu more (--top 0)", before, (unsigned long long)rows->more);
+		before = ", ";
+	}
+	if (*before == ',')
+		out_char(style->out, '\n');
+}
+
+static void put_others(const struct report *report, const struct style *style)
+{
+	for (size_t i = report->processes->shown; i < report->processes->count; i++) {
+		const struct process *process = &report->processes->all[i];
+		char gpu[NUMBER_BYTES], wall[NUMBER_BYTES];
+
+		number_scaled(gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
+		number_scaled(wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
+		print_line(style, "also pid %u: %llu events, GPU %s, %s  ", process->pid, (unsigned long long)process->events, gpu, wall);
+		print_visible(style, process->command, strlen(process->command), 30);
+		out_string(style->out, "  ");
+		print_visible(style, process->path, strlen(process->path), 0);
+		out_char(style->out, '\n');
+	}
+}
+
+static void put_nothing(const struct report *report, const struct style *style)
+{
+	const struct process *process = &report->processes->all[0];
+
+	if (report->options->view->layout == LAYOUT_RULED && process->metric == METRIC_ALLOCATED)
+		out_string(style->out, "the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+	else if (report->options->view->layout == LAYOUT_RULED)
+		print_line(style, "no range has any of this metric; `pperf-report info` tells what the trace has\n");
+	else
+		out_string(style->out, "nothing of this kind is in the trace\n");
+}
+
+void print_text(const struct report *report, const struct style *style)
+{
+	const enum layout layout = report->options->view->layout;
+
+	if (layout == LAYOUT_SCREEN)
+		print_screen(report, style);
+	else if (!report->rows.count && !report->rows.small && !report->rows.deep)
+		put_nothing(report, style);
+	else if (layout == LAYOUT_RULED)
+		print_ruled(&report->rows, report->options, style);
+	else
+		print_table(report, &report->rows, layout, style);
+	put_left_out(report, style);
+	if (layout != LAYOUT_SCREEN && report_is_simulated(report))
+		out_string(style->out, "simulated device: no figure of the GPU here is a measurement\n");
+	put_others(report, style);
+	for (size_t i = 0; i < report->processes->warning_count; i++) {
+		out_string(style->out, "warning: ");
+		print_visible(style, report->processes->warnings[i], strlen(report->processes->warnings[i]), 0);
+		out_char(style->out, '\n');
+	}
+}

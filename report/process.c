@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/process.h"
+#include "report/fatal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SIMULATED_DEVICE "pperf simulated device"
+
+void processes_warn(struct processes *processes, const char *format, ...)
+{
+	char *text = need(1024);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, 1024, format, list);
+	va_end(list);
+	grow(&processes->warnings, &processes->warning_room, processes->warning_count + 1, sizeof(char *));
+	processes->warnings[processes->warning_count++] = text;
+}
+
+struct trace_text process_meta(const struct process *process, const char *key)
+{
+	return reader_meta(process->reader, key);
+}
+
+const struct trace_device *process_device(const struct process *process, uint32_t number)
+{
+	const struct trace_device *device;
+
+	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++)
+		if (device->device == number)
+			return device;
+	return NULL;
+}
+
+bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device)
+{
+	const struct trace_text name = reader_name(reader, device->name);
+
+	return name.length == strlen(SIMULATED_DEVICE) && memcmp(name.bytes, SIMULATED_DEVICE, name.length) == 0;
+}
+
+static bool any_simulated(const struct process *process)
+{
+	const struct trace_device *device;
+
+	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++)
+		if (device_is_simulated(process->reader, device))
+			return true;
+	return false;
+}
+
+static int64_t rank_of(const struct process *process)
+{
+	const struct trace_text text = process_meta(process, "rank");
+	int64_t rank = 0;
+
+	for (uint32_t i = 0; i < text.length; i++) {
+		if (text.bytes[i] < '0' || text.bytes[i] > '9' || rank > INT32_MAX)
+			return -1;
+		rank = rank * 10 + (text.bytes[i] - '0');
+	}
+	return text.length ? rank : -1;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat left, right;
+
+	return strcmp(a, b) == 0 || (stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev && left.st_ino == right.st_ino);
+}
+
+static void add(struct processes *processes, size_t *room, const char *path)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		if (same_file(processes->all[i].path, path))
+			return;
+	grow(&processes->all, room, processes->count + 1, sizeof *processes->all);
+	processes->all[processes->count] = (struct process){ .path = strdup(path) };
+	if (!processes->all[processes->count++].path)
+		fatal(STATUS_UNREADABLE, "no memory for a path");
+}
+
+/* The traces that were named, and those of the same runs beside them. */
+static void find(struct processes *processes, const struct options *options)
+{
+	char error[READER_ERROR_BYTES];
+	size_t room = 0;
+
+	for (size_t i = 0; i < options->file_count; i++)
+		add(processes, &room, options->files[i]);
+	for (size_t i = 0; i < options->file_count; i++) {
+		struct trace_siblings siblings;
+
+		if (!siblings_find(options->files[i], &siblings, error))
+			fatal(STATUS_UNREADABLE, "%s", error);
+		for (uint32_t sibling = 0; sibling < siblings.count; sibling++)
+			add(processes, &room, siblings.traces[sibling].path);
+		siblings_free(&siblings);
+	}
+}
+
+static struct fold_options fold_options_of(const struct options *options)
+{
+	return (struct fold_options){
+		.no_fold = options->no_fold, .demangle = options->demangle, .device = options->device, .metric = options->metric,
+		.pick_metric = !options->metric_name, .counter = options->metric_name,
+		.steps = options->steps, .first_step = options->first_step, .last_step = options->last_step,
+	};
+}
+
+/* What a node has of a metric. Levels do not add up: its worst change. */
+static long double node_amount(const struct node *node, enum metric metric)
+{
+	switch (metric) {
+	case METRIC_GPU:
+		return node->gpu ? node->gpu->total_ns : 0;
+	case METRIC_IDLE:
+		return node->gpu ? node->gpu->idle_ns : 0;
+	case METRIC_ALLOC:
+		return node->memory ? node->memory->alloc_bytes : 0;
+	case METRIC_CPU:
+	case METRIC_WALL:
+		return node->total_ns;
+	case METRIC_CALLS:
+		return node->calls;
+	default:
+		return node->worst ? node->worst->value : 0;
+	}
+}
+
+/* What the roots have of the metric, together. */
+static long double whole_of(const struct fold *fold)
+{
+	long double sum = 0;
+
+	if (metrics[fold->options.metric].nature == METRIC_LEVEL)
+		return 0;
+	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
+		if (id != fold->spans)
+			sum += node_amount(&fold->tree->nodes[id], fold->options.metric);
+	return sum;
+}
+
+/* Reads and folds a trace; false: it cannot be read, which is in `error`. */
+static bool read_process(struct process *process, const struct options *options, char *error)
+{
+	const struct fold_options wanted = fold_options_of(options);
+	struct trace_text command;
+
+	process->reader = reader_open(process->path, error);
+	if (!process->reader)
+		return false;
+	command = process_meta(process, "command");
+	process->command = need(command.length + 1);
+	memcpy(process->command, command.bytes, command.length);
+	process->pid = reader_header(process->reader)->pid;
+	process->rank = rank_of(process);
+	process->start_unix_ns = reader_start_unix_ns(process->reader);
+	process->simulated = any_simulated(process);
+	process->texts = texts_new();
+	process->fold = fold_run(process->reader, process->texts, &wanted);
+	process->metric = process->fold->options.metric;
+	process->whole = whole_of(process->fold);
+	process->integrity = integrity_of(process->fold);
+	process->complete = process->integrity.complete && process->integrity.conserved;
+	process->gpu_ns = process->fold->totals.gpu_sum_ns;
+	process->events = process->fold->counts.events;
+	process->wall_ns = process->fold->totals.wall_ns;
+	return true;
+}
+
+static void let_go(struct process *process)
+{
+	fold_free(process->critical);
+	fold_free(process->fold);
+	tree_free(process->flat);
+	if (process->symbols)
+		symbols_close(process->symbols);
+	texts_free(process->texts);
+	reader_close(process->reader);
+	process->critical = process->fold = NULL;
+	process->flat = NULL;
+	process->symbols = NULL;
+	process->texts = NULL;
+	process->reader = NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct process *left = a, *right = b;
+
+	if (left->shown != right->shown)
+		return left->shown ? -1 : 1;
+	if (left->start_unix_ns != right->start_unix_ns)
+		return left->start_unix_ns < right->start_unix_ns ? -1 : 1;
+	return left->pid != right->pid ? (left->pid < right->pid ? -1 : 1) : strcmp(left->path, right->path);
+}
+
+static bool did_more(const struct process *a, const struct process *b)
+{
+	if (a->gpu_ns != b->gpu_ns)
+		return a->gpu_ns > b->gpu_ns;
+	return a->events != b->events ? a->events > b->events : by_start(a, b) < 0;
+}
+
+/* The number of the one that did most, of those with the rank asked for. */
+static size_t read_all(struct processes *processes, const struct options *options)
+{
+	char error[READER_ERROR_BYTES];
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process *process = &processes->all[i];
+
+		if (!read_process(process, options, error)) {
+			if (i < options->file_count)
+				fatal(STATUS_UNREADABLE, "%s", error);
+			processes_warn(processes, "%s", error);
+			free(process->path);
+			processes->count--;
+			memmove(process, process + 1, (processes->count - i) * sizeof *process);
+			i--;
+		} else if (options->rank >= 0 && process->rank != options->rank) {
+			let_go(process);
+		} else if (options->all) {
+			process->shown = true;
+			best = i;
+		} else if (best == SIZE_MAX || did_more(process, &processes->all[best])) {
+			if (best != SIZE_MAX)
+				let_go(&processes->all[best]);
+			best = i;
+		} else {
+			let_go(process);
+		}
+	}
+	return best;
+}
+
+struct processes processes_read(const struct options *options)
+{
+	struct processes processes = { .count = 0 };
+	size_t best;
+
+	find(&processes, options);
+	best = read_all(&processes, options);
+	if (best == SIZE_MAX)
+		fatal(STATUS_USAGE, "no process of this run has rank %lld", (long long)options->rank);
+	processes.all[best].shown = true;
+	qsort(processes.all, processes.count, sizeof *processes.all, by_start);
+	while (processes.shown < processes.count && processes.all[processes.shown].shown)
+		processes.shown++;
+	return processes;
+}
+
+void processes_free(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		let_go(&processes->all[i]);
+		free(processes->all[i].command);
+		free(processes->all[i].path);
+	}
+	for (size_t i = 0; i < processes->warning_count; i++)
+		free(processes->warnings[i]);
+	free(processes->warnings);
+	free(processes->all);
+}
+
+/* The root with the most of it, and its worst instance; 0: no root has any. */
+static uint32_t worst_root(const struct fold *fold, enum metric metric)
+{
+	uint32_t best = 0;
+	long double most = 0;
+
+	for (uint32_t id = 1; id < fold->tree->count; id++) {
+		const struct node *node = &fold->tree->nodes[id];
+		long double value;
+
+		if (node->parent || !node->worst || !node->worst->found || node->worst->value == 0 || id == fold->unattributed || id == fold->spans)
+			continue;
+		value = node_amount(node, metric);
+		if (!best || value > most || (value == most && text_compare(fold->texts, node->name, fold->tree->nodes[best].name) < 0)) {
+			best = id;
+			most = value;
+		}
+	}
+	return best;
+}
+
+const struct instance *process_critical(struct process *process)
+{
+	const uint32_t root = worst_root(process->fold, process->metric);
+	const struct node_worst *worst = root ? process->fold->tree->nodes[root].worst : NULL;
+	struct fold_options wanted = process->fold->options;
+	struct fold_target target;
+
+	if (!worst)
+		return NULL;
+	if (!process->critical) {
+		target = (struct fold_target){ .stream = worst->stream, .node = root, .begin_ns = worst->begin_ns, .end_ns = worst->end_ns, .value = worst->value };
+		wanted.metric = process->metric;
+		wanted.target = &target;
+		process->critical = fold_run(process->reader, process->texts, &wanted);
+		process->critical->options.target = NULL;
+	}
+	return process->critical->target;
+}
+
+size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
+{
+	const struct trace_module *module;
+
+	if (!process->symbols) {
+		process->symbols = symbols_open();
+		for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i)); i++)
+			symbols_add(process->symbols, module);
+	}
+	return symbols_print(process->symbols, address, form, out, room);
+}

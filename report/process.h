@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * process.h: the traces that were asked for, each folded: a program and its children.
+ *
+ * The one shown is the one that did most (most GPU time, then most events, then the earliest), or with --all each. Of the others a line is
+ * left; their readers, folds and texts are gone (NULL).
+ */
+#ifndef PPERF_PROCESS_H
+#define PPERF_PROCESS_H
+
+#include "report/fold.h"
+#include "report/integrity.h"
+#include "report/options.h"
+#include "report/symbols.h"
+
+struct process {
+	char *path;
+	struct trace_reader *reader;
+	struct texts *texts;
+	struct fold *fold;
+	struct integrity integrity;
+	struct fold *critical;  /* a second fold with the worst instance's children kept; NULL: not made */
+	struct tree *flat;      /* one node a name; NULL: not made */
+	struct symbols *symbols; /* NULL: not asked for yet */
+	enum metric metric;     /* what it is ordered by: what was asked for, else gpu or cpu */
+	long double whole;      /* of that metric: what shares are shares of; 0: it has none (levels) */
+	uint32_t pid;
+	int64_t rank;           /* -1: none */
+	uint64_t start_unix_ns, gpu_ns, events, wall_ns;
+	char *command;          /* any bytes, terminated; "" if not known */
+	bool shown, simulated, complete;
+};
+
+struct processes {
+	struct process *all; /* those shown first; the rest by start */
+	size_t count, shown;
+	char **warnings;     /* of traces that could not be read, and the like */
+	size_t warning_count, warning_room;
+};
+
+/* Finds the traces of the runs, reads and chooses. A file that was named and cannot be read ends the program. */
+struct processes processes_read(const struct options *options);
+void processes_free(struct processes *processes);
+
+void processes_warn(struct processes *processes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A fact about the process; not known: not given. */
+struct trace_text process_meta(const struct process *process, const char *key);
+/* The GPU of that number, NULL if the trace does not describe it. */
+const struct trace_device *process_device(const struct process *process, uint32_t device);
+bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device);
+
+/* The critical tree of its metric, found at the first call: NULL if no range has anything of it. */
+const struct instance *process_critical(struct process *process);
+
+/* Returns the function of an address of this process, as symbols_print does. */
+size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);
+
+#endif

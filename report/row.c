@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * row.c: what a row is called, and where it lies.
+ */
+#include "report/column.h"
+#include "report/fatal.h"
+#include <stdio.h>
+#include <string.h>
+
+const struct trace_kernel *row_shape(const struct row *row)
+{
+	const struct node_gpu *gpu = row->kind == ROW_NODE ? row->tree->nodes[row->node].gpu : NULL;
+
+	if (row->kind == ROW_INSTANCE)
+		return row->of.instance->kernel;
+	if (row->kind == ROW_SHAPE)
+		return row->of.shape->name ? &row->of.shape->record : NULL;
+	return gpu && !gpu->several_shapes ? gpu->shape : NULL;
+}
+
+struct text row_name(const struct row *row)
+{
+	static char built[64];
+
+	switch (row->kind) {
+	case ROW_SHAPE:
+		return row->of.shape->name ? text_of(row->process->texts, row->of.shape->name) : (struct text){ "(all other shapes)", 18 };
+	case ROW_API:
+		return text_of(row->process->texts, row->of.api->name);
+	case ROW_PROCESS:
+		return (struct text){ row->process->command, (uint32_t)strlen(row->process->command) };
+	case ROW_LEVEL:
+		snprintf(built, sizeof built, "%s memory", memory_kind_name(row->of.level->kind));
+		if (row->of.level->device != UINT32_MAX)
+			snprintf(built + strlen(built), sizeof built - strlen(built), ", device %u", row->of.level->device);
+		return (struct text){ built, (uint32_t)strlen(built) };
+	default:
+		return text_of(row->process->texts, row->tree->nodes[row->node].name);
+	}
+}
+
+bool cell_number(const struct cell *cell, long double *number)
+{
+	switch (cell->kind) {
+	case CELL_WHOLE:
+		*number = cell->whole;
+		return true;
+	case CELL_UNSIGNED:
+		*number = cell->number;
+		return true;
+	case CELL_REAL:
+		*number = cell->real;
+		return true;
+	default:
+		return false;
+	}
+}
+
+size_t row_path(const struct row *row, uint32_t *nodes, size_t room)
+{
+	size_t length = 0, at;
+
+	for (uint32_t node = row->node; node; node = row->tree->nodes[node].parent)
+		length++;
+	at = length;
+	for (uint32_t node = row->node; node; node = row->tree->nodes[node].parent)
+		if (--at < room)
+			nodes[at] = node;
+	return length;
+}
+
+/* A buffer that grows and stays: the label of one row at a time. */
+static char *label;
+static size_t label_room;
+
+static size_t append(size_t used, const char *bytes, size_t length)
+{
+	grow(&label, &label_room, used + length + 1, 1);
+	memcpy(label + used, bytes, length);
+	label[used + length] = '\0';
+	return used + length;
+}
+
+static struct text instance_name(const struct row *row)
+{
+	const struct instance *instance = row->of.instance;
+	struct trace_text name;
+
+	if (instance->label)
+		return (struct text){ instance->label, instance->label_bytes };
+	if (!instance->place)
+		return row_name(row);
+	name = reader_name(row->process->reader, reader_place(row->process->reader, instance->place)->name);
+	return (struct text){ name.bytes, name.length };
+}
+
+struct text row_label(const struct row *row, bool ascii)
+{
+	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
+	const struct node *node = row->tree && row->node ? &row->tree->nodes[row->node] : NULL;
+	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
+	size_t used = name.length ? append(0, name.bytes, name.length) : append(0, "(no name)", 9);
+	char extra[128];
+
+	if (node && node->domain && row->kind != ROW_SITE) {
+		const struct text domain = text_of(row->process->texts, node->domain);
+
+		used = append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1);
+	}
+	if (row->kind == ROW_NODE && node->labels > 1)
+		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", node->labels));
+	if (shape)
+		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1], shape->grid[2],
+			shape->block[0], shape->block[1], shape->block[2]));
+	return (struct text){ label, (uint32_t)used };
+}

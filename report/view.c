@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view.h"
+#include "report/column.h"
+#include "report/fatal.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE_COLUMNS                                                                                                                    \
+	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes cpu_total_ns cpu_self_ns " \
+	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed " \
+	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels left_open method confidence provenance " \
+	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
+#define NODE_TEXT "gpu_total_ns cpu_total_ns share calls p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns alloc_bytes"
+
+const struct view views[] = {
+	{ .name = "summary", .summary = "what ran, what is known of it, where the time or the memory went; then the tree (no VIEW does the same)",
+		.layout = LAYOUT_SCREEN, .columns = "id parent depth " NODE_COLUMNS, .text = NODE_TEXT, .min_percent = 1, .arrange = arrange_tree },
+	{ .name = "tree", .summary = "every place in the hierarchy, with what happened in it and below",
+		.layout = LAYOUT_TREE, .columns = "id parent depth " NODE_COLUMNS, .text = NODE_TEXT, .min_percent = 1, .arrange = arrange_tree },
+	{ .name = "critical", .summary = "the worst instance of the worst root, and what in it made it so",
+		.layout = LAYOUT_RULED, .columns = "id parent depth name label kind path domain start_ns duration_ns value before after delta unit share "
+			"grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
+		.text = "", .arrange = arrange_critical },
+	{ .name = "table", .summary = "one row for each name, wherever it stands", .layout = LAYOUT_TABLE, .columns = NODE_COLUMNS,
+		.text = "share gpu_total_ns cpu_total_ns cpu_self_ns calls p50_ns max_ns gpu_self_ns p95_ns min_ns alloc_bytes reserved_delta_bytes",
+		.top = 40, .arrange = arrange_table },
+	{ .name = "kernels", .summary = "one row for each kernel and shape of launch, with its occupancy", .layout = LAYOUT_TABLE,
+		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns max_ns grid block shared_bytes registers waves_per_sm "
+			"occupancy_theoretical occupancy_limit device provenance",
+		.text = "share gpu_total_ns calls p50_ns grid block occupancy_theoretical waves_per_sm registers shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
+		.sort = "gpu_total_ns", .top = 40, .arrange = arrange_kernels },
+	{ .name = "memory", .summary = "who holds how much memory of each kind: at its peak, at the end", .layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
+		.text = "at_peak_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack", .sort = "at_peak_bytes", .top = 20, .arrange = arrange_memory },
+	{ .name = NULL },
+};
+
+const struct view *view_default(void)
+{
+	return &views[0];
+}
+
+const struct view *view_find(const char *name)
+{
+	for (const struct view *view = views; view->name; view++)
+		if (strcmp(view->name, name) == 0)
+			return view;
+	return NULL;
+}
+
+struct row *rows_add(struct rows *rows, const struct row *row)
+{
+	grow(&rows->rows, &rows->room, rows->count + 1, sizeof *rows->rows);
+	rows->rows[rows->count] = *row;
+	return &rows->rows[rows->count++];
+}
+
+const struct column *view_sort(const struct options *options, const struct process *process)
+{
+	static const char *const keys[METRIC_COUNT] = {
+		[METRIC_GPU] = "gpu_total_ns", [METRIC_CPU] = "cpu_total_ns", [METRIC_WALL] = "cpu_total_ns", [METRIC_IDLE] = "idle_ns",
+		[METRIC_CALLS] = "calls", [METRIC_RESERVED] = "reserved_delta_bytes", [METRIC_ALLOCATED] = "worst.delta",
+		[METRIC_ALLOC] = "alloc_bytes", [METRIC_USER] = "worst.delta",
+	};
+	const char *key = options->sort ? options->sort : options->view->sort ? options->view->sort : keys[process->metric];
+
+	return column_find(key, strlen(key));
+}
+
+double view_min_percent(const struct options *options)
+{
+	if (options->min_percent >= 0)
+		return options->min_percent;
+	return options->format == FORMAT_TEXT ? options->view->min_percent : 0;
+}
+
+uint32_t view_top(const struct options *options)
+{
+	if (options->top)
+		return options->top;
+	return options->format == FORMAT_TEXT && options->view->top ? options->view->top : UINT32_MAX;
+}
+
+/* A row with what it is ordered by. */
+struct sorted {
+	struct row row;
+	long double number;
+	bool has_number;
+	struct text name;
+	size_t index;
+};
+
+static int compare_text(struct text a, struct text b)
+{
+	const int order = memcmp(a.bytes, b.bytes, a.length < b.length ? a.length : b.length);
+
+	return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct sorted *left = a, *right = b;
+	int order;
+
+	if (left->has_number != right->has_number)
+		return left->has_number ? -1 : 1;
+	if (left->has_number && left->number != right->number)
+		return left->number > right->number ? -1 : 1;
+	order = compare_text(left->name, right->name);
+	return order ? order : (left->index > right->index) - (left->index < right->index);
+}
+
+void rows_sort(struct row *rows, size_t count, const struct column *column)
+{
+	struct sorted *sorted = need((count + 1) * sizeof *sorted);
+	const struct rows all = { .rows = rows, .count = count };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct cell cell = column->value(&rows[i], &all);
+
+		sorted[i] = (struct sorted){ .row = rows[i], .index = i, .name = { "", 0 } };
+		sorted[i].has_number = cell_number(&cell, &sorted[i].number);
+		if (rows[i].kind != ROW_LEVEL)
+			sorted[i].name = row_name(&rows[i]);
+	}
+	qsort(sorted, count, sizeof *sorted, by_number);
+	for (size_t i = 0; i < count; i++)
+		rows[i] = sorted[i].row;
+	free(sorted);
+}
+
+void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top)
+{
+	long double sum = 0, number;
+	size_t kept = first;
+
+	for (size_t i = first; i < rows->count; i++) {
+		const struct cell cell = column->value(&rows->rows[i], rows);
+
+		sum += cell_number(&cell, &number) ? (number < 0 ? -number : number) : 0;
+	}
+	for (size_t i = first; i < rows->count; i++) {
+		const struct cell cell = column->value(&rows->rows[i], rows);
+
+		number = 0;
+		cell_number(&cell, &number);
+		if ((number < 0 ? -number : number) < sum * (long double)min_percent / 100)
+			rows->small++;
+		else if (kept - first >= top)
+			rows->more++;
+		else
+			rows->rows[kept++] = rows->rows[i];
+	}
+	rows->count = kept;
+}
