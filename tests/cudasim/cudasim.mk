@@ -72,6 +72,10 @@ $$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 \
 		-Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)
+$$(SIM)/$(1)/lib_injection.so: tests/cudasim/lib_injection.c
+	@mkdir -p $$(@D)
+	$$(CC) $$(SIM_CFLAGS) $$(LDFLAGS) -fPIC -shared -o $$@ $$< -ldl
+$$(SIM)/$(1)/test_device: $$(SIM)/$(1)/lib_injection.so
 -include $$(wildcard $$(SIM)/$(1)/obj/*.d)
 endef
 $(eval $(call cudasim_major,12))
