@@ -41,7 +41,7 @@
  * come from CUPTI are CLOCK_REALTIME nanoseconds. Durations of calls are ticks.
  *
  * META keys: exe, command (arguments, blanks between, quoted where needed), directory, host, rank (absent: none), env.PPERF_*
- * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them),
+ * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`),
  * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
  * source.torch_modules, source.torch_memory: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * warning.*: a sentence for the reader.
@@ -326,6 +326,7 @@ struct trace_sync {
 	uint32_t type, reserved;
 };
 enum trace_memory_flag { TRACE_MEMORY_POOL = 1 /* stream-ordered, from a pool */, TRACE_MEMORY_REGISTERED = 2, TRACE_MEMORY_MAPPED = 4 };
+/* Taken when the call returned, given back when it began (stamp - duration): from then on another thread may be given the address. */
 struct trace_memory {
 	struct trace_call call;
 	uint64_t address;    /* 0: failed, or freeing NULL */
