@@ -6,6 +6,7 @@
 #include "report/dump_record.h"
 #include "report/fatal.h"
 #include "report/options.h"
+#include "report/trace_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,10 +101,9 @@ static void push(struct dump *dump, const struct trace_event *event)
 /* A range closes, or is taken up again, or given up. */
 static void other_range_event(struct dump *dump, const struct trace_event *event)
 {
-	static const char *const kinds[] = { "pop", "resumed", "unended", "left_open" };
 	struct dump_range *range = range_at(event->stream, event->depth);
 
-	line_string(&dump->line, DUMP_kind, kinds[event->kind - EVENT_POP]);
+	line_string(&dump->line, DUMP_kind, event_word(event->kind));
 	if (event->kind == EVENT_RESUMED) {
 		free(range->text);
 		*range = (struct dump_range){ 0 };

@@ -3,6 +3,8 @@
  */
 #include "report/dump_record.h"
 
+#include "report/trace_check.h"
+
 #include <string.h>
 
 /* The word of a small number, or the number itself. */
@@ -220,16 +222,9 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 
 bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line)
 {
-	static const char *const kinds[TRACE_KINDS] = {
-		[TRACE_CLOCK] = "clock", [TRACE_OBJECT] = "name", [TRACE_NVTX_SYNC] = "lock", [TRACE_METRIC] = "metric",
-		[TRACE_LOST] = "lost", [TRACE_SELF] = "self", [TRACE_LAUNCH] = "launch", [TRACE_GRAPH_LAUNCH] = "graph_launch",
-		[TRACE_COPY] = "copy", [TRACE_SET] = "set", [TRACE_SYNC] = "sync", [TRACE_ALLOC] = "alloc", [TRACE_FREE] = "free",
-		[TRACE_GPU_BATCH] = "batch",
-	};
-
-	if (event->kind >= TRACE_KINDS || !kinds[event->kind])
+	if (!event_word(event->kind) || kind_is_gpu(event->kind))
 		return false;
-	line_string(line, DUMP_kind, kinds[event->kind]);
+	line_string(line, DUMP_kind, event_word(event->kind));
 	if (event->node)
 		line_unsigned(line, DUMP_node, event->node);
 	switch (event->kind) {
@@ -345,12 +340,7 @@ static void overhead_line(struct line *line, const struct trace_overhead *overhe
 
 void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line)
 {
-	static const char *const kinds[TRACE_KINDS] = {
-		[TRACE_KERNEL] = "kernel", [TRACE_GPU_COPY] = "memcpy", [TRACE_GPU_SET] = "memset", [TRACE_GPU_SYNC] = "gpu_sync",
-		[TRACE_GPU_MEMORY] = "gpu_memory", [TRACE_API] = "api", [TRACE_OVERHEAD] = "overhead",
-	};
-
-	line_string(line, DUMP_kind, kinds[entry->kind]);
+	line_string(line, DUMP_kind, event_word(entry->kind));
 	if (entry->timed && entry->kind != TRACE_GPU_MEMORY)
 		line_unsigned(line, DUMP_duration_ns, entry->duration_ns);
 	switch (entry->kind) {

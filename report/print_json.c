@@ -388,7 +388,7 @@ static void put_files(struct out *out, const struct options *options)
 	out_char(out, ']');
 }
 
-void print_json(const struct report *report, struct out *out)
+void print_json_head(const struct report *report, struct out *out)
 {
 	out_string(out, "{\"schema\": \"pperf.report/1\", \"view\": \"");
 	out_string(out, report->options->view->name);
@@ -402,6 +402,11 @@ void print_json(const struct report *report, struct out *out)
 	put_totals(out, report->processes);
 	out_string(out, ",\n \"warnings\": ");
 	put_warnings(out, report->processes);
+}
+
+void print_json(const struct report *report, struct out *out)
+{
+	print_json_head(report, out);
 	out_string(out, ",\n \"rows\": [");
 	for (size_t i = 0; i < report->rows.count; i++) {
 		out_string(out, i ? ",\n  " : "\n  ");

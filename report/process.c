@@ -256,6 +256,24 @@ struct processes processes_read(const struct options *options)
 	return processes;
 }
 
+struct processes processes_read_named(const struct options *options)
+{
+	struct processes processes = { .count = 0 };
+	char error[READER_ERROR_BYTES];
+	size_t room = 0;
+
+	for (size_t i = 0; i < options->file_count; i++)
+		add(&processes, &room, options->files[i]);
+	for (; processes.shown < processes.count; processes.shown++) {
+		struct process *process = &processes.all[processes.shown];
+
+		if (!read_process(process, options, error))
+			fatal(STATUS_UNREADABLE, "%s", error);
+		process->shown = true;
+	}
+	return processes;
+}
+
 void processes_free(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->count; i++) {

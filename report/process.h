@@ -39,6 +39,8 @@ struct processes {
 
 /* Finds the traces of the runs, reads and chooses. A file that was named and cannot be read ends the program. */
 struct processes processes_read(const struct options *options);
+/* Only those that were named, all of them shown. */
+struct processes processes_read_named(const struct options *options);
 void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...) __attribute__((format(printf, 2, 3)));

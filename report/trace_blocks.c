@@ -311,16 +311,18 @@ static void order(struct trace_blocks *blocks)
 	}
 }
 
+/* A process that was killed while it sealed slots had already moved the header's end for them: nothing is lost then, the slots have it all. */
 static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
 {
 	uint64_t end = blocks->header.end, have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
+	bool ended = blocks->header.flags & TRACE_ENDED;
 
 	if (have >= end)
 		return;
-	notes->integrity.cut_bytes = end - have;
-	note_add(notes, blocks->file_bytes,
-		 "the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut, or the process was killed while it wrote",
-		 notes->integrity.cut_bytes);
+	if (ended || end - have > blocks->in_flight)
+		notes->integrity.cut_bytes = end - have;
+	note_add(notes, blocks->file_bytes, "the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut%s", end - have,
+		 notes->integrity.cut_bytes ? "" : ", or its process was killed, or is at work, just as it wrote");
 }
 
 bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES])

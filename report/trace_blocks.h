@@ -39,7 +39,7 @@ struct trace_blocks {
 	uint32_t sample_count;
 	size_t sample_room;
 	struct trace_layout layout;
-	uint64_t in_flight;          /* bytes that chunks being sealed at the end may have had in header.end */
+	uint64_t in_flight;          /* bytes that the slots' next chunks would take */
 };
 
 /* A payload that was read. Zeros: nothing yet. */

@@ -68,3 +68,19 @@ const char *record_problem(const struct trace_head *head, size_t room)
 		return "announces more text than it holds";
 	return NULL;
 }
+
+const char *event_word(uint32_t kind)
+{
+	static const char *const words[EVENT_KINDS] = {
+		[TRACE_CLOCK] = "clock", [TRACE_PUSH] = "push", [TRACE_START] = "start", [TRACE_END] = "end", [TRACE_MARK] = "mark",
+		[TRACE_OBJECT] = "name", [TRACE_NVTX_SYNC] = "lock", [TRACE_METRIC] = "metric", [TRACE_LOST] = "lost", [TRACE_SELF] = "self",
+		[TRACE_LAUNCH] = "launch", [TRACE_GRAPH_LAUNCH] = "graph_launch", [TRACE_COPY] = "copy", [TRACE_SET] = "set",
+		[TRACE_SYNC] = "sync", [TRACE_ALLOC] = "alloc", [TRACE_FREE] = "free", [TRACE_GPU_BATCH] = "batch",
+		[TRACE_KERNEL] = "kernel", [TRACE_GPU_COPY] = "memcpy", [TRACE_GPU_SET] = "memset", [TRACE_GPU_SYNC] = "gpu_sync",
+		[TRACE_GPU_MEMORY] = "gpu_memory", [TRACE_API] = "api", [TRACE_OVERHEAD] = "overhead", [EVENT_POP] = "pop",
+		[EVENT_RESUMED] = "resumed", [EVENT_UNENDED] = "unended", [EVENT_LEFT_OPEN] = "left_open", [EVENT_GAP] = "gap",
+		[EVENT_UNMATCHED] = "unmatched_pop",
+	};
+
+	return kind < EVENT_KINDS ? words[kind] : NULL;
+}

@@ -92,7 +92,7 @@ struct trace_integrity {
 	uint64_t damaged_blocks;              /* dictionary blocks with a wrong crc (used all the same), heads that contradict themselves */
 	uint64_t cut_blocks;                  /* the file ends inside them */
 	uint64_t skipped_bytes;               /* not zero, and not in any block */
-	uint64_t cut_bytes;                   /* the file ends that much before its header says */
+	uint64_t cut_bytes;                   /* the file ends that much before its header says (and not for a seal under way) */
 	uint64_t duplicate_chunks;            /* more than one whole chunk of a sequence: the first counts */
 	uint64_t truncated_streams;           /* streams with a gap, a torn, missing or cut chunk */
 	uint64_t unmatched_ends;              /* POP with nothing open */

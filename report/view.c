@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view.h"
 #include "report/column.h"
+#include "report/dump.h"
 #include "report/fatal.h"
+#include "report/info.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +34,9 @@ const struct view views[] = {
 	{ .name = "memory", .summary = "who holds how much memory of each kind: at its peak, at the end", .layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
 		.text = "at_peak_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack", .sort = "at_peak_bytes", .top = 20, .arrange = arrange_memory },
+	{ .name = "info", .summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is missing", .columns = "", .text = "",
+		.run = info_view },
+	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
 	{ .name = NULL },
 };
 
