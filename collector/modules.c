@@ -143,7 +143,7 @@ static int gather(struct dl_phdr_info *object, size_t size, void *data)
 {
 	struct gathering *all = data;
 	struct found *f = (void *)(all->scratch + all->used);
-	const char *id = NULL;
+	const char *id = "";
 	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1),
 	       room = (sizeof *f + path + BUILD_ID_MOST + 7) & ~(size_t)7;
 
@@ -159,8 +159,7 @@ static int gather(struct dl_phdr_info *object, size_t size, void *data)
 	f->path_bytes = (uint32_t)path;
 	f->build_id_bytes = build_id_of(object, f->start, f->end, &id);
 	memcpy(f + 1, object->dlpi_name, path);
-	if (f->build_id_bytes)
-		memcpy((char *)(f + 1) + path, id, f->build_id_bytes);
+	memcpy((char *)(f + 1) + path, id, f->build_id_bytes);
 	if (f->end > f->start && !is_written(hash_found(f)))
 		all->used += room;
 	return 0;
