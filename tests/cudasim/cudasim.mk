@@ -29,6 +29,7 @@ cudasim:
 cudasim-tests: $(SIM_SUITE_FILES)
 cudasim-libraries: $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
 SUITES += $(SIM_SUITE_FILES)
+PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m) $(SIM_PROGRAMS)))
 
 define cudasim_major
 cudasim: cudasim-$(1)

@@ -87,11 +87,7 @@ CUfunction registry_kernel(const void *function)
 {
 	struct entry entry;
 
-	if (!function)
-		return NULL;
-	if (look_up(function, &entry))
-		return entry.kernel;
-	return sim_kernel_name((CUfunction)(uintptr_t)function) ? (CUfunction)(uintptr_t)function : NULL;
+	return look_up(function, &entry) ? entry.kernel : NULL;
 }
 
 const char *registry_name(const void *function)
@@ -154,6 +150,7 @@ SIM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *de
 	int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
 	const struct binary *binary = (const void *)handle;
+	CUfunction kernel = sim_get_kernel(binary->module, name);
 
 	(void)device;
 	(void)thread_limit;
@@ -162,7 +159,9 @@ SIM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *de
 	(void)block;
 	(void)grid;
 	(void)warp_size;
-	enter((struct entry){ .host = host, .kernel = sim_get_kernel(binary->module, name) });
+	/* A handle is the function's own address, and is looked up like the stub's. */
+	enter((struct entry){ .host = host, .kernel = kernel });
+	enter((struct entry){ .host = kernel, .kernel = kernel });
 }
 
 SIM_EXPORT void __cudaRegisterVar(
