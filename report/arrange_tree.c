@@ -46,8 +46,12 @@ static long double amount(const struct walk *walk, const struct row *row)
 static bool too_small(const struct walk *walk, const struct row *row)
 {
 	const struct fold *fold = walk->process->fold;
+	const struct node *node = &row->tree->nodes[row->node];
 
-	return row->node != fold->unattributed && row->node != fold->spans && row->tree->nodes[row->node].parent != fold->spans &&
+	/* What belongs to no range is a root of its own, however little it is. */
+	if (row->node == fold->unattributed && (node->gpu || (node->memory && node->memory->alloc_bytes)))
+		return false;
+	return row->node != fold->spans && row->tree->nodes[row->node].parent != fold->spans &&
 		amount(walk, row) < walk->least;
 }
 

@@ -162,7 +162,8 @@ VALUE(calls)
 
 	(void)rows;
 	if (row->kind == ROW_NODE)
-		return count(row->tree->nodes[row->node].calls);
+		return row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED || row->tree->nodes[row->node].kind == NODE_SPANS ? none
+			: count(row->tree->nodes[row->node].calls);
 	if (row->kind == ROW_SHAPE)
 		return count(row->of.shape->calls);
 	if (row->kind == ROW_API)

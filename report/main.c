@@ -9,6 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the program's side wants to be known. */
+static void collect_recorded(struct processes *processes, const struct process *process)
+{
+	static const char prefix[] = "warning.";
+	struct trace_text key, value;
+
+	for (uint32_t i = 0; i < reader_metas(process->reader); i++) {
+		reader_meta_at(process->reader, i, &key, &value);
+		if (key.length >= sizeof prefix && memcmp(key.bytes, prefix, sizeof prefix - 1) == 0)
+			processes_warn(processes, "%s: %.*s", process->path, value.length < 800 ? (int)value.length : 800, value.bytes);
+	}
+}
+
 /* What must be said beside any view. */
 static void collect_warnings(const struct options *options, struct processes *processes)
 {
@@ -17,6 +30,7 @@ static void collect_warnings(const struct options *options, struct processes *pr
 	for (size_t i = 0; i < processes->shown; i++) {
 		const struct process *process = &processes->all[i];
 
+		collect_recorded(processes, process);
 		if (!process->integrity.conserved)
 			processes_warn(processes, "%s: %s", process->path, process->integrity.problem);
 		for (unsigned index = 0; (warning = reader_warning(process->reader, index)); index++)

@@ -10,7 +10,7 @@
 
 #define MOST_COLUMNS 24
 #define CELL_BYTES 96
-#define LEAST_NAME 28 /* columns for names, before a column more is shown */
+#define NAME_SHARE 45 /* percent of the width that names get, if they need it, before a column more is shown */
 
 /* A column that is shown. */
 struct shown {
@@ -25,6 +25,7 @@ struct table {
 	size_t count;
 	size_t name_width, widest_name;
 	bool *last;
+	size_t blanks; /* to be written before the next text: none at the end of a line */
 };
 
 static size_t frame_text(char *out, const struct row *row, uint32_t stack_id)
@@ -119,14 +120,15 @@ static void find_names(struct table *table, enum layout layout)
 }
 
 /* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
-static void choose_columns(struct table *table, const char *keys)
+static void choose_columns(struct table *table, const struct options *options)
 {
-	const size_t names = table->widest_name < LEAST_NAME ? table->widest_name : LEAST_NAME;
-	const struct column *column;
+	const size_t most = table->style->width * NAME_SHARE / 100, names = table->widest_name < most ? table->widest_name : most;
+	const struct column *first = view_sort(options, table->rows->rows[0].process), *column = first;
+	const char *keys = options->view->text;
 	size_t used = names;
 
-	while ((column = column_next(&keys)) && table->count < MOST_COLUMNS) {
-		const size_t width = column_width(table, column);
+	for (; column && table->count < MOST_COLUMNS; column = column_next(&keys)) {
+		const size_t width = (column == first && table->count) ? 0 : column_width(table, column);
 
 		if (!width || used + width + 2 > table->style->width)
 			continue;
@@ -138,39 +140,40 @@ static void choose_columns(struct table *table, const char *keys)
 		table->name_width = table->widest_name;
 }
 
-static void pad(const struct style *style, size_t count)
+static void put(struct table *table, const char *text, size_t length)
 {
-	while (count-- > 0)
-		out_char(style->out, ' ');
+	for (; length && table->blanks; table->blanks--)
+		out_char(table->style->out, ' ');
+	out_bytes(table->style->out, text, length);
 }
 
-static void put_aligned(const struct table *table, const struct shown *shown, const char *text, size_t length, bool after)
+static void end_line(struct table *table)
+{
+	table->blanks = 0;
+	out_char(table->style->out, '\n');
+}
+
+static void put_aligned(struct table *table, const struct shown *shown, const char *text, size_t length, bool after)
 {
 	const size_t width = visible_width(text, length), fill = shown->width > width ? shown->width - width : 0;
 	const bool left = is_left_aligned(shown->column);
 
-	if (after)
-		pad(table->style, 2);
-	if (!left)
-		pad(table->style, fill);
-	out_bytes(table->style->out, text, length);
-	if (left && (!after || shown != &table->shown[table->count - 1]))
-		pad(table->style, fill);
-	if (!after)
-		pad(table->style, 2);
+	table->blanks += (after ? 2 : 0) + (left ? 0 : fill);
+	put(table, text, length);
+	table->blanks += (after ? 0 : 2) + (left ? fill : 0);
 }
 
-static void put_header(const struct table *table, bool name_first)
+static void put_header(struct table *table, bool name_first)
 {
 	print_paint(table->style, PAINT_BOLD);
 	if (name_first)
-		pad(table->style, table->name_width);
+		table->blanks = table->name_width;
 	for (size_t i = 0; i < table->count; i++)
 		put_aligned(table, &table->shown[i], table->shown[i].column->title, strlen(table->shown[i].column->title), name_first);
 	if (!name_first)
-		out_string(table->style->out, "name");
+		put(table, "name", 4);
 	print_paint(table->style, PAINT_NONE);
-	out_char(table->style->out, '\n');
+	end_line(table);
 }
 
 static enum paint paint_of(const struct table *table, const struct column *column, const struct row *row)
@@ -182,7 +185,7 @@ static enum paint paint_of(const struct table *table, const struct column *colum
 	return cell.real >= 0.5 ? PAINT_HOT : cell.real >= 0.1 ? PAINT_WARM : PAINT_NONE;
 }
 
-static void put_cells(const struct table *table, const struct row *row, bool name_first)
+static void put_cells(struct table *table, const struct row *row, bool name_first)
 {
 	char text[CELL_BYTES];
 
@@ -200,7 +203,7 @@ static void put_cells(const struct table *table, const struct row *row, bool nam
 }
 
 /* The name with the tree's lines before it. Returns its width. */
-static size_t put_name(const struct table *table, size_t index, enum layout layout)
+static size_t put_name(struct table *table, size_t index, enum layout layout)
 {
 	const struct row *row = &table->rows->rows[index];
 	const struct text label = row_label(row, table->style->ascii);
@@ -209,17 +212,17 @@ static size_t put_name(const struct table *table, size_t index, enum layout layo
 	size_t length = visible(text, room, label.bytes, label.length, table->style->ascii), width = 0;
 
 	if (layout == LAYOUT_TREE && row->depth) {
-		if (2 + 4 * (size_t)row->depth <= table->name_width / 2)
+		if (2 + 4 * (size_t)row->depth + 12 <= table->name_width)
 			print_branch(branch, sizeof branch, table->rows, index, table->last, table->style->ascii);
 		else
 			snprintf(branch, sizeof branch, "  (%u) ", row->depth); /* too deep to draw */
 		width = visible_width(branch, strlen(branch));
 		print_paint(table->style, PAINT_DIM);
-		out_string(table->style->out, branch);
+		put(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
 	}
 	length = visible_shorten(text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
-	out_bytes(table->style->out, text, length);
+	put(table, text, length);
 	width += visible_width(text, length);
 	free(text);
 	return width;
@@ -231,20 +234,19 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	const bool name_first = layout == LAYOUT_TREE;
 
 	find_names(&table, layout);
-	choose_columns(&table, report->options->view->text);
+	choose_columns(&table, report->options);
 	table.last = print_last_children(rows);
 	put_header(&table, name_first);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (name_first) {
 			const size_t width = put_name(&table, i, layout);
 
-			if (table.count)
-				pad(style, table.name_width > width ? table.name_width - width : 0);
+			table.blanks = table.name_width > width ? table.name_width - width : 0;
 		}
 		put_cells(&table, &rows->rows[i], name_first);
 		if (!name_first)
 			put_name(&table, i, layout);
-		out_char(style->out, '\n');
+		end_line(&table);
 	}
 	free(table.last);
 }

@@ -4,6 +4,7 @@
 #include "report/column.h"
 #include "report/fatal.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct trace_kernel *row_shape(const struct row *row)
@@ -93,12 +94,29 @@ static struct text instance_name(const struct row *row)
 	return (struct text){ name.bytes, name.length };
 }
 
+/* A site is told apart by where it lies. */
+static size_t append_path(const struct row *row)
+{
+	const size_t length = row_path(row, NULL, 0);
+	uint32_t *nodes = need((length + 1) * sizeof *nodes);
+	size_t used = 0;
+
+	row_path(row, nodes, length);
+	for (size_t i = 0; i < length; i++) {
+		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+
+		used = append(append(used, " / ", i ? 3 : 0), name.bytes, name.length);
+	}
+	free(nodes);
+	return used;
+}
+
 struct text row_label(const struct row *row, bool ascii)
 {
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
 	const struct node *node = row->tree && row->node ? &row->tree->nodes[row->node] : NULL;
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
-	size_t used = name.length ? append(0, name.bytes, name.length) : append(0, "(no name)", 9);
+	size_t used = row->kind == ROW_SITE ? append_path(row) : name.length ? append(0, name.bytes, name.length) : append(0, "(no name)", 9);
 	char extra[128];
 
 	if (node && node->domain && row->kind != ROW_SITE) {

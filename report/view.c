@@ -2,7 +2,9 @@
 #include "report/view.h"
 #include "report/column.h"
 #include "report/dump.h"
+#include "report/dump.h"
 #include "report/fatal.h"
+#include "report/info.h"
 #include "report/info.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,8 @@ const struct view views[] = {
 	{ .name = "info", .summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is missing", .columns = "", .text = "",
 		.run = info_view },
 	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
+	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
+	{ .name = "info", .summary = "what a trace says of itself, and how the file is made up", .columns = "", .text = "", .run = info_view },
 	{ .name = NULL },
 };
 
