@@ -14,9 +14,17 @@ static bool continues_word(char c)
 	return is_digit(c) || (unsigned)((byte | 32) - 'a') < 26 || c == '_' || c == '+' || c == '-' || byte >= 0x80;
 }
 
-static bool opens(char c)
+/* Whether a number may begin after the character before `at`. *brackets: how many are open there. */
+static bool may_begin(const char *text, size_t at, unsigned *brackets)
 {
-	return c == ' ' || c == '=' || c == '#' || c == '.' || c == '[' || c == '(' || c == '{';
+	const char c = at ? text[at - 1] : '\0';
+	const bool opens = c == '[' || c == '(' || c == '{';
+
+	if (opens)
+		++*brackets;
+	else if ((c == ']' || c == ')' || c == '}') && *brackets)
+		--*brackets;
+	return opens || c == ' ' || c == '=' || c == '#' || c == '.' || (c == ',' && *brackets);
 }
 
 static size_t digits(const char *text, size_t length, size_t at)
@@ -24,6 +32,12 @@ static size_t digits(const char *text, size_t length, size_t at)
 	while (at < length && is_digit(text[at]))
 		at++;
 	return at;
+}
+
+/* 1.2.3 is no number with a fraction. */
+static bool is_version(const char *text, size_t length, size_t at)
+{
+	return text[at] == '.' && at + 1 < length && is_digit(text[at + 1]);
 }
 
 /* Where the number that begins at `at`, after the character before it, ends; `at` itself if none does. */
@@ -39,7 +53,7 @@ static size_t number_end(const char *text, size_t length, size_t at)
 		return at;
 	if (!dotted && end + 1 < length && text[end] == '.') {
 		fraction = digits(text, length, end + 1);
-		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) && text[fraction] != '.')))
+		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) && !is_version(text, length, fraction))))
 			return fraction;
 	}
 	return end == length || !continues_word(text[end]) ? end : at;
@@ -47,10 +61,11 @@ static size_t number_end(const char *text, size_t length, size_t at)
 
 size_t label_fold(const char *text, size_t length, char *out)
 {
+	unsigned brackets = 0;
 	size_t used = 0;
 
 	for (size_t i = 0; i < length;) {
-		const size_t end = i > 0 && opens(text[i - 1]) ? number_end(text, length, i) : i;
+		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
 
 		if (end > i) {
 			out[used++] = '*';
@@ -64,10 +79,11 @@ size_t label_fold(const char *text, size_t length, char *out)
 
 bool label_number(const char *text, size_t length, uint64_t *number)
 {
+	unsigned brackets = 0;
 	bool found = false;
 
-	for (size_t i = 1; i < length; i++) {
-		const size_t end = opens(text[i - 1]) ? number_end(text, length, i) : i;
+	for (size_t i = 0; i < length; i++) {
+		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
 		size_t at = i;
 
 		if (end == i)
@@ -76,7 +92,7 @@ bool label_number(const char *text, size_t length, uint64_t *number)
 		*number = 0;
 		for (at += !is_digit(text[at]); at < end && is_digit(text[at]) && *number < UINT64_MAX / 16; at++)
 			*number = *number * 10 + (uint64_t)(text[at] - '0');
-		i = end;
+		i = end - 1;
 	}
 	return found;
 }
