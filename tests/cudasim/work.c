@@ -10,7 +10,7 @@
 
 #define START_NS 1000u  /* from submission to the start on an idle device */
 #define KERNEL_NS 2000u /* the least a kernel takes */
-#define WAVE_NS 1000u   /* for each time that all SMs are filled */
+#define WAVE_NS 3000u   /* for each time that all SMs are filled */
 #define COPY_NS 1500u
 #define SET_NS 1000u
 #define SM_COUNT 132u
