@@ -47,7 +47,7 @@ static uint32_t span_node(struct fold *fold, const struct trace_event *event)
 	const struct trace_range *record = event->record;
 
 	if (!fold->spans)
-		fold->spans = tree_child(fold->tree, 0, text_id(fold->texts, "start/end ranges", 16), 0, NODE_SPANS);
+		fold->spans = tree_child(fold->tree, 0, text_id(fold->texts, "start-end ranges", 16), 0, NODE_SPANS);
 	return names_child(fold->names, fold->spans, reader_event_text(fold->reader, event), record->domain, NODE_RANGE);
 }
 
