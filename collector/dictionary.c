@@ -363,7 +363,7 @@ uint32_t stack_id(const uint64_t *frames, uint32_t count)
 static const char *keep_text(const char *text)
 {
 	size_t bytes = strnlen(text, TRACE_TEXT_MAX / 2);
-	char *copy = intern_keep(bytes + 1);
+	char *copy = intern_keep(&names, bytes + 1);
 
 	if (copy) {
 		memcpy(copy, text, bytes);
@@ -406,7 +406,7 @@ void meta_set(const char *key, const char *value)
 
 static void keep_record(const struct trace_head *record)
 {
-	struct kept_record *k = intern_keep(offsetof(struct kept_record, head) + record->size);
+	struct kept_record *k = intern_keep(&names, offsetof(struct kept_record, head) + record->size);
 
 	if (!k)
 		return;

@@ -89,24 +89,25 @@ static int make_room(struct intern *table)
 	return 1;
 }
 
-void *intern_keep(size_t bytes)
+/* A fork may come between any two stores; in this order its child finds too little left, never too much. */
+void *intern_keep(struct intern *table, size_t bytes)
 {
-	static char *free_bytes;
-	static size_t left;
 	void *given;
 
 	bytes = (bytes + 15) & ~(size_t)15;
 	if (bytes > KEEP_BYTES / 4)
 		return kept_memory(bytes);
-	if (bytes > left) {
-		free_bytes = kept_memory(KEEP_BYTES);
-		left = free_bytes ? KEEP_BYTES : 0;
-		if (!free_bytes)
+	if (bytes > table->left) {
+		char *fresh = kept_memory(KEEP_BYTES);
+
+		if (!fresh)
 			return NULL;
+		table->free_bytes = fresh;
+		__atomic_store_n(&table->left, KEEP_BYTES, __ATOMIC_RELEASE);
 	}
-	given = free_bytes;
-	free_bytes += bytes;
-	left -= bytes;
+	given = table->free_bytes;
+	table->left -= bytes;
+	__atomic_store_n(&table->free_bytes, table->free_bytes + bytes, __ATOMIC_RELEASE);
 	return given;
 }
 
@@ -120,7 +121,7 @@ uint32_t intern_prepare(struct intern *table, const void *bytes, size_t count, u
 		return 0;
 	if (!table->chunks[chunk] && !(table->chunks[chunk] = kept_memory(INTERN_CHUNK * sizeof *entry)))
 		return 0;
-	copy = intern_keep(count + 1);
+	copy = intern_keep(table, count + 1);
 	if (!copy)
 		return 0;
 	memcpy(copy, bytes, count);

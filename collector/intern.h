@@ -23,6 +23,8 @@ struct intern { /* zeroed: empty */
 	struct interned *chunks[INTERN_CHUNKS];
 	uint32_t count;  /* ids given: 1 .. count */
 	uint64_t bytes;  /* of all texts */
+	char *free_bytes; /* of intern_keep, and how many */
+	size_t left;
 };
 
 uint32_t intern_hash(const void *bytes, size_t count);
@@ -38,7 +40,8 @@ void intern_publish(struct intern *table, uint32_t id);
 /* The entry of an id that was given (1 .. count). */
 const struct interned *intern_entry(const struct intern *table, uint32_t id);
 
-/* Memory that is never given back and that a forked child keeps, 16-byte aligned. Under the caller's lock. NULL: none. */
-void *intern_keep(size_t bytes);
+/* Memory of `table` that is never given back and that a forked child keeps, zeroed, 16-byte aligned. Under the caller's lock, the one
+ * under which the table grows. NULL: none. */
+void *intern_keep(struct intern *table, size_t bytes);
 
 #endif

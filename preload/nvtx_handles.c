@@ -70,7 +70,7 @@ static const struct nvtx_handle **alias_place(uint32_t id)
 	const struct nvtx_handle ***chunk = &alias_chunks[(id - 1) / INTERN_CHUNK];
 
 	if (!*chunk)
-		*chunk = intern_keep(INTERN_CHUNK * sizeof **chunk);
+		__atomic_store_n(chunk, intern_keep(&aliases, INTERN_CHUNK * sizeof **chunk), __ATOMIC_RELEASE);
 	return *chunk ? &(*chunk)[(id - 1) % INTERN_CHUNK] : NULL;
 }
 

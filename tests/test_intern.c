@@ -91,6 +91,36 @@ START_TEST(finding_goes_on_while_another_thread_adds)
 }
 END_TEST
 
+static struct intern tables[2];
+
+static void *fill_own(void *own)
+{
+	char text[32];
+
+	for (int i = 0; i < 60000; i++) {
+		snprintf(text, sizeof text, "%d of %d", i, own == &tables[1]);
+		intern_publish(own, intern_prepare(own, text, strlen(text), intern_hash(text, strlen(text))));
+	}
+	return NULL;
+}
+
+/* Each has a lock of its own, so they may share nothing. */
+START_TEST(tables_of_different_locks_do_not_disturb_each_other)
+{
+	pthread_t threads[2];
+	char text[32];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, fill_own, &tables[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 120000; i++) {
+		snprintf(text, sizeof text, "%d of %d", i / 2, i % 2);
+		ck_assert_str_eq(intern_entry(&tables[i % 2], (uint32_t)i / 2 + 1)->bytes, text);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("intern");
@@ -102,6 +132,7 @@ int main(void)
 	tcase_add_test(tests, any_bytes_come_back_as_they_were);
 	tcase_add_test(tests, what_was_prepared_and_not_published_is_not_found);
 	tcase_add_test(tests, finding_goes_on_while_another_thread_adds);
+	tcase_add_test(tests, tables_of_different_locks_do_not_disturb_each_other);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
