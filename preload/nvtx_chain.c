@@ -50,11 +50,11 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 	errno = saved;
 }
 
-bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer *slot)
+bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before)
 {
-	NvtxFunctionPointer none = NULL, there = *slot;
+	NvtxFunctionPointer none = NULL;
 
-	if (!nvtx_chain_at_work || !there || there == next[module][id])
+	if (!nvtx_chain_at_work || !there || there == before || there == nvtx_chain_next(module, id))
 		return true;
 	return __atomic_compare_exchange_n(&next[module][id], &none, there, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == there;
 }

@@ -27,9 +27,9 @@ bool nvtx_chain_wanted(void);
 /* Lets the other tool fill the tables of the unit that is starting. */
 void nvtx_chain_start(NvtxGetExportTableFunc_t get_table);
 
-/* `slot` now holds what the other tool put there (or NULL). Remembers it as the one to go on to. false: a unit before this one
- * had something else there; the slot is left to the other tool. */
-bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer *slot);
+/* `there` stands in a slot after the other tool was started, `before` stood there until then: remembers what the tool has put there as
+ * the one to go on to. false: a unit before this one had something else there; the slot is left to the other tool. */
+bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before);
 
 /* The other tool's function, NULL if there is none. */
 NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id);

@@ -23,8 +23,23 @@ static void say_version(NvtxGetExportTableFunc_t get_table)
 		info->SetInjectionNvtxVersion(3);
 }
 
+/* A slot of a client that has not begun holds a function of NVTX's own, which makes threads that call it meanwhile wait. It stays there, and is
+ * noted, so that it is not taken for something that another tool has put there. */
+typedef NvtxFunctionPointer slots_before[NVTX_SLOTS];
+
+static void note_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, slots_before before)
+{
+	NvtxFunctionTable table;
+	unsigned slots = 0;
+
+	if (!callbacks->GetModuleFunctionTable(module, &table, &slots) || !table)
+		return;
+	for (unsigned i = 1; i < slots && i < NVTX_SLOTS; i++)
+		before[i] = table[i] ? *table[i] : NULL;
+}
+
 /* One module of the client: each slot that we know and that it has. A slot that is left as it is stays without effect. */
-static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module)
+static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const slots_before before)
 {
 	NvtxFunctionTable table;
 	unsigned slots = 0;
@@ -35,44 +50,46 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 		const struct nvtx_entry *entry = &nvtx_entries[i];
 
 		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
-		    nvtx_chain_take(entry->module, entry->id, table[entry->id]))
+		    nvtx_chain_take(entry->module, entry->id, *table[entry->id], before[entry->id]))
 			*table[entry->id] = entry->function;
 	}
 }
 
-/* Each slot holds NVTX's own start-up function, which must not be taken for something that the other tool has put there. */
-static void empty_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module)
+/* One unit begins; the other tool first, if there is one. */
+static int begin_unit(NvtxGetExportTableFunc_t get_table)
 {
-	NvtxFunctionTable table;
-	unsigned slots = 0;
+	static const NvtxCallbackModule modules[] = {NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2, NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART,
+						     NVTX_CB_MODULE_SYNC};
+	enum { count = sizeof modules / sizeof modules[0] };
+	const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
+	slots_before before[count] = {{NULL}};
 
-	if (!callbacks->GetModuleFunctionTable(module, &table, &slots) || !table)
-		return;
-	for (unsigned i = 1; i < slots; i++)
-		if (table[i])
-			*table[i] = NULL;
+	if (!callbacks || callbacks->struct_size < sizeof *callbacks)
+		return 0;
+	for (unsigned i = 0; i < count; i++)
+		note_module(callbacks, modules[i], before[i]);
+	nvtx_chain_start(get_table);
+	say_version(get_table);
+	for (unsigned i = 0; i < count; i++)
+		fill_module(callbacks, modules[i], before[i]);
+	meta_set("source.nvtx", "on");
+	return 1;
 }
+
+/* The other tool may chain, too, to what it found in NVTX_INJECTION64_PATH: us. A call from within is answered with no. */
+static __thread bool beginning __attribute__((tls_model("initial-exec")));
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
-	static const NvtxCallbackModule modules[] = {NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2, NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART,
-						     NVTX_CB_MODULE_SYNC};
-	const NvtxExportTableCallbacks *callbacks;
+	int begun;
 
-	if (!enabled)
+	if (!enabled || beginning)
 		return 0;
-	callbacks = get_table(NVTX_ETID_CALLBACKS);
-	if (!callbacks || callbacks->struct_size < sizeof *callbacks)
-		return 0;
-	for (unsigned i = 0; nvtx_chain_wanted() && i < sizeof modules / sizeof modules[0]; i++)
-		empty_module(callbacks, modules[i]);
-	nvtx_chain_start(get_table);
-	say_version(get_table);
-	for (unsigned i = 0; i < sizeof modules / sizeof modules[0]; i++)
-		fill_module(callbacks, modules[i]);
-	meta_set("source.nvtx", "on");
-	return 1;
+	beginning = true;
+	begun = begin_unit(get_table);
+	beginning = false;
+	return begun;
 }
 
 static void fill_extension(const nvtxExtModuleSegment_t *segment, const struct nvtx_extension_entry *entries, unsigned count)
@@ -85,9 +102,11 @@ static void fill_extension(const nvtxExtModuleSegment_t *segment, const struct n
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
-	if (!enabled || !module || module->structSize < sizeof *module || !module->segmentsCount || !module->segments)
+	if (!enabled || beginning || !module || module->structSize < sizeof *module || !module->segmentsCount || !module->segments)
 		return 0;
+	beginning = true;
 	nvtx_chain_start_extension(module);
+	beginning = false;
 	if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID)
 		fill_extension(&module->segments[0], nvtx_payload_entries, nvtx_payload_entry_count);
 	else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID)

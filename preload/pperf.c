@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef PPERF_VERSION
@@ -178,11 +179,22 @@ static bool stands_alone(const char *tool)
 	return strstr(tool, "ToolsInjection") || getenv("NSYS_PROFILING_SESSION_ID");
 }
 
+/* Is it pperf that stands there, by this path, by another, or another copy of it, whose parent process was recorded by that? */
+static bool is_pperf(const char *tool, const char *self)
+{
+	const char *slash = strrchr(tool, '/');
+	struct stat own, there;
+
+	if (!strncmp(slash ? slash + 1 : tool, "libpperf", 8))
+		return true;
+	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino && there.st_dev == own.st_dev;
+}
+
 /* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
 static void take_nvtx(const char *self)
 {
 	const char *there = getenv("NVTX_INJECTION64_PATH");
-	bool other = there && *there && strcmp(there, self);
+	bool other = there && *there && !is_pperf(there, self);
 
 	if (!settings->nvtx)
 		return;

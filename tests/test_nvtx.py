@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Every NVTX call is in the trace: its exact bytes, domain, category, colour, payload, in order for each thread."""
-import json
+import json, os, shutil
 from exact import compare
 from harness import *
 
@@ -39,7 +39,7 @@ def another_injection_behaves_as_without_us(folder):
     alone = run(folder, "nvtx_calls", "expected", env={**tool, "OTHER_TOOL": str(folder / "alone")})
     both = traced(folder, "nvtx_calls", "expected", env={**tool, "OTHER_TOOL": str(folder / "both")}, check=None)
     # Ends of ranges whose start it does not handle carry an id that is not its own.
-    seen = [[line for line in (folder / name).read_bytes().splitlines() if not line.startswith(b"end") or line == b"end 4711"]
+    seen = [sorted(line for line in (folder / name).read_bytes().splitlines() if not line.startswith(b"end") or line == b"end 4711")
             for name in ("alone", "both")]
     assert seen[0] == seen[1] and len(seen[0]) > 2000, [set(a) ^ set(b) for a, b in [seen]]
     assert alone.returncode == both.returncode == 1 and alone.stdout == both.stdout
@@ -47,6 +47,27 @@ def another_injection_behaves_as_without_us(folder):
     assert levels[0] == levels[1] and levels[0], levels
     found = traces(folder)
     assert not found or dump(found[0], {"push"}), "a trace without ranges"
+
+
+@case
+def threads_that_call_while_another_tool_is_starting_are_recorded(folder):
+    tool = {"NVTX_INJECTION64_PATH": str(PROGRAMS / "lib_other_injection.so"), "OTHER_TOOL": "/dev/null", "OTHER_TOOL_SLOW": "1"}
+    traced(folder, "reloads", PROGRAMS / "lib_nvtx_copy.so", 1, env=tool)
+    assert names(folder / "trace.bin").count("at once") == 8, names(folder / "trace.bin")
+
+
+@case
+def pperf_in_the_place_of_the_other_tool_is_not_called_by_itself(folder):
+    shutil.copy(LIBRARY, folder / "libpperf.so")
+    shutil.copy(LIBRARY, folder / "tool.so")
+    os.symlink(LIBRARY, folder / "link.so")
+    for there, recorded in (("link.so", {10}), ("libpperf.so", {10}), ("tool.so", {10, 20})):
+        traced(folder, "ranges", 1, 10, env={"NVTX_INJECTION64_PATH": str(folder / there)})
+        assert sum(len(names(t)) for t in traces(folder)) in recorded, (there, traces(folder))
+        for path in traces(folder):
+            path.unlink()
+    traced(folder, "ranges", 1, 10, env={"LD_PRELOAD": preload() + " " + str(folder / "libpperf.so")})
+    assert sum(len(names(t)) for t in traces(folder)) == 10, traces(folder)
 
 
 @case

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Another tool that has set NVTX_INJECTION64_PATH for itself. Writes to the file $OTHER_TOOL what it was called with, in order of the
- * calls; its ranges' levels begin at 100.
+ * calls; its ranges' levels begin at 100. With $OTHER_TOOL_SLOW it takes its time to start.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <nvtx3/nvToolsExt.h>
 
 static __thread int level = 100;
@@ -96,6 +97,8 @@ int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 
 	if (!output)
 		output = fopen(getenv("OTHER_TOOL"), "we");
+	if (getenv("OTHER_TOOL_SLOW"))
+		usleep(200000);
 	if (!callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core, &core_size) ||
 		!callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2, &core2_size))
 		return 0;

@@ -5,17 +5,20 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <nvtx3/nvToolsExt.h>
 
 static pthread_barrier_t barrier;
 
-static void *first_call(void *unused)
+static void *first_call(void *after)
 {
 	pthread_barrier_wait(&barrier);
+	usleep((useconds_t)(uintptr_t)after); /* the others meet an instance that is beginning */
 	nvtxRangePushA("at once");
 	nvtxRangePop();
-	return unused;
+	return NULL;
 }
 
 static int reload(const char *path)
@@ -43,7 +46,7 @@ int main(int count, char **arguments)
 		}
 	pthread_barrier_init(&barrier, NULL, 8);
 	for (int i = 0; i < 8; i++)
-		if (pthread_create(&threads[i], NULL, first_call, NULL))
+		if (pthread_create(&threads[i], NULL, first_call, (void *)(uintptr_t)(i * 5000)))
 			return 2;
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
