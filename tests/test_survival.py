@@ -62,7 +62,7 @@ def every_way_to_end_keeps_every_event(folder):
 
 @case
 def a_live_trace_can_be_read(folder):
-    process = subprocess.Popen([program("killed"), "progress"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=subprocess.PIPE)
+    process = subprocess.Popen([program("killed"), "progress", "30000"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=subprocess.PIPE)
     process.stdout.readline()
     last = 0
     try:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * killed PROGRESS: three threads set numbered marks for ever, and note in the file PROGRESS, which outlives them, how many calls
- * have returned. Prints its threads' ids first.
+ * killed PROGRESS [MOST]: three threads set numbered marks, MOST each or for ever, and note in the file PROGRESS, which outlives them,
+ * how many calls have returned; then they wait for their end.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct progress {
 };
 
 static pthread_barrier_t barrier;
+static unsigned most = UINT_MAX;
 
 static void *thread(void *argument)
 {
@@ -31,7 +33,7 @@ static void *thread(void *argument)
 	attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT32;
 	progress->tid = (unsigned long)syscall(SYS_gettid);
 	pthread_barrier_wait(&barrier);
-	for (unsigned i = 0;; i++) {
+	for (unsigned i = 0; i < most; i++) {
 		nvtxRangePushA("range");
 		attributes.payload.uiValue = i;
 		nvtxMarkEx(&attributes);
@@ -40,6 +42,7 @@ static void *thread(void *argument)
 		for (volatile int wait = 0; wait < 400; wait++)
 			;
 	}
+	pause();
 	return NULL;
 }
 
@@ -49,6 +52,8 @@ int main(int count, char **arguments)
 	struct progress *progress;
 	pthread_t threads[THREADS];
 
+	if (count > 2)
+		most = (unsigned)atoi(arguments[2]);
 	if (fd < 0 || ftruncate(fd, 4096))
 		return 2;
 	progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
