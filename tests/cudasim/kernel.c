@@ -135,8 +135,8 @@ static struct kernel *kernel_new(struct module *module, const char *name)
 	kernel->magic = KERNEL_MAGIC;
 	kernel->name = copy;
 	kernel->module = module;
-	kernel->registers = 16 + hash % 8 * 8;
-	kernel->static_shared = hash / 8 % 4 == 0 ? 4096 : 0;
+	kernel->registers = 16 + hash % 7 * 8; /* with up to 64, blocks of 1024 threads still fit */
+	kernel->static_shared = hash / 7 % 4 == 0 ? 4096 : 0;
 	kernel->max_dynamic = DYNAMIC_DEFAULT - kernel->static_shared;
 	kernel->next = module->kernels;
 	module->kernels = kernel;

@@ -13,6 +13,19 @@
  * end that the cost model gives it, which are usually in the future; synchronising calls sleep until
  * then. All times are CLOCK_REALTIME nanoseconds.
  *
+ * Kernels do nothing; copies and sets move real bytes, when they are submitted. Not simulated, and refused with "not
+ * supported" or as said: IPC, textures, graphics, external memory, child graphs (so a graph launch or a cudaMallocAsync
+ * in a capturing stream spoils the capture), conditional nodes, CUDA's 32-bit entry points (cuMemAlloc without _v2). A
+ * module has every function it is asked for. A statically linked runtime finds none of the driver's private tables.
+ *
+ * The environment, read when libcuda is loaded:
+ *	SIM_DEVICES=1		how many devices there are, 1 to 8
+ *	SIM_MEM=BYTES		memory of each (default 16 GiB), handed out in units of 2 MiB
+ *	SIM_KERNEL_NS=NS	what every kernel takes (default: by a cost model, the same in every run)
+ *	SIM_NO_DEVICE=1		there is none
+ *	SIM_FAIL_MALLOC=N	the Nth allocation of device memory fails
+ *	SIM_LOG=FILE		what is allocated, launched, copied, set and not supported, a line each; 2 is stderr
+ *
  * Threads: every function here may be called from any thread. No lock of the core is held while a tool
  * is called, and a tool may call any sim_*() function and any entry point from within.
  */
