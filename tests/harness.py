@@ -48,7 +48,7 @@ def environment(**changes):
 
 
 def program(name):
-    return str(PROGRAMS / name) if "/" not in name and (PROGRAMS / name).exists() else name
+    return str(PROGRAMS / name) if "/" not in str(name) and (PROGRAMS / name).exists() else str(name)
 
 
 def run(folder, name, *arguments, env=None, stdin=None, timeout=120, check=None):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""calls_nvtx_package.py EXPECTED: the nvtx package: annotations, domains, categories, colours, payloads, start/end, marks."""
+"""calls_nvtx_package.py EXPECTED: the nvtx package: annotations, domains, categories, colours, payloads, start/end, marks. Its colours have no alpha."""
 import struct, threading
 import nvtx
 from expect import event, text
@@ -11,12 +11,12 @@ def bits(form, value):
 
 @nvtx.annotate("decorated", color="red")
 def decorated():
-    event("mark", "in the function", color=0xff0000ff)
+    event("mark", "in the function", color=0x0000ff)
     nvtx.mark("in the function", color="blue")
 
 
 for i in range(100):
-    event("push", "decorated", color=0xffff0000)
+    event("push", "decorated", color=0xff0000)
     decorated()
     event("pop", "decorated")
 
@@ -43,7 +43,7 @@ thread.join()
 
 domain = nvtx.get_domain("direct")
 attributes = domain.get_event_attributes("by attributes", color="green", category="loading")
-event("push", "by attributes", "direct", color=0xff008000)
+event("push", "by attributes", "direct", color=0x008000)
 domain.push_range(attributes)
 event("pop", "by attributes", "direct")
 domain.pop_range()
