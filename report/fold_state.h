@@ -58,6 +58,21 @@ struct fold_state {
 	size_t api_of_room, api_room;
 };
 
+/* Ranges. close_at: accounts for the range at that depth up to end_ns; it stays on the stack. rebase: it counts from now on only. */
+void fold_open(struct fold *fold, const struct trace_event *event);
+void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end_ns);
+void fold_drop(struct fold *fold, const struct trace_event *event);
+void fold_left_open(struct fold *fold, const struct trace_event *event);
+void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns);
+void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more);
+bool fold_instance_is_final(void *context, struct instance *instance);
+
+/* Steps: what to do when a range opens that is one, and when one closes. */
+bool fold_is_step(const struct fold *fold, const struct trace_event *event);
+void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread);
+void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth);
+void fold_window_ends(struct fold *fold);
+
 /* The node at which a record happened, and the innermost open range of its thread, NULL if there is none. */
 uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost);
 /* The instance of a thread's range at that depth, and those around it. */
@@ -92,5 +107,25 @@ void fold_spans_close(struct fold *fold);
 void fold_mark(struct fold *fold, const struct trace_event *event);
 void fold_metric(struct fold *fold, const struct trace_event *event);
 void fold_counter_find(struct fold *fold);
+
+/* The figures that every range has. */
+static inline void fold_count_range(struct fold *fold, const struct frame *frame, uint64_t end_ns, uint32_t stream)
+{
+	struct node *node = &fold->tree->nodes[frame->node];
+	const uint64_t duration = end_ns - frame->begin_ns;
+
+	node->calls++;
+	node->total_ns += duration;
+	node->self_ns += duration - frame->child_ns;
+	if (duration < node->min_ns)
+		node->min_ns = duration;
+	if (duration >= node->max_ns) {
+		node->max_ns = duration;
+		node->longest_begin_ns = frame->begin_ns;
+		node->longest_place = frame->place;
+		node->longest_stream = stream;
+	}
+	samples_add(&node->samples, duration, &fold->tree->budget);
+}
 
 #endif

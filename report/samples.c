@@ -35,17 +35,22 @@ static uint64_t step_value(unsigned octave, unsigned step)
 	return ((uint64_t)(64 + step) << (octave - 1)) + ((UINT64_C(1) << (octave - 1)) >> 1);
 }
 
+static void put_waiting(struct samples *samples)
+{
+	for (unsigned i = 0; i < samples->used; i++)
+		count_in(samples->histogram, value_at(samples, i), 1);
+	samples->used = 0;
+}
+
 static void give_up_exactness(struct samples *samples, struct samples_budget *budget)
 {
-	struct histogram *histogram = need(sizeof *histogram);
-
-	for (unsigned i = 0; i < samples->used; i++)
-		count_in(histogram, value_at(samples, i), 1);
+	samples->histogram = need(sizeof *samples->histogram);
+	put_waiting(samples);
 	budget->bytes -= samples->room * value_bytes(samples);
 	free(samples->values.narrow);
-	samples->values.narrow = NULL;
-	samples->used = samples->room = 0;
-	samples->histogram = histogram;
+	samples->values.narrow = need(SAMPLES_WAITING * sizeof *samples->values.narrow);
+	samples->room = SAMPLES_WAITING;
+	samples->is_wide = false;
 }
 
 /* Values of `bytes` bytes each, room for `room`; false: that would be beyond the budget. */
@@ -90,23 +95,23 @@ void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_
 
 	if (!samples->histogram && !fits && !make_room(samples, value, budget))
 		give_up_exactness(samples, budget);
-	if (samples->histogram)
+	if (samples->histogram) {
+		put_waiting(samples);
 		count_in(samples->histogram, value, 1);
-	else if (samples->is_wide)
+	} else if (samples->is_wide) {
 		samples->values.wide[samples->used++] = value;
-	else
+	} else {
 		samples->values.narrow[samples->used++] = (uint32_t)value;
+	}
 }
 
 void samples_merge(struct samples *samples, const struct samples *from, struct samples_budget *budget)
 {
+	if (from->histogram && !samples->histogram)
+		give_up_exactness(samples, budget);
 	for (unsigned i = 0; i < from->used; i++)
 		samples_add(samples, value_at(from, i), budget);
-	if (!from->histogram)
-		return;
-	if (!samples->histogram)
-		give_up_exactness(samples, budget);
-	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+	for (unsigned octave = 0; from->histogram && octave < SAMPLES_OCTAVES; octave++)
 		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
 			if (from->histogram->octaves[octave][step])
 				count_in(samples->histogram, step_value(octave, step), from->histogram->octaves[octave][step]);
@@ -152,8 +157,10 @@ static uint64_t histogram_percentile(const struct histogram *histogram, unsigned
 
 uint64_t samples_percentile(struct samples *samples, unsigned per_mille)
 {
-	if (samples->histogram)
+	if (samples->histogram) {
+		put_waiting(samples);
 		return histogram_percentile(samples->histogram, per_mille);
+	}
 	if (samples->used == 0)
 		return 0;
 	qsort(samples->values.narrow, samples->used, value_bytes(samples), samples->is_wide ? by_wide : by_narrow);

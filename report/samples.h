@@ -2,7 +2,7 @@
  * samples.h: the durations of a node's instances, for their percentiles. Exact up to SAMPLES_EXACT values; from then on a histogram of 64 steps an
  * octave: a percentile is then the middle of its step, at most 0.8 % off. A percentile is the value at rank ceil(p * count) ("nearest rank").
  *
- * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 0.5 KiB and 256 bytes for each octave in which there is a value.
+ * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 1 KiB and 256 bytes for each octave in which there is a value.
  * The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that needs more room turns into a histogram early.
  */
 #ifndef PPERF_SAMPLES_H
@@ -14,6 +14,7 @@
 
 #define SAMPLES_EXACT 4096u
 #define SAMPLES_BYTES (12u << 20)
+#define SAMPLES_WAITING 64u      /* values gathered before they are put into a histogram: one visit of its memory for many */
 #define SAMPLES_OCTAVES 59 /* the first holds the values below 64, each its own step */
 
 struct histogram {
@@ -24,8 +25,8 @@ struct samples {
 	union {
 		uint32_t *narrow;
 		uint64_t *wide;
-	} values;                    /* exact, in the order of arrival until a percentile is asked for */
-	struct histogram *histogram; /* NULL: `values` holds */
+	} values;                    /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
+	struct histogram *histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
 	uint16_t used, room;
 	bool is_wide;
 };
@@ -40,20 +41,10 @@ void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_
 
 static inline void samples_add(struct samples *samples, uint64_t value, struct samples_budget *budget)
 {
-	if (samples->histogram) {
-		const unsigned exponent = 63u - (unsigned)__builtin_clzll(value | 32);
-		const uint64_t step = exponent < 6 ? value : value >> (exponent - 6);
-		uint32_t *octave = samples->histogram->octaves[exponent - 5];
-
-		if (__builtin_expect(octave != NULL, 1)) {
-			octave[step & 63] += octave[step & 63] != UINT32_MAX;
-			return;
-		}
-	} else if (samples->used < samples->room && !samples->is_wide && value <= UINT32_MAX) {
+	if (__builtin_expect(samples->used < samples->room && value <= UINT32_MAX && !samples->is_wide, 1))
 		samples->values.narrow[samples->used++] = (uint32_t)value;
-		return;
-	}
-	samples_add_slowly(samples, value, budget);
+	else
+		samples_add_slowly(samples, value, budget);
 }
 
 /* All of `from` too. */

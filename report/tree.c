@@ -2,6 +2,7 @@
 #include "report/tree.h"
 #include "report/fatal.h"
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t hash(uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
@@ -24,6 +25,24 @@ static uint32_t *slot_of(const struct tree *tree, uint32_t parent, uint32_t name
 	}
 }
 
+static void make_room(struct tree *tree)
+{
+	const uint32_t room = tree->room + tree->room / 2 + 64;
+	struct node *nodes;
+
+	if (tree->count < tree->room)
+		return;
+	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
+	if (!nodes || room < tree->room)
+		fatal(STATUS_UNREADABLE, "no memory for %u places in the tree; close something or raise the limit", room);
+	if (tree->count)
+		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
+	memset(nodes + tree->count, 0, (size_t)(room - tree->count) * sizeof *nodes);
+	free(tree->nodes);
+	tree->nodes = nodes;
+	tree->room = room;
+}
+
 static void widen(struct tree *tree)
 {
 	free(tree->slots);
@@ -40,7 +59,7 @@ struct tree *tree_new(void)
 {
 	struct tree *tree = need(sizeof *tree);
 
-	grow(&tree->nodes, &tree->room, 64, sizeof *tree->nodes);
+	make_room(tree);
 	tree->count = 1;
 	widen(tree);
 	return tree;
@@ -83,7 +102,7 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 		widen(tree);
 		slot = slot_of(tree, parent, name, domain, kind);
 	}
-	grow(&tree->nodes, &tree->room, (size_t)tree->count + 1, sizeof *tree->nodes);
+	make_room(tree);
 	node = &tree->nodes[tree->count];
 	node->parent = parent;
 	node->name = name;

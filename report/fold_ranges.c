@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT
+ * fold_ranges.c: ranges that open and close on a thread: their times, the levels at their edges, their instances.
+ */
+#include "report/fatal.h"
+#include "report/fold_state.h"
+#include <stdlib.h>
+#include <string.h>
+
+void fold_become_rich(struct fold *fold)
+{
+	struct fold_state *state = fold->state;
+
+	for (size_t i = 0; !state->rich && i < state->thread_count; i++) {
+		struct thread *thread = state->threads[i];
+
+		grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
+		for (uint32_t depth = 0; depth < thread->depth; depth++)
+			thread->more[depth] = (struct frame_more){ .label = NULL };
+	}
+	state->rich = true;
+}
+
+long double fold_level(const struct fold *fold)
+{
+	if (fold->options.metric == METRIC_RESERVED)
+		return fold->state->reserved;
+	return fold->options.metric == METRIC_USER ? fold->state->counter : 0;
+}
+
+void fold_level_changed(struct fold *fold)
+{
+	const struct fold_state *state = fold->state;
+
+	for (size_t i = 0; i < state->thread_count; i++) {
+		struct thread *thread = state->threads[i];
+
+		if (thread->depth && thread->more[thread->depth - 1].peak < state->reserved)
+			thread->more[thread->depth - 1].peak = state->reserved;
+	}
+}
+
+void fold_offer_worst(struct fold *fold, uint32_t node, const struct fold_candidate *candidate)
+{
+	struct node_worst *worst = tree_worst(fold->tree, node);
+
+	if (worst->found && (candidate->value < worst->value || (candidate->value == worst->value && candidate->begin_ns < worst->begin_ns)))
+		return;
+	free(worst->own);
+	*worst = (struct node_worst){ .begin_ns = candidate->begin_ns, .end_ns = candidate->end_ns, .value = candidate->value,
+		.before = candidate->before, .after = candidate->after, .stream = candidate->stream, .place = candidate->place, .found = true };
+	if (candidate->own) {
+		worst->own = need(candidate->own_bytes + 1);
+		memcpy(worst->own, candidate->own, candidate->own_bytes);
+		worst->own_bytes = candidate->own_bytes;
+	}
+}
+
+/* What began before the steps asked for counts from here. */
+void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more)
+{
+	const struct fold_state *state = fold->state;
+
+	frame->child_ns = 0;
+	more->idle_ns = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
+	more->calls = more->alloc_bytes = 0;
+	more->reserved = more->peak = state->reserved;
+	more->level = fold_level(fold);
+}
+
+static void keep_label(struct fold *fold, const struct trace_event *event, struct frame_more *more)
+{
+	const struct trace_text text = reader_event_text(fold->reader, event);
+
+	more->label = need(text.length + 1);
+	memcpy(more->label, text.bytes, text.length);
+	more->label_bytes = text.length;
+}
+
+static bool is_target(const struct fold *fold, const struct thread *thread, const struct trace_event *event)
+{
+	const struct fold_target *target = fold->options.target;
+
+	return target && thread->depth == 1 && thread->stream == target->stream && event->begin_ns == target->begin_ns && thread->frames[0].node == target->node;
+}
+
+static void open_rich(struct fold *fold, const struct trace_event *event, struct thread *thread, bool own_label)
+{
+	struct frame_more *more;
+	const uint32_t depth = thread->depth - 1;
+
+	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
+	more = &thread->more[depth];
+	*more = (struct frame_more){ .label = NULL };
+	fold_rebase(fold, &thread->frames[depth], more);
+	if (own_label)
+		keep_label(fold, event, more);
+	if (fold->options.target && (is_target(fold, thread, event) || (depth > 0 && more[-1].instance && more[-1].instance->keep)))
+		fold_instance(fold, thread, depth)->keep = true;
+}
+
+struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth)
+{
+	uint32_t known = depth + 1;
+
+	while (known > 0 && !thread->more[known - 1].instance)
+		known--;
+	for (; known <= depth; known++) {
+		struct frame_more *more = &thread->more[known];
+
+		more->instance = instance_new(&fold->state->instances, known ? more[-1].instance : NULL, thread->frames[known].node, thread->frames[known].begin_ns);
+		more->instance->stream = thread->stream;
+		more->instance->place = thread->frames[known].place;
+	}
+	return thread->more[depth].instance;
+}
+
+static long double metric_value(const struct fold *fold, const struct instance *instance)
+{
+	switch (fold->options.metric) {
+	case METRIC_GPU:
+		return instance->gpu_ns;
+	case METRIC_IDLE:
+		return instance->idle_ns;
+	case METRIC_CALLS:
+		return instance->calls;
+	case METRIC_ALLOC:
+		return instance->alloc_bytes;
+	case METRIC_RESERVED:
+	case METRIC_USER:
+		return instance->after - instance->before;
+	default:
+		return instance->end_ns - instance->begin_ns;
+	}
+}
+
+/* The last part of an instance is known. */
+bool fold_instance_is_final(void *context, struct instance *instance)
+{
+	struct fold *fold = context;
+	const struct fold_target *target = fold->options.target;
+	struct fold_candidate worst = { .value = metric_value(fold, instance), .before = instance->before, .after = instance->after,
+		.begin_ns = instance->begin_ns, .end_ns = instance->end_ns, .place = instance->place, .stream = instance->stream,
+		.own = instance->label, .own_bytes = instance->label_bytes };
+	long double size = worst.value < 0 ? -worst.value : worst.value;
+
+	if (!target) {
+		if (worst.value > 0)
+			fold_offer_worst(fold, instance->node, &worst);
+		return false;
+	}
+	instance->value = target->value < 0 ? -worst.value : worst.value;
+	if (!instance->parent) {
+		if (instance->end_ns != target->end_ns)
+			return false;
+		instance_free(fold->target);
+		fold->target = instance;
+		return true;
+	}
+	return size > 0 && size * 100 >= (target->value < 0 ? -target->value : target->value);
+}
+
+static void close_instance(struct fold *fold, struct frame_more *more, struct instance *seen)
+{
+	struct instance *instance = more->instance;
+
+	instance->end_ns = seen->end_ns;
+	instance->begin_ns = seen->begin_ns;
+	instance->idle_ns = seen->idle_ns;
+	instance->calls = seen->calls;
+	instance->alloc_bytes = seen->alloc_bytes;
+	instance->before = seen->before;
+	instance->after = seen->after;
+	instance->label = more->label;
+	instance->label_bytes = more->label_bytes;
+	more->label = NULL;
+	more->instance = NULL;
+	instance_release(&fold->state->instances, instance);
+}
+
+static void count_levels(struct fold *fold, uint32_t node, const struct frame_more *more)
+{
+	struct node_memory *memory = tree_memory(fold->tree, node);
+
+	memory->reserved_delta += fold->state->reserved - more->reserved;
+	if (!memory->has_level || memory->reserved_peak < more->peak)
+		memory->reserved_peak = more->peak;
+	memory->has_level = true;
+}
+
+/* All of an instance but its GPU time, which may come later. */
+static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
+{
+	struct frame_more *more = &thread->more[depth];
+	const struct frame *frame = &thread->frames[depth];
+	struct instance seen = { .begin_ns = frame->begin_ns, .end_ns = end_ns, .calls = more->calls + 1, .alloc_bytes = more->alloc_bytes,
+		.before = more->level, .after = fold_level(fold) };
+	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
+
+	if (fold->timeline) {
+		seen.idle_ns = timeline_idle(fold->timeline, fold->state->now_ns) - more->idle_ns;
+		if (seen.idle_ns)
+			tree_gpu(fold->tree, frame->node)->idle_ns += seen.idle_ns;
+	}
+	if (fold->state->has_reserved)
+		count_levels(fold, frame->node, more);
+	if (depth > 0) {
+		more[-1].calls += seen.calls;
+		more[-1].alloc_bytes += seen.alloc_bytes;
+		if (more[-1].peak < more->peak)
+			more[-1].peak = more->peak;
+	}
+	if (fold->options.metric != METRIC_GPU && !fold->options.target && (!by_time || more->label)) {
+		const struct fold_candidate candidate = { .value = metric_value(fold, &seen), .before = seen.before, .after = seen.after,
+			.begin_ns = seen.begin_ns, .end_ns = end_ns, .place = frame->place, .stream = thread->stream,
+			.own = more->label, .own_bytes = more->label_bytes };
+
+		fold_offer_worst(fold, frame->node, &candidate);
+	}
+	if (more->instance)
+		close_instance(fold, more, &seen);
+}
+
+void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
+{
+	struct fold_state *state = fold->state;
+	const struct frame *frame = &thread->frames[depth];
+
+	if (end_ns < frame->begin_ns)
+		end_ns = frame->begin_ns;
+	if (state->counting) {
+		fold_count_range(fold, frame, end_ns, thread->stream);
+		if (depth > 0)
+			thread->frames[depth - 1].child_ns += end_ns - frame->begin_ns;
+	}
+	if (!state->rich)
+		return;
+	if (state->counting)
+		count_rich(fold, thread, depth, end_ns);
+	else
+		instance_release(&state->instances, thread->more[depth].instance);
+	free(thread->more[depth].label);
+	thread->more[depth].label = NULL;
+}
+
+void fold_open(struct fold *fold, const struct trace_event *event)
+{
+	struct fold_state *state = fold->state;
+	struct thread *thread = fold_thread(fold, event);
+	uint32_t node = state->nodes[event->node];
+	const bool own_label = node == NAMES_OPEN;
+
+	state->now_ns = event->time_ns;
+	thread->depth = event->depth;
+	if (__builtin_expect(own_label, 0)) {
+		fold_become_rich(fold);
+		node = names_open_node(fold->names, thread->depth ? thread->frames[thread->depth - 1].node : 0, event->node, event);
+	}
+	if (__builtin_expect(event->depth >= thread->room, 0))
+		grow(&thread->frames, &thread->room, (size_t)event->depth + 1, sizeof *thread->frames);
+	if (__builtin_expect(fold->options.steps, 0) && fold_is_step(fold, event))
+		fold_step_begins(fold, event, thread);
+	thread->frames[event->depth] = (struct frame){ .node = node, .place = event->node, .begin_ns = event->begin_ns };
+	thread->depth = event->depth + 1;
+	if (state->rich)
+		open_rich(fold, event, thread, own_label);
+}
+
+/* A range closes that has others inside, of other domains: they stay open and move out by one. Their time up to here was its children's;
+ * what they take from here on is its parent's. */
+static void close_inner(struct fold *fold, const struct trace_event *event, struct thread *thread)
+{
+	struct frame *frames = thread->frames;
+	const uint32_t depth = event->depth, inner = depth + 1;
+
+	frames[depth].child_ns += event->time_ns - frames[inner].begin_ns;
+	fold_close_at(fold, thread, depth, event->time_ns);
+	if (depth > 0)
+		frames[depth - 1].child_ns -= event->time_ns - frames[inner].begin_ns;
+	memmove(&frames[depth], &frames[inner], (thread->depth - inner) * sizeof *frames);
+	if (fold->state->rich)
+		memmove(&thread->more[depth], &thread->more[inner], (thread->depth - inner) * sizeof *thread->more);
+	thread->depth--;
+}
+
+void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end_ns)
+{
+	struct thread *thread = fold_thread(fold, event);
+	struct fold_state *state = fold->state;
+
+	state->now_ns = event->time_ns;
+	if (__builtin_expect(event->depth >= thread->depth, 0))
+		return;
+	if (__builtin_expect(event->depth + 1 < thread->depth, 0)) {
+		close_inner(fold, event, thread);
+		return;
+	}
+	thread->depth = event->depth;
+	fold_close_at(fold, thread, event->depth, end_ns);
+	if (__builtin_expect(fold->options.steps, 0))
+		fold_step_ends(fold, thread, event->depth);
+}
+
+/* A range whose end was lost: how long it took is not known, so it has no instance. */
+void fold_drop(struct fold *fold, const struct trace_event *event)
+{
+	struct thread *thread = fold_thread(fold, event);
+	struct frame_more *more;
+
+	if (event->depth >= thread->depth)
+		return;
+	thread->depth = event->depth;
+	if (!fold->state->rich)
+		return;
+	fold_step_ends(fold, thread, event->depth);
+	more = &thread->more[event->depth];
+	free(more->label);
+	if (more->instance)
+		more->instance->begin_ns = more->instance->end_ns;
+	instance_release(&fold->state->instances, more->instance);
+	*more = (struct frame_more){ .label = NULL };
+}
+
+uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost)
+{
+	const uint32_t node = event->node ? fold->state->nodes[event->node] : 0;
+	struct thread *thread = fold_thread(fold, event);
+
+	fold_become_rich(fold);
+	fold->state->now_ns = event->time_ns;
+	*innermost = thread->depth ? &thread->more[thread->depth - 1] : NULL;
+	if (!event->node)
+		return fold_unattributed(fold);
+	if (node == NAMES_OPEN)
+		return thread->depth ? thread->frames[thread->depth - 1].node : fold_unattributed(fold);
+	return node;
+}
+
+void fold_left_open(struct fold *fold, const struct trace_event *event)
+{
+	const struct thread *thread = fold_thread(fold, event);
+
+	if (event->depth < thread->depth)
+		fold->tree->nodes[thread->frames[event->depth].node].left_open = true;
+	fold_close(fold, event, event->last_ns);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ * fold_steps.c: --steps. From the begin of the first step asked for to the end of the last one things count; what is open around them counts
+ * for that time only.
+ */
+#include "report/fold_state.h"
+#include "report/label.h"
+#include <string.h>
+#include <strings.h>
+
+/* The last step asked for is over: what is still open counts up to here, and nothing after. */
+void fold_window_ends(struct fold *fold)
+{
+	struct fold_state *state = fold->state;
+
+	for (size_t i = 0; i < state->thread_count; i++) {
+		struct thread *thread = state->threads[i];
+
+		for (uint32_t depth = thread->depth; depth > 0; depth--)
+			fold_close_at(fold, thread, depth - 1, state->now_ns);
+	}
+	if (state->counting) {
+		state->window_ns += state->now_ns - state->window_begin_ns;
+		fold->totals.gpu_busy_ns += fold->timeline ? timeline_busy(fold->timeline, state->now_ns) - state->window_busy : 0;
+		fold->totals.gpu_idle_ns += fold->timeline ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle : 0;
+	}
+	state->counting = false;
+}
+
+void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth)
+{
+	struct fold_state *state = fold->state;
+
+	if (thread != state->step_thread || depth != state->step_depth)
+		return;
+	state->step_thread = NULL;
+	if (state->counting && state->step >= fold->options.last_step)
+		fold_window_ends(fold);
+}
+
+/* A step that is asked for begins, or one that is not. */
+void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread)
+{
+	struct fold_state *state = fold->state;
+	const struct trace_text text = reader_event_text(fold->reader, event);
+	uint64_t number = fold->counts.steps;
+
+	label_number(text.bytes, text.length, &number);
+	fold->counts.steps++;
+	state->step_thread = thread;
+	state->step_depth = event->depth;
+	state->step = number;
+	if (state->counting && number > fold->options.last_step)
+		fold_window_ends(fold);
+	if (number < fold->options.first_step || number > fold->options.last_step || state->counting)
+		return;
+	state->counting = true;
+	state->window_begin_ns = state->now_ns;
+	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
+	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
+	for (size_t i = 0; i < state->thread_count; i++)
+		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
+			state->threads[i]->frames[depth].begin_ns = state->now_ns;
+			fold_rebase(fold, &state->threads[i]->frames[depth], &state->threads[i]->more[depth]);
+		}
+}
+
+/* Where the trace has no ranges of kind step, those are steps whose label begins with such a word. */
+bool fold_is_step(const struct fold *fold, const struct trace_event *event)
+{
+	static const char *const words[] = { "step", "iter", "profilerstep", "profilestep", "batch", "epoch" };
+	struct trace_text text;
+
+	if (fold->state->step_thread)
+		return false;
+	if (fold->state->step_kinds)
+		return reader_place(fold->reader, event->node)->kind == TRACE_NODE_STEP;
+	text = reader_event_text(fold->reader, event);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (text.length >= strlen(words[i]) && strncasecmp(text.bytes, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
+}
