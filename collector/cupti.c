@@ -88,8 +88,9 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
 
-	if (id == CUPTI_WARNING) {
-		tell("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
+	if (id == CUPTI_WARNING) { /* of which one is enough */
+		if (!atomic_exchange(&cupti_session->warned, true))
+			tell("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
 		return;
 	}
 	if (id == CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
@@ -245,7 +246,8 @@ static void end_session(void)
 
 	if (!s || !s->client) /* a forked child */
 		return;
-	gpu_device_record();
+	if (trace_header()) /* a program that only asked for devices leaves nothing */
+		gpu_device_record();
 	if (!cupti_runs())
 		return;
 	if (!cupti_flush_end()) {

@@ -38,11 +38,14 @@ void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream
 	dictionary_put(&record.head, 0);
 }
 
+/* The trace is made here at the latest: calls in the context are stamped by its clock. */
 static void context_created(const struct cupti_library *cupti, void *handle)
 {
 	uint32_t id = 0, device = UINT32_MAX;
 	struct cupti_context_known *known;
 
+	if (stream_enter())
+		stream_leave();
 	if (!cupti->context_id || cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
 		return;
 	if (cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)

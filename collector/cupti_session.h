@@ -25,6 +25,7 @@ struct cupti_session {
 	void *subscriber;
 	pthread_mutex_t lock;  /* around our own CUPTI calls. Never taken in a callback */
 	atomic_bool running;   /* CUPTI may be called */
+	atomic_bool warned;    /* by a STATE callback */
 	char partial[512];     /* what it refused, for META; under lock */
 
 	/* cupti_flush.c */

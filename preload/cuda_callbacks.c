@@ -15,6 +15,7 @@
 #include "cuda_abi.h"
 #include "driver_arguments.h"
 #include "driver_calls.h"
+#include "stack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -252,7 +253,7 @@ uint32_t cuda_callbacks_graph(void)
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
-	call_prepare();
+	stack_prepare(); /* the trace is opened with the first context */
 	if (enabled)
 		cupti_start(&client);
 	return 1;
