@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reserves the pool: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of a mebibyte or more. false: no memory. */
+/* Reserves the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of a mebibyte or more. false: no memory. */
 bool cupti_buffers_setup(uint64_t total);
 
 /* A buffer, NULL if all are in use. */

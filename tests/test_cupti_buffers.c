@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/cupti_buffers.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define MIB ((size_t)1 << 20)
+
+START_TEST(the_pool_is_bounded_and_used_again)
+{
+	uint8_t *taken[8];
+	size_t bytes = 0;
+
+	ck_assert(cupti_buffers_setup(8 * MIB));
+	for (int i = 0; i < 8; i++) {
+		taken[i] = cupti_buffers_take(&bytes);
+		ck_assert_ptr_nonnull(taken[i]);
+		ck_assert_uint_eq(bytes, MIB);
+		ck_assert_uint_eq((uintptr_t)taken[i] % 8, 0);
+		ck_assert(cupti_buffers_is_ours(taken[i]));
+		memset(taken[i], 0xff, bytes);
+	}
+	ck_assert_ptr_null(cupti_buffers_take(&bytes));
+	cupti_buffers_give(taken[3]);
+	ck_assert_ptr_eq(cupti_buffers_take(&bytes), taken[3]);
+}
+END_TEST
+
+START_TEST(a_large_pool_has_larger_buffers)
+{
+	size_t bytes = 0;
+
+	ck_assert(cupti_buffers_setup(UINT64_C(4096) * MIB));
+	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
+	ck_assert_uint_eq(bytes, 4 * MIB);
+}
+END_TEST
+
+START_TEST(there_are_two_buffers_at_least)
+{
+	size_t bytes = 0;
+	int count = 0;
+
+	ck_assert(cupti_buffers_setup(1));
+	for (; cupti_buffers_take(&bytes); count++)
+		ck_assert_uint_eq(bytes, MIB);
+	ck_assert_int_eq(count, 2);
+}
+END_TEST
+
+START_TEST(the_scratch_is_not_of_the_pool)
+{
+	size_t bytes = 0;
+	uint8_t *scratch, other[8];
+
+	ck_assert(cupti_buffers_setup(2 * MIB));
+	scratch = cupti_buffers_scratch(&bytes);
+	ck_assert_ptr_nonnull(scratch);
+	memset(scratch, 0xff, bytes);
+	ck_assert(!cupti_buffers_is_ours(scratch));
+	ck_assert(!cupti_buffers_is_ours(other));
+	cupti_buffers_give(scratch);
+	cupti_buffers_give(other);
+	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
+	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
+	ck_assert_ptr_null(cupti_buffers_take(&bytes));
+}
+END_TEST
+
+static atomic_int twice, refused, done;
+
+/* Marks its buffer, and finds nobody else's mark in it. */
+static void *take_and_give(void *mark)
+{
+	for (int i = 0; i < 20000; i++) {
+		size_t bytes;
+		uint8_t *buffer = cupti_buffers_take(&bytes);
+
+		if (!buffer) {
+			atomic_fetch_add(&refused, 1);
+			continue;
+		}
+		memcpy(buffer, &mark, sizeof mark);
+		memcpy(buffer + bytes - sizeof mark, &mark, sizeof mark);
+		if (memcmp(buffer, &mark, sizeof mark) || memcmp(buffer + bytes - sizeof mark, &mark, sizeof mark))
+			atomic_fetch_add(&twice, 1);
+		cupti_buffers_give(buffer);
+	}
+	atomic_fetch_add(&done, 1);
+	return NULL;
+}
+
+START_TEST(no_buffer_is_given_twice)
+{
+	pthread_t threads[8];
+
+	ck_assert(cupti_buffers_setup(4 * MIB));
+	for (uintptr_t i = 0; i < 8; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)), 0);
+	while (done < 8)
+		cupti_buffers_keep_ready();
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_eq(twice, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cupti buffers");
+	TCase *cases = tcase_create("cupti buffers");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, the_pool_is_bounded_and_used_again);
+	tcase_add_test(cases, a_large_pool_has_larger_buffers);
+	tcase_add_test(cases, there_are_two_buffers_at_least);
+	tcase_add_test(cases, the_scratch_is_not_of_the_pool);
+	tcase_add_test(cases, no_buffer_is_given_twice);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
