@@ -51,8 +51,9 @@ static bool too_small(const struct walk *walk, const struct row *row)
 	/* What belongs to no range is a root of its own, however little it is. */
 	if (row->node == fold->unattributed && (node->gpu || (node->memory && node->memory->alloc_bytes)))
 		return false;
-	return row->node != fold->spans && row->tree->nodes[row->node].parent != fold->spans &&
-		amount(walk, row) < walk->least;
+	if (fold->spans && (row->node == fold->spans || node->parent == fold->spans))
+		return false;
+	return amount(walk, row) < walk->least;
 }
 
 /* The nodes to be shown at one level, ordered, cut to what was asked for, and put on the heap, the first on top. */

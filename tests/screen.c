@@ -59,17 +59,27 @@ static char *whole_file(const char *path)
 	return text;
 }
 
-struct screen screen_show_with(const char *settings, const char *arguments)
+static struct screen run(const char *settings, const char *arguments, const char *out)
 {
 	char command[8192];
 	int status;
 
-	snprintf(command, sizeof command, PINNED " %s %s %s > .out 2> .err < /dev/null", settings, report, arguments);
+	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s > %s 2> .err < /dev/null", settings, report, arguments, out);
 	status = system(command);
 	if (status < 0)
 		die("system");
 	return (struct screen){ .out = whole_file(".out"), .err = whole_file(".err"),
 		.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status) };
+}
+
+struct screen screen_show_with(const char *settings, const char *arguments)
+{
+	return run(settings, arguments, ".out");
+}
+
+struct screen screen_show_to(const char *path, const char *arguments)
+{
+	return run("", arguments, path);
 }
 
 struct screen screen_show(struct trace_builder *builder, const char *arguments)

@@ -25,6 +25,9 @@ struct screen screen_show(struct trace_builder *builder, const char *arguments);
 /* The same with NAME=VALUE settings before it: "NO_COLOR=1 TERM=dumb". */
 struct screen screen_show_with(const char *settings, const char *arguments);
 
+/* The same with stdout somewhere else; .out is empty. */
+struct screen screen_show_to(const char *path, const char *arguments);
+
 /* Records that many tests need. `at`: when the call returned, or the batch came. */
 void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, uint64_t bytes);
 void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address);

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ * test_critical.c: the critical tree as its reader sees it, to the character.
+ */
+#include "tests/screen.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A SLAM program in which one loop closure takes memory in two steps. */
+static struct trace_builder *slam(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_alloc(builder, 1, 10, 0x1000, 7970000000);
+	build_push(builder, 1, 100, "slam");
+	build_push(builder, 1, 200, "track - kf: 13");
+	build_pop(builder, 1, 300);
+	build_push(builder, 1, 400, "track - kf: 71");
+	build_push(builder, 1, 410, "loop closure - kf: 71");
+	build_push(builder, 1, 420, "droid - step: 0");
+	build_push(builder, 1, 425, "gru");
+	build_alloc(builder, 1, 430, 0x2000, 404750000);
+	build_pop(builder, 1, 435);
+	build_pop(builder, 1, 440);
+	build_push(builder, 1, 450, "droid - step: 1");
+	build_push(builder, 1, 455, "gru");
+	build_alloc(builder, 1, 460, 0x3000, 404750000);
+	build_pop(builder, 1, 465);
+	build_pop(builder, 1, 470);
+	build_pop(builder, 1, 480);
+	build_push(builder, 1, 485, "motion filter");
+	build_pop(builder, 1, 490);
+	build_pop(builder, 1, 500);
+	build_pop(builder, 1, 600);
+	return builder;
+}
+
+static void expect(struct screen screen, const char *out)
+{
+	ck_assert_str_eq(screen.err, "");
+	ck_assert_str_eq(screen.out, out);
+	ck_assert_int_eq(screen.status, 0);
+}
+
+START_TEST(a_level_shows_before_after_and_difference)
+{
+	expect(screen_show(slam(), "critical trace.bin -m reserved"),
+		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"      └── loop closure - kf: 71 ───────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"          ├── droid - step: 1 ─────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"          │   └── gru ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"          └── droid - step: 0 ─────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
+		"              └── gru ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
+}
+END_TEST
+
+START_TEST(a_flow_shows_its_share)
+{
+	expect(screen_show(slam(), "critical trace.bin -m cpu"),
+		"slam ──────────────────────────────────────────────│ 500.00 ns (100 %)\n"
+		"  ├── track - kf: 71 ──────────────────────────────│ 100.00 ns (20.0 %)\n"
+		"  │   ├── loop closure - kf: 71 ───────────────────│ 70.00 ns (14.0 %)\n"
+		"  │   │   ├── droid - step: 1 ─────────────────────│ 20.00 ns (4.0 %)\n"
+		"  │   │   │   └── gru ─────────────────────────────│ 10.00 ns (2.0 %)\n"
+		"  │   │   └── droid - step: 0 ─────────────────────│ 20.00 ns (4.0 %)\n"
+		"  │   │       └── gru ─────────────────────────────│ 10.00 ns (2.0 %)\n"
+		"  │   └── motion filter ───────────────────────────│ 5.00 ns (1.0 %)\n"
+		"  └── track - kf: 13 ──────────────────────────────│ 100.00 ns (20.0 %)\n");
+	expect(screen_show(NULL, "critical trace.bin -m alloc --iec -d 2"),
+		"slam ──────────────────────────────────────────────│ 772.00 MiB (100 %)\n"
+		"  └── track - kf: 71 ──────────────────────────────│ 772.00 MiB (100 %)\n"
+		"not shown: 1 deeper (--depth)\n");
+	expect(screen_show(NULL, "critical trace.bin -m calls -d 1"),
+		"slam ──────────────────────────────────────────────│ 11 (100 %)\n"
+		"not shown: 2 deeper (--depth)\n");
+}
+END_TEST
+
+START_TEST(ascii_has_no_other_character)
+{
+	expect(screen_show(slam(), "critical trace.bin -m reserved --ascii"),
+		"slam ----------------------------------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
+		"  +-- track - kf: 71 ------------------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
+		"      +-- loop closure - kf: 71 -------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
+		"          |-- droid - step: 1 ---------------------| 8.37 GB -> 8.78 GB (0.4048 d)\n"
+		"          |   +-- gru -----------------------------| 8.37 GB -> 8.78 GB (0.4048 d)\n"
+		"          +-- droid - step: 0 ---------------------| 7.97 GB -> 8.37 GB (0.4048 d)\n"
+		"              +-- gru -----------------------------| 7.97 GB -> 8.37 GB (0.4048 d)\n");
+	ck_assert_ptr_nonnull(strstr(screen_show_with("LC_ALL=C", "critical trace.bin -m reserved").out, "(0.8095 d)"));
+}
+END_TEST
+
+START_TEST(a_width_shortens_labels_in_their_middle)
+{
+	expect(screen_show(slam(), "critical trace.bin -m reserved --width 62"),
+		"slam ───────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"  └── track - kf: 71 ───────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"      └── loop clos… - kf: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"          ├── droid - step: 1 ──│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"          │   └── gru ──────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"          └── droid - step: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
+		"              └── gru ──────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
+	/* Without one, and off a terminal, the layout does not depend on the surroundings. */
+	ck_assert_str_eq(screen_show_with("COLUMNS=60", "critical trace.bin -m reserved").out, screen_show_with("COLUMNS=200", "critical trace.bin -m reserved").out);
+}
+END_TEST
+
+START_TEST(the_bar_moves_right_for_a_long_label)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 0, "a label of exactly forty-nine columns, no more 123");
+	build_push(builder, 1, 10, "\xe4\xb8\xad\xe6\x96\x87 wide\x1b[2J");
+	build_pop(builder, 1, 90);
+	build_pop(builder, 1, 100);
+	expect(screen_show(builder, "critical trace.bin"),
+		"a label of exactly forty-nine columns, no more 123 ──│ 100.00 ns (100 %)\n"
+		"  └── 中文 wide\\x1b[2J ──────────────────────────────│ 80.00 ns (80.0 %)\n");
+}
+END_TEST
+
+START_TEST(memory_that_shrinks_has_a_negative_difference)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_alloc(builder, 1, 1, 0x1000, 404750000);
+	build_push(builder, 1, 10, "a");
+	build_alloc(builder, 1, 11, 0x2000, 1000000000);
+	build_push(builder, 1, 20, "gives");
+	build_free(builder, 1, 21, 0x1000);
+	build_pop(builder, 1, 30);
+	build_pop(builder, 1, 40);
+	expect(screen_show(builder, "critical trace.bin -m reserved"),
+		"a ─────────────────────────────────────────────────│ 0.40 GB → 1.00 GB (0.5952 ∆)\n"
+		"  └── gives ───────────────────────────────────────│ 1.40 GB → 1.00 GB (-0.4048 ∆)\n");
+}
+END_TEST
+
+START_TEST(what_makes_up_less_than_1_percent_is_left_out)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 0, "root");
+	build_push(builder, 1, 100, "exactly");
+	build_pop(builder, 1, 200); /* 1 % */
+	build_push(builder, 1, 300, "below");
+	build_pop(builder, 1, 399);
+	build_pop(builder, 1, 10000);
+	expect(screen_show(builder, "critical trace.bin"),
+		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
+		"  └── exactly ─────────────────────────────────────│ 0.10 µs (1.0 %)\n");
+}
+END_TEST
+
+START_TEST(the_root_with_the_most_shows_its_worst_instance)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 0;
+
+	build_push(builder, 1, at, "init"); /* the longest single one, but less than all steps */
+	build_pop(builder, 1, at += 500);
+	for (unsigned i = 0; i < 10; i++) {
+		char label[16];
+
+		snprintf(label, sizeof label, "step %u", i);
+		build_push(builder, 1, at += 10, label);
+		build_pop(builder, 1, at += i == 7 || i == 4 ? 110 : 100);
+	}
+	expect(screen_show(builder, "critical trace.bin"),
+		"step 7 ────────────────────────────────────────────│ 110.00 ns (100 %)\n");
+	expect(screen_show(NULL, "critical trace.bin --no-fold"),
+		"init ──────────────────────────────────────────────│ 500.00 ns (100 %)\n");
+}
+END_TEST
+
+START_TEST(by_gpu_time_kernels_are_the_leaves)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_device(builder, 0, "a GPU");
+	for (unsigned i = 0; i < 2; i++) {
+		build_push(builder, 1, i * 100, "step");
+		build_push(builder, 1, i * 100 + 10, "layer");
+		build_launch(builder, 1, i * 100 + 20, 10 + i);
+		build_pop(builder, 1, i * 100 + 30);
+		build_graph_launch(builder, 1, i * 100 + 40, 20 + i, 3);
+		build_pop(builder, 1, i * 100 + 50);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		build_kernel(builder, 9, 9000, 10 + i, "_Z4gemmPf", 1000 + i * 10000, 1642 + i * 10000);
+		build_kernel(builder, 9, 9000, 20 + i, "fused", 2000 + i * 10000, 2300 + i * 10000 + i * 50);
+		build_kernel(builder, 9, 9000, 20 + i, "tiny", 3000 + i * 10000, 3008 + i * 10000);
+	}
+	expect(screen_show(builder, "critical trace.bin -m gpu"),
+		"step ──────────────────────────────────────────────│ 1.00 µs (100 %)\n"
+		"  ├── layer ───────────────────────────────────────│ 0.64 µs (64.2 %)\n"
+		"  │   └── gemm  <<<(64,1,1),(128,1,1)>>> ──────────│ 0.64 µs (64.2 %)\n"
+		"  └── graph 3 ─────────────────────────────────────│ 0.36 µs (35.8 %)\n"
+		"      └── fused  <<<(64,1,1),(128,1,1)>>> ─────────│ 0.35 µs (35.0 %)\n");
+	expect(screen_show(NULL, "critical trace.bin -m idle -d 1"), "no range has any of this metric; `pperf-report info` tells what the trace has\n");
+}
+END_TEST
+
+START_TEST(a_counter_is_shown_in_its_own_unit)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t name = build_name(builder, "Memory Reserved"), unit = build_name(builder, "GB");
+	struct trace_counter *counter = build_dictionary(builder, TRACE_COUNTER, sizeof *counter);
+	const double values[] = { 7.97, 8.7795 };
+
+	counter->counter = 5;
+	counter->name = name;
+	counter->unit = unit;
+	for (int i = 0; i < 2; i++) {
+		struct trace_metric *metric;
+
+		if (i)
+			build_push(builder, 1, 100, "slam");
+		metric = build_record(builder, 1, TRACE_METRIC, sizeof *metric, 50 + 100 * (uint64_t)i);
+		metric->counter = 5;
+		metric->type = TRACE_METRIC_F64;
+		memcpy(&metric->value, &values[i], sizeof metric->value);
+	}
+	build_pop(builder, 1, 200);
+	expect(screen_show(builder, "critical trace.bin -m 'Memory Reserved'"),
+		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n");
+	ck_assert_int_eq(screen_show(NULL, "critical trace.bin -m 'Memory Reserve'").status, 64);
+}
+END_TEST
+
+START_TEST(a_hundred_thousand_children_keep_the_worst_64)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 10;
+	struct screen screen;
+
+	build_push(builder, 1, 0, "root");
+	for (unsigned i = 0; i < 100000; i++) {
+		build_push(builder, 1, at += 1, "child");
+		build_pop(builder, 1, at += i % 1000 == 500 ? 2000 : 1); /* a hundred of 2000, 0.5 % each and so left out */
+	}
+	build_push(builder, 1, at += 1, "large");
+	build_pop(builder, 1, at += 100000);
+	build_pop(builder, 1, at += 10);
+	screen = screen_show(builder, "critical trace.bin");
+	ck_assert_int_eq(screen.status, 0);
+	ck_assert_ptr_nonnull(strstr(screen.out, "└── large"));
+	ck_assert_ptr_null(strstr(screen.out, "child"));
+}
+END_TEST
+
+START_TEST(colour_only_paints)
+{
+	char *plain = screen_show(slam(), "critical trace.bin -m reserved").out, *painted = screen_show(NULL, "critical trace.bin -m reserved --color always").out;
+	size_t used = 0;
+
+	ck_assert_ptr_null(strchr(plain, '\033'));
+	ck_assert_ptr_nonnull(strchr(painted, '\033'));
+	for (size_t i = 0; painted[i]; i++) { /* without ESC [ ... m it is the same */
+		if (painted[i] == '\033')
+			i += strcspn(painted + i, "m");
+		else
+			painted[used++] = painted[i];
+	}
+	painted[used] = '\0';
+	ck_assert_str_eq(painted, plain);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("critical");
+	TCase *layout = tcase_create("layout");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(layout, 60);
+	tcase_add_checked_fixture(layout, screen_enter, screen_leave);
+	tcase_add_test(layout, a_level_shows_before_after_and_difference);
+	tcase_add_test(layout, a_flow_shows_its_share);
+	tcase_add_test(layout, ascii_has_no_other_character);
+	tcase_add_test(layout, a_width_shortens_labels_in_their_middle);
+	tcase_add_test(layout, the_bar_moves_right_for_a_long_label);
+	tcase_add_test(layout, memory_that_shrinks_has_a_negative_difference);
+	tcase_add_test(layout, what_makes_up_less_than_1_percent_is_left_out);
+	tcase_add_test(layout, the_root_with_the_most_shows_its_worst_instance);
+	tcase_add_test(layout, by_gpu_time_kernels_are_the_leaves);
+	tcase_add_test(layout, a_counter_is_shown_in_its_own_unit);
+	tcase_add_test(layout, a_hundred_thousand_children_keep_the_worst_64);
+	tcase_add_test(layout, colour_only_paints);
+	suite_add_tcase(suite, layout);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
