@@ -211,13 +211,16 @@ static void end_state(struct fold *fold)
 	while (state->thread_count) {
 		struct thread *thread = state->threads[--state->thread_count];
 
-		for (uint32_t depth = 0; thread->more && depth < thread->depth; depth++)
-			free(thread->more[depth].label);
+		for (uint32_t depth = thread->more ? thread->depth : 0; depth > 0; depth--) {
+			free(thread->more[depth - 1].label);
+			instance_release(&state->instances, thread->more[depth - 1].instance);
+		}
 		free(thread->frames);
 		free(thread->more);
 		free(thread);
 	}
 	fold_spans_close(fold);
+	fold_gpu_end(fold);
 	free(state->threads);
 	free(state->spans);
 	free(state->api_of);

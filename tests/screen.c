@@ -11,6 +11,8 @@
 #define PINNED "env -u COLUMNS -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE LC_ALL=C.UTF-8 TERM=xterm TZ=UTC"
 
 static char folder[64], report[4200];
+static char *kept[1024]; /* what tests were given */
+static size_t kept_count;
 
 static void die(const char *what)
 {
@@ -42,6 +44,8 @@ void screen_leave(void)
 	snprintf(command, sizeof command, "rm -rf %s", folder);
 	if (chdir("/") || system(command))
 		die("rm");
+	while (kept_count)
+		free(kept[--kept_count]);
 }
 
 static char *whole_file(const char *path)
@@ -56,7 +60,9 @@ static char *whole_file(const char *path)
 	if (!text || fread(text, 1, (size_t)about.st_size, file) != (size_t)about.st_size)
 		die(path);
 	fclose(file);
-	return text;
+	if (kept_count == sizeof kept / sizeof *kept)
+		die("too many screens");
+	return kept[kept_count++] = text;
 }
 
 static struct screen run(const char *settings, const char *arguments, const char *out)

@@ -41,6 +41,14 @@ static struct trace_builder *a_run(void)
 	return builder;
 }
 
+static void write_run(const char *path)
+{
+	struct trace_builder *builder = a_run();
+
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
 static void has(const char *text, const char *part)
 {
 	ck_assert_msg(strstr(text, part) != NULL, "`%s` is not in:\n%s", part, text);
@@ -57,7 +65,7 @@ static void expect_usage(const char *arguments, const char *sentence)
 
 START_TEST(wrong_usage_is_one_sentence_and_64)
 {
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	expect_usage("", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
 	expect_usage("tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
 	expect_usage("-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
@@ -93,7 +101,7 @@ END_TEST
 
 START_TEST(a_trace_may_be_called_like_a_view)
 {
-	builder_write(a_run(), "tree");
+	write_run("tree");
 	ck_assert_int_eq(screen_show_with("", "./tree").status, 0);
 	ck_assert_int_eq(screen_show_with("", "tree ./tree").status, 0);
 	ck_assert_int_eq(screen_show_with("", "tree tree").status, 0); /* only the first word can be a view */
@@ -136,7 +144,7 @@ START_TEST(every_view_has_the_whole_envelope)
 	char arguments[64];
 	struct screen screen;
 
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	snprintf(arguments, sizeof arguments, "%strace.bin -f json", views[_i]);
 	screen = screen_show_with("", arguments);
 	ck_assert_int_eq(screen.status, 0);
@@ -181,7 +189,7 @@ START_TEST(no_control_byte_reaches_the_screen)
 	char arguments[64];
 	struct screen screen;
 
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	snprintf(arguments, sizeof arguments, "%strace.bin -m cpu --min-percent 0", views[_i]);
 	screen = screen_show_with("", arguments);
 	ck_assert_int_eq(screen.status, 0);
@@ -196,7 +204,7 @@ START_TEST(no_line_of_text_is_wider_than_asked_for)
 	static const unsigned widths[] = { 40, 60, 80, 120, 200 };
 	static const char *const views[] = { "tree", "table", "kernels", "memory" };
 
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
 		for (size_t view = 0; view < sizeof views / sizeof *views; view++) {
 			char arguments[96];
@@ -215,7 +223,7 @@ START_TEST(the_same_trace_gives_the_same_bytes)
 {
 	static const char *const arguments[] = { "trace.bin", "trace.bin -f json", "table trace.bin -f csv", "critical trace.bin", "kernels trace.bin -f json" };
 
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
 		ck_assert_str_eq(screen_show_with("", arguments[i]).out, screen_show_with("", arguments[i]).out);
 }
@@ -257,7 +265,7 @@ START_TEST(what_cannot_be_printed_is_said)
 {
 	struct screen screen;
 
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	screen = screen_show_to("/dev/full", "tree trace.bin");
 	ck_assert_int_eq(screen.status, 2);
 	has(screen.err, "cannot be written");
@@ -268,7 +276,7 @@ END_TEST
 
 START_TEST(colour_follows_flag_then_environment)
 {
-	builder_write(a_run(), "trace.bin");
+	write_run("trace.bin");
 	ck_assert_ptr_null(strchr(screen_show_with("", "tree trace.bin").out, '\033')); /* no terminal */
 	ck_assert_ptr_nonnull(strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
 	ck_assert_ptr_nonnull(strchr(screen_show_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
