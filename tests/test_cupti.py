@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
 CUPTI does wrong, the program does not notice and the trace says what is missing."""
-import collections, json, os, shutil, signal, sys
-from harness import BUILD, LIBRARY, SANITIZED, Skip, case, main, run, traced
+import collections, json, os, shutil, signal
+from harness import BUILD, SANITIZED, Skip, case, main, run, traced
+from gpu_truth import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
 
 MAJORS = ("12", "13")
-CAPTURED, CALLBACK = 1, 4
-COPY_NAMES = {1: "h2d", 2: "d2h", 8: "d2d"}
-GPU = ("KERNEL", "GPU_COPY", "GPU_SET")
 DROPPED, UNREAD = 6, 7
 FEW = (2, 2, 2)
 
@@ -39,81 +37,10 @@ def guest(folder, major, *arguments, env=None, check=0):
     return bare.stdout.decode()
 
 
-def paths(trace):
-    """The path of each node."""
-    found = {0: ()}
-    for node in sorted(trace.dictionary["NODE"], key=lambda n: n.node):
-        found[node.node] = found[node.parent] + (trace.names.get(node.name, "?"),)
-    return found
-
-
-def gpu(trace):
-    return [r for r in trace.records if r.kind in GPU]
-
-
-def calls(trace, *kinds):
-    return [c for c in trace.calls if c.kind in kinds and not c.flags & CAPTURED]
-
-
-def owners(trace):
-    """The call of each correlation id; each id is one call's only."""
-    found = {}
-    for call in trace.calls:
-        if call.correlation:
-            assert call.correlation not in found, "two calls have the id %d" % call.correlation
-            found[call.correlation] = call
-    return found
-
-
-def measured(trace):
-    """known_work's counters by path, from the trace alone."""
-    by_node, by_id = paths(trace), owners(trace)
-    counts = collections.defaultdict(collections.Counter)
-    sizes = {}
-    for r in trace.records:
-        there = counts[by_node[r.node]] if r.kind in ("GRAPH_LAUNCH", "ALLOC", "FREE") else None
-        if r.kind == "GRAPH_LAUNCH":
-            there["graph_launches"] += 1
-        elif r.kind == "ALLOC" and r.memory_kind == 3:
-            there.update(allocs=1, alloc_bytes=r.bytes)
-            sizes[r.address] = r.bytes
-        elif r.kind == "FREE" and r.memory_kind != 2:
-            there.update(frees=1, free_bytes=sizes[r.address])
-        elif r.kind in GPU:
-            owner = by_id[r.correlation]
-            there, prefix = counts[by_node[owner.node]], "graph_" if r.graph_node else ""
-            assert (owner.kind == "GRAPH_LAUNCH") == bool(r.graph_node), (owner, r)
-            if r.kind == "KERNEL":
-                there[prefix + "kernels" if prefix else "launches"] += 1
-            else:
-                what = COPY_NAMES[r.copy_kind] if r.kind == "GPU_COPY" else "set"
-                there[prefix + (what if what != "set" else "sets")] += 1
-                there[prefix + what + "_bytes"] += r.bytes
-    return {path: count for path, count in counts.items() if count}
-
-
-def said(output):
-    """What the program says it did, in the same form."""
-    return {tuple(p["path"]): collections.Counter({k: v for k, v in p.items() if k != "path" and v}) for p in output["paths"]
-            if any(v for k, v in p.items() if k != "path")}
-
-
-def complete(trace):
-    """Every call that puts work on the GPU has its records and every record its call; nothing is lost."""
-    ids = collections.Counter(r.correlation for r in gpu(trace))
-    started = calls(trace, "LAUNCH", "COPY", "SET", "GRAPH_LAUNCH")
-    assert set(ids) == {c.correlation for c in started}
-    assert all(ids[c.correlation] == 1 for c in started if c.kind != "GRAPH_LAUNCH")
-    assert not any(trace.lost), trace.lost
-    assert trace.meta["source.cupti"] == "on", trace.meta["source.cupti"]
-
-
 def exactly(folder, major, *arguments, env=None):
     output, trace = known_work(folder, major, *arguments, env=env)
-    wanted, got = said(output), measured(trace)
-    assert wanted.keys() == got.keys(), wanted.keys() ^ got.keys()
-    for path in wanted:
-        assert wanted[path] == got[path], (path, wanted[path], got[path])
+    wrong = differences(output, trace)
+    assert not wrong, "\n".join(wrong)
     complete(trace)
     return trace
 
