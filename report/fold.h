@@ -40,7 +40,7 @@ struct fold_counts {
 	uint64_t events;
 	uint64_t launches, copies_called, sets_called, graph_launches; /* that worked and were not captured */
 	uint64_t kernels, copies, sets;   /* delivered by CUPTI */
-	uint64_t graph_kernels;           /* of kernels: launched by graphs */
+	uint64_t graph_kernels, graph_copies, graph_sets; /* of these: made by graphs */
 	uint64_t captured, failed_calls, syncs;
 	uint64_t attributed, unattributed; /* GPU records: with a range, without; together all */
 	uint64_t without_launch;          /* of unattributed: no launch of that id is known; the rest was launched in no range */

@@ -138,7 +138,8 @@ static void settle(struct fold *fold, const struct launch *launch, const struct 
 	counts->untimed += work.untimed;
 	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
 	counts->early += launch && !work.untimed && work.start_ns < launch->begin_ns;
-	counts->graph_kernels += launch && launch->graph_node && work.kind == NODE_KERNEL;
+	if (launch && launch->graph_node)
+		*(work.kind == NODE_KERNEL ? &counts->graph_kernels : work.kind == NODE_MEMCPY ? &counts->graph_copies : &counts->graph_sets) += 1;
 	if (fold->options.device >= 0 && gpu->device != fold->options.device)
 		return;
 	if (launch ? launch->counts : fold->state->counting)

@@ -26,6 +26,7 @@ struct integrity integrity_of(const struct fold *fold)
 	struct integrity integrity = {
 		.launches = counts->launches, .kernels = counts->kernels, .copies_called = counts->copies_called, .copies = counts->copies,
 		.sets_called = counts->sets_called, .sets = counts->sets, .graph_launches = counts->graph_launches, .graph_kernels = counts->graph_kernels,
+		.graph_copies = counts->graph_copies, .graph_sets = counts->graph_sets,
 		.captured = counts->captured, .failed_calls = counts->failed_calls, .missing_records = counts->missing_records,
 		.attributed = counts->attributed, .unattributed = counts->unattributed, .without_launch = counts->without_launch,
 		.untimed = counts->untimed, .dropped = larger(counts->dropped, file->lost[TRACE_LOST_CUPTI_DROPPED]),

@@ -16,6 +16,8 @@
 	X(sets, 0, "memsets that the GPU made")                                                                 \
 	X(graph_launches, 0, "graph launches that worked")                                                      \
 	X(graph_kernels, 0, "kernels of these graphs")                                                          \
+	X(graph_copies, 0, "copies of these graphs")                                                            \
+	X(graph_sets, 0, "memsets of these graphs")                                                             \
 	X(captured, 0, "calls captured into a graph: nothing ran then")                                         \
 	X(failed_calls, 0, "CUDA calls that failed")                                                            \
 	X(missing_records, 1, "launches, copies and sets that the GPU never told of")                           \

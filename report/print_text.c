@@ -206,7 +206,7 @@ static void put_cells(struct table *table, const struct row *row, bool name_firs
 static size_t put_name(struct table *table, size_t index, enum layout layout)
 {
 	const struct row *row = &table->rows->rows[index];
-	const struct text label = row_label(row, table->style->ascii);
+	struct text label = row_label(row, table->style->ascii);
 	const size_t room = (size_t)label.length * 10 + 16;
 	char branch[512] = "", *text = need(room);
 	size_t length = visible(text, room, label.bytes, label.length, table->style->ascii), width = 0;
@@ -220,6 +220,10 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 		print_paint(table->style, PAINT_DIM);
 		put(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
+	}
+	if (row_shape(row) && width + visible_width(text, length) > table->name_width) { /* how a kernel was launched goes before its name does */
+		label = row_name(row);
+		visible(text, room, label.bytes, label.length, table->style->ascii);
 	}
 	length = visible_shorten(text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
 	put(table, text, length);

@@ -245,10 +245,15 @@ static void put_coverage(const struct process *process, const struct style *styl
 	}
 	add(&paragraph, "; recorded:");
 	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels, integrity->launches, " ");
-	add_pair(&paragraph, "copies", integrity->copies, integrity->copies_called, ", ");
-	add_pair(&paragraph, "memsets", integrity->sets, integrity->sets_called, ", ");
-	if (integrity->graph_launches)
-		add(&paragraph, ", %llu kernels of %llu graph launches", (unsigned long long)integrity->graph_kernels, (unsigned long long)integrity->graph_launches);
+	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies, integrity->copies_called, ", ");
+	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets, integrity->sets_called, ", ");
+	if (integrity->graph_launches) {
+		add(&paragraph, ", ");
+		add_figure(&paragraph, UNIT_COUNT, integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
+		add(&paragraph, " by ");
+		add_figure(&paragraph, UNIT_COUNT, integrity->graph_launches);
+		add(&paragraph, " graph launches");
+	}
 	put(&paragraph, "coverage");
 }
 
@@ -285,12 +290,18 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 	}
 }
 
+/* ` in `a / b``, or that it is in no range. */
 static void add_place(struct paragraph *paragraph, const struct process *process, uint32_t node)
 {
 	const struct row row = { .process = (struct process *)(uintptr_t)process, .kind = ROW_NODE, .node = node, .tree = process->fold->tree };
 	uint32_t nodes[16];
 	const size_t length = row_path(&row, nodes, 16);
 
+	if (node == process->fold->unattributed) {
+		add(paragraph, "outside of any range");
+		return;
+	}
+	add(paragraph, "in ");
 	for (size_t i = 0; i < length && i < 16; i++) {
 		const struct text name = text_of(process->texts, process->fold->tree->nodes[nodes[i]].name);
 
@@ -314,7 +325,7 @@ static void add_gpu_verdict(struct paragraph *paragraph, const struct process *p
 		return;
 	add(paragraph, "; ");
 	add_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_GPU), totals->gpu_sum_ns);
-	add(paragraph, " of that work was launched in ");
+	add(paragraph, " of that work was launched ");
 	add_place(paragraph, process, place);
 }
 
@@ -332,7 +343,7 @@ static void add_memory_verdict(struct paragraph *paragraph, const struct process
 		return;
 	add(paragraph, "; ");
 	add_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_ALLOC), totals->alloc_bytes);
-	add(paragraph, " of all that was taken was taken in ");
+	add(paragraph, " of all that was taken was taken ");
 	add_place(paragraph, process, place);
 }
 
@@ -350,7 +361,7 @@ static void add_cpu_verdict(struct paragraph *paragraph, const struct process *p
 	add_figure(paragraph, UNIT_TIME, process->fold->tree->nodes[place].total_ns);
 	add(paragraph, " of ");
 	add_figure(paragraph, UNIT_TIME, whole);
-	add(paragraph, ", all threads) is in ");
+	add(paragraph, ", all threads) is ");
 	add_place(paragraph, process, place);
 }
 
@@ -437,9 +448,9 @@ static void put_critical(const struct report *report, const struct style *style)
 	if (process->fold->tree->nodes[root->node].calls > 1) {
 		add(&paragraph, "the worst of ");
 		add_figure(&paragraph, UNIT_COUNT, process->fold->tree->nodes[root->node].calls);
-		add(&paragraph, " instances of ");
+		add(&paragraph, " instances ");
 	} else {
-		add(&paragraph, "the only instance of ");
+		add(&paragraph, "the only instance ");
 	}
 	add_place(&paragraph, process, root->node);
 	put(&paragraph, "critical");
