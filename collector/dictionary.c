@@ -7,9 +7,9 @@
 #include "dictionary_file.h"
 #include "fork_memory.h"
 #include "intern.h"
+#include "quiet.h"
 #include "trace_file.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +26,7 @@ struct dictionary_blocks {
 	uint32_t sequence;
 	uint32_t open;     /* stored with release, when all that is known has been written */
 	uint32_t refusals;
+	enum trace_loss reason; /* of the last of them */
 };
 
 struct node_key {
@@ -58,6 +59,18 @@ void dictionary_on_open(void (*describe)(void))
 	describe_process = describe;
 }
 
+static void lock_blocks(struct quiet *quiet)
+{
+	quiet_begin(quiet);
+	pthread_mutex_lock(&blocks->lock);
+}
+
+static void unlock_blocks(const struct quiet *quiet)
+{
+	pthread_mutex_unlock(&blocks->lock);
+	quiet_end(quiet);
+}
+
 /* ---- writing; all under blocks->lock ---- */
 
 static void finish_block(void)
@@ -77,7 +90,6 @@ static void write_back(void)
 static bool next_block(size_t least)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = BLOCK_BYTES, offset;
-	enum trace_loss reason;
 	struct trace_block *block;
 
 	if (blocks->refusals++ % RETRY_EVERY)
@@ -85,11 +97,9 @@ static bool next_block(size_t least)
 	if (bytes < least + sizeof *block)
 		bytes = least + sizeof *block;
 	bytes = (bytes + page - 1) & ~(page - 1);
-	block = trace_map_block(TRACE_DICT, bytes, &offset, &reason);
-	if (!block) {
-		trace_lose(reason, 1);
+	block = trace_map_block(TRACE_DICT, bytes, &offset, &blocks->reason);
+	if (!block)
 		return false;
-	}
 	finish_block();
 	write_back();
 	block->sequence = blocks->sequence++;
@@ -169,84 +179,102 @@ static bool write_stack(uint32_t id, const struct interned *entry)
 	return true;
 }
 
-static void write_meta(const struct meta *meta)
+static bool write_meta(const struct meta *meta)
 {
 	size_t key = strlen(meta->key), value = strlen(meta->value);
 	size_t size = sizeof(struct trace_meta) + rounded(key + value);
 	struct trace_meta *record = reserve(size);
 
 	if (!record)
-		return;
+		return false;
 	*record = (struct trace_meta){head_of(TRACE_META, size, 0), (uint32_t)key, (uint32_t)value};
 	memcpy(record + 1, meta->key, key);
 	memcpy((char *)(record + 1) + key, meta->value, value);
 	publish(size);
+	return true;
 }
 
-static void write_record(const struct trace_head *record)
+static bool write_record(const struct trace_head *record)
 {
 	void *room = reserve(record->size);
 
 	if (!room)
-		return;
+		return false;
 	memcpy(room, record, record->size);
 	publish(record->size);
+	return true;
 }
 
 /* ---- opening, in a process or in a forked child ---- */
 
-static void write_all(const struct intern *table, write_entry *write)
+static bool write_all(const struct intern *table, write_entry *write)
 {
 	for (uint32_t id = 1; id <= table->count; id++)
-		write(id, intern_entry(table, id));
+		if (!write(id, intern_entry(table, id)))
+			return false;
+	return true;
 }
 
-static void write_known(void)
+static bool write_known(void)
 {
 	for (uint32_t i = 0; i < meta_count; i++)
-		write_meta(&metas[i]);
-	write_all(&names, write_name);
-	write_all(&nodes, write_node);
-	write_all(&stacks, write_stack);
+		if (!write_meta(&metas[i]))
+			return false;
 	for (const struct kept_record *k = kept; k; k = k->next)
-		write_record(&k->head);
+		if (!write_record(&k->head))
+			return false;
+	return write_all(&names, write_name) && write_all(&nodes, write_node) && write_all(&stacks, write_stack);
 }
 
-bool dictionary_open(void)
+/* Where there was no room for all of it, the next attempt writes it again: the same records, harmless. */
+static bool open_locked(void)
+{
+	blocks->refusals = 0; /* whoever asks backs off already */
+	if (!(blocks->block || next_block(0)) || !write_known())
+		return false;
+	__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool dictionary_open(enum trace_loss *reason)
 {
 	bool opened = false;
+	struct quiet quiet;
 
+	*reason = TRACE_LOST_NO_MEMORY;
 	if (!blocks)
 		return false;
 	if (__atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE))
 		return true;
-	pthread_mutex_lock(&blocks->lock);
-	if (!blocks->open && (blocks->block || next_block(0))) {
-		write_known();
-		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
-		opened = true;
-	}
-	pthread_mutex_unlock(&blocks->lock);
+	lock_blocks(&quiet);
+	if (!blocks->open)
+		opened = open_locked();
+	*reason = blocks->reason;
+	unlock_blocks(&quiet);
 	if (opened && describe_process)
 		describe_process();
-	return blocks->open;
+	return __atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE);
 }
 
 void dictionary_write_back(void)
 {
+	struct quiet quiet;
+
 	if (!trace_tail_at_risk())
 		return;
-	pthread_mutex_lock(&blocks->lock);
+	lock_blocks(&quiet);
 	write_back();
-	pthread_mutex_unlock(&blocks->lock);
+	unlock_blocks(&quiet);
 }
 
 void dictionary_close(void)
 {
-	pthread_mutex_lock(&blocks->lock);
+	struct quiet quiet;
+
+	lock_blocks(&quiet);
 	finish_block();
 	write_back();
-	pthread_mutex_unlock(&blocks->lock);
+	unlock_blocks(&quiet);
 }
 
 /* A block that was given its CRC at the end and grows after all (an exit handler recorded something) has none again. */
@@ -279,15 +307,14 @@ static uint32_t add_locked(struct intern *table, const void *bytes, size_t count
 static uint32_t add(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
 		    write_entry *write)
 {
-	int saved = errno;
+	struct quiet quiet;
 	uint32_t id;
 
 	if (!blocks)
 		return 0;
-	pthread_mutex_lock(&blocks->lock);
+	lock_blocks(&quiet);
 	id = add_locked(table, bytes, count, hash, most, most_bytes, write);
-	pthread_mutex_unlock(&blocks->lock);
-	errno = saved;
+	unlock_blocks(&quiet);
 	return id;
 }
 
@@ -327,7 +354,11 @@ uint32_t name_id(const char *text, size_t bytes)
 
 uint32_t name_id_always(const char *text, size_t bytes)
 {
-	return name_within(text, bytes, 4);
+	uint32_t id = name_within(text, bytes, 4);
+
+	if (!id && blocks)
+		trace_lose(blocks->refusals ? blocks->reason : TRACE_LOST_NO_MEMORY, 1);
+	return id;
 }
 
 const char *name_text(uint32_t name, size_t *bytes)
@@ -386,22 +417,21 @@ static struct meta *find_meta(const char *key)
 
 void meta_set(const char *key, const char *value)
 {
-	int saved = errno;
+	struct quiet quiet;
 	struct meta *meta;
 
 	if (!blocks)
 		return;
-	pthread_mutex_lock(&blocks->lock);
+	lock_blocks(&quiet);
 	meta = find_meta(key);
 	if (meta && !(meta->value && !strcmp(meta->value, value)) && (meta->value = keep_text(value))) {
-		if (meta == &metas[meta_count])
-			meta_count++;
+		if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
+			__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
 		reopen_block();
 		if (blocks->open)
 			write_meta(meta);
 	}
-	pthread_mutex_unlock(&blocks->lock);
-	errno = saved;
+	unlock_blocks(&quiet);
 }
 
 static void keep_record(const struct trace_head *record)
@@ -412,24 +442,23 @@ static void keep_record(const struct trace_head *record)
 		return;
 	k->next = NULL;
 	memcpy(&k->head, record, record->size);
-	*kept_end = k;
+	__atomic_store_n(kept_end, k, __ATOMIC_RELEASE);
 	kept_end = &k->next;
 }
 
 void dictionary_put(const struct trace_head *record, int inherit)
 {
-	int saved = errno;
+	struct quiet quiet;
 
 	if (!blocks)
 		return;
-	pthread_mutex_lock(&blocks->lock);
+	lock_blocks(&quiet);
 	reopen_block();
 	if (blocks->open)
 		write_record(record);
 	if (inherit)
 		keep_record(record);
-	pthread_mutex_unlock(&blocks->lock);
-	errno = saved;
+	unlock_blocks(&quiet);
 }
 
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit)

@@ -11,7 +11,8 @@
 
 #include "trace_format.h"
 
-/* A text beyond these budgets is given no id by name_id: it travels inline. name_id_always goes on to four times as much. */
+/* A text beyond these budgets is given no id by name_id: it travels inline. name_id_always goes on to four times as much; a text that it gives none
+ * is counted as lost. */
 #define NAME_BUDGET 262144u
 #define NAME_BUDGET_BYTES (32u << 20)
 #define NODE_BUDGET 1048576u

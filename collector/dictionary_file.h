@@ -4,12 +4,13 @@
 #ifndef PPERF_DICTIONARY_FILE_H
 #define PPERF_DICTIONARY_FILE_H
 
+#include "trace_format.h"
 #include <stdbool.h>
 
 void dictionary_setup(void);
 
-/* This process's dictionary blocks exist and hold all that is known. Any thread; cheap once open. false: no room. */
-bool dictionary_open(void);
+/* This process's dictionary blocks exist and hold all that is known. Any thread; cheap once open. false: no room, *reason says why. */
+bool dictionary_open(enum trace_loss *reason);
 
 /* Brings a dictionary that cannot be mapped to the file, before records that name what is in it. */
 void dictionary_write_back(void);

@@ -6,9 +6,9 @@
 #include "clock.h"
 #include "dictionary_file.h"
 #include "fork_memory.h"
+#include "quiet.h"
 #include "trace_file.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -32,8 +32,15 @@ static struct shared {
 	struct stream *free_streams;
 	struct slot free_slots[2][SLOTS_KEPT]; /* first and later sizes */
 	uint32_t free_count[2];
-	uint32_t off; /* there is no file and there will be none */
+	uint32_t off;      /* there is no file and there will be none */
+	uint32_t refusals; /* of streams that were to begin, since the last that could: backs off */
+	uint32_t reason;   /* enum trace_loss of the last of them. All three atomic */
 } *shared;
+
+static bool is_off(void)
+{
+	return !shared || __atomic_load_n(&shared->off, __ATOMIC_RELAXED);
+}
 
 __thread struct stream_here stream_here __attribute__((tls_model("initial-exec")));
 static pthread_key_t end_key;
@@ -75,16 +82,21 @@ static bool take_slot(struct stream *s, int later, enum trace_loss *reason)
 		return false;
 	s->slot = found.block;
 	s->slot_offset = found.offset;
-	s->room = found.block->extent - sizeof *found.block;
 	return true;
 }
 
-/* The slot's records have been sealed; it may go to another thread. */
+/* The slot's records have been sealed. An exchange, since a mere store would let what is written afterwards come before it, and a reader would
+ * take the old records for those of the new head. */
+static void empty(struct trace_block *block)
+{
+	__atomic_exchange_n(&block->used, 0, __ATOMIC_ACQ_REL);
+}
+
+/* An empty slot may go to another thread. */
 static void give_slot(struct trace_block *block, uint64_t offset)
 {
 	int later = block->extent > slot_bytes(0);
 
-	__atomic_store_n(&block->used, 0, __ATOMIC_RELEASE);
 	block->stream = 0;
 	pthread_mutex_lock(&shared->lock);
 	if (shared->free_count[later] < SLOTS_KEPT)
@@ -132,6 +144,7 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 	slot->lost = s->lost;
 	slot->crc = 0;
 	slot->base_stamp = now.raw > s->last ? now.raw : s->last;
+	s->room = slot->extent - sizeof *slot;
 	put_clock(s, &now);
 	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
 		struct trace_open *record = put(s, TRACE_OPEN, sizeof *record);
@@ -161,27 +174,39 @@ static void tell(struct stream *s, uint64_t began)
 	stream_publish(s);
 }
 
-/* One seal: the slot's bytes go to the end of the file, then the slot is empty. */
-static bool seal(struct stream *s)
+static bool seal_quietly(struct stream *s)
 {
 	uint64_t began = clock_now();
 	struct trace_block *slot = s->slot;
 	uint64_t offset = s->slot_offset;
 	uint32_t sequence = slot->sequence;
 	enum trace_loss reason = TRACE_LOST_FULL_DISK;
+	bool sealed, larger;
 
 	dictionary_write_back();
-	if (!trace_seal(slot, &reason)) {
-		s->reason = reason;
+	sealed = trace_seal(slot, &reason);
+	larger = sealed && slot->extent < slot_bytes(1) && take_slot(s, 1, &reason);
+	s->reason = reason;
+	if (!sealed)
 		return false;
-	}
-	if (slot->extent <= slot_bytes(0) && take_slot(s, 1, &reason))
+	empty(slot);
+	if (larger)
 		give_slot(slot, offset);
-	else
-		__atomic_store_n(&slot->used, 0, __ATOMIC_RELEASE);
 	begin_payload(s, sequence + 1);
 	tell(s, began);
 	return true;
+}
+
+/* One seal: the slot's bytes go to the end of the file, then the slot is empty. */
+static bool seal(struct stream *s)
+{
+	struct quiet quiet;
+	bool sealed;
+
+	quiet_begin(&quiet);
+	sealed = seal_quietly(s);
+	quiet_end(&quiet);
+	return sealed;
 }
 
 void stream_lose(struct stream *s, enum trace_loss reason)
@@ -193,13 +218,22 @@ void stream_lose(struct stream *s, enum trace_loss reason)
 	trace_lose(reason, 1);
 }
 
-bool stream_make_room(struct stream *s, size_t bytes)
+static bool has_room(struct stream *s, size_t bytes)
 {
-	if (s->refusals++ % RETRY_EVERY == 0 && s->slot && seal(s))
-		s->refusals = 0;
 	if (s->slot->used + bytes <= s->room)
 		return true;
-	stream_lose(s, s->refusals ? s->reason : TRACE_LOST_FULL_FILE);
+	if (s->refusals++ % RETRY_EVERY == 0 && seal(s))
+		s->refusals = 0;
+	return s->slot->used + bytes <= s->room;
+}
+
+/* After a loss nothing more goes into the payload, even if it would fit: what is open is then known again only from the OPEN records of the next one. */
+bool stream_make_room(struct stream *s, size_t bytes)
+{
+	if (has_room(s, bytes))
+		return true;
+	s->room = s->slot->used;
+	stream_lose(s, (enum trace_loss)s->reason);
 	return false;
 }
 
@@ -207,7 +241,7 @@ void stream_clock(struct stream *s)
 {
 	struct trace_clock now = clock_sample();
 
-	if (!stream_room(s, sizeof(struct trace_clock_record) + 4))
+	if (!has_room(s, sizeof(struct trace_clock_record) + 4)) /* then there is none for the event either, and that is counted */
 		return;
 	put_clock(s, &now);
 	stream_publish(s);
@@ -216,10 +250,14 @@ void stream_clock(struct stream *s)
 bool stream_grow_frames(struct stream *s)
 {
 	size_t used = (size_t)(s->top - s->frames) + 1, room = ((size_t)(s->top_most - s->frames) + 1) * 2;
-	int saved = errno;
-	struct frame *more = room > STREAM_FRAMES_MOST ? NULL : fork_memory(room * sizeof *more);
+	struct frame *more = NULL;
+	struct quiet quiet;
 
-	errno = saved;
+	if (room <= STREAM_FRAMES_MOST) {
+		quiet_begin(&quiet);
+		more = fork_memory(room * sizeof *more);
+		quiet_end(&quiet);
+	}
 	if (!more)
 		return false;
 	memcpy(more, s->frames, used * sizeof *more);
@@ -251,10 +289,8 @@ static void give_stream(struct stream *s)
 }
 
 /* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache) is still good. */
-static bool start_stream(struct stream *s, struct trace_header *header)
+static bool start_stream(struct stream *s, struct trace_header *header, enum trace_loss *reason)
 {
-	enum trace_loss reason = TRACE_LOST_NO_MEMORY;
-
 	s->beyond = s->refusals = 0;
 	s->last = s->lost = s->lost_told = s->pending = 0;
 	if (!s->frames) {
@@ -264,54 +300,78 @@ static bool start_stream(struct stream *s, struct trace_header *header)
 	s->top = s->frames;
 	*s->top = (struct frame){.domain = FRAME_NONE};
 	s->tid = (uint32_t)syscall(SYS_gettid);
-	if (!take_slot(s, 0, &reason)) {
-		s->slot = NULL;
-		trace_lose(reason, 1);
+	s->slot = NULL;
+	if (!take_slot(s, 0, reason))
 		return false;
-	}
 	s->id = (uint32_t)__atomic_add_fetch(&header->streams, 1, __ATOMIC_RELAXED);
 	begin_payload(s, 0);
 	return true;
 }
 
 /* The first event of a thread, or of a forked child (whose stream is all zeros). */
-static struct stream *attach(void)
+static struct stream *attach(struct trace_header *header, enum trace_loss *reason)
 {
-	struct trace_header *header;
 	struct stream *s = stream_here.mine;
-	int saved = errno;
 
-	if (!shared || shared->off)
+	if (s && s->slot)
+		return s; /* a signal handler came first */
+	if (!dictionary_open(reason))
 		return NULL;
-	header = trace_open();
-	if (!header || !dictionary_open())
-		shared->off = !header;
-	else if (s || (s = take_stream())) {
-		if (start_stream(s, header)) {
-			stream_here.mine = s;
-			if (end_key_made)
-				pthread_setspecific(end_key, s);
-		} else {
-			if (!stream_here.mine)
-				give_stream(s);
-			s = NULL;
-		}
+	*reason = TRACE_LOST_NO_MEMORY;
+	if (!s && !(s = take_stream()))
+		return NULL;
+	if (!start_stream(s, header, reason)) {
+		if (!stream_here.mine)
+			give_stream(s);
+		return NULL;
 	}
-	errno = saved;
-	return header && s && s->slot ? s : NULL;
+	stream_here.mine = s;
+	if (end_key_made)
+		pthread_setspecific(end_key, s);
+	return s;
+}
+
+/* Tries to attach, now and then where that fails. NULL: it cannot be, and the event is counted. */
+static struct stream *try_to_attach(void)
+{
+	uint32_t refusals = __atomic_load_n(&shared->refusals, __ATOMIC_RELAXED);
+	enum trace_loss reason = (enum trace_loss)__atomic_load_n(&shared->reason, __ATOMIC_RELAXED);
+	struct trace_header *header;
+	struct stream *s = NULL;
+	struct quiet quiet;
+
+	if (refusals % RETRY_EVERY == 0) {
+		quiet_begin(&quiet);
+		header = trace_open();
+		if (header)
+			s = attach(header, &reason);
+		else
+			__atomic_store_n(&shared->off, 1, __ATOMIC_RELAXED);
+		quiet_end(&quiet);
+	}
+	if (s && refusals)
+		__atomic_store_n(&shared->refusals, 0, __ATOMIC_RELAXED);
+	if (s || is_off())
+		return s;
+	__atomic_store_n(&shared->reason, reason, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&shared->refusals, 1, __ATOMIC_RELAXED);
+	trace_lose(reason, 1);
+	return NULL;
 }
 
 struct stream *stream_begin_slowly(void)
 {
 	struct stream *s;
 
+	if (is_off())
+		return NULL;
 	if (stream_here.busy) {
 		trace_lose(TRACE_LOST_REENTERED, 1);
 		return NULL;
 	}
 	stream_here.busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	s = attach();
+	s = try_to_attach();
 	if (!s)
 		stream_here.busy = 0;
 	return s;
@@ -386,21 +446,57 @@ uint32_t stream_tid(void)
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
 }
 
-/* A thread that nests deeper than the slot's prologue can hold, or whose last seal fails, leaves its slot as it is: all is in the file. */
+/* What a payload holds that the program did. */
+static uint64_t events_in(const struct trace_block *block)
+{
+	const uint32_t *word = (const void *)(block + 1), *end = word + block->used / sizeof *word;
+	uint64_t events = 0;
+
+	while (word < end) {
+		const struct trace_head *head = (const void *)word;
+		unsigned form = *word & 3;
+
+		if (form || !*word) {
+			events += form != 0;
+			word += form == 3 ? 2 : 1;
+			continue;
+		}
+		events += head->kind != TRACE_CLOCK && head->kind != TRACE_OPEN && head->kind != TRACE_SELF && head->kind != TRACE_LOST;
+		word += head->size / sizeof *word;
+	}
+	return events;
+}
+
+/* A mapped slot whose last seal fails stays as it is: all is in the file. */
+static void end_slot(struct stream *s)
+{
+	enum trace_loss reason;
+	bool sealed;
+
+	dictionary_write_back();
+	sealed = trace_seal(s->slot, &reason);
+	if (!sealed && trace_tail_at_risk())
+		trace_lose(reason, events_in(s->slot));
+	if (!sealed && !trace_tail_at_risk())
+		return;
+	empty(s->slot);
+	give_slot(s->slot, s->slot_offset);
+}
+
 void stream_end(void)
 {
 	struct stream *s = stream_here.mine;
-	enum trace_loss reason;
+	struct quiet quiet;
 
 	if (!s || !s->slot || stream_here.busy)
 		return;
 	stream_here.busy = 1;
-	dictionary_write_back();
-	if (trace_seal(s->slot, &reason))
-		give_slot(s->slot, s->slot_offset);
+	quiet_begin(&quiet);
+	end_slot(s);
 	s->slot = NULL;
 	stream_here.mine = NULL;
 	give_stream(s);
+	quiet_end(&quiet);
 	stream_here.busy = 0;
 }
 

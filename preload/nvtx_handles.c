@@ -5,10 +5,10 @@
 
 #include "collector/dictionary.h"
 #include "collector/intern.h"
+#include "collector/quiet.h"
 #include "collector/stream.h"
 #include "nvtx_chain.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static struct intern handles; /* struct nvtx_handle */
 static struct intern aliases; /* a pointer that another tool gave */
 static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* what each of them is */
 static uint32_t serials;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held quietly only */
 
 void nvtx_handles_forked(void)
 {
@@ -38,11 +38,14 @@ static uint32_t intern(struct intern *table, const void *bytes, size_t count)
 
 static const struct nvtx_handle *make(struct nvtx_handle key)
 {
+	struct quiet quiet;
 	uint32_t id;
 
+	quiet_begin(&quiet);
 	pthread_mutex_lock(&lock);
 	id = intern(&handles, &key, sizeof key);
 	pthread_mutex_unlock(&lock);
+	quiet_end(&quiet);
 	return id ? (const struct nvtx_handle *)(const void *)intern_entry(&handles, id)->bytes : NULL;
 }
 
@@ -50,7 +53,6 @@ const struct nvtx_handle *nvtx_handle_make(enum nvtx_handle_kind kind, uint32_t 
 {
 	struct nvtx_handle key = {.kind = (uint32_t)kind, .domain = domain};
 	const struct nvtx_handle *handle;
-	int saved = errno;
 
 	if (!stream_hold())
 		return NULL;
@@ -61,7 +63,6 @@ const struct nvtx_handle *nvtx_handle_make(enum nvtx_handle_kind kind, uint32_t 
 		key.serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
 	handle = make(key);
 	stream_leave();
-	errno = saved;
 	return handle;
 }
 
@@ -77,19 +78,20 @@ static const struct nvtx_handle **alias_place(uint32_t id)
 void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign)
 {
 	const struct nvtx_handle **place;
-	int saved = errno;
+	struct quiet quiet;
 	uint32_t id;
 
 	if (!handle || !foreign || !stream_hold())
 		return;
+	quiet_begin(&quiet);
 	pthread_mutex_lock(&lock);
 	id = intern(&aliases, &foreign, sizeof foreign);
 	place = id ? alias_place(id) : NULL;
 	if (place)
 		__atomic_store_n(place, handle, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
+	quiet_end(&quiet);
 	stream_leave();
-	errno = saved;
 }
 
 static const struct nvtx_handle *find_alias(const void *held)

@@ -7,6 +7,7 @@
 #include "call.h"
 #include "collector/dictionary.h"
 #include "collector/fork_memory.h"
+#include "collector/quiet.h"
 #include "collector/stream.h"
 #include "cuda_callbacks.h"
 #include "nvtx.h"
@@ -289,13 +290,14 @@ static void say_closing_line(const struct trace_header *header)
 __attribute__((destructor)) static void finish(void)
 {
 	const struct trace_header *header;
-	int saved = errno;
+	struct quiet quiet;
 
 	if (!settings || !(header = trace_header()))
 		return;
+	quiet_begin(&quiet);
 	stream_end_process();
 	trace_end();
 	if (may_speak())
 		say_closing_line(header);
-	errno = saved;
+	quiet_end(&quiet);
 }

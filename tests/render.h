@@ -18,7 +18,7 @@
 /* The lines of all events, to be freed by the caller. */
 char *render_events(struct trace_reader *reader);
 
-/* Writes what was built to a file in the working folder that is gone at once, and opens it. */
+/* Opens what was built, from a file in memory. */
 struct trace_reader *open_built(struct trace_builder *builder);
 struct trace_reader *open_bytes(const void *bytes, size_t count);
 /* Why these bytes are refused; NULL if they are not. Static. */

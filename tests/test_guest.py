@@ -139,6 +139,17 @@ def the_file_stops_at_PPERF_MAX_and_what_is_lost_is_counted(folder):
 
 
 @case
+def however_little_room_there_is_every_event_is_recorded_or_counted(folder):
+    for most in ("1", "8K", "32K", "36K", "40K", "44K", "64K", "200K"):
+        for threads, count, names in ((2, 1000, 1), (1, 20000, 20000)):
+            traced(folder, "ranges", threads, count, names, env={"PPERF_MAX": most})
+            found = len(dump(folder / "trace.bin", {"push", "pop"}))
+            lost = info(folder / "trace.bin")["integrity"]["lost_events"]
+            assert found + lost == 2 * threads * count, (most, threads, found, lost)
+            (folder / "trace.bin").unlink()
+
+
+@case
 def the_settings_are_in_the_trace(folder):
     traced(folder, "ranges", 1, 5, env={"PPERF_MAX": "64M", "PPERF_QUIET": "1"})
     text = report("info", folder / "trace.bin").stdout.decode()

@@ -337,6 +337,35 @@ START_TEST(a_full_trace_counts_what_it_leaves_out_and_keeps_the_levels)
 }
 END_TEST
 
+/* The wide record finds no room where narrow ones still would. */
+START_TEST(what_follows_a_loss_is_not_taken_for_something_else)
+{
+	const struct range_attributes attributes = {.flags = TRACE_HAS_CATEGORY, .category = 1};
+	struct trace_reader *reader;
+	struct trace_event event;
+
+	recording_begin(52 << 10);
+	range_push(0, "root", NULL);
+	for (int i = 0; i < 20000; i++) {
+		range_push(0, "wide", &attributes);
+		for (int narrow = 0; narrow < i % 7; narrow++) {
+			range_push(0, "narrow", NULL);
+			range_pop(0);
+		}
+		range_pop(0);
+	}
+	range_pop(0);
+	recording_end();
+	reader = recording_read();
+	while (reader_next(reader, &event) > 0)
+		if (event.kind == TRACE_PUSH || event.kind == EVENT_POP)
+			ck_assert_uint_eq(event.depth + 1u, reader_place(reader, event.node)->depth);
+	ck_assert_uint_eq(reader_integrity(reader)->unmatched_ends, 0);
+	ck_assert_uint_gt(reader_integrity(reader)->lost_events, 0);
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(a_file_size_limit_raises_no_signal_and_is_counted)
 {
 	struct rlimit limit = {512 << 10, 512 << 10};
@@ -419,6 +448,7 @@ int main(void)
 	tcase_add_test(tests, threads_record_at_once_and_nothing_is_missing);
 	tcase_add_test(tests, threads_that_end_give_their_room_back);
 	tcase_add_test(tests, a_full_trace_counts_what_it_leaves_out_and_keeps_the_levels);
+	tcase_add_test(tests, what_follows_a_loss_is_not_taken_for_something_else);
 	tcase_add_test(tests, a_file_size_limit_raises_no_signal_and_is_counted);
 	tcase_add_test(tests, a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open);
 	tcase_add_test(tests, open_ranges_are_left_open);

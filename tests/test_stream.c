@@ -292,6 +292,59 @@ START_TEST(where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_sa
 }
 END_TEST
 
+static void *half_a_slot(void *unused)
+{
+	(void)unused;
+	fill(500);
+	return NULL;
+}
+
+START_TEST(where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had)
+{
+	struct trace_reader *reader;
+	struct trace_event event;
+	uint64_t events = 0;
+
+	trace_may_map = never;
+	recording_begin(64 << 10);
+	fill(20000);
+	for (int i = 0; i < 4; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, half_a_slot, NULL);
+		pthread_join(thread, NULL);
+	}
+	recording_end();
+	reader = recording_read();
+	while (reader_next(reader, &event) > 0)
+		events += event.kind == TRACE_PUSH || event.kind == EVENT_POP;
+	ck_assert_uint_gt(events, 0);
+	ck_assert_uint_eq(events + reader_integrity(reader)->lost_events, 2 * 22000);
+	reader_close(reader);
+}
+END_TEST
+
+START_TEST(a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin)
+{
+	struct trace_reader *reader;
+	char text[32];
+
+	recording_begin(100 << 10);
+	for (int i = 0; i < 5000; i++) {
+		snprintf(text, sizeof text, "known before: %d", i);
+		ck_assert(stream_hold());
+		ck_assert_uint_ne(name_id(text, strlen(text)), 0);
+		stream_leave();
+	}
+	fill(3000);
+	recording_end();
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 0);
+	ck_assert_uint_eq(reader_integrity(reader)->lost_events, 6000);
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(meta_is_replaced_by_key)
 {
 	struct trace_reader *reader;
@@ -330,6 +383,8 @@ int main(void)
 	tcase_add_test(tests, forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole);
 	tcase_add_test(tests, a_thread_with_the_smallest_stack_may_be_the_first);
 	tcase_add_test(tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
+	tcase_add_test(tests, where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had);
+	tcase_add_test(tests, a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin);
 	tcase_add_test(tests, meta_is_replaced_by_key);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

@@ -61,6 +61,27 @@ def every_way_to_end_keeps_every_event(folder):
 
 
 @case
+def a_program_that_leaves_from_a_signal_handler_is_not_held_up(folder):
+    for moment in range(2000, 6000, 100):
+        traced(folder, "interrupted", "exit", moment, timeout=20)
+        assert info(folder / "trace.bin")["integrity"]["complete"]
+        (folder / "trace.bin").unlink()
+    traced(folder, "interrupted", "jump", timeout=20)
+
+
+@case
+def a_thread_that_a_signal_stops_anywhere_holds_up_no_other(folder):
+    traced(folder, "interrupted", "stop", timeout=30)
+
+
+@case
+def a_thread_is_cancelled_where_it_would_be_without_us(folder):
+    result = traced(folder, "interrupted", "cancel", timeout=20)
+    assert result.stdout == b"8\n", result.stdout
+    assert len(names(folder / "trace.bin")) == 8 * 2000 + 10
+
+
+@case
 def a_live_trace_can_be_read(folder):
     process = subprocess.Popen([program("killed"), "progress", "30000"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=subprocess.PIPE)
     process.stdout.readline()

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * quiet.h: a piece of our work that holds a lock or asks the system, in the middle of the program's.
+ *
+ * None of the program's signal handlers runs in between: it might call exit or siglongjmp, or wait for another thread (to stop the others is how
+ * garbage collectors do it), and our lock would be held for ever. The thread is not cancelled in between either: open, fallocate and
+ * pwritev are places where that happens, and there was none before we came. errno stays. Signals that a fault raises are delivered as ever.
+ *
+ *	quiet_begin(&quiet);
+ *	pthread_mutex_lock(...);
+ *	...
+ *	quiet_end(&quiet);
+ *
+ * Two system calls, so never in a hot path. May be nested.
+ */
+#ifndef PPERF_QUIET_H
+#define PPERF_QUIET_H
+
+#include <signal.h>
+
+struct quiet { /* what was before */
+	sigset_t signals;
+	int cancel, error;
+};
+
+void quiet_begin(struct quiet *quiet);
+void quiet_end(const struct quiet *quiet);
+
+#endif
