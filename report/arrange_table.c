@@ -12,7 +12,8 @@ static void merge_figures(struct node *flat, const struct node *node, bool inner
 	flat->calls += node->calls;
 	flat->self_ns += node->self_ns;
 	flat->call_ns += node->call_ns;
-	flat->labels += node->labels;
+	if (node->labels > flat->labels)
+		flat->labels = node->labels;
 	flat->left_open |= node->left_open;
 	if (node->min_ns < flat->min_ns)
 		flat->min_ns = node->min_ns;

@@ -94,6 +94,20 @@ static struct text instance_name(const struct row *row)
 	return (struct text){ name.bytes, name.length };
 }
 
+/* And who called there, where that is known: the innermost function. */
+static size_t append_caller(const struct row *row, size_t used)
+{
+	const struct trace_stack *stack = reader_stack(row->process->reader, row->of.site->stack);
+	char caller[1024];
+	uint64_t address;
+
+	if (!row->of.site->stack || !stack || !stack->frames)
+		return used;
+	memcpy(&address, stack + 1, sizeof address);
+	used = append(used, " < ", 3);
+	return append(used, caller, process_symbol(row->process, address, DEMANGLE_SHORT, caller, sizeof caller));
+}
+
 /* A site is told apart by where it lies. */
 static size_t append_path(const struct row *row)
 {
@@ -108,7 +122,7 @@ static size_t append_path(const struct row *row)
 		used = append(append(used, " / ", i ? 3 : 0), name.bytes, name.length);
 	}
 	free(nodes);
-	return used;
+	return append_caller(row, used);
 }
 
 struct text row_label(const struct row *row, bool ascii)

@@ -26,12 +26,12 @@ const struct view views[] = {
 			"grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
 		.text = "", .arrange = arrange_critical },
 	{ .name = "table", .summary = "one row for each name, wherever it stands", .layout = LAYOUT_TABLE, .columns = NODE_COLUMNS,
-		.text = "share gpu_total_ns cpu_total_ns cpu_self_ns calls p50_ns max_ns gpu_self_ns p95_ns min_ns alloc_bytes reserved_delta_bytes",
+		.text = "gpu_total_ns cpu_total_ns share calls p50_ns max_ns cpu_self_ns gpu_self_ns p95_ns min_ns alloc_bytes reserved_delta_bytes",
 		.top = 40, .arrange = arrange_table },
 	{ .name = "kernels", .summary = "one row for each kernel and shape of launch, with its occupancy", .layout = LAYOUT_TABLE,
 		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns max_ns grid block shared_bytes registers waves_per_sm "
 			"occupancy_theoretical occupancy_limit device provenance",
-		.text = "share gpu_total_ns calls p50_ns grid block occupancy_theoretical waves_per_sm registers shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
+		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm p50_ns registers shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
 		.sort = "gpu_total_ns", .top = 40, .arrange = arrange_kernels },
 	{ .name = "memory", .summary = "who holds how much memory of each kind: at its peak, at the end", .layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
@@ -93,7 +93,7 @@ uint32_t view_top(const struct options *options)
 /* A row with what it is ordered by. */
 struct sorted {
 	struct row row;
-	long double number;
+	long double number, time; /* time: on the CPU, where the first says nothing */
 	bool has_number;
 	struct text name;
 	size_t index;
@@ -115,20 +115,25 @@ static int by_number(const void *a, const void *b)
 		return left->has_number ? -1 : 1;
 	if (left->has_number && left->number != right->number)
 		return left->number > right->number ? -1 : 1;
+	if (left->time != right->time)
+		return left->time > right->time ? -1 : 1;
 	order = compare_text(left->name, right->name);
 	return order ? order : (left->index > right->index) - (left->index < right->index);
 }
 
 void rows_sort(struct row *rows, size_t count, const struct column *column)
 {
+	const struct column *time = column_find("cpu_total_ns", strlen("cpu_total_ns"));
 	struct sorted *sorted = need((count + 1) * sizeof *sorted);
 	const struct rows all = { .rows = rows, .count = count };
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cell cell = column->value(&rows[i], &all);
+		const struct cell cell = column->value(&rows[i], &all), spent = time->value(&rows[i], &all);
 
 		sorted[i] = (struct sorted){ .row = rows[i], .index = i, .name = { "", 0 } };
 		sorted[i].has_number = cell_number(&cell, &sorted[i].number);
+		if (!cell_number(&spent, &sorted[i].time))
+			sorted[i].time = 0;
 		if (rows[i].kind != ROW_LEVEL)
 			sorted[i].name = row_name(&rows[i]);
 	}

@@ -79,7 +79,7 @@ void arrange_memory(const struct options *options, struct processes *processes, 
 struct row *rows_add(struct rows *rows, const struct row *row);
 /* What rows are ordered and pruned by: --sort, else the view's key, else the metric of the process. */
 const struct column *view_sort(const struct options *options, const struct process *process);
-/* Orders `count` rows: the largest first, rows without a value last, equal ones by their path. */
+/* Orders `count` rows: the largest first, rows without a value last, equal ones by their time on the CPU, then by name. */
 void rows_sort(struct row *rows, size_t count, const struct column *column);
 /* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond `top`; counts them. */
 void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top);
