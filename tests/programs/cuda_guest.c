@@ -24,6 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SIM_MAJOR
+#define SIM_MAJOR (CUDART_VERSION / 1000) /* nvcc, for a real device */
+#endif
 #define BYTES 4096u
 #define CHECK(call) check((call), #call)
 
@@ -95,7 +98,7 @@ static void hidden(int count)
 	CHECK(set(data, 7, BYTES / 4));
 	CHECK(copy(data, host, sizeof(host), cudaMemcpyHostToDevice));
 	for (int i = 0; i < count; i++)
-		CHECK(launch(&guest_kernel, grid, block, args, 256, NULL));
+		CHECK(launch((const void *)&guest_kernel, grid, block, args, 256, NULL));
 	CHECK(cudaDeviceSynchronize());
 	CHECK(give(data));
 	printf("worked %d in the dark\n", count);
