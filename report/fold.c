@@ -190,10 +190,18 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	fold->texts = texts;
 	fold->state = state;
 	fold->tree = tree_new();
+	if (options->only) {
+		fold->tree->only = options->only->nodes;
+		fold->tree->only_count = options->only->node_count;
+	}
 	fold->names = names_new(reader, texts, fold->tree, !options->no_fold, options->demangle);
 	fold->kernels = kernels_new();
 	fold->memory = memory_new();
 	fold->totals.level_device = options->device >= 0 ? (uint32_t)options->device : UINT32_MAX;
+	if (options->only) {
+		fold->kernels->only = options->only->kernels;
+		fold->kernels->only_count = options->only->kernel_count;
+	}
 	state->nodes = names_nodes(fold->names);
 	state->join = join_new();
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
@@ -267,7 +275,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	struct timeline *timeline = NULL;
 	struct fold *fold;
 
-	if (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE)
+	if (!options->only && (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE))
 		timeline = timeline_open(reader_path(reader), options->device);
 	for (;;) {
 		reader_rewind(reader);

@@ -23,6 +23,12 @@ struct fold_target {
 	long double value; /* of the metric */
 };
 
+/* Whose durations are to be kept in a pass that is made for them: by node, by kernel. */
+struct fold_only {
+	uint8_t *nodes, *kernels;
+	uint32_t node_count, kernel_count;
+};
+
 struct fold_options {
 	bool no_fold;
 	enum demangle_form demangle;
@@ -33,6 +39,7 @@ struct fold_options {
 	bool steps;                /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
+	const struct fold_only *only;     /* NULL: all durations */
 };
 
 /* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */
@@ -94,6 +101,10 @@ struct fold {
 /* The whole trace from its beginning. A read error ends the program. texts: where names go; shared by the folds of one trace. */
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options);
 void fold_free(struct fold *fold);
+
+/* Makes the percentiles of places with up to SAMPLES_EXACT instances exact, where all values together did not fit: as many more passes as
+ * it takes to see them in parts. Usually none. */
+void fold_refine(struct fold *fold);
 
 /* Whether every nanosecond and byte that came in is owned by exactly one node, and the sums agree. `problem`: room for a sentence. */
 bool fold_conserved(const struct fold *fold, char *problem, size_t room);

@@ -151,7 +151,7 @@ static void deliver(struct fold *fold, const struct trace_event *event)
 	const struct trace_gpu *gpu = event->record;
 	struct launch *launch;
 
-	if (!fold->timeline && (gpu->start_ns || gpu->end_ns) && (fold->options.device < 0 || gpu->device == fold->options.device)) {
+	if (!fold->timeline && !fold->options.only && (gpu->start_ns || gpu->end_ns) && (fold->options.device < 0 || gpu->device == fold->options.device)) {
 		fold->state->restart = true;
 		return;
 	}

@@ -79,6 +79,8 @@ static struct kernel *entry_of(struct kernels *kernels, const struct trace_kerne
 		kernels->kernels[kernels->count].record = *shape;
 		kernels->kernels[kernels->count].name = name;
 		kernels->kernels[kernels->count].min_ns = UINT64_MAX;
+		kernels->kernels[kernels->count].samples.is_off = kernels->only &&
+			(kernels->count >= kernels->only_count || !kernels->only[kernels->count]);
 		*slot = ++kernels->count;
 	}
 	return &kernels->kernels[*slot - 1];

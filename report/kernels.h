@@ -25,6 +25,8 @@ struct kernels {
 	uint32_t count;
 	size_t room, slot_count;
 	uint32_t *slots;
+	const uint8_t *only; /* as struct tree's */
+	uint32_t only_count;
 };
 
 /* The same device, grid, block, shared memory and registers. */

@@ -163,6 +163,7 @@ static bool read_process(struct process *process, const struct options *options,
 	process->simulated = any_simulated(process);
 	process->texts = texts_new();
 	process->fold = fold_run(process->reader, process->texts, &wanted);
+	fold_refine(process->fold);
 	process->metric = process->fold->options.metric;
 	process->whole = whole_of(process->fold);
 	process->integrity = integrity_of(process->fold);

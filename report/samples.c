@@ -93,6 +93,8 @@ void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_
 {
 	const bool fits = samples->used < samples->room && (samples->is_wide || value <= UINT32_MAX);
 
+	if (samples->is_off)
+		return;
 	if (!samples->histogram && !fits && !make_room(samples, value, budget))
 		give_up_exactness(samples, budget);
 	if (samples->histogram) {

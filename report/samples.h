@@ -3,7 +3,8 @@
  * octave: a percentile is then the middle of its step, at most 0.8 % off. A percentile is the value at rank ceil(p * count) ("nearest rank").
  *
  * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 1 KiB and 256 bytes for each octave in which there is a value.
- * The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that needs more room turns into a histogram early.
+ * The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that needs more room turns into a histogram early, and another
+ * pass over the trace must make it exact again (fold_refine).
  */
 #ifndef PPERF_SAMPLES_H
 #define PPERF_SAMPLES_H
@@ -28,7 +29,7 @@ struct samples {
 	} values;                    /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
 	struct histogram *histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
 	uint16_t used, room;
-	bool is_wide;
+	bool is_wide, is_off;        /* off: nothing is kept */
 };
 
 /* What all exact values take. */

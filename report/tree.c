@@ -109,6 +109,7 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 	node->domain = domain;
 	node->kind = (uint8_t)kind;
 	node->min_ns = UINT64_MAX;
+	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
 	node->next = tree->nodes[parent].first_child;
 	tree->nodes[parent].first_child = tree->count;
 	return *slot = tree->count++;

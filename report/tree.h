@@ -112,6 +112,8 @@ struct tree {
 	uint32_t *slots; /* hash table of nodes */
 	size_t slot_count;
 	struct samples_budget budget;
+	const uint8_t *only; /* by node: those whose durations are kept one by one; NULL: all */
+	uint32_t only_count;
 };
 
 struct tree *tree_new(void);

@@ -386,6 +386,52 @@ START_TEST(all_time_is_in_exactly_one_self)
 }
 END_TEST
 
+/* More places than all their values fit for: exact all the same. */
+START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
+{
+	enum { PLACES = 1200, CALLS = 4000 };
+	static uint32_t durations[CALLS];
+	struct trace_builder *builder = builder_new();
+	uint32_t nodes[PLACES];
+	uint64_t at = 0;
+	struct folded folded;
+
+	for (unsigned place = 0; place < PLACES; place++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "place%u", place);
+		nodes[place] = build_node(builder, 0, name, NULL, TRACE_NODE_RANGE);
+	}
+	for (unsigned call = 0; call < CALLS; call++) {
+		durations[call] = call * 7919u % 100003u;
+		for (unsigned place = 0; place < PLACES; place++) {
+			build_push_node(builder, 1, at, nodes[place]);
+			build_pop(builder, 1, at += durations[call]);
+		}
+		if (call % 64 == 63)
+			build_seal(builder, 1, SEAL_WHOLE);
+	}
+	folded = folded_of(builder, NULL);
+	ck_assert_uint_gt(folded.fold->tree->budget.early, 0);
+	fold_refine(folded.fold);
+	for (unsigned i = 1; i < CALLS; i++) /* sorted by insertion: only once */
+		for (unsigned j = i; j > 0 && durations[j - 1] > durations[j]; j--) {
+			const uint32_t swap = durations[j];
+
+			durations[j] = durations[j - 1];
+			durations[j - 1] = swap;
+		}
+	for (uint32_t id = 1; id < folded.fold->tree->count; id++) {
+		struct samples *samples = &folded.fold->tree->nodes[id].samples;
+
+		ck_assert(samples_exact(samples));
+		ck_assert_uint_eq(samples_percentile(samples, 500), durations[CALLS / 2 - 1]);
+		ck_assert_uint_eq(samples_percentile(samples, 950), durations[CALLS * 95 / 100 - 1]);
+	}
+	folded_free(&folded);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fold");
@@ -407,6 +453,7 @@ int main(void)
 	tcase_add_test(ranges, texts_that_never_repeat_do_not_grow_the_tree_without_bound);
 	tcase_add_test(ranges, what_is_lost_in_a_gap_is_not_made_up);
 	tcase_add_test(ranges, only_the_steps_asked_for_count);
+	tcase_add_test(ranges, percentiles_stay_exact_when_all_values_do_not_fit);
 	tcase_add_loop_test(ranges, all_time_is_in_exactly_one_self, 0, 10);
 	suite_add_tcase(suite, ranges);
 	runner = srunner_create(suite);
