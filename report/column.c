@@ -320,7 +320,7 @@ VALUE(provenance)
 	return of_gpu && row->process->simulated ? words("simulated") : none;
 }
 
-OF_NODE(labels, node->labels > 1, count(node->labels))
+OF_NODE(labels, row_labels(node) > 1, count(row_labels(node)))
 OF_NODE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
 
 OF_WORST(worst_metric, true, text(metric_key(row)))

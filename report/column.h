@@ -52,6 +52,9 @@ size_t row_path(const struct row *row, uint32_t *nodes, size_t room);
 struct text row_name(const struct row *row);
 const struct trace_kernel *row_shape(const struct row *row);
 
+/* How many distinct labels fold into the node; never more than instances that count. */
+uint32_t row_labels(const struct node *node);
+
 /* What text shows as the row's name: the label. Lives until the next call. */
 struct text row_label(const struct row *row, bool ascii);
 

@@ -76,11 +76,21 @@ static void keep_label(struct fold *fold, const struct trace_event *event, struc
 	more->label_bytes = text.length;
 }
 
-static bool is_target(const struct fold *fold, const struct thread *thread, const struct trace_event *event)
+/* The instance whose children are wanted, or one inside it, begins: it is made now. */
+void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 {
 	const struct fold_target *target = fold->options.target;
+	const struct frame *frame = &thread->frames[depth];
+	bool wanted;
 
-	return target && thread->depth == 1 && thread->stream == target->stream && event->begin_ns == target->begin_ns && thread->frames[0].node == target->node;
+	if (!target || !fold->state->counting)
+		return;
+	if (depth > 0)
+		wanted = thread->more[depth - 1].instance && thread->more[depth - 1].instance->keep;
+	else
+		wanted = thread->stream == target->stream && frame->begin_ns == target->begin_ns && frame->node == target->node;
+	if (wanted)
+		fold_instance(fold, thread, depth)->keep = true;
 }
 
 static void open_rich(struct fold *fold, const struct trace_event *event, struct thread *thread, bool own_label)
@@ -94,8 +104,7 @@ static void open_rich(struct fold *fold, const struct trace_event *event, struct
 	fold_rebase(fold, &thread->frames[depth], more);
 	if (own_label)
 		keep_label(fold, event, more);
-	if (fold->options.target && (is_target(fold, thread, event) || (depth > 0 && more[-1].instance && more[-1].instance->keep)))
-		fold_instance(fold, thread, depth)->keep = true;
+	fold_keep_wanted(fold, thread, depth);
 }
 
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth)
@@ -126,6 +135,7 @@ static long double metric_value(const struct fold *fold, const struct instance *
 	case METRIC_ALLOC:
 		return instance->alloc_bytes;
 	case METRIC_RESERVED:
+	case METRIC_ALLOCATED:
 	case METRIC_USER:
 		return instance->after - instance->before;
 	default:

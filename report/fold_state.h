@@ -65,6 +65,7 @@ void fold_drop(struct fold *fold, const struct trace_event *event);
 void fold_left_open(struct fold *fold, const struct trace_event *event);
 void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns);
 void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more);
+void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth);
 bool fold_instance_is_final(void *context, struct instance *instance);
 
 /* Steps: what to do when a range opens that is one, and when one closes. */

@@ -61,6 +61,7 @@ void fold_step_begins(struct fold *fold, const struct trace_event *event, struct
 		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
 			state->threads[i]->frames[depth].begin_ns = state->now_ns;
 			fold_rebase(fold, &state->threads[i]->frames[depth], &state->threads[i]->more[depth]);
+			fold_keep_wanted(fold, state->threads[i], depth);
 		}
 }
 

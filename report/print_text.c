@@ -212,7 +212,9 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 	size_t length = visible(text, room, label.bytes, label.length, table->style->ascii), width = 0;
 
 	if (layout == LAYOUT_TREE && row->depth) {
-		if (2 + 4 * (size_t)row->depth + 12 <= table->name_width)
+		const size_t label_width = visible_width(text, length);
+
+		if (2 + 4 * (size_t)row->depth + (label_width < 12 ? label_width : 12) <= table->name_width)
 			print_branch(branch, sizeof branch, table->rows, index, table->last, table->style->ascii);
 		else
 			snprintf(branch, sizeof branch, "  (%u) ", row->depth); /* too deep to draw */

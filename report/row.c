@@ -125,6 +125,11 @@ static size_t append_path(const struct row *row)
 	return append_caller(row, used);
 }
 
+uint32_t row_labels(const struct node *node)
+{
+	return node->labels < node->calls ? node->labels : (uint32_t)node->calls;
+}
+
 struct text row_label(const struct row *row, bool ascii)
 {
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
@@ -138,8 +143,8 @@ struct text row_label(const struct row *row, bool ascii)
 
 		used = append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1);
 	}
-	if (row->kind == ROW_NODE && node->labels > 1)
-		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", node->labels));
+	if (row->kind == ROW_NODE && row_labels(node) > 1)
+		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node)));
 	if (shape)
 		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1], shape->grid[2],
 			shape->block[0], shape->block[1], shape->block[2]));

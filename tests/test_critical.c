@@ -204,6 +204,38 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 }
 END_TEST
 
+START_TEST(steps_are_all_that_counts)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 0, "train");
+	for (unsigned i = 0; i < 4; i++) {
+		char label[16];
+
+		snprintf(label, sizeof label, "step %u", i);
+		build_push(builder, 1, 100 + i * 100, label);
+		build_launch(builder, 1, 120 + i * 100, 10 + i);
+		build_pop(builder, 1, 150 + i * 100);
+	}
+	build_pop(builder, 1, 1000);
+	for (unsigned i = 0; i < 4; i++)
+		build_kernel(builder, 9, 2000, 10 + i, "k", 2000 + i * 1000, 2100 + i * 1000 + i * 100);
+	expect(screen_show(builder, "critical trace.bin -m gpu --steps 1-2"),
+		"train ─────────────────────────────────────────────│ 500.00 ns (100 %)\n"
+		"  ├── step 2 ──────────────────────────────────────│ 300.00 ns (60.0 %)\n"
+		"  │   └── k  <<<(64,1,1),(128,1,1)>>> ─────────────│ 300.00 ns (60.0 %)\n"
+		"  └── step 1 ──────────────────────────────────────│ 200.00 ns (40.0 %)\n"
+		"      └── k  <<<(64,1,1),(128,1,1)>>> ─────────────│ 200.00 ns (40.0 %)\n");
+}
+END_TEST
+
+START_TEST(tensors_memory_is_not_made_up)
+{
+	expect(screen_show(slam(), "critical trace.bin -m allocated"), "the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+}
+END_TEST
+
 START_TEST(a_counter_is_shown_in_its_own_unit)
 {
 	struct trace_builder *builder = builder_new();
@@ -288,6 +320,8 @@ int main(void)
 	tcase_add_test(layout, what_makes_up_less_than_1_percent_is_left_out);
 	tcase_add_test(layout, the_root_with_the_most_shows_its_worst_instance);
 	tcase_add_test(layout, by_gpu_time_kernels_are_the_leaves);
+	tcase_add_test(layout, steps_are_all_that_counts);
+	tcase_add_test(layout, tensors_memory_is_not_made_up);
 	tcase_add_test(layout, a_counter_is_shown_in_its_own_unit);
 	tcase_add_test(layout, a_hundred_thousand_children_keep_the_worst_64);
 	tcase_add_test(layout, colour_only_paints);
