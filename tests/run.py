@@ -51,6 +51,14 @@ def environment(task, build, directory):
     return env
 
 
+def rest_of(process):
+    """What a stopped process had printed; its own children may hold the pipe open."""
+    try:
+        return process.communicate(timeout=5)[0].decode(errors="replace")
+    except subprocess.TimeoutExpired as stopped:
+        return (stopped.stdout or b"").decode(errors="replace")
+
+
 def run(task, build):
     directory = tempfile.mkdtemp(prefix="pperf-test-")
     limit = LIMIT_S[task.kind] * SLOWER[task.variant]
@@ -61,7 +69,7 @@ def run(task, build):
         status = process.returncode
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        output = process.communicate()[0].decode(errors="replace") + "\nstopped: it ran longer than %d s\n" % limit
+        output = rest_of(process) + "\nstopped: it ran longer than %d s\n" % limit
         status = 1
     passed, failed, skipped = count(output, status)
     left = sorted(os.listdir(directory))

@@ -47,9 +47,10 @@ def variables_that_are_set_stay_as_they_are(folder):
 
 @case
 def a_place_that_cannot_be_written_changes_nothing(folder):
-    for place in ("/nonexistent/folder/trace.bin", "/proc/trace.bin", "/dev/null/trace.bin", str(folder), ""):
+    for place in ("/nonexistent/folder/trace.bin", "/proc/trace.bin", "/dev/null/trace.bin", str(folder / "taken"), ""):
+        (folder / "taken").mkdir(exist_ok=True)
         same(folder, "guest", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": place})
-        for path in traces(folder):
+        for path in [*traces(folder), *folder.glob("taken.*")]:
             path.unlink()
 
 

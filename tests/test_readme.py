@@ -60,7 +60,7 @@ sys.exit(subprocess.call(arguments[1:], cwd=outside(folder), env={**os.environ, 
 def checkout(folder):
     """A folder with what the commands name, and stand-ins for what is not part of the project."""
     os.symlink(BUILD, folder / "build")
-    os.symlink(ROOT / "scripts", folder / "scripts")
+    shutil.copytree(ROOT / "scripts", folder / "scripts")
     (folder / "stand-ins").mkdir()
     constants = "LIBRARY, MAKE, ROOT, BUILD = %r, %r, %r, %r\n" % (str(PROGRAMS / "lib_nvtx_copy.so"), shutil.which("make"), str(ROOT), str(BUILD))
     for name, text in STAND_INS.items():

@@ -23,12 +23,13 @@ def run(command, **env):
 
 
 def floor(threads):
-    return float(run([LOAD, PAIRS, threads], NVTX_INJECTION64_PATH=FLOOR))
+    """Nanoseconds a pair: elapsed, and of CPU time."""
+    return tuple(map(float, run([LOAD, PAIRS, threads], NVTX_INJECTION64_PATH=FLOOR).split()))
 
 
 def ours(threads, pairs=PAIRS):
-    """Nanoseconds a pair, and the size of the trace, which is then removed: pages that are written back would disturb the next."""
-    time = float(run([LOAD, pairs, threads], LD_PRELOAD=LIBRARY))
+    """The same, and the size of the trace, which is then removed: pages that are written back would disturb the next."""
+    time = tuple(map(float, run([LOAD, pairs, threads], LD_PRELOAD=LIBRARY).split()))
     size = (folder / "trace.bin").stat().st_size
     (folder / "trace.bin").unlink()
     return time, size
@@ -40,7 +41,8 @@ def machine_use():
 
 
 def in_turns(*measures):
-    """Rounds of one of each; those in which other processes took more than an eighth of the machine count only if too few are left."""
+    """Rounds of one of each, elapsed times. Where other processes took more than an eighth of the machine in all but a few, all rounds
+    count, and CPU times."""
     quiet, noisy, ticks = [], [], os.sysconf("SC_CLK_TCK")
     while len(quiet) < ROUNDS and len(quiet) + len(noisy) < 3 * ROUNDS:
         before, own = machine_use(), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -50,9 +52,10 @@ def in_turns(*measures):
         spent = (now.ru_utime + now.ru_stime) - (own.ru_utime + own.ru_stime)
         others = (machine_use() - before) / ticks - spent
         (quiet if others < 0.125 * os.cpu_count() * (os.times().elapsed - start) else noisy).append(values)
-    if len(quiet) < 5:
-        print("note: the machine was busy: only %d of %d rounds were quiet, all of them count" % (len(quiet), len(quiet) + len(noisy)))
-    return quiet if len(quiet) >= 5 else quiet + noisy
+    if len(quiet) >= 5:
+        return [[value[0] for value in values] for values in quiet]
+    print("note: the machine was busy: CPU time instead of elapsed time in what follows, and more of it than on a quiet machine")
+    return [[value[1] for value in values] for values in quiet + noisy]
 
 
 def gate(name, value, limit, unit, detail, least=False):

@@ -48,7 +48,7 @@ static void *thread(void *argument)
 
 int main(int count, char **arguments)
 {
-	int fd = count > 1 ? open(arguments[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+	int fd = count > 1 ? open(arguments[1], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
 	struct progress *progress;
 	pthread_t threads[THREADS];
 
