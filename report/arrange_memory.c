@@ -13,8 +13,13 @@ static void add_sites(const struct options *options, struct process *process, st
 
 	for (uint32_t i = 0; i < memory->site_count; i++)
 		if (memory->sites[i].level == level)
-			rows_add(rows, &(struct row){ .process = process, .kind = ROW_SITE, .parent = parent, .depth = 1, .node = memory->sites[i].node,
-				.tree = process->fold->tree, .of.site = &memory->sites[i] });
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_SITE,
+					       .parent = parent,
+					       .depth = 1,
+					       .node = memory->sites[i].node,
+					       .tree = process->fold->tree,
+					       .of.site = &memory->sites[i] });
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	if (options->depth < 2) {
 		rows->deep += rows->count - first;
@@ -44,9 +49,12 @@ static void add_levels(const struct options *options, struct process *process, s
 		levels[i] = &memory->levels[i];
 	qsort(levels, memory->level_count, sizeof *levels, by_kind);
 	for (uint32_t i = 0; i < memory->level_count; i++) {
-		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device && levels[i]->device != UINT32_MAX)
+		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device &&
+			levels[i]->device != UINT32_MAX)
 			continue;
-		rows_add(rows, &(struct row){ .process = process, .kind = ROW_LEVEL, .parent = NO_ROW, .of.level = levels[i] });
+		rows_add(
+			rows, &(struct row){
+				      .process = process, .kind = ROW_LEVEL, .parent = NO_ROW, .of.level = levels[i] });
 		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
 	}
 	free(levels);
@@ -59,10 +67,15 @@ void arrange_memory(const struct options *options, struct processes *processes, 
 }
 
 /* An instance and the kept ones inside, without recursion. */
-static void add_instances(const struct options *options, struct process *process, struct rows *rows, const struct instance *root)
+static void add_instances(
+	const struct options *options, struct process *process, struct rows *rows, const struct instance *root)
 {
-	struct row *waiting = NULL, row = { .process = process, .kind = ROW_INSTANCE, .parent = NO_ROW, .node = root->node,
-		.tree = process->critical->tree, .of.instance = root };
+	struct row *waiting = NULL, row = { .process = process,
+		.kind = ROW_INSTANCE,
+		.parent = NO_ROW,
+		.node = root->node,
+		.tree = process->critical->tree,
+		.of.instance = root };
 	size_t count = 0, room = 0;
 
 	for (;;) {

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it already. */
+/* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it
+ * already. */
 static void merge_figures(struct node *flat, const struct node *node, bool inner)
 {
 	flat->calls += node->calls;
@@ -32,7 +33,8 @@ static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *fro
 	gpu->untimed += from->untimed;
 	gpu->bytes += from->bytes;
 	gpu->method = from->method;
-	gpu->several_shapes |= from->several_shapes || (gpu->shape && from->shape && !kernel_same_shape(gpu->shape, from->shape));
+	gpu->several_shapes |= from->several_shapes ||
+			       (gpu->shape && from->shape && !kernel_same_shape(gpu->shape, from->shape));
 	if (from->shape && !gpu->shape) {
 		gpu->shape = need(sizeof *gpu->shape);
 		*gpu->shape = *from->shape;
@@ -67,7 +69,8 @@ static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst 
 {
 	struct node_worst *worst = tree_worst(tree, id);
 
-	if (!from->found || (worst->found && (from->value < worst->value || (from->value == worst->value && from->begin_ns < worst->begin_ns))))
+	if (!from->found || (worst->found && (from->value < worst->value || (from->value == worst->value &&
+										    from->begin_ns < worst->begin_ns))))
 		return;
 	*worst = *from;
 	worst->own = NULL;
@@ -93,7 +96,8 @@ static struct tree *flatten(const struct process *process)
 	uint32_t *flat_of = need(tree->count * sizeof *flat_of), *open = NULL, node = 0;
 	size_t room = 0;
 
-	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts what lies around. */
+	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts
+	 * what lies around. */
 	for (;;) {
 		uint32_t next = tree->nodes[node].first_child;
 
@@ -106,7 +110,9 @@ static struct tree *flatten(const struct process *process)
 			break;
 		node = next;
 		flat_of[node] = tree_child(flat, 0, tree->nodes[node].name, tree->nodes[node].domain,
-			fold->spans && tree->nodes[node].parent == fold->spans ? NODE_SPANS : (enum node_kind)tree->nodes[node].kind);
+			fold->spans && tree->nodes[node].parent == fold->spans
+				? NODE_SPANS
+				: (enum node_kind)tree->nodes[node].kind);
 		grow(&open, &room, flat->count, sizeof *open);
 		if (node != fold->spans)
 			merge(flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
@@ -128,10 +134,17 @@ static void add_rows(const struct options *options, struct process *process, str
 		const struct node *node = &process->flat->nodes[id];
 
 		if (node->calls || node->gpu || node->memory)
-			rows_add(rows, &(struct row){ .process = process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = process->flat });
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_NODE,
+					       .parent = NO_ROW,
+					       .node = id,
+					       .tree = process->flat });
 	}
 	for (uint32_t i = 0; i < process->fold->api_count; i++)
-		rows_add(rows, &(struct row){ .process = process, .kind = ROW_API, .parent = NO_ROW, .of.api = &process->fold->apis[i] });
+		rows_add(rows, &(struct row){ .process = process,
+				       .kind = ROW_API,
+				       .parent = NO_ROW,
+				       .of.api = &process->fold->apis[i] });
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), top);
 }
@@ -150,8 +163,12 @@ void arrange_kernels(const struct options *options, struct processes *processes,
 		const size_t first = rows->count;
 
 		for (uint32_t kernel = 0; kernel < kernels->count; kernel++)
-			rows_add(rows, &(struct row){ .process = process, .kind = ROW_SHAPE, .parent = NO_ROW, .node = kernels->kernels[kernel].node,
-				.tree = process->fold->tree, .of.shape = &kernels->kernels[kernel] });
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_SHAPE,
+					       .parent = NO_ROW,
+					       .node = kernels->kernels[kernel].node,
+					       .tree = process->fold->tree,
+					       .of.shape = &kernels->kernels[kernel] });
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 		rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
 	}

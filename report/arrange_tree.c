@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * arrange_tree.c: the hierarchy as rows: parents first, children by weight, what was not asked for left out and counted.
+ * arrange_tree.c: the hierarchy as rows: parents first, children by weight, what was not asked for left out and
+ * counted.
  */
 #include "report/column.h"
 #include "report/fatal.h"
@@ -88,7 +89,12 @@ static void wait_for_children(struct walk *walk, uint32_t node, uint32_t parent_
 		if (!walk->alive[id])
 			continue;
 		grow(&level, &room, count + 1, sizeof *level);
-		level[count++] = (struct row){ .process = walk->process, .kind = ROW_NODE, .parent = parent_row, .depth = depth, .node = id, .tree = tree };
+		level[count++] = (struct row){ .process = walk->process,
+			.kind = ROW_NODE,
+			.parent = parent_row,
+			.depth = depth,
+			.node = id,
+			.tree = tree };
 	}
 	if (count)
 		wait_for(walk, level, count);
@@ -102,7 +108,9 @@ static long double sum_of_roots(const struct walk *walk)
 	long double sum = 0;
 
 	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next) {
-		const struct row row = { .process = walk->process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = fold->tree };
+		const struct row row = {
+			.process = walk->process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = fold->tree
+		};
 
 		if (id != fold->spans)
 			sum += amount(walk, &row);
@@ -117,7 +125,8 @@ static bool is_named(const struct walk *walk, uint32_t node, const char *name, s
 	char *folded = need(length + 1);
 	const size_t folded_length = label_fold(name, length, folded);
 	const bool same = (text.length == length && memcmp(text.bytes, name, length) == 0) ||
-		(!walk->options->no_fold && text.length == folded_length && memcmp(text.bytes, folded, folded_length) == 0);
+			  (!walk->options->no_fold && text.length == folded_length &&
+				  memcmp(text.bytes, folded, folded_length) == 0);
 
 	free(folded);
 	return same;
@@ -164,7 +173,12 @@ static void wait_for_roots(struct walk *walk)
 	count = find_focus(walk, &nodes);
 	level = need((count + 1) * sizeof *level);
 	for (size_t i = 0; i < count; i++)
-		level[i] = (struct row){ .process = walk->process, .kind = ROW_NODE, .parent = walk->root_parent, .depth = walk->base, .node = nodes[i], .tree = tree };
+		level[i] = (struct row){ .process = walk->process,
+			.kind = ROW_NODE,
+			.parent = walk->root_parent,
+			.depth = walk->base,
+			.node = nodes[i],
+			.tree = tree };
 	if (count)
 		wait_for(walk, level, count);
 	free(level);
@@ -203,6 +217,8 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 		arrange_process(&walk);
 	}
 	free(walk.waiting);
-	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) && !rows->small && !rows->deep)
-		fatal(STATUS_USAGE, "there is no place `%s`; names are joined by /, a / in a name is written \\/", options->focus);
+	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) && !rows->small &&
+		!rows->deep)
+		fatal(STATUS_USAGE, "there is no place `%s`; names are joined by /, a / in a name is written \\/",
+			options->focus);
 }

@@ -34,7 +34,8 @@ static struct cell words(const char *value)
 /* A figure that may be no integer: of a program's own counter. */
 static struct cell figure(long double value)
 {
-	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value ? whole((int64_t)value) : real((double)value);
+	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value ? whole((int64_t)value)
+											 : real((double)value);
 }
 
 static const struct node *node_of(const struct row *row)
@@ -63,7 +64,9 @@ static const struct memory_flow *flow_of(const struct row *row)
 
 static const struct memory_level *level_of(const struct row *row)
 {
-	return row->kind == ROW_LEVEL ? row->of.level : row->kind == ROW_SITE ? &row->process->fold->memory->levels[row->of.site->level] : NULL;
+	return row->kind == ROW_LEVEL  ? row->of.level
+	       : row->kind == ROW_SITE ? &row->process->fold->memory->levels[row->of.site->level]
+				       : NULL;
 }
 
 static const struct kernel *kernel_of(const struct row *row)
@@ -81,15 +84,23 @@ static bool occupancy(const struct row *row, struct occupancy *out)
 
 #define VALUE(name) static struct cell name(const struct row *row, const struct rows *rows)
 /* One that only needs its row, and has a value where `has` holds. */
-#define FIGURE(name, setup, has, value) \
-	VALUE(name) { setup; (void)rows; return (has) ? value : none; }
+#define FIGURE(name, setup, has, value)      \
+	VALUE(name)                          \
+	{                                    \
+		setup;                       \
+		(void)rows;                  \
+		return (has) ? value : none; \
+	}
 #define OF_NODE(name, has, value) FIGURE(name, const struct node *node = node_of(row), node && (has), value)
 #define OF_GPU(name, has, value) FIGURE(name, const struct node_gpu *gpu = gpu_of(row), gpu && (has), value)
-#define OF_WORST(name, has, value) \
-	FIGURE(name, const struct node *node = node_of(row); const struct node_worst *worst = node ? node->worst : NULL, worst && worst->found && (has), value)
-#define OF_INSTANCE(name, has, value) \
-	FIGURE(name, const struct instance *instance = row->kind == ROW_INSTANCE ? row->of.instance : NULL, instance && (has), value)
-#define OF_SHAPE(name, has, value) FIGURE(name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
+#define OF_WORST(name, has, value)                           \
+	FIGURE(name, const struct node *node = node_of(row); \
+		const struct node_worst *worst = node ? node->worst : NULL, worst && worst->found && (has), value)
+#define OF_INSTANCE(name, has, value)                                                                       \
+	FIGURE(name, const struct instance *instance = row->kind == ROW_INSTANCE ? row->of.instance : NULL, \
+		instance && (has), value)
+#define OF_SHAPE(name, has, value) \
+	FIGURE(name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
 
 static bool has_levels(const struct row *row)
 {
@@ -98,7 +109,8 @@ static bool has_levels(const struct row *row)
 
 static struct text metric_key(const struct row *row)
 {
-	const char *key = row->process->metric == METRIC_USER ? row->process->fold->options.counter : metrics[row->process->metric].key;
+	const char *key = row->process->metric == METRIC_USER ? row->process->fold->options.counter
+							      : metrics[row->process->metric].key;
 
 	return (struct text){ .bytes = key, .length = (uint32_t)strlen(key) };
 }
@@ -133,7 +145,9 @@ VALUE(row_kind)
 	case ROW_SITE:
 		return words("alloc");
 	default:
-		return words(row->tree->nodes[row->node].kind == NODE_SPANS ? "range" : node_kind_name(row->tree->nodes[row->node].kind));
+		return words(row->tree->nodes[row->node].kind == NODE_SPANS
+				     ? "range"
+				     : node_kind_name(row->tree->nodes[row->node].kind));
 	}
 }
 
@@ -144,7 +158,9 @@ VALUE(row_domain)
 	const uint32_t domain = row->tree && row->node ? row->tree->nodes[row->node].domain : 0;
 
 	(void)rows;
-	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE) ? text(text_of(row->process->texts, domain)) : none;
+	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
+		       ? text(text_of(row->process->texts, domain))
+		       : none;
 }
 
 VALUE(row_section)
@@ -153,7 +169,10 @@ VALUE(row_section)
 	const struct node *node = node_of(row);
 
 	(void)rows;
-	return node && row->tree == fold->tree && fold->spans && (row->node == fold->spans || node->parent == fold->spans) ? words("start/end") : none;
+	return node && row->tree == fold->tree && fold->spans &&
+			       (row->node == fold->spans || node->parent == fold->spans)
+		       ? words("start/end")
+		       : none;
 }
 
 VALUE(calls)
@@ -162,8 +181,10 @@ VALUE(calls)
 
 	(void)rows;
 	if (row->kind == ROW_NODE)
-		return row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED || row->tree->nodes[row->node].kind == NODE_SPANS ? none
-			: count(row->tree->nodes[row->node].calls);
+		return row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
+				       row->tree->nodes[row->node].kind == NODE_SPANS
+			       ? none
+			       : count(row->tree->nodes[row->node].calls);
 	if (row->kind == ROW_SHAPE)
 		return count(row->of.shape->calls);
 	if (row->kind == ROW_API)
@@ -190,11 +211,14 @@ VALUE(cpu_total)
 	(void)rows;
 	if (row->kind == ROW_API)
 		return count(row->of.api->total_ns);
-	return node && !is_work(node) && node->kind != NODE_MARK && (node->calls || node->total_ns) ? count(node->total_ns) : none;
+	return node && !is_work(node) && node->kind != NODE_MARK && (node->calls || node->total_ns)
+		       ? count(node->total_ns)
+		       : none;
 }
 
 OF_NODE(cpu_self, is_ranges(node) && node->calls, count(node->self_ns))
-OF_NODE(cpu_self_x, is_ranges(node) && node->calls, count(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
+OF_NODE(cpu_self_x, is_ranges(node) && node->calls,
+	count(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
 
 VALUE(gpu_total)
 {
@@ -210,10 +234,12 @@ VALUE(gpu_total)
 
 OF_GPU(gpu_self, gpu->total_calls, count(gpu->self_ns))
 OF_GPU(gpu_calls, gpu->total_calls, count(gpu->total_calls))
-FIGURE(untimed, const struct node_gpu *gpu = gpu_of(row); const struct kernel *kernel = kernel_of(row), kernel || (gpu && gpu->untimed),
-	count(kernel ? kernel->untimed : gpu->untimed))
+FIGURE(untimed, const struct node_gpu *gpu = gpu_of(row); const struct kernel *kernel = kernel_of(row),
+	kernel || (gpu && gpu->untimed), count(kernel ? kernel->untimed : gpu->untimed))
 OF_GPU(copied_bytes, gpu->bytes, count(gpu->bytes))
-FIGURE(idle, const struct node *node = node_of(row), node && is_ranges(node) && node->calls && row->process->fold->timeline, count(node->gpu ? node->gpu->idle_ns : 0))
+FIGURE(idle, const struct node *node = node_of(row),
+	(node && is_ranges(node) && node->calls && row->process->fold->timeline),
+	count(node->gpu ? node->gpu->idle_ns : 0))
 
 static bool has_times(const struct node *node)
 {
@@ -221,17 +247,26 @@ static bool has_times(const struct node *node)
 }
 
 FIGURE(shortest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX), count(node ? node->min_ns : kernel->min_ns))
+	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
+	count(node ? node->min_ns : kernel->min_ns))
 FIGURE(longest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX), count(node ? node->max_ns : kernel->max_ns))
+	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
+	count(node ? node->max_ns : kernel->max_ns))
 
 /* Within what was seen: the middle of a histogram's step may lie outside. */
 static struct cell percentile(const struct row *row, unsigned per_mille)
 {
 	const struct node *node = node_of(row);
 	const struct kernel *kernel = kernel_of(row);
-	const uint64_t least = node ? node->min_ns : kernel ? kernel->min_ns : UINT64_MAX, most = node ? node->max_ns : kernel ? kernel->max_ns : 0;
-	struct samples *samples = (struct samples *)(uintptr_t)(node ? &node->samples : kernel ? &kernel->samples : NULL);
+	const uint64_t least = node     ? node->min_ns
+			       : kernel ? kernel->min_ns
+					: UINT64_MAX,
+		       most = node     ? node->max_ns
+			      : kernel ? kernel->max_ns
+				       : 0;
+	struct samples *samples = (struct samples *)(uintptr_t)(node     ? &node->samples
+								: kernel ? &kernel->samples
+									 : NULL);
 	uint64_t value;
 
 	if (!samples || least == UINT64_MAX)
@@ -252,29 +287,35 @@ VALUE(p95)
 	return percentile(row, 950);
 }
 
-FIGURE(reserved_delta, const struct node_memory *memory = memory_of(row), memory && (memory->has_level || memory->reserved_delta), whole(memory->reserved_delta))
-FIGURE(reserved_peak, const struct node_memory *memory = memory_of(row), memory && memory->has_level, whole(memory->reserved_peak))
+FIGURE(reserved_delta, const struct node_memory *memory = memory_of(row),
+	memory && (memory->has_level || memory->reserved_delta), whole(memory->reserved_delta))
+FIGURE(reserved_peak, const struct node_memory *memory = memory_of(row), memory && memory->has_level,
+	whole(memory->reserved_peak))
 
 static bool has_flow(const struct node_memory *memory)
 {
 	return memory->alloc_bytes || memory->free_bytes || memory->allocs || memory->frees;
 }
 
-FIGURE(alloc_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row), flow || (memory && has_flow(memory)),
-	count(flow ? flow->alloc_bytes : memory->alloc_bytes))
-FIGURE(free_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row), flow || (memory && has_flow(memory)),
-	count(flow ? flow->free_bytes : memory->free_bytes))
-FIGURE(allocs, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row), flow || (memory && memory->allocs),
-	count(flow ? flow->allocs : memory->allocs))
-FIGURE(frees, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row), flow || (memory && memory->frees),
-	count(flow ? flow->frees : memory->frees))
+FIGURE(alloc_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && has_flow(memory)), count(flow ? flow->alloc_bytes : memory->alloc_bytes))
+FIGURE(free_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && has_flow(memory)), count(flow ? flow->free_bytes : memory->free_bytes))
+FIGURE(allocs, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && memory->allocs), count(flow ? flow->allocs : memory->allocs))
+FIGURE(frees, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && memory->frees), count(flow ? flow->frees : memory->frees))
 FIGURE(failed, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || row->kind == ROW_API || (memory && memory->failed), count(flow ? flow->failed : row->kind == ROW_API ? row->of.api->failed : memory->failed))
+	flow || row->kind == ROW_API || (memory && memory->failed),
+	count(flow                     ? flow->failed
+		: row->kind == ROW_API ? row->of.api->failed
+				       : memory->failed))
 FIGURE(held, const struct memory_flow *flow = flow_of(row), flow, count(flow->held))
 FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow, count(flow->most))
 FIGURE(at_peak, const struct memory_flow *flow = flow_of(row), flow, count(flow->at_peak))
 FIGURE(memory_kind, const struct memory_level *level = level_of(row), level, words(memory_kind_name(level->kind)))
-FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack, ((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))
+FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
+	((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))
 
 VALUE(device)
 {
@@ -313,8 +354,8 @@ FIGURE(confidence, const struct node_gpu *gpu = gpu_of(row), has_method(row), wo
 VALUE(provenance)
 {
 	const struct node_gpu *gpu = gpu_of(row);
-	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE || row->kind == ROW_INSTANCE || memory_of(row) ||
-		(gpu && (gpu->total_calls || gpu->idle_ns));
+	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
+			    row->kind == ROW_INSTANCE || memory_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
 	return of_gpu && row->process->simulated ? words("simulated") : none;
@@ -345,8 +386,9 @@ VALUE(unit)
 	(void)rows;
 	if (row->kind != ROW_INSTANCE)
 		return none;
-	return row->process->metric == METRIC_USER ? text(text_of(row->process->texts, row->process->fold->counter_unit))
-		: words(names[metrics[row->process->metric].unit]);
+	return row->process->metric == METRIC_USER
+		       ? text(text_of(row->process->texts, row->process->fold->counter_unit))
+		       : words(names[metrics[row->process->metric].unit]);
 }
 
 VALUE(share)
@@ -371,7 +413,8 @@ VALUE(share)
 	else if (metric == METRIC_CALLS && node)
 		part = count(node->calls);
 	if (row->kind == ROW_SHAPE)
-		return row->process->gpu_ns ? real((double)row->of.shape->total_ns / (double)row->process->gpu_ns) : none;
+		return row->process->gpu_ns ? real((double)row->of.shape->total_ns / (double)row->process->gpu_ns)
+					    : none;
 	return base > 0 && cell_number(&part, &number) ? real((double)(number / base)) : none;
 }
 
@@ -388,44 +431,59 @@ VALUE(rank)
 }
 
 const struct column all_columns[] = {
-#define COLUMN(name, heading, in, function, text) { .key = name, .title = heading, .unit = UNIT_##in, .value = function, .help = text }
+#define COLUMN(name, heading, in, function, text)                                                 \
+	{                                                                                         \
+		.key = name, .title = heading, .unit = UNIT_##in, .value = function, .help = text \
+	}
 	COLUMN("id", "", COUNT, row_id, "number of the row"),
 	COLUMN("parent", "", COUNT, row_parent, "the row it lies in"),
 	COLUMN("depth", "", COUNT, row_depth, "rows around it"),
 	COLUMN("name", "name", TEXT, name_cell, "the name; of folded labels with * for each number"),
-	COLUMN("label", "name", TEXT, row_label_cell, "the name as text shows it: with the number of labels that fold into it, a kernel's grid and block"),
-	COLUMN("kind", "kind", TEXT, row_kind, "process, step, range, module, op, backward, optimizer, api, sync, alloc, graph, kernel, memcpy, memset, mark, unattributed"),
-	COLUMN("section", "section", TEXT, row_section, "start/end: a range that may overlap others and cross threads; it owns no GPU work"),
+	COLUMN("label", "name", TEXT, row_label_cell,
+		"the name as text shows it: with the number of labels that fold into it, a kernel's grid and block"),
+	COLUMN("kind", "kind", TEXT, row_kind,
+		"process, step, range, module, op, backward, optimizer, api, sync, alloc, graph, kernel, memcpy, "
+		"memset, mark, unattributed"),
+	COLUMN("section", "section", TEXT, row_section,
+		"start/end: a range that may overlap others and cross threads; it owns no GPU work"),
 	COLUMN("path", "path", TEXT, row_path_cell, "the names from the root to it"),
 	COLUMN("domain", "domain", TEXT, row_domain, "the NVTX domain, if not the default one"),
 	COLUMN("pid", "pid", COUNT, pid, "process id"),
 	COLUMN("rank", "rank", COUNT, rank, "rank of the process"),
 	COLUMN("share", "%", PERCENT, share, "part of the whole, of what rows are ordered by"),
 	COLUMN("calls", "calls", COUNT, calls, "instances: times it was entered, called, run"),
-	COLUMN("gpu_total_ns", "gpu", TIME, gpu_total, "GPU work (kernels, copies, sets) launched in it and below; a sum over streams"),
-	COLUMN("gpu_self_ns", "gpu self", TIME, gpu_self, "GPU work launched directly in it; of a kernel, copy, set or graph: its own"),
+	COLUMN("gpu_total_ns", "gpu", TIME, gpu_total,
+		"GPU work (kernels, copies, sets) launched in it and below; a sum over streams"),
+	COLUMN("gpu_self_ns", "gpu self", TIME, gpu_self,
+		"GPU work launched directly in it; of a kernel, copy, set or graph: its own"),
 	COLUMN("gpu_calls", "gpu calls", COUNT, gpu_calls, "kernels, copies and sets in gpu_total"),
 	COLUMN("cpu_total_ns", "cpu", TIME, cpu_total, "wall time inside, on its thread"),
 	COLUMN("cpu_self_ns", "cpu self", TIME, cpu_self, "cpu_total without the ranges inside; CUDA calls stay in"),
 	COLUMN("cpu_self_x_ns", "cpu self x", TIME, cpu_self_x, "cpu_self without the CUDA calls too"),
-	COLUMN("idle_ns", "idle", TIME, idle, "the GPU had nothing to do while it was open (between the device's first and last work)"),
+	COLUMN("idle_ns", "idle", TIME, idle,
+		"the GPU had nothing to do while it was open (between the device's first and last work)"),
 	COLUMN("min_ns", "min", TIME, shortest, "the shortest instance; of GPU work: on the GPU"),
 	COLUMN("p50_ns", "p50", TIME, p50, "the median instance (nearest rank)"),
 	COLUMN("p95_ns", "p95", TIME, p95, "95 of 100 instances took no longer"),
 	COLUMN("max_ns", "max", TIME, longest, "the longest instance"),
 	COLUMN("untimed", "untimed", COUNT, untimed, "GPU work that CUPTI could not time; it counts in calls only"),
 	COLUMN("bytes", "bytes", BYTES, copied_bytes, "bytes copied or set by the GPU"),
-	COLUMN("reserved_delta_bytes", "reserved", BYTES, reserved_delta, "change of the device memory held, from begin to end, summed over instances (self + other threads)"),
-	COLUMN("reserved_peak_bytes", "peak", BYTES, reserved_peak, "the highest level of device memory held in any instance"),
+	COLUMN("reserved_delta_bytes", "reserved", BYTES, reserved_delta,
+		"change of the device memory held, from begin to end, summed over instances (self + other threads)"),
+	COLUMN("reserved_peak_bytes", "peak", BYTES, reserved_peak,
+		"the highest level of device memory held in any instance"),
 	COLUMN("alloc_bytes", "alloc", BYTES, alloc_bytes, "device memory taken in it and below"),
-	COLUMN("free_bytes", "free", BYTES, free_bytes, "of what was taken in it and below: given back since, by whoever"),
+	COLUMN("free_bytes", "free", BYTES, free_bytes,
+		"of what was taken in it and below: given back since, by whoever"),
 	COLUMN("allocs", "allocs", COUNT, allocs, "allocations that worked"),
 	COLUMN("frees", "frees", COUNT, frees, "releases"),
 	COLUMN("failed", "failed", COUNT, failed, "calls that failed; they take nothing"),
-	COLUMN("at_peak_bytes", "at peak", BYTES, at_peak, "held when the memory of that kind and device was at its highest"),
+	COLUMN("at_peak_bytes", "at peak", BYTES, at_peak,
+		"held when the memory of that kind and device was at its highest"),
 	COLUMN("held_bytes", "at end", BYTES, held, "held at the end of the trace"),
 	COLUMN("most_bytes", "most", BYTES, most_held, "the most that was held at one time"),
-	COLUMN("memory_kind", "kind", TEXT, memory_kind, "device, managed, pinned, array ...; only device memory counts as reserved"),
+	COLUMN("memory_kind", "kind", TEXT, memory_kind,
+		"device, managed, pinned, array ...; only device memory counts as reserved"),
 	COLUMN("device", "device", COUNT, device, "number of the GPU"),
 	COLUMN("stack", "call stack", TEXT, stack, "who called, innermost first (PPERF_STACKS)"),
 	COLUMN("grid", "grid", TEXT, grid, "blocks of the launch; absent where launches differ"),
@@ -433,7 +491,8 @@ const struct column all_columns[] = {
 	COLUMN("shared_bytes", "shared", BYTES, shared_bytes, "shared memory of a block, static and dynamic"),
 	COLUMN("registers", "regs", COUNT, registers, "registers of a thread"),
 	COLUMN("waves_per_sm", "waves", RATIO, waves, "blocks of the grid / blocks that all SMs hold at once"),
-	COLUMN("occupancy_theoretical", "occ", PERCENT, theoretical, "warps that the launch lets an SM hold / warps that it could hold; not what was reached"),
+	COLUMN("occupancy_theoretical", "occ", PERCENT, theoretical,
+		"warps that the launch lets an SM hold / warps that it could hold; not what was reached"),
 	COLUMN("occupancy_limit", "limited by", TEXT, limited_by, "what keeps further blocks off the SM"),
 	COLUMN("start_ns", "start", TIME, start, "when it began, since the trace's start"),
 	COLUMN("duration_ns", "duration", TIME, duration, "from its begin to its end"),
@@ -443,8 +502,11 @@ const struct column all_columns[] = {
 	COLUMN("value", "value", USER, value, "what it has of the metric"),
 	COLUMN("unit", "unit", TEXT, unit, "of before, after, delta, value"),
 	COLUMN("labels", "labels", COUNT, labels, "distinct labels that fold into the name"),
-	COLUMN("left_open", "open", COUNT, left_open, "an instance was still open at the end of the trace, and counts up to there"),
-	COLUMN("method", "method", TEXT, method, "how the GPU's record found its launch: correlation, graph-level (the graph is known, the operator in it not), none"),
+	COLUMN("left_open", "open", COUNT, left_open,
+		"an instance was still open at the end of the trace, and counts up to there"),
+	COLUMN("method", "method", TEXT, method,
+		"how the GPU's record found its launch: correlation, graph-level (the graph is known, the operator in "
+		"it not), none"),
 	COLUMN("confidence", "confidence", TEXT, confidence, "high, medium, low, none"),
 	COLUMN("provenance", "provenance", TEXT, provenance, "only where figures are not measured: simulated"),
 	COLUMN("worst.metric", "worst", TEXT, worst_metric, "what the worst instance is worst in"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * column.h: every figure that a row can show. One table makes the output, the sort keys, the CSV header and the legend.
+ * column.h: every figure that a row can show. One table makes the output, the sort keys, the CSV header and the
+ * legend.
  */
 #ifndef PPERF_COLUMN_H
 #define PPERF_COLUMN_H
@@ -7,13 +8,16 @@
 #include "report/view.h"
 
 enum cell_kind {
-	CELL_NONE,     /* the row has no such thing */
-	CELL_NULL,     /* it has, and it is nothing: a root's parent */
-	CELL_WHOLE, CELL_UNSIGNED, CELL_REAL, CELL_BOOL,
-	CELL_TEXT,     /* any bytes */
-	CELL_TRIPLE,   /* a grid or block */
-	CELL_PATH,     /* the names from the root to the row's node */
-	CELL_FRAMES,   /* a call stack */
+	CELL_NONE, /* the row has no such thing */
+	CELL_NULL, /* it has, and it is nothing: a root's parent */
+	CELL_WHOLE,
+	CELL_UNSIGNED,
+	CELL_REAL,
+	CELL_BOOL,
+	CELL_TEXT,   /* any bytes */
+	CELL_TRIPLE, /* a grid or block */
+	CELL_PATH,   /* the names from the root to the row's node */
+	CELL_FRAMES, /* a call stack */
 };
 
 struct cell {
@@ -27,7 +31,8 @@ struct cell {
 };
 
 struct column {
-	const char *key;   /* JSON, CSV (a dot becomes `_` there), --sort; `worst.label` is `label` in the object `worst` */
+	const char
+		*key; /* JSON, CSV (a dot becomes `_` there), --sort; `worst.label` is `label` in the object `worst` */
 	const char *title; /* in text, short */
 	enum unit unit;
 	const char *help;

@@ -43,7 +43,8 @@ static void end_thread(struct fold *fold, struct trace_stream *stream)
 uint32_t fold_unattributed(struct fold *fold)
 {
 	if (!fold->unattributed)
-		fold->unattributed = tree_child(fold->tree, 0, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
+		fold->unattributed = tree_child(
+			fold->tree, 0, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
 	return fold->unattributed;
 }
 
@@ -114,7 +115,9 @@ static inline bool plain_event(struct fold *fold, const struct trace_event *even
 
 		if (__builtin_expect(node == NAMES_OPEN || event->depth >= thread->room, 0))
 			return false;
-		thread->frames[event->depth] = (struct frame){ .node = node, .place = event->node, .begin_ns = event->begin_ns };
+		thread->frames[event->depth] = (struct frame){
+			.node = node, .place = event->node, .begin_ns = event->begin_ns
+		};
 		thread->depth = event->depth + 1;
 		return true;
 	}
@@ -130,7 +133,8 @@ static inline bool plain_event(struct fold *fold, const struct trace_event *even
 	return false;
 }
 
-/* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event that is for others. */
+/* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
+ * that is for others. */
 static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
 	struct current current = { .stream = NULL };
@@ -154,7 +158,8 @@ static void run(struct fold *fold)
 	uint64_t events = 0, others = 0; /* others: what the reader concluded, not the program recorded */
 	int status;
 
-	while ((status = fold->state->rich ? reader_next(fold->reader, &event) : run_plain(fold, &event, &events)) > 0) {
+	while ((status = fold->state->rich ? reader_next(fold->reader, &event) : run_plain(fold, &event, &events)) >
+		0) {
 		if (event.kind == TRACE_PUSH) {
 			fold_open(fold, &event);
 		} else if (event.kind == EVENT_POP) {
@@ -207,7 +212,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps;
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->target || options->metric == METRIC_CALLS || options->metric == METRIC_USER;
+	state->rich = options->steps || options->target || options->metric == METRIC_CALLS ||
+		      options->metric == METRIC_USER;
 	fold_counter_find(fold);
 	return fold;
 }
@@ -244,17 +250,22 @@ static void resolve_worst(struct fold *fold, uint32_t id)
 	struct node_worst *worst = node->worst;
 	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
 
-	if (by_time && node->calls && node_kind_class(node->kind) == NODE_RANGES && (!worst || worst->value < node->max_ns)) {
-		const struct fold_candidate longest = { .value = node->max_ns, .begin_ns = node->longest_begin_ns,
-			.end_ns = node->longest_begin_ns + node->max_ns, .place = node->longest_place, .stream = node->longest_stream };
+	if (by_time && node->calls && node_kind_class(node->kind) == NODE_RANGES &&
+		(!worst || worst->value < node->max_ns)) {
+		const struct fold_candidate longest = { .value = node->max_ns,
+			.begin_ns = node->longest_begin_ns,
+			.end_ns = node->longest_begin_ns + node->max_ns,
+			.place = node->longest_place,
+			.stream = node->longest_stream };
 
 		fold_offer_worst(fold, id, &longest);
 		worst = fold->tree->nodes[id].worst;
 	}
 	if (!worst)
 		return;
-	worst->label = worst->own ? text_id(fold->texts, worst->own, worst->own_bytes)
-		: worst->place ? names_text(fold->names, reader_place(fold->reader, worst->place)->name) : node->name;
+	worst->label = worst->own     ? text_id(fold->texts, worst->own, worst->own_bytes)
+		       : worst->place ? names_text(fold->names, reader_place(fold->reader, worst->place)->name)
+				      : node->name;
 }
 
 static void total_up(struct fold *fold)
@@ -290,7 +301,8 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 		fold_free(fold);
 		timeline = timeline_open(reader_path(reader), options->device);
 		if (!timeline)
-			fatal(STATUS_UNREADABLE, "%s: it changed while it was read; read it again", reader_path(reader));
+			fatal(STATUS_UNREADABLE, "%s: it changed while it was read; read it again",
+				reader_path(reader));
 	}
 	fold_spans_close(fold);
 	if (fold->state->counting && options->steps)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * fold.h: one pass over a trace, and what it comes to. Memory grows with places, sites and shapes, never with events.
  *
- * Work of a GPU is owned by the range in which it was launched; the join is by correlation id only. What was launched in no range, or whose launch
- * is not in the trace, belongs to the node `unattributed`. Ranges that start on one thread and end on another (start/end) own nothing and stand
- * below the node `spans`.
+ * Work of a GPU is owned by the range in which it was launched; the join is by correlation id only. What was launched
+ * in no range, or whose launch is not in the trace, belongs to the node `unattributed`. Ranges that start on one
+ * thread and end on another (start/end) own nothing and stand below the node `spans`.
  */
 #ifndef PPERF_FOLD_H
 #define PPERF_FOLD_H
@@ -32,11 +32,11 @@ struct fold_only {
 struct fold_options {
 	bool no_fold;
 	enum demangle_form demangle;
-	int64_t device;            /* -1: work of all; the level of the one that is seen first */
-	enum metric metric;        /* what is worst */
-	bool pick_metric;          /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
-	const char *counter;       /* METRIC_USER: its name */
-	bool steps;                /* only from first_step to last_step */
+	int64_t device;      /* -1: work of all; the level of the one that is seen first */
+	enum metric metric;  /* what is worst */
+	bool pick_metric;    /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
+	const char *counter; /* METRIC_USER: its name */
+	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
 	const struct fold_only *only;     /* NULL: all durations */
@@ -46,22 +46,22 @@ struct fold_options {
 struct fold_counts {
 	uint64_t events;
 	uint64_t launches, copies_called, sets_called, graph_launches; /* that worked and were not captured */
-	uint64_t kernels, copies, sets;   /* delivered by CUPTI */
-	uint64_t graph_kernels, graph_copies, graph_sets; /* of these: made by graphs */
+	uint64_t kernels, copies, sets;                                /* delivered by CUPTI */
+	uint64_t graph_kernels, graph_copies, graph_sets;              /* of these: made by graphs */
 	uint64_t captured, failed_calls, syncs;
 	uint64_t attributed, unattributed; /* GPU records: with a range, without; together all */
-	uint64_t without_launch;          /* of unattributed: no launch of that id is known; the rest was launched in no range */
+	uint64_t without_launch; /* of unattributed: no launch of that id is known; the rest was launched in no range */
 	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
-	uint64_t early;                   /* work that began before the call that launched it: one of the clocks is wrong */
-	uint64_t backwards;               /* work that ended before it began */
-	uint64_t unknown_ends;            /* start/end: END of a range that is not open */
+	uint64_t early;        /* work that began before the call that launched it: one of the clocks is wrong */
+	uint64_t backwards;    /* work that ended before it began */
+	uint64_t unknown_ends; /* start/end: END of a range that is not open */
 	uint64_t spans_left_open;
-	uint64_t steps;                   /* step ranges seen */
+	uint64_t steps; /* step ranges seen */
 	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
 };
 
 struct fold_totals {
-	uint64_t wall_ns;                 /* from the trace's start to its last event, or of the steps asked for */
+	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns;
 	uint64_t attributed_ns, unattributed_ns;
 	uint64_t method_ns[METHOD_COUNT], method_records[METHOD_COUNT];
@@ -69,7 +69,7 @@ struct fold_totals {
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
 	int64_t reserved_now, reserved_peak;
 	uint64_t reserved_peak_at_ns;
-	uint32_t level_device;            /* whose level reserved is; UINT32_MAX: no device memory was taken */
+	uint32_t level_device; /* whose level reserved is; UINT32_MAX: no device memory was taken */
 };
 
 /* A call that CUPTI timed (struct trace_api), by name. */
@@ -86,27 +86,29 @@ struct fold {
 	struct names *names;
 	struct kernels *kernels;
 	struct memory *memory;
-	struct timeline *timeline;   /* NULL: nothing was timed on a GPU */
+	struct timeline *timeline; /* NULL: nothing was timed on a GPU */
 	struct fold_counts counts;
 	struct fold_totals totals;
 	struct fold_api *apis;
 	uint32_t api_count;
 	uint32_t unattributed, spans; /* nodes; 0: there is nothing of it */
-	struct instance *target;     /* the instance that was asked for, with its kept children */
-	uint32_t counter_unit;       /* METRIC_USER: text */
+	struct instance *target;      /* the instance that was asked for, with its kept children */
+	uint32_t counter_unit;        /* METRIC_USER: text */
 	bool counter_found, has_steps;
-	struct fold_state *state;    /* while it runs */
+	struct fold_state *state; /* while it runs */
 };
 
-/* The whole trace from its beginning. A read error ends the program. texts: where names go; shared by the folds of one trace. */
+/* The whole trace from its beginning. A read error ends the program. texts: where names go; shared by the folds of
+ * one trace. */
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options);
 void fold_free(struct fold *fold);
 
-/* Makes the percentiles of places with up to SAMPLES_EXACT instances exact, where all values together did not fit: as many more passes as
- * it takes to see them in parts. Usually none. */
+/* Makes the percentiles of places with up to SAMPLES_EXACT instances exact, where all values together did not fit: as
+ * many more passes as it takes to see them in parts. Usually none. */
 void fold_refine(struct fold *fold);
 
-/* Whether every nanosecond and byte that came in is owned by exactly one node, and the sums agree. `problem`: room for a sentence. */
+/* Whether every nanosecond and byte that came in is owned by exactly one node, and the sums agree. `problem`: room
+ * for a sentence. */
 bool fold_conserved(const struct fold *fold, char *problem, size_t room);
 
 #endif

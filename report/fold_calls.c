@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_calls.c: what the CPU asked of CUDA: launches, copies, sets, waits, memory. Each call is also a leaf below the range it was made in.
+ * fold_calls.c: what the CPU asked of CUDA: launches, copies, sets, waits, memory. Each call is also a leaf below the
+ * range it was made in.
  */
 #include "report/fold_state.h"
 
@@ -64,8 +65,10 @@ static uint32_t graph_node(struct fold *fold, const struct call *call, const str
 	return tree_child(fold->tree, call->node, text_id(fold->texts, name, length), 0, NODE_GRAPH);
 }
 
-/* The instance that waits for the GPU's record. Where children are kept, a graph is one itself, and what it runs lies in it. */
-static struct instance *waiting_instance(struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t graph)
+/* The instance that waits for the GPU's record. Where children are kept, a graph is one itself, and what it runs lies
+ * in it. */
+static struct instance *waiting_instance(
+	struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t graph)
 {
 	struct thread *thread = event->stream->user;
 	struct instance *instance;
@@ -87,8 +90,11 @@ static struct instance *waiting_instance(struct fold *fold, const struct trace_e
 /* A call whose work a GPU record will tell of. */
 static void expect_work(struct fold *fold, const struct trace_event *event, const struct call *call)
 {
-	struct launch launch = { .correlation = call->record->correlation, .begin_ns = call->begin_ns, .node = call->node,
-		.counts = fold->state->counting, .in_range = event->node != 0 };
+	struct launch launch = { .correlation = call->record->correlation,
+		.begin_ns = call->begin_ns,
+		.node = call->node,
+		.counts = fold->state->counting,
+		.in_range = event->node != 0 };
 
 	if (!call->worked || !launch.correlation)
 		return;
@@ -104,10 +110,12 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 }
 
 /* Device memory only: what reserved is made of. */
-static void flow(struct fold *fold, const struct trace_event *event, const struct call *call, const struct memory_change *change)
+static void flow(
+	struct fold *fold, const struct trace_event *event, const struct call *call, const struct memory_change *change)
 {
 	struct fold_totals *totals = &fold->totals;
-	const bool taken = change->taken && memory_is_device(change->kind), given = change->given && memory_is_device(change->given_kind);
+	const bool taken = change->taken && memory_is_device(change->kind),
+		   given = change->given && memory_is_device(change->given_kind);
 
 	if (totals->level_device == UINT32_MAX && taken)
 		totals->level_device = change->device;
@@ -140,8 +148,9 @@ static void flow(struct fold *fold, const struct trace_event *event, const struc
 static void move_memory(struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t leaf_node)
 {
 	const bool allocates = event->kind == TRACE_ALLOC;
-	const struct memory_change change = allocates ? memory_alloc(fold->memory, event->record, call->node, event->time_ns)
-		: memory_release(fold->memory, event->record, call->begin_ns);
+	const struct memory_change change = allocates ? memory_alloc(
+								fold->memory, event->record, call->node, event->time_ns)
+						      : memory_release(fold->memory, event->record, call->begin_ns);
 	const uint32_t nodes[] = { call->node, leaf_node };
 
 	flow(fold, event, call, &change);

@@ -18,8 +18,8 @@ struct work {
 
 static uint32_t copy_name(struct fold *fold, const struct trace_gpu_copy *copy)
 {
-	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH", "memcpy AtoA", "memcpy AtoD",
-		"memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
+	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH",
+		"memcpy AtoA", "memcpy AtoD", "memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
 	const char *name = names[copy->copy_kind < sizeof names / sizeof *names ? copy->copy_kind : 0];
 
 	return text_id(fold->texts, name, strlen(name));
@@ -70,7 +70,8 @@ static void add_to(struct node_gpu *gpu, const struct work *work, enum method me
 }
 
 /* The leaf of the work, and what lies between it and its owner. */
-static uint32_t work_leaf(struct fold *fold, uint32_t owner, const struct launch *launch, const struct work *work, enum method method)
+static uint32_t work_leaf(
+	struct fold *fold, uint32_t owner, const struct launch *launch, const struct work *work, enum method method)
 {
 	uint32_t parent = owner, leaf;
 
@@ -110,7 +111,9 @@ static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t 
 static void own(struct fold *fold, const struct launch *launch, const struct work *work)
 {
 	const bool in_range = launch && launch->in_range;
-	const enum method method = !in_range ? METHOD_NONE : launch->graph_node ? METHOD_GRAPH_LEVEL : METHOD_CORRELATION;
+	const enum method method = !in_range            ? METHOD_NONE
+				   : launch->graph_node ? METHOD_GRAPH_LEVEL
+							: METHOD_CORRELATION;
 	const uint32_t owner = launch ? launch->node : fold_unattributed(fold);
 	uint32_t leaf;
 
@@ -121,8 +124,8 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 	fold->totals.method_records[method]++;
 	*(in_range ? &fold->totals.attributed_ns : &fold->totals.unattributed_ns) += work->duration_ns;
 	if (work->kind == NODE_KERNEL)
-		kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns, work->duration_ns, work->untimed,
-			&fold->tree->budget);
+		kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns,
+			work->duration_ns, work->untimed, &fold->tree->budget);
 	if (launch && launch->instance)
 		add_to_instance(fold, launch->instance, leaf, work);
 }
@@ -139,7 +142,9 @@ static void settle(struct fold *fold, const struct launch *launch, const struct 
 	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
 	counts->early += launch && !work.untimed && work.start_ns < launch->begin_ns;
 	if (launch && launch->graph_node)
-		*(work.kind == NODE_KERNEL ? &counts->graph_kernels : work.kind == NODE_MEMCPY ? &counts->graph_copies : &counts->graph_sets) += 1;
+		*(work.kind == NODE_KERNEL         ? &counts->graph_kernels
+			: work.kind == NODE_MEMCPY ? &counts->graph_copies
+						   : &counts->graph_sets) += 1;
 	if (fold->options.device >= 0 && gpu->device != fold->options.device)
 		return;
 	if (launch ? launch->counts : fold->state->counting)
@@ -151,7 +156,8 @@ static void deliver(struct fold *fold, const struct trace_event *event)
 	const struct trace_gpu *gpu = event->record;
 	struct launch *launch;
 
-	if (!fold->timeline && !fold->options.only && (gpu->start_ns || gpu->end_ns) && (fold->options.device < 0 || gpu->device == fold->options.device)) {
+	if (!fold->timeline && !fold->options.only && (gpu->start_ns || gpu->end_ns) &&
+		(fold->options.device < 0 || gpu->device == fold->options.device)) {
 		fold->state->restart = true;
 		return;
 	}
@@ -236,7 +242,9 @@ void fold_gpu(struct fold *fold, const struct trace_event *event)
 		break;
 	case TRACE_OVERHEAD:
 		fold->counts.overhead_records++;
-		fold->totals.overhead_ns += overhead->end_ns > overhead->start_ns ? overhead->end_ns - overhead->start_ns : 0;
+		fold->totals.overhead_ns += overhead->end_ns > overhead->start_ns
+						    ? overhead->end_ns - overhead->start_ns
+						    : 0;
 		break;
 	case TRACE_API:
 		fold->counts.api_records++;

@@ -43,11 +43,18 @@ void fold_offer_worst(struct fold *fold, uint32_t node, const struct fold_candid
 {
 	struct node_worst *worst = tree_worst(fold->tree, node);
 
-	if (worst->found && (candidate->value < worst->value || (candidate->value == worst->value && candidate->begin_ns < worst->begin_ns)))
+	if (worst->found && (candidate->value < worst->value ||
+				    (candidate->value == worst->value && candidate->begin_ns < worst->begin_ns)))
 		return;
 	free(worst->own);
-	*worst = (struct node_worst){ .begin_ns = candidate->begin_ns, .end_ns = candidate->end_ns, .value = candidate->value,
-		.before = candidate->before, .after = candidate->after, .stream = candidate->stream, .place = candidate->place, .found = true };
+	*worst = (struct node_worst){ .begin_ns = candidate->begin_ns,
+		.end_ns = candidate->end_ns,
+		.value = candidate->value,
+		.before = candidate->before,
+		.after = candidate->after,
+		.stream = candidate->stream,
+		.place = candidate->place,
+		.found = true };
 	if (candidate->own) {
 		worst->own = need(candidate->own_bytes + 1);
 		memcpy(worst->own, candidate->own, candidate->own_bytes);
@@ -88,7 +95,8 @@ void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 	if (depth > 0)
 		wanted = thread->more[depth - 1].instance && thread->more[depth - 1].instance->keep;
 	else
-		wanted = thread->stream == target->stream && frame->begin_ns == target->begin_ns && frame->node == target->node;
+		wanted = thread->stream == target->stream && frame->begin_ns == target->begin_ns &&
+			 frame->node == target->node;
 	if (wanted)
 		fold_instance(fold, thread, depth)->keep = true;
 }
@@ -116,7 +124,8 @@ struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_
 	for (; known <= depth; known++) {
 		struct frame_more *more = &thread->more[known];
 
-		more->instance = instance_new(&fold->state->instances, known ? more[-1].instance : NULL, thread->frames[known].node, thread->frames[known].begin_ns);
+		more->instance = instance_new(&fold->state->instances, known ? more[-1].instance : NULL,
+			thread->frames[known].node, thread->frames[known].begin_ns);
 		more->instance->stream = thread->stream;
 		more->instance->place = thread->frames[known].place;
 	}
@@ -148,9 +157,15 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 {
 	struct fold *fold = context;
 	const struct fold_target *target = fold->options.target;
-	struct fold_candidate worst = { .value = metric_value(fold, instance), .before = instance->before, .after = instance->after,
-		.begin_ns = instance->begin_ns, .end_ns = instance->end_ns, .place = instance->place, .stream = instance->stream,
-		.own = instance->label, .own_bytes = instance->label_bytes };
+	struct fold_candidate worst = { .value = metric_value(fold, instance),
+		.before = instance->before,
+		.after = instance->after,
+		.begin_ns = instance->begin_ns,
+		.end_ns = instance->end_ns,
+		.place = instance->place,
+		.stream = instance->stream,
+		.own = instance->label,
+		.own_bytes = instance->label_bytes };
 	long double size = worst.value < 0 ? -worst.value : worst.value;
 
 	if (!target) {
@@ -202,8 +217,12 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 {
 	struct frame_more *more = &thread->more[depth];
 	const struct frame *frame = &thread->frames[depth];
-	struct instance seen = { .begin_ns = frame->begin_ns, .end_ns = end_ns, .calls = more->calls + 1, .alloc_bytes = more->alloc_bytes,
-		.before = more->level, .after = fold_level(fold) };
+	struct instance seen = { .begin_ns = frame->begin_ns,
+		.end_ns = end_ns,
+		.calls = more->calls + 1,
+		.alloc_bytes = more->alloc_bytes,
+		.before = more->level,
+		.after = fold_level(fold) };
 	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
 
 	if (fold->timeline) {
@@ -220,9 +239,15 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 			more[-1].peak = more->peak;
 	}
 	if (fold->options.metric != METRIC_GPU && !fold->options.target && (!by_time || more->label)) {
-		const struct fold_candidate candidate = { .value = metric_value(fold, &seen), .before = seen.before, .after = seen.after,
-			.begin_ns = seen.begin_ns, .end_ns = end_ns, .place = frame->place, .stream = thread->stream,
-			.own = more->label, .own_bytes = more->label_bytes };
+		const struct fold_candidate candidate = { .value = metric_value(fold, &seen),
+			.before = seen.before,
+			.after = seen.after,
+			.begin_ns = seen.begin_ns,
+			.end_ns = end_ns,
+			.place = frame->place,
+			.stream = thread->stream,
+			.own = more->label,
+			.own_bytes = more->label_bytes };
 
 		fold_offer_worst(fold, frame->node, &candidate);
 	}
@@ -263,20 +288,23 @@ void fold_open(struct fold *fold, const struct trace_event *event)
 	thread->depth = event->depth;
 	if (__builtin_expect(own_label, 0)) {
 		fold_become_rich(fold);
-		node = names_open_node(fold->names, thread->depth ? thread->frames[thread->depth - 1].node : 0, event->node, event);
+		node = names_open_node(
+			fold->names, thread->depth ? thread->frames[thread->depth - 1].node : 0, event->node, event);
 	}
 	if (__builtin_expect(event->depth >= thread->room, 0))
 		grow(&thread->frames, &thread->room, (size_t)event->depth + 1, sizeof *thread->frames);
 	if (__builtin_expect(fold->options.steps, 0) && fold_is_step(fold, event))
 		fold_step_begins(fold, event, thread);
-	thread->frames[event->depth] = (struct frame){ .node = node, .place = event->node, .begin_ns = event->begin_ns };
+	thread->frames[event->depth] = (struct frame){
+		.node = node, .place = event->node, .begin_ns = event->begin_ns
+	};
 	thread->depth = event->depth + 1;
 	if (state->rich)
 		open_rich(fold, event, thread, own_label);
 }
 
-/* A range closes that has others inside, of other domains: they stay open and move out by one. Their time up to here was its children's;
- * what they take from here on is its parent's. */
+/* A range closes that has others inside, of other domains: they stay open and move out by one. Their time up to here
+ * was its children's; what they take from here on is its parent's. */
 static void close_inner(struct fold *fold, const struct trace_event *event, struct thread *thread)
 {
 	struct frame *frames = thread->frames;

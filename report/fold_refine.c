@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_refine.c: percentiles made exact in further passes, where the durations of all places did not fit into memory at once.
+ * fold_refine.c: percentiles made exact in further passes, where the durations of all places did not fit into memory
+ * at once.
  */
 #include "report/fatal.h"
 #include "report/fold.h"
@@ -72,9 +73,11 @@ void fold_refine(struct fold *fold)
 
 		progress = false;
 		for (uint32_t id = 1; id < only.node_count && id < again->tree->count; id++)
-			progress |= only.nodes[id] && take_over(&fold->tree->nodes[id].samples, &again->tree->nodes[id].samples);
+			progress |= only.nodes[id] &&
+				    take_over(&fold->tree->nodes[id].samples, &again->tree->nodes[id].samples);
 		for (uint32_t i = 0; i < only.kernel_count && i < again->kernels->count; i++)
-			progress |= only.kernels[i] && take_over(&fold->kernels->kernels[i].samples, &again->kernels->kernels[i].samples);
+			progress |= only.kernels[i] &&
+				    take_over(&fold->kernels->kernels[i].samples, &again->kernels->kernels[i].samples);
 		fold_free(again);
 	}
 	free(only.nodes);

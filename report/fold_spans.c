@@ -48,7 +48,8 @@ static uint32_t span_node(struct fold *fold, const struct trace_event *event)
 
 	if (!fold->spans)
 		fold->spans = tree_child(fold->tree, 0, text_id(fold->texts, "start-end ranges", 16), 0, NODE_SPANS);
-	return names_child(fold->names, fold->spans, reader_event_text(fold->reader, event), record->domain, NODE_RANGE);
+	return names_child(
+		fold->names, fold->spans, reader_event_text(fold->reader, event), record->domain, NODE_RANGE);
 }
 
 void fold_span_start(struct fold *fold, const struct trace_event *event)
@@ -65,8 +66,14 @@ void fold_span_start(struct fold *fold, const struct trace_event *event)
 	if (*slot) /* ids are never given twice; a damaged trace may say so */
 		return;
 	span = need(sizeof *span + text.length);
-	*span = (struct open_span){ .id = record->id, .begin_ns = event->time_ns, .node = span_node(fold, event), .stream = event->stream->stream,
-		.reserved = state->reserved, .level = fold_level(fold), .counts = state->counting, .label_bytes = text.length };
+	*span = (struct open_span){ .id = record->id,
+		.begin_ns = event->time_ns,
+		.node = span_node(fold, event),
+		.stream = event->stream->stream,
+		.reserved = state->reserved,
+		.level = fold_level(fold),
+		.counts = state->counting,
+		.label_bytes = text.length };
 	memcpy(span->label, text.bytes, text.length);
 	*slot = span;
 	state->span_count++;
@@ -75,9 +82,15 @@ void fold_span_start(struct fold *fold, const struct trace_event *event)
 static void close_span(struct fold *fold, struct open_span **link, uint64_t end_ns)
 {
 	struct open_span *span = *link;
-	const struct fold_candidate candidate = { .begin_ns = span->begin_ns, .end_ns = end_ns, .before = span->level, .after = fold_level(fold),
-		.value = metrics[fold->options.metric].nature == METRIC_LEVEL ? fold_level(fold) - span->level : (long double)(end_ns - span->begin_ns),
-		.stream = span->stream, .own = span->label, .own_bytes = span->label_bytes };
+	const struct fold_candidate candidate = { .begin_ns = span->begin_ns,
+		.end_ns = end_ns,
+		.before = span->level,
+		.after = fold_level(fold),
+		.value = metrics[fold->options.metric].nature == METRIC_LEVEL ? fold_level(fold) - span->level
+									      : (long double)(end_ns - span->begin_ns),
+		.stream = span->stream,
+		.own = span->label,
+		.own_bytes = span->label_bytes };
 
 	if (span->counts) {
 		tree_count(fold->tree, span->node, end_ns - span->begin_ns);
@@ -130,7 +143,8 @@ void fold_mark(struct fold *fold, const struct trace_event *event)
 
 	fold->counts.marks++;
 	if (fold->state->counting) {
-		const uint32_t mark = names_child(fold->names, node, reader_event_text(fold->reader, event), record->domain, NODE_MARK);
+		const uint32_t mark = names_child(
+			fold->names, node, reader_event_text(fold->reader, event), record->domain, NODE_MARK);
 
 		fold->tree->nodes[mark].calls++;
 	}
@@ -142,7 +156,9 @@ void fold_counter_find(struct fold *fold)
 	const struct trace_counter *counter;
 	const size_t length = fold->options.counter ? strlen(fold->options.counter) : 0;
 
-	for (uint32_t i = 0; fold->options.metric == METRIC_USER && (counter = reader_dictionary(fold->reader, TRACE_COUNTER, i)); i++) {
+	for (uint32_t i = 0;
+		fold->options.metric == METRIC_USER && (counter = reader_dictionary(fold->reader, TRACE_COUNTER, i));
+		i++) {
 		const struct trace_text name = reader_name(fold->reader, counter->name);
 
 		if (name.length != length || memcmp(name.bytes, fold->options.counter, length) != 0)
@@ -150,7 +166,8 @@ void fold_counter_find(struct fold *fold)
 		fold->counter_found = true;
 		if (counter->unit)
 			fold->counter_unit = names_text(fold->names, counter->unit);
-		grow(&fold->state->counters, &fold->state->counter_room, fold->state->counter_count + 1, sizeof *fold->state->counters);
+		grow(&fold->state->counters, &fold->state->counter_room, fold->state->counter_count + 1,
+			sizeof *fold->state->counters);
 		fold->state->counters[fold->state->counter_count++] = counter->counter;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_state.h: what the parts of the fold share while it runs: fold.c (ranges), fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU
- * did), fold_spans.c (start/end ranges, marks, counters). Nobody else includes it.
+ * fold_state.h: what the parts of the fold share while it runs: fold.c (ranges), fold_calls.c (what the CPU asked
+ * for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters). Nobody else includes it.
  */
 #ifndef PPERF_FOLD_STATE_H
 #define PPERF_FOLD_STATE_H
@@ -20,13 +20,13 @@ struct frame_more {
 	char *label;               /* the text if the dictionary has none; owned */
 	uint32_t label_bytes;
 	uint64_t idle_ns, calls, alloc_bytes;
-	int64_t reserved, peak;    /* when it began; the highest while it was the innermost, or those inside it were */
-	long double level;         /* of the metric asked for, when it began */
+	int64_t reserved, peak; /* when it began; the highest while it was the innermost, or those inside it were */
+	long double level;      /* of the metric asked for, when it began */
 };
 
 struct thread {
 	struct frame *frames;
-	struct frame_more *more;   /* NULL unless rich */
+	struct frame_more *more; /* NULL unless rich */
 	size_t room, more_room;
 	uint32_t depth, stream, index; /* index: in fold_state.threads */
 };
@@ -34,31 +34,32 @@ struct thread {
 struct open_span;
 
 struct fold_state {
-	const uint32_t *nodes; /* by place: names_nodes */
+	const uint32_t *nodes;   /* by place: names_nodes */
 	struct thread **threads; /* those with a stream that goes on */
 	size_t thread_count, thread_room;
 	bool rich;
-	bool counting;         /* false: outside of the steps asked for */
+	bool counting; /* false: outside of the steps asked for */
 	bool window_ended;
-	bool step_kinds;       /* the trace has ranges of kind step; else labels tell */
+	bool step_kinds;                  /* the trace has ranges of kind step; else labels tell */
 	const struct thread *step_thread; /* in a step now; at step_depth */
 	uint32_t step_depth;
 	uint64_t step, now_ns, window_begin_ns, window_ns, window_busy, window_idle;
-	int64_t reserved;      /* the level now */
+	int64_t reserved; /* the level now */
 	bool has_reserved;
-	long double counter;   /* METRIC_USER: its value now */
-	uint32_t *counters;    /* and its ids */
+	long double counter; /* METRIC_USER: its value now */
+	uint32_t *counters;  /* and its ids */
 	size_t counter_count, counter_room;
 	struct instances instances;
 	struct join *join;
 	struct open_span **spans; /* hash table by id */
 	size_t span_slots, span_count;
-	bool restart;          /* GPU work was met, and the timeline is not there yet */
-	uint32_t *api_of;      /* by text: the index in fold.apis + 1 */
+	bool restart;     /* GPU work was met, and the timeline is not there yet */
+	uint32_t *api_of; /* by text: the index in fold.apis + 1 */
 	size_t api_of_room, api_room;
 };
 
-/* Ranges. close_at: accounts for the range at that depth up to end_ns; it stays on the stack. rebase: it counts from now on only. */
+/* Ranges. close_at: accounts for the range at that depth up to end_ns; it stays on the stack. rebase: it counts from
+ * now on only. */
 void fold_open(struct fold *fold, const struct trace_event *event);
 void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end_ns);
 void fold_drop(struct fold *fold, const struct trace_event *event);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fold_steps.c: --steps. From the begin of the first step asked for to the end of the last one things count; what is open around them counts
- * for that time only.
+ * fold_steps.c: --steps. From the begin of the first step asked for to the end of the last one things count; what is
+ * open around them counts for that time only.
  */
 #include "report/fold_state.h"
 #include "report/label.h"
@@ -20,8 +20,12 @@ void fold_window_ends(struct fold *fold)
 	}
 	if (state->counting) {
 		state->window_ns += state->now_ns - state->window_begin_ns;
-		fold->totals.gpu_busy_ns += fold->timeline ? timeline_busy(fold->timeline, state->now_ns) - state->window_busy : 0;
-		fold->totals.gpu_idle_ns += fold->timeline ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle : 0;
+		fold->totals.gpu_busy_ns += fold->timeline
+						    ? timeline_busy(fold->timeline, state->now_ns) - state->window_busy
+						    : 0;
+		fold->totals.gpu_idle_ns += fold->timeline
+						    ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle
+						    : 0;
 	}
 	state->counting = false;
 }

@@ -41,24 +41,31 @@ bool fold_conserved(const struct fold *fold, char *problem, size_t room)
 
 	for (uint32_t id = 1; id < fold->tree->count; id++)
 		add_node(&sums, fold, id);
-	if (totals->attributed_ns + totals->unattributed_ns != totals->gpu_sum_ns || sums.ranges_ns != totals->gpu_sum_ns ||
-		sums.work_ns != totals->gpu_sum_ns || sums.roots_ns != totals->gpu_sum_ns || sums.unattributed_ns != totals->unattributed_ns) {
-		snprintf(problem, room, "GPU time is not conserved: %llu ns came in, ranges own %llu ns, kernels and copies make %llu ns, roots add up to %llu ns",
-			(unsigned long long)totals->gpu_sum_ns, (unsigned long long)sums.ranges_ns, (unsigned long long)sums.work_ns,
-			(unsigned long long)sums.roots_ns);
+	if (totals->attributed_ns + totals->unattributed_ns != totals->gpu_sum_ns ||
+		sums.ranges_ns != totals->gpu_sum_ns || sums.work_ns != totals->gpu_sum_ns ||
+		sums.roots_ns != totals->gpu_sum_ns || sums.unattributed_ns != totals->unattributed_ns) {
+		snprintf(problem, room,
+			"GPU time is not conserved: %llu ns came in, ranges own %llu ns, kernels and copies make %llu "
+			"ns, roots add up to %llu ns",
+			(unsigned long long)totals->gpu_sum_ns, (unsigned long long)sums.ranges_ns,
+			(unsigned long long)sums.work_ns, (unsigned long long)sums.roots_ns);
 		return false;
 	}
-	if (sums.alloc_bytes != totals->alloc_bytes || sums.free_bytes != totals->free_bytes || sums.root_alloc != totals->alloc_bytes ||
-		sums.root_free != totals->free_bytes) {
-		snprintf(problem, room, "memory is not conserved: %llu bytes were taken, ranges own %llu; %llu were given back, ranges own %llu",
-			(unsigned long long)totals->alloc_bytes, (unsigned long long)sums.alloc_bytes, (unsigned long long)totals->free_bytes,
-			(unsigned long long)sums.free_bytes);
+	if (sums.alloc_bytes != totals->alloc_bytes || sums.free_bytes != totals->free_bytes ||
+		sums.root_alloc != totals->alloc_bytes || sums.root_free != totals->free_bytes) {
+		snprintf(problem, room,
+			"memory is not conserved: %llu bytes were taken, ranges own %llu; %llu were given back, ranges "
+			"own %llu",
+			(unsigned long long)totals->alloc_bytes, (unsigned long long)sums.alloc_bytes,
+			(unsigned long long)totals->free_bytes, (unsigned long long)sums.free_bytes);
 		return false;
 	}
-	if (fold->counts.attributed + fold->counts.unattributed != fold->counts.kernels + fold->counts.copies + fold->counts.sets) {
-		snprintf(problem, room, "GPU records are not conserved: %llu came in, %llu have a range, %llu have none",
-			(unsigned long long)(fold->counts.kernels + fold->counts.copies + fold->counts.sets), (unsigned long long)fold->counts.attributed,
-			(unsigned long long)fold->counts.unattributed);
+	if (fold->counts.attributed + fold->counts.unattributed !=
+		fold->counts.kernels + fold->counts.copies + fold->counts.sets) {
+		snprintf(problem, room,
+			"GPU records are not conserved: %llu came in, %llu have a range, %llu have none",
+			(unsigned long long)(fold->counts.kernels + fold->counts.copies + fold->counts.sets),
+			(unsigned long long)fold->counts.attributed, (unsigned long long)fold->counts.unattributed);
 		return false;
 	}
 	return true;

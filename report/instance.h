@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * instance.h: one begin..end of a range, kept until all is known of it.
  *
- * GPU work is known long after its range has closed. An instance lives while it is open, while a launch made in it waits for its record, and
- * while an instance inside it lives; then it is final: its GPU time goes to the one around it, and whoever asked (instances_final) sees it.
- * Where children are kept (the critical tree), an instance holds the INSTANCE_KEPT worst of them.
+ * GPU work is known long after its range has closed. An instance lives while it is open, while a launch made in it
+ * waits for its record, and while an instance inside it lives; then it is final: its GPU time goes to the one around
+ * it, and whoever asked (instances_final) sees it. Where children are kept (the critical tree), an instance holds the
+ * INSTANCE_KEPT worst of them.
  *
  * Memory: the open instances, those with launches under way, and what is kept.
  */
@@ -18,23 +19,23 @@
 #define INSTANCE_KEPT 64
 
 struct instance {
-	struct instance *parent;     /* the one around it; NULL: none, or it is no longer of interest */
+	struct instance *parent;      /* the one around it; NULL: none, or it is no longer of interest */
 	struct instance *kids, *next; /* kept children, worst first */
 	uint32_t kept, node, place, stream;
-	uint32_t references;         /* launches and live instances in it; and 1 while it is open */
+	uint32_t references; /* launches and live instances in it; and 1 while it is open */
 	uint32_t label_bytes;
-	char *label;                 /* its own text if the dictionary has none; owned */
+	char *label; /* its own text if the dictionary has none; owned */
 	uint64_t begin_ns, end_ns;
 	uint64_t gpu_ns, idle_ns, calls, alloc_bytes; /* with everything inside */
-	long double before, after;   /* of the level asked for */
+	long double before, after;                    /* of the level asked for */
 	long double value;           /* of the metric asked for, the larger the worse; set when final */
 	struct trace_kernel *kernel; /* a copy that it owns, if this is a kernel; else NULL */
 	bool keep;                   /* its children are wanted */
 };
 
 struct instances {
-	/* `instance` is final. Returns whether it is wanted, and then has set its value: its parent keeps it, if that keeps children;
-	 * without a parent it now belongs to the function. What is not kept is freed. */
+	/* `instance` is final. Returns whether it is wanted, and then has set its value: its parent keeps it, if that
+	 * keeps children; without a parent it now belongs to the function. What is not kept is freed. */
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
 	uint64_t live;

@@ -17,7 +17,7 @@ enum state { FREE, WAITING, MATCHED, AWAITED, STATES }; /* AWAITED: only records
 struct entry {
 	struct launch launch;
 	struct held *held, *last_held; /* oldest first */
-	uint32_t next;           /* in its bucket, or of the free ones, or of those pushed out */
+	uint32_t next;                 /* in its bucket, or of the free ones, or of those pushed out */
 	uint32_t older, newer;
 	enum state state;
 };
@@ -215,7 +215,9 @@ bool join_next_gone(struct join *join, bool all, struct launch *launch)
 void join_hold(struct join *join, const struct trace_gpu *record)
 {
 	const uint32_t known = find(join, record->correlation);
-	const uint32_t index = known != NONE ? known : new_entry(join, &(struct launch){ .correlation = record->correlation }, AWAITED);
+	const uint32_t index = known != NONE ? known
+					     : new_entry(join, &(struct launch){ .correlation = record->correlation },
+						       AWAITED);
 	struct entry *entry = &join->entries[index];
 	struct held *held = need(sizeof *held);
 

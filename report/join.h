@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * join.h: from a correlation id to the launch that it belongs to, while the GPU's record of it may still come; and GPU records whose launch
- * has not been seen yet.
+ * join.h: from a correlation id to the launch that it belongs to, while the GPU's record of it may still come; and
+ * GPU records whose launch has not been seen yet.
  *
- * Bounded: JOIN_WAITING launches without a record, JOIN_MATCHED launches after their last record (a graph has many), JOIN_HELD records. What is
- * pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are looked up, never times.
+ * Bounded: JOIN_WAITING launches without a record, JOIN_MATCHED launches after their last record (a graph has many),
+ * JOIN_HELD records. What is pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are
+ * looked up, never times.
  */
 #ifndef PPERF_JOIN_H
 #define PPERF_JOIN_H
@@ -44,7 +45,8 @@ bool join_next_gone(struct join *join, bool all, struct launch *launch);
 void join_hold(struct join *join, const struct trace_gpu *record);
 /* The next record that was held for this launch, in the order of coming; the caller frees it. NULL: none, or no more. */
 struct trace_gpu *join_take_held(struct join *join, uint64_t correlation);
-/* The next held record that is given up: the oldest of too many, or (`all`) whatever is left; the caller frees it. NULL: none. */
+/* The next held record that is given up: the oldest of too many, or (`all`) whatever is left; the caller frees it.
+ * NULL: none. */
 struct trace_gpu *join_next_lone(struct join *join, bool all);
 
 #endif

@@ -6,14 +6,16 @@
 
 bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b)
 {
-	return a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->block, b->block, sizeof a->block) &&
-		a->static_shared_bytes == b->static_shared_bytes && a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
+	return a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) &&
+	       !memcmp(a->block, b->block, sizeof a->block) && a->static_shared_bytes == b->static_shared_bytes &&
+	       a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
 }
 
 static uint64_t hash(const struct trace_kernel *record)
 {
-	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0], record->grid[1], record->grid[2], record->block[0], record->block[1],
-		record->block[2], record->static_shared_bytes, record->dynamic_shared_bytes, record->registers };
+	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0], record->grid[1], record->grid[2],
+		record->block[0], record->block[1], record->block[2], record->static_shared_bytes,
+		record->dynamic_shared_bytes, record->registers };
 	uint64_t value = 0;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -25,8 +27,9 @@ static uint32_t *slot_of(const struct kernels *kernels, const struct trace_kerne
 {
 	size_t i = hash(record) & (kernels->slot_count - 1);
 
-	while (kernels->slots[i] && (kernels->kernels[kernels->slots[i] - 1].record.name != record->name ||
-		!kernel_same_shape(&kernels->kernels[kernels->slots[i] - 1].record, record)))
+	while (kernels->slots[i] &&
+		(kernels->kernels[kernels->slots[i] - 1].record.name != record->name ||
+			!kernel_same_shape(&kernels->kernels[kernels->slots[i] - 1].record, record)))
 		i = (i + 1) & (kernels->slot_count - 1);
 	return &kernels->slots[i];
 }
@@ -80,14 +83,15 @@ static struct kernel *entry_of(struct kernels *kernels, const struct trace_kerne
 		kernels->kernels[kernels->count].name = name;
 		kernels->kernels[kernels->count].min_ns = UINT64_MAX;
 		kernels->kernels[kernels->count].samples.is_off = kernels->only &&
-			(kernels->count >= kernels->only_count || !kernels->only[kernels->count]);
+								  (kernels->count >= kernels->only_count ||
+									  !kernels->only[kernels->count]);
 		*slot = ++kernels->count;
 	}
 	return &kernels->kernels[*slot - 1];
 }
 
-void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node, uint64_t start_ns, uint64_t duration_ns,
-		bool untimed, struct samples_budget *budget)
+void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
+	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget)
 {
 	struct kernel *kernel = entry_of(kernels, record, name);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * kernels.h: every shape in which a kernel was launched, with its times: one entry for each name, device, grid, block, shared memory and
- * registers. At most KERNELS_MOST; what comes after goes to one entry for all the rest (name 0).
+ * kernels.h: every shape in which a kernel was launched, with its times: one entry for each name, device, grid,
+ * block, shared memory and registers. At most KERNELS_MOST; what comes after goes to one entry for all the rest (name
+ * 0).
  */
 #ifndef PPERF_KERNELS_H
 #define PPERF_KERNELS_H
@@ -12,12 +13,12 @@
 #define KERNELS_MOST 65536u
 
 struct kernel {
-	struct trace_kernel record;  /* the longest of them */
+	struct trace_kernel record; /* the longest of them */
 	uint64_t calls, total_ns, min_ns, max_ns, untimed;
-	uint64_t longest_start_ns;   /* since the trace's start */
+	uint64_t longest_start_ns; /* since the trace's start */
 	struct samples samples;
-	uint32_t name;               /* text; as shown */
-	uint32_t node;               /* of the tree: who launched the longest */
+	uint32_t name; /* text; as shown */
+	uint32_t node; /* of the tree: who launched the longest */
 };
 
 struct kernels {
@@ -36,7 +37,7 @@ struct kernels *kernels_new(void);
 void kernels_free(struct kernels *kernels);
 
 /* One that ran: its text, who launched it, when and how long. untimed: the times are not known. */
-void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node, uint64_t start_ns, uint64_t duration_ns,
-		bool untimed, struct samples_budget *budget);
+void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
+	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget);
 
 #endif

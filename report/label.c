@@ -53,7 +53,8 @@ static size_t number_end(const char *text, size_t length, size_t at)
 		return at;
 	if (!dotted && end + 1 < length && text[end] == '.') {
 		fraction = digits(text, length, end + 1);
-		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) && !is_version(text, length, fraction))))
+		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) &&
+									 !is_version(text, length, fraction))))
 			return fraction;
 	}
 	return end == length || !continues_word(text[end]) ? end : at;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * label.h: the folding of labels. Ranges that differ only in a number (a step, a frame, a layer) are one node of the tree:
+ * label.h: the folding of labels. Ranges that differ only in a number (a step, a frame, a layer) are one node of the
+ * tree:
  *
  *	track - kf: 71    ->  track - kf: *
  *	layers.7.attn     ->  layers.*.attn
  *
- * Only whole tokens are replaced, and only where a number is plainly a parameter: after a blank (so after `: ` too), `=` or `#`,
- * after a dot, in brackets (also after a comma there). A number is digits with an optional sign and fraction (neither after a dot). It ends at the end of the text or
- * before a character that is no letter, digit, `_`, `+`, `-` or byte beyond ASCII: conv2d, sm_80, 3x3, 10ms, 0x1f, 71-72 stay as they are.
- * A text that begins with a number keeps it. For user ranges, module paths and steps; never for operators, kernels and calls.
+ * Only whole tokens are replaced, and only where a number is plainly a parameter: after a blank (so after `: ` too),
+ * `=` or `#`, after a dot, in brackets (also after a comma there). A number is digits with an optional sign and
+ * fraction (neither after a dot). It ends at the end of the text or before a character that is no letter, digit, `_`,
+ * `+`, `-` or byte beyond ASCII: conv2d, sm_80, 3x3, 10ms, 0x1f, 71-72 stay as they are. A text that begins with a
+ * number keeps it. For user ranges, module paths and steps; never for operators, kernels and calls.
  */
 #ifndef PPERF_LABEL_H
 #define PPERF_LABEL_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * legend.h: what the tool says of itself: --help, --version, --legend. Made from the lists of options, views, metrics and columns.
+ * legend.h: what the tool says of itself: --help, --version, --legend. Made from the lists of options, views, metrics
+ * and columns.
  */
 #ifndef PPERF_LEGEND_H
 #define PPERF_LEGEND_H

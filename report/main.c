@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold, choose), a view's rows, a format.
+ * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold,
+ * choose), a view's rows, a format.
  */
 #include "report/fatal.h"
 #include "report/legend.h"
@@ -18,7 +19,8 @@ static void collect_recorded(struct processes *processes, const struct process *
 	for (uint32_t i = 0; i < reader_metas(process->reader); i++) {
 		reader_meta_at(process->reader, i, &key, &value);
 		if (key.length >= sizeof prefix && memcmp(key.bytes, prefix, sizeof prefix - 1) == 0)
-			processes_warn(processes, "%s: %.*s", process->path, value.length < 800 ? (int)value.length : 800, value.bytes);
+			processes_warn(processes, "%s: %.*s", process->path,
+				value.length < 800 ? (int)value.length : 800, value.bytes);
 	}
 }
 
@@ -36,8 +38,9 @@ static void collect_warnings(const struct options *options, struct processes *pr
 		for (unsigned index = 0; (warning = reader_warning(process->reader, index)); index++)
 			processes_warn(processes, "%s", warning);
 		if (names_others(process->fold->names))
-			processes_warn(processes, "%s: %llu ranges with labels that never repeat are shown as (other labels)", process->path,
-				(unsigned long long)names_others(process->fold->names));
+			processes_warn(processes,
+				"%s: %llu ranges with labels that never repeat are shown as (other labels)",
+				process->path, (unsigned long long)names_others(process->fold->names));
 		if (options->steps && !process->fold->counts.steps)
 			processes_warn(processes, "%s: no range is a step, so --steps leaves nothing", process->path);
 	}
@@ -49,13 +52,17 @@ static void check_metric(const struct options *options, const struct processes *
 	for (size_t i = 0; i < processes->shown; i++)
 		if (processes->all[i].fold->counter_found || options->metric != METRIC_USER)
 			return;
-	fatal(STATUS_USAGE, "there is no metric and no counter `%s` in this trace; pperf-report --legend lists the metrics, info the counters", options->metric_name);
+	fatal(STATUS_USAGE,
+		"there is no metric and no counter `%s` in this trace; pperf-report --legend lists the metrics, info "
+		"the counters",
+		options->metric_name);
 }
 
 static void check_sort(const struct options *options)
 {
 	if (options->sort && !column_find(options->sort, strlen(options->sort)))
-		fatal(STATUS_USAGE, "there is no column `%s` to order by; pperf-report --legend lists them", options->sort);
+		fatal(STATUS_USAGE, "there is no column `%s` to order by; pperf-report --legend lists them",
+			options->sort);
 }
 
 static enum status judge(const struct options *options, const struct processes *processes)

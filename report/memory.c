@@ -16,8 +16,8 @@ struct held {
 /* Open addressing with tombless deletion (later entries move up). */
 struct memory_table {
 	struct held *held;
-	size_t count, slots;     /* slots: a power of two */
-	uint32_t *site_slots;    /* of sites by what they are */
+	size_t count, slots;  /* slots: a power of two */
+	uint32_t *site_slots; /* of sites by what they are */
 	size_t site_slot_count, site_room, level_room;
 };
 
@@ -28,7 +28,8 @@ bool memory_is_device(uint32_t kind)
 
 const char *memory_kind_name(uint32_t kind)
 {
-	static const char *const names[MEMORY_KINDS] = { "unknown", "pageable", "pinned", "device", "array", "managed", "device static", "managed static" };
+	static const char *const names[MEMORY_KINDS] = { "unknown", "pageable", "pinned", "device", "array", "managed",
+		"device static", "managed static" };
 
 	return names[kind < MEMORY_KINDS ? kind : 0];
 }
@@ -85,7 +86,8 @@ static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
 {
 	uint32_t index = 0;
 
-	while (index < memory->level_count && (memory->levels[index].kind != kind || memory->levels[index].device != device))
+	while (index < memory->level_count &&
+		(memory->levels[index].kind != kind || memory->levels[index].device != device))
 		index++;
 	if (index == memory->level_count) {
 		grow(&memory->levels, &memory->tables->level_room, (size_t)index + 1, sizeof *memory->levels);
@@ -162,7 +164,8 @@ void memory_free(struct memory *memory)
 	free(memory);
 }
 
-/* What a site held at the peak is what it holds, unless that has changed since: so note it before the first change after a new peak. */
+/* What a site held at the peak is what it holds, unless that has changed since: so note it before the first change
+ * after a new peak. */
 static void note_peak(struct memory_flow *flow, uint64_t serial)
 {
 	if (flow->peak_serial != serial) {
@@ -210,7 +213,8 @@ static void give(struct memory *memory, const struct held *held, struct memory_c
 	change->known = true;
 }
 
-struct memory_change memory_alloc(struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns)
+struct memory_change memory_alloc(
+	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
 	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind : TRACE_MEMORY_UNKNOWN;
 	const bool array = kind == TRACE_MEMORY_ARRAY;
@@ -235,7 +239,13 @@ struct memory_change memory_alloc(struct memory *memory, const struct trace_memo
 	} else {
 		memory->tables->count++;
 	}
-	*held = (struct held){ .address = record->address, .bytes = record->bytes, .since_ns = end_ns, .site = site, .late_frees = late, .array = array, .live = true };
+	*held = (struct held){ .address = record->address,
+		.bytes = record->bytes,
+		.since_ns = end_ns,
+		.site = site,
+		.late_frees = late,
+		.array = array,
+		.live = true };
 	take(memory, site, record->bytes, end_ns);
 	change.taken = record->bytes;
 	change.known = true;
@@ -255,7 +265,8 @@ struct memory_change memory_release(struct memory *memory, const struct trace_me
 	} else if (!held->live) {
 		memory->counts.unknown_frees++;
 	} else if (held->late_frees && begin_ns < held->since_ns) {
-		/* Another thread was given the address before this call's record was written; it has counted as released then. */
+		/* Another thread was given the address before this call's record was written; it has counted as
+		 * released then. */
 		held->late_frees--;
 	} else {
 		give(memory, held, &change);
@@ -269,7 +280,8 @@ void memory_finish(struct memory *memory)
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		struct memory_flow *flow = &memory->sites[i].flow;
 
-		flow->at_peak = flow->peak_serial == memory->levels[memory->sites[i].level].serial ? flow->peak_held : flow->held;
+		flow->at_peak = flow->peak_serial == memory->levels[memory->sites[i].level].serial ? flow->peak_held
+												   : flow->held;
 	}
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		memory->levels[i].flow.at_peak = memory->levels[i].flow.most;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * memory.h: who holds how much of which memory, from the allocations and releases of a program.
  *
- * A release carries an address only; the map from addresses knows its size and who took it, so its bytes are a flow of the path that
- * took them, whoever gives them back. `reserved` is the level of device memory (TRACE_MEMORY_DEVICE and DEVICE_STATIC) of one device; pinned,
- * managed and array memory are counted apart. Failed calls take nothing and are counted.
+ * A release carries an address only; the map from addresses knows its size and who took it, so its bytes are a flow
+ * of the path that took them, whoever gives them back. `reserved` is the level of device memory (TRACE_MEMORY_DEVICE
+ * and DEVICE_STATIC) of one device; pinned, managed and array memory are counted apart. Failed calls take nothing and
+ * are counted.
  *
  * Memory: 48 bytes an allocation that is live, 120 a site (a place of the tree, a call stack, a kind of memory).
  */
@@ -19,9 +20,9 @@
 /* Bytes that came and went, and what was held. */
 struct memory_flow {
 	uint64_t alloc_bytes, free_bytes, allocs, frees, failed;
-	uint64_t held;         /* now, at last at the end */
-	uint64_t most;         /* the most at one time */
-	uint64_t at_peak;      /* held when the level of its kind and device was highest; after memory_finish */
+	uint64_t held;    /* now, at last at the end */
+	uint64_t most;    /* the most at one time */
+	uint64_t at_peak; /* held when the level of its kind and device was highest; after memory_finish */
 	uint64_t peak_serial, peak_held;
 };
 
@@ -34,14 +35,15 @@ struct memory_level {
 
 /* Where memory was taken. */
 struct memory_site {
-	uint32_t level;        /* index of the kind and device */
-	uint32_t node, stack;  /* of the tree; of the trace, 0 none */
+	uint32_t level;       /* index of the kind and device */
+	uint32_t node, stack; /* of the tree; of the trace, 0 none */
 	struct memory_flow flow;
 };
 
 struct memory_counts {
-	uint64_t unknown_frees;  /* of addresses that nobody took: taken before the trace began, or by a call that it does not see */
-	uint64_t replaced;       /* taken again while held: the release was not seen before; it counts as released then */
+	uint64_t
+		unknown_frees; /* of addresses that nobody took: taken before the trace began, or by a call that it does not see */
+	uint64_t replaced; /* taken again while held: the release was not seen before; it counts as released then */
 	uint64_t null_frees, failed_frees;
 };
 
@@ -56,19 +58,20 @@ struct memory {
 
 /* What one record changed. */
 struct memory_change {
-	uint32_t kind, device;  /* of the memory, as it was taken */
-	uint32_t node;          /* of the tree: who took it */
-	uint64_t taken, given;  /* bytes; both where an address was taken again */
-	uint32_t given_node;    /* who had taken what was given back */
+	uint32_t kind, device; /* of the memory, as it was taken */
+	uint32_t node;         /* of the tree: who took it */
+	uint64_t taken, given; /* bytes; both where an address was taken again */
+	uint32_t given_node;   /* who had taken what was given back */
 	uint32_t given_kind, given_device;
-	bool known, failed;     /* known: something changed */
+	bool known, failed; /* known: something changed */
 };
 
 struct memory *memory_new(void);
 void memory_free(struct memory *memory);
 
 /* An ALLOC or FREE record made at node `node` of the tree; it began at begin_ns and ended at end_ns. */
-struct memory_change memory_alloc(struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns);
+struct memory_change memory_alloc(
+	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns);
 struct memory_change memory_release(struct memory *memory, const struct trace_memory *record, uint64_t begin_ns);
 
 /* Fills in at_peak. Once, after the last record. */

@@ -6,26 +6,27 @@
 
 #include "report/number.h"
 
-/* Flows add up: an instance's is its own and its children's. Levels have a value before and after; what counts is the difference. */
+/* Flows add up: an instance's is its own and its children's. Levels have a value before and after; what counts is the
+ * difference. */
 enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 
 /* metric, key (-m), nature, unit, help. */
-#define METRICS(X)                                                                                                                 \
-	X(GPU, "gpu", FLOW, TIME, "time of the kernels, copies and sets launched in it")                                          \
-	X(CPU, "cpu", FLOW, TIME, "time inside, on its thread")                                                                    \
-	X(WALL, "wall", FLOW, TIME, "time from begin to end")                                                                      \
-	X(IDLE, "idle", FLOW, TIME, "time in which it was open and the GPU had nothing to do")                                     \
-	X(CALLS, "calls", FLOW, COUNT, "ranges entered and CUDA calls made, itself included")                                      \
-	X(RESERVED, "reserved", LEVEL, BYTES, "device memory held")                                                                \
-	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory of the framework's tensors")                                               \
-	X(ALLOC, "alloc", FLOW, BYTES, "device memory taken")                                                                      \
+#define METRICS(X)                                                                             \
+	X(GPU, "gpu", FLOW, TIME, "time of the kernels, copies and sets launched in it")       \
+	X(CPU, "cpu", FLOW, TIME, "time inside, on its thread")                                \
+	X(WALL, "wall", FLOW, TIME, "time from begin to end")                                  \
+	X(IDLE, "idle", FLOW, TIME, "time in which it was open and the GPU had nothing to do") \
+	X(CALLS, "calls", FLOW, COUNT, "ranges entered and CUDA calls made, itself included")  \
+	X(RESERVED, "reserved", LEVEL, BYTES, "device memory held")                            \
+	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory of the framework's tensors")           \
+	X(ALLOC, "alloc", FLOW, BYTES, "device memory taken")                                  \
 	X(USER, "", LEVEL, USER, "the program's own counter of that name")
 
 enum metric {
 #define X(metric, key, nature, unit, help) METRIC_##metric,
 	METRICS(X)
 #undef X
-	METRIC_COUNT
+		METRIC_COUNT
 };
 
 struct metric_facts {

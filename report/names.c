@@ -13,7 +13,7 @@ struct names {
 	struct tree *tree;
 	bool fold;
 	enum demangle_form form;
-	uint32_t *nodes;               /* by place */
+	uint32_t *nodes;                 /* by place */
 	uint32_t *texts_of, *kernels_of; /* by name, the text + 1; 0: not asked for yet */
 	size_t text_room, kernel_room;
 	uint32_t inline_nodes;
@@ -70,8 +70,12 @@ uint32_t names_kernel(struct names *names, uint32_t name)
 static enum node_kind kind_of(const struct trace_place *place)
 {
 	static const uint8_t kinds[] = {
-		[TRACE_NODE_RANGE] = NODE_RANGE, [TRACE_NODE_MODULE] = NODE_MODULE, [TRACE_NODE_OP] = NODE_OP,
-		[TRACE_NODE_BACKWARD] = NODE_BACKWARD, [TRACE_NODE_OPTIMIZER] = NODE_OPTIMIZER, [TRACE_NODE_STEP] = NODE_STEP,
+		[TRACE_NODE_RANGE] = NODE_RANGE,
+		[TRACE_NODE_MODULE] = NODE_MODULE,
+		[TRACE_NODE_OP] = NODE_OP,
+		[TRACE_NODE_BACKWARD] = NODE_BACKWARD,
+		[TRACE_NODE_OPTIMIZER] = NODE_OPTIMIZER,
+		[TRACE_NODE_STEP] = NODE_STEP,
 	};
 
 	return place->kind && place->kind < sizeof kinds ? (enum node_kind)kinds[place->kind] : NODE_RANGE;
@@ -84,7 +88,8 @@ static bool folds(const struct names *names, enum node_kind kind)
 }
 
 /* A label that need not have an id in the trace: bounded, since such labels may never repeat. */
-uint32_t names_child(struct names *names, uint32_t parent, struct trace_text text, uint32_t domain_name, enum node_kind kind)
+uint32_t names_child(
+	struct names *names, uint32_t parent, struct trace_text text, uint32_t domain_name, enum node_kind kind)
 {
 	const uint32_t domain = names_text(names, domain_name);
 	const bool full = names->inline_nodes >= NAMES_INLINE_MOST;
@@ -105,8 +110,9 @@ uint32_t names_open_node(struct names *names, uint32_t parent, uint32_t place_id
 {
 	const struct trace_place *place = reader_place(names->reader, place_id);
 
-	return names_child(names, parent, event ? reader_event_text(names->reader, event) : reader_name(names->reader, place->name), place->domain,
-		kind_of(place));
+	return names_child(names, parent,
+		event ? reader_event_text(names->reader, event) : reader_name(names->reader, place->name),
+		place->domain, kind_of(place));
 }
 
 /* Which labels a node was folded from: pairs of node and name, each once. */
@@ -129,7 +135,8 @@ static bool pair_is_new(struct pairs *pairs, uint64_t pair)
 		free(pairs->slots);
 		*pairs = wider;
 	}
-	for (i = (pair * 0x9e3779b97f4a7c15u >> 24) & (pairs->slot_count - 1); pairs->slots[i]; i = (i + 1) & (pairs->slot_count - 1))
+	for (i = (pair * 0x9e3779b97f4a7c15u >> 24) & (pairs->slot_count - 1); pairs->slots[i];
+		i = (i + 1) & (pairs->slot_count - 1))
 		if (pairs->slots[i] == pair)
 			return false;
 	pairs->slots[i] = pair;
@@ -156,7 +163,8 @@ static uint32_t node_of_place(struct names *names, uint32_t id, struct pairs *pa
 	return node;
 }
 
-struct names *names_new(struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form)
+struct names *names_new(
+	struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form)
 {
 	struct names *names = need(sizeof *names);
 	const uint32_t places = reader_nodes(reader);

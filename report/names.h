@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * names.h: from a trace's names and places to the report's texts and nodes.
  *
- * A place of the trace (a path of labels as the program gave them) belongs to one node of the tree (a path of folded names): an array, filled
- * once, so entering a range costs one look-up however many names there are. Only places below texts that were not worth an id in the trace
- * depend on what is open at the time (NAMES_OPEN).
+ * A place of the trace (a path of labels as the program gave them) belongs to one node of the tree (a path of folded
+ * names): an array, filled once, so entering a range costs one look-up however many names there are. Only places
+ * below texts that were not worth an id in the trace depend on what is open at the time (NAMES_OPEN).
  */
 #ifndef PPERF_NAMES_H
 #define PPERF_NAMES_H
@@ -13,22 +13,25 @@
 #include "report/trace_reader.h"
 #include "report/tree.h"
 
-#define NAMES_OPEN UINT32_MAX   /* ask names_open_node */
+#define NAMES_OPEN UINT32_MAX    /* ask names_open_node */
 #define NAMES_INLINE_MOST 65536u /* nodes made of texts without an id; what comes after is `(other labels)` */
 
 struct names;
 
 /* fold: labels that differ only in numbers are one node. All arguments but fold and form must outlive it. */
-struct names *names_new(struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form);
+struct names *names_new(
+	struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form);
 void names_free(struct names *names);
 
 /* The node of each place, below reader_nodes(); 0 for place 0. */
 const uint32_t *names_nodes(const struct names *names);
-/* The node of a place under the range that is open, `parent`; event: its PUSH, START or MARK, or NULL if only the place is known. */
+/* The node of a place under the range that is open, `parent`; event: its PUSH, START or MARK, or NULL if only the
+ * place is known. */
 uint32_t names_open_node(struct names *names, uint32_t parent, uint32_t place, const struct trace_event *event);
 
 /* A start/end range or mark below `parent`. domain: the trace's. */
-uint32_t names_child(struct names *names, uint32_t parent, struct trace_text text, uint32_t domain, enum node_kind kind);
+uint32_t names_child(
+	struct names *names, uint32_t parent, struct trace_text text, uint32_t domain, enum node_kind kind);
 
 /* Texts: as it is; a kernel's as asked for. */
 uint32_t names_text(struct names *names, uint32_t name);

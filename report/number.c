@@ -6,13 +6,12 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-static const struct scale time_scales[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "\xc2\xb5s" }, { 1, "ns" } };
-static const struct scale byte_scales[] = {
-	{ 1000000000000, "TB" }, { 1000000000, "GB" }, { 1000000, "MB" }, { 1000, "kB" }, { 1, "B" }
-};
-static const struct scale iec_scales[] = {
-	{ UINT64_C(1) << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" }, { 1 << 10, "KiB" }, { 1, "B" }
-};
+static const struct scale time_scales[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "\xc2\xb5s" },
+	{ 1, "ns" } };
+static const struct scale byte_scales[] = { { 1000000000000, "TB" }, { 1000000000, "GB" }, { 1000000, "MB" },
+	{ 1000, "kB" }, { 1, "B" } };
+static const struct scale iec_scales[] = { { UINT64_C(1) << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" },
+	{ 1 << 10, "KiB" }, { 1, "B" } };
 
 struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii)
 {
@@ -76,7 +75,8 @@ size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimal
 size_t number_real(char *out, long double value, unsigned decimals)
 {
 	const long double size = value < 0 ? -value : value;
-	const int length = snprintf(out, NUMBER_BYTES, size < 1e15L ? "%.*Lf" : "%.*Lg", size < 1e15L ? (int)decimals : 9, value);
+	const int length = snprintf(
+		out, NUMBER_BYTES, size < 1e15L ? "%.*Lf" : "%.*Lg", size < 1e15L ? (int)decimals : 9, value);
 
 	if (out[0] == '-' && strspn(out + 1, "0.") == (size_t)length - 1) {
 		memmove(out, out + 1, (size_t)length);
@@ -101,7 +101,8 @@ size_t number_percent(char *out, int64_t part, int64_t whole)
 		share++;
 	if (share == 1000)
 		return (size_t)snprintf(out, NUMBER_BYTES, "%s100 %%", negative ? "-" : "");
-	return (size_t)snprintf(out, NUMBER_BYTES, "%s%llu.%u %%", negative ? "-" : "", (unsigned long long)(share / 10), (unsigned)(share % 10));
+	return (size_t)snprintf(out, NUMBER_BYTES, "%s%llu.%u %%", negative ? "-" : "",
+		(unsigned long long)(share / 10), (unsigned)(share % 10));
 }
 
 static size_t number_counted(char *out, int64_t value)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * number.h: figures as people read them, computed from exact integers and rounded half to even. Nothing here depends on a locale.
+ * number.h: figures as people read them, computed from exact integers and rounded half to even. Nothing here depends
+ * on a locale.
  */
 #ifndef PPERF_NUMBER_H
 #define PPERF_NUMBER_H
@@ -12,12 +13,12 @@
 
 enum unit {
 	UNIT_COUNT,
-	UNIT_TIME,    /* ns */
+	UNIT_TIME, /* ns */
 	UNIT_BYTES,
 	UNIT_PERCENT, /* a share, 0 to 1 */
 	UNIT_RATIO,
-	UNIT_TEXT,    /* not a figure */
-	UNIT_USER,    /* of a program's own counter: as it is */
+	UNIT_TEXT, /* not a figure */
+	UNIT_USER, /* of a program's own counter: as it is */
 };
 
 /* A unit to show figures in: `divisor` of the base unit. */

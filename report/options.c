@@ -9,28 +9,29 @@
 #include <string.h>
 
 /* id, short form or 0, long form, argument or NULL, help. */
-#define OPTIONS(X)                                                                                                     \
-	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                                              \
-	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                                          \
-	X(METRIC, 'm', "metric", "NAME", "gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name") \
-	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them")              \
-	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                                          \
-	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                             \
-	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees)")              \
-	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")                 \
-	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                              \
-	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                                  \
-	X(RANK, 0, "rank", "N", "the process with this rank")                                                         \
-	X(ALL, 0, "all", NULL, "every process of the run")                                                            \
-	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")                             \
-	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                                       \
-	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")                          \
-	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                                 \
-	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                                   \
-	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")                         \
-	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")                         \
-	X(LEGEND, 0, "legend", NULL, "what every figure means")                                                       \
-	X(VERSION, 0, "version", NULL, "this program's version")                                                      \
+#define OPTIONS(X)                                                                                       \
+	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                                 \
+	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                             \
+	X(METRIC, 'm', "metric", "NAME",                                                                 \
+		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name")          \
+	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
+	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
+	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
+	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees)") \
+	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")    \
+	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
+	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                     \
+	X(RANK, 0, "rank", "N", "the process with this rank")                                            \
+	X(ALL, 0, "all", NULL, "every process of the run")                                               \
+	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")                \
+	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                          \
+	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")             \
+	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                    \
+	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                      \
+	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")            \
+	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")            \
+	X(LEGEND, 0, "legend", NULL, "what every figure means")                                          \
+	X(VERSION, 0, "version", NULL, "this program's version")                                         \
 	X(HELP, 'h', "help", NULL, "this")
 
 enum option_id {
@@ -38,7 +39,7 @@ enum option_id {
 #define X(id, letter, name, argument, text) OPTION_##id,
 	OPTIONS(X)
 #undef X
-	OPTION_END
+		OPTION_END
 };
 
 static const struct {
@@ -62,7 +63,8 @@ static uint64_t number(const char *name, const char *text, uint64_t most)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] < '0' || text[0] > '9' || value > most)
-		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name, (unsigned long long)most, text);
+		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name, (unsigned long long)most,
+			text);
 	return value;
 }
 
@@ -164,9 +166,14 @@ static void set(struct options *options, enum option_id id, const char *value)
 		options->demangle = (enum demangle_form)word("demangle", value, forms, DEMANGLE_FORM_COUNT);
 		break;
 	default:
-		*(id == OPTION_ALL ? &options->all : id == OPTION_ASCII ? &options->ascii : id == OPTION_IEC ? &options->iec :
-			id == OPTION_NO_FOLD ? &options->no_fold : id == OPTION_STRICT ? &options->strict : id == OPTION_LEGEND ? &options->legend :
-			id == OPTION_VERSION ? &options->version : &options->help) = true;
+		*(id == OPTION_ALL             ? &options->all
+			: id == OPTION_ASCII   ? &options->ascii
+			: id == OPTION_IEC     ? &options->iec
+			: id == OPTION_NO_FOLD ? &options->no_fold
+			: id == OPTION_STRICT  ? &options->strict
+			: id == OPTION_LEGEND  ? &options->legend
+			: id == OPTION_VERSION ? &options->version
+					       : &options->help) = true;
 	}
 }
 
@@ -186,7 +193,9 @@ static void parse(struct options *options, int argc, char **argv)
 	int found;
 
 	for (size_t i = 0; i < COUNT; i++) {
-		known[i] = (struct option){ .name = list[i].name, .has_arg = list[i].argument ? required_argument : no_argument, .val = (int)list[i].id };
+		known[i] = (struct option){ .name = list[i].name,
+			.has_arg = list[i].argument ? required_argument : no_argument,
+			.val = (int)list[i].id };
 		if (!list[i].letter)
 			continue;
 		letters[used++] = list[i].letter;
@@ -202,14 +211,22 @@ static void parse(struct options *options, int argc, char **argv)
 		if (found == '?' && optopt && optopt < OPTION_NONE)
 			fatal(STATUS_USAGE, "there is no option -%c; see pperf-report --help", optopt);
 		if (found == '?')
-			fatal(STATUS_USAGE, optopt ? "%s takes no value; see pperf-report --help" : "there is no option %s, or it is cut too short; see pperf-report --help", text);
+			fatal(STATUS_USAGE,
+				optopt ? "%s takes no value; see pperf-report --help"
+				       : "there is no option %s, or it is cut too short; see pperf-report --help",
+				text);
 		set(options, id_of(found), optarg);
 	}
 }
 
 struct options options_read(int argc, char **argv)
 {
-	struct options options = { .depth = UINT32_MAX, .min_percent = -1, .device = -1, .rank = -1, .metric = METRIC_CPU, .demangle = DEMANGLE_SHORT };
+	struct options options = { .depth = UINT32_MAX,
+		.min_percent = -1,
+		.device = -1,
+		.rank = -1,
+		.metric = METRIC_CPU,
+		.demangle = DEMANGLE_SHORT };
 	const struct view *view;
 
 	parse(&options, argc, argv);
@@ -232,8 +249,9 @@ void options_help(void)
 	for (size_t i = 0; i < COUNT; i++) {
 		char form[64];
 
-		snprintf(form, sizeof form, "%s%c%c --%s%s%s", list[i].letter ? "-" : " ", list[i].letter ? list[i].letter : ' ', list[i].letter ? ',' : ' ',
-			list[i].name, list[i].argument ? " " : "", list[i].argument ? list[i].argument : "");
+		snprintf(form, sizeof form, "%s%c%c --%s%s%s", list[i].letter ? "-" : " ",
+			list[i].letter ? list[i].letter : ' ', list[i].letter ? ',' : ' ', list[i].name,
+			list[i].argument ? " " : "", list[i].argument ? list[i].argument : "");
 		printf("  %-26s %s\n", form, list[i].help);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * options.h: the command line, and where it is silent the environment. One list of options makes the parser and --help.
+ * options.h: the command line, and where it is silent the environment. One list of options makes the parser and
+ * --help.
  */
 #ifndef PPERF_OPTIONS_H
 #define PPERF_OPTIONS_H
@@ -16,24 +17,24 @@ enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct options {
-	const struct view *view;      /* never NULL */
+	const struct view *view; /* never NULL */
 	const char **files;
 	size_t file_count;
 	enum format format;
-	const char *output;           /* NULL: stdout */
-	const char *metric_name;      /* NULL: not given */
+	const char *output;      /* NULL: stdout */
+	const char *metric_name; /* NULL: not given */
 	enum metric metric;
-	const char *sort;             /* key of a column; NULL: the view's */
-	uint32_t depth;               /* levels shown; UINT32_MAX all */
-	uint32_t top;                 /* rows of each level shown; UINT32_MAX all; 0: not given */
-	double min_percent;           /* below 0: not given */
-	const char *focus;            /* NULL: everything */
+	const char *sort;   /* key of a column; NULL: the view's */
+	uint32_t depth;     /* levels shown; UINT32_MAX all */
+	uint32_t top;       /* rows of each level shown; UINT32_MAX all; 0: not given */
+	double min_percent; /* below 0: not given */
+	const char *focus;  /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;
-	int64_t device, rank;         /* -1: not given */
+	int64_t device, rank; /* -1: not given */
 	bool all, ascii, iec, no_fold, strict, legend, version, help;
 	enum color_when color;
-	unsigned width;               /* 0: not given */
+	unsigned width; /* 0: not given */
 	enum demangle_form demangle;
 };
 
@@ -43,8 +44,8 @@ struct options options_read(int argc, char **argv);
 /* The lines of --help about options. */
 void options_help(void);
 
-/* Splits a path at `/`; `\/` is a slash in a name, `\\` a backslash. Writes the next component to `out` (room for what is left of it) and
- * moves *path behind it. False: there is none. */
+/* Splits a path at `/`; `\/` is a slash in a name, `\\` a backslash. Writes the next component to `out` (room for
+ * what is left of it) and moves *path behind it. False: there is none. */
 bool options_next_component(const char **path, char *out, size_t *length);
 
 #endif

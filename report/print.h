@@ -45,7 +45,8 @@ void print_line(const struct style *style, const char *format, ...) __attribute_
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
 void print_paint(const struct style *style, enum paint paint); /* nothing without colour */
 
-/* The lines before each row of a tree: `│   ├── `. Terminated, in `out`; 0 for roots. `last`: by row, whether it is the last of its parent. */
+/* The lines before each row of a tree: `│   ├── `. Terminated, in `out`; 0 for roots. `last`: by row, whether it is
+ * the last of its parent. */
 size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const bool *last, bool ascii);
 bool *print_last_children(const struct rows *rows); /* to be freed */
 

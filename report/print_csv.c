@@ -43,7 +43,8 @@ static void put_frames(struct out *out, const struct row *row, uint32_t stack_id
 		size_t length;
 
 		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
-		length = process_symbol(row->process, address, row->process->fold->options.demangle, text, DEMANGLE_OUTPUT);
+		length = process_symbol(
+			row->process, address, row->process->fold->options.demangle, text, DEMANGLE_OUTPUT);
 		grow(&all, &room, used + length + 3, 1);
 		if (i) {
 			memcpy(all + used, " < ", 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * print_json.c: the envelope, the same for every view, and the rows, one a line. Written as it goes, so a report of a million rows needs no more
- * memory than one of ten.
+ * print_json.c: the envelope, the same for every view, and the rows, one a line. Written as it goes, so a report of a
+ * million rows needs no more memory than one of ten.
  */
 #include "report/fatal.h"
 #include "report/print.h"
@@ -71,7 +71,8 @@ static void put_frames(struct out *out, const struct row *row, uint32_t stack_id
 		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
 		if (i)
 			out_string(out, ", ");
-		out_json_text(out, text, process_symbol(row->process, address, row->process->fold->options.demangle, text, sizeof text));
+		out_json_text(out, text,
+			process_symbol(row->process, address, row->process->fold->options.demangle, text, sizeof text));
 	}
 	out_char(out, ']');
 }
@@ -168,7 +169,8 @@ static void put_uuid(struct out *out, const uint8_t *uuid)
 	size_t used = (size_t)snprintf(text, sizeof text, "GPU-");
 
 	for (int i = 0; i < 16; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 	put_string(out, text);
 }
 
@@ -198,7 +200,8 @@ static void put_devices(struct out *out, const struct process *process)
 
 static void put_sources(struct out *out, const struct process *process)
 {
-	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols", "cupti" };
+	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols",
+		"cupti" };
 	bool first = true;
 
 	out_char(out, '{');

@@ -18,11 +18,11 @@
 struct ruled {
 	const struct rows *rows;
 	const struct style *style;
-	size_t first, count;   /* the rows of one tree */
+	size_t first, count; /* the rows of one tree */
 	struct scale scale;
-	bool user;             /* figures that need not be integers, in the program's own unit */
+	bool user; /* figures that need not be integers, in the program's own unit */
 	char unit[64];
-	size_t column;         /* where the bar stands */
+	size_t column; /* where the bar stands */
 	const bool *last;
 };
 
@@ -49,14 +49,17 @@ static void find_scale(struct ruled *ruled)
 
 	for (size_t i = ruled->first; i < ruled->first + ruled->count; i++) {
 		const struct instance *instance = instance_at(ruled, i);
-		const long double figures[] = { has_levels(ruled) ? instance->before : instance->value, has_levels(ruled) ? instance->after : 0 };
+		const long double figures[] = { has_levels(ruled) ? instance->before : instance->value,
+			has_levels(ruled) ? instance->after : 0 };
 
 		for (size_t figure = 0; figure < 2; figure++)
 			if (size(figures[figure]) > largest)
 				largest = size(figures[figure]);
 	}
 	ruled->user = process->metric == METRIC_USER;
-	ruled->scale = scale_for(metrics[process->metric].unit, largest < 9e18L ? (uint64_t)largest : UINT64_C(9000000000000000000), ruled->style->iec, ruled->style->ascii);
+	ruled->scale = scale_for(metrics[process->metric].unit,
+		largest < 9e18L ? (uint64_t)largest : UINT64_C(9000000000000000000), ruled->style->iec,
+		ruled->style->ascii);
 	if (ruled->user) {
 		const struct text unit = text_of(process->texts, process->fold->counter_unit);
 
@@ -83,16 +86,19 @@ static void figures(const struct ruled *ruled, size_t index, char *out, size_t r
 		figure(ruled, before, instance->before, 2);
 		figure(ruled, after, instance->after, 2);
 		figure(ruled, change, instance->after - instance->before, 4);
-		snprintf(out, room, "%s%s%s %s %s%s%s (%s %s)", before, gap, ruled->unit, ruled->style->ascii ? "->" : "\xe2\x86\x92", after, gap, ruled->unit,
-			change, ruled->style->ascii ? "d" : "\xe2\x88\x86");
+		snprintf(out, room, "%s%s%s %s %s%s%s (%s %s)", before, gap, ruled->unit,
+			ruled->style->ascii ? "->" : "\xe2\x86\x92", after, gap, ruled->unit, change,
+			ruled->style->ascii ? "d" : "\xe2\x88\x86");
 		return;
 	}
-	figure(ruled, before, instance->value, metrics[ruled->rows->rows[ruled->first].process->metric].unit == UNIT_COUNT ? 0 : 2);
+	figure(ruled, before, instance->value,
+		metrics[ruled->rows->rows[ruled->first].process->metric].unit == UNIT_COUNT ? 0 : 2);
 	number_percent(change, (int64_t)instance->value, (int64_t)root->value);
 	snprintf(out, room, "%s%s%s (%s)", before, gap, ruled->unit, change);
 }
 
-/* Label line without the rule: branch and label. Returns its width; label shortened to what is left of `most` (0: not). */
+/* Label line without the rule: branch and label. Returns its width; label shortened to what is left of `most` (0:
+ * not). */
 static size_t label_line(const struct ruled *ruled, size_t index, size_t most, char **line)
 {
 	const struct row *row = &ruled->rows->rows[index];
@@ -104,7 +110,8 @@ static size_t label_line(const struct ruled *ruled, size_t index, size_t most, c
 
 	visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);
 	if (most)
-		visible_shorten(text + used, room - used, most > branch_width + LEAST_LABEL ? most - branch_width : LEAST_LABEL, ruled->style->ascii);
+		visible_shorten(text + used, room - used,
+			most > branch_width + LEAST_LABEL ? most - branch_width : LEAST_LABEL, ruled->style->ascii);
 	*line = text;
 	return visible_width(text, strlen(text));
 }
@@ -126,8 +133,11 @@ static void find_column(struct ruled *ruled)
 	}
 	ruled->column = widest + 3 > LEAST_COLUMN ? widest + 3 : LEAST_COLUMN;
 	/* Off a terminal the layout is the same everywhere, unless a width is asked for. */
-	if ((ruled->style->terminal || ruled->style->width_given) && ruled->column + 2 + widest_figures > ruled->style->width)
-		ruled->column = ruled->style->width > widest_figures + 2 + LEAST_LABEL + 3 ? ruled->style->width - widest_figures - 2 : LEAST_LABEL + 3;
+	if ((ruled->style->terminal || ruled->style->width_given) &&
+		ruled->column + 2 + widest_figures > ruled->style->width)
+		ruled->column = ruled->style->width > widest_figures + 2 + LEAST_LABEL + 3
+					? ruled->style->width - widest_figures - 2
+					: LEAST_LABEL + 3;
 }
 
 static void put_line(const struct ruled *ruled, size_t index)

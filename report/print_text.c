@@ -54,11 +54,13 @@ static size_t figure_text(char *out, const struct style *style, enum unit unit, 
 		return number_real(out, number * 100, 1) + (size_t)snprintf(out + strlen(out), 8, " %%");
 	if (cell->kind == CELL_REAL)
 		return number_real(out, number, 2);
-	return number_scaled(out, unit, cell->kind == CELL_WHOLE ? cell->whole : (int64_t)cell->number, style->iec, style->ascii);
+	return number_scaled(
+		out, unit, cell->kind == CELL_WHOLE ? cell->whole : (int64_t)cell->number, style->iec, style->ascii);
 }
 
 /* A cell as text, terminated; 0: there is nothing to show. */
-static size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row, const struct rows *rows)
+static size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row,
+	const struct rows *rows)
 {
 	const struct cell cell = column->value(row, rows);
 	char raw[CELL_BYTES];
@@ -122,7 +124,8 @@ static void find_names(struct table *table, enum layout layout)
 /* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
 static void choose_columns(struct table *table, const struct options *options)
 {
-	const size_t most = table->style->width * NAME_SHARE / 100, names = table->widest_name < most ? table->widest_name : most;
+	const size_t most = table->style->width * NAME_SHARE / 100,
+		     names = table->widest_name < most ? table->widest_name : most;
 	const struct column *first = view_sort(options, table->rows->rows[0].process), *column = first;
 	const char *keys = options->view->text;
 	size_t used = names;
@@ -169,7 +172,8 @@ static void put_header(struct table *table, bool name_first)
 	if (name_first)
 		table->blanks = table->name_width;
 	for (size_t i = 0; i < table->count; i++)
-		put_aligned(table, &table->shown[i], table->shown[i].column->title, strlen(table->shown[i].column->title), name_first);
+		put_aligned(table, &table->shown[i], table->shown[i].column->title,
+			strlen(table->shown[i].column->title), name_first);
 	if (!name_first)
 		put(table, "name", 4);
 	print_paint(table->style, PAINT_NONE);
@@ -223,11 +227,13 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 		put(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
 	}
-	if (row_shape(row) && width + visible_width(text, length) > table->name_width) { /* how a kernel was launched goes before its name does */
+	if (row_shape(row) && width + visible_width(text, length) >
+				      table->name_width) { /* how a kernel was launched goes before its name does */
 		label = row_name(row);
 		visible(text, room, label.bytes, label.length, table->style->ascii);
 	}
-	length = visible_shorten(text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
+	length = visible_shorten(
+		text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
 	put(table, text, length);
 	width += visible_width(text, length);
 	free(text);
@@ -264,7 +270,8 @@ static void put_left_out(const struct report *report, const struct style *style)
 	const char *before = "not shown: ";
 
 	if (rows->small) {
-		print_line(style, "%s%llu below %g %% (--min-percent 0)", before, (unsigned long long)rows->small, view_min_percent(report->options));
+		print_line(style, "%s%llu below %g %% (--min-percent 0)", before, (unsigned long long)rows->small,
+			view_min_percent(report->options));
 		before = ", ";
 	}
 	if (rows->deep) {
@@ -287,7 +294,8 @@ static void put_others(const struct report *report, const struct style *style)
 
 		number_scaled(gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
 		number_scaled(wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
-		print_line(style, "also pid %u: %llu events, GPU %s, %s  ", process->pid, (unsigned long long)process->events, gpu, wall);
+		print_line(style, "also pid %u: %llu events, GPU %s, %s  ", process->pid,
+			(unsigned long long)process->events, gpu, wall);
 		print_visible(style, process->command, strlen(process->command), 30);
 		out_string(style->out, "  ");
 		print_visible(style, process->path, strlen(process->path), 0);
@@ -300,7 +308,8 @@ static void put_nothing(const struct report *report, const struct style *style)
 	const struct process *process = &report->processes->all[0];
 
 	if (report->options->view->layout == LAYOUT_RULED && process->metric == METRIC_ALLOCATED)
-		out_string(style->out, "the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+		out_string(style->out,
+			"the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
 	else if (report->options->view->layout == LAYOUT_RULED)
 		print_line(style, "no range has any of this metric; `pperf-report info` tells what the trace has\n");
 	else

@@ -70,7 +70,8 @@ static bool same_file(const char *a, const char *b)
 {
 	struct stat left, right;
 
-	return strcmp(a, b) == 0 || (stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev && left.st_ino == right.st_ino);
+	return strcmp(a, b) == 0 || (stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
+					    left.st_ino == right.st_ino);
 }
 
 static void add(struct processes *processes, size_t *room, const char *path)
@@ -106,9 +107,15 @@ static void find(struct processes *processes, const struct options *options)
 static struct fold_options fold_options_of(const struct options *options)
 {
 	return (struct fold_options){
-		.no_fold = options->no_fold, .demangle = options->demangle, .device = options->device, .metric = options->metric,
-		.pick_metric = !options->metric_name, .counter = options->metric_name,
-		.steps = options->steps, .first_step = options->first_step, .last_step = options->last_step,
+		.no_fold = options->no_fold,
+		.demangle = options->demangle,
+		.device = options->device,
+		.metric = options->metric,
+		.pick_metric = !options->metric_name,
+		.counter = options->metric_name,
+		.steps = options->steps,
+		.first_step = options->first_step,
+		.last_step = options->last_step,
 	};
 }
 
@@ -298,10 +305,12 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		const struct node *node = &fold->tree->nodes[id];
 		long double value;
 
-		if (node->parent || !node->worst || !node->worst->found || node->worst->value == 0 || id == fold->unattributed || id == fold->spans)
+		if (node->parent || !node->worst || !node->worst->found || node->worst->value == 0 ||
+			id == fold->unattributed || id == fold->spans)
 			continue;
 		value = node_amount(node, metric);
-		if (!best || value > most || (value == most && text_compare(fold->texts, node->name, fold->tree->nodes[best].name) < 0)) {
+		if (!best || value > most ||
+			(value == most && text_compare(fold->texts, node->name, fold->tree->nodes[best].name) < 0)) {
 			best = id;
 			most = value;
 		}
@@ -319,7 +328,11 @@ const struct instance *process_critical(struct process *process)
 	if (!worst)
 		return NULL;
 	if (!process->critical) {
-		target = (struct fold_target){ .stream = worst->stream, .node = root, .begin_ns = worst->begin_ns, .end_ns = worst->end_ns, .value = worst->value };
+		target = (struct fold_target){ .stream = worst->stream,
+			.node = root,
+			.begin_ns = worst->begin_ns,
+			.end_ns = worst->end_ns,
+			.value = worst->value };
 		wanted.metric = process->metric;
 		wanted.target = &target;
 		process->critical = fold_run(process->reader, process->texts, &wanted);

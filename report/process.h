@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * process.h: the traces that were asked for, each folded: a program and its children.
  *
- * The one shown is the one that did most (most GPU time, then most events, then the earliest), or with --all each. Of the others a line is
- * left; their readers, folds and texts are gone (NULL).
+ * The one shown is the one that did most (most GPU time, then most events, then the earliest), or with --all each. Of
+ * the others a line is left; their readers, folds and texts are gone (NULL).
  */
 #ifndef PPERF_PROCESS_H
 #define PPERF_PROCESS_H
@@ -18,22 +18,22 @@ struct process {
 	struct texts *texts;
 	struct fold *fold;
 	struct integrity integrity;
-	struct fold *critical;  /* a second fold with the worst instance's children kept; NULL: not made */
-	struct tree *flat;      /* one node a name; NULL: not made */
+	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */
+	struct tree *flat;       /* one node a name; NULL: not made */
 	struct symbols *symbols; /* NULL: not asked for yet */
-	enum metric metric;     /* what it is ordered by: what was asked for, else gpu or cpu */
-	long double whole;      /* of that metric: what shares are shares of; 0: it has none (levels) */
+	enum metric metric;      /* what it is ordered by: what was asked for, else gpu or cpu */
+	long double whole;       /* of that metric: what shares are shares of; 0: it has none (levels) */
 	uint32_t pid;
-	int64_t rank;           /* -1: none */
+	int64_t rank; /* -1: none */
 	uint64_t start_unix_ns, gpu_ns, events, wall_ns;
-	char *command;          /* any bytes, terminated; "" if not known */
+	char *command; /* any bytes, terminated; "" if not known */
 	bool shown, simulated, complete;
 };
 
 struct processes {
 	struct process *all; /* those shown first; the rest by start */
 	size_t count, shown;
-	char **warnings;     /* of traces that could not be read, and the like */
+	char **warnings; /* of traces that could not be read, and the like */
 	size_t warning_count, warning_room;
 };
 

@@ -24,7 +24,8 @@ struct text row_name(const struct row *row)
 
 	switch (row->kind) {
 	case ROW_SHAPE:
-		return row->of.shape->name ? text_of(row->process->texts, row->of.shape->name) : (struct text){ "(all other shapes)", 18 };
+		return row->of.shape->name ? text_of(row->process->texts, row->of.shape->name)
+					   : (struct text){ "(all other shapes)", 18 };
 	case ROW_API:
 		return text_of(row->process->texts, row->of.api->name);
 	case ROW_PROCESS:
@@ -32,7 +33,8 @@ struct text row_name(const struct row *row)
 	case ROW_LEVEL:
 		snprintf(built, sizeof built, "%s memory", memory_kind_name(row->of.level->kind));
 		if (row->of.level->device != UINT32_MAX)
-			snprintf(built + strlen(built), sizeof built - strlen(built), ", device %u", row->of.level->device);
+			snprintf(built + strlen(built), sizeof built - strlen(built), ", device %u",
+				row->of.level->device);
 		return (struct text){ built, (uint32_t)strlen(built) };
 	default:
 		return text_of(row->process->texts, row->tree->nodes[row->node].name);
@@ -135,7 +137,9 @@ struct text row_label(const struct row *row, bool ascii)
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
 	const struct node *node = row->tree && row->node ? &row->tree->nodes[row->node] : NULL;
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
-	size_t used = row->kind == ROW_SITE ? append_path(row) : name.length ? append(0, name.bytes, name.length) : append(0, "(no name)", 9);
+	size_t used = row->kind == ROW_SITE ? append_path(row)
+		      : name.length         ? append(0, name.bytes, name.length)
+					    : append(0, "(no name)", 9);
 	char extra[128];
 
 	if (node && node->domain && row->kind != ROW_SITE) {
@@ -144,9 +148,11 @@ struct text row_label(const struct row *row, bool ascii)
 		used = append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1);
 	}
 	if (row->kind == ROW_NODE && row_labels(node) > 1)
-		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node)));
+		used = append(used, extra,
+			(size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node)));
 	if (shape)
-		used = append(used, extra, (size_t)snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1], shape->grid[2],
-			shape->block[0], shape->block[1], shape->block[2]));
+		used = append(used, extra,
+			(size_t)snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0],
+				shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2]));
 	return (struct text){ label, (uint32_t)used };
 }

@@ -116,7 +116,8 @@ void samples_merge(struct samples *samples, const struct samples *from, struct s
 	for (unsigned octave = 0; from->histogram && octave < SAMPLES_OCTAVES; octave++)
 		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
 			if (from->histogram->octaves[octave][step])
-				count_in(samples->histogram, step_value(octave, step), from->histogram->octaves[octave][step]);
+				count_in(samples->histogram, step_value(octave, step),
+					from->histogram->octaves[octave][step]);
 }
 
 static int by_narrow(const void *a, const void *b)

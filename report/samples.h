@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * samples.h: the durations of a node's instances, for their percentiles. Exact up to SAMPLES_EXACT values; from then on a histogram of 64 steps an
- * octave: a percentile is then the middle of its step, at most 0.8 % off. A percentile is the value at rank ceil(p * count) ("nearest rank").
+ * samples.h: the durations of a node's instances, for their percentiles. Exact up to SAMPLES_EXACT values; from then
+ * on a histogram of 64 steps an octave: a percentile is then the middle of its step, at most 0.8 % off. A percentile
+ * is the value at rank ceil(p * count) ("nearest rank").
  *
- * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 1 KiB and 256 bytes for each octave in which there is a value.
- * The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that needs more room turns into a histogram early, and another
- * pass over the trace must make it exact again (fold_refine).
+ * Memory: 4 bytes a value while exact (8 once one does not fit 32 bits), later 1 KiB and 256 bytes for each octave in
+ * which there is a value. The exact values of all nodes together take at most SAMPLES_BYTES: beyond that a node that
+ * needs more room turns into a histogram early, and another pass over the trace must make it exact again
+ * (fold_refine).
  */
 #ifndef PPERF_SAMPLES_H
 #define PPERF_SAMPLES_H
@@ -15,8 +17,8 @@
 
 #define SAMPLES_EXACT 4096u
 #define SAMPLES_BYTES (12u << 20)
-#define SAMPLES_WAITING 64u      /* values gathered before they are put into a histogram: one visit of its memory for many */
-#define SAMPLES_OCTAVES 59 /* the first holds the values below 64, each its own step */
+#define SAMPLES_WAITING 64u /* values gathered before they are put into a histogram: one visit of its memory for many */
+#define SAMPLES_OCTAVES 59  /* the first holds the values below 64, each its own step */
 
 struct histogram {
 	uint32_t *octaves[SAMPLES_OCTAVES]; /* 64 counts each, full at UINT32_MAX; NULL: none */
@@ -26,10 +28,10 @@ struct samples {
 	union {
 		uint32_t *narrow;
 		uint64_t *wide;
-	} values;                    /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
+	} values; /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
 	struct histogram *histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
 	uint16_t used, room;
-	bool is_wide, is_off;        /* off: nothing is kept */
+	bool is_wide, is_off; /* off: nothing is kept */
 };
 
 /* What all exact values take. */

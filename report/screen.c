@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * screen.c: what there is to know first: what ran, what is known of it and what not, where the time or the memory went. Every figure here is
- * measured; what is missing is said, with what to do about it.
+ * screen.c: what there is to know first: what ran, what is known of it and what not, where the time or the memory
+ * went. Every figure here is measured; what is missing is said, with what to do about it.
  */
 #include "report/fatal.h"
 #include "report/print.h"
@@ -43,14 +43,16 @@ static void add(struct paragraph *paragraph, const char *format, ...)
 static void add_text(struct paragraph *paragraph, const char *bytes, size_t length)
 {
 	grow(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
-	paragraph->used += visible(paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
+	paragraph->used += visible(
+		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
 }
 
 static void add_figure(struct paragraph *paragraph, enum unit unit, uint64_t value)
 {
 	char text[NUMBER_BYTES];
 
-	number_scaled(text, unit, value > INT64_MAX ? INT64_MAX : (int64_t)value, paragraph->style->iec, paragraph->style->ascii);
+	number_scaled(text, unit, value > INT64_MAX ? INT64_MAX : (int64_t)value, paragraph->style->iec,
+		paragraph->style->ascii);
 	add(paragraph, "%s", text);
 }
 
@@ -156,7 +158,8 @@ static void put_devices(const struct process *process, const struct style *style
 		put(&paragraph, i ? "" : "device");
 	}
 	if (process->simulated) {
-		add(&paragraph, "SIMULATED: counts and bytes are what the program did; no time of this GPU is a measurement");
+		add(&paragraph,
+			"SIMULATED: counts and bytes are what the program did; no time of this GPU is a measurement");
 		put(&paragraph, "");
 	}
 }
@@ -165,9 +168,13 @@ static void put_devices(const struct process *process, const struct style *style
 static const struct {
 	const char *key, *missing, *advice;
 } sources[] = {
-	{ "nvtx", "names of the program's parts", "if it uses NVTX, start it with libpperf.so's full path in LD_PRELOAD" },
-	{ "cuda_symbols", "memory and launches seen on the CPU", "a program with a static CUDA runtime needs CUPTI for this" },
-	{ "cupti", "times of kernels and copies", "let libcupti of the same CUDA version be found (beside libcudart, or in LD_LIBRARY_PATH), and no other profiler hold it" },
+	{ "nvtx", "names of the program's parts",
+		"if it uses NVTX, start it with libpperf.so's full path in LD_PRELOAD" },
+	{ "cuda_symbols", "memory and launches seen on the CPU",
+		"a program with a static CUDA runtime needs CUPTI for this" },
+	{ "cupti", "times of kernels and copies",
+		"let libcupti of the same CUDA version be found (beside libcudart, or in LD_LIBRARY_PATH), and no "
+		"other profiler hold it" },
 	{ "torch_ops", "PyTorch's operators", "see the reason" },
 	{ "torch_modules", "names of PyTorch's modules", "see the reason" },
 	{ "torch_memory", "memory of tensors", "see the reason" },
@@ -206,7 +213,8 @@ static void put_sources(const struct process *process, const struct style *style
 		state = process_meta(process, key);
 		if (!begins(state, "off") && !begins(state, "partial"))
 			continue;
-		add(&paragraph, "%s no %s: %s", style->ascii ? "->" : "\xe2\x86\x92", sources[i].missing, sources[i].advice);
+		add(&paragraph, "%s no %s: %s", style->ascii ? "->" : "\xe2\x86\x92", sources[i].missing,
+			sources[i].advice);
 		put(&paragraph, "");
 	}
 }
@@ -228,7 +236,8 @@ static void put_coverage(const struct process *process, const struct style *styl
 	const uint64_t records = integrity->attributed + integrity->unattributed;
 	struct paragraph paragraph = { .style = style };
 
-	if (!records && !integrity->launches && !integrity->copies_called && !integrity->sets_called && !integrity->graph_launches) {
+	if (!records && !integrity->launches && !integrity->copies_called && !integrity->sets_called &&
+		!integrity->graph_launches) {
 		add(&paragraph, "no GPU work in this trace: what follows is the time of ranges on the CPU");
 		put(&paragraph, "coverage");
 		return;
@@ -249,7 +258,8 @@ static void put_coverage(const struct process *process, const struct style *styl
 	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets, integrity->sets_called, ", ");
 	if (integrity->graph_launches) {
 		add(&paragraph, ", ");
-		add_figure(&paragraph, UNIT_COUNT, integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
+		add_figure(&paragraph, UNIT_COUNT,
+			integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
 		add(&paragraph, " by ");
 		add_figure(&paragraph, UNIT_COUNT, integrity->graph_launches);
 		add(&paragraph, " graph launches");
@@ -293,7 +303,10 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 /* ` in `a / b``, or that it is in no range. */
 static void add_place(struct paragraph *paragraph, const struct process *process, uint32_t node)
 {
-	const struct row row = { .process = (struct process *)(uintptr_t)process, .kind = ROW_NODE, .node = node, .tree = process->fold->tree };
+	const struct row row = { .process = (struct process *)(uintptr_t)process,
+		.kind = ROW_NODE,
+		.node = node,
+		.tree = process->fold->tree };
 	uint32_t nodes[16];
 	const size_t length = row_path(&row, nodes, 16);
 
@@ -392,11 +405,14 @@ static void put_losses(const struct process *process, const struct style *style)
 	for (size_t i = 0; i < integrity_item_count; i++) {
 		const uint64_t value = integrity_value(integrity, i);
 		const bool note = integrity_items[i].missing || strcmp(integrity_items[i].name, "left_open") == 0 ||
-			strcmp(integrity_items[i].name, "unmatched_ends") == 0 || strcmp(integrity_items[i].name, "clock_violations") == 0 ||
-			strcmp(integrity_items[i].name, "unknown_frees") == 0 || strcmp(integrity_items[i].name, "failed_calls") == 0;
+				  strcmp(integrity_items[i].name, "unmatched_ends") == 0 ||
+				  strcmp(integrity_items[i].name, "clock_violations") == 0 ||
+				  strcmp(integrity_items[i].name, "unknown_frees") == 0 ||
+				  strcmp(integrity_items[i].name, "failed_calls") == 0;
 
 		if (value && note)
-			add(&paragraph, "%s%llu %s", paragraph.used ? "; " : "", (unsigned long long)value, integrity_items[i].text);
+			add(&paragraph, "%s%llu %s", paragraph.used ? "; " : "", (unsigned long long)value,
+				integrity_items[i].text);
 	}
 	if (!integrity->conserved)
 		add(&paragraph, "%s%s", paragraph.used ? "; " : "", integrity->problem);

@@ -51,8 +51,12 @@ struct style style_of(const struct options *options, struct out *out)
 {
 	const bool terminal = isatty(out->fd) == 1;
 
-	return (struct style){ .out = out, .terminal = terminal, .color = wants_color(options, terminal),
-		.ascii = options->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0, .iec = options->iec, .width_given = options->width > 0,
+	return (struct style){ .out = out,
+		.terminal = terminal,
+		.color = wants_color(options, terminal),
+		.ascii = options->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+		.iec = options->iec,
+		.width_given = options->width > 0,
 		.width = width_of(options, out, terminal) };
 }
 
@@ -82,7 +86,10 @@ void print_line(const struct style *style, const char *format, ...)
 
 void print_paint(const struct style *style, enum paint paint)
 {
-	static const char *const codes[] = { [PAINT_NONE] = "\033[0m", [PAINT_BOLD] = "\033[1m", [PAINT_DIM] = "\033[2m", [PAINT_HOT] = "\033[31m",
+	static const char *const codes[] = { [PAINT_NONE] = "\033[0m",
+		[PAINT_BOLD] = "\033[1m",
+		[PAINT_DIM] = "\033[2m",
+		[PAINT_HOT] = "\033[31m",
 		[PAINT_WARM] = "\033[33m" };
 
 	if (style->color)
@@ -106,7 +113,8 @@ bool *print_last_children(const struct rows *rows)
 
 size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const bool *last, bool ascii)
 {
-	static const char *const pieces[2][4] = { { "    ", "\xe2\x94\x82   ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ", "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 " },
+	static const char *const pieces[2][4] = { { "    ", "\xe2\x94\x82   ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
+							  "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 " },
 		{ "    ", "|   ", "+-- ", "|-- " } };
 	const char *const *piece = pieces[ascii];
 	const uint32_t depth = rows->rows[row].depth;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * text.h: texts by number. The same bytes get the same id, 0 is the empty text; ids count up in the order of first use.
- * A text may hold any bytes, zeros too; each is also terminated, for convenience.
+ * text.h: texts by number. The same bytes get the same id, 0 is the empty text; ids count up in the order of first
+ * use. A text may hold any bytes, zeros too; each is also terminated, for convenience.
  */
 #ifndef PPERF_TEXT_H
 #define PPERF_TEXT_H

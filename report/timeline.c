@@ -22,7 +22,7 @@ struct timeline {
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct sweep sweeps[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
-	size_t count, waiting; /* devices; intervals in all heaps */
+	size_t count, waiting;                   /* devices; intervals in all heaps */
 	uint64_t late;
 	bool ended;
 };
@@ -92,7 +92,8 @@ static bool next_work(struct timeline *timeline, const struct trace_gpu **gpu)
 		if (event.kind != TRACE_KERNEL && event.kind != TRACE_GPU_COPY && event.kind != TRACE_GPU_SET)
 			continue;
 		*gpu = event.record;
-		if ((timeline->device < 0 || (*gpu)->device == timeline->device) && ((*gpu)->start_ns || (*gpu)->end_ns))
+		if ((timeline->device < 0 || (*gpu)->device == timeline->device) &&
+			((*gpu)->start_ns || (*gpu)->end_ns))
 			return true;
 	}
 	if (status < 0)
@@ -202,8 +203,10 @@ static void read_ahead(struct timeline *timeline)
 		index = device_index(timeline, gpu->device);
 		reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &interval.start, &interval.end);
 		if (timeline->spans[index].end == 0) {
-			timeline->spans[index].start = reader_realtime(timeline->reader, timeline->devices[index].first_ns);
-			timeline->spans[index].end = reader_realtime(timeline->reader, timeline->devices[index].last_ns);
+			timeline->spans[index].start = reader_realtime(
+				timeline->reader, timeline->devices[index].first_ns);
+			timeline->spans[index].end = reader_realtime(
+				timeline->reader, timeline->devices[index].last_ns);
 		}
 		put(timeline, &timeline->sweeps[index], interval);
 	}
@@ -232,7 +235,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 	go_to(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++) {
 		const struct interval *span = &timeline->spans[i];
-		const uint64_t until = now_ns < span->end ? now_ns : span->end, busy = busy_until(&timeline->sweeps[i], until);
+		const uint64_t until = now_ns < span->end ? now_ns : span->end,
+			       busy = busy_until(&timeline->sweeps[i], until);
 
 		if (until > span->start && until - span->start > busy)
 			idle += until - span->start - busy;

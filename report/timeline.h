@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * timeline.h: when each device was busy: the union of its kernels, copies and sets over all streams, never their sum.
  *
- * Records of the GPU reach a trace long after they ran, in no strict order. So the trace is read here on its own, ahead of whoever asks:
- * once to find each device's first and last moment and its totals, then again to answer, for ever later moments, how long it had been idle.
- * Memory: TIMELINE_AHEAD intervals and a second reader. Records further out of order than that are counted (late); their time may then be
- * missing from busy.
+ * Records of the GPU reach a trace long after they ran, in no strict order. So the trace is read here on its own,
+ * ahead of whoever asks: once to find each device's first and last moment and its totals, then again to answer, for
+ * ever later moments, how long it had been idle. Memory: TIMELINE_AHEAD intervals and a second reader. Records
+ * further out of order than that are counted (late); their time may then be missing from busy.
  */
 #ifndef PPERF_TIMELINE_H
 #define PPERF_TIMELINE_H
@@ -18,8 +18,8 @@
 
 struct timeline_device {
 	uint32_t device;
-	uint64_t records, sum_ns; /* timed work */
-	uint64_t busy_ns;         /* the union */
+	uint64_t records, sum_ns;   /* timed work */
+	uint64_t busy_ns;           /* the union */
 	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy */
 };
 
@@ -33,8 +33,8 @@ void timeline_close(struct timeline *timeline);
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
 uint64_t timeline_late(const struct timeline *timeline);
 
-/* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's start), its last one at
- * most. Never called for an earlier moment than before. */
+/* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's
+ * start), its last one at most. Never called for an earlier moment than before. */
 uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns);
 /* The same for busy. */
 uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns);

@@ -20,7 +20,8 @@ static uint32_t *slot_of(const struct tree *tree, uint32_t parent, uint32_t name
 	for (;; i = (i + 1) & (tree->slot_count - 1)) {
 		const struct node *node = &tree->nodes[tree->slots[i]];
 
-		if (!tree->slots[i] || (node->parent == parent && node->name == name && node->domain == domain && node->kind == kind))
+		if (!tree->slots[i] ||
+			(node->parent == parent && node->name == name && node->domain == domain && node->kind == kind))
 			return &tree->slots[i];
 	}
 }
@@ -34,7 +35,8 @@ static void make_room(struct tree *tree)
 		return;
 	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
 	if (!nodes || room < tree->room)
-		fatal(STATUS_UNREADABLE, "no memory for %u places in the tree; close something or raise the limit", room);
+		fatal(STATUS_UNREADABLE, "no memory for %u places in the tree; close something or raise the limit",
+			room);
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
 	memset(nodes + tree->count, 0, (size_t)(room - tree->count) * sizeof *nodes);
@@ -168,7 +170,8 @@ static void add_to_parent(struct tree *tree, uint32_t id)
 		parent->total_ns += node->gpu->total_ns;
 		parent->total_calls += node->gpu->total_calls;
 	}
-	if (node->memory && node_kind_class(node->kind) == NODE_RANGES && (node->memory->alloc_bytes || node->memory->free_bytes)) {
+	if (node->memory && node_kind_class(node->kind) == NODE_RANGES &&
+		(node->memory->alloc_bytes || node->memory->free_bytes)) {
 		struct node_memory *parent = tree_memory(tree, node->parent);
 
 		parent->alloc_bytes += node->memory->alloc_bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * tree.h: what a trace folds to: one node for each path of names, with the sums of all of its instances.
  *
- * Node 0 is the root and has no figures. A node's parent always has a lower number, so a loop downwards meets children first. Times in ns,
- * memory in bytes. `gpu`, `memory` and `worst` are there only for nodes that have something to say of it.
+ * Node 0 is the root and has no figures. A node's parent always has a lower number, so a loop downwards meets
+ * children first. Times in ns, memory in bytes. `gpu`, `memory` and `worst` are there only for nodes that have
+ * something to say of it.
  */
 #ifndef PPERF_TREE_H
 #define PPERF_TREE_H
@@ -14,39 +15,40 @@
 #include <stdint.h>
 
 /* kind, name in the output, class. */
-#define NODE_KINDS(X)                                 \
-	X(ROOT, "root", RANGES)                       \
-	X(PROCESS, "process", RANGES)                 \
-	X(STEP, "step", RANGES)                       \
-	X(RANGE, "range", RANGES)                     \
-	X(MODULE, "module", RANGES)                   \
-	X(OP, "op", RANGES)                           \
-	X(BACKWARD, "backward", RANGES)               \
-	X(OPTIMIZER, "optimizer", RANGES)             \
-	X(API, "api", CALLS)                          \
-	X(SYNC, "sync", CALLS)                        \
-	X(ALLOC, "alloc", CALLS)                      \
-	X(GRAPH, "graph", WORK)                       \
-	X(KERNEL, "kernel", WORK)                     \
-	X(MEMCPY, "memcpy", WORK)                     \
-	X(MEMSET, "memset", WORK)                     \
-	X(MARK, "mark", CALLS)                        \
-	X(UNATTRIBUTED, "unattributed", RANGES)       \
+#define NODE_KINDS(X)                           \
+	X(ROOT, "root", RANGES)                 \
+	X(PROCESS, "process", RANGES)           \
+	X(STEP, "step", RANGES)                 \
+	X(RANGE, "range", RANGES)               \
+	X(MODULE, "module", RANGES)             \
+	X(OP, "op", RANGES)                     \
+	X(BACKWARD, "backward", RANGES)         \
+	X(OPTIMIZER, "optimizer", RANGES)       \
+	X(API, "api", CALLS)                    \
+	X(SYNC, "sync", CALLS)                  \
+	X(ALLOC, "alloc", CALLS)                \
+	X(GRAPH, "graph", WORK)                 \
+	X(KERNEL, "kernel", WORK)               \
+	X(MEMCPY, "memcpy", WORK)               \
+	X(MEMSET, "memset", WORK)               \
+	X(MARK, "mark", CALLS)                  \
+	X(UNATTRIBUTED, "unattributed", RANGES) \
 	X(SPANS, "start/end", RANGES) /* the section of ranges that overlap and cross threads */
 
 enum node_kind {
 #define X(kind, name, class) NODE_##kind,
 	NODE_KINDS(X)
 #undef X
-	NODE_KIND_COUNT
+		NODE_KIND_COUNT
 };
 
-/* RANGES have instances that nest and own what happens in them; CALLS happen in them; WORK was done by a GPU for them. */
+/* RANGES have instances that nest and own what happens in them; CALLS happen in them; WORK was done by a GPU for
+ * them. */
 enum node_class { NODE_RANGES, NODE_CALLS, NODE_WORK };
 
 /* How a GPU record found its node, and how sure that is. */
-#define METHODS(X)                           \
-	X(NONE, "none", "none")              \
+#define METHODS(X)                            \
+	X(NONE, "none", "none")               \
 	X(CORRELATION, "correlation", "high") \
 	X(GRAPH_LEVEL, "graph-level", "low")
 
@@ -54,7 +56,7 @@ enum method {
 #define X(method, name, confidence) METHOD_##method,
 	METHODS(X)
 #undef X
-	METHOD_COUNT
+		METHOD_COUNT
 };
 
 struct node_gpu {
@@ -65,15 +67,15 @@ struct node_gpu {
 	uint64_t idle_ns;               /* the GPU idle while instances were open */
 	struct trace_kernel *shape;     /* KERNEL: the last one seen; owned */
 	enum method method;
-	bool several_shapes;            /* not all were launched with that grid, block, shared memory, registers */
+	bool several_shapes; /* not all were launched with that grid, block, shared memory, registers */
 };
 
 struct node_memory {
-	uint64_t alloc_self, free_self; /* bytes taken in it, and of those given back since, by whoever */
+	uint64_t alloc_self, free_self;   /* bytes taken in it, and of those given back since, by whoever */
 	uint64_t alloc_bytes, free_bytes; /* with everything below; set by tree_sum */
-	uint64_t allocs, frees, failed; /* calls that were made in it */
-	int64_t reserved_delta;         /* sum over the instances */
-	int64_t reserved_peak;          /* the highest level in any instance */
+	uint64_t allocs, frees, failed;   /* calls that were made in it */
+	int64_t reserved_delta;           /* sum over the instances */
+	int64_t reserved_peak;            /* the highest level in any instance */
 	bool has_level;
 };
 
@@ -81,10 +83,10 @@ struct node_memory {
 struct node_worst {
 	uint64_t begin_ns, end_ns;
 	long double value, before, after; /* before, after: levels only. Exact: wide enough for any int64_t or double */
-	uint32_t label, stream; /* label: text; set at the end */
-	uint32_t place;         /* in the trace; its name is the label, unless it has its own: */
+	uint32_t label, stream;           /* label: text; set at the end */
+	uint32_t place;                   /* in the trace; its name is the label, unless it has its own: */
 	uint32_t own_bytes;
-	char *own;              /* owned */
+	char *own; /* owned */
 	bool found;
 };
 
@@ -94,16 +96,17 @@ struct node {
 	uint64_t total_ns, self_ns, min_ns, max_ns;
 	struct samples samples;
 	uint32_t parent, first_child, next, name;
-	uint32_t domain;  /* text; 0 the default one */
-	uint32_t labels;  /* distinct labels that were folded into it; 0: none was */
-	uint32_t longest_place, longest_stream; /* of the instance that took max_ns: its node in the trace, its stream */
+	uint32_t domain; /* text; 0 the default one */
+	uint32_t labels; /* distinct labels that were folded into it; 0: none was */
+	uint32_t longest_place,
+		longest_stream; /* of the instance that took max_ns: its node in the trace, its stream */
 	uint64_t longest_begin_ns;
 	uint64_t call_ns; /* in CUDA calls made directly in it */
 	struct node_gpu *gpu;
 	struct node_memory *memory;
 	struct node_worst *worst;
-	uint8_t kind;     /* enum node_kind */
-	bool left_open;   /* an instance was still open at the end */
+	uint8_t kind;   /* enum node_kind */
+	bool left_open; /* an instance was still open at the end */
 };
 
 struct tree {

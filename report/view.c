@@ -9,38 +9,83 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_COLUMNS                                                                                                                    \
-	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes cpu_total_ns cpu_self_ns " \
-	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed " \
-	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels left_open method confidence provenance " \
+#define NODE_COLUMNS                                                                                                 \
+	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes " \
+	"cpu_total_ns cpu_self_ns "                                                                                  \
+	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes "    \
+	"free_bytes allocs frees failed "                                                                            \
+	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "        \
+	"left_open method confidence provenance "                                                                    \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
-#define NODE_TEXT "gpu_total_ns cpu_total_ns share calls p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns alloc_bytes"
+#define NODE_TEXT                                                                                                   \
+	"gpu_total_ns cpu_total_ns share calls p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns " \
+	"cpu_self_ns p95_ns idle_ns alloc_bytes"
 
 const struct view views[] = {
-	{ .name = "summary", .summary = "what ran, what is known of it, where the time or the memory went; then the tree (no VIEW does the same)",
-		.layout = LAYOUT_SCREEN, .columns = "id parent depth " NODE_COLUMNS, .text = NODE_TEXT, .min_percent = 1, .arrange = arrange_tree },
-	{ .name = "tree", .summary = "every place in the hierarchy, with what happened in it and below",
-		.layout = LAYOUT_TREE, .columns = "id parent depth " NODE_COLUMNS, .text = NODE_TEXT, .min_percent = 1, .arrange = arrange_tree },
-	{ .name = "critical", .summary = "the worst instance of the worst root, and what in it made it so",
-		.layout = LAYOUT_RULED, .columns = "id parent depth name label kind path domain start_ns duration_ns value before after delta unit share "
-			"grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
-		.text = "", .arrange = arrange_critical },
-	{ .name = "table", .summary = "one row for each name, wherever it stands", .layout = LAYOUT_TABLE, .columns = NODE_COLUMNS,
-		.text = "gpu_total_ns cpu_total_ns share calls p50_ns max_ns cpu_self_ns gpu_self_ns p95_ns min_ns alloc_bytes reserved_delta_bytes",
-		.top = 40, .arrange = arrange_table },
-	{ .name = "kernels", .summary = "one row for each kernel and shape of launch, with its occupancy", .layout = LAYOUT_TABLE,
-		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns max_ns grid block shared_bytes registers waves_per_sm "
-			"occupancy_theoretical occupancy_limit device provenance",
-		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm p50_ns registers shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
-		.sort = "gpu_total_ns", .top = 40, .arrange = arrange_kernels },
-	{ .name = "memory", .summary = "who holds how much memory of each kind: at its peak, at the end", .layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
-		.text = "at_peak_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack", .sort = "at_peak_bytes", .top = 20, .arrange = arrange_memory },
-	{ .name = "info", .summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is missing", .columns = "", .text = "",
+	{ .name = "summary",
+		.summary = "what ran, what is known of it, where the time or the memory went; then the tree (no VIEW "
+			   "does the same)",
+		.layout = LAYOUT_SCREEN,
+		.columns = "id parent depth " NODE_COLUMNS,
+		.text = NODE_TEXT,
+		.min_percent = 1,
+		.arrange = arrange_tree },
+	{ .name = "tree",
+		.summary = "every place in the hierarchy, with what happened in it and below",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth " NODE_COLUMNS,
+		.text = NODE_TEXT,
+		.min_percent = 1,
+		.arrange = arrange_tree },
+	{ .name = "critical",
+		.summary = "the worst instance of the worst root, and what in it made it so",
+		.layout = LAYOUT_RULED,
+		.columns = "id parent depth name label kind path domain start_ns duration_ns value before after delta "
+			   "unit share "
+			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
+		.text = "",
+		.arrange = arrange_critical },
+	{ .name = "table",
+		.summary = "one row for each name, wherever it stands",
+		.layout = LAYOUT_TABLE,
+		.columns = NODE_COLUMNS,
+		.text = "gpu_total_ns cpu_total_ns share calls p50_ns max_ns cpu_self_ns gpu_self_ns p95_ns min_ns "
+			"alloc_bytes reserved_delta_bytes",
+		.top = 40,
+		.arrange = arrange_table },
+	{ .name = "kernels",
+		.summary = "one row for each kernel and shape of launch, with its occupancy",
+		.layout = LAYOUT_TABLE,
+		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns max_ns grid "
+			   "block shared_bytes registers waves_per_sm "
+			   "occupancy_theoretical occupancy_limit device provenance",
+		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm p50_ns registers "
+			"shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
+		.sort = "gpu_total_ns",
+		.top = 40,
+		.arrange = arrange_kernels },
+	{ .name = "memory",
+		.summary = "who holds how much memory of each kind: at its peak, at the end",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes "
+			   "at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
+		.text = "at_peak_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack",
+		.sort = "at_peak_bytes",
+		.top = 20,
+		.arrange = arrange_memory },
+	{ .name = "info",
+		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
+			   "missing",
+		.columns = "",
+		.text = "",
 		.run = info_view },
 	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
 	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
-	{ .name = "info", .summary = "what a trace says of itself, and how the file is made up", .columns = "", .text = "", .run = info_view },
+	{ .name = "info",
+		.summary = "what a trace says of itself, and how the file is made up",
+		.columns = "",
+		.text = "",
+		.run = info_view },
 	{ .name = NULL },
 };
 
@@ -67,11 +112,19 @@ struct row *rows_add(struct rows *rows, const struct row *row)
 const struct column *view_sort(const struct options *options, const struct process *process)
 {
 	static const char *const keys[METRIC_COUNT] = {
-		[METRIC_GPU] = "gpu_total_ns", [METRIC_CPU] = "cpu_total_ns", [METRIC_WALL] = "cpu_total_ns", [METRIC_IDLE] = "idle_ns",
-		[METRIC_CALLS] = "calls", [METRIC_RESERVED] = "reserved_delta_bytes", [METRIC_ALLOCATED] = "worst.delta",
-		[METRIC_ALLOC] = "alloc_bytes", [METRIC_USER] = "worst.delta",
+		[METRIC_GPU] = "gpu_total_ns",
+		[METRIC_CPU] = "cpu_total_ns",
+		[METRIC_WALL] = "cpu_total_ns",
+		[METRIC_IDLE] = "idle_ns",
+		[METRIC_CALLS] = "calls",
+		[METRIC_RESERVED] = "reserved_delta_bytes",
+		[METRIC_ALLOCATED] = "worst.delta",
+		[METRIC_ALLOC] = "alloc_bytes",
+		[METRIC_USER] = "worst.delta",
 	};
-	const char *key = options->sort ? options->sort : options->view->sort ? options->view->sort : keys[process->metric];
+	const char *key = options->sort         ? options->sort
+			  : options->view->sort ? options->view->sort
+						: keys[process->metric];
 
 	return column_find(key, strlen(key));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * view.h: a view is rows and columns; the rows are arranged here, the columns know their values (column.h), printers know formats (print.h).
- * No printer per view: a new view is an entry in a table and a function that arranges.
+ * view.h: a view is rows and columns; the rows are arranged here, the columns know their values (column.h), printers
+ * know formats (print.h). No printer per view: a new view is an entry in a table and a function that arranges.
  */
 #ifndef PPERF_VIEW_H
 #define PPERF_VIEW_H
@@ -10,7 +10,7 @@
 #define NO_ROW UINT32_MAX
 
 enum row_kind {
-	ROW_NODE,     /* of the tree, or of a flat one */
+	ROW_NODE, /* of the tree, or of a flat one */
 	ROW_PROCESS,
 	ROW_INSTANCE, /* of the critical tree */
 	ROW_SHAPE,    /* of a kernel */
@@ -52,14 +52,14 @@ enum layout {
 };
 
 struct view {
-	const char *name;     /* NULL: ends the list */
-	const char *summary;  /* its line in --help */
+	const char *name;    /* NULL: ends the list */
+	const char *summary; /* its line in --help */
 	enum layout layout;
-	const char *columns;  /* keys of all that a row can have, for JSON and CSV */
-	const char *text;     /* keys of those in text, the most important first; empty ones are left out */
-	const char *sort;     /* key; NULL: what the metric makes of it */
-	double min_percent;   /* of text */
-	uint32_t top;         /* of text; 0 all */
+	const char *columns; /* keys of all that a row can have, for JSON and CSV */
+	const char *text;    /* keys of those in text, the most important first; empty ones are left out */
+	const char *sort;    /* key; NULL: what the metric makes of it */
+	double min_percent;  /* of text */
+	uint32_t top;        /* of text; 0 all */
 	void (*arrange)(const struct options *options, struct processes *processes, struct rows *rows);
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
 };
@@ -79,9 +79,11 @@ void arrange_memory(const struct options *options, struct processes *processes, 
 struct row *rows_add(struct rows *rows, const struct row *row);
 /* What rows are ordered and pruned by: --sort, else the view's key, else the metric of the process. */
 const struct column *view_sort(const struct options *options, const struct process *process);
-/* Orders `count` rows: the largest first, rows without a value last, equal ones by their time on the CPU, then by name. */
+/* Orders `count` rows: the largest first, rows without a value last, equal ones by their time on the CPU, then by
+ * name. */
 void rows_sort(struct row *rows, size_t count, const struct column *column);
-/* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond `top`; counts them. */
+/* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond
+ * `top`; counts them. */
 void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top);
 double view_min_percent(const struct options *options);
 uint32_t view_top(const struct options *options);

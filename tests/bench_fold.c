@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * bench_fold.c: how fast a trace of nothing but ranges is folded, against the least that could be called a fold of the same events: 16 bytes an
- * event in memory, a stack, a hash table of places, count, total, self, shortest, longest. Processor time, in turns; exits with 1 if the gate is
- * missed.
+ * bench_fold.c: how fast a trace of nothing but ranges is folded, against the least that could be called a fold of
+ * the same events: 16 bytes an event in memory, a stack, a hash table of places, count, total, self, shortest,
+ * longest. Processor time, in turns; exits with 1 if the gate is missed.
  *
  * The events: ranges nested 5 deep, 996 chains of names, some 20 to 50 ticks apart; about 5000 places.
  */
@@ -34,7 +34,8 @@ static struct event next_event(struct source *source)
 	struct event event;
 
 	source->stamp += 20 + ((source->stamp * 2654435761u) >> 28 & 31);
-	event = (struct event){ .stamp = source->stamp, .id = source->step < DEPTH ? source->chain + source->step + 1 : 0 };
+	event = (struct event){ .stamp = source->stamp,
+		.id = source->step < DEPTH ? source->chain + source->step + 1 : 0 };
 	if (++source->step == 2 * DEPTH) {
 		source->step = 0;
 		source->chain = source->chain + 1 < CHAINS ? source->chain + 1 : 0;
@@ -50,7 +51,10 @@ struct place {
 
 struct reference {
 	struct place *places;
-	struct { uint64_t key; uint32_t place; } *slots;
+	struct {
+		uint64_t key;
+		uint32_t place;
+	} * slots;
 	uint32_t count;
 	uint64_t begin[64], inner[64];
 	uint32_t stack[64], depth;
@@ -103,7 +107,9 @@ static inline void fold_event(struct reference *fold, const struct event *event)
 
 static uint64_t run_reference(const struct event *events, size_t count)
 {
-	struct reference fold = { .places = calloc(65536, sizeof *fold.places), .slots = calloc(SLOTS, sizeof *fold.slots), .count = 1 };
+	struct reference fold = {
+		.places = calloc(65536, sizeof *fold.places), .slots = calloc(SLOTS, sizeof *fold.slots), .count = 1
+	};
 	uint64_t calls = 0;
 
 	if (!fold.places || !fold.slots)
@@ -129,7 +135,12 @@ struct writer {
 
 static void put_block(struct writer *writer, uint32_t type, uint32_t stream)
 {
-	struct trace_block block = { .magic = TRACE_BLOCK_MAGIC, .type = type, .stream = stream, .sequence = writer->sequence++, .tid = 1, .base_stamp = writer->base,
+	struct trace_block block = { .magic = TRACE_BLOCK_MAGIC,
+		.type = type,
+		.stream = stream,
+		.sequence = writer->sequence++,
+		.tid = 1,
+		.base_stamp = writer->base,
 		.used = writer->used };
 	static const unsigned char zeros[TRACE_ALIGN];
 	const size_t padding = (TRACE_ALIGN - writer->used % TRACE_ALIGN) % TRACE_ALIGN;
@@ -224,8 +235,16 @@ static void put_events(struct writer *writer, size_t count)
 static uint64_t write_trace(const char *path, size_t count)
 {
 	struct writer *writer = need(sizeof *writer);
-	struct trace_header header = { .magic = TRACE_MAGIC, .version = TRACE_VERSION, .endian = TRACE_ENDIAN, .header_bytes = 4096,
-		.clock_kind = TRACE_CLOCK_MONOTONIC, .run_id = 1, .pid = 1, .flags = TRACE_ENDED, .page_bytes = 4096, .streams = 1,
+	struct trace_header header = { .magic = TRACE_MAGIC,
+		.version = TRACE_VERSION,
+		.endian = TRACE_ENDIAN,
+		.header_bytes = 4096,
+		.clock_kind = TRACE_CLOCK_MONOTONIC,
+		.run_id = 1,
+		.pid = 1,
+		.flags = TRACE_ENDED,
+		.page_bytes = 4096,
+		.streams = 1,
 		.start = { .raw = 1, .monotonic_ns = 1, .realtime_ns = UINT64_C(1700000000000000001) } };
 	uint64_t bytes;
 
@@ -236,7 +255,9 @@ static uint64_t write_trace(const char *path, size_t count)
 	put_dictionary(writer);
 	put_events(writer, count);
 	header.end = bytes = writer->offset;
-	header.last = (struct trace_clock){ .raw = writer->base, .monotonic_ns = writer->base, .realtime_ns = UINT64_C(1700000000000000000) + writer->base };
+	header.last = (struct trace_clock){ .raw = writer->base,
+		.monotonic_ns = writer->base,
+		.realtime_ns = UINT64_C(1700000000000000000) + writer->base };
 	rewind(writer->file);
 	fwrite(&header, sizeof header, 1, writer->file);
 	if (fclose(writer->file))
@@ -314,8 +335,10 @@ int main(void)
 	qsort(ours, ROUNDS, sizeof *ours, by_value);
 	qsort(reference, ROUNDS, sizeof *reference, by_value);
 	qsort(ratios, ROUNDS, sizeof *ratios, by_value);
-	printf("%-6s %-52s %8.3f of the reference (at least %g)  %.1f million events a second, reference %.1f; %.1f bytes a pair\n",
-		ratios[ROUNDS / 2] >= GATE ? "ok" : "MISSED", "fold", ratios[ROUNDS / 2], GATE, (double)count / ours[ROUNDS / 2] / 1e6,
-		(double)count / reference[ROUNDS / 2] / 1e6, (double)bytes / PAIRS);
+	printf("%-6s %-52s %8.3f of the reference (at least %g)  %.1f million events a second, reference %.1f; %.1f "
+	       "bytes a pair\n",
+		ratios[ROUNDS / 2] >= GATE ? "ok" : "MISSED", "fold", ratios[ROUNDS / 2], GATE,
+		(double)count / ours[ROUNDS / 2] / 1e6, (double)count / reference[ROUNDS / 2] / 1e6,
+		(double)bytes / PAIRS);
 	return ratios[ROUNDS / 2] < GATE;
 }

@@ -14,7 +14,9 @@ static void die(const char *what)
 
 static struct fold_options plain(void)
 {
-	return (struct fold_options){ .device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT };
+	return (struct fold_options){
+		.device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT
+	};
 }
 
 void folded_again(struct folded *folded, const struct fold_options *options)

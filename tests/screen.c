@@ -70,11 +70,13 @@ static struct screen run(const char *settings, const char *arguments, const char
 	char command[8192];
 	int status;
 
-	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s > %s 2> .err < /dev/null", settings, report, arguments, out);
+	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s > %s 2> .err < /dev/null", settings, report,
+		arguments, out);
 	status = system(command);
 	if (status < 0)
 		die("system");
-	return (struct screen){ .out = whole_file(".out"), .err = whole_file(".err"),
+	return (struct screen){ .out = whole_file(".out"),
+		.err = whole_file(".err"),
 		.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status) };
 }
 
@@ -97,8 +99,8 @@ struct screen screen_show(struct trace_builder *builder, const char *arguments)
 	return screen_show_with("", arguments);
 }
 
-struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind, uint64_t address, uint64_t bytes,
-		uint32_t memory_kind, uint32_t device)
+struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
+	uint64_t address, uint64_t bytes, uint32_t memory_kind, uint32_t device)
 {
 	struct trace_memory *record = build_record(builder, stream, kind, sizeof *record, at);
 
@@ -130,7 +132,8 @@ struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation, uint32_t exec_id)
+struct trace_graph_launch *build_graph_launch(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation, uint32_t exec_id)
 {
 	const uint32_t api = build_name(builder, "cudaGraphLaunch");
 	struct trace_graph_launch *record = build_record(builder, stream, TRACE_GRAPH_LAUNCH, sizeof *record, at);
@@ -142,7 +145,8 @@ struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uin
 	return record;
 }
 
-struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind, uint64_t correlation, uint64_t bytes)
+struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
+	uint64_t correlation, uint64_t bytes)
 {
 	const uint32_t api = build_name(builder, kind == TRACE_COPY ? "cudaMemcpyAsync" : "cudaMemsetAsync");
 	struct trace_copy *record = build_record(builder, stream, kind, sizeof *record, at);
@@ -163,7 +167,8 @@ static void fill_gpu(struct trace_gpu *gpu, uint64_t correlation, uint64_t start
 	gpu->head.node = 0;
 }
 
-struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation, const char *name, uint64_t start, uint64_t end)
+struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation,
+	const char *name, uint64_t start, uint64_t end)
 {
 	const uint32_t id = build_name(builder, name);
 	struct trace_kernel *record = build_record(builder, stream, TRACE_KERNEL, sizeof *record, at);
@@ -178,8 +183,8 @@ struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind, uint64_t correlation, uint64_t bytes,
-		uint64_t start, uint64_t end)
+struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
+	uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end)
 {
 	struct trace_gpu_copy *record = build_record(builder, stream, kind, sizeof *record, at);
 
@@ -194,9 +199,20 @@ struct trace_device *build_device(struct trace_builder *builder, uint32_t device
 	const uint32_t id = build_name(builder, name);
 	struct trace_device *record = build_dictionary(builder, TRACE_DEVICE, sizeof *record);
 
-	*record = (struct trace_device){ .head = record->head, .device = device, .compute_major = 8, .multiprocessors = 108, .warp_threads = 32,
-		.max_threads_per_sm = 2048, .max_blocks_per_sm = 32, .max_threads_per_block = 1024, .registers_per_sm = 65536, .registers_per_block = 65536,
-		.shared_bytes_per_sm = 167936, .shared_bytes_per_block = 49152, .reserved_shared_bytes_per_block = 1024, .name = id,
+	*record = (struct trace_device){ .head = record->head,
+		.device = device,
+		.compute_major = 8,
+		.multiprocessors = 108,
+		.warp_threads = 32,
+		.max_threads_per_sm = 2048,
+		.max_blocks_per_sm = 32,
+		.max_threads_per_block = 1024,
+		.registers_per_sm = 65536,
+		.registers_per_block = 65536,
+		.shared_bytes_per_sm = 167936,
+		.shared_bytes_per_block = 49152,
+		.reserved_shared_bytes_per_block = 1024,
+		.name = id,
 		.memory_bytes = UINT64_C(80) << 30 };
 	return record;
 }

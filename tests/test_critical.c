@@ -104,7 +104,8 @@ START_TEST(a_width_shortens_labels_in_their_middle)
 		"          └── droid - step: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
 		"              └── gru ──────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
 	/* Without one, and off a terminal, the layout does not depend on the surroundings. */
-	ck_assert_str_eq(screen_show_with("COLUMNS=60", "critical trace.bin -m reserved").out, screen_show_with("COLUMNS=200", "critical trace.bin -m reserved").out);
+	ck_assert_str_eq(screen_show_with("COLUMNS=60", "critical trace.bin -m reserved").out,
+		screen_show_with("COLUMNS=200", "critical trace.bin -m reserved").out);
 }
 END_TEST
 
@@ -200,7 +201,8 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 		"  │   └── gemm  <<<(64,1,1),(128,1,1)>>> ──────────│ 0.64 µs (64.2 %)\n"
 		"  └── graph 3 ─────────────────────────────────────│ 0.36 µs (35.8 %)\n"
 		"      └── fused  <<<(64,1,1),(128,1,1)>>> ─────────│ 0.35 µs (35.0 %)\n");
-	expect(screen_show(NULL, "critical trace.bin -m idle -d 1"), "no range has any of this metric; `pperf-report info` tells what the trace has\n");
+	expect(screen_show(NULL, "critical trace.bin -m idle -d 1"),
+		"no range has any of this metric; `pperf-report info` tells what the trace has\n");
 }
 END_TEST
 
@@ -232,7 +234,8 @@ END_TEST
 
 START_TEST(tensors_memory_is_not_made_up)
 {
-	expect(screen_show(slam(), "critical trace.bin -m allocated"), "the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+	expect(screen_show(slam(), "critical trace.bin -m allocated"),
+		"the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
 }
 END_TEST
 
@@ -272,7 +275,8 @@ START_TEST(a_hundred_thousand_children_keep_the_worst_64)
 	build_push(builder, 1, 0, "root");
 	for (unsigned i = 0; i < 100000; i++) {
 		build_push(builder, 1, at += 1, "child");
-		build_pop(builder, 1, at += i % 1000 == 500 ? 2000 : 1); /* a hundred of 2000, 0.5 % each and so left out */
+		build_pop(builder, 1,
+			at += i % 1000 == 500 ? 2000 : 1); /* a hundred of 2000, 0.5 % each and so left out */
 	}
 	build_push(builder, 1, at += 1, "large");
 	build_pop(builder, 1, at += 100000);
@@ -286,7 +290,8 @@ END_TEST
 
 START_TEST(colour_only_paints)
 {
-	char *plain = screen_show(slam(), "critical trace.bin -m reserved").out, *painted = screen_show(NULL, "critical trace.bin -m reserved --color always").out;
+	char *plain = screen_show(slam(), "critical trace.bin -m reserved").out,
+	     *painted = screen_show(NULL, "critical trace.bin -m reserved --color always").out;
 	size_t used = 0;
 
 	ck_assert_ptr_null(strchr(plain, '\033'));

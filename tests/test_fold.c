@@ -115,7 +115,8 @@ END_TEST
 START_TEST(domains_nest_by_time_and_close_their_own)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t outer = build_node(builder, 0, "outer", NULL, TRACE_NODE_RANGE), inner = build_node(builder, outer, "inner", "lib", TRACE_NODE_RANGE);
+	const uint32_t outer = build_node(builder, 0, "outer", NULL, TRACE_NODE_RANGE),
+		       inner = build_node(builder, outer, "inner", "lib", TRACE_NODE_RANGE);
 	struct folded folded;
 
 	build_push_node(builder, 1, 100, outer);
@@ -133,8 +134,9 @@ END_TEST
 START_TEST(what_moves_out_counts_for_its_new_parent_from_then_on)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t a = build_node(builder, 0, "a", NULL, TRACE_NODE_RANGE), b = build_node(builder, a, "b", "x", TRACE_NODE_RANGE),
-		c = build_node(builder, b, "c", "y", TRACE_NODE_RANGE);
+	const uint32_t a = build_node(builder, 0, "a", NULL, TRACE_NODE_RANGE),
+		       b = build_node(builder, a, "b", "x", TRACE_NODE_RANGE),
+		       c = build_node(builder, b, "c", "y", TRACE_NODE_RANGE);
 	struct folded folded;
 
 	build_push_node(builder, 1, 0, a);
@@ -167,7 +169,8 @@ START_TEST(a_range_left_open_counts_until_its_thread_was_last_seen)
 }
 END_TEST
 
-static struct trace_range *start_span(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t id, const char *name)
+static struct trace_range *start_span(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t id, const char *name)
 {
 	const uint32_t text = build_name(builder, name);
 	struct trace_range *record = build_record(builder, stream, TRACE_START, sizeof *record, at);
@@ -241,7 +244,8 @@ static void push_inline(struct trace_builder *builder, uint32_t at, uint32_t nod
 START_TEST(texts_without_an_id_fold_too_and_carry_what_lies_below)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t nameless = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE), inside = build_node(builder, nameless, "inside", NULL, TRACE_NODE_RANGE);
+	const uint32_t nameless = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE),
+		       inside = build_node(builder, nameless, "inside", NULL, TRACE_NODE_RANGE);
 	struct folded folded;
 
 	for (uint32_t i = 0; i < 3; i++) {
@@ -301,8 +305,8 @@ START_TEST(what_is_lost_in_a_gap_is_not_made_up)
 	build_pop(builder, 1, 600);
 	folded = folded_of(builder, NULL);
 	expect_times(must(&folded, "main"), 1, 500, 300);
-	expect_times(must(&folded, "main/late"), 1, 200, 200); /* its begin is in the next payload's OPEN */
-	ck_assert_uint_eq(must(&folded, "main/early")->calls, 0);  /* its end is nowhere */
+	expect_times(must(&folded, "main/late"), 1, 200, 200);    /* its begin is in the next payload's OPEN */
+	ck_assert_uint_eq(must(&folded, "main/early")->calls, 0); /* its end is nowhere */
 	folded_free(&folded);
 }
 END_TEST
@@ -328,7 +332,9 @@ static struct trace_builder *ten_steps(void)
 
 START_TEST(only_the_steps_asked_for_count)
 {
-	const struct fold_options some = { .device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 3, .last_step = 5 };
+	const struct fold_options some = {
+		.device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 3, .last_step = 5
+	};
 	struct folded folded = folded_of(ten_steps(), &some);
 
 	expect_times(must(&folded, "train/step *"), 3, 300, 180);

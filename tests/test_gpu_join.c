@@ -122,12 +122,12 @@ START_TEST(work_of_no_range_is_a_root_of_its_own)
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
-	build_launch(builder, 1, 10, 1);                      /* in no range */
+	build_launch(builder, 1, 10, 1); /* in no range */
 	build_push(builder, 1, 20, "a");
 	build_pop(builder, 1, 30);
 	build_kernel(builder, 9, 100, 1, "lone", 20, 30);
-	build_kernel(builder, 9, 101, 99, "stray", 30, 50);   /* no such launch */
-	build_kernel(builder, 9, 102, 0, "nobody", 50, 90);   /* no id at all */
+	build_kernel(builder, 9, 101, 99, "stray", 30, 50); /* no such launch */
+	build_kernel(builder, 9, 102, 0, "nobody", 50, 90); /* no id at all */
 	folded = folded_of(builder, NULL);
 	expect_gpu(must(&folded, "unattributed"), 70, 70, 3);
 	expect_gpu(must(&folded, "unattributed/stray"), 20, 20, 1);
@@ -208,7 +208,8 @@ START_TEST(a_graph_lies_under_its_launch_and_its_kernels_under_it)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < 5; k++) {
-			struct trace_kernel *kernel = build_kernel(builder, 9, 1000 + i, 50 + i, "node", i * 100 + 30 + k * 10, i * 100 + 38 + k * 10);
+			struct trace_kernel *kernel = build_kernel(
+				builder, 9, 1000 + i, 50 + i, "node", i * 100 + 30 + k * 10, i * 100 + 38 + k * 10);
 
 			kernel->gpu.graph = 4;
 			kernel->gpu.graph_node = k + 1;
@@ -240,9 +241,9 @@ START_TEST(busy_is_a_union_and_idle_what_is_left_of_the_span)
 	build_pop(builder, 1, 100);
 	build_push(builder, 1, 900, "b");
 	build_pop(builder, 1, 1000);
-	build_kernel(builder, 9, 2000, 3, "k", 400, 500);  /* delivered in no order */
+	build_kernel(builder, 9, 2000, 3, "k", 400, 500); /* delivered in no order */
 	build_kernel(builder, 9, 2000, 1, "k", 100, 200);
-	build_kernel(builder, 9, 2000, 2, "k", 150, 250);  /* beside it, on another stream */
+	build_kernel(builder, 9, 2000, 2, "k", 150, 250); /* beside it, on another stream */
 	build_kernel(builder, 9, 2000, 4, "k", 950, 960)->gpu.device = 1;
 	folded = folded_of(builder, NULL);
 	ck_assert_uint_eq(folded.fold->totals.gpu_sum_ns, 310);
@@ -264,11 +265,11 @@ START_TEST(a_range_knows_how_long_the_gpu_was_idle_in_it)
 	build_push(builder, 1, 0, "whole");
 	build_launch(builder, 1, 10, 1);
 	build_launch(builder, 1, 20, 2);
-	build_push(builder, 1, 150, "first");  /* 150..300: busy to 200, then idle */
+	build_push(builder, 1, 150, "first"); /* 150..300: busy to 200, then idle */
 	build_pop(builder, 1, 300);
 	build_push(builder, 1, 380, "second"); /* 380..450: idle to 400, then busy */
 	build_pop(builder, 1, 450);
-	build_pop(builder, 1, 1000);           /* after the last work nothing is idle */
+	build_pop(builder, 1, 1000); /* after the last work nothing is idle */
 	build_kernel(builder, 9, 2000, 1, "k", 100, 200);
 	build_kernel(builder, 9, 2000, 2, "k", 400, 500);
 	folded = folded_of(builder, NULL);

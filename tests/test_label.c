@@ -9,15 +9,52 @@
 static const struct {
 	const char *text, *folded;
 } labels[] = {
-	{ "track - kf: 71", "track - kf: *" }, { "layers.7.attn", "layers.*.attn" }, { "layers.7", "layers.*" }, { "a.1.2.b", "a.*.*.b" },
-	{ "step 12", "step *" }, { "ProfileStep#12", "ProfileStep#*" }, { "iter=5", "iter=*" }, { "iter=5, lr=0.001", "iter=*, lr=*" },
-	{ "x[3]", "x[*]" }, { "x(3)", "x(*)" }, { "x{3}", "x{*}" }, { "at [3, 4]", "at [*, *]" }, { "at [3,4]", "at [*,*]" }, { "t: -5", "t: *" },
-	{ "t: +5.25 s", "t: * s" }, { "epoch 1/8", "epoch */8" }, { "50 %, 7%", "50 %, *%" }, { "a 1 b 2", "a * b *" }, { "loss: 0.5.", "loss: *." }, { "cuda 12.4.1", "cuda *.*.*" }, { "f(a,1),2", "f(a,*),2" },
+	{ "track - kf: 71", "track - kf: *" },
+	{ "layers.7.attn", "layers.*.attn" },
+	{ "layers.7", "layers.*" },
+	{ "a.1.2.b", "a.*.*.b" },
+	{ "step 12", "step *" },
+	{ "ProfileStep#12", "ProfileStep#*" },
+	{ "iter=5", "iter=*" },
+	{ "iter=5, lr=0.001", "iter=*, lr=*" },
+	{ "x[3]", "x[*]" },
+	{ "x(3)", "x(*)" },
+	{ "x{3}", "x{*}" },
+	{ "at [3, 4]", "at [*, *]" },
+	{ "at [3,4]", "at [*,*]" },
+	{ "t: -5", "t: *" },
+	{ "t: +5.25 s", "t: * s" },
+	{ "epoch 1/8", "epoch */8" },
+	{ "50 %, 7%", "50 %, *%" },
+	{ "a 1 b 2", "a * b *" },
+	{ "loss: 0.5.", "loss: *." },
+	{ "cuda 12.4.1", "cuda *.*.*" },
+	{ "f(a,1),2", "f(a,*),2" },
 	/* Never: numbers that are part of a word, and a label that begins with one. */
-	{ "conv2d", "conv2d" }, { "aten::conv3d", "aten::conv3d" }, { "sm_80", "sm_80" }, { "3x3", "3x3" }, { "pad 3x3", "pad 3x3" },
-	{ "10ms", "10ms" }, { "wait 10ms", "wait 10ms" }, { "0x1f", "0x1f" }, { "p = 0x1f", "p = 0x1f" }, { "kf: 71-72", "kf: 71-72" }, { "1e-5", "1e-5" },
-	{ "x 1e5", "x 1e5" }, { "v 2_0", "v 2_0" }, { "kf:71", "kf:71" }, { "a-7", "a-7" }, { "42", "42" }, { "7.attn", "7.attn" }, { "f32", "f32" },
-	{ "5 \xc2\xb5s", "5 \xc2\xb5s" }, { "t 5\xc2\xb5s", "t 5\xc2\xb5s" }, { "", "" }, { " ", " " }, { "a -", "a -" }, { "a: - 5", "a: - *" },
+	{ "conv2d", "conv2d" },
+	{ "aten::conv3d", "aten::conv3d" },
+	{ "sm_80", "sm_80" },
+	{ "3x3", "3x3" },
+	{ "pad 3x3", "pad 3x3" },
+	{ "10ms", "10ms" },
+	{ "wait 10ms", "wait 10ms" },
+	{ "0x1f", "0x1f" },
+	{ "p = 0x1f", "p = 0x1f" },
+	{ "kf: 71-72", "kf: 71-72" },
+	{ "1e-5", "1e-5" },
+	{ "x 1e5", "x 1e5" },
+	{ "v 2_0", "v 2_0" },
+	{ "kf:71", "kf:71" },
+	{ "a-7", "a-7" },
+	{ "42", "42" },
+	{ "7.attn", "7.attn" },
+	{ "f32", "f32" },
+	{ "5 \xc2\xb5s", "5 \xc2\xb5s" },
+	{ "t 5\xc2\xb5s", "t 5\xc2\xb5s" },
+	{ "", "" },
+	{ " ", " " },
+	{ "a -", "a -" },
+	{ "a: - 5", "a: - *" },
 };
 
 START_TEST(only_whole_numbers_that_are_parameters_fold)
@@ -25,8 +62,8 @@ START_TEST(only_whole_numbers_that_are_parameters_fold)
 	char out[64];
 	const size_t length = label_fold(labels[_i].text, strlen(labels[_i].text), out);
 
-	ck_assert_msg(length == strlen(labels[_i].folded) && !memcmp(out, labels[_i].folded, length), "`%s` folds to `%.*s`, not `%s`", labels[_i].text, (int)length,
-		out, labels[_i].folded);
+	ck_assert_msg(length == strlen(labels[_i].folded) && !memcmp(out, labels[_i].folded, length),
+		"`%s` folds to `%.*s`, not `%s`", labels[_i].text, (int)length, out, labels[_i].folded);
 }
 END_TEST
 

@@ -165,9 +165,11 @@ START_TEST(only_device_memory_is_reserved_and_the_rest_is_kept_apart)
 	build_memory(builder, 1, 10, TRACE_ALLOC, 0x1000, 1, TRACE_MEMORY_DEVICE, 0);
 	build_memory(builder, 1, 20, TRACE_ALLOC, 0x2000, 10, TRACE_MEMORY_PINNED, 0);
 	build_memory(builder, 1, 30, TRACE_ALLOC, 0x3000, 100, TRACE_MEMORY_MANAGED, 0);
-	build_memory(builder, 1, 40, TRACE_ALLOC, 0x2000, 1000, TRACE_MEMORY_ARRAY, 0); /* a handle, equal to an address */
+	build_memory(
+		builder, 1, 40, TRACE_ALLOC, 0x2000, 1000, TRACE_MEMORY_ARRAY, 0); /* a handle, equal to an address */
 	build_memory(builder, 1, 50, TRACE_ALLOC, 0x4000, 10000, TRACE_MEMORY_DEVICE, 0)->flags = TRACE_MEMORY_POOL;
-	build_memory(builder, 1, 60, TRACE_FREE, 0x3000, 0, TRACE_MEMORY_DEVICE, 0); /* cudaFree does not say that it was managed */
+	build_memory(builder, 1, 60, TRACE_FREE, 0x3000, 0, TRACE_MEMORY_DEVICE,
+		0); /* cudaFree does not say that it was managed */
 	build_memory(builder, 1, 70, TRACE_FREE, 0x2000, 0, TRACE_MEMORY_ARRAY, 0);
 	build_pop(builder, 1, 80);
 	folded = folded_of(builder, NULL);
@@ -290,7 +292,8 @@ START_TEST(the_programs_own_counters_are_levels)
 {
 	const struct fold_options fill = { .device = -1, .metric = METRIC_USER, .counter = "queue" };
 	struct trace_builder *builder = builder_new();
-	const uint32_t other = build_counter(builder, 1, "other", NULL), queue = build_counter(builder, 2, "queue", "jobs");
+	const uint32_t other = build_counter(builder, 1, "other", NULL),
+		       queue = build_counter(builder, 2, "queue", "jobs");
 	const int64_t whole = 12;
 	const double real = 7.25, nothing = 0.0 / 0.0;
 	struct folded folded;

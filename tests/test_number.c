@@ -13,18 +13,33 @@ static const struct {
 	unsigned decimals;
 	const char *text;
 } fixed[] = {
-	{ 8779500000, 1000000000, 2, "8.78" }, { 809500000, 1000000000, 4, "0.8095" }, { 404750000, 1000000000, 4, "0.4048" }, /* half to even */
-	{ 404650000, 1000000000, 4, "0.4046" }, { 404650001, 1000000000, 4, "0.4047" }, { -404750000, 1000000000, 4, "-0.4048" }, { 0, 1000, 2, "0.00" },
-	{ -4, 1000, 2, "0.00" }, { 5, 1000, 2, "0.00" }, { 15, 1000, 2, "0.02" }, { 25, 1000, 2, "0.02" }, { 7, 1, 0, "7" }, { 7, 1, 2, "7.00" },
-	{ INT64_MIN, 1, 0, "-9223372036854775808" }, { INT64_MAX, 1, 4, "9223372036854775807.0000" }, { INT64_MAX, 1000000000, 9, "9223372036.854775807" },
-	{ 3, 2, 0, "2" }, { 5, 2, 0, "2" }, { 999999999, 1000000000, 2, "1.00" },
+	{ 8779500000, 1000000000, 2, "8.78" },
+	{ 809500000, 1000000000, 4, "0.8095" },
+	{ 404750000, 1000000000, 4, "0.4048" }, /* half to even */
+	{ 404650000, 1000000000, 4, "0.4046" },
+	{ 404650001, 1000000000, 4, "0.4047" },
+	{ -404750000, 1000000000, 4, "-0.4048" },
+	{ 0, 1000, 2, "0.00" },
+	{ -4, 1000, 2, "0.00" },
+	{ 5, 1000, 2, "0.00" },
+	{ 15, 1000, 2, "0.02" },
+	{ 25, 1000, 2, "0.02" },
+	{ 7, 1, 0, "7" },
+	{ 7, 1, 2, "7.00" },
+	{ INT64_MIN, 1, 0, "-9223372036854775808" },
+	{ INT64_MAX, 1, 4, "9223372036854775807.0000" },
+	{ INT64_MAX, 1000000000, 9, "9223372036.854775807" },
+	{ 3, 2, 0, "2" },
+	{ 5, 2, 0, "2" },
+	{ 999999999, 1000000000, 2, "1.00" },
 };
 
 START_TEST(figures_are_exact_and_rounded_half_to_even)
 {
 	char out[NUMBER_BYTES];
 
-	ck_assert_uint_eq(number_fixed(out, fixed[_i].value, fixed[_i].divisor, fixed[_i].decimals), strlen(fixed[_i].text));
+	ck_assert_uint_eq(
+		number_fixed(out, fixed[_i].value, fixed[_i].divisor, fixed[_i].decimals), strlen(fixed[_i].text));
 	ck_assert_str_eq(out, fixed[_i].text);
 }
 END_TEST
@@ -77,11 +92,26 @@ static const struct {
 	const char *raw, *shown, *ascii;
 	size_t width;
 } names[] = {
-	{ "layer", "layer", "layer", 5 }, { "\x1b[31mred", "\\x1b[31mred", "\\x1b[31mred", 11 }, { "a\nb\tc", "a\\x0ab\\x09c", "a\\x0ab\\x09c", 11 },
-	{ "\xc2\xb5s", "\xc2\xb5s", "\\u00b5s", 2 }, { "\xff\xfe", "\\xff\\xfe", "\\xff\\xfe", 8 }, { "\xe4\xb8\xad\xe6\x96\x87", "\xe4\xb8\xad\xe6\x96\x87", "\\u4e2d\\u6587", 4 },
-	{ "e\xcc\x81", "e\xcc\x81", "e\\u0301", 1 }, { "\xe2\x80\xae" "evil", "\\u202eevil", "\\u202eevil", 10 }, { "\xc2\x9b" "31m", "\\u009b31m", "\\u009b31m", 9 },
-	{ "\xe2\x80\x8b", "\\u200b", "\\u200b", 6 }, { "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\\U0001f600", 2 }, { "\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80", 12 },
-	{ "\xc0\x80", "\\xc0\\x80", "\\xc0\\x80", 8 }, { "\xe2\x82", "\\xe2\\x82", "\\xe2\\x82", 8 }, { "\x7f", "\\x7f", "\\x7f", 4 }, { "", "", "", 0 },
+	{ "layer", "layer", "layer", 5 },
+	{ "\x1b[31mred", "\\x1b[31mred", "\\x1b[31mred", 11 },
+	{ "a\nb\tc", "a\\x0ab\\x09c", "a\\x0ab\\x09c", 11 },
+	{ "\xc2\xb5s", "\xc2\xb5s", "\\u00b5s", 2 },
+	{ "\xff\xfe", "\\xff\\xfe", "\\xff\\xfe", 8 },
+	{ "\xe4\xb8\xad\xe6\x96\x87", "\xe4\xb8\xad\xe6\x96\x87", "\\u4e2d\\u6587", 4 },
+	{ "e\xcc\x81", "e\xcc\x81", "e\\u0301", 1 },
+	{ "\xe2\x80\xae"
+	  "evil",
+		"\\u202eevil", "\\u202eevil", 10 },
+	{ "\xc2\x9b"
+	  "31m",
+		"\\u009b31m", "\\u009b31m", 9 },
+	{ "\xe2\x80\x8b", "\\u200b", "\\u200b", 6 },
+	{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\\U0001f600", 2 },
+	{ "\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80", 12 },
+	{ "\xc0\x80", "\\xc0\\x80", "\\xc0\\x80", 8 },
+	{ "\xe2\x82", "\\xe2\\x82", "\\xe2\\x82", 8 },
+	{ "\x7f", "\\x7f", "\\x7f", 4 },
+	{ "", "", "", 0 },
 };
 
 START_TEST(nothing_that_a_terminal_would_act_on_gets_through)
@@ -101,7 +131,8 @@ START_TEST(names_are_shortened_in_their_middle)
 	char text[64] = "transformer.layer.attention_7";
 
 	visible_shorten(text, sizeof text, 12, false);
-	ck_assert_str_eq(text, "trans\xe2\x80\xa6" "tion_7");
+	ck_assert_str_eq(text, "trans\xe2\x80\xa6"
+			       "tion_7");
 	ck_assert_uint_eq(visible_width(text, strlen(text)), 12);
 	strcpy(text, "transformer.layer.attention_7");
 	visible_shorten(text, sizeof text, 12, true);
@@ -138,7 +169,8 @@ int main(void)
 	tcase_add_loop_test(figures, figures_are_exact_and_rounded_half_to_even, 0, sizeof fixed / sizeof *fixed);
 	tcase_add_test(figures, percentages_have_one_decimal_and_a_whole_is_100);
 	tcase_add_test(figures, figures_take_the_largest_unit_that_fits);
-	tcase_add_loop_test(visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0, sizeof names / sizeof *names);
+	tcase_add_loop_test(
+		visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0, sizeof names / sizeof *names);
 	tcase_add_test(visible_names, names_are_shortened_in_their_middle);
 	tcase_add_test(visible_names, a_room_too_small_is_never_left);
 	suite_add_tcase(suite, figures);

@@ -47,13 +47,15 @@ static void compare(size_t count, bool exactly)
 	qsort(values, count, sizeof *values, by_value);
 	ck_assert_int_eq(samples_exact(&samples), exactly);
 	for (unsigned per_mille = 0; per_mille <= 1000; per_mille += 50) {
-		const uint64_t right = nearest_rank(values, count, per_mille), found = samples_percentile(&samples, per_mille);
+		const uint64_t right = nearest_rank(values, count, per_mille),
+			       found = samples_percentile(&samples, per_mille);
 		const uint64_t off = found > right ? found - right : right - found;
 
 		if (exactly)
 			ck_assert_uint_eq(found, right);
 		else
-			ck_assert_msg(off <= right / 100, "%llu is %llu off", (unsigned long long)right, (unsigned long long)off);
+			ck_assert_msg(off <= right / 100, "%llu is %llu off", (unsigned long long)right,
+				(unsigned long long)off);
 	}
 	samples_free(&samples);
 	ck_assert_uint_eq(exactly ? 0 : budget.bytes, 0);
