@@ -256,7 +256,7 @@ static bool walk(struct scan *scan, uint64_t *at)
 	while (*at < scan->end) {
 		uint64_t next;
 
-		if (scan->astray && *at >= scan->at + scan->count) {
+		if (scan->astray && *at + LOOK_BYTES > scan->at + scan->count) {
 			*at = next_data(scan, *at);
 			if (*at >= scan->end)
 				break;

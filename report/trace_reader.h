@@ -93,7 +93,7 @@ struct trace_integrity {
 	uint64_t cut_blocks;                  /* the file ends inside them */
 	uint64_t skipped_bytes;               /* not zero, and not in any block */
 	uint64_t cut_bytes;                   /* the file ends that much before its header says (and not for a seal under way) */
-	uint64_t duplicate_chunks;            /* more than one whole chunk of a sequence: the first counts */
+	uint64_t duplicate_chunks;            /* more than one chunk of a sequence: the first whole one counts */
 	uint64_t truncated_streams;           /* streams with a gap, a torn, missing or cut chunk */
 	uint64_t unmatched_ends;              /* POP with nothing open */
 	uint64_t unended, left_open, resumed; /* as many events of these kinds */

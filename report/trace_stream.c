@@ -47,6 +47,7 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		torn |= !loaded;
 		if (!loaded)
 			continue;
+		integrity->duplicate_chunks += torn && entry->type == TRACE_CHUNK;
 		cursor->payload_at = entry->offset + sizeof(struct trace_block);
 		if (entry->cut) {
 			integrity->cut_blocks++;
@@ -236,6 +237,8 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (!cursor->finishing) {
+		if (!turn_is_mine(reader, reader->run->stamp))
+			return 0;
 		cursor->finishing = true;
 		state->now = state->now > reader->run->stamp ? state->now : reader->run->stamp;
 		payload_free(&cursor->payload);

@@ -21,7 +21,8 @@ static const char *kind_name(uint32_t kind)
 		TRACE_RECORDS(X)
 #undef X
 		[EVENT_POP] = "pop", [EVENT_RESUMED] = "resumed", [EVENT_UNENDED] = "unended",
-		[EVENT_LEFT_OPEN] = "open", [EVENT_GAP] = "gap", [EVENT_STREAM_END] = "end",
+		[EVENT_LEFT_OPEN] = "open", [EVENT_GAP] = "gap", [EVENT_UNMATCHED] = "unmatched",
+		[EVENT_STREAM_END] = "end",
 	};
 
 	return kind == TRACE_PUSH ? "push" : names[kind];

@@ -299,7 +299,7 @@ static bool is_covered(const unsigned char *bytes, size_t count, size_t at)
 
 START_TEST(every_byte_may_be_changed_and_in_sealed_blocks_that_is_noticed)
 {
-	static const unsigned char changes[] = { 1, 2, 4, 8, 16, 32, 64, 128, 255 };
+	static const unsigned char changes[] = { 1, 128, 255 };
 	const unsigned char *original;
 	struct outcome whole;
 	size_t bytes;
@@ -314,7 +314,7 @@ START_TEST(every_byte_may_be_changed_and_in_sealed_blocks_that_is_noticed)
 			unsigned char changed = original[at] ^ changes[i];
 			struct outcome outcome;
 
-			if (at >= 512 && at < 4096 && i)
+			if (at >= 512 && at < 4096 && (i || at % 16))
 				continue; /* nothing is there */
 			ck_assert_int_eq(pwrite(file, &changed, 1, (off_t)at), 1);
 			outcome = read_file(bytes);
@@ -407,7 +407,7 @@ static void change_block(struct image *image)
 		head->type = (uint32_t)chance(5);
 		break;
 	case 4:
-		memcpy(image->bytes + at, image->bytes + other, image->count - (at > other ? at : other) < 256 ? 64 : 256);
+		memmove(image->bytes + at, image->bytes + other, image->count - (at > other ? at : other) < 256 ? 64 : 256);
 		break;
 	case 5:
 		head->used = chance(2) ? head->used - chance(head->used + 1) : value;

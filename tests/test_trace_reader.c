@@ -285,8 +285,10 @@ START_TEST(an_end_without_a_beginning_is_counted)
 	build_push(builder, 1, 20, "a");
 	build_pop(builder, 1, 30);
 	build_pop(builder, 1, 40);
-	ck_assert_uint_eq(expect("20 s1 push a\n"
+	ck_assert_uint_eq(expect("10 s1 unmatched\n"
+				 "20 s1 push a\n"
 				 "30 s1 pop a 20\n"
+				 "40 s1 unmatched\n"
 				 "40 s1 end\n").unmatched_ends, 2);
 }
 END_TEST
