@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ * column_list.h: the one list of columns. key, title in text, unit, function (figure_X in figures.c), help.
+ */
+#ifndef PPERF_COLUMN_LIST_H
+#define PPERF_COLUMN_LIST_H
+
+#define COLUMNS(X)                                                                                                    \
+	X("id", "", COUNT, id, "number of the row")                                                                   \
+	X("parent", "", COUNT, parent, "the row it lies in")                                                          \
+	X("depth", "", COUNT, depth, "rows around it")                                                                \
+	X("name", "name", TEXT, name, "the name; of folded labels with * for each number")                            \
+	X("label", "name", TEXT, label,                                                                               \
+		"the name as text shows it: with the number of labels that fold into it, a kernel's grid and block")  \
+	X("kind", "kind", TEXT, kind,                                                                                 \
+		"process, step, range, module, op, backward, optimizer, api, sync, alloc, graph, kernel, memcpy, "    \
+		"memset, mark, unattributed")                                                                         \
+	X("section", "section", TEXT, section,                                                                        \
+		"start/end: a range that may overlap others and cross threads; it owns no GPU work")                  \
+	X("path", "path", TEXT, path, "the names from the root to it")                                                \
+	X("domain", "domain", TEXT, domain, "the NVTX domain, if not the default one")                                \
+	X("pid", "pid", COUNT, pid, "process id")                                                                     \
+	X("rank", "rank", COUNT, rank, "rank of the process")                                                         \
+	X("share", "%", PERCENT, share, "part of the whole, of what rows are ordered by")                             \
+	X("calls", "calls", COUNT, calls, "instances: times it was entered, called, run")                             \
+	X("gpu_total_ns", "gpu", TIME, gpu_total,                                                                     \
+		"GPU work (kernels, copies, sets) launched in it and below; a sum over streams")                      \
+	X("gpu_self_ns", "gpu self", TIME, gpu_self,                                                                  \
+		"GPU work launched directly in it; of a kernel, copy, set or graph: its own")                         \
+	X("gpu_calls", "gpu calls", COUNT, gpu_calls, "kernels, copies and sets in gpu_total")                        \
+	X("cpu_total_ns", "cpu", TIME, cpu_total, "wall time inside, on its thread")                                  \
+	X("cpu_self_ns", "cpu self", TIME, cpu_self, "cpu_total without the ranges inside; CUDA calls stay in")       \
+	X("cpu_self_x_ns", "cpu self x", TIME, cpu_self_x, "cpu_self without the CUDA calls too")                     \
+	X("idle_ns", "idle", TIME, idle,                                                                              \
+		"the GPU had nothing to do while it was open (between the device's first and last work)")             \
+	X("min_ns", "min", TIME, shortest, "the shortest instance; of GPU work: on the GPU")                          \
+	X("p50_ns", "p50", TIME, p50, "the median instance (nearest rank)")                                           \
+	X("p95_ns", "p95", TIME, p95, "95 of 100 instances took no longer")                                           \
+	X("max_ns", "max", TIME, longest, "the longest instance")                                                     \
+	X("untimed", "untimed", COUNT, untimed, "GPU work that CUPTI could not time; it counts in calls only")        \
+	X("bytes", "bytes", BYTES, copied_bytes, "bytes copied or set by the GPU")                                    \
+	X("reserved_delta_bytes", "reserved", BYTES, reserved_delta,                                                  \
+		"change of the device memory held, from begin to end, summed over instances (self + other threads)")  \
+	X("reserved_peak_bytes", "peak", BYTES, reserved_peak,                                                        \
+		"the highest level of device memory held in any instance")                                            \
+	X("alloc_bytes", "alloc", BYTES, alloc_bytes, "device memory taken in it and below")                          \
+	X("free_bytes", "free", BYTES, free_bytes, "of what was taken in it and below: given back since, by whoever") \
+	X("allocs", "allocs", COUNT, allocs, "allocations that worked")                                               \
+	X("frees", "frees", COUNT, frees, "releases")                                                                 \
+	X("failed", "failed", COUNT, failed, "calls that failed; they take nothing")                                  \
+	X("at_peak_bytes", "at peak", BYTES, at_peak,                                                                 \
+		"held when the memory of that kind and device was at its highest")                                    \
+	X("held_bytes", "at end", BYTES, held, "held at the end of the trace")                                        \
+	X("most_bytes", "most", BYTES, most_held, "the most that was held at one time")                               \
+	X("memory_kind", "kind", TEXT, memory_kind,                                                                   \
+		"device, managed, pinned, array ...; only device memory counts as reserved")                          \
+	X("device", "device", COUNT, device, "number of the GPU")                                                     \
+	X("stack", "call stack", TEXT, stack, "who called, innermost first (PPERF_STACKS)")                           \
+	X("grid", "grid", TEXT, grid, "blocks of the launch; absent where launches differ")                           \
+	X("block", "block", TEXT, block, "threads of a block")                                                        \
+	X("shared_bytes", "shared", BYTES, shared_bytes, "shared memory of a block, static and dynamic")              \
+	X("registers", "regs", COUNT, registers, "registers of a thread")                                             \
+	X("waves_per_sm", "waves", RATIO, waves, "blocks of the grid / blocks that all SMs hold at once")             \
+	X("occupancy_theoretical", "occ", PERCENT, theoretical,                                                       \
+		"warps that the launch lets an SM hold / warps that it could hold; not what was reached")             \
+	X("occupancy_limit", "limited by", TEXT, limited_by, "what keeps further blocks off the SM")                  \
+	X("start_ns", "start", TIME, start, "when it began, since the trace's start")                                 \
+	X("duration_ns", "duration", TIME, duration, "from its begin to its end")                                     \
+	X("before", "before", USER, before, "the level when it began")                                                \
+	X("after", "after", USER, after, "the level when it ended")                                                   \
+	X("delta", "delta", USER, delta, "after - before")                                                            \
+	X("value", "value", USER, value, "what it has of the metric")                                                 \
+	X("unit", "unit", TEXT, unit, "of before, after, delta, value")                                               \
+	X("labels", "labels", COUNT, labels, "distinct labels that fold into the name")                               \
+	X("left_open", "open", COUNT, left_open,                                                                      \
+		"an instance was still open at the end of the trace, and counts up to there")                         \
+	X("method", "method", TEXT, method,                                                                           \
+		"how the GPU's record found its launch: correlation, graph-level (the graph is known, the operator "  \
+		"in "                                                                                                 \
+		"it not), none")                                                                                      \
+	X("confidence", "confidence", TEXT, confidence, "high, medium, low, none")                                    \
+	X("provenance", "provenance", TEXT, provenance, "only where figures are not measured: simulated")             \
+	X("worst.metric", "worst", TEXT, worst_metric, "what the worst instance is worst in")                         \
+	X("worst.label", "worst", TEXT, worst_label, "its own label")                                                 \
+	X("worst.start_ns", "worst at", TIME, worst_start, "when it began, since the trace's start")                  \
+	X("worst.value", "worst value", USER, worst_value, "how much of the metric; flows and times only")            \
+	X("worst.before", "worst before", USER, worst_before, "levels only: when it began")                           \
+	X("worst.after", "worst after", USER, worst_after, "when it ended")                                           \
+	X("worst.delta", "worst delta", USER, worst_delta, "after - before")
+
+#endif

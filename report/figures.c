@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ * figures.c: the value of every column.
+ */
+#include "report/column.h"
+#include "report/figures.h"
+#include "report/occupancy.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct cell none;
+
+static struct cell whole(int64_t value)
+{
+	return (struct cell){ .kind = CELL_WHOLE, .whole = value };
+}
+
+static struct cell count(uint64_t value)
+{
+	return (struct cell){ .kind = CELL_UNSIGNED, .number = value };
+}
+
+static struct cell real(double value)
+{
+	return (struct cell){ .kind = CELL_REAL, .real = value };
+}
+
+static struct cell text(struct text value)
+{
+	return (struct cell){ .kind = CELL_TEXT, .text = value };
+}
+
+static struct cell words(const char *value)
+{
+	return text((struct text){ .bytes = value, .length = (uint32_t)strlen(value) });
+}
+
+/* A figure that may be no integer: of a program's own counter. */
+static struct cell level(long double value)
+{
+	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value ? whole((int64_t)value)
+											 : real((double)value);
+}
+
+static const struct node *node_of(const struct row *row)
+{
+	return row->kind == ROW_NODE ? &row->tree->nodes[row->node] : NULL;
+}
+
+static const struct node_gpu *gpu_of(const struct row *row)
+{
+	const struct node *node = node_of(row);
+
+	return node ? node->gpu : NULL;
+}
+
+static const struct node_memory *memory_of(const struct row *row)
+{
+	const struct node *node = node_of(row);
+
+	return node ? node->memory : NULL;
+}
+
+static const struct memory_flow *flow_of(const struct row *row)
+{
+	return row->kind == ROW_LEVEL ? &row->of.level->flow : row->kind == ROW_SITE ? &row->of.site->flow : NULL;
+}
+
+static const struct memory_level *level_of(const struct row *row)
+{
+	return row->kind == ROW_LEVEL  ? row->of.level
+	       : row->kind == ROW_SITE ? &row->process->fold->memory->levels[row->of.site->level]
+				       : NULL;
+}
+
+static const struct kernel *kernel_of(const struct row *row)
+{
+	return row->kind == ROW_SHAPE ? row->of.shape : NULL;
+}
+
+static bool occupancy(const struct row *row, struct occupancy *out)
+{
+	const struct trace_kernel *shape = row_shape(row);
+	const struct trace_device *device = shape ? process_device(row->process, shape->gpu.device) : NULL;
+
+	return device && occupancy_of(device, shape, out);
+}
+
+#define VALUE(name) struct cell figure_##name(const struct row *row, const struct rows *rows)
+/* One that only needs its row, and has a value where `has` holds. */
+#define FIGURE(name, setup, has, value)      \
+	VALUE(name)                          \
+	{                                    \
+		setup;                       \
+		(void)rows;                  \
+		return (has) ? value : none; \
+	}
+#define OF_NODE(name, has, value) FIGURE(name, const struct node *node = node_of(row), node && (has), value)
+#define OF_GPU(name, has, value) FIGURE(name, const struct node_gpu *gpu = gpu_of(row), gpu && (has), value)
+#define OF_WORST(name, has, value)                           \
+	FIGURE(name, const struct node *node = node_of(row); \
+		const struct node_worst *worst = node ? node->worst : NULL, worst && worst->found && (has), value)
+#define OF_INSTANCE(name, has, value)                                                                       \
+	FIGURE(name, const struct instance *instance = row->kind == ROW_INSTANCE ? row->of.instance : NULL, \
+		instance && (has), value)
+#define OF_SHAPE(name, has, value) \
+	FIGURE(name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
+
+static bool has_levels(const struct row *row)
+{
+	return metrics[row->process->metric].nature == METRIC_LEVEL;
+}
+
+static struct text metric_key(const struct row *row)
+{
+	const char *key = row->process->metric == METRIC_USER ? row->process->fold->options.counter
+							      : metrics[row->process->metric].key;
+
+	return (struct text){ .bytes = key, .length = (uint32_t)strlen(key) };
+}
+
+VALUE(id)
+{
+	return count((uint64_t)(row - rows->rows));
+}
+
+VALUE(parent)
+{
+	(void)rows;
+	return row->parent == NO_ROW ? (struct cell){ .kind = CELL_NULL } : count(row->parent);
+}
+
+FIGURE(depth, (void)row, true, count(row->depth))
+
+FIGURE(name, (void)row, true, text(row_name(row)))
+FIGURE(label, (void)row, true, text(row_label(row, false)))
+
+VALUE(kind)
+{
+	(void)rows;
+	switch (row->kind) {
+	case ROW_SHAPE:
+		return words("kernel");
+	case ROW_API:
+		return words("api");
+	case ROW_PROCESS:
+		return words("process");
+	case ROW_LEVEL:
+	case ROW_SITE:
+		return words("alloc");
+	default:
+		return words(row->tree->nodes[row->node].kind == NODE_SPANS
+				     ? "range"
+				     : node_kind_name(row->tree->nodes[row->node].kind));
+	}
+}
+
+FIGURE(path, (void)row, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
+
+VALUE(domain)
+{
+	const uint32_t domain = row->tree && row->node ? row->tree->nodes[row->node].domain : 0;
+
+	(void)rows;
+	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
+		       ? text(text_of(row->process->texts, domain))
+		       : none;
+}
+
+VALUE(section)
+{
+	const struct fold *fold = row->process->fold;
+	const struct node *node = node_of(row);
+
+	(void)rows;
+	return node && row->tree == fold->tree && fold->spans &&
+			       (row->node == fold->spans || node->parent == fold->spans)
+		       ? words("start/end")
+		       : none;
+}
+
+VALUE(calls)
+{
+	const struct memory_flow *flow = flow_of(row);
+
+	(void)rows;
+	if (row->kind == ROW_NODE)
+		return row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
+				       row->tree->nodes[row->node].kind == NODE_SPANS
+			       ? none
+			       : count(row->tree->nodes[row->node].calls);
+	if (row->kind == ROW_SHAPE)
+		return count(row->of.shape->calls);
+	if (row->kind == ROW_API)
+		return count(row->of.api->calls);
+	if (row->kind == ROW_INSTANCE)
+		return count(1);
+	return flow ? count(flow->allocs) : none;
+}
+
+static bool is_ranges(const struct node *node)
+{
+	return node_kind_class(node->kind) == NODE_RANGES;
+}
+
+static bool is_work(const struct node *node)
+{
+	return node_kind_class(node->kind) == NODE_WORK;
+}
+
+VALUE(cpu_total)
+{
+	const struct node *node = node_of(row);
+
+	(void)rows;
+	if (row->kind == ROW_API)
+		return count(row->of.api->total_ns);
+	return node && !is_work(node) && node->kind != NODE_MARK && (node->calls || node->total_ns)
+		       ? count(node->total_ns)
+		       : none;
+}
+
+OF_NODE(cpu_self, is_ranges(node) && node->calls, count(node->self_ns))
+OF_NODE(cpu_self_x, is_ranges(node) && node->calls,
+	count(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
+
+VALUE(gpu_total)
+{
+	const struct node_gpu *gpu = gpu_of(row);
+
+	(void)rows;
+	if (row->kind == ROW_SHAPE)
+		return count(row->of.shape->total_ns);
+	if (row->kind == ROW_INSTANCE && row->process->metric == METRIC_GPU)
+		return count(row->of.instance->gpu_ns);
+	return gpu && gpu->total_calls ? count(gpu->total_ns) : none;
+}
+
+OF_GPU(gpu_self, gpu->total_calls, count(gpu->self_ns))
+OF_GPU(gpu_calls, gpu->total_calls, count(gpu->total_calls))
+FIGURE(untimed, const struct node_gpu *gpu = gpu_of(row); const struct kernel *kernel = kernel_of(row),
+	kernel || (gpu && gpu->untimed), count(kernel ? kernel->untimed : gpu->untimed))
+OF_GPU(copied_bytes, gpu->bytes, count(gpu->bytes))
+FIGURE(idle, const struct node *node = node_of(row),
+	(node && is_ranges(node) && node->calls && row->process->fold->timeline),
+	count(node->gpu ? node->gpu->idle_ns : 0))
+
+static bool has_times(const struct node *node)
+{
+	return node->min_ns != UINT64_MAX;
+}
+
+FIGURE(shortest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
+	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
+	count(node ? node->min_ns : kernel->min_ns))
+FIGURE(longest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
+	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
+	count(node ? node->max_ns : kernel->max_ns))
+
+/* Within what was seen: the middle of a histogram's step may lie outside. */
+static struct cell percentile(const struct row *row, unsigned per_mille)
+{
+	const struct node *node = node_of(row);
+	const struct kernel *kernel = kernel_of(row);
+	const uint64_t least = node     ? node->min_ns
+			       : kernel ? kernel->min_ns
+					: UINT64_MAX,
+		       most = node     ? node->max_ns
+			      : kernel ? kernel->max_ns
+				       : 0;
+	struct samples *samples = (struct samples *)(uintptr_t)(node     ? &node->samples
+								: kernel ? &kernel->samples
+									 : NULL);
+	uint64_t value;
+
+	if (!samples || least == UINT64_MAX)
+		return none;
+	value = samples_percentile(samples, per_mille);
+	return count(value < least ? least : value > most ? most : value);
+}
+
+VALUE(p50)
+{
+	(void)rows;
+	return percentile(row, 500);
+}
+
+VALUE(p95)
+{
+	(void)rows;
+	return percentile(row, 950);
+}
+
+FIGURE(reserved_delta, const struct node_memory *memory = memory_of(row),
+	memory && (memory->has_level || memory->reserved_delta), whole(memory->reserved_delta))
+FIGURE(reserved_peak, const struct node_memory *memory = memory_of(row), memory && memory->has_level,
+	whole(memory->reserved_peak))
+
+static bool has_flow(const struct node_memory *memory)
+{
+	return memory->alloc_bytes || memory->free_bytes || memory->allocs || memory->frees;
+}
+
+FIGURE(alloc_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && has_flow(memory)), count(flow ? flow->alloc_bytes : memory->alloc_bytes))
+FIGURE(free_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && has_flow(memory)), count(flow ? flow->free_bytes : memory->free_bytes))
+FIGURE(allocs, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && memory->allocs), count(flow ? flow->allocs : memory->allocs))
+FIGURE(frees, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || (memory && memory->frees), count(flow ? flow->frees : memory->frees))
+FIGURE(failed, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
+	flow || row->kind == ROW_API || (memory && memory->failed),
+	count(flow                     ? flow->failed
+		: row->kind == ROW_API ? row->of.api->failed
+				       : memory->failed))
+FIGURE(held, const struct memory_flow *flow = flow_of(row), flow, count(flow->held))
+FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow, count(flow->most))
+FIGURE(at_peak, const struct memory_flow *flow = flow_of(row), flow, count(flow->at_peak))
+FIGURE(memory_kind, const struct memory_level *level = level_of(row), level, words(memory_kind_name(level->kind)))
+FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
+	((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))
+
+VALUE(device)
+{
+	const struct memory_level *level = level_of(row);
+	const struct trace_kernel *shape = row_shape(row);
+
+	(void)rows;
+	if (level)
+		return level->device != UINT32_MAX ? count(level->device) : none;
+	return shape ? count(shape->gpu.device) : none;
+}
+
+static struct cell triple(const uint32_t *value)
+{
+	return (struct cell){ .kind = CELL_TRIPLE, .triple = { value[0], value[1], value[2] } };
+}
+
+OF_SHAPE(grid, true, triple(shape->grid))
+OF_SHAPE(block, true, triple(shape->block))
+OF_SHAPE(shared_bytes, true, count((uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes))
+OF_SHAPE(registers, true, count(shape->registers))
+FIGURE(waves, struct occupancy known, occupancy(row, &known), real(known.waves_per_sm))
+FIGURE(theoretical, struct occupancy known, occupancy(row, &known), real(known.theoretical))
+FIGURE(limited_by, struct occupancy known, occupancy(row, &known), words(occupancy_limit_text(known.limits)))
+
+static bool has_method(const struct row *row)
+{
+	const struct node *node = node_of(row);
+
+	return node && is_work(node) && node->gpu;
+}
+
+FIGURE(method, const struct node_gpu *gpu = gpu_of(row), has_method(row), words(method_name(gpu->method)))
+FIGURE(confidence, const struct node_gpu *gpu = gpu_of(row), has_method(row), words(method_confidence(gpu->method)))
+
+VALUE(provenance)
+{
+	const struct node_gpu *gpu = gpu_of(row);
+	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
+			    row->kind == ROW_INSTANCE || memory_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
+
+	(void)rows;
+	return of_gpu && row->process->simulated ? words("simulated") : none;
+}
+
+OF_NODE(labels, row_labels(node) > 1, count(row_labels(node)))
+OF_NODE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+
+OF_WORST(worst_metric, true, text(metric_key(row)))
+OF_WORST(worst_label, true, text(text_of(row->process->texts, worst->label)))
+OF_WORST(worst_start, true, count(worst->begin_ns))
+OF_WORST(worst_value, !has_levels(row), level(worst->value))
+OF_WORST(worst_before, has_levels(row), level(worst->before))
+OF_WORST(worst_after, has_levels(row), level(worst->after))
+OF_WORST(worst_delta, has_levels(row), level(worst->after - worst->before))
+
+OF_INSTANCE(start, true, count(instance->begin_ns))
+OF_INSTANCE(duration, true, count(instance->end_ns - instance->begin_ns))
+OF_INSTANCE(value, !has_levels(row), level(instance->value))
+OF_INSTANCE(before, has_levels(row), level(instance->before))
+OF_INSTANCE(after, has_levels(row), level(instance->after))
+OF_INSTANCE(delta, has_levels(row), level(instance->after - instance->before))
+
+VALUE(unit)
+{
+	static const char *const names[] = { [UNIT_COUNT] = "", [UNIT_TIME] = "ns", [UNIT_BYTES] = "bytes" };
+
+	(void)rows;
+	if (row->kind != ROW_INSTANCE)
+		return none;
+	return row->process->metric == METRIC_USER
+		       ? text(text_of(row->process->texts, row->process->fold->counter_unit))
+		       : words(names[metrics[row->process->metric].unit]);
+}
+
+VALUE(share)
+{
+	const enum metric metric = row->process->metric;
+	const struct node *node = node_of(row);
+	const long double base = row->process->whole;
+	struct cell part = none;
+	long double number;
+
+	if (row->kind == ROW_INSTANCE && !has_levels(row)) {
+		const struct instance *root = row->process->critical->target;
+
+		return real(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
+	}
+	if (metric == METRIC_GPU || row->kind == ROW_SHAPE)
+		part = figure_gpu_total(row, rows);
+	else if (metric == METRIC_CPU || metric == METRIC_WALL)
+		part = figure_cpu_total(row, rows);
+	else if (metric == METRIC_ALLOC)
+		part = figure_alloc_bytes(row, rows);
+	else if (metric == METRIC_CALLS && node)
+		part = count(node->calls);
+	if (row->kind == ROW_SHAPE)
+		return row->process->gpu_ns ? real((double)row->of.shape->total_ns / (double)row->process->gpu_ns)
+					    : none;
+	return base > 0 && cell_number(&part, &number) ? real((double)(number / base)) : none;
+}
+
+VALUE(pid)
+{
+	(void)rows;
+	return row->kind == ROW_PROCESS ? count(row->process->pid) : none;
+}
+
+VALUE(rank)
+{
+	(void)rows;
+	return row->kind == ROW_PROCESS && row->process->rank >= 0 ? whole(row->process->rank) : none;
+}

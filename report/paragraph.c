@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/paragraph.h"
+#include "report/fatal.h"
+#include "report/visible.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void paragraph_add(struct paragraph *paragraph, const char *format, ...)
+{
+	va_list list;
+	int length;
+
+	va_start(list, format);
+	length = vsnprintf(NULL, 0, format, list);
+	va_end(list);
+	if (length < 0)
+		return;
+	grow(&paragraph->text, &paragraph->room, paragraph->used + (size_t)length + 1, 1);
+	va_start(list, format);
+	vsnprintf(paragraph->text + paragraph->used, (size_t)length + 1, format, list);
+	va_end(list);
+	paragraph->used += (size_t)length;
+}
+
+/* Somebody else's text. */
+void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length)
+{
+	grow(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
+	paragraph->used += visible(
+		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
+}
+
+void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value)
+{
+	char text[NUMBER_BYTES];
+
+	number_scaled(text, unit, value > INT64_MAX ? INT64_MAX : (int64_t)value, paragraph->style->iec,
+		paragraph->style->ascii);
+	paragraph_add(paragraph, "%s", text);
+}
+
+void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole)
+{
+	char text[NUMBER_BYTES];
+
+	number_percent(text, (int64_t)part, (int64_t)whole);
+	paragraph_add(paragraph, "%s", text);
+}
+
+/* The bytes of the next line: as many words as fit into `columns`, at least one. */
+static size_t line_bytes(const char *text, size_t columns)
+{
+	size_t end = strcspn(text, " ");
+
+	for (;;) {
+		const size_t next = text[end] ? end + 1 + strcspn(text + end + 1, " ") : end;
+
+		if (next == end || visible_width(text, next) > columns)
+			return end;
+		end = next;
+	}
+}
+
+void paragraph_put(struct paragraph *paragraph, const char *title)
+{
+	const struct style *style = paragraph->style;
+	const char *text = paragraph->text ? paragraph->text : "";
+
+	for (bool first = true; *text || first; first = false) {
+		const size_t length = line_bytes(text, style->width > INDENT + 20 ? style->width - INDENT : 20);
+
+		print_paint(style, PAINT_BOLD);
+		print_line(style, "%-*s", INDENT, first ? title : "");
+		print_paint(style, PAINT_NONE);
+		out_bytes(style->out, text, length);
+		out_char(style->out, '\n');
+		text += length + (text[length] == ' ');
+	}
+	free(paragraph->text);
+	*paragraph = (struct paragraph){ .style = style };
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * paragraph.h: text that is put together from pieces, then printed under a title, wrapped between words.
+ */
+#ifndef PPERF_PARAGRAPH_H
+#define PPERF_PARAGRAPH_H
+
+#include "report/print.h"
+
+#define INDENT 10 /* columns of titles */
+
+/* Begins as { .style = style }, and is that again after paragraph_put. */
+struct paragraph {
+	char *text;
+	size_t used, room;
+	const struct style *style;
+};
+
+/* Ours, as printf; somebody else's, made visible; a figure with its unit; a share. */
+void paragraph_add(struct paragraph *paragraph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length);
+void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value);
+void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole);
+
+/* Prints it, at least one line, and empties it. */
+void paragraph_put(struct paragraph *paragraph, const char *title);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/verdict.h"
+#include "report/column.h"
+#include <string.h>
+
+static uint64_t amount_of(const struct node *node, enum metric metric)
+{
+	if (metric == METRIC_GPU)
+		return node->gpu ? node->gpu->total_ns : 0;
+	if (metric == METRIC_ALLOC)
+		return node->memory ? node->memory->alloc_bytes : 0;
+	return node->total_ns;
+}
+
+/* Down from the root along the heaviest range, as long as that has at least half of the whole. */
+static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint64_t whole)
+{
+	uint32_t place = 0;
+
+	for (;;) {
+		uint32_t heaviest = 0;
+
+		for (uint32_t id = fold->tree->nodes[place].first_child; id; id = fold->tree->nodes[id].next) {
+			const struct node *node = &fold->tree->nodes[id];
+
+			if (node_kind_class(node->kind) != NODE_RANGES || id == fold->spans)
+				continue;
+			if (!heaviest || amount_of(node, metric) > amount_of(&fold->tree->nodes[heaviest], metric) ||
+				(amount_of(node, metric) == amount_of(&fold->tree->nodes[heaviest], metric) &&
+					text_compare(fold->texts, node->name, fold->tree->nodes[heaviest].name) < 0))
+				heaviest = id;
+		}
+		if (!heaviest || (place && amount_of(&fold->tree->nodes[heaviest], metric) < whole / 2))
+			return place;
+		place = heaviest;
+	}
+}
+
+/* ` in `a / b``, or that it is in no range. */
+void verdict_place(struct paragraph *paragraph, const struct process *process, uint32_t node)
+{
+	const struct row row = { .process = (struct process *)(uintptr_t)process,
+		.kind = ROW_NODE,
+		.node = node,
+		.tree = process->fold->tree };
+	uint32_t nodes[16];
+	const size_t length = row_path(&row, nodes, 16);
+
+	if (node == process->fold->unattributed) {
+		paragraph_add(paragraph, "outside of any range");
+		return;
+	}
+	paragraph_add(paragraph, "in ");
+	for (size_t i = 0; i < length && i < 16; i++) {
+		const struct text name = text_of(process->texts, process->fold->tree->nodes[nodes[i]].name);
+
+		paragraph_add(paragraph, i ? " / " : "`");
+		paragraph_text(paragraph, name.bytes, name.length);
+	}
+	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
+}
+
+static void add_gpu_verdict(struct paragraph *paragraph, const struct process *process)
+{
+	const struct fold_totals *totals = &process->fold->totals;
+	const uint32_t place = heaviest_place(process->fold, METRIC_GPU, totals->gpu_sum_ns);
+
+	paragraph_add(paragraph, "the GPU was busy ");
+	paragraph_percent(paragraph, totals->gpu_busy_ns, totals->gpu_busy_ns + totals->gpu_idle_ns);
+	paragraph_add(paragraph, " of the ");
+	paragraph_figure(paragraph, UNIT_TIME, totals->gpu_busy_ns + totals->gpu_idle_ns);
+	paragraph_add(paragraph, " from its first work to its last");
+	if (!place)
+		return;
+	paragraph_add(paragraph, "; ");
+	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_GPU), totals->gpu_sum_ns);
+	paragraph_add(paragraph, " of that work was launched ");
+	verdict_place(paragraph, process, place);
+}
+
+static void add_memory_verdict(struct paragraph *paragraph, const struct process *process)
+{
+	const struct fold_totals *totals = &process->fold->totals;
+	const uint32_t place = heaviest_place(process->fold, METRIC_ALLOC, totals->alloc_bytes);
+
+	paragraph_add(paragraph, "device memory reached ");
+	paragraph_figure(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
+	paragraph_add(paragraph, " and stood at ");
+	paragraph_figure(paragraph, UNIT_BYTES, totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
+	paragraph_add(paragraph, " at the end");
+	if (!place)
+		return;
+	paragraph_add(paragraph, "; ");
+	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_ALLOC), totals->alloc_bytes);
+	paragraph_add(paragraph, " of all that was taken was taken ");
+	verdict_place(paragraph, process, place);
+}
+
+static void add_cpu_verdict(struct paragraph *paragraph, const struct process *process)
+{
+	const uint64_t whole = (uint64_t)process->whole;
+	const uint32_t place = process->metric == METRIC_CPU ? heaviest_place(process->fold, METRIC_CPU, whole) : 0;
+
+	if (!place) {
+		paragraph_add(paragraph, "no range was recorded, so there is nothing that time could be laid to");
+		return;
+	}
+	paragraph_percent(paragraph, process->fold->tree->nodes[place].total_ns, whole);
+	paragraph_add(paragraph, " of the time in ranges (");
+	paragraph_figure(paragraph, UNIT_TIME, process->fold->tree->nodes[place].total_ns);
+	paragraph_add(paragraph, " of ");
+	paragraph_figure(paragraph, UNIT_TIME, whole);
+	paragraph_add(paragraph, ", all threads) is ");
+	verdict_place(paragraph, process, place);
+}
+
+void verdict_put(const struct process *process, const struct style *style)
+{
+	const struct fold_totals *totals = &process->fold->totals;
+	struct paragraph paragraph = { .style = style };
+
+	if (totals->gpu_sum_ns)
+		add_gpu_verdict(&paragraph, process);
+	else if (!totals->reserved_peak)
+		add_cpu_verdict(&paragraph, process);
+	if (totals->reserved_peak) {
+		if (paragraph.used)
+			paragraph_put(&paragraph, "verdict");
+		add_memory_verdict(&paragraph, process);
+		paragraph_put(&paragraph, totals->gpu_sum_ns ? "" : "verdict");
+		return;
+	}
+	paragraph_put(&paragraph, "verdict");
+}
