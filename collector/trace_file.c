@@ -31,6 +31,7 @@ struct trace_file {
 	pthread_mutex_t lock; /* of opening and reopening; zeros: unlocked */
 	int state;            /* enum file_state; FILE_OPEN is stored with release, after all else */
 	int fd;
+	int error; /* errno of FILE_REFUSED */
 	dev_t device;
 	ino_t inode;
 	bool mapped; /* false: TRACE_TAIL_AT_RISK */
@@ -205,6 +206,16 @@ static void drop_inherited(void)
 	inherited.fd = -1;
 }
 
+/* Nobody shall find a file in which nothing can be. */
+static void take_back(const struct trace_file *f)
+{
+	struct stat ours, there;
+
+	if (!fstat(f->fd, &ours) && !stat(f->path, &there) && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+		unlink(f->path);
+	close(f->fd);
+}
+
 static bool make_file(struct trace_file *f)
 {
 	struct trace_header filled = {0};
@@ -221,11 +232,13 @@ static bool make_file(struct trace_file *f)
 	}
 	guard = guard_signal();
 	f->fd = trace_create(settings.output, &filled, f->path);
+	f->error = errno;
 	release_signal(&guard);
 	if (f->fd < 0)
 		return false;
 	if (fstat(f->fd, &st) || !(f->header = place_header(f, &filled))) {
-		close(f->fd);
+		f->error = errno;
+		take_back(f);
 		return false;
 	}
 	f->device = inherited.device = st.st_dev;
@@ -272,6 +285,16 @@ const char *trace_path(void)
 	return trace_header() ? file->path : "";
 }
 
+int trace_refusal(void)
+{
+	return file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_REFUSED ? file->error : 0;
+}
+
+const char *trace_output(void)
+{
+	return settings.output;
+}
+
 /* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */
 static uint64_t take_room(uint64_t bytes, uint64_t align)
 {
@@ -295,6 +318,7 @@ static bool descriptor_is_ours(void)
 	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
 		return true;
 	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	again = again < 0 ? again : trace_keep(again); /* the program may be about to open its standard ones */
 	if (again < 0)
 		return false;
 	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {

@@ -29,6 +29,10 @@ struct trace_header *trace_header(void);
 /* The path of this process's file; "" if it has none. */
 const char *trace_path(void);
 
+/* Why there will be no file: errno, 0 if nothing was refused; and where it should have been. */
+int trace_refusal(void);
+const char *trace_output(void);
+
 /* A block of `bytes` (a multiple of the page), zeroed and really there; *offset is its place in the file. magic, type, extent and head_crc are
  * filled. Not inherited by a forked child. NULL: no room, *reason says why. */
 struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);

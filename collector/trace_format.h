@@ -110,7 +110,7 @@ struct trace_header {
 	uint32_t page_bytes;
 	uint64_t limit_bytes;  /* PPERF_MAX */
 	struct trace_clock start;
-	struct trace_clock last;  /* refreshed at every seal and at the end */
+	struct trace_clock last;  /* at the end, with TRACE_ENDED; zeros before */
 	uint64_t end;             /* next free byte of the file */
 	uint64_t streams;         /* ids given so far */
 	uint64_t lost[16];        /* by enum trace_loss; events */

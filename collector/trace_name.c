@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 #define NAMES_TRIED 1000
 
 struct paths { /* not on the stack: the host's threads may have little */
-	char temporary[PATH_BYTES + 32];
+	char temporary[PATH_BYTES + 40];
 	char plain[PATH_BYTES];
 	char old[PATH_BYTES + 8];
 };
@@ -65,6 +64,23 @@ static bool insert_pid(char *path, const char *plain, unsigned serial)
 	return n > 0 && n < PATH_BYTES;
 }
 
+static bool lock(int fd, short type)
+{
+	struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+
+	return !fcntl(fd, F_SETLK, &whole) || (errno != EAGAIN && errno != EACCES); /* some file systems have none */
+}
+
+/* Is its writer at work? It holds a lock, which also tells about other machines and containers; but it may have lost it, with its descriptor. */
+static bool is_live(int fd, const struct trace_header *header)
+{
+	if (!lock(fd, F_WRLCK))
+		return true;
+	if (header->flags & TRACE_ENDED || header->pid == (uint32_t)getpid()) /* we have no trace: it is of a container before */
+		return false;
+	return !kill((pid_t)header->pid, 0) || errno != ESRCH;
+}
+
 /* A trace of another run whose writer is gone. Ours to move aside; everything else is not. */
 static bool is_finished_trace(int fd, uint64_t run_id)
 {
@@ -75,9 +91,7 @@ static bool is_finished_trace(int fd, uint64_t run_id)
 		return false;
 	if (pread(fd, &old, sizeof old, 0) != (ssize_t)sizeof old || memcmp(old.magic, TRACE_MAGIC, sizeof old.magic))
 		return false;
-	if (old.run_id == run_id)
-		return false;
-	return (old.flags & TRACE_ENDED) || kill((pid_t)old.pid, 0);
+	return old.run_id != run_id && !is_live(fd, &old);
 }
 
 /* Renames a finished trace at `path` to path.old. Two processes that both want to hold a lock on the same file here, so that none moves what the
@@ -86,12 +100,12 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 {
 	struct stat ours, there;
 	bool moved = false;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return errno == ENOENT;
 	snprintf(old, PATH_BYTES + 8, "%s.old", path);
-	if (is_finished_trace(fd, run_id) && !flock(fd, LOCK_EX)) {
+	if (is_finished_trace(fd, run_id)) {
 		if (fstat(fd, &ours) || stat(path, &there) || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
 			moved = true; /* another process was first */
 		else
@@ -101,8 +115,19 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 	return moved;
 }
 
-/* Out of the way of the program, which may close or reuse low numbers. */
-static int raise_descriptor(int fd)
+/* A device or a folder stands there, beside which nobody looks for a trace: 0, or errno. */
+static int place_error(const char *path)
+{
+	struct stat st;
+
+	if (!*path)
+		return ENOENT;
+	if (lstat(path, &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+		return 0;
+	return S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+}
+
+int trace_keep(int fd)
 {
 	static const int floors[] = {1000, 500, 200, 64, 3};
 	int high = -1;
@@ -110,26 +135,40 @@ static int raise_descriptor(int fd)
 	for (size_t i = 0; i < sizeof floors / sizeof floors[0] && high < 0; i++)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
 	close(fd);
+	if (high >= 0)
+		lock(high, F_RDLCK); /* not before: closing any descriptor of a file takes its locks away */
 	return high;
 }
 
+/* false: errno. */
 static bool write_header(int fd, const struct trace_header *header)
 {
+	errno = ENOSPC; /* of a short write */
 	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header && !ftruncate(fd, header->header_bytes);
 }
 
-/* link(2), or on file systems without it an exclusive creation: 0, or errno. */
+/* link(2), or on file systems without it a rename that replaces nothing, or one that replaces what was created for that: 0, or errno. */
 static int give_name(const char *temporary, const char *path)
 {
+	int fd;
+
 	if (!link(temporary, path))
 		return 0;
 	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
 		return errno;
-	return renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) ? errno : 0;
+	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno;
+	close(fd);
+	return rename(temporary, path) ? errno : 0;
 }
 
-/* Finds the name under which `temporary` may stand. */
-static bool settle(struct paths *p, const char *output, uint64_t run_id, char *path)
+/* Finds the name under which `temporary` may stand. 0, or errno. */
+static int settle(struct paths *p, const char *output, uint64_t run_id, char *path)
 {
 	bool numbered = strstr(output, "%n") != NULL;
 
@@ -138,41 +177,45 @@ static bool settle(struct paths *p, const char *output, uint64_t run_id, char *p
 		int error = give_name(p->temporary, path);
 
 		if (error != EEXIST)
-			return !error;
+			return error;
 		if (move_aside(path, p->old, run_id))
 			continue;
 		taken++;
 		if (!(numbered ? expand(path, output, taken) : insert_pid(path, p->plain, taken)))
-			return false;
+			return ENAMETOOLONG;
 	}
-	return false;
+	return EEXIST;
 }
 
-static int create(struct paths *p, const char *output, const struct trace_header *header, char *path)
+/* 0 and *fd, or errno. */
+static int create(struct paths *p, const char *output, const struct trace_header *header, char *path, int *fd)
 {
-	bool good;
-	int fd;
+	int error;
 
 	if (!expand(p->plain, output, 0))
-		return -1;
-	snprintf(p->temporary, sizeof p->temporary, "%s.%d.part", p->plain, (int)getpid());
-	unlink(p->temporary); /* of a killed process that had our pid */
-	fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -1;
-	good = write_header(fd, header) && settle(p, output, header->run_id, path);
+		return ENAMETOOLONG;
+	error = place_error(p->plain);
+	if (error)
+		return error;
+	/* The clock, since in another container our pid may be another's. */
+	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(), (unsigned)header->start.raw);
+	*fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return errno;
+	*fd = trace_keep(*fd);
+	error = *fd < 0 || !write_header(*fd, header) ? errno : settle(p, output, header->run_id, path);
 	unlink(p->temporary);
-	if (good)
-		return raise_descriptor(fd);
-	close(fd);
-	return -1;
+	if (error && *fd >= 0)
+		close(*fd);
+	return error;
 }
 
 int trace_create(const char *output, const struct trace_header *header, char *path)
 {
 	struct paths *p = kept_memory(sizeof *p);
-	int fd = p ? create(p, output, header, path) : -1;
+	int fd = -1, error = p ? create(p, output, header, path, &fd) : ENOMEM;
 
 	memory_return(p, sizeof *p);
-	return fd;
+	errno = error;
+	return error ? -1 : fd;
 }

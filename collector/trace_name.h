@@ -8,7 +8,11 @@
 
 /* Makes the file with `header` as its first header->header_bytes bytes and gives its name in path[4096]. The first process of a run gets
  * `output` as it stands; when that is taken by this run the pid is put before the last dot; another run's finished file becomes
- * NAME.old; anything else that has the name stays (and the pid is put in). A high, close-on-exec descriptor, or -1. */
+ * NAME.old; any other file or link that has the name stays (and the pid is put in); beside a device or a folder nothing is made. A high, close-on-exec
+ * descriptor that holds a lock for as long as the writer has it open, or -1 and errno. */
 int trace_create(const char *output, const struct trace_header *header, char *path);
+
+/* Such a descriptor instead of `fd`, which is closed. -1: there is none, errno. */
+int trace_keep(int fd);
 
 #endif

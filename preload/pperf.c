@@ -272,15 +272,25 @@ static bool may_speak(void)
 	return isatty(STDERR_FILENO);
 }
 
-static void say_closing_line(const struct trace_header *header)
+#define LINE_BYTES (4096u + 256)
+
+static void say_refusal(char *line)
+{
+	const char *place = *trace_output() ? trace_output() : "in a folder that is gone";
+	int bytes = snprintf(line, LINE_BYTES, "pperf: no trace: %s: %s; PPERF_OUTPUT sets another place\n", place, strerror(trace_refusal()));
+
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return;
+}
+
+static void say_closing_line(const struct trace_header *header, char *line)
 {
 	uint64_t lost = 0;
-	char line[4096 + 256];
 	int bytes;
 
 	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
 		lost += header->lost[i];
-	bytes = snprintf(line, sizeof line, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n", trace_path(),
+	bytes = snprintf(line, LINE_BYTES, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n", trace_path(),
 			 (double)header->end / 1e6, (unsigned long long)header->streams, header->streams == 1 ? "" : "s",
 			 (unsigned long long)lost, lost == 1 ? "" : "s");
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
@@ -289,15 +299,23 @@ static void say_closing_line(const struct trace_header *header)
 
 __attribute__((destructor)) static void finish(void)
 {
-	const struct trace_header *header;
+	const struct trace_header *header = settings ? trace_header() : NULL;
+	char *line = NULL;
 	struct quiet quiet;
 
-	if (!settings || !(header = trace_header()))
+	if (!header && !(settings && trace_refusal()))
 		return;
 	quiet_begin(&quiet);
-	stream_end_process();
-	trace_end();
+	if (header) {
+		stream_end_process();
+		trace_end();
+	}
 	if (may_speak())
-		say_closing_line(header);
+		line = kept_memory(LINE_BYTES); /* the thread that ends the program may have a small stack */
+	if (line && header)
+		say_closing_line(header, line);
+	else if (line)
+		say_refusal(line);
+	memory_return(line, LINE_BYTES);
 	quiet_end(&quiet);
 }

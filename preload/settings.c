@@ -85,7 +85,7 @@ static void begin_run(struct settings *s)
 {
 	s->trace.run_id = new_run_id();
 	if (!getcwd(s->directory, sizeof s->directory))
-		strcpy(s->directory, "/");
+		s->directory[0] = '\0'; /* it was removed: nothing can be made there */
 	s->other_nvtx = "";
 }
 
@@ -171,7 +171,9 @@ static bool expand_output(struct settings *s, const char *pattern)
 	char *output = s->trace.output;
 	size_t room = sizeof s->trace.output, used = 0, wrote;
 
-	if (*pattern != '/')
+	if (*pattern != '/' && !*s->directory)
+		pattern = "";
+	else if (*pattern != '/')
 		used = (size_t)snprintf(output, room, "%s/", strcmp(s->directory, "/") ? s->directory : "");
 	while (*pattern && used + 8 < room) {
 		if (*pattern != '%') {

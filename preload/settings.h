@@ -24,7 +24,7 @@ struct settings {
 	bool nvtx, cuda, cupti;
 	const char *stacks;        /* as given; NULL: not given */
 	const char *other_nvtx;    /* what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
-	char directory[4096];      /* where the run began: what a relative output is relative to */
+	char directory[4096];      /* where the run began: what a relative output is relative to. "": nowhere */
 	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
 	int quiet;                 /* PPERF_QUIET: 1 or 0 as given, -1 not given */
 	char wrong[256];           /* a value that was not understood, as a sentence; "" none */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The program does not notice: same output, same exit, same environment; and what the library's settings do."""
-import os, pty, re, socket, stat
+import os, pathlib, pty, re, socket, stat
 from harness import *
 
 
@@ -52,6 +52,22 @@ def a_place_that_cannot_be_written_changes_nothing(folder):
         same(folder, "guest", "environment", stdin=b"x\n", env={"PPERF_OUTPUT": place})
         for path in [*traces(folder), *folder.glob("taken.*")]:
             path.unlink()
+
+
+@case
+def beside_a_device_or_a_folder_nothing_is_made(folder):
+    for place in ("/dev/full", "/dev/null", str(folder)):
+        traced(folder, "ranges", 1, 10, env={"PPERF_OUTPUT": place})
+    beside = [p for where in (folder, folder.parent, pathlib.Path("/dev")) for p in where.iterdir() if re.match(r"(%s|full|null)\." % folder.name, p.name)]
+    assert not beside and not list(folder.iterdir()), beside
+
+
+@case
+def a_folder_that_was_removed_takes_no_trace_and_neither_does_any_other(folder):
+    gone = folder / "gone"
+    gone.mkdir()
+    traced(gone, "sh", "-c", "rmdir ../gone && exec env -u PPERF_RUN %s 1 10" % (PROGRAMS / "ranges"))
+    assert not traces(folder) and not traces("/"), (traces(folder), traces("/"))
 
 
 @case
@@ -176,6 +192,8 @@ def a_terminal_is_told_the_file_in_one_line_unless_PPERF_QUIET(folder):
     said = on_a_terminal(folder, {})
     assert "trace.bin" in said and said.count("\n") == 1, said
     assert on_a_terminal(folder, {"PPERF_QUIET": "1"}) == ""
+    refused = on_a_terminal(folder, {"PPERF_OUTPUT": "/nonexistent/trace.bin"})
+    assert "no trace: /nonexistent/trace.bin: No such file or directory" in refused and refused.count("\n") == 1, refused
 
 
 @case

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,7 +137,10 @@ static int closes_and_goes_on(void)
 	reader = recording_read();
 	if (count_pushes(reader) != 100010)
 		return 1;
-	return reader_integrity(reader)->complete ? 0 : 2;
+	if (!reader_integrity(reader)->complete)
+		return 2;
+	reader_close(reader);
+	return open("/dev/null", O_RDONLY) == 3 ? 0 : 3; /* as a daemon expects */
 }
 
 START_TEST(a_descriptor_that_the_program_closed_is_found_again)
@@ -345,6 +349,27 @@ START_TEST(a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin)
 }
 END_TEST
 
+static bool leave_no_memory(int fd)
+{
+	const struct rlimit none = {0, RLIM_INFINITY};
+
+	(void)fd;
+	return !setrlimit(RLIMIT_AS, &none);
+}
+
+START_TEST(a_file_that_cannot_be_mapped_at_all_is_taken_back)
+{
+	const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
+
+	recording_begin(0);
+	trace_may_map = leave_no_memory;
+	ck_assert_int_eq(range_push(0, "x", NULL), RANGE_REFUSED);
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &any), 0);
+	ck_assert_int_eq(access("trace.bin", F_OK), -1);
+	ck_assert_int_eq(trace_refusal(), ENOMEM);
+}
+END_TEST
+
 START_TEST(meta_is_replaced_by_key)
 {
 	struct trace_reader *reader;
@@ -385,6 +410,7 @@ int main(void)
 	tcase_add_test(tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
 	tcase_add_test(tests, where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had);
 	tcase_add_test(tests, a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin);
+	tcase_add_test(tests, a_file_that_cannot_be_mapped_at_all_is_taken_back);
 	tcase_add_test(tests, meta_is_replaced_by_key);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

@@ -4,12 +4,17 @@
 #include "collector/trace_name.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/pperf-name-XXXXXX", path[4096];
@@ -41,8 +46,10 @@ static struct trace_header header_of(uint64_t run, uint32_t pid, uint32_t flags)
 static const char *make(const char *output, uint64_t run)
 {
 	struct trace_header header = header_of(run, (uint32_t)getpid(), 0);
-	int fd = trace_create(output, &header, path);
+	int fd;
 
+	header.start.raw = (uint64_t)clock();
+	fd = trace_create(output, &header, path);
 	if (fd < 0)
 		return NULL;
 	close(fd);
@@ -99,10 +106,86 @@ START_TEST(a_live_trace_of_another_run_stays)
 {
 	char wanted[64];
 
-	put_trace("trace.bin", header_of(1, (uint32_t)getpid(), 0));
+	put_trace("trace.bin", header_of(1, (uint32_t)getppid(), 0));
 	snprintf(wanted, sizeof wanted, "trace.%d.bin", (int)getpid());
 	ck_assert_str_eq(make("trace.bin", 2), wanted);
 	ck_assert_uint_eq(run_of("trace.bin"), 1);
+}
+END_TEST
+
+/* Its pid says nothing here: the writer is on another machine, or in another container. */
+START_TEST(a_trace_that_its_writer_has_locked_is_live_wherever_that_is)
+{
+	struct trace_header header = header_of(1, 0x3FFFFFFF, TRACE_ENDED);
+	int ready[2];
+	char byte;
+	pid_t writer;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	writer = fork();
+	if (!writer) {
+		int fd = trace_create("trace.bin", &header, path);
+
+		_exit(fd < 0 || write(ready[1], "r", 1) != 1 || pause());
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	ck_assert_str_ne(make("trace.bin", 2), "trace.bin");
+	kill(writer, SIGKILL);
+	waitpid(writer, NULL, 0);
+	ck_assert_str_eq(make("trace.bin", 3), "trace.bin");
+	ck_assert_uint_eq(run_of("trace.bin.old"), 1);
+}
+END_TEST
+
+START_TEST(in_a_container_the_pid_of_the_last_one_is_our_own)
+{
+	put_trace("trace.bin", header_of(1, (uint32_t)getpid(), 0));
+	ck_assert_str_eq(make("trace.bin", 2), "trace.bin");
+	ck_assert_uint_eq(run_of("trace.bin.old"), 1);
+}
+END_TEST
+
+static int no_link, no_rename; /* errno of what the file system does not know */
+
+/* Instead of the C library's. */
+int link(const char *from, const char *to)
+{
+	errno = no_link;
+	return no_link ? -1 : linkat(AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+	errno = no_rename;
+	return no_rename ? -1 : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+}
+
+START_TEST(names_are_given_where_there_are_no_links)
+{
+	char wanted[64];
+
+	no_link = EPERM;
+	for (int rename_too = 0; rename_too < 2; rename_too++) {
+		no_rename = rename_too ? EINVAL : 0;
+		ck_assert_str_eq(make(rename_too ? "second.bin" : "first.bin", 1), rename_too ? "second.bin" : "first.bin");
+		snprintf(wanted, sizeof wanted, rename_too ? "second.%d.bin" : "first.%d.bin", (int)getpid());
+		ck_assert_str_eq(make(rename_too ? "second.bin" : "first.bin", 1), wanted);
+		ck_assert_uint_eq(run_of(wanted), 1);
+	}
+	ck_assert_int_eq(system("test $(ls | wc -l) = 4"), 0);
+}
+END_TEST
+
+START_TEST(without_a_descriptor_to_keep_nothing_is_left)
+{
+	int next = dup(0);
+	struct rlimit limit = {(rlim_t)next + 1, (rlim_t)next + 1};
+
+	close(next);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_ptr_null(make("trace.bin", 1));
+	ck_assert_int_eq(errno, EMFILE);
+	ck_assert_int_eq(access("trace.bin", F_OK), -1);
 }
 END_TEST
 
@@ -117,7 +200,11 @@ START_TEST(what_is_no_trace_is_never_touched)
 	ck_assert_int_eq(pread(fd, text, sizeof text, 0), 4);
 	ck_assert_str_eq(text, "mine");
 	ck_assert_int_eq(mkfifo("fifo.bin", 0600), 0);
-	ck_assert_int_ne(strcmp(make("fifo.bin", 2), "fifo.bin"), 0); /* and does not hang */
+	ck_assert_ptr_null(make("fifo.bin", 2)); /* and does not hang */
+	ck_assert_int_eq(mkdir("folder", 0700), 0);
+	ck_assert_ptr_null(make("folder", 2));
+	ck_assert_ptr_null(make("/dev/null", 2));
+	ck_assert_int_eq(system("test $(ls -d f* /dev/null* | wc -l) = 3"), 0);
 	ck_assert_int_eq(symlink("trace.bin", "link.bin"), 0);
 	ck_assert_int_ne(strcmp(make("link.bin", 2), "link.bin"), 0);
 }
@@ -184,6 +271,10 @@ int main(void)
 	tcase_add_test(tests, the_first_of_a_run_gets_the_plain_name_and_the_next_ones_their_pid);
 	tcase_add_test(tests, a_finished_trace_of_another_run_becomes_old);
 	tcase_add_test(tests, a_live_trace_of_another_run_stays);
+	tcase_add_test(tests, a_trace_that_its_writer_has_locked_is_live_wherever_that_is);
+	tcase_add_test(tests, in_a_container_the_pid_of_the_last_one_is_our_own);
+	tcase_add_test(tests, names_are_given_where_there_are_no_links);
+	tcase_add_test(tests, without_a_descriptor_to_keep_nothing_is_left);
 	tcase_add_test(tests, what_is_no_trace_is_never_touched);
 	tcase_add_test(tests, fields_are_filled_in);
 	tcase_add_test(tests, nothing_is_left_where_nothing_can_be_made);
