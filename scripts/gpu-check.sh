@@ -43,7 +43,11 @@ mkdir -p "$programs"
 compile known_work_shared tests/programs/known_work.c -x cu -cudart shared
 compile cuda_guest tests/programs/cuda_guest.c -x cu -cudart shared
 compile launch_cost tests/gpu/launch_cost.cu -cudart shared
-rm -f "$programs/known_work_static" "$programs/library_calls"
+rm -f "$programs/known_work_static" "$programs/library_calls" "$programs/probe_cupti"
+home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+cupti=$home/extras/CUPTI
+compile probe_cupti tests/gpu/probe_cupti.cu -cudart shared -I"$cupti/include" -L"$cupti/lib64" -L"$home/lib64" -lcupti -Xlinker -rpath="$cupti/lib64:$home/lib64" ||
+	echo "gpu-check: there is no CUPTI to compile with; its own answers are left out" >&2
 if [ "$mode" != --simulated ]; then # which replaces the shared runtime only
 	compile known_work_static tests/programs/known_work.c -x cu -cudart static
 	compile library_calls tests/gpu/library_calls.cu -cudart shared -lcublas ||

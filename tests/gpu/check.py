@@ -172,6 +172,23 @@ def observe_memory_and_clocks():
         assert present <= told, "%d allocations of which CUPTI has no record" % len(present - told)
 
 
+def observe_cupti_itself():
+    """What its documentation leaves open, asked without pperf."""
+    if not (programs / "probe_cupti").exists():
+        observe("CUPTI itself", "could not be compiled with")
+        return
+    questions = {"whose id the records carry, callbacks of %s on" % d: ("ids", d) for d in ("driver", "runtime", "both")}
+    questions.update({"bytes from record to record by kind": ("lengths",), "a flush while a kernel runs": ("flush",),
+                      "memory that CUPTI itself takes": ("memory",)})
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
+        for question, arguments in questions.items():
+            try:
+                result = run(folder, program("probe_cupti"), *arguments, timeout=60)
+                observe(question, json.loads(result.stdout) if result.stdout else "ended with %d" % result.returncode)
+            except Exception as error:
+                observe(question, "%s: %s" % (type(error).__name__, error))
+
+
 def observe_cost():
     variants = {"bare": (run, {}), "symbols only": (traced, {"PPERF_CUPTI": "0"}), "with CUPTI": (traced, {})}
     times = {name: collections.defaultdict(list) for name in variants}
@@ -205,6 +222,7 @@ def main():
     check_exits()
     check_threads()
     observe_memory_and_clocks()
+    observe_cupti_itself()
     observe_cost()
     failed = [name for name, problem in results if problem]
     print("1..%d" % len(results))
