@@ -233,7 +233,7 @@ static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *te
 	return level;
 }
 
-/* Nothing has happened yet where this gives up: push_slowly begins anew. */
+/* Nothing has happened yet where this gives up: push_slowly begins anew. The row is looked at when no signal handler can change it any more. */
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = stream_here.mine;
@@ -241,13 +241,13 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	uint32_t node, word;
 	int level;
 
-	if (__builtin_expect(!stream_is_ready(s) || attributes || !text || s->top == s->top_most, 0))
+	if (__builtin_expect(!stream_is_ready(s) || attributes || !text, 0))
 		return push_slowly(domain, text, attributes);
 	stream_here.busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	node = child_node(s, domain, text);
 	gap = clock_now() - s->last;
-	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || s->slot->used + sizeof word > s->room, 0)) {
+	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || s->slot->used + sizeof word > s->room || s->top == s->top_most, 0)) {
 		stream_finish();
 		return push_slowly(domain, text, NULL);
 	}
@@ -321,12 +321,12 @@ int range_pop(uint32_t domain)
 	uint32_t word;
 	int level;
 
-	if (__builtin_expect(!stream_is_ready(s) || s->top->domain != domain || s->beyond, 0))
+	if (__builtin_expect(!stream_is_ready(s), 0))
 		return pop_slowly(domain);
 	stream_here.busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	gap = clock_now() - s->last;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || s->slot->used + sizeof word > s->room, 0)) {
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || s->slot->used + sizeof word > s->room || s->top->domain != domain || s->beyond, 0)) {
 		stream_finish();
 		return pop_slowly(domain);
 	}

@@ -31,6 +31,8 @@
 #define PPERF_VERSION "0.1.0"
 #endif
 
+extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 and later */
+
 static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
 
 /* ---- what is said of the process in its trace ---- */
@@ -75,7 +77,7 @@ static size_t quote(char *to, size_t room, const char *word)
 
 static void say_command(void)
 {
-	char *raw = kept_memory(COMMAND_BYTES * 2), *text = raw + COMMAND_BYTES;
+	char *raw = kept_memory(COMMAND_BYTES * 2), *text = raw ? raw + COMMAND_BYTES : NULL;
 	int fd = raw ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
 	ssize_t got = fd >= 0 ? read(fd, raw, COMMAND_BYTES - 1) : 0;
 	size_t used = 0;
@@ -116,6 +118,8 @@ static void say_settings(void)
 		meta_set("warning.settings", settings->wrong);
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
+	if (!settings->cupti)
+		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
 
 /* At the first event. The environment is not read any more: another thread may be changing it. */
@@ -129,11 +133,6 @@ static void describe_process(void)
 	say_link("exe", "/proc/self/exe");
 	say_link("directory", "/proc/self/cwd");
 	say_command();
-	say_settings();
-	if (!settings->nvtx)
-		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
-	if (!settings->cupti)
-		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
 
 /* ---- the beginning ---- */
@@ -191,6 +190,16 @@ static bool is_pperf(const char *tool, const char *self)
 	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino && there.st_dev == own.st_dev;
 }
 
+/* A thread that reads the environment while another changes it may crash, so a process that has threads keeps its own: one that has loaded us late,
+ * by NVTX_INJECTION64_PATH, which is then set already. */
+static void set_variable(const char *name, const char *value, bool replace)
+{
+	const char *threads_unknown = &__libc_single_threaded; /* an old C library does not tell */
+
+	if (!threads_unknown || *threads_unknown)
+		setenv(name, value, replace);
+}
+
 /* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
 static void take_nvtx(const char *self)
 {
@@ -206,7 +215,7 @@ static void take_nvtx(const char *self)
 	}
 	settings_share(settings, other ? there : NULL);
 	nvtx_chain_set(settings->other_nvtx);
-	setenv("NVTX_INJECTION64_PATH", self, 1);
+	set_variable("NVTX_INJECTION64_PATH", self, true);
 }
 
 /* CUDA_INJECTION64_PATH: ours if it is free. Where it is not, CUPTI is started at the first call that is seen. */
@@ -216,9 +225,9 @@ static void take_cuda(const char *self)
 	const char *there;
 
 	if (wanted)
-		setenv("CUDA_INJECTION64_PATH", self, 0);
+		set_variable("CUDA_INJECTION64_PATH", self, false);
 	there = getenv("CUDA_INJECTION64_PATH");
-	cuda_callbacks_configure(wanted, getenv("PPERF_CUPTI"), settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+	cuda_callbacks_configure(wanted, settings->cupti_library, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
 				 there && !strcmp(there, self));
 }
 
@@ -254,7 +263,7 @@ __attribute__((constructor)) static void begin(void)
 		settings_share(settings, NULL);
 		take_nvtx(self);
 		take_cuda(self);
-		setenv("PPERF_RUN", settings->run, 1);
+		set_variable("PPERF_RUN", settings->run, true);
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
 		pthread_atfork(NULL, NULL, forked);

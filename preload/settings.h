@@ -22,8 +22,9 @@
 struct settings {
 	struct trace_settings trace;
 	bool nvtx, cuda, cupti;
-	const char *stacks;        /* as given; NULL: not given */
-	const char *other_nvtx;    /* what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
+	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
+	char cupti_library[4096];  /* what PPERF_CUPTI is */
+	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
 	char directory[4096];      /* where the run began: what a relative output is relative to. "": nowhere */
 	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
 	int quiet;                 /* PPERF_QUIET: 1 or 0 as given, -1 not given */

@@ -26,6 +26,17 @@ def a_library_that_NVTX_itself_loads_records_the_same(folder):
 
 
 @case
+def a_process_with_threads_that_loads_us_keeps_its_environment(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime cannot be loaded late")
+    for thread, variables in (((), OURS), (("thread",), OURS[:1])):
+        result = run(folder, "late", *thread, env={"NVTX_INJECTION64_PATH": str(LIBRARY)}, check=0)
+        assert result.stdout.decode().split() == list(variables), (thread, result.stdout)
+        assert names(folder / "trace.bin") == ["late"]
+        (folder / "trace.bin").unlink()
+
+
+@case
 def instances_that_come_and_go_and_begin_at_once_are_recorded(folder):
     traced(folder, "reloads", PROGRAMS / "lib_nvtx_copy.so", 50)
     found = names(folder / "trace.bin")

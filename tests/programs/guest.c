@@ -5,9 +5,11 @@
  */
 #include <errno.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,22 @@
 #include <nvtx3/nvToolsExt.h>
 
 extern char **environ;
+static bool begun;
+static int readings;
+
+/* Instead of the C library's: counts what others than this program read of the environment once main has begun. */
+char *getenv(const char *name)
+{
+	const size_t bytes = strlen(name);
+	Dl_info own, caller;
+
+	if (begun && dladdr(&begun, &own) && dladdr(__builtin_return_address(0), &caller) && own.dli_fbase != caller.dli_fbase)
+		readings++;
+	for (char **variable = environ; variable && *variable; variable++)
+		if (!strncmp(*variable, name, bytes) && (*variable)[bytes] == '=')
+			return *variable + bytes + 1;
+	return NULL;
+}
 
 static void show_signals(void)
 {
@@ -122,6 +140,7 @@ int main(int count, char **arguments)
 {
 	char line[256];
 
+	begun = true;
 	if (count > 1)
 		write_environment(arguments[1]);
 	show_signals();
@@ -133,6 +152,7 @@ int main(int count, char **arguments)
 	show_children();
 	while (fgets(line, sizeof line, stdin))
 		printf("read: %s", line);
+	printf("the environment was read %d times by others\n", readings);
 	fprintf(stderr, "to stderr\n");
 	return 42;
 }
