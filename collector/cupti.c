@@ -32,18 +32,18 @@ static const struct {
 	int kind;
 	const char *what;
 } kinds[] = {
-	{CUPTI_CONCURRENT_KERNEL, "kernels"},
-	{CUPTI_MEMCPY, "copies"},
-	{CUPTI_MEMCPY_PEER, "copies between devices"},
-	{CUPTI_MEMSET, "memsets"},
-	{CUPTI_MEMORY, "memory"},
-	{CUPTI_SYNCHRONIZATION, "synchronisation"},
-	{CUPTI_CUDA_EVENT, "events"},
-	{CUPTI_OVERHEAD, "overhead"},
+	{ CUPTI_CONCURRENT_KERNEL, "kernels" },
+	{ CUPTI_MEMCPY, "copies" },
+	{ CUPTI_MEMCPY_PEER, "copies between devices" },
+	{ CUPTI_MEMSET, "memsets" },
+	{ CUPTI_MEMORY, "memory" },
+	{ CUPTI_SYNCHRONIZATION, "synchronisation" },
+	{ CUPTI_CUDA_EVENT, "events" },
+	{ CUPTI_OVERHEAD, "overhead" },
 };
 
-static const uint32_t resources[] = {CUPTI_CONTEXT_CREATED, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
-                                     CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED};
+static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
+	CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
 
 __attribute__((format(printf, 2, 3))) static void tell(const char *key, const char *format, ...)
 {
@@ -81,7 +81,8 @@ static void note_refusal(struct cupti_session *s, const char *what, int result)
 {
 	size_t length = strlen(s->partial);
 
-	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what, result);
+	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what,
+		result);
 }
 
 static void on_state(uint32_t id, const struct cupti_state *state)
@@ -141,14 +142,16 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
 }
 
-/* Callback ids that this version does not have yet are no loss: there is nothing that could be called. */
+/* Callback ids that this version does not have yet are no loss: there is nothing that could be
+ * called. */
 static void enable_callbacks(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
 	int refused = CUPTI_OK, result;
 
 	for (const uint16_t *id = s->client->calls; *id; id++)
-		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK && result != CUPTI_INVALID_PARAMETER)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK &&
+			result != CUPTI_INVALID_PARAMETER)
 			refused = result;
 	if (refused)
 		note_refusal(s, "callbacks of calls", refused);
@@ -195,12 +198,14 @@ static void set_attributes(const struct cupti_library *cupti)
 	/* Up to 13.0 long runs with graphs could crash with CUPTI's buffers on the device. */
 	if (cupti->version < CUPTI_VERSION_13_0_1)
 		set_flag(cupti, CUPTI_HOST_PINNED, 1);
-	/* From 13.0 on each thread would hold a buffer for its few records: many threads, and none is left for the GPU's. */
+	/* From 13.0 on each thread would hold a buffer for its few records: many threads, and none
+	 * is left for the GPU's. */
 	if (cupti->version >= CUPTI_VERSION_13_0)
 		set_flag(cupti, CUPTI_BUFFER_EACH_THREAD, 0);
 }
 
-/* In the order that CUPTI wants: subscribing first, as it tells whether there is anything to be had. */
+/* In the order that CUPTI wants: subscribing first, as it tells whether there is anything to be
+ * had. */
 static void open_session(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
@@ -234,12 +239,15 @@ static void tell_versions(const struct cupti_library *cupti)
 	if (cupti->driver_version)
 		tell("version.cuda_driver", "%d", cupti->driver_version);
 	if (cupti->version == CUPTI_VERSION_13_0)
-		tell("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to hang; 13.0 Update 1 or later is not.");
+		tell("warning.cupti",
+			"CUPTI 13.0 (130000) is known to crash and to hang; 13.0 Update 1 or later is not.");
 	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
-		tell("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.", cupti->version);
+		tell("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.",
+			cupti->version);
 }
 
-/* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks stay as they are for ever. */
+/* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks
+ * stay as they are for ever. */
 static void end_session(void)
 {
 	struct cupti_session *s = cupti_session;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * cupti.h: the one CUPTI session of this process: callbacks of the driver's calls, records of what the GPU did.
+ * cupti.h: the one CUPTI session of this process: callbacks of the driver's calls, records of what
+ * the GPU did.
  *
- * Nothing is linked: libcupti is looked for when the program first uses CUDA, and is the program's own wherever it has one. What cannot
- * be had is said in META source.cupti, with CUPTI's result code, and the program goes on as if nothing had been asked.
+ * Nothing is linked: libcupti is looked for when the program first uses CUDA, and is the program's
+ * own wherever it has one. What cannot be had is said in META source.cupti, with CUPTI's result
+ * code, and the program goes on as if nothing had been asked.
  *
- * The session lasts as long as the process: it is never stopped and begun again, CUPTI is never finalised, and buffers and callbacks
- * stay valid for ever. A forked child has no session and never makes a CUPTI call.
+ * The session lasts as long as the process: it is never stopped and begun again, CUPTI is never
+ * finalised, and buffers and callbacks stay valid for ever. A forked child has no session and never
+ * makes a CUPTI call.
  *
  * Locks: one mutex around pperf's own CUPTI calls, never taken in a callback.
  */
@@ -16,34 +19,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What CUPTI tells of a call, at its beginning and at its end: laid out as CUpti_CallbackData. Valid during the callback. */
+/* What CUPTI tells of a call, at its beginning and at its end: laid out as CUpti_CallbackData.
+ * Valid during the callback. */
 struct cupti_call {
-	uint32_t site;         /* enum cupti_call_site */
+	uint32_t site; /* enum cupti_call_site */
 	const char *name;
 	const void *arguments; /* a struct of the call's own arguments */
 	const void *result;    /* a CUresult; valid at the end */
 	const char *symbol;    /* of launches: the kernel's name, mangled */
 	void *context_handle;
-	uint32_t context;      /* its id; 0: none current */
-	uint64_t *data;        /* the same 64 bits at the beginning and at the end, zero at first */
+	uint32_t context; /* its id; 0: none current */
+	uint64_t *data;   /* the same 64 bits at the beginning and at the end, zero at first */
 	uint32_t correlation;
 };
 enum cupti_call_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
 /* What the session is for. Lives for ever. */
 struct cupti_client {
-	const uint16_t *calls;     /* callback ids of the driver's calls to hear of, ended by 0 */
-	const uint16_t *timed;     /* of those that CUPTI shall time, ended by 0 */
-	/* A call begins or ends, on the thread that makes it. May not call CUDA or CUPTI, wait, or take a lock of ours. */
+	const uint16_t *calls; /* callback ids of the driver's calls to hear of, ended by 0 */
+	const uint16_t *timed; /* of those that CUPTI shall time, ended by 0 */
+	/* A call begins or ends, on the thread that makes it. May not call CUDA or CUPTI, wait, or
+	 * take a lock of ours. */
 	void (*call)(uint32_t cbid, const struct cupti_call *call);
-	/* A node of a graph was made: if a call that puts work into a stream is in progress on this thread, it was captured. */
+	/* A node of a graph was made: if a call that puts work into a stream is in progress on this
+	 * thread, it was captured. */
 	void (*node_created)(void);
-	const char *library;       /* path of the libcupti to use; NULL: as it is found */
-	uint64_t buffer_bytes;     /* bound on CUPTI's buffers; 0: the default, 64 MiB */
+	const char *library;   /* path of the libcupti to use; NULL: as it is found */
+	uint64_t buffer_bytes; /* bound on CUPTI's buffers; 0: the default, 64 MiB */
 };
 
-/* Starts the session: at most once in a process and its forked children, whoever calls, however often. Call it when the driver is being
- * initialised (InitializeInjection), or before a call to CUDA; never between stream_enter and stream_leave. errno is kept. */
+/* Starts the session: at most once in a process and its forked children, whoever calls, however
+ * often. Call it when the driver is being initialised (InitializeInjection), or before a call to
+ * CUDA; never between stream_enter and stream_leave. errno is kept. */
 void cupti_start(const struct cupti_client *client);
 
 /* The device of a context, by CUPTI's id; UINT32_MAX: not known. */
@@ -52,7 +59,8 @@ uint32_t cupti_device_of(uint32_t context);
 /* CUPTI's id of an executable graph, 0: not known. May be called in a callback. */
 uint32_t cupti_graph_exec_id(void *exec);
 
-/* The name of a driver (1) or runtime (2) call as a name id, 0: none. Between stream_enter and stream_leave. */
+/* The name of a driver (1) or runtime (2) call as a name id, 0: none. Between stream_enter and
+ * stream_leave. */
 uint32_t cupti_call_name(int domain, uint32_t cbid);
 
 #endif

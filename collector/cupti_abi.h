@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
- * cupti_abi.h: what pperf knows of CUPTI's binary interface. For the cupti*.c and gpu_activity.c files and their tests only.
+ * cupti_abi.h: what pperf knows of CUPTI's binary interface. For the cupti*.c and gpu_activity.c
+ * files and their tests only.
  *
- * libcupti is found at run time, of whatever version the program has, so nothing here comes from its headers: numbers and record
- * layouts are written down, and tests/test_cupti_abi.c asserts each of them against the real headers where there are any.
+ * libcupti is found at run time, of whatever version the program has, so nothing here comes from
+ * its headers: numbers and record layouts are written down, and tests/test_cupti_abi.c asserts each
+ * of them against the real headers where there are any.
  *
- * A library always writes the newest record layout it knows. From CUDA 12.0 (API version 19) on the layouts of the kinds below have
- * only grown at their end, so the structs here are the part that all versions share; what came later is read only if the
- * loaded version is at least the one noted. Never use sizeof of these to step from record to record.
+ * A library always writes the newest record layout it knows. From CUDA 12.0 (API version 19) on the
+ * layouts of the kinds below have only grown at their end, so the structs here are the part that
+ * all versions share; what came later is read only if the loaded version is at least the one noted.
+ * Never use sizeof of these to step from record to record.
  */
 #ifndef PPERF_CUPTI_ABI_H
 #define PPERF_CUPTI_ABI_H
@@ -14,11 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* API versions (cuptiGetVersion). Up to 12.9 they count; from 13.0 on they are 10000 major + 100 minor + update. */
-#define CUPTI_VERSION_12_0 19u   /* the oldest that pperf uses */
-#define CUPTI_VERSION_12_2 20u   /* overhead records carry a correlation id */
-#define CUPTI_VERSION_12_8 26u   /* event records carry the device's time */
-#define CUPTI_VERSION_12_9 27u   /* a client may decline to give a buffer */
+/* API versions (cuptiGetVersion). Up to 12.9 they count; from 13.0 on they are 10000 major + 100
+ * minor + update. */
+#define CUPTI_VERSION_12_0 19u /* the oldest that pperf uses */
+#define CUPTI_VERSION_12_2 20u /* overhead records carry a correlation id */
+#define CUPTI_VERSION_12_8 26u /* event records carry the device's time */
+#define CUPTI_VERSION_12_9 27u /* a client may decline to give a buffer */
 #define CUPTI_VERSION_13_0 130000u
 #define CUPTI_VERSION_13_0_1 130001u
 #define CUPTI_VERSION_13_2 130200u
@@ -29,8 +33,8 @@ enum cupti_result {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_NO_MEMORY = 8,
-	CUPTI_END_OF_BUFFER = 12,   /* MAX_LIMIT_REACHED */
-	CUPTI_INVALID_KIND = 21,    /* an incomplete record */
+	CUPTI_END_OF_BUFFER = 12, /* MAX_LIMIT_REACHED */
+	CUPTI_INVALID_KIND = 21,  /* an incomplete record */
 	CUPTI_HARDWARE_BUSY = 26,
 	CUPTI_NO_PRIVILEGES = 35,
 	CUPTI_OTHER_SUBSCRIBER = 39,
@@ -161,7 +165,7 @@ struct cupti_context {
 /* What RESOURCE and STATE callbacks are given. */
 struct cupti_resource {
 	void *context;
-	void *stream; /* STREAM_CREATED */
+	void *stream;           /* STREAM_CREATED */
 	const void *descriptor; /* of graphs: struct cupti_graph */
 };
 struct cupti_graph {
@@ -178,28 +182,29 @@ typedef void (*cupti_callback)(void *data, int domain, uint32_t cbid, const void
 typedef void (*cupti_buffer_requested)(uint8_t **buffer, size_t *bytes, size_t *most_records);
 typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
-/* Every function that is used: 1 if pperf cannot do without, member, symbol, arguments. All return a CUptiResult. */
-#define CUPTI_FUNCTIONS(X)                                                                              \
-	X(1, get_version, cuptiGetVersion, (uint32_t *version))                                             \
-	X(1, subscribe, cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data))           \
-	X(1, enable_callback, cuptiEnableCallback, (uint32_t on, void *subscriber, int domain, uint32_t cbid)) \
+/* Every function that is used: 1 if pperf cannot do without, member, symbol, arguments. All return
+ * a CUptiResult. */
+#define CUPTI_FUNCTIONS(X)                                                                                       \
+	X(1, get_version, cuptiGetVersion, (uint32_t * version))                                                 \
+	X(1, subscribe, cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data))                \
+	X(1, enable_callback, cuptiEnableCallback, (uint32_t on, void *subscriber, int domain, uint32_t cbid))   \
 	X(1, register_buffers, cuptiActivityRegisterCallbacks, (cupti_buffer_requested, cupti_buffer_completed)) \
-	X(1, enable, cuptiActivityEnable, (int kind))                                                       \
-	X(1, disable, cuptiActivityDisable, (int kind))                                                     \
-	X(1, flush_all, cuptiActivityFlushAll, (uint32_t flags))                                            \
-	X(1, next_record, cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, void **record))       \
-	X(1, dropped, cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped)) \
-	X(0, result_text, cuptiGetResultString, (int result, const char **text))                            \
-	X(0, callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))           \
-	X(0, set_thread_id_type, cuptiSetThreadIdType, (int type))                                          \
-	X(0, set_attribute, cuptiActivitySetAttribute, (int attribute, size_t *bytes, void *value))         \
-	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                                       \
-	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))                  \
-	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                                  \
-	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                                    \
-	X(0, stream_id, cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id)) \
-	X(0, graph_id, cuptiGetGraphId, (void *graph, uint32_t *id))                                        \
-	X(0, graph_node_id, cuptiGetGraphNodeId, (void *node, uint64_t *id))                                \
+	X(1, enable, cuptiActivityEnable, (int kind))                                                            \
+	X(1, disable, cuptiActivityDisable, (int kind))                                                          \
+	X(1, flush_all, cuptiActivityFlushAll, (uint32_t flags))                                                 \
+	X(1, next_record, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))           \
+	X(1, dropped, cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))      \
+	X(0, result_text, cuptiGetResultString, (int result, const char **text))                                 \
+	X(0, callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))                \
+	X(0, set_thread_id_type, cuptiSetThreadIdType, (int type))                                               \
+	X(0, set_attribute, cuptiActivitySetAttribute, (int attribute, size_t *bytes, void *value))              \
+	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                                            \
+	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))                       \
+	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                                       \
+	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                                         \
+	X(0, stream_id, cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))     \
+	X(0, graph_id, cuptiGetGraphId, (void *graph, uint32_t *id))                                             \
+	X(0, graph_node_id, cuptiGetGraphNodeId, (void *node, uint64_t *id))                                     \
 	X(0, graph_exec_id, cuptiGetGraphExecId, (void *exec, uint32_t *id))
 
 /* A loaded libcupti. Members that are not needed may be NULL. */
@@ -213,8 +218,9 @@ struct cupti_library {
 	char path[4096];
 };
 
-/* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. `wanted`: a path to try before anything
- * else, or NULL. false: `reason` says in a sentence why not. errno is not kept. */
+/* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. `wanted`:
+ * a path to try before anything else, or NULL. false: `reason` says in a sentence why not. errno is
+ * not kept. */
 int cupti_load(struct cupti_library *library, const char *wanted, char *reason, size_t reason_bytes);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cupti_buffers.c: see cupti_buffers.h. One mapping, cut into at most 1024 buffers; a bit for each that is free. The lowest free one is
- * given, so that the same few are used again and again and only as many have memory as were ever in use at once.
+ * cupti_buffers.c: see cupti_buffers.h. One mapping, cut into at most 1024 buffers; a bit for each
+ * that is free. The lowest free one is given, so that the same few are used again and again and
+ * only as many have memory as were ever in use at once.
  */
 #include "cupti_buffers.h"
 
@@ -46,7 +47,8 @@ bool cupti_buffers_setup(uint64_t total)
 	buffer_bytes = total / count & ~UINT64_C(4095);
 	if (buffer_bytes < BUFFER_LEAST)
 		buffer_bytes = BUFFER_LEAST;
-	memory = mmap(NULL, count * buffer_bytes + SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = mmap(NULL, count * buffer_bytes + SCRATCH_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
 	madvise(memory, count * buffer_bytes + SCRATCH_BYTES, MADV_DONTFORK);
@@ -64,7 +66,8 @@ static int take_bit(_Atomic uint64_t *word)
 	uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
 
 	while (bits)
-		if (atomic_compare_exchange_weak_explicit(word, &bits, bits & (bits - 1), memory_order_acquire, memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    word, &bits, bits & (bits - 1), memory_order_acquire, memory_order_relaxed))
 			return __builtin_ctzll(bits);
 	return -1;
 }
@@ -73,7 +76,8 @@ static void note_use(uint32_t used)
 {
 	uint32_t most = atomic_load_explicit(&most_used, memory_order_relaxed);
 
-	while (used > most && !atomic_compare_exchange_weak_explicit(&most_used, &most, used, memory_order_relaxed, memory_order_relaxed))
+	while (used > most && !atomic_compare_exchange_weak_explicit(
+				      &most_used, &most, used, memory_order_relaxed, memory_order_relaxed))
 		;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cupti_buffers.h: the memory that CUPTI writes its records to. A bounded pool, made before it is needed, never freed: a buffer is
- * CUPTI's from the moment it asks for it until it says that it is complete, whatever happens in between.
+ * cupti_buffers.h: the memory that CUPTI writes its records to. A bounded pool, made before it is
+ * needed, never freed: a buffer is CUPTI's from the moment it asks for it until it says that it is
+ * complete, whatever happens in between.
  *
  * Threads: any, without locks.
  */
@@ -11,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reserves the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of a mebibyte or more. false: no memory. */
+/* Reserves the pool, once: `total` bytes at most (PPERF_CUPTI_BUFFERS), in buffers of a mebibyte or
+ * more. false: no memory. */
 bool cupti_buffers_setup(uint64_t total);
 
 /* A buffer, NULL if all are in use. */
@@ -26,8 +28,8 @@ bool cupti_buffers_is_ours(const uint8_t *buffer);
 /* Takes back one that has been read. Others are let be. */
 void cupti_buffers_give(const uint8_t *buffer);
 
-/* Makes sure that a few more buffers than are in use have memory behind them, so that a launch does not wait for
- * it. On one thread at a time. */
+/* Makes sure that a few more buffers than are in use have memory behind them, so that a launch does
+ * not wait for it. On one thread at a time. */
 void cupti_buffers_keep_ready(void);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * cupti_flush.c: the thread that asks CUPTI for what is complete. Left to itself CUPTI gives a buffer back when it is full, which in
- * an idle program is never; asking ten times a second costs nothing to speak of, and a program that is killed loses no more than that.
+ * cupti_flush.c: the thread that asks CUPTI for what is complete. Left to itself CUPTI gives a
+ * buffer back when it is full, which in an idle program is never; asking ten times a second costs
+ * nothing to speak of, and a program that is killed loses no more than that.
  *
- * There is no thread before the first context: a program that merely asks whether there is a GPU, and then forks, stays with one.
+ * There is no thread before the first context: a program that merely asks whether there is a GPU,
+ * and then forks, stays with one.
  */
 #include "clock.h"
 #include "cupti_buffers.h"
@@ -61,7 +63,8 @@ static void flush(struct cupti_session *s)
 	if (cupti_runs())
 		s->library.flush_all(0);
 	pthread_mutex_unlock(&s->lock);
-	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches || clock_monotonic_ns() - began_ns > WORTH_TELLING_NS)
+	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches ||
+		clock_monotonic_ns() - began_ns > WORTH_TELLING_NS)
 		tell(began);
 }
 

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * cupti_load.c: finds libcupti and loads it.
  *
- * Two copies in a process would be two tools to CUPTI, of which it takes one; so the program's own copy comes first, or the one
- * that it is going to load. Where we look, in this order:
- *   the path that the user gave; a libcupti that is loaded; beside the loaded libcudart (pip's CUDA 13, an installed toolkit); where
- *   pip's CUDA 12 has it, seen from libcudart; by its name alone; in $CUDA_HOME and the usual prefixes.
- * The major version is libcudart's; without a libcudart (it may be linked statically) the driver's, then older ones.
+ * Two copies in a process would be two tools to CUPTI, of which it takes one; so the program's own
+ * copy comes first, or the one that it is going to load. Where we look, in this order:
+ *   the path that the user gave;
+ *   a libcupti that is loaded;
+ *   beside the loaded libcudart (pip's CUDA 13, an installed toolkit);
+ *   where pip's CUDA 12 has it, seen from libcudart;
+ *   by its name alone;
+ *   in $CUDA_HOME and the usual prefixes.
+ * The major version is libcudart's; without a libcudart (it may be linked statically) the driver's,
+ * then older ones.
  */
 #include "cupti_abi.h"
 
@@ -74,11 +79,11 @@ static int driver_version(void)
 
 static int resolve(struct cupti_library *library, char *reason, size_t reason_bytes)
 {
-#define X(needed, member, symbol, arguments)                                                       \
-	*(void **)&library->member = dlsym(library->handle, #symbol);                                  \
-	if ((needed) && !library->member) {                                                            \
-		snprintf(reason, reason_bytes, "%s has no %s", library->path, #symbol);                    \
-		return 0;                                                                                  \
+#define X(needed, member, symbol, arguments)                                            \
+	*(void **)&library->member = dlsym(library->handle, #symbol);                   \
+	if ((needed) && !library->member) {                                             \
+		snprintf(reason, reason_bytes, "%s has no %s", library->path, #symbol); \
+		return 0;                                                               \
 	}
 	CUPTI_FUNCTIONS(X)
 #undef X
@@ -127,21 +132,21 @@ static int open_beside(struct cupti_library *library, const char *cudart, int ma
 
 static int open_installed(struct cupti_library *library, int major)
 {
-	const char *prefixes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda"};
+	const char *prefixes[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda" };
 
 	if (open_formatted(library, "libcupti.so.%d", major))
 		return 1;
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (prefixes[i] && *prefixes[i] == '/' &&
-		    (open_formatted(library, "%s/lib64/libcupti.so.%d", prefixes[i], major) ||
-		     open_formatted(library, "%s/extras/CUPTI/lib64/libcupti.so.%d", prefixes[i], major)))
+			(open_formatted(library, "%s/lib64/libcupti.so.%d", prefixes[i], major) ||
+				open_formatted(library, "%s/extras/CUPTI/lib64/libcupti.so.%d", prefixes[i], major)))
 			return 1;
 	return 0;
 }
 
 static int open_any(struct cupti_library *library, const char *wanted, char *reason, size_t reason_bytes)
 {
-	struct loaded loaded = {{0}, {0}};
+	struct loaded loaded = { { 0 }, { 0 } };
 	int newest, oldest;
 
 	dl_iterate_phdr(note_object, &loaded);
@@ -161,7 +166,8 @@ static int open_any(struct cupti_library *library, const char *wanted, char *rea
 	for (int major = newest; major >= oldest; major--)
 		if ((*loaded.cudart && open_beside(library, loaded.cudart, major)) || open_installed(library, major))
 			return 1;
-	snprintf(reason, reason_bytes, "libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path", newest);
+	snprintf(reason, reason_bytes,
+		"libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path", newest);
 	return 0;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * cupti_resource.c: contexts, streams, graphs and modules, as CUPTI tells that they come. What a record of the GPU names by number is
- * described here, once, in the dictionary.
+ * cupti_resource.c: contexts, streams, graphs and modules, as CUPTI tells that they come. What a
+ * record of the GPU names by number is described here, once, in the dictionary.
  *
- * These callbacks run inside the driver, so nothing here calls CUDA, and of CUPTI only what turns a handle into its number.
+ * These callbacks run inside the driver, so nothing here calls CUDA, and of CUPTI only what turns a
+ * handle into its number.
  */
 #include "cupti_session.h"
 #include "dictionary.h"
@@ -29,7 +30,8 @@ uint32_t cupti_device_of(uint32_t context)
 void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream)
 {
 	struct cupti_context_known *known = known_context(context);
-	struct trace_context record = {.head = {.size = sizeof record, .kind = TRACE_CONTEXT}, .stream = UINT32_MAX};
+	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
+		.stream = UINT32_MAX };
 
 	record.context = context;
 	record.device = device;
@@ -61,14 +63,16 @@ static void context_created(const struct cupti_library *cupti, void *handle)
 	}
 }
 
-/* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids come with the records. */
+/* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids
+ * come with the records. */
 static void stream_created(const struct cupti_library *cupti, const struct cupti_resource *resource)
 {
-	struct trace_context record = {.head = {.size = sizeof record, .kind = TRACE_CONTEXT}, .null_stream = UINT32_MAX};
+	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
+		.null_stream = UINT32_MAX };
 
 	if ((uintptr_t)resource->stream <= 2 || !cupti->context_id || !cupti->stream_id ||
-	    cupti->context_id(resource->context, &record.context) != CUPTI_OK ||
-	    cupti->stream_id(resource->context, resource->stream, 0, &record.stream) != CUPTI_OK)
+		cupti->context_id(resource->context, &record.context) != CUPTI_OK ||
+		cupti->stream_id(resource->context, resource->stream, 0, &record.stream) != CUPTI_OK)
 		return;
 	record.device = cupti_device_of(record.context);
 	record.handle = (uintptr_t)resource->stream;
@@ -80,7 +84,7 @@ static void stream_created(const struct cupti_library *cupti, const struct cupti
 
 static void node_made(const struct cupti_library *cupti, const struct cupti_graph *graph, bool clone)
 {
-	struct trace_graph_node record = {.head = {.size = sizeof record, .kind = TRACE_GRAPH_NODE}};
+	struct trace_graph_node record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_NODE } };
 
 	if (graph->node_type > LAST_WORKING_NODE || !cupti->graph_node_id)
 		return;
@@ -100,7 +104,7 @@ static void node_made(const struct cupti_library *cupti, const struct cupti_grap
 
 static void exec_created(const struct cupti_library *cupti, const struct cupti_graph *graph)
 {
-	struct trace_graph_exec record = {.head = {.size = sizeof record, .kind = TRACE_GRAPH_EXEC}};
+	struct trace_graph_exec record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_EXEC } };
 
 	record.handle = (uintptr_t)graph->exec;
 	record.exec_id = cupti_graph_exec_id(graph->exec);
@@ -118,7 +122,7 @@ uint32_t cupti_graph_exec_id(void *exec)
 	uint32_t id = 0;
 
 	if (!exec || !cupti_runs() || !cupti_session->library.graph_exec_id ||
-	    cupti_session->library.graph_exec_id(exec, &id) != CUPTI_OK)
+		cupti_session->library.graph_exec_id(exec, &id) != CUPTI_OK)
 		return 0;
 	return id;
 }

@@ -18,15 +18,16 @@ struct cupti_context_known { /* of a context that CUPTI told us of; id 0: none *
 	uint64_t handle;
 };
 
-/* Lies in memory that a forked child finds zeroed: there it is not running, and nothing is ever called. */
+/* Lies in memory that a forked child finds zeroed: there it is not running, and nothing is ever
+ * called. */
 struct cupti_session {
 	struct cupti_library library;
 	const struct cupti_client *client;
 	void *subscriber;
-	pthread_mutex_t lock;  /* around our own CUPTI calls. Never taken in a callback */
-	atomic_bool running;   /* CUPTI may be called */
-	atomic_bool warned;    /* by a STATE callback */
-	char partial[512];     /* what it refused, for META; under lock */
+	pthread_mutex_t lock; /* around our own CUPTI calls. Never taken in a callback */
+	atomic_bool running;  /* CUPTI may be called */
+	atomic_bool warned;   /* by a STATE callback */
+	char partial[512];    /* what it refused, for META; under lock */
 
 	/* cupti_flush.c */
 	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
@@ -45,12 +46,15 @@ static inline bool cupti_runs(void)
 	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
 }
 
-/* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from anywhere, also from a callback. */
+/* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
+ * anywhere, also from a callback. */
 void cupti_flush_begin(void);
-/* The same, if `call` is made in a context: where the session began after the first context, nobody tells that it was made. */
+/* The same, if `call` is made in a context: where the session began after the first context, nobody
+ * tells that it was made. */
 static inline void cupti_flush_need(const struct cupti_call *call)
 {
-	if (__builtin_expect(!atomic_load_explicit(&cupti_session->thread_wanted, memory_order_relaxed), 0) && call->context)
+	if (__builtin_expect(!atomic_load_explicit(&cupti_session->thread_wanted, memory_order_relaxed), 0) &&
+		call->context)
 		cupti_flush_begin();
 }
 /* Ends it. false: it does not end, because CUPTI does not come back. */

@@ -28,7 +28,8 @@ void gpu_activity_module_unloaded(void)
 	atomic_store_explicit(&modules_go, true, memory_order_relaxed);
 }
 
-/* A name that may no longer be there, copied: the kernel refuses where we would crash. NULL: it is gone. */
+/* A name that may no longer be there, copied: the kernel refuses where we would crash. NULL: it is
+ * gone. */
 static const char *careful_copy(char *copy, const char *name)
 {
 	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -36,8 +37,8 @@ static const char *careful_copy(char *copy, const char *name)
 	copy[NAME_MOST] = '\0';
 	for (size_t done = 0; done < NAME_MOST;) {
 		size_t step = page - (at + done) % page, room = NAME_MOST - done;
-		struct iovec local = {copy + done, step < room ? step : room};
-		struct iovec remote = {(void *)(at + done), local.iov_len};
+		struct iovec local = { copy + done, step < room ? step : room };
+		struct iovec remote = { (void *)(at + done), local.iov_len };
 		ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 
 		if (got <= 0)
@@ -58,7 +59,8 @@ static uint32_t intern(const char *name)
 	return name ? name_id_always(name, strnlen(name, NAME_MOST)) : 0;
 }
 
-static void fill(struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation, uint64_t graph_node, uint32_t graph)
+static void fill(
+	struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation, uint64_t graph_node, uint32_t graph)
 {
 	gpu->start_ns = start;
 	gpu->end_ns = end;
@@ -279,7 +281,7 @@ struct contents {
 
 static struct contents count(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct contents contents = {0, 0, 0};
+	struct contents contents = { 0, 0, 0 };
 	void *record = NULL;
 	int result;
 

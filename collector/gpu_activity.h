@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * gpu_activity.h: from CUPTI's buffers of activity records to records of the trace.
  *
- * Everything that CUPTI's records point to is copied here: it is only good until the buffer is given back. Nothing of a buffer is
- * lost without being counted: what CUPTI dropped, what could not be read, what nobody asked for.
+ * Everything that CUPTI's records point to is copied here: it is only good until the buffer is
+ * given back. Nothing of a buffer is lost without being counted: what CUPTI dropped, what could not
+ * be read, what nobody asked for.
  */
 #ifndef PPERF_GPU_ACTIVITY_H
 #define PPERF_GPU_ACTIVITY_H
@@ -12,11 +13,13 @@
 
 struct cupti_library;
 
-/* Writes a GPU_BATCH and what is in the first `valid` bytes of `buffer` to the calling thread's stream. dropped: records that CUPTI
- * says it lost. Called by CUPTI's threads and by those that flush. Keeps errno. */
+/* Writes a GPU_BATCH and what is in the first `valid` bytes of `buffer` to the calling thread's
+ * stream. dropped: records that CUPTI says it lost. Called by CUPTI's threads and by those that
+ * flush. Keeps errno. */
 void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
-/* A module was unloaded: from now on the names that records point to may be gone, and are read with care. */
+/* A module was unloaded: from now on the names that records point to may be gone, and are read with
+ * care. */
 void gpu_activity_module_unloaded(void);
 
 #endif

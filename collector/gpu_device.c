@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * gpu_device.c: see gpu_device.h. The driver's functions are looked up in the driver that the program has loaded.
+ * gpu_device.c: see gpu_device.h. The driver's functions are looked up in the driver that the
+ * program has loaded.
  */
 #include "gpu_device.h"
 
@@ -26,19 +27,19 @@ static struct driver {
 static const struct {
 	uint16_t attribute, offset;
 } attributes[] = {
-	{1, offsetof(struct trace_device, max_threads_per_block)},
-	{8, offsetof(struct trace_device, shared_bytes_per_block)},
-	{97, offsetof(struct trace_device, shared_bytes_per_block)}, /* where a kernel may opt in to more */
-	{10, offsetof(struct trace_device, warp_threads)},
-	{12, offsetof(struct trace_device, registers_per_block)},
-	{16, offsetof(struct trace_device, multiprocessors)},
-	{39, offsetof(struct trace_device, max_threads_per_sm)},
-	{75, offsetof(struct trace_device, compute_major)},
-	{76, offsetof(struct trace_device, compute_minor)},
-	{81, offsetof(struct trace_device, shared_bytes_per_sm)},
-	{82, offsetof(struct trace_device, registers_per_sm)},
-	{106, offsetof(struct trace_device, max_blocks_per_sm)},
-	{111, offsetof(struct trace_device, reserved_shared_bytes_per_block)},
+	{ 1, offsetof(struct trace_device, max_threads_per_block) },
+	{ 8, offsetof(struct trace_device, shared_bytes_per_block) },
+	{ 97, offsetof(struct trace_device, shared_bytes_per_block) }, /* where a kernel may opt in to more */
+	{ 10, offsetof(struct trace_device, warp_threads) },
+	{ 12, offsetof(struct trace_device, registers_per_block) },
+	{ 16, offsetof(struct trace_device, multiprocessors) },
+	{ 39, offsetof(struct trace_device, max_threads_per_sm) },
+	{ 75, offsetof(struct trace_device, compute_major) },
+	{ 76, offsetof(struct trace_device, compute_minor) },
+	{ 81, offsetof(struct trace_device, shared_bytes_per_sm) },
+	{ 82, offsetof(struct trace_device, registers_per_sm) },
+	{ 106, offsetof(struct trace_device, max_blocks_per_sm) },
+	{ 111, offsetof(struct trace_device, reserved_shared_bytes_per_block) },
 };
 
 /* The driver stays loaded: a program that uses CUDA holds it. */
@@ -63,7 +64,7 @@ static int find_driver(void)
 
 static void record_device(int ordinal)
 {
-	struct trace_device record = {.head = {.size = sizeof record, .kind = TRACE_DEVICE}};
+	struct trace_device record = { .head = { .size = sizeof record, .kind = TRACE_DEVICE } };
 	char name[256] = "";
 	size_t bytes = 0;
 	int device, value;

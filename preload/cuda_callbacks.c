@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * cuda_callbacks.c: see cuda_callbacks.h.
  *
- * A callback writes an event only where no interposed symbol and no other callback is around it; within a symbol's call it lends its id.
- * It runs in the middle of the program's call: it takes no lock, allocates nothing, and calls neither CUDA nor, but for the number of a
- * graph, CUPTI.
+ * A callback writes an event only where no interposed symbol and no other callback is around it;
+ * within a symbol's call it lends its id. It runs in the middle of the program's call: it takes no
+ * lock, allocates nothing, and calls neither CUDA nor, but for the number of a graph, CUPTI.
  */
 #include "cuda_callbacks.h"
 
@@ -45,7 +45,8 @@ static uint32_t kernel_name(const char *symbol)
 }
 
 /* The record of a call that has ended, with what all have in common. NULL: it cannot be written. */
-static void *begin_record(struct driver_call *known, const struct cupti_call *call, enum trace_kind kind, size_t size, int result)
+static void *begin_record(
+	struct driver_call *known, const struct cupti_call *call, enum trace_kind kind, size_t size, int result)
 {
 	struct trace_call *record = call_record(&known->site, kind, size, result, CALL_NO_STREAM);
 
@@ -62,7 +63,8 @@ static uint64_t stream_of(const struct driver_call *known, const struct driver_e
 	return call_stream(&known->site, (const void *)(uintptr_t)event->stream);
 }
 
-static void write_launch(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_launch(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
 	uint32_t name = kernel_name(call->symbol);
 	struct trace_launch *launch = begin_record(known, call, TRACE_LAUNCH, sizeof *launch, result);
@@ -78,7 +80,8 @@ static void write_launch(struct driver_call *known, const struct cupti_call *cal
 	call_commit();
 }
 
-static void write_graph_launch(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_graph_launch(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
 	struct trace_graph_launch *launch = begin_record(known, call, TRACE_GRAPH_LAUNCH, sizeof *launch, result);
 
@@ -90,7 +93,8 @@ static void write_graph_launch(struct driver_call *known, const struct cupti_cal
 	call_commit();
 }
 
-static void write_copy(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_copy(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
 	bool set = known->kind == DRIVER_SET;
 	struct trace_copy *copy = begin_record(known, call, set ? TRACE_SET : TRACE_COPY, sizeof *copy, result);
@@ -104,7 +108,8 @@ static void write_copy(struct driver_call *known, const struct cupti_call *call,
 	call_commit();
 }
 
-static void write_sync(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_sync(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
 	struct trace_sync *sync = begin_record(known, call, TRACE_SYNC, sizeof *sync, result);
 
@@ -116,10 +121,12 @@ static void write_sync(struct driver_call *known, const struct cupti_call *call,
 	call_commit();
 }
 
-static void write_memory(struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_memory(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
 	bool taken = known->kind == DRIVER_ALLOC;
-	struct trace_memory *memory = begin_record(known, call, taken ? TRACE_ALLOC : TRACE_FREE, sizeof *memory, result);
+	struct trace_memory *memory = begin_record(
+		known, call, taken ? TRACE_ALLOC : TRACE_FREE, sizeof *memory, result);
 
 	if (!memory)
 		return;
@@ -133,7 +140,7 @@ static void write_memory(struct driver_call *known, const struct cupti_call *cal
 
 static void write_event(struct driver_call *known, const struct cupti_call *call, int result)
 {
-	struct driver_event event = {.detail = known->detail, .flags = known->flags};
+	struct driver_event event = { .detail = known->detail, .flags = known->flags };
 
 	known->read(&event, known, call->arguments, result == 0);
 	switch (known->kind) {
@@ -159,16 +166,19 @@ static void write_event(struct driver_call *known, const struct cupti_call *call
 			call_capture_began();
 		break;
 	case DRIVER_CAPTURE_END:
-		if (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED) /* it has ended */
+		if (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED ||
+			result == CUDA_ERROR_CAPTURE_UNJOINED) /* it has ended */
 			call_capture_ended();
 		break;
 	}
 }
 
-/* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way takes a launch's place. */
+/* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way
+ * takes a launch's place. */
 static bool lends(const struct driver_call *known)
 {
-	return known->kind == DRIVER_LAUNCH || known->kind == DRIVER_GRAPH_LAUNCH || known->kind == DRIVER_ALLOC || known->kind == DRIVER_FREE;
+	return known->kind == DRIVER_LAUNCH || known->kind == DRIVER_GRAPH_LAUNCH || known->kind == DRIVER_ALLOC ||
+	       known->kind == DRIVER_FREE;
 }
 
 static void on_enter(const struct driver_call *known, const struct cupti_call *call)
@@ -182,7 +192,8 @@ static void on_enter(const struct driver_call *known, const struct cupti_call *c
 		call_correlate(correlation);
 	if (known->kind == DRIVER_GRAPH_LAUNCH) {
 		graph.correlation = correlation;
-		graph.id = cupti_graph_exec_id((void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
+		graph.id = cupti_graph_exec_id(
+			(void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
 	}
 	*call->data = outer + 1;
 }

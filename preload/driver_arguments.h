@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * driver_arguments.h: the argument structs of the driver's functions, as CUPTI hands them to a callback. One struct serves all functions whose arguments
- * lie the same. For driver_calls.c and its test.
+ * driver_arguments.h: the argument structs of the driver's functions, as CUPTI hands them to a
+ * callback. One struct serves all functions whose arguments lie the same. For driver_calls.c and
+ * its test.
  */
 #ifndef PPERF_DRIVER_ARGUMENTS_H
 #define PPERF_DRIVER_ARGUMENTS_H
@@ -28,7 +29,8 @@ struct arguments_graph_launch {
 struct arguments_copy { /* cuMemcpy, HtoD, DtoH, DtoD and their Async forms */
 	uint64_t target, source, bytes, stream;
 };
-struct arguments_copy_array { /* cuMemcpyDtoA, HtoA, AtoD, AtoH: an array and an offset in it, and an address, in either order */
+/* cuMemcpyDtoA, HtoA, AtoD, AtoH: an array and an offset in it, and an address, in either order */
+struct arguments_copy_array {
 	uint64_t first, second, third, bytes, stream;
 };
 struct arguments_copy_arrays { /* AtoA */
@@ -60,7 +62,7 @@ struct copy_3d { /* CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER */
 	uint64_t width_bytes, height, depth;
 };
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3 }; /* CUmemorytype; 4 is any */
-struct arguments_copy_batch { /* cuMemcpyBatchAsync_v2 */
+struct arguments_copy_batch {                                  /* cuMemcpyBatchAsync_v2 */
 	const void *targets, *sources;
 	const size_t *bytes;
 	uint64_t count;
@@ -124,7 +126,8 @@ struct arguments_alloc_pool { /* cuMemAllocFromPoolAsync */
 struct arguments_register { /* cuMemHostRegister */
 	uint64_t address, bytes;
 };
-struct arguments_free { /* cuMemFree, FreeHost, HostUnregister, ArrayDestroy, MipmappedArrayDestroy, MemRelease; FreeAsync with the stream */
+/* cuMemFree, FreeHost, HostUnregister, ArrayDestroy, MipmappedArrayDestroy, MemRelease; FreeAsync with the stream */
+struct arguments_free {
 	uint64_t address, stream;
 };
 struct arguments_array { /* cuArrayCreate, Array3DCreate, MipmappedArrayCreate */
@@ -145,7 +148,7 @@ struct arguments_physical { /* cuMemCreate */
 	uint64_t bytes;
 	const struct physical {
 		uint32_t type, shared_types, location_type, location; /* location_type 1: a device, more: the host */
-	} *properties;
+	} * properties;
 };
 
 struct arguments_stream { /* cuStreamSynchronize, cuStreamBeginCapture..., cuStreamEndCapture */

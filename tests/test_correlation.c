@@ -30,7 +30,7 @@ END_TEST
 /* CUPTI's count, 0 left out, as the calls and, up to a billion calls later, their records carry it. */
 START_TEST(records_find_their_calls_over_many_rounds)
 {
-	uint64_t call = 1;
+	uint64_t call = 1, wrong = 0;
 
 	srandom(1);
 	correlation_newest = 0;
@@ -38,12 +38,13 @@ START_TEST(records_find_their_calls_over_many_rounds)
 		uint64_t late = call - ((uint64_t)random() % (UINT64_C(1) << 30));
 
 		if ((uint32_t)call)
-			ck_assert_uint_eq(correlation_of_call((uint32_t)call), call);
+			wrong += correlation_of_call((uint32_t)call) != call;
 		if (late < call && (uint32_t)late)
-			ck_assert_uint_eq(correlation_extend((uint32_t)late), late);
+			wrong += correlation_extend((uint32_t)late) != late;
 		call += (uint64_t)random() % 50000;
 	}
 	ck_assert_uint_gt(call, UINT64_C(10) << 32);
+	ck_assert_uint_eq(wrong, 0);
 }
 END_TEST
 

@@ -20,49 +20,50 @@
 #endif
 #pragma GCC diagnostic pop
 
-#define AT(ours, member, theirs, field) \
-	static_assert(offsetof(struct ours, member) == offsetof(theirs, field), #ours "." #member " is not where " #theirs " has it")
+#define AT(ours, member, theirs, field)                                         \
+	static_assert(offsetof(struct ours, member) == offsetof(theirs, field), \
+		#ours "." #member " is not where " #theirs " has it")
 #define IS(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
 
-#define KERNEL(theirs)                                        \
-	AT(cupti_kernel, registers, theirs, registersPerThread);  \
-	AT(cupti_kernel, start, theirs, start);                   \
-	AT(cupti_kernel, end, theirs, end);                       \
-	AT(cupti_kernel, device, theirs, deviceId);               \
-	AT(cupti_kernel, context, theirs, contextId);             \
-	AT(cupti_kernel, stream, theirs, streamId);               \
-	AT(cupti_kernel, grid[0], theirs, gridX);                 \
-	AT(cupti_kernel, grid[1], theirs, gridY);                 \
-	AT(cupti_kernel, grid[2], theirs, gridZ);                 \
-	AT(cupti_kernel, block[0], theirs, blockX);               \
-	AT(cupti_kernel, block[1], theirs, blockY);               \
-	AT(cupti_kernel, block[2], theirs, blockZ);               \
-	AT(cupti_kernel, static_shared, theirs, staticSharedMemory);  \
-	AT(cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory); \
+#define KERNEL(theirs)                                                    \
+	AT(cupti_kernel, registers, theirs, registersPerThread);          \
+	AT(cupti_kernel, start, theirs, start);                           \
+	AT(cupti_kernel, end, theirs, end);                               \
+	AT(cupti_kernel, device, theirs, deviceId);                       \
+	AT(cupti_kernel, context, theirs, contextId);                     \
+	AT(cupti_kernel, stream, theirs, streamId);                       \
+	AT(cupti_kernel, grid[0], theirs, gridX);                         \
+	AT(cupti_kernel, grid[1], theirs, gridY);                         \
+	AT(cupti_kernel, grid[2], theirs, gridZ);                         \
+	AT(cupti_kernel, block[0], theirs, blockX);                       \
+	AT(cupti_kernel, block[1], theirs, blockY);                       \
+	AT(cupti_kernel, block[2], theirs, blockZ);                       \
+	AT(cupti_kernel, static_shared, theirs, staticSharedMemory);      \
+	AT(cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory);    \
 	AT(cupti_kernel, local_per_thread, theirs, localMemoryPerThread); \
-	AT(cupti_kernel, correlation, theirs, correlationId);     \
-	AT(cupti_kernel, name, theirs, name);                     \
-	AT(cupti_kernel, shared_executed, theirs, sharedMemoryExecuted); \
-	AT(cupti_kernel, graph_node, theirs, graphNodeId);        \
+	AT(cupti_kernel, correlation, theirs, correlationId);             \
+	AT(cupti_kernel, name, theirs, name);                             \
+	AT(cupti_kernel, shared_executed, theirs, sharedMemoryExecuted);  \
+	AT(cupti_kernel, graph_node, theirs, graphNodeId);                \
 	AT(cupti_kernel, graph, theirs, graphId)
 KERNEL(CUpti_ActivityKernel9);
 #if CUPTI_API_VERSION >= 130000
 KERNEL(CUpti_ActivityKernel10);
 #endif
 
-#define MEMCPY(theirs)                                \
-	AT(cupti_memcpy, copy_kind, theirs, copyKind);    \
-	AT(cupti_memcpy, source_kind, theirs, srcKind);   \
-	AT(cupti_memcpy, target_kind, theirs, dstKind);   \
-	AT(cupti_memcpy, flags, theirs, flags);           \
-	AT(cupti_memcpy, bytes, theirs, bytes);           \
-	AT(cupti_memcpy, start, theirs, start);           \
-	AT(cupti_memcpy, end, theirs, end);               \
-	AT(cupti_memcpy, device, theirs, deviceId);       \
-	AT(cupti_memcpy, context, theirs, contextId);     \
-	AT(cupti_memcpy, stream, theirs, streamId);       \
+#define MEMCPY(theirs)                                        \
+	AT(cupti_memcpy, copy_kind, theirs, copyKind);        \
+	AT(cupti_memcpy, source_kind, theirs, srcKind);       \
+	AT(cupti_memcpy, target_kind, theirs, dstKind);       \
+	AT(cupti_memcpy, flags, theirs, flags);               \
+	AT(cupti_memcpy, bytes, theirs, bytes);               \
+	AT(cupti_memcpy, start, theirs, start);               \
+	AT(cupti_memcpy, end, theirs, end);                   \
+	AT(cupti_memcpy, device, theirs, deviceId);           \
+	AT(cupti_memcpy, context, theirs, contextId);         \
+	AT(cupti_memcpy, stream, theirs, streamId);           \
 	AT(cupti_memcpy, correlation, theirs, correlationId); \
-	AT(cupti_memcpy, graph_node, theirs, graphNodeId); \
+	AT(cupti_memcpy, graph_node, theirs, graphNodeId);    \
 	AT(cupti_memcpy, graph, theirs, graphId)
 MEMCPY(CUpti_ActivityMemcpy5);
 #if CUPTI_API_VERSION >= 26
@@ -98,37 +99,37 @@ AT(cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
 AT(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
 AT(cupti_memset, graph, CUpti_ActivityMemset4, graphId);
 
-#define MEMORY(theirs)                                      \
+#define MEMORY(theirs)                                            \
 	AT(cupti_memory, operation, theirs, memoryOperationType); \
-	AT(cupti_memory, memory_kind, theirs, memoryKind);      \
-	AT(cupti_memory, correlation, theirs, correlationId);   \
-	AT(cupti_memory, address, theirs, address);             \
-	AT(cupti_memory, bytes, theirs, bytes);                 \
-	AT(cupti_memory, time, theirs, timestamp);              \
-	AT(cupti_memory, device, theirs, deviceId);             \
+	AT(cupti_memory, memory_kind, theirs, memoryKind);        \
+	AT(cupti_memory, correlation, theirs, correlationId);     \
+	AT(cupti_memory, address, theirs, address);               \
+	AT(cupti_memory, bytes, theirs, bytes);                   \
+	AT(cupti_memory, time, theirs, timestamp);                \
+	AT(cupti_memory, device, theirs, deviceId);               \
 	AT(cupti_memory, stream, theirs, streamId)
 MEMORY(CUpti_ActivityMemory3);
 #if CUPTI_API_VERSION >= 24
 MEMORY(CUpti_ActivityMemory4);
 #endif
 
-#define SYNCHRONIZATION(theirs)                                 \
-	AT(cupti_synchronization, type, theirs, type);              \
-	AT(cupti_synchronization, start, theirs, start);            \
-	AT(cupti_synchronization, end, theirs, end);                \
+#define SYNCHRONIZATION(theirs)                                        \
+	AT(cupti_synchronization, type, theirs, type);                 \
+	AT(cupti_synchronization, start, theirs, start);               \
+	AT(cupti_synchronization, end, theirs, end);                   \
 	AT(cupti_synchronization, correlation, theirs, correlationId); \
-	AT(cupti_synchronization, context, theirs, contextId);      \
-	AT(cupti_synchronization, stream, theirs, streamId);        \
+	AT(cupti_synchronization, context, theirs, contextId);         \
+	AT(cupti_synchronization, stream, theirs, streamId);           \
 	AT(cupti_synchronization, event, theirs, cudaEventId)
 SYNCHRONIZATION(CUpti_ActivitySynchronization);
 #if CUPTI_API_VERSION >= 26
 SYNCHRONIZATION(CUpti_ActivitySynchronization2);
 #endif
 
-#define EVENT(theirs)                                  \
+#define EVENT(theirs)                                        \
 	AT(cupti_event, correlation, theirs, correlationId); \
-	AT(cupti_event, context, theirs, contextId);       \
-	AT(cupti_event, stream, theirs, streamId);         \
+	AT(cupti_event, context, theirs, contextId);         \
+	AT(cupti_event, stream, theirs, streamId);           \
 	AT(cupti_event, event, theirs, eventId)
 EVENT(CUpti_ActivityCudaEvent);
 #if CUPTI_API_VERSION >= 26
@@ -136,11 +137,11 @@ EVENT(CUpti_ActivityCudaEvent2);
 AT(cupti_event, device_time, CUpti_ActivityCudaEvent2, deviceTimestamp);
 #endif
 
-#define OVERHEAD(theirs)                            \
-	AT(cupti_overhead, type, theirs, overheadKind);    \
+#define OVERHEAD(theirs)                                     \
+	AT(cupti_overhead, type, theirs, overheadKind);      \
 	AT(cupti_overhead, object_kind, theirs, objectKind); \
-	AT(cupti_overhead, object, theirs, objectId);      \
-	AT(cupti_overhead, start, theirs, start);          \
+	AT(cupti_overhead, object, theirs, objectId);        \
+	AT(cupti_overhead, start, theirs, start);            \
 	AT(cupti_overhead, end, theirs, end)
 OVERHEAD(CUpti_ActivityOverhead);
 #if CUPTI_API_VERSION >= 20
@@ -160,7 +161,7 @@ AT(cupti_api, thread, CUpti_ActivityAPI, threadId);
 AT(cupti_api, correlation, CUpti_ActivityAPI, correlationId);
 AT(cupti_api, result, CUpti_ActivityAPI, returnValue);
 
-#define CONTEXT(theirs)                            \
+#define CONTEXT(theirs)                                \
 	AT(cupti_context, context, theirs, contextId); \
 	AT(cupti_context, device, theirs, deviceId);   \
 	AT(cupti_context, null_stream, theirs, nullStreamId)

@@ -18,42 +18,76 @@
 #include <cupti.h>
 #pragma GCC diagnostic pop
 
-#define AT(ours, member, function, field) \
-	static_assert(offsetof(struct ours, member) == offsetof(function##_params, field), #function "." #field " lies elsewhere")
-#define TWINS(MACRO, name, suffix) MACRO(name); MACRO(name##suffix)
+#define AT(ours, member, function, field)                                                  \
+	static_assert(offsetof(struct ours, member) == offsetof(function##_params, field), \
+		#function "." #field " lies elsewhere")
+#define TWINS(MACRO, name, suffix) \
+	MACRO(name);               \
+	MACRO(name##suffix)
 
-#define LAUNCH(call) AT(arguments_launch, function, call, f); AT(arguments_launch, grid[0], call, gridDimX); AT(arguments_launch, block[0], call, blockDimX); \
-	AT(arguments_launch, shared_bytes, call, sharedMemBytes); AT(arguments_launch, stream, call, hStream)
+#define LAUNCH(call)                                              \
+	AT(arguments_launch, function, call, f);                  \
+	AT(arguments_launch, grid[0], call, gridDimX);            \
+	AT(arguments_launch, block[0], call, blockDimX);          \
+	AT(arguments_launch, shared_bytes, call, sharedMemBytes); \
+	AT(arguments_launch, stream, call, hStream)
 TWINS(LAUNCH, cuLaunchKernel, _ptsz);
 TWINS(LAUNCH, cuLaunchCooperativeKernel, _ptsz);
-#define LAUNCH_EX(call) AT(arguments_launch_ex, config, call, config); AT(arguments_launch_ex, function, call, f)
+#define LAUNCH_EX(call)                                \
+	AT(arguments_launch_ex, config, call, config); \
+	AT(arguments_launch_ex, function, call, f)
 TWINS(LAUNCH_EX, cuLaunchKernelEx, _ptsz);
-static_assert(offsetof(struct arguments_launch_config, block[2]) == offsetof(CUlaunchConfig, blockDimZ), "CUlaunchConfig");
-static_assert(offsetof(struct arguments_launch_config, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes), "CUlaunchConfig");
+static_assert(
+	offsetof(struct arguments_launch_config, block[2]) == offsetof(CUlaunchConfig, blockDimZ), "CUlaunchConfig");
+static_assert(offsetof(struct arguments_launch_config, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes),
+	"CUlaunchConfig");
 static_assert(offsetof(struct arguments_launch_config, stream) == offsetof(CUlaunchConfig, hStream), "CUlaunchConfig");
 #define GRAPH(call) AT(arguments_graph_launch, stream, call, hStream)
 TWINS(GRAPH, cuGraphLaunch, _ptsz);
 
 #define COPY(call) AT(arguments_copy, bytes, call, ByteCount)
-#define COPY_ASYNC(call) COPY(call); AT(arguments_copy, stream, call, hStream)
-TWINS(COPY, cuMemcpyHtoD_v2, _ptds); TWINS(COPY, cuMemcpyDtoH_v2, _ptds); TWINS(COPY, cuMemcpyDtoD_v2, _ptds); TWINS(COPY, cuMemcpy, _ptds);
-TWINS(COPY_ASYNC, cuMemcpyHtoDAsync_v2, _ptsz); TWINS(COPY_ASYNC, cuMemcpyDtoHAsync_v2, _ptsz);
-TWINS(COPY_ASYNC, cuMemcpyDtoDAsync_v2, _ptsz); TWINS(COPY_ASYNC, cuMemcpyAsync, _ptsz);
+#define COPY_ASYNC(call) \
+	COPY(call);      \
+	AT(arguments_copy, stream, call, hStream)
+TWINS(COPY, cuMemcpyHtoD_v2, _ptds);
+TWINS(COPY, cuMemcpyDtoH_v2, _ptds);
+TWINS(COPY, cuMemcpyDtoD_v2, _ptds);
+TWINS(COPY, cuMemcpy, _ptds);
+TWINS(COPY_ASYNC, cuMemcpyHtoDAsync_v2, _ptsz);
+TWINS(COPY_ASYNC, cuMemcpyDtoHAsync_v2, _ptsz);
+TWINS(COPY_ASYNC, cuMemcpyDtoDAsync_v2, _ptsz);
+TWINS(COPY_ASYNC, cuMemcpyAsync, _ptsz);
 #define COPY_ARRAY(call) AT(arguments_copy_array, bytes, call, ByteCount)
-#define COPY_ARRAY_ASYNC(call) COPY_ARRAY(call); AT(arguments_copy_array, stream, call, hStream)
-TWINS(COPY_ARRAY, cuMemcpyDtoA_v2, _ptds); TWINS(COPY_ARRAY, cuMemcpyAtoD_v2, _ptds); TWINS(COPY_ARRAY, cuMemcpyHtoA_v2, _ptds);
-TWINS(COPY_ARRAY, cuMemcpyAtoH_v2, _ptds); TWINS(COPY_ARRAY_ASYNC, cuMemcpyHtoAAsync_v2, _ptsz); TWINS(COPY_ARRAY_ASYNC, cuMemcpyAtoHAsync_v2, _ptsz);
+#define COPY_ARRAY_ASYNC(call) \
+	COPY_ARRAY(call);      \
+	AT(arguments_copy_array, stream, call, hStream)
+TWINS(COPY_ARRAY, cuMemcpyDtoA_v2, _ptds);
+TWINS(COPY_ARRAY, cuMemcpyAtoD_v2, _ptds);
+TWINS(COPY_ARRAY, cuMemcpyHtoA_v2, _ptds);
+TWINS(COPY_ARRAY, cuMemcpyAtoH_v2, _ptds);
+TWINS(COPY_ARRAY_ASYNC, cuMemcpyHtoAAsync_v2, _ptsz);
+TWINS(COPY_ARRAY_ASYNC, cuMemcpyAtoHAsync_v2, _ptsz);
 #define COPY_ARRAYS(call) AT(arguments_copy_arrays, bytes, call, ByteCount)
 TWINS(COPY_ARRAYS, cuMemcpyAtoA_v2, _ptds);
 #define COPY_PEER(call) AT(arguments_copy_peer, bytes, call, ByteCount)
-#define COPY_PEER_ASYNC(call) COPY_PEER(call); AT(arguments_copy_peer, stream, call, hStream)
-TWINS(COPY_PEER, cuMemcpyPeer, _ptds); TWINS(COPY_PEER_ASYNC, cuMemcpyPeerAsync, _ptsz);
+#define COPY_PEER_ASYNC(call) \
+	COPY_PEER(call);      \
+	AT(arguments_copy_peer, stream, call, hStream)
+TWINS(COPY_PEER, cuMemcpyPeer, _ptds);
+TWINS(COPY_PEER_ASYNC, cuMemcpyPeerAsync, _ptsz);
 #define COPY_SHAPE(call) AT(arguments_copy_shape, shape, call, pCopy)
-#define COPY_SHAPE_ASYNC(call) COPY_SHAPE(call); AT(arguments_copy_shape, stream, call, hStream)
-TWINS(COPY_SHAPE, cuMemcpy2D_v2, _ptds); TWINS(COPY_SHAPE, cuMemcpy2DUnaligned_v2, _ptds); TWINS(COPY_SHAPE, cuMemcpy3D_v2, _ptds);
-TWINS(COPY_SHAPE, cuMemcpy3DPeer, _ptds); TWINS(COPY_SHAPE_ASYNC, cuMemcpy2DAsync_v2, _ptsz);
-TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DAsync_v2, _ptsz); TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DPeerAsync, _ptsz);
-static_assert(sizeof(struct copy_2d) == sizeof(CUDA_MEMCPY2D) && sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D), "copies");
+#define COPY_SHAPE_ASYNC(call) \
+	COPY_SHAPE(call);      \
+	AT(arguments_copy_shape, stream, call, hStream)
+TWINS(COPY_SHAPE, cuMemcpy2D_v2, _ptds);
+TWINS(COPY_SHAPE, cuMemcpy2DUnaligned_v2, _ptds);
+TWINS(COPY_SHAPE, cuMemcpy3D_v2, _ptds);
+TWINS(COPY_SHAPE, cuMemcpy3DPeer, _ptds);
+TWINS(COPY_SHAPE_ASYNC, cuMemcpy2DAsync_v2, _ptsz);
+TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DAsync_v2, _ptsz);
+TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DPeerAsync, _ptsz);
+static_assert(
+	sizeof(struct copy_2d) == sizeof(CUDA_MEMCPY2D) && sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D), "copies");
 static_assert(sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D_PEER), "copies");
 static_assert(offsetof(struct copy_2d, source_type) == offsetof(CUDA_MEMCPY2D, srcMemoryType), "CUDA_MEMCPY2D");
 static_assert(offsetof(struct copy_2d, target_type) == offsetof(CUDA_MEMCPY2D, dstMemoryType), "CUDA_MEMCPY2D");
@@ -61,31 +95,64 @@ static_assert(offsetof(struct copy_2d, width_bytes) == offsetof(CUDA_MEMCPY2D, W
 static_assert(offsetof(struct copy_3d, source_type) == offsetof(CUDA_MEMCPY3D, srcMemoryType), "CUDA_MEMCPY3D");
 static_assert(offsetof(struct copy_3d, target_type) == offsetof(CUDA_MEMCPY3D, dstMemoryType), "CUDA_MEMCPY3D");
 static_assert(offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D, WidthInBytes), "CUDA_MEMCPY3D");
-static_assert(offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D_PEER, WidthInBytes), "CUDA_MEMCPY3D_PEER");
-static_assert((int)MEMORY_HOST == (int)CU_MEMORYTYPE_HOST && (int)MEMORY_DEVICE == (int)CU_MEMORYTYPE_DEVICE && (int)MEMORY_ARRAY == (int)CU_MEMORYTYPE_ARRAY, "CUmemorytype");
+static_assert(
+	offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D_PEER, WidthInBytes), "CUDA_MEMCPY3D_PEER");
+static_assert((int)MEMORY_HOST == (int)CU_MEMORYTYPE_HOST && (int)MEMORY_DEVICE == (int)CU_MEMORYTYPE_DEVICE &&
+		      (int)MEMORY_ARRAY == (int)CU_MEMORYTYPE_ARRAY,
+	"CUmemorytype");
 
 #define SET(bits, call) AT(arguments_set_##bits, count, call, N)
-#define SET_ASYNC(bits, call) SET(bits, call); AT(arguments_set_##bits, stream, call, hStream)
-SET(8, cuMemsetD8_v2); SET(8, cuMemsetD8_v2_ptds); SET_ASYNC(8, cuMemsetD8Async); SET_ASYNC(8, cuMemsetD8Async_ptsz);
-SET(16, cuMemsetD16_v2); SET(16, cuMemsetD16_v2_ptds); SET_ASYNC(16, cuMemsetD16Async); SET_ASYNC(16, cuMemsetD16Async_ptsz);
-SET(32, cuMemsetD32_v2); SET(32, cuMemsetD32_v2_ptds); SET_ASYNC(32, cuMemsetD32Async); SET_ASYNC(32, cuMemsetD32Async_ptsz);
+#define SET_ASYNC(bits, call) \
+	SET(bits, call);      \
+	AT(arguments_set_##bits, stream, call, hStream)
+SET(8, cuMemsetD8_v2);
+SET(8, cuMemsetD8_v2_ptds);
+SET_ASYNC(8, cuMemsetD8Async);
+SET_ASYNC(8, cuMemsetD8Async_ptsz);
+SET(16, cuMemsetD16_v2);
+SET(16, cuMemsetD16_v2_ptds);
+SET_ASYNC(16, cuMemsetD16Async);
+SET_ASYNC(16, cuMemsetD16Async_ptsz);
+SET(32, cuMemsetD32_v2);
+SET(32, cuMemsetD32_v2_ptds);
+SET_ASYNC(32, cuMemsetD32Async);
+SET_ASYNC(32, cuMemsetD32Async_ptsz);
 AT(arguments_set_8, value, cuMemsetD8_v2, uc);
 AT(arguments_set_16, value, cuMemsetD16_v2, us);
 AT(arguments_set_32, value, cuMemsetD32_v2, ui);
-#define SET_2D(call) AT(arguments_set_2d, width, call, Width); AT(arguments_set_2d, height, call, Height)
-#define SET_2D_ASYNC(call) SET_2D(call); AT(arguments_set_2d, stream, call, hStream)
-TWINS(SET_2D, cuMemsetD2D8_v2, _ptds); TWINS(SET_2D, cuMemsetD2D16_v2, _ptds); TWINS(SET_2D, cuMemsetD2D32_v2, _ptds);
-TWINS(SET_2D_ASYNC, cuMemsetD2D8Async, _ptsz); TWINS(SET_2D_ASYNC, cuMemsetD2D16Async, _ptsz); TWINS(SET_2D_ASYNC, cuMemsetD2D32Async, _ptsz);
+#define SET_2D(call)                              \
+	AT(arguments_set_2d, width, call, Width); \
+	AT(arguments_set_2d, height, call, Height)
+#define SET_2D_ASYNC(call) \
+	SET_2D(call);      \
+	AT(arguments_set_2d, stream, call, hStream)
+TWINS(SET_2D, cuMemsetD2D8_v2, _ptds);
+TWINS(SET_2D, cuMemsetD2D16_v2, _ptds);
+TWINS(SET_2D, cuMemsetD2D32_v2, _ptds);
+TWINS(SET_2D_ASYNC, cuMemsetD2D8Async, _ptsz);
+TWINS(SET_2D_ASYNC, cuMemsetD2D16Async, _ptsz);
+TWINS(SET_2D_ASYNC, cuMemsetD2D32Async, _ptsz);
 AT(arguments_set_2d, value, cuMemsetD2D8_v2, uc);
 AT(arguments_set_2d, value, cuMemsetD2D16_v2, us);
 AT(arguments_set_2d, value, cuMemsetD2D32_v2, ui);
 
-#define ALLOC(call) AT(arguments_alloc, address, call, dptr); AT(arguments_alloc, bytes, call, bytesize)
-#define ALLOC_HOST(call) AT(arguments_alloc, address, call, pp); AT(arguments_alloc, bytes, call, bytesize)
-#define ALLOC_ASYNC(call) ALLOC(call); AT(arguments_alloc, stream, call, hStream)
-ALLOC(cuMemAlloc_v2); ALLOC(cuMemAllocManaged); ALLOC_HOST(cuMemAllocHost_v2); ALLOC_HOST(cuMemHostAlloc);
+#define ALLOC(call)                               \
+	AT(arguments_alloc, address, call, dptr); \
+	AT(arguments_alloc, bytes, call, bytesize)
+#define ALLOC_HOST(call)                        \
+	AT(arguments_alloc, address, call, pp); \
+	AT(arguments_alloc, bytes, call, bytesize)
+#define ALLOC_ASYNC(call) \
+	ALLOC(call);      \
+	AT(arguments_alloc, stream, call, hStream)
+ALLOC(cuMemAlloc_v2);
+ALLOC(cuMemAllocManaged);
+ALLOC_HOST(cuMemAllocHost_v2);
+ALLOC_HOST(cuMemHostAlloc);
 TWINS(ALLOC_ASYNC, cuMemAllocAsync, _ptsz);
-#define ALLOC_POOL(call) AT(arguments_alloc_pool, bytes, call, bytesize); AT(arguments_alloc_pool, stream, call, hStream)
+#define ALLOC_POOL(call)                                 \
+	AT(arguments_alloc_pool, bytes, call, bytesize); \
+	AT(arguments_alloc_pool, stream, call, hStream)
 TWINS(ALLOC_POOL, cuMemAllocFromPoolAsync, _ptsz);
 AT(arguments_alloc_pitch, pitch, cuMemAllocPitch_v2, pPitch);
 AT(arguments_alloc_pitch, width_bytes, cuMemAllocPitch_v2, WidthInBytes);
@@ -103,23 +170,36 @@ AT(arguments_array, shape, cuArrayCreate_v2, pAllocateArray);
 AT(arguments_array, shape, cuArray3DCreate_v2, pAllocateArray);
 AT(arguments_array, shape, cuMipmappedArrayCreate, pMipmappedArrayDesc);
 AT(arguments_array, levels, cuMipmappedArrayCreate, numMipmapLevels);
-static_assert(offsetof(struct array_2d, channels) == offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels), "CUDA_ARRAY_DESCRIPTOR");
-static_assert(offsetof(struct array_3d, format) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format), "CUDA_ARRAY3D_DESCRIPTOR");
+static_assert(
+	offsetof(struct array_2d, channels) == offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels), "CUDA_ARRAY_DESCRIPTOR");
+static_assert(
+	offsetof(struct array_3d, format) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format), "CUDA_ARRAY3D_DESCRIPTOR");
 static_assert(offsetof(struct array_3d, flags) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags), "CUDA_ARRAY3D_DESCRIPTOR");
 AT(arguments_physical, bytes, cuMemCreate, size);
 AT(arguments_physical, properties, cuMemCreate, prop);
-static_assert(offsetof(struct physical, location_type) == offsetof(CUmemAllocationProp, location.type), "CUmemAllocationProp");
+static_assert(offsetof(struct physical, location_type) == offsetof(CUmemAllocationProp, location.type),
+	"CUmemAllocationProp");
 
 #define STREAM(call) AT(arguments_stream, stream, call, hStream)
-TWINS(STREAM, cuStreamSynchronize, _ptsz); TWINS(STREAM, cuStreamEndCapture, _ptsz); TWINS(STREAM, cuStreamBeginCapture_v2, _ptsz);
-#define RECORD(call) AT(arguments_event, event, call, hEvent); AT(arguments_event, stream, call, hStream)
-TWINS(RECORD, cuEventRecord, _ptsz); TWINS(RECORD, cuEventRecordWithFlags, _ptsz);
+TWINS(STREAM, cuStreamSynchronize, _ptsz);
+TWINS(STREAM, cuStreamEndCapture, _ptsz);
+TWINS(STREAM, cuStreamBeginCapture_v2, _ptsz);
+#define RECORD(call)                              \
+	AT(arguments_event, event, call, hEvent); \
+	AT(arguments_event, stream, call, hStream)
+TWINS(RECORD, cuEventRecord, _ptsz);
+TWINS(RECORD, cuEventRecordWithFlags, _ptsz);
 AT(arguments_event, event, cuEventSynchronize, hEvent);
-#define WAIT(call) AT(arguments_wait, stream, call, hStream); AT(arguments_wait, event, call, hEvent)
+#define WAIT(call)                                 \
+	AT(arguments_wait, stream, call, hStream); \
+	AT(arguments_wait, event, call, hEvent)
 TWINS(WAIT, cuStreamWaitEvent, _ptsz);
 
 #if CUPTI_API_VERSION >= 130000
-#define BATCH(call) AT(arguments_copy_batch, bytes, call, sizes); AT(arguments_copy_batch, count, call, count); AT(arguments_copy_batch, stream, call, hStream)
+#define BATCH(call)                                   \
+	AT(arguments_copy_batch, bytes, call, sizes); \
+	AT(arguments_copy_batch, count, call, count); \
+	AT(arguments_copy_batch, stream, call, hStream)
 TWINS(BATCH, cuMemcpyBatchAsync_v2, _ptsz);
 AT(arguments_copy_batch_1, bytes, cuMemcpyBatchAsync, sizes);
 AT(arguments_copy_batch_1, stream, cuMemcpyBatchAsync, hStream);
@@ -127,43 +207,149 @@ AT(arguments_copy_3d_batch, stream, cuMemcpy3DBatchAsync_v2, hStream);
 AT(arguments_copy_3d_batch_1, stream, cuMemcpy3DBatchAsync, hStream);
 #endif
 
-#define CALLS(X)                                                                                                                         \
-	X(cuLaunchKernel) X(cuLaunchKernel_ptsz) X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz) X(cuLaunchCooperativeKernel)                \
-	X(cuLaunchCooperativeKernel_ptsz) X(cuLaunchCooperativeKernelMultiDevice) X(cuLaunch) X(cuLaunchGrid) X(cuLaunchGridAsync)         \
-	X(cuGraphLaunch) X(cuGraphLaunch_ptsz)                                                                                             \
-	X(cuMemcpyHtoD_v2) X(cuMemcpyHtoD_v2_ptds) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyHtoDAsync_v2_ptsz) X(cuMemcpyDtoH_v2)                 \
-	X(cuMemcpyDtoH_v2_ptds) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyDtoHAsync_v2_ptsz) X(cuMemcpyDtoD_v2) X(cuMemcpyDtoD_v2_ptds)            \
-	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyDtoDAsync_v2_ptsz) X(cuMemcpy) X(cuMemcpy_ptds) X(cuMemcpyAsync) X(cuMemcpyAsync_ptsz)           \
-	X(cuMemcpyDtoA_v2) X(cuMemcpyDtoA_v2_ptds) X(cuMemcpyAtoD_v2) X(cuMemcpyAtoD_v2_ptds) X(cuMemcpyHtoA_v2)                           \
-	X(cuMemcpyHtoA_v2_ptds) X(cuMemcpyHtoAAsync_v2) X(cuMemcpyHtoAAsync_v2_ptsz) X(cuMemcpyAtoH_v2) X(cuMemcpyAtoH_v2_ptds)            \
-	X(cuMemcpyAtoHAsync_v2) X(cuMemcpyAtoHAsync_v2_ptsz) X(cuMemcpyAtoA_v2) X(cuMemcpyAtoA_v2_ptds) X(cuMemcpyPeer)                    \
-	X(cuMemcpyPeer_ptds) X(cuMemcpyPeerAsync) X(cuMemcpyPeerAsync_ptsz) X(cuMemcpy2D_v2) X(cuMemcpy2D_v2_ptds)                         \
-	X(cuMemcpy2DUnaligned_v2) X(cuMemcpy2DUnaligned_v2_ptds) X(cuMemcpy2DAsync_v2) X(cuMemcpy2DAsync_v2_ptsz) X(cuMemcpy3D_v2)         \
-	X(cuMemcpy3D_v2_ptds) X(cuMemcpy3DAsync_v2) X(cuMemcpy3DAsync_v2_ptsz) X(cuMemcpy3DPeer) X(cuMemcpy3DPeer_ptds)                    \
-	X(cuMemcpy3DPeerAsync) X(cuMemcpy3DPeerAsync_ptsz)                                                                                 \
-	X(cuMemsetD8_v2) X(cuMemsetD8_v2_ptds) X(cuMemsetD8Async) X(cuMemsetD8Async_ptsz) X(cuMemsetD16_v2) X(cuMemsetD16_v2_ptds)         \
-	X(cuMemsetD16Async) X(cuMemsetD16Async_ptsz) X(cuMemsetD32_v2) X(cuMemsetD32_v2_ptds) X(cuMemsetD32Async)                          \
-	X(cuMemsetD32Async_ptsz) X(cuMemsetD2D8_v2) X(cuMemsetD2D8_v2_ptds) X(cuMemsetD2D8Async) X(cuMemsetD2D8Async_ptsz)                 \
-	X(cuMemsetD2D16_v2) X(cuMemsetD2D16_v2_ptds) X(cuMemsetD2D16Async) X(cuMemsetD2D16Async_ptsz) X(cuMemsetD2D32_v2)                  \
-	X(cuMemsetD2D32_v2_ptds) X(cuMemsetD2D32Async) X(cuMemsetD2D32Async_ptsz)                                                          \
-	X(cuMemAlloc_v2) X(cuMemAllocPitch_v2) X(cuMemAllocHost_v2) X(cuMemHostAlloc) X(cuMemHostAlloc_v2) X(cuMemAllocManaged)            \
-	X(cuMemAllocAsync) X(cuMemAllocAsync_ptsz) X(cuMemAllocFromPoolAsync) X(cuMemAllocFromPoolAsync_ptsz) X(cuMemHostRegister)         \
-	X(cuMemHostRegister_v2) X(cuArrayCreate_v2) X(cuArray3DCreate_v2) X(cuMipmappedArrayCreate) X(cuMemCreate)                         \
-	X(cuMemFree_v2) X(cuMemFreeHost) X(cuMemHostUnregister) X(cuMemFreeAsync) X(cuMemFreeAsync_ptsz) X(cuArrayDestroy)                 \
-	X(cuMipmappedArrayDestroy) X(cuMemRelease)                                                                                         \
-	X(cuCtxSynchronize) X(cuStreamSynchronize) X(cuStreamSynchronize_ptsz) X(cuEventSynchronize) X(cuStreamWaitEvent)                  \
-	X(cuStreamWaitEvent_ptsz) X(cuEventRecord) X(cuEventRecord_ptsz) X(cuEventRecordWithFlags) X(cuEventRecordWithFlags_ptsz)          \
-	X(cuStreamBeginCapture) X(cuStreamBeginCapture_ptsz) X(cuStreamBeginCapture_v2) X(cuStreamBeginCapture_v2_ptsz)                    \
-	X(cuStreamEndCapture) X(cuStreamEndCapture_ptsz)
+#define CALLS(X)                                \
+	X(cuLaunchKernel)                       \
+	X(cuLaunchKernel_ptsz)                  \
+	X(cuLaunchKernelEx)                     \
+	X(cuLaunchKernelEx_ptsz)                \
+	X(cuLaunchCooperativeKernel)            \
+	X(cuLaunchCooperativeKernel_ptsz)       \
+	X(cuLaunchCooperativeKernelMultiDevice) \
+	X(cuLaunch)                             \
+	X(cuLaunchGrid)                         \
+	X(cuLaunchGridAsync)                    \
+	X(cuGraphLaunch)                        \
+	X(cuGraphLaunch_ptsz)                   \
+	X(cuMemcpyHtoD_v2)                      \
+	X(cuMemcpyHtoD_v2_ptds)                 \
+	X(cuMemcpyHtoDAsync_v2)                 \
+	X(cuMemcpyHtoDAsync_v2_ptsz)            \
+	X(cuMemcpyDtoH_v2)                      \
+	X(cuMemcpyDtoH_v2_ptds)                 \
+	X(cuMemcpyDtoHAsync_v2)                 \
+	X(cuMemcpyDtoHAsync_v2_ptsz)            \
+	X(cuMemcpyDtoD_v2)                      \
+	X(cuMemcpyDtoD_v2_ptds)                 \
+	X(cuMemcpyDtoDAsync_v2)                 \
+	X(cuMemcpyDtoDAsync_v2_ptsz)            \
+	X(cuMemcpy)                             \
+	X(cuMemcpy_ptds)                        \
+	X(cuMemcpyAsync)                        \
+	X(cuMemcpyAsync_ptsz)                   \
+	X(cuMemcpyDtoA_v2)                      \
+	X(cuMemcpyDtoA_v2_ptds)                 \
+	X(cuMemcpyAtoD_v2)                      \
+	X(cuMemcpyAtoD_v2_ptds)                 \
+	X(cuMemcpyHtoA_v2)                      \
+	X(cuMemcpyHtoA_v2_ptds)                 \
+	X(cuMemcpyHtoAAsync_v2)                 \
+	X(cuMemcpyHtoAAsync_v2_ptsz)            \
+	X(cuMemcpyAtoH_v2)                      \
+	X(cuMemcpyAtoH_v2_ptds)                 \
+	X(cuMemcpyAtoHAsync_v2)                 \
+	X(cuMemcpyAtoHAsync_v2_ptsz)            \
+	X(cuMemcpyAtoA_v2)                      \
+	X(cuMemcpyAtoA_v2_ptds)                 \
+	X(cuMemcpyPeer)                         \
+	X(cuMemcpyPeer_ptds)                    \
+	X(cuMemcpyPeerAsync)                    \
+	X(cuMemcpyPeerAsync_ptsz)               \
+	X(cuMemcpy2D_v2)                        \
+	X(cuMemcpy2D_v2_ptds)                   \
+	X(cuMemcpy2DUnaligned_v2)               \
+	X(cuMemcpy2DUnaligned_v2_ptds)          \
+	X(cuMemcpy2DAsync_v2)                   \
+	X(cuMemcpy2DAsync_v2_ptsz)              \
+	X(cuMemcpy3D_v2)                        \
+	X(cuMemcpy3D_v2_ptds)                   \
+	X(cuMemcpy3DAsync_v2)                   \
+	X(cuMemcpy3DAsync_v2_ptsz)              \
+	X(cuMemcpy3DPeer)                       \
+	X(cuMemcpy3DPeer_ptds)                  \
+	X(cuMemcpy3DPeerAsync)                  \
+	X(cuMemcpy3DPeerAsync_ptsz)             \
+	X(cuMemsetD8_v2)                        \
+	X(cuMemsetD8_v2_ptds)                   \
+	X(cuMemsetD8Async)                      \
+	X(cuMemsetD8Async_ptsz)                 \
+	X(cuMemsetD16_v2)                       \
+	X(cuMemsetD16_v2_ptds)                  \
+	X(cuMemsetD16Async)                     \
+	X(cuMemsetD16Async_ptsz)                \
+	X(cuMemsetD32_v2)                       \
+	X(cuMemsetD32_v2_ptds)                  \
+	X(cuMemsetD32Async)                     \
+	X(cuMemsetD32Async_ptsz)                \
+	X(cuMemsetD2D8_v2)                      \
+	X(cuMemsetD2D8_v2_ptds)                 \
+	X(cuMemsetD2D8Async)                    \
+	X(cuMemsetD2D8Async_ptsz)               \
+	X(cuMemsetD2D16_v2)                     \
+	X(cuMemsetD2D16_v2_ptds)                \
+	X(cuMemsetD2D16Async)                   \
+	X(cuMemsetD2D16Async_ptsz)              \
+	X(cuMemsetD2D32_v2)                     \
+	X(cuMemsetD2D32_v2_ptds)                \
+	X(cuMemsetD2D32Async)                   \
+	X(cuMemsetD2D32Async_ptsz)              \
+	X(cuMemAlloc_v2)                        \
+	X(cuMemAllocPitch_v2)                   \
+	X(cuMemAllocHost_v2)                    \
+	X(cuMemHostAlloc)                       \
+	X(cuMemHostAlloc_v2)                    \
+	X(cuMemAllocManaged)                    \
+	X(cuMemAllocAsync)                      \
+	X(cuMemAllocAsync_ptsz)                 \
+	X(cuMemAllocFromPoolAsync)              \
+	X(cuMemAllocFromPoolAsync_ptsz)         \
+	X(cuMemHostRegister)                    \
+	X(cuMemHostRegister_v2)                 \
+	X(cuArrayCreate_v2)                     \
+	X(cuArray3DCreate_v2)                   \
+	X(cuMipmappedArrayCreate)               \
+	X(cuMemCreate)                          \
+	X(cuMemFree_v2)                         \
+	X(cuMemFreeHost)                        \
+	X(cuMemHostUnregister)                  \
+	X(cuMemFreeAsync)                       \
+	X(cuMemFreeAsync_ptsz)                  \
+	X(cuArrayDestroy)                       \
+	X(cuMipmappedArrayDestroy)              \
+	X(cuMemRelease)                         \
+	X(cuCtxSynchronize)                     \
+	X(cuStreamSynchronize)                  \
+	X(cuStreamSynchronize_ptsz)             \
+	X(cuEventSynchronize)                   \
+	X(cuStreamWaitEvent)                    \
+	X(cuStreamWaitEvent_ptsz)               \
+	X(cuEventRecord)                        \
+	X(cuEventRecord_ptsz)                   \
+	X(cuEventRecordWithFlags)               \
+	X(cuEventRecordWithFlags_ptsz)          \
+	X(cuStreamBeginCapture)                 \
+	X(cuStreamBeginCapture_ptsz)            \
+	X(cuStreamBeginCapture_v2)              \
+	X(cuStreamBeginCapture_v2_ptsz)         \
+	X(cuStreamEndCapture)                   \
+	X(cuStreamEndCapture_ptsz)
 #if CUPTI_API_VERSION >= 22
-#define CALLS_12_4(X) X(cuStreamBeginCaptureToGraph) X(cuStreamBeginCaptureToGraph_ptsz)
+#define CALLS_12_4(X)                  \
+	X(cuStreamBeginCaptureToGraph) \
+	X(cuStreamBeginCaptureToGraph_ptsz)
 #else
 #define CALLS_12_4(X)
 #endif
 #if CUPTI_API_VERSION >= 130000
-#define CALLS_13(X)                                                                                                           \
-	X(cuMemcpyBatchAsync) X(cuMemcpyBatchAsync_ptsz) X(cuMemcpyBatchAsync_v2) X(cuMemcpyBatchAsync_v2_ptsz) X(cuMemcpy3DBatchAsync) \
-	X(cuMemcpy3DBatchAsync_ptsz) X(cuMemcpy3DBatchAsync_v2) X(cuMemcpy3DBatchAsync_v2_ptsz) X(cuCtxSynchronize_v2)
+#define CALLS_13(X)                     \
+	X(cuMemcpyBatchAsync)           \
+	X(cuMemcpyBatchAsync_ptsz)      \
+	X(cuMemcpyBatchAsync_v2)        \
+	X(cuMemcpyBatchAsync_v2_ptsz)   \
+	X(cuMemcpy3DBatchAsync)         \
+	X(cuMemcpy3DBatchAsync_ptsz)    \
+	X(cuMemcpy3DBatchAsync_v2)      \
+	X(cuMemcpy3DBatchAsync_v2_ptsz) \
+	X(cuCtxSynchronize_v2)
 #else
 #define CALLS_13(X)
 #endif
@@ -172,7 +358,7 @@ static const struct {
 	uint32_t id;
 	const char *name;
 } real_calls[] = {
-#define X(name) {CUPTI_DRIVER_TRACE_CBID_##name, #name},
+#define X(name) { CUPTI_DRIVER_TRACE_CBID_##name, #name },
 	CALLS(X) CALLS_12_4(X) CALLS_13(X)
 #undef X
 };
@@ -202,7 +388,7 @@ END_TEST
 static struct driver_event read_call(uint32_t id, const void *arguments, bool done)
 {
 	struct driver_call *call = driver_call(id);
-	struct driver_event event = {.detail = call->detail, .flags = call->flags};
+	struct driver_event event = { .detail = call->detail, .flags = call->flags };
 
 	call->read(&event, call, arguments, done);
 	return event;
@@ -210,9 +396,9 @@ static struct driver_event read_call(uint32_t id, const void *arguments, bool do
 
 START_TEST(a_launch_says_its_shape)
 {
-	cuLaunchKernel_params launch = {(CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, NULL};
-	CUlaunchConfig config = {2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, 0};
-	cuLaunchKernelEx_params ex = {&config, (CUfunction)1, NULL, NULL};
+	cuLaunchKernel_params launch = { (CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, NULL };
+	CUlaunchConfig config = { 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, 0 };
+	cuLaunchKernelEx_params ex = { &config, (CUfunction)1, NULL, NULL };
 
 	for (int i = 0; i < 2; i++) {
 		struct driver_event event = i ? read_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, true)
@@ -229,9 +415,13 @@ END_TEST
 
 START_TEST(a_copy_says_its_bytes_and_its_path)
 {
-	cuMemcpyDtoHAsync_v2_params flat = {NULL, 0, 4096, (CUstream)5};
-	CUDA_MEMCPY3D shape = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .dstMemoryType = CU_MEMORYTYPE_HOST, .WidthInBytes = 10, .Height = 20, .Depth = 3};
-	cuMemcpy3DAsync_v2_params cube = {&shape, (CUstream)6};
+	cuMemcpyDtoHAsync_v2_params flat = { NULL, 0, 4096, (CUstream)5 };
+	CUDA_MEMCPY3D shape = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+		.dstMemoryType = CU_MEMORYTYPE_HOST,
+		.WidthInBytes = 10,
+		.Height = 20,
+		.Depth = 3 };
+	cuMemcpy3DAsync_v2_params cube = { &shape, (CUstream)6 };
 	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, &flat, true);
 
 	ck_assert_uint_eq(event.bytes, 4096);
@@ -248,8 +438,8 @@ END_TEST
 
 START_TEST(a_memset_says_its_bytes_and_value)
 {
-	cuMemsetD16Async_params row = {0, 0xabcd, 100, (CUstream)3};
-	cuMemsetD2D8_v2_params plane = {0, 512, 0x7f, 100, 30};
+	cuMemsetD16Async_params row = { 0, 0xabcd, 100, (CUstream)3 };
+	cuMemsetD2D8_v2_params plane = { 0, 512, 0x7f, 100, 30 };
 	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemsetD16Async, &row, true);
 
 	ck_assert_uint_eq(event.bytes, 200);
@@ -264,13 +454,15 @@ END_TEST
 START_TEST(memory_is_known_by_its_address_once_it_is_there)
 {
 	CUdeviceptr address = 0x7000;
-	cuMemAlloc_v2_params alloc = {&address, 1 << 20};
-	CUmemAllocationProp place = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+	cuMemAlloc_v2_params alloc = { &address, 1 << 20 };
+	CUmemAllocationProp place = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE } };
 	CUmemGenericAllocationHandle handle = 0x55;
-	cuMemCreate_params create = {&handle, 2 << 20, &place, 0};
-	CUDA_ARRAY3D_DESCRIPTOR shape = {.Width = 8, .Height = 4, .Depth = 0, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2};
+	cuMemCreate_params create = { &handle, 2 << 20, &place, 0 };
+	CUDA_ARRAY3D_DESCRIPTOR shape = {
+		.Width = 8, .Height = 4, .Depth = 0, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2
+	};
 	CUmipmappedArray mipmaps = (CUmipmappedArray)0x66;
-	cuMipmappedArrayCreate_params array = {&mipmaps, &shape, 2};
+	cuMipmappedArrayCreate_params array = { &mipmaps, &shape, 2 };
 	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, &alloc, true);
 
 	ck_assert_uint_eq(event.object, 0x7000);
@@ -291,8 +483,8 @@ END_TEST
 
 START_TEST(waits_say_for_what)
 {
-	cuStreamWaitEvent_params wait = {(CUstream)7, (CUevent)8, 0};
-	cuEventRecord_params record = {(CUevent)9, (CUstream)10};
+	cuStreamWaitEvent_params wait = { (CUstream)7, (CUevent)8, 0 };
+	cuEventRecord_params record = { (CUevent)9, (CUstream)10 };
 	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, true);
 
 	ck_assert_uint_eq(event.stream, 7);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Activity records laid out by hand, as each release of CUPTI writes them, and what becomes of them in the trace. Offsets and lengths stand here as
- * numbers, apart from the library's own structs.
+ * Activity records laid out by hand, as each release of CUPTI writes them, and what becomes of them
+ * in the trace. Offsets and lengths stand here as numbers, apart from the library's own structs.
  */
 #include "collector/correlation.h"
 #include "collector/cupti_session.h"
@@ -17,9 +17,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MEMCPY = 1, MEMSET = 2, DRIVER = 4, RUNTIME = 5, CONTEXT = 9, KERNEL = 10, OVERHEAD = 17, PEER = 22, EVENT = 36, SYNC = 38, MEMORY = 49 };
+enum {
+	MEMCPY = 1,
+	MEMSET = 2,
+	DRIVER = 4,
+	RUNTIME = 5,
+	CONTEXT = 9,
+	KERNEL = 10,
+	OVERHEAD = 17,
+	PEER = 22,
+	EVENT = 36,
+	SYNC = 38,
+	MEMORY = 49
+};
 
-static const uint32_t versions[] = {19, 20, 21, 22, 23, 24, 26, 27, 28, 130000, 130001, 130100, 130400};
+static const uint32_t versions[] = { 19, 20, 21, 22, 23, 24, 26, 27, 28, 130000, 130001, 130100, 130400 };
 #define VERSIONS ((int)(sizeof versions / sizeof *versions))
 
 static struct cupti_library cupti;
@@ -196,7 +208,7 @@ static const struct trace_gpu_batch *convert(uint64_t dropped)
 
 static void begin(void)
 {
-	static struct trace_settings settings = {.limit_bytes = 1 << 30, .run_id = 1};
+	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
 	static struct cupti_session session;
 
 	snprintf(folder, sizeof folder, "/tmp/pperf-activity-XXXXXX");
@@ -318,7 +330,8 @@ START_TEST(waits_and_events_are_read)
 
 	cupti.version = versions[_i];
 	at = record(SYNC);
-	put32(at, 4, 2), put64(at, 8, 10), put64(at, 16, 20), put32(at, 24, 3), put32(at, 28, 1), put32(at, 32, 7), put32(at, 36, 55);
+	put32(at, 4, 2), put64(at, 8, 10), put64(at, 16, 20), put32(at, 24, 3), put32(at, 28, 1), put32(at, 32, 7),
+		put32(at, 36, 55);
 	at = record(EVENT);
 	put32(at, 4, 4), put32(at, 8, 1), put32(at, 12, 13), put32(at, 16, 56);
 	if (cupti.version >= 26)
@@ -349,12 +362,15 @@ START_TEST(memory_calls_and_overhead_are_read)
 
 	cupti.version = versions[_i];
 	at = record(MEMORY);
-	put32(at, 4, 2), put32(at, 8, 3), put32(at, 12, 21), put64(at, 16, 0x7f0000000000), put64(at, 24, 512), put64(at, 32, 1234);
+	put32(at, 4, 2), put32(at, 8, 3), put32(at, 12, 21), put64(at, 16, 0x7f0000000000), put64(at, 24, 512),
+		put64(at, 32, 1234);
 	put32(at, 52, 1), put32(at, 56, 2), put32(at, 60, UINT32_MAX);
 	at = record(DRIVER);
-	put32(at, 4, 19), put64(at, 8, 40), put64(at, 16, 50), put32(at, 28, 4711), put32(at, 32, 22), put32(at, 36, 700);
+	put32(at, 4, 19), put64(at, 8, 40), put64(at, 16, 50), put32(at, 28, 4711), put32(at, 32, 22),
+		put32(at, 36, 700);
 	at = record(OVERHEAD);
-	put32(at, 4, 5 << 16), put32(at, 8, 2), put32(at, 12, 1), put32(at, 16, 4712), put64(at, 24, 60), put64(at, 32, 70);
+	put32(at, 4, 5 << 16), put32(at, 8, 2), put32(at, 12, 1), put32(at, 16, 4712), put64(at, 24, 60),
+		put64(at, 32, 70);
 	if (cupti.version >= 20)
 		put32(at, 40, 23);
 	convert(0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cuda_guest WHAT [COUNT]: a program that uses CUDA in one of the ways that are hard on whoever listens in. It prints what it can know by itself.
+ * cuda_guest WHAT [COUNT]: a program that uses CUDA in one of the ways that are hard on whoever
+ * listens in. It prints what it can know by itself.
  *
  *	asks         asks for devices, makes no context
  *	works        COUNT kernels, waits
@@ -82,7 +83,8 @@ static void *look_up(const char *name)
 
 static void hidden(int count)
 {
-	cudaError_t (*take)(void **, size_t), (*launch)(const void *, dim3, dim3, void **, size_t, cudaStream_t), (*give)(void *);
+	cudaError_t (*take)(void **, size_t), (*launch)(const void *, dim3, dim3, void **, size_t, cudaStream_t),
+		(*give)(void *);
 	cudaError_t (*copy)(void *, const void *, size_t, enum cudaMemcpyKind), (*set)(void *, int, size_t);
 	unsigned long length = BYTES / 4;
 	char host[BYTES / 2] = "";
@@ -199,7 +201,8 @@ static void captures(int count)
 	printf("captured %d\n", count);
 }
 
-/* Threads of this process, and of them those that would take a signal; the first is the program's own. */
+/* Threads of this process, and of them those that would take a signal; the first is the program's
+ * own. */
 static void say_tasks(const char *when)
 {
 	DIR *tasks = opendir("/proc/self/task");
