@@ -43,11 +43,11 @@ static int by_kind(const void *a, const void *b)
 static void add_levels(const struct options *options, struct process *process, struct rows *rows)
 {
 	const struct memory *memory = process->fold->memory;
-	const struct memory_level **levels = need((memory->level_count + 1) * sizeof *levels);
+	const struct memory_level **levels = need((memory->level_count + 1) * sizeof(struct memory_level *));
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		levels[i] = &memory->levels[i];
-	qsort(levels, memory->level_count, sizeof *levels, by_kind);
+	qsort(levels, memory->level_count, sizeof(struct memory_level *), by_kind);
 	for (uint32_t i = 0; i < memory->level_count; i++) {
 		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device &&
 			levels[i]->device != UINT32_MAX)

@@ -125,8 +125,10 @@ VALUE(id)
 
 VALUE(parent)
 {
+	static const struct cell nothing = { .kind = CELL_NULL };
+
 	(void)rows;
-	return row->parent == NO_ROW ? (struct cell){ .kind = CELL_NULL } : count(row->parent);
+	return row->parent == NO_ROW ? nothing : count(row->parent);
 }
 
 FIGURE(depth, (void)row, true, count(row->depth))

@@ -10,6 +10,7 @@ static struct thread *new_thread(struct fold *fold, struct trace_stream *stream)
 	struct thread *thread = need(sizeof *thread);
 
 	grow(&state->threads, &state->thread_room, state->thread_count + 1, sizeof(struct thread *));
+	thread->of = stream;
 	thread->stream = stream->stream;
 	thread->index = (uint32_t)state->thread_count;
 	state->threads[state->thread_count++] = thread;
@@ -95,21 +96,13 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	}
 }
 
-/* The thread of the last event: nearly always that of the next. */
-struct current {
-	const struct trace_stream *stream;
-	struct thread *thread;
-};
-
 /* A range opens or closes in the usual way. False: nothing was done. */
-static inline bool plain_event(struct fold *fold, const struct trace_event *event, struct current *current)
+static inline bool plain_event(struct fold *fold, const struct trace_event *event, struct thread **last)
 {
-	struct thread *thread = current->thread;
+	struct thread *thread = *last;
 
-	if (__builtin_expect(event->stream != current->stream, 0)) {
-		current->thread = thread = fold_thread(fold, event);
-		current->stream = event->stream;
-	}
+	if (__builtin_expect(event->stream != thread->of, 0))
+		*last = thread = fold_thread(fold, event);
 	if (event->kind == TRACE_PUSH) {
 		const uint32_t node = fold->state->nodes[event->node];
 
@@ -137,13 +130,13 @@ static inline bool plain_event(struct fold *fold, const struct trace_event *even
  * that is for others. */
 static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	struct current current = { .stream = NULL };
+	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
 
 	for (;; ++*events) {
 		struct trace_event next; /* in registers: its address goes nowhere */
 
 		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &current), 1))
+			if (__builtin_expect(plain_event(fold, &next, &last), 1))
 				continue;
 			*event = next;
 			return 1;

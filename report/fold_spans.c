@@ -32,7 +32,7 @@ static void widen(struct fold_state *state)
 	const size_t slots = state->span_slots;
 
 	state->span_slots = slots ? slots * 2 : 64;
-	state->spans = need(state->span_slots * sizeof *state->spans);
+	state->spans = need(state->span_slots * sizeof(struct open_span *));
 	for (size_t i = 0; i < slots; i++)
 		for (struct open_span *span = old[i], *next; span; span = next) {
 			next = span->next;
@@ -157,7 +157,7 @@ void fold_counter_find(struct fold *fold)
 	const size_t length = fold->options.counter ? strlen(fold->options.counter) : 0;
 
 	for (uint32_t i = 0;
-		fold->options.metric == METRIC_USER && (counter = reader_dictionary(fold->reader, TRACE_COUNTER, i));
+		fold->options.metric == METRIC_USER && length && (counter = reader_dictionary(fold->reader, TRACE_COUNTER, i));
 		i++) {
 		const struct trace_text name = reader_name(fold->reader, counter->name);
 

@@ -25,6 +25,7 @@ struct frame_more {
 };
 
 struct thread {
+	const struct trace_stream *of;
 	struct frame *frames;
 	struct frame_more *more; /* NULL unless rich */
 	size_t room, more_room;

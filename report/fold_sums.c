@@ -37,6 +37,7 @@ static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
 bool fold_conserved(const struct fold *fold, char *problem, size_t room)
 {
 	const struct fold_totals *totals = &fold->totals;
+	const uint64_t records = fold->counts.kernels + fold->counts.copies + fold->counts.sets;
 	struct sums sums = { .records = 0 };
 
 	for (uint32_t id = 1; id < fold->tree->count; id++)
@@ -60,12 +61,10 @@ bool fold_conserved(const struct fold *fold, char *problem, size_t room)
 			(unsigned long long)totals->free_bytes, (unsigned long long)sums.free_bytes);
 		return false;
 	}
-	if (fold->counts.attributed + fold->counts.unattributed !=
-		fold->counts.kernels + fold->counts.copies + fold->counts.sets) {
+	if (fold->counts.attributed + fold->counts.unattributed != records) {
 		snprintf(problem, room,
 			"GPU records are not conserved: %llu came in, %llu have a range, %llu have none",
-			(unsigned long long)(fold->counts.kernels + fold->counts.copies + fold->counts.sets),
-			(unsigned long long)fold->counts.attributed, (unsigned long long)fold->counts.unattributed);
+			(unsigned long long)records, (unsigned long long)fold->counts.attributed, (unsigned long long)fold->counts.unattributed);
 		return false;
 	}
 	return true;

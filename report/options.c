@@ -99,8 +99,7 @@ static void steps(struct options *options, const char *text)
 
 	if (length == 0 || length >= sizeof first)
 		fatal(STATUS_USAGE, "--steps takes numbers like 10-20 or 7, not `%s`", text);
-	memcpy(first, text, length);
-	first[length] = '\0';
+	snprintf(first, sizeof first, "%.*s", (int)length, text);
 	options->steps = true;
 	options->first_step = number("steps", first, UINT64_MAX);
 	options->last_step = dash ? number("steps", dash + 1, UINT64_MAX) : options->first_step;

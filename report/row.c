@@ -100,14 +100,15 @@ static struct text instance_name(const struct row *row)
 static size_t append_caller(const struct row *row, size_t used)
 {
 	const struct trace_stack *stack = reader_stack(row->process->reader, row->of.site->stack);
-	char caller[1024];
+	char caller[1024] = "";
 	uint64_t address;
 
 	if (!row->of.site->stack || !stack || !stack->frames)
 		return used;
 	memcpy(&address, stack + 1, sizeof address);
 	used = append(used, " < ", 3);
-	return append(used, caller, process_symbol(row->process, address, DEMANGLE_SHORT, caller, sizeof caller));
+	process_symbol(row->process, address, DEMANGLE_SHORT, caller, sizeof caller);
+	return append(used, caller, strlen(caller));
 }
 
 /* A site is told apart by where it lies. */
@@ -140,19 +141,18 @@ struct text row_label(const struct row *row, bool ascii)
 	size_t used = row->kind == ROW_SITE ? append_path(row)
 		      : name.length         ? append(0, name.bytes, name.length)
 					    : append(0, "(no name)", 9);
-	char extra[128];
+	char extra[128] = "";
 
 	if (node && node->domain && row->kind != ROW_SITE) {
 		const struct text domain = text_of(row->process->texts, node->domain);
 
 		used = append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1);
 	}
-	if (row->kind == ROW_NODE && row_labels(node) > 1)
-		used = append(used, extra,
-			(size_t)snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node)));
+	if (node && row->kind == ROW_NODE && row_labels(node) > 1)
+		snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node));
 	if (shape)
-		used = append(used, extra,
-			(size_t)snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0],
-				shape->grid[1], shape->grid[2], shape->block[0], shape->block[1], shape->block[2]));
+		snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
+			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
+	used = append(used, extra, strlen(extra));
 	return (struct text){ label, (uint32_t)used };
 }
