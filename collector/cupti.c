@@ -99,13 +99,17 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 	tell("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message, state->result);
 }
 
+/* What CUPTI calls may be called in a forked child, too, where there is no client. */
 static void on_event(void *data, int domain, uint32_t id, const void *what)
 {
+	const struct cupti_client *client = cupti_session->client;
 	int saved;
 
 	(void)data;
+	if (__builtin_expect(!client, 0))
+		return;
 	if (__builtin_expect(domain == CUPTI_DRIVER, 1)) {
-		cupti_session->client->call(id, what);
+		client->call(id, what);
 		cupti_flush_need(what);
 		return;
 	}
@@ -121,7 +125,7 @@ static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most_re
 {
 	*most_records = 0; /* as many as fit */
 	*bytes = 0;
-	*buffer = cupti_buffers_take(bytes);
+	*buffer = cupti_session->client ? cupti_buffers_take(bytes) : NULL;
 	if (!*buffer && cupti_session->library.version < CUPTI_VERSION_12_9)
 		*buffer = cupti_buffers_scratch(bytes); /* these crash when they are given none */
 }
@@ -133,6 +137,8 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	size_t dropped = 0;
 
 	(void)context, (void)stream, (void)bytes;
+	if (!cupti_session->client)
+		return;
 	if (cupti->dropped(NULL, 0, &dropped) != CUPTI_OK)
 		dropped = 0;
 	if (!ours && valid)

@@ -51,8 +51,7 @@ bool cupti_buffers_setup(uint64_t total)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	madvise(memory, count * buffer_bytes + SCRATCH_BYTES, MADV_DONTFORK);
-	pool = memory;
+	pool = memory; /* a forked child has it, too: CUPTI may write to the buffer it holds there */
 	scratch = pool + count * buffer_bytes;
 	for (uint32_t i = 0; i < count; i++)
 		mark_free(i);

@@ -12,6 +12,7 @@
 #include "gpu_device.h"
 #include "stream.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #define FLUSH_EVERY_NS 100000000L
@@ -73,7 +74,7 @@ static void *run(void *data)
 	struct cupti_session *s = data;
 
 	gpu_device_record();
-	while (sleep_on(s)) {
+	while (sleep_on(s) && cupti_runs()) {
 		flush(s);
 		cupti_buffers_keep_ready();
 	}
@@ -100,6 +101,7 @@ void cupti_flush_begin(void)
 	struct cupti_session *s = cupti_session;
 	pthread_condattr_t clock;
 	sigset_t all, before;
+	int saved = errno;
 
 	if (atomic_load_explicit(&s->thread_wanted, memory_order_relaxed) || atomic_exchange(&s->thread_wanted, true))
 		return;
@@ -113,6 +115,7 @@ void cupti_flush_begin(void)
 	s->thread_runs = !s->ending && create(s);
 	pthread_mutex_unlock(&s->sleep_lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
 }
 
 bool cupti_flush_end(void)
