@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "fork_memory.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <sys/mman.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+struct region { /* that the kernel does not empty */
+	struct region *next;
+	void *start;
+	size_t bytes;
+};
+static struct region *regions;
 
 void *kept_memory(size_t bytes)
 {
@@ -16,11 +29,30 @@ void memory_return(void *memory, size_t bytes)
 		munmap(memory, bytes);
 }
 
+/* In a forked child. */
+static void empty_regions(void)
+{
+	for (const struct region *r = regions; r; r = r->next)
+		madvise(r->start, r->bytes, MADV_DONTNEED);
+}
+
+static bool remember(void *start, size_t bytes)
+{
+	struct region *r = kept_memory(sizeof *r);
+
+	if (!r)
+		return false;
+	*r = (struct region){__atomic_load_n(&regions, __ATOMIC_RELAXED), start, bytes};
+	while (!__atomic_compare_exchange_n(&regions, &r->next, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return r->next || !pthread_atfork(NULL, NULL, empty_regions);
+}
+
 void *fork_memory(size_t bytes)
 {
 	void *p = kept_memory(bytes);
 
-	if (p && madvise(p, bytes, MADV_WIPEONFORK)) {
+	if (p && madvise(p, bytes, MADV_WIPEONFORK) && !remember(p, bytes)) {
 		munmap(p, bytes);
 		return NULL;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fork_memory.h: memory that a forked child finds zeroed, so that whatever made the child (fork, clone), it holds none of our locks,
- * cursors or descriptors and begins anew.
+ * cursors or descriptors and begins anew. Where the kernel cannot empty it (gVisor; Linux before 4.14) children made by fork empty it themselves,
+ * and one that was made by the bare system call must not record.
  */
 #ifndef PPERF_FORK_MEMORY_H
 #define PPERF_FORK_MEMORY_H

@@ -102,7 +102,8 @@ static void fill_extension(const nvtxExtModuleSegment_t *segment, const struct n
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
-	if (!enabled || beginning || !module || module->structSize < sizeof *module || !module->segmentsCount || !module->segments)
+	if (!enabled || beginning || !module || module->structSize < offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
+	    !module->segmentsCount || !module->segments) /* early headers end before extInfo */
 		return 0;
 	beginning = true;
 	nvtx_chain_start_extension(module);

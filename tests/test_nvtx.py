@@ -37,6 +37,11 @@ def a_process_with_threads_that_loads_us_keeps_its_environment(folder):
 
 
 @case
+def extensions_of_early_headers_begin_too(folder):
+    assert traced(folder, "old_extension", LIBRARY).stdout == b"1 filled filled 4711\n"
+
+
+@case
 def instances_that_come_and_go_and_begin_at_once_are_recorded(folder):
     traced(folder, "reloads", PROGRAMS / "lib_nvtx_copy.so", 50)
     found = names(folder / "trace.bin")

@@ -17,7 +17,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +198,47 @@ START_TEST(a_child_of_a_raw_clone_makes_a_file_of_its_own)
 	fill(5);
 	reader = recording_read();
 	ck_assert_uint_eq(count_pushes(reader), 10);
+	reader_close(reader);
+}
+END_TEST
+
+static bool old_kernel;
+
+/* Instead of the C library's. */
+int madvise(void *start, size_t bytes, int advice)
+{
+	if (old_kernel && advice == MADV_WIPEONFORK) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_madvise, start, bytes, advice);
+}
+
+START_TEST(where_the_kernel_empties_no_memory_a_forked_child_does)
+{
+	struct trace_reader *reader;
+	int status;
+	pid_t child;
+
+	old_kernel = true;
+	recording_begin(0);
+	range_push(0, "parent", NULL);
+	child = fork();
+	if (!child) {
+		if (range_pop(0) != RANGE_REFUSED)
+			_exit(1);
+		fill(20000);
+		recording_end();
+		reader = recording_read();
+		_exit(trace_header()->pid != (uint32_t)getpid() || count_pushes(reader) != 20000 || !reader_integrity(reader)->complete);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	fill(5);
+	ck_assert_int_eq(range_pop(0), 0);
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 6);
+	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
 }
 END_TEST
@@ -405,6 +448,7 @@ int main(void)
 	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
 	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
 	tcase_add_test(tests, a_child_of_a_raw_clone_makes_a_file_of_its_own);
+	tcase_add_test(tests, where_the_kernel_empties_no_memory_a_forked_child_does);
 	tcase_add_test(tests, forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole);
 	tcase_add_test(tests, a_thread_with_the_smallest_stack_may_be_the_first);
 	tcase_add_test(tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
