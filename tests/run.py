@@ -18,6 +18,16 @@ SANITIZER_OPTIONS = {
 }
 
 
+running = set()
+
+
+def stop(signal_number, frame):
+    """The tasks are sessions of their own and would outlive us."""
+    for process in list(running):
+        os.killpg(process.pid, signal.SIGKILL)
+    os._exit(128 + signal_number)
+
+
 class Task:
     def __init__(self, variant, kind, name, command):
         self.variant, self.kind, self.name, self.command = variant, kind, name, command
@@ -64,6 +74,7 @@ def run(task, build):
     limit = LIMIT_S[task.kind] * SLOWER[task.variant]
     process = subprocess.Popen(task.command, cwd=ROOT, env=environment(task, build, directory), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    running.add(process)
     try:
         output = process.communicate(timeout=limit)[0].decode(errors="replace")
         status = process.returncode
@@ -71,6 +82,7 @@ def run(task, build):
         os.killpg(process.pid, signal.SIGKILL)
         output = rest_of(process) + "\nstopped: it ran longer than %d s\n" % limit
         status = 1
+    running.discard(process)
     passed, failed, skipped = count(output, status)
     left = sorted(os.listdir(directory))
     if left and not failed:
@@ -147,6 +159,8 @@ def main():
     parser.add_argument("variants", nargs="+", choices=sorted(SLOWER))
     options = parser.parse_args()
     os.chdir(ROOT)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
     before, board, tasks = root_files(), Board(options.only), []
     for variant in options.variants:
         start = time.monotonic()
