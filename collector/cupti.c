@@ -294,7 +294,7 @@ static void begin_session(const struct cupti_client *client)
 	cupti_session->client = client;
 	atexit(end_session);
 	pthread_atfork(NULL, NULL, in_forked_child);
-	if (!cupti_load(&cupti_session->library, client->library, reason, sizeof reason)) {
+	if (!cupti_load(&cupti_session->library, client->library, client->toolkit, reason, sizeof reason)) {
 		tell("source.cupti", "off: %s (0)", reason);
 		return;
 	}

@@ -45,6 +45,7 @@ struct cupti_client {
 	 * thread, it was captured. */
 	void (*node_created)(void);
 	const char *library;   /* path of the libcupti to use; NULL: as it is found */
+	const char *toolkit;   /* where CUDA is installed, as CUDA_HOME says; NULL: not said */
 	uint64_t buffer_bytes; /* bound on CUPTI's buffers; 0: the default, 64 MiB */
 };
 

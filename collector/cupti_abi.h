@@ -218,9 +218,10 @@ struct cupti_library {
 	char path[4096];
 };
 
-/* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. `wanted`:
- * a path to try before anything else, or NULL. false: `reason` says in a sentence why not. errno is
- * not kept. */
-int cupti_load(struct cupti_library *library, const char *wanted, char *reason, size_t reason_bytes);
+/* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. wanted: a
+ * path to take instead; toolkit: where CUDA is installed; NULL: not said. false: `reason` says in a
+ * sentence why not. errno is not kept. */
+int cupti_load(
+	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes);
 
 #endif

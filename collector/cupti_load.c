@@ -130,9 +130,9 @@ static int open_beside(struct cupti_library *library, const char *cudart, int ma
 	       open_formatted(library, "%.*s/../extras/CUPTI/lib64/libcupti.so.%d", folder, cudart, major);
 }
 
-static int open_installed(struct cupti_library *library, int major)
+static int open_installed(struct cupti_library *library, const char *toolkit, int major)
 {
-	const char *prefixes[] = { getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/opt/cuda" };
+	const char *prefixes[] = { toolkit, "/usr/local/cuda", "/opt/cuda" };
 
 	if (open_formatted(library, "libcupti.so.%d", major))
 		return 1;
@@ -144,7 +144,8 @@ static int open_installed(struct cupti_library *library, int major)
 	return 0;
 }
 
-static int open_any(struct cupti_library *library, const char *wanted, char *reason, size_t reason_bytes)
+static int open_any(
+	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes)
 {
 	struct loaded loaded = { { 0 }, { 0 } };
 	int newest, oldest;
@@ -164,19 +165,21 @@ static int open_any(struct cupti_library *library, const char *wanted, char *rea
 		oldest = OLDEST_MAJOR;
 	}
 	for (int major = newest; major >= oldest; major--)
-		if ((*loaded.cudart && open_beside(library, loaded.cudart, major)) || open_installed(library, major))
+		if ((*loaded.cudart && open_beside(library, loaded.cudart, major)) ||
+			open_installed(library, toolkit, major))
 			return 1;
 	snprintf(reason, reason_bytes,
 		"libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path", newest);
 	return 0;
 }
 
-int cupti_load(struct cupti_library *library, const char *wanted, char *reason, size_t reason_bytes)
+int cupti_load(
+	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes)
 {
 	int found;
 
 	library->driver_version = driver_version();
-	found = open_any(library, wanted, reason, reason_bytes) && resolve(library, reason, reason_bytes);
+	found = open_any(library, wanted, toolkit, reason, reason_bytes) && resolve(library, reason, reason_bytes);
 	dlerror(); /* the program does not find our misses */
 	if (!found)
 		return 0;

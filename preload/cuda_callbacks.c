@@ -18,6 +18,7 @@
 #include "stack.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool enabled, injected;
@@ -240,10 +241,23 @@ static const char *library_of(const char *setting)
 	return setting && strchr(setting, '/') ? setting : NULL;
 }
 
+/* Copied, as the program may change its environment before we need it. NULL: not said. */
+static const char *toolkit_of(const char *home)
+{
+	static char copy[4096];
+
+	if (!home || *home != '/' || strlen(home) >= sizeof copy)
+		return NULL;
+	return strcpy(copy, home);
+}
+
 void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_bytes, bool by_driver)
 {
+	const char *home = getenv("CUDA_HOME");
+
 	client.calls = driver_call_ids();
 	client.library = library_of(setting);
+	client.toolkit = toolkit_of(home ? home : getenv("CUDA_PATH"));
 	client.buffer_bytes = buffer_bytes;
 	injected = by_driver;
 	enabled = wanted;
