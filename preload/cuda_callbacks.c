@@ -182,7 +182,7 @@ static bool lends(const struct driver_call *known)
 	       known->kind == DRIVER_FREE;
 }
 
-static void on_enter(const struct driver_call *known, const struct cupti_call *call)
+static void begin_call(const struct driver_call *known, const struct cupti_call *call)
 {
 	uint64_t correlation = correlation_of_call(call->correlation);
 	uint32_t outer = call_begin(NULL);
@@ -199,7 +199,7 @@ static void on_enter(const struct driver_call *known, const struct cupti_call *c
 	*call->data = outer + 1;
 }
 
-static void on_exit(struct driver_call *known, const struct cupti_call *call)
+static void end_call(struct driver_call *known, const struct cupti_call *call)
 {
 	uint32_t outer = (uint32_t)*call->data - 1;
 
@@ -219,9 +219,9 @@ static void on_call(uint32_t cbid, const struct cupti_call *call)
 	if (!known)
 		return;
 	if (call->site == CUPTI_ENTER)
-		on_enter(known, call);
+		begin_call(known, call);
 	else
-		on_exit(known, call);
+		end_call(known, call);
 }
 
 static void on_node_created(void)
