@@ -39,6 +39,7 @@ static double ns_between(const struct trace_clock *from, const struct trace_cloc
 	return (double)to->monotonic_ns - (double)from->monotonic_ns;
 }
 
+/* What two neighbouring samples say of the rate. */
 struct vote {
 	double rate, weight;
 };
@@ -50,29 +51,48 @@ static int by_rate(const void *left, const void *right)
 	return (a->rate > b->rate) - (a->rate < b->rate);
 }
 
-/* Nanoseconds a tick: the weighted median of what each sample says, seen from the first. The farther ones know better, but none
- * counts for more than some others together, so that a damaged one does not decide. 0: nobody knows. */
+static int by_weight(const void *left, const void *right)
+{
+	const struct vote *a = left, *b = right;
+
+	return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count, struct vote *votes)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		double ticks = ticks_between(&samples[i - 1], &samples[i]), ns = ns_between(&samples[i - 1], &samples[i]);
+
+		if (ticks > 0 && ns >= ticks * RATE_LEAST && ns <= ticks * RATE_MOST)
+			votes[used++] = (struct vote){ ns / ticks, ticks };
+	}
+	return used;
+}
+
+/* Nanoseconds a tick: the median of what neighbours say. The longer the time between them the more it counts, but none counts for more than
+ * three usual ones: neither a damaged sample nor a time when the machine slept decides. 0: nobody knows. */
 static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 {
 	struct vote *votes = need(count * sizeof *votes);
-	uint32_t used = 0;
-	double most = 8 * ticks_between(&samples[0], &samples[count - 1 - count / 4]), total = 0, rate = 0;
+	uint32_t used = collect_votes(samples, count, votes);
+	double most, total = 0, rate = 0;
 
-	for (uint32_t i = 1; i < count; i++) {
-		double ticks = ticks_between(&samples[0], &samples[i]), ns = ns_between(&samples[0], &samples[i]);
-
-		if (ticks <= 0 || ns <= 0 || ns < ticks * RATE_LEAST || ns > ticks * RATE_MOST)
-			continue;
-		votes[used].weight = most > 0 && ticks > most ? most : ticks;
-		votes[used].rate = ns / ticks;
-		total += votes[used++].weight;
+	if (used == 0) {
+		free(votes);
+		return 0;
+	}
+	qsort(votes, used, sizeof *votes, by_weight);
+	most = 3 * votes[used / 2].weight;
+	for (uint32_t i = 0; i < used; i++) {
+		votes[i].weight = votes[i].weight < most ? votes[i].weight : most;
+		total += votes[i].weight;
 	}
 	qsort(votes, used, sizeof *votes, by_rate);
 	for (uint32_t i = 0; i < used && total > 0; i++) {
 		rate = votes[i].rate;
 		total -= 2 * votes[i].weight;
-		if (i + 1 < used && total < 0)
-			break;
 	}
 	free(votes);
 	return rate;

@@ -49,7 +49,8 @@ struct trace_builder {
 	struct built_text *names;
 	struct built_node *nodes;
 	uint32_t name_count, node_count;
-	int64_t realtime_shift;
+	int64_t realtime_shift, wrong;
+	uint64_t ns, ticks; /* the clock's rate */
 };
 
 static void misuse(const char *what)
@@ -113,6 +114,7 @@ struct trace_builder *builder_new(void)
 	header->limit_bytes = UINT64_C(4) << 30;
 	header->start = (struct trace_clock){ BUILDER_START, BUILDER_START, BUILDER_START_UNIX_NS };
 	header->last = header->start;
+	builder->ns = builder->ticks = 1;
 	return builder;
 }
 
@@ -145,7 +147,7 @@ struct trace_header *builder_header(struct trace_builder *builder)
 static struct trace_clock clock_at(const struct trace_builder *builder, uint64_t stamp)
 {
 	const struct trace_clock *start = &builder->header.start;
-	uint64_t passed = stamp - start->raw;
+	uint64_t ticks = stamp - start->raw, passed = ticks / builder->ticks * builder->ns + ticks % builder->ticks * builder->ns / builder->ticks;
 
 	return (struct trace_clock){ stamp, start->monotonic_ns + passed,
 				     start->realtime_ns + passed + (uint64_t)builder->realtime_shift };
@@ -200,7 +202,8 @@ static void begin_payload(struct trace_builder *builder, struct built_stream *st
 	stream->head.base_stamp = stamp;
 	clock = append_record(&stream->payload, TRACE_CLOCK, sizeof *clock, stream->depth ? stream->open[stream->depth - 1].node : 0);
 	clock->stamp = now.raw;
-	clock->monotonic_ns = now.monotonic_ns;
+	clock->monotonic_ns = now.monotonic_ns + (uint64_t)builder->wrong;
+	builder->wrong = 0;
 	clock->realtime_ns = now.realtime_ns;
 	for (uint32_t i = 0; i < stream->depth; i++) {
 		struct trace_open *open = append_record(&stream->payload, TRACE_OPEN, sizeof *open, stream->open[i].node);
@@ -381,6 +384,18 @@ void build_seal(struct trace_builder *builder, uint32_t id, enum build_seal how)
 void build_lost(struct trace_builder *builder, uint32_t id, uint64_t events)
 {
 	find_stream(builder, id)->head.lost += events;
+}
+
+void build_tsc(struct trace_builder *builder, uint64_t ns, uint64_t ticks)
+{
+	builder->header.clock_kind = TRACE_CLOCK_TSC;
+	builder->ns = ns;
+	builder->ticks = ticks;
+}
+
+void build_wrong_clock(struct trace_builder *builder, int64_t ns)
+{
+	builder->wrong = ns;
 }
 
 void build_step_realtime(struct trace_builder *builder, int64_t ns)

@@ -79,5 +79,9 @@ void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal 
 void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
 /* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before: somebody set the clock. */
 void build_step_realtime(struct trace_builder *builder, int64_t ns);
+/* Ticks are a time stamp counter's from now on: `ns` nanoseconds for `ticks` of them. Before anything else is built. */
+void build_tsc(struct trace_builder *builder, uint64_t ns, uint64_t ticks);
+/* CLOCK_MONOTONIC of the next CLOCK record alone is off by so much: a damaged sample. */
+void build_wrong_clock(struct trace_builder *builder, int64_t ns);
 
 #endif
