@@ -280,6 +280,18 @@ struct trace_header *trace_open(void)
 	return trace_header();
 }
 
+void trace_await(void)
+{
+	struct timespec most;
+
+	if (!file)
+		return;
+	clock_gettime(CLOCK_REALTIME, &most);
+	most.tv_sec++;
+	if (!pthread_mutex_timedlock(&file->lock, &most))
+		pthread_mutex_unlock(&file->lock);
+}
+
 const char *trace_path(void)
 {
 	return trace_header() ? file->path : "";
@@ -307,6 +319,14 @@ static uint64_t take_room(uint64_t bytes, uint64_t align)
 			return 0;
 	} while (!__atomic_compare_exchange_n(&header->end, &end, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return at;
+}
+
+/* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk shall not use the file up. */
+static void give_room_back(uint64_t at, uint64_t bytes)
+{
+	uint64_t end = at + bytes;
+
+	__atomic_compare_exchange_n(&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Is the descriptor still our file? Programs close what they do not know, and open something else in its place. */
@@ -359,6 +379,7 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 	}
 	error = secure_room(file->fd, offset, bytes);
 	if (error) {
+		give_room_back(offset, bytes);
 		*reason = TRACE_LOST_FULL_DISK;
 		return NULL;
 	}
@@ -399,9 +420,11 @@ struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, 
 	return block;
 }
 
-static bool write_whole(struct iovec *part, int parts, uint64_t offset)
+/* How many bytes were written: fewer than asked for where the disk is full. */
+static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
 	struct signal_guard guard = guard_signal();
+	const uint64_t begin = offset;
 	bool whole = true;
 
 	while (parts > 0 && whole) {
@@ -419,13 +442,14 @@ static bool write_whole(struct iovec *part, int parts, uint64_t offset)
 		}
 	}
 	release_signal(&guard);
-	return whole;
+	return offset - begin;
 }
 
 static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
 {
 	struct iovec parts[2] = {{head, sizeof *head}, {(void *)(uintptr_t)payload, (size_t)head->used}};
-	uint64_t offset;
+	const uint64_t bytes = sizeof *head + head->used;
+	uint64_t offset, wrote;
 
 	*reason = TRACE_LOST_BAD_FILE;
 	if (!check_descriptor())
@@ -435,12 +459,15 @@ static bool write_chunk(struct trace_block *head, const void *payload, enum trac
 	if (!offset)
 		return false;
 	*reason = TRACE_LOST_FULL_DISK;
-	if (!write_whole(parts, 2, offset))
+	wrote = write_parts(parts, 2, offset);
+	if (!wrote)
+		give_room_back(offset, head->extent);
+	if (wrote < bytes)
 		return false;
 	if (!file->mapped) {
 		struct iovec header = {file->header, sizeof *file->header};
 
-		write_whole(&header, 1, 0);
+		write_parts(&header, 1, 0);
 	}
 	return true;
 }
@@ -470,7 +497,7 @@ void trace_write_back(const struct trace_block *block, uint64_t offset)
 	int saved = errno;
 
 	if (check_descriptor())
-		write_whole(&part, 1, offset);
+		write_parts(&part, 1, offset);
 	errno = saved;
 }
 
@@ -493,6 +520,6 @@ void trace_end(void)
 	if (!file->mapped && check_descriptor()) {
 		struct iovec part = {header, sizeof *header};
 
-		write_whole(&part, 1, 0);
+		write_parts(&part, 1, 0);
 	}
 }

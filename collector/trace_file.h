@@ -26,6 +26,9 @@ struct trace_header *trace_open(void);
 /* The same without making one. */
 struct trace_header *trace_header(void);
 
+/* If another thread is just making the file: waits for it, a second at most. Before the process ends, so that no half of a file is left. */
+void trace_await(void);
+
 /* The path of this process's file; "" if it has none. */
 const char *trace_path(void);
 

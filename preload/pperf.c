@@ -308,18 +308,20 @@ static void say_closing_line(const struct trace_header *header, char *line)
 
 __attribute__((destructor)) static void finish(void)
 {
-	const struct trace_header *header = settings ? trace_header() : NULL;
+	const struct trace_header *header;
 	char *line = NULL;
 	struct quiet quiet;
 
-	if (!header && !(settings && trace_refusal()))
+	if (!settings)
 		return;
 	quiet_begin(&quiet);
+	trace_await();
+	header = trace_header();
 	if (header) {
 		stream_end_process();
 		trace_end();
 	}
-	if (may_speak())
+	if ((header || trace_refusal()) && may_speak())
 		line = kept_memory(LINE_BYTES); /* the thread that ends the program may have a small stack */
 	if (line && header)
 		say_closing_line(header, line);

@@ -61,6 +61,16 @@ def every_way_to_end_keeps_every_event(folder):
 
 
 @case
+def a_process_that_ends_while_its_trace_is_being_made_leaves_it_whole(folder):
+    for after in range(0, 400, 5):
+        traced(folder, "ending", "race", after)
+        assert not [t for t in traces(folder) if t.name != "trace.bin"], traces(folder)
+        for path in traces(folder):
+            info(path)
+            path.unlink()
+
+
+@case
 def a_program_that_leaves_from_a_signal_handler_is_not_held_up(folder):
     for moment in range(2000, 6000, 100):
         traced(folder, "interrupted", "exit", moment, timeout=20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process ends: by return, exit, _exit,
- * quick_exit, abort, kill, segv, or thread (the main thread leaves first).
+ * quick_exit, abort, kill, segv, or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -30,6 +30,18 @@ static void *thread(void *unused)
 	return unused;
 }
 
+static int race(useconds_t after)
+{
+	pthread_t id;
+
+	nvtxInitialize(NULL);
+	pthread_barrier_init(&barrier, NULL, 2);
+	if (pthread_create(&id, NULL, thread, NULL))
+		return 2;
+	usleep(after);
+	return 0;
+}
+
 static void segfault(void)
 {
 	int *volatile nowhere = (int *)8;
@@ -42,6 +54,8 @@ int main(int count, char **arguments)
 	const char *how = count > 1 ? arguments[1] : "return";
 	pthread_t id;
 
+	if (count > 2)
+		return race((useconds_t)atoi(arguments[2]));
 	last = !strcmp(how, "thread");
 	pthread_barrier_init(&barrier, NULL, 2);
 	marks("first thread");
