@@ -7,6 +7,7 @@ if ! command -v clang > /dev/null; then
 fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+unset MAKEFLAGS MFLAGS # job slots of a make around us are not for us
 noise=$(make -s -k -j2 BUILD="$folder" CC=clang OPT='-O1' all 2>&1)
 status=$?
 [ -z "$noise" ] || printf '%s\n' "$noise"

@@ -58,6 +58,7 @@ def environment(task, build, directory):
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
                PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
+    env.update(CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant])) # against hangs, not for speed
     return env
 
 
@@ -93,7 +94,9 @@ def run(task, build):
 
 
 def make(build, *targets):
-    return subprocess.run(["make", "--no-print-directory", "-s", "-k", "BUILD=" + build, *targets], cwd=ROOT,
+    # A make around us lends no job slots: its pipe is closed here, and a make that is told of it says so on every line.
+    flags = " ".join(f for f in os.environ.get("MAKEFLAGS", "").split() if not f.startswith(("-j", "--jobserver")))
+    return subprocess.run(["make", "--no-print-directory", "-s", "-k", "BUILD=" + build, *targets], cwd=ROOT, env={**os.environ, "MAKEFLAGS": flags},
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
