@@ -86,8 +86,10 @@ static void add_instances(
 		row.parent = (uint32_t)rows->count - 1;
 		row.depth++;
 		for (const struct instance *kid = row.of.instance->kids; kid; kid = kid->next, index++) {
-			if (row.depth >= options->depth || index >= view_top(options)) {
-				*(row.depth >= options->depth ? &rows->deep : &rows->more) += 1;
+			const bool deep = row.depth >= options->depth || row.depth > TREE_DEEPEST;
+
+			if (deep || index >= view_top(options)) {
+				*(deep ? &rows->deep : &rows->more) += 1;
 				continue;
 			}
 			grow(&waiting, &room, count + 1, sizeof *waiting);

@@ -123,6 +123,17 @@ static struct tree *flatten(const struct process *process)
 	return flat;
 }
 
+/* CUPTI times some calls that were recorded as they were made, too. */
+static bool has_calls(const struct process *process, uint32_t name)
+{
+	static const enum node_kind kinds[] = { NODE_API, NODE_SYNC, NODE_ALLOC };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (tree_find(process->flat, 0, name, 0, kinds[i]))
+			return true;
+	return false;
+}
+
 static void add_rows(const struct options *options, struct process *process, struct rows *rows)
 {
 	const size_t first = rows->count;
@@ -141,10 +152,11 @@ static void add_rows(const struct options *options, struct process *process, str
 					       .tree = process->flat });
 	}
 	for (uint32_t i = 0; i < process->fold->api_count; i++)
-		rows_add(rows, &(struct row){ .process = process,
-				       .kind = ROW_API,
-				       .parent = NO_ROW,
-				       .of.api = &process->fold->apis[i] });
+		if (!has_calls(process, process->fold->apis[i].name))
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_API,
+					       .parent = NO_ROW,
+					       .of.api = &process->fold->apis[i] });
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), top);
 }

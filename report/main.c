@@ -5,8 +5,10 @@
 #include "report/fatal.h"
 #include "report/legend.h"
 #include "report/print.h"
+#include "report/visible.h"
 #include <locale.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,16 +48,35 @@ static void collect_warnings(const struct options *options, struct processes *pr
 	}
 }
 
+/* Their names, as many as fit. */
+static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
+{
+	const struct trace_counter *counter;
+	size_t used = 0;
+
+	for (uint32_t i = 0; (counter = reader_dictionary(reader, TRACE_COUNTER, i)) && room - used > 64; i++) {
+		const struct trace_text name = reader_name(reader, counter->name);
+		char shown[48];
+
+		visible(shown, sizeof shown, name.bytes, name.length, true);
+		used += (size_t)snprintf(out + used, room - used, "%s`%s`", i ? ", " : "the counters ", shown);
+	}
+	return used;
+}
+
 /* A counter's name must be one that the trace has. */
 static void check_metric(const struct options *options, const struct processes *processes)
 {
-	for (size_t i = 0; i < processes->shown; i++)
+	char known[512] = "no counters";
+	size_t used = 0;
+
+	for (size_t i = 0; i < processes->shown; i++) {
 		if (processes->all[i].fold->counter_found || options->metric != METRIC_USER)
 			return;
-	fatal(STATUS_USAGE,
-		"there is no metric and no counter `%s` in this trace; pperf-report --legend lists the metrics, info "
-		"the counters",
-		options->metric_name);
+		used += list_counters(processes->all[i].reader, known + used, sizeof known - used);
+	}
+	fatal(STATUS_USAGE, "there is no metric and no counter `%s`; this trace has %s, and --legend lists the metrics",
+		options->metric_name, known);
 }
 
 static void check_sort(const struct options *options)

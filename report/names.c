@@ -87,14 +87,30 @@ static bool folds(const struct names *names, enum node_kind kind)
 	return names->fold && (kind == NODE_RANGE || kind == NODE_MODULE || kind == NODE_STEP || kind == NODE_MARK);
 }
 
+/* Ranges too deep to be told apart. */
+static bool is_too_deep(const struct names *names, uint32_t parent, enum node_kind kind)
+{
+	return parent && names->tree->nodes[parent].depth >= TREE_DEEPEST && node_kind_class(kind) == NODE_RANGES;
+}
+
+static uint32_t deeper(struct names *names, uint32_t parent)
+{
+	if (names->tree->nodes[parent].depth > TREE_DEEPEST)
+		return parent;
+	return tree_child(names->tree, parent, text_id(names->texts, "(deeper)", 8), 0, NODE_RANGE);
+}
+
 /* A label that need not have an id in the trace: bounded, since such labels may never repeat. */
 uint32_t names_child(
 	struct names *names, uint32_t parent, struct trace_text text, uint32_t domain_name, enum node_kind kind)
 {
 	const uint32_t domain = names_text(names, domain_name);
 	const bool full = names->inline_nodes >= NAMES_INLINE_MOST;
-	uint32_t label = label_id(names, text, folds(names, kind), full), node;
+	uint32_t label, node;
 
+	if (is_too_deep(names, parent, kind))
+		return deeper(names, parent);
+	label = label_id(names, text, folds(names, kind), full);
 	node = label || !text.length ? tree_find(names->tree, parent, label, domain, kind) : 0;
 	if (node)
 		return node;
@@ -154,6 +170,8 @@ static uint32_t node_of_place(struct names *names, uint32_t id, struct pairs *pa
 
 	if (!place->name || parent == NAMES_OPEN)
 		return NAMES_OPEN;
+	if (is_too_deep(names, parent, kind))
+		return deeper(names, parent);
 	plain = label = names_text(names, place->name);
 	if (folds(names, kind))
 		label = label_id(names, text, true, false);

@@ -54,8 +54,11 @@ static size_t figure_text(char *out, const struct style *style, enum unit unit, 
 		return number_real(out, number * 100, 1) + (size_t)snprintf(out + strlen(out), 8, " %%");
 	if (cell->kind == CELL_REAL)
 		return number_real(out, number, 2);
-	return number_scaled(
-		out, unit, cell->kind == CELL_WHOLE ? cell->whole : (int64_t)cell->number, style->iec, style->ascii);
+	return number_scaled(out, unit,
+		cell->kind == CELL_WHOLE   ? cell->whole
+		: cell->number > INT64_MAX ? INT64_MAX
+					   : (int64_t)cell->number,
+		style->iec, style->ascii);
 }
 
 /* A cell as text, terminated; 0: there is nothing to show. */

@@ -133,21 +133,41 @@ static void put_sources(const struct process *process, const struct style *style
 	}
 }
 
-static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of, const char *before)
+static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of, const char **before)
 {
 	if (!seen && !of)
 		return;
-	paragraph_add(paragraph, "%s", before);
+	paragraph_add(paragraph, "%s", *before);
 	paragraph_figure(paragraph, UNIT_COUNT, seen);
 	paragraph_add(paragraph, " of ");
 	paragraph_figure(paragraph, UNIT_COUNT, of);
 	paragraph_add(paragraph, " %s", what);
+	*before = ", ";
+}
+
+/* How the GPU's records found their ranges, in time. */
+static void put_methods(const struct process *process, const struct style *style)
+{
+	const struct fold_totals *totals = &process->fold->totals;
+	struct paragraph paragraph = { .style = style };
+
+	for (int method = METHOD_COUNT - 1; method >= 0; method--) {
+		if (!totals->method_records[method])
+			continue;
+		paragraph_add(&paragraph, "%s%s ",
+			paragraph.used ? ", " : "GPU time by method: ", method_name((enum method)method));
+		paragraph_figure(&paragraph, UNIT_TIME, totals->method_ns[method]);
+		paragraph_add(&paragraph, " (%s)", method_confidence((enum method)method));
+	}
+	if (paragraph.used)
+		paragraph_put(&paragraph, "");
 }
 
 static void put_coverage(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
 	const uint64_t records = integrity->attributed + integrity->unattributed;
+	const char *before = " ";
 	struct paragraph paragraph = { .style = style };
 
 	if (!records && !integrity->launches && !integrity->copies_called && !integrity->sets_called &&
@@ -167,11 +187,11 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_add(&paragraph, "the GPU told of nothing");
 	}
 	paragraph_add(&paragraph, "; recorded:");
-	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels, integrity->launches, " ");
-	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies, integrity->copies_called, ", ");
-	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets, integrity->sets_called, ", ");
+	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels, integrity->launches, &before);
+	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies, integrity->copies_called, &before);
+	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets, integrity->sets_called, &before);
 	if (integrity->graph_launches) {
-		paragraph_add(&paragraph, ", ");
+		paragraph_add(&paragraph, "%s", before);
 		paragraph_figure(&paragraph, UNIT_COUNT,
 			integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
 		paragraph_add(&paragraph, " by ");
@@ -179,6 +199,8 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_add(&paragraph, " graph launches");
 	}
 	paragraph_put(&paragraph, "coverage");
+	if (records)
+		put_methods(process, style);
 }
 
 static void put_losses(const struct process *process, const struct style *style)

@@ -110,6 +110,7 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 	node->name = name;
 	node->domain = domain;
 	node->kind = (uint8_t)kind;
+	node->depth = (uint16_t)(parent ? tree->nodes[parent].depth + 1 : 0);
 	node->min_ns = UINT64_MAX;
 	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
 	node->next = tree->nodes[parent].first_child;
@@ -196,15 +197,6 @@ void tree_sum(struct tree *tree)
 	}
 	for (uint32_t id = tree->count - 1; id > 0; id--)
 		add_to_parent(tree, id);
-}
-
-uint32_t tree_depth(const struct tree *tree, uint32_t node)
-{
-	uint32_t depth = 0;
-
-	for (node = tree->nodes[node].parent; node; node = tree->nodes[node].parent)
-		depth++;
-	return depth;
 }
 
 static const struct {

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TREE_DEEPEST 1000u /* ranges deeper than that are one place, `(deeper)` */
+
 /* kind, name in the output, class. */
 #define NODE_KINDS(X)                           \
 	X(ROOT, "root", RANGES)                 \
@@ -106,6 +108,7 @@ struct node {
 	struct node_memory *memory;
 	struct node_worst *worst;
 	uint8_t kind;   /* enum node_kind */
+	uint16_t depth; /* children of the root: 0 */
 	bool left_open; /* an instance was still open at the end */
 };
 
@@ -137,7 +140,6 @@ void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
 /* Adds up what nodes hold with everything below. After the last figure came in; may be called again. */
 void tree_sum(struct tree *tree);
 
-uint32_t tree_depth(const struct tree *tree, uint32_t node); /* children of the root: 0 */
 const char *node_kind_name(enum node_kind kind);
 enum node_class node_kind_class(enum node_kind kind);
 const char *method_name(enum method method);

@@ -392,6 +392,31 @@ START_TEST(all_time_is_in_exactly_one_self)
 }
 END_TEST
 
+START_TEST(a_nesting_without_end_is_cut_where_nobody_reads_it)
+{
+	struct trace_builder *builder = builder_new();
+	uint32_t node = 0;
+	struct folded folded;
+	uint64_t selfs = 0;
+
+	for (unsigned depth = 0; depth < 5000; depth++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "n%u", depth);
+		node = build_node(builder, node, name, NULL, TRACE_NODE_RANGE);
+		build_push_node(builder, 1, depth, node);
+	}
+	for (unsigned depth = 0; depth < 5000; depth++)
+		build_pop(builder, 1, 5000 + depth);
+	folded = folded_of(builder, NULL);
+	ck_assert_uint_eq(folded.fold->tree->count, TREE_DEEPEST + 3); /* 0 to 1000, and (deeper) */
+	for (uint32_t id = 1; id < folded.fold->tree->count; id++)
+		selfs += folded.fold->tree->nodes[id].self_ns;
+	ck_assert_uint_eq(selfs, 9999);
+	folded_free(&folded);
+}
+END_TEST
+
 /* More places than all their values fit for: exact all the same. */
 START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 {
@@ -459,6 +484,7 @@ int main(void)
 	tcase_add_test(ranges, texts_that_never_repeat_do_not_grow_the_tree_without_bound);
 	tcase_add_test(ranges, what_is_lost_in_a_gap_is_not_made_up);
 	tcase_add_test(ranges, only_the_steps_asked_for_count);
+	tcase_add_test(ranges, a_nesting_without_end_is_cut_where_nobody_reads_it);
 	tcase_add_test(ranges, percentiles_stay_exact_when_all_values_do_not_fit);
 	tcase_add_loop_test(ranges, all_time_is_in_exactly_one_self, 0, 10);
 	suite_add_tcase(suite, ranges);
