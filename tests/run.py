@@ -56,9 +56,8 @@ def environment(task, build, directory):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA"}
     variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
-               PPERF_TEST_TOOLS=variant_build, CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
+               PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
                PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
-    env.update(CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant])) # against hangs, not for speed
     return env
 
 
