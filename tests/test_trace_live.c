@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ * test_trace_live.c: traces are read while the library writes them, and large ones in little memory.
+ */
+#include "report/trace_reader.h"
+
+#include "collector/ranges.h"
+#include "tests/recording.h"
+#include "tests/trace_builder.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS 3
+
+static int stop;
+
+/* Numbered marks in nested ranges; a pause now and then, so that the reader has a chance. */
+static void *write_on(void *unused)
+{
+	struct range_attributes attributes = { .payload_type = 1 };
+
+	for (uint64_t i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
+		attributes.payload = i;
+		range_push(0, i % 2 ? "odd" : "even", NULL);
+		range_mark(0, "here", &attributes);
+		if (i % 3)
+			range_push(0, "inner", &attributes);
+		if (i % 3)
+			range_pop(0);
+		range_pop(0);
+		if (i % 64 == 0)
+			nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+	}
+	return unused;
+}
+
+/* Every mark that is there follows the one before it; how many there are in all. */
+static uint64_t check_marks(struct trace_reader *reader)
+{
+	struct trace_event event;
+	uint64_t all = 0;
+	uintptr_t next;
+
+	while (reader_next(reader, &event) > 0) {
+		if (event.kind != TRACE_MARK)
+			continue;
+		next = (uintptr_t)event.stream->user;
+		if (((const struct trace_range *)event.record)->payload != next)
+			ck_abort_msg("mark %lu comes after mark %ld", (unsigned long)((const struct trace_range *)event.record)->payload, (long)next - 1);
+		event.stream->user = (void *)(next + 1);
+		all++;
+	}
+	return all;
+}
+
+START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
+{
+	pthread_t threads[THREADS];
+	uint64_t last = 0;
+
+	recording_begin(0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, write_on, NULL), 0);
+	range_push(0, "first", NULL);
+	for (int i = 0; i < 60; i++) {
+		struct trace_reader *reader = recording_read();
+		uint64_t marks = check_marks(reader), again;
+		const struct trace_integrity *integrity = reader_integrity(reader);
+
+		ck_assert_uint_ge(marks, last);
+		if (!integrity->complete)
+			ck_abort_msg("reading %d: %s; lost %lu, missing %lu, unended %lu, resumed %lu, unmatched %lu, unknown nodes %lu, names %lu", i,
+				     reader_warning(reader, 0) ? reader_warning(reader, 0) : "incomplete", (unsigned long)integrity->lost_events,
+				     (unsigned long)integrity->missing_chunks, (unsigned long)integrity->unended, (unsigned long)integrity->resumed,
+				     (unsigned long)integrity->unmatched_ends, (unsigned long)integrity->unknown_nodes,
+				     (unsigned long)integrity->unknown_names);
+		reader_rewind(reader);
+		again = check_marks(reader);
+		ck_assert_uint_eq(again, marks);
+		reader_close(reader);
+		last = marks;
+		nanosleep(&(struct timespec){ 0, 3000000 }, NULL);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_uint_gt(last, 0);
+	recording_remove();
+}
+END_TEST
+
+/* Kilobytes of memory that this process has had at most, since forget_peak. */
+static long peak_kilobytes(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char line[256];
+	long peak = 0;
+
+	ck_assert_ptr_nonnull(status);
+	while (fgets(line, sizeof line, status))
+		if (sscanf(line, "VmHWM: %ld", &peak) == 1)
+			break;
+	fclose(status);
+	return peak;
+}
+
+static void forget_peak(void)
+{
+	FILE *file = fopen("/proc/self/clear_refs", "w");
+
+	if (file) {
+		fputs("5", file);
+		fclose(file);
+	}
+}
+
+START_TEST(a_hundred_thousand_threads_are_read_in_little_memory)
+{
+	char path[] = "streams.XXXXXX", error[READER_ERROR_BYTES];
+	struct trace_builder *builder = builder_new();
+	struct trace_reader *reader;
+	struct trace_event event;
+	uint32_t ends = 0, node = build_node(builder, 0, "short", NULL, TRACE_NODE_RANGE);
+	long before;
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	for (uint32_t stream = 1; stream <= 100000; stream++) {
+		build_push_node(builder, stream, stream * UINT64_C(10), node);
+		build_pop(builder, stream, stream * UINT64_C(10) + 15);
+		build_seal(builder, stream, SEAL_WHOLE);
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+	forget_peak();
+	before = peak_kilobytes();
+	reader = reader_open(path, error);
+	unlink(path);
+	ck_assert_msg(reader != NULL, "%s", error);
+	while (reader_next(reader, &event) > 0)
+		ends += event.kind == EVENT_STREAM_END;
+	ck_assert_uint_eq(ends, 100000);
+	ck_assert(reader_integrity(reader)->complete);
+	reader_close(reader);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	ck_assert_int_lt(peak_kilobytes() - before, 24 * 1024);
+#else
+	(void)before;
+#endif
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("trace live");
+	TCase *cases = tcase_create("live");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(cases, 120);
+	tcase_add_test(cases, a_trace_that_is_being_written_is_whole_at_every_moment);
+	tcase_add_test(cases, a_hundred_thousand_threads_are_read_in_little_memory);
+	suite_add_tcase(suite, cases);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
