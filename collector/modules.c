@@ -8,8 +8,8 @@
 
 #include "dictionary.h"
 #include "fork_memory.h"
+#include "quiet.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -28,8 +28,15 @@ struct found { /* an object; path, then build id follow, padded to 8 */
 	uint32_t path_bytes, build_id_bytes;
 };
 
+struct writing { /* what is needed for one record; not on the stack: the host's threads may have little */
+	struct trace_module module;
+	char texts[PATH_MAX + BUILD_ID_MOST];
+	char real[PATH_MAX];
+};
+
 struct gathering {
 	char *scratch;
+	struct writing *writing;
 	size_t used;
 	uint64_t adds;   /* how many objects have ever been loaded */
 	bool incomplete; /* there was no room for all */
@@ -175,9 +182,8 @@ static int count_adds(struct dl_phdr_info *object, size_t size, void *data)
 /* ---- writing ---- */
 
 /* As a path that holds wherever the report runs: the linker knows the program as "" and others as they were asked for. */
-static size_t absolute(char path[PATH_MAX])
+static size_t absolute(char path[PATH_MAX], char real[PATH_MAX])
 {
-	char real[PATH_MAX];
 	ssize_t bytes;
 
 	if (!*path) {
@@ -189,21 +195,17 @@ static size_t absolute(char path[PATH_MAX])
 	return strlen(path);
 }
 
-static void write_module(const struct found *f)
+static void write_module(const struct found *f, struct writing *record)
 {
-	struct {
-		struct trace_module module;
-		char texts[PATH_MAX + BUILD_ID_MOST];
-	} record;
 	const char *id = (const char *)(f + 1) + f->path_bytes;
 	size_t path, size;
 
-	memset(&record, 0, sizeof record);
-	memcpy(record.texts, f + 1, f->path_bytes);
-	path = absolute(record.texts);
-	memcpy(record.texts + path, id, f->build_id_bytes);
-	size = (sizeof record.module + path + f->build_id_bytes + 7) & ~(size_t)7;
-	record.module = (struct trace_module){
+	memset(record, 0, sizeof *record);
+	memcpy(record->texts, f + 1, f->path_bytes);
+	path = absolute(record->texts, record->real);
+	memcpy(record->texts + path, id, f->build_id_bytes);
+	size = (sizeof record->module + path + f->build_id_bytes + 7) & ~(size_t)7;
+	record->module = (struct trace_module){
 		.head = { .size = (uint16_t)size, .kind = TRACE_MODULE },
 		.start = f->start,
 		.end = f->end,
@@ -211,7 +213,7 @@ static void write_module(const struct found *f)
 		.path_bytes = (uint32_t)path,
 		.build_id_bytes = f->build_id_bytes,
 	};
-	dictionary_put(&record.module.head, 1);
+	dictionary_put(&record->module.head, 1);
 }
 
 static void write_new(const struct gathering *all)
@@ -221,7 +223,7 @@ static void write_new(const struct gathering *all)
 		uint64_t hash = hash_found(f);
 
 		if (!is_written(hash)) {
-			write_module(f);
+			write_module(f, all->writing);
 			note_written(hash);
 		}
 		at += (sizeof *f + f->path_bytes + BUILD_ID_MOST + 7) & ~(size_t)7;
@@ -233,9 +235,10 @@ static void scan(void)
 	struct gathering all;
 	uint32_t before;
 
-	all.scratch = kept_memory(SCRATCH_BYTES);
+	all.scratch = kept_memory(SCRATCH_BYTES + sizeof *all.writing);
 	if (!all.scratch)
 		return;
+	all.writing = (void *)(all.scratch + SCRATCH_BYTES);
 	do {
 		all.used = 0;
 		all.incomplete = false;
@@ -244,21 +247,21 @@ static void scan(void)
 		write_new(&all);
 	} while (all.incomplete && atomic_load(&written_count) != before);
 	atomic_store(&adds_written, all.adds);
-	memory_return(all.scratch, SCRATCH_BYTES);
+	memory_return(all.scratch, SCRATCH_BYTES + sizeof *all.writing);
 }
 
 void modules_cover(const uint64_t *addresses, uint32_t count)
 {
 	uint64_t hash = hash_addresses(addresses, count), adds = 0;
 	_Atomic uint64_t *place = &seen[hash & (SEEN - 1)];
-	int saved;
+	struct quiet quiet;
 
 	if (atomic_load_explicit(place, memory_order_relaxed) == hash)
 		return;
-	saved = errno;
+	quiet_begin(&quiet); /* the dynamic linker's lock is held */
 	dl_iterate_phdr(count_adds, &adds);
 	if (adds != atomic_load(&adds_written))
 		scan();
 	atomic_store_explicit(place, hash, memory_order_relaxed);
-	errno = saved;
+	quiet_end(&quiet);
 }

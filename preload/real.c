@@ -6,10 +6,10 @@
 
 #include "call.h"
 #include "collector/dictionary.h"
+#include "collector/quiet.h"
 #include "cuda_callbacks.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -313,9 +313,10 @@ static uint32_t add(const struct search *search)
 const struct real *real_find(const void *caller)
 {
 	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
-	int saved = errno;
+	struct quiet quiet;
 	uint32_t index = 0;
 
+	quiet_begin(&quiet); /* the dynamic linker's lock is held, and our callers' errno stays */
 	if (find(&search)) {
 		index = known(search.base);
 		if (!index)
@@ -326,9 +327,9 @@ const struct real *real_find(const void *caller)
 			memory_order_release);
 	else
 		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
+	quiet_end(&quiet);
 	call_prepare();
 	cuda_callbacks_need();
-	errno = saved;
 	return index ? &real_runtimes[index] : &missing;
 }
 

@@ -5,9 +5,9 @@
 
 #include "collector/dictionary.h"
 #include "collector/modules.h"
+#include "collector/quiet.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdatomic.h>
 
 #define LIBRARY "libunwind.so.8"
@@ -38,11 +38,12 @@ void stack_want(void)
 void stack_prepare(void)
 {
 	int (*backtrace)(void **, int) = NULL;
-	int saved = errno;
+	struct quiet quiet;
 	void *library;
 
 	if (!atomic_load(&wanted) || atomic_exchange(&tried, true))
 		return;
+	quiet_begin(&quiet);
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		*(void **)&backtrace = dlsym(library, "unw_backtrace");
@@ -56,7 +57,7 @@ void stack_prepare(void)
 		meta_set("warning.stacks",
 			"no call stacks: " LIBRARY
 			" was not found; install libunwind (Debian: libunwind8), or set PPERF_STACKS=off");
-	errno = saved;
+	quiet_end(&quiet);
 }
 
 static bool is_ours(const void *frame)
