@@ -140,17 +140,17 @@ START_TEST(every_view_has_the_whole_envelope)
 		"\"rank\": null", "\"start_unix_ns\": 1700000000000000000", "\"duration_ns\": ", "\"host\": \"node7\"",
 		"\"versions\": {\"pperf\": \"0.1\"", "\"torch\": null", "\"cuda_runtime\": null",
 		"\"cuda_driver\": null", "\"cupti\": null", "\"compile_mode\": null",
-		"\"devices\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"uuid\": "
-		"\"GPU-00000000-0000-0000-0000-000000000000\", \"simulated\": false",
-		"\"nvtx\": \"on\"", "\"torch_ops\": \"absent\"", "\"cuda_symbols\": \"absent\"",
-		"\"cupti\": \"off: not found (-1)\"", "\"processes\": [{", "\"launches\": 2", "\"kernels\": 2",
-		"\"copies_called\": 1", "\"copies\": 1", "\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0",
-		"\"missing_records\": 0", "\"attributed\": 2", "\"unattributed\": 1", "\"untimed\": 0",
-		"\"dropped\": 0", "\"lost_events\": 0", "\"unmatched_ends\": 0", "\"left_open\": 0",
-		"\"clock_violations\": 0", "\"truncated_streams\": 0", "\"complete\": true", "\"conserved\": true",
-		"\"wall_ns\": ", "\"gpu_sum_ns\": 250", "\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60",
-		"\"attributed_ns\": 240", "\"unattributed_ns\": 10", "\"reserved_peak_bytes\": 2000",
-		"\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0", "\"warnings\": []", "\"rows\": [" };
+		"\"devices\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"uuid\": ",
+		"\"GPU-00000000-0000-0000-0000-000000000000\", \"simulated\": false", "\"nvtx\": \"on\"",
+		"\"torch_ops\": \"absent\"", "\"cuda_symbols\": \"absent\"", "\"cupti\": \"off: not found (-1)\"",
+		"\"processes\": [{", "\"launches\": 2", "\"kernels\": 2", "\"copies_called\": 1", "\"copies\": 1",
+		"\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0", "\"missing_records\": 0",
+		"\"attributed\": 2", "\"unattributed\": 1", "\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0",
+		"\"unmatched_ends\": 0", "\"left_open\": 0", "\"clock_violations\": 0", "\"truncated_streams\": 0",
+		"\"complete\": true", "\"conserved\": true", "\"wall_ns\": ", "\"gpu_sum_ns\": 250",
+		"\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60", "\"attributed_ns\": 240", "\"unattributed_ns\": 10",
+		"\"reserved_peak_bytes\": 2000", "\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0",
+		"\"warnings\": []", "\"rows\": [" };
 	char arguments[64];
 	struct screen screen;
 
