@@ -285,6 +285,7 @@ static void in_forked_child(void)
 static void begin_session(const struct cupti_client *client)
 {
 	char reason[REASON_BYTES];
+	bool loaded;
 
 	cupti_session = fork_memory(sizeof *cupti_session);
 	if (!cupti_session) {
@@ -292,9 +293,10 @@ static void begin_session(const struct cupti_client *client)
 		return;
 	}
 	cupti_session->client = client;
-	atexit(end_session);
+	loaded = cupti_load(&cupti_session->library, client->library, client->toolkit, reason, sizeof reason);
+	atexit(end_session); /* now that CUPTI's own handlers are registered: the last one runs first */
 	pthread_atfork(NULL, NULL, in_forked_child);
-	if (!cupti_load(&cupti_session->library, client->library, client->toolkit, reason, sizeof reason)) {
+	if (!loaded) {
 		tell("source.cupti", "off: %s (0)", reason);
 		return;
 	}
