@@ -9,7 +9,7 @@
 
 #define PPERF_VERSION "0.1"
 
-/* On stdout; returns the exit status. */
+/* Where the options say; returns the exit status. */
 int legend_show(const struct options *options);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/options.h"
 #include "report/fatal.h"
+#include "report/paragraph.h"
 #include "report/view.h"
 #include <errno.h>
 #include <getopt.h>
@@ -243,15 +244,17 @@ struct options options_read(int argc, char **argv)
 	return options;
 }
 
-void options_help(void)
+void options_help(const struct style *style)
 {
 	for (size_t i = 0; i < COUNT; i++) {
+		struct paragraph paragraph = { .style = style, .indent = 29 };
 		char form[64];
 
-		snprintf(form, sizeof form, "%s%c%c --%s%s%s", list[i].letter ? "-" : " ",
+		snprintf(form, sizeof form, "  %s%c%c --%s%s%s", list[i].letter ? "-" : " ",
 			list[i].letter ? list[i].letter : ' ', list[i].letter ? ',' : ' ', list[i].name,
 			list[i].argument ? " " : "", list[i].argument ? list[i].argument : "");
-		printf("  %-26s %s\n", form, list[i].help);
+		paragraph_add(&paragraph, "%s", list[i].help);
+		paragraph_put(&paragraph, form);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct style;
 struct view;
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
@@ -42,7 +43,7 @@ struct options {
 struct options options_read(int argc, char **argv);
 
 /* The lines of --help about options. */
-void options_help(void);
+void options_help(const struct style *style);
 
 /* Splits a path at `/`; `\/` is a slash in a name, `\\` a backslash. Writes the next component to `out` (room for
  * what is left of it) and moves *path behind it. False: there is none. */

@@ -66,18 +66,19 @@ static size_t line_bytes(const char *text, size_t columns)
 void paragraph_put(struct paragraph *paragraph, const char *title)
 {
 	const struct style *style = paragraph->style;
+	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
 	const char *text = paragraph->text ? paragraph->text : "";
 
 	for (bool first = true; *text || first; first = false) {
-		const size_t length = line_bytes(text, style->width > INDENT + 20 ? style->width - INDENT : 20);
+		const size_t length = line_bytes(text, style->width > indent + 20 ? style->width - indent : 20);
 
 		print_paint(style, PAINT_BOLD);
-		print_line(style, "%-*s", INDENT, first ? title : "");
+		print_line(style, "%-*s", (int)indent, first ? title : "");
 		print_paint(style, PAINT_NONE);
 		out_bytes(style->out, text, length);
 		out_char(style->out, '\n');
 		text += length + (text[length] == ' ');
 	}
 	free(paragraph->text);
-	*paragraph = (struct paragraph){ .style = style };
+	*paragraph = (struct paragraph){ .style = style, .indent = paragraph->indent };
 }

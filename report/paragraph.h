@@ -6,13 +6,14 @@
 
 #include "report/print.h"
 
-#define INDENT 10 /* columns of titles */
+#define INDENT 10 /* columns of titles, unless it says otherwise */
 
-/* Begins as { .style = style }, and is that again after paragraph_put. */
+/* Begins as { .style = style } or with an indent too, and is that again after paragraph_put. */
 struct paragraph {
 	char *text;
 	size_t used, room;
 	const struct style *style;
+	size_t indent; /* 0: INDENT */
 };
 
 /* Ours, as printf; somebody else's, made visible; a figure with its unit; a share. */

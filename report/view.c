@@ -80,12 +80,6 @@ const struct view views[] = {
 		.text = "",
 		.run = info_view },
 	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
-	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
-	{ .name = "info",
-		.summary = "what a trace says of itself, and how the file is made up",
-		.columns = "",
-		.text = "",
-		.run = info_view },
 	{ .name = NULL },
 };
 
