@@ -27,6 +27,7 @@
  *   01  PUSH4: bits 2..15 ticks since the stream's last stamp, bits 16..31 the node that was entered
  *   10  POP4:  bits 2..31 ticks since the last stamp; the innermost open range closes
  *   11  PUSH8: bits 2..31 the node, second word: ticks since the last stamp
+ * A call to CUDA that is like an earlier one of its payload is told in a quarter of the bytes by AGAIN: see struct trace_again.
  * The last stamp is at first the block's base_stamp; each of these and each struct of a kind marked TIMED sets it.
  * A kind that a reader does not know is skipped by its size.
  *
@@ -179,7 +180,9 @@ static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 	X(DEVICE, trace_device, 0, "a GPU and its limits")                                            \
 	X(CONTEXT, trace_context, 0, "a CUDA context or stream")                                      \
 	X(GRAPH_NODE, trace_graph_node, 0, "a node of a CUDA graph and who created it")               \
-	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")
+	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")                                     \
+	/* in every stream */                                                                         \
+	X(AGAIN, trace_again, 1, "a call that an earlier one of this payload describes")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -289,7 +292,7 @@ struct trace_call {
 	uint32_t result;      /* 0 is success */
 	uint32_t api;         /* name of the function */
 	uint32_t stack;
-	uint32_t device;      /* current device of the thread; UINT32_MAX unknown */
+	uint32_t device;      /* current device of the thread; UINT32_MAX: not known (launches without CUPTI) */
 };
 struct trace_launch {
 	struct trace_call call;
@@ -333,6 +336,16 @@ struct trace_memory {
 	uint64_t bytes;      /* as asked for; FREE: 0, the reader finds the ALLOC by address */
 	uint64_t stream;
 	uint32_t memory_kind, flags;
+};
+/* Stands for a call record: for the one that lies at `of`, which is no AGAIN, of this payload and before this one, but with this head.node, stamp
+ * and duration, and with `correlation` added to its own. As many words of 8 bytes as this record is longer than its struct follow, and
+ * take the place of the first ones behind struct trace_call there, such as the address of an allocation. head.flags is 0. */
+struct trace_again {
+	struct trace_head head;
+	uint64_t stamp;
+	uint32_t duration;
+	uint16_t of;          /* words of 8 bytes from the payload's beginning to that LAUNCH, GRAPH_LAUNCH, COPY, SET, SYNC, ALLOC or FREE */
+	uint16_t correlation;
 };
 
 /* start_ns and end_ns: CLOCK_REALTIME; both 0: CUPTI could not time it. */
@@ -452,6 +465,7 @@ TRACE_RECORDS(X)
 static_assert(TRACE_KINDS <= 256 && sizeof(struct trace_head) == 8, "part of the file format");
 static_assert(sizeof(struct trace_range) == 56 && sizeof(struct trace_call) == 48, "part of the file format");
 static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) == 80, "part of the file format");
+static_assert(sizeof(struct trace_again) == 24, "part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104, "part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88, "part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32, "part of the file format");

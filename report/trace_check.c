@@ -19,7 +19,7 @@ bool kind_is_timed(unsigned kind)
 
 bool kind_is_dictionary(unsigned kind)
 {
-	return kind >= TRACE_META && kind < TRACE_KINDS;
+	return kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC;
 }
 
 bool kind_is_gpu(unsigned kind)

@@ -40,8 +40,8 @@
 #define READER_SCALE_BITS 56
 #define READER_TIME_MAX (UINT64_C(1) << 62) /* no time is later; about 146 years */
 
-/* event.kind is enum trace_kind (the records of trace_format.h as they are, but for OPEN, POP_AT and the dictionary's, which the
- * reader deals with itself) or one of these. */
+/* event.kind is enum trace_kind (the records of trace_format.h as they are, but for OPEN, POP_AT, AGAIN (the call that it
+ * stands for) and the dictionary's, which the reader deals with itself) or one of these. */
 enum trace_event_kind {
 	EVENT_POP = TRACE_KINDS, /* a range closes; record is a POP_AT or NULL. depth need not be the innermost: those inside move out by one */
 	EVENT_RESUMED,           /* a range that is open here, although its PUSH was not seen (lost before this point); begin_ns is right */

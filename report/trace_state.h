@@ -4,6 +4,7 @@
 #ifndef PPERF_TRACE_STATE_H
 #define PPERF_TRACE_STATE_H
 
+#include "report/trace_again.h"
 #include "report/trace_blocks.h"
 #include "report/trace_clock.h"
 #include "report/trace_dictionary.h"
@@ -50,6 +51,7 @@ struct reader_state {
 	uint64_t now;         /* stamps only go up */
 	uint64_t last_ns;     /* the latest time handed out by reader_next_any */
 	uint64_t last_stream_lost;
+	union whole_call call; /* what the AGAIN that was handed out stands for */
 	struct trace_stream *over; /* its EVENT_STREAM_END was handed out */
 	bool failed;
 	char *path;

@@ -309,6 +309,8 @@ static int take_struct(struct trace_reader *reader, struct trace_event *event, c
 	if (head->kind == TRACE_OPEN)
 		return take_open(reader, event, (const void *)head);
 	reader->run->word += head->size / 4;
+	if (head->kind == TRACE_AGAIN)
+		head = &reader->state->call.call.head;
 	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind)) {
 		integrity->unknown_kinds++;
 		integrity->unknown_bytes += head->size;
@@ -361,6 +363,8 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 		problem = "tells what is open, and is not at the beginning";
 	if (!problem && kind_is_timed(head->kind) && ((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
 		problem = "has a time beyond any clock";
+	if (!problem && head->kind == TRACE_AGAIN)
+		problem = again_expand((const void *)head, cursor->payload.bytes, &reader->state->call);
 	if (problem) {
 		damaged(reader, problem);
 		return 0;

@@ -9,7 +9,8 @@ import struct
 from types import SimpleNamespace
 
 KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
-KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC""".split()
+KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
+AGAIN""".split()
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
@@ -78,6 +79,17 @@ def structs(data, at, end):
         at += size
 
 
+def whole_call(data, start, at, end):
+    """What an AGAIN of the payload at `start` stands for: kind, flags, and the bytes behind the head."""
+    stamp, duration, of, more = struct.unpack_from("<QIHH", data, at)
+    size, kind, flags, _ = struct.unpack_from("<HBBI", data, start + 8 * of)
+    body = bytearray(data[start + 8 * of + 8:start + 8 * of + size])
+    assert KINDS[kind] in CALLS and start + 8 * of + size < at
+    struct.pack_into("<QQQ", body, 0, stamp, duration, struct.unpack_from("<Q", body, 16)[0] + more)
+    body[40:40 + end - at - 16] = data[at + 16:end]
+    return KINDS[kind], flags, body
+
+
 def dictionary(data):
     """names by id, and lists of what the dictionary holds."""
     names, meta, modules, stacks = {}, {}, [], {}
@@ -120,8 +132,11 @@ def whole(path):
     for kind, stream, sequence, start, end in blocks(data):
         if kind == DICT or not stream or kind == SLOT and (stream, sequence) in chunks:
             continue
-        for name, flags, node, at, _ in structs(data, start, end):
-            record = SimpleNamespace(kind=name, flags=flags, node=node, thread=stream, sequence=sequence, **fields(name, data, at))
+        for name, flags, node, at, after in structs(data, start, end):
+            bytes_of, again = data, name == "AGAIN"
+            if again:
+                (name, flags, bytes_of), at = whole_call(data, start, at, after), 0
+            record = SimpleNamespace(kind=name, flags=flags, node=node, thread=stream, sequence=sequence, again=again, **fields(name, bytes_of, at))
             if name in CALLS:
                 record.api = names[record.api]
             result.append(record)
