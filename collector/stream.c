@@ -145,6 +145,7 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 	slot->crc = 0;
 	slot->base_stamp = now.raw > s->last ? now.raw : s->last;
 	s->room = slot->extent - sizeof *slot;
+	memset(s->calls, 0, sizeof s->calls);
 	put_clock(s, &now);
 	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
 		struct trace_open *record = put(s, TRACE_OPEN, sizeof *record);

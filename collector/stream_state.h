@@ -8,6 +8,7 @@
 
 #define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
 #define STREAM_FAR 4096u
+#define STREAM_CALLS 256u        /* as many, a power of two */
 #define STREAM_FRAMES_FIRST 256u /* open ranges before more room is fetched */
 #define STREAM_FRAMES_MOST 65536u
 
@@ -48,6 +49,7 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	uint32_t refusals;        /* since the last successful seal: backs off */
 	uint32_t reason;          /* enum trace_loss of the last refusal */
 	struct stream *next;     /* in the list of free ones */
+	uint16_t calls[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
 	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
 	 * by side, so that memory is touched as contexts are; far: by parent and text together, for parents with many children. */

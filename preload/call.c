@@ -81,102 +81,172 @@ static uint32_t api_of(struct call_site *site)
 	return api;
 }
 
-/* The stack of the call that is being recorded, and what it cost. */
-static uint32_t take_stack(const struct call_site *site)
+/* The call's stack, and what it cost. The call ended at `end`. */
+static uint32_t take_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
 {
 	uint32_t stack;
+	int saved;
 
 	if (!(with_stack >> site->type & 1))
 		return 0;
+	saved = errno;
 	stack = stack_here(call_here.caller);
-	call_here.stack_ticks = clock_now() - call_here.end;
+	errno = saved;
+	*ticks = clock_now() - end;
 	return stack;
 }
 
-/* Room for a record, of which the words beyond struct trace_call are zero. As stream_record_at, without its generality. */
-static inline struct trace_call *begin_record(struct stream *s, enum trace_kind kind, size_t size)
+/* A callback may not ask the driver, and launches are not worth the question: CUPTI says where they work. */
+static inline uint32_t device_of(const struct call_site *site)
 {
-	struct trace_call *call;
-
-	if (__builtin_expect(call_here.end > s->last + STREAM_GAP_MOST, 0))
-		stream_clock(s);
-	if (!stream_room(s, MOST_BYTES))
-		return NULL;
-	s->pending = s->slot->used & 4; /* up to the next multiple of 8; the word 0 is padding */
-	*(uint32_t *)(void *)(stream_cursor(s) - s->pending) = 0;
-	call = (struct trace_call *)(void *)stream_cursor(s);
-	s->pending += size;
-	memset(call + 1, 0, MOST_BYTES - 4 - sizeof *call);
-	call->head = (struct trace_head){ .size = (uint16_t)size, .kind = (uint8_t)kind, .node = s->top->node };
-	call->stamp = s->last = call_here.end > s->last ? call_here.end : s->last;
-	return call;
+	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH ? call_here.device : real_device();
 }
 
-/* What asks the driver or the dictionary comes before the record is begun, since nothing may come between. */
-static struct trace_call *record_in_stream(
-	struct stream *s, struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
-{
-	uint32_t device = site->flags & TRACE_CALL_CALLBACK ? UINT32_MAX : real_device();
-	uint8_t flags = is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0;
-	uint32_t stack = take_stack(site), api = api_of(site);
-	struct trace_call *call = begin_record(s, kind, size);
+/* A call's record that is yet to be written, in the words of the format: what was stored in halves a moment ago makes
+ * the processor wait when it is read as a whole, to be compared. */
+struct draft {
+	uint64_t begin, stamp, correlation;
+	uint64_t outcome; /* result, api */
+	uint64_t place;   /* stack, device */
+	const uint64_t *rest;
+	size_t words;  /* of rest */
+	uint32_t head; /* size, kind, flags */
+};
 
-	if (!call)
-		return NULL;
-	call->head.flags = site->flags | flags;
-	call->duration = call->stamp - call_here.begin;
-	call->correlation = call_here.correlation;
-	call->result = (uint32_t)result;
-	call->api = api;
-	call->stack = stack;
-	call->device = device;
-	return call;
+/* Where the words of a call record lie. */
+enum word { HEAD, STAMP, DURATION, CORRELATION, OUTCOME, PLACE, REST };
+static_assert(offsetof(struct trace_call, duration) == 8 * DURATION &&
+		      offsetof(struct trace_call, correlation) == 8 * CORRELATION &&
+		      offsetof(struct trace_call, result) == 8 * OUTCOME &&
+		      offsetof(struct trace_call, stack) == 8 * PLACE && sizeof(struct trace_call) == 8 * REST,
+	"enum word is struct trace_call");
+static_assert(offsetof(struct trace_again, duration) == 16 && offsetof(struct trace_again, of) == 20 &&
+		      offsetof(struct trace_again, correlation) == 22 && sizeof(struct trace_again) == 24,
+	"put_again writes it so");
+static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 && CALL_WORDS(trace_copy) == 3 &&
+		      CALL_WORDS(trace_sync) == 3 && CALL_WORDS(trace_memory) == 4,
+	"is_like compares 3, 4 or 6 words");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "call_pair puts the first number into the low half");
+
+/* Where the last call that was like this one would be noted. Words that AGAIN may change do not count, but what is
+ * launched does. */
+static inline uint16_t *note_of(struct stream *s, const struct draft *draft)
+{
+	uint64_t key = draft->outcome + draft->rest[2] +
+		       (draft->words == CALL_WORDS(trace_launch) ? draft->rest[1] : 0);
+
+	return &s->calls[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(STREAM_CALLS))];
 }
 
-static inline void leave(void)
+/* Whether an AGAIN of `was` can stand for the call. A loop would take longer than all this. */
+static inline bool is_like(const uint64_t *was, const struct draft *draft)
 {
-	stream_finish();
-	*call_here.error_at = call_here.error;
+	uint64_t differ = (uint32_t)was[HEAD] ^ draft->head;
+
+	differ |= was[OUTCOME] ^ draft->outcome;
+	differ |= was[PLACE] ^ draft->place;
+	differ |= (draft->correlation - was[CORRELATION]) >> 16;
+	differ |= (draft->stamp - draft->begin) >> 32;
+	differ |= was[REST + 2] ^ draft->rest[2];
+	if (draft->words > 3)
+		differ |= was[REST + 3] ^ draft->rest[3];
+	if (draft->words > 4)
+		differ |= (was[REST + 4] ^ draft->rest[4]) | (was[REST + 5] ^ draft->rest[5]);
+	return !differ;
 }
 
-void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream)
+/* The record's size in words. */
+static inline size_t put_again(uint64_t *at, const struct draft *draft, uint32_t node, uint16_t of, const uint64_t *was)
 {
-	struct trace_call *call;
-	struct stream *s;
+	size_t words = draft->rest[1] != was[REST + 1] ? 2 : draft->rest[0] != was[REST];
+	uint32_t correlation = (uint32_t)(draft->correlation - was[CORRELATION]);
 
-	if (!call_enabled)
-		return NULL;
-	call_here.error_at = &errno; /* a function call each time it is named */
-	call_here.error = *call_here.error_at;
-	s = stream_begin();
-	if (!s) {
-		*call_here.error_at = call_here.error;
-		return NULL;
+	at[0] = call_pair((uint32_t)(sizeof(struct trace_again) + 8 * words) | TRACE_AGAIN << 16, node);
+	at[1] = draft->stamp;
+	at[2] = call_pair((uint32_t)(draft->stamp - draft->begin), of | correlation << 16);
+	at[3] = draft->rest[0];
+	at[4] = draft->rest[1];
+	return 3 + words;
+}
+
+static inline size_t put_whole(uint64_t *at, const struct draft *draft, uint32_t node)
+{
+	at[HEAD] = call_pair(draft->head, node);
+	at[STAMP] = draft->stamp;
+	at[DURATION] = draft->stamp - draft->begin;
+	at[CORRELATION] = draft->correlation;
+	at[OUTCOME] = draft->outcome;
+	at[PLACE] = draft->place;
+	for (size_t i = 0; i < draft->words; i++)
+		at[REST + i] = draft->rest[i];
+	return REST + draft->words;
+}
+
+/* Writes the record, or the AGAIN that says as much. There is room. */
+static inline void put(struct stream *s, struct draft *draft)
+{
+	uint64_t *payload = (void *)(s->slot + 1);
+	uint64_t used = s->slot->used, at = (used + 7) / 8;
+	uint16_t *note = note_of(s, draft), of = *note;
+	size_t words;
+
+	if (used & 4)
+		((uint32_t *)payload)[used / 4] = 0; /* padding */
+	draft->stamp = s->last = draft->stamp > s->last ? draft->stamp : s->last;
+	if (of && is_like(payload + of, draft)) {
+		words = put_again(payload + at, draft, s->top->node, of, payload + of);
+	} else {
+		words = put_whole(payload + at, draft, s->top->node);
+		*note = at <= UINT16_MAX ? (uint16_t)at : 0;
 	}
-	if (!call_here.end)
-		call_here.end = clock_now();
-	call_here.stack_ticks = 0;
-	call = record_in_stream(s, site, kind, size, result, stream);
-	if (!call)
-		leave();
-	return call;
+	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);
 }
 
-static void record_own_time(void)
+static void record_own_time(uint64_t end, uint64_t ticks)
 {
-	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, call_here.end + call_here.stack_ticks);
+	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
 
 	if (!self)
 		return;
-	self->duration = call_here.stack_ticks;
+	self->duration = ticks;
 	self->what = TRACE_SELF_STACK;
 	stream_commit();
 }
 
-void call_commit(void)
+bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
+	size_t words)
 {
-	stream_publish(stream_here.mine);
-	if (call_here.stack_ticks)
-		record_own_time();
-	leave();
+	uint64_t end, stack_ticks = 0;
+	uint32_t flags, stack;
+	struct draft draft;
+	struct stream *s;
+	bool room;
+
+	if (!call_enabled)
+		return false;
+	end = __builtin_expect(call_here.end == 0, 1) ? clock_now() : call_here.end;
+	s = stream_begin();
+	if (!s)
+		return false;
+	flags = site->flags | (is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0u);
+	stack = take_stack(site, end, &stack_ticks);
+	draft = (struct draft){
+		.begin = call_here.begin,
+		.stamp = end,
+		.correlation = call_here.correlation,
+		.outcome = call_pair((uint32_t)result, api_of(site)),
+		.place = call_pair(stack, device_of(site)),
+		.rest = rest,
+		.words = words,
+		.head = (uint32_t)(8 * (REST + words)) | (uint32_t)kind << 16 | flags << 24,
+	};
+	if (__builtin_expect(end > s->last + STREAM_GAP_MOST, 0))
+		stream_clock(s);
+	room = stream_room(s, MOST_BYTES);
+	if (room)
+		put(s, &draft);
+	if (room && stack_ticks)
+		record_own_time(end, stack_ticks);
+	stream_finish();
+	return room;
 }

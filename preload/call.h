@@ -12,7 +12,7 @@
  *		int result = real->cudaFree(address);
  *
  *		if (!outer)
- *			...call_record(), fill what the kind has beyond struct trace_call, call_commit()
+ *			call_write(&site, TRACE_FREE, result, CALL_NO_STREAM, what the kind has beyond struct trace_call, ...);
  *		call_end(outer);
  *		return result;
  *	}
@@ -58,11 +58,9 @@ struct call_here {
 	uint64_t correlation; /* of the first traced call inside, 0: none */
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
 	uint32_t depth;       /* calls that have begun and not ended */
-	int error;            /* errno, while pperf is at work */
-	int *error_at;        /* where it is */
+	uint32_t device;      /* where it works, if a callback has said so; else UINT32_MAX */
 	bool captured;        /* it made a node of a graph instead of working */
 	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
-	uint64_t stack_ticks; /* then spent on its call stack */
 };
 extern _Thread_local struct call_here call_here;
 
@@ -92,6 +90,7 @@ static inline uint32_t call_begin(const void *caller)
 	call_here.depth = outer + 1;
 	if (outer == 0) {
 		call_here.correlation = 0;
+		call_here.device = UINT32_MAX;
 		call_here.end = 0;
 		call_here.captured = false;
 		call_here.caller = caller;
@@ -106,7 +105,7 @@ static inline void call_end(uint32_t outer)
 	call_here.depth = outer;
 }
 
-/* The real call has returned, and there is something to do before call_record that is not part of it. */
+/* The real call has returned, and there is something to do before call_write that is not part of it. */
 static inline void call_returned(void)
 {
 	call_here.end = clock_now();
@@ -129,15 +128,31 @@ static inline void call_captured(void)
 	call_here.captured = true;
 }
 
-/* The record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one whose struct
- * begins with struct trace_call, `size` that struct's (and texts'). Filled are: stamp (now, or when call_returned was called) and duration, result, api, correlation,
- * stack, device, and TRACE_CALL_CAPTURED if call_captured was called or the driver says that `stream` is being captured; the rest is
- * zero. The driver is not asked for a TRACE_CALL_CALLBACK site, which may not call it: device is then UINT32_MAX, to be filled by context. NULL: nothing is to be recorded. Otherwise nothing else may happen before call_commit.
+/* The outermost call works on this device: CUPTI says so. UINT32_MAX: not known. */
+static inline void call_on(uint32_t device)
+{
+	call_here.device = device;
+}
+
+/* How many words of 8 bytes a call's record has behind struct trace_call, and two numbers of 4 bytes as they lie in one. */
+#define CALL_WORDS(type) ((sizeof(struct type) - sizeof(struct trace_call)) / 8)
+
+static inline uint64_t call_pair(uint32_t first, uint32_t second)
+{
+	return first | (uint64_t)second << 32;
+}
+
+/* Writes the record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one
+ * whose struct begins with struct trace_call; `rest` is what follows there, CALL_WORDS of that struct. Of struct
+ * trace_call are written: stamp (now, or when call_returned was called) and duration, result, api, correlation, stack,
+ * device (of memory, unless the site is a callback, the driver is asked), and TRACE_CALL_CAPTURED if call_captured was
+ * called or the driver, which a callback may not ask, says that `stream` is being captured. Where the payload has a
+ * record of a call like this one, an AGAIN takes the place of the record. false: nothing was recorded.
  *
- * Also for FREE: memory is gone from the begin of the call on (stamp - duration), since before its end another thread may have been
- * given the address; a result other than 0 says that it is still there. */
-void *call_record(struct call_site *site, enum trace_kind kind, size_t size, int result, const void *stream);
-void call_commit(void);
+ * Also for FREE: memory is gone from the begin of the call on (stamp - duration), since before its end another thread
+ * may have been given the address; a result other than 0 says that it is still there. */
+bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
+	size_t words);
 
 /* The handle as it is written: that of the stream meant. */
 static inline uint64_t call_stream(const struct call_site *site, const void *stream)
@@ -146,7 +161,7 @@ static inline uint64_t call_stream(const struct call_site *site, const void *str
 }
 
 /* Captures of streams into graphs, told by whoever sees them first (a wrapper or a callback with nothing around it): while
- * there are any, call_record asks the driver whether the stream is captured. Not asked otherwise. */
+ * there are any, call_write asks the driver whether the stream is captured. Not asked otherwise. */
 void call_capture_began(void);
 void call_capture_ended(void);
 

@@ -45,18 +45,11 @@ static uint32_t kernel_name(const char *symbol)
 	return name;
 }
 
-/* The record of a call that has ended, with what all have in common. NULL: it cannot be written. */
-static void *begin_record(
-	struct driver_call *known, const struct cupti_call *call, enum trace_kind kind, size_t size, int result)
+static void write(struct driver_call *known, enum trace_kind kind, int result, const uint64_t *rest, size_t words)
 {
-	struct trace_call *record = call_record(&known->site, kind, size, result, CALL_NO_STREAM);
-
-	if (!record)
-		return NULL;
-	record->device = cupti_device_of(call->context);
 	if (captured)
-		record->head.flags |= TRACE_CALL_CAPTURED;
-	return record;
+		call_captured();
+	call_write(&known->site, kind, result, CALL_NO_STREAM, rest, words);
 }
 
 static uint64_t stream_of(const struct driver_call *known, const struct driver_event *event)
@@ -67,76 +60,56 @@ static uint64_t stream_of(const struct driver_call *known, const struct driver_e
 static void write_launch(
 	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
 {
-	uint32_t name = kernel_name(call->symbol);
-	struct trace_launch *launch = begin_record(known, call, TRACE_LAUNCH, sizeof *launch, result);
+	const uint64_t rest[CALL_WORDS(trace_launch)] = {
+		stream_of(known, event),
+		event->object,
+		call_pair(event->grid[0], event->grid[1]),
+		call_pair(event->grid[2], event->block[0]),
+		call_pair(event->block[1], event->block[2]),
+		call_pair(event->shared_bytes, kernel_name(call->symbol)),
+	};
 
-	if (!launch)
-		return;
-	launch->stream = stream_of(known, event);
-	launch->function = event->object;
-	memcpy(launch->grid, event->grid, sizeof launch->grid);
-	memcpy(launch->block, event->block, sizeof launch->block);
-	launch->shared_bytes = event->shared_bytes;
-	launch->name = name;
-	call_commit();
+	write(known, TRACE_LAUNCH, result, rest, CALL_WORDS(trace_launch));
 }
 
-static void write_graph_launch(
-	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_graph_launch(struct driver_call *known, const struct driver_event *event, int result)
 {
-	struct trace_graph_launch *launch = begin_record(known, call, TRACE_GRAPH_LAUNCH, sizeof *launch, result);
+	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = { stream_of(known, event), event->object,
+		call_pair(cuda_callbacks_graph(), 0) };
 
-	if (!launch)
-		return;
-	launch->stream = stream_of(known, event);
-	launch->exec = event->object;
-	launch->exec_id = cuda_callbacks_graph();
-	call_commit();
+	write(known, TRACE_GRAPH_LAUNCH, result, rest, CALL_WORDS(trace_graph_launch));
 }
 
-static void write_copy(
-	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_copy(struct driver_call *known, const struct driver_event *event, int result)
 {
 	bool set = known->kind == DRIVER_SET;
-	struct trace_copy *copy = begin_record(known, call, set ? TRACE_SET : TRACE_COPY, sizeof *copy, result);
+	const uint64_t rest[CALL_WORDS(trace_copy)] = {
+		stream_of(known, event),
+		event->bytes,
+		set ? call_pair(0, event->detail) : call_pair(event->detail, 0),
+	};
 
-	if (!copy)
-		return;
-	copy->stream = stream_of(known, event);
-	copy->bytes = event->bytes;
-	copy->copy_kind = set ? 0 : event->detail;
-	copy->value = set ? event->detail : 0;
-	call_commit();
+	write(known, set ? TRACE_SET : TRACE_COPY, result, rest, CALL_WORDS(trace_copy));
 }
 
-static void write_sync(
-	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_sync(struct driver_call *known, const struct driver_event *event, int result)
 {
-	struct trace_sync *sync = begin_record(known, call, TRACE_SYNC, sizeof *sync, result);
+	const uint64_t rest[CALL_WORDS(trace_sync)] = { known->streamed ? stream_of(known, event) : 0, event->object,
+		call_pair(event->detail, 0) };
 
-	if (!sync)
-		return;
-	sync->stream = known->streamed ? stream_of(known, event) : 0;
-	sync->event = event->object;
-	sync->type = event->detail;
-	call_commit();
+	write(known, TRACE_SYNC, result, rest, CALL_WORDS(trace_sync));
 }
 
-static void write_memory(
-	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_memory(struct driver_call *known, const struct driver_event *event, int result)
 {
-	bool taken = known->kind == DRIVER_ALLOC;
-	struct trace_memory *memory = begin_record(
-		known, call, taken ? TRACE_ALLOC : TRACE_FREE, sizeof *memory, result);
+	const uint64_t rest[CALL_WORDS(trace_memory)] = {
+		event->object,
+		event->bytes,
+		known->streamed ? stream_of(known, event) : 0,
+		call_pair(event->detail, event->flags),
+	};
 
-	if (!memory)
-		return;
-	memory->address = event->object;
-	memory->bytes = event->bytes;
-	memory->stream = known->streamed ? stream_of(known, event) : 0;
-	memory->memory_kind = event->detail;
-	memory->flags = event->flags;
-	call_commit();
+	write(known, known->kind == DRIVER_ALLOC ? TRACE_ALLOC : TRACE_FREE, result, rest, CALL_WORDS(trace_memory));
 }
 
 static void write_event(struct driver_call *known, const struct cupti_call *call, int result)
@@ -149,18 +122,18 @@ static void write_event(struct driver_call *known, const struct cupti_call *call
 		write_launch(known, call, &event, result);
 		break;
 	case DRIVER_GRAPH_LAUNCH:
-		write_graph_launch(known, call, &event, result);
+		write_graph_launch(known, &event, result);
 		break;
 	case DRIVER_COPY:
 	case DRIVER_SET:
-		write_copy(known, call, &event, result);
+		write_copy(known, &event, result);
 		break;
 	case DRIVER_SYNC:
-		write_sync(known, call, &event, result);
+		write_sync(known, &event, result);
 		break;
 	case DRIVER_ALLOC:
 	case DRIVER_FREE:
-		write_memory(known, call, &event, result);
+		write_memory(known, &event, result);
 		break;
 	case DRIVER_CAPTURE_BEGIN:
 		if (result == 0)
@@ -205,6 +178,8 @@ static void end_call(struct driver_call *known, const struct cupti_call *call)
 
 	if (*call->data == 0) /* it began before we listened */
 		return;
+	if (outer == 0 || lends(known))
+		call_on(cupti_device_of(call->context));
 	if (outer == 0) {
 		call_returned();
 		write_event(known, call, *(const int *)call->result);

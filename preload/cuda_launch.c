@@ -42,40 +42,19 @@ static void cover(const void *function)
 	atomic_store_explicit(place, function, memory_order_relaxed);
 }
 
-/* The id of a kernel's name. Handles are used again after a library is unloaded, so what is remembered is held against the driver's answer. */
-static uint32_t kernel_name(const void *kernel)
-{
-	static _Atomic uint32_t names[FUNCTIONS];
-	_Atomic uint32_t *place = &names[PLACE(kernel, FUNCTIONS)];
-	uint32_t name = atomic_load_explicit(place, memory_order_acquire);
-	const char *text = real_kernel_name(kernel);
-	size_t bytes;
-
-	if (!text || (name && !strcmp(name_text(name, &bytes), text)))
-		return text ? name : 0;
-	if (!stream_enter())
-		return 0;
-	name = name_id_always(text, strlen(text));
-	stream_leave();
-	atomic_store_explicit(place, name, memory_order_release);
-	return name;
-}
-
 static inline __attribute__((always_inline)) void write_launch(
 	struct call_site *site, int result, const struct launch *launch)
 {
-	struct trace_launch *record = call_record(site, TRACE_LAUNCH, sizeof *record, result, launch->stream);
+	const uint64_t rest[CALL_WORDS(trace_launch)] = {
+		call_stream(site, launch->stream),
+		(uintptr_t)launch->function,
+		call_pair(launch->grid.x, launch->grid.y),
+		call_pair(launch->grid.z, launch->block.x),
+		call_pair(launch->block.y, launch->block.z),
+		call_pair((uint32_t)launch->shared_bytes, launch->name),
+	};
 
-	if (!record)
-		return;
-	record->stream = call_stream(site, launch->stream);
-	record->function = (uintptr_t)launch->function;
-	memcpy(record->grid, &launch->grid, sizeof record->grid);
-	memcpy(record->block, &launch->block, sizeof record->block);
-	record->shared_bytes = (uint32_t)launch->shared_bytes;
-	record->name = launch->name;
-	call_commit();
-	if (!launch->name)
+	if (call_write(site, TRACE_LAUNCH, result, launch->stream, rest, CALL_WORDS(trace_launch)) && !launch->name)
 		cover(launch->function);
 }
 
@@ -135,9 +114,51 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 
 /* ---- nvcc 13: the function is a cudaKernel_t, and the driver knows its name ---- */
 
-static void write_kernel_launch(struct call_site *site, int result, struct launch launch)
+/* Kernels whose names are known: the handle and, in the bits that it leaves free, its name's id, in one word. A handle
+ * may come to mean another kernel when libraries are unloaded and loaded; but the code that launches it got it from
+ * __cudaGetKernel, once, when the library was new. */
+static _Atomic uint64_t kernels[FUNCTIONS];
+#define NAME_BITS 19 /* of addresses below 2^48 that are multiples of 8 */
+
+static uint32_t look_up_name(const void *kernel)
 {
+	uint64_t handle = (uintptr_t)kernel;
+	const char *text;
+	uint32_t name;
+
 	call_returned();
+	text = real_kernel_name(kernel);
+	if (!text || !stream_enter())
+		return 0;
+	name = name_id_always(text, strlen(text));
+	stream_leave();
+	if (!(handle & 7) && handle < UINT64_C(1) << 48 && name < 1u << NAME_BITS)
+		atomic_store_explicit(&kernels[PLACE(kernel, FUNCTIONS)], handle << 16 | name, memory_order_relaxed);
+	return name;
+}
+
+/* The id of a kernel's name; 0: not known. */
+static inline uint32_t kernel_name(const void *kernel)
+{
+	uint64_t known = atomic_load_explicit(&kernels[PLACE(kernel, FUNCTIONS)], memory_order_relaxed);
+
+	return known >> NAME_BITS << NAME_BITS == (uint64_t)(uintptr_t)kernel << 16 && known
+		       ? (uint32_t)known & ((1u << NAME_BITS) - 1)
+		       : look_up_name(kernel);
+}
+
+int __cudaGetKernel(const void **kernel, const void *function)
+{
+	int result = real_of(CALLER)->__cudaGetKernel(kernel, function);
+
+	if (result == 0 && kernel)
+		atomic_store_explicit(&kernels[PLACE(*kernel, FUNCTIONS)], 0, memory_order_relaxed);
+	return result;
+}
+
+static inline __attribute__((always_inline)) void write_kernel_launch(
+	struct call_site *site, int result, struct launch launch)
+{
 	if (result == 0 && call_enabled)
 		launch.name = kernel_name(launch.function);
 	write_launch(site, result, &launch);
@@ -235,14 +256,13 @@ int cudaLaunchCooperativeKernelMultiDevice(struct cuda_launch_params *launches, 
 
 static void write_graph_launch(struct call_site *site, int result, const void *exec, const void *stream)
 {
-	struct trace_graph_launch *record = call_record(site, TRACE_GRAPH_LAUNCH, sizeof *record, result, stream);
+	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = {
+		call_stream(site, stream),
+		(uintptr_t)exec,
+		call_pair(cuda_callbacks_graph(), 0),
+	};
 
-	if (!record)
-		return;
-	record->stream = call_stream(site, stream);
-	record->exec = (uintptr_t)exec;
-	record->exec_id = cuda_callbacks_graph();
-	call_commit();
+	call_write(site, TRACE_GRAPH_LAUNCH, result, stream, rest, CALL_WORDS(trace_graph_launch));
 }
 
 int cudaGraphLaunch(void *exec, void *stream)

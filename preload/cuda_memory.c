@@ -18,16 +18,14 @@ struct memory {
 
 static inline void write(struct call_site *site, enum trace_kind kind, int result, const struct memory *memory)
 {
-	struct trace_memory *record = call_record(site, kind, sizeof *record, result, memory->stream);
+	const uint64_t rest[CALL_WORDS(trace_memory)] = {
+		(uintptr_t)memory->address,
+		memory->bytes,
+		memory->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory->stream),
+		call_pair(memory->kind, memory->flags),
+	};
 
-	if (!record)
-		return;
-	record->address = (uintptr_t)memory->address;
-	record->bytes = memory->bytes;
-	record->stream = memory->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory->stream);
-	record->memory_kind = memory->kind;
-	record->flags = memory->flags;
-	call_commit();
+	call_write(site, kind, result, memory->stream, rest, CALL_WORDS(trace_memory));
 }
 
 static const void *given(int result, void *const *address)

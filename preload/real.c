@@ -10,6 +10,7 @@
 #include "cuda_callbacks.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -379,9 +380,12 @@ static const struct driver *driver_there(void)
 uint32_t real_device(void)
 {
 	const struct driver *there = driver_there();
-	int device = -1;
+	int device = -1, saved = errno;
 
-	return there && there->cuCtxGetDevice && !there->cuCtxGetDevice(&device) ? (uint32_t)device : UINT32_MAX;
+	if (!there || !there->cuCtxGetDevice || there->cuCtxGetDevice(&device))
+		device = -1;
+	errno = saved;
+	return (uint32_t)device;
 }
 
 bool real_capturing(const void *stream, bool per_thread)
@@ -390,15 +394,21 @@ bool real_capturing(const void *stream, bool per_thread)
 	int (*ask)(const void *, int *) = !there       ? NULL
 					  : per_thread ? there->cuStreamIsCapturing_ptsz
 						       : there->cuStreamIsCapturing;
-	int status = 0;
+	int status = 0, saved = errno;
+	bool known = ask && !ask(stream, &status);
 
-	return ask && !ask(stream, &status) && status;
+	errno = saved;
+	return known && status;
 }
 
 const char *real_kernel_name(const void *kernel)
 {
 	const struct driver *there = driver_there();
 	const char *name = NULL;
+	int saved = errno;
 
-	return there && there->cuKernelGetName && !there->cuKernelGetName(&name, kernel) ? name : NULL;
+	if (!there || !there->cuKernelGetName || there->cuKernelGetName(&name, kernel))
+		name = NULL;
+	errno = saved;
+	return name;
 }

@@ -52,6 +52,7 @@
 	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                               \
 	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                         \
 	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                    \
+	X(__cudaGetKernel, (const void **kernel, const void *function))                                                \
 	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                  \
 	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                             \
 	X(cudaLaunchKernelExC, (const struct cuda_launch_config *config, const void *function, void **arguments))      \
@@ -108,7 +109,7 @@ static inline const struct real *real_of(const void *caller)
 
 /* The questions that are asked of CUDA itself, all of them to the driver: it has no last error to disturb. They make no context and are
  * allowed during a capture. UINT32_MAX, false, NULL: not known (no driver in the process, no current context, an older driver).
- * A kernel is a cudaKernel_t that was just launched; its name is mangled and the driver's. */
+ * A kernel is a cudaKernel_t that was just launched; its name is mangled and the driver's. errno is kept. */
 uint32_t real_device(void);
 bool real_capturing(const void *stream, bool per_thread);
 const char *real_kernel_name(const void *kernel);

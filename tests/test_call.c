@@ -4,7 +4,7 @@
 #include "preload/call.h"
 #include "collector/dictionary.h"
 #include "collector/modules.h"
-#include "collector/stream.h"
+#include "collector/stream_state.h"
 #include "collector/trace_file.h"
 #include "preload/real.h"
 
@@ -36,20 +36,45 @@ static void end_trace(void)
 	unlink(trace_path());
 }
 
+/* What this thread recorded last, whole, although it may say no more than what differs from an earlier call. */
+static struct trace_memory *last_record(void)
+{
+	static _Thread_local struct trace_memory copy;
+	const char *payload = (const char *)(stream_here.mine->slot + 1);
+	struct trace_again again = { 0 };
+
+	for (uint64_t at = 0; at < stream_here.mine->slot->used; at += again.head.size ? again.head.size : 4) {
+		memcpy(&again, payload + at, sizeof again);
+		if (again.head.kind == TRACE_FREE)
+			memcpy(&copy, payload + at, sizeof copy);
+		if (again.head.kind != TRACE_AGAIN)
+			continue;
+		memcpy(&copy, payload + 8 * again.of, sizeof copy);
+		memcpy(&copy.address, payload + at + sizeof again, again.head.size - sizeof again);
+		copy.call.stamp = again.stamp;
+		copy.call.duration = again.duration;
+		copy.call.correlation += again.correlation;
+	}
+	return &copy;
+}
+
+/* Writes a record of the outermost call. NULL: it was not written. */
+static struct trace_memory *record_call(struct call_site *of, int result, const void *stream)
+{
+	const uint64_t rest[CALL_WORDS(trace_memory)] = { 0 };
+
+	return call_write(of, TRACE_FREE, result, stream, rest, CALL_WORDS(trace_memory)) ? last_record() : NULL;
+}
+
 /* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
 static const struct trace_memory *call(uint32_t *outer, int result)
 {
-	static _Thread_local struct trace_memory copy;
-	struct trace_memory *record;
+	const struct trace_memory *record;
 
 	*outer = call_begin(program);
-	record = *outer ? NULL : call_record(&site, TRACE_FREE, sizeof *record, result, CALL_NO_STREAM);
-	if (record) {
-		copy = *record;
-		call_commit();
-	}
+	record = *outer ? NULL : record_call(&site, result, CALL_NO_STREAM);
 	call_end(*outer);
-	return record ? &copy : NULL;
+	return record;
 }
 
 START_TEST(a_record_says_when_what_and_how_it_ended)
@@ -86,15 +111,12 @@ END_TEST
 START_TEST(what_is_inside_lends_its_correlation)
 {
 	uint32_t outer = call_begin(program), inner = call_begin(NULL);
-	struct trace_call *record;
 
 	ck_assert(call_correlate(41));
 	call_end(inner);
 	ck_assert(call_correlate(41));
 	ck_assert(!call_correlate(42));
-	record = call_record(&site, TRACE_FREE, sizeof(struct trace_memory), 0, CALL_NO_STREAM);
-	ck_assert_uint_eq(record->correlation, 41);
-	call_commit();
+	ck_assert_uint_eq(record_call(&site, 0, CALL_NO_STREAM)->call.correlation, 41);
 	call_end(outer);
 	ck_assert(!call_correlate(43));
 	ck_assert_uint_eq(call(&outer, 0)->call.correlation, 0);
@@ -115,15 +137,16 @@ END_TEST
 START_TEST(a_callback_is_recorded_where_nothing_is_around_it)
 {
 	uint32_t outer = call_begin(NULL);
-	struct trace_call *record;
+	const struct trace_memory *record;
 
 	ck_assert_uint_eq(outer, 0);
 	call_correlate(7);
 	call_captured();
-	record = call_record(&callback, TRACE_FREE, sizeof(struct trace_memory), 0, (void *)0x10);
-	ck_assert_uint_eq(record->head.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
-	ck_assert_uint_eq(record->correlation, 7);
-	call_commit();
+	call_on(3);
+	record = record_call(&callback, 0, (void *)0x10);
+	ck_assert_uint_eq(record->call.head.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
+	ck_assert_uint_eq(record->call.correlation, 7);
+	ck_assert_uint_eq(record->call.device, 3);
 	call_end(outer);
 	ck_assert_uint_eq(call(&outer, 0)->call.head.flags, 0);
 }
@@ -132,15 +155,12 @@ END_TEST
 START_TEST(the_duration_ends_where_the_real_call_returned)
 {
 	uint32_t outer = call_begin(program);
-	struct trace_call *record;
 	uint64_t returned;
 
 	call_returned();
 	returned = clock_now();
 	usleep(2000);
-	record = call_record(&site, TRACE_FREE, sizeof(struct trace_memory), 0, CALL_NO_STREAM);
-	ck_assert_uint_le(record->stamp, returned);
-	call_commit();
+	ck_assert_uint_le(record_call(&site, 0, CALL_NO_STREAM)->call.stamp, returned);
 	call_end(outer);
 	ck_assert_uint_gt(call(&outer, 0)->call.stamp, returned);
 }
@@ -157,6 +177,39 @@ START_TEST(errno_is_kept)
 	ck_assert_int_eq(errno, ENOTTY);
 	call_prepare();
 	ck_assert_int_eq(errno, ENOTTY);
+}
+END_TEST
+
+/* Bytes that the call's record takes. */
+static uint64_t size_of(uint32_t outer, int result)
+{
+	const uint64_t before = stream_here.mine->slot->used;
+
+	ck_assert_ptr_nonnull(record_call(&site, result, CALL_NO_STREAM));
+	call_end(outer);
+	return stream_here.mine->slot->used - before;
+}
+
+START_TEST(a_call_like_an_earlier_one_says_so)
+{
+	const uint64_t whole = sizeof(struct trace_memory), again = sizeof(struct trace_again);
+
+	ck_assert_uint_eq(size_of(call_begin(program), 0), whole);
+	ck_assert_uint_eq(size_of(call_begin(program), 0), again);
+	ck_assert_uint_eq(size_of(call_begin(program), 17), whole);
+	ck_assert_uint_eq(size_of(call_begin(program), 0), again);
+	for (uint64_t id = 1; id < 5; id++) { /* ids that are 1 and 65,535 apart, then 65,536, then back */
+		const uint64_t ids[] = { 0, 1, 65535, 65536, 65535 };
+		const uint32_t outer = call_begin(program);
+
+		call_correlate(ids[id]);
+		ck_assert_uint_eq(size_of(outer, 0), id < 3 ? again : whole);
+		ck_assert_uint_eq(last_record()->call.correlation, ids[id]);
+	}
+	call_begin(program);
+	call_here.begin -= UINT64_C(1) << 33;
+	ck_assert_uint_eq(size_of(0, 17), whole);
+	ck_assert_uint_ge(last_record()->call.duration, UINT64_C(1) << 33);
 }
 END_TEST
 
@@ -256,6 +309,7 @@ int main(void)
 	tcase_add_test(calls, a_callback_is_recorded_where_nothing_is_around_it);
 	tcase_add_test(calls, the_duration_ends_where_the_real_call_returned);
 	tcase_add_test(calls, errno_is_kept);
+	tcase_add_test(calls, a_call_like_an_earlier_one_says_so);
 	tcase_add_test(calls, settings_are_understood_or_not);
 	tcase_add_test(calls, nothing_is_recorded_while_pperf_is_at_work);
 	tcase_add_test(calls, streams_of_the_thread_have_their_own_handle);

@@ -71,6 +71,7 @@ def ids_of_launches_are_theirs_alone(folder):
         if trace.meta.get("source.cupti") != "on":
             raise Skip("CUPTI: " + trace.meta.get("source.cupti", "absent"))
         launches = [c for c in by_symbol(trace) if c.kind in ("LAUNCH", "GRAPH_LAUNCH") and not c.result]
+        assert {c.device for c in launches} == {0}
         ids = [c.correlation for c in launches]
         assert all(ids) and len(set(ids)) == len(ids), ids
         os.unlink(folder / "trace.bin")
@@ -95,7 +96,8 @@ def memory_is_of_the_current_device(folder):
     for major in MAJORS:
         traced(folder, program(major), env={"PPERF_CUPTI": "0"})
         trace = whole(folder / "trace.bin")
-        assert {c.device for c in trace.calls} == {0}
+        assert {c.device for c in trace.calls if c.kind in ("ALLOC", "FREE")} == {0}
+        assert {c.device for c in trace.calls if c.kind not in ("ALLOC", "FREE")} == {0xFFFFFFFF}
         sizes = {c.api: c.bytes for c in trace.calls if c.kind == "ALLOC" and not c.result and c.api != "cudaMalloc"}
         assert sizes == {"cudaMallocPitch": 10240, "cudaMalloc3D": 25600, "cudaMallocManaged": 5000, "cudaMallocArray": 1024,
                          "cudaMalloc3DArray": 4096, "cudaMallocMipmappedArray": 4096 + 512 + 64, "cudaMallocHost": 777, "cudaHostAlloc": 888,

@@ -16,7 +16,7 @@ extern int cudaSetDevice(int device);
 __attribute__((visibility("default"))) int client_calls(void);
 __attribute__((visibility("default"))) int client_allocate(unsigned count);
 
-static const char *const kernel_name = "_Z7nvcc_13Pf";
+static const char *kernel_name; /* its address is the kernel's handle */
 
 static void show(const char *name, int result, const void *given)
 {
@@ -99,7 +99,7 @@ static void pool_memory(void)
 static void launches(void)
 {
 	struct cuda_launch_config config = { .grid = grid, .block = block, .shared_bytes = 48, .stream = stream };
-	const void *stub = (const void *)(uintptr_t)client_calls, *handle = &kernel_name;
+	const void *stub = (const void *)(uintptr_t)client_calls, *handle = NULL;
 
 	CALL(cudaLaunchKernel, (stub, grid, block, NULL, 16, stream), NULL);
 	CALL(cudaLaunchKernel_ptsz, (stub, grid, block, NULL, 16, NULL), NULL);
@@ -109,8 +109,14 @@ static void launches(void)
 	CALL(cudaLaunchKernelExC, (&config, stub, NULL), NULL);
 	CALL(cudaLaunchKernelExC, (NULL, stub, NULL), NULL);
 	CALL(cudaLaunchKernelExC_ptsz, (&config, stub, NULL), NULL);
+	kernel_name = "_Z7nvcc_13Pf";
+	CALL(__cudaGetKernel, (&handle, &kernel_name), NULL);
+	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 0, stream), NULL);
 	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 0, stream), NULL);
 	CALL(__cudaLaunchKernel_ptsz, (handle, grid, block, NULL, 0, NULL), NULL);
+	kernel_name = "_Z5laterPf"; /* the library is another one by now, whose kernel has got the same handle */
+	CALL(__cudaGetKernel, (&handle, &kernel_name), NULL);
+	CALL(__cudaLaunchKernel, (handle, grid, block, NULL, 1, stream), NULL);
 #if RUNTIME == 12
 	struct cuda_launch_params two[2] = { { (void *)(uintptr_t)client_calls, grid, block, NULL, 8, stream },
 		{ (void *)(uintptr_t)client_calls, block, grid, NULL, 9, stream } };
