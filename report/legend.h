@@ -7,7 +7,7 @@
 
 #include "report/options.h"
 
-#define PPERF_VERSION "0.1"
+#define PPERF_VERSION "0.1.0"
 
 /* Where the options say; returns the exit status. */
 int legend_show(const struct options *options);

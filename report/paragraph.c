@@ -9,19 +9,18 @@
 
 void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 {
+	char piece[2048];
 	va_list list;
-	int length;
+	int written;
+	size_t length;
 
 	va_start(list, format);
-	length = vsnprintf(NULL, 0, format, list);
+	written = vsnprintf(piece, sizeof piece, format, list);
 	va_end(list);
-	if (length < 0)
-		return;
-	grow(&paragraph->text, &paragraph->room, paragraph->used + (size_t)length + 1, 1);
-	va_start(list, format);
-	vsnprintf(paragraph->text + paragraph->used, (size_t)length + 1, format, list);
-	va_end(list);
-	paragraph->used += (size_t)length;
+	length = written < 0 ? 0 : (size_t)written < sizeof piece ? (size_t)written : sizeof piece - 1;
+	grow(&paragraph->text, &paragraph->room, paragraph->used + length + 1, 1);
+	memcpy(paragraph->text + paragraph->used, piece, length + 1);
+	paragraph->used += length;
 }
 
 /* Somebody else's text. */

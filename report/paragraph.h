@@ -16,7 +16,7 @@ struct paragraph {
 	size_t indent; /* 0: INDENT */
 };
 
-/* Ours, as printf; somebody else's, made visible; a figure with its unit; a share. */
+/* Ours, as printf (2047 bytes at most); somebody else's, made visible; a figure with its unit; a share. */
 void paragraph_add(struct paragraph *paragraph, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length);
 void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value);
