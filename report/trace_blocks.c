@@ -325,6 +325,16 @@ static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
 		 notes->integrity.cut_bytes ? "" : ", or its process was killed, or is at work, just as it wrote");
 }
 
+/* A process that is at work has moved the header's end meanwhile. */
+static void check_growth(struct trace_blocks *blocks)
+{
+	struct trace_header now;
+
+	blocks->begun_end = UINT64_MAX;
+	if (read_at(blocks->fd, &now, sizeof now, 0) == sizeof now && now.end != blocks->header.end)
+		blocks->begun_end = blocks->header.end;
+}
+
 bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES])
 {
 	struct scan *scan;
@@ -344,6 +354,7 @@ bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char er
 	if (!whole)
 		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", notes->path, strerror(errno));
 	order(blocks);
+	check_growth(blocks);
 	check_end(blocks, notes);
 	return whole;
 }

@@ -39,6 +39,7 @@ struct trace_blocks {
 	uint32_t sample_count;
 	size_t sample_room;
 	struct trace_layout layout;
+	uint64_t begun_end;          /* blocks from here on were begun while this was read: they may be half written. UINT64_MAX: none were */
 	uint64_t in_flight;          /* bytes that the slots' next chunks would take */
 };
 

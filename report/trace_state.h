@@ -28,6 +28,7 @@ struct stream_cursor {
 	bool broken;           /* this payload does not go on where the last one ended */
 	bool truncated;        /* something of it is missing; counted */
 	bool alive;            /* its last payload is a slot: the thread had not ended */
+	bool stopped;          /* what comes next was being written while the file was opened */
 	bool finishing;        /* no more payloads */
 };
 

@@ -22,6 +22,14 @@ static void mark_truncated(struct trace_reader *reader, struct stream_cursor *cu
 	cursor->truncated = true;
 }
 
+/* The next payload is being written just now: the trace as it was at the opening ends before it. */
+static int stop_here(const struct trace_reader *reader, struct stream_cursor *cursor)
+{
+	cursor->next = reader->run->stream->block + reader->run->stream->blocks;
+	cursor->stopped = true;
+	return 0;
+}
+
 /* Loads the best copy of the sequence at cursor->next and goes behind all of its copies. 1, 0: none is whole, -1. */
 static int load_sequence(struct trace_reader *reader, struct stream_cursor *cursor)
 {
@@ -29,7 +37,7 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 	struct trace_integrity *integrity = &state->notes.integrity;
 	const struct block_entry *entries = state->blocks.entries, *first = &entries[cursor->next];
 	uint32_t end = reader->run->stream->block + reader->run->stream->blocks;
-	bool loaded = false, torn = false;
+	bool loaded = false, torn = false, begun = false;
 
 	for (; cursor->next < end && entries[cursor->next].sequence == first->sequence; cursor->next++) {
 		const struct block_entry *entry = &entries[cursor->next];
@@ -43,6 +51,10 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		result = blocks_load(&state->blocks, entry, &cursor->payload);
 		if (result == LOAD_ERROR)
 			return -1;
+		if (entry->offset >= state->blocks.begun_end && (result == LOAD_TORN || entry->cut)) {
+			begun = true;
+			continue;
+		}
 		loaded = result == LOAD_FINE;
 		torn |= !loaded;
 		if (!loaded)
@@ -55,6 +67,8 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 			note_add(&state->notes, entry->offset, "the file ends within this block: its first %u bytes were read", entry->used);
 		}
 	}
+	if (!loaded && begun && !torn)
+		return stop_here(reader, cursor);
 	if (!loaded && torn) {
 		integrity->torn_chunks++;
 		note_add(&state->notes, first->offset, "payload %u of stream %u does not have the crc that its head gives: left out",
@@ -105,13 +119,18 @@ static int next_payload(struct trace_reader *reader)
 
 	cursor->last_ns = reader_time(reader, reader->run->stamp);
 	while (status == 0 && cursor->next < stream->block + stream->blocks) {
-		uint32_t sequence = reader->state->blocks.entries[cursor->next].sequence;
+		const struct block_entry *entry = &reader->state->blocks.entries[cursor->next];
+		uint32_t sequence = entry->sequence;
 
+		if (sequence != cursor->sequence && entry->offset >= reader->state->blocks.begun_end) {
+			stop_here(reader, cursor);
+			break;
+		}
 		missing += sequence - cursor->sequence;
 		reader->state->notes.integrity.missing_chunks += sequence - cursor->sequence;
 		cursor->sequence = sequence + 1;
 		status = load_sequence(reader, cursor);
-		missing += status == 0;
+		missing += status == 0 && !cursor->stopped;
 	}
 	if (status < 0) {
 		reader->state->failed = true;
