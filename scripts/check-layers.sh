@@ -15,7 +15,7 @@ pthread pwd regex sched search semaphore setjmp signal stdalign stdarg stdatomic
 strings termios threads time ucontext uchar unistd wchar wctype sys/* linux/* asm/* arpa/* net/* netinet/*'
 
 # A library's headers, and the file that may include them; nowhere else, and no other headers at all.
-LIBRARIES='nvtx3/*:preload/nvtx_api.h jansson.h:report/print_json.c libelf.h:report/elf_symbols.c gelf.h:report/elf_symbols.c
+LIBRARIES='nvtx3/*:preload/nvtx_api.h libelf.h:report/elf_symbols.c gelf.h:report/elf_symbols.c
 libiberty/*:report/decode.c libunwind.h:preload/stack.c'
 
 # A library's file name in a string, and the file that may hold it.
@@ -122,7 +122,6 @@ breaks report/tree.c '#include "collector/stream.h"'
 breaks report/tree.c '#include "stream.h"'
 breaks report/tree.c '#include "../collector/trace_format.h"'
 breaks report/tree.c '#include HEADER'
-breaks report/tree.c '#include <jansson.h>'
 breaks report/tree.c '#include <gelf.h>'
 breaks report/tree.c '#include <libiberty/demangle.h>'
 breaks preload/nvtx.c '#include <nvtx3/nvToolsExt.h>'

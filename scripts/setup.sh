@@ -36,7 +36,6 @@ find_cuda() {
 build_packages() {
 	has_command "${CC:-cc}" || need gcc
 	has_header stdio.h || need libc6-dev
-	has_header jansson.h || need libjansson-dev
 	has_header gelf.h || need libelf-dev
 	has_header libiberty/demangle.h || need libiberty-dev
 	has_header libiberty/demangle.h || need libiberty-dev
