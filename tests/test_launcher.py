@@ -19,6 +19,8 @@ def installed(folder):
 
 def launch(folder, *arguments, script=None, env=None, **options):
     env = {"LD_PRELOAD": " ".join(PRELOADS) or None, "XDG_RUNTIME_DIR": str(folder), **(env or {})}
+    if SANITIZED:  # the launcher puts our library in front of the sanitizer's
+        env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     if script is None:
         script = installed(folder / "installed")
     return run(folder, str(script), *arguments, env=env, **options)
