@@ -96,6 +96,8 @@ void gpu_device_record(void)
 		if (find_driver() && driver.count(&count) == 0)
 			for (int i = 0; i < count && i < DEVICES_MOST; i++)
 				record_device(i);
+		else
+			atomic_flag_clear(&begun); /* the driver is not there yet, or not initialised */
 	}
 	errno = saved;
 }

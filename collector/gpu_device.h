@@ -4,7 +4,7 @@
 #ifndef PPERF_GPU_DEVICE_H
 #define PPERF_GPU_DEVICE_H
 
-/* Writes a DEVICE for each GPU; once in a process. Calls the driver, so not from a CUPTI callback,
+/* Writes a DEVICE for each GPU; once in a process, when the driver has been initialised: before that nothing, and the next call tries again. Calls the driver, so not from a CUPTI callback,
  * nor while the driver is being initialised; needs no context and leaves none. Keeps errno. */
 void gpu_device_record(void);
 

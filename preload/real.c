@@ -6,6 +6,8 @@
 
 #include "call.h"
 #include "collector/dictionary.h"
+#include "collector/gpu_device.h"
+#include "collector/trace_file.h"
 #include "collector/quiet.h"
 #include "cuda_callbacks.h"
 
@@ -331,6 +333,8 @@ const struct real *real_find(const void *caller)
 	quiet_end(&quiet);
 	call_prepare();
 	cuda_callbacks_need();
+	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
+		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;
 }
 

@@ -3,7 +3,7 @@
 """The interposed CUDA runtime on the simulated device, 12 and 13, with and without CUPTI: a program sees no difference, and each of its calls is in
 the trace once, with its result, and with the correlation id of what it started."""
 import os, re
-from harness import BUILD, Skip, case, main, run, traced
+from harness import BUILD, Skip, case, info, main, run, traced
 from raw_trace import CALLS, whole
 
 MAJORS = ("12", "13")
@@ -140,6 +140,15 @@ def every_address_that_was_given_is_given_back(folder):
             assert (address in live) == (kind == "FREE"), "a free takes effect where its call begins"
             (live.add if kind == "ALLOC" else live.remove)(address)
         assert not live
+        os.unlink(folder / "trace.bin")
+
+
+@case
+def the_device_is_named_with_and_without_cupti(folder):
+    for major, env in all_settings():
+        traced(folder, program(major), env=env)
+        devices = info(folder / "trace.bin")["capture"]["devices"]
+        assert [d["name"] for d in devices] == ["pperf simulated device"] and devices[0]["simulated"], (env, devices)
         os.unlink(folder / "trace.bin")
 
 
