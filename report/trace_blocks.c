@@ -4,6 +4,7 @@
 #include "report/trace_blocks.h"
 
 #include "report/fatal.h"
+#include "report/trace_check.h"
 #include "report/trace_header.h"
 
 #include <errno.h>
@@ -87,6 +88,29 @@ static void add_sample(struct trace_blocks *blocks, const unsigned char *payload
 	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp, record.monotonic_ns, record.realtime_ns };
 }
 
+/* Every CLOCK of a payload, up to the first record that makes no sense. A process that was killed may have sealed nothing: all that
+ * is known of its clock's rate is then here. */
+static void add_samples(struct trace_blocks *blocks, const unsigned char *payload, size_t count)
+{
+	size_t at = 0, step;
+
+	for (; count - at >= 4; at += step) {
+		uint32_t word;
+
+		memcpy(&word, payload + at, sizeof word);
+		step = (word & 3) == FORM_PUSH8 ? 8 : 4;
+		if (word == 0 || word & 3) {
+			if (count - at < step)
+				break;
+			continue;
+		}
+		step = word & 0xffff;
+		if (at % 8 || record_problem((const void *)(payload + at), count - at))
+			break;
+		add_sample(blocks, payload + at, count - at);
+	}
+}
+
 /* The file may have grown since it was measured. */
 static bool grown(struct scan *scan)
 {
@@ -162,7 +186,7 @@ static bool add_slot(struct scan *scan, uint64_t at)
 	blocks->layout.slots++;
 	blocks->layout.slot_bytes += entry->used;
 	blocks->in_flight += (sizeof copy->head + copy->head.used + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
-	add_sample(blocks, copy->payload, entry->used);
+	add_samples(blocks, copy->payload, entry->used);
 	return true;
 }
 

@@ -146,6 +146,25 @@ START_TEST(a_machine_that_was_suspended_is_believed)
 }
 END_TEST
 
+START_TEST(a_slot_that_was_never_sealed_tells_the_rate)
+{
+	struct trace_reader *reader;
+
+	build_tsc(builder, 1000000000, SECOND_TICKS);
+	builder_header(builder)->flags = 0;
+	build_push(builder, 1, 0, "a");
+	build_pop(builder, 1, 1000);
+	build_clock_record(builder, 1, 10 * SECOND_TICKS);
+	build_push(builder, 1, 10 * SECOND_TICKS + 5, "b");
+	builder_header(builder)->last = (struct trace_clock){ 0 };
+	reader = open_built(builder);
+	expect_about(reader_time(reader, BUILDER_START + 5 * SECOND_TICKS), 5000000000);
+	free(render_events(reader));
+	ck_assert_ptr_null(reader_warning(reader, 0));
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(without_a_second_sample_the_reader_says_so)
 {
 	struct trace_reader *reader;
@@ -264,6 +283,7 @@ int main(void)
 	tcase_add_test(cases, nanoseconds_stay_nanoseconds);
 	tcase_add_test(cases, a_sample_that_contradicts_the_others_is_refused);
 	tcase_add_test(cases, a_machine_that_was_suspended_is_believed);
+	tcase_add_test(cases, a_slot_that_was_never_sealed_tells_the_rate);
 	tcase_add_test(cases, without_a_second_sample_the_reader_says_so);
 	tcase_add_test(cases, gpu_times_survive_a_clock_that_is_set);
 	tcase_add_test(cases, gpu_times_that_cannot_be_are_clamped_and_counted);

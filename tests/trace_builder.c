@@ -252,6 +252,15 @@ void *build_record(struct trace_builder *builder, uint32_t id, enum trace_kind k
 	return record;
 }
 
+void build_clock_record(struct trace_builder *builder, uint32_t id, uint64_t at)
+{
+	struct trace_clock_record *clock = build_record(builder, id, TRACE_CLOCK, sizeof *clock, at);
+	struct trace_clock now = clock_at(builder, clock->stamp);
+
+	clock->monotonic_ns = now.monotonic_ns;
+	clock->realtime_ns = now.realtime_ns;
+}
+
 void build_raw(struct trace_builder *builder, uint32_t id, const void *bytes, size_t count)
 {
 	struct built_stream *stream = find_stream(builder, id);

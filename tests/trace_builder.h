@@ -58,6 +58,8 @@ struct trace_range *build_push_record(struct trace_builder *builder, uint32_t st
 
 /* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero; lives until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind, size_t size, uint64_t at);
+/* A CLOCK that is right, in the middle of a payload. */
+void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t at);
 /* Bytes as they are, records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
