@@ -43,7 +43,7 @@ static void list_streams(struct reader_state *state)
 
 	state->stream_count = (uint32_t)blocks->layout.streams;
 	state->streams = need(state->stream_count * sizeof *state->streams);
-	state->heap = need(state->stream_count * sizeof *state->heap);
+	state->heap = need(((size_t)state->stream_count + 1) * sizeof *state->heap);
 	for (uint32_t i = 0, count = 0; i < blocks->streams_end; i++) {
 		if (!stream || blocks->entries[i].stream != stream->stream) {
 			stream = &state->streams[count];
@@ -73,13 +73,14 @@ void reader_rewind(struct trace_reader *reader)
 	free_streams(state);
 	state->notes = state->at_open;
 	state->heap_count = 0;
+	state->heap[0] = WAITING_NONE;
 	for (uint32_t i = 0; i < state->stream_count; i++) {
 		struct trace_stream *stream = &state->streams[i];
 
 		stream->user = NULL;
 		stream->started = 0;
 		stream->tid = 0;
-		turn_wait(state, i, first_stamp(state, stream));
+		turn_wait(state, stream, first_stamp(state, stream));
 	}
 	state->piece = 0;
 	state->now = state->last_ns = state->last_stream_lost = 0;

@@ -32,10 +32,12 @@ struct stream_cursor {
 	bool finishing;        /* no more payloads */
 };
 
-struct waiting {
-	uint64_t stamp;
-	uint32_t ordinal;
-};
+/* A stream that waits: the stamp of its next record, and below it the address of its struct trace_stream (which is in the order of ids), so that
+ * one comparison orders them. */
+#define WAITING(stamp, stream) ((wide_uint)(stamp) << 64 | (uintptr_t)(stream))
+#define WAITING_NONE (~(wide_uint)0)
+#define WAITING_STAMP(waiting) ((uint64_t)((waiting) >> 64))
+#define WAITING_STREAM(waiting) ((struct trace_stream *)(uintptr_t)(uint64_t)(waiting))
 
 struct reader_state {
 	struct trace_notes notes, at_open;
@@ -44,7 +46,7 @@ struct reader_state {
 	struct trace_dictionary dictionary;
 	struct trace_stream *streams;
 	uint32_t stream_count;
-	struct waiting *heap; /* the least first; not the stream whose turn it is */
+	wide_uint *heap;      /* of WAITING, the least first, WAITING_NONE behind the last; not the stream whose turn it is */
 	uint32_t heap_count;
 	uint32_t piece;       /* of the clock */
 	uint64_t piece_end;   /* its last stamp */
@@ -61,8 +63,8 @@ struct reader_state {
 
 /* trace_turn.c: whose turn it is. */
 
-/* `ordinal` waits with `stamp`. */
-void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp);
+/* `stream` waits with `stamp`. */
+void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t stamp);
 /* The first stream that waits has the turn; false: none waits. */
 bool turn_take(struct trace_reader *reader);
 /* May the present stream hand out something at `stamp`? If not, another one has the turn now. */

@@ -7,23 +7,15 @@
 
 #include "report/fatal.h"
 
-static bool earlier(const struct waiting *a, const struct waiting *b)
+/* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be foreseen. */
+static inline void sift_down(struct reader_state *state, wide_uint moved)
 {
-	return a->stamp != b->stamp ? a->stamp < b->stamp : a->ordinal < b->ordinal;
-}
+	wide_uint *heap = state->heap;
+	uint32_t at = 0, child;
 
-static void sift_down(struct reader_state *state, uint32_t at)
-{
-	struct waiting *heap = state->heap, moved = heap[at];
-
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-
-		if (child >= state->heap_count)
-			break;
-		if (child + 1 < state->heap_count && earlier(&heap[child + 1], &heap[child]))
-			child++;
-		if (!earlier(&heap[child], &moved))
+	while ((child = 2 * at + 1) < state->heap_count) {
+		child += heap[child + 1] < heap[child];
+		if (moved <= heap[child])
 			break;
 		heap[at] = heap[child];
 		at = child;
@@ -31,21 +23,17 @@ static void sift_down(struct reader_state *state, uint32_t at)
 	heap[at] = moved;
 }
 
-static void sift_up(struct reader_state *state, uint32_t at)
+void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t stamp)
 {
-	struct waiting *heap = state->heap, moved = heap[at];
+	wide_uint *heap = state->heap, moved = WAITING(stamp, stream);
+	uint32_t at = state->heap_count++;
 
-	while (at && earlier(&moved, &heap[(at - 1) / 2])) {
+	heap[state->heap_count] = WAITING_NONE;
+	while (at && moved < heap[(at - 1) / 2]) {
 		heap[at] = heap[(at - 1) / 2];
 		at = (at - 1) / 2;
 	}
 	heap[at] = moved;
-}
-
-void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp)
-{
-	state->heap[state->heap_count++] = (struct waiting){ stamp, ordinal };
-	sift_up(state, state->heap_count - 1);
 }
 
 /* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at all by itself
@@ -53,10 +41,10 @@ void turn_wait(struct reader_state *state, uint32_t ordinal, uint64_t stamp)
 static inline void set_until(struct trace_reader *reader, const struct stream_cursor *cursor)
 {
 	const struct reader_state *state = reader->state;
-	uint64_t until = state->piece_end;
+	wide_uint first = state->heap[0], mine = WAITING(WAITING_STAMP(first), cursor->run.stream);
+	uint64_t until = WAITING_STAMP(first) - (first < mine && WAITING_STAMP(first));
 
-	if (state->heap_count && state->heap[0].stamp <= until)
-		until = state->heap[0].stamp - (state->heap[0].ordinal < cursor->run.stream->ordinal && state->heap[0].stamp);
+	until = until < state->piece_end ? until : state->piece_end;
 	reader->until = cursor->opening ? 0 : until;
 }
 
@@ -94,11 +82,12 @@ static struct stream_cursor *cursor_of(struct trace_stream *stream, uint64_t sta
 	return cursor;
 }
 
-/* The turn goes to the stream that waited for `stamp`. */
-static inline void begin_turn(struct trace_reader *reader, uint32_t ordinal, uint64_t stamp)
+/* The turn goes to the stream that waited so. */
+static inline void begin_turn(struct trace_reader *reader, wide_uint waiting)
 {
 	struct reader_state *state = reader->state;
-	struct stream_cursor *cursor = cursor_of(&state->streams[ordinal], stamp);
+	uint64_t stamp = WAITING_STAMP(waiting);
+	struct stream_cursor *cursor = cursor_of(WAITING_STREAM(waiting), stamp);
 
 	reader->run = &cursor->run;
 	if (stamp < STAMP_END)
@@ -106,28 +95,20 @@ static inline void begin_turn(struct trace_reader *reader, uint32_t ordinal, uin
 	reach(reader, cursor, stamp < STAMP_END ? stamp : state->now);
 }
 
-static inline struct stream_cursor *present(struct trace_reader *reader)
-{
-	return reader->run->stream->cursor;
-}
-
 void turn_reach(struct trace_reader *reader, uint64_t stamp)
 {
-	reach(reader, present(reader), stamp);
+	reach(reader, reader->run->stream->cursor, stamp);
 }
 
 static inline bool hand_over(struct trace_reader *reader, uint64_t stamp)
 {
 	struct reader_state *state = reader->state;
-	struct waiting mine = { stamp, reader->run->stream->ordinal }, first;
+	wide_uint mine = WAITING(stamp, reader->run->stream), first = state->heap[0];
 
-	if (state->heap_count == 0 || !earlier(&state->heap[0], &mine))
+	if (mine <= first)
 		return false;
-	first = state->heap[0];
-	state->heap[0] = mine;
-	if (state->heap_count > 1)
-		sift_down(state, 0);
-	begin_turn(reader, first.ordinal, first.stamp);
+	sift_down(state, mine);
+	begin_turn(reader, first);
 	return true;
 }
 
@@ -169,14 +150,14 @@ void turn_hand_over(struct trace_reader *reader)
 bool turn_take(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
-	struct waiting first;
+	wide_uint first = state->heap[0], last;
 
 	if (state->heap_count == 0)
 		return false;
-	first = state->heap[0];
-	state->heap[0] = state->heap[--state->heap_count];
+	last = state->heap[--state->heap_count];
+	state->heap[state->heap_count] = WAITING_NONE;
 	if (state->heap_count)
-		sift_down(state, 0);
-	begin_turn(reader, first.ordinal, first.stamp);
+		sift_down(state, last);
+	begin_turn(reader, first);
 	return true;
 }
