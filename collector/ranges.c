@@ -233,18 +233,16 @@ static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *te
 	return level;
 }
 
-/* Nothing has happened yet where this gives up: push_slowly begins anew. The row is looked at when no signal handler can change it any more. */
+/* Nothing has happened yet where this gives up: push_slowly begins anew. */
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = attributes || !text ? NULL : stream_begin_at_once();
 	uint64_t gap;
 	uint32_t node, word;
 	int level;
 
-	if (__builtin_expect(!stream_is_ready(s) || attributes || !text, 0))
+	if (__builtin_expect(!s, 0))
 		return push_slowly(domain, text, attributes);
-	stream_here.busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	node = child_node(s, domain, text);
 	gap = clock_now() - s->last;
 	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || s->slot->used + sizeof word > s->room || s->top == s->top_most, 0)) {
@@ -316,15 +314,13 @@ static __attribute__((noinline)) int pop_slowly(uint32_t domain)
 
 int range_pop(uint32_t domain)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = stream_begin_at_once();
 	uint64_t gap;
 	uint32_t word;
 	int level;
 
-	if (__builtin_expect(!stream_is_ready(s), 0))
+	if (__builtin_expect(!s, 0))
 		return pop_slowly(domain);
-	stream_here.busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	gap = clock_now() - s->last;
 	if (__builtin_expect(gap >= STREAM_GAP_MOST || s->slot->used + sizeof word > s->room || s->top->domain != domain || s->beyond, 0)) {
 		stream_finish();

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -413,6 +414,8 @@ void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 	struct stream *s = stream_here.mine;
 	struct trace_timed *record;
 
+	if (__builtin_expect(!s, 0)) /* stream_forked */
+		return NULL;
 	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
 		stream_clock(s);
 	if (!stream_room(s, size + 4))
@@ -430,7 +433,8 @@ void *stream_record(enum trace_kind kind, size_t size)
 
 void stream_commit(void)
 {
-	stream_publish(stream_here.mine);
+	if (__builtin_expect(stream_here.mine != NULL, 1)) /* stream_forked */
+		stream_publish(stream_here.mine);
 }
 
 uint32_t stream_node(void)
@@ -445,6 +449,39 @@ uint32_t stream_tid(void)
 	const struct stream *s = stream_here.mine;
 
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
+}
+
+/* Of the thread that forks in the middle of its own work: where its slot is, which the child does not inherit. */
+static __thread struct {
+	struct trace_block *slot;
+	uint64_t bytes;
+} forking __attribute__((tls_model("initial-exec")));
+
+void stream_fork_begins(void)
+{
+	const struct stream *s = stream_here.mine;
+
+	forking.slot = stream_here.busy && s ? s->slot : NULL;
+	forking.bytes = forking.slot ? forking.slot->extent : 0;
+}
+
+void stream_forked(void)
+{
+	struct stream *s = stream_here.mine;
+	void *slot;
+
+	if (!forking.slot)
+		return;
+	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (slot == MAP_FAILED)
+		return;
+	s->slot = slot;
+	s->slot->extent = forking.bytes;
+	s->room = forking.bytes - sizeof *s->slot;
+	s->frames = s->first_frames;
+	s->top = s->frames + 1; /* there may be something to close */
+	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
+	stream_here.mine = NULL; /* and the next event begins a stream of its own */
 }
 
 /* What a payload holds that the program did. */

@@ -53,6 +53,11 @@ uint32_t stream_tid(void);
 /* Seals what this thread has, gives its slot back. Called at the thread's end. */
 void stream_end(void);
 
+/* Around a fork, on the thread that forks; stream_forked in the child. A signal handler that has interrupted work on a stream may fork and its child
+ * return from it: then that work ends in memory of no consequence. */
+void stream_fork_begins(void);
+void stream_forked(void);
+
 /* Seals this thread's slot and the dictionary's CRC at a clean end of the process. */
 void stream_end_process(void);
 

@@ -67,22 +67,28 @@ extern __thread struct stream_here stream_here __attribute__((tls_model("initial
 /* The first event of a thread, or one that comes from within pperf. NULL: refused. */
 struct stream *stream_begin_slowly(void);
 
-/* It has a slot, and pperf is not at work already. */
-static inline bool stream_is_ready(const struct stream *s)
+/* The stream, if it has a slot and pperf is not at work already; now it is. NULL: nothing has changed. The mark is set before anything is looked at: a
+ * signal handler, and the child that it may fork, see it before anything half done. */
+static inline struct stream *stream_begin_at_once(void)
 {
-	return s && s->slot && !stream_here.busy;
+	uint8_t before = stream_here.busy;
+	struct stream *s;
+
+	stream_here.busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	s = stream_here.mine;
+	if (__builtin_expect(!before && s && s->slot, 1))
+		return s;
+	stream_here.busy = before;
+	return NULL;
 }
 
 /* stream_enter for those who want the stream. NULL: refused. */
 static inline struct stream *stream_begin(void)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = stream_begin_at_once();
 
-	if (__builtin_expect(!stream_is_ready(s), 0))
-		return stream_begin_slowly();
-	stream_here.busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a signal handler sees it before it sees anything half done */
-	return s;
+	return __builtin_expect(s != NULL, 1) ? s : stream_begin_slowly();
 }
 
 static inline void stream_finish(void)

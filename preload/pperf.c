@@ -234,6 +234,7 @@ static void take_cuda(const char *self)
 /* In a child made by fork. What lies in fork memory is empty there already. */
 static void forked(void)
 {
+	stream_forked();
 	nvtx_handles_forked();
 	call_forked();
 	stack_forked();
@@ -266,7 +267,7 @@ __attribute__((constructor)) static void begin(void)
 		set_variable("PPERF_RUN", settings->run, true);
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
-		pthread_atfork(NULL, NULL, forked);
+		pthread_atfork(stream_fork_begins, NULL, forked);
 	}
 	errno = saved;
 }

@@ -80,6 +80,18 @@ def a_program_that_leaves_from_a_signal_handler_is_not_held_up(folder):
 
 
 @case
+def a_child_that_a_signal_handler_forks_goes_on_with_what_was_interrupted(folder):
+    traced(folder, "interrupted", "fork", env={"PPERF_CHILDREN": "none"}, timeout=60)
+    for path in traces(folder):
+        path.unlink()
+    traced(folder, "interrupted", "fork", 12, timeout=60)
+    found = by_pid(folder)
+    made = [name for names in found.values() for name in names if name.startswith("name ")]
+    assert made == ["name %d" % i for i in range(10)] * len(found) and len(found) > 3, {p: n[-11:] for p, n in found.items()}
+    assert all(info(t)["integrity"]["complete"] for t in traces(folder))
+
+
+@case
 def a_thread_that_a_signal_stops_anywhere_holds_up_no_other(folder):
     traced(folder, "interrupted", "stop", timeout=30)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * interrupted HOW: ranges of ever new names, in which a signal comes at any moment. HOW says what its handler does: exit; jump (back into the
- * loop, 300 times; then another thread goes on); stop (waits until another thread has made ten names, 300 times). Or cancel: threads that are
+ * loop, 300 times; then another thread goes on); fork (each child goes on with what was interrupted; or: interrupted fork TIMES); stop (waits until another thread has made ten names, 300 times). Or cancel: threads that are
  * cancelled before they begin have no cancellation point but the one at their end; prints how many came there.
  */
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -40,6 +41,20 @@ static void jump(int number)
 {
 	(void)number;
 	siglongjmp(loop, 1);
+}
+
+static volatile sig_atomic_t in_child, bad;
+
+static void fork_here(int number)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	(void)number;
+	if (!child)
+		in_child = 1;
+	else if (child < 0 || waitpid(child, &status, 0) != child || status)
+		bad++;
 }
 
 /* As a garbage collector stops a thread, and goes on itself. */
@@ -103,6 +118,27 @@ static int run_jump(void)
 	return pthread_create(&thread, NULL, other_thread, NULL) || pthread_join(thread, NULL);
 }
 
+static int run_fork(int times)
+{
+	const nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .category = 1};
+
+	nvtxMarkA("the trace is there");
+	on_signal(SIGALRM, fork_here);
+	for (int forks = 0; forks < times && !in_child; forks++) {
+		interrupt_after(100 + forks);
+		for (int i = 0; i < 3000 && !in_child; i++) {
+			nvtxRangePushA("narrow");
+			nvtxRangePushEx(&event);
+			nvtxRangePop();
+			nvtxRangePop();
+		}
+	}
+	make_names(10);
+	if (in_child)
+		_exit(0);
+	return bad != 0;
+}
+
 static int run_stop(void)
 {
 	pthread_t thread;
@@ -155,6 +191,8 @@ int main(int count, char **arguments)
 	nvtxInitialize(NULL);
 	if (!strcmp(how, "jump"))
 		return run_jump();
+	if (!strcmp(how, "fork"))
+		return run_fork(count > 2 ? atoi(arguments[2]) : TIMES);
 	if (!strcmp(how, "stop"))
 		return run_stop();
 	on_signal(SIGALRM, leave);
