@@ -8,7 +8,7 @@
 
 #define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
 #define STREAM_FAR 4096u
-#define STREAM_CALLS 256u        /* as many, a power of two */
+#define STREAM_CALLS 1024u       /* call records that later ones may refer to; a power of two */
 #define STREAM_FRAMES_FIRST 256u /* open ranges before more room is fetched */
 #define STREAM_FRAMES_MOST 65536u
 
