@@ -286,13 +286,18 @@ static void reopen_block(void)
 
 /* ---- adding ---- */
 
+/* Texts that never repeat come here each time, so this is asked without the lock. */
+static bool is_spent(const struct intern *table, size_t count, uint32_t most, uint64_t most_bytes)
+{
+	return __atomic_load_n(&table->count, __ATOMIC_RELAXED) >= most || __atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + count > most_bytes;
+}
+
 /* Under the lock: the id of what another thread has just added, or a new one. */
-static uint32_t add_locked(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
-			   write_entry *write)
+static uint32_t add_locked(struct intern *table, const void *bytes, size_t count, uint32_t hash, write_entry *write)
 {
 	uint32_t id = intern_find(table, bytes, count, hash);
 
-	if (id || table->count >= most || table->bytes + count > most_bytes)
+	if (id)
 		return id;
 	id = intern_prepare(table, bytes, count, hash);
 	if (!id)
@@ -310,10 +315,10 @@ static uint32_t add(struct intern *table, const void *bytes, size_t count, uint3
 	struct quiet quiet;
 	uint32_t id;
 
-	if (!blocks)
+	if (!blocks || is_spent(table, count, most, most_bytes))
 		return 0;
 	lock_blocks(&quiet);
-	id = add_locked(table, bytes, count, hash, most, most_bytes, write);
+	id = add_locked(table, bytes, count, hash, write);
 	unlock_blocks(&quiet);
 	return id;
 }

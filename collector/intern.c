@@ -135,7 +135,7 @@ void intern_publish(struct intern *table, uint32_t id)
 {
 	const struct interned *entry = intern_entry(table, id);
 
-	table->bytes += entry->count;
+	__atomic_store_n(&table->bytes, table->bytes + entry->count, __ATOMIC_RELAXED);
 	__atomic_store_n(&table->count, id, __ATOMIC_RELEASE);
 	insert(table->index, entry->hash, id);
 }
