@@ -14,6 +14,16 @@ static const char *const names[] = {
 #undef X
 };
 
+/* As JSON wants them, with the comma of the value before. */
+static const struct {
+	const char *text;
+	size_t bytes;
+} json_keys[] = {
+#define X(name) { ",\"" #name "\":", sizeof(",\"" #name "\":") - 1 },
+	DUMP_KEYS(X)
+#undef X
+};
+
 void line_begin(struct line *line)
 {
 	line->present = 0;
@@ -153,17 +163,15 @@ static void write_json_value(struct out *out, const struct value *value)
 
 void line_write_json(struct out *out, const struct line *line)
 {
-	char before = '{';
+	size_t comma = 1;
 
+	out_char(out, '{');
 	for (uint64_t left = line->present; left; left &= left - 1) {
 		unsigned key = (unsigned)__builtin_ctzll(left);
 
-		out_char(out, before);
-		out_char(out, '"');
-		out_string(out, names[key]);
-		out_bytes(out, "\":", 2);
+		out_bytes(out, json_keys[key].text + comma, json_keys[key].bytes - comma);
 		write_json_value(out, &line->values[key]);
-		before = ',';
+		comma = 0;
 	}
 	out_bytes(out, "}\n", 2);
 }

@@ -55,7 +55,7 @@ bool out_close(struct out *out, const char *path)
 	return !error;
 }
 
-void out_bytes(struct out *out, const char *bytes, size_t count)
+void out_bytes_slowly(struct out *out, const char *bytes, size_t count)
 {
 	while (count > OUT_BYTES - out->used) {
 		size_t part = OUT_BYTES - out->used;
@@ -75,21 +75,19 @@ void out_string(struct out *out, const char *string)
 	out_bytes(out, string, strlen(string));
 }
 
-void out_char(struct out *out, char c)
-{
-	if (out->used == OUT_BYTES)
-		flush(out);
-	out->buffer[out->used++] = c;
-}
-
 void out_unsigned(struct out *out, uint64_t value)
 {
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
+				    "616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char digits[20];
 	size_t at = sizeof digits;
 
-	do
-		digits[--at] = (char)('0' + value % 10);
-	while (value /= 10);
+	for (; value >= 100; value /= 100)
+		memcpy(digits + (at -= 2), pairs + value % 100 * 2, 2);
+	if (value >= 10)
+		memcpy(digits + (at -= 2), pairs + value * 2, 2);
+	else
+		digits[--at] = (char)('0' + value);
 	out_bytes(out, digits + at, sizeof digits - at);
 }
 
@@ -181,11 +179,28 @@ static void json_special(struct out *out, unsigned char c)
 	json_point(out, c);
 }
 
+#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
+
+/* Does any of eight bytes need more than to be copied? A byte below n borrows in x - n; 0x7f and above have their high bit in x or x + 1. */
+static bool any_special(uint64_t x)
+{
+	uint64_t quote = x ^ EACH_BYTE('"'), backslash = x ^ EACH_BYTE('\\');
+	uint64_t low = (x - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1));
+
+	return (low | x | (x + EACH_BYTE(1))) & EACH_BYTE(0x80);
+}
+
 /* How many bytes from `text` on stand for themselves. */
 static size_t plain_bytes(const char *text, size_t bytes)
 {
 	size_t count = 0;
+	uint64_t eight;
 
+	for (; bytes - count >= sizeof eight; count += sizeof eight) {
+		memcpy(&eight, text + count, sizeof eight);
+		if (any_special(eight))
+			break;
+	}
 	while (count < bytes && text[count] >= ' ' && text[count] < 0x7f && text[count] != '"' && text[count] != '\\')
 		count++;
 	return count;

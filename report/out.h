@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define OUT_BYTES 65536u
 
@@ -23,9 +24,25 @@ struct out *out_open(const char *path);
  * no news: false). */
 bool out_close(struct out *out, const char *path);
 
-void out_bytes(struct out *out, const char *bytes, size_t count);
+/* As out_bytes, where the buffer is nearly full. */
+void out_bytes_slowly(struct out *out, const char *bytes, size_t count);
+
+static inline void out_bytes(struct out *out, const char *bytes, size_t count)
+{
+	if (__builtin_expect(count > OUT_BYTES - out->used, 0)) {
+		out_bytes_slowly(out, bytes, count);
+		return;
+	}
+	memcpy(out->buffer + out->used, bytes, count);
+	out->used += count;
+}
+
+static inline void out_char(struct out *out, char c)
+{
+	out_bytes(out, &c, 1);
+}
+
 void out_string(struct out *out, const char *string);
-void out_char(struct out *out, char c);
 void out_unsigned(struct out *out, uint64_t value);
 void out_signed(struct out *out, int64_t value);
 /* 0x1f; at least `digits` digits, upper case if asked for. */
