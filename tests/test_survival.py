@@ -15,25 +15,26 @@ def marks(path):
     return found
 
 
-def kill_once(folder, delay):
+def kill_once(folder, least):
+    """Kills a recording program once it has set so many marks; what each of its threads had noted."""
     progress = folder / "progress"
     process = subprocess.Popen([program("killed"), str(progress)], cwd=folder, env=environment(LD_PRELOAD=preload()),
                                stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
-    time.sleep(delay)
+    deadline, noted = time.monotonic() + 5, lambda: struct.unpack_from("<6Q", progress.read_bytes())
+    while sum(noted()[1::2]) < least and time.monotonic() < deadline:
+        pass
     process.kill()
     process.wait()
     process.stdout.close()
-    data = progress.read_bytes()
-    for tid, done in (struct.unpack_from("<QQ", data, 16 * i) for i in range(3)):
-        yield tid, done
+    return list(zip(noted()[::2], noted()[1::2]))
 
 
 @case
 def killed_at_200_moments_every_committed_record_is_read_back(folder):
     chance, kills, seen = random.Random(4711), 200 if VARIANT == "plain" else 10, 0
     for _ in range(kills):
-        progress = list(kill_once(folder, chance.uniform(0, 0.008)))
+        progress = kill_once(folder, chance.choice([0, 1, chance.randrange(10), chance.randrange(1000), chance.randrange(10000)]))
         if not (folder / "trace.bin").exists():
             assert all(done == 0 for _, done in progress), "records were committed, and there is no file"
             continue
