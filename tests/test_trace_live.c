@@ -27,12 +27,12 @@
 
 static int stop;
 
-/* Numbered marks in nested ranges; a pause now and then, so that the reader has a chance. */
+/* Numbered marks in nested ranges; a pause now and then and an end, so that a slow reader has a chance. */
 static void *write_on(void *unused)
 {
 	struct range_attributes attributes = { .payload_type = 1 };
 
-	for (uint64_t i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
+	for (uint64_t i = 0; i < 60000 && !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
 		attributes.payload = i;
 		range_push(0, i % 2 ? "odd" : "even", NULL);
 		range_mark(0, "here", &attributes);
