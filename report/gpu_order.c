@@ -25,7 +25,8 @@ struct gpu_order {
 	uint64_t arrivals;
 	FILE *file;             /* NULL: everything fits */
 	struct run *runs;       /* a heap, the run with the least first entry on top */
-	size_t run_count, run_room;
+	size_t run_count, run_room; /* runs that are not used up */
+	size_t run_total;
 };
 
 static int compare(const void *left, const void *right)
@@ -149,6 +150,7 @@ static void begin_merge(struct gpu_order *order)
 		add_run(order, (struct run){ 0, 0, 0, order->held_count, order->held });
 		order->held = NULL;
 	}
+	order->run_total = order->run_count;
 	for (size_t i = order->run_count / 2; i-- > 0;)
 		sift_down(order, i);
 }
@@ -160,7 +162,7 @@ struct gpu_order *gpu_order_read(struct trace_reader *reader)
 	int status;
 
 	while ((status = reader_next(reader, &event)) > 0)
-		if (kind_is_gpu(event.kind))
+		if (kind_is_gpu(event.kind) && event.record)
 			collect(order, reader, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
@@ -180,16 +182,18 @@ void gpu_order_next(struct gpu_order *order)
 
 	if (++run->at == run->count)
 		refill(order, run);
-	if (run->count == 0) {
-		free(run->entries);
+	if (run->count == 0) { /* kept behind the others, to be freed at the end */
+		struct run over = *run;
+
 		*run = order->runs[--order->run_count];
+		order->runs[order->run_count] = over;
 	}
 	sift_down(order, 0);
 }
 
 void gpu_order_free(struct gpu_order *order)
 {
-	for (size_t i = 0; i < order->run_count; i++)
+	for (size_t i = 0; i < order->run_total; i++)
 		free(order->runs[i].entries);
 	free(order->runs);
 	free(order->held);

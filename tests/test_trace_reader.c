@@ -368,7 +368,7 @@ START_TEST(texts_come_from_the_record_the_name_or_the_node)
 	memcpy(range + 1, "inline", 6);
 	range = build_record(builder, 1, TRACE_MARK, sizeof *range, 20);
 	range->name = name;
-	range = build_record(builder, 1, TRACE_START, sizeof *range, 30);
+	build_record(builder, 1, TRACE_START, sizeof *range, 30);
 	build_push(builder, 1, 40, "");
 	ck_assert_uint_eq(expect("10 s1 push inline\n"
 				 "20 s1 MARK by its id\n"
