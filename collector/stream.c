@@ -451,10 +451,10 @@ uint32_t stream_tid(void)
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
 }
 
-/* Of the thread that forks in the middle of its own work: where its slot is, which the child does not inherit. */
+/* Of the thread that forks in the middle of its own work: its slot, which the child does not inherit, and how far it is. */
 static __thread struct {
 	struct trace_block *slot;
-	uint64_t bytes;
+	uint64_t bytes, used, pending;
 } forking __attribute__((tls_model("initial-exec")));
 
 void stream_fork_begins(void)
@@ -462,7 +462,11 @@ void stream_fork_begins(void)
 	const struct stream *s = stream_here.mine;
 
 	forking.slot = stream_here.busy && s ? s->slot : NULL;
-	forking.bytes = forking.slot ? forking.slot->extent : 0;
+	if (!forking.slot)
+		return;
+	forking.bytes = forking.slot->extent;
+	forking.used = forking.slot->used;
+	forking.pending = s->pending;
 }
 
 void stream_forked(void)
@@ -477,6 +481,8 @@ void stream_forked(void)
 		return;
 	s->slot = slot;
 	s->slot->extent = forking.bytes;
+	s->slot->used = forking.used;
+	s->pending = forking.pending;
 	s->room = forking.bytes - sizeof *s->slot;
 	s->frames = s->first_frames;
 	s->top = s->frames + 1; /* there may be something to close */
