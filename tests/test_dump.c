@@ -18,7 +18,7 @@ static char *dumped(struct trace_builder *builder)
 	ck_assert_str_eq(screen.err, "");
 	ck_assert_int_eq(screen.status, 0);
 	for (char *line = screen.out, *next; *line; line = next) {
-		next = strchr(line, '\n') + 1;
+		next = (char *)rawmemchr(line, '\n') + 1;
 		if (memmem(line, (size_t)(next - line), "\"clock\"", 7))
 			continue;
 		memmove(to, line, (size_t)(next - line));
@@ -191,16 +191,19 @@ START_TEST(gpu_work_stands_where_the_gpu_did_it)
 	build_seal(builder, 1, SEAL_WHOLE);
 	lines = dumped(builder);
 	ck_assert_int_eq(strncmp(lines, "{\"t_ns\":5,\"pid\":100,\"tid\":1001,\"kind\":\"push\"", 44), 0);
-	for (char *line = lines; *line; line = strchr(line, '\n') + 1) {
+	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"kernel\",\"name\":\"k\",\"correlation\":\"0x0\","));
+	for (char *line = lines, *next; *line; line = next) {
 		uint64_t now = 0;
 
+		/* sscanf and strstr look for the end of the whole text first. */
+		next = rawmemchr(line, '\n');
+		*next++ = '\0';
 		if (sscanf(line, "{\"t_ns\":%" SCNu64, &now) != 1 || now < last)
 			ck_abort_msg("after %" PRIu64 ": %.80s", last, line);
 		last = now;
 		kernels += !strncmp(strstr(line, "\"kind\":"), "\"kind\":\"kernel\"", 15);
 	}
 	ck_assert_uint_eq(kernels, count);
-	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"kernel\",\"name\":\"k\",\"correlation\":\"0x0\","));
 }
 END_TEST
 
