@@ -91,6 +91,13 @@ def every_command_of_the_README_works(folder):
 
 
 @case
+def the_screen_in_the_README_is_what_the_demo_shows(folder):
+    traced(folder, BUILD / "cudasim" / "13" / "demo_train")
+    shown = report("critical", folder / "trace.bin", "-m", "reserved").stdout.decode()
+    assert "```\n%s```" % shown in README, shown
+
+
+@case
 def the_file_names_in_the_README_exist(folder):
     for name in re.findall(r"\]\(([^)#:]+)\)|`((?:tests|scripts|doc|collector|preload|report)/[\w./-]+)`", README):
         path = ROOT / (name[0] or name[1])
