@@ -20,6 +20,8 @@
 #define WINDOW_BYTES 65536u
 #define SLOT_TRIES 8
 #define GROWTHS_MOST 16
+#define NEW_BLOCK_BYTES 131072u /* no slot or dictionary block is larger */
+#define STARTING_MOST 16u       /* threads that had no slot yet */
 
 /* A walk over the file from head to head. */
 struct scan {
@@ -335,18 +337,17 @@ static void order(struct trace_blocks *blocks)
 	}
 }
 
-/* A process that was killed while it sealed slots had already moved the header's end for them: nothing is lost then, the slots have it all. */
+/* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks of its slots, new slots,
+ * dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
 static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
 {
 	uint64_t end = blocks->header.end, have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
-	bool ended = blocks->header.flags & TRACE_ENDED;
+	uint64_t about_to_write = blocks->in_flight + (blocks->layout.slots + STARTING_MOST) * NEW_BLOCK_BYTES;
 
-	if (have >= end)
+	if (have >= end || (!(blocks->header.flags & TRACE_ENDED) && end - have <= about_to_write))
 		return;
-	if (ended || end - have > blocks->in_flight)
-		notes->integrity.cut_bytes = end - have;
-	note_add(notes, blocks->file_bytes, "the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut%s", end - have,
-		 notes->integrity.cut_bytes ? "" : ", or its process was killed, or is at work, just as it wrote");
+	notes->integrity.cut_bytes = end - have;
+	note_add(notes, blocks->file_bytes, "the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut; copy it again", end - have);
 }
 
 /* A process that is at work has moved the header's end meanwhile. */

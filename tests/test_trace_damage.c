@@ -277,7 +277,6 @@ START_TEST(a_file_cut_anywhere_is_read_up_to_there)
 	size_t bytes;
 
 	build_small(false);
-	builder_header(builder)->flags = 0;
 	bytes = put_file();
 	whole = read_file(bytes);
 	ck_assert(whole.complete && whole.records > 100);

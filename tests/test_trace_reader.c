@@ -314,6 +314,31 @@ START_TEST(losses_that_the_writer_counted_are_reported)
 }
 END_TEST
 
+START_TEST(a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote)
+{
+	static const struct {
+		uint64_t more;
+		uint32_t flags;
+		bool complete;
+	} cases[] = { { 0, TRACE_ENDED, true }, { 64, TRACE_ENDED, false }, { 65536, 0, true }, { UINT64_C(1) << 30, 0, false } };
+	size_t bytes;
+
+	build_push(builder, 1, 10, "a");
+	builder_bytes(builder, &bytes);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trace_integrity integrity;
+
+		builder_header(builder)->flags = cases[i].flags;
+		builder_header(builder)->end = bytes + cases[i].more;
+		integrity = expect("10 s1 push a\n"
+				   "10 s1 open a 10 seen 10\n"
+				   "10 s1 end\n");
+		ck_assert(integrity.complete == cases[i].complete);
+		ck_assert_uint_eq(integrity.cut_bytes, cases[i].complete ? 0 : cases[i].more);
+	}
+}
+END_TEST
+
 START_TEST(a_record_that_makes_no_sense_ends_its_payload_only)
 {
 	struct trace_integrity integrity;
@@ -587,6 +612,7 @@ int main(void)
 	tcase_add_test(cases, what_a_living_thread_has_open_lasts_as_long_as_the_trace);
 	tcase_add_test(cases, an_end_without_a_beginning_is_counted);
 	tcase_add_test(cases, losses_that_the_writer_counted_are_reported);
+	tcase_add_test(cases, a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote);
 	tcase_add_test(cases, a_record_that_makes_no_sense_ends_its_payload_only);
 	tcase_add_test(cases, a_kind_of_a_newer_version_is_skipped_and_counted);
 	tcase_add_test(cases, texts_come_from_the_record_the_name_or_the_node);
