@@ -15,7 +15,7 @@
  * is counted as lost. */
 #define NAME_BUDGET 262144u
 #define NAME_BUDGET_BYTES (32u << 20)
-#define NODE_BUDGET 1048576u
+#define NODE_BUDGET 1048575u /* ids fit in 20 bits */
 #define STACK_BUDGET 262144u
 #define STACK_FRAMES_MOST 64u
 

@@ -10,6 +10,9 @@
 
 #include <errno.h>
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /* The short forms of trace_format.h. */
 #define FORM_PUSH4 1u
@@ -55,28 +58,58 @@ static inline struct cached_child *near_place(struct stream *s, const char *text
 
 static inline struct cached_child *far_place(struct stream *s, const char *text)
 {
-	return &s->far[(uint32_t)(address_bits(text) >> 32) * (s->top->node | 1) >> 20];
+	return &s->far[(uint32_t)(address_bits(text) >> 32) * (s->top->node | 1) >> 18];
 }
-static_assert(STREAM_FAR == 1 << 12, "far_place takes 12 bits");
+static_assert(STREAM_FAR == 1 << 14, "far_place takes 14 bits");
 
 static inline uint32_t cached_key(uint32_t parent, uint32_t domain)
 {
 	return domain << 20 | parent;
 }
 
+#if defined(__SSE2__)
+static inline bool same_16(const char *a, const char *b)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
+
+	return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xFFFF;
+}
+
+/* strcmp, for a text whose length we know. The last 16 bytes overlap those before; of a `text` that is shorter than ours, and only then, up to 15
+ * bytes behind its end are looked at, in the same page. */
+__attribute__((no_sanitize("address"))) static inline bool same_text(const char *kept, size_t bytes, const char *text)
+{
+	size_t last = bytes + 1 - 16;
+
+	if (__builtin_expect(bytes < 15 || ((uintptr_t)text & 4095) + bytes >= 4096, 0))
+		return !strcmp(kept, text);
+	for (size_t i = 0; i < last; i += 16)
+		if (!same_16(kept + i, text + i))
+			return false;
+	return same_16(kept + last, text + last);
+}
+#else
+static inline bool same_text(const char *kept, size_t bytes, const char *text)
+{
+	return !strncmp(kept, text, bytes + 1);
+}
+#endif
+
 /* Only the text itself decides: programs reuse their buffers. */
 static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
 {
-	return place->key == key && place->chars && !strcmp(place->chars, text);
+	return place->key == key && place->chars && same_text(place->chars, place->bytes, text);
 }
 
 static void cache_child(struct stream *s, const char *text, struct cached_child child)
 {
 	struct cached_child *place = near_place(s, text);
 
-	/* A parent's third child goes where there is more room. */
-	if (place->chars && place->key == child.key)
+	/* The key without a text: a parent with many children, which all go where there is more room. So it is with the root from the start. */
+	if (place->key == child.key) {
+		place->chars = NULL;
 		place = far_place(s, text);
+	}
 	*place = child;
 }
 
@@ -84,7 +117,7 @@ static void cache_child(struct stream *s, const char *text, struct cached_child 
 static __attribute__((noinline)) uint32_t find_child(struct stream *s, uint32_t domain, const char *text)
 {
 	const struct cached_child *far = far_place(s, text);
-	bool cached = domain < CACHED_DOMAINS && s->top->node < CACHED_PARENTS;
+	bool cached = domain < CACHED_DOMAINS;
 	uint32_t key = cached_key(s->top->node, domain), name, node;
 	size_t bytes;
 
@@ -93,17 +126,17 @@ static __attribute__((noinline)) uint32_t find_child(struct stream *s, uint32_t 
 	bytes = strlen(text);
 	name = name_id(text, bytes);
 	node = name ? node_id(s->top->node, name, domain, TRACE_NODE_RANGE) : 0;
-	if (cached && node && bytes <= TRACE_TEXT_MAX)
-		cache_child(s, text, (struct cached_child){name_text(name, &bytes), key, node});
+	if (cached && node && bytes < CACHED_BYTES)
+		cache_child(s, text, (struct cached_child){name_text(name, &bytes), key, bytes & (CACHED_BYTES - 1), node & 0xFFFFF});
 	return node;
 }
 
 static inline uint32_t child_node(struct stream *s, uint32_t domain, const char *text)
 {
 	const struct cached_child *near = near_place(s, text);
-	bool fits = domain < CACHED_DOMAINS && s->top->node < CACHED_PARENTS;
+	uint32_t key = cached_key(s->top->node, domain);
 
-	return __builtin_expect(fits && is_child(near, cached_key(s->top->node, domain), text), 1) ? near->node : find_child(s, domain, text);
+	return __builtin_expect(domain < CACHED_DOMAINS && is_child(near, key, text), 1) ? near->node : find_child(s, domain, text);
 }
 
 /* ---- the row of open ranges ---- */
@@ -226,7 +259,7 @@ static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *te
 	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
 		level = push_beyond(s, domain);
 	} else {
-		node = find_child(s, domain, text);
+		node = child_node(s, domain, text);
 		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_wide(s, node, domain);
 	}
 	stream_finish();
@@ -237,21 +270,22 @@ static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *te
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = attributes || !text ? NULL : stream_begin_at_once();
-	uint64_t gap;
+	uint64_t gap, used;
 	uint32_t node, word;
 	int level;
 
 	if (__builtin_expect(!s, 0))
 		return push_slowly(domain, text, attributes);
 	node = child_node(s, domain, text);
+	used = s->slot->used;
 	gap = clock_now() - s->last;
-	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || s->slot->used + sizeof word > s->room || s->top == s->top_most, 0)) {
+	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || used + sizeof word > s->room || s->top == s->top_most, 0)) {
 		stream_finish();
 		return push_slowly(domain, text, NULL);
 	}
 	s->last += gap;
 	word = node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
-	stream_put_words(s, &word, sizeof word);
+	stream_put_word_at(s->slot, used, word);
 	level = open_frame(s, node, domain);
 	stream_finish();
 	return level;
@@ -315,24 +349,25 @@ static __attribute__((noinline)) int pop_slowly(uint32_t domain)
 int range_pop(uint32_t domain)
 {
 	struct stream *s = stream_begin_at_once();
-	uint64_t gap;
+	const struct frame *top;
+	uint64_t gap, used;
 	uint32_t word;
-	int level;
 
 	if (__builtin_expect(!s, 0))
 		return pop_slowly(domain);
+	top = s->top;
+	used = s->slot->used;
 	gap = clock_now() - s->last;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || s->slot->used + sizeof word > s->room || s->top->domain != domain || s->beyond, 0)) {
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof word > s->room || top->domain != domain || s->beyond, 0)) {
 		stream_finish();
 		return pop_slowly(domain);
 	}
 	s->last += gap;
 	word = (uint32_t)gap << 2 | FORM_POP4;
-	stream_put_words(s, &word, sizeof word);
-	level = (int)s->top->level;
+	stream_put_word_at(s->slot, used, word);
 	s->top--;
 	stream_finish();
-	return level;
+	return (int)top->level;
 }
 
 /* ---- start/end and marks ---- */

@@ -7,7 +7,7 @@
 #include "stream.h"
 
 #define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
-#define STREAM_FAR 4096u
+#define STREAM_FAR 16384u
 #define STREAM_CALLS 1024u       /* call records that later ones may refer to; a power of two */
 #define STREAM_FRAMES_FIRST 256u /* open ranges before more room is fetched */
 #define STREAM_FRAMES_MOST 65536u
@@ -26,12 +26,12 @@ struct frame { /* an open range */
 
 struct cached_child { /* of a push: this text in this domain under this parent is that node */
 	const char *chars; /* the text, kept by the dictionary; NULL: free */
-	uint32_t key;      /* cached_key of parent and domain */
-	uint32_t node;
+	uint32_t key;      /* parent, domain << 20 */
+	uint32_t bytes : 12, node : 20; /* of the text; the child. In memory only */
 };
+#define CACHED_BYTES 4096u /* longer texts are not cached */
 
 /* Parent and domain in one word. Only what fits is cached: nearly everything. */
-#define CACHED_PARENTS (1u << 20)
 #define CACHED_DOMAINS (1u << 12)
 
 struct stream { /* lies in fork memory: in a forked child all of it is zero */
@@ -126,6 +126,13 @@ static inline void stream_put_words(struct stream *s, const void *words, size_t 
 
 	__builtin_memcpy((uint8_t *)(s->slot + 1) + used, words, bytes);
 	__atomic_store_n(&s->slot->used, used + bytes, __ATOMIC_RELEASE);
+}
+
+/* One word, where `used` (the slot's) is known already. */
+static inline void stream_put_word_at(struct trace_block *slot, uint64_t used, uint32_t word)
+{
+	__builtin_memcpy((uint8_t *)(slot + 1) + used, &word, sizeof word);
+	__atomic_store_n(&slot->used, used + sizeof word, __ATOMIC_RELEASE);
 }
 
 /* Publishes what is pending. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +84,79 @@ START_TEST(a_reused_buffer_is_read_anew_each_time)
 		range_pop(0);
 	}
 	expect("push text 0\npop text 0\npush text 1\npop text 1\npush text 0\npop text 0\npush text 1\npop text 1\n");
+}
+END_TEST
+
+/* Every push of the trace has the text that `text_of` says, in order. */
+static void expect_texts(unsigned count, const char *(*text_of)(unsigned i, char room[128]))
+{
+	struct trace_reader *reader = recording_read();
+	struct trace_event event;
+	char room[128];
+	unsigned seen = 0;
+
+	while (reader_next(reader, &event) > 0)
+		if (event.kind == TRACE_PUSH) {
+			struct trace_text got = reader_event_text(reader, &event);
+			const char *wanted = text_of(seen++, room);
+
+			ck_assert_uint_eq(got.length, strlen(wanted));
+			ck_assert_mem_eq(got.bytes, wanted, got.length);
+		}
+	ck_assert_uint_eq(seen, count);
+	reader_close(reader);
+}
+
+#define LONGEST 100u
+
+/* Texts of each length, whole, then with one byte changed or ended: where a known text stood there stands one that differs from it only there. */
+static const char *differing(unsigned i, char room[128])
+{
+	unsigned length = i / 2 / LONGEST + 1, at = i / 2 % LONGEST;
+
+	memset(room, 'a', length);
+	room[length] = '\0';
+	if (i % 2 && at < length)
+		room[at] = at % 3 ? 'b' : '\0';
+	return room;
+}
+
+START_TEST(texts_that_differ_anywhere_are_different)
+{
+	char text[128];
+
+	recording_begin(0);
+	for (unsigned i = 0; i < 2 * LONGEST * LONGEST; i++) {
+		range_push(0, differing(i, text), NULL);
+		range_pop(0);
+	}
+	expect_texts(2 * LONGEST * LONGEST, differing);
+}
+END_TEST
+
+static const char *shorter(unsigned i, char room[128])
+{
+	unsigned length = LONGEST - 1 - i;
+
+	memset(room, 'a', length);
+	room[length] = '\0';
+	return room;
+}
+
+START_TEST(a_text_at_the_end_of_memory_is_read_to_its_end_and_no_further)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), text[128];
+
+	ck_assert_int_eq(mprotect(page + 4096, 4096, PROT_NONE), 0);
+	recording_begin(0);
+	for (unsigned i = 0; i < LONGEST; i++) {
+		char *end = page + 4096 - strlen(shorter(i, text)) - 1;
+
+		strcpy(end, text);
+		range_push(0, end, NULL);
+		range_pop(0);
+	}
+	expect_texts(LONGEST, shorter);
 }
 END_TEST
 
@@ -440,6 +514,8 @@ int main(void)
 	tcase_add_test(tests, levels_count_from_zero_and_pops_say_what_they_closed);
 	tcase_add_test(tests, domains_nest_by_time_and_close_their_own);
 	tcase_add_test(tests, a_reused_buffer_is_read_anew_each_time);
+	tcase_add_test(tests, texts_that_differ_anywhere_are_different);
+	tcase_add_test(tests, a_text_at_the_end_of_memory_is_read_to_its_end_and_no_further);
 	tcase_add_test(tests, a_parent_may_have_any_number_of_children);
 	tcase_add_test(tests, ranges_nest_deeper_than_the_first_room_and_than_all_of_it);
 	tcase_add_test(tests, attributes_travel_whole);
