@@ -13,9 +13,9 @@
 
 /* A range that is open and was opened by a struct record: what its end cannot tell. */
 struct dump_range {
-	char *text;        /* inline; NULL: it has a name, or neither */
+	char *text; /* inline; NULL: it has a name, or neither */
 	uint32_t length, name, domain;
-	bool own;          /* `name` and `domain` hold, not the node's */
+	bool own; /* `name` and `domain` hold, not the node's */
 };
 
 /* The open ranges of a stream; event.stream->user. */
@@ -82,7 +82,8 @@ static void range_names(struct dump *dump, const struct dump_range *range, uint3
 	if (range->text)
 		line_text(&dump->line, DUMP_name, (struct trace_text){ range->text, range->length, true });
 	else
-		line_text(&dump->line, DUMP_name, reader_name(dump->reader, range->own && range->name ? range->name : place->name));
+		line_text(&dump->line, DUMP_name,
+			reader_name(dump->reader, range->own && range->name ? range->name : place->name));
 	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, range->own ? range->domain : place->domain));
 }
 
@@ -277,7 +278,7 @@ static void show_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
 	const struct gpu_entry *entry;
 
 	while ((entry = gpu_order_first(dump->gpu)) &&
-	       (entry->time_ns < time_ns || (entry->time_ns == time_ns && entry->stream < stream))) {
+		(entry->time_ns < time_ns || (entry->time_ns == time_ns && entry->stream < stream))) {
 		show_gpu(dump, entry);
 		gpu_order_next(dump->gpu);
 	}
@@ -343,7 +344,9 @@ int dump_view(const struct options *options)
 	for (size_t i = 0; i < options->file_count; i++) {
 		struct dump dump = { .out = out };
 
-		dump.write = options->format == FORMAT_JSON ? line_write_json : options->format == FORMAT_CSV ? line_write_csv : line_write_text;
+		dump.write = options->format == FORMAT_JSON  ? line_write_json
+			     : options->format == FORMAT_CSV ? line_write_csv
+							     : line_write_text;
 		complete &= dump_trace(&dump, options->files[i]);
 	}
 	out_close(out, options->output);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * dump.h: every record of a trace, one a line, by time, ties by stream; dictionary records show up as the names that they give.
+ * dump.h: every record of a trace, one a line, by time, ties by stream; dictionary records show up as the names
+ * that they give.
  *
- * t_ns is when a call returned (its duration_ns lies before), when GPU work began, when anything else happened. What the reader concluded, not
- * the program recorded, has kinds of its own: resumed, unended, left_open, gap (trace_reader.h).
+ * t_ns is when a call returned (its duration_ns lies before), when GPU work began, when anything else happened.
+ * What the reader concluded, not the program recorded, has kinds of its own: resumed, unended, left_open, gap
+ * (trace_reader.h).
  */
 #ifndef PPERF_DUMP_H
 #define PPERF_DUMP_H

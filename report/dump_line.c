@@ -224,7 +224,8 @@ static void write_visibly(struct out *out, struct trace_text text)
 	char shown[256];
 	uint32_t part;
 
-	/* By parts; a character may be divided between two only if it is damaged anyway: parts end before a character begins. */
+	/* By parts; a character may be divided between two only if it is damaged anyway: parts end before a
+	 * character begins. */
 	for (; text.length; text.bytes += part, text.length -= part) {
 		part = text.length < 40 ? text.length : 40;
 		while (part < text.length && part > 36 && ((unsigned char)text.bytes[part] & 0xc0) == 0x80)
@@ -286,8 +287,8 @@ static uint64_t number_of(const struct line *line, enum dump_key key)
 
 void line_write_text(struct out *out, const struct line *line)
 {
-	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid | UINT64_C(1) << DUMP_tid | UINT64_C(1) << DUMP_kind |
-			       UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
+	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid | UINT64_C(1) << DUMP_tid |
+			       UINT64_C(1) << DUMP_kind | UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
 	uint64_t depth = number_of(line, DUMP_depth);
 
 	write_time(out, number_of(line, DUMP_t_ns));

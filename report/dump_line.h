@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * dump_line.h: one record as keys and values, and how such a line is written in each format. One list makes the keys of JSON, the header of CSV
- * and the words of text.
+ * dump_line.h: one record as keys and values, and how such a line is written in each format. One list makes the
+ * keys of JSON, the header of CSV and the words of text.
  */
 #ifndef PPERF_DUMP_LINE_H
 #define PPERF_DUMP_LINE_H

@@ -17,11 +17,13 @@ static void word(struct line *line, enum dump_key key, const char *const *words,
 }
 #define WORD(line, key, words, value) word(line, key, words, sizeof words / sizeof *words, value)
 
-static const char *const memory_kinds[] = { "unknown", "pageable", "pinned", "device", "array", "managed", "device_static", "managed_static" };
-static const char *const copy_kinds[] = { "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
+static const char *const memory_kinds[] = { "unknown", "pageable", "pinned", "device", "array", "managed",
+	"device_static", "managed_static" };
+static const char *const copy_kinds[] = { "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD",
+	"HtoH", "PtoP" };
 static const char *const sync_types[] = { NULL, "event", "stream_wait", "stream", "context", "event_record" };
-static const char *const object_types[] = { NULL, "category", "thread", "cu_device", "cu_context", "cu_stream", "cu_event", "cuda_device",
-					    "cuda_stream", "cuda_event", "resource", "sync", "destroyed" };
+static const char *const object_types[] = { NULL, "category", "thread", "cu_device", "cu_context", "cu_stream",
+	"cu_event", "cuda_device", "cuda_stream", "cuda_event", "resource", "sync", "destroyed" };
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed", "acquire_success", "releasing" };
 static const char *const self_works[] = { NULL, "seal", "start", "flush", "stack" };

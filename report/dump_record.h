@@ -7,7 +7,8 @@
 #include "report/dump_line.h"
 #include "report/gpu_order.h"
 
-/* Adds what is particular to a record with a stamp. NVTX's ranges are not among them: dump.c knows their names. false: it is not shown. */
+/* Adds what is particular to a record with a stamp. NVTX's ranges are not among them: dump.c knows their names.
+ * false: it is not shown. */
 bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line);
 /* The same for what CUPTI delivered. */
 void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * emit.h: JSON written as it is thought of: begin, key, value ..., end. Commas are set here; that it nests rightly is the caller's.
+ * emit.h: JSON written as it is thought of: begin, key, value ..., end. Commas are set here; that it nests rightly
+ * is the caller's.
  */
 #ifndef PPERF_EMIT_H
 #define PPERF_EMIT_H

@@ -13,9 +13,9 @@
 #define RUN_AHEAD 64u /* entries of a run that are in memory while merging */
 
 struct run {
-	long offset;        /* in the file, of what is not yet in memory */
-	size_t left;        /* entries there */
-	size_t at, count;   /* of `entries` */
+	long offset;      /* in the file, of what is not yet in memory */
+	size_t left;      /* entries there */
+	size_t at, count; /* of `entries` */
 	struct gpu_entry *entries;
 };
 
@@ -23,8 +23,8 @@ struct gpu_order {
 	struct gpu_entry *held; /* the run being collected; at the end the last one */
 	size_t held_count, held_room;
 	uint64_t arrivals;
-	FILE *file;             /* NULL: everything fits */
-	struct run *runs;       /* a heap, the run with the least first entry on top */
+	FILE *file;                 /* NULL: everything fits */
+	struct run *runs;           /* a heap, the run with the least first entry on top */
 	size_t run_count, run_room; /* runs that are not used up */
 	size_t run_total;
 };
@@ -51,10 +51,12 @@ static void spill(struct gpu_order *order)
 	struct run run = { 0, order->held_count, 0, 0, NULL };
 
 	if (!order->file && !(order->file = tmpfile()))
-		fatal(STATUS_UNREADABLE, "no temporary file to sort the GPU's records in; set TMPDIR to a folder with room:");
+		fatal(STATUS_UNREADABLE,
+			"no temporary file to sort the GPU's records in; set TMPDIR to a folder with room:");
 	qsort(order->held, order->held_count, sizeof *order->held, compare);
 	run.offset = ftell(order->file);
-	if (run.offset < 0 || fwrite(order->held, sizeof *order->held, order->held_count, order->file) != order->held_count)
+	if (run.offset < 0 ||
+		fwrite(order->held, sizeof *order->held, order->held_count, order->file) != order->held_count)
 		fatal(STATUS_UNREADABLE, "the temporary file for the GPU's records cannot be written:");
 	add_run(order, run);
 	order->held_count = 0;
@@ -134,7 +136,8 @@ static void refill(struct gpu_order *order, struct run *run)
 	run->left -= count;
 	if (count == 0)
 		return;
-	if (fseek(order->file, run->offset, SEEK_SET) || fread(run->entries, sizeof *run->entries, count, order->file) != count)
+	if (fseek(order->file, run->offset, SEEK_SET) ||
+		fread(run->entries, sizeof *run->entries, count, order->file) != count)
 		fatal(STATUS_UNREADABLE, "the temporary file with the GPU's records cannot be read back:");
 	run->offset += (long)(count * sizeof *run->entries);
 }

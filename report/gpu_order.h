@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gpu_order.h: the records that CUPTI delivered, in the order in which the GPU did the work. They arrive long afterwards and in no strict order,
- * so a trace is read once to sort them; GPU_ORDER_HELD at a time in memory, the rest in a temporary file that has no name.
+ * gpu_order.h: the records that CUPTI delivered, in the order in which the GPU did the work. They arrive long
+ * afterwards and in no strict order, so a trace is read once to sort them; GPU_ORDER_HELD at a time in memory, the
+ * rest in a temporary file that has no name.
  */
 #ifndef PPERF_GPU_ORDER_H
 #define PPERF_GPU_ORDER_H
@@ -29,7 +30,8 @@ struct gpu_entry {
 
 struct gpu_order;
 
-/* Reads the trace from where it stands to its end, then rewinds it. Never NULL. Ends the program with a sentence if there is no room. */
+/* Reads the trace from where it stands to its end, then rewinds it. Never NULL. Ends the program with a sentence if
+ * there is no room. */
 struct gpu_order *gpu_order_read(struct trace_reader *reader);
 void gpu_order_free(struct gpu_order *order);
 

@@ -47,7 +47,8 @@ static void title(const struct page *page, const char *word)
 		out_char(page->out, ' ');
 }
 
-__attribute__((format(printf, 3, 4))) static void say(const struct page *page, const char *word, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say(
+	const struct page *page, const char *word, const char *format, ...)
 {
 	char line[1024];
 	va_list arguments;
@@ -113,16 +114,19 @@ static void say_process(const struct page *page)
 	say_meta(page, "program", "exe");
 	say_meta(page, "directory", "directory");
 	say_meta(page, "host", "host");
-	say(page, "process", "%u, child of %u%s", header->pid, header->parent_pid, header->flags & TRACE_FORKED ? ", by fork alone" : "");
+	say(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
+		header->flags & TRACE_FORKED ? ", by fork alone" : "");
 	say_meta(page, "rank", "rank");
 	say(page, "started", "%s.%09" PRIu64 " UTC", when, header->start.realtime_ns % 1000000000u);
 	say(page, "recorded", "%s", duration);
-	say(page, "ended", "%s", header->flags & TRACE_ENDED ? "cleanly" : "no: it was killed, left by _exit, or is still running");
+	say(page, "ended", "%s",
+		header->flags & TRACE_ENDED ? "cleanly" : "no: it was killed, left by _exit, or is still running");
 }
 
 static void say_sources(const struct page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols", "cupti" };
+	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols",
+		"cupti" };
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
@@ -145,13 +149,15 @@ static void say_devices(const struct page *page)
 	for (uint32_t i = 0; (device = reader_dictionary(page->reader, TRACE_DEVICE, i)); i++) {
 		char memory[NUMBER_BYTES], line[256];
 
-		number_scaled(memory, UNIT_BYTES, device->memory_bytes <= INT64_MAX ? (int64_t)device->memory_bytes : INT64_MAX, false, page->ascii);
+		number_scaled(memory, UNIT_BYTES,
+			device->memory_bytes <= INT64_MAX ? (int64_t)device->memory_bytes : INT64_MAX, false,
+			page->ascii);
 		title(page, i ? "" : "devices");
 		snprintf(line, sizeof line, "%u ", device->device);
 		out_string(page->out, line);
 		write_visible(page, reader_name(page->reader, device->name));
-		snprintf(line, sizeof line, ", compute capability %u.%u, %u multiprocessors, %s\n", device->compute_major, device->compute_minor,
-			 device->multiprocessors, memory);
+		snprintf(line, sizeof line, ", compute capability %u.%u, %u multiprocessors, %s\n",
+			device->compute_major, device->compute_minor, device->multiprocessors, memory);
 		out_string(page->out, line);
 	}
 }
@@ -167,14 +173,17 @@ static void say_file(const struct page *page)
 	number_unsigned(each, payload, recorded ? recorded : 1, 2);
 	for (unsigned i = 0; i < sizeof header->build_id; i++)
 		snprintf(build_id + 2 * i, 3, "%02x", header->build_id[i]);
-	say(page, "file", "%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64 " dictionary blocks", size, header->version,
-	    layout->chunks, layout->slots, layout->dictionary);
+	say(page, "file",
+		"%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64 " dictionary blocks",
+		size, header->version, layout->chunks, layout->slots, layout->dictionary);
 	say(page, "threads", "%" PRIu64, layout->streams);
-	say(page, "clock", "%s, %.3f MHz", header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",
-	    reader_ticks_per_second(page->reader) / 1e6);
-	say(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes", reader_nodes(page->reader) - 2,
-	    reader_dictionary_count(page->reader, TRACE_COUNTER), reader_dictionary_count(page->reader, TRACE_MODULE),
-	    reader_dictionary_count(page->reader, TRACE_STACK), (uint32_t)layout->dictionary_bytes);
+	say(page, "clock", "%s, %.3f MHz",
+		header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",
+		reader_ticks_per_second(page->reader) / 1e6);
+	say(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes",
+		reader_nodes(page->reader) - 2, reader_dictionary_count(page->reader, TRACE_COUNTER),
+		reader_dictionary_count(page->reader, TRACE_MODULE), reader_dictionary_count(page->reader, TRACE_STACK),
+		(uint32_t)layout->dictionary_bytes);
 	say(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s", header->run_id, build_id);
 	say(page, "records", "%" PRIu64 ", %s bytes each", recorded, recorded ? each : "0");
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
@@ -187,7 +196,8 @@ static void say_counters(const struct page *page)
 	const struct trace_counter *counter;
 
 	for (uint32_t i = 0; (counter = reader_dictionary(page->reader, TRACE_COUNTER, i)); i++) {
-		struct trace_text domain = reader_name(page->reader, counter->domain), unit = reader_name(page->reader, counter->unit);
+		struct trace_text domain = reader_name(page->reader, counter->domain),
+				  unit = reader_name(page->reader, counter->unit);
 
 		title(page, i ? "" : "counters");
 		write_visible(page, reader_name(page->reader, counter->name));
@@ -211,7 +221,7 @@ static size_t list_losses(const struct info *info, struct loss *losses)
 #define X(name, text) { all->lost[TRACE_LOST_##name], "events: " text },
 		TRACE_LOSSES(X)
 #undef X
-		{ info->dropped, "GPU records: dropped by CUPTI" },
+			{ info->dropped, "GPU records: dropped by CUPTI" },
 		{ info->unread, "CUPTI buffers that ended in something unreadable" },
 		{ all->missing_chunks, "blocks that are missing" },
 		{ all->torn_chunks, "blocks that are torn, left out" },
@@ -276,7 +286,8 @@ static void warn(struct processes *processes, const struct info *info)
 
 		reader_meta_at(info->reader, i, &key, &value);
 		if (begins_with(key, "warning."))
-			processes_warn(processes, "%s: %.*s", reader_path(info->reader), (int)(value.length < 900 ? value.length : 900), value.bytes);
+			processes_warn(processes, "%s: %.*s", reader_path(info->reader),
+				(int)(value.length < 900 ? value.length : 900), value.bytes);
 	}
 	for (unsigned i = 0; (warning = reader_warning(info->reader, i)); i++)
 		processes_warn(processes, "%s", warning);

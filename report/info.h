@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * info.h: what a trace says of itself: what ran and where, by which versions, with which settings and sources; how the file is made up, what
- * is missing. Nothing is computed of what the program did.
+ * info.h: what a trace says of itself: what ran and where, by which versions, with which settings and sources; how
+ * the file is made up, what is missing. Nothing is computed of what the program did.
  */
 #ifndef PPERF_INFO_H
 #define PPERF_INFO_H

@@ -103,8 +103,9 @@ static void put_dictionary(struct emit *emit, const struct info *info)
 	static const struct {
 		const char *key;
 		enum trace_kind kind;
-	} lists[] = { { "counters", TRACE_COUNTER }, { "modules", TRACE_MODULE }, { "stacks", TRACE_STACK }, { "devices", TRACE_DEVICE },
-		      { "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE }, { "graph_execs", TRACE_GRAPH_EXEC } };
+	} lists[] = { { "counters", TRACE_COUNTER }, { "modules", TRACE_MODULE }, { "stacks", TRACE_STACK },
+		{ "devices", TRACE_DEVICE }, { "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE },
+		{ "graph_execs", TRACE_GRAPH_EXEC } };
 
 	emit_key(emit, "dictionary");
 	emit_begin(emit, '{');

@@ -77,7 +77,8 @@ void out_string(struct out *out, const char *string)
 
 void out_unsigned(struct out *out, uint64_t value)
 {
-	static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960"
+	static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940"
+				    "4142434445464748495051525354555657585960"
 				    "616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char digits[20];
 	size_t at = sizeof digits;
@@ -148,8 +149,8 @@ void out_json_double(struct out *out, double value)
 /* C1 controls and what turns text round. */
 static bool must_hide(uint32_t point)
 {
-	return (point >= 0x7f && point <= 0x9f) || point == 0x61c || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069);
+	return (point >= 0x7f && point <= 0x9f) || point == 0x61c || point == 0x200e || point == 0x200f ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
 }
 
 static void json_point(struct out *out, uint32_t point)
@@ -181,7 +182,8 @@ static void json_special(struct out *out, unsigned char c)
 
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
-/* Does any of eight bytes need more than to be copied? A byte below n borrows in x - n; 0x7f and above have their high bit in x or x + 1. */
+/* Does any of eight bytes need more than to be copied? A byte below n borrows in x - n; 0x7f and above have their
+ * high bit in x or x + 1. */
 static bool any_special(uint64_t x)
 {
 	uint64_t quote = x ^ EACH_BYTE('"'), backslash = x ^ EACH_BYTE('\\');
@@ -248,7 +250,8 @@ void out_csv_text(struct out *out, const char *text, size_t bytes)
 	for (size_t at = 0; at < bytes; at += length) {
 		uint32_t point = utf8_decode(text + at, bytes - at, &length);
 
-		if (point < ' ' || point == UINT32_MAX || must_hide(point) || (at == 0 && (point == '=' || point == '+' || point == '-' || point == '@'))) {
+		if (point < ' ' || point == UINT32_MAX || must_hide(point) ||
+			(at == 0 && (point == '=' || point == '+' || point == '-' || point == '@'))) {
 			for (size_t i = 0; i < length; i++)
 				csv_byte(out, (unsigned char)text[at + i]);
 			continue;

@@ -27,12 +27,12 @@
 struct scan {
 	struct trace_blocks *blocks;
 	struct trace_notes *notes;
-	uint64_t end;        /* of the file, as last seen */
-	uint64_t at;         /* what `window` holds */
+	uint64_t end; /* of the file, as last seen */
+	uint64_t at;  /* what `window` holds */
 	size_t count;
 	unsigned growths;
-	bool astray;         /* no head was found at the last place: look at whole windows */
-	bool slots_over;     /* blocks found now lie after the file's first end: their slots are newer than what was seen */
+	bool astray;     /* no head was found at the last place: look at whole windows */
+	bool slots_over; /* blocks found now lie after the file's first end: their slots are newer than what was seen */
 	unsigned char window[WINDOW_BYTES];
 };
 
@@ -87,11 +87,12 @@ static void add_sample(struct trace_blocks *blocks, const unsigned char *payload
 	if (record.head.kind != TRACE_CLOCK || record.head.size < sizeof record)
 		return;
 	grow(&blocks->samples, &blocks->sample_room, (size_t)blocks->sample_count + 1, sizeof *blocks->samples);
-	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp, record.monotonic_ns, record.realtime_ns };
+	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp, record.monotonic_ns,
+		record.realtime_ns };
 }
 
-/* Every CLOCK of a payload, up to the first record that makes no sense. A process that was killed may have sealed nothing: all that
- * is known of its clock's rate is then here. */
+/* Every CLOCK of a payload, up to the first record that makes no sense. A process that was killed may have sealed
+ * nothing: all that is known of its clock's rate is then here. */
 static void add_samples(struct trace_blocks *blocks, const unsigned char *payload, size_t count)
 {
 	size_t at = 0, step;
@@ -140,13 +141,15 @@ static bool plausible(struct scan *scan, const struct trace_block *head, uint64_
 {
 	if (head->used <= head->extent - sizeof *head && head->used <= PAYLOAD_MOST)
 		return true;
-	note_add(scan->notes, at, "a block of %" PRIu64 " bytes says that %" PRIu64 " are used: damaged, left out", head->extent, head->used);
+	note_add(scan->notes, at, "a block of %" PRIu64 " bytes says that %" PRIu64 " are used: damaged, left out",
+		head->extent, head->used);
 	scan->notes->integrity.damaged_blocks++;
 	return false;
 }
 
-/* A slot's records as they are now. The head is read again afterwards: with the same owner and sequence the slot was not emptied
- * meanwhile, and what lies below `used` was complete. 1: copied, 0: it has nothing (any more), -1: errno. */
+/* A slot's records as they are now. The head is read again afterwards: with the same owner and sequence the slot
+ * was not emptied meanwhile, and what lies below `used` was complete. 1: copied, 0: it has nothing (any more), -1:
+ * errno. */
 static int copy_slot(struct scan *scan, uint64_t at, struct slot_copy **copy)
 {
 	for (int tries = 0; tries < SLOT_TRIES; tries++) {
@@ -162,7 +165,7 @@ static int copy_slot(struct scan *scan, uint64_t at, struct slot_copy **copy)
 		(*copy)->offset = at;
 		(*copy)->head = head;
 		if (read_at(scan->blocks->fd, (*copy)->payload, (size_t)there, at + sizeof head) < 0 ||
-		    read_at(scan->blocks->fd, &after, sizeof after, at) < 0)
+			read_at(scan->blocks->fd, &after, sizeof after, at) < 0)
 			return -1;
 		if (after.stream == head.stream && after.sequence == head.sequence && after.used >= head.used)
 			return 1;
@@ -192,7 +195,8 @@ static bool add_slot(struct scan *scan, uint64_t at)
 	return true;
 }
 
-static void add_chunk(struct scan *scan, const struct trace_block *head, uint64_t at, const unsigned char *look, size_t count)
+static void add_chunk(
+	struct scan *scan, const struct trace_block *head, uint64_t at, const unsigned char *look, size_t count)
 {
 	struct trace_layout *layout = &scan->blocks->layout;
 	struct block_entry *entry;
@@ -200,7 +204,8 @@ static void add_chunk(struct scan *scan, const struct trace_block *head, uint64_
 	if (!plausible(scan, head, at))
 		return;
 	if ((head->stream == 0) != (head->type == TRACE_DICT)) {
-		note_add(scan->notes, at, "a block of type %u belongs to stream %u: damaged, left out", head->type, head->stream);
+		note_add(scan->notes, at, "a block of type %u belongs to stream %u: damaged, left out", head->type,
+			head->stream);
 		scan->notes->integrity.damaged_blocks++;
 		return;
 	}
@@ -213,14 +218,16 @@ static void add_chunk(struct scan *scan, const struct trace_block *head, uint64_
 	} else {
 		layout->chunks++;
 		layout->chunk_bytes += entry->used;
-		add_sample(scan->blocks, look + sizeof *head, entry->used < count - sizeof *head ? entry->used : count - sizeof *head);
+		add_sample(scan->blocks, look + sizeof *head,
+			entry->used < count - sizeof *head ? entry->used : count - sizeof *head);
 	}
 }
 
 static bool head_is_good(const struct trace_block *head)
 {
-	return head->head_crc == trace_crc32c(0, head, offsetof(struct trace_block, head_crc)) && head->type >= TRACE_SLOT &&
-	       head->type <= TRACE_DICT && head->extent >= sizeof *head && head->extent % TRACE_ALIGN == 0 && head->extent < UINT64_C(1) << 62;
+	return head->head_crc == trace_crc32c(0, head, offsetof(struct trace_block, head_crc)) &&
+	       head->type >= TRACE_SLOT && head->type <= TRACE_DICT && head->extent >= sizeof *head &&
+	       head->extent % TRACE_ALIGN == 0 && head->extent < UINT64_C(1) << 62;
 }
 
 /* Takes the block at `at`, if there is one, and goes behind it: *next. false: errno. */
@@ -297,7 +304,8 @@ static bool walk(struct scan *scan, uint64_t *at)
 	return true;
 }
 
-/* A second walk finds the chunks that were written during the first: what was sealed before a slot was looked at is then known. */
+/* A second walk finds the chunks that were written during the first: what was sealed before a slot was looked at is
+ * then known. */
 static bool walk_twice(struct scan *scan)
 {
 	/* From the end of the struct on, not from header_bytes: should that be damaged, no block is overlooked. */
@@ -337,8 +345,8 @@ static void order(struct trace_blocks *blocks)
 	}
 }
 
-/* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks of its slots, new slots,
- * dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
+/* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks
+ * of its slots, new slots, dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
 static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
 {
 	uint64_t end = blocks->header.end, have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
@@ -347,7 +355,9 @@ static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
 	if (have >= end || (!(blocks->header.flags & TRACE_ENDED) && end - have <= about_to_write))
 		return;
 	notes->integrity.cut_bytes = end - have;
-	note_add(notes, blocks->file_bytes, "the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut; copy it again", end - have);
+	note_add(notes, blocks->file_bytes,
+		"the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut; copy it again",
+		end - have);
 }
 
 /* A process that is at work has moved the header's end meanwhile. */
@@ -418,7 +428,8 @@ static void describe(struct payload *payload, const struct trace_block *head, ui
 	payload->lost = head->lost;
 }
 
-enum load_result blocks_load(const struct trace_blocks *blocks, const struct block_entry *entry, struct payload *payload)
+enum load_result blocks_load(
+	const struct trace_blocks *blocks, const struct block_entry *entry, struct payload *payload)
 {
 	size_t bytes = sizeof(struct trace_block) + entry->used;
 	struct trace_block head;
@@ -437,7 +448,8 @@ enum load_result blocks_load(const struct trace_blocks *blocks, const struct blo
 	if (got < 0)
 		return LOAD_ERROR;
 	memcpy(&head, payload->storage, sizeof head);
-	if ((size_t)got < bytes || head.stream != entry->stream || head.sequence != entry->sequence || head.used < entry->used)
+	if ((size_t)got < bytes || head.stream != entry->stream || head.sequence != entry->sequence ||
+		head.used < entry->used)
 		return LOAD_TORN;
 	payload->bytes = payload->storage + sizeof head;
 	describe(payload, &head, entry->used);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_blocks.h: the blocks of a trace file: found, ordered, and read one at a time. Never mapped: a file that shrinks or is
- * being written must not raise a signal here.
+ * trace_blocks.h: the blocks of a trace file: found, ordered, and read one at a time. Never mapped: a file that
+ * shrinks or is being written must not raise a signal here.
  */
 #ifndef PPERF_TRACE_BLOCKS_H
 #define PPERF_TRACE_BLOCKS_H
@@ -29,7 +29,8 @@ struct trace_blocks {
 	int fd;
 	uint64_t file_bytes;
 	struct trace_header header;
-	struct block_entry *entries; /* slots and chunks by stream, sequence, worth (whole chunk, slot, cut chunk), offset; then the dictionary's */
+	/* slots and chunks by stream, sequence, worth (whole chunk, slot, cut chunk), offset; then the dictionary's */
+	struct block_entry *entries;
 	uint32_t count, streams_end; /* entries in all; those before the dictionary's */
 	size_t room;
 	struct slot_copy **copies; /* by offset */
@@ -39,7 +40,8 @@ struct trace_blocks {
 	uint32_t sample_count;
 	size_t sample_room;
 	struct trace_layout layout;
-	uint64_t begun_end;          /* blocks from here on were begun while this was read: they may be half written. UINT64_MAX: none were */
+	/* blocks from here on were begun while this was read: they may be half written. UINT64_MAX: none were */
+	uint64_t begun_end;
 	uint64_t in_flight;          /* bytes that the slots' next chunks would take */
 };
 

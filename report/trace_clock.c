@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_NS 100000000u       /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
+#define PIECE_NS 100000000u /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
 #define LAST_PIECE_NS 50000000u
-#define SAMPLE_SLACK_NS 1000000   /* a sample whose process was interrupted between two clocks may be that far off */
+#define SAMPLE_SLACK_NS 1000000 /* a sample whose process was interrupted between two clocks may be that far off */
 #define RATE_SLACK 0.01
-#define RATE_LEAST 0.001          /* ns a tick; 1 THz */
-#define RATE_MOST 100.0           /* 10 MHz */
-#define STEP_NS 200000            /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
-#define STEP_LAST_NS 1000000      /* that nothing confirms */
-#define BASELINE_NS 10000000u     /* over less than that, a rate is a guess */
+#define RATE_LEAST 0.001      /* ns a tick; 1 THz */
+#define RATE_MOST 100.0       /* 10 MHz */
+#define STEP_NS 200000        /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
+#define STEP_LAST_NS 1000000  /* that nothing confirms */
+#define BASELINE_NS 10000000u /* over less than that, a rate is a guess */
 #define SAMPLE_MOST READER_TIME_MAX
 
 static int by_raw(const void *left, const void *right)
@@ -63,7 +63,8 @@ static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count,
 	uint32_t used = 0;
 
 	for (uint32_t i = 1; i < count; i++) {
-		double ticks = ticks_between(&samples[i - 1], &samples[i]), ns = ns_between(&samples[i - 1], &samples[i]);
+		double ticks = ticks_between(&samples[i - 1], &samples[i]),
+		       ns = ns_between(&samples[i - 1], &samples[i]);
 
 		if (ticks > 0 && ns >= ticks * RATE_LEAST && ns <= ticks * RATE_MOST)
 			votes[used++] = (struct vote){ ns / ticks, ticks };
@@ -71,8 +72,9 @@ static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count,
 	return used;
 }
 
-/* Nanoseconds a tick: the median of what neighbours say. The longer the time between them the more it counts, but none counts for more than
- * three usual ones: neither a damaged sample nor a time when the machine slept decides. 0: nobody knows. */
+/* Nanoseconds a tick: the median of what neighbours say. The longer the time between them the more it counts, but
+ * none counts for more than three usual ones: neither a damaged sample nor a time when the machine slept decides.
+ * 0: nobody knows. */
 static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 {
 	struct vote *votes = need(count * sizeof *votes);
@@ -109,7 +111,8 @@ static bool agree(const struct trace_clock *from, const struct trace_clock *to, 
 }
 
 /* Does samples[i] stay, the last that stayed being `kept`? If it contradicts that one, the next sample decides. */
-static bool stays(const struct trace_clock *kept, const struct trace_clock *samples, uint32_t i, uint32_t count, double rate)
+static bool stays(
+	const struct trace_clock *kept, const struct trace_clock *samples, uint32_t i, uint32_t count, double rate)
 {
 	const struct trace_clock *sample = &samples[i], *next = i + 1 < count ? &samples[i + 1] : NULL;
 
@@ -119,7 +122,8 @@ static bool stays(const struct trace_clock *kept, const struct trace_clock *samp
 		return !next || agree(sample, next, rate) || i + 2 >= count || !agree(next, &samples[i + 2], rate);
 	if (agree(kept, sample, rate))
 		return true;
-	return next && !agree(kept, next, rate) && agree(sample, next, rate) && sample->monotonic_ns >= kept->monotonic_ns &&
+	return next && !agree(kept, next, rate) && agree(sample, next, rate) &&
+	       sample->monotonic_ns >= kept->monotonic_ns &&
 	       ns_between(kept, sample) <= ticks_between(kept, sample) * RATE_MOST;
 }
 
@@ -158,7 +162,8 @@ static uint32_t choose_knots(struct trace_clock *samples, uint32_t count)
 	const struct trace_clock last = samples[count - 1];
 
 	for (uint32_t i = 1; i < count; i++)
-		if (samples[i].monotonic_ns - samples[knots - 1].monotonic_ns >= PIECE_NS && samples[i].raw > samples[knots - 1].raw)
+		if (samples[i].monotonic_ns - samples[knots - 1].monotonic_ns >= PIECE_NS &&
+			samples[i].raw > samples[knots - 1].raw)
 			samples[knots++] = samples[i];
 	if (knots > 1 && last.monotonic_ns - samples[knots - 1].monotonic_ns < LAST_PIECE_NS)
 		knots--;
@@ -188,13 +193,15 @@ static void build_pieces(struct clock_map *map, struct trace_clock *knots, uint3
 
 	add_piece(map, &room, 0, 0, 0);
 	for (uint32_t i = 0; i + 1 < count; i++)
-		add_piece(map, &room, knots[i].raw, knots[i].monotonic_ns - zero, scale_between(&knots[i], &knots[i + 1]));
+		add_piece(map, &room, knots[i].raw, knots[i].monotonic_ns - zero,
+			scale_between(&knots[i], &knots[i + 1]));
 	add_piece(map, &room, knots[count - 1].raw, knots[count - 1].monotonic_ns - zero,
-		  count > 1 ? scale_between(&knots[0], &knots[count - 1]) : nominal);
+		count > 1 ? scale_between(&knots[0], &knots[count - 1]) : nominal);
 	add_end(map, &room);
 	map->ticks_per_second = 1e9 / rate;
 	if (count > 1)
-		map->ticks_per_second = ticks_between(&knots[0], &knots[count - 1]) / ns_between(&knots[0], &knots[count - 1]) * 1e9;
+		map->ticks_per_second = ticks_between(&knots[0], &knots[count - 1]) /
+					ns_between(&knots[0], &knots[count - 1]) * 1e9;
 }
 
 /* Ticks are nanoseconds. */
@@ -223,7 +230,8 @@ static bool is_step(const struct trace_clock *samples, uint32_t i, uint32_t coun
 	return llabs(off) > STEP_NS && llabs(next - now) < llabs(next - present);
 }
 
-static void build_offsets(struct clock_map *map, const struct trace_clock *samples, uint32_t count, struct trace_notes *notes)
+static void build_offsets(
+	struct clock_map *map, const struct trace_clock *samples, uint32_t count, struct trace_notes *notes)
 {
 	const uint64_t zero = samples[0].monotonic_ns;
 	size_t room = 0;
@@ -235,27 +243,31 @@ static void build_offsets(struct clock_map *map, const struct trace_clock *sampl
 		if (i && !is_step(samples, i, count, zero, present))
 			continue;
 		grow(&map->offsets, &room, (size_t)map->offset_count + 1, sizeof *map->offsets);
-		map->offsets[map->offset_count++] =
-			(struct clock_offset){ i ? samples[i - 1].monotonic_ns - zero : 0, seen, offset_of(&samples[i], zero) };
+		map->offsets[map->offset_count++] = (struct clock_offset){ i ? samples[i - 1].monotonic_ns - zero : 0,
+			seen, offset_of(&samples[i], zero) };
 		if (i == 0)
 			continue;
 		notes->integrity.clock_steps++;
-		note_add(notes, UINT64_MAX, "the system's clock was set by %.6f s, %.3f s after the start: times of GPU work near that moment are uncertain",
-			 (double)(offset_of(&samples[i], zero) - present) * 1e-9, (double)seen * 1e-9);
+		note_add(notes, UINT64_MAX,
+			"the system's clock was set by %.6f s, %.3f s after the start: times of GPU work near that "
+			"moment are uncertain",
+			(double)(offset_of(&samples[i], zero) - present) * 1e-9, (double)seen * 1e-9);
 	}
 }
 
-static void check_baseline(const struct trace_header *header, const struct trace_clock *first, const struct trace_clock *last,
-			   struct trace_notes *notes)
+static void check_baseline(const struct trace_header *header, const struct trace_clock *first,
+	const struct trace_clock *last, struct trace_notes *notes)
 {
-	if (header->clock_kind == TRACE_CLOCK_TSC && !(header->flags & TRACE_ENDED) && last->monotonic_ns - first->monotonic_ns < BASELINE_NS)
+	if (header->clock_kind == TRACE_CLOCK_TSC && !(header->flags & TRACE_ENDED) &&
+		last->monotonic_ns - first->monotonic_ns < BASELINE_NS)
 		note_add(notes, UINT64_MAX,
-			 "the clocks were compared over %.3f ms only before the process was killed: durations may be off by a per mille or more",
-			 (double)(last->monotonic_ns - first->monotonic_ns) * 1e-6);
+			"the clocks were compared over %.3f ms only before the process was killed: durations may be "
+			"off by a per mille or more",
+			(double)(last->monotonic_ns - first->monotonic_ns) * 1e-6);
 }
 
-void clock_build(struct clock_map *map, const struct trace_header *header, struct trace_clock *found, uint32_t found_count,
-		 struct trace_notes *notes)
+void clock_build(struct clock_map *map, const struct trace_header *header, struct trace_clock *found,
+	uint32_t found_count, struct trace_notes *notes)
 {
 	uint32_t count = 0;
 	struct trace_clock *samples = need(((size_t)found_count + 2) * sizeof *samples);
@@ -273,7 +285,8 @@ void clock_build(struct clock_map *map, const struct trace_header *header, struc
 	qsort(samples + 1, count - 1, sizeof *samples, by_raw);
 	rate = nominal_rate(samples, count);
 	if (rate == 0 && header->clock_kind == TRACE_CLOCK_TSC)
-		note_add(notes, UINT64_MAX, "no two clock samples: the counter is taken to run at 1 GHz, times are not to be trusted");
+		note_add(notes, UINT64_MAX,
+			"no two clock samples: the counter is taken to run at 1 GHz, times are not to be trusted");
 	rate = rate > 0 ? rate : 1;
 	count = keep_good(samples, count, rate, notes);
 	if (count == 0)
@@ -338,7 +351,9 @@ uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, 
 			continue;
 		if (time < 0)
 			return 0;
-		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen && (uint64_t)time > hint ? hint : (uint64_t)time;
+		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen && (uint64_t)time > hint
+			       ? hint
+			       : (uint64_t)time;
 	}
 	return 0;
 }

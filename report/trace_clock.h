@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * trace_clock.h: raw stamps and CLOCK_REALTIME brought to one axis, nanoseconds of CLOCK_MONOTONIC since the trace's start.
+ * trace_clock.h: raw stamps and CLOCK_REALTIME brought to one axis, nanoseconds of CLOCK_MONOTONIC since the
+ * trace's start.
  *
- * Between samples the axis is a row of straight pieces, each through two samples at least 0.1 s apart; after the last one it goes on
- * at the mean rate. It never runs backwards, and meets each sample that a piece ends on to the nanosecond. A sample that
- * contradicts its neighbours is refused; a change that they confirm (a suspended machine) is believed.
+ * Between samples the axis is a row of straight pieces, each through two samples at least 0.1 s apart; after the
+ * last one it goes on at the mean rate. It never runs backwards, and meets each sample that a piece ends on to the
+ * nanosecond. A sample that contradicts its neighbours is refused; a change that they confirm (a suspended machine)
+ * is believed.
  */
 #ifndef PPERF_TRACE_CLOCK_H
 #define PPERF_TRACE_CLOCK_H
@@ -38,7 +40,8 @@ void clock_free(struct clock_map *map);
 uint32_t clock_find(const struct clock_map *map, uint64_t stamp, uint32_t near);
 uint64_t clock_ns(const struct clock_map *map, uint64_t stamp);
 
-/* The time of a CLOCK_REALTIME moment that lies before `hint`, roughly: where the clock was set back, the latest such. Not before 0. */
+/* The time of a CLOCK_REALTIME moment that lies before `hint`, roughly: where the clock was set back, the latest
+ * such. Not before 0. */
 uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, uint64_t hint);
 
 #endif

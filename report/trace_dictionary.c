@@ -36,7 +36,8 @@ static bool load(struct reading *reading, struct block_entry entry, struct paylo
 
 		if (got < 0)
 			return false;
-		if (!entry.cut && got == sizeof head && head.used > entry.used && head.used <= head.extent - sizeof head)
+		if (!entry.cut && got == sizeof head && head.used > entry.used &&
+			head.used <= head.extent - sizeof head)
 			entry.used = (uint32_t)head.used;
 		result = blocks_load(reading->blocks, &entry, payload);
 	}
@@ -44,7 +45,8 @@ static bool load(struct reading *reading, struct block_entry entry, struct paylo
 		return false;
 	if (result == LOAD_TORN) {
 		reading->notes->integrity.damaged_blocks++;
-		note_add(reading->notes, entry.offset, "a dictionary block does not have the crc that its head gives: names may be wrong");
+		note_add(reading->notes, entry.offset,
+			"a dictionary block does not have the crc that its head gives: names may be wrong");
 	}
 	if (entry.cut)
 		reading->notes->integrity.cut_blocks++;
@@ -86,7 +88,7 @@ static void put_node(struct reading *reading, const struct trace_node *record)
 	if (place->kind)
 		return;
 	*place = (struct trace_place){ record->parent < id ? record->parent : 0, record->name, record->domain,
-				       record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind : TRACE_NODE_RANGE, 0 };
+		record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind : TRACE_NODE_RANGE, 0 };
 	/* A parent has its id before its children; anything else would be a circle or point nowhere. */
 	if (record->parent >= id)
 		reading->notes->integrity.unknown_nodes++;
@@ -108,7 +110,7 @@ static void note_damage(struct reading *reading, const struct block_entry *entry
 {
 	reading->notes->integrity.damaged_payloads++;
 	note_add(reading->notes, entry->offset + sizeof(struct trace_block) + at,
-		 "a dictionary record %s: the rest of its block is left out, names may be missing", problem);
+		"a dictionary record %s: the rest of its block is left out, names may be missing", problem);
 }
 
 static void read_records(struct reading *reading, const struct block_entry *entry, const struct payload *payload)
@@ -123,7 +125,8 @@ static void read_records(struct reading *reading, const struct block_entry *entr
 			at += 4;
 			continue;
 		}
-		problem = at % 8 || word & 3 ? "does not begin where one may" : record_problem(head, payload->used - at);
+		problem = at % 8 || word & 3 ? "does not begin where one may"
+					     : record_problem(head, payload->used - at);
 		if (problem) {
 			if (reading->counting)
 				note_damage(reading, entry, at, problem);
@@ -174,7 +177,8 @@ static void set_depths(struct trace_dictionary *dictionary)
 	}
 }
 
-/* Payloads stay where they are read, so an address tells which of two records came first in a block only: compare by place in the list. */
+/* Payloads stay where they are read, so an address tells which of two records came first in a block only: compare
+ * by place in the list. */
 struct placed {
 	const struct trace_head *record;
 	uint32_t place;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * trace_dictionary.h: what a trace says by number: names, nodes, and the records that stand for themselves. Read whole, kept in memory.
+ * trace_dictionary.h: what a trace says by number: names, nodes, and the records that stand for themselves. Read
+ * whole, kept in memory.
  *
- * The writer gives ids one after another, so a file cannot have ids much beyond the number of records that fit into it: an id above
- * (file bytes / 16) + 1024 is damage. Tables therefore take at most twice the file.
+ * The writer gives ids one after another, so a file cannot have ids much beyond the number of records that fit into
+ * it: an id above (file bytes / 16) + 1024 is damage. Tables therefore take at most twice the file.
  */
 #ifndef PPERF_TRACE_DICTIONARY_H
 #define PPERF_TRACE_DICTIONARY_H

@@ -52,7 +52,8 @@ struct trace_text reader_module_path(const struct trace_module *module)
 
 struct trace_text reader_module_build_id(const struct trace_module *module)
 {
-	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes, module->build_id_bytes, module->build_id_bytes > 0 };
+	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes, module->build_id_bytes,
+		module->build_id_bytes > 0 };
 }
 
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind)
@@ -62,7 +63,8 @@ uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_k
 
 const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index)
 {
-	return index < reader_dictionary_count(reader, kind) ? reader->state->dictionary.lists[kind].records[index] : NULL;
+	return index < reader_dictionary_count(reader, kind) ? reader->state->dictionary.lists[kind].records[index]
+							     : NULL;
 }
 
 uint32_t reader_metas(const struct trace_reader *reader)

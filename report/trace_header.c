@@ -13,7 +13,8 @@
 
 #define HEADER_BYTES_MOST (1u << 20) /* of any page there is */
 
-__attribute__((format(printf, 3, 4))) static bool refuse(char error[READER_ERROR_BYTES], const char *path, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool refuse(
+	char error[READER_ERROR_BYTES], const char *path, const char *format, ...)
 {
 	int used = snprintf(error, READER_ERROR_BYTES, "%.300s: ", path);
 	va_list arguments;
@@ -56,7 +57,7 @@ int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_B
 	}
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode)) {
 		refuse(error, path, "not a file but %s; give the trace that the program wrote (trace.bin)",
-		       S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
+			S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
 		close(fd);
 		return -1;
 	}
@@ -70,33 +71,43 @@ static bool check_magic(const char *magic, const char *path, char *error)
 	if (!memcmp(magic, TRACE_MAGIC, 8))
 		return true;
 	if (memcmp(magic, TRACE_MAGIC, 5))
-		return refuse(error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
+		return refuse(
+			error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
 	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) || !memcmp(magic + 5, "\r\032", 2) ||
-	    !memcmp(magic + 5, "\r\n", 2))
+		!memcmp(magic + 5, "\r\n", 2))
 		return refuse(error, path,
-			      "offset 5: a trace whose line ends were changed: it was transferred in text mode; copy it again, as binary");
-	return refuse(error, path, "offset 5: a trace with a damaged beginning (CR LF ^Z was expected after `pperf`); copy it again");
+			"offset 5: a trace whose line ends were changed: it was transferred in text mode; copy it "
+			"again, as binary");
+	return refuse(error, path,
+		"offset 5: a trace with a damaged beginning (CR LF ^Z was expected after `pperf`); copy it again");
 }
 
 static bool check_fields(const struct trace_header *header, const char *path, char *error)
 {
 	if (header->endian == __builtin_bswap32(TRACE_ENDIAN))
-		return refuse(error, path, "offset 12: written on a machine of the other byte order; read it on such a machine");
+		return refuse(error, path,
+			"offset 12: written on a machine of the other byte order; read it on such a machine");
 	if (header->endian != TRACE_ENDIAN)
-		return refuse(error, path, "offset 12: byte order mark 0x%08x where 0x%08x was expected: the header is damaged; copy it again",
-			      header->endian, TRACE_ENDIAN);
+		return refuse(error, path,
+			"offset 12: byte order mark 0x%08x where 0x%08x was expected: the header is damaged; copy it "
+			"again",
+			header->endian, TRACE_ENDIAN);
 	if (header->version != TRACE_VERSION)
 		return refuse(error, path,
-			      "offset 8: format version %u, this pperf-report reads version %u; use the pperf-report that belongs to the libpperf.so "
-			      "that wrote it",
-			      header->version, TRACE_VERSION);
-	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MOST || header->header_bytes % TRACE_ALIGN)
+			"offset 8: format version %u, this pperf-report reads version %u; use the pperf-report that "
+			"belongs to the libpperf.so "
+			"that wrote it",
+			header->version, TRACE_VERSION);
+	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MOST ||
+		header->header_bytes % TRACE_ALIGN)
 		return refuse(error, path,
-			      "offset 16: header of %u bytes where a multiple of %u from %zu on was expected: the header is damaged; copy it again",
-			      header->header_bytes, TRACE_ALIGN, sizeof *header);
+			"offset 16: header of %u bytes where a multiple of %u from %zu on was expected: the header is "
+			"damaged; copy it again",
+			header->header_bytes, TRACE_ALIGN, sizeof *header);
 	if (header->clock_kind != TRACE_CLOCK_TSC && header->clock_kind != TRACE_CLOCK_MONOTONIC)
-		return refuse(error, path, "offset 20: clock kind %u where %d or %d was expected: the header is damaged; copy it again",
-			      header->clock_kind, TRACE_CLOCK_TSC, TRACE_CLOCK_MONOTONIC);
+		return refuse(error, path,
+			"offset 20: clock kind %u where %d or %d was expected: the header is damaged; copy it again",
+			header->clock_kind, TRACE_CLOCK_TSC, TRACE_CLOCK_MONOTONIC);
 	return true;
 }
 
@@ -113,9 +124,10 @@ bool header_read(int fd, const char *path, struct trace_header *header, char err
 	if (got >= 8 && !check_magic(header->magic, path, error))
 		return false;
 	if (got < 8 && memcmp(header->magic, TRACE_MAGIC, (size_t)got))
-		return refuse(error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
+		return refuse(
+			error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
 	if (got < (int64_t)sizeof *header)
-		return refuse(error, path, "offset %lld: the file ends within the header of %zu bytes; copy it again", (long long)got,
-			      sizeof *header);
+		return refuse(error, path, "offset %lld: the file ends within the header of %zu bytes; copy it again",
+			(long long)got, sizeof *header);
 	return check_fields(header, path, error);
 }

@@ -55,7 +55,8 @@ static void list_streams(struct reader_state *state)
 	}
 }
 
-/* The least of what its heads say: one of them may be damaged, and a stream that waits too long would be late for ever. */
+/* The least of what its heads say: one of them may be damaged, and a stream that waits too long would be late for
+ * ever. */
 static uint64_t first_stamp(const struct reader_state *state, const struct trace_stream *stream)
 {
 	const struct block_entry *entry = &state->blocks.entries[stream->block];
@@ -108,7 +109,8 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 		reader_close(reader);
 		return NULL;
 	}
-	clock_build(&state->clock, &state->blocks.header, state->blocks.samples, state->blocks.sample_count, &state->notes);
+	clock_build(
+		&state->clock, &state->blocks.header, state->blocks.samples, state->blocks.sample_count, &state->notes);
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
 		integrity->lost[i] = state->blocks.header.lost[i];
 	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
@@ -231,9 +233,10 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 		all->lost_events += all->lost[i];
 	if (streams > all->lost_events)
 		all->lost_events = streams;
-	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks || all->damaged_payloads || all->damaged_blocks ||
-			  all->cut_blocks || all->duplicate_chunks || all->skipped_bytes || all->truncated_streams || all->unmatched_ends || all->unended ||
-			  all->resumed || all->unknown_kinds || all->unknown_nodes || all->unknown_names || all->tail_at_risk ||
+	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks || all->damaged_payloads ||
+			  all->damaged_blocks || all->cut_blocks || all->duplicate_chunks || all->skipped_bytes ||
+			  all->truncated_streams || all->unmatched_ends || all->unended || all->resumed ||
+			  all->unknown_kinds || all->unknown_nodes || all->unknown_names || all->tail_at_risk ||
 			  all->cut_bytes);
 	return all;
 }

@@ -15,20 +15,22 @@
  *		fatal("%s", reader_error(reader));
  *	integrity = reader_integrity(reader);
  *
- * What is read is the file as it stood at reader_open: a trace that is being written may grow meanwhile, a second pass sees the
- * same events. Damage and loss never end the reading: they are counted (struct trace_integrity), the first of them described
- * (reader_warning), and show up as EVENT_GAP where they lie.
+ * What is read is the file as it stood at reader_open: a trace that is being written may grow meanwhile, a second
+ * pass sees the same events. Damage and loss never end the reading: they are counted (struct trace_integrity), the
+ * first of them described (reader_warning), and show up as EVENT_GAP where they lie.
  *
- * Time. Every time handed out is in nanoseconds since the trace's start, never decreasing from event to event; stamps are
- * brought to CLOCK_MONOTONIC piece by piece between the CLOCK samples. CUPTI's times (CLOCK_REALTIME) go through
- * reader_realtime. Order: by stamp, then by stream. Records of the GPU come with the GPU_BATCH that brought them.
+ * Time. Every time handed out is in nanoseconds since the trace's start, never decreasing from event to event;
+ * stamps are brought to CLOCK_MONOTONIC piece by piece between the CLOCK samples. CUPTI's times (CLOCK_REALTIME) go
+ * through reader_realtime. Order: by stamp, then by stream. Records of the GPU come with the GPU_BATCH that brought
+ * them.
  *
- * Ids are checked: event.node is below reader_nodes(); every other id goes through a function here that knows what to say when
- * there is nothing of that id. A node's parent is always below the node's own id, so one ascending loop visits parents first.
+ * Ids are checked: event.node is below reader_nodes(); every other id goes through a function here that knows what
+ * to say when there is nothing of that id. A node's parent is always below the node's own id, so one ascending loop
+ * visits parents first.
  *
- * Memory: the dictionary; 32 bytes a block; 64 a stream; one payload for each stream that has begun and not ended. Never more
- * than ten times the file and 1 MiB. Pointers into the dictionary live as long as the reader; event.record and what
- * follows it until the next call of reader_next. Threads: one reader, one thread.
+ * Memory: the dictionary; 32 bytes a block; 64 a stream; one payload for each stream that has begun and not ended.
+ * Never more than ten times the file and 1 MiB. Pointers into the dictionary live as long as the reader;
+ * event.record and what follows it until the next call of reader_next. Threads: one reader, one thread.
  */
 #ifndef PPERF_TRACE_READER_H
 #define PPERF_TRACE_READER_H
@@ -40,14 +42,19 @@
 #define READER_SCALE_BITS 56
 #define READER_TIME_MAX (UINT64_C(1) << 62) /* no time is later; about 146 years */
 
-/* event.kind is enum trace_kind (the records of trace_format.h as they are, but for OPEN, POP_AT, AGAIN (the call that it
- * stands for) and the dictionary's, which the reader deals with itself) or one of these. */
+/* event.kind is enum trace_kind (the records of trace_format.h as they are, but for OPEN, POP_AT, AGAIN (the call
+ * that it stands for) and the dictionary's, which the reader deals with itself) or one of these. */
 enum trace_event_kind {
-	EVENT_POP = TRACE_KINDS, /* a range closes; record is a POP_AT or NULL. depth need not be the innermost: those inside move out by one */
-	EVENT_RESUMED,           /* a range that is open here, although its PUSH was not seen (lost before this point); begin_ns is right */
-	EVENT_UNENDED,           /* a range that closed somewhere in a gap, between last_ns and time_ns. Always the innermost; see EVENT_GAP */
-	EVENT_LEFT_OPEN,         /* a range still open at its stream's end: the thread ended, or the process did. Innermost first */
-	EVENT_GAP,               /* `missing` payloads of this stream are lost or unreadable (0: part of one); UNENDED and RESUMED follow */
+	/* a range closes; record is a POP_AT or NULL. depth need not be the innermost: those inside move out by one */
+	EVENT_POP = TRACE_KINDS,
+	/* a range that is open here, although its PUSH was not seen (lost before this point); begin_ns is right */
+	EVENT_RESUMED,
+	/* a range that closed somewhere in a gap, between last_ns and time_ns. Always the innermost; see EVENT_GAP */
+	EVENT_UNENDED,
+	/* a range still open at its stream's end: the thread ended, or the process did. Innermost first */
+	EVENT_LEFT_OPEN,
+	/* `missing` payloads of this stream are lost or unreadable (0: part of one); UNENDED and RESUMED follow */
+	EVENT_GAP,
 	EVENT_UNMATCHED,         /* a POP where nothing is open: it has no range; counted as unmatched_ends */
 	EVENT_STREAM_END,        /* nothing more of this stream will come; event.stream dies at the next call */
 	EVENT_KINDS
@@ -78,21 +85,26 @@ struct trace_event {
 	uint64_t time_ns;        /* of a record without a stamp: of the one before it */
 	uint64_t begin_ns;       /* PUSH, POP, RESUMED, UNENDED, LEFT_OPEN: when the range opened */
 	uint64_t last_ns;        /* UNENDED, LEFT_OPEN, GAP: the last time at which the stream was seen */
-	const void *record;      /* struct record of `kind` (PUSH: trace_range, POP: trace_pop_at), at least as long as its struct; NULL: a short form, or no record */
+	/* struct record of `kind` (PUSH: trace_range, POP: trace_pop_at), at least as long as its struct; NULL: a
+	 * short form, or no record */
+	const void *record;
 	struct trace_stream *stream;
 };
 
 /* What is missing or wrong, after the last event of a pass. Zeros are good. */
 struct trace_integrity {
-	uint64_t lost_events;                 /* counted by the writer: the larger of the header's sum and the streams' */
+	/* counted by the writer: the larger of the header's sum and the streams' */
+	uint64_t lost_events;
 	uint64_t lost[TRACE_LOSS_KINDS];      /* header, by enum trace_loss */
 	uint64_t missing_chunks;              /* sequences of which no block is left */
 	uint64_t torn_chunks;                 /* chunks with a wrong crc and no other copy: dropped whole */
 	uint64_t damaged_payloads;            /* a record made no sense: the rest of the payload was dropped */
-	uint64_t damaged_blocks;              /* dictionary blocks with a wrong crc (used all the same), heads that contradict themselves */
+	/* dictionary blocks with a wrong crc (used all the same), heads that contradict themselves */
+	uint64_t damaged_blocks;
 	uint64_t cut_blocks;                  /* the file ends inside them */
 	uint64_t skipped_bytes;               /* not zero, and not in any block */
-	uint64_t cut_bytes;                   /* the file ends that much before its header says (and not for a seal under way) */
+	/* the file ends that much before its header says (and not for a seal under way) */
+	uint64_t cut_bytes;
 	uint64_t duplicate_chunks;            /* more than one chunk of a sequence: the first whole one counts */
 	uint64_t truncated_streams;           /* streams with a gap, a torn, missing or cut chunk */
 	uint64_t unmatched_ends;              /* POP with nothing open */
@@ -105,7 +117,8 @@ struct trace_integrity {
 	uint64_t unknown_bytes;               /* of unknown kinds */
 	bool ended;                           /* the process ended by exit(): no tail can be missing */
 	bool tail_at_risk;                    /* TRACE_TAIL_AT_RISK and not ended */
-	bool complete;                        /* nothing of the above was lost or damaged (left_open and clocks aside) */
+	/* nothing of the above was lost or damaged (left_open and clocks aside) */
+	bool complete;
 };
 
 /* How the file is made up. */
@@ -122,7 +135,8 @@ struct trace_text {
 	bool known;        /* false: no such id, or id 0 */
 };
 
-/* A place in the tree of contexts. Node 0 is the root; the last one (reader_nodes() - 1) stands for ids that the dictionary lacks. */
+/* A place in the tree of contexts. Node 0 is the root; the last one (reader_nodes() - 1) stands for ids that the
+ * dictionary lacks. */
 struct trace_place {
 	uint32_t parent, name, domain;
 	uint16_t kind;   /* enum trace_node_kind; 0: the root, or not in the dictionary */
@@ -140,8 +154,10 @@ struct stream_run {
 
 struct trace_reader {
 	struct stream_run *run; /* the stream whose turn it is */
-	uint64_t until;         /* up to this stamp it may go on: then another stream comes first, or the clock's next piece begins */
-	uint64_t clock_raw, clock_ns, clock_scale; /* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
+	/* up to this stamp it may go on: then another stream comes first, or the clock's next piece begins */
+	uint64_t until;
+	/* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
+	uint64_t clock_raw, clock_ns, clock_scale;
 	uint32_t node_last;     /* nodes 1 .. node_last are in the table */
 	uint32_t reserved;
 	struct reader_state *state;
@@ -162,9 +178,11 @@ const char *reader_path(const struct trace_reader *reader);
 const struct trace_header *reader_header(const struct trace_reader *reader);
 const struct trace_layout *reader_layout(const struct trace_reader *reader);
 uint32_t reader_streams(const struct trace_reader *reader);
-struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal); /* ordinal below reader_streams() */
+/* ordinal below reader_streams() */
+struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal);
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
-uint64_t reader_duration_ns(const struct trace_reader *reader); /* to the last CLOCK sample or event seen so far, whichever is later */
+/* to the last CLOCK sample or event seen so far, whichever is later */
+uint64_t reader_duration_ns(const struct trace_reader *reader);
 double reader_ticks_per_second(const struct trace_reader *reader);
 
 /* Counts of this pass so far; complete after reader_next returned 0. Lives in the reader. */
@@ -178,16 +196,20 @@ const char *reader_error(const struct trace_reader *reader);
 uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp);
 /* A duration in ticks that ended at `stamp`. */
 uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks);
-/* CUPTI's time on the same axis. Ambiguous moments (the clock was set back) are taken to lie before the event last handed out. */
+/* CUPTI's time on the same axis. Ambiguous moments (the clock was set back) are taken to lie before the event last
+ * handed out. */
 uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns);
-/* Both ends of a GPU record; an end before its start becomes its start, counted. false: CUPTI could not time it (both 0). */
+/* Both ends of a GPU record; an end before its start becomes its start, counted. false: CUPTI could not time it
+ * (both 0). */
 bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns, uint64_t *start, uint64_t *end);
 
 /* The dictionary. */
 struct trace_text reader_name(struct trace_reader *reader, uint32_t name);
 uint32_t reader_nodes(const struct trace_reader *reader);
-const struct trace_place *reader_place(const struct trace_reader *reader, uint32_t node); /* never NULL; below reader_nodes() */
-/* The text of a PUSH, START or MARK record: its own, or its name's, or its node's. Of an event without record: its node's. */
+/* never NULL; below reader_nodes() */
+const struct trace_place *reader_place(const struct trace_reader *reader, uint32_t node);
+/* The text of a PUSH, START or MARK record: its own, or its name's, or its node's. Of an event without record: its
+ * node's. */
 struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event);
 /* The texts that follow a record, checked against its size. */
 struct trace_text reader_module_path(const struct trace_module *module);
@@ -196,8 +218,9 @@ struct trace_text reader_module_build_id(const struct trace_module *module);
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
 uint32_t reader_metas(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value);
-/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC), in the order of the file
- * (COUNTER, STACK: of their ids); NULL: no more. Each is whole: what its counts say follows does follow. */
+/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC), in the order
+ * of the file (COUNTER, STACK: of their ids); NULL: no more. Each is whole: what its counts say follows does
+ * follow. */
 const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
 /* The STACK, the COUNTER of an id, NULL if there is none. */
@@ -233,7 +256,8 @@ static inline uint64_t reader_stamp_time(const struct trace_reader *reader, uint
 	return reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
 }
 
-static inline int reader_short_push(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t stamp, int words)
+static inline int reader_short_push(
+	struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t stamp, int words)
 {
 	struct stream_run *run = reader->run;
 	struct trace_open_range *range;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_siblings.c: the files of one run. Every file of the folder whose header has the run's id, whatever it is called.
+ * trace_siblings.c: the files of one run. Every file of the folder whose header has the run's id, whatever it is
+ * called.
  */
 #include "report/fatal.h"
 #include "report/trace_header.h"
@@ -25,16 +26,18 @@ static int by_start(const void *left, const void *right)
 static bool is_copy(const struct trace_siblings *siblings, const struct trace_header *header)
 {
 	for (uint32_t i = 0; i < siblings->count; i++)
-		if (siblings->traces[i].pid == header->pid && siblings->traces[i].start_unix_ns == header->start.realtime_ns)
+		if (siblings->traces[i].pid == header->pid &&
+			siblings->traces[i].start_unix_ns == header->start.realtime_ns)
 			return true;
 	return false;
 }
 
-static void add(struct trace_siblings *siblings, size_t *room, char *path, const struct trace_header *header, uint64_t bytes)
+static void add(
+	struct trace_siblings *siblings, size_t *room, char *path, const struct trace_header *header, uint64_t bytes)
 {
 	grow(&siblings->traces, room, (size_t)siblings->count + 1, sizeof *siblings->traces);
-	siblings->traces[siblings->count++] =
-		(struct trace_sibling){ path, header->pid, header->parent_pid, header->start.realtime_ns, bytes };
+	siblings->traces[siblings->count++] = (struct trace_sibling){ path, header->pid, header->parent_pid,
+		header->start.realtime_ns, bytes };
 }
 
 /* The header of a file that may be anything. */
@@ -71,7 +74,8 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 		uint64_t bytes;
 		char *other;
 
-		if (!strcmp(entry->d_name, own) || (entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
+		if (!strcmp(entry->d_name, own) ||
+			(entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
 			continue;
 		other = join(path, folder_bytes, entry->d_name);
 		if (look(other, &header, &bytes, error) && header.run_id == run_id && !is_copy(siblings, &header))

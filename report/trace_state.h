@@ -32,8 +32,8 @@ struct stream_cursor {
 	bool finishing;        /* no more payloads */
 };
 
-/* A stream that waits: the stamp of its next record, and below it the address of its struct trace_stream (which is in the order of ids), so that
- * one comparison orders them. */
+/* A stream that waits: the stamp of its next record, and below it the address of its struct trace_stream (which is
+ * in the order of ids), so that one comparison orders them. */
 #define WAITING(stamp, stream) ((wide_uint)(stamp) << 64 | (uintptr_t)(stream))
 #define WAITING_NONE (~(wide_uint)0)
 #define WAITING_STAMP(waiting) ((uint64_t)((waiting) >> 64))
@@ -46,7 +46,8 @@ struct reader_state {
 	struct trace_dictionary dictionary;
 	struct trace_stream *streams;
 	uint32_t stream_count;
-	wide_uint *heap;      /* of WAITING, the least first, WAITING_NONE behind the last; not the stream whose turn it is */
+	/* of WAITING, the least first, WAITING_NONE behind the last; not the stream whose turn it is */
+	wide_uint *heap;
 	uint32_t heap_count;
 	uint32_t piece;       /* of the clock */
 	uint64_t piece_end;   /* its last stamp */

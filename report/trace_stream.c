@@ -64,15 +64,17 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		if (entry->cut) {
 			integrity->cut_blocks++;
 			mark_truncated(reader, cursor);
-			note_add(&state->notes, entry->offset, "the file ends within this block: its first %u bytes were read", entry->used);
+			note_add(&state->notes, entry->offset,
+				"the file ends within this block: its first %u bytes were read", entry->used);
 		}
 	}
 	if (!loaded && begun && !torn)
 		return stop_here(reader, cursor);
 	if (!loaded && torn) {
 		integrity->torn_chunks++;
-		note_add(&state->notes, first->offset, "payload %u of stream %u does not have the crc that its head gives: left out",
-			 first->sequence, first->stream);
+		note_add(&state->notes, first->offset,
+			"payload %u of stream %u does not have the crc that its head gives: left out", first->sequence,
+			first->stream);
 	}
 	return loaded;
 }
@@ -134,7 +136,8 @@ static int next_payload(struct trace_reader *reader)
 	}
 	if (status < 0) {
 		reader->state->failed = true;
-		snprintf(reader->state->error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", reader->state->path, strerror(errno));
+		snprintf(reader->state->error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", reader->state->path,
+			strerror(errno));
 		return -1;
 	}
 	if (missing) {
@@ -154,7 +157,9 @@ static void fill(struct trace_reader *reader, struct trace_event *event, uint32_
 	reader->state->last_ns = now;
 	reader->state->now = reader->run->stamp;
 	reader->run->stream->started = 1;
-	*event = (struct trace_event){ .kind = kind, .depth = reader->run->depth, .time_ns = now, .stream = reader->run->stream };
+	*event = (struct trace_event){
+		.kind = kind, .depth = reader->run->depth, .time_ns = now, .stream = reader->run->stream
+	};
 }
 
 static void open_range(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t begin_ns)
@@ -162,7 +167,8 @@ static void open_range(struct trace_reader *reader, struct trace_event *event, u
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (reader->run->depth >= reader->run->room) {
-		grow(&cursor->run.ranges, &cursor->room, cursor->room ? cursor->room + 1 : RANGES_FIRST, sizeof *cursor->run.ranges);
+		grow(&cursor->run.ranges, &cursor->room, cursor->room ? cursor->room + 1 : RANGES_FIRST,
+			sizeof *cursor->run.ranges);
 		cursor->run.room = (uint32_t)cursor->room;
 	}
 	reader->run->ranges[reader->run->depth] = (struct trace_open_range){ begin_ns, node, 0 };
@@ -230,8 +236,9 @@ static void damaged(struct trace_reader *reader, const char *problem)
 	uint64_t at = (uint64_t)((const unsigned char *)reader->run->word - cursor->payload.bytes);
 
 	state->notes.integrity.damaged_payloads++;
-	note_add(&state->notes, cursor->payload_at + at, "a record of stream %u %s: the %" PRIu64 " bytes from here to the end of its block are left out",
-		 reader->run->stream->stream, problem, cursor->payload.used - at);
+	note_add(&state->notes, cursor->payload_at + at,
+		"a record of stream %u %s: the %" PRIu64 " bytes from here to the end of its block are left out",
+		reader->run->stream->stream, problem, cursor->payload.used - at);
 	mark_truncated(reader, cursor);
 	cursor->gap = true;
 	reader->run->word = reader->run->end;
@@ -283,10 +290,14 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 static int take_open(struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
-	uint32_t index = cursor->open_index, node = open->head.node && open->head.node <= reader->node_last ? open->head.node : reader->node_last + 1;
-	uint64_t begin = reader_time(reader, open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
+	uint32_t index = cursor->open_index, node = open->head.node && open->head.node <= reader->node_last
+							    ? open->head.node
+							    : reader->node_last + 1;
+	uint64_t begin = reader_time(
+		reader, open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
 
-	if (index < reader->run->depth && reader->run->ranges[index].node == node && reader->run->ranges[index].begin_ns == begin) {
+	if (index < reader->run->depth && reader->run->ranges[index].node == node &&
+		reader->run->ranges[index].begin_ns == begin) {
 		reader->run->word += open->head.size / 4;
 		cursor->open_index++;
 		return 0;
@@ -360,12 +371,14 @@ static uint64_t stamp_of(struct trace_reader *reader, const struct trace_head *h
 	return reader->run->stamp;
 }
 
-/* Before the first record after a payload's OPENs: what they did not name is no longer open, or lies deeper than they reach. */
+/* Before the first record after a payload's OPENs: what they did not name is no longer open, or lies deeper than
+ * they reach. */
 static bool surplus(const struct trace_reader *reader)
 {
 	const struct stream_cursor *cursor = reader->run->stream->cursor;
 
-	return cursor->opening && reader->run->depth > cursor->open_index && (cursor->broken || cursor->open_index < TRACE_OPEN_MOST);
+	return cursor->opening && reader->run->depth > cursor->open_index &&
+	       (cursor->broken || cursor->open_index < TRACE_OPEN_MOST);
 }
 
 static int step_struct(struct trace_reader *reader, struct trace_event *event)
@@ -380,7 +393,8 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 		problem = record_problem(head, room);
 	if (!problem && head->kind == TRACE_OPEN && !cursor->opening)
 		problem = "tells what is open, and is not at the beginning";
-	if (!problem && kind_is_timed(head->kind) && ((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
+	if (!problem && kind_is_timed(head->kind) &&
+		((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
 		problem = "has a time beyond any clock";
 	if (!problem && head->kind == TRACE_AGAIN)
 		problem = again_expand((const void *)head, cursor->payload.bytes, &reader->state->call);
@@ -423,7 +437,8 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 	if (form == FORM_POP4)
 		close_range(reader, event, reader->run->depth - 1);
 	else
-		open_range(reader, event, range_node(reader, form == FORM_PUSH4 ? first >> 16 : first >> 2), event->time_ns);
+		open_range(reader, event, range_node(reader, form == FORM_PUSH4 ? first >> 16 : first >> 2),
+			event->time_ns);
 	return 1;
 }
 

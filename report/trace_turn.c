@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * trace_turn.c: whose turn it is. Streams wait in a heap, each with the stamp of its next record. The first one runs until its
- * next record would be later than what the second one waits with, or than the end of the clock's present piece: struct
- * trace_reader has what it needs for that, so that the common records never leave the header.
+ * trace_turn.c: whose turn it is. Streams wait in a heap, each with the stamp of its next record. The first one
+ * runs until its next record would be later than what the second one waits with, or than the end of the clock's
+ * present piece: struct trace_reader has what it needs for that, so that the common records never leave the header.
  */
 #include "report/trace_state.h"
 
 #include "report/fatal.h"
 
-/* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be foreseen. */
+/* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be
+ * foreseen. */
 static inline void sift_down(struct reader_state *state, wide_uint moved)
 {
 	wide_uint *heap = state->heap;
@@ -36,8 +37,8 @@ void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t
 	heap[at] = moved;
 }
 
-/* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at all by itself
- * while a payload's beginning is compared with what is open. */
+/* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at
+ * all by itself while a payload's beginning is compared with what is open. */
 static inline void set_until(struct trace_reader *reader, const struct stream_cursor *cursor)
 {
 	const struct reader_state *state = reader->state;

@@ -20,8 +20,12 @@ static const char *kind_name(uint32_t kind)
 #define X(name, type, timed, text) [TRACE_##name] = #name,
 		TRACE_RECORDS(X)
 #undef X
-		[EVENT_POP] = "pop", [EVENT_RESUMED] = "resumed", [EVENT_UNENDED] = "unended",
-		[EVENT_LEFT_OPEN] = "open", [EVENT_GAP] = "gap", [EVENT_UNMATCHED] = "unmatched",
+			[EVENT_POP] = "pop",
+		[EVENT_RESUMED] = "resumed",
+		[EVENT_UNENDED] = "unended",
+		[EVENT_LEFT_OPEN] = "open",
+		[EVENT_GAP] = "gap",
+		[EVENT_UNMATCHED] = "unmatched",
 		[EVENT_STREAM_END] = "end",
 	};
 
@@ -33,8 +37,8 @@ static void render(FILE *out, struct trace_reader *reader, const struct trace_ev
 	struct trace_text text = reader_event_text(reader, event);
 	bool range = event->kind == TRACE_PUSH || (event->kind >= EVENT_POP && event->kind <= EVENT_LEFT_OPEN);
 
-	fprintf(out, "%" PRIu64 " s%u %*s%s", event->time_ns, event->stream->stream, range ? (int)event->depth * 2 : 0, "",
-		kind_name(event->kind));
+	fprintf(out, "%" PRIu64 " s%u %*s%s", event->time_ns, event->stream->stream, range ? (int)event->depth * 2 : 0,
+		"", kind_name(event->kind));
 	if (range || event->kind == TRACE_MARK || event->kind == TRACE_START)
 		fprintf(out, " %.*s", text.known ? (int)text.length : 1, text.known ? text.bytes : "?");
 	if (range && event->kind != TRACE_PUSH)

@@ -129,7 +129,8 @@ static void round_trip(const char *text, size_t bytes)
 
 START_TEST(every_text_can_be_had_back)
 {
-	static const char alphabet[] = "aZ0 \"\\\n\r\t\x1b\x7f\x80\xbf\xc2\x9b\xc3\xa9\xe2\x80\xae\xed\xa0\xf0\x9f\x98\x80\xff=+-@,;/";
+	static const char alphabet[] =
+		"aZ0 \"\\\n\r\t\x1b\x7f\x80\xbf\xc2\x9b\xc3\xa9\xe2\x80\xae\xed\xa0\xf0\x9f\x98\x80\xff=+-@,;/";
 	uint64_t seed = 4711;
 	char text[64];
 
@@ -169,7 +170,8 @@ START_TEST(numbers_are_written_as_printf_would)
 		out_signed(out, (int64_t)value);
 		out_char(out, ' ');
 		out_hex(out, value, 1, false);
-		snprintf(expected, sizeof expected, "%lu %ld 0x%lx", (unsigned long)value, (long)value, (unsigned long)value);
+		snprintf(expected, sizeof expected, "%lu %ld 0x%lx", (unsigned long)value, (long)value,
+			(unsigned long)value);
 		if (strcmp(written(), expected))
 			ck_abort_msg("%s, not %s", out->buffer, expected);
 	}

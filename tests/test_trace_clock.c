@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land on the same axis, also when
- * somebody sets the clock.
+ * test_trace_clock.c: stamps become nanoseconds exactly and never run backwards; CUPTI's times land on the same
+ * axis, also when somebody sets the clock.
  */
 #include "tests/render.h"
 
@@ -48,9 +48,11 @@ START_TEST(ticks_become_nanoseconds_to_the_nanosecond)
 	reader = open_built(builder);
 	ck_assert_double_eq_tol(reader_ticks_per_second(reader), (double)SECOND_TICKS, 2);
 	for (uint64_t at = 0; at < 10 * SECOND_TICKS; at += 12345677)
-		expect_about(reader_time(reader, BUILDER_START + at), (uint64_t)((wide_uint)at * 1000000000 / SECOND_TICKS));
+		expect_about(
+			reader_time(reader, BUILDER_START + at), (uint64_t)((wide_uint)at * 1000000000 / SECOND_TICKS));
 	ck_assert_uint_eq(reader_time(reader, BUILDER_START), 0);
-	ck_assert_uint_eq(reader_time(reader, BUILDER_START + 4 * (SECOND_TICKS / 2)), UINT64_C(4) * (SECOND_TICKS / 2) * 1000000000 / SECOND_TICKS);
+	ck_assert_uint_eq(reader_time(reader, BUILDER_START + 4 * (SECOND_TICKS / 2)),
+		UINT64_C(4) * (SECOND_TICKS / 2) * 1000000000 / SECOND_TICKS);
 	reader_close(reader);
 }
 END_TEST
@@ -76,7 +78,8 @@ START_TEST(time_never_runs_backwards)
 		last = now;
 	}
 	for (uint64_t at = SECOND_TICKS / 8 * 9 - 500; at < SECOND_TICKS / 8 * 9 + 500; at++) {
-		uint64_t now = reader_time(reader, BUILDER_START + at), next = reader_time(reader, BUILDER_START + at + 1);
+		uint64_t now = reader_time(reader, BUILDER_START + at),
+			 next = reader_time(reader, BUILDER_START + at + 1);
 
 		if (next < now || next - now > 1)
 			ck_abort_msg("one tick is %ld ns", (long)(next - now));
@@ -140,7 +143,9 @@ START_TEST(a_machine_that_was_suspended_is_believed)
 	builder_header(builder)->last.raw = 0;
 	reader = open_built(builder);
 	expect_about(reader_time(reader, BUILDER_START + 1 * SECOND_TICKS), 1000000000);
-	expect_about(reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS) - reader_time(reader, BUILDER_START + 3702 * SECOND_TICKS), 1000000000);
+	expect_about(reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS) -
+			     reader_time(reader, BUILDER_START + 3702 * SECOND_TICKS),
+		1000000000);
 	ck_assert_uint_lt(reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS), UINT64_C(110000000000));
 	reader_close(reader);
 }
@@ -212,7 +217,8 @@ static size_t kernel_times(struct trace_reader *reader, uint64_t *times)
 
 START_TEST(gpu_times_survive_a_clock_that_is_set)
 {
-	static const int64_t steps[] = { INT64_C(5000000000), -INT64_C(2000000000), 3600 * INT64_C(1000000000), -3600 * INT64_C(1000000000) };
+	static const int64_t steps[] = { INT64_C(5000000000), -INT64_C(2000000000), 3600 * INT64_C(1000000000),
+		-3600 * INT64_C(1000000000) };
 	struct trace_reader *reader;
 	uint64_t times[4];
 
@@ -233,7 +239,8 @@ START_TEST(gpu_times_survive_a_clock_that_is_set)
 		reader = open_built(builder);
 		ck_assert_uint_eq(kernel_times(reader, times), 4);
 		for (unsigned k = 0; k < 4; k++)
-			ck_assert_msg(times[k] == (50 + 5100 * k) * MS, "step %zu, kernel %u: %lu ns", i, k, (unsigned long)times[k]);
+			ck_assert_msg(times[k] == (50 + 5100 * k) * MS, "step %zu, kernel %u: %lu ns", i, k,
+				(unsigned long)times[k]);
 		ck_assert_uint_eq(reader_integrity(reader)->clock_steps, 1);
 		ck_assert_uint_eq(reader_integrity(reader)->clock_violations, 0);
 		ck_assert_ptr_nonnull(strstr(reader_warning(reader, 0), "clock was set"));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or refused with a sentence; never a crash, never
- * a loop, never more memory than the file is worth. Under ASan and UBSan this is where most of the reader's mistakes would show.
+ * test_trace_damage.c: traces that were cut, changed, swapped and made up: read up to there, or refused with a
+ * sentence; never a crash, never a loop, never more memory than the file is worth. Under ASan and UBSan this is
+ * where most of the reader's mistakes would show.
  */
 #include "tests/render.h"
 
@@ -49,8 +50,8 @@ static void require_failed(const char *condition, int line)
 /* What a pass over a trace came to. */
 struct outcome {
 	bool refused, complete;
-	uint64_t records;      /* recorded, not inferred */
-	uint64_t hash;         /* of all events and texts */
+	uint64_t records; /* recorded, not inferred */
+	uint64_t hash;    /* of all events and texts */
 };
 
 static void mix(struct outcome *outcome, uint64_t value)
@@ -93,7 +94,8 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 				touch_text(outcome, reader_module_build_id((const void *)head));
 			}
 			if (kind == TRACE_STACK)
-				require(reader_stack(reader, ((const struct trace_stack *)(const void *)head)->stack) != NULL);
+				require(reader_stack(reader, ((const struct trace_stack *)(const void *)head)->stack) !=
+					NULL);
 		}
 }
 
@@ -287,9 +289,10 @@ START_TEST(a_file_cut_anywhere_is_read_up_to_there)
 		ck_assert_int_eq(ftruncate(file, (off_t)cut), 0);
 		outcome = read_file(cut);
 		ck_assert(outcome.refused == (cut < sizeof(struct trace_header)));
-		ck_assert_msg(outcome.records >= last.records, "cut at %zu: %lu records, one byte earlier %lu", cut, (unsigned long)outcome.records,
-			      (unsigned long)last.records);
-		ck_assert_msg(cut == bytes || !outcome.complete || outcome.records == whole.records, "cut at %zu goes unnoticed", cut);
+		ck_assert_msg(outcome.records >= last.records, "cut at %zu: %lu records, one byte earlier %lu", cut,
+			(unsigned long)outcome.records, (unsigned long)last.records);
+		ck_assert_msg(cut == bytes || !outcome.complete || outcome.records == whole.records,
+			"cut at %zu goes unnoticed", cut);
 		last = outcome;
 	}
 	ck_assert_uint_eq(last.hash, whole.hash);
@@ -371,8 +374,9 @@ static uint64_t chance(uint64_t below)
 
 static uint64_t interesting(void)
 {
-	static const uint64_t values[] = { 0, 1, 2, 3, 7, 8, 63, 64, 65, 255, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(1) << 32,
-					   UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63, BUILDER_START, BUILDER_START_UNIX_NS };
+	static const uint64_t values[] = { 0, 1, 2, 3, 7, 8, 63, 64, 65, 255, 65535, 65536, 0x7fffffff, 0x80000000,
+		0xffffffff, UINT64_C(1) << 32, UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63,
+		BUILDER_START, BUILDER_START_UNIX_NS };
 
 	return chance(3) ? values[chance(sizeof values / sizeof *values)] : seed;
 }
@@ -420,7 +424,8 @@ static void change_block(struct image *image)
 		head->type = (uint32_t)chance(5);
 		break;
 	case 4:
-		memmove(image->bytes + at, image->bytes + other, image->count - (at > other ? at : other) < 256 ? 64 : 256);
+		memmove(image->bytes + at, image->bytes + other,
+			image->count - (at > other ? at : other) < 256 ? 64 : 256);
 		break;
 	case 5:
 		head->used = chance(2) ? head->used - chance(head->used + 1) : value;
@@ -506,7 +511,8 @@ START_TEST(what_is_no_trace_is_refused_with_what_to_do)
 	ck_assert_ptr_nonnull(strstr(refused_with(0, "\177ELF", 4), "not a trace of pperf"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\n\032", 2), "text mode"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\r\r\n", 3), "text mode"));
-	ck_assert_ptr_nonnull(strstr(refused_with(8, "\2\0\0\0", 4), "format version 2, this pperf-report reads version 1"));
+	ck_assert_ptr_nonnull(
+		strstr(refused_with(8, "\2\0\0\0", 4), "format version 2, this pperf-report reads version 1"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\2\3\4", 4), "other byte order"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\1\1\1", 4), "damaged"));
 	ck_assert_ptr_nonnull(strstr(refused_with(16, "\0\0\0\0", 4), "offset 16"));

@@ -59,7 +59,8 @@ static uint64_t check_marks(struct trace_reader *reader)
 			continue;
 		next = (uintptr_t)event.stream->user;
 		if (((const struct trace_range *)event.record)->payload != next)
-			ck_abort_msg("mark %lu comes after mark %ld", (unsigned long)((const struct trace_range *)event.record)->payload, (long)next - 1);
+			ck_abort_msg("mark %lu comes after mark %ld",
+				(unsigned long)((const struct trace_range *)event.record)->payload, (long)next - 1);
 		event.stream->user = (void *)(next + 1);
 		all++;
 	}
@@ -82,11 +83,13 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 
 		ck_assert_uint_ge(marks, last);
 		if (!integrity->complete)
-			ck_abort_msg("reading %d: %s; lost %lu, missing %lu, unended %lu, resumed %lu, unmatched %lu, unknown nodes %lu, names %lu", i,
-				     reader_warning(reader, 0) ? reader_warning(reader, 0) : "incomplete", (unsigned long)integrity->lost_events,
-				     (unsigned long)integrity->missing_chunks, (unsigned long)integrity->unended, (unsigned long)integrity->resumed,
-				     (unsigned long)integrity->unmatched_ends, (unsigned long)integrity->unknown_nodes,
-				     (unsigned long)integrity->unknown_names);
+			ck_abort_msg("reading %d: %s; lost %lu, missing %lu, unended %lu, resumed %lu, unmatched %lu, "
+				     "unknown nodes %lu, names %lu",
+				i, reader_warning(reader, 0) ? reader_warning(reader, 0) : "incomplete",
+				(unsigned long)integrity->lost_events, (unsigned long)integrity->missing_chunks,
+				(unsigned long)integrity->unended, (unsigned long)integrity->resumed,
+				(unsigned long)integrity->unmatched_ends, (unsigned long)integrity->unknown_nodes,
+				(unsigned long)integrity->unknown_names);
 		reader_rewind(reader);
 		again = check_marks(reader);
 		ck_assert_uint_eq(again, marks);

@@ -53,7 +53,8 @@ START_TEST(ranges_nest_and_close)
 			 "110 s1   push layer\n"
 			 "150 s1   pop layer 110\n"
 			 "200 s1 pop step 100\n"
-			 "200 s1 end\n").complete);
+			 "200 s1 end\n")
+			  .complete);
 }
 END_TEST
 
@@ -75,7 +76,8 @@ START_TEST(streams_are_merged_by_time_and_then_by_their_number)
 			 "100 s3 pop c 50\n"
 			 "100 s3 end\n"
 			 "101 s2 pop b 100\n"
-			 "101 s2 end\n").complete);
+			 "101 s2 end\n")
+			  .complete);
 }
 END_TEST
 
@@ -99,7 +101,8 @@ START_TEST(long_and_short_forms_say_the_same)
 			 "5000020001 s1     pop far 5000020000\n"
 			 "6500020000 s1   pop far 20000\n"
 			 "6500020000 s1 pop far 0\n"
-			 "6500020000 s1 end\n").complete);
+			 "6500020000 s1 end\n")
+			  .complete);
 }
 END_TEST
 
@@ -118,7 +121,8 @@ START_TEST(a_range_that_is_not_the_innermost_may_close)
 			 "4 s1   pop middle 2\n"
 			 "5 s1   pop inner 3\n"
 			 "6 s1 pop outer 1\n"
-			 "6 s1 end\n").complete);
+			 "6 s1 end\n")
+			  .complete);
 }
 END_TEST
 
@@ -135,7 +139,8 @@ START_TEST(a_range_goes_on_over_its_payloads)
 			 "110 s1   push layer\n"
 			 "120 s1   pop layer 110\n"
 			 "130 s1 pop step 100\n"
-			 "130 s1 end\n").complete);
+			 "130 s1 end\n")
+			  .complete);
 }
 END_TEST
 
@@ -240,7 +245,9 @@ START_TEST(the_last_payload_torn_is_a_gap_before_the_end)
 	ck_assert_uint_eq(expect("100 s1 push step\n"
 				 "100 s1 gap 1 seen 100\n"
 				 "100 s1 open step 100 seen 100\n"
-				 "100 s1 end\n").left_open, 1);
+				 "100 s1 end\n")
+				  .left_open,
+		1);
 }
 END_TEST
 
@@ -252,7 +259,9 @@ START_TEST(nothing_is_read_twice)
 	build_seal(builder, 1, SEAL_AND_SLOT);
 	ck_assert_uint_eq(expect("100 s1 push a\n"
 				 "110 s1 pop a 100\n"
-				 "110 s1 end\n").duplicate_chunks, 1);
+				 "110 s1 end\n")
+				  .duplicate_chunks,
+		1);
 }
 END_TEST
 
@@ -289,7 +298,9 @@ START_TEST(an_end_without_a_beginning_is_counted)
 				 "20 s1 push a\n"
 				 "30 s1 pop a 20\n"
 				 "40 s1 unmatched\n"
-				 "40 s1 end\n").unmatched_ends, 2);
+				 "40 s1 end\n")
+				  .unmatched_ends,
+		2);
 }
 END_TEST
 
@@ -320,7 +331,8 @@ START_TEST(a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_
 		uint64_t more;
 		uint32_t flags;
 		bool complete;
-	} cases[] = { { 0, TRACE_ENDED, true }, { 64, TRACE_ENDED, false }, { 65536, 0, true }, { UINT64_C(1) << 30, 0, false } };
+	} cases[] = { { 0, TRACE_ENDED, true }, { 64, TRACE_ENDED, false }, { 65536, 0, true },
+		{ UINT64_C(1) << 30, 0, false } };
 	size_t bytes;
 
 	build_push(builder, 1, 10, "a");
@@ -385,7 +397,8 @@ END_TEST
 START_TEST(texts_come_from_the_record_the_name_or_the_node)
 {
 	struct trace_range *range;
-	uint32_t inlined = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE), name = build_name(builder, "by its id");
+	uint32_t inlined = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE),
+		 name = build_name(builder, "by its id");
 
 	range = build_push_record(builder, 1, 10, inlined, sizeof *range + 6);
 	range->head.flags = TRACE_HAS_TEXT;
@@ -401,7 +414,9 @@ START_TEST(texts_come_from_the_record_the_name_or_the_node)
 				 "40 s1   push \n"
 				 "40 s1   open  40 seen 40\n"
 				 "40 s1 open ? 10 seen 40\n"
-				 "40 s1 end\n").left_open, 2);
+				 "40 s1 end\n")
+				  .left_open,
+		2);
 }
 END_TEST
 
@@ -556,7 +571,8 @@ static void write_run(const char *path, uint64_t run, uint32_t pid, uint64_t sta
 START_TEST(the_other_files_of_a_run_are_found)
 {
 	char folder[] = "siblings.XXXXXX", path[64], error[READER_ERROR_BYTES];
-	static const char *const files[] = { "trace.bin", "trace.2.bin", "trace.3.bin", "copy.bin", "foreign.bin", "text", "pipe" };
+	static const char *const files[] = { "trace.bin", "trace.2.bin", "trace.3.bin", "copy.bin", "foreign.bin",
+		"text", "pipe" };
 	struct trace_siblings siblings;
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));

@@ -39,11 +39,11 @@ struct built_node {
 
 struct trace_builder {
 	struct trace_header header;
-	struct bytes dictionary;   /* whole blocks, then the payload of the last one */
-	size_t dictionary_open;    /* where that last payload begins */
+	struct bytes dictionary; /* whole blocks, then the payload of the last one */
+	size_t dictionary_open;  /* where that last payload begins */
 	uint32_t dictionary_sequence;
-	struct bytes blocks;       /* chunks and holes */
-	struct bytes slots;        /* of SEAL_AND_SLOT */
+	struct bytes blocks; /* chunks and holes */
+	struct bytes slots;  /* of SEAL_AND_SLOT */
 	struct bytes file;
 	struct built_stream *streams, *recent; /* by id; the one used last */
 	struct built_text *names;
@@ -147,10 +147,11 @@ struct trace_header *builder_header(struct trace_builder *builder)
 static struct trace_clock clock_at(const struct trace_builder *builder, uint64_t stamp)
 {
 	const struct trace_clock *start = &builder->header.start;
-	uint64_t ticks = stamp - start->raw, passed = ticks / builder->ticks * builder->ns + ticks % builder->ticks * builder->ns / builder->ticks;
+	uint64_t ticks = stamp - start->raw,
+		 passed = ticks / builder->ticks * builder->ns + ticks % builder->ticks * builder->ns / builder->ticks;
 
 	return (struct trace_clock){ stamp, start->monotonic_ns + passed,
-				     start->realtime_ns + passed + (uint64_t)builder->realtime_shift };
+		start->realtime_ns + passed + (uint64_t)builder->realtime_shift };
 }
 
 static void *append_record(struct bytes *payload, enum trace_kind kind, size_t size, uint32_t node)
@@ -200,13 +201,15 @@ static void begin_payload(struct trace_builder *builder, struct built_stream *st
 	if (stream->payload.count)
 		return;
 	stream->head.base_stamp = stamp;
-	clock = append_record(&stream->payload, TRACE_CLOCK, sizeof *clock, stream->depth ? stream->open[stream->depth - 1].node : 0);
+	clock = append_record(
+		&stream->payload, TRACE_CLOCK, sizeof *clock, stream->depth ? stream->open[stream->depth - 1].node : 0);
 	clock->stamp = now.raw;
 	clock->monotonic_ns = now.monotonic_ns + (uint64_t)builder->wrong;
 	builder->wrong = 0;
 	clock->realtime_ns = now.realtime_ns;
 	for (uint32_t i = 0; i < stream->depth; i++) {
-		struct trace_open *open = append_record(&stream->payload, TRACE_OPEN, sizeof *open, stream->open[i].node);
+		struct trace_open *open = append_record(
+			&stream->payload, TRACE_OPEN, sizeof *open, stream->open[i].node);
 
 		open->begin_stamp = stream->open[i].stamp;
 	}
@@ -243,7 +246,8 @@ static int is_timed(enum trace_kind kind)
 void *build_record(struct trace_builder *builder, uint32_t id, enum trace_kind kind, size_t size, uint64_t at)
 {
 	struct built_stream *stream = ready(builder, id, at, 1);
-	void *record = append_record(&stream->payload, kind, size, stream->depth ? stream->open[stream->depth - 1].node : 0);
+	void *record = append_record(
+		&stream->payload, kind, size, stream->depth ? stream->open[stream->depth - 1].node : 0);
 
 	if (is_timed(kind)) {
 		stream->last = builder->header.start.raw + at;
@@ -289,7 +293,8 @@ static void open_range(struct built_stream *stream, uint64_t stamp, uint32_t nod
 	stream->open[stream->depth++] = (struct open_range){ stamp, node };
 }
 
-struct trace_range *build_push_record(struct trace_builder *builder, uint32_t id, uint64_t at, uint32_t node, size_t size)
+struct trace_range *build_push_record(
+	struct trace_builder *builder, uint32_t id, uint64_t at, uint32_t node, size_t size)
 {
 	struct trace_range *range = build_record(builder, id, TRACE_PUSH, size, at);
 
@@ -379,7 +384,8 @@ void build_seal(struct trace_builder *builder, uint32_t id, enum build_seal how)
 
 	begin_payload(builder, stream, stream->last);
 	if (how == SEAL_HOLE)
-		append(blocks, NULL, (sizeof stream->head + stream->payload.count + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN);
+		append(blocks, NULL,
+			(sizeof stream->head + stream->payload.count + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN);
 	else if (how != SEAL_MISSING)
 		append_chunk(blocks, stream, how == SEAL_TORN || how == SEAL_TORN_SLOT);
 	if (how == SEAL_TWICE)
@@ -463,7 +469,8 @@ uint32_t build_name(struct trace_builder *builder, const char *text)
 	return text ? build_name_bytes(builder, text, strlen(text)) : 0;
 }
 
-uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind)
+uint32_t build_node(
+	struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind)
 {
 	struct built_node wanted = { parent, build_name(builder, name), build_name(builder, domain) };
 	struct trace_node *node;

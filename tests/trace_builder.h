@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of the library that writes real ones.
+ * trace_builder.h: traces made byte by byte, for the tests of all that reads them. Independent of the library that
+ * writes real ones.
  *
  *	struct trace_builder *builder = builder_new();
  *
@@ -11,11 +12,12 @@
  *	builder_write(builder, "trace.bin");
  *	builder_free(builder);
  *
- * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC) unless the header is changed.
- * Streams are numbers from 1 and come into being when first named; their thread id is 1000 + stream. Names and nodes get their
- * ids as they are used. Each payload begins with its CLOCK and OPEN records, as the format wants. What is not sealed at the end
- * becomes a slot. The file: header, slots, chunks in the order of sealing; the dictionary lies before the slots.
- * Everything here aborts with a sentence when it is used wrongly or memory runs out.
+ * Times (`at`) are ticks since the trace's start; ticks are nanoseconds (TRACE_CLOCK_MONOTONIC) unless the header
+ * is changed. Streams are numbers from 1 and come into being when first named; their thread id is 1000 + stream.
+ * Names and nodes get their ids as they are used. Each payload begins with its CLOCK and OPEN records, as the
+ * format wants. What is not sealed at the end becomes a slot. The file: header, slots, chunks in the order of
+ * sealing; the dictionary lies before the slots. Everything here aborts with a sentence when it is used wrongly or
+ * memory runs out.
  */
 #ifndef PPERF_TRACE_BUILDER_H
 #define PPERF_TRACE_BUILDER_H
@@ -31,7 +33,8 @@ struct trace_builder;
 struct trace_builder *builder_new(void);
 void builder_free(struct trace_builder *builder);
 
-/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED. header.end and .streams are filled at the end if 0. */
+/* The header as it will be written, to be changed at will: pid 100, run id 1, TRACE_ENDED. header.end and .streams
+ * are filled at the end if 0. */
 struct trace_header *builder_header(struct trace_builder *builder);
 
 /* The whole file so far; lives until the next call. Building may go on afterwards. */
@@ -56,7 +59,8 @@ void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, u
 /* A PUSH with attributes: to be filled as build_record; the range is open. */
 struct trace_range *build_push_record(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
 
-/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero; lives until the next call. */
+/* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero;
+ * lives until the next call. */
 void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind, size_t size, uint64_t at);
 /* A CLOCK that is right, in the middle of a payload. */
 void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t at);
@@ -79,7 +83,8 @@ enum build_seal {
 void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);
 /* An event could not be recorded: counts in the stream's head from now on. */
 void build_lost(struct trace_builder *builder, uint32_t stream, uint64_t events);
-/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before: somebody set the clock. */
+/* What header.start and every CLOCK after this say of CLOCK_REALTIME is `ns` later (or earlier) than before:
+ * somebody set the clock. */
 void build_step_realtime(struct trace_builder *builder, int64_t ns);
 /* Ticks are a time stamp counter's from now on: `ns` nanoseconds for `ticks` of them. Before anything else is built. */
 void build_tsc(struct trace_builder *builder, uint64_t ns, uint64_t ticks);
