@@ -114,9 +114,14 @@ static bool has_room(const struct buffer *buffer, size_t length)
 /* Before 12.9 the library did not survive a client that had no buffer for it. */
 static void check_decline(void)
 {
+	sigset_t crash;
+
 	if (switches()->version >= CUPTI_12_9)
 		return;
 	fprintf(stderr, "simulated CUPTI: no buffer given; versions before 12.9 crash here\n");
+	sigemptyset(&crash);
+	sigaddset(&crash, SIGSEGV);
+	pthread_sigmask(SIG_UNBLOCK, &crash, NULL); /* the worker blocks all signals */
 	raise(SIGSEGV);
 }
 
