@@ -288,8 +288,11 @@ void trace_await(void)
 		return;
 	clock_gettime(CLOCK_REALTIME, &most);
 	most.tv_sec++;
-	if (!pthread_mutex_timedlock(&file->lock, &most))
-		pthread_mutex_unlock(&file->lock);
+	if (pthread_mutex_timedlock(&file->lock, &most))
+		return;
+	if (file->state == FILE_NONE) /* a thread that began one now would be ended in the middle of it */
+		__atomic_store_n(&file->state, FILE_REFUSED, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&file->lock);
 }
 
 const char *trace_path(void)

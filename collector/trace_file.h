@@ -26,7 +26,8 @@ struct trace_header *trace_open(void);
 /* The same without making one. */
 struct trace_header *trace_header(void);
 
-/* If another thread is just making the file: waits for it, a second at most. Before the process ends, so that no half of a file is left. */
+/* Before the process ends, so that no half of a file is left: if another thread is just making the file, waits for it, a second at most; where there is
+ * none yet, none is made any more. */
 void trace_await(void);
 
 /* The path of this process's file; "" if it has none. */
