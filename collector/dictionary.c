@@ -30,7 +30,7 @@ struct dictionary_blocks {
 };
 
 struct node_key {
-	uint32_t parent, name, domain, kind;
+	uint32_t parent, name, domain, kind, link, detail;
 };
 
 struct kept_record { /* for a forked child */
@@ -161,17 +161,44 @@ static bool write_node(uint32_t id, const struct interned *entry)
 	if (!record)
 		return false;
 	memcpy(&key, entry->bytes, sizeof key);
-	*record = (struct trace_node){head_of(TRACE_NODE, sizeof *record, id), key.parent, key.name, key.domain, key.kind};
+	*record = (struct trace_node){head_of(TRACE_NODE, sizeof *record, id), key.parent, key.name, key.domain, key.kind, key.link, key.detail};
 	publish(sizeof *record);
+	return true;
+}
+
+/* Among the stacks, one of Python begins with what is no address. */
+#define PYTHON_STACK_MARK UINT64_MAX
+
+static bool is_python_stack(const struct interned *entry)
+{
+	uint64_t first;
+
+	memcpy(&first, entry->bytes, sizeof first);
+	return first == PYTHON_STACK_MARK;
+}
+
+static bool write_python_stack(uint32_t id, const struct interned *entry)
+{
+	uint32_t bytes = entry->count - (uint32_t)sizeof(uint64_t);
+	size_t size = sizeof(struct trace_python_stack) + bytes;
+	struct trace_python_stack *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_python_stack){head_of(TRACE_PYTHON_STACK, size, 0), id, bytes / (uint32_t)sizeof(struct trace_python_frame)};
+	memcpy(record + 1, entry->bytes + sizeof(uint64_t), bytes);
+	publish(size);
 	return true;
 }
 
 static bool write_stack(uint32_t id, const struct interned *entry)
 {
 	size_t size = sizeof(struct trace_stack) + entry->count;
-	struct trace_stack *record = reserve(size);
+	struct trace_stack *record;
 
-	if (!record)
+	if (is_python_stack(entry))
+		return write_python_stack(id, entry);
+	if (!(record = reserve(size)))
 		return false;
 	*record = (struct trace_stack){head_of(TRACE_STACK, size, 0), id, entry->count / 8};
 	memcpy(record + 1, entry->bytes, entry->count);
@@ -374,26 +401,49 @@ const char *name_text(uint32_t name, size_t *bytes)
 	return entry->bytes;
 }
 
+static uint32_t node_of(const struct node_key *key)
+{
+	uint32_t hash = intern_hash(key, sizeof *key);
+	uint32_t id = intern_find(&nodes, key, sizeof *key, hash);
+
+	return id ? id : add(&nodes, key, sizeof *key, hash, NODE_BUDGET, UINT64_MAX, write_node);
+}
+
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind)
 {
-	const struct node_key key = {parent, name, domain, (uint32_t)kind};
-	uint32_t hash = intern_hash(&key, sizeof key);
-	uint32_t id = intern_find(&nodes, &key, sizeof key, hash);
+	return node_of(&(struct node_key){parent, name, domain, (uint32_t)kind, 0, 0});
+}
 
-	return id ? id : add(&nodes, &key, sizeof key, hash, NODE_BUDGET, UINT64_MAX, write_node);
+uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	return node_of(&(struct node_key){parent, name, 0, (uint32_t)kind, link, detail});
+}
+
+static uint32_t stack_of(const void *bytes, size_t count)
+{
+	uint32_t hash = intern_hash(bytes, count);
+	uint32_t id = intern_find(&stacks, bytes, count, hash);
+
+	return id ? id : add(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX, write_stack);
 }
 
 uint32_t stack_id(const uint64_t *frames, uint32_t count)
 {
-	size_t bytes;
-	uint32_t hash, id;
+	return count ? stack_of(frames, (count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST) * sizeof *frames) : 0;
+}
+
+uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count)
+{
+	struct {
+		uint64_t mark;
+		struct trace_python_frame frames[STACK_FRAMES_MOST];
+	} key = {.mark = PYTHON_STACK_MARK};
 
 	if (!count)
 		return 0;
-	bytes = (count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST) * sizeof *frames;
-	hash = intern_hash(frames, bytes);
-	id = intern_find(&stacks, frames, bytes, hash);
-	return id ? id : add(&stacks, frames, bytes, hash, STACK_BUDGET, UINT64_MAX, write_stack);
+	count = count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST;
+	memcpy(key.frames, frames, count * sizeof *frames);
+	return stack_of(&key, sizeof key.mark + count * sizeof *frames);
 }
 
 static const char *keep_text(const char *text)

@@ -28,9 +28,12 @@ const char *name_text(uint32_t name, size_t *bytes);
 
 /* The node `name` of `domain` under `parent`. 0: budget spent or no room. name 0: the parent's one child for texts without an id. */
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind);
+/* The same with a link and a detail: two of them that differ in these are two nodes. See struct trace_node. */
+uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail);
 
 /* The id of a call stack: return addresses, innermost first, of which STACK_FRAMES_MOST are kept. 0: budget spent or no room. */
 uint32_t stack_id(const uint64_t *frames, uint32_t count);
+uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count);
 
 /* A new counter's id, from 1. 0: no room. unit: a name id, or 0. */
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit);

@@ -293,27 +293,30 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 
 /* ---- closing ---- */
 
-/* A range of `domain` under open ones of other domains. */
-static int pop_below(struct stream *s, uint32_t domain)
+/* A range under others. Its level. */
+static int pop_frame(struct stream *s, struct frame *frame)
 {
-	struct frame *frame = s->top;
-	struct trace_pop_at *record;
-	int level;
+	struct trace_pop_at *record = stream_record(TRACE_POP_AT, sizeof *record);
+	int level = (int)frame->level;
 
-	while (frame > s->frames && frame->domain != domain)
-		frame--;
-	if (frame == s->frames)
-		return RANGE_REFUSED;
-	record = stream_record(TRACE_POP_AT, sizeof *record);
 	if (record) {
 		record->head.node = frame->node;
 		record->index = (uint32_t)(frame - s->frames) - 1;
 		stream_publish(s);
 	}
-	level = (int)frame->level;
 	memmove(frame, frame + 1, (size_t)(s->top - frame) * sizeof *frame);
 	s->top--;
 	return level;
+}
+
+/* A range of `domain` under open ones of other domains. */
+static int pop_below(struct stream *s, uint32_t domain)
+{
+	struct frame *frame = s->top;
+
+	while (frame > s->frames && frame->domain != domain)
+		frame--;
+	return frame == s->frames ? RANGE_REFUSED : pop_frame(s, frame);
 }
 
 /* Before the frame goes: if this seals, the new payload begins with the range still open. */
@@ -368,6 +371,95 @@ int range_pop(uint32_t domain)
 	s->top--;
 	stream_finish();
 	return (int)top->level;
+}
+
+/* ---- ranges that an object stands for ---- */
+
+static struct cached_place *cached_place(struct stream *s, const char *text, uint32_t link, uint32_t detail)
+{
+	uint64_t hash = (address_bits(text) >> 32) * (s->top->node | 1) + (uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
+
+	return &s->places[(hash >> 13 ^ hash) % STREAM_PLACES];
+}
+
+static __attribute__((noinline)) uint32_t find_place(struct cached_place *place, const char *text, struct cached_place wanted)
+{
+	size_t bytes = strlen(text);
+	uint32_t name = name_id(text, bytes);
+
+	if (!name)
+		return 0;
+	wanted.node = node_id_about(wanted.parent, name, (enum trace_node_kind)wanted.kind, wanted.link, wanted.detail);
+	wanted.chars = name_text(name, &bytes);
+	wanted.bytes = (uint32_t)bytes;
+	if (wanted.node && bytes < CACHED_BYTES)
+		*place = wanted;
+	return wanted.node;
+}
+
+static inline uint32_t place_node(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	struct cached_place *place = cached_place(s, text, link, detail);
+	uint32_t parent = s->top->node;
+
+	if (__builtin_expect(place->parent == parent && place->link == link && place->kind == (uint32_t)kind && place->detail == detail &&
+				     place->chars && same_text(place->chars, place->bytes, text), 1))
+		return place->node;
+	return find_place(place, text, (struct cached_place){.parent = parent, .kind = (uint32_t)kind, .link = link, .detail = detail});
+}
+
+/* One word, or two, as range_push writes. */
+static void put_push(struct stream *s, uint32_t node)
+{
+	uint64_t gap;
+	uint32_t words[2];
+	bool wide;
+
+	if (!prepare_short(s, sizeof words, &gap))
+		return;
+	wide = node > 0xFFFF || gap >= 1 << 14;
+	words[0] = wide ? node << 2 | FORM_PUSH8 : node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
+	words[1] = (uint32_t)gap;
+	stream_put_words(s, words, wide ? sizeof words : sizeof words[0]);
+}
+
+uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	struct stream *s = stream_begin();
+	uint32_t node = 0;
+
+	if (!s)
+		return 0;
+	if (s->top < s->top_most || stream_grow_frames(s))
+		node = place_node(s, text, kind, link, detail);
+	if (node) {
+		put_push(s, node);
+		open_frame(s, node, FRAME_OWNED);
+		s->top->owner = owner;
+	} else {
+		stream_lose(s, s->top < s->top_most ? TRACE_LOST_NO_MEMORY : TRACE_LOST_TOO_DEEP);
+	}
+	stream_finish();
+	return node;
+}
+
+bool range_close(const void *owner)
+{
+	struct stream *s = stream_begin();
+	struct frame *frame;
+
+	if (!s)
+		return false;
+	frame = s->top;
+	if (!(frame->domain == FRAME_OWNED && frame->owner == owner))
+		while (frame > s->frames && !(frame->domain == FRAME_OWNED && frame->owner == owner))
+			frame--;
+	if (frame == s->top && frame > s->frames)
+		pop_innermost(s);
+	else if (frame > s->frames)
+		pop_frame(s, frame);
+	stream_finish();
+	return frame > s->frames;
 }
 
 /* ---- start/end and marks ---- */

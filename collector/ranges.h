@@ -6,6 +6,7 @@
 #define PPERF_RANGES_H
 
 #include "trace_format.h"
+#include <stdbool.h>
 
 /* Of a range or mark; see struct trace_range. */
 struct range_attributes {
@@ -22,6 +23,15 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 
 /* The level of the range just closed; RANGE_REFUSED if the domain has none open on this thread. */
 int range_pop(uint32_t domain);
+
+/* A range that an object of the program stands for, such as a running operator: its end names the object, and closes that range wherever it
+ * stands in the thread's row of open ones; no range_pop does. The caller's word for `owner` need not be an address, and one owner may have
+ * several open: the innermost closes first. kind, link, detail: of struct trace_node. The node it opened; 0: none could be had, or recording is
+ * off, and then no range_close is expected, but does no harm. */
+uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+
+/* false: this thread has no range of that owner open. */
+bool range_close(const void *owner);
 
 /* A range that may end on any thread. The id is unique in the process and never 0. */
 uint64_t range_start(uint32_t domain, const char *text, const struct range_attributes *attributes);

@@ -21,14 +21,24 @@ struct frame { /* an open range */
 	uint32_t node, domain;
 	uint32_t level; /* in its domain, from 0 */
 	uint32_t reserved;
+	const void *owner; /* FRAME_OWNED: whose range it is */
 };
-#define FRAME_NONE UINT32_MAX /* the domain of the frame below all others, which is no range: node 0 */
+#define FRAME_NONE UINT32_MAX        /* the domain of the frame below all others, which is no range: node 0 */
+#define FRAME_OWNED (UINT32_MAX - 1) /* the domain of ranges that range_open opened: no domain of NVTX closes them */
 
 struct cached_child { /* of a push: this text in this domain under this parent is that node */
 	const char *chars; /* the text, kept by the dictionary; NULL: free */
 	uint32_t key;      /* parent, domain << 20 */
 	uint32_t bytes : 12, node : 20; /* of the text; the child. In memory only */
 };
+/* The same of range_open, which asks for more. */
+struct cached_place {
+	const char *chars;
+	uint32_t parent, kind, link, detail;
+	uint32_t bytes, node;
+};
+#define STREAM_PLACES 8192u /* a power of two */
+
 #define CACHED_BYTES 4096u /* longer texts are not cached */
 
 /* Parent and domain in one word. Only what fits is cached: nearly everything. */
@@ -54,6 +64,7 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
 	 * by side, so that memory is touched as contexts are; far: by parent and text together, for parents with many children. */
 	struct cached_child near[STREAM_NEAR], far[STREAM_FAR];
+	struct cached_place places[STREAM_PLACES];
 };
 
 /* All that a thread has of us in its thread-local storage (with call_here). */

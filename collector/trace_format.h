@@ -59,7 +59,7 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "pperf\r\n\032"      /* 8 bytes; the line end shows a transfer in text mode */
-#define TRACE_VERSION 1u
+#define TRACE_VERSION 2u
 #define TRACE_ENDIAN 0x01020304u          /* read back as another number: written on a machine of the other byte order */
 #define TRACE_ALIGN 64u                   /* of every block in the file */
 #define TRACE_BLOCK_MAGIC 0x4b6c4250u     /* "PBlK" */
@@ -182,7 +182,12 @@ static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 	X(GRAPH_NODE, trace_graph_node, 0, "a node of a CUDA graph and who created it")               \
 	X(GRAPH_EXEC, trace_graph_exec, 0, "an executable graph")                                     \
 	/* in every stream */                                                                         \
-	X(AGAIN, trace_again, 1, "a call that an earlier one of this payload describes")
+	X(AGAIN, trace_again, 1, "a call that an earlier one of this payload describes")              \
+	/* of PyTorch */                                                                              \
+	X(TENSOR, trace_tensor, 1, "PyTorch's allocator gave memory away, or took it back")           \
+	X(TENSOR_OOM, trace_tensor, 1, "PyTorch's allocator had none left")                           \
+	X(PYTHON_STACK, trace_python_stack, 0, "gives an id to a call stack of Python")               \
+	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -348,6 +353,16 @@ struct trace_again {
 	uint16_t correlation;
 };
 
+/* As PyTorch's caching allocator reports it, under its lock: a block of `bytes`, and what the device's tensors (allocated) and the allocator itself
+ * (reserved) hold after it. */
+struct trace_tensor {
+	struct trace_head head;
+	uint64_t stamp, address; /* TENSOR_OOM: 0 */
+	int64_t bytes;           /* below 0: given back */
+	uint64_t allocated, reserved;
+	uint32_t device, stack;
+};
+
 /* start_ns and end_ns: CLOCK_REALTIME; both 0: CUPTI could not time it. */
 struct trace_gpu_batch {
 	struct trace_head head;
@@ -414,6 +429,8 @@ struct trace_node {
 	struct trace_head head; /* node: its id */
 	uint32_t parent, name;  /* name 0: texts that were not worth an id; each PUSH carries its own */
 	uint32_t domain, kind;  /* enum trace_node_kind */
+	uint32_t link;          /* BACKWARD: the node of the operator that created it, or 0 */
+	uint32_t detail;        /* a name or 0. MODULE: its class; OP: the shapes of its inputs */
 };
 struct trace_counter {
 	struct trace_head head;
@@ -427,6 +444,17 @@ struct trace_module {
 struct trace_stack {
 	struct trace_head head;
 	uint32_t stack, frames; /* that many uint64_t return addresses follow, innermost first */
+};
+struct trace_python_frame {
+	uint32_t function, file, line, reserved; /* names; qualified where Python has it so */
+};
+struct trace_python_stack { /* its id is of the same row as those of STACK: wherever one stands, the other may */
+	struct trace_head head;
+	uint32_t stack, frames; /* that many struct trace_python_frame follow, innermost first */
+};
+struct trace_source { /* head.node: the place */
+	struct trace_head head;
+	struct trace_python_frame at;
 };
 struct trace_device {
 	struct trace_head head;

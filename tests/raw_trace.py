@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
 KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
-AGAIN""".split()
+AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE""".split()
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
@@ -32,10 +32,13 @@ FIELDS = {
     "API": "start_ns:Q end_ns:Q correlation:Q domain:I cbid:I tid:I result:I name:I reserved:I",
     "OVERHEAD": "start_ns:Q end_ns:Q correlation:Q type:I tid:I",
     "SELF": "stamp:Q duration:Q what:I reserved:I",
+    "TENSOR": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
+    "TENSOR_OOM": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "LOST": "stamp:Q events:Q reason:I reserved:I",
 }
 DICTIONARY = { # of these kinds too
-    "NODE": "parent:I name:I domain:I kind:I",
+    "NODE": "parent:I name:I domain:I kind:I link:I detail:I",
+    "SOURCE": "function:I file:I line:I",
     "DEVICE": "device:I major:I minor:I multiprocessors:I warp_threads:I threads_per_sm:I blocks_per_sm:I threads_per_block:I registers_per_sm:I "
               "registers_per_block:I shared_per_sm:I shared_per_block:I reserved_shared:I name:I memory_bytes:Q uuid:16B",
     "CONTEXT": "context:I device:I stream:I null_stream:I handle:Q priority:I",

@@ -492,6 +492,59 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 }
 END_TEST
 
+START_TEST(an_owner_closes_its_own_range_wherever_it_stands)
+{
+	int one, two;
+	uint32_t op, again;
+
+	recording_begin(0);
+	range_push(0, "step", NULL);
+	op = range_open(&one, "aten::mm", TRACE_NODE_OP, 0, 0);
+	ck_assert_uint_ne(op, 0);
+	ck_assert_int_eq(range_push(0, "inside", NULL), 1);
+	ck_assert_uint_ne(range_open(&two, "aten::t", TRACE_NODE_OP, 0, 0), 0);
+	ck_assert(range_close(&one));
+	ck_assert(!range_close(&one));
+	ck_assert(range_close(&two));
+	ck_assert_int_eq(range_pop(0), 1);
+	ck_assert_int_eq(range_pop(0), 0);
+	ck_assert_int_eq(range_pop(0), RANGE_REFUSED);
+	ck_assert(!range_close(&one));
+	range_push(0, "step", NULL);
+	again = range_open(&two, "aten::mm", TRACE_NODE_OP, 0, 0);
+	ck_assert_uint_eq(again, op);
+	ck_assert_int_eq(range_pop(0), 0);
+	ck_assert(range_close(&two));
+	expect("push step\npush aten::mm\npush inside\npush aten::t\npop aten::mm\npop aten::t\npop inside\npop step\n"
+	       "push step\npush aten::mm\npop step\npop aten::mm\n");
+}
+END_TEST
+
+START_TEST(kind_link_and_detail_make_different_nodes)
+{
+	uint32_t nodes[5], detail;
+
+	recording_begin(0);
+	detail = domain_named("[[2, 3]]");
+	nodes[0] = range_open(nodes, "x", TRACE_NODE_OP, 0, 0);
+	range_close(nodes);
+	nodes[1] = range_open(nodes, "x", TRACE_NODE_MODULE, 0, 0);
+	range_close(nodes);
+	nodes[2] = range_open(nodes, "x", TRACE_NODE_BACKWARD, nodes[0], 0);
+	range_close(nodes);
+	nodes[3] = range_open(nodes, "x", TRACE_NODE_BACKWARD, nodes[1], 0);
+	range_close(nodes);
+	nodes[4] = range_open(nodes, "x", TRACE_NODE_OP, 0, detail);
+	range_close(nodes);
+	for (int i = 0; i < 5; i++)
+		for (int j = 0; j < i; j++)
+			ck_assert_uint_ne(nodes[i], nodes[j]);
+	ck_assert_uint_eq(range_open(nodes, "x", TRACE_NODE_BACKWARD, nodes[1], 0), nodes[3]);
+	range_close(nodes);
+	expect("push x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\n");
+}
+END_TEST
+
 START_TEST(open_ranges_are_left_open)
 {
 	recording_begin(0);
@@ -528,6 +581,8 @@ int main(void)
 	tcase_add_test(tests, what_follows_a_loss_is_not_taken_for_something_else);
 	tcase_add_test(tests, a_file_size_limit_raises_no_signal_and_is_counted);
 	tcase_add_test(tests, a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open);
+	tcase_add_test(tests, an_owner_closes_its_own_range_wherever_it_stands);
+	tcase_add_test(tests, kind_link_and_detail_make_different_nodes);
 	tcase_add_test(tests, open_ranges_are_left_open);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

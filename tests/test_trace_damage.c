@@ -512,7 +512,7 @@ START_TEST(what_is_no_trace_is_refused_with_what_to_do)
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\n\032", 2), "text mode"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\r\r\n", 3), "text mode"));
 	ck_assert_ptr_nonnull(
-		strstr(refused_with(8, "\2\0\0\0", 4), "format version 2, this pperf-report reads version 1"));
+		strstr(refused_with(8, "\1\0\0\0", 4), "format version 1, this pperf-report reads version 2"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\2\3\4", 4), "other byte order"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\1\1\1", 4), "damaged"));
 	ck_assert_ptr_nonnull(strstr(refused_with(16, "\0\0\0\0", 4), "offset 16"));
