@@ -19,7 +19,7 @@ LIBRARIES='nvtx3/*:preload/nvtx_api.h libelf.h:report/elf_symbols.c gelf.h:repor
 libiberty/*:report/decode.c libunwind.h:preload/stack.c'
 
 # A library's file name in a string, and the file that may hold it.
-LOADED='libunwind:preload/stack.c libcupti:collector/cupti_load.c'
+LOADED='libunwind:preload/stack.c libcupti:collector/cupti_load.c libtorch:preload/torch_libraries.c libc10:preload/torch_libraries.c'
 
 broken() { echo "# $*"; failed=1; }
 

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ * torch_libraries.c: see torch_libraries.h.
+ */
+#include "torch_libraries.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* What their file names begin with: wheels and distributions append versions of their own. */
+static const char *const names[TORCH_LIBRARIES] = {
+	[TORCH_CPU] = "libtorch_cpu.so",
+	[TORCH_PYTHON] = "libtorch_python.so",
+	[TORCH_C10] = "libc10.so",
+};
+
+static void *_Atomic handles[TORCH_LIBRARIES];
+
+struct search {
+	const char *name; /* NULL: any object */
+	unsigned skip;    /* so many of them */
+	char path[PATH_MAX];
+};
+
+/* The path is copied, as the object may be gone when dl_iterate_phdr has returned. 1: found. */
+static int match(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search *search = data;
+	const char *slash = strrchr(object->dlpi_name, '/'), *base = slash ? slash + 1 : object->dlpi_name;
+
+	(void)size;
+	if (!*base || (search->name && strncmp(base, search->name, strlen(search->name)) != 0))
+		return 0;
+	if (strlen(object->dlpi_name) >= sizeof search->path || search->skip-- > 0)
+		return 0;
+	strcpy(search->path, object->dlpi_name);
+	return 1;
+}
+
+/* RTLD_NOLOAD: nothing is loaded that was not. */
+static void *open_loaded(struct search *search)
+{
+	void *handle = NULL;
+
+	if (dl_iterate_phdr(match, search)) {
+		handle = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle)
+			dlerror(); /* the program does not find our misses */
+	}
+	return handle;
+}
+
+static void *symbol_in(void *handle, const char *name)
+{
+	void *found = dlsym(handle, name);
+
+	if (!found)
+		dlerror();
+	return found;
+}
+
+void *torch_library(enum torch_library which)
+{
+	void *handle = atomic_load_explicit(&handles[which], memory_order_acquire);
+	struct search search;
+	int saved = errno;
+
+	if (handle)
+		return handle;
+	search.name = names[which];
+	search.skip = 0;
+	handle = open_loaded(&search);
+	if (handle)
+		atomic_store_explicit(&handles[which], handle, memory_order_release);
+	errno = saved;
+	return handle;
+}
+
+void *torch_symbol(enum torch_library which, const char *name)
+{
+	void *handle = torch_library(which), *found;
+	int saved = errno;
+
+	found = handle ? symbol_in(handle, name) : NULL;
+	errno = saved;
+	return found;
+}
+
+void *torch_symbol_besides(const void *own, const char *name)
+{
+	void *found = symbol_in(RTLD_NEXT, name), *handle;
+	struct search search = {.name = NULL};
+	int saved = errno;
+
+	for (unsigned i = 0; !found || found == own; i++) {
+		search.skip = i;
+		found = NULL;
+		if (!dl_iterate_phdr(match, &search))
+			break;
+		handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+		if (handle) {
+			found = symbol_in(handle, name);
+			dlclose(handle);
+		}
+	}
+	errno = saved;
+	return found;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * torch_libraries.h: PyTorch's shared objects in this process. Python loads them without RTLD_GLOBAL, so no dlsym by name alone finds what is in
+ * them, and we never load one that the program has not loaded.
+ *
+ * Threads: any. No lock of ours is held while the dynamic linker is asked. errno is kept. Not in a hot path before it has answered once; nothing here
+ * allocates, but the dynamic linker may.
+ */
+#ifndef PPERF_TORCH_LIBRARIES_H
+#define PPERF_TORCH_LIBRARIES_H
+
+enum torch_library { TORCH_CPU, TORCH_PYTHON, TORCH_C10, TORCH_LIBRARIES };
+
+/* A handle for dlsym; it stays good for ever, since the object is not unloaded any more. NULL: it is not loaded, or not yet: ask again later. */
+void *torch_library(enum torch_library which);
+
+/* What the object itself, or one that it needs, defines under this (mangled) name. NULL: nothing, or the object is not loaded. */
+void *torch_symbol(enum torch_library which, const char *name);
+
+/* For a symbol of PyTorch that we define: another definition than `own`, in whatever object comes first after us. NULL: there is none. */
+void *torch_symbol_besides(const void *own, const char *name);
+
+#endif
