@@ -200,7 +200,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		fold->kernels->only = options->only->kernels;
 		fold->kernels->only_count = options->only->kernel_count;
 	}
-	state->nodes = names_nodes(fold->names);
+	state->nodes = names_nodes_below(fold->names, 0);
 	state->join = join_new();
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps;

@@ -35,7 +35,7 @@ struct thread {
 struct open_span;
 
 struct fold_state {
-	const uint32_t *nodes;   /* by place: names_nodes */
+	const uint32_t *nodes;   /* by place: names_nodes_below */
 	struct thread **threads; /* those with a stream that goes on */
 	size_t thread_count, thread_room;
 	bool rich;

@@ -7,13 +7,20 @@
 
 #define CACHED_NAMES (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
 
+/* The node of each place, below a root. */
+struct placement {
+	uint32_t root;
+	uint32_t *nodes;
+};
+
 struct names {
 	struct trace_reader *reader;
 	struct texts *texts;
 	struct tree *tree;
 	bool fold;
 	enum demangle_form form;
-	uint32_t *nodes;                 /* by place */
+	struct placement *placements;    /* one for each root that was asked for */
+	size_t placement_count, placement_room;
 	uint32_t *texts_of, *kernels_of; /* by name, the text + 1; 0: not asked for yet */
 	size_t text_room, kernel_room;
 	uint32_t inline_nodes;
@@ -160,11 +167,11 @@ static bool pair_is_new(struct pairs *pairs, uint64_t pair)
 	return true;
 }
 
-static uint32_t node_of_place(struct names *names, uint32_t id, struct pairs *pairs)
+static uint32_t node_of_place(struct names *names, const uint32_t *nodes, uint32_t id, struct pairs *pairs)
 {
 	const struct trace_place *place = reader_place(names->reader, id);
 	const struct trace_text text = reader_name(names->reader, place->name);
-	const uint32_t parent = names->nodes[place->parent];
+	const uint32_t parent = nodes[place->parent];
 	const enum node_kind kind = kind_of(place);
 	uint32_t plain, label, node;
 
@@ -181,22 +188,42 @@ static uint32_t node_of_place(struct names *names, uint32_t id, struct pairs *pa
 	return node;
 }
 
+static uint32_t *place_all(struct names *names, uint32_t root)
+{
+	const uint32_t places = reader_nodes(names->reader);
+	uint32_t *nodes = need((size_t)places * sizeof *nodes);
+	struct pairs pairs = { .count = 0 };
+
+	nodes[0] = root;
+	for (uint32_t id = 1; id < places; id++)
+		nodes[id] = node_of_place(names, nodes, id, &pairs);
+	free(pairs.slots);
+	return nodes;
+}
+
+const uint32_t *names_nodes_below(struct names *names, uint32_t root)
+{
+	struct placement *placement;
+
+	for (size_t i = 0; i < names->placement_count; i++)
+		if (names->placements[i].root == root)
+			return names->placements[i].nodes;
+	grow(&names->placements, &names->placement_room, names->placement_count + 1, sizeof *names->placements);
+	placement = &names->placements[names->placement_count++];
+	*placement = (struct placement){ .root = root, .nodes = place_all(names, root) };
+	return placement->nodes;
+}
+
 struct names *names_new(
 	struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form)
 {
 	struct names *names = need(sizeof *names);
-	const uint32_t places = reader_nodes(reader);
-	struct pairs pairs = { .count = 0 };
 
 	names->reader = reader;
 	names->texts = texts;
 	names->tree = tree;
 	names->fold = fold;
 	names->form = form;
-	names->nodes = need((size_t)places * sizeof *names->nodes);
-	for (uint32_t id = 1; id < places; id++)
-		names->nodes[id] = node_of_place(names, id, &pairs);
-	free(pairs.slots);
 	return names;
 }
 
@@ -204,15 +231,12 @@ void names_free(struct names *names)
 {
 	if (!names)
 		return;
-	free(names->nodes);
+	for (size_t i = 0; i < names->placement_count; i++)
+		free(names->placements[i].nodes);
+	free(names->placements);
 	free(names->texts_of);
 	free(names->kernels_of);
 	free(names);
-}
-
-const uint32_t *names_nodes(const struct names *names)
-{
-	return names->nodes;
 }
 
 uint64_t names_others(const struct names *names)

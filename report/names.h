@@ -23,8 +23,12 @@ struct names *names_new(
 	struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form);
 void names_free(struct names *names);
 
-/* The node of each place, below reader_nodes(); 0 for place 0. */
-const uint32_t *names_nodes(const struct names *names);
+/* The node of each place, below reader_nodes(), where the outermost places stand below the node `root` (0: at the
+ * top); place 0 has `root` itself. So one place of the trace can stand in several parts of the tree, such as steps and
+ * what lies between them: each `root` has an array of its own, made at the first call and then always the same one; it
+ * lives as long as `names`. Nodes are made for every place of the trace at once: ask for few roots. Asking adds to the
+ * tree, so addresses of its nodes change. */
+const uint32_t *names_nodes_below(struct names *names, uint32_t root);
 /* The node of a place under the range that is open, `parent`; event: its PUSH, START or MARK, or NULL if only the
  * place is known. */
 uint32_t names_open_node(struct names *names, uint32_t parent, uint32_t place, const struct trace_event *event);

@@ -87,10 +87,15 @@ static void put_node(struct reading *reading, const struct trace_node *record)
 	place = &dictionary->places[id];
 	if (place->kind)
 		return;
-	*place = (struct trace_place){ record->parent < id ? record->parent : 0, record->name, record->domain,
-		record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind : TRACE_NODE_RANGE, 0 };
-	/* A parent has its id before its children; anything else would be a circle or point nowhere. */
-	if (record->parent >= id)
+	*place = (struct trace_place){ .parent = record->parent < id ? record->parent : 0,
+		.name = record->name,
+		.domain = record->domain,
+		.link = record->link < id ? record->link : 0,
+		.detail = record->detail,
+		.kind = record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind : TRACE_NODE_RANGE };
+	/* A parent has its id before its children, and an operator before what runs backward for it; anything else
+	 * would be a circle or point nowhere. */
+	if (record->parent >= id || record->link >= id)
 		reading->notes->integrity.unknown_nodes++;
 }
 
