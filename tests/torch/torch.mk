@@ -1,14 +1,24 @@
-# Python's own callers of NVTX, from PyPI: the nvtx package and a CUDA build of PyTorch. About 7 GB in build/torch.
+# PyTorch itself, from PyPI, without a GPU. build/torch has a release with all of NVIDIA's libraries, 7 GB, and the nvtx package; build/torch-RELEASE
+# one without them, 1.4 to 2 GB (environment.sh): of the old and the new ABI of C++ strings, the oldest that is supported and the newest there is.
 TORCH_PACKAGES = nvtx==0.2.16 torch==2.9.1 numpy==2.2.6
+TORCH_RELEASES = 2.1.2 2.5.1 2.15.0
+# The one that `make test` uses if it is there.
+TORCH_RELEASE = $(lastword $(TORCH_RELEASES))
+TORCH_SETUP = scripts/setup.sh build test torch && $(MAKE) --no-print-directory
 
-#: make test-torch   the nvtx package and PyTorch under the library, without a GPU (downloads 3 GB once)
+#: make test-torch   PyTorch and the nvtx package under the library, without a GPU (downloads 5 GB once, unpacks 12)
 test-torch:
-	@scripts/setup.sh build test torch
-	@$(MAKE) --no-print-directory -j$$(nproc) programs build/torch/.installed
+	@$(TORCH_SETUP) -j$$(nproc) programs build/torch/.installed $(TORCH_RELEASES:%=build/torch-%/.installed)
 	@$(RUN) torch
+#: make torch        fetches what `make test` needs to try PyTorch too (0.6 GB, unpacked 1.4); without it those tests are skipped
+torch:
+	@scripts/setup.sh build test torch
+	@tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
 build/torch/.installed: tests/torch/torch.mk
 	rm -rf build/torch && $(PYTHON) -m venv build/torch
 	build/torch/bin/pip install --quiet --no-cache-dir $(TORCH_PACKAGES)
 	@touch $@
+build/torch-%/.installed: tests/torch/environment.sh tests/torch/without_cuda.py
+	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
-.PHONY: test-torch
+.PHONY: test-torch torch
