@@ -91,10 +91,11 @@ void *torch_symbol(enum torch_library which, const char *name)
 
 void *torch_symbol_besides(const void *own, const char *name)
 {
-	void *found = symbol_in(RTLD_NEXT, name), *handle;
 	struct search search = {.name = NULL};
+	void *found, *handle;
 	int saved = errno;
 
+	found = symbol_in(RTLD_NEXT, name);
 	for (unsigned i = 0; !found || found == own; i++) {
 		search.skip = i;
 		found = NULL;
