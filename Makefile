@@ -79,5 +79,6 @@ help:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
 include tests/symbols/symbols.mk
 -include tests/cudasim/cudasim.mk
+include tests/torch/fake/fake.mk
 include tests/tests.mk tests/torch/torch.mk tests/bench/bench.mk scripts/quality.mk
 -include scripts/gpu-check.mk
