@@ -7,6 +7,7 @@
 #include "call.h"
 #include "cuda_array.h"
 #include "real.h"
+#include "torch_memory.h"
 
 struct memory {
 	const void *address;
@@ -38,6 +39,8 @@ static inline void taken(struct call_site *site, int result, const void *address
 	enum trace_memory_kind kind, uint32_t flags)
 {
 	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
+	if (kind == TRACE_MEMORY_DEVICE && result == 0)
+		torch_memory_took(call_here.caller, false);
 }
 
 static void given_back(
@@ -271,6 +274,8 @@ static void pool_taken(struct call_site *site, int result, void *const *address,
 {
 	write(site, TRACE_ALLOC, result,
 		&(struct memory){ given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+	if (result == 0)
+		torch_memory_took(call_here.caller, true);
 }
 
 static void pool_given_back(struct call_site *site, int result, const void *address, const void *stream)

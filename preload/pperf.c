@@ -14,6 +14,7 @@
 #include "nvtx_chain.h"
 #include "nvtx_handles.h"
 #include "stack.h"
+#include "torch_memory.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -231,6 +232,14 @@ static void take_cuda(const char *self)
 				 there && !strcmp(there, self));
 }
 
+/* How PyTorch's allocator is to work; newer releases look at the first of these first. */
+static const char *allocator_setting(void)
+{
+	const char *setting = getenv("PYTORCH_ALLOC_CONF");
+
+	return setting ? setting : getenv("PYTORCH_CUDA_ALLOC_CONF");
+}
+
 /* In a child made by fork. What lies in fork memory is empty there already. */
 static void forked(void)
 {
@@ -267,6 +276,7 @@ __attribute__((constructor)) static void begin(void)
 		set_variable("PPERF_RUN", settings->run, true);
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
+		torch_memory_configure(settings->tensors, allocator_setting());
 		pthread_atfork(stream_fork_begins, NULL, forked);
 	}
 	errno = saved;

@@ -215,6 +215,7 @@ void settings_read(struct settings *s)
 	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti ? cupti : "");
+	s->tensors = settings_flag(value_of("PPERF_TENSORS"), true);
 	s->stacks = value_of("PPERF_STACKS");
 	s->quiet = value_of("PPERF_QUIET") ? settings_flag(value_of("PPERF_QUIET"), true) : -1;
 }

@@ -17,11 +17,13 @@
 	X(PPERF_CUDA, "1")             \
 	X(PPERF_CUPTI, "1")            \
 	X(PPERF_CUPTI_BUFFERS, "64M")  \
+	X(PPERF_TENSORS, "1")          \
 	X(PPERF_QUIET, "")
 
 struct settings {
 	struct trace_settings trace;
 	bool nvtx, cuda, cupti;
+	bool tensors;              /* PyTorch's allocator */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
 	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */

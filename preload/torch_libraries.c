@@ -15,6 +15,7 @@ static const char *const names[TORCH_LIBRARIES] = {
 	[TORCH_CPU] = "libtorch_cpu.so",
 	[TORCH_PYTHON] = "libtorch_python.so",
 	[TORCH_C10] = "libc10.so",
+	[TORCH_C10_CUDA] = "libc10_cuda.so",
 };
 
 static void *_Atomic handles[TORCH_LIBRARIES];
@@ -22,8 +23,26 @@ static void *_Atomic handles[TORCH_LIBRARIES];
 struct search {
 	const char *name; /* NULL: any object */
 	unsigned skip;    /* so many of them */
+	uintptr_t begin, end;
 	char path[PATH_MAX];
 };
+
+static void take_range(const struct dl_phdr_info *object, struct search *search)
+{
+	search->begin = UINTPTR_MAX;
+	search->end = 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		const uintptr_t begin = object->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (begin < search->begin)
+			search->begin = begin;
+		if (begin + segment->p_memsz > search->end)
+			search->end = begin + segment->p_memsz;
+	}
+}
 
 /* The path is copied, as the object may be gone when dl_iterate_phdr has returned. 1: found. */
 static int match(struct dl_phdr_info *object, size_t size, void *data)
@@ -37,6 +56,7 @@ static int match(struct dl_phdr_info *object, size_t size, void *data)
 	if (strlen(object->dlpi_name) >= sizeof search->path || search->skip-- > 0)
 		return 0;
 	strcpy(search->path, object->dlpi_name);
+	take_range(object, search);
 	return 1;
 }
 
@@ -77,6 +97,18 @@ void *torch_library(enum torch_library which)
 		atomic_store_explicit(&handles[which], handle, memory_order_release);
 	errno = saved;
 	return handle;
+}
+
+bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *end)
+{
+	struct search search = {.name = names[which]};
+	int saved = errno;
+	const bool found = dl_iterate_phdr(match, &search) != 0;
+
+	errno = saved;
+	*begin = search.begin;
+	*end = search.end;
+	return found;
 }
 
 void *torch_symbol(enum torch_library which, const char *name)

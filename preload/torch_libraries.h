@@ -8,10 +8,16 @@
 #ifndef PPERF_TORCH_LIBRARIES_H
 #define PPERF_TORCH_LIBRARIES_H
 
-enum torch_library { TORCH_CPU, TORCH_PYTHON, TORCH_C10, TORCH_LIBRARIES };
+#include <stdbool.h>
+#include <stdint.h>
+
+enum torch_library { TORCH_CPU, TORCH_PYTHON, TORCH_C10, TORCH_C10_CUDA, TORCH_LIBRARIES };
 
 /* A handle for dlsym; it stays good for ever, since the object is not unloaded any more. NULL: it is not loaded, or not yet: ask again later. */
 void *torch_library(enum torch_library which);
+
+/* Where the object lies: from its first mapped byte to behind its last. false: it is not loaded. */
+bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *end);
 
 /* What the object itself, or one that it needs, defines under this (mangled) name. NULL: nothing, or the object is not loaded. */
 void *torch_symbol(enum torch_library which, const char *name);

@@ -11,7 +11,7 @@
 /* In the order in which they are written. */
 #define DUMP_KEYS(X)                                                                                                      \
 	X(t_ns) X(pid) X(tid) X(kind) X(name) X(domain) X(category) X(color) X(payload) X(payload_type) X(depth) \
-	X(id) X(node) X(api) X(correlation) X(bytes) X(address) X(device) X(context) X(stream) X(grid) X(block)           \
+	X(id) X(node) X(api) X(correlation) X(bytes) X(allocated) X(reserved) X(address) X(device) X(context) X(stream) X(grid) X(block)           \
 	X(shared_bytes) X(static_shared_bytes) X(registers) X(local_bytes) X(copy_kind) X(memory_kind) X(source_kind)     \
 	X(target_kind) X(other_device) X(type) X(value) X(unit) X(counter) X(object) X(object_type) X(other) X(subtype)   \
 	X(action) X(function) X(exec) X(exec_id) X(event) X(graph) X(graph_node) X(stack)            \

@@ -188,6 +188,18 @@ static void memory_line(struct trace_reader *reader, struct line *line, const st
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
 }
 
+static void tensor_line(struct line *line, const struct trace_tensor *tensor)
+{
+	line_signed(line, DUMP_bytes, tensor->bytes);
+	if (tensor->head.kind == TRACE_TENSOR)
+		line_id(line, DUMP_address, tensor->address);
+	line_unsigned(line, DUMP_device, tensor->device);
+	line_unsigned(line, DUMP_allocated, tensor->allocated);
+	line_unsigned(line, DUMP_reserved, tensor->reserved);
+	if (tensor->stack)
+		line_unsigned(line, DUMP_stack, tensor->stack);
+}
+
 static void own_line(struct trace_reader *reader, struct line *line, const void *record, uint32_t kind)
 {
 	const struct trace_clock_record *clock = record;
@@ -252,6 +264,10 @@ bool record_line(struct trace_reader *reader, const struct trace_event *event, s
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 		memory_line(reader, line, event->record);
+		break;
+	case TRACE_TENSOR:
+	case TRACE_TENSOR_OOM:
+		tensor_line(line, event->record);
 		break;
 	default:
 		own_line(reader, line, event->record, event->kind);

@@ -97,6 +97,8 @@ const char *event_word(uint32_t kind)
 		[TRACE_GPU_MEMORY] = "gpu_memory",
 		[TRACE_API] = "api",
 		[TRACE_OVERHEAD] = "overhead",
+		[TRACE_TENSOR] = "tensor",
+		[TRACE_TENSOR_OOM] = "oom",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

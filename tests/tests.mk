@@ -73,5 +73,10 @@ $(BUILD)/tests/programs/lib_%.so: tests/programs/lib_%.c
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(LDFLAGS) -ldl -lpthread
 
+# A model of two of PyTorch's libraries, which find each other as those do.
+$(BUILD)/tests/programs/lib_c10.so: private LDFLAGS += -Wl,-soname,libc10.so
+$(BUILD)/tests/programs/lib_c10_cuda.so: private LDFLAGS += -Wl,-soname,libc10_cuda.so -Wl,-rpath,'$$ORIGIN' $(BUILD)/tests/programs/lib_c10.so
+$(BUILD)/tests/programs/lib_c10_cuda.so: $(BUILD)/tests/programs/lib_c10.so
+
 .PHONY: test test-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
 -include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PyTorch's allocator, as a model of it on the simulated device: what it reports is recorded, and passed on as if nobody had been there."""
+import json, shutil
+from harness import BUILD, PROGRAMS, Skip, case, dump, info, main, report, run, traced
+from raw_trace import whole
+
+MIB = 1 << 20
+
+
+def program(major="13"):
+    path = BUILD / "cudasim" / major / "tensors"
+    if not path.exists():
+        raise Skip("the simulated device is not built: make cudasim")
+    return str(path)
+
+
+def libraries(folder, suffix=""):
+    """The model, by the names that PyTorch's libraries have. Returns the one that is loaded."""
+    for name in "c10", "c10_cuda":
+        shutil.copy(PROGRAMS / ("lib_%s.so" % name), folder / ("lib%s.so%s" % (name, suffix if name == "c10_cuda" else "")))
+    return folder / ("libc10_cuda.so" + suffix)
+
+
+def tensors(folder, manner, env=None, how=traced, suffix=""):
+    env = {"SIM_DEVICES": "2", "SIM_MEM": str(512 * MIB), **(env or {})}
+    return how(folder, program(), libraries(folder, suffix), folder / "list", manner, env=env, check=0)
+
+
+def listed(folder):
+    return [json.loads(line) for line in (folder / "list").read_text().splitlines()]
+
+
+def recorded(folder):
+    keys = ("kind", "tid", "address", "bytes", "allocated", "reserved", "device")
+    return [{k: int(r[k], 16) if k == "address" and k in r else r.get(k, 0) for k in keys} for r in dump(folder / "trace.bin", {"tensor", "oom"})]
+
+
+@case
+def every_report_is_recorded_in_the_order_in_which_it_was_made(folder):
+    for manner in "native", "old":
+        tensors(folder, manner)
+        want, have = listed(folder), recorded(folder)
+        assert len(want) == 4 * 50 * 4 + 4 * 8 + 4 * 4, len(want)
+        for device in 0, 1: # each has a lock of its own, so only the order on one is a fact
+            assert [r for r in want if r["device"] == device] == [r for r in have if r["device"] == device], manner
+        assert info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"] == "on"
+
+
+@case
+def pytorchs_own_functions_are_told_what_they_were_told_without_us(folder):
+    for manner in "native", "old", "exhaust", "silent":
+        for env in None, {"PPERF_TENSORS": "0"}, {"PPERF_CUDA": "0"}, {"PPERF_DISABLE": "1"}:
+            bare, under = tensors(folder, manner, how=run), tensors(folder, manner, env=env)
+            assert bare.stdout.startswith(b"usages ") and not under.stderr, under
+            if manner in ("exhaust", "silent"): # on one thread the sums of totals are the same, too
+                assert bare.stdout == under.stdout, (manner, env, bare.stdout, under.stdout)
+            else:
+                assert bare.stdout.split(b"check")[0] == under.stdout.split(b"check")[0], (manner, env, bare.stdout, under.stdout)
+
+
+@case
+def a_record_stands_at_its_place_and_on_its_thread(folder):
+    tensors(folder, "native")
+    trace = whole(folder / "trace.bin")
+    nodes = {n.node: n for n in trace.dictionary["NODE"]}
+    places = {}
+    for record in trace.records:
+        if record.kind == "TENSOR":
+            place = trace.names[nodes[record.node].name]
+            places.setdefault(place, []).append(record.bytes)
+    assert sorted(places) == ["clean", "even", "keeps", "odd"]
+    assert len(places["keeps"]) == 32 and min(places["keeps"]) > 0 and max(places["clean"]) < 0 and len(places["clean"]) == 16
+
+
+@case
+def memory_of_the_cpu_is_passed_on_and_not_recorded(folder):
+    result = tensors(folder, "silent")
+    assert result.stdout.startswith(b"usages 1 and 0, out of memory 0 and 0, 777 bytes"), result.stdout
+    assert not recorded(folder)
+
+
+@case
+def with_PPERF_TENSORS_0_nothing_of_it_is_recorded(folder):
+    tensors(folder, "native", env={"PPERF_TENSORS": "0"})
+    assert not recorded(folder) and dump(folder / "trace.bin", {"alloc"})
+    assert info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"] == "off: PPERF_TENSORS=0 (0)"
+
+
+@case
+def an_allocator_that_does_not_report_is_said_to(folder):
+    for manner, words in ("async", "cudaMallocAsync"), ("silent", "reported no tensor"):
+        tensors(folder, manner)
+        state = info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"]
+        assert not recorded(folder) and state.startswith("partial: ") and words in state, (manner, state)
+
+
+@case
+def the_last_words_before_memory_runs_out_are_recorded(folder):
+    tensors(folder, "exhaust")
+    want, have = listed(folder), recorded(folder)
+    assert want == have and have[-1]["kind"] == "oom", have[-1]
+
+
+main()
