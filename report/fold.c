@@ -96,8 +96,9 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	}
 }
 
-/* A range opens or closes in the usual way. False: nothing was done. */
-static inline bool plain_event(struct fold *fold, const struct trace_event *event, struct thread **last)
+/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. */
+static inline __attribute__((always_inline)) bool plain_event(
+	struct fold *fold, const struct trace_event *event, struct thread **last, const bool members)
 {
 	struct thread *thread = *last;
 
@@ -118,6 +119,8 @@ static inline bool plain_event(struct fold *fold, const struct trace_event *even
 		struct frame *frame = &thread->frames[event->depth];
 
 		fold_count_range(fold, frame, event->time_ns, thread->stream);
+		if (members)
+			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
 		if (event->depth > 0)
 			frame[-1].child_ns += event->time_ns - frame->begin_ns;
 		thread->depth = event->depth;
@@ -128,7 +131,8 @@ static inline bool plain_event(struct fold *fold, const struct trace_event *even
 
 /* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
  * that is for others. */
-static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
+static inline __attribute__((always_inline)) int run_plain_as(
+	struct fold *fold, struct trace_event *event, uint64_t *events, const bool members)
 {
 	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
 
@@ -136,7 +140,7 @@ static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *eve
 		struct trace_event next; /* in registers: its address goes nowhere */
 
 		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &last), 1))
+			if (__builtin_expect(plain_event(fold, &next, &last, members), 1))
 				continue;
 			*event = next;
 			return 1;
@@ -145,14 +149,33 @@ static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *eve
 	}
 }
 
+static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
+{
+	return run_plain_as(fold, event, events, false);
+}
+
+static int run_plain_with_members(struct fold *fold, struct trace_event *event, uint64_t *events)
+{
+	return run_plain_as(fold, event, events, true);
+}
+
+/* The next event that is not plain. */
+static int next_event(struct fold *fold, struct trace_event *event, uint64_t *events)
+{
+	if (fold->state->rich)
+		return reader_next(fold->reader, event);
+	if (names_members(fold->names)->count > 1)
+		return run_plain_with_members(fold, event, events);
+	return run_plain(fold, event, events);
+}
+
 static void run(struct fold *fold)
 {
 	struct trace_event event;
 	uint64_t events = 0, others = 0; /* others: what the reader concluded, not the program recorded */
 	int status;
 
-	while ((status = fold->state->rich ? reader_next(fold->reader, &event) : run_plain(fold, &event, &events)) >
-		0) {
+	while ((status = next_event(fold, &event, &events)) > 0) {
 		if (event.kind == TRACE_PUSH) {
 			fold_open(fold, &event);
 		} else if (event.kind == EVENT_POP) {
@@ -200,13 +223,13 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		fold->kernels->only = options->only->kernels;
 		fold->kernels->only_count = options->only->kernel_count;
 	}
-	state->nodes = names_nodes_below(fold->names, 0);
 	state->join = join_new();
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps;
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
 	state->rich = options->steps || options->target || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
+	fold_go_below(fold, 0);
 	fold_counter_find(fold);
 	return fold;
 }
@@ -304,6 +327,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	memory_finish(fold->memory);
 	for (uint32_t id = 1; id < fold->tree->count; id++)
 		resolve_worst(fold, id);
+	members_sum(names_members(fold->names));
 	tree_sum(fold->tree);
 	total_up(fold);
 	end_state(fold);

@@ -93,6 +93,7 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 	struct launch launch = { .correlation = call->record->correlation,
 		.begin_ns = call->begin_ns,
 		.node = call->node,
+		.member = fold->state->members[event->node],
 		.counts = fold->state->counting,
 		.in_range = event->node != 0 };
 

@@ -119,6 +119,7 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 
 	leaf = work_leaf(fold, owner, launch, work, method);
 	add_to(tree_gpu(fold->tree, owner), work, method);
+	names_members(fold->names)->all[launch ? launch->member : 0].gpu_ns += work->duration_ns;
 	fold->totals.gpu_sum_ns += work->duration_ns;
 	fold->totals.method_ns[method] += work->duration_ns;
 	fold->totals.method_records[method]++;

@@ -264,6 +264,7 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 		end_ns = frame->begin_ns;
 	if (state->counting) {
 		fold_count_range(fold, frame, end_ns, thread->stream);
+		fold_count_member(fold, frame, end_ns - frame->begin_ns);
 		if (depth > 0)
 			thread->frames[depth - 1].child_ns += end_ns - frame->begin_ns;
 	}

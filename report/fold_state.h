@@ -6,6 +6,7 @@
 #define PPERF_FOLD_STATE_H
 
 #include "report/fold.h"
+#include "report/members.h"
 
 /* A range that is open. */
 struct frame {
@@ -35,7 +36,8 @@ struct thread {
 struct open_span;
 
 struct fold_state {
-	const uint32_t *nodes;   /* by place: names_nodes_below */
+	const uint32_t *nodes;   /* by place: names_nodes_below; of the part of the tree that is being filled */
+	const uint32_t *members; /* by place: names_members_below */
 	struct thread **threads; /* those with a stream that goes on */
 	size_t thread_count, thread_room;
 	bool rich;
@@ -110,6 +112,25 @@ void fold_spans_close(struct fold *fold);
 void fold_mark(struct fold *fold, const struct trace_event *event);
 void fold_metric(struct fold *fold, const struct trace_event *event);
 void fold_counter_find(struct fold *fold);
+
+/* What opens and happens from now on stands below that node of the tree; what is open stays where it is. */
+static inline void fold_go_below(struct fold *fold, uint32_t root)
+{
+	fold->state->nodes = names_nodes_below(fold->names, root);
+	fold->state->members = names_members_below(fold->names, root);
+}
+
+/* A folded module counts for its member, too. */
+static inline void fold_count_member(struct fold *fold, const struct frame *frame, uint64_t duration)
+{
+	const uint32_t number = fold->state->members[frame->place];
+	struct member *member = &names_members(fold->names)->all[number];
+
+	if (number && member->node == frame->node) {
+		member->calls++;
+		member->cpu_ns += duration;
+	}
+}
 
 /* The figures that every range has. */
 static inline void fold_count_range(struct fold *fold, const struct frame *frame, uint64_t end_ns, uint32_t stream)

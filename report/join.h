@@ -23,6 +23,7 @@ struct launch {
 	uint64_t correlation, begin_ns;
 	struct instance *instance; /* of the range that it was made in, referenced; NULL: of no interest */
 	uint32_t node;             /* of the tree: where it was made */
+	uint32_t member;           /* the folded module it was made in, or 0 (members.h) */
 	uint32_t graph_node;       /* of the tree: the graph that it launched; 0: it is no graph */
 	uint32_t records;          /* that came for it */
 	bool counts;               /* false: outside of what was asked for (--steps) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/label.h"
+#include <string.h>
 
 static bool is_digit(char c)
 {
@@ -76,6 +77,54 @@ size_t label_fold(const char *text, size_t length, char *out)
 		}
 	}
 	return used;
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* What torch.compile, FSDP and activation checkpointing put around a module, and DDP around a whole model. */
+static bool is_wrapper(const char *part, size_t length, bool first)
+{
+	return is_word(part, length, "_orig_mod") || is_word(part, length, "_fsdp_wrapped_module") ||
+	       is_word(part, length, "_checkpoint_wrapped_module") || (first && is_word(part, length, "module"));
+}
+
+size_t label_fold_module(const char *path, size_t length, char *out)
+{
+	size_t used = 0;
+
+	for (size_t at = 0, end; at <= length; at = end + 1) {
+		const char *dot = memchr(path + at, '.', length - at);
+
+		end = dot ? (size_t)(dot - path) : length;
+		if ((dot || used) && is_wrapper(path + at, end - at, at == 0))
+			continue;
+		if (used)
+			out[used++] = '.';
+		if (end > at && digits(path, end, at) == end) {
+			out[used++] = '*';
+		} else {
+			memcpy(out + used, path + at, end - at);
+			used += end - at;
+		}
+	}
+	return used;
+}
+
+size_t label_fold_operator(const char *name, size_t length, char *out)
+{
+	static const char compiled[] = "Torch-Compiled Region: ";
+	const size_t prefix = sizeof compiled - 1;
+	const char *slash = length > prefix && memcmp(name, compiled, prefix) == 0 ? memrchr(name, '/', length) : NULL;
+
+	memcpy(out, name, length);
+	if (!slash || slash + 1 == name + length)
+		return length;
+	length = (size_t)(slash + 1 - name);
+	out[length++] = '*';
+	return length;
 }
 
 bool label_number(const char *text, size_t length, uint64_t *number)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * names.h: from a trace's names and places to the report's texts and nodes.
+ * names.h: from a trace's names and places to the report's texts and nodes; placement.h says where these stand.
  *
  * A place of the trace (a path of labels as the program gave them) belongs to one node of the tree (a path of folded
  * names): an array, filled once, so entering a range costs one look-up however many names there are. Only places
@@ -17,6 +17,7 @@
 #define NAMES_INLINE_MOST 65536u /* nodes made of texts without an id; what comes after is `(other labels)` */
 
 struct names;
+struct members;
 
 /* fold: labels that differ only in numbers are one node. All arguments but fold and form must outlive it. */
 struct names *names_new(
@@ -29,6 +30,9 @@ void names_free(struct names *names);
  * lives as long as `names`. Nodes are made for every place of the trace at once: ask for few roots. Asking adds to the
  * tree, so addresses of its nodes change. */
 const uint32_t *names_nodes_below(struct names *names, uint32_t root);
+/* By place, for the same root: the innermost folded module around it or itself, or 0 (members.h). */
+const uint32_t *names_members_below(struct names *names, uint32_t root);
+struct members *names_members(struct names *names);
 /* The node of a place under the range that is open, `parent`; event: its PUSH, START or MARK, or NULL if only the
  * place is known. */
 uint32_t names_open_node(struct names *names, uint32_t parent, uint32_t place, const struct trace_event *event);

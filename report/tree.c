@@ -4,26 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash(uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
-{
-	uint64_t value = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u;
+/* What tells the children of a node apart. */
+struct key {
+	uint32_t parent, name, domain, class;
+	enum node_kind kind;
+};
 
-	value = (value ^ value >> 31 ^ ((uint64_t)domain << 8 | kind)) * 0xbf58476d1ce4e5b9u;
+static uint64_t hash(const struct key *key)
+{
+	uint64_t value = ((uint64_t)key->parent << 32 | key->name) * 0x9e3779b97f4a7c15u;
+
+	value ^= value >> 31 ^ ((uint64_t)key->domain << 8 | key->kind) ^ (uint64_t)key->class << 40;
+	value *= 0xbf58476d1ce4e5b9u;
 	return value ^ value >> 32;
 }
 
-/* The slot where the child is or belongs. */
-static uint32_t *slot_of(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+static bool has_key(const struct node *node, const struct key *key)
 {
-	size_t i = hash(parent, name, domain, kind) & (tree->slot_count - 1);
+	return node->parent == key->parent && node->name == key->name && node->domain == key->domain &&
+	       node->kind == key->kind && node->class == key->class;
+}
 
-	for (;; i = (i + 1) & (tree->slot_count - 1)) {
-		const struct node *node = &tree->nodes[tree->slots[i]];
+/* The slot where the child is or belongs. */
+static uint32_t *slot_of(const struct tree *tree, const struct key *key)
+{
+	size_t i = hash(key) & (tree->slot_count - 1);
 
-		if (!tree->slots[i] ||
-			(node->parent == parent && node->name == name && node->domain == domain && node->kind == kind))
+	for (;; i = (i + 1) & (tree->slot_count - 1))
+		if (!tree->slots[i] || has_key(&tree->nodes[tree->slots[i]], key))
 			return &tree->slots[i];
-	}
 }
 
 static void make_room(struct tree *tree)
@@ -53,7 +62,7 @@ static void widen(struct tree *tree)
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 
-		*slot_of(tree, node->parent, node->name, node->domain, node->kind) = id;
+		*slot_of(tree, &(struct key){ node->parent, node->name, node->domain, node->class, node->kind }) = id;
 	}
 }
 
@@ -88,13 +97,31 @@ void tree_free(struct tree *tree)
 
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
-	return *slot_of(tree, parent, name, domain, kind);
+	return *slot_of(tree, &(struct key){ parent, name, domain, 0, kind });
 }
 
-uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+static uint32_t add_node(struct tree *tree, const struct key *key)
 {
-	uint32_t *slot = slot_of(tree, parent, name, domain, kind);
 	struct node *node;
+
+	make_room(tree);
+	node = &tree->nodes[tree->count];
+	node->parent = key->parent;
+	node->name = key->name;
+	node->domain = key->domain;
+	node->class = key->class;
+	node->kind = (uint8_t)key->kind;
+	node->depth = (uint16_t)(key->parent ? tree->nodes[key->parent].depth + 1 : 0);
+	node->min_ns = UINT64_MAX;
+	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
+	node->next = tree->nodes[key->parent].first_child;
+	tree->nodes[key->parent].first_child = tree->count;
+	return tree->count++;
+}
+
+static uint32_t child_of(struct tree *tree, const struct key *key)
+{
+	uint32_t *slot = slot_of(tree, key);
 
 	if (*slot)
 		return *slot;
@@ -102,20 +129,27 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold", UINT32_MAX);
 	if ((size_t)tree->count * 2 >= tree->slot_count) {
 		widen(tree);
-		slot = slot_of(tree, parent, name, domain, kind);
+		slot = slot_of(tree, key);
 	}
-	make_room(tree);
-	node = &tree->nodes[tree->count];
-	node->parent = parent;
-	node->name = name;
-	node->domain = domain;
-	node->kind = (uint8_t)kind;
-	node->depth = (uint16_t)(parent ? tree->nodes[parent].depth + 1 : 0);
-	node->min_ns = UINT64_MAX;
-	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
-	node->next = tree->nodes[parent].first_child;
-	tree->nodes[parent].first_child = tree->count;
-	return *slot = tree->count++;
+	return *slot = add_node(tree, key);
+}
+
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	return child_of(tree, &(struct key){ parent, name, domain, 0, kind });
+}
+
+uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class)
+{
+	return child_of(tree, &(struct key){ parent, name, domain, class, NODE_MODULE });
+}
+
+uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	const uint32_t node = tree_child(tree, parent, name, domain, kind);
+
+	tree->nodes[node].is_group = true;
+	return node;
 }
 
 struct node_gpu *tree_gpu(struct tree *tree, uint32_t node)
@@ -164,6 +198,8 @@ static void add_to_parent(struct tree *tree, uint32_t id)
 	const struct node *node = &tree->nodes[id];
 	const bool own_work = node_kind_class(node->kind) == NODE_WORK;
 
+	if (tree->nodes[node->parent].is_group && node_kind_class(node->kind) == NODE_RANGES)
+		tree->nodes[node->parent].total_ns += node->total_ns;
 	/* What a GPU did for a range is in the range's self already; its nodes below only say what it was. */
 	if (node->gpu && !own_work && node->gpu->total_calls) {
 		struct node_gpu *parent = tree_gpu(tree, node->parent);
@@ -186,6 +222,8 @@ void tree_sum(struct tree *tree)
 		struct node_gpu *gpu = tree->nodes[id].gpu;
 		struct node_memory *memory = tree->nodes[id].memory;
 
+		if (tree->nodes[id].is_group)
+			tree->nodes[id].total_ns = 0;
 		if (gpu) {
 			gpu->total_ns = gpu->self_ns;
 			gpu->total_calls = gpu->self_calls;

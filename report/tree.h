@@ -99,6 +99,7 @@ struct node {
 	struct samples samples;
 	uint32_t parent, first_child, next, name;
 	uint32_t domain; /* text; 0 the default one */
+	uint32_t class;  /* text: of a module; 0 not known */
 	uint32_t labels; /* distinct labels that were folded into it; 0: none was */
 	uint32_t longest_place,
 		longest_stream; /* of the instance that took max_ns: its node in the trace, its stream */
@@ -110,6 +111,10 @@ struct node {
 	uint8_t kind;   /* enum node_kind */
 	uint16_t depth; /* children of the root: 0 */
 	bool left_open; /* an instance was still open at the end */
+	bool is_group;  /* it has no instances: its times are the sum of the ranges in it; set by tree_sum */
+	/* It runs backward for an operator, stands beside that, and ran elsewhere: its time is in the total of the
+	 * place where it ran too, and in no total above it here. */
+	bool elsewhere;
 };
 
 struct tree {
@@ -125,14 +130,20 @@ struct tree {
 struct tree *tree_new(void);
 void tree_free(struct tree *tree);
 
-/* The child of that name, domain and kind; made if there is none. Addresses of nodes change by it. */
+/* The child of that name, domain and kind (and without a class); made if there is none. Addresses of nodes change by
+ * it. */
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
-/* The same, or 0: there is none. */
+/* The module of that name and class. */
+uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class);
+/* As tree_child, or 0: there is none. */
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 
 struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
 struct node_memory *tree_memory(struct tree *tree, uint32_t node);
 struct node_worst *tree_worst(struct tree *tree, uint32_t node);
+
+/* The group of that name: a row without instances of its own. */
+uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 
 /* An instance of a leaf: one more, that took so long. */
 void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);

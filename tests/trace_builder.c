@@ -34,7 +34,7 @@ struct built_text {
 };
 
 struct built_node {
-	uint32_t parent, name, domain;
+	uint32_t parent, name, domain, kind, link, detail; /* what tells places apart */
 };
 
 struct trace_builder {
@@ -469,26 +469,45 @@ uint32_t build_name(struct trace_builder *builder, const char *text)
 	return text ? build_name_bytes(builder, text, strlen(text)) : 0;
 }
 
-uint32_t build_node(
-	struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind)
+static uint32_t find_node(struct trace_builder *builder, const struct built_node *wanted)
 {
-	struct built_node wanted = { parent, build_name(builder, name), build_name(builder, domain) };
 	struct trace_node *node;
 
 	for (uint32_t i = 0; i < builder->node_count; i++)
-		if (!memcmp(&builder->nodes[i], &wanted, sizeof wanted))
+		if (!memcmp(&builder->nodes[i], wanted, sizeof *wanted))
 			return i + 1;
 	builder->nodes = realloc(builder->nodes, (builder->node_count + 1) * sizeof *builder->nodes);
 	if (!builder->nodes)
 		misuse("no memory");
-	builder->nodes[builder->node_count++] = wanted;
+	builder->nodes[builder->node_count++] = *wanted;
 	node = build_dictionary(builder, TRACE_NODE, sizeof *node);
 	node->head.node = builder->node_count;
-	node->parent = parent;
-	node->name = wanted.name;
-	node->domain = wanted.domain;
-	node->kind = (uint32_t)kind;
+	node->parent = wanted->parent;
+	node->name = wanted->name;
+	node->domain = wanted->domain;
+	node->kind = wanted->kind;
+	node->link = wanted->link;
+	node->detail = wanted->detail;
 	return builder->node_count;
+}
+
+uint32_t build_node(
+	struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind)
+{
+	return find_node(builder, &(struct built_node){ .parent = parent,
+					  .name = build_name(builder, name),
+					  .domain = build_name(builder, domain),
+					  .kind = (uint32_t)kind });
+}
+
+uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name, enum trace_node_kind kind,
+	uint32_t link, const char *detail)
+{
+	return find_node(builder, &(struct built_node){ .parent = parent,
+					  .name = build_name(builder, name),
+					  .kind = (uint32_t)kind,
+					  .link = link,
+					  .detail = build_name(builder, detail) });
 }
 
 void build_meta(struct trace_builder *builder, const char *key, const char *value)

@@ -45,6 +45,9 @@ void builder_write(struct trace_builder *builder, const char *path);
 uint32_t build_name(struct trace_builder *builder, const char *text); /* the same text, the same id; NULL: 0 */
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
 uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind);
+/* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
+uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name, enum trace_node_kind kind,
+	uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
 /* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * members.h: the modules that fold into one place, such as layers.0 to layers.11, each with what it took, so that the
+ * one that differs from the others can be named.
+ *
+ * What a member takes on the GPU is all that was launched in it and in what it calls, and what runs backward for that.
+ */
+#ifndef PPERF_MEMBERS_H
+#define PPERF_MEMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct member {
+	uint32_t node, label; /* of the tree; text */
+	uint32_t above;       /* the member around it, a number below its own; 0: none */
+	uint64_t calls, cpu_ns, gpu_ns;
+};
+
+struct members {
+	struct member *all; /* 1 to count - 1 */
+	uint32_t count;
+	uint32_t *slots; /* hash table by node and label */
+	size_t room, slot_count;
+	bool summed;
+};
+
+struct members *members_new(void);
+void members_free(struct members *members);
+
+/* The number of a member; made if it is new. Before members_sum. */
+uint32_t members_number(struct members *members, uint32_t node, uint32_t label, uint32_t above);
+
+/* Adds up what members have with those inside, drops those that took nothing, and puts those of a node side by side: numbers change. */
+void members_sum(struct members *members);
+
+/* What the members of a node have, in ns. odd: the one that is furthest from the median, if it is clearly out of line
+ * (at least three members, at least 1.25 times the median or 0.8 of it, and three times as far off as most are). */
+struct spread {
+	uint32_t count;
+	uint64_t least, median, most;
+	const struct member *odd; /* NULL: none is */
+	uint64_t odd_ns;
+};
+
+/* by_gpu: of GPU time, else CPU time. False: the node has less than two members. After members_sum. */
+bool members_spread(const struct members *members, uint32_t node, bool by_gpu, struct spread *spread);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * placement.h: where each place of the trace stands in the tree.
+ *
+ * Mostly where it was: below the place around it. But what runs backward for an operator stands beside that operator,
+ * whatever thread ran it and whenever (X: the outermost operator that the module or range called; F is what in it
+ * created the backward function):
+ *
+ *	Net                                      Net
+ *	    fc                                       fc
+ *	        aten::linear                             aten::linear
+ *	            aten::addmm  <- F                        aten::addmm
+ *	autograd::engine::evaluate_function: A           aten::linear (bwd)
+ *	    AddmmBackward0   -> F                            AddmmBackward0
+ *	        aten::mm                                         aten::mm
+ *	    aten::add_                               (backward)
+ *	                                                 (gradient accumulation)
+ *	                                                     aten::add_
+ *
+ * `(backward)` is what autograd's engine ran at that place, less what has gone to its module; in it are functions of
+ * which no operator is known, and, as `(gradient accumulation)`, AccumulateGrad and the sums that the engine makes of
+ * gradients. A module that is called inside a backward function is computed once more: `layers.* (recompute)`.
+ */
+#ifndef PPERF_PLACEMENT_H
+#define PPERF_PLACEMENT_H
+
+#include <stdint.h>
+
+struct names;
+
+struct placement {
+	uint32_t root;
+	uint32_t *nodes;   /* by place */
+	uint32_t *members; /* by place: the innermost folded module around it or itself (members.h), or 0 */
+};
+
+/* Its arrays are the caller's. */
+struct placement placement_make(struct names *names, uint32_t root);
+
+#endif
