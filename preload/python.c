@@ -30,10 +30,13 @@ static bool find(struct python *p)
 	PYTHON_FUNCTIONS(X)
 #undef X
 	p->none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+	p->false_ = dlsym(RTLD_DEFAULT, "_Py_FalseStruct");
 	p->ImportError = dlsym(RTLD_DEFAULT, "PyExc_ImportError");
 	p->KeyboardInterrupt = dlsym(RTLD_DEFAULT, "PyExc_KeyboardInterrupt");
+	p->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
+	p->runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
 #define X(name, result, parameters) && p->name
-	return p->none && p->ImportError && p->KeyboardInterrupt PYTHON_FUNCTIONS(X) && take_version(p);
+	return p->none && p->false_ && p->ImportError && p->KeyboardInterrupt PYTHON_FUNCTIONS(X) && take_version(p);
 #undef X
 }
 

@@ -85,9 +85,10 @@ struct python {
 #define X(name, result, parameters) result(*name) parameters;
 	PYTHON_FUNCTIONS(X)
 #undef X
-	struct python_object *none;              /* borrowed */
+	struct python_object *none, *false_;     /* borrowed */
 	struct python_object *const *ImportError; /* what PyExc_ImportError is */
 	struct python_object *const *KeyboardInterrupt;
+	const void *code_type, *runtime;         /* PyCode_Type, _PyRuntime; NULL: not exported */
 	unsigned minor;                           /* of Python 3.minor */
 	bool free_threaded;
 };
