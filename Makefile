@@ -37,6 +37,9 @@ $(BUILD)/lib/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
+# What the assembler reads (.incbin) is in no .d file.
+$(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
+
 $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<

@@ -9,8 +9,11 @@
 
 #include <stdbool.h>
 
-/* In the constructor: PPERF_PYTHON, PPERF_MODULES. */
-void torch_modules_configure(bool python, bool modules);
+/* In the constructor: PPERF_PYTHON, PPERF_MODULES, and whether modules alone make a forked child a file. */
+void torch_modules_configure(bool python, bool modules, bool in_children);
+
+/* In a forked child. */
+void torch_modules_forked(void);
 
 /* `hook` is called once, when torch has been imported to its end and before whoever imported it goes on: on that thread, with the GIL, no exception
  * set, nothing of torch's locked. It may run Python. Not called if the import fails. Hooks run in the order in which they were given. Before
