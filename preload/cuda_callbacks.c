@@ -16,6 +16,7 @@
 #include "driver_arguments.h"
 #include "driver_calls.h"
 #include "stack.h"
+#include "torch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -254,6 +255,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
 	stack_prepare(); /* the trace is opened with the first context */
+	torch_late_start();
 	if (enabled)
 		cupti_start(&client);
 	return 1;

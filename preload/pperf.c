@@ -14,7 +14,10 @@
 #include "nvtx_chain.h"
 #include "nvtx_handles.h"
 #include "stack.h"
+#include "torch.h"
 #include "torch_memory.h"
+#include "torch_modules.h"
+#include "torch_ops.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -247,6 +250,8 @@ static void forked(void)
 	nvtx_handles_forked();
 	call_forked();
 	stack_forked();
+	torch_modules_forked();
+	torch_ops_forked();
 }
 
 /* By the user; or the kernel gave this program privileges, and NVTX has loaded us all the same. */
@@ -277,6 +282,9 @@ __attribute__((constructor)) static void begin(void)
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
 		torch_memory_configure(settings->tensors, allocator_setting());
+		torch_modules_configure(settings->python, settings->modules, settings->all_children);
+		torch_ops_configure(settings->ops, settings->shapes, settings->all_children);
+		torch_configure(settings->python);
 		pthread_atfork(stream_fork_begins, NULL, forked);
 	}
 	errno = saved;
@@ -329,6 +337,7 @@ __attribute__((destructor)) static void finish(void)
 	trace_await();
 	header = trace_header();
 	if (header) {
+		torch_ops_finish();
 		stream_end_process();
 		trace_end();
 	}

@@ -10,6 +10,7 @@
 #include "collector/trace_file.h"
 #include "collector/quiet.h"
 #include "cuda_callbacks.h"
+#include "torch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -333,6 +334,7 @@ const struct real *real_find(const void *caller)
 	quiet_end(&quiet);
 	call_prepare();
 	cuda_callbacks_need();
+	torch_late_start();
 	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
 		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;

@@ -206,6 +206,7 @@ void settings_read(struct settings *s)
 		complain(s, "PPERF_MAX", most, "a size such as 512M");
 	if (!s->trace.limit_bytes)
 		s->trace.limit_bytes = settings_size("4G");
+	s->all_children = children && !strcmp(children, "all");
 	s->trace.skip_forked = children && !strcmp(children, "none");
 	if (children && strcmp(children, "none") && strcmp(children, "gpu") && strcmp(children, "all"))
 		complain(s, "PPERF_CHILDREN", children, "none, gpu or all");
@@ -216,7 +217,13 @@ void settings_read(struct settings *s)
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti ? cupti : "");
 	s->tensors = settings_flag(value_of("PPERF_TENSORS"), true);
+	s->python = settings_flag(value_of("PPERF_PYTHON"), true);
+	s->modules = settings_flag(value_of("PPERF_MODULES"), true);
 	s->stacks = value_of("PPERF_STACKS");
+	s->ops = value_of("PPERF_OPS");
+	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
+		complain(s, "PPERF_OPS", s->ops, "events, totals or off");
+	s->shapes = settings_flag(value_of("PPERF_SHAPES"), false);
 	s->quiet = value_of("PPERF_QUIET") ? settings_flag(value_of("PPERF_QUIET"), true) : -1;
 }
 

@@ -18,12 +18,20 @@
 	X(PPERF_CUPTI, "1")            \
 	X(PPERF_CUPTI_BUFFERS, "64M")  \
 	X(PPERF_TENSORS, "1")          \
+	X(PPERF_PYTHON, "1")           \
+	X(PPERF_MODULES, "1")          \
+	X(PPERF_OPS, "events")         \
+	X(PPERF_SHAPES, "0")           \
 	X(PPERF_QUIET, "")
 
 struct settings {
 	struct trace_settings trace;
 	bool nvtx, cuda, cupti;
 	bool tensors;              /* PyTorch's allocator */
+	bool python, modules;      /* whether we run anything in Python; PyTorch's modules */
+	bool all_children;         /* PPERF_CHILDREN=all */
+	const char *ops;           /* of PyTorch, as given; like `stacks` */
+	bool shapes;               /* of operators' inputs */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
 	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
