@@ -23,6 +23,25 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* Where the counter is the clock there is a stamp without a question: ask clock_is_quick once, long before. */
+static inline int clock_is_quick(void)
+{
+#if defined(__x86_64__)
+	return clock_is_tsc;
+#else
+	return 1;
+#endif
+}
+
+static inline uint64_t clock_quick(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return clock_monotonic_ns();
+#endif
+}
+
 /* Raw ticks, now. */
 static inline uint64_t clock_now(void)
 {

@@ -51,92 +51,116 @@ static inline uint64_t address_bits(const char *text)
 	return (uint64_t)(uintptr_t)text * 0x9E3779B97F4A7C15u;
 }
 
-static inline struct cached_child *near_place(struct stream *s, const char *text)
+static inline struct cached_child *near_place(struct stream *s, uint32_t parent, const char *text)
 {
-	return &s->near[(s->top->node * 2 + (uint32_t)(address_bits(text) >> 63)) % STREAM_NEAR];
+	return &s->near[(parent * 2 + ((uintptr_t)text >> 4 & 1)) % STREAM_NEAR];
 }
 
-static inline struct cached_child *far_place(struct stream *s, const char *text)
+static inline struct cached_child *far_place(struct stream *s, uint32_t parent, const char *text)
 {
-	return &s->far[(uint32_t)(address_bits(text) >> 32) * (s->top->node | 1) >> 18];
+	return &s->far[(uint32_t)(address_bits(text) >> 32) * (parent | 1) >> 18];
 }
 static_assert(STREAM_FAR == 1 << 14, "far_place takes 14 bits");
 
-static inline uint32_t cached_key(uint32_t parent, uint32_t domain)
-{
-	return domain << 20 | parent;
-}
-
 #if defined(__SSE2__)
-static inline bool same_16(const char *a, const char *b)
+static inline __m128i equal_16(const char *a, const char *b)
 {
 	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
 
-	return _mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) == 0xFFFF;
+	return _mm_cmpeq_epi8(x, y);
 }
 
-/* strcmp, for a text whose length we know. The last 16 bytes overlap those before; of a `text` that is shorter than ours, and only then, up to 15
- * bytes behind its end are looked at, in the same page. */
-__attribute__((no_sanitize("address"))) static inline bool same_text(const char *kept, size_t bytes, const char *text)
+static inline bool is_all(__m128i bytes)
 {
-	size_t last = bytes + 1 - 16;
+	return _mm_movemask_epi8(bytes) == 0xFFFF;
+}
 
-	if (__builtin_expect(bytes < 15 || ((uintptr_t)text & 4095) + bytes >= 4096, 0))
-		return !strcmp(kept, text);
-	for (size_t i = 0; i < last; i += 16)
-		if (!same_16(kept + i, text + i))
-			return false;
-	return same_16(kept + last, text + last);
+/* strcmp, for a text whose length we know; without a call, and false also where that will not do. Most texts take one question of 16 bytes, or one of three
+ * times 16 that overlap. Of a `text` that is shorter than ours, and only then, bytes behind its end are looked at, in the same page. */
+__attribute__((no_sanitize("address"))) static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
+{
+	size_t last = bytes + 1 - 16, middle = last < 16 ? last : 16;
+	__m128i first;
+
+	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096, 0)) /* always so for CACHED_LONG */
+		return false;
+	first = equal_16(kept, text);
+	if (bytes < 15)
+		return ((unsigned)_mm_movemask_epi8(first) + 1) % (2u << bytes) == 0;
+	return is_all(_mm_and_si128(_mm_and_si128(first, equal_16(kept + last, text + last)), equal_16(kept + middle, text + middle)));
 }
 #else
-static inline bool same_text(const char *kept, size_t bytes, const char *text)
+static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
 {
-	return !strncmp(kept, text, bytes + 1);
+	return bytes < CACHED_SHORT_OF && !strncmp(kept, text, bytes + 1);
 }
 #endif
 
 /* Only the text itself decides: programs reuse their buffers. */
 static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
 {
-	return place->key == key && place->chars && same_text(place->chars, place->bytes, text);
+	return place->key == key && (same_at_once(place->chars, place->bytes, text) || !strcmp(place->chars, text));
 }
 
+static uint32_t cached_bytes(size_t bytes)
+{
+	return bytes < CACHED_SHORT_OF ? (uint32_t)bytes : CACHED_LONG;
+}
+
+/* Where two children of a parent would have the same place near it, all of them go where there is more room. So it is with the root soon. */
 static void cache_child(struct stream *s, const char *text, struct cached_child child)
 {
-	struct cached_child *place = near_place(s, text);
+	struct cached_child *near = near_place(s, s->node, text);
 
-	/* The key without a text: a parent with many children, which all go where there is more room. So it is with the root from the start. */
-	if (place->key == child.key) {
-		place->chars = NULL;
-		place = far_place(s, text);
-	}
-	*place = child;
+	if (near->key == child.key)
+		*near = (struct cached_child){.key = CACHED_MANY, .node = s->node & 0xFFFFF};
+	if (near->key == CACHED_MANY && near->node == s->node)
+		*far_place(s, s->node, text) = child;
+	else
+		*near = child;
 }
 
-/* By content: names and nodes are looked up, or made. 0: it gets no id of its own. */
-static __attribute__((noinline)) uint32_t find_child(struct stream *s, uint32_t domain, const char *text)
+/* Names and nodes are looked up by content, or made. 0: it gets no id of its own. */
+static uint32_t find_child(struct stream *s, uint32_t domain, enum trace_node_kind kind, const char *text)
 {
-	const struct cached_child *far = far_place(s, text);
-	bool cached = domain < CACHED_DOMAINS;
-	uint32_t key = cached_key(s->top->node, domain), name, node;
-	size_t bytes;
+	size_t bytes = strlen(text);
+	uint32_t name = name_id(text, bytes);
 
-	if (cached && is_child(far, key, text))
-		return far->node;
-	bytes = strlen(text);
-	name = name_id(text, bytes);
-	node = name ? node_id(s->top->node, name, domain, TRACE_NODE_RANGE) : 0;
-	if (cached && node && bytes < CACHED_BYTES)
-		cache_child(s, text, (struct cached_child){name_text(name, &bytes), key, bytes & (CACHED_BYTES - 1), node & 0xFFFFF});
+	return name ? node_id(s->node, name, domain, kind) : 0;
+}
+
+static uint32_t find_and_cache(struct stream *s, uint32_t sort, const char *text)
+{
+	const bool is_domain = sort < CACHED_DOMAINS;
+	uint32_t node = find_child(s, is_domain ? sort : 0, is_domain ? TRACE_NODE_RANGE : (enum trace_node_kind)(sort - CACHED_DOMAINS), text);
+	size_t bytes = strlen(text);
+
+	if (node)
+		cache_child(s, text, (struct cached_child){name_text(name_id(text, bytes), &bytes), CACHED_KEY(s->node, sort),
+							   cached_bytes(bytes) & 0xFFF, node & 0xFFFFF});
 	return node;
 }
 
-static inline uint32_t child_node(struct stream *s, uint32_t domain, const char *text)
+static uint32_t child_node(struct stream *s, uint32_t sort, const char *text)
 {
-	const struct cached_child *near = near_place(s, text);
-	uint32_t key = cached_key(s->top->node, domain);
+	const struct cached_child *near = near_place(s, s->node, text), *far = far_place(s, s->node, text);
+	uint32_t key = CACHED_KEY(s->node, sort);
 
-	return __builtin_expect(domain < CACHED_DOMAINS && is_child(near, key, text), 1) ? near->node : find_child(s, domain, text);
+	if (is_child(near, key, text))
+		return near->node;
+	return is_child(far, key, text) ? far->node : find_and_cache(s, sort, text);
+}
+
+/* The place of the cache where this child would be, if it has its parent's key. */
+static inline const struct cached_child *likely_child(struct stream *s, uint32_t sort, const char *text)
+{
+	const uint32_t key = CACHED_KEY(s->node, sort);
+	const struct cached_child *child = near_place(s, s->node, text);
+
+	if (__builtin_expect(child->key == key, 1))
+		return child;
+	child = far_place(s, s->node, text);
+	return child->key == key ? child : NULL;
 }
 
 /* ---- the row of open ranges ---- */
@@ -154,11 +178,11 @@ static inline int open_frame(struct stream *s, uint32_t node, uint32_t domain)
 {
 	uint32_t level = s->top->domain == domain ? s->top->level + 1 : level_in_domain(s, domain);
 
-	s->top++;
-	s->top->begin = s->last;
-	s->top->node = node;
-	s->top->domain = domain;
-	s->top->level = level;
+	s->top[1].begin = s->last;
+	s->top[1].node = node;
+	s->top[1].domain = domain;
+	s->top[1].level = level;
+	stream_set_top(s, s->top + 1);
 	return (int)level;
 }
 
@@ -201,9 +225,9 @@ static struct trace_range *put_range(enum trace_kind kind, uint32_t domain, uint
 /* The node of pushes whose texts get no ids: one below each parent, or the parent itself at the very end. */
 static uint32_t nameless_child(const struct stream *s, uint32_t domain)
 {
-	uint32_t node = node_id(s->top->node, 0, domain, TRACE_NODE_RANGE);
+	uint32_t node = node_id(s->node, 0, domain, TRACE_NODE_RANGE);
 
-	return node ? node : s->top->node;
+	return node ? node : s->node;
 }
 
 static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node, uint32_t domain, const char *text,
@@ -242,11 +266,12 @@ static int push_wide(struct stream *s, uint32_t node, uint32_t domain)
 static int push_beyond(struct stream *s, uint32_t domain)
 {
 	s->beyond++;
+	stream_settle(s);
 	trace_lose(TRACE_LOST_TOO_DEEP, 1); /* not the stream's loss: its row of open ranges stays right */
 	return (int)(level_in_domain(s, domain) + s->beyond - 1);
 }
 
-static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *text, const struct range_attributes *attributes)
+int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = stream_begin();
 	uint32_t node;
@@ -259,36 +284,52 @@ static __attribute__((noinline)) int push_slowly(uint32_t domain, const char *te
 	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
 		level = push_beyond(s, domain);
 	} else {
-		node = child_node(s, domain, text);
+		node = domain < CACHED_DOMAINS ? child_node(s, domain, text) : find_child(s, domain, TRACE_NODE_RANGE, text);
 		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_wide(s, node, domain);
 	}
 	stream_finish();
 	return level;
 }
 
-/* Nothing has happened yet where this gives up: push_slowly begins anew. */
-int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
+static __attribute__((noinline)) int push_slowly(const char *text, struct stream *s)
 {
-	struct stream *s = attributes || !text ? NULL : stream_begin_at_once();
-	uint64_t gap, used;
-	uint32_t node, word;
-	int level;
+	stream_give_back(s);
+	return range_push(0, text, NULL);
+}
 
-	if (__builtin_expect(!s, 0))
-		return push_slowly(domain, text, attributes);
-	node = child_node(s, domain, text);
-	used = s->slot->used;
-	gap = clock_now() - s->last;
-	if (__builtin_expect(node - 1 >= 0xFFFF || gap >= 1 << 14 || used + sizeof word > s->room || s->top == s->top_most, 0)) {
-		stream_finish();
-		return push_slowly(domain, text, NULL);
-	}
-	s->last += gap;
-	word = node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
-	stream_put_word_at(s->slot, used, word);
-	level = open_frame(s, node, domain);
-	stream_finish();
-	return level;
+/* The hot path, without a call. Reading the counter waits for what stands before it, so little does: the text is compared, and all else loaded, behind
+ * it, while the next event comes near. Nothing has happened yet where it gives up. */
+int range_push_plain(const char *text)
+{
+	struct stream *s = stream_take();
+	const struct cached_child *child;
+	const struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
+	uint32_t node;
+
+	if (__builtin_expect(!s || !text || !(child = likely_child(s, 0, text)), 0))
+		return push_slowly(text, s);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	if (__builtin_expect(!same_at_once(child->chars, child->bytes, text) || !slot, 0))
+		return push_slowly(text, s);
+	gap = now - s->last;
+	node = child->node;
+	top = s->top;
+	used = slot->used;
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
+		return push_slowly(text, s);
+	s->last = now;
+	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
+	top[1].begin = now;
+	top[1].node = s->node = node;
+	top[1].domain = 0;
+	top[1].level = top->level + 1;
+	s->top = top + 1;
+	stream_give_back(s);
+	return (int)top[1].level;
 }
 
 /* ---- closing ---- */
@@ -305,7 +346,7 @@ static int pop_frame(struct stream *s, struct frame *frame)
 		stream_publish(s);
 	}
 	memmove(frame, frame + 1, (size_t)(s->top - frame) * sizeof *frame);
-	s->top--;
+	stream_set_top(s, s->top - 1);
 	return level;
 }
 
@@ -324,52 +365,65 @@ static int pop_innermost(struct stream *s)
 {
 	uint64_t gap;
 	uint32_t word;
+	int level;
 
 	if (prepare_short(s, sizeof word, &gap)) {
 		word = (uint32_t)gap << 2 | FORM_POP4;
 		stream_put_words(s, &word, sizeof word);
 	}
-	return (int)(s->top--)->level;
+	level = (int)s->top->level;
+	stream_set_top(s, s->top - 1);
+	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(uint32_t domain)
+int range_pop(uint32_t domain)
 {
 	struct stream *s = stream_begin();
 	int level;
 
 	if (!s)
 		return RANGE_REFUSED;
-	if (s->beyond)
+	if (s->beyond) {
 		level = (int)(level_in_domain(s, domain) + --s->beyond);
-	else if (s->top->domain == domain)
+		stream_settle(s);
+	} else if (s->top->domain == domain) {
 		level = pop_innermost(s);
-	else
+	} else {
 		level = pop_below(s, domain);
+	}
 	stream_finish();
 	return level;
 }
 
-int range_pop(uint32_t domain)
+static __attribute__((noinline)) int pop_slowly(struct stream *s)
 {
-	struct stream *s = stream_begin_at_once();
-	const struct frame *top;
-	uint64_t gap, used;
-	uint32_t word;
+	stream_give_back(s);
+	return range_pop(0);
+}
+
+int range_pop_plain(void)
+{
+	struct stream *s = stream_take();
+	struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
 
 	if (__builtin_expect(!s, 0))
-		return pop_slowly(domain);
+		return pop_slowly(s);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	if (__builtin_expect(!slot, 0))
+		return pop_slowly(s);
+	gap = now - s->last;
 	top = s->top;
-	used = s->slot->used;
-	gap = clock_now() - s->last;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof word > s->room || top->domain != domain || s->beyond, 0)) {
-		stream_finish();
-		return pop_slowly(domain);
-	}
-	s->last += gap;
-	word = (uint32_t)gap << 2 | FORM_POP4;
-	stream_put_word_at(s->slot, used, word);
-	s->top--;
-	stream_finish();
+	used = slot->used;
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room || top->domain != 0, 0))
+		return pop_slowly(s);
+	s->last = now;
+	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
+	stream_set_top(s, top - 1);
+	stream_give_back(s);
 	return (int)top->level;
 }
 
@@ -377,7 +431,7 @@ int range_pop(uint32_t domain)
 
 static struct cached_place *cached_place(struct stream *s, const char *text, uint32_t link, uint32_t detail)
 {
-	uint64_t hash = (address_bits(text) >> 32) * (s->top->node | 1) + (uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
+	uint64_t hash = (address_bits(text) >> 32) * (s->node | 1) + (uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
 
 	return &s->places[(hash >> 13 ^ hash) % STREAM_PLACES];
 }
@@ -391,21 +445,21 @@ static __attribute__((noinline)) uint32_t find_place(struct cached_place *place,
 		return 0;
 	wanted.node = node_id_about(wanted.parent, name, (enum trace_node_kind)wanted.kind, wanted.link, wanted.detail);
 	wanted.chars = name_text(name, &bytes);
-	wanted.bytes = (uint32_t)bytes;
-	if (wanted.node && bytes < CACHED_BYTES)
+	wanted.bytes = cached_bytes(bytes);
+	if (wanted.node)
 		*place = wanted;
 	return wanted.node;
 }
 
-static inline uint32_t place_node(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+static uint32_t place_node(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
 	struct cached_place *place = cached_place(s, text, link, detail);
-	uint32_t parent = s->top->node;
+	const struct cached_place wanted = {.parent = s->node, .kind = (uint32_t)kind, .link = link, .detail = detail};
 
-	if (__builtin_expect(place->parent == parent && place->link == link && place->kind == (uint32_t)kind && place->detail == detail &&
-				     place->chars && same_text(place->chars, place->bytes, text), 1))
+	if (place->parent == wanted.parent && place->link == link && place->kind == wanted.kind && place->detail == detail && place->chars &&
+	    (same_at_once(place->chars, place->bytes, text) || !strcmp(place->chars, text)))
 		return place->node;
-	return find_place(place, text, (struct cached_place){.parent = parent, .kind = (uint32_t)kind, .link = link, .detail = detail});
+	return find_place(place, text, wanted);
 }
 
 /* One word, or two, as range_push writes. */
@@ -423,43 +477,120 @@ static void put_push(struct stream *s, uint32_t node)
 	stream_put_words(s, words, wide ? sizeof words : sizeof words[0]);
 }
 
-uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+static void put_owned(struct stream *s, uint32_t node, const void *owner)
+{
+	put_push(s, node);
+	open_frame(s, node, FRAME_OWNED);
+	s->top->owner = owner;
+}
+
+static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
 	struct stream *s = stream_begin();
 	uint32_t node = 0;
 
 	if (!s)
 		return 0;
-	if (s->top < s->top_most || stream_grow_frames(s))
-		node = place_node(s, text, kind, link, detail);
-	if (node) {
-		put_push(s, node);
-		open_frame(s, node, FRAME_OWNED);
-		s->top->owner = owner;
+	if (s->top == s->top_most && !stream_grow_frames(s)) {
+		stream_lose(s, TRACE_LOST_TOO_DEEP);
 	} else {
-		stream_lose(s, s->top < s->top_most ? TRACE_LOST_NO_MEMORY : TRACE_LOST_TOO_DEEP);
+		node = link || detail ? place_node(s, text, kind, link, detail) : child_node(s, CACHED_SORT(kind), text);
+		if (node)
+			put_owned(s, node, owner);
+		else
+			stream_lose(s, TRACE_LOST_NO_MEMORY);
 	}
 	stream_finish();
 	return node;
 }
 
-bool range_close(const void *owner)
+/* As range_push_plain. */
+uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	struct stream *s = link | detail ? NULL : stream_take();
+	const struct cached_child *child;
+	const struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
+	uint32_t node;
+
+	if (__builtin_expect(!s, 0))
+		return open_slowly(owner, text, kind, link, detail);
+	child = likely_child(s, CACHED_SORT(kind), text);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	if (__builtin_expect(!child || !slot || !same_at_once(child->chars, child->bytes, text), 0))
+		goto slowly;
+	gap = now - s->last;
+	node = child->node;
+	top = s->top;
+	used = slot->used;
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most, 0))
+		goto slowly;
+	s->last = now;
+	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
+	top[1] = (struct frame){.begin = now, .node = node, .domain = FRAME_OWNED, .owner = owner};
+	stream_set_top(s, top + 1);
+	stream_give_back(s);
+	return node;
+slowly:
+	stream_give_back(s);
+	return open_slowly(owner, text, kind, link, detail);
+}
+
+static inline bool is_owned_by(const struct frame *frame, const void *owner)
+{
+	return frame->domain == FRAME_OWNED && frame->owner == owner;
+}
+
+static __attribute__((noinline)) bool close_slowly(const void *owner)
 {
 	struct stream *s = stream_begin();
 	struct frame *frame;
+	bool found;
 
 	if (!s)
 		return false;
 	frame = s->top;
-	if (!(frame->domain == FRAME_OWNED && frame->owner == owner))
-		while (frame > s->frames && !(frame->domain == FRAME_OWNED && frame->owner == owner))
-			frame--;
-	if (frame == s->top && frame > s->frames)
+	while (frame > s->frames && !is_owned_by(frame, owner))
+		frame--;
+	found = frame > s->frames;
+	if (found && frame == s->top)
 		pop_innermost(s);
-	else if (frame > s->frames)
+	else if (found)
 		pop_frame(s, frame);
 	stream_finish();
-	return frame > s->frames;
+	return found;
+}
+
+bool range_close(const void *owner)
+{
+	struct stream *s = stream_take();
+	struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
+
+	if (__builtin_expect(!s, 0))
+		return close_slowly(owner);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	top = s->top;
+	if (__builtin_expect(!slot || !is_owned_by(top, owner), 0))
+		goto slowly;
+	gap = now - s->last;
+	used = slot->used;
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room, 0))
+		goto slowly;
+	s->last = now;
+	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
+	stream_set_top(s, top - 1);
+	stream_give_back(s);
+	return true;
+slowly:
+	stream_give_back(s);
+	return close_slowly(owner);
 }
 
 /* ---- start/end and marks ---- */

@@ -24,6 +24,10 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 /* The level of the range just closed; RANGE_REFUSED if the domain has none open on this thread. */
 int range_pop(uint32_t domain);
 
+/* The same of the default domain, without attributes: what programs call most. */
+int range_push_plain(const char *text);
+int range_pop_plain(void);
+
 /* A range that an object of the program stands for, such as a running operator: its end names the object, and closes that range wherever it
  * stands in the thread's row of open ones; no range_pop does. The caller's word for `owner` need not be an address, and one owner may have
  * several open: the innermost closes first. kind, link, detail: of struct trace_node. The node it opened; 0: none could be had, or recording is

@@ -118,7 +118,7 @@ static void *put(struct stream *s, enum trace_kind kind, size_t size)
 	memset(head, 0, size);
 	head->size = (uint16_t)size;
 	head->kind = (uint8_t)kind;
-	head->node = s->top->node;
+	head->node = s->node;
 	s->pending += size;
 	return head;
 }
@@ -130,6 +130,11 @@ static void put_clock(struct stream *s, const struct trace_clock *now)
 	clock->stamp = s->last = now->raw > s->last ? now->raw : s->last;
 	clock->monotonic_ns = now->monotonic_ns;
 	clock->realtime_ns = now->realtime_ns;
+}
+
+void stream_settle(struct stream *s)
+{
+	s->quick_room = clock_is_quick() && !s->beyond ? s->room : 0;
 }
 
 /* Begins a payload in the (empty) slot: where the clocks stand and what is open, so that it can be read alone. */
@@ -146,6 +151,7 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 	slot->crc = 0;
 	slot->base_stamp = now.raw > s->last ? now.raw : s->last;
 	s->room = slot->extent - sizeof *slot;
+	stream_settle(s);
 	memset(s->calls, 0, sizeof s->calls);
 	put_clock(s, &now);
 	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
@@ -235,6 +241,7 @@ bool stream_make_room(struct stream *s, size_t bytes)
 	if (has_room(s, bytes))
 		return true;
 	s->room = s->slot->used;
+	stream_settle(s);
 	stream_lose(s, (enum trace_loss)s->reason);
 	return false;
 }
@@ -264,7 +271,7 @@ bool stream_grow_frames(struct stream *s)
 		return false;
 	memcpy(more, s->frames, used * sizeof *more);
 	s->frames = more; /* the smaller one stays: at most as much again */
-	s->top = more + used - 1;
+	stream_set_top(s, more + used - 1);
 	s->top_most = more + room - 1;
 	return true;
 }
@@ -299,8 +306,8 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 		s->frames = s->first_frames;
 		s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
 	}
-	s->top = s->frames;
-	*s->top = (struct frame){.domain = FRAME_NONE};
+	*s->frames = (struct frame){.domain = FRAME_NONE, .level = UINT32_MAX};
+	stream_set_top(s, s->frames);
 	s->tid = (uint32_t)syscall(SYS_gettid);
 	s->slot = NULL;
 	if (!take_slot(s, 0, reason))
@@ -367,7 +374,7 @@ struct stream *stream_begin_slowly(void)
 
 	if (is_off())
 		return NULL;
-	if (stream_here.busy) {
+	if (stream_at_work()) {
 		trace_lose(TRACE_LOST_REENTERED, 1);
 		return NULL;
 	}
@@ -386,9 +393,10 @@ bool stream_enter(void)
 
 bool stream_hold(void)
 {
-	if (stream_here.busy || !shared)
+	if (stream_at_work() || !shared)
 		return false;
 	stream_here.busy = 1;
+	stream_here.ready = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return true;
 }
@@ -441,7 +449,7 @@ uint32_t stream_node(void)
 {
 	const struct stream *s = stream_here.mine;
 
-	return s && s->slot ? s->top->node : 0;
+	return s && s->slot ? s->node : 0;
 }
 
 uint32_t stream_tid(void)
@@ -461,7 +469,7 @@ void stream_fork_begins(void)
 {
 	const struct stream *s = stream_here.mine;
 
-	forking.slot = stream_here.busy && s ? s->slot : NULL;
+	forking.slot = stream_at_work() && s ? s->slot : NULL;
 	if (!forking.slot)
 		return;
 	forking.bytes = forking.slot->extent;
@@ -484,8 +492,9 @@ void stream_forked(void)
 	s->slot->used = forking.used;
 	s->pending = forking.pending;
 	s->room = forking.bytes - sizeof *s->slot;
+	s->quick_room = 0; /* who has the stream in hand may give it back */
 	s->frames = s->first_frames;
-	s->top = s->frames + 1; /* there may be something to close */
+	stream_set_top(s, s->frames + 1); /* there may be something to close */
 	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
 	stream_here.mine = NULL; /* and the next event begins a stream of its own */
 }
@@ -532,9 +541,10 @@ void stream_end(void)
 	struct stream *s = stream_here.mine;
 	struct quiet quiet;
 
-	if (!s || !s->slot || stream_here.busy)
+	if (!s || !s->slot || stream_at_work())
 		return;
 	stream_here.busy = 1;
+	stream_here.ready = NULL;
 	quiet_begin(&quiet);
 	end_slot(s);
 	s->slot = NULL;

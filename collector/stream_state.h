@@ -23,32 +23,39 @@ struct frame { /* an open range */
 	uint32_t reserved;
 	const void *owner; /* FRAME_OWNED: whose range it is */
 };
-#define FRAME_NONE UINT32_MAX        /* the domain of the frame below all others, which is no range: node 0 */
+#define FRAME_NONE UINT32_MAX        /* the domain of the frame below all others, which is no range: node 0, level UINT32_MAX */
 #define FRAME_OWNED (UINT32_MAX - 1) /* the domain of ranges that range_open opened: no domain of NVTX closes them */
 
 struct cached_child { /* of a push: this text in this domain under this parent is that node */
-	const char *chars; /* the text, kept by the dictionary; NULL: free */
-	uint32_t key;      /* parent, domain << 20 */
-	uint32_t bytes : 12, node : 20; /* of the text; the child. In memory only */
+	const char *chars; /* the text, kept by the dictionary */
+	uint32_t key;      /* parent and domain; 0: free. CACHED_MANY: the children of place `node` are so many that they are all in `far` */
+	uint32_t bytes : 12, node : 20; /* of the text, or CACHED_LONG; the child. In memory only */
 };
-/* The same of range_open, which asks for more. */
+#define CACHED_LONG 4095u /* longer than what is compared without a call */
+#define CACHED_SHORT_OF 48u
+#define CACHED_MANY UINT32_MAX
+
+/* The same of range_open where a link or detail is asked for. */
 struct cached_place {
 	const char *chars;
 	uint32_t parent, kind, link, detail;
-	uint32_t bytes, node;
+	uint32_t bytes, node; /* bytes: CACHED_LONG alike */
 };
 #define STREAM_PLACES 8192u /* a power of two */
 
-#define CACHED_BYTES 4096u /* longer texts are not cached */
-
-/* Parent and domain in one word. Only what fits is cached: nearly everything. */
-#define CACHED_DOMAINS (1u << 12)
+/* Parent and sort in one word, neither 0 nor CACHED_MANY. A sort is a domain, of a range; only those that fit are cached, nearly all. Sorts from
+ * CACHED_DOMAINS on are the other kinds of nodes, which have no domain. */
+#define CACHED_DOMAINS 4080u
+#define CACHED_SORT(kind) (CACHED_DOMAINS + (uint32_t)(kind))
+#define CACHED_KEY(parent, sort) (((sort) << 20 | (parent)) + 1)
 
 struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	struct trace_block *slot; /* slot->used is the cursor. NULL: the stream has yet to begin */
 	uint64_t room;            /* payload bytes of the slot */
+	uint64_t quick_room;      /* the same for the quick ways of ranges.c, or 0 while they may not be gone: stream_settle */
 	uint64_t last;            /* the last stamp: what deltas count from */
-	struct frame *top;        /* the innermost open range */
+	struct frame *top;        /* the innermost open range: stream_set_top */
+	uint32_t node;            /* top->node, without a detour */
 	struct frame *top_most;   /* the last one there is room for */
 	struct frame *frames;     /* the first is FRAME_NONE */
 	uint64_t pending;         /* bytes written beyond slot->used and not yet published */
@@ -69,44 +76,63 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 
 /* All that a thread has of us in its thread-local storage (with call_here). */
 struct stream_here {
+	struct stream *ready; /* the stream, if it has a slot and pperf is not at work on this thread: who begins takes it, and gives it back at the end */
 	struct stream *mine;
-	uint8_t busy; /* pperf is at work on this thread */
+	uint8_t busy;         /* at work without having taken it: it has no slot yet, or is not needed */
 };
 extern __thread struct stream_here stream_here __attribute__((tls_model("initial-exec")));
-
 
 /* The first event of a thread, or one that comes from within pperf. NULL: refused. */
 struct stream *stream_begin_slowly(void);
 
-/* The stream, if it has a slot and pperf is not at work already; now it is. NULL: nothing has changed. The mark is set before anything is looked at: a
- * signal handler, and the child that it may fork, see it before anything half done. */
-static inline struct stream *stream_begin_at_once(void)
+/* Is pperf at work on this thread? In a forked child the stream is all zeros, and whatever was at work is not any more. */
+static inline bool stream_at_work(void)
 {
-	uint8_t before = stream_here.busy;
-	struct stream *s;
+	return stream_here.busy || (!stream_here.ready && stream_here.mine && stream_here.mine->slot);
+}
 
-	stream_here.busy = 1;
+/* The stream, if pperf is not at work already; now it is. NULL: nothing has changed. It is taken before anything is looked at: a signal
+ * handler, and the child that it may fork, see that before anything half done. */
+static inline struct stream *stream_take(void)
+{
+	struct stream *s = stream_here.ready;
+
+	stream_here.ready = NULL;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	s = stream_here.mine;
-	if (__builtin_expect(!before && s && s->slot, 1))
-		return s;
-	stream_here.busy = before;
-	return NULL;
+	return s;
+}
+
+static inline void stream_give_back(struct stream *s)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_here.ready = s;
 }
 
 /* stream_enter for those who want the stream. NULL: refused. */
 static inline struct stream *stream_begin(void)
 {
-	struct stream *s = stream_begin_at_once();
+	struct stream *s = stream_take();
 
-	return __builtin_expect(s != NULL, 1) ? s : stream_begin_slowly();
+	return __builtin_expect(s && s->slot && s == stream_here.mine, 1) ? s : stream_begin_slowly();
 }
 
 static inline void stream_finish(void)
 {
+	struct stream *s = stream_here.mine;
+
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	stream_here.busy = 0;
+	stream_here.ready = s && s->slot ? s : NULL;
 }
+
+static inline void stream_set_top(struct stream *s, struct frame *top)
+{
+	s->top = top;
+	s->node = top->node;
+}
+
+/* After a change of what the quick ways rely on: the room, the clock, no range beyond those we keep. */
+void stream_settle(struct stream *s);
 
 /* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
 bool stream_make_room(struct stream *s, size_t bytes);

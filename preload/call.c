@@ -194,9 +194,9 @@ static inline void put(struct stream *s, struct draft *draft)
 		((uint32_t *)payload)[used / 4] = 0; /* padding */
 	draft->stamp = s->last = draft->stamp > s->last ? draft->stamp : s->last;
 	if (of && is_like(payload + of, draft)) {
-		words = put_again(payload + at, draft, s->top->node, of, payload + of);
+		words = put_again(payload + at, draft, s->node, of, payload + of);
 	} else {
-		words = put_whole(payload + at, draft, s->top->node);
+		words = put_whole(payload + at, draft, s->node);
 		*note = at <= UINT16_MAX ? (uint16_t)at : 0;
 	}
 	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);

@@ -24,18 +24,12 @@ typedef void(NVTX_API *sync_fntype)(nvtxSyncUser_t);
 
 /* ---- ranges and marks ---- */
 
-/* The two that programs call most have no frame of their own: where no tool is chained they are jumps. */
-static __attribute__((noinline)) int push_a_chained(const char *message)
-{
-	nvtxRangePushA_impl_fntype next = NEXT(CORE, RangePushA, nvtxRangePushA_impl_fntype);
-	int level = range_push(0, message, NULL);
-
-	return next ? next(message) : level;
-}
-
 static int NVTX_API push_a(const char *message)
 {
-	return nvtx_chained() ? push_a_chained(message) : range_push(0, message, NULL);
+	nvtxRangePushA_impl_fntype next = NEXT(CORE, RangePushA, nvtxRangePushA_impl_fntype);
+	int level = range_push_plain(message);
+
+	return next ? next(message) : level;
 }
 
 static int NVTX_API push_w(const wchar_t *message)
@@ -77,17 +71,12 @@ static int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAtt
 	return next ? next(domain, event) : level;
 }
 
-static __attribute__((noinline)) int pop_chained(void)
-{
-	nvtxRangePop_impl_fntype next = NEXT(CORE, RangePop, nvtxRangePop_impl_fntype);
-	int level = range_pop(0);
-
-	return next ? next() : level;
-}
-
 static int NVTX_API pop(void)
 {
-	return nvtx_chained() ? pop_chained() : range_pop(0);
+	nvtxRangePop_impl_fntype next = NEXT(CORE, RangePop, nvtxRangePop_impl_fntype);
+	int level = range_pop_plain();
+
+	return next ? next() : level;
 }
 
 static int NVTX_API domain_pop(nvtxDomainHandle_t domain)
@@ -474,13 +463,15 @@ LOCK_HANDLER(lock_releasing, DomainSyncUserReleasing, TRACE_RELEASING)
 
 /* ---- the table ---- */
 
-#define ENTRY(module, id, function) {NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id, (NvtxFunctionPointer)(function)}
+#define ENTRY_ALONE(module, id, function, alone) {NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id, (NvtxFunctionPointer)(function), (NvtxFunctionPointer)(alone)}
+#define ENTRY(module, id, function) ENTRY_ALONE(module, id, function, function)
 #define ENTRY_PAIR(module, id, function) ENTRY(module, id##A, function##_a), ENTRY(module, id##W, function##_w)
 
 const struct nvtx_entry nvtx_entries[] = {
 	ENTRY(CORE, MarkEx, mark_ex), ENTRY_PAIR(CORE, Mark, mark),
 	ENTRY(CORE, RangeStartEx, start_ex), ENTRY_PAIR(CORE, RangeStart, start), ENTRY(CORE, RangeEnd, end),
-	ENTRY(CORE, RangePushEx, push_ex), ENTRY_PAIR(CORE, RangePush, push), ENTRY(CORE, RangePop, pop),
+	ENTRY(CORE, RangePushEx, push_ex), ENTRY(CORE, RangePushW, push_w),
+	ENTRY_ALONE(CORE, RangePushA, push_a, range_push_plain), ENTRY_ALONE(CORE, RangePop, pop, range_pop_plain),
 	ENTRY_PAIR(CORE, NameCategory, category), ENTRY_PAIR(CORE, NameOsThread, os_thread),
 	ENTRY(CORE2, DomainMarkEx, domain_mark_ex), ENTRY(CORE2, DomainRangeStartEx, domain_start_ex),
 	ENTRY(CORE2, DomainRangeEnd, domain_end), ENTRY(CORE2, DomainRangePushEx, domain_push_ex),

@@ -51,7 +51,7 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 
 		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
 		    nvtx_chain_take(entry->module, entry->id, *table[entry->id], before[entry->id]))
-			*table[entry->id] = entry->function;
+			*table[entry->id] = nvtx_chained() ? entry->function : entry->alone;
 	}
 }
 
