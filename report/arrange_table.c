@@ -88,6 +88,20 @@ static void merge(struct tree *flat, uint32_t id, const struct node *node, bool 
 		merge_worst(flat, id, node->worst);
 }
 
+static uint32_t flat_node(struct tree *flat, const struct fold *fold, uint32_t id)
+{
+	const struct node *node = &fold->tree->nodes[id];
+	const bool span = fold->spans && node->parent == fold->spans;
+	uint32_t flat_id;
+
+	if (node->class)
+		return tree_module(flat, 0, node->name, node->domain, node->class);
+	flat_id = tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
+	flat->nodes[flat_id].is_group = node->is_group;
+	flat->nodes[flat_id].elsewhere = node->elsewhere;
+	return flat_id;
+}
+
 static struct tree *flatten(const struct process *process)
 {
 	const struct fold *fold = process->fold;
@@ -109,10 +123,7 @@ static struct tree *flatten(const struct process *process)
 		if (!next)
 			break;
 		node = next;
-		flat_of[node] = tree_child(flat, 0, tree->nodes[node].name, tree->nodes[node].domain,
-			fold->spans && tree->nodes[node].parent == fold->spans
-				? NODE_SPANS
-				: (enum node_kind)tree->nodes[node].kind);
+		flat_of[node] = flat_node(flat, fold, node);
 		grow(&open, &room, flat->count, sizeof *open);
 		if (node != fold->spans)
 			merge(flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
@@ -144,7 +155,7 @@ static void add_rows(const struct options *options, struct process *process, str
 	for (uint32_t id = 1; id < process->flat->count; id++) {
 		const struct node *node = &process->flat->nodes[id];
 
-		if (node->calls || node->gpu || node->memory)
+		if (node->calls || node->total_ns || node->gpu || node->memory)
 			rows_add(rows, &(struct row){ .process = process,
 					       .kind = ROW_NODE,
 					       .parent = NO_ROW,

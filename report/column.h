@@ -5,6 +5,7 @@
 #ifndef PPERF_COLUMN_H
 #define PPERF_COLUMN_H
 
+#include "report/members.h"
 #include "report/view.h"
 
 enum cell_kind {
@@ -18,12 +19,14 @@ enum cell_kind {
 	CELL_TRIPLE, /* a grid or block */
 	CELL_PATH,   /* the names from the root to the row's node */
 	CELL_FRAMES, /* a call stack */
+	CELL_SPAN,   /* from `number` to `most` */
 };
 
 struct cell {
 	enum cell_kind kind;
 	int64_t whole;
-	uint64_t number; /* UNSIGNED; FRAMES: id of the stack */
+	uint64_t number; /* UNSIGNED; SPAN; FRAMES: id of the stack */
+	uint64_t most;   /* SPAN */
 	double real;
 	bool truth;
 	struct text text; /* lives until the same column is asked again */
@@ -60,7 +63,12 @@ const struct trace_kernel *row_shape(const struct row *row);
 /* How many distinct labels fold into the node; never more than instances that count. */
 uint32_t row_labels(const struct node *node);
 
-/* What text shows as the row's name: the label. Lives until the next call. */
+/* What the modules have that fold into the row; false: they do not, or are no two. */
+bool row_spread(const struct row *row, struct spread *spread);
+
+/* What text shows as the row's name: the label; and where there is little room, without what tells least: a module's
+ * class, how a kernel was launched. Each lives until the next call. */
 struct text row_label(const struct row *row, bool ascii);
+struct text row_short_label(const struct row *row, bool ascii);
 
 #endif

@@ -14,6 +14,7 @@
 	X("kind", "kind", TEXT, kind,                                                                                 \
 		"process, step, range, module, op, backward, optimizer, api, sync, alloc, graph, kernel, memcpy, "    \
 		"memset, mark, unattributed")                                                                         \
+	X("class", "class", TEXT, class, "of a module: its class")                                                    \
 	X("section", "section", TEXT, section,                                                                        \
 		"start/end: a range that may overlap others and cross threads; it owns no GPU work")                  \
 	X("path", "path", TEXT, path, "the names from the root to it")                                                \
@@ -71,6 +72,20 @@
 	X("value", "value", USER, value, "what it has of the metric")                                                 \
 	X("unit", "unit", TEXT, unit, "of before, after, delta, value")                                               \
 	X("labels", "labels", COUNT, labels, "distinct labels that fold into the name")                               \
+	X("members.count", "members", COUNT, members_count, "modules that fold into the place")                       \
+	X("members.metric", "members by", TEXT, members_metric, "what they are compared in: gpu, or else cpu")        \
+	X("members.min_ns", "least", TIME, members_least, "the member that took least, in all of its instances")      \
+	X("members.p50_ns", "median", TIME, members_median, "the median member")                                      \
+	X("members.max_ns", "most", TIME, members_most, "the member that took most")                                  \
+	X("odd.label", "odd", TEXT, odd_label,                                                                        \
+		"the member that is clearly out of line: at least 3 members, 1.25 times the median or 0.8 of it, and " \
+		"more than three times as far off as the median member")                                              \
+	X("odd.ns", "odd", TIME, odd_time, "what it took")                                                            \
+	X("odd.calls", "odd calls", COUNT, odd_calls, "how often it was called")                                      \
+	X("spread", "members", TIME, spread, "the least and the most that one member took")                           \
+	X("ran_elsewhere", "elsewhere", COUNT, elsewhere,                                                             \
+		"it ran backward for its operator, at another place and time: its cpu time is in the cpu_total of "   \
+		"the rows where it ran, and in that of no row above it here")                                         \
 	X("left_open", "open", COUNT, left_open,                                                                      \
 		"an instance was still open at the end of the trace, and counts up to there")                         \
 	X("method", "method", TEXT, method,                                                                           \

@@ -168,6 +168,15 @@ VALUE(domain)
 		       : none;
 }
 
+VALUE(class)
+{
+	const uint32_t class = row->tree && row->node ? row->tree->nodes[row->node].class : 0;
+
+	(void)rows;
+	return class && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE) ? text(text_of(row->process->texts, class))
+									    : none;
+}
+
 VALUE(section)
 {
 	const struct fold *fold = row->process->fold;
@@ -186,7 +195,7 @@ VALUE(calls)
 
 	(void)rows;
 	if (row->kind == ROW_NODE)
-		return row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
+		return row->tree->nodes[row->node].is_group || row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
 				       row->tree->nodes[row->node].kind == NODE_SPANS
 			       ? none
 			       : count(row->tree->nodes[row->node].calls);
@@ -368,6 +377,20 @@ VALUE(provenance)
 
 OF_NODE(labels, row_labels(node) > 1, count(row_labels(node)))
 OF_NODE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+
+OF_NODE(elsewhere, node->elsewhere, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+
+#define OF_MEMBERS(name, has, value) FIGURE(name, struct spread spread, row_spread(row, &spread) && (has), value)
+OF_MEMBERS(members_count, true, count(spread.count))
+OF_MEMBERS(members_metric, true, words(row->process->gpu_ns ? "gpu" : "cpu"))
+OF_MEMBERS(members_least, true, count(spread.least))
+OF_MEMBERS(members_median, true, count(spread.median))
+OF_MEMBERS(members_most, true, count(spread.most))
+OF_MEMBERS(odd_label, spread.odd, text(text_of(row->process->texts, spread.odd->label)))
+OF_MEMBERS(odd_time, spread.odd, count(spread.odd_ns))
+OF_MEMBERS(odd_calls, spread.odd, count(spread.odd->calls))
+
+OF_MEMBERS(spread, true, ((struct cell){ .kind = CELL_SPAN, .number = spread.least, .most = spread.most }))
 
 OF_WORST(worst_metric, true, text(metric_key(row)))
 OF_WORST(worst_label, true, text(text_of(row->process->texts, worst->label)))

@@ -17,7 +17,21 @@ static const struct {
 	{ "place", "a path of names. An instance is one begin and end there." },
 	{ "folding", "labels that differ in numbers are one place: `kf: 71` and `kf: 72` are `kf: *`, layers.7.attn is "
 		     "layers.*.attn (xN: so many labels). Only whole numbers after a blank, `=`, `#`, a dot or in "
-		     "brackets, only in ranges, modules and steps; --no-fold keeps all apart." },
+		     "brackets, only in ranges, modules and steps; of operators only torch.compile's number of a "
+		     "function's version; --no-fold keeps all apart." },
+	{ "modules", "named below the module that called them, with their class. Wrappers (_orig_mod, module, "
+		     "_fsdp_wrapped_module, _checkpoint_wrapped_module) are left out of names that fold; modules of "
+		     "different classes never fold together. members: the least and the most that one of them took; "
+		     "`alone`: the one that is clearly out of line, at least 1.25 times the median or 0.8 of it, and "
+		     "more than three times as far off as most. On the GPU: with all below, and backward." },
+	{ "(bwd)", "`X (bwd)` is what ran backward for X, the outermost operator that the module or range called. Its "
+		   "GPU work and memory count in the rows above it, its time on the CPU only where it ran: "
+		   "`(backward)`, autograd's engine, has it in cpu, not in cpu self. (gradient accumulation): "
+		   "AccumulateGrad, and what the engine reduces and adds itself. (recompute): a module that is "
+		   "called while running backward." },
+	{ "without work", "operators in and below which nothing was launched, copied or allocated, in a program that "
+			  "did something on a GPU: one row in text, where they took at least --min-percent of the "
+			  "time on the CPU." },
 	{ "percentiles", "the value at rank ceil(p * calls); exact for up to 4096 instances of a place, beyond that at "
 			 "most 1 % off." },
 	{ "levels", "reserved is the device memory held (one device: --device), a counter is what the program says. A "

@@ -117,6 +117,7 @@ static uint32_t beside(struct placing *placing, uint32_t link)
 		return row;
 	row = tree_group(names->tree, parent, built_text(names, name, " (bwd)"), domain, NODE_BACKWARD);
 	names->tree->nodes[row].elsewhere = true;
+	names->tree->nodes[row].beside = forward;
 	return row;
 }
 

@@ -69,6 +69,7 @@ static void put_cell(struct out *out, const struct row *row, const struct cell *
 	case CELL_WHOLE:
 		out_signed(out, cell->whole);
 		break;
+	case CELL_SPAN:
 	case CELL_UNSIGNED:
 		out_unsigned(out, cell->number);
 		break;

@@ -106,6 +106,13 @@ static void put_cell(struct out *out, const struct row *row, const struct cell *
 			out_string(out, i < 2 ? ", " : "]");
 		}
 		break;
+	case CELL_SPAN:
+		out_char(out, '[');
+		out_unsigned(out, cell->number);
+		out_string(out, ", ");
+		out_unsigned(out, cell->most);
+		out_char(out, ']');
+		break;
 	case CELL_PATH:
 		put_path(out, row);
 		break;

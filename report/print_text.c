@@ -61,6 +61,18 @@ static size_t figure_text(char *out, const struct style *style, enum unit unit, 
 		style->iec, style->ascii);
 }
 
+/* `1.02 to 1.31 ms`, in the unit of the larger. */
+static size_t span_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
+{
+	const struct scale scale = scale_for(unit, cell->most, style->iec, style->ascii);
+	const unsigned decimals = scale.divisor > 1 ? 2 : 0;
+	size_t used = number_unsigned(out, cell->number, scale.divisor, decimals);
+
+	used += (size_t)snprintf(out + used, 8, " to ");
+	used += number_unsigned(out + used, cell->most, scale.divisor, decimals);
+	return used + (size_t)snprintf(out + used, 8, " %s", scale.name);
+}
+
 /* A cell as text, terminated; 0: there is nothing to show. */
 static size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row,
 	const struct rows *rows)
@@ -74,6 +86,8 @@ static size_t cell_text(char *out, const struct style *style, const struct colum
 		return visible(out, CELL_BYTES, cell.text.bytes, cell.text.length, style->ascii);
 	case CELL_TRIPLE:
 		return (size_t)snprintf(out, CELL_BYTES, "(%u,%u,%u)", cell.triple[0], cell.triple[1], cell.triple[2]);
+	case CELL_SPAN:
+		return span_text(out, style, column->unit, &cell);
 	case CELL_FRAMES:
 		return visible(out, CELL_BYTES, raw, frame_text(raw, row, (uint32_t)cell.number), style->ascii);
 	default:
@@ -230,9 +244,8 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 		put(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
 	}
-	if (row_shape(row) && width + visible_width(text, length) >
-				      table->name_width) { /* how a kernel was launched goes before its name does */
-		label = row_name(row);
+	if (width + visible_width(text, length) > table->name_width) {
+		label = row_short_label(row, table->style->ascii);
 		visible(text, room, label.bytes, label.length, table->style->ascii);
 	}
 	length = visible_shorten(

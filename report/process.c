@@ -139,6 +139,12 @@ static long double node_amount(const struct node *node, enum metric metric)
 	}
 }
 
+/* Of the CPU: what ran backward has its time where it ran. */
+static bool is_time(enum metric metric)
+{
+	return metric == METRIC_CPU || metric == METRIC_WALL;
+}
+
 /* What the roots have of the metric, together. */
 static long double whole_of(const struct fold *fold)
 {
@@ -147,7 +153,7 @@ static long double whole_of(const struct fold *fold)
 	if (metrics[fold->options.metric].nature == METRIC_LEVEL)
 		return 0;
 	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (id != fold->spans)
+		if (id != fold->spans && !(fold->tree->nodes[id].elsewhere && is_time(fold->options.metric)))
 			sum += node_amount(&fold->tree->nodes[id], fold->options.metric);
 	return sum;
 }
@@ -186,12 +192,13 @@ static void let_go(struct process *process)
 	fold_free(process->critical);
 	fold_free(process->fold);
 	tree_free(process->flat);
+	tree_free(process->asides);
 	if (process->symbols)
 		symbols_close(process->symbols);
 	texts_free(process->texts);
 	reader_close(process->reader);
 	process->critical = process->fold = NULL;
-	process->flat = NULL;
+	process->flat = process->asides = NULL;
 	process->symbols = NULL;
 	process->texts = NULL;
 	process->reader = NULL;
@@ -305,7 +312,7 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		const struct node *node = &fold->tree->nodes[id];
 		long double value;
 
-		if (node->parent || !node->worst || !node->worst->found || node->worst->value == 0 ||
+		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
 			id == fold->unattributed || id == fold->spans)
 			continue;
 		value = node_amount(node, metric);

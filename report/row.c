@@ -133,26 +133,60 @@ uint32_t row_labels(const struct node *node)
 	return node->labels < node->calls ? node->labels : (uint32_t)node->calls;
 }
 
-struct text row_label(const struct row *row, bool ascii)
+bool row_spread(const struct row *row, struct spread *spread)
+{
+	const struct node *node = row->kind == ROW_NODE ? &row->tree->nodes[row->node] : NULL;
+
+	return node && node->kind == NODE_MODULE && node->labels > 1 && row->tree == row->process->fold->tree &&
+	       members_spread(names_members(row->process->fold->names), row->node, row->process->gpu_ns > 0, spread);
+}
+
+/* PyTorch's own way to write it; a model is named after its class. */
+static size_t append_class(const struct row *row, const struct node *node, struct text name, size_t used)
+{
+	const struct text class = text_of(row->process->texts, node->class);
+
+	if (!node->class || (class.length == name.length && memcmp(class.bytes, name.bytes, name.length) == 0))
+		return used;
+	return append(append(append(used, " (", 2), class.bytes, class.length), ")", 1);
+}
+
+static size_t append_domain(const struct row *row, const struct node *node, size_t used)
+{
+	const struct text domain = text_of(row->process->texts, node->domain);
+
+	return node->domain ? append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1) : used;
+}
+
+static struct text built_label(const struct row *row, bool ascii, bool is_short)
 {
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
-	const struct node *node = row->tree && row->node ? &row->tree->nodes[row->node] : NULL;
+	const struct node *node = row->tree && row->node && row->kind != ROW_SITE ? &row->tree->nodes[row->node] : NULL;
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
 	size_t used = row->kind == ROW_SITE ? append_path(row)
 		      : name.length         ? append(0, name.bytes, name.length)
 					    : append(0, "(no name)", 9);
 	char extra[128] = "";
 
-	if (node && node->domain && row->kind != ROW_SITE) {
-		const struct text domain = text_of(row->process->texts, node->domain);
-
-		used = append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1);
-	}
+	if (node && !is_short)
+		used = append_class(row, node, name, used);
+	if (node)
+		used = append_domain(row, node, used);
 	if (node && row->kind == ROW_NODE && row_labels(node) > 1)
 		snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node));
-	if (shape)
+	if (shape && !is_short)
 		snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
 			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
 	used = append(used, extra, strlen(extra));
 	return (struct text){ label, (uint32_t)used };
+}
+
+struct text row_label(const struct row *row, bool ascii)
+{
+	return built_label(row, ascii, false);
+}
+
+struct text row_short_label(const struct row *row, bool ascii)
+{
+	return built_label(row, ascii, true);
 }

@@ -144,6 +144,11 @@ uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t
 	return child_of(tree, &(struct key){ parent, name, domain, class, NODE_MODULE });
 }
 
+uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind)
+{
+	return add_node(tree, &(struct key){ .name = name, .kind = kind });
+}
+
 uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
 	const uint32_t node = tree_child(tree, parent, name, domain, kind);

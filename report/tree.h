@@ -100,6 +100,7 @@ struct node {
 	uint32_t parent, first_child, next, name;
 	uint32_t domain; /* text; 0 the default one */
 	uint32_t class;  /* text: of a module; 0 not known */
+	uint32_t beside; /* of what runs backward: the node of the operator it is shown beside; 0 none */
 	uint32_t labels; /* distinct labels that were folded into it; 0: none was */
 	uint32_t longest_place,
 		longest_stream; /* of the instance that took max_ns: its node in the trace, its stream */
@@ -135,6 +136,8 @@ void tree_free(struct tree *tree);
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 /* The module of that name and class. */
 uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class);
+/* One that is like no other: a child of the root that is never found again. */
+uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind);
 /* As tree_child, or 0: there is none. */
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 

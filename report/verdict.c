@@ -23,7 +23,8 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 		for (uint32_t id = fold->tree->nodes[place].first_child; id; id = fold->tree->nodes[id].next) {
 			const struct node *node = &fold->tree->nodes[id];
 
-			if (node_kind_class(node->kind) != NODE_RANGES || id == fold->spans)
+			if (node_kind_class(node->kind) != NODE_RANGES || id == fold->spans ||
+				(node->elsewhere && metric == METRIC_CPU))
 				continue;
 			if (!heaviest || amount_of(node, metric) > amount_of(&fold->tree->nodes[heaviest], metric) ||
 				(amount_of(node, metric) == amount_of(&fold->tree->nodes[heaviest], metric) &&

@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_COLUMNS                                                                                                 \
-	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes " \
-	"cpu_total_ns cpu_self_ns "                                                                                  \
-	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes "    \
-	"free_bytes allocs frees failed "                                                                            \
-	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "        \
-	"left_open method confidence provenance "                                                                    \
+#define NODE_COLUMNS                                                                                                  \
+	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes "  \
+	"cpu_total_ns cpu_self_ns "                                                                                   \
+	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes "     \
+	"free_bytes allocs frees failed "                                                                             \
+	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "         \
+	"class members.count members.metric members.min_ns members.p50_ns members.max_ns odd.label odd.ns odd.calls " \
+	"ran_elsewhere "                                                                                              \
+	"left_open method confidence provenance "                                                                     \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
-#define NODE_TEXT                                                                                                   \
-	"gpu_total_ns cpu_total_ns share calls p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns " \
+#define NODE_TEXT                                                                                                     \
+	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns " \
 	"cpu_self_ns p95_ns idle_ns alloc_bytes"
 
 const struct view views[] = {
@@ -40,7 +42,7 @@ const struct view views[] = {
 	{ .name = "critical",
 		.summary = "the worst instance of the worst root, and what in it made it so",
 		.layout = LAYOUT_RULED,
-		.columns = "id parent depth name label kind path domain start_ns duration_ns value before after delta "
+		.columns = "id parent depth name label kind class path domain start_ns duration_ns value before after delta "
 			   "unit share "
 			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
 		.text = "",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_torch_tree.c: PyTorch's hierarchy: modules, operators, and what runs backward beside the operator it is for.
  */
+#include "report/members.h"
 #include "tests/folded.h"
 
 #include <check.h>
@@ -290,10 +291,333 @@ START_TEST(one_trace_stands_below_several_nodes)
 }
 END_TEST
 
+/* A model of `layers` blocks that each run one operator; layer `slow` takes as long as it says. Two steps. */
+static struct trace_builder *model(unsigned layers, unsigned slow, uint64_t slow_ns)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t net = module(builder, 0, "GPT", "GPT");
+	uint64_t at = 0;
+
+	for (unsigned step = 0; step < 2; step++) {
+		build_push_node(builder, MAIN, at, net);
+		for (unsigned i = 0; i < layers; i++) {
+			char name[32];
+			uint32_t block, head;
+
+			snprintf(name, sizeof name, i == 1 ? "_orig_mod.layers.%u" : "layers.%u", i);
+			block = module(builder, net, name, "Block");
+			head = module(builder, block, i % 2 ? "1" : "0", i % 2 ? "ReLU" : "Linear");
+			build_push_node(builder, MAIN, at += 10, block);
+			build_push_node(builder, MAIN, at += 10, head);
+			span(builder, MAIN, at, at + (i == slow ? slow_ns : 1000 + i), op(builder, head, "aten::op"));
+			at += i == slow ? slow_ns : 1000 + i;
+			build_pop(builder, MAIN, at += 10);
+			build_pop(builder, MAIN, at += 10);
+		}
+		build_pop(builder, MAIN, at += 10);
+	}
+	return builder;
+}
+
+START_TEST(layers_are_one_place_and_each_counts_apart)
+{
+	struct folded folded = folded_of(model(12, 7, 2400), NULL);
+	const struct node *node = must(&folded, "GPT/layers.*");
+	struct spread spread;
+
+	ck_assert_uint_eq(node->labels, 12);
+	ck_assert_uint_eq(node->calls, 24);
+	ck_assert_str_eq(text_of(folded.texts, node->class).bytes, "Block");
+	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), false, &spread));
+	ck_assert_uint_eq(spread.count, 12);
+	ck_assert_uint_eq(spread.least, 2 * 1030);
+	ck_assert_uint_eq(spread.median, 2 * 1035);
+	ck_assert_uint_eq(spread.most, 2 * 2430);
+	ck_assert_uint_eq(spread.odd_ns, 2 * 2430);
+	ck_assert_str_eq(text_of(folded.texts, spread.odd->label).bytes, "layers.7");
+	ck_assert_str_eq(text_of(folded.texts, node->worst->label).bytes, "layers.7");
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(a_member_is_odd_only_when_it_plainly_is)
+{
+	const uint64_t slow[] = { 1007, 1200, 1300, 700, 900 };
+	const bool odd[] = { false, false, true, true, false };
+
+	for (unsigned i = 0; i < 5; i++) {
+		struct folded folded = folded_of(model(12, 7, slow[i]), NULL);
+		const struct node *node = must(&folded, "GPT/layers.*");
+		struct spread spread;
+
+		members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), false, &spread);
+		ck_assert_msg((spread.odd != NULL) == odd[i], "%llu", (unsigned long long)slow[i]);
+		folded_free(&folded);
+	}
+}
+END_TEST
+
+START_TEST(modules_of_different_classes_do_not_fold_together)
+{
+	struct folded folded = folded_of(model(12, 7, 2400), NULL);
+	const struct tree *tree = folded.fold->tree;
+	const uint32_t layers = (uint32_t)(must(&folded, "GPT/layers.*") - tree->nodes);
+	unsigned found = 0;
+
+	for (uint32_t id = tree->nodes[layers].first_child; id; id = tree->nodes[id].next) {
+		ck_assert_str_eq(text_of(folded.texts, tree->nodes[id].name).bytes, "*");
+		ck_assert_uint_eq(tree->nodes[id].calls, 12);
+		found++;
+	}
+	ck_assert_uint_eq(found, 2);
+	folded_free(&folded);
+}
+END_TEST
+
+static void show(struct screen screen, const char *out)
+{
+	ck_assert_str_eq(screen.err, "");
+	ck_assert_str_eq(screen.out, out);
+	ck_assert_int_eq(screen.status, 0);
+}
+
+START_TEST(the_tree_of_a_training_step)
+{
+	show(screen_show(linear_step(), "tree trace.bin"),
+		"                                             gpu     cpu       %  calls      p50\n"
+		"Net                                      2.50 µs  100 ns  97.3 %      1   100 ns\n"
+		"  └── fc (Linear)                        2.50 µs   85 ns  97.3 %      1    85 ns\n"
+		"      ├── aten::linear                   1.00 µs   70 ns  38.9 %      1    70 ns\n"
+		"      │   └── aten::addmm                1.00 µs   50 ns  38.9 %      1    50 ns\n"
+		"      │       └── gemm                   1.00 µs          38.9 %      1  1.00 µs\n"
+		"      └── aten::linear (bwd)             1.50 µs   99 ns  58.4 %\n"
+		"          └── AddmmBackward0             1.50 µs   99 ns  58.4 %      1    99 ns\n"
+		"              └── aten::mm               1.50 µs   60 ns  58.4 %      2    30 ns\n"
+		"                  └── gemm               1.50 µs          58.4 %      2   700 ns\n"
+		"(backward)                                 70 ns  161 ns   2.7 %      2    31 ns\n"
+		"  └── (gradient accumulation)              70 ns   49 ns   2.7 %\n"
+		"      └── aten::add_                       50 ns   20 ns   1.9 %      1    20 ns\n"
+		"          └── gemm                         50 ns           1.9 %      1    50 ns\n"
+		"not shown: 6 below 1 % (--min-percent 0)\n");
+	show(screen_show(NULL, "tree trace.bin -m cpu --width 100"),
+		"                                              cpu      gpu       %  calls     p50     max  reserved\n"
+		"(backward)                                 161 ns    70 ns  51.8 %      2   31 ns  130 ns   4.10 kB\n"
+		"  └── (gradient accumulation)               49 ns    70 ns  15.8 %\n"
+		"      ├── torch::autograd::AccumulateGrad   29 ns    20 ns   9.3 %      1   29 ns   29 ns       0 B\n"
+		"      │   └── aten::copy_                   20 ns    20 ns   6.4 %      1   20 ns   20 ns       0 B\n"
+		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns    5 ns\n"
+		"      └── aten::add_                        20 ns    50 ns   6.4 %      1   20 ns   20 ns       0 B\n"
+		"          └── cudaLaunchKernel               5 ns            1.6 %      1    5 ns    5 ns\n"
+		"Net                                        100 ns  2.50 µs  32.2 %      1  100 ns  100 ns\n"
+		"  └── fc (Linear)                           85 ns  2.50 µs  27.3 %      1   85 ns   85 ns\n"
+		"      ├── aten::linear                      70 ns  1.00 µs  22.5 %      1   70 ns   70 ns\n"
+		"      │   └── aten::addmm                   50 ns  1.00 µs  16.1 %      1   50 ns   50 ns\n"
+		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns    5 ns\n"
+		"      └── aten::linear (bwd)                99 ns  1.50 µs  31.8 %\n"
+		"          └── AddmmBackward0                99 ns  1.50 µs  31.8 %      1   99 ns   99 ns   4.10 kB\n"
+		"              └── aten::mm                  60 ns  1.50 µs  19.3 %      2   30 ns   30 ns       0 B\n"
+		"                  └── cudaLaunchKernel      10 ns            3.2 %      2    5 ns    5 ns\n"
+		"Optimizer.step#SGD.step                     50 ns           16.1 %      1   50 ns   50 ns       0 B\n"
+		"not shown: 5 below 1 % (--min-percent 0)\n");
+}
+END_TEST
+
+START_TEST(the_tree_of_folded_layers)
+{
+	show(screen_show(model(12, 7, 2400), "tree trace.bin --width 100"),
+		"                                                      cpu        %  calls          members       p50\n"
+		"GPT                                              27.90 µs  100.0 %      2                   13.95 µs\n"
+		"  └── layers.* (Block) ×12                       27.64 µs   99.1 %     24  2.06 to 4.86 µs   1.04 µs\n"
+		"      ├── * (ReLU)                               14.98 µs   53.7 %     12                    1.02 µs\n"
+		"      │   └── aten::op                           14.86 µs   53.3 %     12                    1.00 µs\n"
+		"      ├── * (Linear)                             12.18 µs   43.7 %     12                    1.01 µs\n"
+		"      │   └── aten::op                           12.06 µs   43.2 %     12                    1.00 µs\n"
+		"      └── layers.7 alone: 2.35 times the median   4.86 µs   17.4 %      2\n");
+	show(screen_show(NULL, "tree trace.bin --width 80 --ascii"),
+		"                                            cpu        %  calls          members\n"
+		"GPT                                    27.90 us  100.0 %      2\n"
+		"  +-- layers.* (Block) x12             27.64 us   99.1 %     24  2.06 to 4.86 us\n"
+		"      |-- * (ReLU)                     14.98 us   53.7 %     12\n"
+		"      |   +-- aten::op                 14.86 us   53.3 %     12\n"
+		"      |-- * (Linear)                   12.18 us   43.7 %     12\n"
+		"      |   +-- aten::op                 12.06 us   43.2 %     12\n"
+		"      +-- layers.7 alo...s the median   4.86 us   17.4 %      2\n");
+	show(screen_show(NULL, "tree trace.bin --no-fold --top 2"),
+		"                              cpu        %  calls       p50       max  cpu self\n"
+		"GPT                      27.90 µs  100.0 %      2  13.95 µs  13.95 µs    260 ns\n"
+		"  ├── layers.7 (Block)    4.86 µs   17.4 %      2   2.43 µs   2.43 µs     40 ns\n"
+		"  │   └── 1 (ReLU)        4.82 µs   17.3 %      2   2.41 µs   2.41 µs     20 ns\n"
+		"  │       └── aten::op    4.80 µs   17.2 %      2   2.40 µs   2.40 µs   4.80 µs\n"
+		"  └── layers.11 (Block)   2.08 µs    7.5 %      2   1.04 µs   1.04 µs     40 ns\n"
+		"      └── 1 (ReLU)        2.04 µs    7.3 %      2   1.02 µs   1.02 µs     20 ns\n"
+		"          └── aten::op    2.02 µs    7.2 %      2   1.01 µs   1.01 µs   2.02 µs\n"
+		"not shown: 10 more (--top 0)\n");
+	show(screen_show(NULL, "tree trace.bin --focus 'GPT/layers.*/* (ReLU)'"),
+		"                     cpu       %  calls      p50      max  cpu self      p95\n"
+		"* (ReLU)        14.98 µs  53.7 %     12  1.02 µs  2.41 µs    120 ns  2.41 µs\n"
+		"  └── aten::op  14.86 µs  53.3 %     12  1.00 µs  2.40 µs  14.86 µs  2.40 µs\n");
+}
+END_TEST
+
+START_TEST(the_table_keeps_classes_apart)
+{
+	show(screen_show(model(12, 7, 2400), "table trace.bin --width 100"),
+		"     cpu        %  calls       p50       max  cpu self       p95       min  name\n"
+		"27.90 µs  100.0 %      2  13.95 µs  13.95 µs    260 ns  13.95 µs  13.95 µs  GPT\n"
+		"27.64 µs   99.1 %     24   1.04 µs   2.43 µs    480 ns   2.43 µs   1.03 µs  layers.* (Block) ×12\n"
+		"26.92 µs   96.5 %     24   1.00 µs   2.40 µs  26.92 µs   2.40 µs   1.00 µs  aten::op\n"
+		"14.98 µs   53.7 %     12   1.02 µs   2.41 µs    120 ns   2.41 µs   1.01 µs  * (ReLU)\n"
+		"12.18 µs   43.7 %     12   1.01 µs   1.02 µs    120 ns   1.02 µs   1.01 µs  * (Linear)\n");
+	show(screen_show(linear_step(), "table trace.bin --width 100"),
+		"    gpu     cpu        %  calls     p50      max  cpu self      p95  name\n"
+		"2.57 µs          100.0 %      5  700 ns  1.00 µs            1.00 µs  gemm  <<<(64,1,1),(128,1,1)>>>\n"
+		"2.50 µs  100 ns   97.3 %      1  100 ns   100 ns     15 ns   100 ns  Net\n"
+		"2.50 µs   85 ns   97.3 %      1   85 ns    85 ns     15 ns    85 ns  fc (Linear)\n"
+		"1.50 µs   99 ns   58.4 %      1   99 ns    99 ns     39 ns    99 ns  AddmmBackward0\n"
+		"1.50 µs   99 ns   58.4 %                                             aten::linear (bwd)\n"
+		"1.50 µs   60 ns   58.4 %      2   30 ns    30 ns     60 ns    30 ns  aten::mm\n"
+		"1.00 µs   70 ns   38.9 %      1   70 ns    70 ns     20 ns    70 ns  aten::linear\n"
+		"1.00 µs   50 ns   38.9 %      1   50 ns    50 ns     50 ns    50 ns  aten::addmm\n"
+		"  70 ns  161 ns    2.7 %      2   31 ns   130 ns     13 ns   130 ns  (backward)\n"
+		"  70 ns   49 ns    2.7 %                                             (gradient accumulation)\n"
+		"  50 ns   20 ns    1.9 %      1   20 ns    20 ns     20 ns    20 ns  aten::add_\n"
+		"  20 ns   29 ns    0.8 %      1   29 ns    29 ns      9 ns    29 ns  torch::autograd::AccumulateGrad\n"
+		"  20 ns   20 ns    0.8 %      1   20 ns    20 ns     20 ns    20 ns  aten::copy_\n"
+		"          50 ns               1   50 ns    50 ns     50 ns    50 ns  Optimizer.step#SGD.step\n"
+		"          25 ns               5    5 ns     5 ns               5 ns  cudaLaunchKernel\n"
+		"           0 ns               1    0 ns     0 ns               0 ns  (allocation)\n");
+}
+END_TEST
+
+START_TEST(the_worst_step_names_its_layers)
+{
+	show(screen_show(model(12, 7, 2400), "critical trace.bin --top 3"),
+		"GPT ───────────────────────────────────────────────│ 13.95 µs (100 %)\n"
+		"  ├── layers.7 (Block) ────────────────────────────│ 2.43 µs (17.4 %)\n"
+		"  │   └── 1 (ReLU) ────────────────────────────────│ 2.41 µs (17.3 %)\n"
+		"  │       └── aten::op ────────────────────────────│ 2.40 µs (17.2 %)\n"
+		"  ├── layers.11 (Block) ───────────────────────────│ 1.04 µs (7.5 %)\n"
+		"  │   └── 1 (ReLU) ────────────────────────────────│ 1.02 µs (7.3 %)\n"
+		"  │       └── aten::op ────────────────────────────│ 1.01 µs (7.2 %)\n"
+		"  └── layers.10 (Block) ───────────────────────────│ 1.04 µs (7.5 %)\n"
+		"      └── 0 (Linear) ──────────────────────────────│ 1.02 µs (7.3 %)\n"
+		"          └── aten::op ────────────────────────────│ 1.01 µs (7.2 %)\n"
+		"not shown: 9 more (--top 0)\n");
+}
+END_TEST
+
+/* A step in which `count` views do nothing, and tracing with fake tensors takes most of the time. */
+static struct trace_builder *much_ado(unsigned count)
+{
+	struct trace_builder *builder = linear_step();
+	const uint32_t net = module(builder, 0, "Net", "Net"), region = op(builder, net, "Torch-Compiled Region: 0/0"),
+		       trace = op(builder, region, "PythonDispatchMode");
+	uint64_t at = 1000;
+
+	build_push_node(builder, MAIN, at, net);
+	for (unsigned i = 0; i < count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "aten::view_%u", i);
+		span(builder, MAIN, at, at + 5, op(builder, net, name));
+		at += 5;
+	}
+	build_push_node(builder, MAIN, at, region);
+	build_push_node(builder, MAIN, at, trace);
+	build_pop(builder, MAIN, at += 500);
+	build_pop(builder, MAIN, at);
+	build_push_node(builder, MAIN, at, op(builder, net, "Torch-Compiled Region: 0/1"));
+	build_pop(builder, MAIN, at += 100);
+	build_pop(builder, MAIN, at);
+	return builder;
+}
+
+START_TEST(what_did_nothing_is_one_row)
+{
+	show(screen_show(much_ado(60), "tree trace.bin --width 100 -d 2"),
+		"                                         gpu      cpu       %  calls     p50     max  reserved\n"
+		"Net                                  2.50 µs  1.00 µs  97.3 %      2  100 ns  900 ns       0 B\n"
+		"  ├── fc (Linear)                    2.50 µs    85 ns  97.3 %      1   85 ns   85 ns\n"
+		"  ├── Torch-Compiled Region: 0/* ×2            600 ns              2  100 ns  500 ns       0 B\n"
+		"  └── (60 operators without work)              300 ns\n"
+		"(backward)                             70 ns   161 ns   2.7 %      2   31 ns  130 ns   4.10 kB\n"
+		"  └── (gradient accumulation)          70 ns    49 ns   2.7 %\n"
+		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
+	show(screen_show(much_ado(2), "tree trace.bin --width 100 -d 2"),
+		"                                         gpu     cpu       %  calls     p50     max  reserved\n"
+		"Net                                  2.50 µs  710 ns  97.3 %      2  100 ns  610 ns       0 B\n"
+		"  ├── fc (Linear)                    2.50 µs   85 ns  97.3 %      1   85 ns   85 ns\n"
+		"  ├── Torch-Compiled Region: 0/* ×2           600 ns              2  100 ns  500 ns       0 B\n"
+		"  └── (2 operators without work)               10 ns\n"
+		"(backward)                             70 ns  161 ns   2.7 %      2   31 ns  130 ns   4.10 kB\n"
+		"  └── (gradient accumulation)          70 ns   49 ns   2.7 %\n"
+		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin --min-percent 0").out, "aten::view_1 "));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin -f json").out, "\"aten::view_1\""));
+	ck_assert_ptr_null(strstr(screen_show(NULL, "tree trace.bin -f json").out, "without work"));
+}
+END_TEST
+
+/* The row of that name, from its brace to the end of the line. */
+static const char *json_row(const char *out, const char *name)
+{
+	static char row[2048];
+	char key[128];
+	const char *at;
+
+	snprintf(key, sizeof key, "\"name\": \"%s\"", name);
+	at = strstr(out, key);
+	ck_assert_msg(at != NULL, "no row %s in %s", name, out);
+	snprintf(row, sizeof row, "%.*s", (int)strcspn(at, "\n"), at);
+	return row;
+}
+
+START_TEST(json_says_where_time_was_spent)
+{
+	const char *out = screen_show(linear_step(), "tree trace.bin -f json").out;
+
+	ck_assert_str_eq(json_row(out, "AddmmBackward0"),
+		"\"name\": \"AddmmBackward0\", \"label\": \"AddmmBackward0\", \"kind\": \"backward\", "
+		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\", \"AddmmBackward0\"], "
+		"\"share\": 0.5836575875486382, \"calls\": 1, \"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, "
+		"\"gpu_calls\": 2, \"cpu_total_ns\": 99, \"cpu_self_ns\": 39, \"cpu_self_x_ns\": 39, "
+		"\"idle_ns\": 0, \"min_ns\": 99, \"p50_ns\": 99, \"p95_ns\": 99, \"max_ns\": 99, "
+		"\"reserved_delta_bytes\": 4096, \"reserved_peak_bytes\": 4096, \"alloc_bytes\": 4096, "
+		"\"free_bytes\": 0, \"allocs\": 1, \"ran_elsewhere\": true, \"worst\": {\"metric\": \"gpu\", "
+		"\"label\": \"AddmmBackward0\", \"start_ns\": 201, \"value\": 1500}},");
+	ck_assert_str_eq(json_row(out, "aten::linear (bwd)"),
+		"\"name\": \"aten::linear (bwd)\", \"label\": \"aten::linear (bwd)\", \"kind\": \"backward\", "
+		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\"], \"share\": 0.5836575875486382, "
+		"\"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"cpu_total_ns\": 99, "
+		"\"alloc_bytes\": 4096, \"free_bytes\": 0, \"ran_elsewhere\": true},");
+	ck_assert_str_eq(json_row(out, "(backward)"),
+		"\"name\": \"(backward)\", \"label\": \"(backward)\", \"kind\": \"backward\", "
+		"\"path\": [\"(backward)\"], \"share\": 0.027237354085603113, \"calls\": 2, "
+		"\"gpu_total_ns\": 70, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"cpu_total_ns\": 161, "
+		"\"cpu_self_ns\": 13, \"cpu_self_x_ns\": 13, \"idle_ns\": 0, \"min_ns\": 31, \"p50_ns\": 31, "
+		"\"p95_ns\": 130, \"max_ns\": 130, \"reserved_delta_bytes\": 4096, "
+		"\"reserved_peak_bytes\": 4096, \"worst\": {\"metric\": \"gpu\", "
+		"\"label\": \"autograd::engine::evaluate_function: AddmmBackward0\", \"start_ns\": 200, "
+		"\"value\": 1550}},");
+	ck_assert_ptr_null(strstr(json_row(out, "(backward)"), "ran_elsewhere"));
+	out = screen_show(model(12, 7, 2400), "tree trace.bin -f json").out;
+	ck_assert_str_eq(json_row(out, "layers.*"),
+		"\"name\": \"layers.*\", \"label\": \"layers.* (Block) ×12\", \"kind\": \"module\", "
+		"\"path\": [\"GPT\", \"layers.*\"], \"share\": 0.9906803355079217, \"calls\": 24, "
+		"\"cpu_total_ns\": 27638, \"cpu_self_ns\": 480, \"cpu_self_x_ns\": 480, \"min_ns\": 1030, "
+		"\"p50_ns\": 1035, \"p95_ns\": 2430, \"max_ns\": 2430, \"labels\": 12, \"class\": \"Block\", "
+		"\"members\": {\"count\": 12, \"metric\": \"cpu\", \"min_ns\": 2060, \"p50_ns\": 2070, "
+		"\"max_ns\": 4860}, \"odd\": {\"label\": \"layers.7\", \"ns\": 4860, \"calls\": 2}, "
+		"\"worst\": {\"metric\": \"cpu\", \"label\": \"layers.7\", \"start_ns\": 21260, "
+		"\"value\": 2430}},");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("torch tree");
-	TCase *backward_case = tcase_create("backward");
+	TCase *backward_case = tcase_create("backward"), *modules = tcase_create("modules"),
+	      *screens = tcase_create("screens");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
@@ -306,6 +630,19 @@ int main(void)
 	tcase_add_test(backward_case, what_a_checkpoint_computes_again_is_named_so);
 	tcase_add_test(backward_case, one_trace_stands_below_several_nodes);
 	suite_add_tcase(suite, backward_case);
+	tcase_add_test(modules, layers_are_one_place_and_each_counts_apart);
+	tcase_add_test(modules, a_member_is_odd_only_when_it_plainly_is);
+	tcase_add_test(modules, modules_of_different_classes_do_not_fold_together);
+	suite_add_tcase(suite, modules);
+	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_set_timeout(screens, 60);
+	tcase_add_test(screens, the_tree_of_a_training_step);
+	tcase_add_test(screens, the_tree_of_folded_layers);
+	tcase_add_test(screens, the_table_keeps_classes_apart);
+	tcase_add_test(screens, the_worst_step_names_its_layers);
+	tcase_add_test(screens, what_did_nothing_is_one_row);
+	tcase_add_test(screens, json_says_where_time_was_spent);
+	suite_add_tcase(suite, screens);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
