@@ -96,10 +96,20 @@ static inline bool same_at_once(const char *kept, size_t bytes, const char *text
 }
 #endif
 
-/* Only the text itself decides: programs reuse their buffers. */
+/* Only the text itself decides: programs reuse their buffers. A kept text that is gone: this is a child, forked since its place was found. */
+static inline bool is_kept_at_once(const char *kept, size_t bytes, const char *text)
+{
+	return kept && same_at_once(kept, bytes, text);
+}
+
+static inline bool is_kept(const char *kept, size_t bytes, const char *text)
+{
+	return kept && (same_at_once(kept, bytes, text) || !strcmp(kept, text));
+}
+
 static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
 {
-	return place->key == key && (same_at_once(place->chars, place->bytes, text) || !strcmp(place->chars, text));
+	return place->key == key && is_kept(place->chars, place->bytes, text);
 }
 
 static uint32_t cached_bytes(size_t bytes)
@@ -313,7 +323,7 @@ int range_push_plain(const char *text)
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
-	if (__builtin_expect(!same_at_once(child->chars, child->bytes, text) || !slot, 0))
+	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
 		return push_slowly(text, s);
 	gap = now - s->last;
 	node = child->node;
@@ -456,8 +466,8 @@ static uint32_t place_node(struct stream *s, const char *text, enum trace_node_k
 	struct cached_place *place = cached_place(s, text, link, detail);
 	const struct cached_place wanted = {.parent = s->node, .kind = (uint32_t)kind, .link = link, .detail = detail};
 
-	if (place->parent == wanted.parent && place->link == link && place->kind == wanted.kind && place->detail == detail && place->chars &&
-	    (same_at_once(place->chars, place->bytes, text) || !strcmp(place->chars, text)))
+	if (place->parent == wanted.parent && place->link == link && place->kind == wanted.kind && place->detail == detail &&
+	    is_kept(place->chars, place->bytes, text))
 		return place->node;
 	return find_place(place, text, wanted);
 }
@@ -520,7 +530,7 @@ uint32_t range_open(const void *owner, const char *text, enum trace_node_kind ki
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
-	if (__builtin_expect(!child || !slot || !same_at_once(child->chars, child->bytes, text), 0))
+	if (__builtin_expect(!child || !slot || !is_kept_at_once(child->chars, child->bytes, text), 0))
 		goto slowly;
 	gap = now - s->last;
 	node = child->node;
