@@ -78,5 +78,12 @@ $(BUILD)/tests/programs/lib_c10.so: private LDFLAGS += -Wl,-soname,libc10.so
 $(BUILD)/tests/programs/lib_c10_cuda.so: private LDFLAGS += -Wl,-soname,libc10_cuda.so -Wl,-rpath,'$$ORIGIN' $(BUILD)/tests/programs/lib_c10.so
 $(BUILD)/tests/programs/lib_c10_cuda.so: $(BUILD)/tests/programs/lib_c10.so
 
+# What it would write into a trace's dictionary is taken from it.
+FRAMES = $(BUILD)/tests/programs/lib_python_frames.so
+$(FRAMES): tests/programs/lib_python_frames.c $(BUILD)/tests/libpperf.a
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(BUILD)/tests/libpperf.a $(LDFLAGS) \
+		-Wl,-z,defs,--wrap=python_stack_id,--wrap=dictionary_put,--wrap=meta_set -ldl -lpthread
+
 .PHONY: test test-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
 -include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ * python_peek.h: reading memory of which we believe to know what it is.
+ *
+ * Until peek_trust each read goes through the kernel, so that a wrong address is an answer and no crash: that is how layouts are tried. Afterwards they are
+ * plain reads. Threads: before peek_trust one only.
+ */
+#ifndef PPERF_PYTHON_PEEK_H
+#define PPERF_PYTHON_PEEK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PEEK_LEAST UINT64_C(0x10000) /* nothing lies below it */
+
+extern bool peek_trusted; /* written before another thread reads anything */
+
+/* false: the memory cannot be read so. Then peek fails. */
+bool peek_open(void);
+void peek_trust(void);
+/* Ends what peek_open began; trust stays. */
+void peek_close(void);
+
+bool peek_carefully(void *to, uintptr_t from, size_t bytes);
+
+/* false: there is no memory. */
+static inline bool peek(void *to, uintptr_t from, size_t bytes)
+{
+	if (__builtin_expect(from < PEEK_LEAST, 0))
+		return false;
+	if (__builtin_expect(!peek_trusted, 0))
+		return peek_carefully(to, from, bytes);
+	memcpy(to, (const void *)from, bytes);
+	return true;
+}
+
+static inline bool peek_pointer(uintptr_t *to, uintptr_t from)
+{
+	return peek(to, from, sizeof *to);
+}
+
+/* The bytes themselves, or before peek_trust a copy of them, of which there is one at a time. NULL: there is no memory, or too much of it. */
+const void *peek_at(uintptr_t from, size_t bytes);
+
+#endif
