@@ -4,12 +4,23 @@
 #include "report/column.h"
 #include "report/fatal.h"
 #include <stdlib.h>
+#include <string.h>
+
+/* The moment that counts is when memory ran out, if it did; other kinds of memory have a peak only. */
+static const struct column *sites_sort(
+	const struct options *options, const struct process *process, const struct memory_level *level)
+{
+	const char *peak = "at_peak_bytes";
+
+	return options->sort || level->ooms ? view_sort(options, process) : column_find(peak, strlen(peak));
+}
 
 static void add_sites(const struct options *options, struct process *process, struct rows *rows, uint32_t level)
 {
 	const struct memory *memory = process->fold->memory;
 	const uint32_t parent = (uint32_t)rows->count - 1;
 	const size_t first = rows->count;
+	const struct column *sort = sites_sort(options, process, &memory->levels[level]);
 
 	for (uint32_t i = 0; i < memory->site_count; i++)
 		if (memory->sites[i].level == level)
@@ -20,19 +31,21 @@ static void add_sites(const struct options *options, struct process *process, st
 					       .node = memory->sites[i].node,
 					       .tree = process->fold->tree,
 					       .of.site = &memory->sites[i] });
-	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+	rows_sort(rows->rows + first, rows->count - first, sort);
 	if (options->depth < 2) {
 		rows->deep += rows->count - first;
 		rows->count = first;
 	}
-	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
+	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 
-/* Device memory first, then by kind and device. */
+/* Tensors, then device memory, then by kind and device. */
 static int by_kind(const void *a, const void *b)
 {
 	const struct memory_level *left = *(struct memory_level *const *)a, *right = *(struct memory_level *const *)b;
 
+	if ((left->kind == MEMORY_TENSOR) != (right->kind == MEMORY_TENSOR))
+		return left->kind == MEMORY_TENSOR ? -1 : 1;
 	if (memory_is_device(left->kind) != memory_is_device(right->kind))
 		return memory_is_device(left->kind) ? -1 : 1;
 	if (left->kind != right->kind)

@@ -65,6 +65,24 @@ static void merge_memory(struct tree *tree, uint32_t id, const struct node_memor
 	memory->reserved_delta += from->reserved_delta;
 }
 
+static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tensors *from, bool inner)
+{
+	struct node_tensors *tensors = tree_tensors(tree, id);
+
+	tensors->allocs += from->allocs;
+	tensors->frees += from->frees;
+	if (from->has_level && (!tensors->has_level || tensors->allocated_peak < from->allocated_peak))
+		tensors->allocated_peak = from->allocated_peak;
+	tensors->has_level |= from->has_level;
+	if (inner)
+		return;
+	tensors->total.alloc_bytes += from->total.alloc_bytes;
+	tensors->total.free_bytes += from->total.free_bytes;
+	tensors->total.at_peak += from->total.at_peak;
+	tensors->total.at_oom += from->total.at_oom;
+	tensors->allocated_delta += from->allocated_delta;
+}
+
 static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst *from)
 {
 	struct node_worst *worst = tree_worst(tree, id);
@@ -84,6 +102,8 @@ static void merge(struct tree *flat, uint32_t id, const struct node *node, bool 
 		merge_gpu(flat, id, node->gpu, inner);
 	if (node->memory)
 		merge_memory(flat, id, node->memory, inner);
+	if (node->tensors)
+		merge_tensors(flat, id, node->tensors, inner);
 	if (node->worst)
 		merge_worst(flat, id, node->worst);
 }
@@ -155,7 +175,7 @@ static void add_rows(const struct options *options, struct process *process, str
 	for (uint32_t id = 1; id < process->flat->count; id++) {
 		const struct node *node = &process->flat->nodes[id];
 
-		if (node->calls || node->total_ns || node->gpu || node->memory)
+		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
 			rows_add(rows, &(struct row){ .process = process,
 					       .kind = ROW_NODE,
 					       .parent = NO_ROW,

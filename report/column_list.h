@@ -43,15 +43,35 @@
 		"change of the device memory held, from begin to end, summed over instances (self + other threads)")  \
 	X("reserved_peak_bytes", "peak", BYTES, reserved_peak,                                                        \
 		"the highest level of device memory held in any instance")                                            \
+	X("allocated_delta_bytes", "tensors", BYTES, allocated_delta,                                                 \
+		"change of what PyTorch's tensors hold, from begin to end, summed over instances (self + other "      \
+		"threads)")                                                                                           \
+	X("allocated_peak_bytes", "tensor peak", BYTES, allocated_peak,                                               \
+		"the most that tensors held in any instance")                                                         \
 	X("alloc_bytes", "alloc", BYTES, alloc_bytes, "device memory taken in it and below")                          \
 	X("free_bytes", "free", BYTES, free_bytes, "of what was taken in it and below: given back since, by whoever") \
 	X("allocs", "allocs", COUNT, allocs, "allocations that worked")                                               \
 	X("frees", "frees", COUNT, frees, "releases")                                                                 \
 	X("failed", "failed", COUNT, failed, "calls that failed; they take nothing")                                  \
+	X("tensor_alloc_bytes", "tensor alloc", BYTES, tensor_alloc_bytes,                                            \
+		"memory that tensors took in it and below: a part of the device memory that PyTorch holds")           \
+	X("tensor_free_bytes", "tensor free", BYTES, tensor_free_bytes,                                               \
+		"of what tensors took in it and below: given back since, by whoever")                                 \
+	X("tensor_allocs", "tensor allocs", COUNT, tensor_allocs, "times that tensors took memory directly in it")    \
+	X("tensor_frees", "tensor frees", COUNT, tensor_frees, "times that tensors gave memory back directly in it")  \
+	X("at_oom_bytes", "at OOM", BYTES, at_oom,                                                                    \
+		"held when PyTorch last ran out of memory; of a place in the tree: by tensors taken in it and below") \
 	X("at_peak_bytes", "at peak", BYTES, at_peak,                                                                 \
-		"held when the memory of that kind and device was at its highest")                                    \
+		"held when the memory of that kind and device was at its highest; of a place in the tree: by "        \
+		"tensors taken in it and below")                                                                      \
 	X("held_bytes", "at end", BYTES, held, "held at the end of the trace")                                        \
 	X("most_bytes", "most", BYTES, most_held, "the most that was held at one time")                               \
+	X("reserved_at_peak_bytes", "reserved at peak", BYTES, reserved_at_peak,                                      \
+		"of tensors: what PyTorch's allocator held when they were at their highest")                          \
+	X("unused_at_peak_bytes", "unused at peak", BYTES, unused_at_peak,                                            \
+		"of tensors: what it held then that no tensor used (fragmentation, and what it keeps for later)")     \
+	X("outside_at_peak_bytes", "outside at peak", BYTES, outside_at_peak,                                         \
+		"of tensors: device memory taken past PyTorch's allocator then, as far as the trace has it")          \
 	X("memory_kind", "kind", TEXT, memory_kind,                                                                   \
 		"device, managed, pinned, array ...; only device memory counts as reserved")                          \
 	X("device", "device", COUNT, device, "number of the GPU")                                                     \

@@ -60,6 +60,13 @@ static const struct node_memory *memory_of(const struct row *row)
 	return node ? node->memory : NULL;
 }
 
+static const struct node_tensors *tensors_of(const struct row *row)
+{
+	const struct node *node = node_of(row);
+
+	return node ? node->tensors : NULL;
+}
+
 static const struct memory_flow *flow_of(const struct row *row)
 {
 	return row->kind == ROW_LEVEL ? &row->of.level->flow : row->kind == ROW_SITE ? &row->of.site->flow : NULL;
@@ -70,6 +77,11 @@ static const struct memory_level *level_of(const struct row *row)
 	return row->kind == ROW_LEVEL  ? row->of.level
 	       : row->kind == ROW_SITE ? &row->process->fold->memory->levels[row->of.site->level]
 				       : NULL;
+}
+
+static const struct memory_pool *pool_of(const struct row *row)
+{
+	return row->kind == ROW_LEVEL && row->of.level->kind == MEMORY_TENSOR ? &row->of.level->pool : NULL;
 }
 
 static const struct kernel *kernel_of(const struct row *row)
@@ -326,7 +338,34 @@ FIGURE(failed, const struct node_memory *memory = memory_of(row); const struct m
 				       : memory->failed))
 FIGURE(held, const struct memory_flow *flow = flow_of(row), flow, count(flow->held))
 FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow, count(flow->most))
-FIGURE(at_peak, const struct memory_flow *flow = flow_of(row), flow, count(flow->at_peak))
+FIGURE(at_peak, const struct memory_flow *flow = flow_of(row); const struct node_tensors *tensors = tensors_of(row),
+	flow || (tensors && tensors->total.at_peak), count(flow ? flow->at_peak : tensors->total.at_peak))
+FIGURE(at_oom, const struct memory_level *level = level_of(row); const struct node_tensors *tensors = tensors_of(row),
+	(level && level->ooms) || (tensors && tensors->total.at_oom),
+	count(level ? flow_of(row)->at_oom : tensors->total.at_oom))
+FIGURE(allocated_delta, const struct node_tensors *tensors = tensors_of(row),
+	tensors && (tensors->has_level || tensors->allocated_delta), whole(tensors->allocated_delta))
+FIGURE(allocated_peak, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->has_level,
+	whole(tensors->allocated_peak))
+
+static bool has_tensor_flow(const struct node_tensors *tensors)
+{
+	return tensors->total.alloc_bytes || tensors->total.free_bytes || tensors->allocs || tensors->frees;
+}
+
+FIGURE(tensor_alloc_bytes, const struct node_tensors *tensors = tensors_of(row), tensors && has_tensor_flow(tensors),
+	count(tensors->total.alloc_bytes))
+FIGURE(tensor_free_bytes, const struct node_tensors *tensors = tensors_of(row), tensors && has_tensor_flow(tensors),
+	count(tensors->total.free_bytes))
+FIGURE(tensor_allocs, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->allocs,
+	count(tensors->allocs))
+FIGURE(tensor_frees, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->frees,
+	count(tensors->frees))
+FIGURE(reserved_at_peak, const struct memory_pool *pool = pool_of(row), pool, count(pool->reserved_at_peak))
+FIGURE(unused_at_peak, const struct memory_pool *pool = pool_of(row), pool && pool->reserved_at_peak >= pool->peak,
+	count(pool->reserved_at_peak - pool->peak))
+FIGURE(outside_at_peak, const struct memory_pool *pool = pool_of(row), pool && pool->outside_at_peak >= 0,
+	whole(pool->outside_at_peak))
 FIGURE(memory_kind, const struct memory_level *level = level_of(row), level, words(memory_kind_name(level->kind)))
 FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
 	((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))
@@ -369,7 +408,7 @@ VALUE(provenance)
 {
 	const struct node_gpu *gpu = gpu_of(row);
 	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
-			    row->kind == ROW_INSTANCE || memory_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
+			    row->kind == ROW_INSTANCE || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
 	return of_gpu && row->process->simulated ? words("simulated") : none;
@@ -438,6 +477,8 @@ VALUE(share)
 		part = figure_cpu_total(row, rows);
 	else if (metric == METRIC_ALLOC)
 		part = figure_alloc_bytes(row, rows);
+	else if (metric == METRIC_TENSORS)
+		part = figure_tensor_alloc_bytes(row, rows);
 	else if (metric == METRIC_CALLS && node)
 		part = count(node->calls);
 	if (row->kind == ROW_SHAPE)

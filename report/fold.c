@@ -91,6 +91,12 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	case TRACE_FREE:
 		fold_call(fold, event);
 		break;
+	case TRACE_TENSOR:
+		fold_tensor(fold, event);
+		break;
+	case TRACE_TENSOR_OOM:
+		fold_tensor_oom(fold, event);
+		break;
 	default:
 		fold_gpu(fold, event);
 	}
@@ -295,6 +301,7 @@ static void total_up(struct fold *fold)
 		fold->totals.gpu_idle_ns += devices[i].last_ns - devices[i].first_ns - devices[i].busy_ns;
 	}
 	fold->totals.reserved_now = fold->state->reserved;
+	fold->totals.allocated_now = fold->state->allocated;
 }
 
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options)
@@ -325,6 +332,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 		fold_window_ends(fold);
 	fold_gpu_end(fold);
 	memory_finish(fold->memory);
+	fold_tensors_end(fold);
 	for (uint32_t id = 1; id < fold->tree->count; id++)
 		resolve_worst(fold, id);
 	members_sum(names_members(fold->names));
@@ -347,5 +355,6 @@ void fold_free(struct fold *fold)
 	names_free(fold->names);
 	tree_free(fold->tree);
 	free(fold->apis);
+	free(fold->oom_ranges);
 	free(fold);
 }

@@ -69,7 +69,16 @@ struct fold_totals {
 	uint64_t self_ns, overhead_ns;    /* pperf's own time; CUPTI's */
 	int64_t reserved_now, reserved_peak;
 	uint64_t reserved_peak_at_ns;
-	uint32_t level_device; /* whose level reserved is; UINT32_MAX: no device memory was taken */
+	uint32_t level_device; /* whose levels these are; UINT32_MAX: no device memory was taken */
+	bool has_tensors;
+	int64_t allocated_now, allocated_peak;
+	uint64_t tensor_alloc_bytes, tensor_free_bytes;
+};
+
+/* A range that was open when memory ran out. */
+struct fold_open_range {
+	uint32_t label; /* text */
+	int64_t grown;  /* what tensors held more than when it began */
 };
 
 /* A call that CUPTI timed (struct trace_api), by name. */
@@ -91,6 +100,8 @@ struct fold {
 	struct fold_totals totals;
 	struct fold_api *apis;
 	uint32_t api_count;
+	struct fold_open_range *oom_ranges; /* of memory->ooms, each from the outermost on */
+	uint32_t oom_range_count;
 	uint32_t unattributed, spans; /* nodes; 0: there is nothing of it */
 	struct instance *target;      /* the instance that was asked for, with its kept children */
 	uint32_t counter_unit;        /* METRIC_USER: text */

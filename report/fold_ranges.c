@@ -24,6 +24,8 @@ long double fold_level(const struct fold *fold)
 {
 	if (fold->options.metric == METRIC_RESERVED)
 		return fold->state->reserved;
+	if (fold->options.metric == METRIC_ALLOCATED)
+		return fold->state->allocated;
 	return fold->options.metric == METRIC_USER ? fold->state->counter : 0;
 }
 
@@ -69,8 +71,9 @@ void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more
 
 	frame->child_ns = 0;
 	more->idle_ns = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
-	more->calls = more->alloc_bytes = 0;
+	more->calls = more->alloc_bytes = more->tensor_bytes = 0;
 	more->reserved = more->peak = state->reserved;
+	more->allocated = more->allocated_peak = state->allocated;
 	more->level = fold_level(fold);
 }
 
@@ -143,6 +146,8 @@ static long double metric_value(const struct fold *fold, const struct instance *
 		return instance->calls;
 	case METRIC_ALLOC:
 		return instance->alloc_bytes;
+	case METRIC_TENSORS:
+		return instance->tensor_bytes;
 	case METRIC_RESERVED:
 	case METRIC_ALLOCATED:
 	case METRIC_USER:
@@ -193,6 +198,7 @@ static void close_instance(struct fold *fold, struct frame_more *more, struct in
 	instance->idle_ns = seen->idle_ns;
 	instance->calls = seen->calls;
 	instance->alloc_bytes = seen->alloc_bytes;
+	instance->tensor_bytes = seen->tensor_bytes;
 	instance->before = seen->before;
 	instance->after = seen->after;
 	instance->label = more->label;
@@ -212,6 +218,17 @@ static void count_levels(struct fold *fold, uint32_t node, const struct frame_mo
 	memory->has_level = true;
 }
 
+/* The same of tensors. */
+static void count_allocated(struct fold *fold, uint32_t node, const struct frame_more *more)
+{
+	struct node_tensors *tensors = tree_tensors(fold->tree, node);
+
+	tensors->allocated_delta += fold->state->allocated - more->allocated;
+	if (!tensors->has_level || tensors->allocated_peak < more->allocated_peak)
+		tensors->allocated_peak = more->allocated_peak;
+	tensors->has_level = true;
+}
+
 /* All of an instance but its GPU time, which may come later. */
 static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
 {
@@ -221,6 +238,7 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 		.end_ns = end_ns,
 		.calls = more->calls + 1,
 		.alloc_bytes = more->alloc_bytes,
+		.tensor_bytes = more->tensor_bytes,
 		.before = more->level,
 		.after = fold_level(fold) };
 	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
@@ -232,9 +250,14 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 	}
 	if (fold->state->has_reserved)
 		count_levels(fold, frame->node, more);
+	if (fold->totals.has_tensors)
+		count_allocated(fold, frame->node, more);
 	if (depth > 0) {
 		more[-1].calls += seen.calls;
 		more[-1].alloc_bytes += seen.alloc_bytes;
+		more[-1].tensor_bytes += seen.tensor_bytes;
+		if (more[-1].allocated_peak < more->allocated_peak)
+			more[-1].allocated_peak = more->allocated_peak;
 		if (more[-1].peak < more->peak)
 			more[-1].peak = more->peak;
 	}

@@ -10,7 +10,7 @@ struct open_span {
 	struct open_span *next;
 	uint64_t id, begin_ns;
 	uint32_t node, stream;
-	int64_t reserved;
+	int64_t reserved, allocated;
 	long double level;
 	bool counts;
 	uint32_t label_bytes;
@@ -71,6 +71,7 @@ void fold_span_start(struct fold *fold, const struct trace_event *event)
 		.node = span_node(fold, event),
 		.stream = event->stream->stream,
 		.reserved = state->reserved,
+		.allocated = state->allocated,
 		.level = fold_level(fold),
 		.counts = state->counting,
 		.label_bytes = text.length };
@@ -100,6 +101,8 @@ static void close_span(struct fold *fold, struct open_span **link, uint64_t end_
 
 			memory->reserved_delta += fold->state->reserved - span->reserved;
 		}
+		if (fold->totals.has_tensors)
+			tree_tensors(fold->tree, span->node)->allocated_delta += fold->state->allocated - span->allocated;
 	}
 	*link = span->next;
 	fold->state->span_count--;

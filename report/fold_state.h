@@ -20,8 +20,9 @@ struct frame_more {
 	struct instance *instance; /* NULL: not of interest so far */
 	char *label;               /* the text if the dictionary has none; owned */
 	uint32_t label_bytes;
-	uint64_t idle_ns, calls, alloc_bytes;
+	uint64_t idle_ns, calls, alloc_bytes, tensor_bytes;
 	int64_t reserved, peak; /* when it began; the highest while it was the innermost, or those inside it were */
+	int64_t allocated, allocated_peak;
 	long double level;      /* of the metric asked for, when it began */
 };
 
@@ -49,6 +50,7 @@ struct fold_state {
 	uint64_t step, now_ns, window_begin_ns, window_ns, window_busy, window_idle;
 	int64_t reserved; /* the level now */
 	bool has_reserved;
+	int64_t allocated; /* the tensors' */
 	long double counter; /* METRIC_USER: its value now */
 	uint32_t *counters;  /* and its ids */
 	size_t counter_count, counter_room;
@@ -102,6 +104,9 @@ void fold_offer_worst(struct fold *fold, uint32_t node, const struct fold_candid
 
 /* Records. */
 void fold_call(struct fold *fold, const struct trace_event *event);
+void fold_tensor(struct fold *fold, const struct trace_event *event);
+void fold_tensor_oom(struct fold *fold, const struct trace_event *event);
+void fold_tensors_end(struct fold *fold);
 void fold_gpu(struct fold *fold, const struct trace_event *event);
 void fold_gpu_end(struct fold *fold);
 void fold_gpu_gone(struct fold *fold, bool all);

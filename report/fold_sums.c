@@ -7,7 +7,14 @@
 struct sums {
 	uint64_t ranges_ns, work_ns, unattributed_ns, records;
 	uint64_t roots_ns, alloc_bytes, free_bytes, root_alloc, root_free;
+	struct tensor_sums tensors, root_tensors;
 };
+
+static void add_tensors(struct tensor_sums *sum, const struct tensor_sums *part)
+{
+	sum->alloc_bytes += part->alloc_bytes;
+	sum->free_bytes += part->free_bytes;
+}
 
 static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
 {
@@ -32,6 +39,24 @@ static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
 			sums->root_free += node->memory->free_bytes;
 		}
 	}
+	if (node->tensors)
+		add_tensors(&sums->tensors, &node->tensors->self);
+	if (node->tensors && node->parent == 0)
+		add_tensors(&sums->root_tensors, &node->tensors->total);
+}
+
+static bool tensors_conserved(const struct fold_totals *totals, const struct sums *sums, char *problem, size_t room)
+{
+	if (sums->tensors.alloc_bytes == totals->tensor_alloc_bytes &&
+		sums->tensors.free_bytes == totals->tensor_free_bytes &&
+		sums->root_tensors.alloc_bytes == totals->tensor_alloc_bytes &&
+		sums->root_tensors.free_bytes == totals->tensor_free_bytes)
+		return true;
+	snprintf(problem, room,
+		"tensors are not conserved: they took %llu bytes, ranges own %llu; %llu were given back, ranges own %llu",
+		(unsigned long long)totals->tensor_alloc_bytes, (unsigned long long)sums->tensors.alloc_bytes,
+		(unsigned long long)totals->tensor_free_bytes, (unsigned long long)sums->tensors.free_bytes);
+	return false;
 }
 
 bool fold_conserved(const struct fold *fold, char *problem, size_t room)
@@ -61,6 +86,8 @@ bool fold_conserved(const struct fold *fold, char *problem, size_t room)
 			(unsigned long long)totals->free_bytes, (unsigned long long)sums.free_bytes);
 		return false;
 	}
+	if (!tensors_conserved(totals, &sums, problem, room))
+		return false;
 	if (fold->counts.attributed + fold->counts.unattributed != records) {
 		snprintf(problem, room,
 			"GPU records are not conserved: %llu came in, %llu have a range, %llu have none",

@@ -26,7 +26,7 @@ struct instance {
 	uint32_t label_bytes;
 	char *label; /* its own text if the dictionary has none; owned */
 	uint64_t begin_ns, end_ns;
-	uint64_t gpu_ns, idle_ns, calls, alloc_bytes; /* with everything inside */
+	uint64_t gpu_ns, idle_ns, calls, alloc_bytes, tensor_bytes; /* with everything inside */
 	long double before, after;                    /* of the level asked for */
 	long double value;           /* of the metric asked for, the larger the worse; set when final */
 	struct trace_kernel *kernel; /* a copy that it owns, if this is a kernel; else NULL */

@@ -55,6 +55,9 @@ struct integrity integrity_of(const struct fold *fold)
 			   file->cut_blocks + (file->skipped_bytes > 0) + (file->cut_bytes > 0),
 		.unknown_kinds = file->unknown_kinds,
 		.unknown_frees = fold->memory->counts.unknown_frees,
+		.tensors = fold->memory->counts.tensors,
+		.tensor_differences = fold->memory->counts.tensor_differences,
+		.unknown_tensor_frees = fold->memory->counts.unknown_tensor_frees,
 		.late_work = timeline_late(fold->timeline),
 	};
 

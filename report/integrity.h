@@ -37,6 +37,9 @@
 	X(damaged, 1, "damaged parts of the file, which were left out")                                 \
 	X(unknown_kinds, 1, "records of a newer pperf, which were left out")                            \
 	X(unknown_frees, 0, "releases of memory that the trace did not see taken")                      \
+	X(tensors, 0, "times that tensors took or gave back memory")                                    \
+	X(tensor_differences, 1, "times that the sum of tensors was not what PyTorch's allocator said") \
+	X(unknown_tensor_frees, 0, "releases of tensors that the trace did not see taken")              \
 	X(late_work, 1, "GPU records too far out of order for the busy time")
 
 struct integrity {

@@ -34,11 +34,16 @@ static const struct {
 			  "time on the CPU." },
 	{ "percentiles", "the value at rank ceil(p * calls); exact for up to 4096 instances of a place, beyond that at "
 			 "most 1 % off." },
-	{ "levels", "reserved is the device memory held (one device: --device), a counter is what the program says. A "
+	{ "levels", "reserved is the device memory held (one device: --device), allocated what PyTorch's tensors hold "
+		    "of it, as its allocator says itself, a counter is what the program says. A "
 		    "range has the level at its begin and at its end; the difference is its own and that of other "
 		    "threads meanwhile. peak: the highest level in it." },
 	{ "flows", "alloc, free: bytes of device memory taken in a place, and of these given back since, wherever that "
-		   "was." },
+		   "was. tensor alloc, tensor free: the same of tensors, out of what PyTorch's allocator holds; they "
+		   "are a part of the device's memory and never added to it." },
+	{ "OOM", "PyTorch asked for memory, gave back what it kept for later, asked again and got none. In no tensor: "
+		 "what its allocator holds less what tensors hold. Past PyTorch's allocator: device memory that the "
+		 "trace saw taken less what that holds." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with wall time and change "
 		       "of level; they own no GPU work." },
 	{ "steps", "ranges of kind step, or else ranges whose label begins with step, iter, ProfileStep, batch or "

@@ -10,15 +10,19 @@ struct held {
 	uint64_t since_ns;
 	uint32_t site;
 	uint32_t late_frees; /* releases of earlier owners of the address that are still to be seen */
-	bool array, live;
+	uint8_t space;       /* enum space */
+	bool live;
 };
+
+/* What an address is one of: a handle of an array may equal an address, and a tensor lies in device memory. */
+enum space { SPACE_MEMORY, SPACE_ARRAY, SPACE_TENSOR };
 
 /* Open addressing with tombless deletion (later entries move up). */
 struct memory_table {
 	struct held *held;
 	size_t count, slots;  /* slots: a power of two */
 	uint32_t *site_slots; /* of sites by what they are */
-	size_t site_slot_count, site_room, level_room;
+	size_t site_slot_count, site_room, level_room, oom_room;
 };
 
 bool memory_is_device(uint32_t kind)
@@ -28,23 +32,22 @@ bool memory_is_device(uint32_t kind)
 
 const char *memory_kind_name(uint32_t kind)
 {
-	static const char *const names[MEMORY_KINDS] = { "unknown", "pageable", "pinned", "device", "array", "managed",
-		"device static", "managed static" };
+	static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array", "managed",
+		"device static", "managed static", [MEMORY_TENSOR] = "tensor" };
 
-	return names[kind < MEMORY_KINDS ? kind : 0];
+	return names[kind <= MEMORY_TENSOR ? kind : 0];
 }
 
-/* Addresses of arrays are handles: they may equal an address. */
-static size_t home(const struct memory_table *table, uint64_t address, bool array)
+static size_t home(const struct memory_table *table, uint64_t address, enum space space)
 {
-	return ((address >> 4 ^ array) * 0x9e3779b97f4a7c15u >> 20) & (table->slots - 1);
+	return ((address >> 4 ^ space) * 0x9e3779b97f4a7c15u >> 20) & (table->slots - 1);
 }
 
-static struct held *find(const struct memory_table *table, uint64_t address, bool array)
+static struct held *find(const struct memory_table *table, uint64_t address, enum space space)
 {
-	size_t i = home(table, address, array);
+	size_t i = home(table, address, space);
 
-	while (table->held[i].live && (table->held[i].address != address || table->held[i].array != array))
+	while (table->held[i].live && (table->held[i].address != address || table->held[i].space != space))
 		i = (i + 1) & (table->slots - 1);
 	return &table->held[i];
 }
@@ -58,7 +61,7 @@ static void widen(struct memory_table *table)
 	table->held = need(table->slots * sizeof *table->held);
 	for (size_t i = 0; i < slots; i++)
 		if (old[i].live)
-			*find(table, old[i].address, old[i].array) = old[i];
+			*find(table, old[i].address, (enum space)old[i].space) = old[i];
 	free(old);
 }
 
@@ -72,7 +75,7 @@ static void take_out(struct memory_table *table, struct held *held)
 		i = (i + 1) & (table->slots - 1);
 		if (!table->held[i].live)
 			break;
-		wanted = home(table, table->held[i].address, table->held[i].array);
+		wanted = home(table, table->held[i].address, (enum space)table->held[i].space);
 		if (((i - wanted) & (table->slots - 1)) < ((i - hole) & (table->slots - 1)))
 			continue;
 		table->held[hole] = table->held[i];
@@ -161,16 +164,21 @@ void memory_free(struct memory *memory)
 	free(memory->tables);
 	free(memory->levels);
 	free(memory->sites);
+	free(memory->ooms);
 	free(memory);
 }
 
 /* What a site held at the peak is what it holds, unless that has changed since: so note it before the first change
- * after a new peak. */
-static void note_peak(struct memory_flow *flow, uint64_t serial)
+ * after a new peak. The same for the last time that memory ran out. */
+static void note_moments(struct memory_flow *flow, const struct memory_level *level)
 {
-	if (flow->peak_serial != serial) {
-		flow->peak_serial = serial;
+	if (flow->peak_serial != level->serial) {
+		flow->peak_serial = level->serial;
 		flow->peak_held = flow->held;
+	}
+	if (flow->oom_serial != level->ooms) {
+		flow->oom_serial = level->ooms;
+		flow->oom_held = flow->held;
 	}
 }
 
@@ -179,7 +187,7 @@ static void take(struct memory *memory, uint32_t site_index, uint64_t bytes, uin
 	struct memory_site *site = &memory->sites[site_index];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_peak(&site->flow, level->serial);
+	note_moments(&site->flow, level);
 	for (struct memory_flow *flow = &site->flow; flow; flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->alloc_bytes += bytes;
 		flow->allocs++;
@@ -200,7 +208,7 @@ static void give(struct memory *memory, const struct held *held, struct memory_c
 	struct memory_site *site = &memory->sites[held->site];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_peak(&site->flow, level->serial);
+	note_moments(&site->flow, level);
 	for (struct memory_flow *flow = &site->flow; flow; flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->free_bytes += held->bytes;
 		flow->frees++;
@@ -213,49 +221,57 @@ static void give(struct memory *memory, const struct held *held, struct memory_c
 	change->known = true;
 }
 
-struct memory_change memory_alloc(
-	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns)
+/* Puts it into the map; what was held there is given back. */
+static void put_in(struct memory *memory, const struct held *taken, struct memory_change *change)
 {
-	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind : TRACE_MEMORY_UNKNOWN;
-	const bool array = kind == TRACE_MEMORY_ARRAY;
-	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
-	const uint32_t site = site_of(memory, level_of(memory, kind, record->call.device), node, record->call.stack);
-	uint32_t late = 0;
 	struct held *held;
+	uint32_t late = 0;
 
-	if (record->call.result != 0 || record->address == 0) {
-		change.failed = record->call.result != 0;
-		memory->sites[site].flow.failed += change.failed;
-		memory->levels[memory->sites[site].level].flow.failed += change.failed;
-		return change;
-	}
 	if (memory->tables->count * 2 >= memory->tables->slots)
 		widen(memory->tables);
-	held = find(memory->tables, record->address, array);
+	held = find(memory->tables, taken->address, (enum space)taken->space);
 	if (held->live) {
-		give(memory, held, &change);
+		give(memory, held, change);
 		memory->counts.replaced++;
 		late = held->late_frees + 1;
 	} else {
 		memory->tables->count++;
 	}
-	*held = (struct held){ .address = record->address,
+	*held = *taken;
+	held->late_frees = late;
+	held->live = true;
+	take(memory, taken->site, taken->bytes, taken->since_ns);
+	change->taken = taken->bytes;
+	change->known = true;
+}
+
+struct memory_change memory_alloc(
+	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns)
+{
+	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind : TRACE_MEMORY_UNKNOWN;
+	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
+	const uint32_t site = site_of(memory, level_of(memory, kind, record->call.device), node, record->call.stack);
+	const struct held taken = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
-		.late_frees = late,
-		.array = array,
-		.live = true };
-	take(memory, site, record->bytes, end_ns);
-	change.taken = record->bytes;
-	change.known = true;
+		.space = kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY };
+
+	if (record->call.result != 0 || record->address == 0) {
+		change.failed = record->call.result != 0;
+		memory->sites[site].flow.failed += change.failed;
+		memory->levels[memory->sites[site].level].flow.failed += change.failed;
+	} else {
+		put_in(memory, &taken, &change);
+	}
 	return change;
 }
 
 struct memory_change memory_release(struct memory *memory, const struct trace_memory *record, uint64_t begin_ns)
 {
 	struct memory_change change = { .kind = record->memory_kind };
-	struct held *held = find(memory->tables, record->address, record->memory_kind == TRACE_MEMORY_ARRAY);
+	const enum space space = record->memory_kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY;
+	struct held *held = find(memory->tables, record->address, space);
 
 	if (record->address == 0) {
 		memory->counts.null_frees++;
@@ -275,14 +291,123 @@ struct memory_change memory_release(struct memory *memory, const struct trace_me
 	return change;
 }
 
+/* Device memory that is held on a device, whoever took it. */
+static uint64_t device_held(const struct memory *memory, uint32_t device)
+{
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].device == device && memory_is_device(memory->levels[i].kind))
+			held += memory->levels[i].flow.held;
+	return held;
+}
+
+/* What the allocator says of itself. */
+static void hear(struct memory *memory, struct memory_level *level, const struct trace_tensor *record)
+{
+	struct memory_pool *pool = &level->pool;
+
+	pool->allocated = record->allocated;
+	pool->reserved = record->reserved;
+	pool->outside = (int64_t)(device_held(memory, level->device) - record->reserved);
+	if (pool->reserved > pool->reserved_most)
+		pool->reserved_most = pool->reserved;
+}
+
+static struct memory_change give_back_tensor(
+	struct memory *memory, const struct trace_tensor *record, struct memory_change change)
+{
+	struct held *held = find(memory->tables, record->address, SPACE_TENSOR);
+
+	if (held->live) {
+		memory->counts.tensor_differences += held->bytes != -(uint64_t)record->bytes;
+		give(memory, held, &change);
+		take_out(memory->tables, held);
+	} else {
+		memory->counts.unknown_tensor_frees++;
+	}
+	return change;
+}
+
+struct memory_change memory_tensor(
+	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
+{
+	struct memory_change change = { .kind = MEMORY_TENSOR, .device = record->device, .node = node };
+	const uint32_t index = level_of(memory, MEMORY_TENSOR, record->device);
+	struct memory_pool *pool = &memory->levels[index].pool;
+
+	memory->counts.tensors++;
+	memory->counts.tensor_differences += pool->allocated + (uint64_t)record->bytes != record->allocated;
+	if (record->bytes < 0) {
+		change = give_back_tensor(memory, record, change);
+	} else {
+		const struct held taken = { .address = record->address,
+			.bytes = (uint64_t)record->bytes,
+			.since_ns = at_ns,
+			.site = site_of(memory, index, node, record->stack),
+			.space = SPACE_TENSOR };
+
+		put_in(memory, &taken, &change);
+	}
+	hear(memory, &memory->levels[index], record);
+	if (pool->allocated > pool->peak) {
+		pool->peak = pool->allocated;
+		pool->peak_node = node;
+		pool->reserved_at_peak = pool->reserved;
+		pool->outside_at_peak = pool->outside;
+	}
+	return change;
+}
+
+struct memory_oom *memory_exhausted(
+	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
+{
+	const uint32_t index = level_of(memory, MEMORY_TENSOR, record->device),
+		       site = site_of(memory, index, node, record->stack);
+	struct memory_level *level = &memory->levels[index];
+
+	memory->counts.ooms++;
+	memory->counts.tensor_differences += level->pool.allocated != record->allocated;
+	hear(memory, level, record);
+	level->ooms++;
+	level->flow.oom_held = level->flow.held;
+	level->flow.failed++;
+	memory->sites[site].flow.failed++;
+	if (memory->oom_count >= MEMORY_OOMS)
+		return NULL;
+	grow(&memory->ooms, &memory->tables->oom_room, (size_t)memory->oom_count + 1, sizeof *memory->ooms);
+	memory->ooms[memory->oom_count] = (struct memory_oom){ .time_ns = at_ns,
+		.asked = (uint64_t)record->bytes,
+		.allocated = record->allocated,
+		.reserved = record->reserved,
+		.outside = level->pool.outside,
+		.device = record->device,
+		.node = node };
+	return &memory->ooms[memory->oom_count++];
+}
+
+const struct memory_level *memory_tensors(const struct memory *memory, uint32_t device)
+{
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].kind == MEMORY_TENSOR && memory->levels[i].device == device)
+			return &memory->levels[i];
+	return NULL;
+}
+
 void memory_finish(struct memory *memory)
 {
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		struct memory_flow *flow = &memory->sites[i].flow;
+		const struct memory_level *level = &memory->levels[memory->sites[i].level];
 
-		flow->at_peak = flow->peak_serial == memory->levels[memory->sites[i].level].serial ? flow->peak_held
-												   : flow->held;
+		flow->at_peak = flow->peak_serial == level->serial ? flow->peak_held : flow->held;
+		if (level->ooms)
+			flow->at_oom = flow->oom_serial == level->ooms ? flow->oom_held : flow->held;
 	}
-	for (uint32_t i = 0; i < memory->level_count; i++)
-		memory->levels[i].flow.at_peak = memory->levels[i].flow.most;
+	for (uint32_t i = 0; i < memory->level_count; i++) {
+		struct memory_flow *flow = &memory->levels[i].flow;
+
+		flow->at_peak = flow->most;
+		flow->at_oom = flow->oom_held;
+	}
 }

@@ -6,7 +6,12 @@
  * and DEVICE_STATIC) of one device; pinned, managed and array memory are counted apart. Failed calls take nothing and
  * are counted.
  *
- * Memory: 48 bytes an allocation that is live, 120 a site (a place of the tree, a call stack, a kind of memory).
+ * Tensors are a kind of memory of their own (MEMORY_TENSOR): what PyTorch's caching allocator gave out of the device
+ * memory that it holds (`reserved`). So theirs are bytes that count a second time in the level of the device, and the
+ * two are never added up. The allocator says with each of them what all of a device's tensors hold; where that is not
+ * the sum of what the trace has, something is missing, which is counted, and its word is believed.
+ *
+ * Memory: 48 bytes an allocation that is live, 136 a site (a place of the tree, a call stack, a kind of memory).
  */
 #ifndef PPERF_MEMORY_H
 #define PPERF_MEMORY_H
@@ -16,6 +21,8 @@
 #include <stddef.h>
 
 #define MEMORY_KINDS 8 /* enum trace_memory_kind; what is beyond counts as unknown */
+#define MEMORY_TENSOR MEMORY_KINDS
+#define MEMORY_OOMS 1000u /* of which all is kept; the rest are counted */
 
 /* Bytes that came and went, and what was held. */
 struct memory_flow {
@@ -23,14 +30,25 @@ struct memory_flow {
 	uint64_t held;    /* now, at last at the end */
 	uint64_t most;    /* the most at one time */
 	uint64_t at_peak; /* held when the level of its kind and device was highest; after memory_finish */
-	uint64_t peak_serial, peak_held;
+	uint64_t at_oom;  /* held when an allocation of its kind on its device last failed for want of memory; likewise */
+	uint64_t peak_serial, peak_held, oom_serial, oom_held;
+};
+
+/* What PyTorch's allocator says of a device. */
+struct memory_pool {
+	uint64_t allocated, reserved; /* the tensors', its own: now */
+	uint64_t peak, reserved_at_peak, reserved_most;
+	int64_t outside, outside_at_peak; /* device memory taken past it; below 0: not all that it holds was seen taken */
+	uint32_t peak_node;               /* of the tree: where the peak was reached */
 };
 
 /* All of one kind on one device. */
 struct memory_level {
 	uint32_t kind, device; /* device UINT32_MAX: not known, or the host's */
 	struct memory_flow flow;
+	struct memory_pool pool;  /* MEMORY_TENSOR */
 	uint64_t peak_ns, serial; /* when it was highest; how often it has been higher than before */
+	uint64_t ooms;
 };
 
 /* Where memory was taken. */
@@ -45,6 +63,17 @@ struct memory_counts {
 		unknown_frees; /* of addresses that nobody took: taken before the trace began, or by a call that it does not see */
 	uint64_t replaced; /* taken again while held: the release was not seen before; it counts as released then */
 	uint64_t null_frees, failed_frees;
+	uint64_t tensors, ooms; /* records */
+	uint64_t unknown_tensor_frees;
+	uint64_t tensor_differences; /* times that the sum of tensors was not what the allocator said */
+};
+
+/* PyTorch's allocator had no memory left, not even after it had given back what it kept for later. */
+struct memory_oom {
+	uint64_t time_ns, asked, allocated, reserved;
+	int64_t outside; /* as in struct memory_pool */
+	uint32_t device, node, tid;
+	uint32_t first_open, open; /* of the fold's list of ranges that were open there */
 };
 
 struct memory {
@@ -52,6 +81,8 @@ struct memory {
 	uint32_t level_count;
 	struct memory_site *sites;
 	uint32_t site_count;
+	struct memory_oom *ooms;
+	uint32_t oom_count;
 	struct memory_counts counts;
 	struct memory_table *tables; /* private */
 };
@@ -74,7 +105,17 @@ struct memory_change memory_alloc(
 	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns);
 struct memory_change memory_release(struct memory *memory, const struct trace_memory *record, uint64_t begin_ns);
 
-/* Fills in at_peak. Once, after the last record. */
+/* A TENSOR record made at node `node`. */
+struct memory_change memory_tensor(
+	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
+/* A TENSOR_OOM record; NULL: there have been too many to keep. */
+struct memory_oom *memory_exhausted(
+	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
+
+/* The tensors of a device, NULL if there are none. */
+const struct memory_level *memory_tensors(const struct memory *memory, uint32_t device);
+
+/* Fills in at_peak and at_oom. Once, after the last record. */
 void memory_finish(struct memory *memory);
 
 /* Counts towards `reserved`. */

@@ -18,8 +18,9 @@ enum metric_nature { METRIC_FLOW, METRIC_LEVEL };
 	X(IDLE, "idle", FLOW, TIME, "time in which it was open and the GPU had nothing to do") \
 	X(CALLS, "calls", FLOW, COUNT, "ranges entered and CUDA calls made, itself included")  \
 	X(RESERVED, "reserved", LEVEL, BYTES, "device memory held")                            \
-	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory of the framework's tensors")           \
+	X(ALLOCATED, "allocated", LEVEL, BYTES, "memory that tensors hold")                   \
 	X(ALLOC, "alloc", FLOW, BYTES, "device memory taken")                                  \
+	X(TENSORS, "tensors", FLOW, BYTES, "memory that tensors took, from PyTorch's allocator")                                   \
 	X(USER, "", LEVEL, USER, "the program's own counter of that name")
 
 enum metric {

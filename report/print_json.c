@@ -330,10 +330,53 @@ static void add_totals(struct fold_totals *sum, const struct fold_totals *part)
 	sum->self_ns += part->self_ns;
 	sum->overhead_ns += part->overhead_ns;
 	sum->reserved_peak += part->reserved_peak;
+	sum->has_tensors |= part->has_tensors;
+	sum->allocated_peak += part->allocated_peak;
+	sum->tensor_alloc_bytes += part->tensor_alloc_bytes;
+	sum->tensor_free_bytes += part->tensor_free_bytes;
 	for (int method = 0; method < METHOD_COUNT; method++) {
 		sum->method_ns[method] += part->method_ns[method];
 		sum->method_records[method] += part->method_records[method];
 	}
+}
+
+static void put_oom(struct out *out, struct process *process, const struct memory_oom *oom)
+{
+	const struct row at = { .process = process, .kind = ROW_NODE, .node = oom->node, .tree = process->fold->tree };
+	bool first = true;
+
+	out_char(out, '{');
+	put_unsigned(out, "pid", process->pid, &first);
+	put_unsigned(out, "tid", oom->tid, &first);
+	put_unsigned(out, "t_ns", oom->time_ns, &first);
+	put_unsigned(out, "device", oom->device, &first);
+	put_key(out, "path", &first);
+	put_path(out, &at);
+	put_unsigned(out, "asked_bytes", oom->asked, &first);
+	put_unsigned(out, "allocated_bytes", oom->allocated, &first);
+	put_unsigned(out, "reserved_bytes", oom->reserved, &first);
+	put_key(out, "outside_bytes", &first);
+	if (oom->outside >= 0)
+		out_signed(out, oom->outside);
+	else
+		out_string(out, "null");
+	out_char(out, '}');
+}
+
+/* Every time that PyTorch ran out of memory. */
+static void put_ooms(struct out *out, const struct processes *processes, bool *first)
+{
+	const char *before = "";
+
+	put_key(out, "ooms", first);
+	out_char(out, '[');
+	for (size_t i = 0; i < processes->shown; i++)
+		for (uint32_t oom = 0; oom < processes->all[i].fold->memory->oom_count; oom++) {
+			out_string(out, before);
+			put_oom(out, &processes->all[i], &processes->all[i].fold->memory->ooms[oom]);
+			before = ", ";
+		}
+	out_char(out, ']');
 }
 
 static void put_totals(struct out *out, const struct processes *processes)
@@ -367,7 +410,13 @@ static void put_totals(struct out *out, const struct processes *processes)
 	put_key(out, "reserved_peak_bytes", &first);
 	out_signed(out, sum.reserved_peak);
 	put_key(out, "allocated_peak_bytes", &first);
-	out_string(out, "null");
+	if (sum.has_tensors)
+		out_signed(out, sum.allocated_peak);
+	else
+		out_string(out, "null");
+	put_unsigned(out, "tensor_alloc_bytes", sum.tensor_alloc_bytes, &first);
+	put_unsigned(out, "tensor_free_bytes", sum.tensor_free_bytes, &first);
+	put_ooms(out, processes, &first);
 	put_unsigned(out, "self_cost_ns", sum.self_ns, &first);
 	put_unsigned(out, "cupti_overhead_ns", sum.overhead_ns, &first);
 	out_char(out, '}');
@@ -383,6 +432,14 @@ static void put_warnings(struct out *out, const struct processes *processes)
 			out_string(out, ", ");
 		first = false;
 		put_string(out, processes->warnings[i]);
+	}
+	for (size_t i = 0; i < processes->shown; i++) {
+		if (!processes->all[i].fold->memory->counts.ooms)
+			continue;
+		if (!first)
+			out_string(out, ", ");
+		first = false;
+		put_string(out, "PyTorch ran out of memory: see totals.ooms");
 	}
 	out_char(out, ']');
 }

@@ -323,13 +323,30 @@ static void put_nothing(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 
-	if (report->options->view->layout == LAYOUT_RULED && process->metric == METRIC_ALLOCATED)
+	if (report->options->view->layout == LAYOUT_RULED && !process->fold->totals.has_tensors &&
+		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
 		out_string(style->out,
 			"the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
 	else if (report->options->view->layout == LAYOUT_RULED)
 		print_line(style, "no range has any of this metric; `pperf-report info` tells what the trace has\n");
 	else
 		out_string(style->out, "nothing of this kind is in the trace\n");
+}
+
+/* Whatever is being looked at: that is why the program ended, as like as not. */
+static void put_exhausted(const struct report *report, const struct style *style)
+{
+	for (size_t i = 0; i < report->processes->shown; i++) {
+		const struct process *process = &report->processes->all[i];
+		const uint64_t ooms = process->fold->memory->counts.ooms;
+
+		if (!ooms)
+			continue;
+		print_line(style, "warning: PyTorch ran out of memory %llu time%s: pperf-report memory ", (unsigned long long)ooms,
+			ooms == 1 ? "" : "s");
+		print_visible(style, process->path, strlen(process->path), 0);
+		out_char(style->out, '\n');
+	}
 }
 
 void print_text(const struct report *report, const struct style *style)
@@ -342,12 +359,17 @@ void print_text(const struct report *report, const struct style *style)
 		put_nothing(report, style);
 	else if (layout == LAYOUT_RULED)
 		print_ruled(&report->rows, report->options, style);
-	else
+	else {
+		if (report->options->view->lead)
+			report->options->view->lead(report, style);
 		print_table(report, &report->rows, layout, style);
+	}
 	put_left_out(report, style);
 	if (layout != LAYOUT_SCREEN && report_is_simulated(report))
 		out_string(style->out, "simulated device: no figure of the GPU here is a measurement\n");
 	put_others(report, style);
+	if (layout != LAYOUT_SCREEN && !report->options->view->lead)
+		put_exhausted(report, style);
 	for (size_t i = 0; i < report->processes->warning_count; i++) {
 		out_string(style->out, "warning: ");
 		print_visible(style, report->processes->warnings[i], strlen(report->processes->warnings[i]), 0);

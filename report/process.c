@@ -129,6 +129,8 @@ static long double node_amount(const struct node *node, enum metric metric)
 		return node->gpu ? node->gpu->idle_ns : 0;
 	case METRIC_ALLOC:
 		return node->memory ? node->memory->alloc_bytes : 0;
+	case METRIC_TENSORS:
+		return node->tensors ? node->tensors->total.alloc_bytes : 0;
 	case METRIC_CPU:
 	case METRIC_WALL:
 		return node->total_ns;

@@ -4,6 +4,7 @@
  */
 #include "report/paragraph.h"
 #include "report/print.h"
+#include "report/tensors.h"
 #include "report/verdict.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,14 +286,26 @@ static void put_critical(const struct report *report, const struct style *style)
 	free(rows.rows);
 }
 
+/* What they order by is held by the GPU. */
+static bool metrics_are_memory(enum metric metric)
+{
+	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED;
+}
+
 static void put_next(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
-	const bool memory = process->fold->totals.reserved_peak && process->metric != METRIC_RESERVED;
+	const struct fold_totals *totals = &process->fold->totals;
+	const bool exhausted = process->fold->memory->counts.ooms > 0,
+		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);
 
-	paragraph_add(&paragraph, "pperf-report critical ");
+	paragraph_add(&paragraph, exhausted ? "pperf-report memory " : "pperf-report critical ");
 	paragraph_text(&paragraph, process->path, strlen(process->path));
-	paragraph_add(&paragraph, " -m %s", memory ? "reserved" : metric_name(process));
+	if (!exhausted)
+		paragraph_add(&paragraph, " -m %s",
+			!memory                  ? metric_name(process)
+			: totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
+						 : metrics[METRIC_RESERVED].key);
 	paragraph_put(&paragraph, "next");
 }
 
@@ -302,9 +315,11 @@ void print_screen(const struct report *report, const struct style *style)
 
 	put_what_ran(process, style);
 	put_devices(process, style);
+	tensors_put_oom(process, style);
 	put_sources(process, style);
 	put_coverage(process, style);
 	verdict_put(process, style);
+	tensors_put_levels(process, style);
 	put_losses(process, style);
 	put_cost(process, style);
 	out_char(style->out, '\n');

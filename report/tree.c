@@ -86,6 +86,7 @@ void tree_free(struct tree *tree)
 			free(tree->nodes[id].gpu->shape);
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
+		free(tree->nodes[id].tensors);
 		if (tree->nodes[id].worst)
 			free(tree->nodes[id].worst->own);
 		free(tree->nodes[id].worst);
@@ -175,6 +176,15 @@ struct node_memory *tree_memory(struct tree *tree, uint32_t node)
 	return *memory;
 }
 
+struct node_tensors *tree_tensors(struct tree *tree, uint32_t node)
+{
+	struct node_tensors **tensors = &tree->nodes[node].tensors;
+
+	if (!*tensors)
+		*tensors = need(sizeof **tensors);
+	return *tensors;
+}
+
 struct node_worst *tree_worst(struct tree *tree, uint32_t node)
 {
 	struct node_worst **worst = &tree->nodes[node].worst;
@@ -219,6 +229,15 @@ static void add_to_parent(struct tree *tree, uint32_t id)
 		parent->alloc_bytes += node->memory->alloc_bytes;
 		parent->free_bytes += node->memory->free_bytes;
 	}
+	if (node->tensors) {
+		const struct tensor_sums *own = &node->tensors->total;
+		struct tensor_sums *parent = &tree_tensors(tree, node->parent)->total;
+
+		parent->alloc_bytes += own->alloc_bytes;
+		parent->free_bytes += own->free_bytes;
+		parent->at_peak += own->at_peak;
+		parent->at_oom += own->at_oom;
+	}
 }
 
 void tree_sum(struct tree *tree)
@@ -237,6 +256,8 @@ void tree_sum(struct tree *tree)
 			memory->alloc_bytes = memory->alloc_self;
 			memory->free_bytes = memory->free_self;
 		}
+		if (tree->nodes[id].tensors)
+			tree->nodes[id].tensors->total = tree->nodes[id].tensors->self;
 	}
 	for (uint32_t id = tree->count - 1; id > 0; id--)
 		add_to_parent(tree, id);

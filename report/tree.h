@@ -81,6 +81,18 @@ struct node_memory {
 	bool has_level;
 };
 
+/* The same of PyTorch's tensors, whose memory is a part of the device's: never added to it. `at_`: what those that were
+ * taken in it held when tensors held the most, and when memory last ran out; of the device whose level it is. */
+struct tensor_sums {
+	uint64_t alloc_bytes, free_bytes, at_peak, at_oom;
+};
+struct node_tensors {
+	struct tensor_sums self, total; /* total: with everything below; set by tree_sum */
+	uint64_t allocs, frees;
+	int64_t allocated_delta, allocated_peak;
+	bool has_level;
+};
+
 /* The instance in which the metric asked for was worst. */
 struct node_worst {
 	uint64_t begin_ns, end_ns;
@@ -108,6 +120,7 @@ struct node {
 	uint64_t call_ns; /* in CUDA calls made directly in it */
 	struct node_gpu *gpu;
 	struct node_memory *memory;
+	struct node_tensors *tensors;
 	struct node_worst *worst;
 	uint8_t kind;   /* enum node_kind */
 	uint16_t depth; /* children of the root: 0 */
@@ -143,6 +156,7 @@ uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint
 
 struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
 struct node_memory *tree_memory(struct tree *tree, uint32_t node);
+struct node_tensors *tree_tensors(struct tree *tree, uint32_t node);
 struct node_worst *tree_worst(struct tree *tree, uint32_t node);
 
 /* The group of that name: a row without instances of its own. */

@@ -7,6 +7,8 @@ static uint64_t amount_of(const struct node *node, enum metric metric)
 {
 	if (metric == METRIC_GPU)
 		return node->gpu ? node->gpu->total_ns : 0;
+	if (metric == METRIC_TENSORS)
+		return node->tensors ? node->tensors->total.alloc_bytes : 0;
 	if (metric == METRIC_ALLOC)
 		return node->memory ? node->memory->alloc_bytes : 0;
 	return node->total_ns;

@@ -6,22 +6,25 @@
 #include "report/fatal.h"
 #include "report/info.h"
 #include "report/info.h"
+#include "report/tensors.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define NODE_COLUMNS                                                                                                  \
 	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes "  \
 	"cpu_total_ns cpu_self_ns "                                                                                   \
-	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns reserved_delta_bytes reserved_peak_bytes alloc_bytes "     \
-	"free_bytes allocs frees failed "                                                                             \
+	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns allocated_delta_bytes allocated_peak_bytes "               \
+	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes at_peak_bytes "                 \
+	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "                        \
 	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "         \
 	"class members.count members.metric members.min_ns members.p50_ns members.max_ns odd.label odd.ns odd.calls " \
 	"ran_elsewhere "                                                                                              \
 	"left_open method confidence provenance "                                                                     \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
 #define NODE_TEXT                                                                                                     \
-	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns reserved_delta_bytes reserved_peak_bytes gpu_self_ns " \
-	"cpu_self_ns p95_ns idle_ns alloc_bytes"
+	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes allocated_peak_bytes "  \
+	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns at_oom_bytes at_peak_bytes " \
+	"tensor_alloc_bytes alloc_bytes"
 
 const struct view views[] = {
 	{ .name = "summary",
@@ -52,7 +55,7 @@ const struct view views[] = {
 		.layout = LAYOUT_TABLE,
 		.columns = NODE_COLUMNS,
 		.text = "gpu_total_ns cpu_total_ns share calls p50_ns max_ns cpu_self_ns gpu_self_ns p95_ns min_ns "
-			"alloc_bytes reserved_delta_bytes",
+			"tensor_alloc_bytes allocated_delta_bytes alloc_bytes reserved_delta_bytes",
 		.top = 40,
 		.arrange = arrange_table },
 	{ .name = "kernels",
@@ -67,14 +70,17 @@ const struct view views[] = {
 		.top = 40,
 		.arrange = arrange_kernels },
 	{ .name = "memory",
-		.summary = "who holds how much memory of each kind: at its peak, at the end",
+		.summary = "who holds how much memory of each kind: at its peak, at the end, and as PyTorch ran out of "
+			   "it",
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes "
-			   "at_peak_bytes held_bytes most_bytes allocs frees failed stack provenance",
-		.text = "at_peak_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack",
+			   "at_oom_bytes at_peak_bytes held_bytes most_bytes allocs frees failed "
+			   "reserved_at_peak_bytes unused_at_peak_bytes outside_at_peak_bytes stack provenance",
+		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack",
 		.sort = "at_peak_bytes",
 		.top = 20,
-		.arrange = arrange_memory },
+		.arrange = arrange_memory,
+		.lead = tensors_lead },
 	{ .name = "info",
 		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
 			   "missing",
@@ -114,14 +120,18 @@ const struct column *view_sort(const struct options *options, const struct proce
 		[METRIC_IDLE] = "idle_ns",
 		[METRIC_CALLS] = "calls",
 		[METRIC_RESERVED] = "reserved_delta_bytes",
-		[METRIC_ALLOCATED] = "worst.delta",
+		[METRIC_ALLOCATED] = "allocated_delta_bytes",
 		[METRIC_ALLOC] = "alloc_bytes",
+		[METRIC_TENSORS] = "tensor_alloc_bytes",
 		[METRIC_USER] = "worst.delta",
 	};
 	const char *key = options->sort         ? options->sort
 			  : options->view->sort ? options->view->sort
 						: keys[process->metric];
 
+	/* Whose program ran out of memory wants to know where it was then. */
+	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 && process->fold->memory->counts.ooms)
+		key = "at_oom_bytes";
 	return column_find(key, strlen(key));
 }
 

@@ -36,6 +36,8 @@ struct row {
 };
 
 struct column;
+struct report;
+struct style;
 
 struct rows {
 	struct row *rows;
@@ -61,6 +63,8 @@ struct view {
 	double min_percent;  /* of text */
 	uint32_t top;        /* of text; 0 all */
 	void (*arrange)(const struct options *options, struct processes *processes, struct rows *rows);
+	/* What text says before the rows, NULL: nothing. */
+	void (*lead)(const struct report *report, const struct style *style);
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
 };
 

@@ -121,6 +121,24 @@ void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uin
 	build_memory(builder, stream, at, TRACE_FREE, address, 0, TRACE_MEMORY_DEVICE, 0);
 }
 
+struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes,
+	uint64_t allocated, uint64_t reserved)
+{
+	struct trace_tensor *record = build_record(builder, stream, address ? TRACE_TENSOR : TRACE_TENSOR_OOM, sizeof *record, at);
+
+	record->address = address;
+	record->bytes = bytes;
+	record->allocated = allocated;
+	record->reserved = reserved;
+	return record;
+}
+
+struct trace_tensor *build_tensor_oom(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t bytes, uint64_t allocated, uint64_t reserved)
+{
+	return build_tensor(builder, stream, at, 0, (int64_t)bytes, allocated, reserved);
+}
+
 struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation)
 {
 	const uint32_t api = build_name(builder, "cudaLaunchKernel");

@@ -34,6 +34,11 @@ void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, ui
 void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address);
 struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
 	uint64_t address, uint64_t bytes, uint32_t memory_kind, uint32_t device);
+/* A tensor took memory, or with bytes below 0 gave it back; then tensors hold `allocated` of `reserved`. */
+struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes,
+	uint64_t allocated, uint64_t reserved);
+struct trace_tensor *build_tensor_oom(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t bytes, uint64_t allocated, uint64_t reserved);
 /* A launch that took 5 ticks; a graph launch; a copy, a set of so many bytes. */
 struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation);
 struct trace_graph_launch *build_graph_launch(

@@ -102,4 +102,31 @@ def the_last_words_before_memory_runs_out_are_recorded(folder):
     assert want == have and have[-1]["kind"] == "oom", have[-1]
 
 
+@case
+def what_the_screen_says_of_it_is_what_happened(folder):
+    tensors(folder, "exhaust")
+    last = listed(folder)[-1]
+    view = json.loads(report("memory", folder / "trace.bin", "-f", "json").stdout)
+    oom, = view["totals"]["ooms"]
+    assert oom["path"] == ["train", "step: *", "history"] and oom["tid"] == last["tid"], oom
+    assert (oom["asked_bytes"], oom["allocated_bytes"], oom["reserved_bytes"]) == (20 * MIB, last["allocated"], last["reserved"]), oom
+    owners = {tuple(r["path"]): r["at_oom_bytes"] for r in view["rows"] if "at_oom_bytes" in r and "path" in r}
+    assert owners == {("train", "weights"): 100 * MIB, ("train", "step: *", "forward"): 60 * MIB,
+                      ("train", "step: *", "history"): last["allocated"] - 160 * MIB}, owners
+    assert view["integrity"]["tensor_differences"] == view["integrity"]["unknown_tensor_frees"] == 0 and view["integrity"]["conserved"]
+    text = report(folder / "trace.bin").stdout.decode()
+    assert "\nOOM       out of memory on GPU 0 after " in text and "20.97 MB were asked for in" in text, text
+
+
+@case
+def no_byte_of_many_threads_is_lost_or_counted_twice(folder):
+    tensors(folder, "native")
+    view = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)
+    taken = sum(r["bytes"] for r in listed(folder) if r["bytes"] > 0)
+    assert view["totals"]["tensor_alloc_bytes"] == taken and view["integrity"]["tensor_differences"] == 0, view["totals"]
+    assert view["integrity"]["conserved"] and view["integrity"]["complete"]
+    peak = max(r["allocated"] for r in listed(folder) if r["device"] == 0)
+    assert view["totals"]["allocated_peak_bytes"] == peak
+
+
 main()
