@@ -301,9 +301,9 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	return level;
 }
 
-static __attribute__((noinline)) int push_slowly(const char *text, struct stream *s)
+static __attribute__((noinline)) int push_slowly(const char *text)
 {
-	stream_give_back(s);
+	stream_give_back();
 	return range_push(0, text, NULL);
 }
 
@@ -319,18 +319,18 @@ int range_push_plain(const char *text)
 	uint32_t node;
 
 	if (__builtin_expect(!s || !text || !(child = likely_child(s, 0, text)), 0))
-		return push_slowly(text, s);
+		return push_slowly(text);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
-		return push_slowly(text, s);
+		return push_slowly(text);
 	gap = now - s->last;
 	node = child->node;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
-		return push_slowly(text, s);
+		return push_slowly(text);
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1].begin = now;
@@ -338,7 +338,7 @@ int range_push_plain(const char *text)
 	top[1].domain = 0;
 	top[1].level = top->level + 1;
 	s->top = top + 1;
-	stream_give_back(s);
+	stream_give_back();
 	return (int)top[1].level;
 }
 
@@ -405,9 +405,9 @@ int range_pop(uint32_t domain)
 	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(struct stream *s)
+static __attribute__((noinline)) int pop_slowly(void)
 {
-	stream_give_back(s);
+	stream_give_back();
 	return range_pop(0);
 }
 
@@ -419,21 +419,21 @@ int range_pop_plain(void)
 	uint64_t now, gap, used;
 
 	if (__builtin_expect(!s, 0))
-		return pop_slowly(s);
+		return pop_slowly();
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!slot, 0))
-		return pop_slowly(s);
+		return pop_slowly();
 	gap = now - s->last;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room || top->domain != 0, 0))
-		return pop_slowly(s);
+		return pop_slowly();
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);
-	stream_give_back(s);
+	stream_give_back();
 	return (int)top->level;
 }
 
@@ -542,10 +542,10 @@ uint32_t range_open(const void *owner, const char *text, enum trace_node_kind ki
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1] = (struct frame){.begin = now, .node = node, .domain = FRAME_OWNED, .owner = owner};
 	stream_set_top(s, top + 1);
-	stream_give_back(s);
+	stream_give_back();
 	return node;
 slowly:
-	stream_give_back(s);
+	stream_give_back();
 	return open_slowly(owner, text, kind, link, detail);
 }
 
@@ -556,11 +556,11 @@ static inline bool is_owned_by(const struct frame *frame, const void *owner)
 
 static __attribute__((noinline)) bool close_slowly(const void *owner)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = stream_here.mine;
 	struct frame *frame;
 	bool found;
 
-	if (!s)
+	if (!s || !s->slot || !(s = stream_begin())) /* where nothing is open, as in a forked child, no file is begun either */
 		return false;
 	frame = s->top;
 	while (frame > s->frames && !is_owned_by(frame, owner))
@@ -596,10 +596,10 @@ bool range_close(const void *owner)
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);
-	stream_give_back(s);
+	stream_give_back();
 	return true;
 slowly:
-	stream_give_back(s);
+	stream_give_back();
 	return close_slowly(owner);
 }
 
