@@ -301,9 +301,9 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	return level;
 }
 
-static __attribute__((noinline)) int push_slowly(const char *text)
+static __attribute__((noinline)) int push_slowly(const char *text, struct stream *s)
 {
-	stream_give_back();
+	stream_give_back(s);
 	return range_push(0, text, NULL);
 }
 
@@ -319,18 +319,18 @@ int range_push_plain(const char *text)
 	uint32_t node;
 
 	if (__builtin_expect(!s || !text || !(child = likely_child(s, 0, text)), 0))
-		return push_slowly(text);
+		return push_slowly(text, s);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
-		return push_slowly(text);
+		return push_slowly(text, s);
 	gap = now - s->last;
 	node = child->node;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
-		return push_slowly(text);
+		return push_slowly(text, s);
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1].begin = now;
@@ -338,7 +338,7 @@ int range_push_plain(const char *text)
 	top[1].domain = 0;
 	top[1].level = top->level + 1;
 	s->top = top + 1;
-	stream_give_back();
+	stream_give_back(s);
 	return (int)top[1].level;
 }
 
@@ -405,9 +405,9 @@ int range_pop(uint32_t domain)
 	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(void)
+static __attribute__((noinline)) int pop_slowly(struct stream *s)
 {
-	stream_give_back();
+	stream_give_back(s);
 	return range_pop(0);
 }
 
@@ -419,21 +419,21 @@ int range_pop_plain(void)
 	uint64_t now, gap, used;
 
 	if (__builtin_expect(!s, 0))
-		return pop_slowly();
+		return pop_slowly(s);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!slot, 0))
-		return pop_slowly();
+		return pop_slowly(s);
 	gap = now - s->last;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room || top->domain != 0, 0))
-		return pop_slowly();
+		return pop_slowly(s);
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);
-	stream_give_back();
+	stream_give_back(s);
 	return (int)top->level;
 }
 
@@ -542,10 +542,10 @@ uint32_t range_open(const void *owner, const char *text, enum trace_node_kind ki
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1] = (struct frame){.begin = now, .node = node, .domain = FRAME_OWNED, .owner = owner};
 	stream_set_top(s, top + 1);
-	stream_give_back();
+	stream_give_back(s);
 	return node;
 slowly:
-	stream_give_back();
+	stream_give_back(s);
 	return open_slowly(owner, text, kind, link, detail);
 }
 
@@ -596,10 +596,10 @@ bool range_close(const void *owner)
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);
-	stream_give_back();
+	stream_give_back(s);
 	return true;
 slowly:
-	stream_give_back();
+	stream_give_back(s);
 	return close_slowly(owner);
 }
 
