@@ -7,6 +7,7 @@
 #include "python.h"
 #include "torch_layout.h"
 #include "torch_libraries.h"
+#include "torch_memory.h"
 #include "torch_modules.h"
 #include "torch_ops.h"
 
@@ -34,9 +35,10 @@ static void start_in_python(bool operators)
 
 static void start_here(void)
 {
-	bool operators = torch_ops_start();
+	bool operators = torch_ops_start(), in_python = with_python && python_find();
 
-	if (with_python && python_find())
+	torch_memory_begin(in_python);
+	if (in_python)
 		start_in_python(operators);
 	else if (operators)
 		meta_set("source.torch_ops", with_python ? "partial: backward is not linked to forward: Python keeps its functions to itself" :

@@ -6,6 +6,7 @@
 #include "collector/dictionary.h"
 #include "collector/quiet.h"
 #include "collector/stream.h"
+#include "python.h"
 #include "torch_libraries.h"
 
 #include <stdatomic.h>
@@ -99,7 +100,7 @@ static __attribute__((noinline)) union report find(enum target target)
 	struct quiet quiet;
 
 	quiet_begin(&quiet);
-	torch_memory_begin(NULL);
+	torch_memory_begin(false);
 	report.found = atomic_load_explicit(&real[target], memory_order_acquire);
 	if (!report.found)
 		report.found = look_everywhere(target);
@@ -183,14 +184,40 @@ void torch_memory_configure(bool wanted, const char *configuration)
 	snprintf(configured, sizeof configured, "%s", configuration ? configuration : "");
 }
 
-void torch_memory_begin(const char *configuration)
+/* What os.getenv says of it now. The environment itself may not be read here: a thread may be changing it. */
+static bool ask(const char *variable)
 {
-	const char *setting = configuration ? configuration : configured;
+	struct python_object *os = python.PyDict_GetItemString(python.PyImport_GetModuleDict(), "os");
+	struct python_object *getenv = os ? python.PyObject_GetAttrString(os, "getenv") : NULL;
+	struct python_object *arguments = getenv ? python.PyTuple_New(1) : NULL, *value = NULL;
+	const char *text = NULL;
+
+	if (arguments && !python.PyTuple_SetItem(arguments, 0, python.PyUnicode_FromString(variable)))
+		value = python.PyObject_CallObject(getenv, arguments);
+	if (value)
+		text = python.PyUnicode_AsUTF8AndSize(value, NULL);
+	if (text)
+		snprintf(configured, sizeof configured, "%s", text);
+	python_forget_error();
+	for (int i = 0; i < 3; i++) {
+		struct python_object *object = i == 0 ? value : i == 1 ? arguments : getenv;
+
+		if (object)
+			python.Py_DecRef(object);
+	}
+	return text != NULL;
+}
+
+void torch_memory_begin(bool ask_python)
+{
+	const char *setting = configured;
 	uintptr_t begin, end;
 
 	look_up();
 	if (atomic_load(&code_end) || !torch_library_range(TORCH_C10_CUDA, &begin, &end))
 		return; /* said already; or PyTorch without CUDA, which has nothing to say of this */
+	if (ask_python && !ask("PYTORCH_ALLOC_CONF"))
+		ask("PYTORCH_CUDA_ALLOC_CONF");
 	atomic_store(&code_begin, begin);
 	atomic_store(&code_end, end);
 	if (*setting)
@@ -208,7 +235,7 @@ static void search(void)
 	if (atomic_load(&searches) >= SEARCHES || atomic_fetch_add(&searches, 1) >= SEARCHES)
 		return;
 	quiet_begin(&quiet);
-	torch_memory_begin(NULL);
+	torch_memory_begin(false);
 	quiet_end(&quiet);
 }
 

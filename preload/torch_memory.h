@@ -31,8 +31,8 @@ struct torch_device { /* c10::Device */
 void torch_memory_configure(bool wanted, const char *configuration);
 
 /* PyTorch has been loaded: finds its functions, says in the trace what is known of its allocator. Any number of times; not under a lock.
- * configuration: as the program has set it meanwhile; NULL: as the constructor found it. */
-void torch_memory_begin(const char *configuration);
+ * ask_python: with the GIL: the program may have set PYTORCH_ALLOC_CONF itself, before it imported torch. */
+void torch_memory_begin(bool ask_python);
 
 /* A call that returns to `caller` has taken device memory, from a pool or not. Where it was PyTorch's allocator that called, and no report follows, that
  * is said in the trace. */

@@ -20,4 +20,16 @@ def the_users_own_profiler_sees_the_same_memory_with_and_without_us(folder):
         assert said(bare) == said(under), (bare, under)
 
 
+@case
+def how_the_allocator_is_configured_is_in_the_trace(folder):
+    script = "import os, sys\nif len(sys.argv) > 1: os.environ['PYTORCH_CUDA_ALLOC_CONF'] = sys.argv[1]\nimport torch\ntorch.ones(2) + 1"
+    for given, set_in_python, state in (("expandable_segments:True", None, "on"), (None, "max_split_size_mb:64", "on"),
+                                        ("max_split_size_mb:32", "backend:cudaMallocAsync", "partial: the backend cudaMallocAsync")):
+        env = {"PYTORCH_CUDA_ALLOC_CONF": given, "PYTORCH_ALLOC_CONF": None}
+        traced(folder, sys.executable, "-c", script, *[a for a in [set_in_python] if a], env=env, timeout=300)
+        meta = info(folder / "trace.bin")["rows"][0]["meta"]
+        assert meta["torch.allocator"] == (set_in_python or given) and meta["source.torch_memory"].startswith(state), meta
+        (folder / "trace.bin").unlink()
+
+
 main()
