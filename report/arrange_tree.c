@@ -60,7 +60,7 @@ static bool too_small(const struct walk *walk, const struct row *row)
 	const struct node *node = &row->tree->nodes[row->node];
 
 	if (row->tree != fold->tree)
-		return node->is_group ? false : amount(walk, row) < walk->least;
+		return false;
 	/* What belongs to no range is a root of its own, however little it is. */
 	if (row->node == fold->unattributed && (node->gpu || (node->memory && node->memory->alloc_bytes)))
 		return false;
@@ -165,7 +165,7 @@ static void add_asides(struct walk *walk, struct level *level, const struct row 
 
 	if (walk->options->format != FORMAT_TEXT || !walk->least_cpu_ns)
 		return;
-	if (of && asides_odd(of, like, &row))
+	if (of && (asides_odd(of, like, &row) || asides_moved(of, like, &row)) && amount(walk, &row) >= walk->least)
 		add_to_level(level, &row);
 	if (level->idle_ns >= walk->least_cpu_ns) {
 		row = asides_sum(walk->process, like, level->idle_operators, level->idle_ns);

@@ -76,13 +76,34 @@ bool asides_odd(const struct row *of, const struct row *like, struct row *odd)
 		spread.median ? ": " : "", spread.median ? times : "", spread.median ? " times the median" : "");
 	*odd = add(of->process, like, name, NODE_MODULE);
 	node = &of->process->asides->nodes[odd->node];
-	node->calls = spread.odd->calls;
-	node->total_ns = spread.odd->cpu_ns;
+	node->is_group = true;
+	node->total_ns = of->process->gpu_ns ? spread.odd->cpu_ns : spread.odd_ns;
 	if (spread.odd->gpu_ns) {
 		struct node_gpu *gpu = tree_gpu(of->process->asides, odd->node);
 
 		gpu->total_ns = spread.odd->gpu_ns;
 		gpu->total_calls = 1;
 	}
+	return true;
+}
+
+bool asides_moved(const struct row *of, const struct row *like, struct row *moved)
+{
+	const struct node *node = &of->tree->nodes[of->node];
+	const struct text name = text_of(of->process->texts, node->name);
+	uint64_t rest;
+
+	if (node->kind != NODE_BACKWARD || !node->calls || name.length != strlen("(backward)") ||
+		memcmp(name.bytes, "(backward)", name.length) != 0)
+		return false;
+	rest = node->total_ns - node->self_ns;
+	for (uint32_t id = node->first_child; id; id = of->tree->nodes[id].next)
+		if (node_kind_class(of->tree->nodes[id].kind) == NODE_RANGES && rest >= of->tree->nodes[id].total_ns)
+			rest -= of->tree->nodes[id].total_ns;
+	if (!rest)
+		return false;
+	*moved = add(of->process, like, "(shown in modules, as (bwd))", NODE_BACKWARD);
+	of->process->asides->nodes[moved->node].total_ns = rest;
+	of->process->asides->nodes[moved->node].is_group = true;
 	return true;
 }

@@ -6,6 +6,8 @@
  *	    layers.7 alone: 2.4 × the median
  *	    aten::linear
  *	    (312 operators without work)
+ *	(backward)
+ *	    (shown in modules, as (bwd))
  */
 #ifndef PPERF_ASIDES_H
 #define PPERF_ASIDES_H
@@ -21,5 +23,7 @@ bool *asides_workless(const struct process *process);
  * that is out of line (false: none is). */
 struct row asides_sum(struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
 bool asides_odd(const struct row *of, const struct row *like, struct row *odd);
+/* What autograd's engine ran at `of`'s place and is shown elsewhere, beside its operators (false: there is none). */
+bool asides_moved(const struct row *of, const struct row *like, struct row *moved);
 
 #endif

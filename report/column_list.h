@@ -98,7 +98,7 @@
 	X("members.p50_ns", "median", TIME, members_median, "the median member")                                      \
 	X("members.max_ns", "most", TIME, members_most, "the member that took most")                                  \
 	X("odd.label", "odd", TEXT, odd_label,                                                                        \
-		"the member that is clearly out of line: at least 3 members, 1.25 times the median or 0.8 of it, and " \
+		"the member that is clearly out of line: at least 3 members, 1.5 times the median or 2/3 of it, and " \
 		"more than three times as far off as the median member")                                              \
 	X("odd.ns", "odd", TIME, odd_time, "what it took")                                                            \
 	X("odd.calls", "odd calls", COUNT, odd_calls, "how often it was called")                                      \

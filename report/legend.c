@@ -22,8 +22,9 @@ static const struct {
 	{ "modules", "named below the module that called them, with their class. Wrappers (_orig_mod, module, "
 		     "_fsdp_wrapped_module, _checkpoint_wrapped_module) are left out of names that fold; modules of "
 		     "different classes never fold together. members: the least and the most that one of them took; "
-		     "`alone`: the one that is clearly out of line, at least 1.25 times the median or 0.8 of it, and "
-		     "more than three times as far off as most. On the GPU: with all below, and backward." },
+		     "`alone`: the one that is clearly out of line, at least 1.5 times the median or 2/3 of it, and "
+		     "more than three times as far off as most. On the GPU: with all below, and backward; on the "
+		     "CPU: without the longest call of each that had three or more." },
 	{ "(bwd)", "`X (bwd)` is what ran backward for X, the outermost operator that the module or range called. Its "
 		   "GPU work and memory count in the rows above it, its time on the CPU only where it ran: "
 		   "`(backward)`, autograd's engine, has it in cpu, not in cpu self. (gradient accumulation): "

@@ -104,6 +104,13 @@ static uint64_t median(uint64_t *values, uint32_t count)
 	return values[(count - 1) / 2];
 }
 
+static uint64_t value_of(const struct member *member, bool by_gpu)
+{
+	if (by_gpu)
+		return member->gpu_ns;
+	return member->cpu_ns - (member->calls < 3 ? 0 : member->longest_ns);
+}
+
 /* The member furthest from the median, the first of equals. */
 static void find_odd(struct spread *spread, const struct member *members, const uint64_t *values, uint64_t *scratch)
 {
@@ -118,7 +125,7 @@ static void find_odd(struct spread *spread, const struct member *members, const 
 	usual = median(scratch, spread->count);
 	if (spread->count < 3 || distance(values[furthest], spread->median) <= 3 * usual)
 		return;
-	if (values[furthest] / 5 * 4 < spread->median && values[furthest] > spread->median / 5 * 4)
+	if (values[furthest] / 3 * 2 < spread->median && values[furthest] > spread->median / 3 * 2)
 		return;
 	spread->odd = &members[furthest];
 	spread->odd_ns = values[furthest];
@@ -153,7 +160,7 @@ bool members_spread(const struct members *members, uint32_t node, bool by_gpu, s
 	values = need(2 * (size_t)spread->count * sizeof *values);
 	scratch = values + spread->count;
 	for (uint32_t i = 0; i < spread->count; i++)
-		scratch[i] = values[i] = by_gpu ? members->all[first + i].gpu_ns : members->all[first + i].cpu_ns;
+		scratch[i] = values[i] = value_of(&members->all[first + i], by_gpu);
 	spread->median = median(scratch, spread->count);
 	spread->least = scratch[0];
 	spread->most = scratch[spread->count - 1];

@@ -14,7 +14,7 @@
 struct member {
 	uint32_t node, label; /* of the tree; text */
 	uint32_t above;       /* the member around it, a number below its own; 0: none */
-	uint64_t calls, cpu_ns, gpu_ns;
+	uint64_t calls, cpu_ns, longest_ns, gpu_ns; /* longest: of the calls, on the CPU */
 };
 
 struct members {
@@ -34,8 +34,9 @@ uint32_t members_number(struct members *members, uint32_t node, uint32_t label, 
 /* Adds up what members have with those inside, drops those that took nothing, and puts those of a node side by side: numbers change. */
 void members_sum(struct members *members);
 
-/* What the members of a node have, in ns. odd: the one that is furthest from the median, if it is clearly out of line
- * (at least three members, at least 1.25 times the median or 0.8 of it, and three times as far off as most are). */
+/* What the members of a node have, in ns; on the CPU without the longest call of each that was called three times or
+ * more: that is the first one so often. odd: the one that is furthest from the median, if it is clearly out of line
+ * (at least three members, at least 1.5 times the median or two thirds of it, and three times as far off as most are). */
 struct spread {
 	uint32_t count;
 	uint64_t least, median, most;

@@ -45,9 +45,15 @@ void print_line(const struct style *style, const char *format, ...) __attribute_
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
 void print_paint(const struct style *style, enum paint paint); /* nothing without colour */
 
-/* The lines before each row of a tree: `│   ├── `. Terminated, in `out`; 0 for roots. `last`: by row, whether it is
- * the last of its parent. */
-size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const bool *last, bool ascii);
+/* How a tree is drawn: `  │   ├── `, or with less room `│ ├ `. */
+struct branches {
+	const bool *last; /* by row: whether it is the last of its parent */
+	bool ascii, narrow;
+};
+/* The lines before each row of a tree. Terminated, in `out`; 0 for roots. */
+size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const struct branches *branches);
+/* The columns that they take. */
+size_t print_branch_width(uint32_t depth, bool narrow);
 bool *print_last_children(const struct rows *rows); /* to be freed */
 
 /* Whether any process shown was recorded on the simulated device. */

@@ -105,7 +105,8 @@ static size_t label_line(const struct ruled *ruled, size_t index, size_t most, c
 	const struct text label = row_label(row, ruled->style->ascii);
 	const size_t branch_room = (size_t)row->depth * 12 + 16, room = branch_room + (size_t)label.length * 10 + 16;
 	char *text = need(room);
-	size_t used = print_branch(text, branch_room, ruled->rows, index, ruled->last, ruled->style->ascii);
+	const struct branches branches = { .last = ruled->last, .ascii = ruled->style->ascii };
+	size_t used = print_branch(text, branch_room, ruled->rows, index, &branches);
 	const size_t branch_width = visible_width(text, used);
 
 	visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);

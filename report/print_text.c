@@ -10,7 +10,10 @@
 
 #define MOST_COLUMNS 24
 #define CELL_BYTES 96
-#define NAME_SHARE 45 /* percent of the width that names get, if they need it, before a column more is shown */
+/* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
+ * places say more than a figure more. */
+#define NAME_SHARE 45
+#define TREE_SHARE 60
 
 /* A column that is shown. */
 struct shown {
@@ -23,8 +26,8 @@ struct table {
 	const struct style *style;
 	struct shown shown[MOST_COLUMNS];
 	size_t count;
-	size_t name_width, widest_name;
-	bool *last;
+	size_t name_width, widest_name, widest_range; /* range: of a tree, with what lies before it */
+	struct branches branches;
 	size_t blanks; /* to be written before the next text: none at the end of a line */
 };
 
@@ -123,6 +126,7 @@ static size_t column_width(const struct table *table, const struct column *colum
 
 static void find_names(struct table *table, enum layout layout)
 {
+	table->widest_name = table->widest_range = 0;
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct row *row = &table->rows->rows[i];
 		const struct text label = row_label(row, table->style->ascii);
@@ -130,10 +134,13 @@ static void find_names(struct table *table, enum layout layout)
 		char *text = need(room);
 		size_t width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
 
-		if (layout == LAYOUT_TREE && row->depth)
-			width += 2 + 4 * (size_t)row->depth;
+		if (layout == LAYOUT_TREE)
+			width += print_branch_width(row->depth, table->branches.narrow);
 		if (width > table->widest_name)
 			table->widest_name = width;
+		if (layout == LAYOUT_TREE && row->kind == ROW_NODE && width > table->widest_range &&
+			node_kind_class(row->tree->nodes[row->node].kind) == NODE_RANGES)
+			table->widest_range = width;
 		free(text);
 	}
 }
@@ -141,7 +148,9 @@ static void find_names(struct table *table, enum layout layout)
 /* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
 static void choose_columns(struct table *table, const struct options *options)
 {
-	const size_t most = table->style->width * NAME_SHARE / 100,
+	const size_t share = table->style->width * NAME_SHARE / 100, ranges = table->style->width * TREE_SHARE / 100,
+		     least = table->widest_range < ranges ? table->widest_range : ranges,
+		     most = least > share ? least : share,
 		     names = table->widest_name < most ? table->widest_name : most;
 	const struct column *first = view_sort(options, table->rows->rows[0].process), *column = first;
 	const char *keys = options->view->text;
@@ -235,8 +244,9 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 	if (layout == LAYOUT_TREE && row->depth) {
 		const size_t label_width = visible_width(text, length);
 
-		if (2 + 4 * (size_t)row->depth + (label_width < 12 ? label_width : 12) <= table->name_width)
-			print_branch(branch, sizeof branch, table->rows, index, table->last, table->style->ascii);
+		if (print_branch_width(row->depth, table->branches.narrow) + (label_width < 12 ? label_width : 12) <=
+			table->name_width)
+			print_branch(branch, sizeof branch, table->rows, index, &table->branches);
 		else
 			snprintf(branch, sizeof branch, "  (%u) ", row->depth); /* too deep to draw */
 		width = visible_width(branch, strlen(branch));
@@ -260,10 +270,15 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 {
 	struct table table = { .rows = rows, .style = style };
 	const bool name_first = layout == LAYOUT_TREE;
+	bool *last = print_last_children(rows);
 
+	table.branches = (struct branches){ .last = last, .ascii = style->ascii };
 	find_names(&table, layout);
+	if (table.widest_range > style->width * TREE_SHARE / 100) {
+		table.branches.narrow = true;
+		find_names(&table, layout);
+	}
 	choose_columns(&table, report->options);
-	table.last = print_last_children(rows);
 	put_header(&table, name_first);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (name_first) {
@@ -276,7 +291,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 			put_name(&table, i, layout);
 		end_line(&table);
 	}
-	free(table.last);
+	free(last);
 }
 
 /* What was left out of the rows, and how to see it. */

@@ -146,7 +146,8 @@ static size_t append_class(const struct row *row, const struct node *node, struc
 {
 	const struct text class = text_of(row->process->texts, node->class);
 
-	if (!node->class || (class.length == name.length && memcmp(class.bytes, name.bytes, name.length) == 0))
+	if (!node->class || (class.length <= name.length && memcmp(class.bytes, name.bytes, class.length) == 0 &&
+				    (class.length == name.length || name.bytes[class.length] == ' ')))
 		return used;
 	return append(append(append(used, " (", 2), class.bytes, class.length), ")", 1);
 }

@@ -111,14 +111,22 @@ bool *print_last_children(const struct rows *rows)
 	return last;
 }
 
-size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const bool *last, bool ascii)
+size_t print_branch_width(uint32_t depth, bool narrow)
 {
-	static const char *const pieces[2][4] = { { "    ", "\xe2\x94\x82   ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
-							  "\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 " },
+	return depth == 0 ? 0 : narrow ? 2 * (size_t)depth : 2 + 4 * (size_t)depth;
+}
+
+size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const struct branches *branches)
+{
+	static const char *const wide[2][4] = { { "    ", "\xe2\x94\x82   ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
+							"\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 " },
 		{ "    ", "|   ", "+-- ", "|-- " } };
-	const char *const *piece = pieces[ascii];
+	static const char *const narrow[2][4] = { { "  ", "\xe2\x94\x82 ", "\xe2\x94\x94 ", "\xe2\x94\x9c " },
+		{ "  ", "| ", "+ ", "| " } };
+	const char *const *piece = branches->narrow ? narrow[branches->ascii] : wide[branches->ascii];
+	const bool *last = branches->last;
 	const uint32_t depth = rows->rows[row].depth;
-	size_t used = 2, at = row;
+	size_t used = branches->narrow ? 0 : 2, at = row;
 	const char **parts;
 
 	out[0] = '\0';
@@ -129,7 +137,7 @@ size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
 		parts[level - 1] = level == depth ? piece[last[at] ? 2 : 3] : piece[last[at] ? 0 : 1];
 		at = rows->rows[at].parent;
 	}
-	memcpy(out, "  ", 3);
+	memcpy(out, branches->narrow ? "" : "  ", used + 1);
 	for (uint32_t level = 0; level < depth; level++)
 		if (parts[level])
 			used += (size_t)snprintf(out + used, room - used, "%s", parts[level]);
