@@ -5,6 +5,7 @@
 
 #include "collector/dictionary.h"
 #include "collector/stream_state.h"
+#include "python_frames.h"
 #include "real.h"
 #include "stack.h"
 
@@ -81,16 +82,26 @@ static uint32_t api_of(struct call_site *site)
 	return api;
 }
 
-/* The call's stack, and what it cost. The call ended at `end`. */
+static inline bool wants_python(const struct call_site *site)
+{
+	if (__builtin_expect(python_stacks == PYTHON_STACKS_OFF, 1))
+		return false;
+	return site->type == CALL_ALLOC || (site->type == CALL_LAUNCH && python_stacks == PYTHON_STACKS_LAUNCH);
+}
+
+/* The call's stack, Python's where that is asked for and there is one, and what it cost. The call ended at `end`. */
 static uint32_t take_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
 {
+	const bool native = with_stack >> site->type & 1, of_python = wants_python(site);
 	uint32_t stack;
 	int saved;
 
-	if (!(with_stack >> site->type & 1))
+	if (!native && !of_python)
 		return 0;
 	saved = errno;
-	stack = stack_here(call_here.caller);
+	stack = of_python ? python_stack_here() : 0;
+	if (!stack && native)
+		stack = stack_here(call_here.caller);
 	errno = saved;
 	*ticks = clock_now() - end;
 	return stack;
@@ -202,7 +213,7 @@ static inline void put(struct stream *s, struct draft *draft)
 	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);
 }
 
-static void record_own_time(uint64_t end, uint64_t ticks)
+void call_stack_took(uint64_t end, uint64_t ticks)
 {
 	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
 
@@ -246,7 +257,7 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 	if (room)
 		put(s, &draft);
 	if (room && stack_ticks)
-		record_own_time(end, stack_ticks);
+		call_stack_took(end, stack_ticks);
 	stream_finish();
 	return room;
 }

@@ -35,9 +35,9 @@
 
 enum call_type {
 	CALL_PLAIN,   /* never with a call stack */
-	CALL_ALLOC,   /* with one if PPERF_STACKS is alloc or launch */
+	CALL_ALLOC,   /* with one if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
 	CALL_RELEASE, /* as plain: its allocation is found by its address */
-	CALL_LAUNCH,  /* with one if PPERF_STACKS is launch */
+	CALL_LAUNCH,  /* with one if either is launch */
 };
 
 /* A function that is seen: static data of whoever sees it. */
@@ -153,6 +153,9 @@ static inline uint64_t call_pair(uint32_t first, uint32_t second)
  * may have been given the address; a result other than 0 says that it is still there. */
 bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
 	size_t words);
+
+/* Records that pperf itself took so many ticks, from `end` on, for a call stack. Between stream_enter and stream_leave. */
+void call_stack_took(uint64_t end, uint64_t ticks);
 
 /* The handle as it is written: that of the stream meant. */
 static inline uint64_t call_stream(const struct call_site *site, const void *stream)

@@ -13,6 +13,7 @@
 #include "nvtx.h"
 #include "nvtx_chain.h"
 #include "nvtx_handles.h"
+#include "python_frames.h"
 #include "stack.h"
 #include "torch.h"
 #include "torch_memory.h"
@@ -122,6 +123,8 @@ static void say_settings(void)
 		meta_set("warning.settings", settings->wrong);
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
+	if (!settings->python)
+		meta_set("source.python_stacks", "off: PPERF_PYTHON=0 (0)");
 	if (!settings->cupti)
 		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
@@ -281,6 +284,7 @@ __attribute__((constructor)) static void begin(void)
 		set_variable("PPERF_RUN", settings->run, true);
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
+		python_frames_configure(settings->python_stacks);
 		torch_memory_configure(settings->tensors, allocator_setting());
 		torch_modules_configure(settings->python, settings->modules, settings->all_children);
 		torch_ops_configure(settings->ops, settings->shapes, settings->all_children);

@@ -19,18 +19,16 @@
 #define STACK_SEARCH_MOST 512u /* frames, the interpreter's own among them, of which a stack is taken */
 #define OWN_SEARCH_MOST 512u   /* frames among which the program's own is looked for */
 
-enum wanted { WANTED_NONE, WANTED_ALLOCS, WANTED_LAUNCHES /* and allocs */ };
-
+enum python_stacks python_stacks;
 static struct python_layout layout; /* valid once `works` is true */
 static _Atomic bool works, tried;
-static enum wanted wanted;
 static _Atomic uint8_t *noted; /* a bit for each node: its source is known, or there is none */
 
 bool python_frames_configure(const char *stacks)
 {
 	const bool launch = stacks && !strcmp(stacks, "launch"), alloc = stacks && !strcmp(stacks, "alloc");
 
-	wanted = launch ? WANTED_LAUNCHES : alloc ? WANTED_ALLOCS : WANTED_NONE;
+	python_stacks = launch ? PYTHON_STACKS_LAUNCH : alloc ? PYTHON_STACKS_ALLOC : PYTHON_STACKS_OFF;
 	return !stacks || launch || alloc || !strcmp(stacks, "off");
 }
 
@@ -77,7 +75,7 @@ static uintptr_t first_frame(void)
 
 /* ---- stacks ---- */
 
-static uint32_t take_stack(void)
+uint32_t python_stack_here(void)
 {
 	struct trace_python_frame frames[STACK_FRAMES_MOST];
 	struct python_place place;
@@ -94,16 +92,6 @@ static uint32_t take_stack(void)
 	}
 	errno = saved;
 	return python_stack_id(frames, count);
-}
-
-uint32_t python_stack_of_launch(void)
-{
-	return __builtin_expect(wanted == WANTED_LAUNCHES, 0) ? take_stack() : 0;
-}
-
-uint32_t python_stack_of_alloc(void)
-{
-	return __builtin_expect(wanted != WANTED_NONE, 0) ? take_stack() : 0;
 }
 
 /* ---- sources ---- */

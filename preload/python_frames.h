@@ -19,10 +19,13 @@ bool python_frames_configure(const char *stacks);
  * exception set; runs Python. */
 void python_frames_start(void);
 
-/* The id of the calling thread's Python stack, innermost frame first and at most STACK_FRAMES_MOST, where PPERF_PYSTACKS asks for one at such
- * a call. 0: it does not, or this thread has no Python. Between stream_enter and stream_leave. Keeps errno. */
-uint32_t python_stack_of_launch(void);
-uint32_t python_stack_of_alloc(void);
+/* What PPERF_PYSTACKS asks for. Written by the constructor only. */
+enum python_stacks { PYTHON_STACKS_OFF, PYTHON_STACKS_ALLOC, PYTHON_STACKS_LAUNCH /* and of allocations */ };
+extern enum python_stacks python_stacks;
+
+/* The id of the calling thread's Python stack, innermost frame first and at most STACK_FRAMES_MOST. 0: this thread has no Python, or its frames
+ * cannot be read. Between stream_enter and stream_leave. Keeps errno. */
+uint32_t python_stack_here(void);
 
 /* The calling thread has entered the place `node` of the tree: if nobody has before, and a frame of the program's own is there, it
  * is noted. Cheap when noted. Not within stream_enter. */

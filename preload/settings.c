@@ -220,6 +220,9 @@ void settings_read(struct settings *s)
 	s->python = settings_flag(value_of("PPERF_PYTHON"), true);
 	s->modules = settings_flag(value_of("PPERF_MODULES"), true);
 	s->stacks = value_of("PPERF_STACKS");
+	s->python_stacks = value_of("PPERF_PYSTACKS");
+	if (s->python_stacks && strcmp(s->python_stacks, "alloc") && strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
+		complain(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
 	s->ops = value_of("PPERF_OPS");
 	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
 		complain(s, "PPERF_OPS", s->ops, "events, totals or off");

@@ -22,6 +22,7 @@
 	X(PPERF_MODULES, "1")          \
 	X(PPERF_OPS, "events")         \
 	X(PPERF_SHAPES, "0")           \
+	X(PPERF_PYSTACKS, "off")       \
 	X(PPERF_QUIET, "")
 
 struct settings {
@@ -32,6 +33,7 @@ struct settings {
 	bool all_children;         /* PPERF_CHILDREN=all */
 	const char *ops;           /* of PyTorch, as given; like `stacks` */
 	bool shapes;               /* of operators' inputs */
+	const char *python_stacks; /* PPERF_PYSTACKS, as given; like `stacks` */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
 	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */

@@ -5,6 +5,7 @@
 
 #include "collector/dictionary.h"
 #include "python.h"
+#include "python_frames.h"
 #include "torch_layout.h"
 #include "torch_libraries.h"
 #include "torch_memory.h"
@@ -30,6 +31,7 @@ static void start_in_python(bool operators)
 {
 	if (operators)
 		torch_modules_at_end_of_import(torch_layout_measure);
+	torch_modules_at_end_of_import(python_frames_start);
 	torch_modules_start();
 }
 

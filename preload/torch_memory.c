@@ -3,10 +3,12 @@
  */
 #include "torch_memory.h"
 
+#include "call.h"
 #include "collector/dictionary.h"
 #include "collector/quiet.h"
 #include "collector/stream.h"
 #include "python.h"
+#include "python_frames.h"
 #include "torch_libraries.h"
 
 #include <stdatomic.h>
@@ -133,6 +135,8 @@ static void record(
 	enum trace_kind kind, const void *address, int64_t bytes, size_t allocated, size_t reserved, struct torch_device device)
 {
 	struct trace_tensor *tensor;
+	uint32_t stack = 0;
+	uint64_t begin = 0;
 
 	if (!enabled || device.type != TORCH_DEVICE_CUDA)
 		return;
@@ -140,8 +144,13 @@ static void record(
 		first_report();
 	if (!stream_enter())
 		return;
+	if (__builtin_expect(python_stacks != PYTHON_STACKS_OFF, 0) && bytes > 0) {
+		begin = clock_now();
+		stack = python_stack_here();
+	}
 	tensor = stream_record(kind, sizeof *tensor);
 	if (tensor) {
+		tensor->stack = stack;
 		tensor->address = (uintptr_t)address;
 		tensor->bytes = bytes;
 		tensor->allocated = allocated;
@@ -149,6 +158,8 @@ static void record(
 		tensor->device = (uint8_t)device.index;
 		stream_commit();
 	}
+	if (begin)
+		call_stack_took(begin, clock_now() - begin);
 	stream_leave();
 }
 

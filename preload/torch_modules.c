@@ -12,6 +12,7 @@
 #include "collector/stream.h"
 #include "collector/trace_file.h"
 #include "python.h"
+#include "python_frames.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -246,7 +247,7 @@ static struct python_object *enter(struct python_object *self, struct python_obj
 		text = text_of(open, (uint64_t)number);
 		remember(open, arguments[1], (uint64_t)number);
 		if (!is_quiet())
-			range_open(arguments[1], text, TRACE_NODE_MODULE, 0, class_of((uint64_t)number));
+			python_source_note(range_open(arguments[1], text, TRACE_NODE_MODULE, 0, class_of((uint64_t)number)));
 	}
 	return python_none();
 }

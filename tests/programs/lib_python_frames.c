@@ -112,7 +112,7 @@ int frames_here(char *into, size_t bytes)
 	room = bytes;
 	used = 0;
 	*into = '\0';
-	count = python_stack_of_launch();
+	count = python_stack_here();
 	text = NULL;
 	stream_leave();
 	return (int)count;
@@ -148,7 +148,7 @@ double frames_cost(int times)
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int i = 0; i < times; i++)
-		python_stack_of_launch();
+		python_stack_here();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	stream_leave();
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / times;
