@@ -2,6 +2,7 @@
 #include "report/fold.h"
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/sections.h"
 #include <stdlib.h>
 
 static struct thread *new_thread(struct fold *fold, struct trace_stream *stream)
@@ -14,7 +15,9 @@ static struct thread *new_thread(struct fold *fold, struct trace_stream *stream)
 	thread->stream = stream->stream;
 	thread->index = (uint32_t)state->thread_count;
 	state->threads[state->thread_count++] = thread;
+	thread->inserted = NOT_INSERTED;
 	stream->user = thread;
+	sections_meet(fold, thread);
 	return thread;
 }
 
@@ -25,13 +28,14 @@ struct thread *fold_thread(struct fold *fold, const struct trace_event *event)
 	return __builtin_expect(thread != NULL, 1) ? thread : new_thread(fold, event->stream);
 }
 
-static void end_thread(struct fold *fold, struct trace_stream *stream)
+static void end_thread(struct fold *fold, struct trace_stream *stream, uint64_t now_ns)
 {
 	struct fold_state *state = fold->state;
 	struct thread *thread = stream->user, *last;
 
 	if (!thread)
 		return;
+	sections_part(fold, thread, now_ns);
 	last = state->threads[--state->thread_count];
 	state->threads[thread->index] = last;
 	last->index = thread->index;
@@ -41,12 +45,16 @@ static void end_thread(struct fold *fold, struct trace_stream *stream)
 	stream->user = NULL;
 }
 
-uint32_t fold_unattributed(struct fold *fold)
+uint32_t fold_unattributed(struct fold *fold, uint32_t root)
 {
-	if (!fold->unattributed)
-		fold->unattributed = tree_child(
-			fold->tree, 0, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
-	return fold->unattributed;
+	uint32_t node;
+
+	if (!root && fold->unattributed)
+		return fold->unattributed;
+	node = tree_child(fold->tree, root, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
+	if (!root)
+		fold->unattributed = node;
+	return node;
 }
 
 /* Everything but the opening and closing of ranges. */
@@ -65,7 +73,7 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 		fold_left_open(fold, event);
 		break;
 	case EVENT_STREAM_END:
-		end_thread(fold, event->stream);
+		end_thread(fold, event->stream, event->time_ns);
 		break;
 	case TRACE_START:
 		fold_span_start(fold, event);
@@ -182,6 +190,8 @@ static void run(struct fold *fold)
 	int status;
 
 	while ((status = next_event(fold, &event, &events)) > 0) {
+		if (__builtin_expect(event.time_ns >= fold->state->edge_ns, 0))
+			sections_go_on(fold, &event);
 		if (event.kind == TRACE_PUSH) {
 			fold_open(fold, &event);
 		} else if (event.kind == EVENT_POP) {
@@ -235,7 +245,10 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
 	state->rich = options->steps || options->target || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
+	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
+	if (options->found && options->found->count)
+		sections_begin(fold);
 	fold_counter_find(fold);
 	return fold;
 }
@@ -261,6 +274,7 @@ static void end_state(struct fold *fold)
 	free(state->spans);
 	free(state->api_of);
 	free(state->counters);
+	sections_free(state->sections);
 	join_free(state->join);
 	free(state);
 	fold->state = NULL;

@@ -2,7 +2,8 @@
  * fold.h: one pass over a trace, and what it comes to. Memory grows with places, sites and shapes, never with events.
  *
  * Work of a GPU is owned by the range in which it was launched; the join is by correlation id only. What was launched
- * in no range, or whose launch is not in the trace, belongs to the node `unattributed`. Ranges that start on one
+ * in no range, or whose launch is not in the trace, belongs to the node `unattributed` (or one of that kind in the
+ * section that it was launched in). Ranges that start on one
  * thread and end on another (start/end) own nothing and stand below the node `spans`.
  */
 #ifndef PPERF_FOLD_H
@@ -14,6 +15,7 @@
 #include "report/memory.h"
 #include "report/metric.h"
 #include "report/names.h"
+#include "report/steps.h"
 #include "report/timeline.h"
 
 /* An instance of a range, found in an earlier pass. */
@@ -36,6 +38,7 @@ struct fold_options {
 	enum metric metric;  /* what is worst */
 	bool pick_metric;    /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
 	const char *counter; /* METRIC_USER: its name */
+	const struct steps *found; /* steps that nobody marked; NULL: none, or not wanted. Outlives the fold */
 	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
@@ -56,7 +59,7 @@ struct fold_counts {
 	uint64_t backwards;    /* work that ended before it began */
 	uint64_t unknown_ends; /* start/end: END of a range that is not open */
 	uint64_t spans_left_open;
-	uint64_t steps; /* step ranges seen */
+	uint64_t steps; /* seen */
 	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
 };
 

@@ -114,7 +114,7 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 	const enum method method = !in_range            ? METHOD_NONE
 				   : launch->graph_node ? METHOD_GRAPH_LEVEL
 							: METHOD_CORRELATION;
-	const uint32_t owner = launch ? launch->node : fold_unattributed(fold);
+	const uint32_t owner = launch ? launch->node : fold_unattributed(fold, 0);
 	uint32_t leaf;
 
 	leaf = work_leaf(fold, owner, launch, work, method);

@@ -3,6 +3,7 @@
  */
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/sections.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,20 +87,31 @@ static void keep_label(struct fold *fold, const struct trace_event *event, struc
 	more->label_bytes = text.length;
 }
 
+/* Of the section that another thread's outermost range lies in. make: even if nobody wanted it before. */
+static struct instance *outer_instance(struct fold *fold, const struct thread *thread, bool make)
+{
+	uint32_t depth;
+	struct thread *outer = sections_outer(fold, thread, &depth);
+
+	if (!outer)
+		return NULL;
+	return make ? fold_instance(fold, outer, depth) : outer->more[depth].instance;
+}
+
 /* The instance whose children are wanted, or one inside it, begins: it is made now. */
 void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 {
 	const struct fold_target *target = fold->options.target;
 	const struct frame *frame = &thread->frames[depth];
+	const struct instance *around;
 	bool wanted;
 
 	if (!target || !fold->state->counting)
 		return;
-	if (depth > 0)
-		wanted = thread->more[depth - 1].instance && thread->more[depth - 1].instance->keep;
-	else
-		wanted = thread->stream == target->stream && frame->begin_ns == target->begin_ns &&
-			 frame->node == target->node;
+	around = depth > 0 ? thread->more[depth - 1].instance : outer_instance(fold, thread, false);
+	wanted = around ? around->keep
+			: depth == 0 && thread->stream == target->stream && frame->begin_ns == target->begin_ns &&
+				  frame->node == target->node;
 	if (wanted)
 		fold_instance(fold, thread, depth)->keep = true;
 }
@@ -127,7 +139,8 @@ struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_
 	for (; known <= depth; known++) {
 		struct frame_more *more = &thread->more[known];
 
-		more->instance = instance_new(&fold->state->instances, known ? more[-1].instance : NULL,
+		more->instance = instance_new(&fold->state->instances,
+			known ? more[-1].instance : outer_instance(fold, thread, true),
 			thread->frames[known].node, thread->frames[known].begin_ns);
 		more->instance->stream = thread->stream;
 		more->instance->place = thread->frames[known].place;
@@ -305,81 +318,107 @@ void fold_open(struct fold *fold, const struct trace_event *event)
 {
 	struct fold_state *state = fold->state;
 	struct thread *thread = fold_thread(fold, event);
-	uint32_t node = state->nodes[event->node];
-	const bool own_label = node == NAMES_OPEN;
+	uint32_t node = state->nodes[event->node], depth;
+	const bool own_label = node == NAMES_OPEN,
+		   made_way = state->sections && sections_make_way(fold, thread, 0, event->node, event->time_ns);
 
 	state->now_ns = event->time_ns;
-	thread->depth = event->depth;
+	depth = thread->depth = fold_frame(thread, event->depth);
 	if (__builtin_expect(own_label, 0)) {
 		fold_become_rich(fold);
-		node = names_open_node(
-			fold->names, thread->depth ? thread->frames[thread->depth - 1].node : 0, event->node, event);
+		node = names_open_node(fold->names, depth ? thread->frames[depth - 1].node : state->nodes[0], event->node,
+			event);
 	}
-	if (__builtin_expect(event->depth >= thread->room, 0))
-		grow(&thread->frames, &thread->room, (size_t)event->depth + 1, sizeof *thread->frames);
+	if (__builtin_expect(depth >= thread->room, 0))
+		grow(&thread->frames, &thread->room, (size_t)depth + 1, sizeof *thread->frames);
 	if (__builtin_expect(fold->options.steps, 0) && fold_is_step(fold, event))
 		fold_step_begins(fold, event, thread);
-	thread->frames[event->depth] = (struct frame){
-		.node = node, .place = event->node, .begin_ns = event->begin_ns
-	};
-	thread->depth = event->depth + 1;
+	thread->frames[depth] = (struct frame){ .node = node, .place = event->node, .begin_ns = event->begin_ns };
+	thread->depth = depth + 1;
 	if (state->rich)
 		open_rich(fold, event, thread, own_label);
+	if (made_way)
+		sections_come_back(fold, event->time_ns);
 }
 
 /* A range closes that has others inside, of other domains: they stay open and move out by one. Their time up to here
  * was its children's; what they take from here on is its parent's. */
-static void close_inner(struct fold *fold, const struct trace_event *event, struct thread *thread)
+static void close_inner(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t now_ns)
 {
 	struct frame *frames = thread->frames;
-	const uint32_t depth = event->depth, inner = depth + 1;
+	const uint32_t inner = depth + 1;
 
-	frames[depth].child_ns += event->time_ns - frames[inner].begin_ns;
-	fold_close_at(fold, thread, depth, event->time_ns);
+	frames[depth].child_ns += now_ns - frames[inner].begin_ns;
+	fold_close_at(fold, thread, depth, now_ns);
 	if (depth > 0)
-		frames[depth - 1].child_ns -= event->time_ns - frames[inner].begin_ns;
+		frames[depth - 1].child_ns -= now_ns - frames[inner].begin_ns;
 	memmove(&frames[depth], &frames[inner], (thread->depth - inner) * sizeof *frames);
 	if (fold->state->rich)
 		memmove(&thread->more[depth], &thread->more[inner], (thread->depth - inner) * sizeof *thread->more);
 	thread->depth--;
+	if (thread->inserted != NOT_INSERTED && thread->inserted > depth)
+		thread->inserted--;
+}
+
+void fold_close_frame(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
+{
+	if (__builtin_expect(depth + 1 < thread->depth, 0)) {
+		close_inner(fold, thread, depth, fold->state->now_ns);
+		return;
+	}
+	thread->depth = depth;
+	fold_close_at(fold, thread, depth, end_ns);
 }
 
 void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end_ns)
 {
 	struct thread *thread = fold_thread(fold, event);
-	struct fold_state *state = fold->state;
+	const uint32_t depth = fold_frame(thread, event->depth);
+	bool made_way;
 
-	state->now_ns = event->time_ns;
-	if (__builtin_expect(event->depth >= thread->depth, 0))
+	fold->state->now_ns = event->time_ns;
+	if (__builtin_expect(depth >= thread->depth, 0))
 		return;
-	if (__builtin_expect(event->depth + 1 < thread->depth, 0)) {
-		close_inner(fold, event, thread);
-		return;
-	}
-	thread->depth = event->depth;
-	fold_close_at(fold, thread, event->depth, end_ns);
+	made_way = fold->state->sections && sections_make_way(fold, thread, depth, 0, event->time_ns);
+	fold_close_frame(fold, thread, depth, end_ns);
 	if (__builtin_expect(fold->options.steps, 0))
-		fold_step_ends(fold, thread, event->depth);
+		fold_step_ends(fold, thread, depth);
+	if (made_way)
+		sections_come_back(fold, event->time_ns);
 }
 
 /* A range whose end was lost: how long it took is not known, so it has no instance. */
-void fold_drop(struct fold *fold, const struct trace_event *event)
+void fold_forget(struct fold *fold, struct thread *thread, uint32_t depth)
 {
-	struct thread *thread = fold_thread(fold, event);
 	struct frame_more *more;
 
-	if (event->depth >= thread->depth)
-		return;
-	thread->depth = event->depth;
+	thread->depth = depth;
 	if (!fold->state->rich)
 		return;
-	fold_step_ends(fold, thread, event->depth);
-	more = &thread->more[event->depth];
+	fold_step_ends(fold, thread, depth);
+	more = &thread->more[depth];
 	free(more->label);
 	if (more->instance)
 		more->instance->begin_ns = more->instance->end_ns;
 	instance_release(&fold->state->instances, more->instance);
 	*more = (struct frame_more){ .label = NULL };
+}
+
+void fold_drop(struct fold *fold, const struct trace_event *event)
+{
+	struct thread *thread = fold_thread(fold, event);
+	const uint32_t depth = fold_frame(thread, event->depth);
+	bool made_way;
+
+	if (depth >= thread->depth)
+		return;
+	made_way = fold->state->sections && sections_make_way(fold, thread, depth, 0, event->time_ns);
+	if (depth + 1 == thread->depth)
+		fold_forget(fold, thread, depth);
+	else /* a step goes on in which the range around it was lost */
+		fold_close_frame(fold, thread, depth, event->last_ns);
+	if (made_way)
+		sections_come_back(fold, event->time_ns);
 }
 
 uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost)
@@ -390,10 +429,10 @@ uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct f
 	fold_become_rich(fold);
 	fold->state->now_ns = event->time_ns;
 	*innermost = thread->depth ? &thread->more[thread->depth - 1] : NULL;
-	if (!event->node)
-		return fold_unattributed(fold);
+	if (!event->node || (node == NAMES_OPEN && !thread->depth))
+		return fold_unattributed(fold, fold->state->nodes[0]);
 	if (node == NAMES_OPEN)
-		return thread->depth ? thread->frames[thread->depth - 1].node : fold_unattributed(fold);
+		return thread->frames[thread->depth - 1].node;
 	return node;
 }
 
@@ -401,7 +440,7 @@ void fold_left_open(struct fold *fold, const struct trace_event *event)
 {
 	const struct thread *thread = fold_thread(fold, event);
 
-	if (event->depth < thread->depth)
-		fold->tree->nodes[thread->frames[event->depth].node].left_open = true;
+	if (fold_frame(thread, event->depth) < thread->depth)
+		fold->tree->nodes[thread->frames[fold_frame(thread, event->depth)].node].left_open = true;
 	fold_close(fold, event, event->last_ns);
 }

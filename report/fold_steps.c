@@ -30,6 +30,14 @@ void fold_window_ends(struct fold *fold)
 	state->counting = false;
 }
 
+void fold_step_over(struct fold *fold)
+{
+	const struct fold_state *state = fold->state;
+
+	if (fold->options.steps && state->counting && state->step >= fold->options.last_step)
+		fold_window_ends(fold);
+}
+
 void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth)
 {
 	struct fold_state *state = fold->state;
@@ -37,22 +45,18 @@ void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t dep
 	if (thread != state->step_thread || depth != state->step_depth)
 		return;
 	state->step_thread = NULL;
-	if (state->counting && state->step >= fold->options.last_step)
-		fold_window_ends(fold);
+	fold_step_over(fold);
 }
 
-/* A step that is asked for begins, or one that is not. */
-void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread)
+/* It is asked for, or it is not. */
+void fold_step_comes(struct fold *fold, uint64_t number)
 {
 	struct fold_state *state = fold->state;
-	const struct trace_text text = reader_event_text(fold->reader, event);
-	uint64_t number = fold->counts.steps;
 
-	label_number(text.bytes, text.length, &number);
 	fold->counts.steps++;
-	state->step_thread = thread;
-	state->step_depth = event->depth;
 	state->step = number;
+	if (!fold->options.steps)
+		return;
 	if (state->counting && number > fold->options.last_step)
 		fold_window_ends(fold);
 	if (number < fold->options.first_step || number > fold->options.last_step || state->counting)
@@ -69,13 +73,25 @@ void fold_step_begins(struct fold *fold, const struct trace_event *event, struct
 		}
 }
 
+/* A range that is a step begins. */
+void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread)
+{
+	const struct trace_text text = reader_event_text(fold->reader, event);
+	uint64_t number = fold->counts.steps;
+
+	label_number(text.bytes, text.length, &number);
+	fold->state->step_thread = thread;
+	fold->state->step_depth = event->depth;
+	fold_step_comes(fold, number);
+}
+
 /* Where the trace has no ranges of kind step, those are steps whose label begins with such a word. */
 bool fold_is_step(const struct fold *fold, const struct trace_event *event)
 {
 	static const char *const words[] = { "step", "iter", "profilerstep", "profilestep", "batch", "epoch" };
 	struct trace_text text;
 
-	if (fold->state->step_thread)
+	if (fold->state->step_thread || fold->state->sections)
 		return false;
 	if (fold->state->step_kinds)
 		return reader_place(fold->reader, event->node)->kind == TRACE_NODE_STEP;

@@ -24,7 +24,7 @@ static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
 	if (node->gpu && class == NODE_RANGES) {
 		sums->ranges_ns += node->gpu->self_ns;
 		sums->records += node->gpu->self_calls;
-		if (id == fold->unattributed)
+		if (node->kind == NODE_UNATTRIBUTED)
 			sums->unattributed_ns += node->gpu->self_ns;
 		if (node->parent == 0)
 			sums->roots_ns += node->gpu->total_ns;

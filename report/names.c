@@ -139,6 +139,11 @@ static const struct placement *placement_below(struct names *names, uint32_t roo
 	return &names->placements[names->placement_count++];
 }
 
+void names_keep_above(struct names *names, const uint8_t *above)
+{
+	names->above = above;
+}
+
 const uint32_t *names_nodes_below(struct names *names, uint32_t root)
 {
 	return placement_below(names, root)->nodes;

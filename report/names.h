@@ -30,6 +30,13 @@ void names_free(struct names *names);
  * lives as long as `names`. Nodes are made for every place of the trace at once: ask for few roots. Asking adds to the
  * tree, so addresses of its nodes change. */
 const uint32_t *names_nodes_below(struct names *names, uint32_t root);
+
+/* A place that stands where it does for root 0, whatever root is asked for: a part of the tree such as a step is then
+ * found again below it, a node with the name and kind of `root`, and what it calls stands in that; or, if it is itself
+ * such a part, in itself. */
+enum names_above { NAMES_ABOVE = 1, NAMES_ITSELF };
+/* above: by place, 0 or one of these; to outlive `names`. After the first call for root 0, before any other. */
+void names_keep_above(struct names *names, const uint8_t *above);
 /* By place, for the same root: the innermost folded module around it or itself, or 0 (members.h). */
 const uint32_t *names_members_below(struct names *names, uint32_t root);
 struct members *names_members(struct names *names);

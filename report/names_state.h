@@ -15,7 +15,8 @@ struct names {
 	struct members *members;
 	bool fold;
 	enum demangle_form form;
-	struct placement *placements; /* one for each root that was asked for */
+	struct placement *placements; /* one for each root that was asked for; the first is the whole tree's */
+	const uint8_t *above;         /* by place: enum names_above; NULL: none; not owned */
 	size_t placement_count, placement_room;
 	uint32_t *texts_of, *kernels_of; /* by name, the text + 1; 0: not asked for yet */
 	size_t text_room, kernel_room;

@@ -121,11 +121,23 @@ static uint32_t beside(struct placing *placing, uint32_t link)
 	return row;
 }
 
+/* The node that a place's children lie below: for one that stands above a part of the tree, that part's in it. */
+static uint32_t inside(struct placing *placing, uint32_t place)
+{
+	const uint32_t node = placing->made.nodes[place];
+	struct names *names = placing->names;
+	const struct node *part = &names->tree->nodes[placing->made.root];
+
+	if (!place || !placing->made.root || !names->above || names->above[place] != NAMES_ABOVE)
+		return node;
+	return tree_child(names->tree, node, part->name, part->domain, (enum node_kind)part->kind);
+}
+
 /* The node that the place's own lies below. */
 static uint32_t parent_of(struct placing *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
 	const struct trace_place *place = reader_place(placing->names->reader, id);
-	const uint32_t parent = placing->made.nodes[place->parent];
+	const uint32_t parent = inside(placing, place->parent);
 	const bool in_engine = placing->within[place->parent] == IN_ENGINE;
 
 	if (kind == NODE_BACKWARD && parent != NAMES_OPEN) {
@@ -208,6 +220,19 @@ static void place_one(struct placing *placing, uint32_t id)
 		*member = members_number(names->members, *node, plain, *member);
 }
 
+/* What stands above is where it is without the part that is made. */
+static void place_or_leave(struct placing *placing, uint32_t id)
+{
+	const struct names *names = placing->names;
+
+	if (!placing->made.root || !names->above || !names->above[id]) {
+		place_one(placing, id);
+		return;
+	}
+	placing->made.nodes[id] = names->placements[0].nodes[id];
+	placing->made.members[id] = names->placements[0].members[id];
+}
+
 struct placement placement_make(struct names *names, uint32_t root)
 {
 	const uint32_t places = reader_nodes(names->reader);
@@ -219,7 +244,7 @@ struct placement placement_make(struct names *names, uint32_t root)
 	placing.within = need(places);
 	placing.made.nodes[0] = root;
 	for (uint32_t id = 1; id < places; id++)
-		place_one(&placing, id);
+		place_or_leave(&placing, id);
 	free(placing.pairs.slots);
 	free(placing.caller);
 	free(placing.within);

@@ -35,6 +35,7 @@
 	X(MEMSET, "memset", WORK)               \
 	X(MARK, "mark", CALLS)                  \
 	X(UNATTRIBUTED, "unattributed", RANGES) \
+	X(SECTION, "section", RANGES)           \
 	X(SPANS, "start/end", RANGES) /* the section of ranges that overlap and cross threads */
 
 enum node_kind {
