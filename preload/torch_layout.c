@@ -44,9 +44,9 @@ enum step { NOTHING, FORWARD, BACKWARD, SHAPES_FEW, SHAPES_MANY };
 
 static struct {
 	struct probe forward[PROBES], backward[PROBES];
-	uint32_t round;                 /* which of them; only one thread at a time is at work */
+	uint32_t round;                 /* which of them */
 	_Atomic int step;
-	_Atomic uintptr_t program, own; /* the threads that measure. 0: none */
+	_Atomic uintptr_t thread;       /* the one that is at work. 0: none */
 	const char *failure;            /* a sentence without its end; NULL: all is well */
 	char said[96];
 } measure;
@@ -55,9 +55,7 @@ static const uint64_t magic[PROBES] = {UINT64_C(0x5AC0FFEE12345678), UINT64_C(0x
 
 bool torch_layout_is_ours(void)
 {
-	uintptr_t here = (uintptr_t)pthread_self();
-
-	return here == atomic_load(&measure.program) || here == atomic_load(&measure.own);
+	return atomic_load(&measure.thread) == (uintptr_t)pthread_self();
 }
 
 static void take(struct probe *probe, const void *record_function, uint64_t sequence)
@@ -162,25 +160,23 @@ static void settle(void)
 
 /* ---- the Python of it ---- */
 
+/* All that computes does so on threads of ours: the program's may be where an operator means something else (no_grad, a mode of its own). */
 static const char source[] =
 	"import sys\n"
 	"torch = sys.modules['torch']\n"
 	"facts(torch.__version__, torch._C._GLIBCXX_USE_CXX11_ABI)\n"
 	"nodes = []\n"
+	"settable = hasattr(torch._C._FunctionBase, '_set_sequence_nr')\n" /* not in 2.1 */
 	"def forward():\n"
 	"	x = torch.ones(1, requires_grad=True, device='cpu', dtype=torch.float32)\n"
 	"	if not settable:\n"
-	"		for _ in range(300 + 200 * i):\n" /* then the numbers are at least not the smallest */
+	"		for _ in range(300 + 200 * len(nodes)):\n" /* then the numbers are at least not the smallest */
 	"			x * 2\n"
 	"	step(1)\n"
 	"	nodes.append((x * 2).grad_fn)\n"
 	"	step(0)\n"
-	"try:\n"
+	"def backward():\n"
 	"	one = torch.ones(1, device='cpu', dtype=torch.float32)\n"
-	"	settable = hasattr(torch._C._FunctionBase, '_set_sequence_nr')\n" /* not in 2.1 */
-	"	for i in range(2):\n"
-	"		round(i)\n"
-	"		in_thread(forward)\n"
 	"	for i in range(2):\n"
 	"		round(i)\n"
 	"		if settable:\n"
@@ -189,14 +185,21 @@ static const char source[] =
 	"		step(2)\n"
 	"		nodes[i](one)\n"
 	"		step(0)\n"
+	"def shapes():\n"
+	"	for i, sizes in (3, (5, 0, 1000003)), (4, (2, 3, 0, 5, 7, 11, 1000033)):\n"
+	"		x = torch.empty(sizes, device='cpu', dtype=torch.float32)\n"
+	"		step(i)\n"
+	"		torch.neg(x)\n"
+	"		step(0)\n"
+	"try:\n"
+	"	for i in range(2):\n"
+	"		round(i)\n"
+	"		in_thread(forward)\n"
+	"	in_thread(backward)\n"
 	"	if settle():\n"
-	"		for i, sizes in (3, (5, 0, 1000003)), (4, (2, 3, 0, 5, 7, 11, 1000033)):\n"
-	"			x = torch.empty(sizes, device='cpu', dtype=torch.float32)\n"
-	"			step(i)\n"
-	"			torch.neg(x)\n"
-	"			step(0)\n"
+	"		in_thread(shapes)\n"
 	"finally:\n"
-	"	del forward, nodes\n"; /* nothing is left that only the garbage collector would take away */
+	"	del forward, backward, shapes, nodes\n"; /* nothing is left that only the garbage collector would take away */
 
 static long number_of(struct python_object *object)
 {
@@ -260,7 +263,7 @@ static void *call_in_thread(void *callable)
 	struct python_object *result;
 	int state;
 
-	atomic_store(&measure.own, (uintptr_t)pthread_self());
+	atomic_store(&measure.thread, (uintptr_t)pthread_self());
 	state = python.PyGILState_Ensure();
 	result = python.PyObject_CallObject(callable, NULL);
 	if (result)
@@ -268,7 +271,7 @@ static void *call_in_thread(void *callable)
 	python.Py_DecRef(callable);
 	python_forget_error();
 	python.PyGILState_Release(state);
-	atomic_store(&measure.own, 0);
+	atomic_store(&measure.thread, 0);
 	return NULL;
 }
 
@@ -348,12 +351,10 @@ void torch_layout_measure(void)
 	if (!numbers.thread)
 		return;
 	numbers.thread(); /* so that the program's thread has the number that it would have without us */
-	atomic_store(&measure.program, (uintptr_t)pthread_self());
 	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
 	if (!python_run("<pperf>", source, functions, sizeof functions / sizeof functions[0]))
 		fail("the test operator could not be run");
 	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_IS_MEASURED);
-	atomic_store(&measure.program, 0);
 	if (with_shapes && torch_shapes_known())
 		atomic_fetch_or_explicit(&torch_layout_known, TORCH_KNOWS_SHAPES, memory_order_release);
 	say(atomic_load(&torch_layout_known));

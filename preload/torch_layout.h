@@ -2,9 +2,9 @@
  * torch_layout.h: where things lie in an at::RecordFunction, the object that stands for a running operator. PyTorch has no functions that tell its sequence
  * number, the thread of its forward, or whether it may end elsewhere, and the places differ between releases and string ABIs.
  *
- * So they are measured: at the end of `import torch` two threads of ours, one after the other, make an autograd node each, whose numbers we know; the node
- * is then run by itself (without PyTorch's engine, which would start threads and initialise CUDA). What has the known numbers in both is the place. Nothing
- * of it is recorded, and nothing stays behind: no thread, no random number drawn, no sequence number of the program's taken.
+ * So they are measured: at the end of `import torch` two threads of ours, one after the other, make an autograd node each, whose numbers we know; a third
+ * runs the nodes by themselves (without PyTorch's engine, which would start threads and initialise CUDA). What has the known numbers in both is the
+ * place. Nothing of it is recorded, and nothing stays behind: no thread, no random number drawn, no sequence number of the program's taken.
  *
  * Until then, and where that fails, torch_layout_known lacks the bits, and source.torch_ops says what is missing for what reason.
  */
