@@ -8,6 +8,8 @@
 #include "report/fold.h"
 #include "report/members.h"
 
+#define NOT_INSERTED UINT32_MAX
+
 /* A range that is open. */
 struct frame {
 	uint32_t node, place;
@@ -32,15 +34,19 @@ struct thread {
 	struct frame_more *more; /* NULL unless rich */
 	size_t room, more_room;
 	uint32_t depth, stream, index; /* index: in fold_state.threads */
+	uint32_t inserted; /* which of the frames is a section, and no range of the trace; NOT_INSERTED: none */
 };
 
 struct open_span;
+struct sections;
 
 struct fold_state {
 	const uint32_t *nodes;   /* by place: names_nodes_below; of the part of the tree that is being filled */
 	const uint32_t *members; /* by place: names_members_below */
 	struct thread **threads; /* those with a stream that goes on */
 	size_t thread_count, thread_room;
+	struct sections *sections; /* NULL: no steps were found */
+	uint64_t edge_ns;          /* when the present one is over */
 	bool rich;
 	bool counting; /* false: outside of the steps asked for */
 	bool window_ended;
@@ -70,6 +76,9 @@ void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end
 void fold_drop(struct fold *fold, const struct trace_event *event);
 void fold_left_open(struct fold *fold, const struct trace_event *event);
 void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns);
+/* The same, and it leaves the stack, from between others if need be. forget: it leaves without a trace, the innermost. */
+void fold_close_frame(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns);
+void fold_forget(struct fold *fold, struct thread *thread, uint32_t depth);
 void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more);
 void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth);
 bool fold_instance_is_final(void *context, struct instance *instance);
@@ -79,6 +88,9 @@ bool fold_is_step(const struct fold *fold, const struct trace_event *event);
 void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread);
 void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth);
 void fold_window_ends(struct fold *fold);
+/* A step of that number comes; the last one that came is over. */
+void fold_step_comes(struct fold *fold, uint64_t number);
+void fold_step_over(struct fold *fold);
 
 /* The node at which a record happened, and the innermost open range of its thread, NULL if there is none. */
 uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost);
@@ -90,8 +102,8 @@ void fold_become_rich(struct fold *fold);
 void fold_level_changed(struct fold *fold);
 /* The level asked for, now. */
 long double fold_level(const struct fold *fold);
-/* The node of what belongs to no range. */
-uint32_t fold_unattributed(struct fold *fold);
+/* The node of what belongs to no range, below `root`. */
+uint32_t fold_unattributed(struct fold *fold, uint32_t root);
 
 /* An instance of `node`, if it is the worst so far. own: its text if the dictionary has none. */
 struct fold_candidate {
@@ -123,6 +135,12 @@ static inline void fold_go_below(struct fold *fold, uint32_t root)
 {
 	fold->state->nodes = names_nodes_below(fold->names, root);
 	fold->state->members = names_members_below(fold->names, root);
+}
+
+/* Where in its thread's row of frames the range of an event is. */
+static inline uint32_t fold_frame(const struct thread *thread, uint32_t depth)
+{
+	return depth + (depth >= thread->inserted);
 }
 
 /* A folded module counts for its member, too. */
