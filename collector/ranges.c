@@ -301,9 +301,9 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	return level;
 }
 
-static __attribute__((noinline)) int push_slowly(const char *text, struct stream *s)
+static __attribute__((noinline)) int push_slowly(const char *text, struct stream *taken)
 {
-	stream_give_back(s);
+	stream_give_back(taken);
 	return range_push(0, text, NULL);
 }
 
@@ -405,9 +405,9 @@ int range_pop(uint32_t domain)
 	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(struct stream *s)
+static __attribute__((noinline)) int pop_slowly(struct stream *taken)
 {
-	stream_give_back(s);
+	stream_give_back(taken);
 	return range_pop(0);
 }
 

@@ -492,7 +492,7 @@ void stream_forked(void)
 	s->slot->used = forking.used;
 	s->pending = forking.pending;
 	s->room = forking.bytes - sizeof *s->slot;
-	s->quick_room = 0; /* who has the stream in hand may give it back */
+	s->quick_room = 0;
 	s->frames = s->first_frames;
 	stream_set_top(s, s->frames + 1); /* there may be something to close */
 	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;

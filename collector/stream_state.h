@@ -76,7 +76,7 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 
 /* All that a thread has of us in its thread-local storage (with call_here). */
 struct stream_here {
-	struct stream *ready; /* the stream, if it has a slot and pperf is not at work on this thread: who begins takes it, and gives it back at the end */
+	struct stream *ready; /* the stream, while pperf is not at work on this thread: who begins takes it, and gives it back at the end */
 	struct stream *mine;
 	uint8_t busy;         /* at work without having taken it: it has no slot yet, or is not needed */
 };
@@ -102,10 +102,11 @@ static inline struct stream *stream_take(void)
 	return s;
 }
 
-static inline void stream_give_back(struct stream *s)
+/* By those who took it and had it in hand. In a child that was forked meanwhile it is nobody's any more: stream_begin. */
+static inline void stream_give_back(struct stream *taken)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	stream_here.ready = s;
+	stream_here.ready = taken;
 }
 
 /* stream_enter for those who want the stream. NULL: refused. */
@@ -113,16 +114,13 @@ static inline struct stream *stream_begin(void)
 {
 	struct stream *s = stream_take();
 
-	return __builtin_expect(s && s->slot && s == stream_here.mine, 1) ? s : stream_begin_slowly();
+	return __builtin_expect(s && s == stream_here.mine && s->slot, 1) ? s : stream_begin_slowly();
 }
 
 static inline void stream_finish(void)
 {
-	struct stream *s = stream_here.mine;
-
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_give_back(stream_here.mine);
 	stream_here.busy = 0;
-	stream_here.ready = s && s->slot ? s : NULL;
 }
 
 static inline void stream_set_top(struct stream *s, struct frame *top)
