@@ -187,7 +187,8 @@ static_assert(sizeof(struct trace_block) == 64, "part of the file format");
 	X(TENSOR, trace_tensor, 1, "PyTorch's allocator gave memory away, or took it back")           \
 	X(TENSOR_OOM, trace_tensor, 1, "PyTorch's allocator had none left")                           \
 	X(PYTHON_STACK, trace_python_stack, 0, "gives an id to a call stack of Python")               \
-	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered")
+	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered")       \
+	X(TENSOR_NEXT, trace_tensor_next, 1, "a TENSOR whose totals follow from the one before it")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -362,6 +363,19 @@ struct trace_tensor {
 	uint64_t allocated, reserved;
 	uint32_t device, stack;
 };
+/* Stands for a TENSOR without a stack whose `allocated` is that of the device's last record of these kinds (of whatever thread, by stamps) plus
+ * its bytes, and whose `reserved` is the same: who wrote it has compared. At least one in TRACE_TENSOR_RUN is whole. head.flags: the device, and
+ * TRACE_TENSOR_GIVEN_BACK if its bytes are below 0. */
+struct trace_tensor_next {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t block; /* the address / TRACE_TENSOR_UNIT, and from bit TRACE_TENSOR_BYTES_BIT on the bytes (without their sign) / TRACE_TENSOR_UNIT */
+};
+#define TRACE_TENSOR_GIVEN_BACK 0x80u
+#define TRACE_TENSOR_DEVICES 0x80u
+#define TRACE_TENSOR_UNIT 512u
+#define TRACE_TENSOR_BYTES_BIT 40
+#define TRACE_TENSOR_RUN 64u
 
 /* start_ns and end_ns: CLOCK_REALTIME; both 0: CUPTI could not time it. */
 struct trace_gpu_batch {
@@ -494,6 +508,7 @@ static_assert(TRACE_KINDS <= 256 && sizeof(struct trace_head) == 8, "part of the
 static_assert(sizeof(struct trace_range) == 56 && sizeof(struct trace_call) == 48, "part of the file format");
 static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) == 80, "part of the file format");
 static_assert(sizeof(struct trace_again) == 24, "part of the file format");
+static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24, "part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104, "part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88, "part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32, "part of the file format");

@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "collector/dictionary.h"
+#include "collector/fork_memory.h"
 #include "collector/quiet.h"
 #include "collector/stream.h"
 #include "python.h"
@@ -61,7 +62,14 @@ static const struct {
 #define UNREPORTED_MOST 2 /* times that the allocator may take memory before it reports what it did with it */
 #define SEARCHES 4        /* allocations at which it is looked for, in a program that does not import it */
 
+/* Of a device: what its last record said; how many more may refer to the one before them. In fork memory: a child's trace begins anew. */
+struct last {
+	_Atomic uint64_t allocated, reserved;
+	_Atomic uint32_t run;
+};
+
 static bool enabled;
+static struct last *last; /* TRACE_TENSOR_DEVICES of them; NULL: no memory, every record is whole */
 static char configured[CONFIGURATION_BYTES];  /* "": nothing */
 static void *_Atomic real[TARGETS];           /* PyTorch's; NULL: not looked up */
 static _Atomic uintptr_t code_begin, code_end; /* of its allocator's library; the end is stored last */
@@ -131,14 +139,84 @@ static __attribute__((noinline)) void first_report(void)
 	quiet_end(&quiet);
 }
 
+/* A report, as it came. */
+struct heard {
+	uint64_t address;
+	int64_t bytes;
+	uint64_t allocated, reserved;
+	uint32_t device, stack;
+};
+
+static bool is_in_units(uint64_t value, unsigned bits)
+{
+	return value % TRACE_TENSOR_UNIT == 0 && value / TRACE_TENSOR_UNIT >> bits == 0;
+}
+
+static uint64_t size_of(const struct heard *heard)
+{
+	return heard->bytes < 0 ? -(uint64_t)heard->bytes : (uint64_t)heard->bytes;
+}
+
+/* Whether its totals are those of the last one of the device and its own bytes, so that they need not be written. */
+static bool follows(const struct last *before, const struct heard *heard)
+{
+	return atomic_load_explicit(&before->run, memory_order_relaxed) && !heard->stack &&
+	       atomic_load_explicit(&before->allocated, memory_order_relaxed) + (uint64_t)heard->bytes == heard->allocated &&
+	       atomic_load_explicit(&before->reserved, memory_order_relaxed) == heard->reserved &&
+	       is_in_units(heard->address, TRACE_TENSOR_BYTES_BIT) && is_in_units(size_of(heard), 64 - TRACE_TENSOR_BYTES_BIT);
+}
+
+static bool put_next(const struct heard *heard)
+{
+	struct trace_tensor_next *next = stream_record(TRACE_TENSOR_NEXT, sizeof *next);
+
+	if (!next)
+		return false;
+	next->head.flags = (uint8_t)(heard->device | (heard->bytes < 0 ? TRACE_TENSOR_GIVEN_BACK : 0));
+	next->block = heard->address / TRACE_TENSOR_UNIT | size_of(heard) / TRACE_TENSOR_UNIT << TRACE_TENSOR_BYTES_BIT;
+	stream_commit();
+	return true;
+}
+
+static bool put_whole(enum trace_kind kind, const struct heard *heard)
+{
+	struct trace_tensor *tensor = stream_record(kind, sizeof *tensor);
+
+	if (!tensor)
+		return false;
+	tensor->address = heard->address;
+	tensor->bytes = heard->bytes;
+	tensor->allocated = heard->allocated;
+	tensor->reserved = heard->reserved;
+	tensor->device = heard->device;
+	tensor->stack = heard->stack;
+	stream_commit();
+	return true;
+}
+
+/* The next one may refer to this one, if it was written. Under the allocator's lock, as all of a device's reports are; should some not be, the
+ * report finds that they do not add up, and says so. */
+static void put(enum trace_kind kind, const struct heard *heard)
+{
+	struct last *before = last ? &last[heard->device] : NULL;
+	const bool next = before && kind == TRACE_TENSOR && follows(before, heard), written = next ? put_next(heard) : put_whole(kind, heard);
+	uint32_t run;
+
+	if (!before)
+		return;
+	run = next ? atomic_load_explicit(&before->run, memory_order_relaxed) - 1 : TRACE_TENSOR_RUN - 1;
+	atomic_store_explicit(&before->allocated, heard->allocated, memory_order_relaxed);
+	atomic_store_explicit(&before->reserved, heard->reserved, memory_order_relaxed);
+	atomic_store_explicit(&before->run, written ? run : 0, memory_order_relaxed);
+}
+
 static void record(
 	enum trace_kind kind, const void *address, int64_t bytes, size_t allocated, size_t reserved, struct torch_device device)
 {
-	struct trace_tensor *tensor;
-	uint32_t stack = 0;
+	struct heard heard = {(uintptr_t)address, bytes, allocated, reserved, (uint8_t)device.index, 0};
 	uint64_t begin = 0;
 
-	if (!enabled || device.type != TORCH_DEVICE_CUDA)
+	if (!enabled || device.type != TORCH_DEVICE_CUDA || device.index < 0)
 		return;
 	if (__builtin_expect(!atomic_load_explicit(&reported, memory_order_relaxed), 0))
 		first_report();
@@ -146,18 +224,9 @@ static void record(
 		return;
 	if (__builtin_expect(python_stacks != PYTHON_STACKS_OFF, 0) && bytes > 0) {
 		begin = clock_now();
-		stack = python_stack_here();
+		heard.stack = python_stack_here();
 	}
-	tensor = stream_record(kind, sizeof *tensor);
-	if (tensor) {
-		tensor->stack = stack;
-		tensor->address = (uintptr_t)address;
-		tensor->bytes = bytes;
-		tensor->allocated = allocated;
-		tensor->reserved = reserved;
-		tensor->device = (uint8_t)device.index;
-		stream_commit();
-	}
+	put(kind, &heard);
 	if (begin)
 		call_stack_took(begin, clock_now() - begin);
 	stream_leave();
@@ -191,6 +260,7 @@ void EXHAUSTED_1_13(int64_t bytes, size_t allocated, size_t reserved, struct tor
 
 void torch_memory_configure(bool wanted, const char *configuration)
 {
+	last = fork_memory(TRACE_TENSOR_DEVICES * sizeof *last);
 	enabled = wanted;
 	snprintf(configured, sizeof configured, "%s", configuration ? configuration : "");
 }

@@ -86,6 +86,7 @@ void reader_rewind(struct trace_reader *reader)
 	state->piece = 0;
 	state->now = state->last_ns = state->last_stream_lost = 0;
 	state->over = NULL;
+	state->tensor_totals = (struct tensor_totals){ .of[0].allocated = 0 };
 	reader->run = &state->idle;
 	reader->until = reader->clock_raw = state->piece_end = 0;
 }

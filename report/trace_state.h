@@ -5,6 +5,7 @@
 #define PPERF_TRACE_STATE_H
 
 #include "report/trace_again.h"
+#include "report/trace_tensors.h"
 #include "report/trace_blocks.h"
 #include "report/trace_clock.h"
 #include "report/trace_dictionary.h"
@@ -56,6 +57,8 @@ struct reader_state {
 	uint64_t last_ns;     /* the latest time handed out by reader_next_any */
 	uint64_t last_stream_lost;
 	union whole_call call; /* what the AGAIN that was handed out stands for */
+	struct trace_tensor tensor; /* what the TENSOR_NEXT that was handed out stands for */
+	struct tensor_totals tensor_totals;
 	struct trace_stream *over; /* its EVENT_STREAM_END was handed out */
 	bool failed;
 	char *path;

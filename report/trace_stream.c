@@ -341,6 +341,7 @@ static int take_struct(struct trace_reader *reader, struct trace_event *event, c
 	reader->run->word += head->size / 4;
 	if (head->kind == TRACE_AGAIN)
 		head = &reader->state->call.call.head;
+	head = tensor_expand(&reader->state->tensor_totals, head, &reader->state->tensor);
 	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind)) {
 		integrity->unknown_kinds++;
 		integrity->unknown_bytes += head->size;

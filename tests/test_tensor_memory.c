@@ -114,6 +114,61 @@ START_TEST(where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_i
 }
 END_TEST
 
+static void build_next(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes, uint32_t device)
+{
+	struct trace_tensor_next *record = build_record(builder, stream, TRACE_TENSOR_NEXT, sizeof *record, at);
+
+	record->head.flags = (uint8_t)(device | (bytes < 0 ? TRACE_TENSOR_GIVEN_BACK : 0));
+	record->block = address / 512 | (uint64_t)(bytes < 0 ? -bytes : bytes) / 512 << TRACE_TENSOR_BYTES_BIT;
+}
+
+START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
+{
+	static const uint64_t allocated[] = { 1024, 3072, 512, 2048, 1536 };
+	struct trace_builder *builder = builder_new();
+	struct folded folded;
+	struct trace_event event;
+	unsigned seen = 0;
+
+	build_tensor(builder, 1, 10, 0x1000, 1024, 1024, 4096);
+	build_next(builder, 2, 20, 0xfffffffffe00, 2048, 0);
+	build_next(builder, 1, 25, 0x8000, 512, 1); /* a device of which nothing was heard */
+	build_next(builder, 1, 30, 0x1000, -1024, 0);
+	build_tensor(builder, 2, 40, 0x5000, -512, 1536, 4096);
+	folded = folded_of(builder, NULL);
+	ck_assert_uint_eq(folded.fold->memory->counts.tensor_differences, 0);
+	ck_assert_uint_eq(folded.fold->memory->counts.unknown_tensor_frees, 1);
+	reader_rewind(folded.reader);
+	while (reader_next(folded.reader, &event) > 0) {
+		const struct trace_tensor *record = event.record;
+
+		if (event.kind != TRACE_TENSOR)
+			continue;
+		ck_assert_uint_eq(record->allocated, allocated[seen]);
+		ck_assert_uint_eq(record->reserved, seen == 2 ? 0 : 4096);
+		ck_assert_uint_eq(record->device, seen == 2);
+		seen++;
+	}
+	ck_assert_uint_eq(seen, 5);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(a_short_record_that_gives_back_more_than_there_was_is_counted)
+{
+	struct trace_builder *builder = builder_new();
+	struct folded folded;
+
+	build_tensor(builder, 1, 10, 0x1000, 512, 512, 4096);
+	build_next(builder, 1, 20, 0x1000, -1024, 0);
+	folded = folded_of(builder, NULL);
+	ck_assert_uint_ge(folded.fold->memory->counts.tensor_differences, 1);
+	ck_assert_int_eq(folded.fold->totals.allocated_now, 0);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
 START_TEST(a_level_of_tensors_is_that_of_one_device)
 {
 	const struct fold_options second = { .device = 1, .metric = METRIC_ALLOCATED };
@@ -332,6 +387,8 @@ int main(void)
 	tcase_add_test(fold, what_another_thread_gives_back_is_a_flow_of_its_owner);
 	tcase_add_test(fold, tensors_and_the_memory_they_lie_in_are_never_added_up);
 	tcase_add_test(fold, where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed);
+	tcase_add_test(fold, a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes);
+	tcase_add_test(fold, a_short_record_that_gives_back_more_than_there_was_is_counted);
 	tcase_add_test(fold, a_level_of_tensors_is_that_of_one_device);
 	tcase_add_loop_test(fold, levels_and_owners_agree_with_a_plain_sum, 0, 5);
 	tcase_set_timeout(screens, 60);

@@ -66,11 +66,21 @@ def a_record_stands_at_its_place_and_on_its_thread(folder):
     nodes = {n.node: n for n in trace.dictionary["NODE"]}
     places = {}
     for record in trace.records:
-        if record.kind == "TENSOR":
+        if record.kind in ("TENSOR", "TENSOR_NEXT"):
             place = trace.names[nodes[record.node].name]
-            places.setdefault(place, []).append(record.bytes)
+            bytes_ = record.bytes if record.kind == "TENSOR" else (record.block >> 40) * 512 * (-1 if record.flags & 128 else 1)
+            places.setdefault(place, []).append(bytes_)
     assert sorted(places) == ["clean", "even", "keeps", "odd"]
     assert len(places["keeps"]) == 32 and min(places["keeps"]) > 0 and max(places["clean"]) < 0 and len(places["clean"]) == 16
+
+
+@case
+def most_records_are_short_and_one_in_64_is_whole(folder):
+    tensors(folder, "native")
+    kinds = [r.kind for r in whole(folder / "trace.bin").records if r.kind.startswith("TENSOR")]
+    short, long = kinds.count("TENSOR_NEXT"), kinds.count("TENSOR")
+    segments = 2 * (max(r["reserved"] for r in listed(folder)) // (2 * MIB)) # each changes what is reserved
+    assert len(kinds) == len(listed(folder)) and len(kinds) // 64 <= long <= len(kinds) // 64 + segments + 4, (short, long, segments)
 
 
 @case
