@@ -57,6 +57,58 @@ static const struct {
 	{ "a: - 5", "a: - *" },
 };
 
+static const struct {
+	const char *path, *folded;
+} modules[] = {
+	{ "layers.7.attn", "layers.*.attn" },
+	{ "7", "*" },
+	{ "0.block.3", "*.block.*" },
+	{ "_orig_mod.layers.0", "layers.*" },
+	{ "module.layers.0", "layers.*" },
+	{ "module._orig_mod.fc", "fc" },
+	{ "layers.0._checkpoint_wrapped_module.attn", "layers.*.attn" },
+	{ "_fsdp_wrapped_module.3", "*" },
+	{ "layers.0._orig_mod", "layers.*" },
+	/* A wrapper's own row keeps its name, and so does a module that is called so further down. */
+	{ "_orig_mod", "_orig_mod" },
+	{ "module", "module" },
+	{ "net.module.fc", "net.module.fc" },
+	{ "conv2d", "conv2d" },
+	{ "layer1.0x", "layer1.0x" },
+	{ "", "" },
+	{ ".", "" },
+	{ "a..b", "a..b" },
+};
+
+START_TEST(paths_of_modules_fold_by_their_parts)
+{
+	char out[64];
+	const size_t length = label_fold_module(modules[_i].path, strlen(modules[_i].path), out);
+
+	ck_assert_msg(length == strlen(modules[_i].folded) && memcmp(out, modules[_i].folded, length) == 0,
+		"`%s` became `%.*s`", modules[_i].path, (int)length, out);
+}
+END_TEST
+
+START_TEST(of_operators_only_the_versions_of_torch_compile_fold)
+{
+	static const char *const names[][2] = { { "Torch-Compiled Region: 3/1", "Torch-Compiled Region: 3/*" },
+		{ "Torch-Compiled Region: 3/1_2", "Torch-Compiled Region: 3/*" },
+		{ "Torch-Compiled Region: 3", "Torch-Compiled Region: 3" },
+		{ "Torch-Compiled Region: ", "Torch-Compiled Region: " },
+		{ "Torch-Compiled Region: 3/", "Torch-Compiled Region: 3/" }, { "aten::op 3/1", "aten::op 3/1" },
+		{ "TorchDynamo Cache Lookup", "TorchDynamo Cache Lookup" } };
+	char out[64];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const size_t length = label_fold_operator(names[i][0], strlen(names[i][0]), out);
+
+		ck_assert_msg(length == strlen(names[i][1]) && memcmp(out, names[i][1], length) == 0,
+			"`%s` became `%.*s`", names[i][0], (int)length, out);
+	}
+}
+END_TEST
+
 START_TEST(only_whole_numbers_that_are_parameters_fold)
 {
 	char out[64];
@@ -108,6 +160,8 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(folding, only_whole_numbers_that_are_parameters_fold, 0, sizeof labels / sizeof *labels);
+	tcase_add_loop_test(folding, paths_of_modules_fold_by_their_parts, 0, sizeof modules / sizeof *modules);
+	tcase_add_test(folding, of_operators_only_the_versions_of_torch_compile_fold);
 	tcase_add_loop_test(folding, folding_twice_changes_nothing_more, 0, sizeof labels / sizeof *labels);
 	tcase_add_test(folding, any_bytes_are_survived);
 	tcase_add_test(folding, the_number_of_a_step_is_its_last);
