@@ -19,13 +19,14 @@ enum cell_kind {
 	CELL_TRIPLE, /* a grid or block */
 	CELL_PATH,   /* the names from the root to the row's node */
 	CELL_FRAMES, /* a call stack */
+	CELL_SOURCE, /* where a place of the trace was first entered */
 	CELL_SPAN,   /* from `number` to `most` */
 };
 
 struct cell {
 	enum cell_kind kind;
 	int64_t whole;
-	uint64_t number; /* UNSIGNED; SPAN; FRAMES: id of the stack */
+	uint64_t number; /* UNSIGNED; SPAN; FRAMES: id of the stack; SOURCE: the place */
 	uint64_t most;   /* SPAN */
 	double real;
 	bool truth;

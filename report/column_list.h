@@ -76,6 +76,8 @@
 		"device, managed, pinned, array ...; only device memory counts as reserved")                          \
 	X("device", "device", COUNT, device, "number of the GPU")                                                     \
 	X("stack", "call stack", TEXT, stack, "who called, innermost first (PPERF_STACKS)")                           \
+	X("source", "source", TEXT, source,                                                                           \
+		"where in the program's own files its longest instance was first entered (--sources in text)")        \
 	X("grid", "grid", TEXT, grid, "blocks of the launch; absent where launches differ")                           \
 	X("block", "block", TEXT, block, "threads of a block")                                                        \
 	X("shared_bytes", "shared", BYTES, shared_bytes, "shared memory of a block, static and dynamic")              \

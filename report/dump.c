@@ -312,6 +312,17 @@ static void free_dump(struct dump *dump)
 	reader_close(dump->reader);
 }
 
+static void show_sources(struct dump *dump)
+{
+	const struct trace_source *source;
+
+	for (uint32_t i = 0; (source = reader_dictionary(dump->reader, TRACE_SOURCE, i)); i++) {
+		begin_line(dump, 0, 0);
+		source_line(dump->reader, &dump->line, source);
+		dump->write(dump->out, &dump->line);
+	}
+}
+
 /* false: the trace is incomplete. */
 static bool dump_trace(struct dump *dump, const char *path)
 {
@@ -324,6 +335,7 @@ static bool dump_trace(struct dump *dump, const char *path)
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	dump->gpu = gpu_order_read(dump->reader);
+	show_sources(dump);
 	while ((status = reader_next(dump->reader, &event)) > 0 && !dump->out->error)
 		show(dump, &event);
 	if (status < 0)

@@ -3,9 +3,11 @@
  */
 #include "report/dump_line.h"
 
+#include "report/fatal.h"
 #include "report/visible.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[] = {
@@ -99,6 +101,11 @@ void line_triple(struct line *line, enum dump_key key, const uint32_t triple[3])
 	memcpy(add(line, key, VALUE_TRIPLE)->of.triple, triple, 3 * sizeof triple[0]);
 }
 
+void line_frames(struct line *line, enum dump_key key, struct value_frames frames)
+{
+	add(line, key, VALUE_FRAMES)->of.frames = frames;
+}
+
 /* What is the same in every format; false: the format must know. */
 static bool write_plain(struct out *out, const struct value *value)
 {
@@ -132,6 +139,30 @@ static void write_triple(struct out *out, const struct value *value, char betwee
 	}
 }
 
+static void write_json_name(struct out *out, const char *key, struct trace_text text)
+{
+	out_string(out, key);
+	if (text.known)
+		out_json_text(out, text.bytes, text.length);
+	else
+		out_string(out, "null");
+}
+
+static void write_json_frames(struct out *out, const struct value_frames *value)
+{
+	out_char(out, '[');
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct trace_python_frame *frame = &value->frames[i];
+
+		write_json_name(out, i ? ",{\"function\":" : "{\"function\":", reader_name(value->reader, frame->function));
+		write_json_name(out, ",\"file\":", reader_name(value->reader, frame->file));
+		out_string(out, ",\"line\":");
+		out_unsigned(out, frame->line);
+		out_char(out, '}');
+	}
+	out_char(out, ']');
+}
+
 static void write_json_value(struct out *out, const struct value *value)
 {
 	if (write_plain(out, value))
@@ -158,6 +189,9 @@ static void write_json_value(struct out *out, const struct value *value)
 		write_triple(out, value, ',');
 		out_char(out, ']');
 		break;
+	case VALUE_FRAMES:
+		write_json_frames(out, &value->of.frames);
+		break;
 	}
 }
 
@@ -174,6 +208,29 @@ void line_write_json(struct out *out, const struct line *line)
 		comma = 0;
 	}
 	out_bytes(out, "}\n", 2);
+}
+
+/* Of all frames: CSV quotes a value as a whole. */
+static void write_csv_frames(struct out *out, const struct value_frames *value)
+{
+	char *text = NULL;
+	size_t used = 0, room = 0;
+
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct trace_python_frame *frame = &value->frames[i];
+		const struct trace_text file = reader_name(value->reader, frame->file),
+					function = reader_name(value->reader, frame->function);
+
+		grow(&text, &room, used + file.length + function.length + 32, 1);
+		used += (size_t)sprintf(text + used, "%s", i ? " < " : "");
+		memcpy(text + used, file.bytes, file.length);
+		used += file.length;
+		used += (size_t)sprintf(text + used, ":%u ", frame->line);
+		memcpy(text + used, function.bytes, function.length);
+		used += function.length;
+	}
+	out_csv_text(out, text ? text : "", used);
+	free(text);
 }
 
 static void write_csv_value(struct out *out, const struct value *value)
@@ -194,6 +251,9 @@ static void write_csv_value(struct out *out, const struct value *value)
 		break;
 	case VALUE_TRIPLE:
 		write_triple(out, value, ' ');
+		break;
+	case VALUE_FRAMES:
+		write_csv_frames(out, &value->of.frames);
 		break;
 	}
 }
@@ -234,6 +294,18 @@ static void write_visibly(struct out *out, struct trace_text text)
 	}
 }
 
+static void write_text_frames(struct out *out, const struct value_frames *value)
+{
+	for (uint32_t i = 0; i < value->count; i++) {
+		out_string(out, i ? " < " : "");
+		write_visibly(out, reader_name(value->reader, value->frames[i].file));
+		out_char(out, ':');
+		out_unsigned(out, value->frames[i].line);
+		out_char(out, ' ');
+		write_visibly(out, reader_name(value->reader, value->frames[i].function));
+	}
+}
+
 static void write_text_value(struct out *out, const struct value *value)
 {
 	if (write_plain(out, value))
@@ -255,6 +327,9 @@ static void write_text_value(struct out *out, const struct value *value)
 		break;
 	case VALUE_TRIPLE:
 		write_triple(out, value, ',');
+		break;
+	case VALUE_FRAMES:
+		write_text_frames(out, &value->of.frames);
 		break;
 	}
 }

@@ -14,7 +14,7 @@
 	X(id) X(node) X(api) X(correlation) X(bytes) X(allocated) X(reserved) X(address) X(device) X(context) X(stream) X(grid) X(block)           \
 	X(shared_bytes) X(static_shared_bytes) X(registers) X(local_bytes) X(copy_kind) X(memory_kind) X(source_kind)     \
 	X(target_kind) X(other_device) X(type) X(value) X(unit) X(counter) X(object) X(object_type) X(other) X(subtype)   \
-	X(action) X(function) X(exec) X(exec_id) X(event) X(graph) X(graph_node) X(stack)            \
+	X(action) X(function) X(exec) X(exec_id) X(event) X(graph) X(graph_node) X(stack) X(python_stack)            \
 	X(flags) X(result) X(duration_ns) X(begin_ns) X(last_ns) X(missing) X(events) X(reason)   \
 	X(records) X(dropped) X(unread) X(stamp) X(monotonic_ns) X(realtime_ns)
 
@@ -31,6 +31,13 @@ enum value_type {
 	VALUE_ID,    /* "0x1f" */
 	VALUE_COLOR, /* "0xFF00FF00" */
 	VALUE_DOUBLE, VALUE_TEXT, VALUE_TRIPLE,
+	VALUE_FRAMES, /* of Python: [{"function":..,"file":..,"line":..},..], else `file:line function < ..` */
+};
+
+struct value_frames {
+	struct trace_reader *reader;
+	const struct trace_python_frame *frames; /* innermost first */
+	uint32_t count;
 };
 
 struct value {
@@ -41,6 +48,7 @@ struct value {
 		double real;
 		struct trace_text text;
 		uint32_t triple[3];
+		struct value_frames frames;
 	} of;
 };
 
@@ -65,6 +73,7 @@ void line_flag(struct line *line, const char *word, bool set);
 void line_text(struct line *line, enum dump_key key, struct trace_text text); /* not known: null */
 void line_string(struct line *line, enum dump_key key, const char *string); /* must outlive the line */
 void line_triple(struct line *line, enum dump_key key, const uint32_t triple[3]);
+void line_frames(struct line *line, enum dump_key key, struct value_frames frames);
 
 void line_write_json(struct out *out, const struct line *line);
 void line_write_csv(struct out *out, const struct line *line);

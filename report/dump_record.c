@@ -117,6 +117,25 @@ static void metric_line(struct trace_reader *reader, struct line *line, const st
 		line_null(line, DUMP_value);
 }
 
+/* A call's stack, and what it says if it is one of Python. */
+static void stack_line(struct trace_reader *reader, struct line *line, uint32_t id)
+{
+	const struct trace_python_stack *stack = id ? reader_python_stack(reader, id) : NULL;
+
+	if (id)
+		line_unsigned(line, DUMP_stack, id);
+	if (stack)
+		line_frames(line, DUMP_python_stack, (struct value_frames){ reader, (const void *)(stack + 1), stack->frames });
+}
+
+void source_line(struct trace_reader *reader, struct line *line, const struct trace_source *source)
+{
+	line_string(line, DUMP_kind, "source");
+	line_text(line, DUMP_name, reader_name(reader, reader_place(reader, source->head.node)->name));
+	line_unsigned(line, DUMP_node, source->head.node);
+	line_frames(line, DUMP_python_stack, (struct value_frames){ reader, &source->at, 1 });
+}
+
 static void call_line(struct trace_reader *reader, struct line *line, const struct trace_call *call)
 {
 	struct trace_text api = reader_name(reader, call->api);
@@ -128,8 +147,7 @@ static void call_line(struct trace_reader *reader, struct line *line, const stru
 	device_line(line, DUMP_device, call->device);
 	if (call->correlation)
 		line_id(line, DUMP_correlation, call->correlation);
-	if (call->stack)
-		line_unsigned(line, DUMP_stack, call->stack);
+	stack_line(reader, line, call->stack);
 	line_flag(line, "captured", call->head.flags & TRACE_CALL_CAPTURED);
 }
 
@@ -188,7 +206,7 @@ static void memory_line(struct trace_reader *reader, struct line *line, const st
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
 }
 
-static void tensor_line(struct line *line, const struct trace_tensor *tensor)
+static void tensor_line(struct trace_reader *reader, struct line *line, const struct trace_tensor *tensor)
 {
 	line_signed(line, DUMP_bytes, tensor->bytes);
 	if (tensor->head.kind == TRACE_TENSOR)
@@ -196,8 +214,7 @@ static void tensor_line(struct line *line, const struct trace_tensor *tensor)
 	line_unsigned(line, DUMP_device, tensor->device);
 	line_unsigned(line, DUMP_allocated, tensor->allocated);
 	line_unsigned(line, DUMP_reserved, tensor->reserved);
-	if (tensor->stack)
-		line_unsigned(line, DUMP_stack, tensor->stack);
+	stack_line(reader, line, tensor->stack);
 }
 
 static void own_line(struct trace_reader *reader, struct line *line, const void *record, uint32_t kind)
@@ -267,7 +284,7 @@ bool record_line(struct trace_reader *reader, const struct trace_event *event, s
 		break;
 	case TRACE_TENSOR:
 	case TRACE_TENSOR_OOM:
-		tensor_line(line, event->record);
+		tensor_line(reader, line, event->record);
 		break;
 	default:
 		own_line(reader, line, event->record, event->kind);

@@ -12,6 +12,8 @@
 bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line);
 /* The same for what CUPTI delivered. */
 void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line);
+/* Where a place was first entered. It has no time of its own. */
+void source_line(struct trace_reader *reader, struct line *line, const struct trace_source *source);
 /* Domain (the given one), category, colour and payload of a PUSH, START or MARK. */
 void range_line(struct line *line, const struct trace_range *range);
 

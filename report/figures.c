@@ -370,6 +370,17 @@ FIGURE(memory_kind, const struct memory_level *level = level_of(row), level, wor
 FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
 	((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))
 
+static const struct trace_source *source_of(const struct row *row)
+{
+	const struct node *node = node_of(row);
+	const uint32_t place = row->kind == ROW_INSTANCE ? row->of.instance->place : node ? node->longest_place : 0;
+
+	return place ? reader_source(row->process->reader, place) : NULL;
+}
+
+FIGURE(source, const struct trace_source *source = source_of(row), source,
+	((struct cell){ .kind = CELL_SOURCE, .number = source->head.node }))
+
 VALUE(device)
 {
 	const struct memory_level *level = level_of(row);

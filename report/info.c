@@ -125,8 +125,8 @@ static void say_process(const struct page *page)
 
 static void say_sources(const struct page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols",
-		"cupti" };
+	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "python_stacks",
+		"cuda_symbols", "cupti" };
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
@@ -182,7 +182,8 @@ static void say_file(const struct page *page)
 		reader_ticks_per_second(page->reader) / 1e6);
 	say(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes",
 		reader_nodes(page->reader) - 2, reader_dictionary_count(page->reader, TRACE_COUNTER),
-		reader_dictionary_count(page->reader, TRACE_MODULE), reader_dictionary_count(page->reader, TRACE_STACK),
+		reader_dictionary_count(page->reader, TRACE_MODULE), reader_dictionary_count(page->reader, TRACE_STACK) +
+			reader_dictionary_count(page->reader, TRACE_PYTHON_STACK),
 		(uint32_t)layout->dictionary_bytes);
 	say(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s", header->run_id, build_id);
 	say(page, "records", "%" PRIu64 ", %s bytes each", recorded, recorded ? each : "0");

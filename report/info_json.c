@@ -104,6 +104,7 @@ static void put_dictionary(struct emit *emit, const struct info *info)
 		const char *key;
 		enum trace_kind kind;
 	} lists[] = { { "counters", TRACE_COUNTER }, { "modules", TRACE_MODULE }, { "stacks", TRACE_STACK },
+		{ "python_stacks", TRACE_PYTHON_STACK }, { "sources", TRACE_SOURCE },
 		{ "devices", TRACE_DEVICE }, { "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE },
 		{ "graph_execs", TRACE_GRAPH_EXEC } };
 

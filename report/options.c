@@ -29,6 +29,7 @@
 	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")             \
 	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                    \
 	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                      \
+	X(SOURCES, 0, "sources", NULL, "where in the program's own files each module was first called")   \
 	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")            \
 	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")            \
 	X(LEGEND, 0, "legend", NULL, "what every figure means")                                          \
@@ -170,6 +171,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 			: id == OPTION_ASCII   ? &options->ascii
 			: id == OPTION_IEC     ? &options->iec
 			: id == OPTION_NO_FOLD ? &options->no_fold
+			: id == OPTION_SOURCES ? &options->sources
 			: id == OPTION_STRICT  ? &options->strict
 			: id == OPTION_LEGEND  ? &options->legend
 			: id == OPTION_VERSION ? &options->version

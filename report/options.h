@@ -33,7 +33,7 @@ struct options {
 	bool steps;
 	uint64_t first_step, last_step;
 	int64_t device, rank; /* -1: not given */
-	bool all, ascii, iec, no_fold, strict, legend, version, help;
+	bool all, ascii, iec, no_fold, sources, strict, legend, version, help;
 	enum color_when color;
 	unsigned width; /* 0: not given */
 	enum demangle_form demangle;

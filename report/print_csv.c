@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_csv.c: rows as RFC 4180: a header, figures as plain integers, no unit in a cell.
  */
+#include "report/call_stack.h"
 #include "report/fatal.h"
 #include "report/print.h"
 #include <stdio.h>
@@ -34,17 +35,13 @@ static void put_path(struct out *out, const struct row *row)
 
 static void put_frames(struct out *out, const struct row *row, uint32_t stack_id)
 {
-	const struct trace_stack *stack = reader_stack(row->process->reader, stack_id);
-	char *text = need(DEMANGLE_OUTPUT), *all = NULL;
+	const uint32_t frames = call_stack_frames(row->process, stack_id);
+	char *text = need(CALL_STACK_TEXT), *all = NULL;
 	size_t used = 0, room = 0;
 
-	for (uint32_t i = 0; stack && i < stack->frames; i++) {
-		uint64_t address;
-		size_t length;
+	for (uint32_t i = 0; i < frames; i++) {
+		const size_t length = call_stack_frame(row->process, stack_id, i, false, text, CALL_STACK_TEXT);
 
-		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
-		length = process_symbol(
-			row->process, address, row->process->fold->options.demangle, text, DEMANGLE_OUTPUT);
 		grow(&all, &room, used + length + 3, 1);
 		if (i) {
 			memcpy(all + used, " < ", 3);
@@ -55,6 +52,14 @@ static void put_frames(struct out *out, const struct row *row, uint32_t stack_id
 	}
 	out_csv_text(out, all ? all : "", used);
 	free(all);
+	free(text);
+}
+
+static void put_source(struct out *out, const struct row *row, uint32_t place)
+{
+	char *text = need(CALL_STACK_TEXT);
+
+	out_csv_text(out, text, call_stack_source(row->process, place, false, text, CALL_STACK_TEXT));
 	free(text);
 }
 
@@ -91,6 +96,9 @@ static void put_cell(struct out *out, const struct row *row, const struct cell *
 		break;
 	case CELL_FRAMES:
 		put_frames(out, row, (uint32_t)cell->number);
+		break;
+	case CELL_SOURCE:
+		put_source(out, row, (uint32_t)cell->number);
 		break;
 	}
 }

@@ -2,6 +2,7 @@
  * print_json.c: the envelope, the same for every view, and the rows, one a line. Written as it goes, so a report of a
  * million rows needs no more memory than one of ten.
  */
+#include "report/call_stack.h"
 #include "report/fatal.h"
 #include "report/print.h"
 #include <stdio.h>
@@ -29,6 +30,11 @@ static void put_text_or_null(struct out *out, struct trace_text text)
 		out_json_text(out, text.bytes, text.length);
 	else
 		out_string(out, "null");
+}
+
+static struct trace_text text_or_none(const char *text)
+{
+	return (struct trace_text){ .bytes = text, .length = (uint32_t)strlen(text), .known = *text != '\0' };
 }
 
 static void put_unsigned(struct out *out, const char *key, uint64_t value, bool *first)
@@ -61,20 +67,24 @@ static void put_path(struct out *out, const struct row *row)
 
 static void put_frames(struct out *out, const struct row *row, uint32_t stack_id)
 {
-	const struct trace_stack *stack = reader_stack(row->process->reader, stack_id);
+	const uint32_t frames = call_stack_frames(row->process, stack_id);
 	char text[4096];
 
 	out_char(out, '[');
-	for (uint32_t i = 0; stack && i < stack->frames; i++) {
-		uint64_t address;
-
-		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
+	for (uint32_t i = 0; i < frames; i++) {
 		if (i)
 			out_string(out, ", ");
-		out_json_text(out, text,
-			process_symbol(row->process, address, row->process->fold->options.demangle, text, sizeof text));
+		out_json_text(out, text, call_stack_frame(row->process, stack_id, i, false, text, sizeof text));
 	}
 	out_char(out, ']');
+}
+
+static void put_source(struct out *out, const struct row *row, uint32_t place)
+{
+	char *text = need(CALL_STACK_TEXT);
+
+	out_json_text(out, text, call_stack_source(row->process, place, false, text, CALL_STACK_TEXT));
+	free(text);
 }
 
 static void put_cell(struct out *out, const struct row *row, const struct cell *cell)
@@ -118,6 +128,9 @@ static void put_cell(struct out *out, const struct row *row, const struct cell *
 		break;
 	case CELL_FRAMES:
 		put_frames(out, row, (uint32_t)cell->number);
+		break;
+	case CELL_SOURCE:
+		put_source(out, row, (uint32_t)cell->number);
 		break;
 	}
 }
@@ -207,8 +220,8 @@ static void put_devices(struct out *out, const struct process *process)
 
 static void put_sources(struct out *out, const struct process *process)
 {
-	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "cuda_symbols",
-		"cupti" };
+	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "python_stacks",
+		"cuda_symbols", "cupti" };
 	bool first = true;
 
 	out_char(out, '{');
@@ -224,6 +237,30 @@ static void put_sources(struct out *out, const struct process *process)
 		else
 			put_string(out, "absent");
 	}
+	out_char(out, '}');
+}
+
+/* What was found; not what --steps asks for. */
+static void put_steps(struct out *out, const struct steps *steps)
+{
+	bool first = true;
+
+	out_char(out, '{');
+	put_unsigned(out, "count", steps->count, &first);
+	put_unsigned(out, "warmup", steps->warm_up, &first);
+	put_unsigned(out, "unfinished", steps->unfinished, &first);
+	put_key(out, "evidence", &first);
+	put_text_or_null(out, text_or_none(steps->evidence));
+	put_key(out, "confidence", &first);
+	put_string(out, steps_confidence_name(steps->confidence));
+	put_key(out, "reason", &first);
+	put_text_or_null(out, text_or_none(steps->reason));
+	put_key(out, "own_ranges", &first);
+	out_string(out, steps->own_ranges ? "true" : "false");
+	put_unsigned(out, "p50_ns", steps->p50_ns, &first);
+	put_unsigned(out, "min_ns", steps->min_ns, &first);
+	put_unsigned(out, "max_ns", steps->max_ns, &first);
+	put_unsigned(out, "sum_ns", steps->sum_ns, &first);
 	out_char(out, '}');
 }
 
@@ -287,6 +324,10 @@ static void put_capture(struct out *out, const struct processes *processes)
 	put_devices(out, process);
 	put_key(out, "sources", &first);
 	put_sources(out, process);
+	if (process->steps) {
+		put_key(out, "steps", &first);
+		put_steps(out, process->steps);
+	}
 	put_key(out, "processes", &first);
 	put_processes(out, processes);
 	out_char(out, '}');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
  */
+#include "report/call_stack.h"
 #include "report/fatal.h"
 #include "report/print.h"
 #include "report/visible.h"
@@ -33,16 +34,14 @@ struct table {
 
 static size_t frame_text(char *out, const struct row *row, uint32_t stack_id)
 {
-	const struct trace_stack *stack = reader_stack(row->process->reader, stack_id);
+	const uint32_t frames = call_stack_frames(row->process, stack_id);
+	const int most = reader_python_stack(row->process->reader, stack_id) ? 40 : 24; /* bytes of a frame */
 	char text[512];
 	size_t used = 0;
 
-	for (uint32_t i = 0; stack && i < stack->frames && i < 3 && used < CELL_BYTES - 8; i++) {
-		uint64_t address;
-
-		memcpy(&address, (const char *)(stack + 1) + i * sizeof address, sizeof address);
-		process_symbol(row->process, address, DEMANGLE_SHORT, text, sizeof text);
-		used += (size_t)snprintf(out + used, CELL_BYTES - used, "%s%.24s", i ? " < " : "", text);
+	for (uint32_t i = 0; i < frames && i < 3 && used < CELL_BYTES - 8; i++) {
+		call_stack_frame(row->process, stack_id, i, true, text, sizeof text);
+		used += (size_t)snprintf(out + used, CELL_BYTES - used, "%s%.*s", i ? " < " : "", most, text);
 	}
 	return used < CELL_BYTES ? used : CELL_BYTES - 1;
 }
@@ -91,6 +90,9 @@ static size_t cell_text(char *out, const struct style *style, const struct colum
 		return (size_t)snprintf(out, CELL_BYTES, "(%u,%u,%u)", cell.triple[0], cell.triple[1], cell.triple[2]);
 	case CELL_SPAN:
 		return span_text(out, style, column->unit, &cell);
+	case CELL_SOURCE:
+		return visible(out, CELL_BYTES, raw,
+			call_stack_source(row->process, (uint32_t)cell.number, true, raw, sizeof raw), style->ascii);
 	case CELL_FRAMES:
 		return visible(out, CELL_BYTES, raw, frame_text(raw, row, (uint32_t)cell.number), style->ascii);
 	default:
@@ -153,10 +155,10 @@ static void choose_columns(struct table *table, const struct options *options)
 		     most = least > share ? least : share,
 		     names = table->widest_name < most ? table->widest_name : most;
 	const struct column *first = view_sort(options, table->rows->rows[0].process), *column = first;
-	const char *keys = options->view->text;
+	const char *keys = options->view->text, *asked = options->sources ? "source" : "";
 	size_t used = names;
 
-	for (; column && table->count < MOST_COLUMNS; column = column_next(&keys)) {
+	for (; column && table->count < MOST_COLUMNS; column = column_next(*asked ? &asked : &keys)) {
 		const size_t width = (column == first && table->count) ? 0 : column_width(table, column);
 
 		if (!width || used + width + 2 > table->style->width)

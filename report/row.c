@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * row.c: what a row is called, and where it lies.
  */
+#include "report/call_stack.h"
 #include "report/column.h"
 #include "report/fatal.h"
 #include <stdio.h>
@@ -99,16 +100,12 @@ static struct text instance_name(const struct row *row)
 /* And who called there, where that is known: the innermost function. */
 static size_t append_caller(const struct row *row, size_t used)
 {
-	const struct trace_stack *stack = reader_stack(row->process->reader, row->of.site->stack);
-	char caller[1024] = "";
-	uint64_t address;
+	char caller[1024];
 
-	if (!row->of.site->stack || !stack || !stack->frames)
+	if (!call_stack_frames(row->process, row->of.site->stack))
 		return used;
-	memcpy(&address, stack + 1, sizeof address);
 	used = append(used, " < ", 3);
-	process_symbol(row->process, address, DEMANGLE_SHORT, caller, sizeof caller);
-	return append(used, caller, strlen(caller));
+	return append(used, caller, call_stack_frame(row->process, row->of.site->stack, 0, true, caller, sizeof caller));
 }
 
 /* A site is told apart by where it lies. */

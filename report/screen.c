@@ -93,6 +93,7 @@ static const struct {
 	{ "torch_ops", "PyTorch's operators", "see the reason" },
 	{ "torch_modules", "names of PyTorch's modules", "see the reason" },
 	{ "torch_memory", "memory of tensors", "see the reason" },
+	{ "python_stacks", "places in the program's Python files", "see the reason" },
 };
 
 static bool begins(struct trace_text text, const char *with)

@@ -19,7 +19,7 @@ bool kind_is_timed(unsigned kind)
 
 bool kind_is_dictionary(unsigned kind)
 {
-	return kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC;
+	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK || kind == TRACE_SOURCE;
 }
 
 bool kind_is_gpu(unsigned kind)
@@ -48,6 +48,8 @@ static uint64_t announced(const struct trace_head *head)
 		return (uint64_t)module->path_bytes + module->build_id_bytes;
 	case TRACE_STACK:
 		return (uint64_t)((const struct trace_stack *)record)->frames * 8;
+	case TRACE_PYTHON_STACK:
+		return (uint64_t)((const struct trace_python_stack *)record)->frames * sizeof(struct trace_python_frame);
 	}
 	return 0;
 }

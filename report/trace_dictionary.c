@@ -218,8 +218,18 @@ static int by_place(const void *left, const void *right)
 
 uint32_t dictionary_record_id(const struct trace_head *record)
 {
-	return record->kind == TRACE_STACK ? ((const struct trace_stack *)(const void *)record)->stack
-					   : ((const struct trace_counter *)(const void *)record)->counter;
+	const void *whole = record;
+
+	switch (record->kind) {
+	case TRACE_STACK:
+		return ((const struct trace_stack *)whole)->stack;
+	case TRACE_PYTHON_STACK:
+		return ((const struct trace_python_stack *)whole)->stack;
+	case TRACE_SOURCE:
+		return record->node;
+	default:
+		return ((const struct trace_counter *)whole)->counter;
+	}
 }
 
 static int by_id(const void *left, const void *right)
@@ -300,6 +310,8 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 	set_depths(dictionary);
 	settle_metas(&dictionary->lists[TRACE_META]);
 	sort_by_id(&dictionary->lists[TRACE_STACK]);
+	sort_by_id(&dictionary->lists[TRACE_PYTHON_STACK]);
+	sort_by_id(&dictionary->lists[TRACE_SOURCE]);
 	sort_by_id(&dictionary->lists[TRACE_COUNTER]);
 	return true;
 }

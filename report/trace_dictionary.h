@@ -27,12 +27,13 @@ struct trace_dictionary {
 	uint32_t name_end;        /* ids are below it */
 	struct trace_place *places; /* by id, and the unknown one behind them */
 	uint32_t place_end;       /* index of the unknown one */
-	struct record_list lists[TRACE_KINDS]; /* META: the last of each key; STACK, COUNTER: by id */
+	/* META: the last of each key; STACK, PYTHON_STACK, COUNTER, SOURCE: by id */
+	struct record_list lists[TRACE_KINDS];
 };
 
 /* Reads all dictionary blocks. false: errno. */
 bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks, struct trace_notes *notes);
-/* Of a STACK or COUNTER. */
+/* Of a STACK, PYTHON_STACK or COUNTER; the place of a SOURCE. */
 uint32_t dictionary_record_id(const struct trace_head *record);
 void dictionary_free(struct trace_dictionary *dictionary);
 

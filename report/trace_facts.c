@@ -118,6 +118,16 @@ const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32
 	return find_record(reader, TRACE_STACK, stack);
 }
 
+const struct trace_python_stack *reader_python_stack(const struct trace_reader *reader, uint32_t stack)
+{
+	return find_record(reader, TRACE_PYTHON_STACK, stack);
+}
+
+const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node)
+{
+	return find_record(reader, TRACE_SOURCE, node);
+}
+
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter)
 {
 	return find_record(reader, TRACE_COUNTER, counter);

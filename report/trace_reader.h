@@ -220,13 +220,16 @@ struct trace_text reader_module_build_id(const struct trace_module *module);
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
 uint32_t reader_metas(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value);
-/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC), in the order
- * of the file (COUNTER, STACK: of their ids); NULL: no more. Each is whole: what its counts say follows does
+/* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC, PYTHON_STACK,
+ * SOURCE), in the order of the file (COUNTER, STACK, PYTHON_STACK: of their ids; SOURCE: of its places); NULL: no more. Each is whole: what its counts say follows does
  * follow. */
 const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index);
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind);
-/* The STACK, the COUNTER of an id, NULL if there is none. */
+/* The STACK, the PYTHON_STACK, the COUNTER of an id, the SOURCE of a place, NULL if there is none. A call's stack is one of
+ * the first two. */
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack);
+const struct trace_python_stack *reader_python_stack(const struct trace_reader *reader, uint32_t stack);
+const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
 
 /* Traces of one run (header.run_id), in the folder of `path` and with it, by start, then pid, then path. */

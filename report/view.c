@@ -18,7 +18,7 @@
 	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "                        \
 	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "         \
 	"class members.count members.metric members.min_ns members.p50_ns members.max_ns odd.label odd.ns odd.calls " \
-	"ran_elsewhere "                                                                                              \
+	"ran_elsewhere source "                                                                                       \
 	"left_open method confidence provenance "                                                                     \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
 #define NODE_TEXT                                                                                                     \
@@ -46,7 +46,7 @@ const struct view views[] = {
 		.summary = "the worst instance of the worst root, and what in it made it so",
 		.layout = LAYOUT_RULED,
 		.columns = "id parent depth name label kind class path domain start_ns duration_ns value before after delta "
-			   "unit share "
+			   "unit share source "
 			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
 		.text = "",
 		.arrange = arrange_critical },
