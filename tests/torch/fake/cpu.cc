@@ -15,9 +15,10 @@ namespace at {
 static const Layout layouts[] = {
 	{"new", 1, 200, 304, 312, 320},
 	{"old", 0, 176, 280, 288, 296},
-	{"before-2", 1, 200, 248, 256, 264},
-	/* No release has this: nothing may be believed of it. */
-	{"wrong", 1, 216, 328, 336, 344},
+	{"without-kwinputs", 1, 200, 248, 256, 264},
+	/* Of no release: one that can be found out, one that cannot. */
+	{"moved", 1, 208, 264, 272, 280},
+	{"hidden", 1, 336, 344, 352, 353},
 };
 
 const Layout &layout()

@@ -2,14 +2,15 @@
 """A stand-in for PyTorch, for tests: tensors of one number, and around them what PyTorch shows to those that watch it.
 
 Operators, backward nodes and memory pass through libtorch_cpu, libtorch_python, libc10 and libc10_cuda of ours (../*.cc). The environment says
-what this PyTorch is like: FAKE_LAYOUT, FAKE_REPORT, FAKE_DYNAMO (skip_code, strategy or none), FAKE_IMPORT_FAILS, FAKE_VERSION, FAKE_TENSORS=no.
+what this PyTorch is like: FAKE_LAYOUT, FAKE_REPORT, FAKE_DYNAMO (skip_code, strategy or none), FAKE_CALL=other, FAKE_INIT_FAILS, FAKE_IMPORT_FAILS,
+FAKE_VERSION, FAKE_TENSORS=no.
 """
 import os, sys, types
 
 __version__ = os.environ.get("FAKE_VERSION", "2.9.0+fake")
 
 from torch import _C
-from torch._tensor import Tensor, no_grad, ones, tensor, relu, linear, is_grad_enabled  # noqa: F401
+from torch._tensor import Tensor, empty, float32, is_grad_enabled, linear, neg, no_grad, ones, relu, tensor  # noqa: F401
 
 if os.environ.get("FAKE_TENSORS") == "no":
     del Tensor, ones, tensor

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tensors of one number, and their backward pass in the order of PyTorch's engine."""
-import threading
+import os, threading
 from torch import _C
 
 FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
@@ -19,7 +19,19 @@ class no_grad:
         _state.grad = self.before
 
 
-class Node:
+class _FunctionBase:
+    """Of PyTorch since 2.2; before, numbers could only be read."""
+
+    if os.environ.get("FAKE_VERSION", "") != "2.1.0":
+        def _set_sequence_nr(self, number):
+            self.sequence = number
+
+
+_C._FunctionBase = _FunctionBase
+float32 = "torch.float32"
+
+
+class Node(_FunctionBase):
     """A node of the graph: its gradient function, and the nodes or leaves that it hands gradients to."""
 
     def __init__(self, name, inputs, gradients):
@@ -32,8 +44,9 @@ class Node:
     def _sequence_nr(self):
         return self.sequence
 
-    def _set_sequence_nr(self, number):
-        self.sequence = number
+    def __call__(self, gradient):
+        """The node by itself, without the engine."""
+        return _C._op(self._name, BACKWARD_FUNCTION, self.sequence, self.thread, lambda: self.run(getattr(gradient, "value", gradient)))
 
     def run(self, gradient):
         if self.before:
@@ -120,8 +133,7 @@ def run_backward(root):
         gradient = ready.pop(node)
         outputs = []
         engine = "autograd::engine::evaluate_function: "
-        _C._op(engine + node.name(), FUNCTION, -1, 0, lambda: outputs.extend(
-            _C._op(node.name(), BACKWARD_FUNCTION, node.sequence, node.thread, lambda: node.run(gradient))))
+        _C._op(engine + node.name(), FUNCTION, -1, 0, lambda: outputs.extend(node(gradient)))
         for target, output in zip(node.inputs, outputs):
             if isinstance(target, Node):
                 ready[target] = ready.get(target, 0) + output
@@ -130,8 +142,16 @@ def run_backward(root):
                 _C._op(engine + name, FUNCTION, -1, 0, lambda: _C._op(name, BACKWARD_FUNCTION, -1, 0, lambda: accumulate(target, output)))
 
 
-def ones(*_, requires_grad=False, device="cpu"):
+def ones(*_, requires_grad=False, device="cpu", dtype=float32):
     return _C._op("aten::ones", FUNCTION, -1, 0, lambda: Tensor(1, requires_grad, device=device))
+
+
+def empty(*_, device="cpu", dtype=float32):
+    return _C._op("aten::empty", FUNCTION, -1, 0, lambda: Tensor(0, device=device))
+
+
+def neg(x):
+    return apply("neg", "NegBackward0", [x], lambda: -x.value, [-1])
 
 
 def tensor(value, requires_grad=False, device="cpu"):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """torch.nn.Module, as far as it can be told apart from outside."""
+import os
 from torch._tensor import Tensor
 
 
 class Module:
+    _compiled_call_impl = None
+
     def __init__(self):
         self.__dict__["_modules"], self.__dict__["_parameters"] = {}, {}
 
@@ -45,9 +48,15 @@ class Module:
             yield from module._parameters.values()
 
     def _wrapped_call_impl(self, *args, **kwargs):
-        return self._call_impl(*args, **kwargs)
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)  # type: ignore[misc]
+        else:
+            return self._call_impl(*args, **kwargs)
 
     def _call_impl(self, *args, **kwargs):
         return self.forward(*args, **kwargs)
 
-    __call__ = _wrapped_call_impl
+    def _other_call(self, *args, **kwargs):
+        return self._call_impl(*args, **kwargs)
+
+    __call__ = _other_call if os.environ.get("FAKE_CALL") == "other" else _wrapped_call_impl

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""What a trace says of PyTorch, as tests look at it: places, and on each thread what was open and when."""
+import json
+from types import SimpleNamespace
+from harness import dump, info
+from raw_trace import described, dictionary
+
+# enum trace_node_kind of collector/trace_format.h
+_, RANGE, MODULE, OP, BACKWARD, OPTIMIZER = KINDS = [None, "range", "module", "op", "backward", "optimizer"]
+
+
+def facts(path):
+    return info(path)["rows"][0]["meta"]
+
+
+def losses(path):
+    return {k: v for k, v in info(path)["integrity"].items() if v and k in (
+        "lost_events", "unmatched_ends", "left_open", "unended", "clock_violations", "truncated_streams", "damaged", "unknown_kinds", "tensor_differences")}
+
+
+class Trace:
+    def __init__(self, path):
+        data = open(path, "rb").read()
+        texts = dictionary(data)[0]
+        texts[0] = None
+        self.places = {n.node: SimpleNamespace(id=n.node, name=texts.get(n.name), kind=KINDS[n.kind], parent=n.parent, link=n.link, detail=texts.get(n.detail))
+                       for n in described(data)["NODE"]}
+        self.records = dump(path, {"push", "pop"})
+
+    def path(self, id):
+        names = []
+        while id in self.places:
+            names.append(self.places[id].name)
+            id = self.places[id].parent
+        return tuple(reversed(names))
+
+    def calls(self, *kinds):
+        """The places that were entered, in order, of these kinds only, if given."""
+        return [self.places[r["node"]] for r in self.records if r["kind"] == "push" and (not kinds or self.places[r["node"]].kind in kinds)]
+
+    def tree(self):
+        """The lines of what was entered, indented by how deep it stood."""
+        return ["  " * r["depth"] + r["name"] for r in self.records if r["kind"] == "push"]
+
+    def linked(self, *except_names):
+        """Pairs: a backward node's name, and the path of the operator that it is of; None without one."""
+        return [(p.name, self.path(p.link) if p.link else None) for p in self.calls(BACKWARD) if p.name not in except_names]
+
+    def is_balanced(self):
+        """Each thread closes what it opens, the innermost first."""
+        open = {}
+        for record in self.records:
+            row = open.setdefault(record["tid"], [])
+            if record["kind"] == "push":
+                row.append(record["node"])
+            elif not row or row.pop() != record["node"]:
+                return False
+        return not any(open.values())
