@@ -62,7 +62,7 @@ static bool too_small(const struct walk *walk, const struct row *row)
 	if (row->tree != fold->tree)
 		return false;
 	/* What belongs to no range is a root of its own, however little it is. */
-	if (row->node == fold->unattributed && (node->gpu || (node->memory && node->memory->alloc_bytes)))
+	if (node->kind == NODE_UNATTRIBUTED && (node->gpu || (node->memory && node->memory->alloc_bytes)))
 		return false;
 	if (fold->spans && (row->node == fold->spans || node->parent == fold->spans))
 		return false;

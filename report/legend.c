@@ -47,8 +47,15 @@ static const struct {
 		 "trace saw taken less what that holds." },
 	{ "start/end", "ranges that may overlap and cross threads: a section of their own, with wall time and change "
 		       "of level; they own no GPU work." },
-	{ "steps", "ranges of kind step, or else ranges whose label begins with step, iter, ProfileStep, batch or "
-		   "epoch; their number is that in the label, else their place in time." },
+	{ "steps", "of PyTorch they are found without a mark: ranges named so (--step-marker, ProfilerStep#7, `step 7` "
+		   "around the model's calls), else what ends in an optimizer's step, else calls of the outermost "
+		   "module. From its first batch, zero_grad or call a step goes on to that of the next one; where "
+		   "the pause behind its optimizer is more than four times the usual one and a tenth of a step, the rest of it is "
+		   "`(between steps)`. On one thread; what others do belongs to the step in which it begins or is launched. "
+		   "Warm-up: the first ones, that took more than 1.5 times what later ones do; unfinished: the trace "
+		   "ends in it; neither is in any average of `step`. Of other programs, for --steps alone: ranges of kind step, or "
+		   "else ranges whose label begins with step, iter, ProfileStep, batch or epoch. Their number is that in the label, "
+		   "else their place in time, from 0." },
 	{ "critical", "the root with the most of the metric (of a level: with the largest growth), there its worst "
 		      "instance, and in it the instances that make up at least 1 % of it, the largest first, equal "
 		      "ones latest first; at most 64 in one." },

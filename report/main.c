@@ -43,6 +43,8 @@ static void collect_warnings(const struct options *options, struct processes *pr
 			processes_warn(processes,
 				"%s: %llu ranges with labels that never repeat are shown as (other labels)",
 				process->path, (unsigned long long)names_others(process->fold->names));
+		if (process->steps && *process->steps->warning)
+			processes_warn(processes, "%s: %s", process->path, process->steps->warning);
 		if (options->steps && !process->fold->counts.steps)
 			processes_warn(processes, "%s: no range is a step, so --steps leaves nothing", process->path);
 	}

@@ -32,6 +32,8 @@ struct options {
 	const char *focus;  /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;
+	bool no_steps;           /* the tree without steps that nobody marked */
+	const char *step_marker; /* NULL: as the program's environment said */
 	int64_t device, rank; /* -1: not given */
 	bool all, ascii, iec, no_fold, sources, strict, legend, version, help;
 	enum color_when color;

@@ -163,7 +163,7 @@ static long double whole_of(const struct fold *fold)
 /* Reads and folds a trace; false: it cannot be read, which is in `error`. */
 static bool read_process(struct process *process, const struct options *options, char *error)
 {
-	const struct fold_options wanted = fold_options_of(options);
+	struct fold_options wanted = fold_options_of(options);
 	struct trace_text command;
 
 	process->reader = reader_open(process->path, error);
@@ -177,6 +177,8 @@ static bool read_process(struct process *process, const struct options *options,
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
 	process->texts = texts_new();
+	process->steps = options->no_steps ? NULL : steps_find(process->reader, options->step_marker);
+	wanted.found = process->steps;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
 	fold_refine(process->fold);
 	process->metric = process->fold->options.metric;
@@ -193,6 +195,7 @@ static void let_go(struct process *process)
 {
 	fold_free(process->critical);
 	fold_free(process->fold);
+	steps_free(process->steps);
 	tree_free(process->flat);
 	tree_free(process->asides);
 	if (process->symbols)
@@ -200,6 +203,7 @@ static void let_go(struct process *process)
 	texts_free(process->texts);
 	reader_close(process->reader);
 	process->critical = process->fold = NULL;
+	process->steps = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;
 	process->texts = NULL;
@@ -315,7 +319,7 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		long double value;
 
 		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
-			id == fold->unattributed || id == fold->spans)
+			node->kind == NODE_UNATTRIBUTED || node->kind == NODE_SECTION || id == fold->spans)
 			continue;
 		value = node_amount(node, metric);
 		if (!best || value > most ||

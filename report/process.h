@@ -16,6 +16,7 @@ struct process {
 	char *path;
 	struct trace_reader *reader;
 	struct texts *texts;
+	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
 	struct fold *fold;
 	struct integrity integrity;
 	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */

@@ -205,6 +205,46 @@ static void put_coverage(const struct process *process, const struct style *styl
 		put_methods(process, style);
 }
 
+static void add_left_out(struct paragraph *paragraph, size_t count, const char *what)
+{
+	if (!count)
+		return;
+	paragraph_add(paragraph, ", ");
+	paragraph_figure(paragraph, UNIT_COUNT, count);
+	paragraph_add(paragraph, " %s left out", what);
+}
+
+/* Steps that nobody marked, if somebody looked for them. */
+static void put_steps(const struct process *process, const struct style *style)
+{
+	const struct steps *steps = process->steps;
+	struct paragraph paragraph = { .style = style };
+	size_t usual;
+
+	if (!steps)
+		return;
+	if (!steps->count) {
+		paragraph_add(&paragraph, "none found: %s", steps->reason);
+		paragraph_put(&paragraph, "steps");
+		return;
+	}
+	usual = steps->count - steps->warm_up - steps->unfinished;
+	paragraph_figure(&paragraph, UNIT_COUNT, usual);
+	if (usual) {
+		paragraph_add(&paragraph, usual == 1 ? " step of " : " steps of ");
+		paragraph_figure(&paragraph, UNIT_TIME, steps->p50_ns);
+		if (usual > 1)
+			paragraph_add(&paragraph, " (p50)");
+	} else {
+		paragraph_add(&paragraph, " whole steps");
+	}
+	add_left_out(&paragraph, steps->warm_up, "warm-up");
+	add_left_out(&paragraph, steps->unfinished, "unfinished");
+	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence, steps_confidence_name(steps->confidence),
+		*steps->reason ? ": " : "", steps->reason);
+	paragraph_put(&paragraph, "steps");
+}
+
 static void put_losses(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
@@ -319,6 +359,7 @@ void print_screen(const struct report *report, const struct style *style)
 	tensors_put_oom(process, style);
 	put_sources(process, style);
 	put_coverage(process, style);
+	put_steps(process, style);
 	verdict_put(process, style);
 	tensors_put_levels(process, style);
 	put_losses(process, style);

@@ -78,16 +78,34 @@ static void go_below(struct fold *fold, struct sections *sections, uint32_t root
 	fold_go_below(fold, root);
 }
 
-/* The innermost range that stands above, of those open on the thread. */
-static uint32_t node_above(const struct sections *sections)
+/* How many of the thread's open ranges stand above. */
+static uint32_t depth_above(const struct sections *sections)
 {
-	for (uint32_t depth = sections->thread ? sections->thread->depth : 0; depth > 0; depth--) {
-		const struct frame *frame = &sections->thread->frames[depth - 1];
+	uint32_t depth = sections->thread ? sections->thread->depth : 0;
 
-		if (sections->above[frame->place] == NAMES_ABOVE)
-			return frame->node;
-	}
-	return 0;
+	while (depth > 0 && sections->above[sections->thread->frames[depth - 1].place] != NAMES_ABOVE)
+		depth--;
+	return depth;
+}
+
+/* Room in the thread's row for a section. What is open above that depth reaches over from the one before: it lies in
+ * the new one from here on, and its time so far stays with what is around both. */
+static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_t begin_ns)
+{
+	const uint32_t inner = thread->depth++ - depth;
+	uint64_t before = 0;
+
+	grow(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
+	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
+	if (inner)
+		before = begin_ns - thread->frames[depth].begin_ns;
+	if (depth > 0)
+		thread->frames[depth - 1].child_ns += before;
+	memmove(&thread->frames[depth + 1], &thread->frames[depth], inner * sizeof *thread->frames);
+	memmove(&thread->more[depth + 1], &thread->more[depth], inner * sizeof *thread->more);
+	thread->frames[depth] = (struct frame){ .node = node, .begin_ns = begin_ns, .child_ns = 0 - before };
+	thread->more[depth] = (struct frame_more){ .label = NULL };
+	thread->inserted = depth;
 }
 
 static void give_number(const struct sections *sections, struct frame_more *more)
@@ -104,19 +122,18 @@ static void open_section(struct fold *fold, uint64_t begin_ns)
 	struct sections *sections = fold->state->sections;
 	struct thread *thread = sections->thread;
 	const char *name = kinds[sections->now].name;
-	const uint32_t node = tree_child(fold->tree, node_above(sections), text_id(fold->texts, name, strlen(name)), 0,
-		kinds[sections->now].kind);
-	uint32_t depth;
+	const uint32_t depth = depth_above(sections),
+		       node = tree_child(fold->tree, depth ? thread->frames[depth - 1].node : 0,
+			       text_id(fold->texts, name, strlen(name)), 0, kinds[sections->now].kind);
+	uint64_t before;
 
 	go_below(fold, sections, node);
 	if (!thread)
 		return;
-	depth = thread->inserted = thread->depth++;
-	grow(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
-	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
-	thread->frames[depth] = (struct frame){ .node = node, .begin_ns = begin_ns };
-	thread->more[depth] = (struct frame_more){ .label = NULL };
+	insert(thread, depth, node, begin_ns);
+	before = thread->frames[depth].child_ns;
 	fold_rebase(fold, &thread->frames[depth], &thread->more[depth]);
+	thread->frames[depth].child_ns = before;
 	give_number(sections, &thread->more[depth]);
 	fold_keep_wanted(fold, thread, depth);
 }
@@ -217,6 +234,7 @@ static bool lies_beyond(const struct fold *fold, const struct trace_event *event
 
 void sections_go_on(struct fold *fold, const struct trace_event *event)
 {
+	fold_thread(fold, event); /* it may be the one with the steps, and begin with one */
 	while (lies_beyond(fold, event))
 		cross(fold);
 }
@@ -250,7 +268,7 @@ void sections_meet(struct fold *fold, struct thread *thread)
 	if (in_own_range(sections))
 		sections->own = 0;
 	else
-		open_section(fold, sections->step == 0 ? 0 : fold->state->now_ns);
+		open_section(fold, sections->now == BEFORE ? 0 : fold->state->now_ns);
 }
 
 void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns)

@@ -3,10 +3,11 @@
  * first step)`, `(between steps)`, `(after last step)`. Only the fold includes it.
  *
  * On the thread of the steps, a section is an open range like others, put into its row of open ranges when its time
- * comes, above those that are open then: these go around it. Ranges around several steps (`train`, `epoch 3`) stand
- * above the sections wherever they begin and end: outside of a step, the section makes way for them and begins anew
- * inside. All that begins or is launched in a section, on whatever thread, stands below it. Steps that are ranges of
- * the program itself have its row; only what lies around them is put into sections.
+ * comes, in the ranges around several steps that are open then (`train`, `epoch 3`). Those stand above the sections
+ * wherever they begin and end: outside of a step, the section makes way for them and begins anew inside. A range that
+ * reaches over the edge of a section stays below the one in which it began. All that begins or is launched in a
+ * section, on whatever thread, stands below it. Steps that are ranges of the program itself keep their row; only what
+ * lies around them is put into sections.
  */
 #ifndef PPERF_SECTIONS_H
 #define PPERF_SECTIONS_H

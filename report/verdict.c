@@ -49,7 +49,7 @@ void verdict_place(struct paragraph *paragraph, const struct process *process, u
 	uint32_t nodes[16];
 	const size_t length = row_path(&row, nodes, 16);
 
-	if (node == process->fold->unattributed) {
+	if (process->fold->tree->nodes[node].kind == NODE_UNATTRIBUTED) {
 		paragraph_add(paragraph, "outside of any range");
 		return;
 	}
