@@ -21,6 +21,8 @@
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees)") \
 	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")    \
 	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
+	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")         \
+	X(STEP_MARKER, 0, "step-marker", "NAME", "each range NAME, or NAME and a number, is a step")     \
 	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                     \
 	X(RANK, 0, "rank", "N", "the process with this rank")                                            \
 	X(ALL, 0, "all", NULL, "every process of the run")                                               \
@@ -149,6 +151,9 @@ static void set(struct options *options, enum option_id id, const char *value)
 	case OPTION_STEPS:
 		steps(options, value);
 		break;
+	case OPTION_STEP_MARKER:
+		options->step_marker = value;
+		break;
 	case OPTION_DEVICE:
 		options->device = (int64_t)number("device", value, UINT32_MAX);
 		break;
@@ -172,6 +177,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 			: id == OPTION_IEC     ? &options->iec
 			: id == OPTION_NO_FOLD ? &options->no_fold
 			: id == OPTION_SOURCES ? &options->sources
+			: id == OPTION_NO_STEPS ? &options->no_steps
 			: id == OPTION_STRICT  ? &options->strict
 			: id == OPTION_LEGEND  ? &options->legend
 			: id == OPTION_VERSION ? &options->version
