@@ -31,6 +31,20 @@ struct python_function {
 
 typedef struct python_object *python_fast_function(struct python_object *self, struct python_object *const *arguments, ptrdiff_t count);
 
+/* PyType_Spec and PyType_Slot. They must stay; the slots end with a zero. */
+struct python_slot {
+	int slot; /* PYTHON_SLOT_... */
+	void *function;
+};
+struct python_type {
+	const char *name; /* with a dot */
+	int basic_size, item_size; /* 0: as object's */
+	unsigned flags; /* PYTHON_TYPE_PLAIN */
+	const struct python_slot *slots;
+};
+#define PYTHON_TYPE_PLAIN (1u << 18) /* Py_TPFLAGS_DEFAULT */
+#define PYTHON_SLOT_ASSIGN_ITEM 3    /* Py_mp_ass_subscript: int (*)(self, key, value); value NULL: `del` */
+
 /* As in Python's manual. Those that return an object return a new reference or NULL with an exception set, unless said otherwise. */
 #define PYTHON_FUNCTIONS(X)                                                                                                   \
 	X(Py_CompileString, struct python_object *, (const char *text, const char *file, int start))                          \
@@ -42,6 +56,9 @@ typedef struct python_object *python_fast_function(struct python_object *self, s
 	X(PyDict_New, struct python_object *, (void))                                                                          \
 	X(PyDict_SetItemString, int, (struct python_object * dict, const char *key, struct python_object *value))              \
 	X(PyDict_GetItemString, struct python_object *, (struct python_object * dict, const char *key)) /* borrowed; no error */ \
+	X(PyDict_GetItemWithError, struct python_object *, /* borrowed; NULL also without an exception: it is not there */     \
+		(struct python_object * dict, struct python_object *key))                                                      \
+	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))                                           \
 	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                                               \
 	X(PyObject_GetAttrString, struct python_object *, (struct python_object * object, const char *name))                   \
 	X(PyObject_SetAttrString, int, (struct python_object * object, const char *name, struct python_object *value))         \
@@ -52,6 +69,7 @@ typedef struct python_object *python_fast_function(struct python_object *self, s
 	X(PyTuple_GetItem, struct python_object *, (struct python_object * tuple, ptrdiff_t index)) /* borrowed */             \
 	X(PyTuple_SetItem, int, (struct python_object * tuple, ptrdiff_t index, struct python_object *stolen))                 \
 	X(PyLong_FromLong, struct python_object *, (long value))                                                               \
+	X(PyLong_FromVoidPtr, struct python_object *, (const void *address))                                                   \
 	X(PyLong_FromLongLong, struct python_object *, (long long value))                                                      \
 	X(PyLong_FromUnsignedLongLong, struct python_object *, (unsigned long long value))                                     \
 	X(PyLong_AsLong, long, (struct python_object * object))           /* -1 with an exception */                           \

@@ -42,7 +42,9 @@ static void start_here(void)
 	torch_memory_begin(in_python);
 	if (in_python)
 		start_in_python(operators);
-	else if (operators)
+	else
+		torch_modules_start(); /* says why there are none */
+	if (!in_python && operators)
 		meta_set("source.torch_ops", with_python ? "partial: backward is not linked to forward: Python keeps its functions to itself" :
 							   "partial: backward is not linked to forward: PPERF_PYTHON=0");
 }

@@ -104,7 +104,7 @@ static struct edge {
 } edges[EDGES];
 static atomic_flag edges_written = ATOMIC_FLAG_INIT;
 
-static struct python_object *asked; /* path_below of torch_modules.py */
+static struct python_object *known, *number_of, *path_below; /* of torch_modules.py */
 
 static inline uint64_t edge_key(uint64_t parent, uint64_t child)
 {
@@ -189,8 +189,8 @@ static struct python_object *question(const struct open_modules *open, uint64_t 
 /* Python tells: a path; None, it has none; anything else, not known this time. */
 static __attribute__((noinline)) const char *find_text(const struct open_modules *open, uint64_t number, uint64_t key)
 {
-	struct python_object *arguments = asked ? question(open, number) : NULL;
-	struct python_object *answer = arguments ? python.PyObject_CallObject(asked, arguments) : NULL;
+	struct python_object *arguments = path_below ? question(open, number) : NULL;
+	struct python_object *answer = arguments ? python.PyObject_CallObject(path_below, arguments) : NULL;
 	const char *text = class_text(number);
 	size_t bytes;
 	uint32_t name;
@@ -234,30 +234,77 @@ static bool is_quiet(void)
 	return false;
 }
 
-static struct python_object *enter(struct python_object *self, struct python_object *const *arguments, ptrdiff_t count)
+/* Of a module that is called for the first time. */
+static __attribute__((noinline)) uint64_t new_number(struct python_object *module)
 {
-	long long number = count == 2 ? python.PyLong_AsLongLong(arguments[0]) : 0;
-	struct open_modules *open = open_modules();
-	const char *text;
+	struct python_object *arguments = python.PyTuple_New(1), *answer = NULL;
+	long long number = 0;
 
-	(void)self;
-	if (count != 2 || number < 0)
-		python_forget_error();
-	else {
-		text = text_of(open, (uint64_t)number);
-		remember(open, arguments[1], (uint64_t)number);
-		if (!is_quiet())
-			python_source_note(range_open(arguments[1], text, TRACE_NODE_MODULE, 0, class_of((uint64_t)number)));
-	}
-	return python_none();
+	python.Py_IncRef(module);
+	if (arguments && !python.PyTuple_SetItem(arguments, 0, module))
+		answer = python.PyObject_CallObject(number_of, arguments);
+	if (answer)
+		number = python.PyLong_AsLongLong(answer);
+	if (answer)
+		python.Py_DecRef(answer);
+	if (arguments)
+		python.Py_DecRef(arguments);
+	python_forget_error();
+	return number > 0 ? (uint64_t)number : 0;
 }
 
-static struct python_object *leave(struct python_object *self, struct python_object *call)
+static uint64_t number_of_module(struct python_object *module)
 {
-	(void)self;
+	struct python_object *key = python.PyLong_FromVoidPtr(module);
+	struct python_object *number = key ? python.PyDict_GetItemWithError(known, key) : NULL; /* it lives as long as the module */
+
+	if (key)
+		python.Py_DecRef(key);
+	return number ? (uint64_t)python.PyLong_AsLongLong(number) : new_number(module);
+}
+
+static void enter(struct python_object *module, const void *call)
+{
+	struct open_modules *open = open_modules();
+	uint64_t number = number_of_module(module);
+	const char *text = text_of(open, number);
+
+	remember(open, call, number);
+	if (!is_quiet())
+		python_source_note(range_open(call, text, TRACE_NODE_MODULE, 0, class_of(number)));
+}
+
+static void leave(const void *call)
+{
 	range_close(call);
 	forget(call);
-	return python_none();
+}
+
+/* `calls[module] = call`, `del calls[call]`. An assignment, since Python's profilers see calls, of whatever is written in C too. */
+static int assign(struct python_object *self, struct python_object *key, struct python_object *value)
+{
+	(void)self;
+	if (value)
+		enter(key, value);
+	else
+		leave(key);
+	return 0;
+}
+
+static struct python_object *recorder(struct python_object *self, struct python_object *nothing)
+{
+	static struct python_slot slots[] = {{PYTHON_SLOT_ASSIGN_ITEM, NULL}, {0, NULL}};
+	static const struct python_type type = {"pperf.calls", 0, 0, PYTHON_TYPE_PLAIN, slots};
+	struct python_object *class, *calls;
+
+	(void)self;
+	(void)nothing;
+	*(int (**)(struct python_object *, struct python_object *, struct python_object *))&slots[0].function = assign;
+	class = python.PyType_FromSpec(&type);
+	calls = class ? python.PyObject_CallObject(class, NULL) : NULL;
+	if (class)
+		python.Py_DecRef(class);
+	return calls;
 }
 
 static struct python_object *identify(struct python_object *self, struct python_object *class_name)
@@ -272,11 +319,21 @@ static struct python_object *identify(struct python_object *self, struct python_
 	return python.PyLong_FromUnsignedLongLong(number << CLASS_BITS | class);
 }
 
-static struct python_object *ask(struct python_object *self, struct python_object *function)
+/* Each stays. */
+static bool take(struct python_object **place, struct python_object *tuple, ptrdiff_t index)
+{
+	*place = python.PyTuple_GetItem(tuple, index);
+	if (!*place)
+		return false;
+	python.Py_IncRef(*place);
+	return true;
+}
+
+static struct python_object *ask(struct python_object *self, struct python_object *tuple)
 {
 	(void)self;
-	python.Py_IncRef(function);
-	asked = function;
+	if (!take(&known, tuple, 0) || !take(&number_of, tuple, 1) || !take(&path_below, tuple, 2))
+		return NULL;
 	return python_none();
 }
 
@@ -343,10 +400,9 @@ static void say_version(void)
 void torch_modules_start(void)
 {
 	static const struct python_function functions[] = {
-		{"identify", identify, PYTHON_ONE_ARGUMENT, NULL}, {"enter", (python_c_function *)(void (*)(void))enter, PYTHON_FASTCALL, NULL},
-		{"leave", leave, PYTHON_ONE_ARGUMENT, NULL},       {"ask", ask, PYTHON_ONE_ARGUMENT, NULL},
-		{"wanted", wanted, PYTHON_NO_ARGUMENTS, NULL},     {"imported", imported, PYTHON_NO_ARGUMENTS, NULL},
-		{"outcome", outcome, PYTHON_ONE_ARGUMENT, NULL},
+		{"identify", identify, PYTHON_ONE_ARGUMENT, NULL}, {"recorder", recorder, PYTHON_NO_ARGUMENTS, NULL},
+		{"ask", ask, PYTHON_VARARGS, NULL},                {"imported", imported, PYTHON_NO_ARGUMENTS, NULL},
+		{"wanted", wanted, PYTHON_NO_ARGUMENTS, NULL},     {"outcome", outcome, PYTHON_ONE_ARGUMENT, NULL},
 	};
 
 	if (!python_find()) {

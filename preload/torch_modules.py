@@ -3,10 +3,9 @@
 
 It is part of libpperf.so (torch_modules.c), which runs it while torch is imported, in a dictionary that nobody else sees, with these functions of its own:
 
+    recorder() -> calls                calls[module] = call: it is called, on this thread; del calls[call]: that call ends
     identify(class_name) -> number     a number for a module, for ever its own; its class is part of it
-    enter(number, call)                a module is called, on this thread; `call` stands for the call
-    leave(call)                        that call ends
-    ask(function)                      function(number, *open) is asked for texts: see path_below
+    ask(known, number_of, path_below)  what is below is asked of these
     imported()                         torch has been imported
     wanted() -> bool                   whether modules are
     outcome(text)                      source.torch_modules in the trace
@@ -132,17 +131,14 @@ def path_below(number, *open):
 
 # ---- the call ----
 
-def wrapping(original, is_compiling, known, number_of, enter, leave):
+def wrapping(original, calls):
     """For a __call__ that we do not know."""
     def __call__(self, *args, **kwargs):
-        if is_compiling():
-            return original(self, *args, **kwargs)
-        number = known(id(self)) or number_of(self)
         try:
-            enter(number, kwargs)  # kwargs: an object that this call alone has
+            calls[self] = kwargs  # an object that this call alone has
             return original(self, *args, **kwargs)
         finally:
-            leave(kwargs)
+            del calls[kwargs]
     return __call__
 
 
@@ -157,22 +153,19 @@ class Module:
             return self._call_impl(*args, **kwargs)
 """
 REPLACED = """
-def replacing(original, is_compiling, known, number_of, enter, leave):
+def replacing(original, calls):
   def _wrapped_call_impl(self, *args, **kwargs):
-    if is_compiling():
-        return original(self, *args, **kwargs)
-    number = known(id(self)) or number_of(self)
     try:
-        enter(number, kwargs)
+        calls[self] = kwargs
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
         else:
             return self._call_impl(*args, **kwargs)
     finally:
-        leave(kwargs)
+        del calls[kwargs]
   return _wrapped_call_impl
 """
-FIRST = 9  # the line of REPLACED that is the first of ORIGINAL's body
+FIRST = 6  # the line of REPLACED that is the first of ORIGINAL's body
 ONLY_TREE = 1024  # ast.PyCF_ONLY_AST
 
 
@@ -249,29 +242,30 @@ def hide(skip, *objects):
                 skip(code)
 
 
-def compiling():
-    """What tells whether the compiler is looking. None: nothing does, and it has been loaded already, so that it would look."""
-    compiler = sys.modules.get("torch.compiler")
-    if hasattr(compiler, "is_compiling"):
-        return compiler.is_compiling
-    return None if "torch._dynamo" in sys.modules else lambda: False
+def stand_in(function, original):
+    """Where the compiler meets the function, it is to read the original; and a __call__ that nobody has changed is this one."""
+    function._torchdynamo_inline = original
+    for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        module = sys.modules.get(name)
+        if getattr(module, "unpatched_nn_module_call", None) is original:
+            module.unpatched_nn_module_call = function
 
 
 # ---- installing ----
 
 def install():
     Module = torch.nn.Module
-    original = Module.__dict__["__call__"]
-    skip, is_compiling = skipper(), compiling()
+    original, skip = Module.__dict__["__call__"], skipper()
     if type(original) is not type(install):
         return "off: torch.nn.Module.__call__ is not a function of Python's (1)"
-    if not skip or not is_compiling:
+    if not skip:
         return "off: this PyTorch's compiler cannot be told to leave us alone (2)"
     make = in_place_of(original) if is_as_expected(original) else wrapping
-    function = make(original, is_compiling, known.get, number_of, enter, leave)
+    ask(known, number_of, path_below)
+    function = make(original, recorder())
     dress(function, original)
+    stand_in(function, original)
     hide(skip, function, Place, forget, number_of, submodules, stands_at, path_below)
-    ask(path_below)
     for name in [name for name, value in vars(Module).items() if value is original]:
         setattr(Module, name, function)
     return "on"

@@ -64,18 +64,27 @@ class Library:
 
     def __init__(self, wanted=True):
         self.calls, self.open, self.outcomes, self.skipped, self.closed, self.ends, self.number = [], threading.local(), [], [], 0, 0, 0
-        self.asked, self.asked_for, self.is_wanted = None, 0, wanted
+        self.asked_for, self.is_wanted = 0, wanted
 
     def identify(self, name):
         self.number += 1
         return self.number << 20 | intern(name)
+
+    def recorder(self):
+        return self
+
+    def __setitem__(self, module, call):
+        self.enter(self.known.get(id(module)) or self.number_of(module), call)
+
+    def __delitem__(self, call):
+        self.leave(call)
 
     def enter(self, number, call):
         open = self.open.__dict__.setdefault("rows", [])
         text = None
         if open:
             self.asked_for += 1
-            text = self.asked(number, *[n for n, _ in reversed(open)])
+            text = self.path_below(number, *[n for n, _ in reversed(open)])
         open.append((number, call))
         self.calls.append("/".join(["  " * (len(open) - 1) + (text or texts[number & 0xFFFFF])]))
 
@@ -85,8 +94,8 @@ class Library:
             open.pop()
             self.closed += 1
 
-    def ask(self, function):
-        self.asked = function
+    def ask(self, known, number_of, path_below):
+        self.known, self.number_of, self.path_below = known, number_of, path_below
 
     def imported(self):
         self.ends += 1
@@ -98,6 +107,7 @@ class Library:
         self.outcomes.append(text)
 
 
+FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome"
 texts = []
 
 
@@ -119,10 +129,7 @@ def torch_of(library, dynamo="strategy"):
         frames.set_code_exec_strategy = lambda code, pair: library.skipped.append(code) if pair == (1, 0) else None
     torch._C = types.SimpleNamespace(_dynamo=types.SimpleNamespace(eval_frame=frames))
     torch.nn = types.SimpleNamespace(Module=Module)
-    compiler = types.ModuleType("torch.compiler")
-    compiler.compiling = False
-    compiler.is_compiling = lambda: compiler.compiling
-    sys.modules.update({"torch": torch, "torch.compiler": compiler})
+    sys.modules["torch"] = torch
     Module.__call__ = Module._wrapped_call_impl = ORIGINAL
     return torch
 
@@ -131,7 +138,7 @@ def start(library=None, **options):
     """The library at work."""
     library = library or Library()
     torch_of(library, **options)
-    space = {name: getattr(library, name) for name in ("identify", "enter", "leave", "ask", "imported", "wanted", "outcome")}
+    space = {name: getattr(library, name) for name in FUNCTIONS}
     exec(compile(SOURCE, "<pperf>", "exec"), space)
     library.space = space
     return library
@@ -245,7 +252,7 @@ def a_persistent_module_outside_is_settled(folder):
     number = library.space["known"][id(outside)]
     caller = Caller()
     library.enter(library.space["number_of"](caller), 1)
-    assert library.asked(number, library.space["known"][id(caller)]) is None
+    assert library.path_below(number, library.space["known"][id(caller)]) is None
 
 
 @case
@@ -395,10 +402,14 @@ def nothing_is_put_on_a_module(folder):
 
 
 @case
-def while_the_compiler_looks_there_is_nothing_to_see(folder):
-    library = start()
-    sys.modules["torch.compiler"].compiling = True
-    assert Each(fc=Module())(3) == 3 and not library.calls and not library.closed
+def where_the_compiler_meets_the_function_it_reads_the_original(folder):
+    helper = sys.modules["torch._dynamo.utils"] = types.ModuleType("torch._dynamo.utils")
+    helper.unpatched_nn_module_call = ORIGINAL
+    try:
+        start()
+    finally:
+        del sys.modules["torch._dynamo.utils"]
+    assert Module.__call__._torchdynamo_inline is ORIGINAL and helper.unpatched_nn_module_call is Module.__call__
 
 
 @case
@@ -440,7 +451,7 @@ def somebody_elses_call_is_wrapped(folder):
         "Theirs."
         return ORIGINAL(self, *args, **kwargs)
     Module.__call__ = patched
-    space = {name: getattr(library, name) for name in ("identify", "enter", "leave", "ask", "imported", "wanted", "outcome")}
+    space = {name: getattr(library, name) for name in FUNCTIONS}
     exec(SOURCE, space)
     assert Module.__call__.__wrapped__ is patched and Module.__call__.__doc__ == "Theirs." and Module._wrapped_call_impl is ORIGINAL
     assert rows(Each(fc=Module()), library) == ["Each", "  fc"]
@@ -467,10 +478,9 @@ done = True
 def imported(folder, end):
     """A torch in a file is imported; the library begins in the middle."""
     library, lengths = Library(wanted=False), []
-    for name in ("torch", "torch.compiler"):
-        sys.modules.pop(name, None)
+    sys.modules.pop("torch", None)
     (folder / "torch.py").write_text(PACKAGE % end)
-    space = {name: getattr(library, name) for name in ("identify", "enter", "leave", "ask", "wanted", "outcome")}
+    space = {name: getattr(library, name) for name in FUNCTIONS}
     space["imported"] = lambda: lengths.append((hasattr(sys.modules["torch"], "done"), sys.modules["torch"].__spec__._initializing))
     helper = types.ModuleType("pperf_test")
     helper.begin = lambda: exec(SOURCE, space)
