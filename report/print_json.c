@@ -32,6 +32,11 @@ static void put_text_or_null(struct out *out, struct trace_text text)
 		out_string(out, "null");
 }
 
+static struct trace_text text_or_none(const char *text)
+{
+	return (struct trace_text){ .bytes = text, .length = (uint32_t)strlen(text), .known = *text != '\0' };
+}
+
 static void put_unsigned(struct out *out, const char *key, uint64_t value, bool *first)
 {
 	put_key(out, key, first);
@@ -235,6 +240,30 @@ static void put_sources(struct out *out, const struct process *process)
 	out_char(out, '}');
 }
 
+/* What was found; not what --steps asks for. */
+static void put_steps(struct out *out, const struct steps *steps)
+{
+	bool first = true;
+
+	out_char(out, '{');
+	put_unsigned(out, "count", steps->count, &first);
+	put_unsigned(out, "warmup", steps->warm_up, &first);
+	put_unsigned(out, "unfinished", steps->unfinished, &first);
+	put_key(out, "evidence", &first);
+	put_text_or_null(out, text_or_none(steps->evidence));
+	put_key(out, "confidence", &first);
+	put_string(out, steps_confidence_name(steps->confidence));
+	put_key(out, "reason", &first);
+	put_text_or_null(out, text_or_none(steps->reason));
+	put_key(out, "own_ranges", &first);
+	out_string(out, steps->own_ranges ? "true" : "false");
+	put_unsigned(out, "p50_ns", steps->p50_ns, &first);
+	put_unsigned(out, "min_ns", steps->min_ns, &first);
+	put_unsigned(out, "max_ns", steps->max_ns, &first);
+	put_unsigned(out, "sum_ns", steps->sum_ns, &first);
+	out_char(out, '}');
+}
+
 static void put_rank(struct out *out, int64_t rank)
 {
 	if (rank >= 0)
@@ -295,6 +324,10 @@ static void put_capture(struct out *out, const struct processes *processes)
 	put_devices(out, process);
 	put_key(out, "sources", &first);
 	put_sources(out, process);
+	if (process->steps) {
+		put_key(out, "steps", &first);
+		put_steps(out, process->steps);
+	}
 	put_key(out, "processes", &first);
 	put_processes(out, processes);
 	out_char(out, '}');
