@@ -14,6 +14,10 @@ test-torch:
 torch:
 	@scripts/setup.sh build test torch
 	@tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
+#: make bench-torch  what following PyTorch costs, against PyTorch's own tools; exits with 1 if a gate is missed
+bench-torch:
+	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
+	@$(PYTHON) tests/torch/bench_torch.py $(BUILD) build/torch/bin/python
 build/torch/.installed: tests/torch/torch.mk
 	rm -rf build/torch && $(PYTHON) -m venv build/torch
 	build/torch/bin/pip install --quiet --no-cache-dir $(TORCH_PACKAGES)
@@ -21,4 +25,4 @@ build/torch/.installed: tests/torch/torch.mk
 build/torch-%/.installed: tests/torch/environment.sh tests/torch/without_cuda.py
 	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
-.PHONY: test-torch torch
+.PHONY: bench-torch test-torch torch
