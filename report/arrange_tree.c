@@ -213,7 +213,7 @@ static long double sum_of_roots(const struct walk *walk)
 			.process = walk->process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = fold->tree
 		};
 
-		if (id != fold->spans && !(fold->tree->nodes[id].elsewhere && strncmp(walk->sort->key, "cpu", 3) == 0))
+		if (fold_shares(fold, id, strncmp(walk->sort->key, "cpu", 3) == 0))
 			sum += amount(walk, &row);
 	}
 	return sum;
@@ -225,7 +225,7 @@ static long double cpu_of_roots(const struct walk *walk)
 	long double sum = 0;
 
 	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (id != fold->spans && !fold->tree->nodes[id].elsewhere)
+		if (fold_shares(fold, id, true))
 			sum += fold->tree->nodes[id].total_ns;
 	return sum;
 }

@@ -474,6 +474,7 @@ VALUE(share)
 	const enum metric metric = row->process->metric;
 	const struct node *node = node_of(row);
 	const long double base = row->process->whole;
+	uint32_t outermost = row->kind == ROW_NODE ? row->node : 0;
 	struct cell part = none;
 	long double number;
 
@@ -482,6 +483,10 @@ VALUE(share)
 
 		return real(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
 	}
+	while (outermost && row->tree->nodes[outermost].parent)
+		outermost = row->tree->nodes[outermost].parent;
+	if (outermost && row->tree->nodes[outermost].outside && (metric == METRIC_CPU || metric == METRIC_WALL))
+		return none;
 	if (metric == METRIC_GPU || row->kind == ROW_SHAPE)
 		part = figure_gpu_total(row, rows);
 	else if (metric == METRIC_CPU || metric == METRIC_WALL)

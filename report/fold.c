@@ -356,6 +356,13 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	return fold;
 }
 
+bool fold_shares(const struct fold *fold, uint32_t root, bool time)
+{
+	const struct node *node = &fold->tree->nodes[root];
+
+	return root != fold->spans && !(time && (node->elsewhere || node->outside));
+}
+
 void fold_free(struct fold *fold)
 {
 	if (!fold)

@@ -117,6 +117,10 @@ struct fold {
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options);
 void fold_free(struct fold *fold);
 
+/* Whether that root of the tree is part of what shares are shares of. time: of the CPU; what ran backward has that
+ * where it ran, and what is in no step would make those small that somebody looks for. */
+bool fold_shares(const struct fold *fold, uint32_t root, bool time);
+
 /* Makes the percentiles of places with up to SAMPLES_EXACT instances exact, where all values together did not fit: as
  * many more passes as it takes to see them in parts. Usually none. */
 void fold_refine(struct fold *fold);

@@ -53,7 +53,7 @@ static const struct {
 		   "the pause behind its optimizer is more than four times the usual one and a tenth of a step, the rest of it is "
 		   "`(between steps)`. On one thread; what others do belongs to the step in which it begins or is launched. "
 		   "Warm-up: the first ones, that took more than 1.5 times what later ones do; unfinished: the trace "
-		   "ends in it; neither is in any average of `step`. Of other programs, for --steps alone: ranges of kind step, or "
+		   "ends in it; neither is in any average of `step`, nor in the time that shares are shares of. Of other programs, for --steps alone: ranges of kind step, or "
 		   "else ranges whose label begins with step, iter, ProfileStep, batch or epoch. Their number is that in the label, "
 		   "else their place in time, from 0." },
 	{ "critical", "the root with the most of the metric (of a level: with the largest growth), there its worst "

@@ -141,7 +141,6 @@ static long double node_amount(const struct node *node, enum metric metric)
 	}
 }
 
-/* Of the CPU: what ran backward has its time where it ran. */
 static bool is_time(enum metric metric)
 {
 	return metric == METRIC_CPU || metric == METRIC_WALL;
@@ -155,7 +154,7 @@ static long double whole_of(const struct fold *fold)
 	if (metrics[fold->options.metric].nature == METRIC_LEVEL)
 		return 0;
 	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (id != fold->spans && !(fold->tree->nodes[id].elsewhere && is_time(fold->options.metric)))
+		if (fold_shares(fold, id, is_time(fold->options.metric)))
 			sum += node_amount(&fold->tree->nodes[id], fold->options.metric);
 	return sum;
 }
@@ -319,7 +318,7 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		long double value;
 
 		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
-			node->kind == NODE_UNATTRIBUTED || node->kind == NODE_SECTION || id == fold->spans)
+			node->kind == NODE_UNATTRIBUTED || node->outside || id == fold->spans)
 			continue;
 		value = node_amount(node, metric);
 		if (!best || value > most ||

@@ -25,8 +25,7 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 		for (uint32_t id = fold->tree->nodes[place].first_child; id; id = fold->tree->nodes[id].next) {
 			const struct node *node = &fold->tree->nodes[id];
 
-			if (node_kind_class(node->kind) != NODE_RANGES || id == fold->spans ||
-				(node->elsewhere && metric == METRIC_CPU))
+			if (node_kind_class(node->kind) != NODE_RANGES || !fold_shares(fold, id, metric == METRIC_CPU))
 				continue;
 			if (!heaviest || amount_of(node, metric) > amount_of(&fold->tree->nodes[heaviest], metric) ||
 				(amount_of(node, metric) == amount_of(&fold->tree->nodes[heaviest], metric) &&
@@ -113,7 +112,8 @@ static void add_cpu_verdict(struct paragraph *paragraph, const struct process *p
 	paragraph_figure(paragraph, UNIT_TIME, process->fold->tree->nodes[place].total_ns);
 	paragraph_add(paragraph, " of ");
 	paragraph_figure(paragraph, UNIT_TIME, whole);
-	paragraph_add(paragraph, ", all threads) is ");
+	paragraph_add(paragraph, process->steps && process->steps->count ? ", without what is in no step) is "
+									 : ", all threads) is ");
 	verdict_place(paragraph, process, place);
 }
 
