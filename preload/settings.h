@@ -7,7 +7,7 @@
 #include "collector/trace_file.h"
 #include <stdbool.h>
 
-/* Every setting: its variable, what it is without it. */
+/* Every setting: its variable, what it is without it. PPERF_STEP_MARKER is for the report, which finds it in the trace. */
 #define SETTINGS(X)                \
 	X(PPERF_OUTPUT, "trace.bin")   \
 	X(PPERF_MAX, "4G")             \
@@ -23,6 +23,7 @@
 	X(PPERF_OPS, "events")         \
 	X(PPERF_SHAPES, "0")           \
 	X(PPERF_PYSTACKS, "off")       \
+	X(PPERF_STEP_MARKER, "")       \
 	X(PPERF_QUIET, "")
 
 struct settings {
