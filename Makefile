@@ -65,6 +65,9 @@ demo:
 	@scripts/demo.sh $(BUILD)
 demo-build: all $(addprefix $(BUILD)/cudasim/13/,libcuda.so.1 libcudart.so.13 libcupti.so.13 demo_train)
 
+demo-torch: all
+	@scripts/demo_torch.sh $(BUILD) $(PYTHON) $(wildcard build/torch*/bin/python)
+
 clean:
 	rm -rf $(BUILD)
 
@@ -72,12 +75,13 @@ help:
 	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
 #: make              build/libpperf.so and build/pperf-report
 #: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes
+#: make demo-torch   an unmodified PyTorch script under the library, and the tree of it, where PyTorch can be imported
 #: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
 #: make install      into PREFIX (/usr/local) under DESTDIR; make uninstall takes it away
 #: make setup        installs what is missing (apt, or the command to type; CUDA headers from wheels)
 #: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
 
-.PHONY: all clean demo demo-build help install uninstall setup
+.PHONY: all clean demo demo-build demo-torch help install uninstall setup
 .DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
 include tests/symbols/symbols.mk
