@@ -66,7 +66,7 @@ demo:
 demo-build: all $(addprefix $(BUILD)/cudasim/13/,libcuda.so.1 libcudart.so.13 libcupti.so.13 demo_train)
 
 demo-torch: all
-	@scripts/demo_torch.sh $(BUILD) $(PYTHON) $(wildcard build/torch*/bin/python)
+	@scripts/demo_torch.sh $(BUILD) $(PYTHON) $(wildcard build/torch/bin/python build/torch-*/bin/python)
 
 clean:
 	rm -rf $(BUILD)
