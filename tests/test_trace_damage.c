@@ -67,6 +67,17 @@ static void touch_text(struct outcome *outcome, struct trace_text text)
 		mix(outcome, (unsigned char)text.bytes[i]);
 }
 
+static void touch_frames(struct outcome *outcome, struct trace_reader *reader, const struct trace_python_stack *stack)
+{
+	const struct trace_python_frame *frames = (const void *)(stack + 1);
+
+	require(reader_python_stack(reader, stack->stack) != NULL);
+	for (uint32_t i = 0; i < stack->frames; i++) {
+		touch_text(outcome, reader_name(reader, frames[i].function));
+		touch_text(outcome, reader_name(reader, frames[i].file));
+	}
+}
+
 /* Everything that the dictionary offers is looked at. */
 static void touch_dictionary(struct trace_reader *reader, struct outcome *outcome)
 {
@@ -96,6 +107,10 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 			if (kind == TRACE_STACK)
 				require(reader_stack(reader, ((const struct trace_stack *)(const void *)head)->stack) !=
 					NULL);
+			if (kind == TRACE_PYTHON_STACK)
+				touch_frames(outcome, reader, (const void *)head);
+			if (kind == TRACE_SOURCE)
+				require(reader_source(reader, head->node) != NULL);
 		}
 }
 
@@ -219,11 +234,16 @@ static void build_every_kind(uint32_t stream, uint64_t at)
 static void build_every_dictionary_kind(void)
 {
 	struct trace_stack *stack = build_dictionary(builder, TRACE_STACK, sizeof *stack + 16);
+	struct trace_python_stack *of_python;
 	struct trace_module *module;
 	struct trace_counter *counter;
 
 	stack->stack = 1;
 	stack->frames = 2;
+	of_python = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *of_python + 2 * sizeof(struct trace_python_frame));
+	of_python->stack = 2;
+	of_python->frames = 2;
+	build_dictionary(builder, TRACE_SOURCE, sizeof(struct trace_source));
 	module = build_dictionary(builder, TRACE_MODULE, sizeof *module + 8);
 	module->path_bytes = 5;
 	module->build_id_bytes = 3;
