@@ -124,3 +124,17 @@ def read(path):
     for events, at in ends:
         events[at] = ("end", *started.get(events[at][1], (b"", b"")))
     return threads
+
+
+def places(path):
+    """{node: (names from the outermost on, kind, those of what it is linked to, detail)}: the tree of contexts. kind: as the format has it."""
+    data, kinds = pathlib.Path(path).read_bytes(), re.findall(r"TRACE_NODE_(\w+)", re.search(r"enum trace_node_kind \{.*?\}", HEADER, re.S)[0])
+    dictionary, found = Dictionary([b for b in blocks(data) if b.type == DICT]), {}
+    for block in (b for b in blocks(data) if b.type == DICT):
+        for what, node, record in structs(block.payload, None):
+            if what != "NODE":
+                continue
+            parent, name, _, kind, link, detail = struct.unpack_from("<IIIIII", record, 8)
+            above = found[parent][0] if parent else ()
+            found[node] = (*above, dictionary.names[name].decode()), kinds[kind - 1], link, dictionary.names[detail].decode()
+    return {node: (names, kind, found[link][0] if link else (), detail) for node, (names, kind, link, detail) in found.items()}
