@@ -474,7 +474,8 @@ VALUE(share)
 	const enum metric metric = row->process->metric;
 	const struct node *node = node_of(row);
 	const long double base = row->process->whole;
-	uint32_t outermost = row->kind == ROW_NODE ? row->node : 0;
+	const struct tree *tree = row->process->fold->tree;
+	uint32_t outermost = 0;
 	struct cell part = none;
 	long double number;
 
@@ -483,9 +484,13 @@ VALUE(share)
 
 		return real(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
 	}
-	while (outermost && row->tree->nodes[outermost].parent)
-		outermost = row->tree->nodes[outermost].parent;
-	if (outermost && row->tree->nodes[outermost].outside && (metric == METRIC_CPU || metric == METRIC_WALL))
+	if (row->kind == ROW_NODE && row->tree == tree)
+		outermost = row->node;
+	else if (row->kind == ROW_NODE && row->tree == row->process->asides && row->parent != NO_ROW)
+		outermost = rows->rows[row->parent].node;
+	while (outermost && tree->nodes[outermost].parent)
+		outermost = tree->nodes[outermost].parent;
+	if (outermost && tree->nodes[outermost].outside && (metric == METRIC_CPU || metric == METRIC_WALL))
 		return none;
 	if (metric == METRIC_GPU || row->kind == ROW_SHAPE)
 		part = figure_gpu_total(row, rows);

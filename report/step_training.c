@@ -80,17 +80,18 @@ static void cut(struct training *training)
 	struct row row = { .first = 0 };
 	enum sign_kind last = SIGN_NONE;
 	uint64_t until = 0; /* what lies in an optimizer's step belongs to it */
-	bool ended = false;
+	bool ended = false, inside = false; /* inside: the work was done in the optimizer's step, by a closure */
 
 	for (uint32_t i = 0; i < training->token_count; i++) {
 		const struct sign *sign = token(training, i);
 
-		if (ended && (sign->kind != training->ender || !work_is_known) && sign->begin_ns >= until) {
+		if (ended && (sign->kind != training->ender || !work_is_known || inside) && sign->begin_ns >= until) {
 			row.end = i;
 			add_row(training, &row, work_is_known);
 			row = (struct row){ .first = i };
-			ended = false;
+			ended = inside = false;
 		}
+		inside |= ended && sign->kind == SIGN_FORWARD;
 		if (sign->kind == training->ender) {
 			ended = true;
 			row.ender = i;

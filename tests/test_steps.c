@@ -337,6 +337,29 @@ START_TEST(gradients_without_an_optimizer_are_steps)
 }
 END_TEST
 
+START_TEST(an_optimizer_may_compute_gradients_itself)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 6; i++) {
+		train_open(&training, "Optimizer.step#LBFGS.step", TRACE_NODE_OPTIMIZER);
+		for (unsigned k = 0; k < 3; k++) {
+			train_zero(&training);
+			train_forward(&training, "Net");
+			train_backward(&training);
+		}
+		train_close(&training);
+		training.now += 8;
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 6);
+	ck_assert_str_eq(steps->evidence, "optimizer.step");
+	ck_assert_uint_eq(steps->p50_ns, 640);
+	steps_free(steps);
+}
+END_TEST
+
 START_TEST(optimizers_alone_part_the_time)
 {
 	struct training training = training_new();
@@ -640,6 +663,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, calls_of_the_outermost_module_are_steps_of_inference);
 	tcase_add_test(found_case, two_models_alike_are_found_with_little_confidence);
 	tcase_add_test(found_case, gradients_without_an_optimizer_are_steps);
+	tcase_add_test(found_case, an_optimizer_may_compute_gradients_itself);
 	tcase_add_test(found_case, optimizers_alone_part_the_time);
 	tcase_add_test(found_case, no_sign_no_step);
 	tcase_add_test(found_case, a_program_without_pytorch_is_not_searched);
