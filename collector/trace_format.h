@@ -44,7 +44,7 @@
  * META keys: exe, command (arguments, blanks between, quoted where needed), directory, host, rank (absent: none), env.PPERF_*
  * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`),
  * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
- * source.torch_modules, source.torch_memory: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
+ * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
  *
  * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
