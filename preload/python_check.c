@@ -19,8 +19,11 @@
 #define PART_MOST 200u /* bytes of a text that are compared */
 #define PROBES 20 /* calls of `probe` in the text below */
 
-/* A stack as text: a frame a line, innermost first: its line number, file and function, tabs between. `stack` is given the frame and
- * asked on the probe's own line, so that Python's line is that of the call; once a line further, where an instruction or two make the difference. Bytes travel as hexadecimal digits. */
+/* A stack as text: a frame a line, innermost first: its line number, file and function, tabs between. `stack` is
+ * given the frame and asked on the probe's own line, so that Python's line is that of the call; once a line
+ * further, where an instruction or two make the difference. Bytes travel as hexadecimal digits. */
+#define TEN "\n\n\n\n\n\n\n\n\n\n"
+#define FAR TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines on which nothing stands */
 static const char trial[] =
 	"import sys\n"
 	"def text(of):\n"
@@ -83,9 +86,7 @@ static const char trial[] =
 	"        plain\n"
 	"async def run():\n"
 	"    probe(stack(here()))\n"
-	"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
-	"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
-	"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+	FAR
 	"    probe(stack(here()))\n"
 	"def h\xc3\xb6he():\n"
 	"    probe(stack(here()))\n"

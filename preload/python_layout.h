@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * python_layout.h: where the fields of a thread, a frame and a code object lie in the memory of a CPython interpreter, from 3.9 to 3.14.
+ * python_layout.h: where the fields of a thread, a frame and a code object lie in the memory of a CPython
+ * interpreter, from 3.9 to 3.14.
  *
- * A table for each minor version, of 64-bit builds without Py_TRACE_REFS. From 3.13 on the interpreter tells where its fields are (the beginning of _PyRuntime):
- * what it says is taken, the table only fills in what it does not say. Nothing of this is trusted before python_check.h has tried it.
+ * A table for each minor version, of 64-bit builds without Py_TRACE_REFS. From 3.13 on the interpreter tells where
+ * its fields are (the beginning of _PyRuntime): what it says is taken, the table only fills in what it does not
+ * say. Nothing of this is trusted before python_check.h has tried it.
  */
 #ifndef PPERF_PYTHON_LAYOUT_H
 #define PPERF_PYTHON_LAYOUT_H
@@ -54,7 +56,8 @@ struct python_layout {
 #define PYTHON_BYTES_SIZE 16
 #define PYTHON_BYTES_DATA 32
 
-/* version: as Py_GetVersion gives it. runtime: _PyRuntime, NULL if it is not exported; read by peek (python_peek.h). */
+/* version: as Py_GetVersion gives it. runtime: _PyRuntime, NULL if it is not exported; read by peek
+ * (python_peek.h). */
 enum python_trouble python_layout_of(struct python_layout *layout, const char *version, const void *runtime);
 
 #endif

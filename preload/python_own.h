@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * python_own.h: whose a file of Python code is, by its name: the program's own, or that of what it is built on (PyTorch, installed packages, the
- * standard library, code that is made as it runs, ours).
+ * python_own.h: whose a file of Python code is, by its name: the program's own, or that of what it is built on
+ * (PyTorch, installed packages, the standard library, code that is made as it runs, ours).
  */
 #ifndef PPERF_PYTHON_OWN_H
 #define PPERF_PYTHON_OWN_H

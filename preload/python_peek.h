@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * python_peek.h: reading memory of which we believe to know what it is.
  *
- * Until peek_trust each read goes through the kernel, so that a wrong address is an answer and no crash: that is how layouts are tried. Afterwards they are
- * plain reads. Threads: before peek_trust one only.
+ * Until peek_trust each read goes through the kernel, so that a wrong address is an answer and no crash: that is
+ * how layouts are tried. Afterwards they are plain reads. Threads: before peek_trust one only.
  */
 #ifndef PPERF_PYTHON_PEEK_H
 #define PPERF_PYTHON_PEEK_H
@@ -40,7 +40,8 @@ static inline bool peek_pointer(uintptr_t *to, uintptr_t from)
 	return peek(to, from, sizeof *to);
 }
 
-/* The bytes themselves, or before peek_trust a copy of them, of which there is one at a time. NULL: there is no memory, or too much of it. */
+/* The bytes themselves, or before peek_trust a copy of them, of which there is one at a time. NULL: there is no
+ * memory, or too much of it. */
 const void *peek_at(uintptr_t from, size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * call_stack.h: who called, as text: the frames of a native stack (functions, from the program's files) or of one of Python (file, line, function), and
- * where in the program's own files a place was first entered.
+ * call_stack.h: who called, as text: the frames of a native stack (functions, from the program's files) or of one
+ * of Python (file, line, function), and where in the program's own files a place was first entered.
  */
 #ifndef PPERF_CALL_STACK_H
 #define PPERF_CALL_STACK_H
@@ -12,8 +12,8 @@
 /* How many frames it has, 0: there is no such stack. */
 uint32_t call_stack_frames(const struct process *process, uint32_t stack);
 
-/* A frame below that number, innermost 0: a function as --demangle wants it, or `file:line function`. is_short: in their
- * shortest form, and of the file only the last part of its path. Any bytes, terminated; returns how many. */
+/* A frame below that number, innermost 0: a function as --demangle wants it, or `file:line function`. is_short: in
+ * their shortest form, and of the file only the last part of its path. Any bytes, terminated; returns how many. */
 size_t call_stack_frame(
 	struct process *process, uint32_t stack, uint32_t index, bool is_short, char *out, size_t room);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * lib_python_frames.c: the reading of Python's frames for test_python_frames.py, without the rest of the library. What would go into a trace's
- * dictionary is taken by the linker's --wrap and handed out as text.
+ * lib_python_frames.c: the reading of Python's frames for test_python_frames.py, without the rest of the library.
+ * What would go into a trace's dictionary is taken by the linker's --wrap and handed out as text.
  */
 #include "collector/dictionary.h"
 #include "collector/stream.h"
@@ -73,7 +73,8 @@ const char *frames_start(const char *stacks)
 	return state;
 }
 
-/* The trial with a field of the layout that is wrong by so many bytes. What it says (enum python_trouble); -1: no such field. Before frames_start. */
+/* The trial with a field of the layout that is wrong by so many bytes. What it says (enum python_trouble); -1: no
+ * such field. Before frames_start. */
 int frames_trial(int field, int by)
 {
 	static const size_t fields[] = {
