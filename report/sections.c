@@ -287,8 +287,8 @@ bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index,
 {
 	const struct sections *sections = fold->state->sections;
 
-	if (thread != sections->thread || kinds[sections->now].is_step ||
-		thread->inserted == NOT_INSERTED || thread->inserted + 1 != thread->depth)
+	if (thread != sections->thread || kinds[sections->now].is_step || thread->inserted == NOT_INSERTED ||
+		thread->inserted + 1 != thread->depth)
 		return false;
 	if (place ? sections->above[place] != NAMES_ABOVE : index > thread->inserted)
 		return false;

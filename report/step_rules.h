@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * step_rules.h: from signs to steps: one function for each sort of evidence. steps.c decides, step_training.c and step_times.c do
- * it; nobody else includes this.
+ * step_rules.h: from signs to steps: one function for each sort of evidence. steps.c decides, step_training.c and
+ * step_times.c do it; nobody else includes this.
  */
 #ifndef PPERF_STEP_RULES_H
 #define PPERF_STEP_RULES_H
@@ -27,8 +27,8 @@ uint32_t steps_thread(const struct signs *signs, unsigned kinds, enum sign_kind 
 
 /* The rows of signs that end in an optimizer's step (or, if `ender` is SIGN_BACKWARD, in the computing of gradients),
  * each a step or several of them one. Sets confidence and reason. ended: the program ended by itself. */
-void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender, bool ended,
-	struct steps *steps, struct step_spans *spans);
+void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender,
+	bool ended, struct steps *steps, struct step_spans *spans);
 
 /* Adds the steps of spans, on the thread of steps->stream. pauses: what comes behind a step's last sign still belongs
  * to it, up to the usual pause. */

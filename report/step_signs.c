@@ -8,7 +8,11 @@
 #define THREADS_MOST 65535u /* more are not looked at */
 
 /* What a place means. */
-enum place_flag { PLACE_IN_MODULE = 16, PLACE_IN_BACKWARD = 32, PLACE_ASK = 64 /* each of its ranges has its own text */ };
+enum place_flag {
+	PLACE_IN_MODULE = 16,
+	PLACE_IN_BACKWARD = 32,
+	PLACE_ASK = 64 /* each of its ranges has its own text */
+};
 
 /* A range that is open. */
 struct opened {
@@ -149,7 +153,8 @@ static uint16_t thread_of(struct search *search, struct looker *looker, uint32_t
 }
 
 /* The sign of an open range, made if it has none yet, with those of all around it. */
-static uint32_t sign_at(struct search *search, struct looker *looker, uint32_t stream, uint32_t depth, enum sign_kind kind)
+static uint32_t sign_at(
+	struct search *search, struct looker *looker, uint32_t stream, uint32_t depth, enum sign_kind kind)
 {
 	struct signs *signs = search->signs;
 	struct opened *opened = &looker->open[depth];
@@ -187,7 +192,8 @@ static enum sign_kind kind_of_event(struct search *search, const struct trace_ev
 
 	if (__builtin_expect(!(meaning & PLACE_ASK), 1))
 		return (enum sign_kind)(meaning & 15);
-	return kind_by_name(search, reader_place(search->reader, event->node), reader_event_text(search->reader, event));
+	return kind_by_name(
+		search, reader_place(search->reader, event->node), reader_event_text(search->reader, event));
 }
 
 static void opens(struct search *search, const struct trace_event *event)
@@ -199,8 +205,9 @@ static void opens(struct search *search, const struct trace_event *event)
 	if (event->depth >= looker->room)
 		grow(&looker->open, &looker->room, (size_t)event->depth + 1, sizeof *looker->open);
 	looker->depth = event->depth + 1;
-	looker->open[event->depth] =
-		(struct opened){ .begin_ns = event->begin_ns, .place = event->node, .sign = SIGN_ALONE };
+	looker->open[event->depth] = (struct opened){
+		.begin_ns = event->begin_ns, .place = event->node, .sign = SIGN_ALONE
+	};
 	if (kind == SIGN_NONE || (!looker->thread && signs->thread_count >= THREADS_MOST))
 		return;
 	if (joins_last(signs, kind))

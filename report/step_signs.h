@@ -3,8 +3,8 @@
  * called, gradients are computed, an optimizer steps, or the program says it itself. Found in a pass of its own; all
  * else is forgotten.
  *
- * Memory: 32 bytes a sign and one a place. Gradients that are computed in a row are one sign, a module inside a module is
- * none, so a step has a handful of them.
+ * Memory: 32 bytes a sign and one a place. Gradients that are computed in a row are one sign, a module inside a module
+ * is none, so a step has a handful of them.
  */
 #ifndef PPERF_STEP_SIGNS_H
 #define PPERF_STEP_SIGNS_H

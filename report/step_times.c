@@ -165,7 +165,8 @@ void steps_time_spans(const struct signs *signs, const struct step_spans *spans,
 }
 
 /* Each has its number from its own label, if all have one. */
-void steps_time_ranges(struct trace_reader *reader, const struct signs *signs, const struct step_spans *spans, struct steps *steps)
+void steps_time_ranges(
+	struct trace_reader *reader, const struct signs *signs, const struct step_spans *spans, struct steps *steps)
 {
 	bool numbered = true;
 
@@ -180,8 +181,8 @@ void steps_time_ranges(struct trace_reader *reader, const struct signs *signs, c
 	}
 	for (int pass = 0; pass < 2 && numbered; pass++)
 		for (size_t i = 0; i < steps->count && numbered; i++) {
-			const struct trace_text text =
-				reader_name(reader, reader_place(reader, steps->steps[i].place)->name);
+			const struct trace_text text = reader_name(
+				reader, reader_place(reader, steps->steps[i].place)->name);
 			uint64_t number = 0;
 
 			numbered = label_number(text.bytes, text.length, &number);
@@ -189,4 +190,3 @@ void steps_time_ranges(struct trace_reader *reader, const struct signs *signs, c
 				steps->steps[i].number = number;
 		}
 }
-

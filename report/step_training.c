@@ -16,8 +16,8 @@ struct row {
 	uint32_t first, end; /* end: behind the last one */
 	uint32_t start;      /* the first one that belongs to the step */
 	uint32_t ender;
-	uint32_t runs;       /* of BACKWARD */
-	uint64_t signature;  /* of what is called in it, and when gradients are computed */
+	uint32_t runs;      /* of BACKWARD */
+	uint64_t signature; /* of what is called in it, and when gradients are computed */
 	bool has_data, has_work;
 };
 
@@ -28,7 +28,7 @@ struct training {
 	size_t token_count, token_room;
 	struct row *rows;
 	size_t row_count, row_room;
-	uint32_t tail; /* the first token behind the last row */
+	uint32_t tail;              /* the first token behind the last row */
 	enum sign_kind ender, unit; /* unit: what a step begins with */
 	uint32_t units, runs;       /* as many of them as usual, at a row's begin; and of BACKWARD in a row */
 	struct step_spans *spans;
@@ -79,7 +79,7 @@ static void cut(struct training *training)
 	const bool work_is_known = signs->count_of[SIGN_FORWARD] || signs->count_of[SIGN_BACKWARD];
 	struct row row = { .first = 0 };
 	enum sign_kind last = SIGN_NONE;
-	uint64_t until = 0; /* what lies in an optimizer's step belongs to it */
+	uint64_t until = 0;                 /* what lies in an optimizer's step belongs to it */
 	bool ended = false, inside = false; /* inside: the work was done in the optimizer's step, by a closure */
 
 	for (uint32_t i = 0; i < training->token_count; i++) {
@@ -195,7 +195,8 @@ static void choose_unit(struct training *training)
 }
 
 /* Where the step begins in a row: as many units before its first gradients as usual. */
-static uint32_t start_of(const struct training *training, uint32_t first, uint32_t end, enum sign_kind unit, uint32_t usual)
+static uint32_t start_of(
+	const struct training *training, uint32_t first, uint32_t end, enum sign_kind unit, uint32_t usual)
 {
 	uint32_t count = units_in(training, first, end, unit), at = first;
 
@@ -351,8 +352,8 @@ static void add_tail(struct training *training, bool ended)
 	}
 	if (start >= end || !training->row_count)
 		return;
-	if (gradients || (!ended && forward &&
-				 units_in(training, training->tail, end, training->unit) <= training->units))
+	if (gradients ||
+		(!ended && forward && units_in(training, training->tail, end, training->unit) <= training->units))
 		step_spans_add(training->spans, training->tokens[start], training->tokens[end - 1], true);
 }
 
@@ -363,7 +364,8 @@ static void judge(const struct training *training, size_t period, bool by_data, 
 	steps->confidence = STEPS_HIGH;
 	if (!can_begin)
 		snprintf(steps->reason, sizeof steps->reason,
-			"no batches, zero_grad or calls of modules are in the trace, so a step is taken to begin where the one "
+			"no batches, zero_grad or calls of modules are in the trace, so a step is taken to begin where "
+			"the one "
 			"before it ends");
 	else if (!by_data && training->row_count > 2 && alike(training, period) < 75)
 		snprintf(steps->reason, sizeof steps->reason, "what is called differs from step to step");
@@ -371,8 +373,8 @@ static void judge(const struct training *training, size_t period, bool by_data, 
 		steps->confidence = STEPS_MEDIUM;
 }
 
-void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender, bool ended,
-	struct steps *steps, struct step_spans *spans)
+void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender,
+	bool ended, struct steps *steps, struct step_spans *spans)
 {
 	struct training training = { .reader = reader, .signs = signs, .ender = ender, .spans = spans };
 	size_t period, rows;
@@ -393,8 +395,8 @@ void steps_of_training(struct trace_reader *reader, const struct signs *signs, u
 	if (by_data) {
 		training.units = usual_units(&training, training.unit = SIGN_DATA, &rows);
 		for (size_t i = 0; i < training.row_count; i++)
-			training.rows[i].start = start_of(&training, training.rows[i].first, training.rows[i].end,
-				SIGN_DATA, training.units);
+			training.rows[i].start = start_of(
+				&training, training.rows[i].first, training.rows[i].end, SIGN_DATA, training.units);
 	}
 	judge(&training, period, by_data, steps);
 	for (size_t i = 0; i < training.row_count && period == 1 && !by_data; i++)

@@ -74,20 +74,22 @@ static void say_ranges(struct steps *steps, struct trace_reader *reader, const s
 		snprintf(steps->evidence, sizeof steps->evidence, "ranges");
 }
 
-static bool find_ranges(struct trace_reader *reader, const struct signs *signs, enum sign_kind kind, struct steps *steps,
-	struct step_spans *spans)
+static bool find_ranges(struct trace_reader *reader, const struct signs *signs, enum sign_kind kind,
+	struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_thread(signs, 1u << kind, kind);
 
 	if (thread == SIGN_ALONE)
 		return false;
-	if (kind != SIGN_NAMED &&
-		(signs->threads[thread].count[kind] < 2 || !signs->has_torch ||
-			!holds_most(signs, thread, kind, SIGN_FORWARD) || !holds_most(signs, thread, kind, SIGN_OPTIMIZER)))
+	if (kind != SIGN_NAMED && (signs->threads[thread].count[kind] < 2 || !signs->has_torch ||
+					  !holds_most(signs, thread, kind, SIGN_FORWARD) ||
+					  !holds_most(signs, thread, kind, SIGN_OPTIMIZER)))
 		return false;
 	for (uint32_t i = 0; i < signs->count; i++)
 		if (signs->signs[i].thread == thread && signs->signs[i].kind == kind && !lies_in(signs, i, kind))
 			step_spans_add(spans, i, i, signs->signs[i].is_open);
+	if (!spans->count)
+		return false;
 	steps->stream = signs->threads[thread].stream;
 	steps->own_ranges = true;
 	steps->confidence = STEPS_HIGH;
@@ -97,7 +99,8 @@ static bool find_ranges(struct trace_reader *reader, const struct signs *signs, 
 
 /* ---- rows of a training, calls of a model ---- */
 
-static bool find_training(struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
+static bool find_training(
+	struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
 {
 	const unsigned work = 1u << SIGN_DATA | 1u << SIGN_FORWARD | 1u << SIGN_OPTIMIZER;
 	const bool ended = (reader_header(reader)->flags & TRACE_ENDED) != 0;
@@ -162,7 +165,8 @@ static uint32_t main_model(struct trace_reader *reader, const struct signs *sign
 	return best.name;
 }
 
-static bool find_calls(struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
+static bool find_calls(
+	struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
 {
 	const uint32_t thread = steps_thread(signs, 1u << SIGN_FORWARD, SIGN_FORWARD);
 	unsigned share;
@@ -182,7 +186,8 @@ static bool find_calls(struct trace_reader *reader, const struct signs *signs, s
 	steps->stream = signs->threads[thread].stream;
 	steps->confidence = share >= 80 ? STEPS_MEDIUM : STEPS_LOW;
 	if (share < 80)
-		snprintf(steps->reason, sizeof steps->reason, "it makes %u %% of the calls of outermost modules, in time", share);
+		snprintf(steps->reason, sizeof steps->reason,
+			"it makes %u %% of the calls of outermost modules, in time", share);
 	snprintf(steps->evidence, sizeof steps->evidence, "calls of the outermost module");
 	return true;
 }
@@ -204,9 +209,9 @@ static void mark_warm_up(struct steps *steps)
 		times[i] = times[i] > usual ? times[i] - usual : usual - times[i];
 	spread = steps_median(times, count - half);
 	limit = usual + (usual / 2 > 6 * spread ? usual / 2 : 6 * spread);
-	while (slow < count && (steps->steps[slow].end_ns - steps->steps[slow].begin_ns > limit ||
-				       (slow + 1 < count &&
-					       steps->steps[slow + 1].end_ns - steps->steps[slow + 1].begin_ns > limit)))
+	while (slow < count &&
+		(steps->steps[slow].end_ns - steps->steps[slow].begin_ns > limit ||
+			(slow + 1 < count && steps->steps[slow + 1].end_ns - steps->steps[slow + 1].begin_ns > limit)))
 		slow++;
 	free(times);
 	if (count < 3 || slow > half || count - slow < 2)
@@ -239,7 +244,8 @@ static void find(struct trace_reader *reader, const struct signs *signs, const c
 {
 	struct step_spans spans = { .count = 0 };
 
-	if (find_ranges(reader, signs, SIGN_NAMED, steps, &spans) || find_ranges(reader, signs, SIGN_PROFILER, steps, &spans) ||
+	if (find_ranges(reader, signs, SIGN_NAMED, steps, &spans) ||
+		find_ranges(reader, signs, SIGN_PROFILER, steps, &spans) ||
 		find_ranges(reader, signs, SIGN_RANGE, steps, &spans)) {
 		steps_time_ranges(reader, signs, &spans, steps);
 	} else if (find_training(reader, signs, steps, &spans)) {
@@ -251,7 +257,8 @@ static void find(struct trace_reader *reader, const struct signs *signs, const c
 			"no optimizer steps twice, and no outermost module is called three times");
 	}
 	if (marker && !signs->count_of[SIGN_NAMED])
-		snprintf(steps->warning, sizeof steps->warning, "no range is named `%.100s`, as the step marker wants it", marker);
+		snprintf(steps->warning, sizeof steps->warning,
+			"no range is named `%.100s`, as the step marker wants it", marker);
 	free(spans.spans);
 	if (!steps->count)
 		return;

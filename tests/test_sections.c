@@ -437,7 +437,8 @@ START_TEST(the_first_screen_says_what_was_found)
 	}
 	screen = screen_show(training.builder, "trace.bin --width 150");
 	ck_assert_int_eq(screen.status, 0);
-	ck_assert_msg(strstr(screen.out, "steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up left out; found by optimizer.step (high)\n"),
+	ck_assert_msg(strstr(screen.out, "steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up left out; found by "
+					 "optimizer.step (high)\n"),
 		"%s", screen.out);
 	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up)"));
 	screen = screen_show(NULL, "trace.bin --no-steps");

@@ -17,11 +17,11 @@
 struct training {
 	struct trace_builder *builder;
 	uint32_t stream;
-	uint64_t now;          /* when the next thing happens; what happens moves it on */
-	uint32_t nodes[16];    /* open ranges */
+	uint64_t now;       /* when the next thing happens; what happens moves it on */
+	uint32_t nodes[16]; /* open ranges */
 	unsigned depth;
-	uint64_t forward_ns;   /* 100 at first */
-	uint64_t correlation;  /* of the last launch; 0: a forward launches nothing */
+	uint64_t forward_ns;      /* 100 at first */
+	uint64_t correlation;     /* of the last launch; 0: a forward launches nothing */
 	uint32_t backward_stream; /* 0: gradients are computed on the thread itself */
 };
 
