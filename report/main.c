@@ -111,15 +111,34 @@ static bool print(const struct report *report)
 	return out_close(out, options->output);
 }
 
+#define SCREEN_ROWS 40u
+
+/* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
+static void arrange(struct report *report, struct options *fitted)
+{
+	static const double steps[] = { 2, 3, 5, 8, 12, 20 };
+	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SCREEN ||
+			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
+
+	fitted->view->arrange(fitted, report->processes, &report->rows);
+	for (size_t i = 0; !fits && report->rows.count > SCREEN_ROWS && i < sizeof steps / sizeof steps[0]; i++) {
+		free(report->rows.rows);
+		report->rows = (struct rows){ 0 };
+		fitted->min_percent = steps[i];
+		fitted->view->arrange(fitted, report->processes, &report->rows);
+	}
+}
+
 static enum status show(const struct options *options)
 {
 	struct processes processes = processes_read(options);
-	struct report report = { .options = options, .processes = &processes };
+	struct options fitted = *options;
+	struct report report = { .options = &fitted, .processes = &processes };
 	enum status status;
 
 	check_metric(options, &processes);
 	collect_warnings(options, &processes);
-	options->view->arrange(options, &processes, &report.rows);
+	arrange(&report, &fitted);
 	status = print(&report) ? judge(options, &processes) : STATUS_UNREADABLE;
 	free(report.rows.rows);
 	processes_free(&processes);

@@ -62,6 +62,33 @@ void verdict_place(struct paragraph *paragraph, const struct process *process, u
 	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
 }
 
+#define PARTS_MOST 3u
+
+/* `: most of it `forward` (40 %), `backward` (35 %)`: the heaviest children of a place, where it has any. */
+static void add_parts(struct paragraph *paragraph, const struct process *process, uint32_t place, enum metric metric)
+{
+	const struct tree *tree = process->fold->tree;
+	const uint64_t whole = amount_of(&tree->nodes[place], metric);
+	uint64_t below = UINT64_MAX;
+
+	for (uint32_t part = 0; part < PARTS_MOST; part++) {
+		uint32_t best = 0;
+
+		for (uint32_t id = tree->nodes[place].first_child; id; id = tree->nodes[id].next)
+			if (node_kind_class(tree->nodes[id].kind) == NODE_RANGES && amount_of(&tree->nodes[id], metric) < below &&
+				(!best || amount_of(&tree->nodes[id], metric) > amount_of(&tree->nodes[best], metric)))
+				best = id;
+		if (!best || amount_of(&tree->nodes[best], metric) < whole / 20)
+			return;
+		below = amount_of(&tree->nodes[best], metric);
+		paragraph_add(paragraph, part ? ", `" : ": most of it in `");
+		paragraph_text(paragraph, text_of(process->texts, tree->nodes[best].name).bytes, text_of(process->texts, tree->nodes[best].name).length);
+		paragraph_add(paragraph, "` (");
+		paragraph_percent(paragraph, below, whole);
+		paragraph_add(paragraph, ")");
+	}
+}
+
 static void add_gpu_verdict(struct paragraph *paragraph, const struct process *process)
 {
 	const struct fold_totals *totals = &process->fold->totals;
@@ -78,6 +105,7 @@ static void add_gpu_verdict(struct paragraph *paragraph, const struct process *p
 	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_GPU), totals->gpu_sum_ns);
 	paragraph_add(paragraph, " of that work was launched ");
 	verdict_place(paragraph, process, place);
+	add_parts(paragraph, process, place, METRIC_GPU);
 }
 
 static void add_memory_verdict(struct paragraph *paragraph, const struct process *process)
@@ -115,6 +143,7 @@ static void add_cpu_verdict(struct paragraph *paragraph, const struct process *p
 	paragraph_add(paragraph, process->steps && process->steps->count ? ", without what is in no step) is "
 									 : ", all threads) is ");
 	verdict_place(paragraph, process, place);
+	add_parts(paragraph, process, place, METRIC_CPU);
 }
 
 void verdict_put(const struct process *process, const struct style *style)
