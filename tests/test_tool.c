@@ -422,6 +422,42 @@ START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
 }
 END_TEST
 
+/* Sixty children of one range, of 1000 to 1590 ns. */
+static struct trace_builder *a_large_run(void)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 100;
+
+	build_push(builder, 1, at, "whole");
+	for (unsigned i = 0; i < 60; i++) {
+		char label[32];
+
+		snprintf(label, sizeof label, "part%c%c", 'a' + (int)(i / 10), 'a' + (int)(i % 10));
+		build_push(builder, 1, at, label);
+		at += 1000 + 10 * i;
+		build_pop(builder, 1, at);
+	}
+	build_push(builder, 1, at, "heavy");
+	build_pop(builder, 1, at + 40000);
+	build_pop(builder, 1, at + 40000);
+	return builder;
+}
+
+START_TEST(a_large_tree_is_cut_to_a_screen_and_says_so)
+{
+	struct screen screen = screen_show(a_large_run(), "trace.bin");
+
+	has(screen.out, "not shown: 60 below 2 % (--min-percent 0)");
+	has(screen.out, "`whole`: most of");
+	has(screen.out, "`heavy` (34.0 %)");
+	ck_assert_ptr_null(strstr(screen.out, "partaa"));
+	screen = screen_show(NULL, "tree trace.bin");
+	has(screen.out, "partfj");
+	screen = screen_show(NULL, "trace.bin --min-percent 1");
+	has(screen.out, "partfj");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tool");
@@ -449,6 +485,7 @@ int main(void)
 	tcase_add_loop_test(tool, the_simulated_device_is_named_on_every_screen, 0, 6);
 	tcase_add_test(tool, of_a_run_the_process_that_did_most_is_shown);
 	tcase_add_test(tool, the_first_screen_says_what_ran_and_where_the_time_went);
+	tcase_add_test(tool, a_large_tree_is_cut_to_a_screen_and_says_so);
 	suite_add_tcase(suite, tool);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
