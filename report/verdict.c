@@ -64,7 +64,7 @@ void verdict_place(struct paragraph *paragraph, const struct process *process, u
 
 #define PARTS_MOST 3u
 
-/* `: most of it `forward` (40 %), `backward` (35 %)`: the heaviest children of a place, where it has any. */
+/* `; largest in it: `forward` (40 %), `backward` (35 %)`: the heaviest children of a place, where it has any. */
 static void add_parts(struct paragraph *paragraph, const struct process *process, uint32_t place, enum metric metric)
 {
 	const struct tree *tree = process->fold->tree;
@@ -81,7 +81,7 @@ static void add_parts(struct paragraph *paragraph, const struct process *process
 		if (!best || amount_of(&tree->nodes[best], metric) < whole / 20)
 			return;
 		below = amount_of(&tree->nodes[best], metric);
-		paragraph_add(paragraph, part ? ", `" : ": most of it in `");
+		paragraph_add(paragraph, part ? ", `" : "; largest in it: `");
 		paragraph_text(paragraph, text_of(process->texts, tree->nodes[best].name).bytes, text_of(process->texts, tree->nodes[best].name).length);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, below, whole);
