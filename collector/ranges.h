@@ -37,6 +37,11 @@ uint32_t range_open(const void *owner, const char *text, enum trace_node_kind ki
 /* false: this thread has no range of that owner open. */
 bool range_close(const void *owner);
 
+/* The same of a range that leaves no record: its instances are only counted, and their time added up, by node (totals.h). What happens in it
+ * has its node as any other. range_close closes it too; range_close_counted is the quick way. */
+uint32_t range_open_counted(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+bool range_close_counted(const void *owner);
+
 /* A range that may end on any thread. The id is unique in the process and never 0. */
 uint64_t range_start(uint32_t domain, const char *text, const struct range_attributes *attributes);
 void range_end(uint64_t id);

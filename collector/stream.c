@@ -31,6 +31,7 @@ struct slot { /* a free one */
 static struct shared {
 	pthread_mutex_t lock;
 	struct stream *free_streams;
+	struct stream *streams; /* all that were ever made, in use or not */
 	struct slot free_slots[2][SLOTS_KEPT]; /* first and later sizes */
 	uint32_t free_count[2];
 	uint32_t off;      /* there is no file and there will be none */
@@ -137,12 +138,27 @@ void stream_settle(struct stream *s)
 	s->quick_room = clock_is_quick() && !s->beyond ? s->room : 0;
 }
 
+static void put_open(struct stream *s)
+{
+	uint32_t told = 0;
+
+	for (const struct frame *frame = s->frames + 1; frame <= s->top && told < TRACE_OPEN_MOST; frame++) {
+		struct trace_open *record;
+
+		if (!frame_is_recorded(frame))
+			continue;
+		record = put(s, TRACE_OPEN, sizeof *record);
+		record->head.node = frame->node;
+		record->begin_stamp = frame->begin;
+		told++;
+	}
+}
+
 /* Begins a payload in the (empty) slot: where the clocks stand and what is open, so that it can be read alone. */
 static void begin_payload(struct stream *s, uint32_t sequence)
 {
 	struct trace_block *slot = s->slot;
 	struct trace_clock now = clock_sample();
-	uint32_t open = (uint32_t)(s->top - s->frames);
 
 	slot->stream = s->id;
 	slot->sequence = sequence;
@@ -154,12 +170,7 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 	stream_settle(s);
 	memset(s->calls, 0, sizeof s->calls);
 	put_clock(s, &now);
-	for (uint32_t i = 0; i < open && i < TRACE_OPEN_MOST; i++) {
-		struct trace_open *record = put(s, TRACE_OPEN, sizeof *record);
-
-		record->head.node = s->frames[i + 1].node;
-		record->begin_stamp = s->frames[i + 1].begin;
-	}
+	put_open(s);
 	stream_publish(s);
 }
 
@@ -192,6 +203,7 @@ static bool seal_quietly(struct stream *s)
 	bool sealed, larger;
 
 	dictionary_write_back();
+	totals_write_back(&s->totals);
 	sealed = trace_seal(slot, &reason);
 	larger = sealed && slot->extent < slot_bytes(1) && take_slot(s, 1, &reason);
 	s->reason = reason;
@@ -289,6 +301,18 @@ static struct stream *take_stream(void)
 	return s ? s : fork_memory(sizeof *s);
 }
 
+/* Once for each stream's memory, and once more in a forked child, where it is zeros. */
+static void list_stream(struct stream *s)
+{
+	if (s->listed)
+		return;
+	pthread_mutex_lock(&shared->lock);
+	s->listed = true;
+	s->also = shared->streams;
+	shared->streams = s;
+	pthread_mutex_unlock(&shared->lock);
+}
+
 static void give_stream(struct stream *s)
 {
 	pthread_mutex_lock(&shared->lock);
@@ -297,7 +321,7 @@ static void give_stream(struct stream *s)
 	pthread_mutex_unlock(&shared->lock);
 }
 
-/* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache) is still good. */
+/* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache, its totals) is still good. */
 static bool start_stream(struct stream *s, struct trace_header *header, enum trace_loss *reason)
 {
 	s->beyond = s->refusals = 0;
@@ -308,6 +332,8 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 	}
 	*s->frames = (struct frame){.domain = FRAME_NONE, .level = UINT32_MAX};
 	stream_set_top(s, s->frames);
+	totals_begin(&s->totals);
+	list_stream(s);
 	s->tid = (uint32_t)syscall(SYS_gettid);
 	s->slot = NULL;
 	if (!take_slot(s, 0, reason))
@@ -462,6 +488,7 @@ uint32_t stream_tid(void)
 /* Of the thread that forks in the middle of its own work: its slot, which the child does not inherit, and how far it is. */
 static __thread struct {
 	struct trace_block *slot;
+	const struct totals_block *totals;
 	uint64_t bytes, used, pending;
 } forking __attribute__((tls_model("initial-exec")));
 
@@ -473,6 +500,7 @@ void stream_fork_begins(void)
 	if (!forking.slot)
 		return;
 	forking.bytes = forking.slot->extent;
+	forking.totals = s->totals.blocks;
 	forking.used = forking.slot->used;
 	forking.pending = s->pending;
 }
@@ -484,6 +512,7 @@ void stream_forked(void)
 
 	if (!forking.slot)
 		return;
+	totals_forked(&s->totals, forking.totals);
 	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (slot == MAP_FAILED)
 		return;
@@ -527,6 +556,7 @@ static void end_slot(struct stream *s)
 	bool sealed;
 
 	dictionary_write_back();
+	totals_write_back(&s->totals);
 	sealed = trace_seal(s->slot, &reason);
 	if (!sealed && trace_tail_at_risk())
 		trace_lose(reason, events_in(s->slot));
@@ -554,9 +584,24 @@ void stream_end(void)
 	stream_here.busy = 0;
 }
 
+/* Of all threads: those that go on have only what is not mapped to lose. */
+static void write_all_totals(void)
+{
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	pthread_mutex_lock(&shared->lock);
+	for (const struct stream *s = shared->streams; s; s = s->also)
+		totals_write_back(&s->totals);
+	pthread_mutex_unlock(&shared->lock);
+	quiet_end(&quiet);
+}
+
 void stream_end_process(void)
 {
 	stream_end();
+	if (trace_tail_at_risk())
+		write_all_totals();
 	if (trace_header())
 		dictionary_close();
 }

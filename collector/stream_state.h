@@ -5,6 +5,7 @@
 #define PPERF_STREAM_STATE_H
 
 #include "stream.h"
+#include "totals.h"
 
 #define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
 #define STREAM_FAR 16384u
@@ -15,16 +16,26 @@
 /* Short forms hold no longer gaps than this; before a longer one a CLOCK record is written, which also keeps the clocks of a
  * stream that is never sealed in step (0.1 s at 2.7 GHz). */
 #define STREAM_GAP_MOST ((uint64_t)1 << 28)
+/* The same where ranges are only counted: what a process that is killed has counted needs the rate of its clock. */
+#define STREAM_COUNTED_GAP_MOST ((uint64_t)1 << 32)
 
 struct frame { /* an open range */
 	uint64_t begin;
 	uint32_t node, domain;
 	uint32_t level; /* in its domain, from 0 */
 	uint32_t reserved;
-	const void *owner; /* FRAME_OWNED: whose range it is */
+	const void *owner; /* whose range it is: of those that have one */
 };
-#define FRAME_NONE UINT32_MAX        /* the domain of the frame below all others, which is no range: node 0, level UINT32_MAX */
-#define FRAME_OWNED (UINT32_MAX - 1) /* the domain of ranges that range_open opened: no domain of NVTX closes them */
+/* Domains that no domain of NVTX closes: */
+#define FRAME_NONE UINT32_MAX          /* of the frame below all others, which is no range: node 0, level UINT32_MAX */
+#define FRAME_OWNED (UINT32_MAX - 1)   /* of ranges that range_open opened */
+#define FRAME_COUNTED (UINT32_MAX - 2) /* and that range_open_counted opened: no record tells of them */
+
+/* Whether the trace's records have it: they tell of a row of open ranges without the others. */
+static inline bool frame_is_recorded(const struct frame *frame)
+{
+	return frame->domain != FRAME_COUNTED;
+}
 
 struct cached_child { /* of a push: this text in this domain under this parent is that node */
 	const char *chars; /* the text, kept by the dictionary */
@@ -65,7 +76,10 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	uint32_t id, tid;
 	uint32_t refusals;        /* since the last successful seal: backs off */
 	uint32_t reason;          /* enum trace_loss of the last refusal */
-	struct stream *next;     /* in the list of free ones */
+	struct stream *next;      /* in the list of free ones */
+	struct stream *also;      /* in the list of all, if `listed`; never changes */
+	bool listed;
+	struct totals totals;     /* of ranges that are only counted */
 	uint16_t calls[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
 	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side

@@ -400,7 +400,7 @@ static struct trace_block *keep_in_memory(enum trace_block_type type, uint64_t b
 
 	*offset = 0;
 	*reason = TRACE_LOST_FULL_FILE;
-	if (type == TRACE_DICT && !(*offset = take_room(bytes, TRACE_ALIGN)))
+	if (type != TRACE_SLOT && !(*offset = take_room(bytes, TRACE_ALIGN)))
 		return NULL;
 	block = fork_memory(bytes);
 	*reason = TRACE_LOST_NO_MEMORY;

@@ -11,13 +11,18 @@
  * handed out and never written is a hole of zero bytes: a reader goes on in steps of TRACE_ALIGN until a head checks out.
  * header.end is a hint (a killed process has it right; a cut file is shorter).
  *
- * Three types of block:
+ * Four types of block; of any other type a block is passed over, by its extent:
  *   TRACE_SLOT   one thread's present tail, mapped by the process and used again and again. `used` is stored last, with
  *                release: every byte below it is whole. When full it is sealed: written as a TRACE_CHUNK elsewhere; only
  *                then is the slot emptied (used = 0), given the next sequence and filled again. stream == 0: nobody's.
  *   TRACE_CHUNK  a sealed slot. `crc` is the CRC-32C of the head's bytes from `stream` on, with crc = 0, and then of the payload.
  *   TRACE_DICT   names, nodes, modules, devices ...: written once, never reused. Grows like a slot until full; then and
  *                at a clean end `crc` is set as in a chunk (0: not set). Dictionary blocks have stream == 0 and count by sequence.
+ *   TRACE_TOTALS a row of struct trace_total, mapped and added to in place: what came of the ranges that are only counted
+ *                (PPERF_OPS=totals). `used` grows by a row at a time, stored with release when the row's node is filled; rows are never taken
+ *                away. stream == 0, crc == 0. One node may have rows in several blocks (of several threads): they add up. A row of a process
+ *                that was killed may be off by the event that was being added. Readers older than this type take such a block for a
+ *                damaged one, say so, and read all else.
  * A slot and a chunk of the same (stream, sequence) hold the same records: keep the chunk. A chunk whose crc is wrong was
  * torn by the kill and is dropped whole: the slot still has it.
  *
@@ -35,7 +40,7 @@
  * OPEN records say, not what the records before it left. Likewise where a sequence is missing.
  *
  * Order. Records of a thread are in order of their stamps. Every payload of a slot or chunk begins with one CLOCK and one
- * OPEN for each range that is open at that point (outermost first, TRACE_OPEN_MOST at most), so that it can be read alone. A record never names
+ * OPEN for each recorded range that is open at that point (outermost first, TRACE_OPEN_MOST at most), so that it can be read alone. A record never names
  * a node or name that is not yet in a dictionary block.
  *
  * Stamps are raw ticks of header.clock_kind. CLOCK records pair them with CLOCK_MONOTONIC and CLOCK_REALTIME; times that
@@ -120,7 +125,7 @@ static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file for
 static_assert(sizeof(struct trace_header) == 288, "part of the file format");
 static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");
 
-enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3 };
+enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3, TRACE_TOTALS = 4 };
 
 struct trace_block {
 	uint32_t magic;
@@ -137,6 +142,14 @@ struct trace_block {
 	uint64_t used;       /* payload bytes, stored last with release */
 };
 static_assert(sizeof(struct trace_block) == 64, "part of the file format");
+
+/* Of TRACE_TOTALS: the instances of a node that have ended, on the threads that use the row. They are in no stream; what happened in them names the
+ * node, and ranges inside them that were recorded have it as their parent. The time of what is inside, counted or recorded, is in `ticks`. */
+struct trace_total {
+	uint32_t node, reserved;
+	uint64_t calls, ticks, longest; /* ticks: of all; longest: of one of them */
+};
+static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 
 /* Every kind of struct record: kind, struct, 1 if TIMED, what it is. New kinds go to the end. */
 #define TRACE_RECORDS(X)                                                                          \
@@ -235,7 +248,7 @@ struct trace_range {
 struct trace_pop_at {
 	struct trace_head head; /* node: the one that closes */
 	uint64_t stamp;
-	uint32_t index;         /* in the row of open ranges, outermost 0 */
+	uint32_t index;         /* in the row of open ranges that were recorded, outermost 0 */
 	uint32_t reserved;
 };
 struct trace_end {

@@ -42,6 +42,7 @@ _Static_assert(sizeof(struct callback) == 40, "as PyTorch has it");
 static const char *(*name_of)(const void *record_function);
 
 static bool wanted, with_shapes, in_children; /* wanted: false also where the library is disabled */
+static bool counting;            /* PPERF_OPS=totals: operators leave no records; ranges of the program do */
 static _Atomic bool waits;       /* in a forked child that has no file: nothing is recorded until something else makes it one */
 static _Atomic uint64_t missing; /* autograd nodes with a number whose operator is not known */
 
@@ -50,6 +51,7 @@ bool torch_ops_configure(const char *what, bool shapes, bool children)
 	const bool off = what && !strcmp(what, "off");
 
 	wanted = !off;
+	counting = what && !strcmp(what, "totals");
 	with_shapes = shapes;
 	in_children = children;
 	if (off)
@@ -109,6 +111,11 @@ static inline bool is_left_out(const void *record_function, const char *name, bo
 	return false;
 }
 
+static inline uint32_t open_range(const void *record_function, const char *name, enum trace_node_kind kind, uint32_t link, uint32_t shapes)
+{
+	return counting ? range_open_counted(record_function, name, kind, link, shapes) : range_open(record_function, name, kind, link, shapes);
+}
+
 static void *start_operator(void **result, const void *record_function)
 {
 	const char *name = name_of(record_function);
@@ -120,7 +127,7 @@ static void *start_operator(void **result, const void *record_function)
 		return result;
 	if (__builtin_expect(with_shapes, 0) && known() & TORCH_KNOWS_SHAPES)
 		shapes = torch_shapes_name((const char *)record_function + torch_layout.inputs);
-	node = range_open(record_function, name, TRACE_NODE_OP, 0, shapes);
+	node = open_range(record_function, name, TRACE_NODE_OP, 0, shapes);
 	if (node && known() & TORCH_KNOWS_LINKS) {
 		sequence = sequence_of(record_function);
 		if (sequence >= 0)
@@ -158,7 +165,7 @@ static void *start_backward(void **result, const void *record_function)
 
 	*result = NULL;
 	if (!is_left_out(record_function, name, true))
-		range_open(record_function, name, TRACE_NODE_BACKWARD, link_of(record_function), 0);
+		open_range(record_function, name, TRACE_NODE_BACKWARD, link_of(record_function), 0);
 	return result;
 }
 
@@ -194,7 +201,11 @@ static inline bool was_left_out(void)
 static void end_operator(const void *record_function, void *context)
 {
 	(void)context;
-	if (!was_left_out())
+	if (was_left_out())
+		return;
+	if (counting)
+		range_close_counted(record_function);
+	else
 		range_close(record_function);
 }
 

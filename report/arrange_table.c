@@ -119,6 +119,7 @@ static uint32_t flat_node(struct tree *flat, const struct fold *fold, uint32_t i
 	flat_id = tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
 	flat->nodes[flat_id].is_group = node->is_group;
 	flat->nodes[flat_id].elsewhere = node->elsewhere;
+	flat->nodes[flat_id].is_counted |= node->is_counted;
 	return flat_id;
 }
 

@@ -115,7 +115,9 @@
 		"in "                                                                                                 \
 		"it not), none")                                                                                      \
 	X("confidence", "confidence", TEXT, confidence, "high, medium, low, none")                                    \
-	X("provenance", "provenance", TEXT, provenance, "only where figures are not measured: simulated")             \
+	X("provenance", "provenance", TEXT, provenance,                                                               \
+		"only where figures are not measured one by one: simulated; counted (of an operator in a trace of "   \
+		"PPERF_OPS=totals: its CPU time was added up in the program; no min, p50, p95 or worst)")             \
 	X("worst.metric", "worst", TEXT, worst_metric, "what the worst instance is worst in")                         \
 	X("worst.label", "worst", TEXT, worst_label, "its own label")                                                 \
 	X("worst.start_ns", "worst at", TIME, worst_start, "when it began, since the trace's start")                  \

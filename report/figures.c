@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct cell none;
+static const struct cell none, unknown = { .kind = CELL_NULL };
 
 static struct cell whole(int64_t value)
 {
@@ -137,10 +137,8 @@ VALUE(id)
 
 VALUE(parent)
 {
-	static const struct cell nothing = { .kind = CELL_NULL };
-
 	(void)rows;
-	return row->parent == NO_ROW ? nothing : count(row->parent);
+	return row->parent == NO_ROW ? unknown : count(row->parent);
 }
 
 FIGURE(depth, (void)row, true, count(row->depth))
@@ -272,11 +270,12 @@ static bool has_times(const struct node *node)
 	return node->min_ns != UINT64_MAX;
 }
 
+/* Instances that were only counted: of one alone nothing is known but how long the longest was. */
 FIGURE(shortest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
-	count(node ? node->min_ns : kernel->min_ns))
+	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX),
+	node && node->is_counted ? unknown : count(node ? node->min_ns : kernel->min_ns))
 FIGURE(longest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && has_times(node)) || (kernel && kernel->min_ns != UINT64_MAX),
+	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX),
 	count(node ? node->max_ns : kernel->max_ns))
 
 /* Within what was seen: the middle of a histogram's step may lie outside. */
@@ -295,6 +294,8 @@ static struct cell percentile(const struct row *row, unsigned per_mille)
 									 : NULL);
 	uint64_t value;
 
+	if (node && node->is_counted)
+		return unknown;
 	if (!samples || least == UINT64_MAX)
 		return none;
 	value = samples_percentile(samples, per_mille);
@@ -422,7 +423,9 @@ VALUE(provenance)
 			    row->kind == ROW_INSTANCE || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
-	return of_gpu && row->process->simulated ? words("simulated") : none;
+	if (of_gpu && row->process->simulated)
+		return words("simulated");
+	return node_of(row) && node_of(row)->is_counted ? words("counted") : none;
 }
 
 OF_NODE(labels, row_labels(node) > 1, count(row_labels(node)))

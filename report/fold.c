@@ -2,6 +2,7 @@
 #include "report/fold.h"
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/fold_totals.h"
 #include "report/sections.h"
 #include <stdlib.h>
 
@@ -247,7 +248,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		      options->metric == METRIC_USER;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
-	if (options->found && options->found->count)
+	counted_begin(fold);
+	if (options->found && options->found->count && !state->counted)
 		sections_begin(fold);
 	fold_counter_find(fold);
 	return fold;
@@ -275,6 +277,7 @@ static void end_state(struct fold *fold)
 	free(state->api_of);
 	free(state->counters);
 	sections_free(state->sections);
+	counted_free(state->counted);
 	join_free(state->join);
 	free(state);
 	fold->state = NULL;
@@ -349,6 +352,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	fold_tensors_end(fold);
 	for (uint32_t id = 1; id < fold->tree->count; id++)
 		resolve_worst(fold, id);
+	counted_end(fold);
 	members_sum(names_members(fold->names));
 	tree_sum(fold->tree);
 	total_up(fold);

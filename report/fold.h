@@ -60,6 +60,7 @@ struct fold_counts {
 	uint64_t unknown_ends; /* start/end: END of a range that is not open */
 	uint64_t spans_left_open;
 	uint64_t steps; /* seen */
+	uint64_t counted; /* calls of operators that were only counted, as far as they are in the tree */
 	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
 };
 

@@ -3,6 +3,7 @@
  */
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/fold_totals.h"
 #include "report/sections.h"
 #include <stdlib.h>
 #include <string.h>
@@ -301,7 +302,9 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 	if (state->counting) {
 		fold_count_range(fold, frame, end_ns, thread->stream);
 		fold_count_member(fold, frame, end_ns - frame->begin_ns);
-		if (depth > 0)
+		if (state->counted)
+			counted_range(fold, frame, end_ns - frame->begin_ns, end_ns - frame->begin_ns - frame->child_ns);
+		if (depth > 0 && !counted_around(fold, frame))
 			thread->frames[depth - 1].child_ns += end_ns - frame->begin_ns;
 	}
 	if (!state->rich)
@@ -347,11 +350,12 @@ static void close_inner(struct fold *fold, struct thread *thread, uint32_t depth
 {
 	struct frame *frames = thread->frames;
 	const uint32_t inner = depth + 1;
+	const uint64_t inside_ns = counted_around(fold, &frames[inner]) ? 0 : now_ns - frames[inner].begin_ns;
 
-	frames[depth].child_ns += now_ns - frames[inner].begin_ns;
+	frames[depth].child_ns += inside_ns;
 	fold_close_at(fold, thread, depth, now_ns);
 	if (depth > 0)
-		frames[depth - 1].child_ns -= now_ns - frames[inner].begin_ns;
+		frames[depth - 1].child_ns -= inside_ns;
 	memmove(&frames[depth], &frames[inner], (thread->depth - inner) * sizeof *frames);
 	if (fold->state->rich)
 		memmove(&thread->more[depth], &thread->more[inner], (thread->depth - inner) * sizeof *thread->more);

@@ -39,6 +39,7 @@ struct thread {
 
 struct open_span;
 struct sections;
+struct counted;
 
 struct fold_state {
 	const uint32_t *nodes;   /* by place: names_nodes_below; of the part of the tree that is being filled */
@@ -46,6 +47,7 @@ struct fold_state {
 	struct thread **threads; /* those with a stream that goes on */
 	size_t thread_count, thread_room;
 	struct sections *sections; /* NULL: no steps were found */
+	struct counted *counted;   /* NULL: nothing was only counted */
 	uint64_t edge_ns;          /* when the present one is over */
 	bool rich;
 	bool counting; /* false: outside of the steps asked for */

@@ -162,6 +162,19 @@ static void say_devices(const struct page *page)
 	}
 }
 
+/* What is in no record. */
+static void say_counted(const struct page *page)
+{
+	uint32_t places;
+	const struct trace_counted *counted = reader_counted(page->reader, &places);
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < places; i++)
+		calls += counted[i].calls;
+	say(page, "counted", "%" PRIu64 " calls of %u places, in %" PRIu64 " blocks", calls, places,
+		reader_layout(page->reader)->totals);
+}
+
 static void say_file(const struct page *page)
 {
 	const struct trace_header *header = reader_header(page->reader);
@@ -176,6 +189,8 @@ static void say_file(const struct page *page)
 	say(page, "file",
 		"%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64 " dictionary blocks",
 		size, header->version, layout->chunks, layout->slots, layout->dictionary);
+	if (layout->totals)
+		say_counted(page);
 	say(page, "threads", "%" PRIu64, layout->streams);
 	say(page, "clock", "%s, %.3f MHz",
 		header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",

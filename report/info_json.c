@@ -78,6 +78,8 @@ static void put_file(struct emit *emit, const struct info *info)
 	emit_put_unsigned(emit, "slot_bytes", layout->slot_bytes);
 	emit_put_unsigned(emit, "dictionary_blocks", layout->dictionary);
 	emit_put_unsigned(emit, "dictionary_bytes", layout->dictionary_bytes);
+	emit_put_unsigned(emit, "totals_blocks", layout->totals);
+	emit_put_unsigned(emit, "totals_bytes", layout->totals_bytes);
 	emit_put_unsigned(emit, "limit_bytes", header->limit_bytes);
 	emit_key(emit, "bytes_per_record");
 	if (info->recorded)
@@ -95,6 +97,22 @@ static void put_records(struct emit *emit, const struct info *info)
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
 		if (info->records[kind] && event_word(kind))
 			emit_put_unsigned(emit, event_word(kind), info->records[kind]);
+	emit_end(emit, '}');
+}
+
+/* What is in no record. */
+static void put_counted(struct emit *emit, const struct info *info)
+{
+	uint32_t places;
+	const struct trace_counted *counted = reader_counted(info->reader, &places);
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < places; i++)
+		calls += counted[i].calls;
+	emit_key(emit, "counted");
+	emit_begin(emit, '{');
+	emit_put_unsigned(emit, "calls", calls);
+	emit_put_unsigned(emit, "places", places);
 	emit_end(emit, '}');
 }
 
@@ -187,6 +205,7 @@ void info_write_json(struct out *out, const struct info *info)
 	put_clock(emit, info);
 	put_file(emit, info);
 	put_records(emit, info);
+	put_counted(emit, info);
 	put_dictionary(emit, info);
 	put_counters(emit, info);
 	put_losses(emit, info);

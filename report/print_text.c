@@ -84,6 +84,8 @@ static size_t cell_text(char *out, const struct style *style, const struct colum
 
 	out[0] = '\0';
 	switch (cell.kind) {
+	case CELL_NULL:
+		return (size_t)snprintf(out, CELL_BYTES, "-");
 	case CELL_TEXT:
 		return visible(out, CELL_BYTES, cell.text.bytes, cell.text.length, style->ascii);
 	case CELL_TRIPLE:

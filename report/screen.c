@@ -245,6 +245,26 @@ static void put_steps(const struct process *process, const struct style *style)
 	paragraph_put(&paragraph, "steps");
 }
 
+/* Operators that are in no record. */
+static void put_counted(const struct process *process, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct trace_counted *counted;
+	uint64_t calls = 0;
+	uint32_t places;
+
+	counted = reader_counted(process->reader, &places);
+	for (uint32_t i = 0; i < places; i++)
+		calls += counted[i].calls;
+	if (!calls)
+		return;
+	paragraph_figure(&paragraph, UNIT_COUNT, calls);
+	paragraph_add(&paragraph, " calls were counted, not recorded (PPERF_OPS=totals): ");
+	paragraph_add(&paragraph, process->fold->options.steps ? "of the whole run, so they are left out of these steps"
+							       : "the tree is of the whole run, not of its steps");
+	paragraph_put(&paragraph, "operators");
+}
+
 static void put_losses(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
@@ -360,6 +380,7 @@ void print_screen(const struct report *report, const struct style *style)
 	put_sources(process, style);
 	put_coverage(process, style);
 	put_steps(process, style);
+	put_counted(process, style);
 	verdict_put(process, style);
 	tensors_put_levels(process, style);
 	put_losses(process, style);

@@ -223,10 +223,33 @@ static void add_chunk(
 	}
 }
 
+static void add_totals(struct scan *scan, const struct trace_block *head, uint64_t at)
+{
+	struct trace_blocks *blocks = scan->blocks;
+	struct block_entry *entry;
+
+	if (!plausible(scan, head, at))
+		return;
+	grow(&blocks->totals, &blocks->totals_room, (size_t)blocks->totals_count + 1, sizeof *entry);
+	entry = &blocks->totals[blocks->totals_count++];
+	*entry = (struct block_entry){ .offset = at, .type = TRACE_TOTALS };
+	entry->used = (uint32_t)present(scan, at + sizeof *head, head->used);
+	entry->cut = entry->used < head->used;
+	blocks->layout.totals++;
+	blocks->layout.totals_bytes += entry->used;
+}
+
+/* Of a newer pperf. */
+static void add_unknown(struct scan *scan, const struct trace_block *head)
+{
+	scan->notes->integrity.unknown_kinds++;
+	scan->notes->integrity.unknown_bytes += head->extent;
+}
+
 static bool head_is_good(const struct trace_block *head)
 {
 	return head->head_crc == trace_crc32c(0, head, offsetof(struct trace_block, head_crc)) &&
-	       head->type >= TRACE_SLOT && head->type <= TRACE_DICT && head->extent >= sizeof *head &&
+	       head->type >= TRACE_SLOT && head->extent >= sizeof *head &&
 	       head->extent % TRACE_ALIGN == 0 && head->extent < UINT64_C(1) << 62;
 }
 
@@ -251,8 +274,12 @@ static bool take_block(struct scan *scan, uint64_t at, uint64_t *next)
 		return true;
 	}
 	*next = at + head.extent;
-	if (head.type != TRACE_SLOT)
+	if (head.type == TRACE_CHUNK || head.type == TRACE_DICT)
 		add_chunk(scan, &head, at, bytes, count);
+	else if (head.type == TRACE_TOTALS)
+		add_totals(scan, &head, at);
+	else if (head.type > TRACE_TOTALS)
+		add_unknown(scan, &head);
 	else if (!scan->slots_over && head.stream)
 		return add_slot(scan, at);
 	return true;
@@ -402,6 +429,7 @@ void blocks_close(struct trace_blocks *blocks)
 		free(blocks->copies[i]);
 	free(blocks->copies);
 	free(blocks->entries);
+	free(blocks->totals);
 	free(blocks->samples);
 }
 

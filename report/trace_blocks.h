@@ -33,6 +33,9 @@ struct trace_blocks {
 	struct block_entry *entries;
 	uint32_t count, streams_end; /* entries in all; those before the dictionary's */
 	size_t room;
+	struct block_entry *totals; /* TRACE_TOTALS, in the order of the file */
+	uint32_t totals_count;
+	size_t totals_room;
 	struct slot_copy **copies; /* by offset */
 	uint32_t copy_count;
 	size_t copy_room;

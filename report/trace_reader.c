@@ -105,13 +105,15 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 		reader_close(reader);
 		return NULL;
 	}
-	if (!dictionary_read(&state->dictionary, &state->blocks, &state->notes)) {
+	if (!totals_read(&state->totals, &state->blocks, &state->notes) ||
+		!dictionary_read(&state->dictionary, &state->blocks, &state->notes)) {
 		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", path, strerror(errno));
 		reader_close(reader);
 		return NULL;
 	}
 	clock_build(
 		&state->clock, &state->blocks.header, state->blocks.samples, state->blocks.sample_count, &state->notes);
+	totals_scale(&state->totals, state->clock.ticks_per_second, state->dictionary.place_end, &state->notes);
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
 		integrity->lost[i] = state->blocks.header.lost[i];
 	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
@@ -134,6 +136,7 @@ void reader_close(struct trace_reader *reader)
 	free(state->streams);
 	free(state->heap);
 	dictionary_free(&state->dictionary);
+	totals_free(&state->totals);
 	clock_free(&state->clock);
 	blocks_close(&state->blocks);
 	free(state->path);
@@ -154,6 +157,12 @@ const struct trace_header *reader_header(const struct trace_reader *reader)
 const struct trace_layout *reader_layout(const struct trace_reader *reader)
 {
 	return &reader->state->blocks.layout;
+}
+
+const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count)
+{
+	*count = reader->state->totals.count;
+	return reader->state->totals.places;
 }
 
 uint32_t reader_streams(const struct trace_reader *reader)

@@ -124,8 +124,8 @@ struct trace_integrity {
 /* How the file is made up. */
 struct trace_layout {
 	uint64_t file_bytes;                     /* when it was opened */
-	uint64_t slots, chunks, dictionary;      /* blocks; slots: those in use */
-	uint64_t slot_bytes, chunk_bytes, dictionary_bytes; /* payload */
+	uint64_t slots, chunks, dictionary, totals; /* blocks; slots: those in use */
+	uint64_t slot_bytes, chunk_bytes, dictionary_bytes, totals_bytes; /* payload */
 	uint64_t streams;
 };
 
@@ -231,6 +231,14 @@ const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32
 const struct trace_python_stack *reader_python_stack(const struct trace_reader *reader, uint32_t stack);
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
+
+/* What ranges that were only counted come to, on all threads: one for each place that has any, ascending. They are in
+ * no event; nothing is known of when they were, and of each alone. total_ns is as exact as the mean rate of the clock. */
+struct trace_counted {
+	uint32_t node, reserved;
+	uint64_t calls, total_ns, longest_ns;
+};
+const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count);
 
 /* Traces of one run (header.run_id), in the folder of `path` and with it, by start, then pid, then path. */
 struct trace_sibling {

@@ -9,6 +9,7 @@
 #include "report/trace_blocks.h"
 #include "report/trace_clock.h"
 #include "report/trace_dictionary.h"
+#include "report/trace_totals.h"
 
 #define STAMP_END (UINT64_C(1) << 63) /* no clock reaches it */
 
@@ -45,6 +46,7 @@ struct reader_state {
 	struct trace_blocks blocks;
 	struct clock_map clock;
 	struct trace_dictionary dictionary;
+	struct trace_totals totals;
 	struct trace_stream *streams;
 	uint32_t stream_count;
 	/* of WAITING, the least first, WAITING_NONE behind the last; not the stream whose turn it is */

@@ -126,6 +126,8 @@ struct node {
 	uint8_t kind;   /* enum node_kind */
 	uint16_t depth; /* children of the root: 0 */
 	bool left_open; /* an instance was still open at the end */
+	/* Its instances were counted in the program (PPERF_OPS=totals): calls, total_ns and max_ns are all there is. */
+	bool is_counted;
 	bool outside;   /* a section of what is in no usual step: no share of time is said of it */
 	bool is_group;  /* it has no instances: its times are the sum of the ranges in it; set by tree_sum */
 	/* It runs backward for an operator, stands beside that, and ran elsewhere: its time is in the total of the

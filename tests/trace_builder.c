@@ -273,6 +273,13 @@ void build_raw(struct trace_builder *builder, uint32_t id, const void *bytes, si
 	append(&stream->payload, bytes, count);
 }
 
+void build_block(struct trace_builder *builder, uint32_t type, const void *payload, size_t bytes)
+{
+	const struct trace_block head = { .type = type, .used = bytes };
+
+	append_block(&builder->blocks, head, payload, SLOT_ROOM);
+}
+
 void build_payload(struct trace_builder *builder, uint32_t id, uint64_t at, const void *bytes, size_t count)
 {
 	struct built_stream *stream = find_stream(builder, id);

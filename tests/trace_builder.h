@@ -70,6 +70,9 @@ void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t
 /* Bytes as they are, records or not. */
 void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes, size_t count);
 
+/* A block of a type that is no stream's, among the chunks: TRACE_TOTALS, whose payload is rows of struct trace_total, or one that nobody knows. */
+void build_block(struct trace_builder *builder, uint32_t type, const void *payload, size_t bytes);
+
 /* The stream's payload, whole: no CLOCK or OPEN is put before it. */
 void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes, size_t count);
 
