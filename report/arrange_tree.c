@@ -119,12 +119,29 @@ static void bring_together(struct walk *walk, struct row *level, size_t count)
 }
 
 /* The nodes to be shown at one level, ordered, cut to what was asked for, and put on the heap, the first on top. */
+/* What is in no step goes behind what is, however long it took. */
+static void put_steps_first(const struct walk *walk, struct row *level, size_t count)
+{
+	struct row *others = need((count + 1) * sizeof *others);
+	size_t first = 0, other_count = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (level[i].kind == ROW_NODE && !fold_shares(walk->process->fold, level[i].node, true))
+			others[other_count++] = level[i];
+		else
+			level[first++] = level[i];
+	memcpy(level + first, others, other_count * sizeof *others);
+	free(others);
+}
+
 static void wait_for(struct walk *walk, struct row *level, size_t count)
 {
 	const uint32_t top = view_top(walk->options);
 	size_t kept = 0;
 
 	rows_sort(level, count, walk->sort);
+	if (walk->process->steps && walk->process->steps->count)
+		put_steps_first(walk, level, count);
 	for (size_t i = 0; i < count; i++) {
 		if (level[i].depth - walk->base >= walk->options->depth)
 			walk->rows->deep++;

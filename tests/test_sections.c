@@ -455,6 +455,22 @@ START_TEST(the_first_screen_says_what_was_found)
 }
 END_TEST
 
+START_TEST(steps_stand_before_what_is_in_none_of_them)
+{
+	struct training training = training_new();
+	const char *step, *before;
+	struct screen screen;
+
+	train_range(&training, "import", TRACE_NODE_RANGE, 10000000);
+	for (unsigned i = 0; i < 6; i++)
+		train_step(&training, "Net");
+	screen = screen_show(training.builder, "tree trace.bin");
+	step = strstr(screen.out, "\nstep ");
+	before = strstr(screen.out, "\n(before first step)");
+	ck_assert_msg(step && before && step < before, "%s", screen.out);
+}
+END_TEST
+
 START_TEST(a_marker_may_be_given_to_the_report)
 {
 	struct training training = training_new();
@@ -510,6 +526,7 @@ static Suite *suite(void)
 	suite_add_tcase(suite, trees);
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
 	tcase_add_test(screens, the_first_screen_says_what_was_found);
+	tcase_add_test(screens, steps_stand_before_what_is_in_none_of_them);
 	tcase_add_test(screens, a_marker_may_be_given_to_the_report);
 	tcase_add_test(screens, no_steps_are_said_to_be_none);
 	tcase_set_timeout(screens, 60);
