@@ -276,7 +276,8 @@ static void enter(struct python_object *module, const void *call)
 
 static void leave(const void *call)
 {
-	range_close(call);
+	if (!is_quiet())
+		range_close(call);
 	forget(call);
 }
 

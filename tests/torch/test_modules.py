@@ -356,6 +356,25 @@ def fork_spawn_and_forkserver_workers_work_and_say_nothing(folder):
 
 
 @case
+def a_forked_worker_that_only_computes_leaves_no_file(folder):
+    code = NET + """
+    import os
+    for _ in range(2):
+        if not os.fork():
+            net(x)
+            os._exit(0)
+        os.wait()
+    net(x)
+    """
+    python(folder, code)
+    assert [t.name for t in traces(folder)] == ["trace.bin"] and rows(folder / "trace.bin") == times(1)
+    python(folder, code, env={"PPERF_CHILDREN": "all"})
+    assert len([t for t in traces(folder) if t.suffix == ".bin"]) == 3, traces(folder)
+    for trace in traces(folder):
+        assert trace.suffix != ".bin" or rows(trace) == times(1), trace
+
+
+@case
 def isolated_python_is_recorded_too(folder):
     site = [p for p in sys.path if p.endswith("site-packages")][0]
     python(folder, "import sys; sys.path.insert(0, %r)\n" % site + textwrap.dedent(NET) + "net(x)", "-I", "-S", "-E", "-W", "error")
