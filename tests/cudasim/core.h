@@ -19,6 +19,7 @@ struct settings {
 	int devices;          /* SIM_DEVICES; 0 with SIM_NO_DEVICE */
 	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
 	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
+	bool say_stubs;       /* SIM_STUBS: what is not supported is named on stderr */
 };
 
 const struct settings *settings(void);

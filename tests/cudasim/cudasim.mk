@@ -3,6 +3,7 @@
 # Included by the top Makefile; also works alone: make -f tests/cudasim/cudasim.mk cudasim
 BUILD ?= build
 CC ?= cc
+PYTHON ?= python3
 OPT ?= -O2 -g
 WARN_C ?= -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
 CUDA_INCLUDE ?= /usr/local/cuda/include
@@ -27,7 +28,8 @@ SIM_CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -l
 
 cudasim:
 cudasim-tests: $(SIM_SUITE_FILES)
-cudasim-libraries: $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
+SIM_LIBRARY_FILES = $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
+cudasim-libraries: $(SIM_LIBRARY_FILES)
 SUITES += $(SIM_SUITE_FILES)
 PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m) $(SIM_PROGRAMS)))
 
@@ -86,5 +88,16 @@ $(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/%.c tests/cudasim/cupti_
 	$(CC) $(SIM_CFLAGS) -MMD -MP -o $@ $^ $(SIM_CHECK_LIBS)
 -include $(SIM_CUPTI_SUITES:%=$(SIM)/%.d)
 
+# For each environment with PyTorch that is there (tests/torch): what its wheel asks for and the simulation lacks. torch.sh runs Python on it.
+# Never the reason to install one anew: hence pyvenv.cfg, which no rule makes.
+SIM_TORCH = $(patsubst build/%/.installed,$(SIM)/torch/%/libcudasim_rest.so,$(wildcard build/torch*/.installed))
+cudasim-torch: $(SIM_TORCH)
+PROGRAMS += $(SIM_TORCH)
+$(SIM)/torch/%/libcudasim_rest.so: build/%/pyvenv.cfg tests/cudasim/wheel_stubs.py tests/torch/without_cuda.py $(SIM_LIBRARY_FILES)
+	@mkdir -p $(@D)
+	$(PYTHON) tests/cudasim/wheel_stubs.py $(wildcard build/$*/lib/python3*/site-packages/torch) \
+		$(SIM)/$(shell sed -n "s/^cuda.*'\([0-9]*\)\.[0-9]*'.*/\1/p" build/$*/lib/python3*/site-packages/torch/version.py) $(@D)
+
+.PHONY: cudasim-torch
 .PHONY: cudasim cudasim-12 cudasim-13 cudasim-tests cudasim-libraries
 .SECONDARY:

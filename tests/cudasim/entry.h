@@ -91,7 +91,10 @@ SIM_EXPORT bool sim_forked(void);
 	DRIVER_ENTRY_BARE(name, proto, args, name##_inside) \
 	static CUresult name##_inside proto
 
-/* A function that is only there to be linked against (the lists are made by stubs.awk). */
+/* A function that is only there to be linked against (the lists are made by stubs.awk): says its name, where
+ * SIM_STUBS or SIM_LOG asks for it, and returns the error. */
+SIM_EXPORT int sim_refuse(const char *name, int error);
+/* The same with CUDA's own "not supported". */
 SIM_EXPORT int sim_unsupported(const char *name);
 
 #define SIM_STUB(name)                          \

@@ -170,10 +170,17 @@ void tell_resource(const struct sim_resource *resource)
 		now->resource(resource);
 }
 
-SIM_EXPORT int sim_unsupported(const char *name)
+SIM_EXPORT int sim_refuse(const char *name, int error)
 {
 	log_line("unsupported %s\n", name);
-	return CUDA_ERROR_NOT_SUPPORTED;
+	if (settings()->say_stubs)
+		fprintf(stderr, "cudasim: unsupported %s\n", name);
+	return error;
+}
+
+SIM_EXPORT int sim_unsupported(const char *name)
+{
+	return sim_refuse(name, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 static int by_function_name(const void *left, const void *right)

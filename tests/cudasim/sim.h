@@ -24,6 +24,7 @@
  *	SIM_KERNEL_NS=NS	what every kernel takes (default: by a cost model, the same in every run)
  *	SIM_NO_DEVICE=1		there is none
  *	SIM_FAIL_MALLOC=N	the Nth allocation of device memory fails
+ *	SIM_STUBS=1		says on stderr what was called and is not supported
  *	SIM_LOG=FILE		what is allocated, launched, copied, set and not supported, a line each; 2 is stderr
  *
  * Threads: every function here may be called from any thread. No lock of the core is held while a tool

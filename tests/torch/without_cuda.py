@@ -34,9 +34,9 @@ class Library:
         return found
 
 
-def libraries(folder):
-    """What `import torch` maps of the package's own, by name."""
-    found, wanted = {}, ["libtorch_global_deps.so", "libtorch_python.so"]
+def libraries(folder, wanted=("libtorch_global_deps.so", "libtorch_python.so")):
+    """The package's own libraries that those of these names need, by name; without names, what `import torch` maps."""
+    found, wanted = {}, list(wanted)
     while wanted:
         name = wanted.pop()
         if name not in found and (folder / name).exists() and not FOREIGN.match(name):
@@ -65,8 +65,12 @@ def alias(symbol):
     return 'extern __typeof(%s) %s __attribute__((alias("%s")));\n' % (answer, symbol, answer)
 
 
-def make(folder, name, symbols):
-    source = SAYS + "".join(alias(symbol) for wanted in symbols.values() for symbol in sorted(wanted))
+def no_devices(symbols):
+    return SAYS + "".join(alias(symbol) for wanted in symbols.values() for symbol in sorted(wanted))
+
+
+def make(folder, name, symbols, source):
+    """A library of C code with these symbols, by version."""
     script = "".join("%s { %s };\n" % (version, " ".join("%s;" % s for s in sorted(wanted))) for version, wanted in sorted(symbols.items()) if version)
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
@@ -81,8 +85,9 @@ def main():
     folder = pathlib.Path(sys.argv[1]) / "lib"
     for name, symbols in sorted(missing(libraries(folder)).items()):
         if not (folder / name).exists():
-            make(folder, name, symbols)
+            make(folder, name, symbols, no_devices(symbols))
             print("%s: %d symbols" % (name, sum(map(len, symbols.values()))))
 
 
-main()
+if __name__ == "__main__":
+    main()
