@@ -36,6 +36,11 @@ def case(function):
     return function
 
 
+def slow(function):
+    """A case that takes long, and is left out where PPERF_TEST_QUICK is set."""
+    return function if os.environ.get("PPERF_TEST_QUICK") else case(function)
+
+
 def preload():
     return " ".join([*PRELOADS, str(LIBRARY)])
 

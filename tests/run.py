@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, hosts).
+"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, torch-quick, hosts).
+
+torch: those of PyTorch, in each environment that is there; torch-quick: what is not long of them, in one (tests/torch/torch.mk).
 
 Check suites are counted by their summary line, tests/test_*.py and scripts/check-* by TAP or else by their exit status.
 Each runs with a limit in time and a TMPDIR of its own that must be empty when it is done. The last line is the result.
@@ -9,8 +11,9 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 240}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 1, "hosts": 4}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4}
 SANITIZED = ("asan", "tsan")
+QUICK = ("test_battery.py", "test_truth.py") # of tests/torch; they leave out what is long where PPERF_TEST_QUICK says so
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -31,6 +34,21 @@ def stop(signal_number, frame):
 class Task:
     def __init__(self, variant, kind, name, command):
         self.variant, self.kind, self.name, self.command = variant, kind, name, command
+
+
+def torch_tasks(variant):
+    """In the newest environment first, which is the only one of torch-quick."""
+    environments = sorted(glob.glob(os.path.join(ROOT, "build/torch*/.installed")), key=lambda path: [int(n) for n in re.findall(r"\d+", path[len(ROOT):])])
+    environments = [os.path.dirname(path) for path in reversed(environments)]
+    if variant == "torch-quick":
+        environments = [path for path in environments if "-" in os.path.basename(path)][:1]
+        if not environments:
+            print("PyTorch's own tests are skipped: `make torch` fetches it (0.6 GB)", flush=True)
+    scripts = sorted(glob.glob(os.path.join(ROOT, "tests/torch/test_*.py")))
+    if variant == "torch-quick":
+        scripts = [s for s in scripts if os.path.basename(s) in QUICK]
+    return [Task(variant, "python", "%s %s" % (os.path.basename(path), os.path.basename(s)), [os.path.join(path, "bin/python"), s])
+            for path in environments for s in scripts]
 
 
 class Result:
@@ -58,6 +76,8 @@ def environment(task, build, directory):
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
                PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
+    if task.variant == "torch-quick":
+        env["PPERF_TEST_QUICK"] = "1"
     return env
 
 
@@ -101,9 +121,10 @@ def make(build, *targets):
 
 def variant_tasks(variant, build):
     """What there is to run, whether it was built or not: what was not fails when it is run."""
-    if variant in ("torch", "hosts"):
-        python = os.path.join(ROOT, "build/torch/bin/python") if variant == "torch" else sys.executable
-        return [Task(variant, "python", os.path.basename(s), [python, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests", variant, "test_*.py")))]
+    if variant.startswith("torch"):
+        return torch_tasks(variant)
+    if variant == "hosts":
+        return [Task(variant, "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests/hosts/test_*.py")))]
     suites = make(build, "list-threaded" if variant == "tsan" else "list-suites").stdout.split()
     folder = os.path.join(build, variant) if variant in SANITIZED else build
     tasks = [Task(variant, "suite", os.path.basename(s), [os.path.join(ROOT, folder, s)]) for s in suites]

@@ -4,17 +4,12 @@
 
 Runs in any environment that has PyTorch. PPERF_TEST_QUICK: without what takes more than some seconds.
 """
-import os, re, sys
+import re, sys
 from harness import *
 
 SCRIPT = ROOT / "tests" / "torch" / "battery.py"
-QUICK = bool(os.environ.get("PPERF_TEST_QUICK"))
 # PyTorch's log lines begin with when, and by which process.
-STAMPS = [rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+", rb"\b[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+", rb"\[rank\d\]:", rb"\(pid=\d+\)", rb"0x[0-9a-f]{6,}"]
-
-
-def slow(function):
-    return function if QUICK else case(function)
+STAMPS = [rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+", rb"\b[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ \d+", rb"\[rank\d\]:", rb"\(pid=\d+\)", rb"0x[0-9a-f]{6,}", rb"/(bare|under)/[\w./-]*"]
 
 
 def plain(text):

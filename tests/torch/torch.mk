@@ -18,11 +18,13 @@ torch:
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
 	@$(PYTHON) tests/torch/bench_torch.py $(BUILD) build/torch/bin/python
-build/torch/.installed: tests/torch/torch.mk
+# Made anew only if it is to have other packages.
+build/torch/.installed: $(if $(filter-out $(shell cat build/torch/.installed 2> /dev/null),$(TORCH_PACKAGES)),anew)
 	rm -rf build/torch && $(PYTHON) -m venv build/torch
 	build/torch/bin/pip install --quiet --no-cache-dir $(TORCH_PACKAGES)
-	@touch $@
+	@echo $(TORCH_PACKAGES) > $@
+anew:
 build/torch-%/.installed: tests/torch/environment.sh tests/torch/without_cuda.py
 	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
-.PHONY: bench-torch test-torch torch
+.PHONY: anew bench-torch test-torch torch

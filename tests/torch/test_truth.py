@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What the library records of models in training, against what PyTorch says itself of the same steps: named_modules() and torch.profiler (truth.py)."""
+import statistics, sys
+from collections import Counter, defaultdict
+from types import SimpleNamespace
+from harness import *
+from torch_trace import *
+
+SCRIPT = ROOT / "tests" / "torch" / "truth.py"
+SHORT_NS = 100000  # times below are not compared: both sides measure themselves too
+NEAR = 0.05
+EACH_NS = 500 # what of the two sides' own work for a range falls to the range around it, by one clock or the other
+ACCUMULATES = "torch::autograd::AccumulateGrad"
+
+
+def ranges(trace):
+    """What was entered inside the range "window", in order: place, time, time without what PyTorch's profiler sees inside too, and the open modules."""
+    found, open, inside = [], [], False
+    for record in trace.records:
+        place = trace.places[record["node"]]
+        if record["kind"] == "push":
+            inside = inside or place.name == "window"
+            open.append(SimpleNamespace(place=place, total=0, children=0, count=0))
+            if inside:
+                found.append(open[-1])
+            continue
+        ended = open.pop()
+        assert ended.place is place, (ended.place, place)
+        ended.total = record["duration_ns"]
+        inside = inside and place.name != "window"
+        around = next((o for o in reversed(open) if o.place.kind != MODULE), None)
+        if around and place.kind != MODULE:
+            around.children += ended.total
+            around.count += 1
+    return found
+
+
+def forward_of(events):
+    """By index of a backward event, the name of the operator that made it: of those with its thread and number the one that started last."""
+    latest, found = {}, {}
+    for index, event in enumerate(events):
+        if event["scope"] != 1 and not event["forward_thread"]: # the engine's own range has its node's number
+            latest[event["thread"], event["sequence"]] = event["name"]
+        elif event["sequence"] >= 0 and event["forward_thread"]:
+            found[index] = latest.get((event["forward_thread"], event["sequence"]))
+    return found
+
+
+def operators_are_the_profiler_s(ours, events):
+    names, theirs = [o.place.name for o in ours], [e["name"] for e in events]
+    assert names == theirs, (Counter(names) - Counter(theirs), Counter(theirs) - Counter(names),
+                             next((pair for pair in zip(names, theirs) if pair[0] != pair[1]), None))
+
+
+def modules_are_those_of_the_model(trace, ours, truth):
+    """A place's path is that of its modules' names."""
+    def path(place):
+        names, at = [], place
+        while at:
+            names += [at.name] if at.kind == MODULE else []
+            at = trace.places.get(at.parent)
+        return ".".join(reversed(names))
+
+    found = Counter((path(o.place), o.place.detail) for o in ours if o.place.kind == MODULE)
+    wanted = Counter({(path, name): calls * truth["steps"] for path, (name, calls) in truth["modules"].items()})
+    assert found == wanted, (found - wanted, wanted - found)
+
+
+def backward_is_linked(trace, ours, events):
+    wanted = forward_of(events)
+    assert wanted and all(wanted.values()), "the profiler's own events have no forward operators"
+    for index, range in enumerate(ours):
+        if range.place.kind != BACKWARD:
+            continue
+        link = trace.places.get(range.place.link)
+        assert bool(link) == (index in wanted), (range.place.name, link)
+        assert not link or link.name == wanted[index], (range.place.name, link.name, wanted[index])
+        assert link or range.place.name == ACCUMULATES, range.place.name
+
+
+def without_children(events):
+    """Adds to the profiler's events, which are in order of time, what is left of each without those inside it."""
+    open = defaultdict(list)
+    for event in events:
+        row = open[event["thread"]]
+        while row and row[-1]["start"] + row[-1]["total"] <= event["start"]:
+            row.pop()
+        if row:
+            row[-1]["self"] -= event["total"]
+        row.append(event)
+        event["self"] = event["total"]
+
+
+def times_are_near(ours, events):
+    """By name, the median over all calls of how far the two are from each other, where PyTorch's clock is good enough."""
+    apart, each = defaultdict(list), EACH_NS if any(e["total"] % 1000 for e in events) else EACH_NS + 1000
+    without_children(events)
+    for range, event in zip(ours, events):
+        for what, mine, theirs, inner in ("total", range.total, event["total"], 0), ("self", range.total - range.children, event["self"], range.count):
+            if theirs > SHORT_NS:
+                apart[what, range.place.name].append(max(abs(mine - theirs) - each * (inner + 1), 0) / theirs)
+    far = {key: round(statistics.median(all), 3) for key, all in apart.items() if len(all) > 2 and statistics.median(all) > NEAR}
+    assert apart and not far, far
+
+
+def tree_adds_up(path, ours):
+    """The report's rows of a name have the time and the calls of all its ranges, wherever it puts them."""
+    wanted, found = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
+    rows = json.loads(report("tree", path, "-f", "json", "--no-fold", "--focus", "window").stdout)["rows"]
+    for name, calls, total in [(o.place.name, 1, o.total) for o in ours if o.place.kind == OP]:
+        wanted[name][0] += calls
+        wanted[name][1] += total
+    for row in rows:
+        if row["kind"] == "op":
+            found[row["name"]][0] += row["calls"]
+            found[row["name"]][1] += row["cpu_total_ns"]
+    missing = {name: (wanted[name], found.get(name)) for name in wanted if wanted[name] != found.get(name)}
+    assert not missing, missing
+
+
+def check(folder, model):
+    traced(folder, sys.executable, SCRIPT, model, folder / "truth.json", timeout=280, env={"OMP_NUM_THREADS": "1"})
+    truth = json.loads((folder / "truth.json").read_text())
+    path = folder / "trace.bin"
+    trace = Trace(path)
+    ours = ranges(trace)
+    recorded = [o for o in ours if o.place.kind != MODULE]
+    assert losses(path) == {} and trace.is_balanced() and "torch.unlinked" not in facts(path), (losses(path), facts(path))
+    operators_are_the_profiler_s(recorded, truth["events"])
+    modules_are_those_of_the_model(trace, ours, truth)
+    backward_is_linked(trace, recorded, truth["events"])
+    times_are_near(recorded, truth["events"])
+
+
+for name in "mlp", "transformer", "convolutional", "recurrent", "gan", "custom":
+    def model(folder, name=name):
+        check(folder, name)
+    model.__name__ = "modules_operators_links_and_times_are_PyTorch_s_own_%s" % name
+    case(model)
+
+
+main()
