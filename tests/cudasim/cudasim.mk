@@ -29,6 +29,7 @@ SIM_CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -l
 cudasim:
 cudasim-tests: $(SIM_SUITE_FILES)
 SIM_LIBRARY_FILES = $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
+include tests/cudasim/libraries.mk
 cudasim-libraries: $(SIM_LIBRARY_FILES)
 SUITES += $(SIM_SUITE_FILES)
 PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m) $(SIM_PROGRAMS)))

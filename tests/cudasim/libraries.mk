@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+# What PyTorch calls beside CUDA itself, on the simulated device: cuDNN, NCCL, NVML, cuFFT, cuSOLVER. Included by cudasim.mk.
+# The library's file, the files that it is made of, and the node that its symbols carry (-: none).
+SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn
+SIM_NCCL = nccl_info nccl_channel nccl_transfer nccl_comm nccl_collective nccl_group
+SIM_FFT_12 = libcufft.so.11
+SIM_FFT_13 = libcufft.so.12
+SIM_SOLVER_12 = libcusolver.so.11
+SIM_SOLVER_13 = libcusolver.so.12
+SIM_DNN_INCLUDE = $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/cudnn/include)))
+
+# $(call sim_library,MAJOR,FILE,SOURCES,NODE)
+define sim_library
+$$(SIM)/$(1)/$(2): $$(addprefix $$(SIM)/$(1)/obj/,$$(addsuffix .o,library $(3))) $$(SIM)/$(1)/libcuda.so.1
+	$(if $(filter-out -,$(4)),echo '$(4) { global: *; };' > $$(@D)/obj/$(2).map)
+	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,$(2) $(if $(filter-out -,$(4)),-Xlinker --version-script=$$(@D)/obj/$(2).map) \
+		-o $$@ $$^ -lpthread -ldl
+SIM_LIBRARY_FILES += $$(SIM)/$(1)/$(2)
+PROGRAMS += $$(SIM)/$(1)/$(2)
+endef
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
+$(foreach m,12 13,$(SIM)/$(m)/obj/library.o): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
+
+# Where cuDNN's own headers are, the compiler compares what is written out here with them.
+sim-headers:
+.PHONY: sim-headers sim-headers-dnn
+ifneq ($(SIM_DNN_INCLUDE),)
+sim-headers: sim-headers-dnn
+sim-headers-dnn:
+	for f in $(SIM_DNN); do $(CC) $(SIM_CFLAGS) -DSIM_REAL_HEADERS -isystem $(dir $(SIM_DNN_INCLUDE)) -fsyntax-only tests/cudasim/$$f.c || exit 1; done
+endif
