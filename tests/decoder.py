@@ -5,7 +5,7 @@ import pathlib, re, struct
 
 HEADER = (pathlib.Path(__file__).resolve().parent.parent / "collector" / "trace_format.h").read_text()
 KINDS = [None] + re.findall(r"^\tX\((\w+), trace_\w+, [01],", HEADER, re.M)
-SLOT, CHUNK, DICT = 1, 2, 3
+SLOT, CHUNK, DICT, TOTALS = 1, 2, 3, 4
 
 
 def crc_table():
@@ -37,18 +37,25 @@ class Block:
         return self.type != CHUNK or crc(self.covered) == self.crc
 
 
-def blocks(data):
-    """Every block that was begun; slots and chunks of the same payload once."""
-    at, found = struct.unpack_from("<I", data, 16)[0], {}
+def heads(data):
+    """Every block that was begun."""
+    at = struct.unpack_from("<I", data, 16)[0]
     while at + 64 <= len(data):
         block = Block(data, at)
         if block.magic != 0x4B6C4250:
             at += 64
             continue
+        yield block
+        at += block.extent
+
+
+def blocks(data):
+    """Slots, chunks and the dictionary's; slots and chunks of the same payload once."""
+    found = {}
+    for block in heads(data):
         key = (block.type == DICT, block.stream, block.sequence)
         if (block.stream or block.type == DICT) and (key not in found or block.type == CHUNK) and block.is_whole():
             found[key] = block
-        at += block.extent
     return [found[key] for key in sorted(found)]
 
 
@@ -138,3 +145,14 @@ def places(path):
             above = found[parent][0] if parent else ()
             found[node] = (*above, dictionary.names[name].decode()), kinds[kind - 1], link, dictionary.names[detail].decode()
     return {node: (names, kind, found[link][0] if link else (), detail) for node, (names, kind, link, detail) in found.items()}
+
+
+def totals(path):
+    """{node: (calls, ticks, the longest)} of what was only counted."""
+    found = {}
+    for block in (b for b in heads(pathlib.Path(path).read_bytes()) if b.type == TOTALS):
+        for at in range(0, len(block.payload) - 31, 32):
+            node, _, *row = struct.unpack_from("<IIQQQ", block.payload, at)
+            before = found.get(node, (0, 0, 0))
+            found[node] = before[0] + row[0], before[1] + row[1], max(before[2], row[2])
+    return found

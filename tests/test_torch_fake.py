@@ -3,6 +3,7 @@
 """A stand-in for PyTorch under the library (tests/torch/fake): what is recorded of operators, backward nodes and modules, whatever the layout of PyTorch's
 objects, and that a program cannot tell, however it imports, forks or ends."""
 import os, re, shutil, sys, textwrap
+import decoder
 from harness import *
 from torch_trace import *
 
@@ -367,6 +368,21 @@ def memory_is_reported_as_PyTorch_does_and_passed_on(folder):
         assert sizes == [512] * 4 + [-512] * 3 + [3 << 20, -3 << 20, -512], sizes
         assert [t["allocated"] for t in tensors][-3:] == [512 + (3 << 20), 512, 0], tensors
         assert len(dump(folder / "trace.bin", {"oom"})) == 1 and facts(folder / "trace.bin")["source.torch_memory"] == "on"
+
+
+@case
+def operators_may_be_counted_and_leave_no_record(folder):
+    traced_net(folder)
+    places = decoder.places(folder / "trace.bin")
+    paths = [places[r["node"]][:3] for r in dump(folder / "trace.bin", {"push"})]
+    trace = traced_net(folder, env={"PPERF_OPS": "totals"})
+    places, counted = decoder.places(folder / "trace.bin"), decoder.totals(folder / "trace.bin")
+    again = [places[r["node"]][:3] for r in trace.records if r["kind"] == "push"]
+    assert {path[1] for path in again} == {"MODULE", "OPTIMIZER"} and trace.is_balanced()
+    for node, (calls, ticks, longest) in counted.items():
+        again += [places[node][:3]] * calls
+        assert calls and 0 < longest <= ticks
+    assert sorted(again) == sorted(paths), set(again) ^ set(paths)
 
 
 @case
