@@ -24,7 +24,7 @@ build/torch/.installed: $(if $(filter-out $(shell cat build/torch/.installed 2> 
 	build/torch/bin/pip install --quiet --no-cache-dir $(TORCH_PACKAGES)
 	@echo $(TORCH_PACKAGES) > $@
 anew:
-build/torch-%/.installed: tests/torch/environment.sh tests/torch/without_cuda.py
+build/torch-%/.installed:
 	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
 .PHONY: anew bench-torch test-torch torch
