@@ -134,8 +134,6 @@ static void take(struct bag *bag, int name, int type, int64_t count, const void 
 				dnn_graph_merge(&bag->graph, &parts[i]->graph);
 	if (bag->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && type != CUDNN_TYPE_BACKEND_DESCRIPTOR)
 		take_shape(bag, name, count, value);
-	if (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
-		bag->graph.engine = (int)*(const int64_t *)value;
 }
 
 DNN_API(cudnnBackendSetAttribute,
@@ -164,20 +162,17 @@ DNN_API(cudnnBackendSetAttribute,
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* Descriptors that the caller made are filled. */
+/* Descriptors that the caller made are filled. Every graph has one engine: which of two would win a measurement is not
+ * the same in every run. */
 static int64_t fill(const struct bag *bag, int name, int64_t room, void *array)
 {
-	int64_t count = name == CUDNN_ATTR_ENGINEHEUR_RESULTS ? DNN_ENGINES : name == CUDNN_ATTR_ENGINECFG_ENGINE;
 	struct bag **parts = array;
 
-	for (int64_t i = 0; parts && i < count && i < room; i++) {
-		if (!parts[i])
-			continue;
-		parts[i]->graph = bag->graph;
-		if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS)
-			parts[i]->graph.engine = (int)i;
-	}
-	return count;
+	if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS && name != CUDNN_ATTR_ENGINECFG_ENGINE)
+		return 0;
+	if (parts && room > 0 && parts[0])
+		parts[0]->graph = bag->graph;
+	return 1;
 }
 
 static int64_t give(const void *value, size_t bytes, int64_t count, int64_t room, void *array)
@@ -187,17 +182,15 @@ static int64_t give(const void *value, size_t bytes, int64_t count, int64_t room
 	return count;
 }
 
-static int64_t answer(const struct bag *bag, int name, int64_t room, void *array)
+static int64_t answer(int name, int64_t room, void *array)
 {
 	int64_t number = 0;
 
 	switch (name) {
 	case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-		number = DNN_ENGINES;
+		number = 1;
 		break;
 	case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
-		number = bag->graph.engine;
-		break;
 	case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
 	case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
 		break;
@@ -229,7 +222,7 @@ DNN_API(cudnnBackendGetAttribute,
 	else if (a)
 		count = give(a->value, width(type), a->count, requestedElementCount, arrayOfElements);
 	else
-		count = answer(bag, name, requestedElementCount, arrayOfElements);
+		count = answer(name, requestedElementCount, arrayOfElements);
 	if (elementCount)
 		*elementCount = count;
 	return CUDNN_STATUS_SUCCESS;

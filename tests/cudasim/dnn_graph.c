@@ -34,8 +34,6 @@ void dnn_graph_merge(struct dnn_graph *graph, const struct dnn_graph *part)
 	if (rank(part->operation) > rank(graph->operation))
 		graph->operation = part->operation;
 	graph->matmuls += part->matmuls;
-	if (part->engine)
-		graph->engine = part->engine;
 	if (part->is_virtual || part->elements <= graph->elements)
 		return;
 	graph->elements = part->elements;
@@ -59,12 +57,10 @@ static const char *precision(cudnnDataType_t type)
 
 static void name_convolution(char *name, const struct dnn_graph *graph, const char *direction)
 {
-	static const char *const tiles[DNN_ENGINES] = { "128x128x32", "64x128x32" };
-
 	snprintf(name, NAME_MAX_BYTES,
-		"sm80_xmma_%s_implicit_gemm_indexed_%s_nhwckrsc_nhwc_tilesize%s_stage3_warpsize2x2x1_g1_tensor16x8x8_"
+		"sm80_xmma_%s_implicit_gemm_indexed_%s_nhwckrsc_nhwc_tilesize128x128x32_stage3_warpsize2x2x1_g1_tensor16x8x8_"
 		"kernel_cudnn",
-		direction, precision(graph->type), tiles[graph->engine % DNN_ENGINES]);
+		direction, precision(graph->type));
 }
 
 static void name_attention(char *name, const struct dnn_graph *graph, bool backward)

@@ -10,14 +10,11 @@
 struct dnn_graph {
 	int operation;     /* descriptor type of the operation that gives the graph its name, 0: none */
 	int matmuls;       /* two are attention, more its way back */
-	int engine;        /* which of the two that are offered */
 	uint64_t elements; /* of the largest tensor in memory */
 	cudnnDataType_t type;
 	bool channels_first; /* of that tensor: its channels lie together */
 	bool is_virtual;     /* a tensor that is never in memory */
 };
-
-#define DNN_ENGINES 2 /* that a search finds for every graph */
 
 /* Takes over what the part has. */
 void dnn_graph_merge(struct dnn_graph *graph, const struct dnn_graph *part);
