@@ -177,18 +177,22 @@ DNN_API(cudnnGetRNNWeightParams,
 		cudnnTensorDescriptor_t bDesc, void **bAddr),
 	(handle, rnnDesc, pseudoLayer, weightSpaceSize, weightSpace, linLayerID, mDesc, mAddr, bDesc, bAddr))
 {
-	size_t bytes = dnn_bytes(rnnDesc->type), bias;
+	size_t bytes = dnn_bytes(rnnDesc->type), matrix, bias;
 	int rows, columns, layers = pseudo_layers(rnnDesc);
 	char *space = (char *)(uintptr_t)weightSpace;
 
 	if (pseudoLayer < 0 || pseudoLayer >= layers || !has_matrix(rnnDesc, linLayerID))
 		return CUDNN_STATUS_BAD_PARAM;
-	*mAddr = space + find_matrix(rnnDesc, pseudoLayer, linLayerID, &rows, &columns) * bytes;
+	matrix = find_matrix(rnnDesc, pseudoLayer, linLayerID, &rows, &columns);
 	describe(mDesc, rnnDesc->type, rows, columns);
-	*bAddr = NULL;
+	if (mAddr)
+		*mAddr = space + matrix * bytes;
+	/* Who asks for the matrix alone gives no places for the bias. */
 	if (bDesc)
 		memset(bDesc, 0, sizeof(*bDesc));
-	if (!rnnDesc->biased || linLayerID == PROJECTION_ID)
+	if (bAddr)
+		*bAddr = NULL;
+	if (!bAddr || !rnnDesc->biased || linLayerID == PROJECTION_ID)
 		return CUDNN_STATUS_SUCCESS;
 	bias = all_matrices(rnnDesc, layers) + (size_t)pseudoLayer * biases(rnnDesc);
 	*bAddr = space + (bias + (size_t)linLayerID * (size_t)rnnDesc->hidden) * bytes;
