@@ -55,7 +55,7 @@ struct fold_counts {
 	uint64_t attributed, unattributed; /* GPU records: with a range, without; together all */
 	uint64_t without_launch; /* of unattributed: no launch of that id is known; the rest was launched in no range */
 	uint64_t untimed, missing_records, dropped, unread_buffers, batches;
-	uint64_t early;        /* work that began before the call that launched it: one of the clocks is wrong */
+	uint64_t early;        /* work that began clearly before the call that launched it: one of the clocks is wrong */
 	uint64_t backwards;    /* work that ended before it began */
 	uint64_t unknown_ends; /* start/end: END of a range that is not open */
 	uint64_t spans_left_open;

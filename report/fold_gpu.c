@@ -131,6 +131,15 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 		add_to_instance(fold, launch->instance, leaf, work);
 }
 
+/* Two clocks, read one after the other, are apart by what came between the readings: some microseconds where a processor is shared. Work that seems to
+ * begin before its launch by no more than this tells of that, not of a clock that is wrong. */
+#define CLOCKS_APART_NS 20000u
+
+static bool is_early(const struct work *work, const struct launch *launch)
+{
+	return launch && !work->untimed && work->start_ns + CLOCKS_APART_NS < launch->begin_ns;
+}
+
 /* A record whose launch is known, or never will be (NULL). */
 static void settle(struct fold *fold, const struct launch *launch, const struct trace_gpu *gpu)
 {
@@ -141,7 +150,7 @@ static void settle(struct fold *fold, const struct launch *launch, const struct 
 	counts->without_launch += !launch;
 	counts->untimed += work.untimed;
 	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
-	counts->early += launch && !work.untimed && work.start_ns < launch->begin_ns;
+	counts->early += is_early(&work, launch);
 	if (launch && launch->graph_node)
 		*(work.kind == NODE_KERNEL         ? &counts->graph_kernels
 			: work.kind == NODE_MEMCPY ? &counts->graph_copies

@@ -304,10 +304,12 @@ START_TEST(times_that_cannot_be_are_counted)
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
-	build_launch(builder, 1, 100, 1); /* called at 95 */
-	build_launch(builder, 1, 200, 2);
-	build_kernel(builder, 9, 300, 1, "early", 90, 120);
-	build_kernel(builder, 9, 300, 2, "backwards", 250, 240);
+	build_launch(builder, 1, 50100, 1); /* called at 50095 */
+	build_launch(builder, 1, 50200, 2);
+	build_launch(builder, 1, 50300, 3); /* called at 50295 */
+	build_kernel(builder, 9, 60300, 1, "early", 30090, 30120);
+	build_kernel(builder, 9, 60300, 2, "backwards", 50250, 50240);
+	build_kernel(builder, 9, 60300, 3, "by the clocks' distance", 30295, 30300);
 	folded = folded_of(builder, NULL);
 	ck_assert_uint_eq(folded.fold->counts.early, 1);
 	ck_assert_uint_eq(folded.fold->counts.backwards, 1);
