@@ -15,10 +15,15 @@ static void put_owned(struct stream *s, uint32_t node, const void *owner)
 	s->top->owner = owner;
 }
 
-static void begin_counted(struct stream *s, uint32_t node, const void *owner)
+static inline void put_counted(struct stream *s, uint32_t node, const void *owner, uint64_t now)
 {
-	s->top[1] = (struct frame){.begin = clock_now(), .node = node, .domain = FRAME_COUNTED, .owner = owner};
-	stream_set_top(s, s->top + 1);
+	struct frame *frame = s->top + 1;
+
+	frame->begin = now;
+	frame->node = s->node = node;
+	frame->domain = FRAME_COUNTED;
+	frame->owner = owner;
+	s->top = frame;
 }
 
 /* No event of the stream is lost with what is only counted: its records stay right. */
@@ -48,7 +53,7 @@ static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const c
 		else if (domain == FRAME_OWNED)
 			put_owned(s, node, owner);
 		else
-			begin_counted(s, node, owner);
+			put_counted(s, node, owner, clock_now());
 	}
 	stream_finish();
 	return node;
@@ -89,28 +94,51 @@ slowly:
 	return open_slowly(owner, text, kind, link, detail, FRAME_OWNED);
 }
 
-/* As range_push_plain, and nothing is written. */
-uint32_t range_open_counted(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+/* What runs backward, mostly. */
+static __attribute__((noinline)) uint32_t open_counted_about(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link,
+							     uint32_t detail)
 {
 	struct stream *s = stream_take();
-	struct frame *top;
+	const struct cached_place *place;
 	uint64_t now;
-	uint32_t node;
 
 	if (__builtin_expect(!s, 0))
 		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	node = node_at_once(s, text, kind, link, detail);
-	top = s->top;
-	if (__builtin_expect(!node || !s->quick_room || top == s->top_most, 0)) {
+	place = cached_place(s, text, link, detail);
+	if (__builtin_expect(!s->quick_room || s->top == s->top_most || !is_place(place, s->node, kind, link, detail) ||
+			     !is_kept_at_once(place->chars, place->bytes, text), 0)) {
 		stream_give_back(s);
 		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
 	}
-	top[1] = (struct frame){.begin = now, .node = node, .domain = FRAME_COUNTED, .owner = owner};
-	stream_set_top(s, top + 1);
+	put_counted(s, place->node, owner, now);
 	stream_give_back(s);
-	return node;
+	return place->node;
+}
+
+/* As range_push_plain, and nothing is written. */
+uint32_t range_open_counted(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	struct stream *s;
+	const struct cached_child *child;
+	uint64_t now;
+
+	if (link | detail)
+		return open_counted_about(owner, text, kind, link, detail);
+	s = stream_take();
+	if (__builtin_expect(!s, 0))
+		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
+	child = likely_child(s, CACHED_SORT(kind), text);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(!child || !s->quick_room || s->top == s->top_most || !is_kept_at_once(child->chars, child->bytes, text), 0)) {
+		stream_give_back(s);
+		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
+	}
+	put_counted(s, child->node, owner, now);
+	stream_give_back(s);
+	return child->node;
 }
 
 static inline bool is_owned_by(const struct frame *frame, const void *owner)

@@ -110,18 +110,4 @@ static inline bool is_place(const struct cached_place *place, uint32_t parent, e
 	return place->parent == parent && place->link == link && place->kind == (uint32_t)kind && place->detail == detail;
 }
 
-/* Its node if it is known at once, else 0. */
-static inline uint32_t node_at_once(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
-{
-	if (link | detail) {
-		const struct cached_place *place = cached_place(s, text, link, detail);
-
-		return is_place(place, s->node, kind, link, detail) && is_kept_at_once(place->chars, place->bytes, text) ? place->node : 0;
-	} else {
-		const struct cached_child *child = likely_child(s, CACHED_SORT(kind), text);
-
-		return child && is_kept_at_once(child->chars, child->bytes, text) ? child->node : 0;
-	}
-}
-
 #endif

@@ -332,7 +332,6 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 	}
 	*s->frames = (struct frame){.domain = FRAME_NONE, .level = UINT32_MAX};
 	stream_set_top(s, s->frames);
-	totals_begin(&s->totals);
 	list_stream(s);
 	s->tid = (uint32_t)syscall(SYS_gettid);
 	s->slot = NULL;
@@ -512,7 +511,7 @@ void stream_forked(void)
 
 	if (!forking.slot)
 		return;
-	totals_forked(&s->totals, forking.totals);
+	totals_forked(forking.totals);
 	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (slot == MAP_FAILED)
 		return;

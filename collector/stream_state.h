@@ -79,13 +79,13 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	struct stream *next;      /* in the list of free ones */
 	struct stream *also;      /* in the list of all, if `listed`; never changes */
 	bool listed;
-	struct totals totals;     /* of ranges that are only counted */
 	uint16_t calls[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
 	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
 	 * by side, so that memory is touched as contexts are; far: by parent and text together, for parents with many children. */
 	struct cached_child near[STREAM_NEAR], far[STREAM_FAR];
 	struct cached_place places[STREAM_PLACES];
+	struct totals totals; /* of ranges that are only counted */
 };
 
 /* All that a thread has of us in its thread-local storage (with call_here). */

@@ -13,48 +13,34 @@
 #define PLACES_FIRST 1024u
 #define RETRY_EVERY 1024u
 
-/* Of a table without rows: its one place is never a node's. */
-static struct total_place no_places[2];
-
-void totals_begin(struct totals *totals)
-{
-	if (!totals->places)
-		totals->places = no_places;
-}
-
 /* ---- the table ---- */
 
-static struct total_place *find(struct total_place *places, uint32_t node)
+/* Where the node is or belongs. Half of the places are free. */
+static struct total_place *find(struct total_place *places, uint32_t mask, uint32_t node)
 {
-	const uint32_t mask = places->node;
 	uint32_t at = node & mask;
 
-	while (places[1 + at].node && places[1 + at].node != node)
+	while (places[at].node && places[at].node != node)
 		at = (at + 1) & mask;
-	return &places[1 + at];
+	return &places[at];
 }
 
-static size_t table_bytes(uint32_t places)
-{
-	return (1 + (size_t)places) * sizeof(struct total_place);
-}
-
-/* Room for one more, half of the table staying free. A smaller one stays: at most as much again. */
+/* Room for one more. A smaller table stays: at most as much again. */
 static bool widen(struct totals *totals)
 {
-	struct total_place *old = totals->places, *wider;
-	const uint32_t had = old == no_places ? 0 : old->node + 1, places = had ? had * 2 : PLACES_FIRST;
+	const uint32_t had = totals->places ? totals->mask + 1 : 0, places = had ? had * 2 : PLACES_FIRST;
+	struct total_place *wider;
 
 	if (totals->rows * 2 < had)
 		return true;
-	wider = fork_memory(table_bytes(places));
+	wider = fork_memory(places * sizeof *wider);
 	if (!wider)
 		return false;
-	wider->node = places - 1;
-	for (uint32_t i = 1; i <= had; i++)
-		if (old[i].node)
-			*find(wider, old[i].node) = old[i];
+	for (uint32_t i = 0; i < had; i++)
+		if (totals->places[i].node)
+			*find(wider, places - 1, totals->places[i].node) = totals->places[i];
 	totals->places = wider;
+	totals->mask = places - 1;
 	return true;
 }
 
@@ -113,7 +99,7 @@ static struct trace_total *make_row(struct totals *totals, uint32_t node)
 		totals->reason = TRACE_LOST_NO_MEMORY;
 		return NULL;
 	}
-	place = find(totals->places, node);
+	place = find(totals->places, totals->mask, node);
 	row = add_row(totals, node);
 	if (!row)
 		return NULL;
@@ -125,14 +111,16 @@ static struct trace_total *make_row(struct totals *totals, uint32_t node)
 
 struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_loss *reason)
 {
-	struct trace_total *row = find(totals->places, node)->row;
+	struct trace_total *row = totals->places ? find(totals->places, totals->mask, node)->row : NULL;
 	struct quiet quiet;
 
+	if (!row) {
+		quiet_begin(&quiet);
+		row = make_row(totals, node);
+		quiet_end(&quiet);
+	}
 	if (row)
-		return row;
-	quiet_begin(&quiet);
-	row = make_row(totals, node);
-	quiet_end(&quiet);
+		totals->at_once[node % TOTALS_AT_ONCE] = (struct total_place){row, node};
 	*reason = (enum trace_loss)totals->reason;
 	return row;
 }
@@ -145,9 +133,8 @@ void totals_write_back(const struct totals *totals)
 		trace_write_back(totals->blocks[i].block, totals->blocks[i].offset);
 }
 
-void totals_forked(struct totals *totals, const struct totals_block *blocks)
+void totals_forked(const struct totals_block *blocks)
 {
-	totals->places = no_places;
 	for (uint32_t i = 0; blocks && i < TOTALS_BLOCKS && blocks[i].block; i++)
 		mmap(blocks[i].block, blocks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 }

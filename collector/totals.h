@@ -13,9 +13,11 @@
 #define TOTALS_BLOCK_MOST (128u << 10)
 #define TOTALS_BLOCKS 264u /* have a row for every node that there can be */
 
+#define TOTALS_AT_ONCE 8192u /* rows that are found by the quick ways; a power of two */
+
 struct total_place {
 	struct trace_total *row;
-	uint32_t node; /* 0: free. Of the first place of a table: how many places are behind it, less one; a power of two, less one */
+	uint32_t node; /* 0: free */
 };
 
 struct totals_block {
@@ -23,17 +25,16 @@ struct totals_block {
 	uint64_t offset, bytes;
 };
 
-struct totals { /* zeros: none yet, after totals_begin. In fork memory */
-	struct total_place *places; /* a hash table by node, behind a first place that says its size. Never NULL after totals_begin */
-	uint32_t rows;              /* in the table */
+struct totals { /* zeros: none yet. In fork memory */
+	struct total_place *places; /* a hash table by node, of all rows */
+	uint32_t mask;              /* how many places it has, less one; a power of two, less one */
+	uint32_t rows;
 	uint32_t refusals;          /* since there was room last: backs off */
 	uint32_t reason;            /* enum trace_loss of the last one */
 	uint32_t block_count;
 	struct totals_block *blocks; /* TOTALS_BLOCKS of them, in memory that a forked child keeps */
+	struct total_place at_once[TOTALS_AT_ONCE]; /* by the node's last bits: rows that were asked for last */
 };
-
-/* Before anything else; what a former thread left stays. */
-void totals_begin(struct totals *totals);
 
 /* The row of a node, made at its first call. NULL: no room, *reason says why. */
 struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_loss *reason);
@@ -42,12 +43,12 @@ struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_
 void totals_write_back(const struct totals *totals);
 
 /* In a child that was forked in the middle of an addition: memory of no consequence where the parent's rows were. blocks: as they were in the parent, or NULL. */
-void totals_forked(struct totals *totals, const struct totals_block *blocks);
+void totals_forked(const struct totals_block *blocks);
 
 /* The row where it is found at once, else NULL. */
 static inline struct trace_total *totals_row_at_once(const struct totals *totals, uint32_t node)
 {
-	const struct total_place *places = totals->places, *place = &places[1 + (node & places->node)];
+	const struct total_place *place = &totals->at_once[node % TOTALS_AT_ONCE];
 
 	return __builtin_expect(place->node == node, 1) ? place->row : NULL;
 }
