@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A stand-in for PyTorch under the library (tests/torch/fake): what is recorded of operators, backward nodes and modules, whatever the layout of PyTorch's
 objects, and that a program cannot tell, however it imports, forks or ends."""
-import os, re, shutil, sys, textwrap
+import os, re, shutil, sys, sysconfig, textwrap
 import decoder
 from harness import *
 from torch_trace import *
@@ -222,6 +222,18 @@ def an_import_that_fails_fails_as_before(folder):
 def an_interpreter_that_takes_nothing_from_its_surroundings(folder):
     alike(folder, "import sys; sys.path.append(%r)\n" % str(FAKE) + TRAIN, "-I", "-S", "-E")
     assert len(Trace(folder / "trace.bin").calls(MODULE)) == 16
+
+
+@case
+def a_program_that_is_not_Python_but_runs_it(folder):
+    library = os.path.join(sysconfig.get_config_var("LIBDIR") or "", sysconfig.get_config_var("INSTSONAME") or "")
+    if ".so" not in library or not os.path.exists(library):
+        raise Skip("this Python has no shared library")
+    env = environment_of({"PYTHONHOME": sys.base_prefix})
+    bare, under = [how(folder, "embeds_python", library, TRAIN, env=env, check=0) for how in (run, traced)]
+    assert (bare.stdout, bare.stderr) == (under.stdout, under.stderr) and under.stdout == b"5.944\n", (bare, under)
+    trace = Trace(folder / "trace.bin")
+    assert len(trace.calls(MODULE)) == 16 and all(path for _, path in trace.linked("torch::autograd::AccumulateGrad")) and trace.is_balanced()
 
 
 @case

@@ -209,8 +209,8 @@ def custom_function():
 
 @part
 def threads():
-    model, found = net(), []
-    all = [threading.Thread(target=lambda: found.append(value(model(data()).sum()))) for _ in range(8)]
+    model, x, found = net(), data(), []
+    all = [threading.Thread(target=lambda: found.append(value(model(x)))) for _ in range(8)]
     for each in all:
         each.start()
     for each in all:
@@ -404,7 +404,8 @@ def main():
             result = parts[name]()
         except Exception as error:
             result = "%s: %s" % (type(error).__name__, str(error)[:200])
-        print(name, "=", result, flush=True)
+        sys.stdout.write("%s = %s\n" % (name, result)) # at once: several processes may write
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

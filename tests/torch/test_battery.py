@@ -4,7 +4,7 @@
 
 Runs in any environment that has PyTorch. PPERF_TEST_QUICK: without what takes more than some seconds.
 """
-import re, sys
+import re, sys, sysconfig
 from harness import *
 
 SCRIPT = ROOT / "tests" / "torch" / "battery.py"
@@ -16,6 +16,10 @@ def plain(text):
     for stamp in STAMPS:
         text = re.sub(stamp, b"*", text)
     return sorted(text.splitlines())
+
+
+def site():
+    return sysconfig.get_paths()["purelib"]
 
 
 def changes(folder, name):
@@ -105,9 +109,22 @@ def workers_of_a_DataLoader_from_a_fork_server(folder):
 
 @case
 def an_interpreter_that_takes_nothing_from_its_surroundings(folder):
-    site = [path for path in sys.path if path.endswith("site-packages")][0]
-    code = "import sys; sys.path.append(%r); import torch; print(torch.nn.Linear(2, 2)(torch.zeros(1, 2)).shape)" % site
+    code = "import sys; sys.path.append(%r); import torch; print(torch.nn.Linear(2, 2)(torch.zeros(1, 2)).shape)" % site()
     alike(folder, "-I", "-S", "-E", "-c", code)
+    assert "aten::linear" in names(folder / "trace.bin")
+    whole(folder / "trace.bin")
+
+
+@slow
+def a_program_that_is_not_Python_but_runs_it(folder):
+    library = pathlib.Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
+    if ".so" not in library.name or not library.exists():
+        raise Skip("this Python has no shared library")
+    code = "import sys\nsys.path.append(%r)\nsys.argv = ['', 'train', 'threads', 'checkpoints']\n" \
+           "sys.path.insert(0, %r)\nimport battery\nbattery.main()" % (site(), str(SCRIPT.parent))
+    env = {"PYTHONHOME": sys.base_prefix}
+    bare, under = [how(folder, "embeds_python", library, code, env=env, check=0) for how in (run, traced)]
+    assert (plain(bare.stdout), plain(bare.stderr)) == (plain(under.stdout), plain(under.stderr)) and b"train = " in under.stdout, (bare, under)
     assert "aten::linear" in names(folder / "trace.bin")
     whole(folder / "trace.bin")
 
