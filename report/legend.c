@@ -35,6 +35,9 @@ static const struct {
 			  "time on the CPU." },
 	{ "percentiles", "the value at rank ceil(p * calls); exact for up to 4096 instances of a place, beyond that at "
 			 "most 1 % off." },
+	{ "counted", "operators of a trace of PPERF_OPS=totals: calls, cpu, cpu self and max of the whole run, added up "
+		     "while it ran; `-` is what nobody knows. Their GPU work and memory are as exact as ever. The tree "
+		     "is of the whole run, not of its steps; with --steps they are left out." },
 	{ "levels", "reserved is the device memory held (one device: --device), allocated what PyTorch's tensors hold "
 		    "of it, as its allocator says itself, a counter is what the program says. A "
 		    "range has the level at its begin and at its end; the difference is its own and that of other "
