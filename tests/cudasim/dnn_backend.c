@@ -8,6 +8,7 @@
 #include "dnn_graph.h"
 
 #define ENGINE_TEXT "{}"
+#define SHARED_BYTES 49152 /* of a block of every kernel, as an engine says it */
 
 struct attribute {
 	int name, type;
@@ -182,13 +183,16 @@ static int64_t give(const void *value, size_t bytes, int64_t count, int64_t room
 	return count;
 }
 
-static int64_t answer(int name, int64_t room, void *array)
+static int64_t answer(int name, int type, int64_t room, void *array)
 {
 	int64_t number = 0;
 
 	switch (name) {
 	case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
 		number = 1;
+		break;
+	case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
+		number = SHARED_BYTES;
 		break;
 	case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
 	case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
@@ -199,7 +203,8 @@ static int64_t answer(int name, int64_t room, void *array)
 	default:
 		return 0;
 	}
-	return give(&number, sizeof(number), 1, room, array);
+	/* The low bytes come first, so a narrower number is in place too. */
+	return give(&number, width(type), 1, room, array);
 }
 
 DNN_API(cudnnBackendGetAttribute,
@@ -222,7 +227,7 @@ DNN_API(cudnnBackendGetAttribute,
 	else if (a)
 		count = give(a->value, width(type), a->count, requestedElementCount, arrayOfElements);
 	else
-		count = answer(name, requestedElementCount, arrayOfElements);
+		count = answer(name, type, requestedElementCount, arrayOfElements);
 	if (elementCount)
 		*elementCount = count;
 	return CUDNN_STATUS_SUCCESS;
