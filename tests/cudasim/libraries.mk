@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-# What PyTorch calls beside CUDA itself, on the simulated device: cuDNN, NCCL, NVML, cuFFT, cuSOLVER. Included by cudasim.mk.
+# What PyTorch calls beside CUDA itself, on the simulated device: cuBLAS, cuBLASLt, cuDNN, NCCL, NVML, cuFFT, cuSOLVER. Included by cudasim.mk.
 # The library's file, the files that it is made of, and the node that its symbols carry (-: none).
+SIM_BLAS = blas_handle blas_gemm blas_vector blas_kernel
+SIM_BLASLT = blaslt blas_kernel
 SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn
 SIM_NCCL = nccl_info nccl_channel nccl_transfer nccl_comm nccl_collective nccl_group
 SIM_FFT_12 = libcufft.so.11
 SIM_FFT_13 = libcufft.so.12
 SIM_SOLVER_12 = libcusolver.so.11
 SIM_SOLVER_13 = libcusolver.so.12
+SIM_BLAS_INCLUDE = $(firstword $(wildcard $(addsuffix /cublasLt.h,$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/cublas/include)))
 SIM_DNN_INCLUDE = $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/cudnn/include)))
 
 # $(call sim_library,MAJOR,FILE,SOURCES,NODE)
@@ -18,12 +21,19 @@ $$(SIM)/$(1)/$(2): $$(addprefix $$(SIM)/$(1)/obj/,$$(addsuffix .o,library $(3)))
 SIM_LIBRARY_FILES += $$(SIM)/$(1)/$(2)
 PROGRAMS += $$(SIM)/$(1)/$(2)
 endef
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libcublas.so.$(m),$(SIM_BLAS),libcublas.so.$(m))))
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASLT),libcublasLt.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
 $(foreach m,12 13,$(SIM)/$(m)/obj/library.o): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
-# Where cuDNN's own headers are, the compiler compares what is written out here with them.
+# Where the libraries' own headers are, the compiler compares what is written out here with them.
 sim-headers:
-.PHONY: sim-headers sim-headers-dnn
+.PHONY: sim-headers sim-headers-blas sim-headers-dnn
+ifneq ($(SIM_BLAS_INCLUDE),)
+sim-headers: sim-headers-blas
+sim-headers-blas:
+	for f in $(SIM_BLAS) blaslt; do $(CC) $(SIM_CFLAGS) -DSIM_REAL_HEADERS -isystem $(dir $(SIM_BLAS_INCLUDE)) -fsyntax-only tests/cudasim/$$f.c || exit 1; done
+endif
 ifneq ($(SIM_DNN_INCLUDE),)
 sim-headers: sim-headers-dnn
 sim-headers-dnn:

@@ -51,10 +51,10 @@ int library_ready(void)
 
 static CUresult launch(CUfunction function, const struct library_kernel *k, void *stream)
 {
-	void *nothing[] = { NULL };
+	void *writes = k->writes, *arguments[] = { &writes, NULL };
 
 	return sim_driver.cuLaunchKernel(function, k->grid.x, k->grid.y, k->grid.z, k->block.x, k->block.y, k->block.z,
-		k->shared, (CUstream)stream, nothing, NULL);
+		k->shared, (CUstream)stream, arguments, NULL);
 }
 
 int library_launch(const struct library_kernel *k, void *stream)
@@ -62,11 +62,11 @@ int library_launch(const struct library_kernel *k, void *stream)
 	static struct sim_function function = { .name = "cudaLaunchKernel", .domain = SIM_RUNTIME };
 	int result = library_ready();
 	CUfunction kernel;
-	void *nothing[] = { NULL };
+	void *writes = k->writes, *arguments[] = { &writes, NULL };
 	cudaLaunchKernel_v7000_params params = {
 		.gridDim = { k->grid.x, k->grid.y, k->grid.z },
 		.blockDim = { k->block.x, k->block.y, k->block.z },
-		.args = nothing,
+		.args = arguments,
 		.sharedMem = k->shared,
 		.stream = (cudaStream_t)stream,
 	};
@@ -85,7 +85,7 @@ int library_launch(const struct library_kernel *k, void *stream)
 
 int library_launch_driver(const struct library_kernel *k, void *stream)
 {
-	void *nothing[] = { NULL };
+	void *writes = k->writes, *arguments[] = { &writes, NULL };
 	CUlaunchConfig config = {
 		.gridDimX = k->grid.x,
 		.gridDimY = k->grid.y,
@@ -100,7 +100,7 @@ int library_launch_driver(const struct library_kernel *k, void *stream)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	return (int)sim_driver.cuLaunchKernelEx(&config, sim_get_kernel(module(), k->name), nothing, NULL);
+	return (int)sim_driver.cuLaunchKernelEx(&config, sim_get_kernel(module(), k->name), arguments, NULL);
 }
 
 struct sim_dim library_grid(uint64_t elements, unsigned block, unsigned each, unsigned most)

@@ -30,6 +30,7 @@ struct library_kernel {
 	const char *name; /* mangled, as CUPTI reports it; copied */
 	struct sim_dim grid, block;
 	uint32_t shared; /* bytes, dynamic; at most 40 KiB */
+	void *writes;    /* device memory that it would write to, NULL: none; what was copied there is no longer known */
 };
 
 /* Launches it in `stream` (a cudaStream_t) as the runtime inside a library does: cudaLaunchKernel, and in it
