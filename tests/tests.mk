@@ -28,7 +28,7 @@ test-plain test-asan test-tsan test-hosts:
 	@$(TEST_SETUP) $@-run
 
 # A part that does not build counts as failed, so the runner goes on and says so.
-test-run: ; @$(RUN) plain asan tsan
+test-run: ; @$(RUN) plain asan tsan torch-quick
 test-plain-run: ; @$(RUN) plain
 test-asan-run: ; @$(RUN) asan
 test-tsan-run: ; @$(RUN) tsan
