@@ -44,9 +44,7 @@ def main():
             rest |= set().union(*symbols.values()) - known
         else:
             make(out, name, symbols, refusals(symbols))
-            print("%s: %d symbols" % (name, sum(map(len, symbols.values()))))
     make(out, "libcudasim_rest.so", {}, refusals({"": rest}))
-    print("libcudasim_rest.so: %d symbols" % len(rest))
 
 
 main()
