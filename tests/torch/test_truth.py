@@ -120,7 +120,7 @@ def tree_adds_up(path, ours):
 
 
 def check(folder, model):
-    traced(folder, sys.executable, SCRIPT, model, folder / "truth.json", timeout=280, env={"OMP_NUM_THREADS": "1"})
+    traced(folder, sys.executable, SCRIPT, model, folder / "truth.json", timeout=280, env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder)})
     truth = json.loads((folder / "truth.json").read_text())
     path = folder / "trace.bin"
     trace = Trace(path)
