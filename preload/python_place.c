@@ -113,19 +113,19 @@ static struct entry *set_of(uintptr_t code, int64_t offset)
 	return entries + (mix(mix(0, code), (uint64_t)offset) >> 32 & (ENTRIES - 1) & ~(uint64_t)(WAYS - 1));
 }
 
-/* false: it is another, or was being written. */
+/* false: it is another, or was being written. Each part is loaded with acquire and stored with release: so none is read before the first look at
+ * `turn` or after the second, none is written before it is odd. */
 static bool take(struct entry *entry, uintptr_t code, int64_t offset, uint64_t check, struct python_place *place)
 {
 	const uint32_t turn = atomic_load_explicit(&entry->turn, memory_order_acquire);
 	uint64_t texts, lines;
 
-	if (turn & 1 || atomic_load_explicit(&entry->code, memory_order_relaxed) != code ||
-		atomic_load_explicit(&entry->offset, memory_order_relaxed) != (uint64_t)offset ||
-		atomic_load_explicit(&entry->check, memory_order_relaxed) != check)
+	if (turn & 1 || atomic_load_explicit(&entry->code, memory_order_acquire) != code ||
+		atomic_load_explicit(&entry->offset, memory_order_acquire) != (uint64_t)offset ||
+		atomic_load_explicit(&entry->check, memory_order_acquire) != check)
 		return false;
-	texts = atomic_load_explicit(&entry->texts, memory_order_relaxed);
-	lines = atomic_load_explicit(&entry->lines, memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
+	texts = atomic_load_explicit(&entry->texts, memory_order_acquire);
+	lines = atomic_load_explicit(&entry->lines, memory_order_acquire);
 	if (atomic_load_explicit(&entry->turn, memory_order_relaxed) != turn)
 		return false;
 	place->frame = (struct trace_python_frame){(uint32_t)texts, (uint32_t)(texts >> 32), (uint32_t)lines, 0};
@@ -139,12 +139,11 @@ static void put(struct entry *entry, uintptr_t code, int64_t offset, uint64_t ch
 
 	if (turn & 1 || !atomic_compare_exchange_strong_explicit(&entry->turn, &turn, turn + 1, memory_order_acquire, memory_order_relaxed))
 		return; /* another thread is at it */
-	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&entry->code, code, memory_order_relaxed);
-	atomic_store_explicit(&entry->offset, (uint64_t)offset, memory_order_relaxed);
-	atomic_store_explicit(&entry->check, check, memory_order_relaxed);
-	atomic_store_explicit(&entry->texts, place->frame.function | (uint64_t)place->frame.file << 32, memory_order_relaxed);
-	atomic_store_explicit(&entry->lines, place->frame.line | (uint64_t)place->own << 32, memory_order_relaxed);
+	atomic_store_explicit(&entry->code, code, memory_order_release);
+	atomic_store_explicit(&entry->offset, (uint64_t)offset, memory_order_release);
+	atomic_store_explicit(&entry->check, check, memory_order_release);
+	atomic_store_explicit(&entry->texts, place->frame.function | (uint64_t)place->frame.file << 32, memory_order_release);
+	atomic_store_explicit(&entry->lines, place->frame.line | (uint64_t)place->own << 32, memory_order_release);
 	atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
 }
 

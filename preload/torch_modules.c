@@ -124,8 +124,7 @@ static inline const char *known_text(uint64_t key)
 
 	if (atomic_load_explicit(&edge->key, memory_order_acquire) != key)
 		return NULL;
-	text = atomic_load_explicit(&edge->text, memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
+	text = atomic_load_explicit(&edge->text, memory_order_acquire); /* the key is looked at again after it */
 	return atomic_load_explicit(&edge->key, memory_order_relaxed) == key ? text : NULL;
 }
 
@@ -136,8 +135,7 @@ static void keep_text(uint64_t key, const char *text)
 	if (atomic_flag_test_and_set_explicit(&edges_written, memory_order_acquire))
 		return; /* next time */
 	atomic_store_explicit(&edge->key, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&edge->text, text, memory_order_relaxed);
+	atomic_store_explicit(&edge->text, text, memory_order_release); /* and after the key is gone */
 	atomic_store_explicit(&edge->key, key, memory_order_release);
 	atomic_flag_clear_explicit(&edges_written, memory_order_release);
 }
@@ -269,6 +267,8 @@ static void enter(struct python_object *module, const void *call)
 	uint64_t number = number_of_module(module);
 	const char *text = text_of(open, number);
 
+	if (__builtin_expect(schedule_wanted, 0) && open && !open->count)
+		schedule_model_begins(torch_ops_nodes());
 	remember(open, call, number);
 	if (!is_quiet())
 		python_source_note(range_open(call, text, TRACE_NODE_MODULE, 0, class_of(number)));
