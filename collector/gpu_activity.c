@@ -3,6 +3,7 @@
  */
 #include "gpu_activity.h"
 
+#include "clock.h"
 #include "correlation.h"
 #include "cupti.h"
 #include "cupti_abi.h"
@@ -10,6 +11,7 @@
 #include "dictionary.h"
 #include "stream.h"
 #include "trace_file.h"
+#include "window.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -253,40 +255,59 @@ static void write_context(const struct cupti_library *cupti, const void *record)
 	cupti_write_context(from->context, from->device, from->null_stream);
 }
 
-/* Who writes which kind. */
-static void (*const writers[])(const struct cupti_library *, const void *) = {
-	[CUPTI_MEMCPY] = write_copy,
-	[CUPTI_MEMSET] = write_set,
-	[CUPTI_DRIVER_CALL] = write_api,
-	[CUPTI_RUNTIME_CALL] = write_api,
-	[CUPTI_CONTEXT] = write_context,
-	[CUPTI_CONCURRENT_KERNEL] = write_kernel,
-	[CUPTI_OVERHEAD] = write_overhead,
-	[CUPTI_MEMCPY_PEER] = write_peer_copy,
-	[CUPTI_CUDA_EVENT] = write_event,
-	[CUPTI_SYNCHRONIZATION] = write_synchronization,
-	[CUPTI_MEMORY] = write_memory,
+/* Who writes which kind, and where the id of its call lies; 0: it has none, and is recorded always. */
+static const struct {
+	void (*write)(const struct cupti_library *, const void *);
+	size_t correlation;
+} kinds[] = {
+	[CUPTI_MEMCPY] = { write_copy, offsetof(struct cupti_memcpy, correlation) },
+	[CUPTI_MEMSET] = { write_set, offsetof(struct cupti_memset, correlation) },
+	[CUPTI_DRIVER_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
+	[CUPTI_RUNTIME_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
+	[CUPTI_CONTEXT] = { write_context, 0 },
+	[CUPTI_CONCURRENT_KERNEL] = { write_kernel, offsetof(struct cupti_kernel, correlation) },
+	[CUPTI_OVERHEAD] = { write_overhead, offsetof(struct cupti_overhead, correlation) },
+	[CUPTI_MEMCPY_PEER] = { write_peer_copy, offsetof(struct cupti_memcpy_peer, correlation) },
+	[CUPTI_CUDA_EVENT] = { write_event, offsetof(struct cupti_event, correlation) },
+	[CUPTI_SYNCHRONIZATION] = { write_synchronization, offsetof(struct cupti_synchronization, correlation) },
+	[CUPTI_MEMORY] = { write_memory, offsetof(struct cupti_memory, correlation) },
 };
 
 static bool known(const void *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
 
-	return kind < sizeof writers / sizeof *writers && writers[kind];
+	return kind < sizeof kinds / sizeof *kinds && kinds[kind].write;
+}
+
+/* It tells of a call outside of the schedule's windows. Where nothing is said of a call, when it comes decides. */
+static bool passed(const struct cupti_library *cupti, const void *record)
+{
+	const uint32_t kind = *(const uint32_t *)record;
+	uint32_t id = 0;
+
+	if (__builtin_expect(!window_scheduled, 1) || !kinds[kind].correlation)
+		return false;
+	if (kind != CUPTI_OVERHEAD || cupti->version >= CUPTI_VERSION_12_2)
+		memcpy(&id, (const char *)record + kinds[kind].correlation, sizeof id);
+	return !window_has_call(correlation_extend(id));
 }
 
 struct contents {
 	uint32_t known, unknown, broken; /* broken: 1 if the buffer ends in a record that is not whole */
+	uint32_t passed;                 /* of neither: not to be recorded */
 };
 
 static struct contents count(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct contents contents = { 0, 0, 0 };
+	struct contents contents = { 0, 0, 0, 0 };
 	void *record = NULL;
 	int result;
 
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
-		*(known(record) ? &contents.known : &contents.unknown) += 1;
+		*(!known(record)         ? &contents.unknown
+			: passed(cupti, record) ? &contents.passed
+						: &contents.known) += 1;
 	contents.broken = result != CUPTI_END_OF_BUFFER;
 	return contents;
 }
@@ -308,15 +329,19 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 	void *record = NULL;
 
 	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
-		if (known(record))
-			writers[*(const uint32_t *)record](cupti, record);
+		if (known(record) && !passed(cupti, record))
+			kinds[*(const uint32_t *)record].write(cupti, record);
 }
 
 void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
 {
 	int saved = errno;
+	const uint64_t began = clock_now();
 	struct contents contents = count(cupti, buffer, valid);
 
+	if (contents.passed)
+		window_skipped(TRACE_SKIPPED_GPU, contents.passed, contents.known ? 0 : contents.passed,
+			contents.known ? 0 : clock_now() - began);
 	if (contents.known + contents.unknown + contents.broken + dropped == 0)
 		return;
 	if (stream_enter()) {

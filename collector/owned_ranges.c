@@ -26,10 +26,20 @@ static inline void put_counted(struct stream *s, uint32_t node, const void *owne
 	s->top = frame;
 }
 
+/* Outside of the schedule's windows. */
+static void pass(struct stream *s, uint32_t node, const void *owner)
+{
+	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
+
+	s->top[1] = (struct frame){.begin = clock_now(), .node = node, .domain = FRAME_PASSED, .owner = owner};
+	stream_set_top(s, s->top + 1);
+	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+}
+
 /* No event of the stream is lost with what is only counted: its records stay right. */
 static void lose_owned(struct stream *s, uint32_t domain, enum trace_loss reason)
 {
-	if (domain == FRAME_OWNED)
+	if (domain == FRAME_OWNED && !window_is_shut())
 		stream_lose(s, reason);
 	else
 		trace_lose(reason, 1);
@@ -39,7 +49,7 @@ static void lose_owned(struct stream *s, uint32_t domain, enum trace_loss reason
 static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail,
 						      uint32_t domain)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = range_begin();
 	uint32_t node = 0;
 
 	if (!s)
@@ -50,6 +60,8 @@ static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const c
 		node = link || detail ? range_place_node(s, text, kind, link, detail) : range_child_node(s, CACHED_SORT(kind), text);
 		if (!node)
 			lose_owned(s, domain, TRACE_LOST_NO_MEMORY);
+		else if (window_is_shut())
+			pass(s, node, owner);
 		else if (domain == FRAME_OWNED)
 			put_owned(s, node, owner);
 		else
@@ -81,7 +93,7 @@ uint32_t range_open(const void *owner, const char *text, enum trace_node_kind ki
 	node = child->node;
 	top = s->top;
 	used = slot->used;
-	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most, 0))
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_quick_room(s) || node > 0xFFFF || top == s->top_most, 0))
 		goto slowly;
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
@@ -107,7 +119,7 @@ static __attribute__((noinline)) uint32_t open_counted_about(const void *owner, 
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	place = cached_place(s, text, link, detail);
-	if (__builtin_expect(!s->quick_room || s->top == s->top_most || !is_place(place, s->node, kind, link, detail) ||
+	if (__builtin_expect(!stream_quick_room(s) || s->top == s->top_most || !is_place(place, s->node, kind, link, detail) ||
 			     !is_kept_at_once(place->chars, place->bytes, text), 0)) {
 		stream_give_back(s);
 		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
@@ -132,7 +144,7 @@ uint32_t range_open_counted(const void *owner, const char *text, enum trace_node
 	child = likely_child(s, CACHED_SORT(kind), text);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!child || !s->quick_room || s->top == s->top_most || !is_kept_at_once(child->chars, child->bytes, text), 0)) {
+	if (__builtin_expect(!child || !stream_quick_room(s) || s->top == s->top_most || !is_kept_at_once(child->chars, child->bytes, text), 0)) {
 		stream_give_back(s);
 		return open_slowly(owner, text, kind, link, detail, FRAME_COUNTED);
 	}
@@ -171,8 +183,10 @@ static void count_frame(struct stream *s, struct frame *frame)
 
 static void close_frame(struct stream *s, struct frame *frame)
 {
-	if (!frame_is_recorded(frame))
+	if (frame->domain == FRAME_COUNTED)
 		count_frame(s, frame);
+	else if (frame->domain == FRAME_PASSED)
+		range_pop_quietly(s, frame);
 	else if (frame == s->top)
 		range_pop_innermost(s);
 	else
@@ -185,10 +199,10 @@ static __attribute__((noinline)) bool close_slowly(const void *owner)
 	struct frame *frame;
 	bool found;
 
-	if (!s || !s->slot || !(s = stream_begin())) /* where nothing is open, as in a forked child, no file is begun either */
+	if (!s || !s->slot || !(s = range_begin())) /* where nothing is open, as in a forked child, no file is begun either */
 		return false;
 	frame = s->top;
-	while (frame > s->frames && !is_owned_by(frame, owner) && !is_counted_for(frame, owner))
+	while (frame > s->frames && !(frame->owner == owner && frame->domain >= FRAME_PASSED && frame->domain <= FRAME_OWNED))
 		frame--;
 	found = frame > s->frames;
 	if (found)
@@ -214,7 +228,7 @@ bool range_close(const void *owner)
 		goto slowly;
 	gap = now - s->last;
 	used = slot->used;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room, 0))
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > stream_quick_room(s), 0))
 		goto slowly;
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
@@ -238,7 +252,7 @@ bool range_close_counted(const void *owner)
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	top = s->top;
-	if (__builtin_expect(!s->quick_room || !is_counted_for(top, owner) || now - s->last >= STREAM_COUNTED_GAP_MOST || now < top->begin, 0))
+	if (__builtin_expect(!stream_quick_room(s) || !is_counted_for(top, owner) || now - s->last >= STREAM_COUNTED_GAP_MOST || now < top->begin, 0))
 		goto slowly;
 	row = totals_row_at_once(&s->totals, top->node);
 	if (__builtin_expect(!row, 0))

@@ -10,7 +10,7 @@
 uint32_t range_level(const struct stream *s, uint32_t domain)
 {
 	for (const struct frame *frame = s->top; frame > s->frames; frame--)
-		if (frame->domain == domain)
+		if (frame->domain == domain || frame->domain == (domain ^ FRAME_QUIET))
 			return frame->level + 1;
 	return 0;
 }
@@ -58,6 +58,16 @@ void range_take_out(struct stream *s, struct frame *frame)
 {
 	memmove(frame, frame + 1, (size_t)(s->top - frame) * sizeof *frame);
 	stream_set_top(s, s->top - 1);
+}
+
+int range_pop_quietly(struct stream *s, struct frame *frame)
+{
+	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
+	int level = (int)frame->level;
+
+	range_take_out(s, frame);
+	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+	return level;
 }
 
 static uint32_t recorded_below(const struct stream *s, const struct frame *frame)

@@ -11,6 +11,16 @@
 #define FORM_POP4 2u
 #define FORM_PUSH8 3u
 
+/* stream_begin for ranges: the quick ways are made right if the window has turned. */
+static inline struct stream *range_begin(void)
+{
+	struct stream *s = stream_begin();
+
+	if (s && __builtin_expect(s->shut != window_is_shut(), 0))
+		stream_settle(s);
+	return s;
+}
+
 /* The level that a new range of the domain has. */
 uint32_t range_level(const struct stream *s, uint32_t domain);
 
@@ -21,8 +31,9 @@ void range_put_push(struct stream *s, uint32_t node);
 int range_pop_innermost(struct stream *s);
 int range_pop_frame(struct stream *s, struct frame *frame);
 
-/* Out of the row, without a record. */
+/* Out of the row, without a record. range_pop_quietly: of what is in none, since the window was shut; its level. */
 void range_take_out(struct stream *s, struct frame *frame);
+int range_pop_quietly(struct stream *s, struct frame *frame);
 
 /* The new innermost range. Its level. There is room. */
 static inline int range_open_frame(struct stream *s, uint32_t node, uint32_t domain)

@@ -88,9 +88,21 @@ static int push_beyond(struct stream *s, uint32_t domain)
 	return (int)(range_level(s, domain) + s->beyond - 1);
 }
 
+/* Outside of the schedule's windows. */
+static int push_quietly(struct stream *s, uint32_t domain, const char *text)
+{
+	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
+	uint32_t node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
+	int level;
+
+	level = range_open_frame(s, node ? node : nameless_child(s, domain), domain | FRAME_QUIET);
+	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+	return level;
+}
+
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = range_begin();
 	uint32_t node;
 	int level;
 
@@ -100,6 +112,8 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 		text = "";
 	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
 		level = push_beyond(s, domain);
+	} else if (window_is_shut()) {
+		level = push_quietly(s, domain, text);
 	} else {
 		node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
 		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_plain(s, node, domain);
@@ -136,7 +150,7 @@ int range_push_plain(const char *text)
 	node = child->node;
 	top = s->top;
 	used = slot->used;
-	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > s->quick_room || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_quick_room(s) || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
 		return push_slowly(text, s);
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
@@ -156,14 +170,16 @@ static int pop_below(struct stream *s, uint32_t domain)
 {
 	struct frame *frame = s->top;
 
-	while (frame > s->frames && frame->domain != domain)
+	while (frame > s->frames && frame->domain != domain && frame->domain != (domain | FRAME_QUIET))
 		frame--;
-	return frame == s->frames ? RANGE_REFUSED : range_pop_frame(s, frame);
+	if (frame == s->frames)
+		return RANGE_REFUSED;
+	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_quietly(s, frame);
 }
 
 int range_pop(uint32_t domain)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = range_begin();
 	int level;
 
 	if (!s)
@@ -203,7 +219,7 @@ int range_pop_plain(void)
 	gap = now - s->last;
 	top = s->top;
 	used = slot->used;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > s->quick_room || top->domain != 0, 0))
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > stream_quick_room(s) || top->domain != 0, 0))
 		return pop_slowly(s);
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
@@ -214,13 +230,24 @@ int range_pop_plain(void)
 
 /* ---- start/end and marks ---- */
 
+/* Outside of the schedule's windows, or the end of what began there. */
+static void pass(struct stream *s)
+{
+	stream_skip_ends(s, TRACE_SKIPPED_OTHERS, stream_skip_begins(s, TRACE_SKIPPED_OTHERS));
+	stream_finish();
+}
+
 static void put_plain(enum trace_kind kind, uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = range_begin();
 	struct trace_range *record;
 
 	if (!s)
 		return;
+	if (window_scheduled && (kind == TRACE_START ? !window_has_start(id) : window_is_shut())) {
+		pass(s);
+		return;
+	}
 	if (!text)
 		text = "";
 	record = put_range(kind, domain, name_id(text, strlen(text)), text, attributes);
@@ -247,11 +274,15 @@ uint64_t range_start(uint32_t domain, const char *text, const struct range_attri
 
 void range_end(uint64_t id)
 {
-	struct stream *s = stream_begin();
+	struct stream *s = range_begin();
 	struct trace_end *record;
 
 	if (!s)
 		return;
+	if (window_scheduled && !window_has_end(id)) {
+		pass(s);
+		return;
+	}
 	record = stream_record(TRACE_END, sizeof *record);
 	if (record) {
 		record->id = id;

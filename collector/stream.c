@@ -7,6 +7,7 @@
 #include "dictionary_file.h"
 #include "fork_memory.h"
 #include "quiet.h"
+#include "slots.h"
 #include "trace_file.h"
 
 #include <pthread.h>
@@ -15,25 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SLOT_FIRST (8u << 10)
-#define SLOT_LATER (64u << 10)
 #define RETRY_EVERY 1024u /* refused events between two attempts at a full disk */
-
-struct slot { /* a free one */
-	struct trace_block *block;
-	uint64_t offset;
-	uint64_t bytes;
-};
-
-#define SLOTS_KEPT 1024u
 
 /* What the threads share. Emptied in a forked child. */
 static struct shared {
 	pthread_mutex_t lock;
 	struct stream *free_streams;
 	struct stream *streams; /* all that were ever made, in use or not */
-	struct slot free_slots[2][SLOTS_KEPT]; /* first and later sizes */
-	uint32_t free_count[2];
 	uint32_t off;      /* there is no file and there will be none */
 	uint32_t refusals; /* of streams that were to begin, since the last that could: backs off */
 	uint32_t reason;   /* enum trace_loss of the last of them. All three atomic */
@@ -58,52 +47,21 @@ void stream_configure(const struct trace_settings *settings)
 {
 	trace_configure(settings);
 	dictionary_setup();
-	shared = fork_memory(sizeof *shared);
+	shared = slots_setup() ? fork_memory(sizeof *shared) : NULL;
 	end_key_made = !pthread_key_create(&end_key, thread_ended);
 }
 
-static uint64_t slot_bytes(int later)
+/* A slot for `s`. */
+static bool take_slot(struct stream *s, bool later, enum trace_loss *reason)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = later ? SLOT_LATER : SLOT_FIRST;
+	uint64_t offset;
+	struct trace_block *slot = slot_take(later, &offset, reason);
 
-	return bytes > page ? bytes : page;
-}
-
-/* A slot for `s`: a free one, or a new one of the file. */
-static bool take_slot(struct stream *s, int later, enum trace_loss *reason)
-{
-	struct slot found = {0};
-
-	pthread_mutex_lock(&shared->lock);
-	if (shared->free_count[later])
-		found = shared->free_slots[later][--shared->free_count[later]];
-	pthread_mutex_unlock(&shared->lock);
-	if (!found.block)
-		found.block = trace_map_block(TRACE_SLOT, slot_bytes(later), &found.offset, reason);
-	if (!found.block)
+	if (!slot)
 		return false;
-	s->slot = found.block;
-	s->slot_offset = found.offset;
+	s->slot = slot;
+	s->slot_offset = offset;
 	return true;
-}
-
-/* The slot's records have been sealed. An exchange, since a mere store would let what is written afterwards come before it, and a reader would
- * take the old records for those of the new head. */
-static void empty(struct trace_block *block)
-{
-	__atomic_exchange_n(&block->used, 0, __ATOMIC_ACQ_REL);
-}
-
-/* An empty slot may go to another thread. */
-static void give_slot(struct trace_block *block, uint64_t offset)
-{
-	int later = block->extent > slot_bytes(0);
-
-	block->stream = 0;
-	pthread_mutex_lock(&shared->lock);
-	if (shared->free_count[later] < SLOTS_KEPT)
-		shared->free_slots[later][shared->free_count[later]++] = (struct slot){block, offset, block->extent};
-	pthread_mutex_unlock(&shared->lock);
 }
 
 /* A record where there is known to be room; 8-byte aligned. Pending until stream_publish. */
@@ -133,9 +91,52 @@ static void put_clock(struct stream *s, const struct trace_clock *now)
 	clock->realtime_ns = now->realtime_ns;
 }
 
+/* Told once more after it is done: whoever shuts the window shuts it first, and then the quick ways. */
 void stream_settle(struct stream *s)
 {
-	s->quick_room = clock_is_quick() && !s->beyond ? s->room : 0;
+	__atomic_store_n(&s->quick_room, clock_is_quick() && !s->beyond ? s->room : 0, __ATOMIC_SEQ_CST);
+	s->shut = __atomic_load_n(&window_shut, __ATOMIC_SEQ_CST);
+	if (s->shut)
+		__atomic_store_n(&s->quick_room, 0, __ATOMIC_SEQ_CST);
+}
+
+/* By the thread itself, or at the end of the process. */
+static void tell_skips(struct stream *s)
+{
+	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
+		uint32_t events = __atomic_exchange_n(&s->skips[kind].events, 0, __ATOMIC_RELAXED);
+		uint32_t measured = __atomic_exchange_n(&s->skips[kind].measured, 0, __ATOMIC_RELAXED);
+
+		if (events)
+			window_skipped((enum trace_skip_kind)kind, events, measured, __atomic_exchange_n(&s->skips[kind].ticks, 0, __ATOMIC_RELAXED));
+	}
+}
+
+void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begin)
+{
+	struct stream_skips *skips = &s->skips[kind];
+
+	if (begin) {
+		__atomic_store_n(&skips->measured, skips->measured + 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&skips->ticks, skips->ticks + clock_now() - begin, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&skips->events, skips->events + 1, __ATOMIC_RELAXED);
+	if (skips->events >= STREAM_SKIPS_TOLD)
+		tell_skips(s);
+}
+
+void stream_window_turned(bool shut)
+{
+	struct quiet quiet;
+
+	if (!shut || !shared)
+		return; /* each thread settles its stream as it comes by */
+	quiet_begin(&quiet);
+	pthread_mutex_lock(&shared->lock);
+	for (struct stream *s = shared->streams; s; s = s->also)
+		__atomic_store_n(&s->quick_room, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&shared->lock);
+	quiet_end(&quiet);
 }
 
 static void put_open(struct stream *s)
@@ -205,13 +206,13 @@ static bool seal_quietly(struct stream *s)
 	dictionary_write_back();
 	totals_write_back(&s->totals);
 	sealed = trace_seal(slot, &reason);
-	larger = sealed && slot->extent < slot_bytes(1) && take_slot(s, 1, &reason);
+	larger = sealed && !slot_is_later(slot) && take_slot(s, true, &reason);
 	s->reason = reason;
 	if (!sealed)
 		return false;
-	empty(slot);
+	slot_empty(slot);
 	if (larger)
-		give_slot(slot, offset);
+		slot_give(slot, offset);
 	begin_payload(s, sequence + 1);
 	tell(s, began);
 	return true;
@@ -335,9 +336,10 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 	list_stream(s);
 	s->tid = (uint32_t)syscall(SYS_gettid);
 	s->slot = NULL;
-	if (!take_slot(s, 0, reason))
+	if (!take_slot(s, false, reason))
 		return false;
 	s->id = (uint32_t)__atomic_add_fetch(&header->streams, 1, __ATOMIC_RELAXED);
+	window_describe(header);
 	begin_payload(s, 0);
 	return true;
 }
@@ -442,12 +444,34 @@ static bool is_timed(enum trace_kind kind)
 	return timed[kind];
 }
 
+uint64_t stream_pass_begins(enum trace_skip_kind kind)
+{
+	return stream_here.mine ? stream_skip_begins(stream_here.mine, kind) : 0;
+}
+
+void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin)
+{
+	if (stream_here.mine)
+		stream_skip_ends(stream_here.mine, kind, begin);
+}
+
+static bool is_skipped(struct stream *s, enum trace_kind kind)
+{
+	int as = window_skips(kind);
+
+	if (as >= 0)
+		stream_skip_ends(s, (enum trace_skip_kind)as, 0);
+	return as >= 0 || kind == TRACE_SELF;
+}
+
 void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 {
 	struct stream *s = stream_here.mine;
 	struct trace_timed *record;
 
 	if (__builtin_expect(!s, 0)) /* stream_forked */
+		return NULL;
+	if (window_is_shut() && is_skipped(s, kind))
 		return NULL;
 	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
 		stream_clock(s);
@@ -520,32 +544,11 @@ void stream_forked(void)
 	s->slot->used = forking.used;
 	s->pending = forking.pending;
 	s->room = forking.bytes - sizeof *s->slot;
-	s->quick_room = 0;
+	__atomic_store_n(&s->quick_room, 0, __ATOMIC_RELAXED);
 	s->frames = s->first_frames;
 	stream_set_top(s, s->frames + 1); /* there may be something to close */
 	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
 	stream_here.mine = NULL; /* and the next event begins a stream of its own */
-}
-
-/* What a payload holds that the program did. */
-static uint64_t events_in(const struct trace_block *block)
-{
-	const uint32_t *word = (const void *)(block + 1), *end = word + block->used / sizeof *word;
-	uint64_t events = 0;
-
-	while (word < end) {
-		const struct trace_head *head = (const void *)word;
-		unsigned form = *word & 3;
-
-		if (form || !*word) {
-			events += form != 0;
-			word += form == 3 ? 2 : 1;
-			continue;
-		}
-		events += head->kind != TRACE_CLOCK && head->kind != TRACE_OPEN && head->kind != TRACE_SELF && head->kind != TRACE_LOST;
-		word += head->size / sizeof *word;
-	}
-	return events;
 }
 
 /* A mapped slot whose last seal fails stays as it is: all is in the file. */
@@ -558,11 +561,11 @@ static void end_slot(struct stream *s)
 	totals_write_back(&s->totals);
 	sealed = trace_seal(s->slot, &reason);
 	if (!sealed && trace_tail_at_risk())
-		trace_lose(reason, events_in(s->slot));
+		trace_lose(reason, slot_events(s->slot));
 	if (!sealed && !trace_tail_at_risk())
 		return;
-	empty(s->slot);
-	give_slot(s->slot, s->slot_offset);
+	slot_empty(s->slot);
+	slot_give(s->slot, s->slot_offset);
 }
 
 void stream_end(void)
@@ -575,6 +578,7 @@ void stream_end(void)
 	stream_here.busy = 1;
 	stream_here.ready = NULL;
 	quiet_begin(&quiet);
+	tell_skips(s);
 	end_slot(s);
 	s->slot = NULL;
 	stream_here.mine = NULL;
@@ -584,14 +588,16 @@ void stream_end(void)
 }
 
 /* Of all threads: those that go on have only what is not mapped to lose. */
-static void write_all_totals(void)
+static void finish_all(void)
 {
 	struct quiet quiet;
 
 	quiet_begin(&quiet);
 	pthread_mutex_lock(&shared->lock);
-	for (const struct stream *s = shared->streams; s; s = s->also)
+	for (struct stream *s = shared->streams; s; s = s->also) {
 		totals_write_back(&s->totals);
+		tell_skips(s);
+	}
 	pthread_mutex_unlock(&shared->lock);
 	quiet_end(&quiet);
 }
@@ -599,8 +605,8 @@ static void write_all_totals(void)
 void stream_end_process(void)
 {
 	stream_end();
-	if (trace_tail_at_risk())
-		write_all_totals();
+	if (shared && (trace_tail_at_risk() || window_scheduled))
+		finish_all();
 	if (trace_header())
 		dictionary_close();
 }

@@ -44,6 +44,11 @@ void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp);
 /* Publishes what stream_record returned: from here on it survives the process. */
 void stream_commit(void);
 
+/* Around what is done for an event that is not recorded, the window being shut (window.h), and that nobody else counts. Between stream_enter and
+ * stream_leave; the second gets what the first has said. */
+uint64_t stream_pass_begins(enum trace_skip_kind kind);
+void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin);
+
 /* The innermost open range of this thread: 0 if none. */
 uint32_t stream_node(void);
 

@@ -4,8 +4,10 @@
 #ifndef PPERF_STREAM_STATE_H
 #define PPERF_STREAM_STATE_H
 
+#include "clock.h"
 #include "stream.h"
 #include "totals.h"
+#include "window.h"
 
 #define STREAM_NEAR 16384u       /* entries of the two caches; powers of two */
 #define STREAM_FAR 16384u
@@ -30,11 +32,13 @@ struct frame { /* an open range */
 #define FRAME_NONE UINT32_MAX          /* of the frame below all others, which is no range: node 0, level UINT32_MAX */
 #define FRAME_OWNED (UINT32_MAX - 1)   /* of ranges that range_open opened */
 #define FRAME_COUNTED (UINT32_MAX - 2) /* and that range_open_counted opened: no record tells of them */
+#define FRAME_PASSED (UINT32_MAX - 3)  /* and either of them while nothing is recorded (window.h): nor of them */
+#define FRAME_QUIET 0x80000000u        /* with the domain of NVTX: the same of ranges without an owner */
 
 /* Whether the trace's records have it: they tell of a row of open ranges without the others. */
 static inline bool frame_is_recorded(const struct frame *frame)
 {
-	return frame->domain != FRAME_COUNTED;
+	return frame->domain < FRAME_QUIET || frame->domain == FRAME_OWNED;
 }
 
 struct cached_child { /* of a push: this text in this domain under this parent is that node */
@@ -60,10 +64,17 @@ struct cached_place {
 #define CACHED_SORT(kind) (CACHED_DOMAINS + (uint32_t)(kind))
 #define CACHED_KEY(parent, sort) (((sort) << 20 | (parent)) + 1)
 
+/* Events of a sort that were not recorded, and not told of yet: see window_skipped. */
+struct stream_skips {
+	uint32_t events, measured; /* atomic: told at the end of the process by whoever ends it */
+	uint64_t ticks;
+};
+#define STREAM_SKIPS_TOLD 64u /* at a time; one of so many is measured */
+
 struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	struct trace_block *slot; /* slot->used is the cursor. NULL: the stream has yet to begin */
 	uint64_t room;            /* payload bytes of the slot */
-	uint64_t quick_room;      /* the same for the quick ways of ranges.c, or 0 while they may not be gone: stream_settle */
+	uint64_t quick_room;      /* the same for the quick ways of ranges, or 0 while they may not be gone: stream_settle. Atomic: see window.h */
 	uint64_t last;            /* the last stamp: what deltas count from */
 	struct frame *top;        /* the innermost open range: stream_set_top */
 	uint32_t node;            /* top->node, without a detour */
@@ -79,6 +90,8 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	struct stream *next;      /* in the list of free ones */
 	struct stream *also;      /* in the list of all, if `listed`; never changes */
 	bool listed;
+	bool shut;                /* as stream_settle found the window */
+	struct stream_skips skips[TRACE_SKIP_KINDS];
 	uint16_t calls[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
 	/* Two caches of children, both entered by where the text lies and checked by what it says. near: two places for each parent, side
@@ -143,8 +156,23 @@ static inline void stream_set_top(struct stream *s, struct frame *top)
 	s->node = top->node;
 }
 
-/* After a change of what the quick ways rely on: the room, the clock, no range beyond those we keep. */
+/* After a change of what the quick ways rely on: the room, the clock, no range beyond those we keep, the window. */
 void stream_settle(struct stream *s);
+
+static inline uint64_t stream_quick_room(const struct stream *s)
+{
+	return __atomic_load_n(&s->quick_room, __ATOMIC_RELAXED);
+}
+
+/* The window was shut or opened, just now. Those who are on their quick ways on other threads go them to the end. */
+void stream_window_turned(bool shut);
+
+/* Around what is done for an event that is not recorded. Between stream_begin and stream_finish. */
+static inline uint64_t stream_skip_begins(const struct stream *s, enum trace_skip_kind kind)
+{
+	return s->skips[kind].events == STREAM_SKIPS_TOLD / 2 ? clock_now() : 0;
+}
+void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begin);
 
 /* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
 bool stream_make_room(struct stream *s, size_t bytes);

@@ -50,6 +50,7 @@
  * (each setting in force), version.pperf, version.cuda_runtime, version.cuda_driver, version.cupti (numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`),
  * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
  * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
+ * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
  * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
  *
  * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
@@ -78,6 +79,7 @@ enum trace_header_flag {
 	TRACE_TAIL_AT_RISK = 1, /* the file system cannot be mapped safely: slots live in memory and reach the file when sealed */
 	TRACE_ENDED = 2,        /* the process ended through exit(); absent: it was killed, is alive, or called _exit */
 	TRACE_FORKED = 4,       /* of a child made by fork that did not exec */
+	TRACE_SHUT = 8,         /* PPERF_SCHEDULE: recording has stopped, or has not begun yet; changed while running */
 };
 
 /* Why something was not recorded. One counter each in header.lost. */
@@ -96,6 +98,26 @@ enum trace_loss {
 	TRACE_LOSSES(X)
 #undef X
 	TRACE_LOSS_KINDS
+};
+
+/* What was seen outside of the windows of PPERF_SCHEDULE, and not recorded. */
+#define TRACE_SKIPS(X)                                                    \
+	X(RANGES, "beginnings and ends of ranges")                        \
+	X(CALLS, "calls to CUDA")                                         \
+	X(TENSORS, "blocks that PyTorch's allocator gave or took back")   \
+	X(OTHERS, "marks, counters, start/end ranges")                    \
+	X(GPU, "records of the GPU")
+
+enum trace_skip_kind {
+#define X(name, text) TRACE_SKIPPED_##name,
+	TRACE_SKIPS(X)
+#undef X
+	TRACE_SKIP_KINDS
+};
+
+/* What looking at them cost: some were measured, in pperf's own code. Threads add to it now and then, and as windows begin and end. */
+struct trace_skip {
+	uint64_t events, measured, ticks; /* ticks: of those that were measured */
 };
 
 struct trace_clock { /* one moment, three clocks; raw is the middle of a bracket around the other two */
@@ -120,9 +142,12 @@ struct trace_header {
 	uint64_t end;             /* next free byte of the file */
 	uint64_t streams;         /* ids given so far */
 	uint64_t lost[16];        /* by enum trace_loss; events */
+	uint64_t steps;           /* PPERF_SCHEDULE: that have ended so far, recorded or not */
+	struct trace_skip skipped[8]; /* by enum trace_skip_kind */
 };
 static_assert(offsetof(struct trace_header, run_id) == 64, "part of the file format");
-static_assert(sizeof(struct trace_header) == 288, "part of the file format");
+static_assert(offsetof(struct trace_header, steps) == 288 && sizeof(struct trace_header) == 488, "part of the file format");
+static_assert(TRACE_SKIP_KINDS <= 8, "part of the file format");
 static_assert(TRACE_LOSS_KINDS <= 16, "part of the file format");
 
 enum trace_block_type { TRACE_SLOT = 1, TRACE_CHUNK = 2, TRACE_DICT = 3, TRACE_TOTALS = 4 };
@@ -201,7 +226,9 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(TENSOR_OOM, trace_tensor, 1, "PyTorch's allocator had none left")                           \
 	X(PYTHON_STACK, trace_python_stack, 0, "gives an id to a call stack of Python")               \
 	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered")       \
-	X(TENSOR_NEXT, trace_tensor_next, 1, "a TENSOR whose totals follow from the one before it")
+	X(TENSOR_NEXT, trace_tensor_next, 1, "a TENSOR whose totals follow from the one before it")   \
+	/* in every stream */                                                                         \
+	X(WINDOW, trace_window, 1, "recording begins or stops, as PPERF_SCHEDULE says")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -297,6 +324,18 @@ struct trace_self {
 	uint32_t what, reserved;
 };
 
+/* On the thread that did the step. From BEGINS on everything is recorded; from ENDS on only ends of ranges that are open, calls that take memory or give
+ * it back, TENSOR_OOM and names. Where the first of a trace is ENDS, recording began with the process; where there is none, TRACE_SHUT says whether
+ * anything was recorded. */
+enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2 };
+struct trace_window {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t step;           /* of the program, from 0. BEGINS: the one that comes; ENDS: the one behind the last that was recorded */
+	uint32_t edge, cycle;    /* cycle: from 0 */
+	uint32_t warmup, reserved; /* BEGINS: so many steps from `step` on count in no average */
+};
+
 /* Begins every call record. head.flags: enum trace_call_flag. */
 enum trace_call_flag {
 	TRACE_CALL_CAPTURED = 1, /* the stream was being captured: a graph node was made, nothing ran */
@@ -376,6 +415,9 @@ struct trace_tensor {
 	uint64_t allocated, reserved;
 	uint32_t device, stack;
 };
+/* head.flags of a TENSOR: no block was given or taken back (bytes and address are 0), this is where the totals stand. After what came before it, some
+ * may have been skipped. */
+#define TRACE_TENSOR_LEVEL 1u
 /* Stands for a TENSOR without a stack whose `allocated` is that of the device's last record of these kinds (of whatever thread, by stamps) plus
  * its bytes, and whose `reserved` is the same: who wrote it has compared. At least one in TRACE_TENSOR_RUN is whole. head.flags: the device, and
  * TRACE_TENSOR_GIVEN_BACK if its bytes are below 0. */
@@ -520,7 +562,7 @@ TRACE_RECORDS(X)
 static_assert(TRACE_KINDS <= 256 && sizeof(struct trace_head) == 8, "part of the file format");
 static_assert(sizeof(struct trace_range) == 56 && sizeof(struct trace_call) == 48, "part of the file format");
 static_assert(sizeof(struct trace_launch) == 96 && sizeof(struct trace_memory) == 80, "part of the file format");
-static_assert(sizeof(struct trace_again) == 24, "part of the file format");
+static_assert(sizeof(struct trace_again) == 24 && sizeof(struct trace_window) == 40, "part of the file format");
 static_assert(sizeof(struct trace_tensor) == 56 && sizeof(struct trace_tensor_next) == 24, "part of the file format");
 static_assert(sizeof(struct trace_gpu) == 56 && sizeof(struct trace_kernel) == 104, "part of the file format");
 static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device) == 88, "part of the file format");

@@ -224,6 +224,16 @@ void call_stack_took(uint64_t end, uint64_t ticks)
 	stream_commit();
 }
 
+/* Outside of the schedule's windows only what memory is taken and given back is recorded. */
+static bool is_passed(struct stream *s, enum trace_kind kind)
+{
+	if (!window_is_shut() || window_skips(kind) < 0)
+		return false;
+	stream_skip_ends(s, TRACE_SKIPPED_CALLS, stream_skip_begins(s, TRACE_SKIPPED_CALLS));
+	stream_finish();
+	return true;
+}
+
 bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
 	size_t words)
 {
@@ -237,8 +247,10 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 		return false;
 	end = __builtin_expect(call_here.end == 0, 1) ? clock_now() : call_here.end;
 	s = stream_begin();
-	if (!s)
+	if (!s || is_passed(s, kind))
 		return false;
+	if (__builtin_expect(window_scheduled, 0) && !window_is_shut())
+		window_call(call_here.correlation);
 	flags = site->flags | (is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0u);
 	stack = take_stack(site, end, &stack_ticks);
 	draft = (struct draft){

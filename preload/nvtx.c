@@ -10,6 +10,7 @@
 #include "nvtx_chain.h"
 #include "nvtx_handles.h"
 #include "nvtx_text.h"
+#include "schedule.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -24,10 +25,35 @@ typedef void(NVTX_API *sync_fntype)(nvtxSyncUser_t);
 
 /* ---- ranges and marks ---- */
 
+/* A range may be a step of the schedule. */
+static int push_step(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	const bool step = schedule_begins(text);
+	const int level = range_push(domain, text, attributes);
+
+	if (step)
+		schedule_is_open(schedule_key(domain, level));
+	return level;
+}
+
+static inline int push(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	return __builtin_expect(schedule_marks, 0) ? push_step(domain, text, attributes) : range_push(domain, text, attributes);
+}
+
+static int pop_of(uint32_t domain)
+{
+	const int level = range_pop(domain);
+
+	if (__builtin_expect(schedule_marks, 0))
+		schedule_ended(schedule_key(domain, level));
+	return level;
+}
+
 static int NVTX_API push_a(const char *message)
 {
 	nvtxRangePushA_impl_fntype next = NEXT(CORE, RangePushA, nvtxRangePushA_impl_fntype);
-	int level = range_push_plain(message);
+	int level = schedule_marks ? push_step(0, message, NULL) : range_push_plain(message);
 
 	return next ? next(message) : level;
 }
@@ -39,7 +65,7 @@ static int NVTX_API push_w(const wchar_t *message)
 	int level;
 
 	nvtx_text_wide(&text, message);
-	level = range_push(0, text.chars, NULL);
+	level = push(0, text.chars, NULL);
 	nvtx_text_done(&text);
 	return next ? next(message) : level;
 }
@@ -49,7 +75,7 @@ static int push_event(uint32_t domain, const nvtxEventAttributes_t *event)
 	struct range_attributes attributes;
 	struct nvtx_text text;
 	const struct range_attributes *used = nvtx_event(event, &text, &attributes);
-	int level = range_push(domain, text.chars, used);
+	int level = push(domain, text.chars, used);
 
 	nvtx_text_done(&text);
 	return level;
@@ -74,7 +100,7 @@ static int NVTX_API domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAtt
 static int NVTX_API pop(void)
 {
 	nvtxRangePop_impl_fntype next = NEXT(CORE, RangePop, nvtxRangePop_impl_fntype);
-	int level = range_pop_plain();
+	int level = schedule_marks ? pop_of(0) : range_pop_plain();
 
 	return next ? next() : level;
 }
@@ -82,7 +108,7 @@ static int NVTX_API pop(void)
 static int NVTX_API domain_pop(nvtxDomainHandle_t domain)
 {
 	nvtxDomainRangePop_impl_fntype next = NEXT(CORE2, DomainRangePop, nvtxDomainRangePop_impl_fntype);
-	int level = range_pop(nvtx_domain_of(domain));
+	int level = pop_of(nvtx_domain_of(domain));
 
 	return next ? next(domain) : level;
 }

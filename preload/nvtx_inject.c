@@ -6,6 +6,7 @@
 
 #include "collector/dictionary.h"
 #include "nvtx_chain.h"
+#include "schedule.h"
 
 static bool enabled;
 
@@ -51,7 +52,7 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 
 		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
 		    nvtx_chain_take(entry->module, entry->id, *table[entry->id], before[entry->id]))
-			*table[entry->id] = nvtx_chained() ? entry->function : entry->alone;
+			*table[entry->id] = nvtx_chained() || schedule_marks ? entry->function : entry->alone;
 	}
 }
 

@@ -250,11 +250,33 @@ static const char *allocator_setting(void)
 static void forked(void)
 {
 	stream_forked();
+	schedule_forked();
 	nvtx_handles_forked();
 	call_forked();
 	stack_forked();
 	torch_modules_forked();
 	torch_ops_forked();
+}
+
+/* A window of the schedule begins or ends. */
+static void window_turned(bool recorded)
+{
+	torch_ops_record(recorded);
+	if (recorded)
+		torch_memory_say_levels();
+}
+
+static void configure_schedule(void)
+{
+	const struct schedule *plan = &settings->schedule;
+	char text[96];
+
+	if (!settings->scheduled)
+		return;
+	snprintf(text, sizeof text, "skip_first:%u,wait:%u,warmup:%u,active:%u,repeat:%u", plan->skip_first, plan->wait, plan->warmup, plan->active,
+		 plan->repeat);
+	meta_set("schedule", text);
+	schedule_configure(plan, settings->step_marker, window_turned);
 }
 
 /* By the user; or the kernel gave this program privileges, and NVTX has loaded us all the same. */
@@ -282,6 +304,7 @@ __attribute__((constructor)) static void begin(void)
 		take_nvtx(self);
 		take_cuda(self);
 		set_variable("PPERF_RUN", settings->run, true);
+		configure_schedule();
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
 		python_frames_configure(settings->python_stacks);

@@ -197,7 +197,7 @@ static const char *value_of(const char *variable)
 void settings_read(struct settings *s)
 {
 	const char *output = value_of("PPERF_OUTPUT"), *most = value_of("PPERF_MAX"), *children = value_of("PPERF_CHILDREN");
-	const char *cupti = value_of("PPERF_CUPTI");
+	const char *cupti = value_of("PPERF_CUPTI"), *schedule = value_of("PPERF_SCHEDULE");
 
 	if (!take_run(s, getenv("PPERF_RUN")))
 		begin_run(s);
@@ -226,6 +226,10 @@ void settings_read(struct settings *s)
 	s->ops = value_of("PPERF_OPS");
 	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
 		complain(s, "PPERF_OPS", s->ops, "events, totals or off");
+	s->scheduled = schedule && schedule_parse(schedule, &s->schedule);
+	if (schedule && !s->scheduled)
+		complain(s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
+	s->step_marker = value_of("PPERF_STEP_MARKER");
 	s->shapes = settings_flag(value_of("PPERF_SHAPES"), false);
 	s->quiet = value_of("PPERF_QUIET") ? settings_flag(value_of("PPERF_QUIET"), true) : -1;
 }

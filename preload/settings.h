@@ -5,6 +5,7 @@
 #define PPERF_SETTINGS_H
 
 #include "collector/trace_file.h"
+#include "schedule.h"
 #include <stdbool.h>
 
 /* Every setting: its variable, what it is without it. PPERF_STEP_MARKER is for the report, which finds it in the trace. */
@@ -23,6 +24,8 @@
 	X(PPERF_OPS, "events")         \
 	X(PPERF_SHAPES, "0")           \
 	X(PPERF_PYSTACKS, "off")       \
+	X(PPERF_SCHEDULE, "")          \
+	X(PPERF_STEP_MARKER, "")       \
 	X(PPERF_STEP_MARKER, "")       \
 	X(PPERF_QUIET, "")
 
@@ -35,6 +38,9 @@ struct settings {
 	const char *ops;           /* of PyTorch, as given; like `stacks` */
 	bool shapes;               /* of operators' inputs */
 	const char *python_stacks; /* PPERF_PYSTACKS, as given; like `stacks` */
+	bool scheduled;
+	struct schedule schedule;  /* PPERF_SCHEDULE */
+	const char *step_marker;   /* PPERF_STEP_MARKER, as given; like `stacks` */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
 	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */

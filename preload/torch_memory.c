@@ -8,6 +8,7 @@
 #include "collector/fork_memory.h"
 #include "collector/quiet.h"
 #include "collector/stream.h"
+#include "collector/window.h"
 #include "python.h"
 #include "python_frames.h"
 #include "torch_libraries.h"
@@ -178,12 +179,13 @@ static bool put_next(const struct heard *heard)
 	return true;
 }
 
-static bool put_whole(enum trace_kind kind, const struct heard *heard)
+static bool put_whole(enum trace_kind kind, uint8_t flags, const struct heard *heard)
 {
 	struct trace_tensor *tensor = stream_record(kind, sizeof *tensor);
 
 	if (!tensor)
 		return false;
+	tensor->head.flags = flags;
 	tensor->address = heard->address;
 	tensor->bytes = heard->bytes;
 	tensor->allocated = heard->allocated;
@@ -199,7 +201,7 @@ static bool put_whole(enum trace_kind kind, const struct heard *heard)
 static void put(enum trace_kind kind, const struct heard *heard)
 {
 	struct last *before = last ? &last[heard->device] : NULL;
-	const bool next = before && kind == TRACE_TENSOR && follows(before, heard), written = next ? put_next(heard) : put_whole(kind, heard);
+	const bool next = before && kind == TRACE_TENSOR && follows(before, heard), written = next ? put_next(heard) : put_whole(kind, 0, heard);
 	uint32_t run;
 
 	if (!before)
@@ -208,6 +210,20 @@ static void put(enum trace_kind kind, const struct heard *heard)
 	atomic_store_explicit(&before->allocated, heard->allocated, memory_order_relaxed);
 	atomic_store_explicit(&before->reserved, heard->reserved, memory_order_relaxed);
 	atomic_store_explicit(&before->run, written ? run : 0, memory_order_relaxed);
+}
+
+/* Outside of the schedule's windows: the totals are remembered. */
+static void pass(const struct heard *heard)
+{
+	uint64_t began = stream_pass_begins(TRACE_SKIPPED_TENSORS);
+
+	if (last) {
+		atomic_store_explicit(&last[heard->device].allocated, heard->allocated, memory_order_relaxed);
+		atomic_store_explicit(&last[heard->device].reserved, heard->reserved, memory_order_relaxed);
+		atomic_store_explicit(&last[heard->device].run, 0, memory_order_relaxed);
+	}
+	stream_pass_ends(TRACE_SKIPPED_TENSORS, began);
+	stream_leave();
 }
 
 static void record(
@@ -222,6 +238,10 @@ static void record(
 		first_report();
 	if (!stream_enter())
 		return;
+	if (window_is_shut() && kind == TRACE_TENSOR) {
+		pass(&heard);
+		return;
+	}
 	if (__builtin_expect(python_stacks != PYTHON_STACKS_OFF, 0) && bytes > 0) {
 		begin = clock_now();
 		heard.stack = python_stack_here();
@@ -254,6 +274,24 @@ void EXHAUSTED_1_13(int64_t bytes, size_t allocated, size_t reserved, struct tor
 {
 	record(TRACE_TENSOR_OOM, NULL, bytes, allocated, reserved, device);
 	real_of(TARGET_EXHAUSTED_1_13).exhausted(bytes, allocated, reserved, device);
+}
+
+void torch_memory_say_levels(void)
+{
+	if (!enabled || !last || !stream_enter())
+		return;
+	for (uint32_t device = 0; device < TRACE_TENSOR_DEVICES; device++) {
+		const struct heard heard = {
+			.allocated = atomic_load_explicit(&last[device].allocated, memory_order_relaxed),
+			.reserved = atomic_load_explicit(&last[device].reserved, memory_order_relaxed),
+			.device = device,
+		};
+
+		if (heard.allocated || heard.reserved)
+			put_whole(TRACE_TENSOR, TRACE_TENSOR_LEVEL, &heard);
+		atomic_store_explicit(&last[device].run, 0, memory_order_relaxed); /* the next one is whole, whoever is before it */
+	}
+	stream_leave();
 }
 
 /* ---- what is said of it ---- */

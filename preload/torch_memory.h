@@ -30,6 +30,9 @@ struct torch_device { /* c10::Device */
  * it is copied. */
 void torch_memory_configure(bool wanted, const char *configuration);
 
+/* Records what tensors and the allocator hold on each device, as it was said last: after reports that were not recorded (collector/window.h). */
+void torch_memory_say_levels(void);
+
 /* PyTorch has been loaded: finds its functions, says in the trace what is known of its allocator. Any number of times; not under a lock.
  * ask_python: with the GIL: the program may have set PYTORCH_ALLOC_CONF itself, before it imported torch. */
 void torch_memory_begin(bool ask_python);

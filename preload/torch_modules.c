@@ -13,6 +13,8 @@
 #include "collector/trace_file.h"
 #include "python.h"
 #include "python_frames.h"
+#include "schedule.h"
+#include "torch_ops.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

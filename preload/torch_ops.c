@@ -8,6 +8,8 @@
 #include "collector/dictionary.h"
 #include "collector/ranges.h"
 #include "collector/trace_file.h"
+#include "collector/window.h"
+#include "schedule.h"
 #include "torch_async.h"
 #include "torch_layout.h"
 #include "torch_libraries.h"
@@ -38,8 +40,10 @@ _Static_assert(sizeof(struct callback) == 40, "as PyTorch has it");
 #define NAME "_ZNK2at14RecordFunction4nameEv"
 #define THREAD "_ZN2at14RecordFunction15currentThreadIdEv"
 #define SEQUENCE "_ZN2at15sequence_number4peekEv"
+#define REMOVE_CALLBACK "_ZN2at14removeCallbackEm"
 
 static const char *(*name_of)(const void *record_function);
+static uint64_t (*nodes_made)(void); /* NULL: not known */
 
 static bool wanted, with_shapes, in_children; /* wanted: false also where the library is disabled */
 static bool counting;            /* PPERF_OPS=totals: operators leave no records; ranges of the program do */
@@ -111,6 +115,16 @@ static inline bool is_left_out(const void *record_function, const char *name, bo
 	return false;
 }
 
+/* The window was shut before there was an operator, or while they were still needed for measurements. */
+static __attribute__((noinline)) void withdraw(void)
+{
+	if (known() & TORCH_IS_MEASURED || !(known() & TORCH_KNOWS_LINKS))
+		return;
+	torch_ops_record(false);
+	if (!window_is_shut()) /* opened meanwhile */
+		torch_ops_record(true);
+}
+
 static inline uint32_t open_range(const void *record_function, const char *name, enum trace_node_kind kind, uint32_t link, uint32_t shapes)
 {
 	return counting ? range_open_counted(record_function, name, kind, link, shapes) : range_open(record_function, name, kind, link, shapes);
@@ -125,6 +139,8 @@ static void *start_operator(void **result, const void *record_function)
 	*result = NULL;
 	if (is_left_out(record_function, name, false))
 		return result;
+	if (window_is_shut())
+		withdraw();
 	if (__builtin_expect(with_shapes, 0) && known() & TORCH_KNOWS_SHAPES)
 		shapes = torch_shapes_name((const char *)record_function + torch_layout.inputs);
 	node = open_range(record_function, name, TRACE_NODE_OP, 0, shapes);
@@ -177,14 +193,18 @@ static bool is_optimizer(const char *name)
 static void *start_user(void **result, const void *record_function)
 {
 	const char *name = name_of(record_function);
+	bool step;
 
 	*result = NULL;
 	if (is_left_out(record_function, name, false))
 		return result;
+	step = schedule_wanted && schedule_begins(name);
 	if (is_async(record_function, name))
 		torch_async_begin(record_function, name);
 	else
 		range_open(record_function, name, is_optimizer(name) ? TRACE_NODE_OPTIMIZER : TRACE_NODE_RANGE, 0, 0);
+	if (step)
+		schedule_is_open((uintptr_t)record_function);
 	return result;
 }
 
@@ -212,8 +232,12 @@ static void end_operator(const void *record_function, void *context)
 static void end_user(const void *record_function, void *context)
 {
 	(void)context;
-	if (!was_left_out() && !range_close(record_function) && !torch_async_end(record_function))
+	if (was_left_out())
+		return;
+	if (!range_close(record_function) && !torch_async_end(record_function))
 		torch_async_ended_elsewhere(record_function);
+	if (schedule_wanted)
+		schedule_ended((uintptr_t)record_function);
 }
 
 /* ---- the beginning ---- */
@@ -226,32 +250,62 @@ static void end_user(const void *record_function, void *context)
 #define RESULTS_COME_BY_ARGUMENT false
 #endif
 
-static const struct callback callbacks[] = {
-	{.start = start_operator, .end = end_operator, .sampling_probability = 1.0,
+enum { OPERATORS, BACKWARD, USER, CALLBACKS };
+
+static const struct callback callbacks[CALLBACKS] = {
+	[OPERATORS] = {.start = start_operator, .end = end_operator, .sampling_probability = 1.0,
 		.scopes = {[SCOPE_FUNCTION] = true, [SCOPE_TORCHSCRIPT] = true}},
-	{.start = start_backward, .end = end_operator, .sampling_probability = 1.0, .scopes = {[SCOPE_BACKWARD] = true}},
-	{.start = start_user, .end = end_user, .sampling_probability = 1.0, .scopes = {[SCOPE_USER] = true}},
+	[BACKWARD] = {.start = start_backward, .end = end_operator, .sampling_probability = 1.0, .scopes = {[SCOPE_BACKWARD] = true}},
+	[USER] = {.start = start_user, .end = end_user, .sampling_probability = 1.0, .scopes = {[SCOPE_USER] = true}},
 };
 
-/* Each struct goes by value, as its C++ twin, which is trivially copyable. */
+static uint64_t (*add)(struct callback);
+static void (*take_away)(uint64_t handle); /* NULL: not known, they stay */
+static _Atomic uint64_t handles[CALLBACKS]; /* of those that PyTorch has; 0: it has not */
+
+/* The struct goes by value, as its C++ twin, which is trivially copyable. */
+static void add_one(int which)
+{
+	struct callback callback = callbacks[which];
+
+	callback.needs_inputs = with_shapes && callback.scopes[SCOPE_FUNCTION];
+	atomic_store(&handles[which], add(callback));
+}
+
 static bool add_callbacks(void)
 {
-	uint64_t (*add)(struct callback);
-
 	*(void **)&add = torch_symbol(TORCH_CPU, ADD_CALLBACK);
 	*(void **)&name_of = torch_symbol(TORCH_CPU, NAME);
+	*(void **)&take_away = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
+	*(void **)&nodes_made = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!add || !name_of || !RESULTS_COME_BY_ARGUMENT) {
 		meta_set("source.torch_ops", RESULTS_COME_BY_ARGUMENT ? "off: this PyTorch has no callbacks that we know (1)" :
 									"off: not on this kind of processor (2)");
 		return false;
 	}
-	for (size_t i = 0; i < sizeof callbacks / sizeof callbacks[0]; i++) {
-		struct callback callback = callbacks[i];
-
-		callback.needs_inputs = with_shapes && callback.scopes[SCOPE_FUNCTION];
-		add(callback);
-	}
+	for (int i = 0; i < CALLBACKS; i++)
+		add_one(i);
 	return true;
+}
+
+/* PyTorch takes a lock of its own for it, under which it calls nobody. */
+void torch_ops_record(bool on)
+{
+	for (int i = 0; i < CALLBACKS; i++) {
+		uint64_t handle = atomic_load(&handles[i]);
+
+		if (i == USER || !take_away || !add)
+			continue;
+		if (on && !handle)
+			add_one(i);
+		else if (!on && handle && atomic_compare_exchange_strong(&handles[i], &handle, 0))
+			take_away(handle);
+	}
+}
+
+uint64_t torch_ops_nodes(void)
+{
+	return nodes_made ? nodes_made() : 0;
 }
 
 /* Without these the names still come. */
