@@ -153,6 +153,8 @@ CUresult stream_wait_event(struct sim_stream *stream, struct sim_event *event);
 
 /* ---- memory.c, array.c: what lies behind addresses ---- */
 
+struct physical;
+
 #define GRANULARITY ((size_t)2 << 20) /* bytes; device memory is handed out in multiples */
 
 enum block_owner {
@@ -204,6 +206,8 @@ void *pages_map(size_t bytes);
 void block_add(const struct block *block);
 /* Removes the block that begins at `address`, and copies it out; false: none. The lock must be held. */
 bool block_remove(const void *address, struct block *block);
+/* Calls `visit` for each place at which it is mapped. The lock must be held. */
+void blocks_of_physical(const struct physical *physical, void (*visit)(const void *address, size_t bytes));
 /* Frees all memory that a context owns. The lock must be held. */
 void memory_release_context(struct sim_context *context);
 /* Sets to zero; whole pages of plain device memory by giving them back to the host. */
@@ -282,11 +286,25 @@ struct kernel {
 	unsigned magic;
 	const char *name;
 	struct module *module;
-	uint32_t registers;
-	uint32_t static_shared;
-	uint32_t max_dynamic; /* bytes of dynamic shared memory it may be launched with */
-	struct kernel *next;  /* of the module */
+	uint32_t registers;     /* this and the rest: once it is learned */
+	uint32_t static_shared; /* bytes */
+	uint32_t local_bytes;   /* a thread */
+	uint32_t max_threads;   /* a block */
+	uint32_t max_dynamic;   /* bytes of dynamic shared memory it may be launched with */
+	uint16_t *parameters;   /* their bytes */
+	unsigned parameter_count;
+	bool described; /* its code was found: what it needs and its parameters are those of the code */
+	bool learned;
+	struct kernel *next; /* of the module */
 };
+
+/* All kernels of a module. */
+struct kernel_list {
+	struct kernel **list;
+	size_t count;
+};
+
+#define PARAMETERS_MAX 1024
 
 struct module *module_new(const void *image, size_t bytes);
 CUresult module_unload(struct module *module);
@@ -298,10 +316,22 @@ size_t image_bytes(const void *image);
 /* The kernel of that name in the module, made at the first question; it lives for ever. */
 struct kernel *kernel_get(struct module *module, const char *name);
 bool kernel_valid(const struct kernel *kernel);
-CUresult kernel_attribute(const struct kernel *kernel, CUfunction_attribute attribute, int *value);
+/* Reads what its code says, the first time; without code it is made from the name. Everything that uses what a kernel
+ * needs calls it. */
+void kernel_learn(struct kernel *kernel);
+/* The kernel is one of a simulated library, and is given one address. */
+void kernel_takes_address(struct kernel *kernel);
+CUresult kernel_attribute(struct kernel *kernel, CUfunction_attribute attribute, int *value);
 CUresult kernel_set_attribute(struct kernel *kernel, CUfunction_attribute attribute, int value);
-/* Blocks of `threads` that fit an SM at once; 0: none does. */
+/* Blocks of `threads` that fit an SM at once; 0: none does. The kernel must be learned. */
 int kernel_occupancy(const struct kernel *kernel, int threads, size_t dynamic_shared);
+
+/* ---- fatbin.c, cubin.c: the code that programs bring ---- */
+
+/* Calls `visit` with each ELF file for that architecture (90) in the fat binary; it is gone after the call. */
+void fatbin_visit(const void *image, int arch, void (*visit)(const void *elf, size_t bytes, void *data), void *data);
+/* Fills in what the code says of these kernels, and sorts them. */
+void cubin_describe(const void *elf, size_t bytes, const struct kernel_list *kernels);
 
 /* ---- work.c: what a stream does ---- */
 
@@ -310,6 +340,8 @@ struct op_kernel {
 	struct sim_dim grid, block, cluster;
 	size_t dynamic_shared;
 	bool cooperative;
+	void **arguments;              /* as the launch was given them, NULL: none; not in a graph's node */
+	const struct touched *touched; /* in a node: the addresses that were among them, NULL: none */
 };
 
 /* A box of bytes; a plain copy is one row of one slice. */
@@ -365,6 +397,35 @@ void perform(const struct op *op, const struct sim_work *work);
 uint64_t op_cost_ns(const struct op *op);
 /* The stream's part of a report. */
 struct sim_work work_in(const struct sim_stream *stream, uint64_t start_ns, uint64_t end_ns);
+
+/* ---- value.c: which bytes of the device are known ---- */
+
+/* A copy of one row, of any direction: what is not known arrives as zeros. */
+void values_copy(void *target, enum sim_memory_kind target_kind, const void *source, enum sim_memory_kind source_kind,
+	size_t bytes);
+/* A set or a copy wrote them: they are known from now on. */
+void values_write(const void *address, size_t bytes);
+/* The memory was given back. */
+void values_forget(const void *address, size_t bytes);
+/* A kernel was given these addresses: what was written in one piece around each is unknown from there on. */
+void values_touch(const uintptr_t *addresses, size_t how_many);
+void values_touch_all(void);
+/* Whether anything is known at all. */
+bool values_any(void);
+
+/* ---- argument.c: the device addresses among a kernel's arguments ---- */
+
+struct touched {
+	size_t count;
+	uintptr_t addresses[];
+};
+
+/* There is device memory here: such addresses are looked for. */
+void arguments_know(uintptr_t address, size_t bytes);
+/* What the kernel's arguments point to is not known any longer. */
+void arguments_touch(const struct op_kernel *kernel);
+/* The operation as a graph's node has it: of a kernel's arguments it keeps the addresses, for ever. */
+struct op op_kept(const struct op *op);
 
 /* ---- host.c: functions of the program that run in stream order, on a thread of the driver ---- */
 

@@ -12,7 +12,7 @@ SIM_CFLAGS = -std=c11 -D_GNU_SOURCE= $(OPT) $(WARN_C) $(CFLAGS) -Itests/cudasim 
 # Linked so that the calls inside a library stay inside, whatever is preloaded.
 SIM_LDFLAGS = $(OPT) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' -Wl,--build-id=sha1
 
-SIM_CORE = core scope device context stream event memory array vmm pool kernel work host capture graph graph_exec \
+SIM_CORE = core scope device context stream event memory array value argument vmm pool kernel learn fatbin cubin work host capture graph graph_exec \
 	driver_device driver_memory driver_pool driver_copy driver_stream driver_launch driver_graph driver_symbol
 SIM_RUNTIME = runtime_error runtime_device runtime_registry runtime_launch runtime_memory runtime_copy runtime_stream \
 	runtime_graph

@@ -46,6 +46,7 @@ static struct op kernel_op(const CUDA_KERNEL_NODE_PARAMS *params)
 			.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
 			.block = {params->blockDimX, params->blockDimY, params->blockDimZ},
 			.dynamic_shared = params->sharedMemBytes,
+			.arguments = params->kernelParams,
 		},
 	};
 }

@@ -13,11 +13,30 @@ SIM_EXPORT CUfunction sim_get_kernel(CUmodule module, const char *name)
 	return (CUfunction)(void *)kernel_get(HANDLE(module, module), name);
 }
 
+SIM_EXPORT CUfunction sim_get_library_kernel(CUmodule module, const char *name)
+{
+	CUfunction function = sim_get_kernel(module, name);
+
+	kernel_takes_address(HANDLE(kernel, function));
+	return function;
+}
+
 SIM_EXPORT const char *sim_kernel_name(CUfunction function)
 {
 	const struct kernel *kernel = HANDLE(kernel, function);
 
 	return kernel_valid(kernel) ? kernel->name : NULL;
+}
+
+/* The program may free its image when it is loaded. */
+static struct module *module_of_copy(const void *image)
+{
+	size_t bytes = image_bytes(image);
+	void *copy = bytes ? zalloc(bytes) : NULL;
+
+	if (copy)
+		memcpy(copy, image, bytes);
+	return module_new(copy, bytes);
 }
 
 /* Modules loaded by the program are there at once. */
@@ -29,7 +48,7 @@ static CUresult load(CUmodule *out, const void *image)
 	TRY(require_context(&context));
 	if (!image)
 		return CUDA_ERROR_INVALID_VALUE;
-	module = module_new(image, image_bytes(image));
+	module = module_of_copy(image);
 	module_touch(module);
 	*out = (CUmodule)(void *)module;
 	return CUDA_SUCCESS;
@@ -90,7 +109,7 @@ DRIVER_API(cuLibraryLoadData,
 	TRY(require_init());
 	if (!code)
 		return CUDA_ERROR_INVALID_VALUE;
-	*library = (CUlibrary)(void *)module_new(code, image_bytes(code));
+	*library = (CUlibrary)(void *)module_of_copy(code);
 	return CUDA_SUCCESS;
 }
 
@@ -153,6 +172,7 @@ static CUresult occupancy(int *blocks, CUfunction function, int threads, size_t 
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (threads <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	kernel_learn(HANDLE(kernel, function));
 	*blocks = kernel_occupancy(HANDLE(kernel, function), threads, shared);
 	return CUDA_SUCCESS;
 }
@@ -190,14 +210,15 @@ DRIVER_API_LAUNCH(cuLaunchKernel,
 		extra),
 	sim_kernel_name(f))
 {
-	(void)kernelParams;
-	(void)extra;
+	if (extra)
+		values_touch_all();
 	return launch(
 		&(struct op_kernel){
 			.kernel = HANDLE(kernel, f),
 			.grid = { gridDimX, gridDimY, gridDimZ },
 			.block = { blockDimX, blockDimY, blockDimZ },
 			.dynamic_shared = sharedMemBytes,
+			.arguments = kernelParams,
 		},
 		hStream);
 }
@@ -209,13 +230,13 @@ DRIVER_API_LAUNCH(cuLaunchCooperativeKernel,
 	(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams),
 	sim_kernel_name(f))
 {
-	(void)kernelParams;
 	return launch(
 		&(struct op_kernel){
 			.kernel = HANDLE(kernel, f),
 			.grid = { gridDimX, gridDimY, gridDimZ },
 			.block = { blockDimX, blockDimY, blockDimZ },
 			.dynamic_shared = sharedMemBytes,
+			.arguments = kernelParams,
 			.cooperative = true,
 		},
 		hStream);
@@ -246,10 +267,11 @@ DRIVER_API_LAUNCH(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction f,
 		.grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
 		.block = { config->blockDimX, config->blockDimY, config->blockDimZ },
 		.dynamic_shared = config->sharedMemBytes,
+		.arguments = kernelParams,
 	};
 
-	(void)kernelParams;
-	(void)extra;
+	if (extra)
+		values_touch_all();
 	take_attributes(&kernel, config);
 	return launch(&kernel, config->hStream);
 }

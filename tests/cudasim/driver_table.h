@@ -150,6 +150,8 @@ extern const struct sim_driver sim_driver;
 
 /* The kernel behind a function that the runtime registered: made in the module, never freed. */
 CUfunction sim_get_kernel(CUmodule module, const char *name);
+/* The same for a kernel of a simulated library, whose one argument is an address. */
+CUfunction sim_get_library_kernel(CUmodule module, const char *name);
 /* The mangled name of a CUfunction, NULL: it is none. */
 const char *sim_kernel_name(CUfunction function);
 /* A module for an image that the runtime registered; loaded, as the tool sees it, when it is needed. */

@@ -89,7 +89,7 @@ struct sim_node *node_append(struct sim_graph *graph, struct sim_node *const *ne
 	node->magic = NODE_MAGIC;
 	node->id = ++node_count;
 	node->graph = graph;
-	node->op = *op;
+	node->op = op_kept(op);
 	set_assign(&node->needs, needs, count);
 	graph->nodes[graph->count++] = node;
 	return node;

@@ -262,7 +262,7 @@ CUresult exec_set_op(struct sim_graph_exec *exec, struct sim_node *node, const s
 	for (size_t i = 0; i < exec->graph->count && result != CUDA_SUCCESS; i++) {
 		if (exec->graph->nodes[i]->origin_id != node->id)
 			continue;
-		exec->graph->nodes[i]->op = *op;
+		exec->graph->nodes[i]->op = op_kept(op);
 		result = CUDA_SUCCESS;
 	}
 	core_unlock();

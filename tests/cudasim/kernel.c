@@ -1,7 +1,4 @@
-/*
- * Modules and the kernels in them. Nothing is executed: a kernel is a name, and what it needs of an SM is
- * made from the name, the same in every run.
- */
+/* Modules and the kernels in them. Nothing is executed: a kernel is a name, and what its code says of it (learn.c). */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +8,6 @@
 
 #define KERNEL_MAGIC 0x4b45524eu
 #define FATBIN_MAGIC 0xba55ed50u
-#define DYNAMIC_DEFAULT 49152u /* bytes of shared memory without opting in */
 #define WARP 32
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
@@ -116,28 +112,16 @@ size_t image_bytes(const void *image)
 	return 0;
 }
 
-static uint32_t hash_of(const char *name)
-{
-	uint32_t hash = 2166136261u;
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619u;
-	return hash ^ hash >> 15;
-}
-
 static struct kernel *kernel_new(struct module *module, const char *name)
 {
 	struct kernel *kernel = zalloc(sizeof(*kernel));
-	uint32_t hash = hash_of(name);
 	char *copy = zalloc(strlen(name) + 1);
 
 	strcpy(copy, name);
 	kernel->magic = KERNEL_MAGIC;
 	kernel->name = copy;
 	kernel->module = module;
-	kernel->registers = 16 + hash % 7 * 8; /* with up to 64, blocks of 1024 threads still fit */
-	kernel->static_shared = hash / 7 % 4 == 0 ? 4096 : 0;
-	kernel->max_dynamic = DYNAMIC_DEFAULT - kernel->static_shared;
+	kernel->max_threads = 1024;
 	kernel->next = module->kernels;
 	module->kernels = kernel;
 	return kernel;
@@ -162,13 +146,27 @@ bool kernel_valid(const struct kernel *kernel)
 	return kernel && kernel->magic == KERNEL_MAGIC;
 }
 
-CUresult kernel_attribute(const struct kernel *kernel, CUfunction_attribute attribute, int *value)
+/* As many as its registers allow. */
+static int most_threads(const struct kernel *kernel)
+{
+	int threads = kernel->max_threads < 1024 ? (int)kernel->max_threads : 1024;
+
+	while (threads > WARP && kernel_occupancy(kernel, threads, 0) == 0)
+		threads -= WARP;
+	return threads;
+}
+
+CUresult kernel_attribute(struct kernel *kernel, CUfunction_attribute attribute, int *value)
 {
 	if (!kernel_valid(kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
+	kernel_learn(kernel);
 	switch (attribute) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-		*value = 1024;
+		*value = most_threads(kernel);
+		break;
+	case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+		*value = (int)kernel->local_bytes;
 		break;
 	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
 		*value = (int)kernel->static_shared;
@@ -193,6 +191,7 @@ CUresult kernel_set_attribute(struct kernel *kernel, CUfunction_attribute attrib
 {
 	if (!kernel_valid(kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
+	kernel_learn(kernel);
 	if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
 		return CUDA_SUCCESS;
 	if (value < 0 || (uint32_t)value > BLOCK_SHARED_MAX - kernel->static_shared)

@@ -2,6 +2,7 @@
  * Launches by a library that has its own runtime inside. */
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -74,7 +75,7 @@ int library_launch(const struct library_kernel *k, void *stream)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	kernel = sim_get_kernel(module(), k->name);
+	kernel = sim_get_library_kernel(module(), k->name);
 	params.func = (const void *)kernel;
 	scope.symbol = sim_kernel_name(kernel);
 	sim_enter(&scope);
@@ -83,9 +84,9 @@ int library_launch(const struct library_kernel *k, void *stream)
 	return result;
 }
 
-int library_launch_driver(const struct library_kernel *k, void *stream)
+static CUresult launch_driver(const struct library_kernel *k, void *stream)
 {
-	void *writes = k->writes, *arguments[] = { &writes, NULL };
+	void *nothing[] = { NULL };
 	CUlaunchConfig config = {
 		.gridDimX = k->grid.x,
 		.gridDimY = k->grid.y,
@@ -96,11 +97,25 @@ int library_launch_driver(const struct library_kernel *k, void *stream)
 		.sharedMemBytes = k->shared,
 		.hStream = (CUstream)stream,
 	};
-	int result = library_ready();
 
+	return sim_driver.cuLaunchKernelEx(&config, sim_get_library_kernel(module(), k->name), nothing, NULL);
+}
+
+int library_launch_on(int device, const struct library_kernel *k, void *stream)
+{
+	struct sim_context *before = sim_context_current();
+	CUcontext context;
+	CUresult result;
+
+	if (before && sim_context_device(before) == device)
+		return (int)launch_driver(k, stream);
+	result = sim_driver.cuDevicePrimaryCtxRetain(&context, device);
 	if (result != CUDA_SUCCESS)
-		return result;
-	return (int)sim_driver.cuLaunchKernelEx(&config, sim_get_kernel(module(), k->name), arguments, NULL);
+		return (int)result;
+	sim_driver.cuCtxSetCurrent(context);
+	result = launch_driver(k, stream);
+	sim_driver.cuCtxSetCurrent((CUcontext)before);
+	return (int)result;
 }
 
 struct sim_dim library_grid(uint64_t elements, unsigned block, unsigned each, unsigned most)
@@ -113,4 +128,16 @@ struct sim_dim library_grid(uint64_t elements, unsigned block, unsigned each, un
 void *library_new(size_t bytes)
 {
 	return calloc(1, bytes);
+}
+
+void library_read(void *target, const void *source, size_t bytes)
+{
+	if (bytes)
+		memcpy(target, source, bytes);
+}
+
+void library_written(void *address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
 }

@@ -39,6 +39,8 @@ void block_add(const struct block *block)
 	memmove(blocks + at + 1, blocks + at, (count - at) * sizeof(*blocks));
 	blocks[at] = *block;
 	count++;
+	if (block->kind == SIM_MEMORY_DEVICE || block->kind == SIM_MEMORY_DEVICE_STATIC)
+		arguments_know(block->address, block->bytes);
 }
 
 bool block_remove(const void *address, struct block *block)
@@ -50,6 +52,7 @@ bool block_remove(const void *address, struct block *block)
 	*block = blocks[at - 1];
 	memmove(blocks + at - 1, blocks + at, (count - at) * sizeof(*blocks));
 	count--;
+	values_forget((const void *)block->address, block->bytes);
 	return true;
 }
 
@@ -73,6 +76,13 @@ bool block_find(const void *address, struct block *block)
 		*block = *found;
 	core_unlock();
 	return found != NULL;
+}
+
+void blocks_of_physical(const struct physical *physical, void (*visit)(const void *address, size_t bytes))
+{
+	for (size_t i = 0; i < count; i++)
+		if (blocks[i].owner == BLOCK_MAPPED && blocks[i].physical == physical)
+			visit((const void *)blocks[i].address, blocks[i].bytes);
 }
 
 /* Mapped pieces may lie side by side and count as one. */
@@ -255,6 +265,7 @@ static void block_unmap(const struct block *block)
 		return;
 	}
 	memory_discharge(block->device, block->held);
+	values_forget((const void *)block->address, block->bytes);
 	munmap((void *)block->address, round_up(block->bytes, GRANULARITY));
 }
 

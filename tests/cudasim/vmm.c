@@ -163,6 +163,9 @@ CUresult physical_map(struct physical *physical, void *address, size_t bytes, si
 	core_lock();
 	physical->references++;
 	block_add(&block);
+	/* Seen at two addresses, its bytes are known at both. */
+	if (physical->references > 2)
+		blocks_of_physical(physical, values_write);
 	core_unlock();
 	return CUDA_SUCCESS;
 }

@@ -35,6 +35,7 @@ CUresult kernel_check(const struct op_kernel *k)
 
 	if (!kernel_valid(k->kernel))
 		return CUDA_ERROR_INVALID_HANDLE;
+	kernel_learn(k->kernel);
 	if (k->block.x > 1024 || k->block.y > 1024 || k->block.z > 64 || threads == 0 || threads > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (k->grid.x > GRID_X_MAX || k->grid.y > GRID_YZ_MAX || k->grid.z > GRID_YZ_MAX || blocks == 0)
@@ -173,8 +174,9 @@ static void copy_rows(const struct op_copy *copy)
 {
 	for (size_t z = 0; z < copy->slices; z++)
 		for (size_t y = 0; y < copy->rows; y++)
-			memmove(copy->target + z * copy->target_slice + y * copy->target_pitch,
-				copy->source + z * copy->source_slice + y * copy->source_pitch, copy->width);
+			values_copy(copy->target + z * copy->target_slice + y * copy->target_pitch, copy->target_memory,
+				copy->source + z * copy->source_slice + y * copy->source_pitch, copy->source_memory,
+				copy->width);
 }
 
 static void set_row(char *row, const struct op_set *set)
@@ -193,8 +195,19 @@ static void set_row(char *row, const struct op_set *set)
 
 static void set_rows(const struct op_set *set)
 {
-	for (size_t y = 0; y < set->rows; y++)
+	for (size_t y = 0; y < set->rows; y++) {
 		set_row(set->target + y * set->pitch, set);
+		values_write(set->target + y * set->pitch, set->width * set->element);
+	}
+}
+
+/* What the kernel would write is not known any longer. */
+static void forget_results(const struct op_kernel *k)
+{
+	if (k->touched)
+		values_touch(k->touched->addresses, k->touched->count);
+	else
+		arguments_touch(k);
 }
 
 static void describe_kernel(struct sim_work *work, const struct op_kernel *k)
@@ -206,6 +219,7 @@ static void describe_kernel(struct sim_work *work, const struct op_kernel *k)
 	work->static_shared = k->kernel->static_shared;
 	work->dynamic_shared = (uint32_t)k->dynamic_shared;
 	work->registers = k->kernel->registers;
+	work->local_bytes = k->kernel->local_bytes;
 	work->cooperative = k->cooperative;
 }
 
@@ -246,6 +260,7 @@ void perform(const struct op *op, const struct sim_work *placed)
 	switch (op->kind) {
 	case SIM_KERNEL:
 		module_touch(op->kernel.kernel->module);
+		forget_results(&op->kernel);
 		describe_kernel(&work, &op->kernel);
 		break;
 	case SIM_COPY:
