@@ -4,7 +4,7 @@
 
 Runs in any environment that has PyTorch. PPERF_TEST_QUICK: without what takes more than some seconds.
 """
-import re, sys, sysconfig
+import re, socket, sys, sysconfig
 from harness import *
 
 SCRIPT = ROOT / "tests" / "torch" / "battery.py"
@@ -131,8 +131,10 @@ def a_program_that_is_not_Python_but_runs_it(folder):
 
 @slow
 def two_processes_under_torchrun(folder):
-    arguments = ("-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1", "--master-port=29641", SCRIPT, "distributed")
-    result = alike(folder, *arguments)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = "--master-port=%d" % free.getsockname()[1]
+    result = alike(folder, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1", port, SCRIPT, "distributed")
     assert result.returncode == 0 and result.stdout.count(b"distributed = ([3.0, 3.0, 3.0, 3.0]") == 2, (result.stdout, result.stderr[-600:])
     files = [t for t in traces(folder) if any(name.startswith("DistributedDataParallel") for name in names(t))]
     assert len(files) == 2, (traces(folder), [sorted(set(names(t)))[:9] for t in traces(folder)])
