@@ -122,7 +122,7 @@ static void find_described(const struct op_kernel *op, struct addresses *found)
 		collect_parameter(op->arguments[2], sizeof(uintptr_t), found);
 		return;
 	}
-	for (unsigned i = 0; i < kernel->parameter_count; i++)
+	for (unsigned i = 0; i < kernel->parameter_count && op->arguments[i]; i++)
 		collect_parameter(op->arguments[i], kernel->parameters[i], found);
 }
 

@@ -160,6 +160,10 @@ CUmodule sim_module(const void *image);
 size_t sim_array_element(const void *array);
 /* Device memory for a __device__ variable, zeroed; it lives for ever and holds nothing of the capacity. */
 void *sim_variable(size_t bytes);
+/* Copies bytes out of the device's memory (or the host's); what is not known there arrives as zeros. */
+void sim_values_read(void *target, const void *source, size_t bytes);
+/* A simulated library has written these bytes: they are known. */
+void sim_values_written(const void *address, size_t bytes);
 /* What lies at an address, for cudaPointerGetAttributes; false: memory that CUDA does not know. */
 bool sim_pointer(const void *address, enum sim_memory_kind *kind, int *device, unsigned *flags);
 

@@ -2,7 +2,6 @@
  * Launches by a library that has its own runtime inside. */
 #include <elf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -86,7 +85,7 @@ int library_launch(const struct library_kernel *k, void *stream)
 
 static CUresult launch_driver(const struct library_kernel *k, void *stream)
 {
-	void *nothing[] = { NULL };
+	void *writes = k->writes, *arguments[] = { &writes, NULL };
 	CUlaunchConfig config = {
 		.gridDimX = k->grid.x,
 		.gridDimY = k->grid.y,
@@ -98,7 +97,7 @@ static CUresult launch_driver(const struct library_kernel *k, void *stream)
 		.hStream = (CUstream)stream,
 	};
 
-	return sim_driver.cuLaunchKernelEx(&config, sim_get_library_kernel(module(), k->name), nothing, NULL);
+	return sim_driver.cuLaunchKernelEx(&config, sim_get_library_kernel(module(), k->name), arguments, NULL);
 }
 
 int library_launch_on(int device, const struct library_kernel *k, void *stream)
@@ -132,12 +131,10 @@ void *library_new(size_t bytes)
 
 void library_read(void *target, const void *source, size_t bytes)
 {
-	if (bytes)
-		memcpy(target, source, bytes);
+	sim_values_read(target, source, bytes);
 }
 
 void library_written(void *address, size_t bytes)
 {
-	(void)address;
-	(void)bytes;
+	sim_values_written(address, bytes);
 }

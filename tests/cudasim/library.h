@@ -36,12 +36,16 @@ struct library_kernel {
 /* Launches it in `stream` (a cudaStream_t) as the runtime inside a library does: cudaLaunchKernel, and in it
  * cuLaunchKernel. Gives a CUresult. */
 int library_launch(const struct library_kernel *kernel, void *stream);
-/* The same by cuLaunchKernelEx alone, as NCCL does. */
-int library_launch_driver(const struct library_kernel *kernel, void *stream);
+/* The same by cuLaunchKernelEx alone, as NCCL does, and in a stream of that device. */
+int library_launch_on(int device, const struct library_kernel *kernel, void *stream);
 /* A grid of so many blocks that `threads` of `block` each see to `elements`, `each` a thread; at least one, at most `most`. */
 struct sim_dim library_grid(uint64_t elements, unsigned block, unsigned each, unsigned most);
 /* Makes a context of the first device current if there is none, as a runtime does at its first call. Gives a CUresult. */
 int library_ready(void);
+/* Takes bytes out of the device's memory, as a copy would. */
+void library_read(void *target, const void *source, size_t bytes);
+/* The device's memory has been written: unlike what a kernel may have changed, it is known from now on. */
+void library_written(void *address, size_t bytes);
 /* Zeroed memory of the host, NULL: there is none. */
 void *library_new(size_t bytes);
 

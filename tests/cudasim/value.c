@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core.h"
+#include "driver_table.h"
 
 /* Written by one copy or set. Ranges are not joined: a kernel that is given one tensor says nothing of its neighbour. */
 struct range {
@@ -189,4 +190,20 @@ void values_copy(void *target, enum sim_memory_kind target_kind, const void *sou
 	memmove(target, source, bytes);
 	if (to)
 		values_write(target, bytes);
+}
+
+SIM_EXPORT void sim_values_read(void *target, const void *source, size_t bytes)
+{
+	struct block block;
+
+	values_copy(target, SIM_MEMORY_PAGEABLE, source,
+		block_find(source, &block) ? block.kind : SIM_MEMORY_PAGEABLE, bytes);
+}
+
+SIM_EXPORT void sim_values_written(const void *address, size_t bytes)
+{
+	struct block block;
+
+	if (bytes && block_find(address, &block) && is_tracked(block.kind))
+		values_write(address, bytes);
 }
