@@ -4,7 +4,7 @@
 SIM_BLAS = blas_handle blas_gemm blas_vector blas_kernel
 SIM_BLASLT = blaslt blas_kernel
 SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn
-SIM_NCCL = nccl_info nccl_channel nccl_transfer nccl_comm nccl_collective nccl_group
+SIM_NCCL = nccl_channel nccl_operation nccl_reduce nccl_collective nccl_comm
 SIM_FFT_12 = libcufft.so.11
 SIM_FFT_13 = libcufft.so.12
 SIM_SOLVER_12 = libcusolver.so.11
@@ -24,7 +24,8 @@ endef
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublas.so.$(m),$(SIM_BLAS),libcublas.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASLT),libcublasLt.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
-$(foreach m,12 13,$(SIM)/$(m)/obj/library.o): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libnccl.so.2,$(SIM_NCCL),-)))
+$(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
 # Where the libraries' own headers are, the compiler compares what is written out here with them.
 sim-headers:
