@@ -17,6 +17,7 @@
 #include "report/names.h"
 #include "report/steps.h"
 #include "report/timeline.h"
+#include "report/windows.h"
 
 /* An instance of a range, found in an earlier pass. */
 struct fold_target {
@@ -39,6 +40,7 @@ struct fold_options {
 	bool pick_metric;    /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
 	const char *counter; /* METRIC_USER: its name */
 	const struct steps *found; /* steps that nobody marked; NULL: none, or not wanted. Outlives the fold */
+	const struct windows *windows; /* NULL: everything was recorded. Outlives the fold */
 	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
@@ -67,6 +69,8 @@ struct fold_counts {
 struct fold_totals {
 	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns;
+	/* of the devices' unions (timeline.h); of the whole trace only */
+	uint64_t gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns, gpu_copy_ns, gpu_exposed_copy_ns;
 	uint64_t attributed_ns, unattributed_ns;
 	uint64_t method_ns[METHOD_COUNT], method_records[METHOD_COUNT];
 	uint64_t alloc_bytes, free_bytes; /* device memory */

@@ -18,7 +18,8 @@ static enum node_kind leaf_kind(const struct trace_event *event)
 
 	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE)
 		return NODE_ALLOC;
-	if (event->kind == TRACE_SYNC && sync->type != TRACE_EVENT_RECORD && sync->type != TRACE_SYNC_STREAM_WAIT)
+	if (event->kind == TRACE_SYNC && sync->type && sync->type != TRACE_EVENT_RECORD &&
+		sync->type != TRACE_SYNC_STREAM_WAIT)
 		return NODE_SYNC;
 	return NODE_API;
 }
@@ -170,7 +171,7 @@ static void count_call(struct fold_counts *counts, uint32_t kind, const struct c
 {
 	counts->captured += call->record->result == 0 && (call->record->head.flags & TRACE_CALL_CAPTURED) != 0;
 	counts->failed_calls += call->record->result != 0;
-	counts->syncs += kind == TRACE_SYNC;
+	counts->syncs += kind == TRACE_SYNC && ((const struct trace_sync *)(const void *)call->record)->type;
 	if (!call->worked)
 		return;
 	counts->launches += kind == TRACE_LAUNCH;

@@ -364,6 +364,11 @@ static void add_totals(struct fold_totals *sum, const struct fold_totals *part)
 	sum->gpu_sum_ns += part->gpu_sum_ns;
 	sum->gpu_busy_ns += part->gpu_busy_ns;
 	sum->gpu_idle_ns += part->gpu_idle_ns;
+	sum->gpu_computation_ns += part->gpu_computation_ns;
+	sum->gpu_communication_ns += part->gpu_communication_ns;
+	sum->gpu_exposed_communication_ns += part->gpu_exposed_communication_ns;
+	sum->gpu_copy_ns += part->gpu_copy_ns;
+	sum->gpu_exposed_copy_ns += part->gpu_exposed_copy_ns;
 	sum->attributed_ns += part->attributed_ns;
 	sum->unattributed_ns += part->unattributed_ns;
 	sum->alloc_bytes += part->alloc_bytes;
@@ -420,6 +425,28 @@ static void put_ooms(struct out *out, const struct processes *processes, bool *f
 	out_char(out, ']');
 }
 
+/* What the busy time was spent on; null where only some steps are shown. */
+static void put_gpu_parts(
+	struct out *out, const struct processes *processes, const struct fold_totals *sum, bool *first)
+{
+	const struct {
+		const char *key;
+		uint64_t value;
+	} part[] = { { "gpu_computation_ns", sum->gpu_computation_ns },
+		{ "gpu_communication_ns", sum->gpu_communication_ns },
+		{ "gpu_exposed_communication_ns", sum->gpu_exposed_communication_ns },
+		{ "gpu_copy_ns", sum->gpu_copy_ns }, { "gpu_exposed_copy_ns", sum->gpu_exposed_copy_ns } };
+	const bool whole = processes->shown == 0 || !processes->all[0].fold->options.steps;
+
+	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+		put_key(out, part[i].key, first);
+		if (whole)
+			out_unsigned(out, part[i].value);
+		else
+			out_string(out, "null");
+	}
+}
+
 static void put_totals(struct out *out, const struct processes *processes)
 {
 	struct fold_totals sum = { .wall_ns = 0 };
@@ -432,6 +459,7 @@ static void put_totals(struct out *out, const struct processes *processes)
 	put_unsigned(out, "gpu_sum_ns", sum.gpu_sum_ns, &first);
 	put_unsigned(out, "gpu_busy_ns", sum.gpu_busy_ns, &first);
 	put_unsigned(out, "gpu_idle_ns", sum.gpu_idle_ns, &first);
+	put_gpu_parts(out, processes, &sum, &first);
 	put_unsigned(out, "attributed_ns", sum.attributed_ns, &first);
 	put_unsigned(out, "unattributed_ns", sum.unattributed_ns, &first);
 	put_key(out, "methods", &first);

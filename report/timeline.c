@@ -3,16 +3,36 @@
 #include "report/fatal.h"
 #include "report/trace_reader.h"
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define NAMES_MOST (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
+
+/* What a device was doing. Bits: a union is of any of several. */
+enum doing { COMPUTING = 1, COMMUNICATING = 2, COPYING = 4 };
+
+enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, KERNELS, UNIONS };
+static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | COMMUNICATING | COPYING,
+	[COMPUTATION] = COMPUTING,
+	[COMMUNICATION] = COMMUNICATING,
+	[COPIES] = COPYING,
+	[KERNELS] = COMPUTING | COMMUNICATING };
 
 struct interval {
 	uint64_t start, end;
+	unsigned doing;
+};
+
+/* Of intervals by their start: how long together, and where the last of them ends. */
+struct covering {
+	uint64_t length, covered;
 };
 
 /* The union of intervals that come roughly by their start. */
 struct sweep {
 	struct interval *heap; /* the earliest start first */
 	size_t count, room;
-	uint64_t busy, covered; /* of all taken from the heap: their union, and its end */
+	struct covering unions[UNIONS]; /* of all taken from the heap */
 	bool begun;
 };
 
@@ -25,6 +45,8 @@ struct timeline {
 	size_t count, waiting;                   /* devices; intervals in all heaps */
 	uint64_t late;
 	bool ended;
+	uint8_t *doing; /* by name of a kernel: enum doing; 0: not looked at yet */
+	size_t doing_room;
 };
 
 static void heap_up(struct sweep *sweep, struct interval interval)
@@ -53,19 +75,25 @@ static struct interval heap_take(struct sweep *sweep)
 	return first;
 }
 
-/* The earliest interval into the union. */
+static void cover(struct covering *covering, const struct interval *interval)
+{
+	const uint64_t from = interval->start > covering->covered ? interval->start : covering->covered;
+
+	if (interval->end > from)
+		covering->length += interval->end - from;
+	if (interval->end > covering->covered)
+		covering->covered = interval->end;
+}
+
+/* The earliest interval into the unions. */
 static void advance(struct timeline *timeline, struct sweep *sweep)
 {
 	const struct interval interval = heap_take(sweep);
 
 	timeline->waiting--;
-	if (!sweep->begun || interval.start >= sweep->covered) {
-		sweep->busy += interval.end - interval.start;
-		sweep->covered = interval.end;
-	} else if (interval.end > sweep->covered) {
-		sweep->busy += interval.end - sweep->covered;
-		sweep->covered = interval.end;
-	}
+	for (int i = 0; i < UNIONS; i++)
+		if (parts[i] & interval.doing)
+			cover(&sweep->unions[i], &interval);
 	sweep->begun = true;
 }
 
@@ -105,10 +133,44 @@ static void put(struct timeline *timeline, struct sweep *sweep, struct interval 
 {
 	if (interval.end < interval.start)
 		interval.end = interval.start;
-	if (sweep->begun && interval.start < sweep->covered && interval.end <= sweep->covered)
+	if (sweep->begun && interval.start < sweep->unions[BUSY].covered && interval.end <= sweep->unions[BUSY].covered)
 		timeline->late += interval.end > interval.start;
 	heap_up(sweep, interval);
 	timeline->waiting++;
+}
+
+static bool is_communication(struct trace_text name)
+{
+	for (uint32_t i = 0; i + 4 <= name.length; i++)
+		if (!strncasecmp(name.bytes + i, "nccl", 4) || !strncasecmp(name.bytes + i, "rccl", 4))
+			return true;
+	return false;
+}
+
+static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
+{
+	const struct trace_kernel *kernel = (const struct trace_kernel *)gpu;
+
+	if (gpu->head.kind != TRACE_KERNEL)
+		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : COMPUTING;
+	if (kernel->name >= NAMES_MOST)
+		return is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+	grow(&timeline->doing, &timeline->doing_room, (size_t)kernel->name + 1, 1);
+	if (!timeline->doing[kernel->name])
+		timeline->doing[kernel->name] =
+			is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+	return timeline->doing[kernel->name];
+}
+
+/* What the unions come to, once all intervals are in them. */
+static void add_up(struct timeline_device *device, const struct covering *unions)
+{
+	device->busy_ns = unions[BUSY].length;
+	device->computation_ns = unions[COMPUTATION].length;
+	device->communication_ns = unions[COMMUNICATION].length;
+	device->copy_ns = unions[COPIES].length;
+	device->exposed_communication_ns = unions[KERNELS].length - unions[COMPUTATION].length;
+	device->exposed_copy_ns = unions[BUSY].length - unions[KERNELS].length;
 }
 
 /* Totals, in CUPTI's own nanoseconds. */
@@ -127,15 +189,15 @@ static void survey(struct timeline *timeline)
 			device->last_ns = end;
 		device->records++;
 		device->sum_ns += end - gpu->start_ns;
-		put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end });
+		put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing_of(timeline, gpu) });
 		if (timeline->sweeps[index].count > TIMELINE_AHEAD)
 			advance(timeline, &timeline->sweeps[index]);
 	}
 	for (size_t i = 0; i < timeline->count; i++) {
 		while (timeline->sweeps[i].count)
 			advance(timeline, &timeline->sweeps[i]);
-		timeline->devices[i].busy_ns = timeline->sweeps[i].busy;
-		timeline->sweeps[i].busy = timeline->sweeps[i].covered = 0;
+		add_up(&timeline->devices[i], timeline->sweeps[i].unions);
+		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
 		timeline->sweeps[i].begun = false;
 	}
 }
@@ -172,6 +234,7 @@ void timeline_close(struct timeline *timeline)
 		return;
 	for (size_t i = 0; i < TIMELINE_DEVICES; i++)
 		free(timeline->sweeps[i].heap);
+	free(timeline->doing);
 	reader_close(timeline->reader);
 	free(timeline);
 }
@@ -193,7 +256,7 @@ static void read_ahead(struct timeline *timeline)
 	const struct trace_gpu *gpu;
 
 	while (!timeline->ended && timeline->waiting < TIMELINE_AHEAD) {
-		struct interval interval;
+		struct interval interval = { .doing = COMPUTING };
 		size_t index;
 
 		if (!next_work(timeline, &gpu)) {
@@ -214,7 +277,9 @@ static void read_ahead(struct timeline *timeline)
 
 static uint64_t busy_until(const struct sweep *sweep, uint64_t now_ns)
 {
-	return sweep->covered > now_ns ? sweep->busy - (sweep->covered - now_ns) : sweep->busy;
+	const struct covering *busy = &sweep->unions[BUSY];
+
+	return busy->covered > now_ns ? busy->length - (busy->covered - now_ns) : busy->length;
 }
 
 static void go_to(struct timeline *timeline, uint64_t now_ns)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * timeline.h: when each device was busy: the union of its kernels, copies and sets over all streams, never their sum.
+ * timeline.h: when each device was busy: the union of its kernels, copies and sets over all streams, never their sum;
+ * and what of that was computation (kernels and sets), communication (kernels of NCCL or RCCL) and copies.
  *
  * Records of the GPU reach a trace long after they ran, in no strict order. So the trace is read here on its own,
  * ahead of whoever asks: once to find each device's first and last moment and its totals, then again to answer, for
@@ -20,6 +21,9 @@ struct timeline_device {
 	uint32_t device;
 	uint64_t records, sum_ns;   /* timed work */
 	uint64_t busy_ns;           /* the union */
+	uint64_t computation_ns, communication_ns, copy_ns; /* unions, too */
+	uint64_t exposed_communication_ns; /* while nothing was computed */
+	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
 	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy */
 };
 

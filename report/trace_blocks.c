@@ -4,6 +4,7 @@
 #include "report/trace_blocks.h"
 
 #include "report/fatal.h"
+#include "report/import.h"
 #include "report/trace_check.h"
 #include "report/trace_header.h"
 
@@ -403,7 +404,7 @@ bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char er
 	bool whole;
 
 	*blocks = (struct trace_blocks){ .fd = -1 };
-	blocks->fd = trace_file_open(notes->path, &blocks->file_bytes, error);
+	blocks->fd = import_open(notes->path, &blocks->file_bytes, error);
 	if (blocks->fd < 0 || !header_read(blocks->fd, notes->path, &blocks->header, error))
 		return false;
 	scan = need(sizeof *scan);

@@ -3,6 +3,7 @@
  * called.
  */
 #include "report/fatal.h"
+#include "report/import.h"
 #include "report/trace_header.h"
 
 #include <dirent.h>
@@ -40,10 +41,10 @@ static void add(
 		header->start.realtime_ns, bytes };
 }
 
-/* The header of a file that may be anything. */
-static bool look(const char *path, struct trace_header *header, uint64_t *bytes, char *error)
+/* The header of a file that may be anything. named: somebody asked for it, so it may be another tool's. */
+static bool look(const char *path, bool named, struct trace_header *header, uint64_t *bytes, char *error)
 {
-	int fd = trace_file_open(path, bytes, error);
+	int fd = named ? import_open(path, bytes, error) : trace_file_open(path, bytes, error);
 	bool good = fd >= 0 && header_read(fd, path, header, error);
 
 	if (fd >= 0)
@@ -78,7 +79,7 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 			(entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
 			continue;
 		other = join(path, folder_bytes, entry->d_name);
-		if (look(other, &header, &bytes, error) && header.run_id == run_id && !is_copy(siblings, &header))
+		if (look(other, false, &header, &bytes, error) && header.run_id == run_id && !is_copy(siblings, &header))
 			add(siblings, room, other, &header, bytes);
 		else
 			free(other);
@@ -94,7 +95,7 @@ bool siblings_find(const char *path, struct trace_siblings *siblings, char error
 	uint64_t bytes;
 
 	*siblings = (struct trace_siblings){ 0 };
-	if (!look(path, &header, &bytes, error))
+	if (!look(path, true, &header, &bytes, error))
 		return false;
 	add(siblings, &room, join(path, (int)strlen(path), ""), &header, bytes);
 	if (header.run_id)

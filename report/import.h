@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * import.h: a trace's file, of our own format or made of one that another tool wrote: torch.profiler's JSON (plain or
+ * gzip). What a file is, its content says, never its name.
+ *
+ * The one that is made has no name: it lies in TMPDIR (or /tmp), in memory where that cannot be written, and goes with the
+ * process. It is made once, however often the file is opened.
+ */
+#ifndef PPERF_IMPORT_H
+#define PPERF_IMPORT_H
+
+#include "report/trace_reader.h"
+
+/* A descriptor of the trace, to be read with pread and closed; -1: `error` says why not. */
+int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
+
+#endif

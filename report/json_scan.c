@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/json_scan.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+const char JSON_MORE[] = "ends in the middle";
+
+static bool fail(struct json_scan *scan, const char *at, const char *problem)
+{
+	if (at > scan->end)
+		at = scan->end;
+	scan->at = at;
+	scan->problem = at == scan->end ? JSON_MORE : problem;
+	return false;
+}
+
+static inline bool is_white(char byte)
+{
+	return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+}
+
+static inline const char *past_white(const char *at)
+{
+	while (is_white(*at))
+		at++;
+	return at;
+}
+
+/* The first quote or backslash from here on; at the slack's zeros or later: there is none. */
+static inline const char *find_quote(const char *at, const char *end)
+{
+#if defined(__SSE2__)
+	const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
+
+	for (; at < end; at += 16) {
+		const __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+		const int found = _mm_movemask_epi8(
+			_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, backslash)));
+
+		if (found)
+			return at + __builtin_ctz((unsigned)found);
+	}
+	return end;
+#else
+	while (at < end && *at != '"' && *at != '\\')
+		at++;
+	return at;
+#endif
+}
+
+/* `at` is behind the opening quote; returns the closing one, NULL if there is none. */
+static inline const char *string_end(const char *at, const char *end, bool *escaped)
+{
+	for (;;) {
+		at = find_quote(at, end);
+		if (at >= end)
+			return NULL;
+		if (*at == '"')
+			return at;
+		*escaped = true;
+		at += 2;
+	}
+}
+
+static bool take_string(struct json_scan *scan, const char *at, struct json_text *text)
+{
+	const char *close;
+
+	text->form = '"';
+	text->escaped = false;
+	text->bytes = at + 1;
+	close = string_end(at + 1, scan->end, &text->escaped);
+	if (!close)
+		return fail(scan, scan->end, NULL);
+	text->length = (size_t)(close - text->bytes);
+	scan->at = close + 1;
+	return true;
+}
+
+static inline bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static const char *past_digits(const char *at)
+{
+	while (is_digit(*at))
+		at++;
+	return at;
+}
+
+/* Moves *at behind a number as JSON has them. False: it is none, from *at on. */
+static bool past_number(const char **at)
+{
+	const char *digits;
+
+	*at += **at == '-';
+	for (int part = 0; part < 3; part++) {
+		digits = *at;
+		*at = past_digits(*at);
+		if (*at == digits)
+			return false;
+		if (part == 0 && **at == '.') {
+			++*at;
+			continue;
+		}
+		if (part == 2 || (**at | 0x20) != 'e')
+			return true;
+		part = 1;
+		++*at;
+		*at += **at == '+' || **at == '-';
+	}
+	return true;
+}
+
+static bool take_word(struct json_scan *scan, const char *at, struct json_text *text)
+{
+	static const struct {
+		char word[11], form;
+	} words[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' }, { "Infinity", 'N' },
+		{ "-Infinity", 'N' } };
+	const size_t room = (size_t)(scan->end - at);
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		const size_t length = strlen(words[i].word);
+
+		if (room < length && !memcmp(at, words[i].word, room))
+			return fail(scan, scan->end, NULL);
+		if (room < length || memcmp(at, words[i].word, length))
+			continue;
+		*text = (struct json_text){ at, length, words[i].form, false };
+		scan->odd += words[i].form == 'N';
+		scan->at = at + length;
+		return true;
+	}
+	return fail(scan, at, "a value was expected");
+}
+
+static bool take_number(struct json_scan *scan, const char *at, struct json_text *text)
+{
+	const char *behind = at;
+	const bool good = past_number(&behind);
+
+	if (!good && behind == at + 1 && *behind == 'I')
+		return take_word(scan, at, text);
+	if (!good || behind >= scan->end)
+		return fail(scan, behind, "a digit was expected");
+	*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
+	scan->at = behind;
+	return true;
+}
+
+/* Past an object or an array, by its brackets and strings alone. */
+static bool pass_over(struct json_scan *scan, const char *at, struct json_text *text)
+{
+	uint64_t kinds[JSON_DEEPEST / 64]; /* one bit a level: it is an object */
+	const char *begin = at;
+	unsigned depth = 0;
+	bool escaped;
+
+	for (;; at++) {
+		switch (*at) {
+		case '"':
+			at = string_end(at + 1, scan->end, &escaped);
+			if (!at)
+				return fail(scan, scan->end, NULL);
+			break;
+		case '{':
+		case '[':
+			if (depth == JSON_DEEPEST)
+				return fail(scan, at, "brackets lie in brackets more than 4096 deep");
+			kinds[depth / 64] &= ~(UINT64_C(1) << depth % 64);
+			kinds[depth / 64] |= (uint64_t)(*at == '{') << depth % 64;
+			depth++;
+			break;
+		case '}':
+		case ']':
+			depth--;
+			if ((kinds[depth / 64] >> depth % 64 & 1) != (*at == '}'))
+				return fail(scan, at, "a bracket closes what it did not open");
+			if (depth)
+				break;
+			*text = (struct json_text){ begin, (size_t)(at + 1 - begin), *begin, false };
+			scan->at = at + 1;
+			return true;
+		case '\0':
+			if (at >= scan->end)
+				return fail(scan, scan->end, NULL);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+bool json_value(struct json_scan *scan, struct json_text *value)
+{
+	const char *at = past_white(scan->at);
+
+	switch (*at) {
+	case '"':
+		return take_string(scan, at, value);
+	case '{':
+	case '[':
+		return pass_over(scan, at, value);
+	case '-':
+	case '0':
+	case '1':
+	case '2':
+	case '3':
+	case '4':
+	case '5':
+	case '6':
+	case '7':
+	case '8':
+	case '9':
+		return take_number(scan, at, value);
+	default:
+		return take_word(scan, at, value);
+	}
+}
+
+char json_peek(struct json_scan *scan)
+{
+	scan->at = past_white(scan->at);
+	if (scan->at >= scan->end) {
+		fail(scan, scan->end, NULL);
+		return 0;
+	}
+	return *scan->at;
+}
+
+bool json_open(struct json_scan *scan, char open)
+{
+	const char *at = past_white(scan->at);
+
+	if (*at != open)
+		return fail(scan, at, open == '{' ? "`{` was expected" : "`[` was expected");
+	at = past_white(at + 1);
+	scan->at = at;
+	if (*at == (open == '{' ? '}' : ']')) {
+		scan->at = at + 1;
+		return false;
+	}
+	return true;
+}
+
+bool json_key(struct json_scan *scan, struct json_text *key)
+{
+	const char *at = past_white(scan->at);
+
+	if (*at != '"')
+		return fail(scan, at, "a key in quotes was expected");
+	if (!take_string(scan, at, key))
+		return false;
+	at = past_white(scan->at);
+	if (*at != ':')
+		return fail(scan, at, "`:` was expected behind a key");
+	scan->at = at + 1;
+	return true;
+}
+
+bool json_next(struct json_scan *scan, char close)
+{
+	const char *at = past_white(scan->at);
+
+	if (*at == ',') {
+		scan->at = at + 1;
+		return true;
+	}
+	if (*at != close)
+		return fail(scan, at, close == '}' ? "`,` or `}` was expected" : "`,` or `]` was expected");
+	scan->at = at + 1;
+	return false;
+}
+
+static int hex_digit(char byte)
+{
+	if (is_digit(byte))
+		return byte - '0';
+	byte |= 0x20;
+	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* The four digits behind \u; below 0: they are none. */
+static int32_t hex_four(const char *at, const char *end)
+{
+	int32_t value = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		const int digit = hex_digit(at[i]);
+
+		if (digit < 0)
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+static char *put_code(char *out, uint32_t code)
+{
+	if (code < 0x80) {
+		*out++ = (char)code;
+		return out;
+	}
+	if (code < 0x800) {
+		*out++ = (char)(0xc0 | code >> 6);
+	} else {
+		if (code < 0x10000) {
+			*out++ = (char)(0xe0 | code >> 12);
+		} else {
+			*out++ = (char)(0xf0 | code >> 18);
+			*out++ = (char)(0x80 | (code >> 12 & 0x3f));
+		}
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+	}
+	*out++ = (char)(0x80 | (code & 0x3f));
+	return out;
+}
+
+/* `at` is behind \u, `code` its four digits; takes in the second of a pair. */
+static const char *pair_code(const char *at, const char *end, uint32_t *code)
+{
+	int32_t low;
+
+	at += 4;
+	if ((*code & 0xfc00) != 0xd800 || end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return at;
+	low = hex_four(at + 2, end);
+	if (low < 0 || (low & 0xfc00) != 0xdc00)
+		return at;
+	*code = 0x10000 + ((*code & 0x3ff) << 10) + ((uint32_t)low & 0x3ff);
+	return at + 6;
+}
+
+size_t json_unescape(const struct json_text *text, char *out)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at = text->bytes, *end = at + text->length, *known;
+	char *begin = out;
+
+	while (at < end) {
+		const int32_t four = *at == '\\' && at + 1 < end && at[1] == 'u' ? hex_four(at + 2, end) : -1;
+
+		if (four >= 0) {
+			uint32_t code = (uint32_t)four;
+
+			at = pair_code(at + 2, end, &code);
+			out = put_code(out, code);
+		} else if (*at == '\\' && at + 1 < end && at[1] && (known = strchr(from, at[1]))) {
+			*out++ = to[known - from];
+			at += 2;
+		} else {
+			*out++ = *at++;
+		}
+	}
+	return (size_t)(out - begin);
+}
+
+static bool hexadecimal(const char *at, const char *end, uint64_t *value)
+{
+	*value = 0;
+	if (at == end || end - at > 16)
+		return false;
+	for (; at < end; at++) {
+		const int digit = hex_digit(*at);
+
+		if (digit < 0)
+			return false;
+		*value = *value << 4 | (uint64_t)digit;
+	}
+	return true;
+}
+
+bool json_unsigned(const struct json_text *text, uint64_t *value)
+{
+	const char *at = text->bytes, *end = at + text->length;
+	uint64_t sum = 0;
+
+	if ((text->form != '0' && text->form != '"') || at == end)
+		return false;
+	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
+		return hexadecimal(at + 2, end, value);
+	for (; at < end; at++)
+		if (!is_digit(*at) || __builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
+			__builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
+			return false;
+	*value = sum;
+	return true;
+}
+
+bool json_signed(const struct json_text *text, int64_t *value)
+{
+	struct json_text plain = *text;
+	const bool negative = text->length && *text->bytes == '-';
+	uint64_t size;
+
+	plain.bytes += negative;
+	plain.length -= negative;
+	if (!json_unsigned(&plain, &size) || size > INT64_MAX)
+		return false;
+	*value = negative ? -(int64_t)size : (int64_t)size;
+	return true;
+}
+
+/* Where a number's digits are, its point taken out of them. */
+struct digits {
+	const char *at, *end;
+	int64_t scale; /* of the last digit: a power of ten */
+	bool negative;
+};
+
+static bool read_exponent(const char *at, const char *end, int64_t *exponent)
+{
+	const bool negative = at < end && *at == '-';
+
+	at += at < end && (*at == '-' || *at == '+');
+	*exponent = 0;
+	for (; at < end; at++) {
+		if (!is_digit(*at))
+			return false;
+		if (*exponent < 1000000)
+			*exponent = *exponent * 10 + (*at - '0');
+	}
+	if (negative)
+		*exponent = -*exponent;
+	return true;
+}
+
+static bool read_digits(const struct json_text *text, struct digits *digits)
+{
+	const char *end = text->bytes + text->length, *point = NULL, *at;
+	int64_t exponent = 0;
+
+	digits->negative = text->length && *text->bytes == '-';
+	digits->at = at = text->bytes + digits->negative;
+	for (; at < end && (is_digit(*at) || (*at == '.' && !point)); at++)
+		if (*at == '.')
+			point = at;
+	digits->end = at;
+	if (at == digits->at || (at < end && (*at | 0x20) != 'e') ||
+		(at < end && !read_exponent(at + 1, end, &exponent)))
+		return false;
+	digits->scale = exponent - (point ? digits->end - point - 1 : 0);
+	return true;
+}
+
+/* Half to even: what is cut off, as its first digit and whether any other is there. */
+static void round_off(uint64_t *sum, int first, bool more)
+{
+	if (first > 5 || (first == 5 && (more || *sum & 1)))
+		++*sum;
+}
+
+bool json_scaled(const struct json_text *text, int power, int64_t *value)
+{
+	struct digits digits;
+	uint64_t sum = 0;
+	int64_t left; /* digits of the text that count, and zeros behind it */
+	int cut = 0;
+	bool more = false;
+
+	if ((text->form != '0' && text->form != '"') || !read_digits(text, &digits))
+		return false;
+	left = digits.scale + power;
+	for (const char *at = digits.at; at < digits.end; at++)
+		left += *at != '.';
+	for (const char *at = digits.at; at < digits.end; at++) {
+		if (*at == '.')
+			continue;
+		if (left > 0) {
+			if (sum > (INT64_MAX - 9) / 10)
+				return false;
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		} else if (left == 0) {
+			cut = *at - '0';
+		} else {
+			more |= *at != '0';
+		}
+		left--;
+	}
+	for (; left > 0; left--) {
+		if (!sum)
+			break;
+		if (sum > (INT64_MAX - 9) / 10)
+			return false;
+		sum *= 10;
+	}
+	round_off(&sum, cut, more);
+	*value = digits.negative ? -(int64_t)sum : (int64_t)sum;
+	return true;
+}

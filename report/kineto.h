@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * kineto.h: what a trace of torch.profiler (Kineto's Chrome JSON, plain or gzip) holds, as rows of events, of all its
+ * eras: `Operator` and `Kernel` of 2021, `cpu_op` and `kernel` since.
+ *
+ * Times are integer nanoseconds, made of the digits in the file; durations are read by themselves, so an end is the sum
+ * of two rounded numbers only where the file has more than three decimals of a microsecond. Memory: some 50 to 110
+ * bytes an event that is of use, each text once; nothing for the others.
+ */
+#ifndef PPERF_KINETO_H
+#define PPERF_KINETO_H
+
+#include "report/json_scan.h"
+#include "report/text.h"
+
+struct unpacked;
+
+/* A thread, by what the file calls its process and itself: numbers, or texts such as `stream 7`. */
+struct kineto_thread {
+	uint32_t pid, tid; /* texts */
+};
+
+#define KINETO_NO_SEQUENCE INT64_MIN
+#define KINETO_OPEN UINT64_MAX /* the duration of what has begun, and not ended */
+
+/* An operator, an annotation, a module. */
+struct kineto_range {
+	int64_t start;
+	uint64_t duration;
+	uint64_t external; /* its own id; 0: none */
+	int64_t sequence;  /* of autograd */
+	uint32_t name, thread;
+	uint32_t forward;  /* the logical thread that it runs backward for; 0: it does not */
+	uint16_t kind;     /* enum trace_node_kind */
+};
+
+/* A call to the runtime or the driver. */
+struct kineto_call {
+	int64_t start;
+	uint64_t duration, correlation, external;
+	uint32_t name, thread;
+};
+
+enum kineto_work { KINETO_KERNEL, KINETO_COPY, KINETO_SET };
+
+/* What a GPU did. */
+struct kineto_gpu {
+	int64_t start;
+	uint64_t duration, correlation, graph_node, bytes;
+	uint32_t name, device, stream, context, graph;
+	uint32_t grid[3], block[3], registers, shared;
+	uint32_t kind; /* enum kineto_work */
+};
+
+/* The profiler's own view of a wait. */
+struct kineto_sync {
+	int64_t start;
+	uint64_t duration, correlation;
+	uint32_t name, stream, context, event;
+};
+
+/* PyTorch's allocator gave memory, or took it back. */
+struct kineto_memory {
+	int64_t time, bytes;
+	uint64_t address, allocated, reserved;
+	uint32_t thread, device, type; /* type: 0 the CPU, 1 CUDA, others of other makers */
+	bool totals;                   /* false: the file says neither allocated nor reserved */
+};
+
+/* One end of an arrow from an operator to what runs backward for it. */
+struct kineto_flow {
+	uint64_t id;
+	int64_t time;
+	uint32_t thread;
+	bool finish;
+};
+
+struct kineto_overhead {
+	int64_t start;
+	uint64_t duration;
+};
+
+struct kineto_device {
+	uint64_t id, memory_bytes, major, minor, multiprocessors, warp_threads, threads_per_sm, threads_per_block, registers_per_sm,
+		registers_per_block, shared_per_sm, shared_per_block;
+	uint32_t name;
+};
+
+/* A fact of the file: key and value as texts. */
+struct kineto_fact {
+	uint32_t key, value;
+};
+
+/* Events that nothing is made of, by category. */
+struct kineto_left_out {
+	uint32_t category;
+	uint64_t events;
+};
+
+#define KINETO_ROWS(X)         \
+	X(thread, threads)     \
+	X(range, ranges)       \
+	X(call, calls)         \
+	X(gpu, gpus)           \
+	X(sync, syncs)         \
+	X(memory, memories)    \
+	X(flow, flows)         \
+	X(overhead, overheads) \
+	X(device, devices)     \
+	X(fact, facts)         \
+	X(left_out, left_outs)
+
+struct kineto {
+	struct texts *texts;
+#define X(type, rows)                  \
+	struct kineto_##type *rows;    \
+	size_t type##_count, type##_room;
+	KINETO_ROWS(X)
+#undef X
+	int64_t base_ns;      /* baseTimeNanoseconds; 0: none */
+	uint64_t events;      /* all that the file has */
+	uint64_t bad;         /* without a time or a name that can be read; they are left out */
+	uint64_t odd;         /* values that JSON does not have */
+	uint64_t not_ended;   /* B without E */
+	bool known;           /* something in it is Kineto's alone */
+	bool cut;             /* it ends, or breaks, in the middle */
+	uint64_t broken_at;   /* the byte */
+	const char *problem;  /* what is wrong there */
+};
+
+/* Reads all of it. False: this is no JSON with trace events; `problem` says what it is instead. */
+bool kineto_read(struct kineto *kineto, struct unpacked *file);
+void kineto_free(struct kineto *kineto);
+
+/* A text as a number, 0 if it is none; of `stream 7` the 7. */
+uint32_t kineto_number(const struct kineto *kineto, uint32_t text);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_events.c: one event of the file, and the row that becomes of it.
+ */
+#include "collector/trace_format.h"
+#include "report/fatal.h"
+#include "report/kineto_read.h"
+#include <stdlib.h>
+
+#define LEFT_OUT_MOST 64u /* categories counted by themselves */
+#define NAMES_MOST 64u    /* processes whose names are kept */
+
+static const struct {
+	const char *category;
+	enum kineto_class class;
+} classes[] = {
+	{ "cpu_op", KINETO_IS_OPERATOR },
+	{ "kernel", KINETO_IS_KERNEL },
+	{ "cuda_runtime", KINETO_IS_CALL },
+	{ "python_function", KINETO_IS_PYTHON },
+	{ "user_annotation", KINETO_IS_ANNOTATION },
+	{ "cuda_driver", KINETO_IS_CALL },
+	{ "gpu_memcpy", KINETO_IS_COPY },
+	{ "gpu_memset", KINETO_IS_SET },
+	{ "cuda_sync", KINETO_IS_SYNC },
+	{ "overhead", KINETO_IS_OVERHEAD },
+	{ "Operator", KINETO_IS_OPERATOR },
+	{ "Runtime", KINETO_IS_CALL },
+	{ "Kernel", KINETO_IS_KERNEL },
+	{ "Memcpy", KINETO_IS_COPY },
+	{ "Memset", KINETO_IS_SET },
+};
+
+static enum kineto_class class_of_category(const struct json_text *category)
+{
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+		if (category->form && category->bytes[0] == classes[i].category[0] &&
+			json_is(category, classes[i].category))
+			return classes[i].class;
+	return KINETO_OTHER;
+}
+
+static enum kineto_class class_of(const struct kineto_event *event)
+{
+	const char phase = event->phase.length == 1 ? event->phase.bytes[0] : 0;
+
+	switch (phase) {
+	case 'X':
+	case 'B':
+		return class_of_category(&event->category);
+	case 'E':
+		return KINETO_IS_END;
+	case 'i':
+	case 'I':
+		return json_is(&event->name, "[memory]") ? KINETO_IS_MEMORY : KINETO_OTHER;
+	case 's':
+	case 'f':
+		return json_is(&event->category, "fwdbwd") ? KINETO_IS_FLOW : KINETO_OTHER;
+	case 'M':
+		return KINETO_IS_META;
+	default:
+		return KINETO_OTHER;
+	}
+}
+
+static bool wants_args(enum kineto_class class)
+{
+	return class != KINETO_OTHER && class != KINETO_IS_PYTHON && class != KINETO_IS_OVERHEAD &&
+	       class != KINETO_IS_FLOW && class != KINETO_IS_END;
+}
+
+/* Where a key's value goes; NULL: nobody asks for it. */
+static struct json_text *member(struct kineto_event *event, const struct json_text *key)
+{
+	static const struct {
+		char key[6];
+		uint8_t length;
+		size_t offset;
+	} members[] = {
+		{ "ph", 2, offsetof(struct kineto_event, phase) },
+		{ "cat", 3, offsetof(struct kineto_event, category) },
+		{ "name", 4, offsetof(struct kineto_event, name) },
+		{ "pid", 3, offsetof(struct kineto_event, pid) },
+		{ "tid", 3, offsetof(struct kineto_event, tid) },
+		{ "ts", 2, offsetof(struct kineto_event, time) },
+		{ "dur", 3, offsetof(struct kineto_event, duration) },
+		{ "id", 2, offsetof(struct kineto_event, id) },
+	};
+
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (key->length == members[i].length && !memcmp(key->bytes, members[i].key, key->length))
+			return (struct json_text *)(void *)((char *)event + members[i].offset);
+	return NULL;
+}
+
+/* Arguments come last as a rule, when it is known who wants them; else they are read a second time. */
+static bool read_args(struct kineto_reader *reader, struct json_text *later)
+{
+	struct kineto_event *event = &reader->event;
+	struct json_scan *scan = &reader->window.scan;
+
+	if (!event->phase.form || !event->category.form || !event->name.form)
+		return json_value(scan, later);
+	event->class = class_of(event);
+	if (!wants_args(event->class))
+		return json_value(scan, later);
+	event->has_args = true;
+	return kineto_args_read(scan, &event->args);
+}
+
+bool kineto_event_read(struct kineto_reader *reader)
+{
+	struct kineto_event *event = &reader->event;
+	struct json_scan *scan = &reader->window.scan;
+	struct json_text key, value, later = { .form = 0 };
+
+	memset(event, 0, offsetof(struct kineto_event, args));
+	if (json_peek(scan) != '{')
+		return !scan->problem && json_value(scan, &value);
+	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}')) {
+		struct json_text *into;
+
+		if (!json_key(scan, &key))
+			return false;
+		into = member(event, &key);
+		if (!into && json_is(&key, "args")) {
+			if (!read_args(reader, &later))
+				return false;
+		} else if (!json_value(scan, into ? into : &value)) {
+			return false;
+		}
+	}
+	if (scan->problem)
+		return false;
+	event->class = class_of(event);
+	if (!wants_args(event->class) || event->has_args)
+		return true;
+	kineto_args_clear(&event->args);
+	if (later.form) {
+		struct json_scan again = { .at = later.bytes, .end = later.bytes + later.length };
+
+		return kineto_args_read(&again, &event->args);
+	}
+	return true;
+}
+
+/* ---- threads ---- */
+
+static uint32_t *thread_slot(const struct kineto_reader *reader, struct kineto_thread thread)
+{
+	const uint64_t hash = ((uint64_t)thread.pid << 32 | thread.tid) * 0x9e3779b97f4a7c15u;
+	size_t i = (hash >> 32) & (reader->thread_slot_count - 1);
+
+	for (;; i = (i + 1) & (reader->thread_slot_count - 1)) {
+		uint32_t *slot = &reader->thread_slots[i];
+		const struct kineto_thread *known = &reader->kineto->threads[*slot - 1];
+
+		if (!*slot || (known->pid == thread.pid && known->tid == thread.tid))
+			return slot;
+	}
+}
+
+static void widen_threads(struct kineto_reader *reader)
+{
+	struct kineto *kineto = reader->kineto;
+
+	free(reader->thread_slots);
+	reader->thread_slot_count = reader->thread_slot_count ? reader->thread_slot_count * 2 : 64;
+	reader->thread_slots = need(reader->thread_slot_count * sizeof *reader->thread_slots);
+	for (size_t i = 0; i < kineto->thread_count; i++)
+		*thread_slot(reader, kineto->threads[i]) = (uint32_t)i + 1;
+}
+
+static uint32_t thread_of(struct kineto_reader *reader, struct kineto_thread thread)
+{
+	struct kineto *kineto = reader->kineto;
+	uint32_t *slot;
+
+	if (kineto->thread_count * 2 >= reader->thread_slot_count)
+		widen_threads(reader);
+	slot = thread_slot(reader, thread);
+	if (!*slot) {
+		grow(&kineto->threads, &kineto->thread_room, kineto->thread_count + 1, sizeof *kineto->threads);
+		kineto->threads[kineto->thread_count++] = thread;
+		*slot = (uint32_t)kineto->thread_count;
+	}
+	return *slot - 1;
+}
+
+static bool same(const struct json_text *text, const char *bytes, size_t length)
+{
+	return text->length == length && !memcmp(text->bytes, bytes, length);
+}
+
+/* The thread of the event; most are of the same one as the event before. */
+static uint32_t thread(struct kineto_reader *reader)
+{
+	const struct json_text *pid = &reader->event.pid, *tid = &reader->event.tid;
+
+	if (pid->length && tid->length && same(pid, reader->last_pid, reader->last_pid_bytes) &&
+		same(tid, reader->last_tid, reader->last_tid_bytes))
+		return reader->last_thread;
+	reader->last_thread =
+		thread_of(reader, (struct kineto_thread){ kineto_text(reader, pid), kineto_text(reader, tid) });
+	reader->last_pid_bytes = reader->last_tid_bytes = SIZE_MAX;
+	if (pid->length <= sizeof reader->last_pid && tid->length <= sizeof reader->last_tid) {
+		memcpy(reader->last_pid, pid->bytes, pid->length);
+		memcpy(reader->last_tid, tid->bytes, tid->length);
+		reader->last_pid_bytes = pid->length;
+		reader->last_tid_bytes = tid->length;
+	}
+	return reader->last_thread;
+}
+
+/* ---- rows ---- */
+
+/* A row more, zeroed. */
+#define NEW(kineto, type, rows)                                                                             \
+	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
+		&(kineto)->rows[(kineto)->type##_count++])
+
+struct span {
+	int64_t start;
+	uint64_t duration;
+};
+
+static bool begins(const struct json_text *text, const char *with)
+{
+	return text->length >= strlen(with) && !memcmp(text->bytes, with, strlen(with));
+}
+
+static enum trace_node_kind range_kind(const struct kineto_event *event)
+{
+	if (begins(&event->name, "Optimizer.step#") || begins(&event->name, "Optimizer.zero_grad#"))
+		return TRACE_NODE_OPTIMIZER;
+	if (begins(&event->name, "ProfilerStep#") || begins(&event->name, "enumerate(DataLoader)#"))
+		return TRACE_NODE_RANGE;
+	return event->class == KINETO_IS_OPERATOR ? TRACE_NODE_OP
+	       : event->class == KINETO_IS_PYTHON ? TRACE_NODE_MODULE
+						  : TRACE_NODE_RANGE;
+}
+
+static uint64_t external_of(const struct kineto_args *args)
+{
+	const uint64_t external = kineto_arg(args, KINETO_EXTERNAL);
+
+	return external ? external : kineto_arg(args, KINETO_EXTERNAL_OLD);
+}
+
+static void take_range(struct kineto_reader *reader, const struct span *span)
+{
+	const struct kineto_event *event = &reader->event;
+	struct kineto *kineto = reader->kineto;
+	struct kineto_range *range = NEW(kineto, range, ranges);
+	struct json_text name = event->name;
+	int64_t sequence;
+
+	range->start = span->start;
+	range->duration = span->duration;
+	range->thread = thread(reader);
+	range->kind = range_kind(event);
+	range->sequence = KINETO_NO_SEQUENCE;
+	if (range->kind == TRACE_NODE_MODULE) {
+		name.bytes += strlen("nn.Module: ");
+		name.length -= strlen("nn.Module: ");
+	} else {
+		range->external = external_of(&event->args);
+		range->forward = kineto_arg32(&event->args, KINETO_FORWARD);
+		if (json_signed(&event->args.of[KINETO_SEQUENCE], &sequence) && sequence >= 0)
+			range->sequence = sequence;
+	}
+	range->name = kineto_text(reader, &name);
+	if (span->duration == KINETO_OPEN) {
+		grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
+		reader->begun[reader->begun_count++] = kineto->range_count - 1;
+	}
+}
+
+/* Phase E: ends what its thread began last. */
+static bool take_end(struct kineto_reader *reader, int64_t time)
+{
+	const uint32_t of = thread(reader);
+	size_t i = reader->begun_count;
+
+	while (i > 0 && reader->kineto->ranges[reader->begun[i - 1]].thread != of)
+		i--;
+	if (!i)
+		return false;
+	reader->kineto->ranges[reader->begun[i - 1]].duration =
+		(uint64_t)(time - reader->kineto->ranges[reader->begun[i - 1]].start);
+	memmove(&reader->begun[i - 1], &reader->begun[i], (reader->begun_count - i) * sizeof *reader->begun);
+	reader->begun_count--;
+	return true;
+}
+
+static void take_call(struct kineto_reader *reader, const struct span *span)
+{
+	const struct kineto_args *args = &reader->event.args;
+
+	*NEW(reader->kineto, call, calls) = (struct kineto_call){ .start = span->start,
+		.duration = span->duration,
+		.correlation = kineto_arg(args, KINETO_CORRELATION),
+		.external = external_of(args),
+		.name = kineto_text(reader, &reader->event.name),
+		.thread = thread(reader) };
+}
+
+/* Of the GPU's events the process is the device and the thread the stream, where the arguments do not say. */
+static uint32_t place(struct kineto_reader *reader, enum kineto_arg arg, const struct json_text *otherwise)
+{
+	const struct json_text *given = &reader->event.args.of[arg];
+
+	if (given->form && given->form != 'n')
+		return kineto_arg32(&reader->event.args, arg);
+	return kineto_number(reader->kineto, kineto_text(reader, otherwise));
+}
+
+static void take_gpu(struct kineto_reader *reader, const struct span *span)
+{
+	const struct kineto_event *event = &reader->event;
+	const struct kineto_args *args = &event->args;
+	struct kineto_gpu gpu = { .start = span->start,
+		.duration = span->duration,
+		.correlation = kineto_arg(args, KINETO_CORRELATION),
+		.graph_node = kineto_arg(args, KINETO_GRAPH_NODE),
+		.graph = kineto_arg32(args, KINETO_GRAPH),
+		.bytes = kineto_arg(args, KINETO_BYTES),
+		.name = kineto_text(reader, &event->name),
+		.device = place(reader, KINETO_DEVICE, &event->pid),
+		.stream = place(reader, KINETO_STREAM, &event->tid),
+		.context = kineto_arg32(args, KINETO_CONTEXT),
+		.registers = kineto_arg32(args, KINETO_REGISTERS),
+		.shared = kineto_arg32(args, KINETO_SHARED),
+		.kind = event->class == KINETO_IS_KERNEL ? KINETO_KERNEL
+			: event->class == KINETO_IS_COPY ? KINETO_COPY
+							 : KINETO_SET };
+
+	kineto_arg_triple(args, KINETO_GRID, gpu.grid);
+	kineto_arg_triple(args, KINETO_BLOCK, gpu.block);
+	*NEW(reader->kineto, gpu, gpus) = gpu;
+}
+
+static void take_sync(struct kineto_reader *reader, const struct span *span)
+{
+	const struct kineto_args *args = &reader->event.args;
+
+	*NEW(reader->kineto, sync, syncs) = (struct kineto_sync){ .start = span->start,
+		.duration = span->duration,
+		.correlation = kineto_arg(args, KINETO_CORRELATION),
+		.name = kineto_text(reader, &reader->event.name),
+		.stream = kineto_arg32(args, KINETO_STREAM),
+		.context = kineto_arg32(args, KINETO_CONTEXT),
+		.event = kineto_arg32(args, KINETO_WAITED_EVENT) };
+}
+
+static void take_memory(struct kineto_reader *reader, int64_t time)
+{
+	const struct kineto_args *args = &reader->event.args;
+	struct kineto_memory memory = { .time = time,
+		.bytes = (int64_t)kineto_arg(args, KINETO_TAKEN),
+		.address = kineto_arg(args, KINETO_ADDRESS),
+		.allocated = kineto_arg(args, KINETO_ALLOCATED),
+		.reserved = kineto_arg(args, KINETO_RESERVED),
+		.device = kineto_arg32(args, KINETO_DEVICE_ID),
+		.type = kineto_arg32(args, KINETO_DEVICE_TYPE),
+		.totals = args->of[KINETO_ALLOCATED].form != 0 };
+
+	memory.thread = thread(reader);
+	*NEW(reader->kineto, memory, memories) = memory;
+}
+
+static void take_flow(struct kineto_reader *reader, int64_t time)
+{
+	const struct kineto_event *event = &reader->event;
+	struct kineto_flow flow = { .time = time, .finish = event->phase.bytes[0] == 'f' };
+
+	if (!json_unsigned(&event->id, &flow.id))
+		return;
+	flow.thread = thread(reader);
+	*NEW(reader->kineto, flow, flows) = flow;
+}
+
+/* What processes are called; that of the one which computed is the command, as far as it is known. */
+static void take_meta(struct kineto_reader *reader)
+{
+	const struct kineto_event *event = &reader->event;
+	char key[64];
+
+	if (!json_is(&event->name, "process_name") || reader->kineto->fact_count >= NAMES_MOST || event->pid.length > 40)
+		return;
+	memcpy(key, "process.", 8);
+	memcpy(key + 8, event->pid.bytes, event->pid.length);
+	key[8 + event->pid.length] = '\0';
+	kineto_fact(reader, key, &event->args.of[KINETO_NAME]);
+}
+
+static void leave_out(struct kineto_reader *reader)
+{
+	const struct kineto_event *event = &reader->event;
+	struct kineto *kineto = reader->kineto;
+	const uint32_t category = kineto_text(reader, event->category.form ? &event->category : &event->name);
+	size_t i = 0;
+
+	while (i < kineto->left_out_count && kineto->left_outs[i].category != category)
+		i++;
+	if (i == kineto->left_out_count && i == LEFT_OUT_MOST)
+		i = LEFT_OUT_MOST - 1;
+	if (i == kineto->left_out_count)
+		NEW(kineto, left_out, left_outs)->category = category;
+	kineto->left_outs[i].events++;
+}
+
+static bool read_span(const struct kineto_event *event, struct span *span)
+{
+	int64_t duration = 0;
+
+	if (!json_scaled(&event->time, 3, &span->start))
+		return false;
+	if (event->phase.bytes[0] == 'B') {
+		span->duration = KINETO_OPEN;
+		return true;
+	}
+	if (event->phase.bytes[0] == 'X' && !json_scaled(&event->duration, 3, &duration))
+		return false;
+	span->duration = (uint64_t)duration;
+	return duration >= 0 && span->start < INT64_MAX / 4 && span->start > -INT64_MAX / 4 &&
+	       duration < INT64_MAX / 4;
+}
+
+/* An event with a time. False: nothing can be made of it. */
+static bool take_timed(struct kineto_reader *reader)
+{
+	struct span span;
+
+	if (!read_span(&reader->event, &span))
+		return false;
+	if (span.start > reader->latest)
+		reader->latest = span.start;
+	switch (reader->event.class) {
+	case KINETO_IS_OPERATOR:
+	case KINETO_IS_ANNOTATION:
+	case KINETO_IS_PYTHON:
+		take_range(reader, &span);
+		break;
+	case KINETO_IS_END:
+		return take_end(reader, span.start);
+	case KINETO_IS_MEMORY:
+		take_memory(reader, span.start);
+		break;
+	case KINETO_IS_FLOW:
+		take_flow(reader, span.start);
+		break;
+	default:
+		if (span.duration == KINETO_OPEN)
+			return false;
+		if (reader->event.class == KINETO_IS_CALL)
+			take_call(reader, &span);
+		else if (reader->event.class == KINETO_IS_SYNC)
+			take_sync(reader, &span);
+		else if (reader->event.class == KINETO_IS_OVERHEAD)
+			*NEW(reader->kineto, overhead, overheads) =
+				(struct kineto_overhead){ span.start, span.duration };
+		else
+			take_gpu(reader, &span);
+		break;
+	}
+	return true;
+}
+
+/* From a call to its work on the GPU: the correlation id says the same. */
+static bool is_arrow(const struct kineto_event *event)
+{
+	return event->phase.length == 1 && memchr("stf", event->phase.bytes[0], 3);
+}
+
+void kineto_event_take(struct kineto_reader *reader)
+{
+	const struct kineto_event *event = &reader->event;
+
+	reader->kineto->events++;
+	if (event->class == KINETO_IS_META)
+		take_meta(reader);
+	else if (event->class == KINETO_IS_PYTHON ? !begins(&event->name, "nn.Module: ")
+						  : event->class == KINETO_OTHER && !is_arrow(event))
+		leave_out(reader);
+	else if (event->class != KINETO_OTHER)
+		reader->kineto->bad += !take_timed(reader);
+}
+
+void kineto_events_end(struct kineto_reader *reader)
+{
+	struct kineto *kineto = reader->kineto;
+
+	for (size_t i = 0; i < reader->begun_count; i++) {
+		struct kineto_range *range = &kineto->ranges[reader->begun[i]];
+
+		range->duration = (uint64_t)(reader->latest - range->start);
+	}
+	kineto->not_ended = reader->begun_count;
+	free(reader->begun);
+	free(reader->thread_slots);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_read.h: what the two parts of the reading share: kineto_read.c (the file) and kineto_events.c (its events).
+ * Nobody else includes it.
+ */
+#ifndef PPERF_KINETO_READ_H
+#define PPERF_KINETO_READ_H
+
+#include "report/kineto.h"
+#include "report/kineto_args.h"
+#include "report/kineto_window.h"
+
+/* What kind of event it is, by its phase and category. */
+enum kineto_class {
+	KINETO_OTHER,
+	KINETO_IS_OPERATOR,
+	KINETO_IS_ANNOTATION,
+	KINETO_IS_CALL,
+	KINETO_IS_KERNEL,
+	KINETO_IS_COPY,
+	KINETO_IS_SET,
+	KINETO_IS_PYTHON,
+	KINETO_IS_SYNC,
+	KINETO_IS_OVERHEAD,
+	KINETO_IS_MEMORY,
+	KINETO_IS_FLOW,
+	KINETO_IS_META,
+	KINETO_IS_END, /* of what phase B began */
+};
+
+/* The event at hand: spans of the window. */
+struct kineto_event {
+	struct json_text phase, category, name, pid, tid, time, duration, id;
+	enum kineto_class class;
+	bool has_args;
+	struct kineto_args args; /* if the class asks for them */
+};
+
+struct kineto_reader {
+	struct kineto *kineto;
+	struct window window;
+	struct kineto_event event;
+	bool has_events;
+	char *plain; /* a text without its escapes */
+	size_t plain_room;
+	uint32_t *thread_slots; /* hash table of threads + 1 */
+	size_t thread_slot_count;
+	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
+	size_t last_pid_bytes, last_tid_bytes;
+	uint32_t last_thread;
+	size_t *begun; /* ranges of phase B without their E */
+	size_t begun_count, begun_room;
+	int64_t latest; /* the latest time of any event */
+};
+
+uint32_t kineto_text(struct kineto_reader *reader, const struct json_text *text);
+void kineto_fact(struct kineto_reader *reader, const char *key, const struct json_text *value);
+
+/* Reads the event that the scan stands at into reader->event. False: scan.problem. */
+bool kineto_event_read(struct kineto_reader *reader);
+/* Makes a row of it. */
+void kineto_event_take(struct kineto_reader *reader);
+/* All events were read. */
+void kineto_events_end(struct kineto_reader *reader);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_thread.c: a thread's ranges, calls and memory, in the order in which a recording of our own has them.
+ *
+ * A range lies in what was open when it began, whether or not that lasts to its end; touching is not nesting. A call is
+ * made where it begins, in a range that begins at the same moment too, and is told when it returns.
+ */
+#include "report/fatal.h"
+#include "report/kineto_trace.h"
+#include <stdlib.h>
+
+#define LATE_MOST 2u     /* rows around a place of ranges that had ended; beyond, only what is open is around it */
+
+struct frame {
+	int64_t start, end;
+	uint32_t range, node;
+};
+
+/* A call that has not returned. What begins before it does lies in it. */
+struct pending {
+	int64_t end;
+	uint32_t call, node, depth; /* depth: frames around it */
+	bool is;
+};
+
+struct walk {
+	struct kineto_build *build;
+	struct frame *frames;
+	size_t room;
+	uint32_t depth;
+	uint32_t late;   /* rows around the innermost place of ranges that are no longer open */
+	bool disordered; /* some frame ends after one around it */
+	struct pending pending;
+	struct frame gone; /* the last frame that was closed */
+};
+
+static uint64_t since(const struct walk *walk, int64_t time)
+{
+	return (uint64_t)(time - walk->build->first);
+}
+
+/* Writes the call that has returned by then; of frames from `depth` on, whether it has or not. */
+static void tell_call(struct walk *walk, int64_t time, uint32_t depth)
+{
+	const struct pending *call = &walk->pending;
+
+	if (!call->is || (call->end > time && call->depth < depth))
+		return;
+	walk->build->counts.outlasting += call->end > time;
+	kineto_call_write(
+		walk->build, call->call, call->node, since(walk, call->end < time ? call->end : time), false);
+	walk->pending.is = false;
+}
+
+/* The frame that ends first, the innermost of equals. */
+static uint32_t next_to_end(const struct walk *walk)
+{
+	uint32_t best = walk->depth - 1;
+
+	for (uint32_t i = best; walk->disordered && i-- > 0;)
+		if (walk->frames[i].end < walk->frames[best].end)
+			best = i;
+	return best;
+}
+
+static void close_frame(struct walk *walk, uint32_t index)
+{
+	const struct frame frame = walk->frames[index];
+	const uint32_t inside = walk->depth - 1 - index;
+
+	tell_call(walk, frame.end, inside ? UINT32_MAX : walk->depth);
+	writer_pop(walk->build->writer, since(walk, frame.end), inside);
+	memmove(&walk->frames[index], &walk->frames[index + 1], inside * sizeof *walk->frames);
+	walk->gone = frame;
+	walk->depth--;
+	walk->build->counts.overlapping += inside > 0;
+	if (inside)
+		walk->late++;
+	if (!walk->depth) {
+		walk->disordered = false;
+		walk->late = 0;
+	}
+}
+
+/* What has ended by then ends. keep_empty: not what has no length and lies at that very moment. */
+static void reach(struct walk *walk, int64_t time, bool keep_empty)
+{
+	while (walk->depth) {
+		const uint32_t index = next_to_end(walk);
+		const struct frame *frame = &walk->frames[index];
+
+		if (frame->end > time || (keep_empty && frame->start == time && frame->end == time))
+			break;
+		close_frame(walk, index);
+	}
+	tell_call(walk, time, UINT32_MAX);
+}
+
+/* The place of a range in the innermost open one: with what has ended around that, as long as it is not much. */
+static uint32_t place_of(struct walk *walk, const struct kineto_range *range, uint32_t link)
+{
+	uint32_t parent = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+
+	if (walk->late > LATE_MOST) {
+		parent = 0;
+		for (uint32_t i = 0; i < walk->depth; i++) {
+			const struct kineto_range *open = &walk->build->kineto->ranges[walk->frames[i].range];
+
+			parent = build_node(walk->build, parent, open->name, 0, open->kind);
+		}
+	}
+	return build_node(walk->build, parent, range->name, link, range->kind);
+}
+
+static void open_frame(struct walk *walk, uint32_t number)
+{
+	struct kineto_build *build = walk->build;
+	const struct kineto_range *range = &build->kineto->ranges[number];
+	const uint32_t link = build->links[number] ? build->placed[build->links[number] - 1] : 0;
+	struct frame frame = { .start = range->start, .end = range->start + (int64_t)range->duration, .range = number };
+
+	reach(walk, range->start, false);
+	frame.node = build->placed[number] = place_of(walk, range, link);
+	if (walk->depth && frame.end > walk->frames[walk->depth - 1].end)
+		walk->disordered = true;
+	grow(&walk->frames, &walk->room, (size_t)walk->depth + 1, sizeof *walk->frames);
+	walk->frames[walk->depth++] = frame;
+	writer_push(build->writer, since(walk, range->start), frame.node);
+}
+
+static bool has_id(const struct walk *walk, const struct frame *frame, uint64_t external)
+{
+	const struct kineto_range *range = &walk->build->kineto->ranges[frame->range];
+
+	return range->external == external && (range->kind == TRACE_NODE_OP || range->kind == TRACE_NODE_BACKWARD);
+}
+
+/* Where a call is made. Times alone cannot tell at the edge of an operator: there its own id decides, if the call has
+ * that of an operator which it touches. */
+static uint32_t node_of_call(struct walk *walk, const struct kineto_call *call)
+{
+	const struct frame *top = walk->depth ? &walk->frames[walk->depth - 1] : NULL;
+	const bool touches = walk->gone.node && walk->gone.end == call->start;
+
+	if (!call->external || !(touches || (top && top->start == call->start)))
+		return top ? top->node : 0;
+	if (top && has_id(walk, top, call->external))
+		return top->node;
+	walk->build->counts.by_external++;
+	if (touches && has_id(walk, &walk->gone, call->external))
+		return walk->gone.node;
+	for (uint32_t i = walk->depth; i-- > 0;)
+		if (has_id(walk, &walk->frames[i], call->external))
+			return walk->frames[i].node;
+	walk->build->counts.by_external--;
+	return top ? top->node : 0;
+}
+
+static void take_call(struct walk *walk, uint32_t number)
+{
+	const struct kineto_call *call = &walk->build->kineto->calls[number];
+	uint32_t node;
+
+	reach(walk, call->start, true);
+	node = node_of_call(walk, call);
+	if (walk->pending.is) {
+		walk->build->counts.nested_calls++;
+		kineto_call_write(walk->build, number, node, since(walk, call->start), true);
+		return;
+	}
+	walk->pending = (struct pending){ .end = call->start + (int64_t)call->duration,
+		.call = number,
+		.node = node,
+		.depth = walk->depth,
+		.is = true };
+}
+
+static void take_memory(struct walk *walk, uint32_t number)
+{
+	const struct kineto_memory *memory = &walk->build->kineto->memories[number];
+	struct trace_tensor record = { .address = memory->address,
+		.bytes = memory->bytes,
+		.allocated = memory->allocated,
+		.reserved = memory->reserved,
+		.device = memory->device };
+
+	reach(walk, memory->time, false);
+	record.head.node = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	writer_timed(walk->build->writer, since(walk, memory->time), TRACE_TENSOR, &record, sizeof record);
+}
+
+/* The next of each kind, by time; equal ones: ranges, calls, memory. */
+static void merge(struct walk *walk, uint32_t thread)
+{
+	const struct kineto_build *build = walk->build;
+	const struct kineto *kineto = build->kineto;
+	size_t range = build->thread_begin[thread], call = build->call_begin[thread], memory = build->memory_begin[thread];
+	const size_t ranges = build->thread_begin[thread + 1], calls = build->call_begin[thread + 1],
+		     memories = build->memory_begin[thread + 1];
+
+	for (;;) {
+		const int64_t at_range = range < ranges ? kineto->ranges[build->order[range]].start : INT64_MAX,
+			      at_call = call < calls ? kineto->calls[build->calls[call]].start : INT64_MAX,
+			      at_memory = memory < memories ? kineto->memories[build->memories[memory]].time
+							    : INT64_MAX;
+
+		if (range < ranges && at_range <= at_call && at_range <= at_memory)
+			open_frame(walk, build->order[range++]);
+		else if (call < calls && at_call <= at_memory)
+			take_call(walk, build->calls[call++]);
+		else if (memory < memories)
+			take_memory(walk, build->memories[memory++]);
+		else
+			break;
+	}
+}
+
+void kineto_thread_write(struct kineto_build *build, uint32_t thread)
+{
+	struct walk walk = { .build = build };
+
+	writer_stream(build->writer, kineto_number(build->kineto, build->kineto->threads[thread].tid));
+	merge(&walk, thread);
+	reach(&walk, INT64_MAX, false);
+	free(walk.frames);
+}

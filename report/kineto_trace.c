@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_trace.c: the trace as a whole: what is known of the run, its threads one after the other, then the GPU.
+ */
+#include "report/kineto_trace.h"
+#include "report/fatal.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCH_RECORDS 256u
+#define YEAR_2100_NS INT64_C(4102444800000000000)
+
+/* ---- the dictionary ---- */
+
+uint32_t build_name(struct kineto_build *build, uint32_t id)
+{
+	const struct text text = text_of(build->kineto->texts, id);
+
+	if (!id)
+		return 0;
+	grow(&build->names, &build->name_room, (size_t)id + 1, sizeof *build->names);
+	if (!build->names[id])
+		build->names[id] = writer_name(build->writer, text.bytes, text.length);
+	return build->names[id];
+}
+
+static struct node_slot *slot_of(const struct kineto_build *build, const struct node_slot *wanted)
+{
+	uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15u;
+	size_t i;
+
+	hash ^= ((uint64_t)wanted->link << 8 | wanted->kind) * 0xc2b2ae3d27d4eb4fu;
+	for (i = (hash >> 24) & (build->node_slots - 1); build->nodes[i].node; i = (i + 1) & (build->node_slots - 1))
+		if (build->nodes[i].parent == wanted->parent && build->nodes[i].name == wanted->name &&
+			build->nodes[i].link == wanted->link && build->nodes[i].kind == wanted->kind)
+			break;
+	return &build->nodes[i];
+}
+
+static void widen_nodes(struct kineto_build *build)
+{
+	struct node_slot *old = build->nodes;
+	const size_t slots = build->node_slots;
+
+	build->node_slots = slots ? slots * 2 : 1024;
+	build->nodes = need(build->node_slots * sizeof *build->nodes);
+	for (size_t i = 0; i < slots; i++)
+		if (old[i].node)
+			*slot_of(build, &old[i]) = old[i];
+	free(old);
+}
+
+/* `ViTLayer_3`: the class of a module's name. */
+static uint32_t class_of(struct kineto_build *build, uint32_t id)
+{
+	const struct text text = text_of(build->kineto->texts, id);
+	uint32_t length = text.length;
+
+	while (length > 0 && text.bytes[length - 1] >= '0' && text.bytes[length - 1] <= '9')
+		length--;
+	if (length < 2 || length == text.length || text.bytes[length - 1] != '_')
+		return 0;
+	return build_name(build, text_id(build->kineto->texts, text.bytes, length - 1));
+}
+
+uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind)
+{
+	struct node_slot wanted = { parent, text, link, kind, 0 }, *slot;
+	struct trace_node node;
+
+	if (build->node_count * 2 >= build->node_slots)
+		widen_nodes(build);
+	slot = slot_of(build, &wanted);
+	if (slot->node)
+		return slot->node;
+	node = (struct trace_node){ .parent = parent,
+		.name = build_name(build, text),
+		.kind = kind,
+		.link = link,
+		.detail = kind == TRACE_NODE_MODULE ? class_of(build, text) : 0 };
+	wanted.node = writer_node(build->writer, &node);
+	build->node_count++;
+	*slot = wanted;
+	return wanted.node;
+}
+
+/* ---- order ---- */
+
+static int by_range(const void *a, const void *b, void *context)
+{
+	const struct kineto_range *ranges = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (ranges[left].start != ranges[right].start)
+		return ranges[left].start < ranges[right].start ? -1 : 1;
+	if (ranges[left].duration != ranges[right].duration)
+		return ranges[left].duration > ranges[right].duration ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+static int by_call(const void *a, const void *b, void *context)
+{
+	const struct kineto_call *calls = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (calls[left].start != calls[right].start)
+		return calls[left].start < calls[right].start ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+static int by_memory(const void *a, const void *b, void *context)
+{
+	const struct kineto_memory *memories = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (memories[left].time != memories[right].time)
+		return memories[left].time < memories[right].time ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+static int by_gpu(const void *a, const void *b, void *context)
+{
+	const struct kineto_gpu *gpus = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (gpus[left].start != gpus[right].start)
+		return gpus[left].start < gpus[right].start ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+/* Sorts, unless it is in order as files often are. */
+static void put_in_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context)
+{
+	size_t i = 1;
+
+	while (i < count && compare(&rows[i - 1], &rows[i], context) < 0)
+		i++;
+	if (i < count)
+		qsort_r(rows, count, sizeof *rows, compare, context);
+}
+
+/* Rows by their thread, each thread's in order. `thread_at`: where a row has its thread. */
+static uint32_t *by_thread(const struct kineto *kineto, const void *rows, size_t count, size_t bytes, size_t thread_at,
+	size_t *begins, int (*compare)(const void *, const void *, void *), void *context)
+{
+	uint32_t *order = need((count + 1) * sizeof *order);
+	size_t *next = need((kineto->thread_count + 1) * sizeof *next);
+	uint32_t thread;
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
+		begins[thread + 1]++;
+	}
+	for (size_t i = 0; i < kineto->thread_count; i++) {
+		begins[i + 1] += begins[i];
+		next[i] = begins[i];
+	}
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
+		order[next[thread]++] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < kineto->thread_count; i++)
+		put_in_order(order + begins[i], begins[i + 1] - begins[i], compare, context);
+	free(next);
+	return order;
+}
+
+static void sort_rows(struct kineto_build *build)
+{
+	struct kineto *kineto = build->kineto;
+	const size_t threads = kineto->thread_count + 1;
+
+	build->thread_begin = need(threads * sizeof *build->thread_begin);
+	build->call_begin = need(threads * sizeof *build->call_begin);
+	build->memory_begin = need(threads * sizeof *build->memory_begin);
+	build->order = by_thread(kineto, kineto->ranges, kineto->range_count, sizeof *kineto->ranges,
+		offsetof(struct kineto_range, thread), build->thread_begin, by_range, kineto->ranges);
+	build->calls = by_thread(kineto, kineto->calls, kineto->call_count, sizeof *kineto->calls,
+		offsetof(struct kineto_call, thread), build->call_begin, by_call, kineto->calls);
+	build->memories = by_thread(kineto, kineto->memories, kineto->memory_count, sizeof *kineto->memories,
+		offsetof(struct kineto_memory, thread), build->memory_begin, by_memory, kineto->memories);
+}
+
+/* ---- what the file does not say plainly ---- */
+
+/* Python's calls have come as thread 0 of process 0 where their own was not known. Modules among them are of the thread
+ * with most operators. */
+static void find_modules_thread(struct kineto *kineto)
+{
+	size_t *operators = need((kineto->thread_count + 1) * sizeof *operators), best = 0;
+
+	for (size_t i = 0; i < kineto->range_count; i++)
+		operators[kineto->ranges[i].thread] += kineto->ranges[i].kind != TRACE_NODE_MODULE;
+	for (size_t i = 0; i < kineto->thread_count; i++)
+		best = operators[i] > operators[best] ? i : best;
+	for (size_t i = 0; i < kineto->range_count; i++) {
+		struct kineto_range *range = &kineto->ranges[i];
+		const struct kineto_thread *thread = &kineto->threads[range->thread];
+
+		if (range->kind == TRACE_NODE_MODULE && !operators[range->thread] &&
+			!kineto_number(kineto, thread->pid) && !kineto_number(kineto, thread->tid))
+			range->thread = (uint32_t)best;
+	}
+	free(operators);
+}
+
+/* The process is that of most threads' events. */
+static uint32_t main_pid(const struct kineto *kineto)
+{
+	size_t *events = need((kineto->thread_count + 1) * sizeof *events), best = 0;
+
+	for (size_t i = 0; i < kineto->range_count; i++)
+		events[kineto->ranges[i].thread]++;
+	for (size_t i = 0; i < kineto->call_count; i++)
+		events[kineto->calls[i].thread]++;
+	for (size_t i = 0; i < kineto->thread_count; i++)
+		best = events[i] > events[best] ? i : best;
+	free(events);
+	return kineto->thread_count ? kineto->threads[best].pid : 0;
+}
+
+static void reach_time(struct kineto_build *build, int64_t start, uint64_t duration)
+{
+	const int64_t end = start + (int64_t)duration;
+
+	if (start < build->first)
+		build->first = start;
+	if (end > build->last)
+		build->last = end;
+}
+
+static void find_edges(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+
+	build->first = INT64_MAX;
+	build->last = INT64_MIN;
+	for (size_t i = 0; i < kineto->range_count; i++)
+		reach_time(build, kineto->ranges[i].start, kineto->ranges[i].duration);
+	for (size_t i = 0; i < kineto->call_count; i++)
+		reach_time(build, kineto->calls[i].start, kineto->calls[i].duration);
+	for (size_t i = 0; i < kineto->gpu_count; i++)
+		reach_time(build, kineto->gpus[i].start, kineto->gpus[i].duration);
+	for (size_t i = 0; i < kineto->sync_count; i++)
+		reach_time(build, kineto->syncs[i].start, kineto->syncs[i].duration);
+	for (size_t i = 0; i < kineto->memory_count; i++)
+		reach_time(build, kineto->memories[i].time, 0);
+	if (build->first > build->last)
+		build->first = build->last = 0;
+}
+
+/* CLOCK_REALTIME at the first event. Times of the file count from baseTimeNanoseconds, unless they are of our day by
+ * themselves. */
+static uint64_t realtime_at_first(const struct kineto_build *build)
+{
+	const int64_t base = build->kineto->base_ns, first = build->first;
+
+	if (base > 0 && first < YEAR_2100_NS - base && first > -base)
+		return (uint64_t)(base + first);
+	return first > 0 ? (uint64_t)first : 1;
+}
+
+/* PyTorch of 2021 does not say what its allocator holds: it is added up from 0, or from what makes it never less. */
+static bool add_up_memory(struct kineto_build *build)
+{
+	struct kineto *kineto = build->kineto;
+	uint32_t *order = need((kineto->memory_count + 1) * sizeof *order);
+	int64_t level[64] = { 0 }, least[64] = { 0 };
+	bool added = false;
+
+	for (size_t i = 0; i < kineto->memory_count; i++) {
+		order[i] = (uint32_t)i;
+		added |= !kineto->memories[i].totals;
+	}
+	put_in_order(order, added ? kineto->memory_count : 0, by_memory, kineto->memories);
+	for (int round = 0; round < 2 && added; round++)
+		for (size_t i = 0; i < kineto->memory_count; i++) {
+			struct kineto_memory *memory = &kineto->memories[order[i]];
+			const uint32_t device = memory->device % 64;
+
+			if (i == 0)
+				for (uint32_t of = 0; of < 64; of++)
+					level[of] = round ? -least[of] : 0;
+			level[device] += memory->bytes;
+			if (level[device] < least[device])
+				least[device] = level[device];
+			if (round && !memory->totals)
+				memory->allocated = (uint64_t)level[device];
+		}
+	free(order);
+	return added;
+}
+
+/* Memory of the CPU is no level of a device. */
+static void drop_cpu_memory(struct kineto_build *build)
+{
+	struct kineto *kineto = build->kineto;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < kineto->memory_count; i++)
+		if (kineto->memories[i].type != 0)
+			kineto->memories[kept++] = kineto->memories[i];
+	build->counts.cpu_blocks = kineto->memory_count - kept;
+	kineto->memory_count = kept;
+}
+
+/* ---- what is known of the run ---- */
+
+static void put_meta(struct kineto_build *build, const char *key, const char *value)
+{
+	writer_meta(build->writer, key, value, strlen(value));
+}
+
+static void put_facts(struct kineto_build *build, uint32_t pid)
+{
+	const struct kineto *kineto = build->kineto;
+	const struct text own = text_of(kineto->texts, pid);
+
+	for (size_t i = 0; i < kineto->fact_count; i++) {
+		const struct text key = text_of(kineto->texts, kineto->facts[i].key),
+				  value = text_of(kineto->texts, kineto->facts[i].value);
+
+		if (key.length < 8 || memcmp(key.bytes, "process.", 8))
+			writer_meta(build->writer, key.bytes, value.bytes, value.length);
+		else if (key.length - 8 == own.length && !memcmp(key.bytes + 8, own.bytes, own.length))
+			writer_meta(build->writer, "command", value.bytes, value.length);
+	}
+}
+
+static bool any_kind(const struct kineto *kineto, uint16_t first, uint16_t second)
+{
+	for (size_t i = 0; i < kineto->range_count; i++)
+		if (kineto->ranges[i].kind == first || kineto->ranges[i].kind == second)
+			return true;
+	return false;
+}
+
+static void put_sources(struct kineto_build *build, bool added)
+{
+	const struct kineto *kineto = build->kineto;
+
+	if (any_kind(kineto, TRACE_NODE_OP, TRACE_NODE_BACKWARD))
+		put_meta(build, "source.torch_ops", "on");
+	if (any_kind(kineto, TRACE_NODE_MODULE, TRACE_NODE_MODULE))
+		put_meta(build, "source.torch_modules", "on");
+	if (kineto->memory_count)
+		put_meta(build, "source.torch_memory",
+			added ? "partial: the file does not say what the allocator holds; its levels are added up from "
+				"the least that they can be"
+			      : "on");
+	if (kineto->gpu_count)
+		put_meta(build, "source.cupti", "on");
+}
+
+/* What of the file is in no view, by kind. */
+static void put_left_out(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+	char line[1024];
+	size_t used = 0;
+
+	line[0] = '\0';
+	for (size_t i = 0; i < kineto->left_out_count && used + 160 < sizeof line; i++) {
+		const struct text category = text_of(kineto->texts, kineto->left_outs[i].category);
+
+		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " %.*s", used ? ", " : "",
+			kineto->left_outs[i].events, category.length < 60 ? (int)category.length : 60, category.bytes);
+	}
+	if (build->counts.cpu_blocks)
+		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " changes of the CPU's memory",
+			used ? ", " : "", build->counts.cpu_blocks);
+	if (used)
+		writer_meta(build->writer, "import.left_out", line, used < sizeof line ? used : sizeof line - 1);
+}
+
+__attribute__((format(printf, 3, 4))) static void warn(struct kineto_build *build, const char *key, const char *format, ...)
+{
+	char line[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(line, sizeof line, format, list);
+	va_end(list);
+	put_meta(build, key, line);
+}
+
+static void put_warnings(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+
+	if (kineto->cut)
+		warn(build, "warning.import_cut",
+			"byte %" PRIu64 " of the JSON: %s; what follows is missing, what precedes it is shown",
+			kineto->broken_at, kineto->problem);
+	if (kineto->bad)
+		warn(build, "warning.import_bad",
+			"%" PRIu64 " events have no time or length that can be read; they are in no figure",
+			kineto->bad);
+	if (kineto->not_ended)
+		warn(build, "warning.import_open",
+			"%" PRIu64 " ranges have no end in the file; they count up to its last event", kineto->not_ended);
+	if (build->counts.overlapping)
+		warn(build, "warning.import_overlap",
+			"%" PRIu64 " ranges end before one that began in them does; that one's time from there on is "
+			"what is around both's",
+			build->counts.overlapping);
+}
+
+static uint32_t narrow(uint64_t value)
+{
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static void put_devices(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+
+	for (size_t i = 0; i < kineto->device_count; i++) {
+		const struct kineto_device *device = &kineto->devices[i];
+		struct trace_device record = { .device = narrow(device->id),
+			.compute_major = narrow(device->major),
+			.compute_minor = narrow(device->minor),
+			.multiprocessors = narrow(device->multiprocessors),
+			.warp_threads = narrow(device->warp_threads),
+			.max_threads_per_sm = narrow(device->threads_per_sm),
+			.max_threads_per_block = narrow(device->threads_per_block),
+			.registers_per_sm = narrow(device->registers_per_sm),
+			.registers_per_block = narrow(device->registers_per_block),
+			.shared_bytes_per_sm = narrow(device->shared_per_sm),
+			.shared_bytes_per_block = narrow(device->shared_per_block),
+			.memory_bytes = device->memory_bytes,
+			.name = build_name(build, device->name) };
+
+		writer_dictionary(build->writer, TRACE_DEVICE, &record, sizeof record);
+	}
+}
+
+/* ---- the GPU ---- */
+
+/* Of `Memcpy HtoD (Pageable -> Device)`. */
+static uint32_t copy_kind(struct text name)
+{
+	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD", [TRACE_COPY_DTOH] = "DtoH",
+		[TRACE_COPY_HTOA] = "HtoA", [TRACE_COPY_ATOH] = "AtoH", [TRACE_COPY_ATOA] = "AtoA",
+		[TRACE_COPY_ATOD] = "AtoD", [TRACE_COPY_DTOA] = "DtoA", [TRACE_COPY_DTOD] = "DtoD",
+		[TRACE_COPY_HTOH] = "HtoH", [TRACE_COPY_PTOP] = "PtoP" };
+
+	for (uint32_t kind = 1; kind < sizeof words / sizeof *words; kind++)
+		if (memmem(name.bytes, name.length, words[kind], 4))
+			return kind;
+	return TRACE_COPY_UNKNOWN;
+}
+
+static uint32_t memory_kind(struct text name, bool target)
+{
+	static const char *const words[] = { [TRACE_MEMORY_PAGEABLE] = "Pageable", [TRACE_MEMORY_PINNED] = "Pinned",
+		[TRACE_MEMORY_DEVICE] = "Device", [TRACE_MEMORY_ARRAY] = "Array", [TRACE_MEMORY_MANAGED] = "Managed",
+		[TRACE_MEMORY_DEVICE_STATIC] = "Device Static", [TRACE_MEMORY_MANAGED_STATIC] = "Managed Static" };
+	const char *open = memchr(name.bytes, '(', name.length), *end = name.bytes + name.length,
+		   *arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL,
+		   *from = target && arrow ? arrow + 4 : open ? open + 1 : end;
+	const char *to = target || !arrow ? memchr(from, ')', (size_t)(end - from)) : arrow;
+
+	for (uint32_t kind = 1; to && kind < sizeof words / sizeof *words; kind++)
+		if ((size_t)(to - from) == strlen(words[kind]) && !memcmp(from, words[kind], (size_t)(to - from)))
+			return kind;
+	return TRACE_MEMORY_UNKNOWN;
+}
+
+static struct trace_gpu gpu_head(const struct kineto_build *build, const struct kineto_gpu *gpu)
+{
+	const uint64_t start = writer_realtime(build->writer, (uint64_t)(gpu->start - build->first));
+
+	return (struct trace_gpu){ .start_ns = start,
+		.end_ns = start + gpu->duration,
+		.correlation = gpu->correlation,
+		.graph_node = gpu->graph_node,
+		.device = gpu->device,
+		.context = gpu->context,
+		.stream = gpu->stream,
+		.graph = gpu->graph };
+}
+
+static void put_kernel(struct kineto_build *build, const struct kineto_gpu *gpu)
+{
+	struct trace_kernel kernel = { .gpu = gpu_head(build, gpu),
+		.dynamic_shared_bytes = gpu->shared,
+		.registers = gpu->registers,
+		.name = build_name(build, gpu->name) };
+
+	memcpy(kernel.grid, gpu->grid, sizeof kernel.grid);
+	memcpy(kernel.block, gpu->block, sizeof kernel.block);
+	writer_plain(build->writer, TRACE_KERNEL, &kernel, sizeof kernel);
+}
+
+static void put_copy(struct kineto_build *build, const struct kineto_gpu *gpu)
+{
+	const struct text name = text_of(build->kineto->texts, gpu->name);
+	const bool is_copy = gpu->kind == KINETO_COPY;
+	struct trace_gpu_copy copy = { .gpu = gpu_head(build, gpu),
+		.bytes = gpu->bytes,
+		.copy_kind = is_copy ? copy_kind(name) : 0,
+		.source_kind = is_copy ? memory_kind(name, false) : 0,
+		.target_kind = memory_kind(name, true),
+		.other_device = UINT32_MAX };
+
+	writer_plain(build->writer, is_copy ? TRACE_GPU_COPY : TRACE_GPU_SET, &copy, sizeof copy);
+}
+
+/* When all that is told in a batch was over, and its launches had returned. */
+static int64_t batch_time(const struct kineto_build *build, const uint32_t *rows, size_t count, int64_t time)
+{
+	const struct kineto *kineto = build->kineto;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct kineto_gpu *gpu = &kineto->gpus[rows[i]];
+		const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
+		int64_t end = gpu->start + (int64_t)gpu->duration;
+
+		time = end > time ? end : time;
+		if (!owner || !owner->call)
+			continue;
+		end = kineto->calls[owner->call - 1].start + (int64_t)kineto->calls[owner->call - 1].duration;
+		time = end > time ? end : time;
+	}
+	return time;
+}
+
+static void put_gpu(struct kineto_build *build)
+{
+	struct kineto *kineto = build->kineto;
+	uint32_t *order = need((kineto->gpu_count + 1) * sizeof *order);
+	int64_t time = build->first;
+
+	for (size_t i = 0; i < kineto->gpu_count; i++)
+		order[i] = (uint32_t)i;
+	put_in_order(order, kineto->gpu_count, by_gpu, kineto->gpus);
+	writer_stream(build->writer, 0);
+	for (size_t i = 0; i < kineto->gpu_count; i++) {
+		const size_t left = kineto->gpu_count - i, count = left < BATCH_RECORDS ? left : BATCH_RECORDS;
+		struct trace_gpu_batch batch = { .records = (uint32_t)count };
+
+		if (i % BATCH_RECORDS == 0) {
+			time = batch_time(build, order + i, count, time);
+			writer_timed(build->writer, (uint64_t)(time - build->first), TRACE_GPU_BATCH, &batch,
+				sizeof batch);
+		}
+		if (kineto->gpus[order[i]].kind == KINETO_KERNEL)
+			put_kernel(build, &kineto->gpus[order[i]]);
+		else
+			put_copy(build, &kineto->gpus[order[i]]);
+	}
+	free(order);
+}
+
+static uint32_t sync_type(struct text name)
+{
+	return memmem(name.bytes, name.length, "Wait", 4)      ? TRACE_SYNC_STREAM_WAIT
+	       : memmem(name.bytes, name.length, "Event", 5)   ? TRACE_SYNC_EVENT
+	       : memmem(name.bytes, name.length, "Stream", 6) ? TRACE_SYNC_STREAM
+							       : TRACE_SYNC_CONTEXT;
+}
+
+static void put_syncs(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+
+	for (size_t i = 0; i < kineto->sync_count; i++) {
+		const struct kineto_sync *sync = &kineto->syncs[i];
+		const uint64_t start = writer_realtime(build->writer, (uint64_t)(sync->start - build->first));
+		struct trace_gpu_sync record = { .start_ns = start,
+			.end_ns = start + sync->duration,
+			.correlation = sync->correlation,
+			.type = sync_type(text_of(kineto->texts, sync->name)),
+			.context = sync->context,
+			.stream = sync->stream,
+			.event = sync->event };
+
+		writer_plain(build->writer, TRACE_GPU_SYNC, &record, sizeof record);
+	}
+}
+
+static void put_overheads(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+
+	for (size_t i = 0; i < kineto->overhead_count; i++) {
+		const int64_t since = kineto->overheads[i].start - build->first;
+		const uint64_t start = writer_realtime(build->writer, since > 0 ? (uint64_t)since : 0);
+		struct trace_overhead record = { .start_ns = start, .end_ns = start + kineto->overheads[i].duration };
+
+		writer_plain(build->writer, TRACE_OVERHEAD, &record, sizeof record);
+	}
+}
+
+/* ---- all of it ---- */
+
+/* Threads on which nothing runs backward come first: what runs backward links to what ran there. */
+static void put_threads(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+	uint8_t *late = need(kineto->thread_count + 1);
+
+	for (size_t i = 0; i < kineto->range_count; i++)
+		late[kineto->ranges[i].thread] |= build->links[i] && kineto->ranges[build->links[i] - 1].thread !=
+									     kineto->ranges[i].thread;
+	for (int round = 0; round < 2; round++)
+		for (uint32_t thread = 0; thread < kineto->thread_count; thread++)
+			if (late[thread] == round &&
+				(build->thread_begin[thread + 1] > build->thread_begin[thread] ||
+					build->call_begin[thread + 1] > build->call_begin[thread] ||
+					build->memory_begin[thread + 1] > build->memory_begin[thread]))
+				kineto_thread_write(build, thread);
+	free(late);
+}
+
+static void build_free(struct kineto_build *build)
+{
+	free(build->names);
+	free(build->nodes);
+	free(build->order);
+	free(build->calls);
+	free(build->memories);
+	free(build->thread_begin);
+	free(build->call_begin);
+	free(build->memory_begin);
+	free(build->placed);
+	free(build->links);
+	free(build->owners);
+}
+
+bool kineto_write(struct kineto *kineto, int fd)
+{
+	struct kineto_build build = { .kineto = kineto };
+	const uint32_t pid = main_pid(kineto);
+	bool added, written;
+	int error;
+
+	drop_cpu_memory(&build);
+	added = add_up_memory(&build);
+	find_modules_thread(kineto);
+	find_edges(&build);
+	build.writer = writer_new(fd, realtime_at_first(&build), kineto_number(kineto, pid));
+	build.placed = need((kineto->range_count + 1) * sizeof *build.placed);
+	build.links = need((kineto->range_count + 1) * sizeof *build.links);
+	sort_rows(&build);
+	kineto_calls_own(&build);
+	kineto_links_find(&build);
+	put_meta(&build, "import.format", "torch.profiler (Kineto)");
+	put_facts(&build, pid);
+	put_sources(&build, added);
+	put_devices(&build);
+	put_threads(&build);
+	if (kineto->gpu_count || kineto->sync_count || kineto->overhead_count)
+		put_gpu(&build);
+	put_syncs(&build);
+	put_overheads(&build);
+	put_left_out(&build);
+	put_warnings(&build);
+	written = writer_close(build.writer, (uint64_t)(build.last - build.first), !kineto->cut);
+	error = errno;
+	build_free(&build);
+	errno = error;
+	return written;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (facts, the GPU), kineto_thread.c (one
+ * thread), kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work).
+ */
+#ifndef PPERF_KINETO_TRACE_H
+#define PPERF_KINETO_TRACE_H
+
+#include "report/kineto.h"
+#include "report/trace_write.h"
+
+/* Writes the trace into an empty file. False: errno. The rows are put in order, and are of no further use. */
+bool kineto_write(struct kineto *kineto, int fd);
+
+/* ---- between those files ---- */
+
+struct node_slot {
+	uint32_t parent, name, link, kind, node;
+};
+
+/* The call that a correlation id belongs to, and what the GPU did for it. */
+struct kineto_owner {
+	uint64_t correlation;
+	uint32_t call; /* its row + 1; 0: the file does not have it */
+	uint32_t work; /* bits, 1 << enum kineto_work */
+};
+
+struct kineto_build {
+	struct kineto *kineto;
+	struct trace_writer *writer;
+	int64_t first, last;      /* times of the file */
+	uint32_t *names;          /* by text: the trace's name, 0: none so far */
+	size_t name_room;
+	struct node_slot *nodes;  /* hash table of places */
+	size_t node_slots, node_count;
+	uint32_t *order;          /* ranges by thread, then start, the longer first */
+	size_t *thread_begin;     /* by thread: where its part of `order` begins; one more behind the last */
+	uint32_t *calls, *memories; /* the same of calls, and of memory events */
+	size_t *call_begin, *memory_begin;
+	uint32_t *placed;         /* by range: its node, 0: not yet */
+	uint32_t *links;          /* by range: the range that it runs backward for + 1 */
+	struct kineto_owner *owners; /* hash table */
+	size_t owner_slots;
+	struct kineto_counts {
+		uint64_t overlapping; /* ranges that end after one around them */
+		uint64_t outlasting;  /* calls that end after their range: told when that ends */
+		uint64_t nested_calls, cpu_blocks, other_syncs;
+		uint64_t by_external; /* calls at the very edge of an operator, placed by its id */
+	} counts;
+};
+
+uint32_t build_name(struct kineto_build *build, uint32_t text);
+uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind);
+
+/* Fills owners. */
+void kineto_calls_own(struct kineto_build *build);
+/* NULL: nothing on a GPU has this id. */
+struct kineto_owner *kineto_owner_of(const struct kineto_build *build, uint64_t correlation);
+/* Writes the record of a call, made in `node`, that returns at `end`. inner: it lies in another call. */
+void kineto_call_write(struct kineto_build *build, uint32_t call, uint32_t node, uint64_t end, bool inner);
+
+/* Sets kind and links of what runs backward. */
+void kineto_links_find(struct kineto_build *build);
+
+/* Writes a thread's events as a stream. */
+void kineto_thread_write(struct kineto_build *build, uint32_t thread);
+
+#endif
