@@ -324,14 +324,14 @@ struct trace_self {
 	uint32_t what, reserved;
 };
 
-/* On the thread that did the step. From BEGINS on everything is recorded; from ENDS on only ends of ranges that are open, calls that take memory or give
- * it back, TENSOR_OOM and names. Where the first of a trace is ENDS, recording began with the process; where there is none, TRACE_SHUT says whether
+/* On the thread that did the step. From BEGINS on everything is recorded; STEP: the next step begins; from ENDS on only ends of ranges that are open, calls that take memory or give
+ * it back, TENSOR_OOM and names. Where the first of a trace is not BEGINS, recording began with the process and step 0; where there is none, TRACE_SHUT says whether
  * anything was recorded. */
-enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2 };
+enum trace_window_edge { TRACE_WINDOW_BEGINS = 1, TRACE_WINDOW_ENDS = 2, TRACE_WINDOW_STEP = 3 };
 struct trace_window {
 	struct trace_head head;
 	uint64_t stamp;
-	uint64_t step;           /* of the program, from 0. BEGINS: the one that comes; ENDS: the one behind the last that was recorded */
+	uint64_t step;           /* of the program, from 0. BEGINS, STEP: the one that comes; ENDS: the one behind the last that was recorded */
 	uint32_t edge, cycle;    /* cycle: from 0 */
 	uint32_t warmup, reserved; /* BEGINS: so many steps from `step` on count in no average */
 };

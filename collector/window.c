@@ -84,6 +84,11 @@ void window_end(uint64_t step, uint32_t cycle)
 	put_window(TRACE_WINDOW_ENDS, step, cycle, 0);
 }
 
+void window_step(uint64_t step, uint32_t cycle)
+{
+	put_window(TRACE_WINDOW_STEP, step, cycle, 0);
+}
+
 void window_steps(uint64_t steps)
 {
 	struct trace_header *header = trace_header();

@@ -26,6 +26,8 @@ void window_use(bool open);
  * trace_window. */
 void window_begin(uint64_t step, uint32_t cycle, uint32_t warmup);
 void window_end(uint64_t step, uint32_t cycle);
+/* In a window the next step begins. */
+void window_step(uint64_t step, uint32_t cycle);
 
 /* So many steps have ended. */
 void window_steps(uint64_t steps);

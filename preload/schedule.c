@@ -32,6 +32,7 @@ static bool stepped, batches, models; /* an optimizer has stepped since the last
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;
+static uint64_t present; /* the step that has begun */
 
 /* ---- what is to be recorded ---- */
 
@@ -110,6 +111,9 @@ static void go_to(uint64_t step)
 	const struct schedule_phase phase = schedule_phase(&plan, step);
 
 	window_steps(step);
+	if (recording && phase.recorded && phase.cycle == cycle && step != present)
+		window_step(step, cycle);
+	present = step;
 	if (recording && (!phase.recorded || phase.cycle != cycle)) {
 		window_end(step, cycle);
 		recording = false;

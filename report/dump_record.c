@@ -27,6 +27,7 @@ static const char *const object_types[] = { NULL, "category", "thread", "cu_devi
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed", "acquire_success", "releasing" };
 static const char *const self_works[] = { NULL, "seal", "start", "flush", "stack" };
+static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -224,6 +225,7 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 	const struct trace_self *self = record;
 	const struct trace_gpu_batch *batch = record;
 	const struct trace_nvtx_sync *lock = record;
+	const struct trace_window *window = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -243,6 +245,10 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 		line_unsigned(line, DUMP_records, batch->records);
 		line_unsigned(line, DUMP_dropped, batch->dropped);
 		line_unsigned(line, DUMP_unread, batch->unread);
+		break;
+	case TRACE_WINDOW:
+		WORD(line, DUMP_action, window_edges, window->edge);
+		line_unsigned(line, DUMP_value, window->step);
 		break;
 	case TRACE_NVTX_SYNC:
 		WORD(line, DUMP_action, lock_actions, lock->action);

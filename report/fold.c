@@ -88,6 +88,9 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	case TRACE_METRIC:
 		fold_metric(fold, event);
 		break;
+	case TRACE_WINDOW:
+		fold_window(fold, event);
+		break;
 	case TRACE_SELF:
 		fold->totals.self_ns += reader_duration(fold->reader, self->stamp, self->duration);
 		break;
@@ -242,9 +245,9 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	}
 	state->join = join_new();
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
-	state->counting = !options->steps;
+	state->counting = !options->steps && !(options->windows && !(options->windows->count && !options->windows->windows->begin_ns));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->target || options->metric == METRIC_CALLS ||
+	state->rich = options->steps || options->windows || options->target || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
@@ -312,8 +315,8 @@ static void total_up(struct fold *fold)
 	const struct timeline_device *devices;
 	const size_t count = timeline_devices(fold->timeline, &devices);
 
-	fold->totals.wall_ns = fold->options.steps ? fold->state->window_ns : reader_duration_ns(fold->reader);
-	for (size_t i = 0; i < count && !fold->options.steps; i++) {
+	fold->totals.wall_ns = fold_is_partial(fold) ? fold->state->window_ns : reader_duration_ns(fold->reader);
+	for (size_t i = 0; i < count && !fold_is_partial(fold); i++) {
 		fold->totals.gpu_busy_ns += devices[i].busy_ns;
 		fold->totals.gpu_idle_ns += devices[i].last_ns - devices[i].first_ns - devices[i].busy_ns;
 		fold->totals.gpu_computation_ns += devices[i].computation_ns;
@@ -350,7 +353,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 				reader_path(reader));
 	}
 	fold_spans_close(fold);
-	if (fold->state->counting && options->steps)
+	if (fold->state->counting && fold_is_partial(fold))
 		fold_window_ends(fold);
 	fold_gpu_end(fold);
 	memory_finish(fold->memory);

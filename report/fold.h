@@ -17,6 +17,7 @@
 #include "report/names.h"
 #include "report/steps.h"
 #include "report/timeline.h"
+#include "report/windows.h"
 
 /* An instance of a range, found in an earlier pass. */
 struct fold_target {
@@ -39,6 +40,7 @@ struct fold_options {
 	bool pick_metric;    /* instead: gpu if anything was timed on a GPU, else cpu; fold.options says which */
 	const char *counter; /* METRIC_USER: its name */
 	const struct steps *found; /* steps that nobody marked; NULL: none, or not wanted. Outlives the fold */
+	const struct windows *windows; /* NULL: everything was recorded. Outlives the fold */
 	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */

@@ -97,6 +97,10 @@ void fold_step_over(struct fold *fold);
 /* The node at which a record happened, and the innermost open range of its thread, NULL if there is none. */
 uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost);
 /* The instance of a thread's range at that depth, and those around it. */
+/* A WINDOW record: things count while PPERF_SCHEDULE had them recorded. */
+void fold_window(struct fold *fold, const struct trace_event *event);
+/* Whether figures are of parts of the trace only. */
+bool fold_is_partial(const struct fold *fold);
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
 struct thread *fold_thread(struct fold *fold, const struct trace_event *event);
 void fold_become_rich(struct fold *fold);

@@ -48,6 +48,44 @@ void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t dep
 	fold_step_over(fold);
 }
 
+/* From now on things count, and what is open counts for what is left of it. */
+static void begin_counting(struct fold *fold)
+{
+	struct fold_state *state = fold->state;
+
+	state->counting = true;
+	state->window_begin_ns = state->now_ns;
+	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
+	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
+	for (size_t i = 0; i < state->thread_count; i++)
+		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
+			state->threads[i]->frames[depth].begin_ns = state->now_ns;
+			fold_rebase(fold, &state->threads[i]->frames[depth], &state->threads[i]->more[depth]);
+			fold_keep_wanted(fold, state->threads[i], depth);
+		}
+}
+
+bool fold_is_partial(const struct fold *fold)
+{
+	return fold->options.steps || fold->options.windows;
+}
+
+/* With --steps, the steps in it begin and end the counting. What was not recorded before it is not missing. */
+void fold_window(struct fold *fold, const struct trace_event *event)
+{
+	const struct trace_window *record = event->record;
+
+	fold->state->now_ns = event->time_ns;
+	fold_thread(fold, event);
+	if (record->edge == TRACE_WINDOW_BEGINS) {
+		memory_resume(fold->memory);
+		if (!fold->options.steps && !fold->state->counting)
+			begin_counting(fold);
+	} else if (record->edge == TRACE_WINDOW_ENDS && fold->state->counting) {
+		fold_window_ends(fold);
+	}
+}
+
 /* It is asked for, or it is not. */
 void fold_step_comes(struct fold *fold, uint64_t number)
 {
@@ -61,16 +99,7 @@ void fold_step_comes(struct fold *fold, uint64_t number)
 		fold_window_ends(fold);
 	if (number < fold->options.first_step || number > fold->options.last_step || state->counting)
 		return;
-	state->counting = true;
-	state->window_begin_ns = state->now_ns;
-	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
-	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
-	for (size_t i = 0; i < state->thread_count; i++)
-		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
-			state->threads[i]->frames[depth].begin_ns = state->now_ns;
-			fold_rebase(fold, &state->threads[i]->frames[depth], &state->threads[i]->more[depth]);
-			fold_keep_wanted(fold, state->threads[i], depth);
-		}
+	begin_counting(fold);
 }
 
 /* A range that is a step begins. */

@@ -43,7 +43,7 @@ void fold_tensor(struct fold *fold, const struct trace_event *event)
 
 	if (is_level_of(fold, record))
 		level_changed(fold, (int64_t)record->allocated);
-	if (!fold->state->counting)
+	if (!fold->state->counting || record->head.flags & TRACE_TENSOR_LEVEL)
 		return;
 	tree_tensors(fold->tree, node)->allocs += record->bytes >= 0;
 	tree_tensors(fold->tree, node)->frees += record->bytes < 0;

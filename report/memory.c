@@ -324,7 +324,7 @@ static struct memory_change give_back_tensor(
 		give(memory, held, &change);
 		take_out(memory->tables, held);
 	} else {
-		memory->counts.unknown_tensor_frees++;
+		memory->counts.unknown_tensor_frees += !memory->resumed;
 	}
 	return change;
 }
@@ -337,8 +337,11 @@ struct memory_change memory_tensor(
 	struct memory_pool *pool = &memory->levels[index].pool;
 
 	memory->counts.tensors++;
-	memory->counts.tensor_differences += pool->allocated + (uint64_t)record->bytes != record->allocated;
-	if (record->bytes < 0) {
+	memory->counts.tensor_differences += !pool->unknown && pool->allocated + (uint64_t)record->bytes != record->allocated;
+	pool->unknown = false;
+	if (record->head.flags & TRACE_TENSOR_LEVEL) {
+		change.known = true;
+	} else if (record->bytes < 0) {
 		change = give_back_tensor(memory, record, change);
 	} else {
 		const struct held taken = { .address = record->address,
@@ -367,7 +370,7 @@ struct memory_oom *memory_exhausted(
 	struct memory_level *level = &memory->levels[index];
 
 	memory->counts.ooms++;
-	memory->counts.tensor_differences += level->pool.allocated != record->allocated;
+	memory->counts.tensor_differences += !memory->resumed && level->pool.allocated != record->allocated;
 	hear(memory, level, record);
 	level->ooms++;
 	level->flow.oom_held = level->flow.held;
@@ -384,6 +387,33 @@ struct memory_oom *memory_exhausted(
 		.device = record->device,
 		.node = node };
 	return &memory->ooms[memory->oom_count++];
+}
+
+/* Tensors that are held: their sites hold them no longer, as far as anybody knows. */
+static void forget_tensors(struct memory *memory)
+{
+	struct memory_table *table = memory->tables;
+
+	for (size_t i = 0; i < table->slots;) {
+		struct held *held = &table->held[i];
+
+		if (!held->live || held->space != SPACE_TENSOR) {
+			i++;
+			continue;
+		}
+		note_moments(&memory->sites[held->site].flow, &memory->levels[memory->sites[held->site].level]);
+		memory->sites[held->site].flow.held -= held->bytes;
+		memory->levels[memory->sites[held->site].level].flow.held -= held->bytes;
+		take_out(table, held); /* another may have come to its place */
+	}
+}
+
+void memory_resume(struct memory *memory)
+{
+	forget_tensors(memory);
+	memory->resumed = true;
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		memory->levels[i].pool.unknown = memory->levels[i].kind == MEMORY_TENSOR;
 }
 
 const struct memory_level *memory_tensors(const struct memory *memory, uint32_t device)

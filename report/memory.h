@@ -40,6 +40,7 @@ struct memory_pool {
 	uint64_t peak, reserved_at_peak, reserved_most;
 	int64_t outside, outside_at_peak; /* device memory taken past it; below 0: not all that it holds was seen taken */
 	uint32_t peak_node;               /* of the tree: where the peak was reached */
+	bool unknown;                     /* memory_resume: the next record says what there is */
 };
 
 /* All of one kind on one device. */
@@ -84,6 +85,7 @@ struct memory {
 	struct memory_oom *ooms;
 	uint32_t oom_count;
 	struct memory_counts counts;
+	bool resumed; /* memory_resume has been called */
 	struct memory_table *tables; /* private */
 };
 
@@ -111,6 +113,10 @@ struct memory_change memory_tensor(
 /* A TENSOR_OOM record; NULL: there have been too many to keep. */
 struct memory_oom *memory_exhausted(
 	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
+
+/* Records of tensors begin again after some were left out (PPERF_SCHEDULE): what is held now is not known, and what the next record says of it is no
+ * difference. Releases of what was taken before, or is not seen, are not counted as unknown from here on. */
+void memory_resume(struct memory *memory);
 
 /* The tensors of a device, NULL if there are none. */
 const struct memory_level *memory_tensors(const struct memory *memory, uint32_t device);

@@ -264,6 +264,42 @@ static void put_steps(struct out *out, const struct steps *steps)
 	out_char(out, '}');
 }
 
+/* What PPERF_SCHEDULE had recorded, and what was not. */
+static void put_windows(struct out *out, const struct windows *windows)
+{
+	bool first = true, inner_first = true;
+
+	out_char(out, '{');
+	put_key(out, "schedule", &first);
+	put_text_or_null(out, windows->schedule);
+	put_unsigned(out, "steps", windows->steps, &first);
+	put_unsigned(out, "recorded_ns", windows->ns, &first);
+	put_key(out, "recorded", &first);
+	out_char(out, '[');
+	for (size_t i = 0; i < windows->count; i++) {
+		const struct window *window = &windows->windows[i];
+		bool part_first = true;
+
+		out_string(out, i ? ", {" : "{");
+		put_unsigned(out, "first_step", window->first, &part_first);
+		put_unsigned(out, "steps", window->steps, &part_first);
+		put_unsigned(out, "warmup", window->warmup, &part_first);
+		put_unsigned(out, "begin_ns", window->begin_ns, &part_first);
+		put_unsigned(out, "end_ns", window->end_ns, &part_first);
+		put_key(out, "ended", &part_first);
+		out_string(out, window->ended ? "true" : "false");
+		out_char(out, '}');
+	}
+	out_char(out, ']');
+	put_key(out, "skipped", &first);
+	out_char(out, '{');
+	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++)
+		put_unsigned(out, windows_skip_name((enum trace_skip_kind)kind), windows->skipped[kind].events, &inner_first);
+	out_char(out, '}');
+	put_unsigned(out, "skipped_cost_ns", windows->cost_ns, &first);
+	out_char(out, '}');
+}
+
 static void put_rank(struct out *out, int64_t rank)
 {
 	if (rank >= 0)
@@ -324,6 +360,10 @@ static void put_capture(struct out *out, const struct processes *processes)
 	put_devices(out, process);
 	put_key(out, "sources", &first);
 	put_sources(out, process);
+	if (process->windows) {
+		put_key(out, "window", &first);
+		put_windows(out, process->windows);
+	}
 	if (process->steps) {
 		put_key(out, "steps", &first);
 		put_steps(out, process->steps);

@@ -176,7 +176,9 @@ static bool read_process(struct process *process, const struct options *options,
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
 	process->texts = texts_new();
-	process->steps = options->no_steps ? NULL : steps_find(process->reader, options->step_marker);
+	wanted.windows = process->windows = windows_read(process->reader);
+	if (!options->no_steps)
+		process->steps = windows_steps(process->windows, steps_find(process->reader, options->step_marker));
 	wanted.found = process->steps;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
 	fold_refine(process->fold);
@@ -195,6 +197,7 @@ static void let_go(struct process *process)
 	fold_free(process->critical);
 	fold_free(process->fold);
 	steps_free(process->steps);
+	windows_free(process->windows);
 	tree_free(process->flat);
 	tree_free(process->asides);
 	if (process->symbols)
@@ -203,6 +206,7 @@ static void let_go(struct process *process)
 	reader_close(process->reader);
 	process->critical = process->fold = NULL;
 	process->steps = NULL;
+	process->windows = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;
 	process->texts = NULL;

@@ -16,6 +16,7 @@ struct process {
 	char *path;
 	struct trace_reader *reader;
 	struct texts *texts;
+	struct windows *windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
 	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
 	struct fold *fold;
 	struct integrity integrity;

@@ -245,6 +245,68 @@ static void put_steps(const struct process *process, const struct style *style)
 	paragraph_put(&paragraph, "steps");
 }
 
+static void add_window(struct paragraph *paragraph, const struct window *window, const char *before)
+{
+	const unsigned long long first = window->first, last = window->first + window->steps - (window->steps > 0);
+
+	paragraph_add(paragraph, "%s%llu", before, first);
+	if (last > first)
+		paragraph_add(paragraph, "-%llu", last);
+	if (!window->ended)
+		paragraph_add(paragraph, " (unfinished)");
+}
+
+#define WINDOWS_TOLD 4u
+
+/* What PPERF_SCHEDULE had recorded, of what there was. */
+static void put_windows(const struct process *process, const struct style *style)
+{
+	const struct windows *windows = process->windows;
+	const struct trace_text given = process_meta(process, "env.PPERF_SCHEDULE");
+	struct paragraph paragraph = { .style = style };
+
+	if (!windows)
+		return;
+	if (!windows->count)
+		paragraph_add(&paragraph, "no step");
+	for (size_t i = 0; i < windows->count && i < WINDOWS_TOLD; i++)
+		add_window(&paragraph, &windows->windows[i], i ? ", " : windows->count > 1 || windows->windows[i].steps > 1 ? "steps " : "step ");
+	if (windows->count > WINDOWS_TOLD)
+		paragraph_add(&paragraph, " and %llu windows more", (unsigned long long)(windows->count - WINDOWS_TOLD));
+	paragraph_add(&paragraph, " of ");
+	paragraph_figure(&paragraph, UNIT_COUNT, windows->steps);
+	paragraph_add(&paragraph, " recorded, ");
+	paragraph_figure(&paragraph, UNIT_TIME, windows->ns);
+	paragraph_add(&paragraph, " (PPERF_SCHEDULE=");
+	paragraph_text(&paragraph, given.known ? given.bytes : windows->schedule.bytes,
+		given.known ? given.length : windows->schedule.length);
+	paragraph_add(&paragraph, ")");
+	paragraph_put(&paragraph, "window");
+}
+
+/* What was not, and what looking at it cost. */
+static void put_outside(const struct process *process, const struct style *style)
+{
+	const struct windows *windows = process->windows;
+	struct paragraph paragraph = { .style = style };
+
+	if (!windows)
+		return;
+	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
+		if (!windows->skipped[kind].events)
+			continue;
+		paragraph_add(&paragraph, "%s", paragraph.used ? ", " : "seen and not recorded: ");
+		paragraph_figure(&paragraph, UNIT_COUNT, windows->skipped[kind].events);
+		paragraph_add(&paragraph, " %s", windows_skip_text((enum trace_skip_kind)kind));
+	}
+	if (!paragraph.used)
+		return;
+	paragraph_add(&paragraph, "; that cost about ");
+	paragraph_figure(&paragraph, UNIT_TIME, windows->cost_ns);
+	paragraph_add(&paragraph, " in pperf, from those that were measured%s", windows->unmeasured ? " (of some sort none was)" : "");
+	paragraph_put(&paragraph, "outside");
+}
+
 /* Operators that are in no record. */
 static void put_counted(const struct process *process, const struct style *style)
 {
@@ -338,9 +400,7 @@ static void put_critical(const struct report *report, const struct style *style)
 	}
 	verdict_place(&paragraph, process, root->node);
 	paragraph_put(&paragraph, "critical");
-	if (rows.count > TREE_LINES)
-		rows.more = rows.count - TREE_LINES;
-	rows.count -= (size_t)rows.more;
+	critical_excerpt(&rows, TREE_LINES);
 	print_ruled(&rows, &options, style);
 	if (rows.more)
 		print_line(style, "and %llu lines more\n", (unsigned long long)rows.more);
@@ -379,6 +439,8 @@ void print_screen(const struct report *report, const struct style *style)
 	tensors_put_oom(process, style);
 	put_sources(process, style);
 	put_coverage(process, style);
+	put_windows(process, style);
+	put_outside(process, style);
 	put_steps(process, style);
 	put_counted(process, style);
 	verdict_put(process, style);

@@ -221,11 +221,12 @@ static void mark_warm_up(struct steps *steps)
 	steps->warm_up = slow;
 }
 
-static void sum_up(struct steps *steps)
+void steps_sum(struct steps *steps)
 {
 	uint64_t *times = need((steps->count + 1) * sizeof *times);
 	size_t count = 0;
 
+	steps->min_ns = steps->max_ns = steps->sum_ns = 0;
 	for (size_t i = 0; i < steps->count; i++) {
 		if (steps->steps[i].kind != STEP_USUAL)
 			continue;
@@ -263,7 +264,7 @@ static void find(struct trace_reader *reader, const struct signs *signs, const c
 	if (!steps->count)
 		return;
 	mark_warm_up(steps);
-	sum_up(steps);
+	steps_sum(steps);
 }
 
 /* What the program's environment said. Lives as long as the caller keeps it. */

@@ -56,6 +56,9 @@ struct steps {
 struct steps *steps_find(struct trace_reader *reader, const char *marker);
 void steps_free(struct steps *steps);
 
+/* The figures of the usual ones, anew. */
+void steps_sum(struct steps *steps);
+
 const char *steps_confidence_name(enum steps_confidence confidence);
 
 #endif

@@ -101,6 +101,7 @@ const char *event_word(uint32_t kind)
 		[TRACE_OVERHEAD] = "overhead",
 		[TRACE_TENSOR] = "tensor",
 		[TRACE_TENSOR_OOM] = "oom",
+		[TRACE_WINDOW] = "window",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",
