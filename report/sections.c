@@ -127,6 +127,8 @@ static void open_section(struct fold *fold, uint64_t begin_ns)
 			       text_id(fold->texts, name, strlen(name)), 0, kinds[sections->now].kind);
 	uint64_t before;
 
+	if (fold->state->counting && begin_ns < fold->state->window_begin_ns)
+		begin_ns = fold->state->window_begin_ns;
 	fold->tree->nodes[node].outside = sections->now != STEP;
 	go_below(fold, sections, node);
 	if (!thread)
