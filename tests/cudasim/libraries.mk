@@ -25,6 +25,7 @@ $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublas.so.$(m),$(SIM_BLAS),l
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASLT),libcublasLt.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnccl.so.2,$(SIM_NCCL),-)))
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libnvidia-ml.so.1,nvml,-)))
 $(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
 # Where the libraries' own headers are, the compiler compares what is written out here with them.

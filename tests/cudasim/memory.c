@@ -127,6 +127,14 @@ SIM_EXPORT size_t sim_device_memory(void)
 	return settings()->memory;
 }
 
+SIM_EXPORT size_t sim_device_used(int device)
+{
+	size_t available, total;
+
+	memory_info(device, &available, &total);
+	return total - available;
+}
+
 bool allocation_fails(void)
 {
 	uint64_t number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);

@@ -306,6 +306,8 @@ int sim_device_attribute(int attribute, int device);
 void sim_device_uuid(int device, unsigned char uuid[16]);
 /* Bytes of memory of every device (SIM_MEM). */
 size_t sim_device_memory(void);
+/* Bytes of it that this process holds. */
+size_t sim_device_used(int device);
 
 /* Whether cuInit has succeeded in this process. False in a forked child, where every call fails. */
 bool sim_initialised(void);
