@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * arrange_memory.c: each kind of memory on each device, and below it the places that took it; and the critical tree.
+ * arrange_memory.c: each kind of memory on each device, and below it the places that took it.
  */
 #include "report/column.h"
 #include "report/fatal.h"
@@ -77,58 +77,4 @@ void arrange_memory(const struct options *options, struct processes *processes, 
 {
 	for (size_t i = 0; i < processes->shown; i++)
 		add_levels(options, &processes->all[i], rows);
-}
-
-/* An instance and the kept ones inside, without recursion. */
-static void add_instances(
-	const struct options *options, struct process *process, struct rows *rows, const struct instance *root)
-{
-	struct row *waiting = NULL, row = { .process = process,
-		.kind = ROW_INSTANCE,
-		.parent = NO_ROW,
-		.node = root->node,
-		.tree = process->critical->tree,
-		.of.instance = root };
-	size_t count = 0, room = 0;
-
-	for (;;) {
-		const size_t first = count;
-		uint32_t index = 0;
-
-		rows_add(rows, &row);
-		row.parent = (uint32_t)rows->count - 1;
-		row.depth++;
-		for (const struct instance *kid = row.of.instance->kids; kid; kid = kid->next, index++) {
-			const bool deep = row.depth >= options->depth || row.depth > TREE_DEEPEST;
-
-			if (deep || index >= view_top(options)) {
-				*(deep ? &rows->deep : &rows->more) += 1;
-				continue;
-			}
-			grow(&waiting, &room, count + 1, sizeof *waiting);
-			waiting[count] = row;
-			waiting[count].node = kid->node;
-			waiting[count++].of.instance = kid;
-		}
-		for (size_t low = first, high = count; low + 1 < high; low++) { /* the first is taken first */
-			const struct row swap = waiting[low];
-
-			waiting[low] = waiting[--high];
-			waiting[high] = swap;
-		}
-		if (!count)
-			break;
-		row = waiting[--count];
-	}
-	free(waiting);
-}
-
-void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++) {
-		const struct instance *root = process_critical(&processes->all[i]);
-
-		if (root)
-			add_instances(options, &processes->all[i], rows, root);
-	}
 }

@@ -87,7 +87,7 @@
 		"warps that the launch lets an SM hold / warps that it could hold; not what was reached")             \
 	X("occupancy_limit", "limited by", TEXT, limited_by, "what keeps further blocks off the SM")                  \
 	X("start_ns", "start", TIME, start, "when it began, since the trace's start")                                 \
-	X("duration_ns", "duration", TIME, duration, "from its begin to its end")                                     \
+	X("duration_ns", "duration", TIME, duration, "from its begin to its end; of several, the sum")                                     \
 	X("before", "before", USER, before, "the level when it began")                                                \
 	X("after", "after", USER, after, "the level when it ended")                                                   \
 	X("delta", "delta", USER, delta, "after - before")                                                            \

@@ -214,7 +214,7 @@ VALUE(calls)
 	if (row->kind == ROW_API)
 		return count(row->of.api->calls);
 	if (row->kind == ROW_INSTANCE)
-		return count(1);
+		return count(row->of.instance->times);
 	return flow ? count(flow->allocs) : none;
 }
 
@@ -454,11 +454,11 @@ OF_WORST(worst_after, has_levels(row), level(worst->after))
 OF_WORST(worst_delta, has_levels(row), level(worst->after - worst->before))
 
 OF_INSTANCE(start, true, count(instance->begin_ns))
-OF_INSTANCE(duration, true, count(instance->end_ns - instance->begin_ns))
+OF_INSTANCE(duration, true, count(instance->total_ns))
 OF_INSTANCE(value, !has_levels(row), level(instance->value))
 OF_INSTANCE(before, has_levels(row), level(instance->before))
 OF_INSTANCE(after, has_levels(row), level(instance->after))
-OF_INSTANCE(delta, has_levels(row), level(instance->after - instance->before))
+OF_INSTANCE(delta, has_levels(row), level(instance->change))
 
 VALUE(unit)
 {

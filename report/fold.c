@@ -365,6 +365,8 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	tree_sum(fold->tree);
 	total_up(fold);
 	end_state(fold);
+	if (fold->target)
+		instance_settle(fold->target, fold_critical_least(fold));
 	return fold;
 }
 

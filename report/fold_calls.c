@@ -6,7 +6,6 @@
 
 struct call {
 	const struct trace_call *record;
-	struct frame_more *innermost; /* the range that it was made in, or NULL */
 	uint32_t node;
 	uint64_t begin_ns, duration_ns;
 	bool worked; /* it succeeded and was not captured into a graph */
@@ -71,14 +70,15 @@ static uint32_t graph_node(struct fold *fold, const struct call *call, const str
 static struct instance *waiting_instance(
 	struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t graph)
 {
-	struct thread *thread = event->stream->user;
+	uint32_t depth;
+	struct thread *thread = fold_owner(fold, event->stream->user, &depth);
 	struct instance *instance;
 
-	if (fold->options.metric != METRIC_GPU || !call->innermost)
+	if (fold->options.metric != METRIC_GPU || !thread)
 		return NULL;
-	if (fold->options.target && (!call->innermost->instance || !call->innermost->instance->keep))
+	if (fold->options.target && (!thread->more[depth].instance || !thread->more[depth].instance->keep))
 		return NULL;
-	instance = fold_instance(fold, thread, thread->depth - 1);
+	instance = fold_instance(fold, thread, depth);
 	if (fold->options.target && graph) {
 		instance = instance_new(&fold->state->instances, instance, graph, call->begin_ns);
 		instance->keep = true;
@@ -142,8 +142,7 @@ static void flow(
 	if (taken) {
 		tree_memory(fold->tree, call->node)->alloc_self += change->taken;
 		totals->alloc_bytes += change->taken;
-		if (call->innermost)
-			call->innermost->alloc_bytes += change->taken;
+		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .alloc_bytes = change->taken });
 	}
 }
 
@@ -185,7 +184,7 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 	struct call call = { .record = event->record };
 	uint32_t leaf_node = 0;
 
-	call.node = fold_place(fold, event, &call.innermost);
+	call.node = fold_place(fold, event);
 	call.duration_ns = reader_duration(fold->reader, call.record->stamp, call.record->duration);
 	call.begin_ns = event->time_ns > call.duration_ns ? event->time_ns - call.duration_ns : 0;
 	call.worked = call.record->result == 0 && !(call.record->head.flags & TRACE_CALL_CAPTURED);
@@ -194,8 +193,7 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 		leaf_node = leaf(fold, event, &call);
 		tree_count(fold->tree, leaf_node, call.duration_ns);
 		fold->tree->nodes[call.node].call_ns += call.duration_ns;
-		if (call.innermost)
-			call.innermost->calls++;
+		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .calls = 1 });
 	}
 	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE)
 		move_memory(fold, event, &call, leaf_node);

@@ -73,7 +73,7 @@ void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more
 
 	frame->child_ns = 0;
 	more->idle_ns = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
-	more->calls = more->alloc_bytes = more->tensor_bytes = 0;
+	more->flows = (struct instance_flows){ .calls = 0 };
 	more->reserved = more->peak = state->reserved;
 	more->allocated = more->allocated_peak = state->allocated;
 	more->level = fold_level(fold);
@@ -88,15 +88,70 @@ static void keep_label(struct fold *fold, const struct trace_event *event, struc
 	more->label_bytes = text.length;
 }
 
-/* Of the section that another thread's outermost range lies in. make: even if nobody wanted it before. */
-static struct instance *outer_instance(struct fold *fold, const struct thread *thread, bool make)
+/* Where the range is that lies around one, a thread and where in its row; NULL: none does. For what has begun in the
+ * present section, but not inside of a range that has, it is the section, or the step. */
+static struct thread *around(const struct fold *fold, struct thread *thread, uint32_t depth, uint32_t *at)
+{
+	struct thread *outer = sections_frame(fold, at);
+
+	if (outer && !(outer == thread && depth <= *at) &&
+		(depth == 0 || thread->more[depth - 1].section != thread->more[depth].section))
+		return outer;
+	*at = depth - 1;
+	return depth > 0 ? thread : NULL;
+}
+
+struct thread *fold_owner(const struct fold *fold, struct thread *thread, uint32_t *depth)
+{
+	struct thread *outer = sections_frame(fold, depth);
+
+	if (!thread->depth || (outer && thread->more[thread->depth - 1].section != fold->state->section))
+		return outer;
+	*depth = thread->depth - 1;
+	return thread;
+}
+
+static void add_flows(struct instance_flows *to, const struct instance_flows *flows)
+{
+	to->calls += flows->calls;
+	to->alloc_bytes += flows->alloc_bytes;
+	to->tensor_bytes += flows->tensor_bytes;
+}
+
+/* A section has it at once: what happens on other threads may go on in ranges for longer than the section does. */
+static void add_to_section(struct fold *fold, const struct thread *thread, uint32_t depth, const struct instance_flows *flows)
+{
+	uint32_t at;
+	struct thread *outer = sections_frame(fold, &at);
+
+	if (outer && !(outer == thread && depth <= at))
+		add_flows(&outer->more[at].flows, flows);
+}
+
+void fold_add_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows)
 {
 	uint32_t depth;
-	struct thread *outer = sections_outer(fold, thread, &depth);
+	struct thread *owner = fold_owner(fold, thread, &depth);
 
-	if (!outer)
-		return NULL;
-	return make ? fold_instance(fold, outer, depth) : outer->more[depth].instance;
+	if (!owner)
+		return;
+	add_flows(&owner->more[depth].flows, flows);
+	add_to_section(fold, owner, depth, flows);
+}
+
+/* When a range closes, what was in it was in the one around it, too; a section has it already. */
+static void hand_on(struct fold *fold, struct thread *thread, uint32_t depth, const struct instance_flows *flows)
+{
+	uint32_t at;
+	const struct thread *outer = sections_frame(fold, &at);
+
+	if (depth == 0)
+		return;
+	if (outer && !(outer == thread && depth <= at) &&
+		((outer == thread && depth - 1 == at) ||
+			thread->more[depth - 1].section != thread->more[depth].section))
+		return;
+	add_flows(&thread->more[depth - 1].flows, flows);
 }
 
 /* The instance whose children are wanted, or one inside it, begins: it is made now. */
@@ -104,13 +159,16 @@ void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 {
 	const struct fold_target *target = fold->options.target;
 	const struct frame *frame = &thread->frames[depth];
-	const struct instance *around;
+	const struct instance *outer;
+	struct thread *of;
+	uint32_t at;
 	bool wanted;
 
 	if (!target || !fold->state->counting)
 		return;
-	around = depth > 0 ? thread->more[depth - 1].instance : outer_instance(fold, thread, false);
-	wanted = around ? around->keep
+	of = around(fold, thread, depth, &at);
+	outer = of ? of->more[at].instance : NULL;
+	wanted = outer ? outer->keep
 			: depth == 0 && thread->stream == target->stream && frame->begin_ns == target->begin_ns &&
 				  frame->node == target->node;
 	if (wanted)
@@ -124,28 +182,42 @@ static void open_rich(struct fold *fold, const struct trace_event *event, struct
 
 	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
 	more = &thread->more[depth];
-	*more = (struct frame_more){ .label = NULL };
+	*more = (struct frame_more){ .section = fold->state->section };
 	fold_rebase(fold, &thread->frames[depth], more);
+	if (fold->state->counting)
+		add_to_section(fold, thread, depth, &(struct instance_flows){ .calls = 1 });
 	if (own_label)
 		keep_label(fold, event, more);
 	fold_keep_wanted(fold, thread, depth);
 }
 
+static struct instance *make_instance(
+	struct fold *fold, const struct thread *thread, uint32_t depth, struct instance *parent)
+{
+	const struct frame *frame = &thread->frames[depth];
+	struct instance *instance = instance_new(&fold->state->instances, parent, frame->node, frame->begin_ns);
+
+	instance->stream = thread->stream;
+	instance->place = frame->place;
+	instance->nodes = fold->state->nodes;
+	return thread->more[depth].instance = instance;
+}
+
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth)
 {
-	uint32_t known = depth + 1;
+	uint32_t known = depth, at;
+	struct thread *of = NULL;
 
-	while (known > 0 && !thread->more[known - 1].instance)
+	while (!thread->more[known].instance) {
+		of = around(fold, thread, known, &at);
+		if (of != thread || at + 1 != known)
+			break;
 		known--;
-	for (; known <= depth; known++) {
-		struct frame_more *more = &thread->more[known];
-
-		more->instance = instance_new(&fold->state->instances,
-			known ? more[-1].instance : outer_instance(fold, thread, true),
-			thread->frames[known].node, thread->frames[known].begin_ns);
-		more->instance->stream = thread->stream;
-		more->instance->place = thread->frames[known].place;
 	}
+	if (!thread->more[known].instance) /* in a section: no deeper than once */
+		make_instance(fold, thread, known, of ? fold_instance(fold, of, at) : NULL);
+	for (; known < depth; known++)
+		make_instance(fold, thread, known + 1, thread->more[known].instance);
 	return thread->more[depth].instance;
 }
 
@@ -157,11 +229,11 @@ static long double metric_value(const struct fold *fold, const struct instance *
 	case METRIC_IDLE:
 		return instance->idle_ns;
 	case METRIC_CALLS:
-		return instance->calls;
+		return instance->flows.calls;
 	case METRIC_ALLOC:
-		return instance->alloc_bytes;
+		return instance->flows.alloc_bytes;
 	case METRIC_TENSORS:
-		return instance->tensor_bytes;
+		return instance->flows.tensor_bytes;
 	case METRIC_RESERVED:
 	case METRIC_ALLOCATED:
 	case METRIC_USER:
@@ -185,7 +257,6 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 		.stream = instance->stream,
 		.own = instance->label,
 		.own_bytes = instance->label_bytes };
-	long double size = worst.value < 0 ? -worst.value : worst.value;
 
 	if (!target) {
 		if (worst.value > 0)
@@ -193,14 +264,15 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 		return false;
 	}
 	instance->value = target->value < 0 ? -worst.value : worst.value;
-	if (!instance->parent) {
-		if (instance->end_ns != target->end_ns)
-			return false;
-		instance_free(fold->target);
-		fold->target = instance;
-		return true;
-	}
-	return size > 0 && size * 100 >= (target->value < 0 ? -target->value : target->value);
+	instance->change = instance->after - instance->before;
+	instance->total_ns = instance->end_ns - instance->begin_ns;
+	if (instance->parent)
+		return instance->parent->keep && fold_critical_take(fold, instance);
+	if (instance->end_ns != target->end_ns)
+		return false;
+	instance_free(fold->target);
+	fold->target = instance;
+	return true;
 }
 
 static void close_instance(struct fold *fold, struct frame_more *more, struct instance *seen)
@@ -210,9 +282,7 @@ static void close_instance(struct fold *fold, struct frame_more *more, struct in
 	instance->end_ns = seen->end_ns;
 	instance->begin_ns = seen->begin_ns;
 	instance->idle_ns = seen->idle_ns;
-	instance->calls = seen->calls;
-	instance->alloc_bytes = seen->alloc_bytes;
-	instance->tensor_bytes = seen->tensor_bytes;
+	instance->flows = seen->flows;
 	instance->before = seen->before;
 	instance->after = seen->after;
 	instance->label = more->label;
@@ -250,13 +320,12 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 	const struct frame *frame = &thread->frames[depth];
 	struct instance seen = { .begin_ns = frame->begin_ns,
 		.end_ns = end_ns,
-		.calls = more->calls + 1,
-		.alloc_bytes = more->alloc_bytes,
-		.tensor_bytes = more->tensor_bytes,
+		.flows = more->flows,
 		.before = more->level,
 		.after = fold_level(fold) };
 	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
 
+	seen.flows.calls++;
 	if (fold->timeline) {
 		seen.idle_ns = timeline_idle(fold->timeline, fold->state->now_ns) - more->idle_ns;
 		if (seen.idle_ns)
@@ -266,10 +335,8 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 		count_levels(fold, frame->node, more);
 	if (fold->totals.has_tensors)
 		count_allocated(fold, frame->node, more);
+	hand_on(fold, thread, depth, &seen.flows);
 	if (depth > 0) {
-		more[-1].calls += seen.calls;
-		more[-1].alloc_bytes += seen.alloc_bytes;
-		more[-1].tensor_bytes += seen.tensor_bytes;
 		if (more[-1].allocated_peak < more->allocated_peak)
 			more[-1].allocated_peak = more->allocated_peak;
 		if (more[-1].peak < more->peak)
@@ -425,14 +492,13 @@ void fold_drop(struct fold *fold, const struct trace_event *event)
 		sections_come_back(fold, event->time_ns);
 }
 
-uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost)
+uint32_t fold_place(struct fold *fold, const struct trace_event *event)
 {
 	const uint32_t node = event->node ? fold->state->nodes[event->node] : 0;
 	struct thread *thread = fold_thread(fold, event);
 
 	fold_become_rich(fold);
 	fold->state->now_ns = event->time_ns;
-	*innermost = thread->depth ? &thread->more[thread->depth - 1] : NULL;
 	if (!event->node || (node == NAMES_OPEN && !thread->depth))
 		return fold_unattributed(fold, fold->state->nodes[0]);
 	if (node == NAMES_OPEN)

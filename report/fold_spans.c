@@ -141,8 +141,7 @@ void fold_spans_close(struct fold *fold)
 void fold_mark(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_range *record = event->record;
-	struct frame_more *innermost;
-	const uint32_t node = fold_place(fold, event, &innermost);
+	const uint32_t node = fold_place(fold, event);
 
 	fold->counts.marks++;
 	if (fold->state->counting) {

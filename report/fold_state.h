@@ -22,7 +22,9 @@ struct frame_more {
 	struct instance *instance; /* NULL: not of interest so far */
 	char *label;               /* the text if the dictionary has none; owned */
 	uint32_t label_bytes;
-	uint64_t idle_ns, calls, alloc_bytes, tensor_bytes;
+	uint32_t section; /* fold_state.section when it began */
+	uint64_t idle_ns;
+	struct instance_flows flows;
 	int64_t reserved, peak; /* when it began; the highest while it was the innermost, or those inside it were */
 	int64_t allocated, allocated_peak;
 	long double level;      /* of the metric asked for, when it began */
@@ -49,6 +51,7 @@ struct fold_state {
 	struct sections *sections; /* NULL: no steps were found */
 	struct counted *counted;   /* NULL: nothing was only counted */
 	uint64_t edge_ns;          /* when the present one is over */
+	uint32_t section;          /* the number of the present one, 0 where there are none */
 	bool rich;
 	bool counting; /* false: outside of the steps asked for */
 	bool window_ended;
@@ -84,23 +87,32 @@ void fold_forget(struct fold *fold, struct thread *thread, uint32_t depth);
 void fold_rebase(struct fold *fold, struct frame *frame, struct frame_more *more);
 void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth);
 bool fold_instance_is_final(void *context, struct instance *instance);
+/* fold_options.target: one that has a parent is final, with its value. Returns whether it was taken over. */
+bool fold_critical_take(struct fold *fold, struct instance *instance);
+/* What is shown by itself has at least so much of the metric. */
+long double fold_critical_least(const struct fold *fold);
 
 /* Steps: what to do when a range opens that is one, and when one closes. */
 bool fold_is_step(const struct fold *fold, const struct trace_event *event);
 void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread);
 void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth);
 void fold_window_ends(struct fold *fold);
-/* A step of that number comes; the last one that came is over. */
-void fold_step_comes(struct fold *fold, uint64_t number);
-void fold_step_over(struct fold *fold);
-
-/* The node at which a record happened, and the innermost open range of its thread, NULL if there is none. */
-uint32_t fold_place(struct fold *fold, const struct trace_event *event, struct frame_more **innermost);
-/* The instance of a thread's range at that depth, and those around it. */
 /* A WINDOW record: things count while PPERF_SCHEDULE had them recorded. */
 void fold_window(struct fold *fold, const struct trace_event *event);
 /* Whether figures are of parts of the trace only. */
 bool fold_is_partial(const struct fold *fold);
+/* A step of that number comes; the last one that came is over. */
+void fold_step_comes(struct fold *fold, uint64_t number);
+void fold_step_over(struct fold *fold);
+
+/* The node at which a record happened. */
+uint32_t fold_place(struct fold *fold, const struct trace_event *event);
+/* Whose instance it is part of, a thread and where in its row: the innermost range there, or, if that began before the
+ * present section or there is none, the section. NULL: nobody's. */
+struct thread *fold_owner(const struct fold *fold, struct thread *thread, uint32_t *depth);
+/* It counts for that one, and for the section. */
+void fold_add_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows);
+/* The instance of a thread's range at that depth, and those around it. */
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
 struct thread *fold_thread(struct fold *fold, const struct trace_event *event);
 void fold_become_rich(struct fold *fold);

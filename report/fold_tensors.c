@@ -37,8 +37,7 @@ static bool is_level_of(struct fold *fold, const struct trace_tensor *record)
 void fold_tensor(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
-	struct frame_more *innermost;
-	const uint32_t node = fold_place(fold, event, &innermost);
+	const uint32_t node = fold_place(fold, event);
 	const struct memory_change change = memory_tensor(fold->memory, record, node, event->time_ns);
 
 	if (is_level_of(fold, record))
@@ -54,8 +53,7 @@ void fold_tensor(struct fold *fold, const struct trace_event *event)
 	if (change.taken) {
 		tree_tensors(fold->tree, node)->self.alloc_bytes += change.taken;
 		fold->totals.tensor_alloc_bytes += change.taken;
-		if (innermost)
-			innermost->tensor_bytes += change.taken;
+		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .tensor_bytes = change.taken });
 	}
 }
 
@@ -89,8 +87,7 @@ static void keep_ranges(struct fold *fold, const struct thread *thread, struct m
 void fold_tensor_oom(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
-	struct frame_more *innermost;
-	const uint32_t node = fold_place(fold, event, &innermost);
+	const uint32_t node = fold_place(fold, event);
 	struct memory_oom *oom = memory_exhausted(fold->memory, record, node, event->time_ns);
 	const bool of_level = is_level_of(fold, record);
 

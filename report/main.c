@@ -116,7 +116,7 @@ static bool print(const struct report *report)
 /* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
 static void arrange(struct report *report, struct options *fitted)
 {
-	static const double steps[] = { 2, 3, 5, 8, 12, 20 };
+	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };
 	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SCREEN ||
 			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
 

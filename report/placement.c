@@ -233,6 +233,26 @@ static void place_or_leave(struct placing *placing, uint32_t id)
 	placing->made.members[id] = names->placements[0].members[id];
 }
 
+bool placement_is_engine(struct trace_reader *reader, uint32_t place)
+{
+	const struct trace_place *at = reader_place(reader, place);
+
+	return is_engine(names_kind(at), reader_name(reader, at->name));
+}
+
+uint32_t placement_operator(struct trace_reader *reader, uint32_t place)
+{
+	uint32_t parent = reader_place(reader, place)->parent;
+
+	if (names_kind(reader_place(reader, place)) != NODE_OP)
+		return place;
+	while (names_kind(reader_place(reader, parent)) == NODE_OP && !placement_is_engine(reader, parent)) {
+		place = parent;
+		parent = reader_place(reader, place)->parent;
+	}
+	return place;
+}
+
 struct placement placement_make(struct names *names, uint32_t root)
 {
 	const uint32_t places = reader_nodes(names->reader);

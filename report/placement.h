@@ -23,9 +23,11 @@
 #ifndef PPERF_PLACEMENT_H
 #define PPERF_PLACEMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct names;
+struct trace_reader;
 
 struct placement {
 	uint32_t root;
@@ -35,5 +37,11 @@ struct placement {
 
 /* Its arrays are the caller's. */
 struct placement placement_make(struct names *names, uint32_t root);
+
+/* At that place autograd's engine works on one function: hooks and sums of gradients are in it, and the function. */
+bool placement_is_engine(struct trace_reader *reader, uint32_t place);
+/* Of the row of operators that ends at that place, each called by the one before, the outermost. What is no operator is
+ * so itself. */
+uint32_t placement_operator(struct trace_reader *reader, uint32_t place);
 
 #endif

@@ -85,7 +85,7 @@ static void figures(const struct ruled *ruled, size_t index, char *out, size_t r
 	if (has_levels(ruled)) {
 		figure(ruled, before, instance->before, 2);
 		figure(ruled, after, instance->after, 2);
-		figure(ruled, change, instance->after - instance->before, 4);
+		figure(ruled, change, instance->change, 4);
 		snprintf(out, room, "%s%s%s %s %s%s%s (%s %s)", before, gap, ruled->unit,
 			ruled->style->ascii ? "->" : "\xe2\x86\x92", after, gap, ruled->unit, change,
 			ruled->style->ascii ? "d" : "\xe2\x88\x86");

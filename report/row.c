@@ -156,6 +156,14 @@ static size_t append_domain(const struct row *row, const struct node *node, size
 	return node->domain ? append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1) : used;
 }
 
+/* How many of the same a row stands for, if it says so. */
+static uint64_t alike(const struct row *row)
+{
+	if (row->kind == ROW_INSTANCE)
+		return row->of.instance->form == INSTANCE_MANY ? row->of.instance->times : 1;
+	return row->kind == ROW_NODE && row->tree && row->node ? row_labels(&row->tree->nodes[row->node]) : 1;
+}
+
 static struct text built_label(const struct row *row, bool ascii, bool is_short)
 {
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
@@ -164,16 +172,17 @@ static struct text built_label(const struct row *row, bool ascii, bool is_short)
 	size_t used = row->kind == ROW_SITE ? append_path(row)
 		      : name.length         ? append(0, name.bytes, name.length)
 					    : append(0, "(no name)", 9);
-	char extra[128] = "";
+	char extra[160] = "";
+	int length = 0;
 
 	if (node && !is_short)
 		used = append_class(row, node, name, used);
 	if (node)
 		used = append_domain(row, node, used);
-	if (node && row->kind == ROW_NODE && row_labels(node) > 1)
-		snprintf(extra, sizeof extra, ascii ? " x%u" : " \xc3\x97%u", row_labels(node));
+	if (alike(row) > 1)
+		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu", (unsigned long long)alike(row));
 	if (shape && !is_short)
-		snprintf(extra, sizeof extra, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
+		snprintf(extra + length, sizeof extra - (size_t)length, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
 			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
 	used = append(used, extra, strlen(extra));
 	return (struct text){ label, (uint32_t)used };

@@ -90,7 +90,7 @@ static uint32_t depth_above(const struct sections *sections)
 
 /* Room in the thread's row for a section. What is open above that depth reaches over from the one before: it lies in
  * the new one from here on, and its time so far stays with what is around both. */
-static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_t begin_ns)
+static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_t begin_ns, uint32_t number)
 {
 	const uint32_t inner = thread->depth++ - depth;
 	uint64_t before = 0;
@@ -104,7 +104,7 @@ static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_
 	memmove(&thread->frames[depth + 1], &thread->frames[depth], inner * sizeof *thread->frames);
 	memmove(&thread->more[depth + 1], &thread->more[depth], inner * sizeof *thread->more);
 	thread->frames[depth] = (struct frame){ .node = node, .begin_ns = begin_ns, .child_ns = 0 - before };
-	thread->more[depth] = (struct frame_more){ .label = NULL };
+	thread->more[depth] = (struct frame_more){ .section = number };
 	thread->inserted = depth;
 }
 
@@ -130,10 +130,11 @@ static void open_section(struct fold *fold, uint64_t begin_ns)
 	if (fold->state->counting && begin_ns < fold->state->window_begin_ns)
 		begin_ns = fold->state->window_begin_ns;
 	fold->tree->nodes[node].outside = sections->now != STEP;
+	fold->state->section++;
 	go_below(fold, sections, node);
 	if (!thread)
 		return;
-	insert(thread, depth, node, begin_ns);
+	insert(thread, depth, node, begin_ns, fold->state->section);
 	before = thread->frames[depth].child_ns;
 	fold_rebase(fold, &thread->frames[depth], &thread->more[depth]);
 	thread->frames[depth].child_ns = before;
@@ -167,6 +168,7 @@ static void enter(struct fold *fold, uint64_t begin_ns)
 		open_section(fold, begin_ns);
 		return;
 	}
+	fold->state->section++;
 	own = plain[sections->steps->steps[sections->step].place];
 	if (sections->thread)
 		sections->own = sections->thread->depth;
@@ -303,12 +305,12 @@ void sections_come_back(struct fold *fold, uint64_t now_ns)
 	open_section(fold, now_ns);
 }
 
-struct thread *sections_outer(const struct fold *fold, const struct thread *thread, uint32_t *index)
+struct thread *sections_frame(const struct fold *fold, uint32_t *index)
 {
 	const struct sections *sections = fold->state->sections;
 	struct thread *of = sections ? sections->thread : NULL;
 
-	if (!of || of == thread)
+	if (!of)
 		return NULL;
 	*index = of->inserted != NOT_INSERTED ? of->inserted : sections->own;
 	return *index < of->depth ? of : NULL;

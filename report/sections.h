@@ -30,8 +30,8 @@ void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns);
 bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns);
 void sections_come_back(struct fold *fold, uint64_t now_ns);
 
-/* Where the section, or the step, is open that another thread's ranges lie in: a thread, and where in its row. NULL:
- * nowhere, or on this one. */
-struct thread *sections_outer(const struct fold *fold, const struct thread *thread, uint32_t *index);
+/* Where the section, or the step, is open in which things happen now, on whatever thread: the thread that it is on, and
+ * where in its row. NULL: nowhere. */
+struct thread *sections_frame(const struct fold *fold, uint32_t *index);
 
 #endif

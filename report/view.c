@@ -45,7 +45,7 @@ const struct view views[] = {
 	{ .name = "critical",
 		.summary = "the worst instance of the worst root, and what in it made it so",
 		.layout = LAYOUT_RULED,
-		.columns = "id parent depth name label kind class path domain start_ns duration_ns value before after delta "
+		.columns = "id parent depth name label kind class path domain calls start_ns duration_ns value before after delta "
 			   "unit share source "
 			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
 		.text = "",

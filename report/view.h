@@ -79,6 +79,9 @@ void arrange_critical(const struct options *options, struct processes *processes
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 
+/* Of one critical tree, only the rows with the most of it; counts the others. */
+void critical_excerpt(struct rows *rows, size_t most);
+
 /* For them. */
 struct row *rows_add(struct rows *rows, const struct row *row);
 /* What rows are ordered and pruned by: --sort, else the view's key, else the metric of the process. */

@@ -342,7 +342,10 @@ START_TEST(the_worst_step_is_shown_with_its_children)
 	folded_again(&found.folded, &wanted);
 	ck_assert_ptr_nonnull(found.folded.fold->target);
 	ck_assert_uint_eq(found.folded.fold->target->gpu_ns, 14 + 15 + 16);
-	ck_assert_uint_eq(found.folded.fold->target->kept, 3); /* two backward functions and the module */
+	ck_assert_uint_eq(found.folded.fold->target->kept, 2);
+	ck_assert_uint_eq(found.folded.fold->target->kids->gpu_ns, 15 + 16); /* two backward functions */
+	ck_assert_uint_eq(found.folded.fold->target->kids->times, 2);
+	ck_assert_uint_eq(found.folded.fold->target->kids->next->gpu_ns, 14); /* the module */
 	found_free(&found);
 }
 END_TEST

@@ -447,7 +447,7 @@ START_TEST(a_large_tree_is_cut_to_a_screen_and_says_so)
 {
 	struct screen screen = screen_show(a_large_run(), "trace.bin");
 
-	has(screen.out, "not shown: 60 below 2 % (--min-percent 0)");
+	has(screen.out, "not shown: 48 below 1.25 % (--min-percent 0)");
 	has(screen.out, "`whole`; largest");
 	has(screen.out, "`heavy` (34.0 %)");
 	ck_assert_ptr_null(strstr(screen.out, "partaa"));
