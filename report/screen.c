@@ -400,9 +400,7 @@ static void put_critical(const struct report *report, const struct style *style)
 	}
 	verdict_place(&paragraph, process, root->node);
 	paragraph_put(&paragraph, "critical");
-	if (rows.count > TREE_LINES)
-		rows.more = rows.count - TREE_LINES;
-	rows.count -= (size_t)rows.more;
+	critical_excerpt(&rows, TREE_LINES);
 	print_ruled(&rows, &options, style);
 	if (rows.more)
 		print_line(style, "and %llu lines more\n", (unsigned long long)rows.more);
