@@ -407,6 +407,29 @@ bool json_signed(const struct json_text *text, int64_t *value)
 	return true;
 }
 
+/* The same of 1414456661852.962: few enough digits, and no more decimals than are asked for. False: not so. */
+static inline bool scaled_plainly(const struct json_text *text, int power, int64_t *value)
+{
+	const char *at = text->bytes, *end = at + text->length, *point;
+	uint64_t sum = 0;
+
+	if (text->length > 18)
+		return false;
+	for (; at < end && is_digit(*at); at++)
+		sum = sum * 10 + (uint64_t)(*at - '0');
+	if (at < end && *at == '.') {
+		for (point = at++; at < end && is_digit(*at); at++)
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		power -= (int)(at - point - 1);
+	}
+	if (at != end || at == text->bytes || power < 0 || power > 9 || (power > 0 && text->length > 18 - (size_t)power))
+		return false;
+	for (; power > 0; power--)
+		sum *= 10;
+	*value = (int64_t)sum;
+	return true;
+}
+
 /* Where a number's digits are, its point taken out of them. */
 struct digits {
 	const char *at, *end;
@@ -464,7 +487,11 @@ bool json_scaled(const struct json_text *text, int power, int64_t *value)
 	int cut = 0;
 	bool more = false;
 
-	if ((text->form != '0' && text->form != '"') || !read_digits(text, &digits))
+	if (text->form != '0' && text->form != '"')
+		return false;
+	if (scaled_plainly(text, power, value))
+		return true;
+	if (!read_digits(text, &digits))
 		return false;
 	left = digits.scale + power;
 	for (const char *at = digits.at; at < digits.end; at++)

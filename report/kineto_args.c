@@ -10,11 +10,26 @@ static const struct {
 #undef X
 };
 
+#define LONGEST 63u
+
+/* Lengths that some key has: most keys of a file have none of them, or differ in their first byte. */
+static uint64_t lengths(void)
+{
+	static uint64_t bits;
+
+	for (unsigned arg = 0; arg < KINETO_ARG_COUNT && !(bits >> LONGEST); arg++)
+		bits |= UINT64_C(1) << keys[arg].length;
+	bits |= UINT64_C(1) << LONGEST;
+	return bits;
+}
+
 /* KINETO_ARG_COUNT: nobody asks for it. */
 static unsigned find(const struct json_text *key)
 {
 	unsigned arg = 0;
 
+	if (!key->length || key->length >= LONGEST || !(lengths() >> key->length & 1))
+		return KINETO_ARG_COUNT;
 	while (arg < KINETO_ARG_COUNT && (keys[arg].length != key->length || keys[arg].key[0] != key->bytes[0] ||
 						 memcmp(keys[arg].key, key->bytes, key->length) != 0))
 		arg++;
@@ -39,7 +54,7 @@ bool kineto_args_read(struct json_scan *scan, struct kineto_args *args)
 
 		if (!json_key(scan, &key) || !json_value(scan, &value))
 			return false;
-		arg = key.length ? find(&key) : KINETO_ARG_COUNT;
+		arg = find(&key);
 		if (arg < KINETO_ARG_COUNT)
 			args->of[arg] = value;
 	}

@@ -7,7 +7,8 @@
 
 static struct kineto_owner *slot_of(const struct kineto_build *build, uint64_t correlation)
 {
-	size_t i = (correlation * 0x9e3779b97f4a7c15u >> 20) & (build->owner_slots - 1);
+	/* Ids count up: neighbours in the file are neighbours here. */
+	size_t i = (correlation + (correlation >> 20) * 0x9e3779b97f4a7c15u) & (build->owner_slots - 1);
 
 	while (build->owners[i].work && build->owners[i].correlation != correlation)
 		i = (i + 1) & (build->owner_slots - 1);

@@ -9,32 +9,35 @@
 #define LEFT_OUT_MOST 64u /* categories counted by themselves */
 #define NAMES_MOST 64u    /* processes whose names are kept */
 
+#define CATEGORY(text, class) { text, sizeof text - 1, class }
+
 static const struct {
 	const char *category;
+	size_t length;
 	enum kineto_class class;
 } classes[] = {
-	{ "cpu_op", KINETO_IS_OPERATOR },
-	{ "kernel", KINETO_IS_KERNEL },
-	{ "cuda_runtime", KINETO_IS_CALL },
-	{ "python_function", KINETO_IS_PYTHON },
-	{ "user_annotation", KINETO_IS_ANNOTATION },
-	{ "cuda_driver", KINETO_IS_CALL },
-	{ "gpu_memcpy", KINETO_IS_COPY },
-	{ "gpu_memset", KINETO_IS_SET },
-	{ "cuda_sync", KINETO_IS_SYNC },
-	{ "overhead", KINETO_IS_OVERHEAD },
-	{ "Operator", KINETO_IS_OPERATOR },
-	{ "Runtime", KINETO_IS_CALL },
-	{ "Kernel", KINETO_IS_KERNEL },
-	{ "Memcpy", KINETO_IS_COPY },
-	{ "Memset", KINETO_IS_SET },
+	CATEGORY("cpu_op", KINETO_IS_OPERATOR),
+	CATEGORY("kernel", KINETO_IS_KERNEL),
+	CATEGORY("cuda_runtime", KINETO_IS_CALL),
+	CATEGORY("python_function", KINETO_IS_PYTHON),
+	CATEGORY("user_annotation", KINETO_IS_ANNOTATION),
+	CATEGORY("cuda_driver", KINETO_IS_CALL),
+	CATEGORY("gpu_memcpy", KINETO_IS_COPY),
+	CATEGORY("gpu_memset", KINETO_IS_SET),
+	CATEGORY("cuda_sync", KINETO_IS_SYNC),
+	CATEGORY("overhead", KINETO_IS_OVERHEAD),
+	CATEGORY("Operator", KINETO_IS_OPERATOR),
+	CATEGORY("Runtime", KINETO_IS_CALL),
+	CATEGORY("Kernel", KINETO_IS_KERNEL),
+	CATEGORY("Memcpy", KINETO_IS_COPY),
+	CATEGORY("Memset", KINETO_IS_SET),
 };
 
 static enum kineto_class class_of_category(const struct json_text *category)
 {
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-		if (category->form && category->bytes[0] == classes[i].category[0] &&
-			json_is(category, classes[i].category))
+		if (category->length == classes[i].length &&
+			!memcmp(category->bytes, classes[i].category, classes[i].length))
 			return classes[i].class;
 	return KINETO_OTHER;
 }
@@ -131,8 +134,10 @@ bool kineto_event_read(struct kineto_reader *reader)
 	}
 	if (scan->problem)
 		return false;
+	if (event->has_args)
+		return true;
 	event->class = class_of(event);
-	if (!wants_args(event->class) || event->has_args)
+	if (!wants_args(event->class))
 		return true;
 	kineto_args_clear(&event->args);
 	if (later.form) {

@@ -30,9 +30,10 @@ struct covering {
 
 /* The union of intervals that come roughly by their start. */
 struct sweep {
-	struct interval *heap; /* the earliest start first */
-	size_t count, room;
-	struct covering unions[UNIONS]; /* of all taken from the heap */
+	/* most come in order: those lie in a ring, the others in a heap; the earliest start first in both */
+	struct interval *ring, *heap;
+	size_t first, in_ring, ring_room, count, room;
+	struct covering unions[UNIONS]; /* of all that were taken */
 	bool begun;
 };
 
@@ -42,7 +43,7 @@ struct timeline {
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct sweep sweeps[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
-	size_t count, waiting;                   /* devices; intervals in all heaps */
+	size_t count, waiting;                   /* devices; intervals that were not taken */
 	uint64_t late;
 	bool ended;
 	uint8_t *doing; /* by name of a kernel: enum doing; 0: not looked at yet */
@@ -75,6 +76,60 @@ static struct interval heap_take(struct sweep *sweep)
 	return first;
 }
 
+static void widen_ring(struct sweep *sweep)
+{
+	const size_t room = sweep->ring_room ? sweep->ring_room * 2 : 1024;
+	struct interval *ring = need(room * sizeof *ring);
+
+	for (size_t i = 0; i < sweep->in_ring; i++)
+		ring[i] = sweep->ring[(sweep->first + i) & (sweep->ring_room - 1)];
+	free(sweep->ring);
+	sweep->ring = ring;
+	sweep->ring_room = room;
+	sweep->first = 0;
+}
+
+static void add(struct sweep *sweep, struct interval interval)
+{
+	const size_t last = sweep->first + sweep->in_ring - 1;
+
+	if (sweep->in_ring && sweep->ring[last & (sweep->ring_room - 1)].start > interval.start) {
+		heap_up(sweep, interval);
+		return;
+	}
+	if (sweep->in_ring == sweep->ring_room)
+		widen_ring(sweep);
+	sweep->ring[(sweep->first + sweep->in_ring++) & (sweep->ring_room - 1)] = interval;
+}
+
+static size_t waiting(const struct sweep *sweep)
+{
+	return sweep->in_ring + sweep->count;
+}
+
+static bool ring_is_first(const struct sweep *sweep)
+{
+	return sweep->in_ring && (!sweep->count || sweep->ring[sweep->first].start <= sweep->heap[0].start);
+}
+
+/* When the earliest begins; some must be waiting. */
+static uint64_t earliest(const struct sweep *sweep)
+{
+	return ring_is_first(sweep) ? sweep->ring[sweep->first].start : sweep->heap[0].start;
+}
+
+static struct interval take(struct sweep *sweep)
+{
+	struct interval interval;
+
+	if (!ring_is_first(sweep))
+		return heap_take(sweep);
+	interval = sweep->ring[sweep->first];
+	sweep->first = (sweep->first + 1) & (sweep->ring_room - 1);
+	sweep->in_ring--;
+	return interval;
+}
+
 static void cover(struct covering *covering, const struct interval *interval)
 {
 	const uint64_t from = interval->start > covering->covered ? interval->start : covering->covered;
@@ -88,7 +143,7 @@ static void cover(struct covering *covering, const struct interval *interval)
 /* The earliest interval into the unions. */
 static void advance(struct timeline *timeline, struct sweep *sweep)
 {
-	const struct interval interval = heap_take(sweep);
+	const struct interval interval = take(sweep);
 
 	timeline->waiting--;
 	for (int i = 0; i < UNIONS; i++)
@@ -135,7 +190,7 @@ static void put(struct timeline *timeline, struct sweep *sweep, struct interval 
 		interval.end = interval.start;
 	if (sweep->begun && interval.start < sweep->unions[BUSY].covered && interval.end <= sweep->unions[BUSY].covered)
 		timeline->late += interval.end > interval.start;
-	heap_up(sweep, interval);
+	add(sweep, interval);
 	timeline->waiting++;
 }
 
@@ -190,11 +245,11 @@ static void survey(struct timeline *timeline)
 		device->records++;
 		device->sum_ns += end - gpu->start_ns;
 		put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing_of(timeline, gpu) });
-		if (timeline->sweeps[index].count > TIMELINE_AHEAD)
+		if (waiting(&timeline->sweeps[index]) > TIMELINE_AHEAD)
 			advance(timeline, &timeline->sweeps[index]);
 	}
 	for (size_t i = 0; i < timeline->count; i++) {
-		while (timeline->sweeps[i].count)
+		while (waiting(&timeline->sweeps[i]))
 			advance(timeline, &timeline->sweeps[i]);
 		add_up(&timeline->devices[i], timeline->sweeps[i].unions);
 		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
@@ -232,8 +287,10 @@ void timeline_close(struct timeline *timeline)
 {
 	if (!timeline)
 		return;
-	for (size_t i = 0; i < TIMELINE_DEVICES; i++)
+	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
+		free(timeline->sweeps[i].ring);
 		free(timeline->sweeps[i].heap);
+	}
 	free(timeline->doing);
 	reader_close(timeline->reader);
 	free(timeline);
@@ -286,7 +343,7 @@ static void go_to(struct timeline *timeline, uint64_t now_ns)
 {
 	for (size_t i = 0; i < timeline->count; i++) {
 		read_ahead(timeline);
-		while (timeline->sweeps[i].count && timeline->sweeps[i].heap[0].start < now_ns) {
+		while (waiting(&timeline->sweeps[i]) && earliest(&timeline->sweeps[i]) < now_ns) {
 			advance(timeline, &timeline->sweeps[i]);
 			read_ahead(timeline);
 		}
