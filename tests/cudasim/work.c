@@ -246,8 +246,8 @@ static void log_work(const struct sim_work *work)
 {
 	static const char *const names[] = { "kernel", "copy", "set", "host" };
 
-	log_line("%s stream=%u grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d %s\n", names[work->kind],
-		work->stream, work->grid.x, work->grid.y, work->grid.z, work->block.x, work->block.y, work->block.z,
+	log_line("%s stream=%u ns=%llu grid=%u,%u,%u block=%u,%u,%u shared=%u bytes=%llu kind=%d %s\n",
+		names[work->kind], work->stream, (unsigned long long)(work->end_ns - work->start_ns), work->grid.x, work->grid.y, work->grid.z, work->block.x, work->block.y, work->block.z,
 		work->dynamic_shared, (unsigned long long)work->bytes, (int)work->copy_kind,
 		work->name ? work->name : "");
 }
