@@ -238,6 +238,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	fold->names = names_new(reader, texts, fold->tree, !options->no_fold, options->demangle);
 	fold->kernels = kernels_new();
 	fold->memory = memory_new();
+	if (reader_meta(reader, "import.format").known)
+		memory_resume(fold->memory); /* it began before the file did */
 	fold->totals.level_device = options->device >= 0 ? (uint32_t)options->device : UINT32_MAX;
 	if (options->only) {
 		fold->kernels->only = options->only->kernels;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * kineto_trace.c: the trace as a whole: what is known of the run, its threads one after the other, then the GPU.
+ * kineto_trace.c: the trace as a whole: places, order, what is known of the run.
  */
 #include "report/kineto_trace.h"
 #include "report/fatal.h"
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH_RECORDS 256u
 #define YEAR_2100_NS INT64_C(4102444800000000000)
 
 /* ---- the dictionary ---- */
@@ -52,17 +51,32 @@ static void widen_nodes(struct kineto_build *build)
 	free(old);
 }
 
-/* `ViTLayer_3`: the class of a module's name. */
-static uint32_t class_of(struct kineto_build *build, uint32_t id)
+/* The class in a module's name, `ViTLayer_3`: its length, 0 if it is not of that form. */
+static uint32_t class_length(struct text text)
 {
-	const struct text text = text_of(build->kineto->texts, id);
 	uint32_t length = text.length;
 
 	while (length > 0 && text.bytes[length - 1] >= '0' && text.bytes[length - 1] <= '9')
 		length--;
-	if (length < 2 || length == text.length || text.bytes[length - 1] != '_')
-		return 0;
-	return build_name(build, text_id(build->kineto->texts, text.bytes, length - 1));
+	return length >= 2 && length < text.length && text.bytes[length - 1] == '_' ? length - 1 : 0;
+}
+
+/* Kineto numbers the modules of a class as it meets them, and does not know their paths. `ViTLayer.3` folds as a path
+ * does that ends in a number. */
+static void name_module(struct kineto_build *build, uint32_t id, struct trace_node *node)
+{
+	struct texts *texts = build->kineto->texts;
+	const struct text text = text_of(texts, id);
+	const uint32_t length = class_length(text);
+	char name[256];
+
+	node->name = build_name(build, id);
+	if (!length || text.length >= sizeof name)
+		return;
+	memcpy(name, text.bytes, text.length);
+	node->detail = build_name(build, text_id(texts, name, length));
+	name[length] = '.';
+	node->name = build_name(build, text_id(texts, name, text.length));
 }
 
 uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind)
@@ -75,11 +89,11 @@ uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, 
 	slot = slot_of(build, &wanted);
 	if (slot->node)
 		return slot->node;
-	node = (struct trace_node){ .parent = parent,
-		.name = build_name(build, text),
-		.kind = kind,
-		.link = link,
-		.detail = kind == TRACE_NODE_MODULE ? class_of(build, text) : 0 };
+	node = (struct trace_node){ .parent = parent, .kind = kind, .link = link };
+	if (kind == TRACE_NODE_MODULE)
+		name_module(build, text, &node);
+	else
+		node.name = build_name(build, text);
 	wanted.node = writer_node(build->writer, &node);
 	build->node_count++;
 	*slot = wanted;
@@ -110,28 +124,8 @@ static int by_call(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-static int by_memory(const void *a, const void *b, void *context)
-{
-	const struct kineto_memory *memories = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
-	if (memories[left].time != memories[right].time)
-		return memories[left].time < memories[right].time ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-static int by_gpu(const void *a, const void *b, void *context)
-{
-	const struct kineto_gpu *gpus = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (gpus[left].start != gpus[right].start)
-		return gpus[left].start < gpus[right].start ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
-/* Sorts, unless it is in order as files often are. */
-static void put_in_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context)
+void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context)
 {
 	size_t i = 1;
 
@@ -162,7 +156,7 @@ static uint32_t *by_thread(const struct kineto *kineto, const void *rows, size_t
 		order[next[thread]++] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < kineto->thread_count; i++)
-		put_in_order(order + begins[i], begins[i + 1] - begins[i], compare, context);
+		kineto_order(order + begins[i], begins[i + 1] - begins[i], compare, context);
 	free(next);
 	return order;
 }
@@ -180,7 +174,7 @@ static void sort_rows(struct kineto_build *build)
 	build->calls = by_thread(kineto, kineto->calls, kineto->call_count, sizeof *kineto->calls,
 		offsetof(struct kineto_call, thread), build->call_begin, by_call, kineto->calls);
 	build->memories = by_thread(kineto, kineto->memories, kineto->memory_count, sizeof *kineto->memories,
-		offsetof(struct kineto_memory, thread), build->memory_begin, by_memory, kineto->memories);
+		offsetof(struct kineto_memory, thread), build->memory_begin, kineto_by_time, kineto->memories);
 }
 
 /* ---- what the file does not say plainly ---- */
@@ -260,50 +254,6 @@ static uint64_t realtime_at_first(const struct kineto_build *build)
 	if (base > 0 && first < YEAR_2100_NS - base && first > -base)
 		return (uint64_t)(base + first);
 	return first > 0 ? (uint64_t)first : 1;
-}
-
-/* PyTorch of 2021 does not say what its allocator holds: it is added up from 0, or from what makes it never less. */
-static bool add_up_memory(struct kineto_build *build)
-{
-	struct kineto *kineto = build->kineto;
-	uint32_t *order = need((kineto->memory_count + 1) * sizeof *order);
-	int64_t level[64] = { 0 }, least[64] = { 0 };
-	bool added = false;
-
-	for (size_t i = 0; i < kineto->memory_count; i++) {
-		order[i] = (uint32_t)i;
-		added |= !kineto->memories[i].totals;
-	}
-	put_in_order(order, added ? kineto->memory_count : 0, by_memory, kineto->memories);
-	for (int round = 0; round < 2 && added; round++)
-		for (size_t i = 0; i < kineto->memory_count; i++) {
-			struct kineto_memory *memory = &kineto->memories[order[i]];
-			const uint32_t device = memory->device % 64;
-
-			if (i == 0)
-				for (uint32_t of = 0; of < 64; of++)
-					level[of] = round ? -least[of] : 0;
-			level[device] += memory->bytes;
-			if (level[device] < least[device])
-				least[device] = level[device];
-			if (round && !memory->totals)
-				memory->allocated = (uint64_t)level[device];
-		}
-	free(order);
-	return added;
-}
-
-/* Memory of the CPU is no level of a device. */
-static void drop_cpu_memory(struct kineto_build *build)
-{
-	struct kineto *kineto = build->kineto;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < kineto->memory_count; i++)
-		if (kineto->memories[i].type != 0)
-			kineto->memories[kept++] = kineto->memories[i];
-	build->counts.cpu_blocks = kineto->memory_count - kept;
-	kineto->memory_count = kept;
 }
 
 /* ---- what is known of the run ---- */
@@ -437,164 +387,6 @@ static void put_devices(struct kineto_build *build)
 	}
 }
 
-/* ---- the GPU ---- */
-
-/* Of `Memcpy HtoD (Pageable -> Device)`. */
-static uint32_t copy_kind(struct text name)
-{
-	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD", [TRACE_COPY_DTOH] = "DtoH",
-		[TRACE_COPY_HTOA] = "HtoA", [TRACE_COPY_ATOH] = "AtoH", [TRACE_COPY_ATOA] = "AtoA",
-		[TRACE_COPY_ATOD] = "AtoD", [TRACE_COPY_DTOA] = "DtoA", [TRACE_COPY_DTOD] = "DtoD",
-		[TRACE_COPY_HTOH] = "HtoH", [TRACE_COPY_PTOP] = "PtoP" };
-
-	for (uint32_t kind = 1; kind < sizeof words / sizeof *words; kind++)
-		if (memmem(name.bytes, name.length, words[kind], 4))
-			return kind;
-	return TRACE_COPY_UNKNOWN;
-}
-
-static uint32_t memory_kind(struct text name, bool target)
-{
-	static const char *const words[] = { [TRACE_MEMORY_PAGEABLE] = "Pageable", [TRACE_MEMORY_PINNED] = "Pinned",
-		[TRACE_MEMORY_DEVICE] = "Device", [TRACE_MEMORY_ARRAY] = "Array", [TRACE_MEMORY_MANAGED] = "Managed",
-		[TRACE_MEMORY_DEVICE_STATIC] = "Device Static", [TRACE_MEMORY_MANAGED_STATIC] = "Managed Static" };
-	const char *open = memchr(name.bytes, '(', name.length), *end = name.bytes + name.length,
-		   *arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL,
-		   *from = target && arrow ? arrow + 4 : open ? open + 1 : end;
-	const char *to = target || !arrow ? memchr(from, ')', (size_t)(end - from)) : arrow;
-
-	for (uint32_t kind = 1; to && kind < sizeof words / sizeof *words; kind++)
-		if ((size_t)(to - from) == strlen(words[kind]) && !memcmp(from, words[kind], (size_t)(to - from)))
-			return kind;
-	return TRACE_MEMORY_UNKNOWN;
-}
-
-static struct trace_gpu gpu_head(const struct kineto_build *build, const struct kineto_gpu *gpu)
-{
-	const uint64_t start = writer_realtime(build->writer, (uint64_t)(gpu->start - build->first));
-
-	return (struct trace_gpu){ .start_ns = start,
-		.end_ns = start + gpu->duration,
-		.correlation = gpu->correlation,
-		.graph_node = gpu->graph_node,
-		.device = gpu->device,
-		.context = gpu->context,
-		.stream = gpu->stream,
-		.graph = gpu->graph };
-}
-
-static void put_kernel(struct kineto_build *build, const struct kineto_gpu *gpu)
-{
-	struct trace_kernel kernel = { .gpu = gpu_head(build, gpu),
-		.dynamic_shared_bytes = gpu->shared,
-		.registers = gpu->registers,
-		.name = build_name(build, gpu->name) };
-
-	memcpy(kernel.grid, gpu->grid, sizeof kernel.grid);
-	memcpy(kernel.block, gpu->block, sizeof kernel.block);
-	writer_plain(build->writer, TRACE_KERNEL, &kernel, sizeof kernel);
-}
-
-static void put_copy(struct kineto_build *build, const struct kineto_gpu *gpu)
-{
-	const struct text name = text_of(build->kineto->texts, gpu->name);
-	const bool is_copy = gpu->kind == KINETO_COPY;
-	struct trace_gpu_copy copy = { .gpu = gpu_head(build, gpu),
-		.bytes = gpu->bytes,
-		.copy_kind = is_copy ? copy_kind(name) : 0,
-		.source_kind = is_copy ? memory_kind(name, false) : 0,
-		.target_kind = memory_kind(name, true),
-		.other_device = UINT32_MAX };
-
-	writer_plain(build->writer, is_copy ? TRACE_GPU_COPY : TRACE_GPU_SET, &copy, sizeof copy);
-}
-
-/* When all that is told in a batch was over, and its launches had returned. */
-static int64_t batch_time(const struct kineto_build *build, const uint32_t *rows, size_t count, int64_t time)
-{
-	const struct kineto *kineto = build->kineto;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct kineto_gpu *gpu = &kineto->gpus[rows[i]];
-		const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
-		int64_t end = gpu->start + (int64_t)gpu->duration;
-
-		time = end > time ? end : time;
-		if (!owner || !owner->call)
-			continue;
-		end = kineto->calls[owner->call - 1].start + (int64_t)kineto->calls[owner->call - 1].duration;
-		time = end > time ? end : time;
-	}
-	return time;
-}
-
-static void put_gpu(struct kineto_build *build)
-{
-	struct kineto *kineto = build->kineto;
-	uint32_t *order = need((kineto->gpu_count + 1) * sizeof *order);
-	int64_t time = build->first;
-
-	for (size_t i = 0; i < kineto->gpu_count; i++)
-		order[i] = (uint32_t)i;
-	put_in_order(order, kineto->gpu_count, by_gpu, kineto->gpus);
-	writer_stream(build->writer, 0);
-	for (size_t i = 0; i < kineto->gpu_count; i++) {
-		const size_t left = kineto->gpu_count - i, count = left < BATCH_RECORDS ? left : BATCH_RECORDS;
-		struct trace_gpu_batch batch = { .records = (uint32_t)count };
-
-		if (i % BATCH_RECORDS == 0) {
-			time = batch_time(build, order + i, count, time);
-			writer_timed(build->writer, (uint64_t)(time - build->first), TRACE_GPU_BATCH, &batch,
-				sizeof batch);
-		}
-		if (kineto->gpus[order[i]].kind == KINETO_KERNEL)
-			put_kernel(build, &kineto->gpus[order[i]]);
-		else
-			put_copy(build, &kineto->gpus[order[i]]);
-	}
-	free(order);
-}
-
-static uint32_t sync_type(struct text name)
-{
-	return memmem(name.bytes, name.length, "Wait", 4)      ? TRACE_SYNC_STREAM_WAIT
-	       : memmem(name.bytes, name.length, "Event", 5)   ? TRACE_SYNC_EVENT
-	       : memmem(name.bytes, name.length, "Stream", 6) ? TRACE_SYNC_STREAM
-							       : TRACE_SYNC_CONTEXT;
-}
-
-static void put_syncs(struct kineto_build *build)
-{
-	const struct kineto *kineto = build->kineto;
-
-	for (size_t i = 0; i < kineto->sync_count; i++) {
-		const struct kineto_sync *sync = &kineto->syncs[i];
-		const uint64_t start = writer_realtime(build->writer, (uint64_t)(sync->start - build->first));
-		struct trace_gpu_sync record = { .start_ns = start,
-			.end_ns = start + sync->duration,
-			.correlation = sync->correlation,
-			.type = sync_type(text_of(kineto->texts, sync->name)),
-			.context = sync->context,
-			.stream = sync->stream,
-			.event = sync->event };
-
-		writer_plain(build->writer, TRACE_GPU_SYNC, &record, sizeof record);
-	}
-}
-
-static void put_overheads(struct kineto_build *build)
-{
-	const struct kineto *kineto = build->kineto;
-
-	for (size_t i = 0; i < kineto->overhead_count; i++) {
-		const int64_t since = kineto->overheads[i].start - build->first;
-		const uint64_t start = writer_realtime(build->writer, since > 0 ? (uint64_t)since : 0);
-		struct trace_overhead record = { .start_ns = start, .end_ns = start + kineto->overheads[i].duration };
-
-		writer_plain(build->writer, TRACE_OVERHEAD, &record, sizeof record);
-	}
-}
-
 /* ---- all of it ---- */
 
 /* Threads on which nothing runs backward come first: what runs backward links to what ran there. */
@@ -638,8 +430,7 @@ bool kineto_write(struct kineto *kineto, int fd)
 	bool added, written;
 	int error;
 
-	drop_cpu_memory(&build);
-	added = add_up_memory(&build);
+	added = kineto_memory_prepare(&build);
 	find_modules_thread(kineto);
 	find_edges(&build);
 	build.writer = writer_new(fd, realtime_at_first(&build), kineto_number(kineto, pid));
@@ -653,10 +444,7 @@ bool kineto_write(struct kineto *kineto, int fd)
 	put_sources(&build, added);
 	put_devices(&build);
 	put_threads(&build);
-	if (kineto->gpu_count || kineto->sync_count || kineto->overhead_count)
-		put_gpu(&build);
-	put_syncs(&build);
-	put_overheads(&build);
+	kineto_gpu_write(&build);
 	put_left_out(&build);
 	put_warnings(&build);
 	written = writer_close(build.writer, (uint64_t)(build.last - build.first), !kineto->cut);

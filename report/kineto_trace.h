@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (facts, the GPU), kineto_thread.c (one
- * thread), kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work).
+ * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (facts, order), kineto_thread.c (one thread),
+ * kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work), kineto_memory.c, kineto_gpu.c.
  */
 #ifndef PPERF_KINETO_TRACE_H
 #define PPERF_KINETO_TRACE_H
@@ -50,6 +50,16 @@ struct kineto_build {
 
 uint32_t build_name(struct kineto_build *build, uint32_t text);
 uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind);
+
+/* Sorts rows by their numbers, unless they are in order, as files often are. */
+void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context);
+
+/* Of memory events, by time. Drops those of the CPU. True: something had to be added up that the file does not say. */
+int kineto_by_time(const void *a, const void *b, void *memories);
+bool kineto_memory_prepare(struct kineto_build *build);
+
+/* Writes the GPU's events as a stream of their own. */
+void kineto_gpu_write(struct kineto_build *build);
 
 /* Fills owners. */
 void kineto_calls_own(struct kineto_build *build);

@@ -96,6 +96,7 @@ static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
 		grow(&memory->levels, &memory->tables->level_room, (size_t)index + 1, sizeof *memory->levels);
 		memory->levels[index].kind = kind;
 		memory->levels[index].device = device;
+		memory->levels[index].pool.unknown = memory->resumed && kind == MEMORY_TENSOR;
 		memory->level_count++;
 	}
 	return index;

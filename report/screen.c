@@ -40,7 +40,7 @@ static void put_what_ran(const struct process *process, const struct style *styl
 	paragraph_figure(&paragraph, UNIT_COUNT, process->events);
 	paragraph_add(&paragraph, " events%s", dot(style));
 	paragraph_text(&paragraph, process->path, strlen(process->path));
-	if (!(reader_header(process->reader)->flags & TRACE_ENDED))
+	if (!(reader_header(process->reader)->flags & TRACE_ENDED) && !process_meta(process, "import.format").known)
 		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running", dot(style));
 	paragraph_put(&paragraph, "");
 }
@@ -133,6 +133,24 @@ static void put_sources(const struct process *process, const struct style *style
 			sources[i].advice);
 		paragraph_put(&paragraph, "");
 	}
+}
+
+/* Of a file that another tool wrote: what it is, and what of it is in no view. */
+static void put_import(const struct process *process, const struct style *style)
+{
+	const struct trace_text format = process_meta(process, "import.format"),
+				left_out = process_meta(process, "import.left_out");
+	struct paragraph paragraph = { .style = style };
+
+	if (!format.length)
+		return;
+	paragraph_add(&paragraph, "a file of ");
+	paragraph_text(&paragraph, format.bytes, format.length);
+	if (left_out.length) {
+		paragraph_add(&paragraph, "; in no view: ");
+		paragraph_text(&paragraph, left_out.bytes, left_out.length);
+	}
+	paragraph_put(&paragraph, "imported");
 }
 
 static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of, const char **before)
@@ -356,6 +374,8 @@ static void put_cost(const struct process *process, const struct style *style)
 	const struct fold_totals *totals = &process->fold->totals;
 	struct paragraph paragraph = { .style = style };
 
+	if (process_meta(process, "import.format").known)
+		return;
 	paragraph_add(&paragraph, "pperf measured ");
 	paragraph_figure(&paragraph, UNIT_TIME, totals->self_ns);
 	paragraph_add(&paragraph, " of its own in the program (");
@@ -437,6 +457,7 @@ void print_screen(const struct report *report, const struct style *style)
 	put_what_ran(process, style);
 	put_devices(process, style);
 	tensors_put_oom(process, style);
+	put_import(process, style);
 	put_sources(process, style);
 	put_coverage(process, style);
 	put_windows(process, style);

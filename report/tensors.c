@@ -169,9 +169,12 @@ static void put_level(const struct process *process, const struct memory_level *
 	verdict_place(&paragraph, process, pool->peak_node);
 	paragraph_add(&paragraph, ", and stood at ");
 	paragraph_figure(&paragraph, UNIT_BYTES, pool->allocated);
-	paragraph_add(&paragraph, " at the end; at that peak PyTorch held ");
-	paragraph_figure(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
-	add_rest(&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
+	paragraph_add(&paragraph, " at the end");
+	if (pool->reserved_most) {
+		paragraph_add(&paragraph, "; at that peak PyTorch held ");
+		paragraph_figure(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
+		add_rest(&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
+	}
 	paragraph_put(&paragraph, "tensors");
 }
 
