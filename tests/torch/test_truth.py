@@ -104,18 +104,20 @@ def times_are_near(ours, events):
     assert apart and not far, far
 
 
-def tree_adds_up(path, ours):
-    """The report's rows of a name have the time and the calls of all its ranges, wherever it puts them."""
-    wanted, found = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
-    rows = json.loads(report("tree", path, "-f", "json", "--no-fold", "--focus", "window").stdout)["rows"]
-    for name, calls, total in [(o.place.name, 1, o.total) for o in ours if o.place.kind == OP]:
-        wanted[name][0] += calls
-        wanted[name][1] += total
+def tree_has_them_all(path, trace, truth):
+    """The report's rows have each module's and each operator's calls, those of the whole run, wherever it puts them, under the model's names."""
+    rows = json.loads(report("tree", path, "-f", "json", "--no-fold").stdout)["rows"]
+    names, modules, operators = {}, Counter(), Counter()
     for row in rows:
-        if row["kind"] == "op":
-            found[row["name"]][0] += row["calls"]
-            found[row["name"]][1] += row["cpu_total_ns"]
-    missing = {name: (wanted[name], found.get(name)) for name in wanted if wanted[name] != found.get(name)}
+        names[row["id"]] = names.get(row["parent"], ()) + ((row["name"],) if row["kind"] == "module" else ())
+        if row["kind"] == "module":
+            modules[".".join(names[row["id"]])] += row.get("calls", 0)
+        elif row["kind"] in ("op", "backward") and "cpu_total_ns" in row:
+            operators[row["name"]] += row.get("calls", 0)
+    wanted = {path: calls * truth["runs"] for path, (_, calls) in truth["modules"].items()}
+    assert modules == wanted, {path: (modules[path], wanted.get(path)) for path in {*modules, *wanted} if modules[path] != wanted.get(path)}
+    seen = Counter(p.name for p in trace.calls(OP, BACKWARD))
+    missing = {name: (operators[name], seen[name]) for name in seen if operators[name] != seen[name]}
     assert not missing, missing
 
 
@@ -131,6 +133,7 @@ def check(folder, model):
     modules_are_those_of_the_model(trace, ours, truth)
     backward_is_linked(trace, recorded, truth["events"])
     times_are_near(recorded, truth["events"])
+    tree_has_them_all(path, trace, truth)
 
 
 for name in "mlp", "transformer", "convolutional", "recurrent", "gan", "custom":

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
-STEPS = 5
+WARM_UP, STEPS = 2, 5
 WIDTH = 192
 
 
@@ -184,13 +184,13 @@ def seen(event):
 def main():
     models, step = of(sys.argv[1])
     modules = called(models, step)
-    for _ in range(2):
+    for _ in range(WARM_UP):
         step()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         with torch.profiler.record_function("window"):
             for _ in range(STEPS):
                 step()
-    json.dump({"modules": modules, "steps": STEPS, "events":
+    json.dump({"modules": modules, "steps": STEPS, "runs": 1 + WARM_UP + STEPS, "events":
                [seen(e) for e in profile.profiler.kineto_results.events() if e.correlation_id() or e.scope()]}, open(sys.argv[2], "w"))
 
 
