@@ -124,7 +124,7 @@ void kineto_call_write(struct kineto_build *build, uint32_t number, uint32_t nod
 	kind = kind_of(build, name, owner, &sync);
 	record.call.head.node = node;
 	record.call.duration = inner ? 0 : call->duration;
-	record.call.api = build_name(build, call->name);
+	record.call.api = kineto_name(build, call->name);
 	if (owner || kind != TRACE_SYNC)
 		record.call.correlation = owner || !kineto_owner_of(build, call->correlation) ? call->correlation : 0;
 	if (kind == TRACE_SYNC)

@@ -67,7 +67,7 @@ static void put_kernel(struct kineto_build *build, const struct kineto_gpu *gpu)
 	struct trace_kernel kernel = { .gpu = gpu_head(build, gpu),
 		.dynamic_shared_bytes = gpu->shared,
 		.registers = gpu->registers,
-		.name = build_name(build, gpu->name) };
+		.name = kineto_name(build, gpu->name) };
 
 	memcpy(kernel.grid, gpu->grid, sizeof kernel.grid);
 	memcpy(kernel.block, gpu->block, sizeof kernel.block);

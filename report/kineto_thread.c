@@ -105,10 +105,10 @@ static uint32_t place_of(struct walk *walk, const struct kineto_range *range, ui
 		for (uint32_t i = 0; i < walk->depth; i++) {
 			const struct kineto_range *open = &walk->build->kineto->ranges[walk->frames[i].range];
 
-			parent = build_node(walk->build, parent, open->name, 0, open->kind);
+			parent = kineto_node(walk->build, parent, open->name, 0, open->kind);
 		}
 	}
-	return build_node(walk->build, parent, range->name, link, range->kind);
+	return kineto_node(walk->build, parent, range->name, link, range->kind);
 }
 
 static void open_frame(struct walk *walk, uint32_t number)

@@ -13,7 +13,7 @@
 
 /* ---- the dictionary ---- */
 
-uint32_t build_name(struct kineto_build *build, uint32_t id)
+uint32_t kineto_name(struct kineto_build *build, uint32_t id)
 {
 	const struct text text = text_of(build->kineto->texts, id);
 
@@ -70,16 +70,16 @@ static void name_module(struct kineto_build *build, uint32_t id, struct trace_no
 	const uint32_t length = class_length(text);
 	char name[256];
 
-	node->name = build_name(build, id);
+	node->name = kineto_name(build, id);
 	if (!length || text.length >= sizeof name)
 		return;
 	memcpy(name, text.bytes, text.length);
-	node->detail = build_name(build, text_id(texts, name, length));
+	node->detail = kineto_name(build, text_id(texts, name, length));
 	name[length] = '.';
-	node->name = build_name(build, text_id(texts, name, text.length));
+	node->name = kineto_name(build, text_id(texts, name, text.length));
 }
 
-uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind)
+uint32_t kineto_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind)
 {
 	struct node_slot wanted = { parent, text, link, kind, 0 }, *slot;
 	struct trace_node node;
@@ -93,7 +93,7 @@ uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, 
 	if (kind == TRACE_NODE_MODULE)
 		name_module(build, text, &node);
 	else
-		node.name = build_name(build, text);
+		node.name = kineto_name(build, text);
 	wanted.node = writer_node(build->writer, &node);
 	build->node_count++;
 	*slot = wanted;
@@ -381,7 +381,7 @@ static void put_devices(struct kineto_build *build)
 			.shared_bytes_per_sm = narrow(device->shared_per_sm),
 			.shared_bytes_per_block = narrow(device->shared_per_block),
 			.memory_bytes = device->memory_bytes,
-			.name = build_name(build, device->name) };
+			.name = kineto_name(build, device->name) };
 
 		writer_dictionary(build->writer, TRACE_DEVICE, &record, sizeof record);
 	}

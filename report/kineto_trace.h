@@ -48,8 +48,8 @@ struct kineto_build {
 	} counts;
 };
 
-uint32_t build_name(struct kineto_build *build, uint32_t text);
-uint32_t build_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind);
+uint32_t kineto_name(struct kineto_build *build, uint32_t text);
+uint32_t kineto_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind);
 
 /* Sorts rows by their numbers, unless they are in order, as files often are. */
 void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context);
