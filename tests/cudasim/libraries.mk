@@ -5,12 +5,11 @@ SIM_BLAS = blas_handle blas_gemm blas_vector blas_kernel
 SIM_BLASLT = blaslt blas_kernel
 SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn
 SIM_NCCL = nccl_channel nccl_operation nccl_reduce nccl_collective nccl_comm
+SIM_SOLVER = solver_handle solver_factor solver_eigen
 SIM_FFT_12 = libcufft.so.11
 SIM_FFT_13 = libcufft.so.12
 SIM_SOLVER_12 = libcusolver.so.11
 SIM_SOLVER_13 = libcusolver.so.12
-SIM_BLAS_INCLUDE = $(firstword $(wildcard $(addsuffix /cublasLt.h,$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/cublas/include)))
-SIM_DNN_INCLUDE = $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/cudnn/include)))
 
 # $(call sim_library,MAJOR,FILE,SOURCES,NODE)
 define sim_library
@@ -26,18 +25,22 @@ $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASL
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnccl.so.2,$(SIM_NCCL),-)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnvidia-ml.so.1,nvml,-)))
+$(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_FFT_$(m)),fft,$(SIM_FFT_$(m)))))
+$(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_SOLVER_$(m)),$(SIM_SOLVER),$(SIM_SOLVER_$(m)))))
 $(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
 # Where the libraries' own headers are, the compiler compares what is written out here with them.
-sim-headers:
-.PHONY: sim-headers sim-headers-blas sim-headers-dnn
-ifneq ($(SIM_BLAS_INCLUDE),)
-sim-headers: sim-headers-blas
-sim-headers-blas:
-	for f in $(SIM_BLAS) blaslt; do $(CC) $(SIM_CFLAGS) -DSIM_REAL_HEADERS -isystem $(dir $(SIM_BLAS_INCLUDE)) -fsyntax-only tests/cudasim/$$f.c || exit 1; done
-endif
-ifneq ($(SIM_DNN_INCLUDE),)
-sim-headers: sim-headers-dnn
-sim-headers-dnn:
-	for f in $(SIM_DNN); do $(CC) $(SIM_CFLAGS) -DSIM_REAL_HEADERS -isystem $(dir $(SIM_DNN_INCLUDE)) -fsyntax-only tests/cudasim/$$f.c || exit 1; done
-endif
+# $(call sim_headers,HEADER,FOLDER,SOURCES): CUDA's folder, or that of NVIDIA's wheels
+define sim_headers
+sim-headers: sim-headers-$(2)
+sim-headers-$(2): SIM_FOUND = $$(firstword $$(wildcard $$(addsuffix /$(1),$$(CUDA_INCLUDE) build/torch/lib/python3*/site-packages/nvidia/$(2)/include)))
+sim-headers-$(2):
+	$$(if $$(SIM_FOUND),for f in $(3); do $$(CC) $$(SIM_CFLAGS) -D__CUDA_API_VERSION_INTERNAL -DSIM_REAL_HEADERS -isystem $$(dir $$(SIM_FOUND)) \
+		-fsyntax-only tests/cudasim/$$$$f.c || exit 1; done,@echo '$(1) is not here: nothing to compare with')
+.PHONY: sim-headers sim-headers-$(2)
+endef
+$(eval $(call sim_headers,cublasLt.h,cublas,$(SIM_BLAS) blaslt))
+$(eval $(call sim_headers,cudnn.h,cudnn,$(SIM_DNN)))
+$(eval $(call sim_headers,nccl.h,nccl,$(SIM_NCCL)))
+$(eval $(call sim_headers,cufftXt.h,cufft,fft))
+$(eval $(call sim_headers,cusolverDn.h,cusolver,$(SIM_SOLVER)))
