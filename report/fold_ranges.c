@@ -92,10 +92,10 @@ static void keep_label(struct fold *fold, const struct trace_event *event, struc
  * present section, but not inside of a range that has, it is the section, or the step. */
 static struct thread *around(const struct fold *fold, struct thread *thread, uint32_t depth, uint32_t *at)
 {
-	struct thread *outer = sections_frame(fold, at);
+	const struct frame_more *more = &thread->more[depth];
+	struct thread *outer = more->outside ? NULL : sections_frame(fold, at);
 
-	if (outer && !(outer == thread && depth <= *at) &&
-		(depth == 0 || thread->more[depth - 1].section != thread->more[depth].section))
+	if (outer && (depth == 0 || more[-1].section != more->section))
 		return outer;
 	*at = depth - 1;
 	return depth > 0 ? thread : NULL;
@@ -119,12 +119,12 @@ static void add_flows(struct instance_flows *to, const struct instance_flows *fl
 }
 
 /* A section has it at once: what happens on other threads may go on in ranges for longer than the section does. */
-static void add_to_section(struct fold *fold, const struct thread *thread, uint32_t depth, const struct instance_flows *flows)
+static void add_to_section(const struct fold *fold, const struct frame_more *more, const struct instance_flows *flows)
 {
 	uint32_t at;
 	struct thread *outer = sections_frame(fold, &at);
 
-	if (outer && !(outer == thread && depth <= at))
+	if (outer && !more->outside)
 		add_flows(&outer->more[at].flows, flows);
 }
 
@@ -136,22 +136,16 @@ void fold_add_flows(struct fold *fold, struct thread *thread, const struct insta
 	if (!owner)
 		return;
 	add_flows(&owner->more[depth].flows, flows);
-	add_to_section(fold, owner, depth, flows);
+	add_to_section(fold, &owner->more[depth], flows);
 }
 
 /* When a range closes, what was in it was in the one around it, too; a section has it already. */
-static void hand_on(struct fold *fold, struct thread *thread, uint32_t depth, const struct instance_flows *flows)
+static void hand_on(struct thread *thread, uint32_t depth, const struct instance_flows *flows)
 {
-	uint32_t at;
-	const struct thread *outer = sections_frame(fold, &at);
+	struct frame_more *more = &thread->more[depth];
 
-	if (depth == 0)
-		return;
-	if (outer && !(outer == thread && depth <= at) &&
-		((outer == thread && depth - 1 == at) ||
-			thread->more[depth - 1].section != thread->more[depth].section))
-		return;
-	add_flows(&thread->more[depth - 1].flows, flows);
+	if (depth > 0 && (more->outside || (!more[-1].outside && more[-1].section == more->section)))
+		add_flows(&more[-1].flows, flows);
 }
 
 /* The instance whose children are wanted, or one inside it, begins: it is made now. */
@@ -175,6 +169,14 @@ void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 		fold_instance(fold, thread, depth)->keep = true;
 }
 
+static bool lies_outside(const struct fold *fold, const struct thread *thread, uint32_t depth)
+{
+	uint32_t at;
+	const struct thread *outer = sections_frame(fold, &at);
+
+	return outer ? outer == thread && depth <= at : fold->state->sections != NULL;
+}
+
 static void open_rich(struct fold *fold, const struct trace_event *event, struct thread *thread, bool own_label)
 {
 	struct frame_more *more;
@@ -182,10 +184,10 @@ static void open_rich(struct fold *fold, const struct trace_event *event, struct
 
 	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
 	more = &thread->more[depth];
-	*more = (struct frame_more){ .section = fold->state->section };
+	*more = (struct frame_more){ .section = fold->state->section, .outside = lies_outside(fold, thread, depth) };
 	fold_rebase(fold, &thread->frames[depth], more);
 	if (fold->state->counting)
-		add_to_section(fold, thread, depth, &(struct instance_flows){ .calls = 1 });
+		add_to_section(fold, more, &(struct instance_flows){ .calls = 1 });
 	if (own_label)
 		keep_label(fold, event, more);
 	fold_keep_wanted(fold, thread, depth);
@@ -335,7 +337,7 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 		count_levels(fold, frame->node, more);
 	if (fold->totals.has_tensors)
 		count_allocated(fold, frame->node, more);
-	hand_on(fold, thread, depth, &seen.flows);
+	hand_on(thread, depth, &seen.flows);
 	if (depth > 0) {
 		if (more[-1].allocated_peak < more->allocated_peak)
 			more[-1].allocated_peak = more->allocated_peak;

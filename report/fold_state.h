@@ -23,6 +23,7 @@ struct frame_more {
 	char *label;               /* the text if the dictionary has none; owned */
 	uint32_t label_bytes;
 	uint32_t section; /* fold_state.section when it began */
+	bool outside;     /* it is a section, or a step, or lies around them */
 	uint64_t idle_ns;
 	struct instance_flows flows;
 	int64_t reserved, peak; /* when it began; the highest while it was the innermost, or those inside it were */

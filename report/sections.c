@@ -104,7 +104,7 @@ static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_
 	memmove(&thread->frames[depth + 1], &thread->frames[depth], inner * sizeof *thread->frames);
 	memmove(&thread->more[depth + 1], &thread->more[depth], inner * sizeof *thread->more);
 	thread->frames[depth] = (struct frame){ .node = node, .begin_ns = begin_ns, .child_ns = 0 - before };
-	thread->more[depth] = (struct frame_more){ .section = number };
+	thread->more[depth] = (struct frame_more){ .section = number, .outside = true };
 	thread->inserted = depth;
 }
 
