@@ -1,4 +1,6 @@
 /* The driver API: modules, functions, launches. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver.h"
@@ -57,6 +59,37 @@ static CUresult load(CUmodule *out, const void *image)
 DRIVER_API(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
 	return load(module, image);
+}
+
+/* The file's bytes and a zero, NULL: it cannot be read. */
+static char *read_file(const char *path)
+{
+	FILE *file = path ? fopen(path, "rbe") : NULL;
+	char *bytes = NULL;
+	size_t room = 0, count = 0, part;
+
+	if (!file)
+		return NULL;
+	do {
+		if (count + 1 >= room) {
+			room = room ? 2 * room : 1 << 16;
+			bytes = grow(bytes, room);
+		}
+		part = fread(bytes + count, 1, room - count - 1, file);
+		count += part;
+	} while (part > 0);
+	fclose(file);
+	bytes[count] = '\0';
+	return bytes;
+}
+
+DRIVER_API(cuModuleLoad, (CUmodule * module, const char *fname), (module, fname))
+{
+	char *image = read_file(fname);
+	CUresult result = image ? load(module, image) : CUDA_ERROR_FILE_NOT_FOUND;
+
+	free(image);
+	return result;
 }
 
 DRIVER_API(cuModuleLoadFatBinary, (CUmodule * module, const void *fatCubin), (module, fatCubin))

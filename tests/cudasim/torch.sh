@@ -26,4 +26,6 @@ preload=$front
 for library in "$libraries"/lib*.so.* "$stubs"/lib*.so.* "$stubs"/libcudasim_rest.so; do
 	[ -e "$library" ] && preload="$preload $library"
 done
+# Where Triton links its launchers from.
+export TRITON_LIBCUDA_PATH="$libraries"
 LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD }${preload# }" exec "$environment/bin/python" "$@"
