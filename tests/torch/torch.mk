@@ -13,7 +13,7 @@ test-torch:
 #: make torch        fetches what `make test` needs to try PyTorch too (0.6 GB, unpacked 1.4); without it those tests are skipped
 torch:
 	@scripts/setup.sh build test torch
-	@tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
+	@PYTHON='$(PYTHON)' tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
 #: make bench-torch  what following PyTorch costs, against PyTorch's own tools; exits with 1 if a gate is missed
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
