@@ -443,6 +443,8 @@ static bool read_exponent(const char *at, const char *end, int64_t *exponent)
 
 	at += at < end && (*at == '-' || *at == '+');
 	*exponent = 0;
+	if (at == end)
+		return false;
 	for (; at < end; at++) {
 		if (!is_digit(*at))
 			return false;

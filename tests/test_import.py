@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set; and, where PPERF_TEST_DATA names the folder with them,
+real ones, of which every figure is known."""
+import collections, gzip, json, os, pathlib, random
+from harness import Skip, case, main, report
+
+WORK = ("kernel", "memcpy", "memset")
+RANGES = ("op", "backward", "range", "optimizer", "step")
+PARTS = {"sum_us": "gpu_sum_ns", "busy_us": "gpu_busy_ns", "idle_us": "gpu_idle_ns", "computation_us": "gpu_computation_ns",
+         "comm_us": "gpu_communication_ns", "exposed_comm_us": "gpu_exposed_communication_ns", "memcpy_us": "gpu_copy_ns",
+         "exposed_memcpy_us": "gpu_exposed_copy_ns"}
+ENGINE = "autograd::engine::evaluate_function: "
+
+
+def ns(us):
+    return round(us * 1000)
+
+
+def view(name, *arguments):
+    return json.loads(report(name, *arguments, "-f", "json").stdout)
+
+
+def tree(*arguments):
+    """As the profiler has it: nothing folded, no steps found, names of kernels as they are."""
+    return view("tree", *arguments, "--no-fold", "--no-steps", "--demangle", "no")
+
+
+def write(folder, events, name="trace.json", **facts):
+    path = folder / name
+    path.write_text(json.dumps({"schemaVersion": 1, **facts, "traceEvents": events}))
+    return path
+
+
+def X(category, name, start, duration, tid=1, pid=7, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": duration, "args": args}
+
+
+def op(name, start, duration, **more):
+    return X("cpu_op", name, start, duration, **more)
+
+
+def launch(start, duration, correlation, name="cudaLaunchKernel", **more):
+    return X("cuda_runtime", name, start, duration, correlation=correlation, **more)
+
+
+def kernel(start, duration, correlation, name="gemm", stream=7, **more):
+    return X("kernel", name, start, duration, pid=0, tid=stream, correlation=correlation, device=0, stream=stream, **more)
+
+
+def rows(view, kind=None):
+    return {row["name"]: row for row in view["rows"] if kind is None or row["kind"] == kind}
+
+
+# ---- the real ones ----
+
+def data():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder or not (pathlib.Path(folder) / "expected").is_dir():
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of torch.profiler and what they hold")
+    return pathlib.Path(folder)
+
+
+def add_up(view, operators):
+    """What the tree says of each operator, call and kernel, by name; operators: names that count as such, whatever they are."""
+    by_id = {row["id"]: row for row in view["rows"]}
+    sums = {what: collections.defaultdict(collections.Counter) for what in ("ops", "ranges", "calls", "kernels", "backward")}
+    sums["nest"] = collections.Counter()
+    for row in view["rows"]:
+        name, kind = row["name"], row["kind"]
+        if kind in RANGES and row.get("calls"):
+            into = sums["ops" if name in operators else "ranges"][name]
+            into.update({"count": row["calls"], "total_cpu_us": row["cpu_total_ns"], "self_cpu_us": row["cpu_self_ns"],
+                         "self_cpu_x_rt_us": row["cpu_self_x_ns"], "total_cuda_us": row.get("gpu_total_ns", 0)})
+            above = by_id.get(row["parent"])
+            if kind == "backward" and not (above and above["name"].startswith(ENGINE)):
+                sums["backward"][name]["total_cuda_us"] += row.get("gpu_total_ns", 0)
+        if kind in ("api", "sync"):
+            sums["calls"][name].update({"count": row["calls"], "total_us": row["cpu_total_ns"]})
+        if kind in WORK:
+            owner = by_id.get(row["parent"])
+            while owner and not (owner["kind"] in ("op", "backward") or owner["name"] in operators):
+                owner = by_id.get(owner["parent"])
+            if owner:
+                sums["ops"][owner["name"]].update({"self_cuda_us": row["gpu_self_ns"], "gpu_events": row["calls"]})
+            sums["nest"].update({"inside" if owner else "outside": row["calls"], "ns inside" if owner else "ns outside": row["gpu_self_ns"]})
+        if kind == "kernel":
+            into = sums["kernels"][name]
+            into.update({"count": row["calls"], "sum_us": row["gpu_self_ns"]})
+            into["min_us"] = min(into.get("min_us", row["min_ns"]), row["min_ns"])
+            into["max_us"] = max(into["max_us"], row["max_ns"])
+    return sums
+
+
+def differences(wanted, got, what):
+    for key, value in wanted.items():
+        value = ns(value) if key.endswith("_us") else value
+        if got.get(key, 0) != value:
+            yield "%s: %s %s, not %s" % (what, key, got.get(key, 0), value)
+
+
+def compare_operators(expected, sums):
+    figures = ("count", "total_cpu_us", "self_cpu_us", "self_cpu_x_rt_us", "self_cuda_us", "total_cuda_us", "gpu_events")
+    for name, known in expected["ops"].items():
+        got = collections.Counter(sums["ops"][name])
+        if name.startswith(ENGINE):  # what runs backward stands below the operator that it runs for
+            got["total_cuda_us"] += sums["backward"][name[len(ENGINE):]]["total_cuda_us"]
+        yield from differences({key: known[key] for key in figures}, got, name)
+
+
+def compare(expected, view):
+    operators = set(expected["ops"])
+    sums, counted, totals = add_up(view, operators), view["integrity"], view["totals"]
+    yield from compare_operators(expected, sums)
+    for name, known in expected["runtime"].items():
+        yield from differences(known, sums["calls"][name], name)
+    for name, known in expected["user_annotations"].items():
+        yield from differences(known, sums["ranges"][name], name)
+    for known in expected["kernels"]:
+        yield from differences({k: v for k, v in known.items() if k != "name"}, sums["kernels"][known["name"]], known["name"])
+    if len(sums["kernels"]) != expected["kernel_names"]:
+        yield "%d names of kernels" % len(sums["kernels"])
+    yield from differences({"kernels": expected["kernel"]["count"], "copies": expected["memcpy"]["count"], "sets": expected["memset"]["count"],
+                            "without_launch": expected["attribution"]["orphan"]["count"]}, counted, "records")
+    yield from differences({PARTS[key]: ns(value) for key, value in (expected["gpu_all"] or {}).items() if key in PARTS}, totals, "GPU")
+    nest, none = expected["attribution"]["nest"], [expected["attribution"][key] for key in ("orphan", "no_op_nest")]
+    yield from differences({"inside": nest["count"], "ns inside": ns(nest["us"]), "outside": sum(n["count"] for n in none),
+                            "ns outside": ns(sum(n["us"] for n in none))}, sums["nest"], "operators")
+    for kind, memory in expected.get("memory", {}).get("by_device_type", {}).items():
+        if kind != "0":
+            yield from differences({"tensor_alloc_bytes": memory["alloc_bytes"]}, totals, "memory")
+            yield from differences({"tensors": memory["events"]}, counted, "memory")
+            if memory.get("peak_total_allocated"):
+                yield from differences({"allocated_peak_bytes": memory["peak_total_allocated"]}, totals, "memory")
+
+
+@case
+def every_figure_of_real_traces_is_as_known(folder):
+    for path in sorted((data() / "expected").glob("*.json")):
+        expected = json.loads(path.read_text())
+        got = tree(data() / "kineto" / expected["file"])
+        wrong = list(compare(expected, got))
+        assert not wrong, "%s: %d differ: %s" % (path.name, len(wrong), "; ".join(wrong[:5]))
+        assert got["integrity"]["conserved"] and not got["integrity"]["clock_violations"], path.name
+
+
+@case
+def small_traces_are_as_another_reader_has_them(folder):
+    """But for three: their launches lie on another thread than the operator that their ids name, or it merges operators."""
+    micro = data() / "kineto" / "micro"
+    for name, known in json.loads((micro / "EXPECTED_torch_tb_profiler.json").read_text()).items():
+        if name in ("test_group_by_kernel_columns", "test_group_by_kernel_columns_invalid_input", "test_memory_view", "test_remove_dup_nodes"):
+            continue
+        got = tree(micro / (name + ".json"))
+        sums = add_up(got, {row["name"] for row in known["ops"]})
+        for row in known["ops"]:
+            have = sums["ops"][row["name"]]
+            want = [row["calls"], *(1000 * row[key] for key in ("host_total", "host_self", "device_total", "device_self"))]
+            assert want == [have[key] for key in ("count", "total_cpu_us", "self_cpu_x_rt_us", "total_cuda_us", "self_cuda_us")], (name, row, have)
+        for row in known["kernels"] or []:
+            have = sums["kernels"][row["name"]]
+            assert (row["count"], 1000 * row["sum"]) == (have["count"], have["sum_us"]), (name, row, have)
+
+
+@case
+def steps_and_backward_of_real_traces_are_found(folder):
+    got = view("tree", data() / "kineto" / "hta__nccl_parser_config~nccl_data.json.gz")
+    steps, backward = got["capture"]["steps"], [row for row in got["rows"] if row["name"].endswith(" (bwd)")]
+    assert steps["count"] == 3 and steps["confidence"] == "high", steps
+    assert sum(row.get("gpu_total_ns", 0) for row in backward) > 0.3 * got["totals"]["gpu_sum_ns"]
+    assert rows(got)["aten::conv2d (bwd)"]["gpu_total_ns"] > 0
+
+
+@case
+def several_files_are_the_ranks_of_a_run(folder):
+    files = sorted((data() / "kineto").glob("param__dlrm_worker*.gz"))
+    got = view("tree", *files, "--all")
+    assert sorted(p["rank"] for p in got["capture"]["processes"]) == [0, 1, 2, 3]
+    assert got["totals"]["gpu_sum_ns"] == ns(6851 + 12601 + 4579 + 11042)
+    assert view("tree", *files, "--rank", "2")["totals"]["gpu_sum_ns"] == ns(4579)
+
+
+@case
+def any_view_takes_a_real_trace(folder):
+    path = data() / "kineto" / "tl__h100~Falconsai_nsfw_image_detection__1016002.json.gz"
+    for name in ("table", "kernels", "memory", "critical", "info"):
+        assert report(name, path).stdout
+    screen = report(path).stdout.decode()
+    assert "a file of torch.profiler" in screen and "python_function" in screen
+    assert "ViTLayer.* (ViTLayer) ×12" in screen, screen
+
+
+# ---- small ones ----
+
+@case
+def times_are_the_digits_in_the_file(folder):
+    """As doubles these would be off by up to 128 ns."""
+    start = 1682000000000000
+    text = '{"schemaVersion":1,"traceEvents":[%s]}' % ",".join(
+        '{"ph":"X","cat":"cpu_op","name":"op","pid":1,"tid":1,"ts":%d.%03d,"dur":%s}' % (start + i * 10, i, "1.001") for i in range(50))
+    (folder / "trace.json").write_text(text)
+    pushes = [json.loads(line)["t_ns"] for line in report("dump", folder / "trace.json", "-f", "json").stdout.splitlines() if b'"push"' in line]
+    assert pushes == [i * 10000 + i for i in range(50)], pushes
+    got = rows(tree(folder / "trace.json"))["op"]
+    assert got["cpu_total_ns"] == 50 * 1001 and got["min_ns"] == got["max_ns"] == 1001
+
+
+@case
+def the_old_words_mean_the_same(folder):
+    events = [X("Operator", "ProfilerStep#1", 0, 100, tid="1"), X("Operator", "aten::mm", 10, 50, tid=1), X("Runtime", "cudaLaunchKernel", 20, 5, tid="1", correlation=3),
+              X("Kernel", "gemm", 30, 40, pid=0, tid="stream 7", correlation=3), X("Memcpy", "Memcpy HtoD (Pageable -> Device)", 80, 4, pid=0, tid="stream 7", correlation=4, bytes=64),
+              X("Memset", "Memset (Device)", 90, 2, pid=0, tid="stream 7", correlation=5, bytes=8)]
+    got = tree(write(folder, events))
+    assert [row["kind"] for row in got["rows"] if row["name"] in ("ProfilerStep#1", "aten::mm")] == ["range", "op"], got["rows"]
+    assert rows(got)["gemm"]["path"] == ["ProfilerStep#1", "aten::mm", "gemm"]
+    assert (got["integrity"]["copies"], got["integrity"]["sets"], got["integrity"]["without_launch"]) == (1, 1, 2)
+    assert rows(got)["memcpy HtoD"]["bytes"] == 64
+
+
+@case
+def work_without_launch_and_launches_outside_operators_are_shown(folder):
+    events = [op("a", 0, 10), launch(2, 1, 1), launch(20, 1, 2), kernel(5, 4, 1), kernel(25, 8, 2), kernel(40, 16, 99), kernel(60, 32, 0)]
+    got = tree(write(folder, events))
+    assert got["integrity"]["without_launch"] == 2 and got["integrity"]["unattributed"] == 3
+    assert got["totals"]["attributed_ns"] == 4000 and got["totals"]["unattributed_ns"] == 56000
+    assert rows(got)["unattributed"]["gpu_total_ns"] == 56000
+
+
+@case
+def a_graphs_kernels_belong_to_its_launch(folder):
+    events = [op("replay", 0, 50), launch(2, 10, 1, name="cudaGraphLaunch")] + [kernel(20 + i, 1, 1, name="k%d" % (i % 3)) for i in range(30)]
+    got = tree(write(folder, events))
+    assert got["totals"]["methods"]["graph-level"] == {"records": 30, "ns": 30000}
+    assert rows(got)["k0"]["path"] == ["replay", "graph", "k0"] and rows(got)["graph"]["calls"] == 1
+
+
+@case
+def touching_is_not_nesting_and_a_child_may_outlast_its_parent(folder):
+    events = [op("first", 0, 10), op("second", 10, 10), op("none", 20, 0), op("outer", 30, 10), op("longer", 35, 10), op("inside", 41, 1), op("after", 45, 1)]
+    random.Random(1).shuffle(events)
+    got = tree(write(folder, events))
+    paths = {row["name"]: row["path"] for row in got["rows"]}
+    assert paths["second"] == ["second"] and paths["none"] == ["none"] and paths["after"] == ["after"], paths
+    assert paths["longer"] == ["outer", "longer"] and paths["inside"] == ["outer", "longer", "inside"], paths
+    assert [rows(got)[name]["cpu_total_ns"] for name in ("outer", "longer")] == [10000, 10000]
+    assert any("1 ranges end before one that began in them" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def ranges_that_overlap_without_end_take_no_room_without_end(folder):
+    events = [op("op%d" % (i % 7), i * 10, 25) for i in range(20000)]
+    got = tree(write(folder, events))
+    assert len(got["rows"]) < 2000, len(got["rows"])
+    assert sum(row["calls"] for row in got["rows"]) == 20000 and got["integrity"]["conserved"]
+
+
+@case
+def backward_finds_its_operator_by_number_and_thread(folder):
+    def with_number(event, number, forward=0):
+        return {**event, "args": {**event["args"], "Sequence number": number, "Fwd thread id": forward}}
+    events = [X("python_function", "nn.Module: Net_0", 0, 30), with_number(op("aten::linear", 1, 10), 5), with_number(op("aten::addmm", 2, 5), 5), launch(3, 1, 1), kernel(4, 2, 1, name="forward"),
+              op(ENGINE + "AddmmBackward0", 50, 20, tid=2), with_number(op("AddmmBackward0", 51, 18, tid=2), 5, 1), launch(52, 1, 2, tid=2), kernel(60, 7, 2, name="backward")]
+    got = view("tree", write(folder, events))
+    assert rows(got)["backward"]["path"] == ["Net.*", "aten::linear (bwd)", "AddmmBackward0", "backward"], rows(got)["backward"]
+    assert rows(got)["Net.*"]["gpu_total_ns"] == 9000 and rows(got)["Net.*"]["class"] == "Net"
+
+
+@case
+def a_number_that_two_threads_have_leads_where_the_arrow_does(folder):
+    def numbered(name, start, tid, forward=0):
+        return X("cpu_op", name, start, 5, tid=tid, **{"Sequence number": 1, "Fwd thread id": forward})
+    arrow = [{"ph": "s", "id": 9, "cat": "fwdbwd", "name": "fwdbwd", "pid": 7, "tid": 1, "ts": 0}, {"ph": "f", "id": 9, "cat": "fwdbwd", "name": "fwdbwd", "pid": 7, "tid": 3, "ts": 50, "bp": "e"}]
+    events = [numbered("left", 0, 1), numbered("right", 10, 2), numbered("MulBackward0", 50, 3, forward=4), launch(51, 1, 1, tid=3), kernel(60, 1, 1)]
+    with_arrow, without = (rows(view("tree", write(folder, events + more)))["MulBackward0"]["path"] for more in (arrow, []))
+    assert with_arrow == ["left (bwd)", "MulBackward0"] and without == ["MulBackward0"], (with_arrow, without)
+
+
+@case
+def an_operators_id_decides_at_its_very_edge(folder):
+    ids = {"External id": 2}, {"External id": 4}
+    events = [X("cpu_op", "outer", 0, 100, **ids[0]), X("cpu_op", "inner", 20, 50, **ids[1])]
+    events += [X("cuda_runtime", "cudaLaunchKernel", 20, 0, correlation=i, **ids[i % 2]) for i in (1, 2)] + [kernel(30, 5, 1), kernel(40, 3, 2)]
+    got = tree(write(folder, events))
+    assert {tuple(row["path"]): row["gpu_self_ns"] for row in got["rows"] if row["kind"] == "kernel"} == {("outer", "gemm"): 3000, ("outer", "inner", "gemm"): 5000}
+
+
+@case
+def memory_is_of_the_operator_and_the_cpus_is_not_mixed_in(folder):
+    def memory(time, size, total, kind=1, address=64):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time,
+                "args": {"Device Type": kind, "Device Id": 0 if kind else -1, "Bytes": size, "Addr": address, "Total Allocated": total, "Total Reserved": 4096}}
+    events = [op("a", 0, 10), memory(2, 512, 1536), memory(3, 100, 100, kind=0), op("b", 20, 10), memory(25, 1024, 2560, address=128), memory(40, -512, 2048)]
+    got = tree(write(folder, events))
+    assert (got["totals"]["tensor_alloc_bytes"], got["totals"]["tensor_free_bytes"], got["totals"]["allocated_peak_bytes"]) == (1536, 512, 2560)
+    assert [rows(got)[name]["tensor_alloc_bytes"] for name in "ab"] == [512, 1024]
+    assert got["integrity"]["tensor_differences"] == 0 and got["capture"]["sources"]["torch_memory"] == "on"
+
+
+@case
+def memory_without_totals_is_added_up_and_said_to_be(folder):
+    def memory(time, size):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}}
+    got = tree(write(folder, [op("a", 0, 100)] + [memory(10 * i, size) for i, size in enumerate((512, 512, -512, -1024, 512, -512, -512))]))
+    assert got["totals"]["allocated_peak_bytes"] == 2048 and got["totals"]["tensor_alloc_bytes"] == 1536
+    assert got["integrity"]["tensor_differences"] == 0
+    assert got["capture"]["sources"]["torch_memory"].startswith("partial: the file does not say")
+
+
+@case
+def the_busy_time_is_told_apart_by_what_it_was_spent_on(folder):
+    events = [kernel(0, 10, 1), kernel(5, 10, 2, name="ncclDevKernel_AllReduce", stream=8), kernel(30, 10, 3, name="RCCL_generic", stream=8),
+              X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 35, 10, pid=0, tid=9, device=0, stream=9, bytes=1), X("gpu_memset", "Memset (Device)", 60, 1, pid=0, tid=7, device=0, stream=7)]
+    totals = tree(write(folder, events))["totals"]
+    assert [totals[PARTS[key]] // 1000 for key in ("sum_us", "busy_us", "idle_us", "computation_us", "comm_us", "exposed_comm_us", "memcpy_us", "exposed_memcpy_us")] \
+        == [41, 31, 30, 11, 20, 15, 10, 5], totals
+
+
+@case
+def what_the_file_knows_of_itself_is_kept(folder):
+    device = {"id": 3, "name": "H100", "totalGlobalMem": 85018279936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}
+    name = {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "ts": 0, "args": {"name": "python3"}}
+    path = write(folder, [name, op("a", 1000, 1)], deviceProperties=[device], distributedInfo={"rank": 5, "world_size": 8}, cuda_runtime_version=12040,
+                 baseTimeNanoseconds=1711964646000000000)
+    capture = tree(path)["capture"]
+    assert (capture["rank"], capture["command"], capture["pid"]) == (5, "python3", 7), capture
+    assert capture["versions"]["cuda_runtime"] == "12040" and capture["start_unix_ns"] == 1711964646001000000
+    assert (capture["devices"][0]["id"], capture["devices"][0]["name"], capture["devices"][0]["multiprocessors"]) == (3, "H100", 132)
+    assert capture["sources"]["torch_ops"] == "on" and capture["sources"]["nvtx"] == capture["sources"]["cupti"] == "absent"
+
+
+@case
+def what_json_does_not_have_is_read_where_programs_write_it(folder):
+    text = b"""\xef\xbb\xbf{"traceEvents": [
+      {"args": {"x": NaN, "y": [Infinity, -Infinity], "Call stack": "\xff\xfe", "deep": %s}, "dur": 5, "ts": 10, "tid": 1, "pid": 1, "name": "bad \xff\\ud800 utf", "cat": "cpu_op", "ph": "X"},
+      {"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 1, "tid": 1, "ts": NaN, "dur": 1}, 17, null, "text", [],
+      {"ph": "B", "cat": "cpu_op", "name": "begun", "pid": 1, "tid": 1, "ts": 20}, {"ph": "E", "pid": 1, "tid": 1, "ts": 27},
+      {"ph": "C", "name": "counter", "pid": 1, "ts": 3, "args": {"v": 1}}], "deviceProperties": "none", "other": {"a": []}}""" % (b"[" * 3000 + b"]" * 3000)
+    (folder / "trace.json").write_bytes(text)
+    got = tree(folder / "trace.json")
+    assert sorted(row["cpu_total_ns"] for row in got["rows"]) == [5000, 7000], got["rows"]
+    assert any("1 events have no time" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def a_file_that_was_cut_is_read_up_to_there(folder):
+    path = write(folder, [op("op%d" % (i % 5), i * 10, 5) for i in range(400)])
+    whole = path.read_bytes()
+    (folder / "cut.json").write_bytes(whole[:len(whole) // 2])
+    got = tree(folder / "cut.json")
+    assert 190 < sum(row["calls"] for row in got["rows"]) < 210 and not got["integrity"]["complete"]
+    assert any("of the JSON: ends in the middle" in warning for warning in got["warnings"]), got["warnings"]
+    packed = gzip.compress(whole)
+    (folder / "cut.json.gz").write_bytes(packed[:len(packed) - 20])
+    assert not tree(folder / "cut.json.gz")["integrity"]["complete"]
+    report("tree", folder / "cut.json", "--strict", check=2)
+
+
+@case
+def packed_and_plain_are_the_same_whatever_they_are_called(folder):
+    path = write(folder, [op("a", 1, 2), launch(1, 1, 1), kernel(3, 4, 1)])
+    (folder / "trace.bin").write_bytes(gzip.compress(path.read_bytes()))
+    plain, packed = (report("tree", name, "-f", "csv").stdout for name in (path, folder / "trace.bin"))
+    assert plain == packed and plain
+
+
+@case
+def a_file_that_is_none_is_refused_in_one_sentence(folder):
+    for content in (b"{}", b"[1, 2", b"{\"traceEvents\": 5}", b"{\"a\": {}}", b"[]", b"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"v8\", \"name\": \"a\", \"ts\": 1, \"dur\": 1}]}",
+                    b"{nonsense", b"[" * 100000, gzip.compress(b"hello"), gzip.compress(b"{}")[:-12], b"\x1f\x8b", b"\x1f\x8bnot gzip at all", b"   "):
+        (folder / "file").write_bytes(content)
+        said = report(folder / "file", check=2)
+        assert said.stderr.count(b"\n") == 1 and not said.stdout, (content[:40], said.stderr)
+
+
+@case
+def a_file_of_random_damage_is_survived(folder):
+    path = write(folder, [X("python_function", "nn.Module: Net_0", 0, 900)] + [op("op%d" % i, i * 10, 5) for i in range(30)] + [launch(i * 10 + 1, 2, i + 1) for i in range(30)] +
+                 [kernel(i * 10 + 5, 7, i + 1, grid=[4, 1, 1], block=[128, 1, 1]) for i in range(30)], deviceProperties=[{"id": 0, "name": "G"}])
+    whole, dice = path.read_bytes(), random.Random(7)
+    for round in range(int(os.environ.get("PPERF_TEST_ROUNDS", "60"))):
+        broken = bytearray(whole)
+        for _ in range(dice.randint(1, 8)):
+            at = dice.randrange(len(broken))
+            broken[at:at + dice.randint(0, 3)] = bytes(dice.choice(b'{}[]":,\\0-9e\x00\xff') for _ in range(dice.randint(0, 4)))
+        (folder / "broken.json").write_bytes(broken)
+        said = report("tree", folder / "broken.json", "-f", "json", check=None, timeout=20)
+        assert said.returncode in (0, 2), (round, said.returncode, said.stderr)
+
+
+main()
