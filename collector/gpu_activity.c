@@ -339,9 +339,9 @@ void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_
 	const uint64_t began = clock_now();
 	struct contents contents = count(cupti, buffer, valid);
 
-	if (contents.passed)
-		window_skipped(TRACE_SKIPPED_GPU, contents.passed, contents.known ? 0 : contents.passed,
-			contents.known ? 0 : clock_now() - began);
+	if (contents.passed) /* of the time that it took to look at all, their part */
+		window_skipped(TRACE_SKIPPED_GPU, contents.passed, contents.passed,
+			(clock_now() - began) * contents.passed / (contents.known + contents.unknown + contents.passed));
 	if (contents.known + contents.unknown + contents.broken + dropped == 0)
 		return;
 	if (stream_enter()) {

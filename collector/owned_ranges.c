@@ -4,6 +4,7 @@
 #include "ranges.h"
 
 #include "clock.h"
+#include "quiet_ranges.h"
 #include "range_frames.h"
 #include "range_nodes.h"
 #include "trace_file.h"
@@ -26,16 +27,6 @@ static inline void put_counted(struct stream *s, uint32_t node, const void *owne
 	s->top = frame;
 }
 
-/* Outside of the schedule's windows. */
-static void pass(struct stream *s, uint32_t node, const void *owner)
-{
-	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
-
-	s->top[1] = (struct frame){.begin = clock_now(), .node = node, .domain = FRAME_PASSED, .owner = owner};
-	stream_set_top(s, s->top + 1);
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
-}
-
 /* No event of the stream is lost with what is only counted: its records stay right. */
 static void lose_owned(struct stream *s, uint32_t domain, enum trace_loss reason)
 {
@@ -56,12 +47,12 @@ static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const c
 		return 0;
 	if (s->top == s->top_most && !stream_grow_frames(s)) {
 		lose_owned(s, domain, TRACE_LOST_TOO_DEEP);
+	} else if (window_is_shut()) {
+		range_open_quietly(s, owner, text, kind, link, detail);
 	} else {
 		node = link || detail ? range_place_node(s, text, kind, link, detail) : range_child_node(s, CACHED_SORT(kind), text);
 		if (!node)
 			lose_owned(s, domain, TRACE_LOST_NO_MEMORY);
-		else if (window_is_shut())
-			pass(s, node, owner);
 		else if (domain == FRAME_OWNED)
 			put_owned(s, node, owner);
 		else

@@ -60,16 +60,6 @@ void range_take_out(struct stream *s, struct frame *frame)
 	stream_set_top(s, s->top - 1);
 }
 
-int range_pop_quietly(struct stream *s, struct frame *frame)
-{
-	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
-	int level = (int)frame->level;
-
-	range_take_out(s, frame);
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
-	return level;
-}
-
 static uint32_t recorded_below(const struct stream *s, const struct frame *frame)
 {
 	uint32_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * range_frames.h: a thread's row of open ranges, and the words that tell of it. For ranges.c and owned_ranges.c only.
+ * range_frames.h: a thread's row of open ranges, and the words that tell of it. For ranges.c, owned_ranges.c and quiet_ranges.c only.
  */
 #ifndef PPERF_RANGE_FRAMES_H
 #define PPERF_RANGE_FRAMES_H
@@ -18,6 +18,8 @@ static inline struct stream *range_begin(void)
 
 	if (s && __builtin_expect(s->shut != window_is_shut(), 0))
 		stream_settle(s);
+	if (s && __builtin_expect(s->vague, 0) && !s->shut)
+		stream_find_path(s);
 	return s;
 }
 
@@ -31,9 +33,8 @@ void range_put_push(struct stream *s, uint32_t node);
 int range_pop_innermost(struct stream *s);
 int range_pop_frame(struct stream *s, struct frame *frame);
 
-/* Out of the row, without a record. range_pop_quietly: of what is in none, since the window was shut; its level. */
+/* Out of the row, without a record. */
 void range_take_out(struct stream *s, struct frame *frame);
-int range_pop_quietly(struct stream *s, struct frame *frame);
 
 /* The new innermost range. Its level. There is room. */
 static inline int range_open_frame(struct stream *s, uint32_t node, uint32_t domain)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * range_nodes.h: the node that a range opens, by the thread's own caches: what each asks costs a few comparisons. For ranges.c and owned_ranges.c only.
+ * range_nodes.h: the node that a range opens, by the thread's own caches: what each asks costs a few comparisons. For ranges.c, owned_ranges.c and
+ * quiet_ranges.c only.
  */
 #ifndef PPERF_RANGE_NODES_H
 #define PPERF_RANGE_NODES_H

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "dictionary.h"
+#include "quiet_ranges.h"
 #include "range_frames.h"
 #include "range_nodes.h"
 #include "trace_file.h"
@@ -88,18 +89,6 @@ static int push_beyond(struct stream *s, uint32_t domain)
 	return (int)(range_level(s, domain) + s->beyond - 1);
 }
 
-/* Outside of the schedule's windows. */
-static int push_quietly(struct stream *s, uint32_t domain, const char *text)
-{
-	uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
-	uint32_t node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
-	int level;
-
-	level = range_open_frame(s, node ? node : nameless_child(s, domain), domain | FRAME_QUIET);
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
-	return level;
-}
-
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = range_begin();
@@ -113,7 +102,7 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
 		level = push_beyond(s, domain);
 	} else if (window_is_shut()) {
-		level = push_quietly(s, domain, text);
+		level = range_push_quietly(s, domain, text);
 	} else {
 		node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
 		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_plain(s, node, domain);

@@ -325,7 +325,7 @@ static void give_stream(struct stream *s)
 /* Gives `s` an identity and a slot. What a former thread left (frames' room, the cache, its totals) is still good. */
 static bool start_stream(struct stream *s, struct trace_header *header, enum trace_loss *reason)
 {
-	s->beyond = s->refusals = 0;
+	s->beyond = s->refusals = s->vague = s->quiet_used = 0;
 	s->last = s->lost = s->lost_told = s->pending = 0;
 	if (!s->frames) {
 		s->frames = s->first_frames;
@@ -473,6 +473,8 @@ void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 		return NULL;
 	if (window_is_shut() && is_skipped(s, kind))
 		return NULL;
+	if (__builtin_expect(s->vague, 0))
+		stream_find_path(s);
 	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
 		stream_clock(s);
 	if (!stream_room(s, size + 4))
@@ -496,8 +498,10 @@ void stream_commit(void)
 
 uint32_t stream_node(void)
 {
-	const struct stream *s = stream_here.mine;
+	struct stream *s = stream_here.mine;
 
+	if (s && s->slot && s->vague)
+		stream_find_path(s);
 	return s && s->slot ? s->node : 0;
 }
 

@@ -49,7 +49,7 @@ void stream_commit(void);
 uint64_t stream_pass_begins(enum trace_skip_kind kind);
 void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin);
 
-/* The innermost open range of this thread: 0 if none. */
+/* The innermost open range of this thread: 0 if none. Between stream_enter and stream_leave. */
 uint32_t stream_node(void);
 
 /* The kernel's id of this thread, cached. */

@@ -25,7 +25,7 @@ struct frame { /* an open range */
 	uint64_t begin;
 	uint32_t node, domain;
 	uint32_t level; /* in its domain, from 0 */
-	uint32_t reserved;
+	uint32_t reserved; /* quiet_ranges.c */
 	const void *owner; /* whose range it is: of those that have one */
 };
 /* Domains that no domain of NVTX closes: */
@@ -91,6 +91,9 @@ struct stream { /* lies in fork memory: in a forked child all of it is zero */
 	struct stream *also;      /* in the list of all, if `listed`; never changes */
 	bool listed;
 	bool shut;                /* as stream_settle found the window */
+	uint32_t vague;           /* open ranges whose nodes are not known: see stream_find_path */
+	char *quiet_texts;        /* of those, see quiet_ranges.c */
+	uint32_t quiet_used;
 	struct stream_skips skips[TRACE_SKIP_KINDS];
 	uint16_t calls[STREAM_CALLS]; /* call records of this payload, each in a place by what it says: words of 8 bytes to it. 0: none */
 	struct frame first_frames[STREAM_FRAMES_FIRST];
@@ -163,6 +166,9 @@ static inline uint64_t stream_quick_room(const struct stream *s)
 {
 	return __atomic_load_n(&s->quick_room, __ATOMIC_RELAXED);
 }
+
+/* Makes `node` what it should be, before anything names it, if `vague` is not 0. */
+void stream_find_path(struct stream *s);
 
 /* The window was shut or opened, just now. Those who are on their quick ways on other threads go them to the end. */
 void stream_window_turned(bool shut);

@@ -251,6 +251,8 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 		return false;
 	if (__builtin_expect(window_scheduled, 0) && !window_is_shut())
 		window_call(call_here.correlation);
+	if (__builtin_expect(s->vague, 0))
+		stream_find_path(s);
 	flags = site->flags | (is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0u);
 	stack = take_stack(site, end, &stack_ticks);
 	draft = (struct draft){

@@ -221,6 +221,12 @@ static bool has_kind(struct trace_reader *reader, enum trace_node_kind kind)
 	return false;
 }
 
+/* The first window began with the program. */
+static bool begins_recorded(const struct fold_options *options)
+{
+	return options->windows->count && !options->windows->windows->begin_ns;
+}
+
 static struct fold *begin(struct trace_reader *reader, struct texts *texts, const struct fold_options *options)
 {
 	struct fold *fold = need(sizeof *fold);
@@ -247,7 +253,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	}
 	state->join = join_new();
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
-	state->counting = !options->steps && !(options->windows && !(options->windows->count && !options->windows->windows->begin_ns));
+	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
 	state->rich = options->steps || options->windows || options->target || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
@@ -256,6 +262,10 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	counted_begin(fold);
 	if (options->found && options->found->count && !state->counted)
 		sections_begin(fold);
+	if (options->windows && begins_recorded(options) && options->windows->windows->warmup && state->sections && options->found->own_ranges) {
+		state->warming = true;
+		state->counting = false;
+	}
 	fold_counter_find(fold);
 	return fold;
 }

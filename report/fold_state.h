@@ -55,7 +55,7 @@ struct fold_state {
 	uint32_t section;          /* the number of the present one, 0 where there are none */
 	bool rich;
 	bool counting; /* false: outside of the steps asked for */
-	bool window_ended;
+	bool warming; /* in a window, before its first step that counts */
 	bool step_kinds;                  /* the trace has ranges of kind step; else labels tell */
 	const struct thread *step_thread; /* in a step now; at step_depth */
 	uint32_t step_depth;
@@ -100,6 +100,8 @@ void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t dep
 void fold_window_ends(struct fold *fold);
 /* A WINDOW record: things count while PPERF_SCHEDULE had them recorded. */
 void fold_window(struct fold *fold, const struct trace_event *event);
+/* Its warm-up is over. */
+void fold_window_warm(struct fold *fold);
 /* Whether figures are of parts of the trace only. */
 bool fold_is_partial(const struct fold *fold);
 /* A step of that number comes; the last one that came is over. */

@@ -70,7 +70,8 @@ bool fold_is_partial(const struct fold *fold)
 	return fold->options.steps || fold->options.windows;
 }
 
-/* With --steps, the steps in it begin and end the counting. What was not recorded before it is not missing. */
+/* With --steps, the steps in it begin and end the counting. What was not recorded before it is not missing. Steps that have rows of their own are
+ * all in one: there those that are to be left out of averages do not count. */
 void fold_window(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
@@ -79,11 +80,19 @@ void fold_window(struct fold *fold, const struct trace_event *event)
 	fold_thread(fold, event);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
 		memory_resume(fold->memory);
-		if (!fold->options.steps && !fold->state->counting)
+		fold->state->warming = record->warmup && fold->state->sections && fold->options.found->own_ranges;
+		if (!fold->options.steps && !fold->state->counting && !fold->state->warming)
 			begin_counting(fold);
 	} else if (record->edge == TRACE_WINDOW_ENDS && fold->state->counting) {
 		fold_window_ends(fold);
 	}
+}
+
+void fold_window_warm(struct fold *fold)
+{
+	if (fold->state->warming && !fold->options.steps && !fold->state->counting)
+		begin_counting(fold);
+	fold->state->warming = false;
 }
 
 /* It is asked for, or it is not. */

@@ -215,6 +215,8 @@ static void cross(struct fold *fold)
 	}
 	inside = sections->step < sections->steps->count && sections->steps->steps[sections->step].begin_ns <= edge_ns;
 	sections->now = section_of(sections, inside);
+	if (inside && sections->now != WARM_UP)
+		fold_window_warm(fold);
 	if (inside)
 		fold_step_comes(fold, sections->steps->steps[sections->step].number);
 	enter(fold, edge_ns);
