@@ -65,7 +65,10 @@ static const struct {
 		   "else their place in time, from 0." },
 	{ "critical", "the root with the most of the metric (of a level: with the largest growth), there its worst "
 		      "instance, and in it the instances that make up at least 1 % of it, the largest first, equal "
-		      "ones latest first; at most 64 in one." },
+		      "ones latest first. Smaller ones of one place are a row with their number if they come to that "
+		      "together. (backward): all that autograd's engine ran in the instance, by the modules whose "
+		      "backward it was. Several as one row have the level at the first begin and the last end, and as "
+		      "difference the sum of theirs." },
 	{ "left open", "ranges without an end count up to the last record of their thread." },
 	{ "parts", "with --steps and --device figures are of that part only; integrity is always of the whole trace." },
 	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-level (low): to the "
