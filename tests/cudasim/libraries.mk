@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What PyTorch calls beside CUDA itself, on the simulated device: cuBLAS, cuBLASLt, cuDNN, NCCL, NVML, cuFFT, cuSOLVER. Included by cudasim.mk.
+# What PyTorch calls beside CUDA itself, on the simulated device: cuBLAS, cuBLASLt, cuDNN, NCCL, NVML, cuFFT, cuSOLVER, NVRTC. Included by cudasim.mk.
 # The library's file, the files that it is made of, and the node that its symbols carry (-: none).
 SIM_BLAS = blas_handle blas_gemm blas_vector blas_kernel
 SIM_BLASLT = blaslt blas_kernel
@@ -25,6 +25,7 @@ $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASL
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnccl.so.2,$(SIM_NCCL),-)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnvidia-ml.so.1,nvml,-)))
+$(foreach m,12 13,$(eval $(call sim_library,$(m),libnvrtc.so.$(m),nvrtc,libnvrtc.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_FFT_$(m)),fft,$(SIM_FFT_$(m)))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_SOLVER_$(m)),$(SIM_SOLVER),$(SIM_SOLVER_$(m)))))
 $(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
