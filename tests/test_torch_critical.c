@@ -75,7 +75,7 @@ static void forward(struct net *net)
 
 	open_new(training, "Net", TRACE_NODE_MODULE, 0, "Net");
 	for (unsigned i = 0; i < net->layers; i++) {
-		char name[16];
+		char name[32];
 
 		snprintf(name, sizeof name, "layers.%u", i);
 		open_new(training, name, TRACE_NODE_MODULE, 0, "Block");
