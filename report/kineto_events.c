@@ -207,7 +207,8 @@ static uint32_t thread(struct kineto_reader *reader)
 	reader->last_thread =
 		thread_of(reader, (struct kineto_thread){ kineto_text(reader, pid), kineto_text(reader, tid) });
 	reader->last_pid_bytes = reader->last_tid_bytes = SIZE_MAX;
-	if (pid->length <= sizeof reader->last_pid && tid->length <= sizeof reader->last_tid) {
+	if (pid->length && tid->length && pid->length <= sizeof reader->last_pid &&
+		tid->length <= sizeof reader->last_tid) {
 		memcpy(reader->last_pid, pid->bytes, pid->length);
 		memcpy(reader->last_tid, tid->bytes, tid->length);
 		reader->last_pid_bytes = pid->length;

@@ -72,8 +72,7 @@ def add_up(view, operators):
             into = sums["ops" if name in operators else "ranges"][name]
             into.update({"count": row["calls"], "total_cpu_us": row["cpu_total_ns"], "self_cpu_us": row["cpu_self_ns"],
                          "self_cpu_x_rt_us": row["cpu_self_x_ns"], "total_cuda_us": row.get("gpu_total_ns", 0)})
-            above = by_id.get(row["parent"])
-            if kind == "backward" and not (above and above["name"].startswith(ENGINE)):
+            if kind == "backward" and not any(name.startswith(ENGINE) for name in row["path"][:-1]):
                 sums["backward"][name]["total_cuda_us"] += row.get("gpu_total_ns", 0)
         if kind in ("api", "sync"):
             sums["calls"][name].update({"count": row["calls"], "total_us": row["cpu_total_ns"]})
