@@ -21,15 +21,15 @@ void members_free(struct members *members)
 	free(members);
 }
 
-static uint32_t *slot_of(const struct members *members, uint32_t node, uint32_t label)
+static uint32_t *slot_of(const struct members *members, uint32_t node, uint32_t label, uint32_t above)
 {
-	const uint64_t hash = ((uint64_t)node << 32 | label) * 0x9e3779b97f4a7c15u;
+	const uint64_t hash = (((uint64_t)node << 32 | label) * 0x9e3779b97f4a7c15u) ^ (above * 0xff51afd7ed558ccdu);
 	size_t i = (hash >> 24) & (members->slot_count - 1);
 
 	for (;; i = (i + 1) & (members->slot_count - 1)) {
 		const struct member *member = &members->all[members->slots[i]];
 
-		if (!members->slots[i] || (member->node == node && member->label == label))
+		if (!members->slots[i] || (member->node == node && member->label == label && member->above == above))
 			return &members->slots[i];
 	}
 }
@@ -40,7 +40,7 @@ static void widen(struct members *members)
 	members->slot_count = members->slot_count ? members->slot_count * 2 : 64;
 	members->slots = need(members->slot_count * sizeof *members->slots);
 	for (uint32_t i = 1; i < members->count; i++)
-		*slot_of(members, members->all[i].node, members->all[i].label) = i;
+		*slot_of(members, members->all[i].node, members->all[i].label, members->all[i].above) = i;
 }
 
 uint32_t members_number(struct members *members, uint32_t node, uint32_t label, uint32_t above)
@@ -50,7 +50,7 @@ uint32_t members_number(struct members *members, uint32_t node, uint32_t label, 
 	grow(&members->all, &members->room, (size_t)members->count + 1, sizeof *members->all);
 	if ((size_t)members->count * 2 >= members->slot_count)
 		widen(members);
-	slot = slot_of(members, node, label);
+	slot = slot_of(members, node, label, above);
 	if (!*slot) {
 		members->all[members->count] = (struct member){ .node = node, .label = label, .above = above };
 		*slot = members->count++;
@@ -65,6 +65,28 @@ static int by_node(const void *a, const void *b)
 	if (left->node != right->node)
 		return left->node < right->node ? -1 : 1;
 	return (left->label > right->label) - (left->label < right->label);
+}
+
+/* `0` in layers.1 and `0` in layers.2 are one member of their place; they were apart only for what is around them. */
+static void merge(struct members *members)
+{
+	uint32_t kept = 1;
+
+	for (uint32_t i = 2; i < members->count; i++) {
+		struct member *last = &members->all[kept];
+		const struct member *next = &members->all[i];
+
+		if (last->node != next->node || last->label != next->label) {
+			members->all[++kept] = *next;
+			continue;
+		}
+		last->calls += next->calls;
+		last->cpu_ns += next->cpu_ns;
+		last->gpu_ns += next->gpu_ns;
+		last->longest_ns = last->longest_ns > next->longest_ns ? last->longest_ns : next->longest_ns;
+	}
+	if (members->count > 1)
+		members->count = kept + 1;
 }
 
 void members_sum(struct members *members)
@@ -83,6 +105,7 @@ void members_sum(struct members *members)
 	members->count = kept;
 	if (members->count > 2)
 		qsort(members->all + 1, members->count - 1, sizeof *members->all, by_node);
+	merge(members);
 }
 
 static int by_value(const void *a, const void *b)

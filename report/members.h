@@ -18,9 +18,9 @@ struct member {
 };
 
 struct members {
-	struct member *all; /* 1 to count - 1 */
+	struct member *all; /* 1 to count - 1; before members_sum one for each that is around it */
 	uint32_t count;
-	uint32_t *slots; /* hash table by node and label */
+	uint32_t *slots; /* hash table by node, label and what is around it */
 	size_t room, slot_count;
 	bool summed;
 };

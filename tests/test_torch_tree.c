@@ -340,6 +340,50 @@ START_TEST(layers_are_one_place_and_each_counts_apart)
 }
 END_TEST
 
+START_TEST(what_is_numbered_within_a_member_counts_for_that_member)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t net = module(builder, 0, "Net", "Net");
+	struct folded folded;
+	struct spread spread;
+	const struct node *node;
+
+	build_push_node(builder, MAIN, 100, net);
+	for (unsigned layer = 0; layer < 4; layer++) {
+		char name[16];
+		uint32_t block;
+
+		snprintf(name, sizeof name, "layers.%u", layer);
+		block = module(builder, net, name, "Block");
+		build_push_node(builder, MAIN, 1000 * (layer + 1), block);
+		for (unsigned i = 0; i < 2; i++) {
+			uint32_t inner = module(builder, block, i ? "1" : "0", "Linear");
+			const uint64_t at = 1000 * (layer + 1) + 100 * (i + 1);
+
+			build_push_node(builder, MAIN, at, inner);
+			work(builder, MAIN, at + 10, at + 50, op(builder, inner, "aten::linear"), 30);
+			build_pop(builder, MAIN, at + 60);
+		}
+		build_pop(builder, MAIN, 1000 * (layer + 1) + 500);
+	}
+	build_pop(builder, MAIN, 6000);
+	folded = folded_of(builder, NULL);
+	members_sum(names_members(folded.fold->names));
+	node = must(&folded, "Net/layers.*");
+	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), true, &spread));
+	ck_assert_uint_eq(spread.count, 4);
+	ck_assert_uint_eq(spread.least, 60);
+	ck_assert_uint_eq(spread.most, 60);
+	ck_assert_ptr_null(spread.odd);
+	node = must(&folded, "Net/layers.*/*");
+	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), true, &spread));
+	ck_assert_uint_eq(spread.count, 2);
+	ck_assert_uint_eq(spread.most, 120);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
 START_TEST(a_member_is_odd_only_when_it_plainly_is)
 {
 	const uint64_t slow[] = { 1007, 1450, 1600, 600, 800 };
@@ -641,6 +685,7 @@ int main(void)
 	tcase_add_test(backward_case, one_trace_stands_below_several_nodes);
 	suite_add_tcase(suite, backward_case);
 	tcase_add_test(modules, layers_are_one_place_and_each_counts_apart);
+	tcase_add_test(modules, what_is_numbered_within_a_member_counts_for_that_member);
 	tcase_add_test(modules, a_member_is_odd_only_when_it_plainly_is);
 	tcase_add_test(modules, modules_of_different_classes_do_not_fold_together);
 	suite_add_tcase(suite, modules);
