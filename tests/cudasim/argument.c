@@ -1,7 +1,7 @@
 /*
  * What a launch tells of memory: the addresses among a kernel's arguments. Where the kernel's code says which parameters it
- * has, the words of these; else all that looks like an address of the device in and closely behind the arguments on the
- * launcher's stack, which takes in too much rather than too little.
+ * has, all words of these count; else the first word of each argument, and an argument is what the launcher's array of them
+ * points to on its stack.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,9 +10,7 @@
 #include "core.h"
 
 #define ARGUMENTS_MAX 1024
-#define NEAR ((uintptr_t)64 << 10)  /* arguments lie this close to the array that names them */
-#define BEHIND ((uintptr_t)4 << 10) /* bytes looked at behind the last argument's first */
-#define RESUME ((uintptr_t)512)     /* an address found in the last of them: as many again */
+#define NEAR ((uintptr_t)64 << 10) /* arguments lie this close to the array that names them */
 #define ADDRESSES_MAX 2048
 
 struct addresses {
@@ -48,47 +46,7 @@ static uintptr_t stack_end(void)
 
 static bool is_near(uintptr_t address, uintptr_t array, uintptr_t end)
 {
-	return address < end && address + NEAR > array && address < array + NEAR;
-}
-
-/* Looks beyond what belongs to the arguments, on purpose. */
-#define UNCHECKED __attribute__((no_sanitize("address")))
-
-/* Where the arguments begin, and where the last of them begins. */
-UNCHECKED static void extent(void *const *arguments, uintptr_t end, uintptr_t *first, uintptr_t *last)
-{
-	uintptr_t array = (uintptr_t)arguments;
-
-	*first = UINTPTR_MAX;
-	*last = 0;
-	for (size_t i = 0; i < ARGUMENTS_MAX && (uintptr_t)(arguments + i + 1) <= end; i++) {
-		uintptr_t at = (uintptr_t)arguments[i];
-
-		if (!is_near(at, array, end))
-			break;
-		*first = at < *first ? at : *first;
-		*last = at > *last ? at : *last;
-	}
-}
-
-/* All words of [first, until) that are device addresses; further if there are some at its end. */
-UNCHECKED static void collect(uintptr_t first, uintptr_t until, uintptr_t end, struct addresses *found)
-{
-	uintptr_t low = __atomic_load_n(&lowest, __ATOMIC_RELAXED),
-		  span = __atomic_load_n(&highest, __ATOMIC_RELAXED) - low;
-
-	for (uintptr_t at = first & ~(uintptr_t)7; at + 8 <= end && at < until; at += 8) {
-		uintptr_t word;
-
-		memcpy(&word, (const void *)at, sizeof(word));
-		if (word - low >= span)
-			continue;
-		if (found->count == ADDRESSES_MAX)
-			return;
-		found->list[found->count++] = word;
-		if (until - at <= RESUME)
-			until = at + BEHIND;
-	}
+	return address + sizeof(uintptr_t) <= end && address + NEAR > array && address < array + NEAR;
 }
 
 /* The words of a parameter that are device addresses. */
@@ -106,37 +64,59 @@ static void collect_parameter(const void *value, size_t bytes, struct addresses 
 	}
 }
 
-/* Elementwise kernels of PyTorch have three parameters or more: a number, a function, and the operands, first of them the
- * result. */
-static bool is_elementwise(const struct kernel *kernel)
+/*
+ * Where PyTorch's commonest kernels have their results, in a parameter that also holds operands, or words that nobody wrote:
+ * the first operand of an elementwise kernel; of a reduction everything but a count, a base, and what comes before.
+ */
+static const struct habit {
+	const char *name;
+	unsigned parameter;
+	size_t bytes;
+	size_t before_end; /* they begin so many bytes before the parameter's end, 0: at its start */
+} habits[] = {
+	{ "vectorized_elementwise_kernel", 2, 8, 0 },
+	{ "unrolled_elementwise_kernel", 2, 8, 0 },
+	{ "13reduce_kernel", 0, 40, 56 },
+};
+
+void arguments_learn(struct kernel *kernel)
 {
-	return kernel->parameter_count >= 3 && (strstr(kernel->name, "vectorized_elementwise_kernel") ||
-						       strstr(kernel->name, "unrolled_elementwise_kernel"));
+	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (strstr(kernel->name, habits[i].name) && habits[i].parameter < kernel->parameter_count &&
+			kernel->parameters[habits[i].parameter] >= habits[i].before_end)
+			kernel->habit = &habits[i];
 }
 
 static void find_described(const struct op_kernel *op, struct addresses *found)
 {
 	const struct kernel *kernel = op->kernel;
+	const struct habit *habit = kernel->habit;
 
-	if (is_elementwise(kernel)) {
-		collect_parameter(op->arguments[2], sizeof(uintptr_t), found);
+	if (habit) {
+		size_t start = habit->before_end ? kernel->parameters[habit->parameter] - habit->before_end : 0;
+
+		collect_parameter((const char *)op->arguments[habit->parameter] + start, habit->bytes, found);
 		return;
 	}
 	for (unsigned i = 0; i < kernel->parameter_count && op->arguments[i]; i++)
 		collect_parameter(op->arguments[i], kernel->parameters[i], found);
 }
 
-/* False: they cannot be known, since the arguments are not where compiled code puts them. */
-static bool find_on_stack(const struct op_kernel *kernel, struct addresses *found)
+/* Reads words of the stack that may belong to somebody else. False: they cannot be known, since the arguments are not where
+ * compiled code puts them. */
+__attribute__((no_sanitize("address"))) static bool find_on_stack(
+	const struct op_kernel *kernel, struct addresses *found)
 {
 	void *const *arguments = kernel->arguments;
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = stack_end(), first, last;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0), end = stack_end(), array = (uintptr_t)arguments;
 
-	if ((uintptr_t)arguments < here || (uintptr_t)arguments >= end)
+	if (array < here || array >= end)
 		return false;
-	extent(arguments, end, &first, &last);
-	if (last)
-		collect(first, last + BEHIND, end, found);
+	for (size_t i = 0; i < ARGUMENTS_MAX && (uintptr_t)(arguments + i + 1) <= end; i++) {
+		if (!is_near((uintptr_t)arguments[i], array, end))
+			break;
+		collect_parameter(arguments[i], sizeof(uintptr_t), found);
+	}
 	return true;
 }
 

@@ -293,6 +293,7 @@ struct kernel {
 	uint32_t max_dynamic;   /* bytes of dynamic shared memory it may be launched with */
 	uint16_t *parameters;   /* their bytes */
 	unsigned parameter_count;
+	const struct habit *habit; /* private to argument.c */
 	bool described; /* its code was found: what it needs and its parameters are those of the code */
 	bool learned;
 	struct kernel *next; /* of the module */
@@ -422,6 +423,8 @@ struct touched {
 
 /* There is device memory here: such addresses are looked for. */
 void arguments_know(uintptr_t address, size_t bytes);
+/* Where the kernel has its results, as far as its name tells; its parameters are known. */
+void arguments_learn(struct kernel *kernel);
 /* What the kernel's arguments point to is not known any longer. */
 void arguments_touch(const struct op_kernel *kernel);
 /* The operation as a graph's node has it: of a kernel's arguments it keeps the addresses, for ever. */

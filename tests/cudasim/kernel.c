@@ -75,12 +75,27 @@ CUresult module_unload(struct module *module)
 	return CUDA_SUCCESS;
 }
 
+static size_t more(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* To where the last of its parts ends. */
 static size_t elf_bytes(const void *image)
 {
+	size_t bytes;
 	Elf64_Ehdr header;
+	Elf64_Shdr section;
 
 	memcpy(&header, image, sizeof(header));
-	return header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+	bytes = more(sizeof(header), header.e_phoff + (size_t)header.e_phnum * header.e_phentsize);
+	bytes = more(bytes, header.e_shoff + (size_t)header.e_shnum * header.e_shentsize);
+	for (unsigned i = 0; i < header.e_shnum && header.e_shentsize == sizeof(section); i++) {
+		memcpy(&section, (const char *)image + header.e_shoff + i * sizeof(section), sizeof(section));
+		if (section.sh_type != SHT_NOBITS)
+			bytes = more(bytes, section.sh_offset + section.sh_size);
+	}
+	return bytes;
 }
 
 static size_t fatbin_bytes(const void *image)

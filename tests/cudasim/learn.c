@@ -66,6 +66,7 @@ static void learn_module(const struct module *module)
 
 		if (!kernel->described)
 			learn_from_name(kernel);
+		arguments_learn(kernel);
 		kernel->max_dynamic = kernel->static_shared < DYNAMIC_DEFAULT ? DYNAMIC_DEFAULT - kernel->static_shared
 									      : 0;
 		__atomic_store_n(&kernel->learned, true, __ATOMIC_RELEASE);
