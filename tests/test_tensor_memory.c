@@ -3,6 +3,7 @@
  * out, and what did not add up.
  */
 #include "tests/folded.h"
+#include "tests/training.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -375,6 +376,41 @@ START_TEST(an_allocator_that_says_nothing_is_said_to)
 }
 END_TEST
 
+/* Fourteen steps, of which two are warm-up; each keeps 10 MB, the last of them asks in vain. */
+static struct trace_builder *a_training_that_runs_out(void)
+{
+	struct training training = training_new();
+	struct trace_builder *builder = training.builder;
+	uint64_t allocated = 0;
+
+	build_device(builder, 0, "a GPU");
+	for (unsigned i = 0; i < 14; i++) {
+		training.forward_ns = i < 2 ? 50000 : 10000;
+		train_data(&training);
+		train_zero(&training);
+		train_open(&training, "aten::cat", TRACE_NODE_OP);
+		training.now += 10;
+		if (i < 13)
+			build_tensor(builder, 1, training.now, 0x10000 + i * 512, 10 * MB, allocated += 10 * (uint64_t)MB, 500 * (uint64_t)MB);
+		else
+			build_tensor_oom(builder, 1, training.now, 10 * MB, allocated, 500 * (uint64_t)MB);
+		train_close(&training);
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+		training.now += 20;
+	}
+	return builder;
+}
+
+START_TEST(a_place_is_one_whatever_step_it_is_in)
+{
+	const struct screen screen = screen_show(a_training_that_runs_out(), "trace.bin");
+
+	ck_assert_msg(strstr(screen.out, "live then: 130.00 MB (100 %) taken in `step / aten::cat`") != NULL, "%s", screen.out);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("tensor memory");
@@ -393,6 +429,7 @@ int main(void)
 	tcase_add_loop_test(fold, levels_and_owners_agree_with_a_plain_sum, 0, 5);
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_test(screens, a_place_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, who_held_what_as_memory_ran_out_is_the_first_thing_said);
 	tcase_add_test(screens, the_view_of_memory_shows_the_moment_when_it_ran_out);
 	tcase_add_test(screens, the_critical_tree_shows_what_tensors_held);
