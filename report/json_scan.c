@@ -7,7 +7,7 @@
 
 const char JSON_MORE[] = "ends in the middle";
 
-static bool fail(struct json_scan *scan, const char *at, const char *problem)
+static __attribute__((noinline, cold)) bool fail(struct json_scan *scan, const char *at, const char *problem)
 {
 	if (at > scan->end)
 		at = scan->end;
@@ -64,7 +64,7 @@ static inline const char *string_end(const char *at, const char *end, bool *esca
 	}
 }
 
-static bool take_string(struct json_scan *scan, const char *at, struct json_text *text)
+static inline __attribute__((always_inline)) bool take_string(struct json_scan *scan, const char *at, struct json_text *text)
 {
 	const char *close;
 
@@ -92,7 +92,7 @@ static const char *past_digits(const char *at)
 }
 
 /* Moves *at behind a number as JSON has them. False: it is none, from *at on. */
-static bool past_number(const char **at)
+static inline __attribute__((always_inline)) bool past_number(const char **at)
 {
 	const char *digits;
 
@@ -115,7 +115,7 @@ static bool past_number(const char **at)
 	return true;
 }
 
-static bool take_word(struct json_scan *scan, const char *at, struct json_text *text)
+static __attribute__((noinline)) bool take_word(struct json_scan *scan, const char *at, struct json_text *text)
 {
 	static const struct {
 		char word[11], form;
@@ -138,7 +138,7 @@ static bool take_word(struct json_scan *scan, const char *at, struct json_text *
 	return fail(scan, at, "a value was expected");
 }
 
-static bool take_number(struct json_scan *scan, const char *at, struct json_text *text)
+static inline __attribute__((always_inline)) bool take_number(struct json_scan *scan, const char *at, struct json_text *text)
 {
 	const char *behind = at;
 	const bool good = past_number(&behind);

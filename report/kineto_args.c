@@ -10,30 +10,31 @@ static const struct {
 #undef X
 };
 
-#define LONGEST 63u
+#define LONGEST 32u
+#define ALIKE_MOST 4u /* keys of one length */
 
-/* Lengths that some key has: most keys of a file have none of them, or differ in their first byte. */
-static uint64_t lengths(void)
+/* The keys by their length; 0 ends a row. */
+static uint8_t alike[LONGEST][ALIKE_MOST + 1];
+
+static void sort_keys(void)
 {
-	static uint64_t bits;
+	for (unsigned arg = KINETO_ARG_COUNT; arg-- > 0;) {
+		uint8_t *row = alike[keys[arg].length];
 
-	for (unsigned arg = 0; arg < KINETO_ARG_COUNT && !(bits >> LONGEST); arg++)
-		bits |= UINT64_C(1) << keys[arg].length;
-	bits |= UINT64_C(1) << LONGEST;
-	return bits;
+		memmove(row + 1, row, ALIKE_MOST - 1);
+		row[0] = (uint8_t)(arg + 1);
+	}
 }
 
 /* KINETO_ARG_COUNT: nobody asks for it. */
 static unsigned find(const struct json_text *key)
 {
-	unsigned arg = 0;
+	const uint8_t *row = key->length < LONGEST ? alike[key->length] : alike[0];
 
-	if (!key->length || key->length >= LONGEST || !(lengths() >> key->length & 1))
-		return KINETO_ARG_COUNT;
-	while (arg < KINETO_ARG_COUNT && (keys[arg].length != key->length || keys[arg].key[0] != key->bytes[0] ||
-						 memcmp(keys[arg].key, key->bytes, key->length) != 0))
-		arg++;
-	return arg;
+	for (; *row; row++)
+		if (keys[*row - 1].key[0] == key->bytes[0] && !memcmp(keys[*row - 1].key, key->bytes, key->length))
+			return *row - 1u;
+	return KINETO_ARG_COUNT;
 }
 
 void kineto_args_clear(struct kineto_args *args)
@@ -46,6 +47,8 @@ bool kineto_args_read(struct json_scan *scan, struct kineto_args *args)
 {
 	struct json_text key, value;
 
+	if (!alike[sizeof "correlation" - 1][0])
+		sort_keys();
 	kineto_args_clear(args);
 	if (json_peek(scan) != '{')
 		return !scan->problem && json_value(scan, &value);

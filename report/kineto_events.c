@@ -72,27 +72,27 @@ static bool wants_args(enum kineto_class class)
 }
 
 /* Where a key's value goes; NULL: nobody asks for it. */
-static struct json_text *member(struct kineto_event *event, const struct json_text *key)
+static inline struct json_text *member(struct kineto_event *event, const struct json_text *key)
 {
-	static const struct {
-		char key[6];
-		uint8_t length;
-		size_t offset;
-	} members[] = {
-		{ "ph", 2, offsetof(struct kineto_event, phase) },
-		{ "cat", 3, offsetof(struct kineto_event, category) },
-		{ "name", 4, offsetof(struct kineto_event, name) },
-		{ "pid", 3, offsetof(struct kineto_event, pid) },
-		{ "tid", 3, offsetof(struct kineto_event, tid) },
-		{ "ts", 2, offsetof(struct kineto_event, time) },
-		{ "dur", 3, offsetof(struct kineto_event, duration) },
-		{ "id", 2, offsetof(struct kineto_event, id) },
-	};
+	const char *bytes = key->bytes;
 
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		if (key->length == members[i].length && !memcmp(key->bytes, members[i].key, key->length))
-			return (struct json_text *)(void *)((char *)event + members[i].offset);
-	return NULL;
+	switch (key->length) {
+	case 2:
+		return !memcmp(bytes, "ph", 2) ? &event->phase
+		       : !memcmp(bytes, "ts", 2) ? &event->time
+		       : !memcmp(bytes, "id", 2) ? &event->id
+						 : NULL;
+	case 3:
+		return !memcmp(bytes, "pid", 3) ? &event->pid
+		       : !memcmp(bytes, "tid", 3) ? &event->tid
+		       : !memcmp(bytes, "dur", 3) ? &event->duration
+		       : !memcmp(bytes, "cat", 3) ? &event->category
+						  : NULL;
+	case 4:
+		return !memcmp(bytes, "name", 4) ? &event->name : NULL;
+	default:
+		return NULL;
+	}
 }
 
 /* Arguments come last as a rule, when it is known who wants them; else they are read a second time. */
@@ -263,7 +263,7 @@ static void take_range(struct kineto_reader *reader, const struct span *span)
 	range->start = span->start;
 	range->duration = span->duration;
 	range->thread = thread(reader);
-	range->kind = range_kind(event);
+	range->kind = (uint16_t)range_kind(event);
 	range->sequence = KINETO_NO_SEQUENCE;
 	if (range->kind == TRACE_NODE_MODULE) {
 		name.bytes += strlen("nn.Module: ");

@@ -9,6 +9,7 @@ bench:
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-run
 bench-run: all $(BENCH_PROGRAMS) bench-own
 	@$(PYTHON) tests/bench/bench.py $(BUILD)
+	@$(PYTHON) tests/bench/import.py $(BUILD)
 bench-own: $(BENCH_OWN)
 
 $(BUILD)/tests/bench/%: tests/bench/%.c
