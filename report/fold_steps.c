@@ -76,6 +76,8 @@ void fold_window(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
 
+	if (!fold->options.windows)
+		return;
 	fold->state->now_ns = event->time_ns;
 	fold_thread(fold, event);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
