@@ -166,6 +166,7 @@ static bool read_events(struct kineto_reader *reader)
 		}
 		if (scan->problem != JSON_MORE || !window_more(window, from))
 			return false;
+		more = true;
 	}
 	return true;
 }

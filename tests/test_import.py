@@ -355,6 +355,17 @@ def a_file_that_was_cut_is_read_up_to_there(folder):
 
 
 @case
+def a_file_is_read_in_parts_that_may_end_anywhere(folder):
+    """Parts are of 1 MiB: the first one ends at each byte of an event and of what is between two."""
+    before, event = '{"traceEvents": [{"ph": "M", "name": "', '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"External id": 12}}'
+    for offset in range(0, len(event) + 6):
+        text = before + "x" * ((1 << 20) - len(before) - 3 - offset) + '"},\n' + event + " ,\n " + event.replace("10", "30") + ' ] , "distributedInfo": {"rank": 3}}'
+        (folder / "trace.json").write_text(text)
+        got = tree(folder / "trace.json")
+        assert rows(got)["a"]["calls"] == 2 and got["capture"]["rank"] == 3 and got["integrity"]["complete"], (offset, got["warnings"])
+
+
+@case
 def packed_and_plain_are_the_same_whatever_they_are_called(folder):
     path = write(folder, [op("a", 1, 2), launch(1, 1, 1), kernel(3, 4, 1)])
     (folder / "trace.bin").write_bytes(gzip.compress(path.read_bytes()))
