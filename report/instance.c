@@ -4,7 +4,7 @@
 #include "report/kernels.h"
 #include <stdlib.h>
 
-#define GROUPS_LISTED 8u /* more are looked up in a table */
+#define GROUPS_LISTED 16u /* more are looked up in a table */
 
 struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
