@@ -63,6 +63,10 @@ static const struct {
 		   "else ranges whose label begins with step, iter, ProfileStep, batch or epoch. Their number is that "
 		   "in the label, "
 		   "else their place in time, from 0." },
+	{ "window", "PPERF_SCHEDULE recorded some steps only: figures, wall time, busy and idle are of these windows, and "
+		    "ranges around them count for their part inside. Steps have the program's numbers; warm-up are those "
+		    "that the schedule says. outside: what was seen and not recorded; its cost is that of one event of "
+		    "64, measured, times all, in pperf's own code." },
 	{ "critical", "the root with the most of the metric (of a level: with the largest growth), there its worst "
 		      "instance, and in it the instances that make up at least 1 % of it, the largest first, equal "
 		      "ones latest first. Smaller ones of one place are a row with their number if they come to that "
