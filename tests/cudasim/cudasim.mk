@@ -74,8 +74,8 @@ $$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
 		$$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
 $$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/%.c $$(SIM)/$(1)/libcudart.so.$(1)
-	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 \
-		-Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)
+	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(addprefix $$(@D)/,$$(SIM_TESTED_$$*)) \
+		$$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)
 $$(SIM)/$(1)/lib_injection.so: tests/cudasim/lib_injection.c
 	@mkdir -p $$(@D)
 	$$(CC) $$(SIM_CFLAGS) $$(LDFLAGS) -fPIC -shared -o $$@ $$< -ldl

@@ -30,6 +30,12 @@ $(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_FFT_$(m)),fft,$(SIM_FFT_$
 $(foreach m,12 13,$(eval $(call sim_library,$(m),$(SIM_SOLVER_$(m)),$(SIM_SOLVER),$(SIM_SOLVER_$(m)))))
 $(foreach m,12 13,$(addprefix $(SIM)/$(m)/obj/,library.o nccl_collective.o nccl_comm.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 
+# The suites that are linked with one of them.
+SIM_TESTED_test_dnn = libcudnn.so.9
+SIM_TESTED_test_nccl = libnccl.so.2
+SIM_TESTED_test_nvml = libnvidia-ml.so.1
+$(foreach m,12 13,$(foreach s,dnn nccl nvml,$(eval $(SIM)/$(m)/test_$(s): $(SIM)/$(m)/$(SIM_TESTED_test_$(s)))))
+
 # Where the libraries' own headers are, the compiler compares what is written out here with them.
 # $(call sim_headers,HEADER,FOLDER,SOURCES): CUDA's folder, or that of NVIDIA's wheels
 define sim_headers

@@ -68,7 +68,11 @@ static unsigned narrow(float value, int exponent, int mantissa)
 
 	if ((wide.bits >> 23 & 255) == 255)
 		return sign | top << mantissa | (m ? 1u << (mantissa - 1) : 0);
-	if (e <= 0) {
+	if ((wide.bits >> 23 & 255) == 0) {
+		/* Zero, or too small for all but bfloat16, which has float's exponents. */
+		if (exponent < 8)
+			return sign;
+	} else if (e <= 0) {
 		if (e < -mantissa)
 			return sign;
 		m = (m | 0x800000) >> (1 - e);
