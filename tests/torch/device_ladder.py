@@ -447,9 +447,10 @@ def distributed():
 
 @rung
 def unused_libraries():
-    """No library of NVIDIA's own is mapped: what is, is ours, or lies beside PyTorch's."""
+    """No library of NVIDIA's own that would talk to a device is mapped. PyTorch opens its compilers by their path, where they are installed."""
     mapped = {line.split()[-1] for line in open("/proc/self/maps") if "/" in line}
-    return sorted(os.path.basename(path) for path in mapped if "/nvidia/" in path)
+    names = sorted(os.path.basename(path) for path in mapped if "/nvidia/" in path)
+    return [name for name in names if not name.startswith(("libnvrtc", "libnvJitLink"))]
 
 
 if __name__ == "__main__":
