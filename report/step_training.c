@@ -323,6 +323,42 @@ static bool begins_group(const struct training *training, size_t index, size_t p
 	return rows[index].signature == rows[0].signature;
 }
 
+static uint32_t forwards_before_start(const struct training *training, const struct row *row)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = row->first; i < row->start; i++)
+		count += token(training, i)->kind == SIGN_FORWARD;
+	return count;
+}
+
+/* Moves a row's begin back to the last `count` forwards before it. */
+static void begin_with_forwards(const struct training *training, struct row *row, uint32_t count)
+{
+	for (uint32_t i = row->start; i > row->first && count; i--)
+		if (token(training, i - 1)->kind == SIGN_FORWARD) {
+			row->start = i - 1;
+			count--;
+		}
+}
+
+/* What is called before zero_grad is no evaluation where nearly every row of that place in the period has it: a GAN's generator makes its pictures,
+ * then the discriminator's gradients are emptied. */
+static void take_forwards_before_zero(struct training *training, size_t period)
+{
+	for (size_t phase = 0; phase < period && period + phase < training->row_count; phase++) {
+		const uint32_t usual = forwards_before_start(training, &training->rows[period + phase]);
+		size_t rows = 0, alike = 0;
+
+		for (size_t i = period + phase; i < training->row_count; i += period, rows++)
+			alike += forwards_before_start(training, &training->rows[i]) == usual;
+		if (!usual || alike * 10 < rows * 9 || rows < 3)
+			continue;
+		for (size_t i = phase; i < training->row_count; i += period)
+			begin_with_forwards(training, &training->rows[i], usual);
+	}
+}
+
 /* Rows between one that begins a step and the next that does. The last step may lack some. */
 static void add_groups(struct training *training, size_t period, bool by_data)
 {
@@ -398,6 +434,8 @@ void steps_of_training(struct trace_reader *reader, const struct signs *signs, u
 			training.rows[i].start = start_of(
 				&training, training.rows[i].first, training.rows[i].end, SIGN_DATA, training.units);
 	}
+	if (training.unit == SIGN_ZERO)
+		take_forwards_before_zero(&training, period);
 	judge(&training, period, by_data, steps);
 	for (size_t i = 0; i < training.row_count && period == 1 && !by_data; i++)
 		add_parts(&training, &training.rows[i]);

@@ -169,6 +169,35 @@ START_TEST(two_optimizers_make_one_step)
 }
 END_TEST
 
+/* The generator's pictures are made before the discriminator's gradients are emptied; an evaluation that comes now and then is none of that. */
+START_TEST(what_is_called_before_zero_grad_each_time_is_in_the_step)
+{
+	for (unsigned evaluation = 0; evaluation < 2; evaluation++) {
+		struct training training = training_new();
+		struct steps *steps;
+
+		for (unsigned i = 0; i < 20; i++) {
+			if (evaluation && i % 10 == 5)
+				train_forward(&training, "Judge");
+			train_forward(&training, "G");
+			train_zero(&training);
+			train_forward(&training, "D");
+			train_forward(&training, "D");
+			train_backward(&training);
+			train_optimizer(&training, "Adam");
+			train_zero(&training);
+			train_forward(&training, "D");
+			train_backward(&training);
+			train_optimizer(&training, "Adam");
+		}
+		steps = found(&training);
+		ck_assert_uint_eq(steps->count, 20);
+		ck_assert_uint_eq(steps->p50_ns, 200 + 2 * (10 + 100 + 100 + 50));
+		steps_free(steps);
+	}
+}
+END_TEST
+
 START_TEST(two_optimizers_side_by_side_make_one_step)
 {
 	struct training training = training_new();
@@ -655,6 +684,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, an_evaluation_is_told_from_training_without_batches_too);
 	tcase_add_test(found_case, accumulated_gradients_are_one_step);
 	tcase_add_test(found_case, two_optimizers_make_one_step);
+	tcase_add_test(found_case, what_is_called_before_zero_grad_each_time_is_in_the_step);
 	tcase_add_test(found_case, two_optimizers_side_by_side_make_one_step);
 	tcase_add_test(found_case, an_optimizer_that_is_skipped_leaves_a_step);
 	tcase_add_test(found_case, a_loss_module_is_no_step);
