@@ -62,6 +62,13 @@ static __attribute__((noinline)) uint32_t open_slowly(const void *owner, const c
 	return node;
 }
 
+bool range_is_in(uint32_t node)
+{
+	const struct stream *s = stream_here.mine;
+
+	return s && s->slot && s->node == node;
+}
+
 /* As range_push_plain. */
 uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {

@@ -34,6 +34,9 @@ int range_pop_plain(void);
  * off, and then no range_close is expected, but does no harm. */
 uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
 
+/* Whether the innermost open range of this thread is of that node. */
+bool range_is_in(uint32_t node);
+
 /* false: this thread has no range of that owner open. */
 bool range_close(const void *owner);
 

@@ -498,7 +498,7 @@ struct trace_node {
 	struct trace_head head; /* node: its id */
 	uint32_t parent, name;  /* name 0: texts that were not worth an id; each PUSH carries its own */
 	uint32_t domain, kind;  /* enum trace_node_kind */
-	uint32_t link;          /* BACKWARD: the node of the operator that created it, or 0 */
+	uint32_t link;          /* BACKWARD: the node of the operator that created it, or 0; OP, called by autograd's engine: that of the function it is for */
 	uint32_t detail;        /* a name or 0. MODULE: its class; OP: the shapes of its inputs */
 };
 struct trace_counter {

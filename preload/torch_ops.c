@@ -130,6 +130,34 @@ static inline uint32_t open_range(const void *record_function, const char *name,
 	return counting ? range_open_counted(record_function, name, kind, link, shapes) : range_open(record_function, name, kind, link, shapes);
 }
 
+/* autograd's engine runs each function in a range of its own, in which it also computes what it needs besides: the sum over what had been broadcast,
+ * the sum of two gradients of one tensor. Those have no number; they are of that function. So is AccumulateGrad of the one before it: the engine runs
+ * it at once behind the last function that contributed to its gradient. */
+#define ENGINE "autograd::engine::evaluate_function: "
+#define ACCUMULATES ENGINE "torch::autograd::AccumulateGrad"
+
+static _Thread_local struct {
+	uint32_t node; /* of the last range of the engine's on this thread */
+	uint32_t link; /* of the function that ran in it, or, of AccumulateGrad, in the one before; 0: not known */
+} engine __attribute__((tls_model("initial-exec")));
+
+static inline bool is_engine(const char *name)
+{
+	return name[0] == 'a' && name[1] == 'u' && !strncmp(name, ENGINE, sizeof ENGINE - 1);
+}
+
+static void engine_begins(const char *name, uint32_t node)
+{
+	engine.node = node;
+	if (strcmp(name, ACCUMULATES) != 0)
+		engine.link = 0;
+}
+
+static inline bool in_engine(void)
+{
+	return engine.node && range_is_in(engine.node);
+}
+
 static void *start_operator(void **result, const void *record_function)
 {
 	const char *name = name_of(record_function);
@@ -143,7 +171,9 @@ static void *start_operator(void **result, const void *record_function)
 		withdraw();
 	if (__builtin_expect(with_shapes, 0) && known() & TORCH_KNOWS_SHAPES)
 		shapes = torch_shapes_name((const char *)record_function + torch_layout.inputs);
-	node = open_range(record_function, name, TRACE_NODE_OP, 0, shapes);
+	node = open_range(record_function, name, TRACE_NODE_OP, engine.link && in_engine() ? engine.link : 0, shapes);
+	if (__builtin_expect(is_engine(name), 0))
+		engine_begins(name, node);
 	if (node && known() & TORCH_KNOWS_LINKS) {
 		sequence = sequence_of(record_function);
 		if (sequence >= 0)
@@ -178,10 +208,15 @@ static uint32_t link_of(const void *record_function)
 static void *start_backward(void **result, const void *record_function)
 {
 	const char *name = name_of(record_function);
+	uint32_t link;
 
 	*result = NULL;
-	if (!is_left_out(record_function, name, true))
-		open_range(record_function, name, TRACE_NODE_BACKWARD, link_of(record_function), 0);
+	if (is_left_out(record_function, name, true))
+		return result;
+	link = link_of(record_function);
+	if (in_engine())
+		link = engine.link = link ? link : engine.link;
+	open_range(record_function, name, TRACE_NODE_BACKWARD, link, 0);
 	return result;
 }
 

@@ -27,9 +27,9 @@ static const struct {
 		     "CPU: without the longest call of each that had three or more." },
 	{ "(bwd)", "`X (bwd)` is what ran backward for X, the outermost operator that the module or range called. Its "
 		   "GPU work and memory count in the rows above it, its time on the CPU only where it ran: "
-		   "`(backward)`, autograd's engine, has it in cpu, not in cpu self. (gradient accumulation): "
-		   "AccumulateGrad, and what the engine reduces and adds itself. (recompute): a module that is "
-		   "called while running backward." },
+		   "`(backward)`, autograd's engine, has it in cpu, not in cpu self. With it is what the engine reduces and "
+		   "adds for it, and AccumulateGrad; (gradient accumulation): the same where X is not known. "
+		   "(recompute): a module that is called while running backward." },
 	{ "without work", "operators in and below which nothing was launched, copied or allocated, in a program that "
 			  "did something on a GPU: one row in text, where they took at least --min-percent of the "
 			  "time on the CPU." },

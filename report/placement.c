@@ -140,15 +140,16 @@ static uint32_t parent_of(struct placing *placing, uint32_t id, enum node_kind k
 	const uint32_t parent = inside(placing, place->parent);
 	const bool in_engine = placing->within[place->parent] == IN_ENGINE;
 
-	if (kind == NODE_BACKWARD && parent != NAMES_OPEN) {
+	const bool computes = in_engine && ((kind == NODE_OP && !begins(text, "c10d::")) ||
+						   (kind == NODE_BACKWARD && begins(text, "torch::autograd::AccumulateGrad")));
+
+	if ((kind == NODE_BACKWARD || computes) && parent != NAMES_OPEN) {
 		const uint32_t row = beside(placing, place->link);
 
 		if (row)
 			return row;
 	}
-	if (in_engine && parent != NAMES_OPEN &&
-		((kind == NODE_OP && !begins(text, "c10d::")) ||
-			(kind == NODE_BACKWARD && begins(text, "torch::autograd::AccumulateGrad"))))
+	if (computes && parent != NAMES_OPEN)
 		return group(placing->names, parent, "(gradient accumulation)");
 	return parent;
 }
@@ -200,7 +201,7 @@ static void place_one(struct placing *placing, uint32_t id)
 	bool moved;
 
 	look_around(placing, id, kind, text);
-	moved = kind == NODE_BACKWARD && parent != NAMES_OPEN && names->tree->nodes[parent].is_group && names->tree->nodes[parent].elsewhere;
+	moved = place->link && parent != NAMES_OPEN && names->tree->nodes[parent].is_group && names->tree->nodes[parent].elsewhere;
 	*member = member_above(placing, id, moved);
 	if (!place->name || parent == NAMES_OPEN) {
 		*node = NAMES_OPEN;

@@ -12,13 +12,14 @@
  *	autograd::engine::evaluate_function: A           aten::linear (bwd)
  *	    AddmmBackward0   -> F                            AddmmBackward0
  *	        aten::mm                                         aten::mm
+ *	    aten::sum        -> F                            aten::sum
  *	    aten::add_                               (backward)
  *	                                                 (gradient accumulation)
  *	                                                     aten::add_
  *
  * `(backward)` is what autograd's engine ran at that place, less what has gone to its module; in it are functions of
- * which no operator is known, and, as `(gradient accumulation)`, AccumulateGrad and the sums that the engine makes of
- * gradients. A module that is called inside a backward function is computed once more: `layers.* (recompute)`.
+ * which no operator is known, communication, and, as `(gradient accumulation)`, sums and AccumulateGrad of which no
+ * operator is known. A module that is called inside a backward function is computed once more: `layers.* (recompute)`.
  */
 #ifndef PPERF_PLACEMENT_H
 #define PPERF_PLACEMENT_H

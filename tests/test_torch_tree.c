@@ -197,6 +197,41 @@ START_TEST(backward_without_a_known_operator_stays_where_it_ran)
 }
 END_TEST
 
+/* The sum for a bias that was broadcast, and AccumulateGrad; communication is of many modules. */
+START_TEST(what_the_engine_computes_for_a_function_stands_with_it)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t fc = module(builder, 0, "fc", "Linear"), linear = op(builder, fc, "aten::linear"),
+		       engine = op(builder, 0, ENGINE "AddmmBackward0"),
+		       adds = op(builder, 0, ENGINE "torch::autograd::AccumulateGrad");
+	struct folded folded;
+
+	build_device(builder, 0, "GPU of a test");
+	build_push_node(builder, MAIN, 0, fc);
+	span(builder, MAIN, 10, 50, linear);
+	build_pop(builder, MAIN, 60);
+	build_push_node(builder, AUTOGRAD, 100, engine);
+	work(builder, AUTOGRAD, 110, 130, backward(builder, engine, "AddmmBackward0", linear), 1000);
+	work(builder, AUTOGRAD, 140, 150, build_place(builder, engine, "aten::sum", TRACE_NODE_OP, linear, NULL), 200);
+	build_pop(builder, AUTOGRAD, 160);
+	build_push_node(builder, AUTOGRAD, 170, adds);
+	work(builder, AUTOGRAD, 180, 190, backward(builder, adds, "torch::autograd::AccumulateGrad", linear), 30);
+	work(builder, AUTOGRAD, 200, 210, build_place(builder, adds, "c10d::allreduce_", TRACE_NODE_OP, linear, NULL), 4);
+	build_pop(builder, AUTOGRAD, 220);
+	folded = folded_of(builder, NULL);
+	expect(&folded, "fc", 1, 60, 1230);
+	expect(&folded, "fc/aten::linear (bwd)", 0, 40, 1230);
+	expect(&folded, "fc/aten::linear (bwd)/aten::sum", 1, 10, 200);
+	expect(&folded, "fc/aten::linear (bwd)/torch::autograd::AccumulateGrad", 1, 10, 30);
+	expect(&folded, "(backward)", 2, 110, 4);
+	expect(&folded, "(backward)/c10d::allreduce_", 1, 10, 4);
+	ck_assert_ptr_null(folded_node(&folded, "(backward)/(gradient accumulation)"));
+	ck_assert_uint_eq(own_times(&folded), 60 + 110);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
 START_TEST(without_folding_the_engine_is_shown_for_each_function)
 {
 	struct fold_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
@@ -679,6 +714,7 @@ int main(void)
 	tcase_add_test(backward_case, time_on_the_cpu_is_nobodys_twice);
 	tcase_add_test(backward_case, memory_taken_backward_is_the_modules);
 	tcase_add_test(backward_case, backward_without_a_known_operator_stays_where_it_ran);
+	tcase_add_test(backward_case, what_the_engine_computes_for_a_function_stands_with_it);
 	tcase_add_test(backward_case, without_folding_the_engine_is_shown_for_each_function);
 	tcase_add_test(backward_case, double_backward_stands_in_the_first);
 	tcase_add_test(backward_case, what_a_checkpoint_computes_again_is_named_so);

@@ -68,15 +68,16 @@ def modules_are_those_of_the_model(trace, ours, truth):
 
 
 def backward_is_linked(trace, ours, events):
-    wanted = forward_of(events)
+    """AccumulateGrad as the function that ran before it."""
+    wanted, before = forward_of(events), None
     assert wanted and all(wanted.values()), "the profiler's own events have no forward operators"
     for index, range in enumerate(ours):
         if range.place.kind != BACKWARD:
             continue
         link = trace.places.get(range.place.link)
-        assert bool(link) == (index in wanted), (range.place.name, link)
-        assert not link or link.name == wanted[index], (range.place.name, link.name, wanted[index])
-        assert link or range.place.name == ACCUMULATES, range.place.name
+        assert (range.place.name == ACCUMULATES) == (index not in wanted), range.place.name
+        assert link and link.name == wanted.get(index, before), (range.place.name, link, wanted.get(index))
+        before = link.name
 
 
 def without_children(events):
