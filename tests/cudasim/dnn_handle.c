@@ -6,9 +6,12 @@
 
 #include "dnn_api.h"
 
-/* As new as what PyTorch's newest wheels for that CUDA were built with. */
-#define DNN_MINOR (SIM_MAJOR == 12 ? 10 : 26)
-#define DNN_VERSION (9 * 10000 + DNN_MINOR * 100)
+/* As new as what PyTorch's newest wheels for that CUDA, and that cuDNN, were built with. */
+#ifndef DNN_MAJOR
+#define DNN_MAJOR 9
+#endif
+#define DNN_MINOR (DNN_MAJOR == 8 ? 9 : SIM_MAJOR == 12 ? 10 : 26)
+#define DNN_VERSION (DNN_MAJOR == 8 ? 8902 : DNN_MAJOR * 10000 + DNN_MINOR * 100)
 
 LIBRARY_API(size_t, cudnnGetVersion, (void), (), DNN_VERSION)
 {
@@ -22,7 +25,7 @@ LIBRARY_API(size_t, cudnnGetCudartVersion, (void), (), SIM_CUDA_VERSION)
 
 DNN_API(cudnnGetProperty, (libraryPropertyType type, int *value), (type, value))
 {
-	*value = type == MAJOR_VERSION ? 9 : type == MINOR_VERSION ? DNN_MINOR : 0;
+	*value = type == MAJOR_VERSION ? DNN_MAJOR : type == MINOR_VERSION ? DNN_MINOR : 0;
 	return CUDNN_STATUS_SUCCESS;
 }
 

@@ -3,7 +3,7 @@
 # The library's file, the files that it is made of, and the node that its symbols carry (-: none).
 SIM_BLAS = blas_handle blas_gemm blas_vector blas_kernel
 SIM_BLASLT = blaslt blas_kernel
-SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn
+SIM_DNN = dnn_handle dnn_descriptor dnn_norm dnn_convolution dnn_graph dnn_backend dnn_rnn dnn_rnn_v8
 SIM_NCCL = nccl_channel nccl_operation nccl_reduce nccl_collective nccl_comm
 SIM_SOLVER = solver_handle solver_factor solver_eigen
 SIM_FFT_12 = libcufft.so.11
@@ -23,6 +23,13 @@ endef
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublas.so.$(m),$(SIM_BLAS),libcublas.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcublasLt.so.$(m),$(SIM_BLASLT),libcublasLt.so.$(m))))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libcudnn.so.9,$(SIM_DNN),libcudnn.so.9)))
+# What is not the same in cuDNN 8: its version, and an older interface.
+$(eval $(call sim_library,12,libcudnn.so.8,dnn8_handle $(filter-out dnn_handle,$(SIM_DNN)) dnn_rnn_v6,libcudnn.so.8))
+# PyTorch 2.1 looks for it, and asks nothing of it.
+$(eval $(call sim_library,12,libcudnn_cnn_infer.so.8,,-))
+$(SIM)/12/obj/dnn8_handle.o: tests/cudasim/dnn_handle.c
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DSIM_MAJOR=12 -DDNN_MAJOR=8 -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnccl.so.2,$(SIM_NCCL),-)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnvidia-ml.so.1,nvml,-)))
 $(foreach m,12 13,$(eval $(call sim_library,$(m),libnvrtc.so.$(m),nvrtc,libnvrtc.so.$(m))))
