@@ -12,6 +12,8 @@ static const struct {
 		      "below it too. It is a sum: two streams at work at once count twice." },
 	{ "busy, idle", "busy is the union over a device's streams; its span goes from its first work to its last; "
 			"idle = span - busy." },
+	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; copies. Each is a "
+		       "union too. Exposed: while nothing is computed (copies: or communicated). In JSON's totals." },
 	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; CUDA calls stay in "
 		 "(cpu self x: without them too)." },
 	{ "place", "a path of names. An instance is one begin and end there." },

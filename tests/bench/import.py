@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """import.py BUILD [MEGABYTES]: what it costs to make a table of a trace of torch.profiler, against others that only read it: Python's json.load and, where it
 is installed, Jansson. CPU times of whole processes, in turns; only the ratios are promises. Exits with 1 if one is not kept."""
-import gzip, os, pathlib, random, resource, statistics, subprocess, sys, tempfile
+import gzip, json, os, pathlib, random, resource, statistics, subprocess, sys, tempfile
 
 REPORT, BYTES, ROUNDS = pathlib.Path(sys.argv[1]).resolve() / "pperf-report", int(sys.argv[2] if len(sys.argv) > 2 else 200) * 1000000, 5
 JANSSON = "import ctypes, sys; library = ctypes.CDLL('libjansson.so.4'); library.json_load_file.restype = ctypes.c_void_p; " \
@@ -36,6 +36,7 @@ def write(path):
             block = (",\n" if size else "") + ",\n".join(lines)
             size += file.write(block)
         file.write("\n]}\n")
+    return number
 
 
 def measure(*command):
@@ -66,9 +67,12 @@ def has_jansson():
 
 with tempfile.TemporaryDirectory(prefix="import-") as folder:
     plain, packed, result = folder + "/trace.json", folder + "/trace.json.gz", folder + "/result"
-    write(plain)
+    launches = write(plain)
     with open(plain, "rb") as source, gzip.open(packed, "wb", 1) as target:
         target.write(source.read())
+    counted = json.loads(subprocess.run([REPORT, "table", plain, "-f", "json"], check=True, capture_output=True).stdout)["integrity"]
+    if (counted["kernels"], counted["attributed"], counted["complete"]) != (launches, launches, True):
+        sys.exit("the table is not of the whole file: %s" % counted)
     commands = {"ours": (REPORT, "table", plain), "packed": (REPORT, "table", packed),
                 "python": (sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))", plain)}
     if has_jansson():
