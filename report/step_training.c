@@ -346,17 +346,21 @@ static void begin_with_forwards(const struct training *training, struct row *row
  * then the discriminator's gradients are emptied. */
 static void take_forwards_before_zero(struct training *training, size_t period)
 {
-	for (size_t phase = 0; phase < period && period + phase < training->row_count; phase++) {
-		const uint32_t usual = forwards_before_start(training, &training->rows[period + phase]);
-		size_t rows = 0, alike = 0;
+	uint32_t *counts = need((training->row_count + 1) * sizeof *counts), usual;
 
-		for (size_t i = period + phase; i < training->row_count; i += period, rows++)
-			alike += forwards_before_start(training, &training->rows[i]) == usual;
-		if (!usual || alike * 10 < rows * 9 || rows < 3)
+	for (size_t phase = 0; phase < period; phase++) {
+		size_t rows = 0;
+
+		for (size_t i = period + phase; i < training->row_count; i += period)
+			counts[rows++] = forwards_before_start(training, &training->rows[i]);
+		if (rows < 3)
 			continue;
-		for (size_t i = phase; i < training->row_count; i += period)
+		qsort(counts, rows, sizeof *counts, by_size);
+		usual = counts[rows / 10]; /* as many as nine of ten have */
+		for (size_t i = phase; usual && i < training->row_count; i += period)
 			begin_with_forwards(training, &training->rows[i], usual);
 	}
+	free(counts);
 }
 
 /* Rows between one that begins a step and the next that does. The last step may lack some. */
