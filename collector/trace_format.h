@@ -52,6 +52,7 @@
  * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
  * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
+ * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record.
  *
  * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
  * contexts (parent, name, domain, kind); 0 is the root, "no range open". domain: the name id of an NVTX domain, 0 the
@@ -380,6 +381,7 @@ struct trace_copy {
 	uint64_t stream, bytes;  /* bytes 0: unknown */
 	uint32_t copy_kind, value; /* SET: the value; COPY: 0 */
 };
+/* 0: a call of another kind (imported traces have all that their files have). */
 enum trace_sync_type { TRACE_SYNC_EVENT = 1, TRACE_SYNC_STREAM_WAIT = 2, TRACE_SYNC_STREAM = 3, TRACE_SYNC_CONTEXT = 4, TRACE_EVENT_RECORD = 5 };
 struct trace_sync {
 	struct trace_call call;

@@ -87,11 +87,10 @@ static enum trace_kind kind_by_name(struct text name, uint32_t *sync)
 }
 
 /* What the GPU did for it says more than its name. */
-static enum trace_kind kind_of(const struct kineto_build *build, struct text name, const struct kineto_owner *owner, uint32_t *sync)
+static enum trace_kind kind_of(struct text name, const struct kineto_owner *owner, uint32_t *sync)
 {
 	const enum trace_kind kind = kind_by_name(name, sync);
 
-	(void)build;
 	if (!owner || kind == TRACE_GRAPH_LAUNCH)
 		return kind;
 	if (owner->work & 1u << KINETO_KERNEL)
@@ -121,7 +120,7 @@ void kineto_call_write(struct kineto_build *build, uint32_t number, uint32_t nod
 
 	if (owner && owner->call != number + 1)
 		owner = NULL;
-	kind = kind_of(build, name, owner, &sync);
+	kind = kind_of(name, owner, &sync);
 	record.call.head.node = node;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = kineto_name(build, call->name);
