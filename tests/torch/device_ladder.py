@@ -415,11 +415,99 @@ def convolutions():
 
 
 @rung
+def searched_convolutions():
+    """Of all dimensions and directions, with cuDNN's search for the fastest way."""
+    torch.backends.cudnn.benchmark = True
+    made = [(nn.Conv1d(16, 8, 3, groups=4), (2, 16, 9)), (nn.Conv2d(16, 8, 3, stride=2), (2, 16, 9, 9)), (nn.Conv3d(4, 8, 3), (2, 4, 6, 6, 6)), (nn.ConvTranspose2d(16, 8, 3), (2, 16, 8, 8))]
+    shapes = []
+    for layer, shape in made:
+        out = layer.to(D)(random(*shape))
+        out.sum().backward()
+        shapes.append(tuple(out.shape))
+    last = nn.Conv2d(16, 8, 3).to(D, memory_format=torch.channels_last)(random(2, 16, 8, 8).to(memory_format=torch.channels_last))
+    assert last.is_contiguous(memory_format=torch.channels_last)
+    torch.backends.cudnn.benchmark = False
+    return shapes
+
+
+@rung
 def recurrent():
     for make in nn.LSTM, nn.GRU:
         out = make(8, 16, num_layers=2).to(D)(random(5, 2, 8))[0]
         out.sum().backward()
     return tuple(out.shape)
+
+
+@rung
+def recurrent_kinds():
+    """Of both directions, without biases, with a projection, and of sequences that are not equally long."""
+    shapes = []
+    for options in {"bidirectional": True, "dropout": 0.5}, {"bias": False}, {"proj_size": 4}, {"batch_first": True}:
+        net = nn.LSTM(8, 16, 2, **options).to(D)
+        x = random(5, 5, 8)
+        out = net(x)[0]
+        out.sum().backward()
+        assert all(p.grad.shape == p.shape for p in net.parameters())
+        net(nn.utils.rnn.pack_padded_sequence(x, [5, 4, 4, 2, 1], batch_first=net.batch_first))
+        net.eval()(x)
+        shapes.append(tuple(out.shape))
+    shapes.append(tuple(nn.RNN(8, 16, nonlinearity="relu").to(D)(random(5, 2, 8))[0].shape))
+    return shapes
+
+
+@rung
+def attention_kinds():
+    """Each way to compute it that there is."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    names = []
+    for backend in SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION:
+        q = random(2, 4, 64, 64, dtype=torch.float16)
+        with sdpa_kernel(backend):
+            for causal in False, True:
+                (F.scaled_dot_product_attention(q, q, q, is_causal=causal) * 2).sum().backward()
+        names.append(str(backend))
+    return names
+
+
+@rung
+def transforms():
+    x = torch.randn(4, 64, device=D)
+    made = [torch.fft.fft(x), torch.fft.rfft(x), torch.fft.irfft(torch.fft.rfft(x)), torch.fft.fft2(torch.randn(2, 30, 31, device=D)), torch.fft.fftn(torch.randn(2, 8, 8, 8, device=D, dtype=torch.float64)),
+            torch.stft(x[0].repeat(8), 64, window=torch.ones(64, device=D), return_complex=True)]
+    y = random(4, 64)
+    torch.fft.rfft(y).abs().sum().backward()
+    return [(tuple(m.shape), str(m.dtype)) for m in made] + [tuple(y.grad.shape)]
+
+
+@rung
+def linear_algebra():
+    shapes = []
+    for dtype in torch.float32, torch.complex64:
+        one, many, right = (torch.randn(*shape, device=D, dtype=dtype) for shape in ((8, 8), (5, 8, 8), (8, 3)))
+        for a in one, many:
+            made = [torch.linalg.inv(a), torch.linalg.cholesky(a), *torch.linalg.svd(a), *torch.linalg.qr(a), *torch.linalg.eigh(a), torch.linalg.det(a), *torch.linalg.lu(a)]
+            shapes.append([tuple(m.shape) for m in made])
+        made = [torch.linalg.solve(one, right), torch.linalg.solve_triangular(one, right, upper=True), torch.cholesky_solve(right, one), torch.linalg.lstsq(one, right).solution, torch.linalg.pinv(one)]
+        shapes.append([tuple(m.shape) for m in made])
+    a = random(6, 6)
+    (torch.linalg.inv(a).sum() + torch.linalg.slogdet(a)[1]).backward()
+    return shapes, tuple(a.grad.shape)
+
+
+@rung
+def compiled():
+    """torch.compile with inductor, whose kernels Triton compiles; once eagerly launched, once as graphs."""
+    lines = []
+    for mode in "default", "reduce-overhead":
+        net = mlp()
+        run = torch.compile(net, mode=mode)
+        for _ in range(4):
+            net.zero_grad()
+            out = run(torch.randn(8, 64, device=D))
+            out.square().mean().backward()
+        torch.cuda.synchronize()
+        lines.append(tuple(out.shape))
+    return lines
 
 
 def worker(rank, world):
@@ -442,6 +530,45 @@ def distributed():
     import torch.multiprocessing as mp
     world = torch.cuda.device_count()
     mp.spawn(worker, (world,), world)
+    return world
+
+
+def exchanger(rank, world):
+    import torch.distributed as dist
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", store=dist.FileStore("exchanged", world), rank=rank, world_size=world, device_id=torch.device(D, rank))
+    own = lambda *values, dtype=torch.float32: torch.tensor(values, dtype=dtype).to(D)
+    gathered = [torch.empty(2, device=D) for _ in range(world)]
+    dist.all_gather(gathered, own(rank, rank + 10.0))
+    assert [g.tolist() for g in gathered] == [[r, r + 10.0] for r in range(world)]
+    half = own(1.5 * (rank + 1), dtype=torch.bfloat16)
+    dist.all_reduce(half, dist.ReduceOp.AVG)
+    assert half.tolist() == [0.75 * (world + 1)]
+    said = own(rank)
+    dist.broadcast(said, 1)
+    part = torch.empty(1, device=D)
+    dist.reduce_scatter_tensor(part, own(*range(world)))
+    assert said.tolist() == [1] and part.tolist() == [rank * world]
+    swapped = torch.empty(world, device=D)
+    dist.all_to_all_single(swapped, own(*[10 * rank + r for r in range(world)]))
+    assert swapped.tolist() == [10 * r + rank for r in range(world)]
+    sent = own(rank)
+    requests = dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, (rank + 1) % world), dist.P2POp(dist.irecv, part, (rank - 1) % world)])
+    for request in requests:
+        request.wait()
+    assert part.tolist() == [(rank - 1) % world]
+    dist.barrier(dist.new_group(list(range(world))))
+    torch.cuda.synchronize()
+    dist.destroy_process_group()
+    time.sleep(0.2)
+
+
+@rung
+def collectives():
+    """What ranks exchange comes to them whole."""
+    import torch.multiprocessing as mp
+    world = torch.cuda.device_count()
+    mp.spawn(exchanger, (world,), world)
     return world
 
 

@@ -89,12 +89,34 @@ def the_allocator_of_cuda(folder):
 
 @case
 def convolutions_and_recurrent_nets(folder):
-    climb(folder, "convolutions", "recurrent")
+    climb(folder, "convolutions", "searched_convolutions", "recurrent", "recurrent_kinds")
+
+
+@case
+def all_kinds_of_attention(folder):
+    assert "CUDNN_ATTENTION" in climb(folder, "attention_kinds")["attention_kinds"]
+
+
+@case
+def transforms_and_linear_algebra(folder):
+    climb(folder, "transforms", "linear_algebra")
+
+
+@case
+def what_inductor_compiles(folder):
+    if not list(ENVIRONMENT.glob("lib/python3*/site-packages/triton")):
+        raise Skip("this environment has no Triton")
+    climb(folder, "compiled")
 
 
 @case
 def two_processes_train_together(folder):
     assert climb(folder, "distributed", env={"SIM_DEVICES": "2", "MASTER_ADDR": "localhost"})["distributed"] == "2"
+
+
+@case
+def three_processes_exchange(folder):
+    assert climb(folder, "collectives", env={"SIM_DEVICES": "3", "MASTER_ADDR": "localhost"})["collectives"] == "3"
 
 
 def launches(folder, name):
