@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -98,31 +97,6 @@ void stream_settle(struct stream *s)
 	s->shut = __atomic_load_n(&window_shut, __ATOMIC_SEQ_CST);
 	if (s->shut)
 		__atomic_store_n(&s->quick_room, 0, __ATOMIC_SEQ_CST);
-}
-
-/* By the thread itself, or at the end of the process. */
-static void tell_skips(struct stream *s)
-{
-	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
-		uint32_t events = __atomic_exchange_n(&s->skips[kind].events, 0, __ATOMIC_RELAXED);
-		uint32_t measured = __atomic_exchange_n(&s->skips[kind].measured, 0, __ATOMIC_RELAXED);
-
-		if (events)
-			window_skipped((enum trace_skip_kind)kind, events, measured, __atomic_exchange_n(&s->skips[kind].ticks, 0, __ATOMIC_RELAXED));
-	}
-}
-
-void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begin)
-{
-	struct stream_skips *skips = &s->skips[kind];
-
-	if (begin) {
-		__atomic_store_n(&skips->measured, skips->measured + 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&skips->ticks, skips->ticks + clock_now() - begin, __ATOMIC_RELAXED);
-	}
-	__atomic_store_n(&skips->events, skips->events + 1, __ATOMIC_RELAXED);
-	if (skips->events >= STREAM_SKIPS_TOLD)
-		tell_skips(s);
 }
 
 void stream_window_turned(bool shut)
@@ -444,26 +418,6 @@ static bool is_timed(enum trace_kind kind)
 	return timed[kind];
 }
 
-uint64_t stream_pass_begins(enum trace_skip_kind kind)
-{
-	return stream_here.mine ? stream_skip_begins(stream_here.mine, kind) : 0;
-}
-
-void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin)
-{
-	if (stream_here.mine)
-		stream_skip_ends(stream_here.mine, kind, begin);
-}
-
-static bool is_skipped(struct stream *s, enum trace_kind kind)
-{
-	int as = window_skips(kind);
-
-	if (as >= 0)
-		stream_skip_ends(s, (enum trace_skip_kind)as, 0);
-	return as >= 0 || kind == TRACE_SELF;
-}
-
 void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 {
 	struct stream *s = stream_here.mine;
@@ -471,7 +425,7 @@ void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 
 	if (__builtin_expect(!s, 0)) /* stream_forked */
 		return NULL;
-	if (window_is_shut() && is_skipped(s, kind))
+	if (window_is_shut() && stream_is_skipped(s, kind))
 		return NULL;
 	if (__builtin_expect(s->vague, 0))
 		stream_find_path(s);
@@ -512,49 +466,6 @@ uint32_t stream_tid(void)
 	return s && s->tid ? s->tid : (uint32_t)syscall(SYS_gettid);
 }
 
-/* Of the thread that forks in the middle of its own work: its slot, which the child does not inherit, and how far it is. */
-static __thread struct {
-	struct trace_block *slot;
-	const struct totals_block *totals;
-	uint64_t bytes, used, pending;
-} forking __attribute__((tls_model("initial-exec")));
-
-void stream_fork_begins(void)
-{
-	const struct stream *s = stream_here.mine;
-
-	forking.slot = stream_at_work() && s ? s->slot : NULL;
-	if (!forking.slot)
-		return;
-	forking.bytes = forking.slot->extent;
-	forking.totals = s->totals.blocks;
-	forking.used = forking.slot->used;
-	forking.pending = s->pending;
-}
-
-void stream_forked(void)
-{
-	struct stream *s = stream_here.mine;
-	void *slot;
-
-	if (!forking.slot)
-		return;
-	totals_forked(forking.totals);
-	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (slot == MAP_FAILED)
-		return;
-	s->slot = slot;
-	s->slot->extent = forking.bytes;
-	s->slot->used = forking.used;
-	s->pending = forking.pending;
-	s->room = forking.bytes - sizeof *s->slot;
-	__atomic_store_n(&s->quick_room, 0, __ATOMIC_RELAXED);
-	s->frames = s->first_frames;
-	stream_set_top(s, s->frames + 1); /* there may be something to close */
-	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
-	stream_here.mine = NULL; /* and the next event begins a stream of its own */
-}
-
 /* A mapped slot whose last seal fails stays as it is: all is in the file. */
 static void end_slot(struct stream *s)
 {
@@ -582,7 +493,7 @@ void stream_end(void)
 	stream_here.busy = 1;
 	stream_here.ready = NULL;
 	quiet_begin(&quiet);
-	tell_skips(s);
+	stream_tell_skips(s);
 	end_slot(s);
 	s->slot = NULL;
 	stream_here.mine = NULL;
@@ -600,7 +511,7 @@ static void finish_all(void)
 	pthread_mutex_lock(&shared->lock);
 	for (struct stream *s = shared->streams; s; s = s->also) {
 		totals_write_back(&s->totals);
-		tell_skips(s);
+		stream_tell_skips(s);
 	}
 	pthread_mutex_unlock(&shared->lock);
 	quiet_end(&quiet);

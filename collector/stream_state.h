@@ -185,6 +185,12 @@ static inline uint64_t stream_skip_begins(const struct stream *s, enum trace_ski
 }
 void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begin);
 
+/* What has not been told yet, to the header. By the thread itself, or at the end of the process. */
+void stream_tell_skips(struct stream *s);
+
+/* While the window is shut: whether records of the kind are not written; one is counted. */
+bool stream_is_skipped(struct stream *s, enum trace_kind kind);
+
 /* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
 bool stream_make_room(struct stream *s, size_t bytes);
 
