@@ -311,8 +311,8 @@ void processes_free(struct processes *processes)
 	free(processes->all);
 }
 
-/* The root with the most of it, and its worst instance; 0: no root has any. */
-static uint32_t worst_root(const struct fold *fold, enum metric metric)
+/* The root with the most of it, and its worst instance; 0: no root has any. outside: also of what lies outside of usual steps. */
+static uint32_t worst_root_of(const struct fold *fold, enum metric metric, bool outside)
 {
 	uint32_t best = 0;
 	long double most = 0;
@@ -322,7 +322,7 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		long double value;
 
 		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
-			node->kind == NODE_UNATTRIBUTED || node->outside || id == fold->spans)
+			node->kind == NODE_UNATTRIBUTED || (node->outside && !outside) || id == fold->spans)
 			continue;
 		value = node_amount(node, metric);
 		if (!best || value > most ||
@@ -332,6 +332,14 @@ static uint32_t worst_root(const struct fold *fold, enum metric metric)
 		}
 	}
 	return best;
+}
+
+/* Memory is taken by a program's first steps, and then used again. */
+static uint32_t worst_root(const struct fold *fold, enum metric metric)
+{
+	const uint32_t usual = worst_root_of(fold, metric, false);
+
+	return usual ? usual : worst_root_of(fold, metric, true);
 }
 
 const struct instance *process_critical(struct process *process)
