@@ -108,6 +108,17 @@ static size_t append_caller(const struct row *row, size_t used)
 	return append(used, caller, call_stack_frame(row->process, row->of.site->stack, 0, true, caller, sizeof caller));
 }
 
+/* PyTorch's own way to write it; a model is named after its class. */
+static size_t append_class(const struct row *row, const struct node *node, struct text name, size_t used)
+{
+	const struct text class = text_of(row->process->texts, node->class);
+
+	if (!node->class || (class.length <= name.length && memcmp(class.bytes, name.bytes, class.length) == 0 &&
+				    (class.length == name.length || name.bytes[class.length] == ' ')))
+		return used;
+	return append(append(append(used, " (", 2), class.bytes, class.length), ")", 1);
+}
+
 /* A site is told apart by where it lies. */
 static size_t append_path(const struct row *row)
 {
@@ -117,9 +128,12 @@ static size_t append_path(const struct row *row)
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
-		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+		const struct node *node = &row->tree->nodes[nodes[i]];
+		const struct text name = text_of(row->process->texts, node->name);
 
 		used = append(append(used, " / ", i ? 3 : 0), name.bytes, name.length);
+		if (name.length == 1 && name.bytes[0] == '*') /* modules that only have a number, folded */
+			used = append_class(row, node, name, used);
 	}
 	free(nodes);
 	return append_caller(row, used);
@@ -136,17 +150,6 @@ bool row_spread(const struct row *row, struct spread *spread)
 
 	return node && node->kind == NODE_MODULE && node->labels > 1 && row->tree == row->process->fold->tree &&
 	       members_spread(names_members(row->process->fold->names), row->node, row->process->gpu_ns > 0, spread);
-}
-
-/* PyTorch's own way to write it; a model is named after its class. */
-static size_t append_class(const struct row *row, const struct node *node, struct text name, size_t used)
-{
-	const struct text class = text_of(row->process->texts, node->class);
-
-	if (!node->class || (class.length <= name.length && memcmp(class.bytes, name.bytes, class.length) == 0 &&
-				    (class.length == name.length || name.bytes[class.length] == ' ')))
-		return used;
-	return append(append(append(used, " (", 2), class.bytes, class.length), ")", 1);
 }
 
 static size_t append_domain(const struct row *row, const struct node *node, size_t used)

@@ -38,6 +38,20 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 	}
 }
 
+/* Modules that only have a number, folded, are told apart by their class. */
+static void add_name(struct paragraph *paragraph, const struct process *process, uint32_t id)
+{
+	const struct node *node = &process->fold->tree->nodes[id];
+	const struct text name = text_of(process->texts, node->name), class = text_of(process->texts, node->class);
+
+	paragraph_text(paragraph, name.bytes, name.length);
+	if (!node->class || name.length != 1 || name.bytes[0] != '*')
+		return;
+	paragraph_add(paragraph, " (");
+	paragraph_text(paragraph, class.bytes, class.length);
+	paragraph_add(paragraph, ")");
+}
+
 /* ` in `a / b``, or that it is in no range. */
 void verdict_place(struct paragraph *paragraph, const struct process *process, uint32_t node)
 {
@@ -54,10 +68,8 @@ void verdict_place(struct paragraph *paragraph, const struct process *process, u
 	}
 	paragraph_add(paragraph, "in ");
 	for (size_t i = 0; i < length && i < 16; i++) {
-		const struct text name = text_of(process->texts, process->fold->tree->nodes[nodes[i]].name);
-
 		paragraph_add(paragraph, i ? " / " : "`");
-		paragraph_text(paragraph, name.bytes, name.length);
+		add_name(paragraph, process, nodes[i]);
 	}
 	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
 }
@@ -82,7 +94,7 @@ static void add_parts(struct paragraph *paragraph, const struct process *process
 			return;
 		below = amount_of(&tree->nodes[best], metric);
 		paragraph_add(paragraph, part ? ", `" : "; largest in it: `");
-		paragraph_text(paragraph, text_of(process->texts, tree->nodes[best].name).bytes, text_of(process->texts, tree->nodes[best].name).length);
+		add_name(paragraph, process, best);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, below, whole);
 		paragraph_add(paragraph, ")");
