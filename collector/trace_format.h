@@ -52,7 +52,8 @@
  * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
  * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
- * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record.
+ * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record;
+ * import.processes: whose events it holds, if it is more than one process.
  *
  * Ids. stream: a thread that recorded, from 1, never reused. name: a text; 0 is none. node: a place in the tree of
  * contexts (parent, name, domain, kind); 0 is the root, "no range open". domain: the name id of an NVTX domain, 0 the

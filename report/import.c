@@ -2,6 +2,7 @@
 #include "report/import.h"
 #include "report/fatal.h"
 #include "report/kineto_trace.h"
+#include "report/nsys.h"
 #include "report/trace_header.h"
 #include "report/unpacked.h"
 #include <errno.h>
@@ -57,15 +58,37 @@ static bool may_be_json(const unsigned char *head, size_t bytes)
 	return at < bytes && (head[at] == '{' || head[at] == '[');
 }
 
-static int make(const char *path, int from, char *error)
+static bool is_sqlite(const unsigned char *head, size_t bytes)
 {
-	struct unpacked *file = unpacked_open(from);
+	return bytes >= 16 && !memcmp(head, "SQLite format 3", 16);
+}
+
+/* False: `problem` says what it is instead. */
+static bool read_rows(struct kineto *kineto, int from, bool sqlite, char *problem, size_t problem_bytes)
+{
+	struct unpacked *file;
+	bool good;
+
+	if (sqlite)
+		return nsys_read(kineto, from, problem, problem_bytes);
+	file = unpacked_open(from);
+	good = kineto_read(kineto, file);
+	if (kineto->problem)
+		snprintf(problem, problem_bytes, "%s", kineto->problem);
+	unpacked_close(file);
+	return good;
+}
+
+/* Closes the file. */
+static int make(const char *path, int from, bool sqlite, char *error)
+{
 	struct kineto kineto;
+	char problem[320] = "";
 	int fd = -1;
 
-	if (!kineto_read(&kineto, file)) {
-		snprintf(error, READER_ERROR_BYTES, "%.300s: not a trace: it %s; give a trace of pperf or of torch.profiler",
-			path, kineto.problem);
+	if (!read_rows(&kineto, from, sqlite, problem, sizeof problem)) {
+		snprintf(error, READER_ERROR_BYTES,
+			"%.300s: not a trace: it %s; give a trace of pperf, of torch.profiler or of Nsight Systems", path, problem);
 	} else {
 		fd = made_file();
 		if (fd < 0 || !kineto_write(&kineto, fd)) {
@@ -77,12 +100,13 @@ static int make(const char *path, int from, char *error)
 		}
 	}
 	kineto_free(&kineto);
-	unpacked_close(file);
+	if (sqlite)
+		close(from);
 	return fd;
 }
 
 /* The trace made of an open file, which is closed. */
-static int import_of(const char *path, int from, const struct stat *status, char *error)
+static int import_of(const char *path, int from, bool sqlite, const struct stat *status, char *error)
 {
 	struct import *import = known(status);
 
@@ -92,7 +116,7 @@ static int import_of(const char *path, int from, const struct stat *status, char
 	}
 	import = need(sizeof *import);
 	*import = (struct import){ imports, status->st_dev, status->st_ino, status->st_mtim, status->st_size,
-		make(path, from, error) };
+		make(path, from, sqlite, error) };
 	if (import->fd < 0) {
 		free(import);
 		return -1;
@@ -111,9 +135,9 @@ int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES
 	if (fd < 0)
 		return -1;
 	got = read_at(fd, head, sizeof head, 0);
-	if (got <= 0 || !may_be_json(head, (size_t)got) || fstat(fd, &status))
+	if (got <= 0 || fstat(fd, &status) || !(is_sqlite(head, (size_t)got) || may_be_json(head, (size_t)got)))
 		return fd;
-	fd = import_of(path, fd, &status, error);
+	fd = import_of(path, fd, is_sqlite(head, (size_t)got), &status, error);
 	if (fd >= 0 && !fstat(fd, &status))
 		*bytes = (uint64_t)status.st_size;
 	return fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * import.h: a trace's file, of our own format or made of one that another tool wrote: torch.profiler's JSON (plain or
- * gzip). What a file is, its content says, never its name.
+ * gzip), Nsight Systems' export as an SQLite database. What a file is, its content says, never its name.
  *
  * The one that is made has no name: it lies in TMPDIR (or /tmp), in memory where that cannot be written, and goes with the
  * process. It is made once, however often the file is opened.

@@ -31,6 +31,19 @@ struct kineto_range {
 	uint32_t name, thread;
 	uint32_t forward;  /* the logical thread that it runs backward for; 0: it does not */
 	uint16_t kind;     /* enum trace_node_kind */
+	uint16_t domain;   /* of NVTX: its row + 1; 0: the default one */
+};
+
+/* NVTX besides nested ranges: marks, the ends of start/end ranges, what a thread is called. */
+struct kineto_moment {
+	int64_t time;
+	uint64_t id; /* START, END: the same, not 0 */
+	uint32_t name, thread;
+	uint16_t kind, domain; /* TRACE_MARK, _START, _END, _OBJECT; as above */
+};
+
+struct kineto_domain {
+	uint32_t name; /* 0: the file does not say */
 };
 
 /* A call to the runtime or the driver. */
@@ -47,7 +60,7 @@ struct kineto_gpu {
 	int64_t start;
 	uint64_t duration, correlation, graph_node, bytes;
 	uint32_t name, device, stream, context, graph;
-	uint32_t grid[3], block[3], registers, shared;
+	uint32_t grid[3], block[3], registers, shared, static_shared; /* shared: all of it, or what static_shared does not have */
 	uint32_t kind; /* enum kineto_work */
 };
 
@@ -83,6 +96,7 @@ struct kineto_device {
 	uint64_t id, memory_bytes, major, minor, multiprocessors, warp_threads, threads_per_sm, threads_per_block, registers_per_sm,
 		registers_per_block, shared_per_sm, shared_per_block;
 	uint32_t name;
+	uint8_t uuid[16]; /* zeros: not known */
 };
 
 /* A fact of the file: key and value as texts. */
@@ -99,6 +113,8 @@ struct kineto_left_out {
 #define KINETO_ROWS(X)         \
 	X(thread, threads)     \
 	X(range, ranges)       \
+	X(moment, moments)     \
+	X(domain, domains)     \
 	X(call, calls)         \
 	X(gpu, gpus)           \
 	X(sync, syncs)         \
@@ -125,6 +141,9 @@ struct kineto {
 	bool cut;             /* it ends, or breaks, in the middle */
 	uint64_t broken_at;   /* the byte */
 	const char *problem;  /* what is wrong there */
+	char maker[96];       /* what wrote the file, where that is not torch.profiler */
+	char broken_in[128];  /* the part that is, where it is no byte of JSON */
+	uint64_t whole_graphs; /* pieces of work that are graphs, from the first start to the last end */
 };
 
 /* Reads all of it. False: this is no JSON with trace events; `problem` says what it is instead. */

@@ -117,10 +117,14 @@ void kineto_call_write(struct kineto_build *build, uint32_t number, uint32_t nod
 		[TRACE_SYNC] = sizeof record.sync };
 	enum trace_kind kind;
 	uint32_t sync;
+	bool second; /* a call in or around the one that asked for the work, of the same id: it asked for nothing more */
 
-	if (owner && owner->call != number + 1)
+	second = owner && owner->call != number + 1;
+	if (second)
 		owner = NULL;
 	kind = kind_of(name, owner, &sync);
+	if (second && kind != TRACE_SYNC)
+		kind = TRACE_SYNC;
 	record.call.head.node = node;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = kineto_name(build, call->name);

@@ -66,6 +66,7 @@ static void put_kernel(struct kineto_build *build, const struct kineto_gpu *gpu)
 {
 	struct trace_kernel kernel = { .gpu = gpu_head(build, gpu),
 		.dynamic_shared_bytes = gpu->shared,
+		.static_shared_bytes = gpu->static_shared,
 		.registers = gpu->registers,
 		.name = kineto_name(build, gpu->name) };
 

@@ -105,10 +105,10 @@ static uint32_t place_of(struct walk *walk, const struct kineto_range *range, ui
 		for (uint32_t i = 0; i < walk->depth; i++) {
 			const struct kineto_range *open = &walk->build->kineto->ranges[walk->frames[i].range];
 
-			parent = kineto_node(walk->build, parent, open->name, 0, open->kind);
+			parent = kineto_node(walk->build, parent, open, 0);
 		}
 	}
-	return kineto_node(walk->build, parent, range->name, link, range->kind);
+	return kineto_node(walk->build, parent, range, link);
 }
 
 static void open_frame(struct walk *walk, uint32_t number)
@@ -188,27 +188,60 @@ static void take_memory(struct walk *walk, uint32_t number)
 	writer_timed(walk->build->writer, since(walk, memory->time), TRACE_TENSOR, &record, sizeof record);
 }
 
-/* The next of each kind, by time; equal ones: ranges, calls, memory. */
+static void take_moment(struct walk *walk, uint32_t number)
+{
+	struct kineto_build *build = walk->build;
+	const struct kineto_moment *moment = &build->kineto->moments[number];
+	const uint32_t name = kineto_name(build, moment->name),
+		       domain = kineto_name(build, kineto_domain(build->kineto, moment->domain));
+	union {
+		struct trace_range range;
+		struct trace_end end;
+		struct trace_object object;
+	} record = { .range = { .id = moment->id } };
+	size_t bytes = sizeof record.end;
+
+	reach(walk, moment->time, false);
+	if (moment->kind == TRACE_OBJECT) {
+		record.object = (struct trace_object){ .object = kineto_number(build->kineto,
+			build->kineto->threads[moment->thread].tid), .type = TRACE_OBJECT_THREAD, .name = name };
+		bytes = sizeof record.object;
+	} else if (moment->kind != TRACE_END) {
+		record.range.name = name;
+		record.range.domain = domain;
+		bytes = sizeof record.range;
+	} else {
+		record.end.id = moment->id;
+	}
+	record.range.head.node = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	writer_timed(build->writer, since(walk, moment->time), (enum trace_kind)moment->kind, &record, bytes);
+}
+
+/* The next of each kind, by time; equal ones: ranges, calls, memory, moments. */
 static void merge(struct walk *walk, uint32_t thread)
 {
 	const struct kineto_build *build = walk->build;
 	const struct kineto *kineto = build->kineto;
-	size_t range = build->thread_begin[thread], call = build->call_begin[thread], memory = build->memory_begin[thread];
+	size_t range = build->thread_begin[thread], call = build->call_begin[thread], memory = build->memory_begin[thread],
+	       moment = build->moment_begin[thread];
 	const size_t ranges = build->thread_begin[thread + 1], calls = build->call_begin[thread + 1],
-		     memories = build->memory_begin[thread + 1];
+		     memories = build->memory_begin[thread + 1], moments = build->moment_begin[thread + 1];
 
 	for (;;) {
 		const int64_t at_range = range < ranges ? kineto->ranges[build->order[range]].start : INT64_MAX,
 			      at_call = call < calls ? kineto->calls[build->calls[call]].start : INT64_MAX,
 			      at_memory = memory < memories ? kineto->memories[build->memories[memory]].time
-							    : INT64_MAX;
+							    : INT64_MAX,
+			      at_moment = moment < moments ? kineto->moments[build->moments[moment]].time : INT64_MAX;
 
-		if (range < ranges && at_range <= at_call && at_range <= at_memory)
+		if (range < ranges && at_range <= at_call && at_range <= at_memory && at_range <= at_moment)
 			open_frame(walk, build->order[range++]);
-		else if (call < calls && at_call <= at_memory)
+		else if (call < calls && at_call <= at_memory && at_call <= at_moment)
 			take_call(walk, build->calls[call++]);
-		else if (memory < memories)
+		else if (memory < memories && at_memory <= at_moment)
 			take_memory(walk, build->memories[memory++]);
+		else if (moment < moments)
+			take_moment(walk, build->moments[moment++]);
 		else
 			break;
 	}

@@ -33,7 +33,8 @@ static struct node_slot *slot_of(const struct kineto_build *build, const struct 
 	hash ^= ((uint64_t)wanted->link << 8 | wanted->kind) * 0xc2b2ae3d27d4eb4fu;
 	for (i = (hash >> 24) & (build->node_slots - 1); build->nodes[i].node; i = (i + 1) & (build->node_slots - 1))
 		if (build->nodes[i].parent == wanted->parent && build->nodes[i].name == wanted->name &&
-			build->nodes[i].link == wanted->link && build->nodes[i].kind == wanted->kind)
+			build->nodes[i].link == wanted->link && build->nodes[i].kind == wanted->kind &&
+			build->nodes[i].domain == wanted->domain)
 			break;
 	return &build->nodes[i];
 }
@@ -79,9 +80,15 @@ static void name_module(struct kineto_build *build, uint32_t id, struct trace_no
 	node->name = kineto_name(build, text_id(texts, name, text.length));
 }
 
-uint32_t kineto_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind)
+uint32_t kineto_domain(const struct kineto *kineto, uint32_t domain)
 {
-	struct node_slot wanted = { parent, text, link, kind, 0 }, *slot;
+	return domain ? kineto->domains[domain - 1].name : 0;
+}
+
+uint32_t kineto_node(struct kineto_build *build, uint32_t parent, const struct kineto_range *range, uint32_t link)
+{
+	struct node_slot wanted = { parent, range->name, link, range->kind, kineto_domain(build->kineto, range->domain), 0 },
+			 *slot;
 	struct trace_node node;
 
 	if (build->node_count * 2 >= build->node_slots)
@@ -89,11 +96,12 @@ uint32_t kineto_node(struct kineto_build *build, uint32_t parent, uint32_t text,
 	slot = slot_of(build, &wanted);
 	if (slot->node)
 		return slot->node;
-	node = (struct trace_node){ .parent = parent, .kind = kind, .link = link };
-	if (kind == TRACE_NODE_MODULE)
-		name_module(build, text, &node);
+	node = (struct trace_node){ .parent = parent, .kind = range->kind, .link = link };
+	node.domain = kineto_name(build, wanted.domain);
+	if (range->kind == TRACE_NODE_MODULE)
+		name_module(build, range->name, &node);
 	else
-		node.name = kineto_name(build, text);
+		node.name = kineto_name(build, range->name);
 	wanted.node = writer_node(build->writer, &node);
 	build->node_count++;
 	*slot = wanted;
@@ -124,6 +132,15 @@ static int by_call(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
+static int by_moment(const void *a, const void *b, void *context)
+{
+	const struct kineto_moment *moments = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (moments[left].time != moments[right].time)
+		return moments[left].time < moments[right].time ? -1 : 1;
+	return left < right ? -1 : 1;
+}
 
 void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context)
 {
@@ -169,12 +186,15 @@ static void sort_rows(struct kineto_build *build)
 	build->thread_begin = need(threads * sizeof *build->thread_begin);
 	build->call_begin = need(threads * sizeof *build->call_begin);
 	build->memory_begin = need(threads * sizeof *build->memory_begin);
+	build->moment_begin = need(threads * sizeof *build->moment_begin);
 	build->order = by_thread(kineto, kineto->ranges, kineto->range_count, sizeof *kineto->ranges,
 		offsetof(struct kineto_range, thread), build->thread_begin, by_range, kineto->ranges);
 	build->calls = by_thread(kineto, kineto->calls, kineto->call_count, sizeof *kineto->calls,
 		offsetof(struct kineto_call, thread), build->call_begin, by_call, kineto->calls);
 	build->memories = by_thread(kineto, kineto->memories, kineto->memory_count, sizeof *kineto->memories,
 		offsetof(struct kineto_memory, thread), build->memory_begin, kineto_by_time, kineto->memories);
+	build->moments = by_thread(kineto, kineto->moments, kineto->moment_count, sizeof *kineto->moments,
+		offsetof(struct kineto_moment, thread), build->moment_begin, by_moment, kineto->moments);
 }
 
 /* ---- what the file does not say plainly ---- */
@@ -241,6 +261,8 @@ static void find_edges(struct kineto_build *build)
 		reach_time(build, kineto->syncs[i].start, kineto->syncs[i].duration);
 	for (size_t i = 0; i < kineto->memory_count; i++)
 		reach_time(build, kineto->memories[i].time, 0);
+	for (size_t i = 0; i < kineto->moment_count; i++)
+		reach_time(build, kineto->moments[i].time, 0);
 	if (build->first > build->last)
 		build->first = build->last = 0;
 }
@@ -291,6 +313,8 @@ static void put_sources(struct kineto_build *build, bool added)
 {
 	const struct kineto *kineto = build->kineto;
 
+	if (*kineto->maker && (kineto->range_count || kineto->moment_count))
+		put_meta(build, "source.nvtx", "on");
 	if (any_kind(kineto, TRACE_NODE_OP, TRACE_NODE_BACKWARD))
 		put_meta(build, "source.torch_ops", "on");
 	if (any_kind(kineto, TRACE_NODE_MODULE, TRACE_NODE_MODULE))
@@ -340,7 +364,11 @@ static void put_warnings(struct kineto_build *build)
 {
 	const struct kineto *kineto = build->kineto;
 
-	if (kineto->cut)
+	if (*kineto->broken_in)
+		warn(build, "warning.import_cut",
+			"the table %s: %s; what follows in it is missing, what precedes it is shown", kineto->broken_in,
+			kineto->problem);
+	else if (kineto->cut)
 		warn(build, "warning.import_cut",
 			"byte %" PRIu64 " of the JSON: %s; what follows is missing, what precedes it is shown",
 			kineto->broken_at, kineto->problem);
@@ -351,6 +379,10 @@ static void put_warnings(struct kineto_build *build)
 	if (kineto->not_ended)
 		warn(build, "warning.import_open",
 			"%" PRIu64 " ranges have no end in the file; they count up to its last event", kineto->not_ended);
+	if (kineto->whole_graphs)
+		warn(build, "warning.import_graphs",
+			"%" PRIu64 " launches of graphs were recorded as a whole: each is one piece of work, from the start of its "
+			"first kernel to the end of its last", kineto->whole_graphs);
 	if (build->counts.overlapping)
 		warn(build, "warning.import_overlap",
 			"%" PRIu64 " ranges end before one that began in them does; that one's time from there on is "
@@ -383,6 +415,7 @@ static void put_devices(struct kineto_build *build)
 			.memory_bytes = device->memory_bytes,
 			.name = kineto_name(build, device->name) };
 
+		memcpy(record.uuid, device->uuid, sizeof record.uuid);
 		writer_dictionary(build->writer, TRACE_DEVICE, &record, sizeof record);
 	}
 }
@@ -403,7 +436,8 @@ static void put_threads(struct kineto_build *build)
 			if (late[thread] == round &&
 				(build->thread_begin[thread + 1] > build->thread_begin[thread] ||
 					build->call_begin[thread + 1] > build->call_begin[thread] ||
-					build->memory_begin[thread + 1] > build->memory_begin[thread]))
+					build->memory_begin[thread + 1] > build->memory_begin[thread] ||
+					build->moment_begin[thread + 1] > build->moment_begin[thread]))
 				kineto_thread_write(build, thread);
 	free(late);
 }
@@ -418,6 +452,8 @@ static void build_free(struct kineto_build *build)
 	free(build->thread_begin);
 	free(build->call_begin);
 	free(build->memory_begin);
+	free(build->moments);
+	free(build->moment_begin);
 	free(build->placed);
 	free(build->links);
 	free(build->owners);
@@ -439,7 +475,7 @@ bool kineto_write(struct kineto *kineto, int fd)
 	sort_rows(&build);
 	kineto_calls_own(&build);
 	kineto_links_find(&build);
-	put_meta(&build, "import.format", "torch.profiler (Kineto)");
+	put_meta(&build, "import.format", *kineto->maker ? kineto->maker : "torch.profiler (Kineto)");
 	put_facts(&build, pid);
 	put_sources(&build, added);
 	put_devices(&build);

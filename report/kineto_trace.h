@@ -14,7 +14,7 @@ bool kineto_write(struct kineto *kineto, int fd);
 /* ---- between those files ---- */
 
 struct node_slot {
-	uint32_t parent, name, link, kind, node;
+	uint32_t parent, name, link, kind, domain, node;
 };
 
 /* The call that a correlation id belongs to, and what the GPU did for it. */
@@ -34,8 +34,8 @@ struct kineto_build {
 	size_t node_slots, node_count;
 	uint32_t *order;          /* ranges by thread, then start, the longer first */
 	size_t *thread_begin;     /* by thread: where its part of `order` begins; one more behind the last */
-	uint32_t *calls, *memories; /* the same of calls, and of memory events */
-	size_t *call_begin, *memory_begin;
+	uint32_t *calls, *memories, *moments; /* the same of calls, of memory events and of moments */
+	size_t *call_begin, *memory_begin, *moment_begin;
 	uint32_t *placed;         /* by range: its node, 0: not yet */
 	uint32_t *links;          /* by range: the range that it runs backward for + 1 */
 	struct kineto_owner *owners; /* hash table */
@@ -49,7 +49,10 @@ struct kineto_build {
 };
 
 uint32_t kineto_name(struct kineto_build *build, uint32_t text);
-uint32_t kineto_node(struct kineto_build *build, uint32_t parent, uint32_t text, uint32_t link, enum trace_node_kind kind);
+/* Of a range, with that parent and link. */
+uint32_t kineto_node(struct kineto_build *build, uint32_t parent, const struct kineto_range *range, uint32_t link);
+/* The text of a domain by its row + 1. */
+uint32_t kineto_domain(const struct kineto *kineto, uint32_t domain);
 
 /* Sorts rows by their numbers, unless they are in order, as files often are. */
 void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context);

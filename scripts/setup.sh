@@ -39,7 +39,7 @@ build_packages() {
 	has_header gelf.h || need libelf-dev
 	has_header zlib.h || need zlib1g-dev
 	has_header libiberty/demangle.h || need libiberty-dev
-	has_header libiberty/demangle.h || need libiberty-dev
+	has_header sqlite3.h || need libsqlite3-dev
 	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 }
 

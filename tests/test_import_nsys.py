@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exports of Nsight Systems: small ones made here, of several versions and with what real ones and hostile ones hold; and, where PPERF_TEST_DATA names
+the folder with it, a real one, of which every figure is known."""
+import json, os, pathlib, random, sqlite3
+from harness import Skip, case, dump, info, main, report
+
+RUN, OTHER = 7, 9  # processes
+GEMM = "_Z4gemmPfi"
+TABLES = {
+    "StringIds": "id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL",
+    "EXPORT_META_DATA": "name TEXT NOT NULL, value TEXT",
+    "TARGET_INFO_SESSION_START_TIME": "utcEpochNs INTEGER, utcTime TEXT, localTime TEXT",
+    "TARGET_INFO_GPU": "vmId INTEGER, id INTEGER, name TEXT, totalMemory INTEGER, uuid TEXT, smCount INTEGER, cuDevice INTEGER, threadsPerWarp INTEGER, maxWarpsPerSm INTEGER",
+    "PROCESSES": "globalPid INTEGER, pid INTEGER, name TEXT",
+    "ThreadNames": "nameId INTEGER, priority INTEGER, globalTid INTEGER",
+    "NVTX_EVENTS": "start INTEGER NOT NULL, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "start INTEGER NOT NULL, end INTEGER NOT NULL, eventClass INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+                                  "demangledName INTEGER, shortName INTEGER, mangledName INTEGER, registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, "
+                                  "blockX INTEGER, blockY INTEGER, blockZ INTEGER, staticSharedMemory INTEGER, dynamicSharedMemory INTEGER, graphNodeId INTEGER",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+                                  "bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, "
+                                  "bytes INTEGER, value INTEGER, memKind INTEGER",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER",
+    "OSRT_API": "start INTEGER NOT NULL, end INTEGER, nameId INTEGER, globalTid INTEGER",
+    "PROFILER_OVERHEAD": "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER",
+}
+
+
+def tid(thread, process=RUN):
+    return 1 << 48 | process << 24 | thread
+
+
+class Export:
+    """A database; tables come to be as rows are put into them."""
+
+    def __init__(self, path):
+        self.path, self.db, self.strings, self.made = path, sqlite3.connect(path), {}, set()
+
+    def put(self, table, **columns):
+        if table not in self.made:
+            self.made.add(table)
+            self.db.execute("CREATE TABLE %s (%s)" % (table, TABLES[table]))
+        self.db.execute('INSERT INTO %s ("%s") VALUES (%s)' % (table, '","'.join(columns), ",".join("?" * len(columns))), list(columns.values()))
+        return self
+
+    def string(self, text):
+        if text not in self.strings:
+            self.strings[text] = len(self.strings) + 100
+            self.put("StringIds", id=self.strings[text], value=text)
+        return self.strings[text]
+
+    def range(self, name, start, end, thread=1, process=RUN, type=59, **more):
+        return self.put("NVTX_EVENTS", start=start, end=end, eventType=type, text=name, globalTid=tid(thread, process), **more)
+
+    def call(self, name, start, end, correlation, thread=1, process=RUN):
+        return self.put("CUPTI_ACTIVITY_KIND_RUNTIME", start=start, end=end, eventClass=0, globalTid=tid(thread, process), correlationId=correlation, nameId=self.string(name))
+
+    def work(self, kind, start, end, correlation, process=RUN, **more):
+        return self.put("CUPTI_ACTIVITY_KIND_" + kind, start=start, end=end, deviceId=0, contextId=1, streamId=7, correlationId=correlation, globalPid=tid(0, process), **more)
+
+    def kernel(self, start, end, correlation, name=GEMM, **more):
+        return self.work("KERNEL", start, end, correlation, mangledName=self.string(name), demangledName=self.string("gemm(float *, int)"), shortName=self.string("gemm"), **more)
+
+    def done(self):
+        self.db.commit()
+        self.db.close()
+        return self.path
+
+
+def usual(path):
+    export = Export(path)
+    export.put("EXPORT_META_DATA", name="EXPORT_PRODUCT_VERSION", value="2025.1.1.0")
+    export.put("TARGET_INFO_SESSION_START_TIME", utcEpochNs=1700000000123456789)
+    export.put("TARGET_INFO_GPU", id=4, cuDevice=0, name="NVIDIA H200", totalMemory=150 << 30, uuid="74e128b2-90b6-b409-07c8-33bee5ff6f88", smCount=132, threadsPerWarp=32, maxWarpsPerSm=64)
+    export.put("PROCESSES", globalPid=tid(0), pid=RUN, name="python3").put("PROCESSES", globalPid=tid(0, 1), pid=1, name="systemd")
+    export.range("step", 1001, 90007).put("NVTX_EVENTS", start=2003, end=50011, eventType=59, textId=export.string("forward"), globalTid=tid(1), domainId=0)
+    export.call("cudaLaunchKernel_v7000", 3001, 4003, 11).call("cudaMemcpyAsync_v3020", 60001, 60101, 12).call("cudaMemsetAsync_v3020", 95000, 95100, 13)
+    export.kernel(5003, 45009, 11, gridX=26, gridY=2, gridZ=1, blockX=256, blockY=1, blockZ=1, registersPerThread=40, staticSharedMemory=1024, dynamicSharedMemory=16384)
+    export.work("MEMCPY", 61001, 62013, 12, bytes=4096, copyKind=1, srcKind=0, dstKind=2).work("MEMSET", 96001, 96020, 13, bytes=64, memKind=2)
+    return export
+
+
+def view(name, *arguments):
+    return json.loads(report(name, *arguments, "-f", "json").stdout)
+
+
+def tree(*arguments):
+    return view("tree", *arguments, "--no-fold", "--no-steps", "--demangle", "no")
+
+
+def rows(view):
+    return {row["name"]: row for row in view["rows"]}
+
+
+# ---- the real one ----
+
+def data():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder or not list(pathlib.Path(folder).glob("nsys/*.sqlite")):
+        raise Skip("PPERF_TEST_DATA does not name the folder with an export of Nsight Systems and what it holds")
+    return sorted((pathlib.Path(folder) / "nsys").glob("*.sqlite"))
+
+
+@case
+def every_figure_of_a_real_export_is_as_known(folder):
+    for path in data():
+        known, got = json.loads(path.with_suffix(".expected_nvtx.json").read_text()), tree(path)
+        ranges = [row for row in got["rows"] if row["kind"] == "range"]
+        assert sum(row["calls"] for row in ranges) == known["nvtx_ranges"] and max(len(row["path"]) for row in ranges) == known["max_depth"]
+        assert sum(row["calls"] for row in got["rows"] if row["kind"] in ("api", "sync")) == known["runtime"]
+        work = [row for row in got["rows"] if row["kind"] in ("kernel", "memcpy", "memset")]
+        assert sum(row["calls"] for row in work) == known["gpu"] and got["totals"]["gpu_sum_ns"] == known["gpu_ns"]
+        for name, figures in known["by_innermost_range"].items():
+            inside = [row for row in work if (row["path"][-2] if row["path"][0] != "unattributed" else "(no range)") == name]
+            assert (sum(row["calls"] for row in inside), sum(row["gpu_total_ns"] for row in inside)) == (figures["count"], figures["ns"]), name
+        assert got["integrity"]["conserved"] and got["integrity"]["complete"] and not got["integrity"]["clock_violations"]
+
+
+@case
+def a_real_export_says_what_the_same_as_json_says(folder):
+    for path in data():
+        export, twin = tree(path), tree(path.with_suffix(".kineto.json.gz"))
+        assert {key: value for key, value in export["totals"].items() if key.startswith("gpu_")} == {key: value for key, value in twin["totals"].items() if key.startswith("gpu_")}
+        figures = [{row["name"]: (row["calls"], row["cpu_total_ns"], row.get("gpu_total_ns", 0)) for row in got["rows"] if row["kind"] in ("range", "op", "api", "sync")}
+                   for got in (export, twin)]
+        assert figures[0] == figures[1], figures
+
+
+@case
+def any_view_takes_a_real_export(folder):
+    for path in data():
+        for name in ("table", "kernels", "memory", "critical", "info", "dump"):
+            assert report(name, path).stdout
+        screen = report(path).stdout.decode()
+        assert "a file of Nsight Systems 2022" in screen and "SCHED_EVENTS" in screen and "losses    none" in screen, screen
+
+
+# ---- small ones ----
+
+@case
+def ranges_calls_and_work_are_joined_to_the_nanosecond(folder):
+    got = tree(usual(folder / "export").done())
+    by = rows(got)
+    assert by[GEMM]["path"] == ["step", "forward", GEMM] and by["memcpy HtoD"]["path"] == ["step", "memcpy HtoD"], by
+    assert by["memset"]["path"] == ["unattributed", "memset"], by
+    assert [by[name]["cpu_total_ns"] for name in ("step", "forward", "cudaLaunchKernel", "cudaMemcpyAsync")] == [89006, 48008, 1002, 100]
+    assert (by[GEMM]["gpu_total_ns"], by["memcpy HtoD"]["gpu_total_ns"], by["memcpy HtoD"]["bytes"], by["memset"]["gpu_total_ns"]) == (40006, 1012, 4096, 19)
+    assert got["integrity"]["conserved"] and got["integrity"]["complete"] and got["totals"]["gpu_sum_ns"] == 41037
+    kernel = dump(folder / "export", {"kernel"})[0]
+    assert (kernel["grid"], kernel["block"], kernel["registers"]) == ([26, 2, 1], [256, 1, 1], 40), kernel
+    assert (kernel["shared_bytes"], kernel["static_shared_bytes"], kernel["stream"], kernel["device"]) == (16384, 1024, 7, 0), kernel
+
+
+@case
+def facts_of_the_run_are_kept(folder):
+    export = usual(folder / "export").put("ThreadNames", nameId=0, priority=0, globalTid=tid(1))
+    export.put("StringIds", id=0, value="main thread").put("OSRT_API", start=5, end=9, globalTid=tid(1))
+    got = info(export.done())
+    text = json.dumps(got)
+    assert "Nsight Systems 2025.1.1.0" in text and "1 OSRT_API" in text and "NVIDIA H200" in text and "python3" in text and "systemd" not in text, text
+    assert [r["name"] for r in dump(folder / "export") if r.get("name") == "main thread"], "the thread's name"
+    assert "2023-11-14 22:13:20.1234577" in report("info", folder / "export").stdout.decode()
+    assert view("tree", folder / "export")["capture"]["devices"][0]["uuid"] == "GPU-74e128b2-90b6-b409-07c8-33bee5ff6f88"
+
+
+@case
+def processes_with_the_same_ids_are_kept_apart(folder):
+    export = usual(folder / "export").put("PROCESSES", globalPid=tid(0, OTHER), pid=OTHER, name="worker")
+    export.range("other", 1000, 99000, process=OTHER).call("cudaLaunchKernel_v7000", 2000, 2100, 11, process=OTHER).kernel(46000, 46500, 11, "_Z5otherv", process=OTHER)
+    got = tree(export.done())
+    assert rows(got)["_Z5otherv"]["path"] == ["other", "_Z5otherv"] and rows(got)[GEMM]["path"] == ["step", "forward", GEMM], rows(got)
+    assert "7 python3, 9 worker" in report("info", folder / "export").stdout.decode()
+
+
+@case
+def nvtx_is_more_than_nested_ranges(folder):
+    export = usual(folder / "export")
+    export.put("NVTX_EVENTS", start=10, eventType=75, text="library", globalTid=tid(1), domainId=5)
+    export.range("in a domain", 2500, 2600, domainId=5).range("span", 3000, 80000, type=60, endGlobalTid=tid(2)).range("moment", 2800, None, type=34)
+    export.range("never ends", 70000, None).range("of no kind", 71000, 71001, type=4711)
+    got = tree(export.done())
+    by = rows(got)
+    assert by["in a domain"]["domain"] == "library" and by["in a domain"]["path"] == ["step", "forward", "in a domain"], by
+    assert by["span"]["cpu_total_ns"] == 77000 and by["span"]["calls"] == 1, by["span"]
+    assert by["moment"]["calls"] == 1 and by["moment"]["kind"] == "mark", by
+    assert any("1 ranges have no end" in warning for warning in got["warnings"]), got["warnings"]
+    assert "1 NVTX events of other kinds" in " ".join(report(folder / "export").stdout.decode().split())
+
+
+@case
+def what_a_version_does_not_have_is_not_missed(folder):
+    db = sqlite3.connect(folder / "old")
+    db.execute("CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT)")
+    db.execute("INSERT INTO StringIds VALUES (1, 'short'), (2, 'cudaLaunchKernel')")
+    db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER, correlationId INTEGER, streamId INTEGER)")
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 205, 1, 4, 7), (300, 310, 99, 5, 7)")
+    db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (START INTEGER, End INTEGER, nameId INTEGER, correlationId INTEGER)")
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 2, 4)")
+    db.commit()
+    got = tree(folder / "old")
+    assert rows(got)["short"]["gpu_total_ns"] == 105 and got["totals"]["gpu_sum_ns"] == 115 and got["integrity"]["without_launch"] == 1, got
+
+
+@case
+def a_call_in_a_call_asks_once(folder):
+    export = Export(folder / "export")
+    export.call("cudaLaunchKernel", 10, 40, 1).call("cudaLaunchKernel_v7000", 15, 35, 1).kernel(50, 60, 1)
+    got = tree(export.done())
+    assert got["integrity"]["launches"] == 1 and rows(got)["cudaLaunchKernel"]["calls"] == 2 and not got["integrity"]["missing_records"]
+
+
+@case
+def a_graph_as_a_whole_is_said_to_be_one(folder):
+    export = usual(folder / "export").call("cudaGraphLaunch_v10000", 80000, 80100, 20).work("GRAPH_TRACE", 80200, 80500, 20, graphId=3)
+    export.work("SYNCHRONIZATION", 81000, 81100, 21, syncType=3)
+    got = tree(export.done())
+    assert rows(got)["whole graph"]["gpu_total_ns"] == 300 and any("recorded as a whole" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def times_that_cannot_be_are_counted(folder):
+    export = usual(folder / "export").range("backwards", 50, 40).range("far", 1 << 62, (1 << 62) + 5).kernel(9, 8, 3)
+    got = tree(export.done())
+    assert any("3 events have no time" in warning for warning in got["warnings"]), got["warnings"]
+    assert "backwards" not in rows(got)
+
+
+@case
+def a_database_that_is_none_is_refused_in_one_sentence(folder):
+    db = sqlite3.connect(folder / "other")
+    db.execute("CREATE TABLE t (start INTEGER, end INTEGER)")
+    db.commit()
+    whole = usual(folder / "export").done().read_bytes()
+    hidden = sqlite3.connect(folder / "view")
+    hidden.execute("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n) SELECT start FROM n")
+    hidden.commit()
+    for name, content in (("cut", whole[:5000]), ("empty", whole[:16]), ("noise", whole[:100] + bytes(random.Random(1).randbytes(8000)))):
+        (folder / name).write_bytes(content)
+    for name in ("other", "view", "cut", "empty", "noise"):
+        said = report(folder / name, check=2)
+        assert said.stderr.count(b"\n") == 1 and b"SQLite" in said.stderr and not said.stdout, (name, said.stderr)
+
+
+@case
+def what_precedes_a_broken_page_is_shown(folder):
+    export = Export(folder / "export")
+    for i in range(4000):
+        export.range("range %d" % (i % 10), i * 10, i * 10 + 5)
+    for i in range(50):
+        export.kernel(i * 10 + 3, i * 10 + 8, i)
+    broken = bytearray(export.done().read_bytes())
+    page = len(broken) // 4096 // 2
+    broken[page * 4096:(page + 1) * 4096] = b"\xff" * 4096
+    (folder / "export").write_bytes(broken)
+    got = tree(folder / "export")
+    assert any("the table NVTX_EVENTS" in warning for warning in got["warnings"]) and got["totals"]["gpu_sum_ns"] == 250, got["warnings"]
+    assert 0 < sum(row["calls"] for row in got["rows"] if row["kind"] == "range") < 4000 and not got["integrity"]["complete"]
+
+
+@case
+def random_damage_is_survived_and_the_file_is_left_alone(folder):
+    whole, dice = usual(folder / "export").done().read_bytes(), random.Random(11)
+    for round in range(int(os.environ.get("PPERF_TEST_ROUNDS", "60"))):
+        broken = bytearray(whole)
+        for _ in range(dice.randint(1, 20)):
+            broken[dice.randrange(16, len(broken))] = dice.randrange(256)
+        (folder / "broken").write_bytes(broken)
+        said = report("tree", folder / "broken", "-f", "json", check=None, timeout=20)
+        assert said.returncode in (0, 2), (round, said.returncode, said.stderr)
+        assert (folder / "broken").read_bytes() == broken and not list(folder.glob("broken-*"))
+
+
+main()
