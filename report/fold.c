@@ -255,7 +255,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->windows || options->target || options->metric == METRIC_CALLS ||
+	state->rich = options->steps || options->windows || options->target || options->observer || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
@@ -267,6 +267,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		state->counting = false;
 	}
 	fold_counter_find(fold);
+	if (options->observer)
+		options->observer->begins(options->observer->context);
 	return fold;
 }
 

@@ -32,6 +32,16 @@ struct fold_only {
 	uint32_t node_count, kernel_count;
 };
 
+/* Who is told each amount of the metric, one by one, in a pass that is made for it. at_ns: when its range or call began,
+ * since the trace's start. */
+struct fold_observer {
+	void *context;
+	void (*begins)(void *context); /* the trace is read from its beginning; maybe once more */
+	/* A call, or work of a GPU. */
+	void (*leaf)(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns);
+	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value); /* of a range, all in it */
+};
+
 struct fold_options {
 	bool no_fold;
 	enum demangle_form demangle;
@@ -45,6 +55,7 @@ struct fold_options {
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
 	const struct fold_only *only;     /* NULL: all durations */
+	const struct fold_observer *observer; /* NULL: nobody */
 };
 
 /* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */

@@ -192,6 +192,7 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 	if (fold->state->counting) {
 		leaf_node = leaf(fold, event, &call);
 		tree_count(fold->tree, leaf_node, call.duration_ns);
+		fold_observe(fold, leaf_node, call.begin_ns, call.duration_ns);
 		fold->tree->nodes[call.node].call_ns += call.duration_ns;
 		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .calls = 1 });
 	}

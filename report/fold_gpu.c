@@ -118,6 +118,8 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 	uint32_t leaf;
 
 	leaf = work_leaf(fold, owner, launch, work, method);
+	if (!work->untimed)
+		fold_observe(fold, leaf, launch ? launch->begin_ns : work->start_ns, work->duration_ns);
 	add_to(tree_gpu(fold->tree, owner), work, method);
 	names_members(fold->names)->all[launch ? launch->member : 0].gpu_ns += work->duration_ns;
 	fold->totals.gpu_sum_ns += work->duration_ns;

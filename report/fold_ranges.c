@@ -245,6 +245,13 @@ static long double metric_value(const struct fold *fold, const struct instance *
 	}
 }
 
+static void tell(const struct fold *fold, uint32_t node, uint64_t begin_ns, long double value)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	observer->instance(observer->context, node, begin_ns, value);
+}
+
 /* The last part of an instance is known. */
 bool fold_instance_is_final(void *context, struct instance *instance)
 {
@@ -261,6 +268,8 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 		.own_bytes = instance->label_bytes };
 
 	if (!target) {
+		if (fold->options.observer)
+			tell(fold, instance->node, instance->begin_ns, worst.value);
 		if (worst.value > 0)
 			fold_offer_worst(fold, instance->node, &worst);
 		return false;
@@ -357,6 +366,8 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 
 		fold_offer_worst(fold, frame->node, &candidate);
 	}
+	if (fold->options.observer && fold->options.metric != METRIC_GPU)
+		tell(fold, frame->node, frame->begin_ns, metric_value(fold, &seen));
 	if (more->instance)
 		close_instance(fold, more, &seen);
 }

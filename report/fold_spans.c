@@ -95,6 +95,7 @@ static void close_span(struct fold *fold, struct open_span **link, uint64_t end_
 
 	if (span->counts) {
 		tree_count(fold->tree, span->node, end_ns - span->begin_ns);
+		fold_observe(fold, span->node, span->begin_ns, end_ns - span->begin_ns);
 		fold_offer_worst(fold, span->node, &candidate);
 		if (fold->state->has_reserved) {
 			struct node_memory *memory = tree_memory(fold->tree, span->node);

@@ -164,6 +164,15 @@ static inline uint32_t fold_frame(const struct thread *thread, uint32_t depth)
 	return depth + (depth >= thread->inserted);
 }
 
+static inline void fold_observe(const struct fold *fold, uint32_t leaf, uint64_t at_ns, uint64_t duration_ns)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (__builtin_expect(observer != NULL, 0))
+		observer->leaf(observer->context, leaf,
+			node_kind_class(fold->tree->nodes[leaf].kind) == NODE_WORK, at_ns, duration_ns);
+}
+
 /* A folded module counts for its member, too. */
 static inline void fold_count_member(struct fold *fold, const struct frame *frame, uint64_t duration)
 {

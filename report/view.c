@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view.h"
 #include "report/column.h"
+#include "report/diff.h"
 #include "report/dump.h"
 #include "report/dump.h"
 #include "report/fatal.h"
@@ -81,6 +82,12 @@ const struct view views[] = {
 		.top = 20,
 		.arrange = arrange_memory,
 		.lead = tensors_lead },
+	{ .name = "diff",
+		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
+			   "anything did",
+		.columns = "",
+		.text = "",
+		.run = diff_view },
 	{ .name = "info",
 		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
 			   "missing",

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ * test_diff.c: two runs compared: what noise does not change is not told, what changed is named.
+ */
+#include "report/fatal.h"
+#include "tests/screen.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAIN = 1, GPU = 2 }; /* streams */
+enum { OPS = 50, STEPS = 100 };
+
+static uint64_t state;
+
+static double uniform(void)
+{
+	uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return ((double)((z ^ (z >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+	return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* A run: in each step each operator, with noise of 2.5 %; op_17 `factor` times as long. */
+struct run {
+	bool marked;     /* in steps */
+	bool gpu;        /* each operator launches a kernel, which has the time */
+	double factor;
+	double likeness; /* of a step's noise and that of the one before */
+	const char *extra; /* an operator more in each step; NULL: none */
+	const char *prefix;
+};
+
+static uint64_t op(struct trace_builder *builder, const struct run *run, uint64_t at, int number, double noise)
+{
+	const double base = 20000 + 1000 * (number % 7);
+	const uint64_t took = (uint64_t)(base * (number == 17 ? run->factor : 1) * (1 + 0.025 * noise));
+	static uint64_t correlation;
+	char name[32];
+
+	snprintf(name, sizeof name, "%s%d", run->prefix ? run->prefix : "op_", number);
+	build_push(builder, MAIN, at, name);
+	if (run->gpu) {
+		char kernel[40];
+
+		snprintf(kernel, sizeof kernel, "kernel_%d", number);
+		build_launch(builder, MAIN, at + 10, ++correlation);
+		build_kernel(builder, GPU, at + 50, correlation, kernel, at + 20, at + 20 + took);
+	}
+	build_pop(builder, MAIN, at + took + 100);
+	return at + took + 200;
+}
+
+static void write_run(const char *path, const struct run *run)
+{
+	struct trace_builder *builder = builder_new();
+	double noise[OPS] = { 0 };
+	uint64_t at = 1000;
+
+	if (run->gpu)
+		build_device(builder, 0, "device");
+	for (int step = 0; step < STEPS; step++) {
+		if (run->marked)
+			build_push(builder, MAIN, at, "turn");
+		for (int number = 0; number < OPS; number++) {
+			noise[number] = run->likeness * noise[number] + sqrt(1 - run->likeness * run->likeness) * normal();
+			at = op(builder, run, at, number, noise[number]);
+		}
+		if (run->extra) {
+			build_push(builder, MAIN, at, run->extra);
+			build_pop(builder, MAIN, at + 30000);
+			at += 30100;
+		}
+		if (run->marked)
+			build_pop(builder, MAIN, at);
+		at += 500;
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+static struct screen diff(const struct run *before, const struct run *after, const char *options)
+{
+	char arguments[200];
+
+	write_run("a.bin", before);
+	write_run("b.bin", after);
+	snprintf(arguments, sizeof arguments, "diff a.bin b.bin --step-marker turn %s", options);
+	return screen_show(NULL, arguments);
+}
+
+static void has(const char *text, const char *wanted)
+{
+	ck_assert_msg(strstr(text, wanted) != NULL, "`%s` is not in:\n%.3000s", wanted, text);
+}
+
+static void has_not(const char *text, const char *unwanted)
+{
+	ck_assert_msg(strstr(text, unwanted) == NULL, "`%s` is in:\n%.3000s", unwanted, text);
+}
+
+static int found_in_100(const struct run *run)
+{
+	int found = 0;
+
+	for (int pair = 0; pair < 100; pair++) {
+		struct screen screen = diff(run, run, "");
+
+		ck_assert_int_lt(screen.status, 2);
+		found += screen.status;
+	}
+	return found;
+}
+
+START_TEST(equal_runs_differ_in_5_of_100_at_most)
+{
+	state = 1;
+	ck_assert_int_le(found_in_100(&(struct run){ .marked = true, .factor = 1 }), 5);
+}
+END_TEST
+
+START_TEST(nor_do_those_whose_steps_are_like_the_one_before)
+{
+	state = 2;
+	ck_assert_int_le(found_in_100(&(struct run){ .marked = true, .factor = 1, .likeness = 0.6 }), 5);
+}
+END_TEST
+
+START_TEST(nor_those_without_steps)
+{
+	state = 3;
+	ck_assert_int_le(found_in_100(&(struct run){ .factor = 1 }), 5);
+}
+END_TEST
+
+static void check_named(const struct run *before, const struct run *after)
+{
+	struct screen screen = diff(before, after, "");
+
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "op_17");
+	has(screen.out, "<0.0001");
+	for (int number = 0; number < OPS; number++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "op_%d\n", number);
+		if (number != 17)
+			has_not(screen.out, name);
+	}
+}
+
+START_TEST(five_percent_in_one_of_50_operators_is_named)
+{
+	for (state = 10; state < 20; state++) {
+		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 1.05 });
+		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 0.95 });
+	}
+}
+END_TEST
+
+START_TEST(also_without_steps)
+{
+	struct screen screen;
+
+	state = 30;
+	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "of the whole run");
+	has(screen.out, "op_17  n=100, 100");
+	has_not(screen.out, "op_16");
+}
+END_TEST
+
+START_TEST(on_the_gpu_the_kernel_and_its_operator)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1 },
+			 after = { .marked = true, .gpu = true, .factor = 1.05 };
+	struct screen screen;
+
+	state = 40;
+	screen = diff(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "gpu of a usual step (mean; 100 before, 100 after");
+	has(screen.out, "op_17\n");
+	has(screen.out, "kernel_17\n");
+	has_not(screen.out, "kernel_18");
+	screen = diff(&before, &before, "");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "0 of 101 places changed");
+}
+END_TEST
+
+START_TEST(what_is_new_and_what_is_gone)
+{
+	const struct run plain = { .marked = true, .factor = 1 }, more = { .marked = true, .factor = 1, .extra = "extra" };
+	struct screen screen;
+
+	state = 50;
+	screen = diff(&plain, &more, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "        0 ns    30.00 us   +30.00 us         -  new       ");
+	has(screen.out, "1 new, 0 gone");
+	screen = diff(&more, &plain, "-f csv");
+	has(screen.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
+}
+END_TEST
+
+START_TEST(json_has_all_rows)
+{
+	const struct run before = { .marked = true, .factor = 1 }, after = { .marked = true, .factor = 1.05 };
+	struct screen screen, again;
+
+	state = 60;
+	screen = diff(&before, &after, "-f json");
+	has(screen.out, "{\"schema\":\"pperf.report/1\",\"view\":\"diff\",\"files\":[\"a.bin\",\"b.bin\"],\"metric\":\"cpu\","
+			"\"unit\":\"ns\",\"basis\":\"step\",\"steps_before\":100,\"steps_after\":100,");
+	has(screen.out, "\"tested\":51,");
+	has(screen.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
+	has(screen.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
+	again = screen_show(NULL, "diff a.bin b.bin --step-marker turn -f json");
+	ck_assert_str_eq(screen.out, again.out);
+}
+END_TEST
+
+START_TEST(one_value_is_not_tested)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 100, "once");
+		build_pop(builder, MAIN, 1100 + 1000 * i);
+		builder_write(builder, paths[i]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "diff a.bin b.bin");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "once  not tested (n=1)");
+	has(screen.out, "+100.0 %");
+}
+END_TEST
+
+START_TEST(memory_that_a_step_takes)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+		uint64_t at = 100;
+
+		for (uint64_t i = 0; i < 20; i++, at += 100) {
+			build_push(builder, MAIN, at, "turn");
+			build_push(builder, MAIN, at + 1, "loss");
+			build_alloc(builder, MAIN, at + 10, 4096, 1000 + 1000 * run);
+			build_free(builder, MAIN, at + 20, 4096);
+			build_pop(builder, MAIN, at + 40);
+			build_pop(builder, MAIN, at + 50);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m alloc");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "     1.00 kB     2.00 kB    +1.00 kB  +100.0 %  <0.0001 turn");
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m reserved");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+}
+END_TEST
+
+START_TEST(what_cannot_be_compared)
+{
+	struct screen screen;
+
+	state = 70;
+	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1, .prefix = "other_" }, "");
+	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
+	has(screen.err, "have no place in common with any `cpu`");
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m gpu").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m nothing").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin none.bin").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("diff");
+	TCase *runs = tcase_create("runs");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(runs, screen_enter, screen_leave);
+	tcase_set_timeout(runs, 120);
+	tcase_add_test(runs, equal_runs_differ_in_5_of_100_at_most);
+	tcase_add_test(runs, nor_do_those_whose_steps_are_like_the_one_before);
+	tcase_add_test(runs, nor_those_without_steps);
+	tcase_add_test(runs, five_percent_in_one_of_50_operators_is_named);
+	tcase_add_test(runs, also_without_steps);
+	tcase_add_test(runs, on_the_gpu_the_kernel_and_its_operator);
+	tcase_add_test(runs, what_is_new_and_what_is_gone);
+	tcase_add_test(runs, json_has_all_rows);
+	tcase_add_test(runs, one_value_is_not_tested);
+	tcase_add_test(runs, memory_that_a_step_takes);
+	tcase_add_test(runs, what_cannot_be_compared);
+	suite_add_tcase(suite, runs);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
