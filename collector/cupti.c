@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "cupti_buffers.h"
+#include "cupti_guest.h"
 #include "cupti_session.h"
 #include "dictionary.h"
 #include "fork_memory.h"
@@ -109,8 +110,13 @@ static void on_event(void *data, int domain, uint32_t id, const void *what)
 	if (__builtin_expect(!client, 0))
 		return;
 	if (__builtin_expect(domain == CUPTI_DRIVER, 1)) {
+		const struct cupti_call *call = what;
+
+		if (call->site == CUPTI_ENTER)
+			cupti_guest_call(call->correlation);
 		client->call(id, what);
 		cupti_flush_need(what);
+		cupti_guest_hear(domain, id, what);
 		return;
 	}
 	saved = errno;
@@ -118,6 +124,7 @@ static void on_event(void *data, int domain, uint32_t id, const void *what)
 		cupti_on_resource(id, what);
 	else if (domain == CUPTI_STATE)
 		on_state(id, what);
+	cupti_guest_hear(domain, id, what);
 	errno = saved;
 }
 
@@ -144,8 +151,20 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	if (!ours && valid)
 		trace_lose(TRACE_LOST_CUPTI_UNREAD, 1); /* of the scratch nobody knows how many there were */
 	gpu_activity_read(cupti, buffer, ours ? valid : 0, dropped);
+	cupti_guest_deliver(cupti, buffer, ours ? valid : 0, dropped);
 	cupti_buffers_give(buffer);
 	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
+}
+
+bool cupti_owns_callback(int domain, uint32_t id)
+{
+	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
+
+	for (const uint16_t *call = cupti_session->client->calls; domain == CUPTI_DRIVER && *call; call++)
+		ours |= *call == id;
+	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources; i++)
+		ours |= resources[i] == id;
+	return ours;
 }
 
 /* Callback ids that this version does not have yet are no loss: there is nothing that could be
@@ -171,6 +190,27 @@ static void enable_callbacks(struct cupti_session *s)
 		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
 }
 
+bool cupti_owns_kind(uint32_t kind)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if ((uint32_t)kinds[i].kind == kind)
+			return true;
+	return kind == CUPTI_CONTEXT;
+}
+
+void cupti_time_calls(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (!s->library.enable_driver_api)
+		return;
+	for (const uint16_t *id = s->client->timed; *id; id++) {
+		s->library.enable_driver_api(*id, 1);
+		if (*id < 1024)
+			s->timed[*id / 64] |= UINT64_C(1) << *id % 64;
+	}
+}
+
 static void enable_kinds(struct cupti_session *s)
 {
 	const struct cupti_library *cupti = &s->library;
@@ -182,9 +222,7 @@ static void enable_kinds(struct cupti_session *s)
 	/* Also those that exist already, where the program was faster than we. */
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
 		cupti->enable(CUPTI_CONTEXT);
-	if (cupti->enable_driver_api)
-		for (const uint16_t *id = s->client->timed; *id; id++)
-			cupti->enable_driver_api(*id, 1);
+	cupti_time_calls();
 }
 
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
@@ -268,6 +306,7 @@ static void end_session(void)
 		tell("source.cupti", "partial: CUPTI did not come back from a flush at the end (0)");
 		return;
 	}
+	cupti_guest_end();
 	pthread_mutex_lock(&s->lock);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
 		s->library.disable(kinds[i].kind);

@@ -34,6 +34,7 @@ enum cupti_result {
 	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_NO_MEMORY = 8,
 	CUPTI_END_OF_BUFFER = 12, /* MAX_LIMIT_REACHED */
+	CUPTI_NOT_INITIALIZED = 15,
 	CUPTI_INVALID_KIND = 21,  /* an incomplete record */
 	CUPTI_HARDWARE_BUSY = 26,
 	CUPTI_NO_PRIVILEGES = 35,
@@ -61,6 +62,7 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_SYSTEM = 1 };
 enum cupti_kind {
 	CUPTI_MEMCPY = 1,
 	CUPTI_MEMSET = 2,
+	CUPTI_KERNEL = 3, /* another client's */
 	CUPTI_DRIVER_CALL = 4,
 	CUPTI_RUNTIME_CALL = 5,
 	CUPTI_CONTEXT = 9,
@@ -70,6 +72,7 @@ enum cupti_kind {
 	CUPTI_CUDA_EVENT = 36,
 	CUPTI_SYNCHRONIZATION = 38,
 	CUPTI_MEMORY = 49, /* MEMORY2 */
+	CUPTI_GRAPH_TRACE = 51, /* another client's */
 };
 
 struct cupti_kernel { /* Kernel9 and later */
@@ -182,6 +185,8 @@ typedef void (*cupti_callback)(void *data, int domain, uint32_t cbid, const void
 typedef void (*cupti_buffer_requested)(uint8_t **buffer, size_t *bytes, size_t *most_records);
 typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
+typedef uint64_t (*cupti_clock)(void);
+
 /* Every function that is used: 1 if pperf cannot do without, member, symbol, arguments. All return
  * a CUptiResult. */
 #define CUPTI_FUNCTIONS(X)                                                                                       \
@@ -200,6 +205,10 @@ typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *
 	X(0, set_attribute, cuptiActivitySetAttribute, (int attribute, size_t *bytes, void *value))              \
 	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                                            \
 	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))                       \
+	X(0, register_clock, cuptiActivityRegisterTimestampCallback, (cupti_clock clock))                         \
+	X(0, finalize, cuptiFinalize, (void))                                                                    \
+	X(0, unsubscribe, cuptiUnsubscribe, (void *subscriber))                                                  \
+	X(0, enable_domain, cuptiEnableDomain, (uint32_t on, void *subscriber, int domain))                      \
 	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                                       \
 	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                                         \
 	X(0, stream_id, cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))     \

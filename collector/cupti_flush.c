@@ -8,6 +8,7 @@
  */
 #include "clock.h"
 #include "cupti_buffers.h"
+#include "cupti_guest.h"
 #include "cupti_session.h"
 #include "gpu_device.h"
 #include "stream.h"
@@ -61,7 +62,7 @@ static void flush(struct cupti_session *s)
 	uint64_t began = clock_now(), began_ns = clock_monotonic_ns();
 
 	pthread_mutex_lock(&s->lock);
-	if (cupti_runs())
+	if (cupti_runs() && !cupti_guest_flushes())
 		s->library.flush_all(0);
 	pthread_mutex_unlock(&s->lock);
 	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches ||

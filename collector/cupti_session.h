@@ -38,6 +38,7 @@ struct cupti_session {
 	_Atomic uint32_t batches; /* buffers that have arrived */
 
 	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
+	uint64_t timed[1024 / 64];                            /* the driver's calls that CUPTI times for us, a bit each */
 };
 extern struct cupti_session *cupti_session; /* NULL: not begun */
 
@@ -45,6 +46,17 @@ static inline bool cupti_runs(void)
 {
 	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
 }
+
+/* cupti.c. Whether the session asks for records of this kind, and for the times of this call of the
+ * driver's. */
+bool cupti_owns_kind(uint32_t kind);
+bool cupti_owns_callback(int domain, uint32_t id);
+static inline bool cupti_times_call(uint32_t cbid)
+{
+	return cupti_session && cbid < 1024 && (cupti_session->timed[cbid / 64] >> cbid % 64 & 1);
+}
+/* Asks for those times, once more where another client of CUPTI's has ended them. */
+void cupti_time_calls(void);
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */

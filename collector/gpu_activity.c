@@ -7,6 +7,7 @@
 #include "correlation.h"
 #include "cupti.h"
 #include "cupti_abi.h"
+#include "cupti_guest.h"
 #include "cupti_session.h"
 #include "dictionary.h"
 #include "stream.h"
@@ -296,16 +297,18 @@ static bool passed(const struct cupti_library *cupti, const void *record)
 struct contents {
 	uint32_t known, unknown, broken; /* broken: 1 if the buffer ends in a record that is not whole */
 	uint32_t passed;                 /* of neither: not to be recorded */
+	uint32_t others;                 /* another client asked for them, not we */
 };
 
 static struct contents count(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct contents contents = { 0, 0, 0, 0 };
+	struct contents contents = { 0, 0, 0, 0, 0 };
 	void *record = NULL;
 	int result;
 
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
-		*(!known(record)         ? &contents.unknown
+		*(cupti_guest_only(record)      ? &contents.others
+			: !known(record)         ? &contents.unknown
 			: passed(cupti, record) ? &contents.passed
 						: &contents.known) += 1;
 	contents.broken = result != CUPTI_END_OF_BUFFER;
@@ -329,7 +332,7 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 	void *record = NULL;
 
 	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
-		if (known(record) && !passed(cupti, record))
+		if (!cupti_guest_only(record) && known(record) && !passed(cupti, record))
 			kinds[*(const uint32_t *)record].write(cupti, record);
 }
 

@@ -245,6 +245,12 @@ void cuda_callbacks_need(void)
 		cupti_start(&client);
 }
 
+void cuda_callbacks_begin(void)
+{
+	if (enabled)
+		cupti_start(&client);
+}
+
 uint32_t cuda_callbacks_graph(void)
 {
 	return graph.correlation && graph.correlation == call_here.correlation ? graph.id : 0;

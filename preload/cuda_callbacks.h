@@ -24,6 +24,9 @@ void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_
  * Keeps errno. */
 void cuda_callbacks_need(void);
 
+/* Starts CUPTI, whoever else would: another client of CUPTI's is about to call it. Keeps errno. */
+void cuda_callbacks_begin(void);
+
 /* CUPTI's id of the executable graph that the present call of this thread launches; 0: not known. */
 uint32_t cuda_callbacks_graph(void);
 

@@ -17,6 +17,7 @@ static const char *const runtime_names[] = {
 };
 
 static _Atomic(CUpti_TimestampCallbackFunc) timestamp_callback;
+static _Atomic uint64_t origin_ns, origin_ticks; /* when it was registered */
 static atomic_int thread_id_type;
 
 uint64_t clock_now(void)
@@ -26,11 +27,18 @@ uint64_t clock_now(void)
 	return callback ? callback() : sim_time_ns();
 }
 
+/* A client's clock may run at another rate: that of the time since it was registered. */
 uint64_t clock_of_device(uint64_t realtime_ns)
 {
 	CUpti_TimestampCallbackFunc callback = timestamp_callback;
+	uint64_t ns = sim_time_ns(), ticks;
+	double rate;
 
-	return callback ? realtime_ns - sim_time_ns() + callback() : realtime_ns;
+	if (!callback)
+		return realtime_ns;
+	ticks = callback();
+	rate = ns > origin_ns ? (double)(int64_t)(ticks - origin_ticks) / (double)(ns - origin_ns) : 1;
+	return ticks + (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - ns) * rate);
 }
 
 uint32_t thread_id(void)
@@ -64,8 +72,13 @@ SIM_EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCal
 
 	if (!function)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	if (!result)
+	if (!result) {
+		if (timestamp_callback != function) {
+			origin_ns = sim_time_ns();
+			origin_ticks = function();
+		}
 		timestamp_callback = function;
+	}
 	return result;
 }
 

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_guest.c: see cupti_guest.h.
+ *
+ * A buffer of the guest that is not full waits for the next records in `partial`. Whoever fills it
+ * takes it out first; who finds none there asks the guest for another. The guest always holds one
+ * while it has kinds enabled: Kineto does not flush before it was asked for a buffer.
+ */
+#include "cupti_guest.h"
+
+#include "cupti_session.h"
+#include "fork_memory.h"
+#include "quiet.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define KINDS 128u
+#define CALLS 1024u
+#define WAIT_NS 1000000L /* between two looks at whether a delivery has ended */
+#define WAITS_MOST 2000
+#define CLOCK_TRIES 5
+
+struct guest_buffer {
+	uint8_t *memory; /* NULL: none */
+	size_t bytes, used;
+};
+
+struct clock_pair { /* the same moment by both clocks */
+	uint64_t cupti, guest;
+};
+
+struct bits {
+	_Atomic uint64_t word[CALLS / 64];
+};
+
+static struct {
+	_Atomic(cupti_buffer_requested) requested;
+	_Atomic(cupti_buffer_completed) completed;
+	_Atomic(cupti_clock) clock;
+	struct bits on, asked;                 /* kinds: enabled now; in this session */
+	struct bits calls_on, calls_off;       /* of the driver's calls, one by one */
+	_Atomic uint32_t first, last;          /* correlation ids of its calls; 0: none yet */
+	_Atomic uint64_t began_ns, ended_ns;   /* by CUPTI's clock */
+	_Atomic uint64_t dropped;
+	atomic_bool open;                      /* there are, or may still come, records for it */
+	atomic_int delivering, flushing;
+	pthread_mutex_t lock;                  /* of what follows */
+	struct guest_buffer partial;
+	struct clock_pair origin;
+} guest = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+atomic_bool cupti_guest_listens;
+
+/* ---- small things ---- */
+
+static bool has(struct bits *bits, uint32_t i)
+{
+	return i < CALLS && (atomic_load_explicit(&bits->word[i / 64], memory_order_relaxed) >> i % 64 & 1);
+}
+
+static void set(struct bits *bits, uint32_t i, bool on)
+{
+	if (i < CALLS && on)
+		atomic_fetch_or(&bits->word[i / 64], UINT64_C(1) << i % 64);
+	else if (i < CALLS)
+		atomic_fetch_and(&bits->word[i / 64], ~(UINT64_C(1) << i % 64));
+}
+
+static bool any(struct bits *bits)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < CALLS / 64; i++)
+		all |= atomic_load(&bits->word[i]);
+	return all != 0;
+}
+
+static void clear(struct bits *bits)
+{
+	for (size_t i = 0; i < CALLS / 64; i++)
+		atomic_store(&bits->word[i], 0);
+}
+
+/* CUPTI's own clock, as nobody has set it another. */
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void lock(struct quiet *quiet)
+{
+	quiet_begin(quiet);
+	pthread_mutex_lock(&guest.lock);
+}
+
+static void unlock(const struct quiet *quiet)
+{
+	pthread_mutex_unlock(&guest.lock);
+	quiet_end(quiet);
+}
+
+const struct cupti_library *cupti_guest_library(void)
+{
+	static _Atomic(struct cupti_library *) loaded;
+	struct cupti_library *found = atomic_load(&loaded), *other = NULL;
+	struct quiet quiet;
+	char reason[4600];
+
+	if (cupti_runs())
+		return &cupti_session->library;
+	if (found)
+		return found;
+	found = kept_memory(sizeof *found);
+	if (!found)
+		return NULL;
+	quiet_begin(&quiet);
+	cupti_load(found, NULL, NULL, reason, sizeof reason); /* a version that we cannot use is good enough for its own client */
+	quiet_end(&quiet);
+	if (atomic_compare_exchange_strong(&loaded, &other, found))
+		return found;
+	memory_return(found, sizeof *found);
+	return other;
+}
+
+#define FORWARD(member, arguments)                          \
+	do {                                                \
+		const struct cupti_library *real = cupti_guest_library(); \
+		return real && real->member ? real->member arguments : CUPTI_NOT_INITIALIZED; \
+	} while (0)
+
+/* ---- its clock ---- */
+
+/* The tightest of a few: a thread may be stopped between two looks. */
+static struct clock_pair pair_now(cupti_clock clock)
+{
+	struct clock_pair best = { 0, 0 };
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; clock && i < CLOCK_TRIES; i++) {
+		uint64_t before = now_ns(), theirs = clock(), after = now_ns();
+
+		if (after - before < least) {
+			least = after - before;
+			best = (struct clock_pair) { before + (after - before) / 2, theirs };
+		}
+	}
+	return best;
+}
+
+/* Both clocks at the beginning of what is to be converted. */
+static void set_origin(void)
+{
+	struct clock_pair origin = pair_now(atomic_load(&guest.clock));
+	struct quiet quiet;
+
+	lock(&quiet);
+	guest.origin = origin;
+	unlock(&quiet);
+}
+
+static uint64_t convert(uint64_t time, const struct clock_pair *from, const struct clock_pair *to)
+{
+	const double ticks = (double)(int64_t)(to->guest - from->guest), ns = (double)(int64_t)(to->cupti - from->cupti);
+
+	if (ns <= 0)
+		return from->guest + (time - from->cupti);
+	return from->guest + (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
+}
+
+/* Where the times of a record lie, ended by 0. Layouts have only grown at their end. */
+static const uint16_t times[][6] = {
+	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start), offsetof(struct cupti_memcpy, end) },
+	[CUPTI_MEMSET] = { offsetof(struct cupti_memset, start), offsetof(struct cupti_memset, end) },
+	[CUPTI_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end), offsetof(struct cupti_kernel, completed),
+		offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
+	[CUPTI_DRIVER_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
+	[CUPTI_RUNTIME_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
+	[CUPTI_CONCURRENT_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end),
+		offsetof(struct cupti_kernel, completed), offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
+	[CUPTI_OVERHEAD] = { offsetof(struct cupti_overhead, start), offsetof(struct cupti_overhead, end) },
+	[CUPTI_MEMCPY_PEER] = { offsetof(struct cupti_memcpy_peer, start), offsetof(struct cupti_memcpy_peer, end) },
+	[CUPTI_CUDA_EVENT] = { offsetof(struct cupti_event, device_time) },
+	[CUPTI_SYNCHRONIZATION] = { offsetof(struct cupti_synchronization, start), offsetof(struct cupti_synchronization, end) },
+	[CUPTI_MEMORY] = { offsetof(struct cupti_memory, time) },
+	[CUPTI_GRAPH_TRACE] = { 8, 16 },
+};
+
+static void convert_times(uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to)
+{
+	uint32_t kind;
+	uint64_t time;
+
+	memcpy(&kind, record, sizeof kind);
+	for (size_t i = 0; kind < sizeof times / sizeof *times && i < 6 && times[kind][i]; i++) {
+		if (times[kind][i] + sizeof time > bytes)
+			continue; /* an older release's */
+		memcpy(&time, record + times[kind][i], sizeof time);
+		time = time ? convert(time, from, to) : 0; /* 0: not known */
+		memcpy(record + times[kind][i], &time, sizeof time);
+	}
+}
+
+/* ---- its buffers ---- */
+
+static struct guest_buffer request(void)
+{
+	cupti_buffer_requested ask = atomic_load(&guest.requested);
+	struct guest_buffer buffer = { NULL, 0, 0 };
+	size_t most = 0; /* as many as fit: a bound on their number is not kept */
+
+	if (ask)
+		ask(&buffer.memory, &buffer.bytes, &most);
+	return buffer;
+}
+
+static void complete(const struct guest_buffer *buffer)
+{
+	cupti_buffer_completed tell = atomic_load(&guest.completed);
+
+	if (buffer->memory && tell)
+		tell(NULL, 0, buffer->memory, buffer->bytes, buffer->used);
+}
+
+static struct guest_buffer take_partial(void)
+{
+	struct guest_buffer taken;
+	struct quiet quiet;
+
+	lock(&quiet);
+	taken = guest.partial;
+	guest.partial = (struct guest_buffer) { NULL, 0, 0 };
+	unlock(&quiet);
+	return taken;
+}
+
+/* For the next records; or the guest gets it as it is, where another thread has left one. */
+static void leave_partial(const struct guest_buffer *buffer)
+{
+	struct quiet quiet;
+	bool left;
+
+	if (!buffer->memory)
+		return;
+	lock(&quiet);
+	left = !guest.partial.memory;
+	if (left)
+		guest.partial = *buffer;
+	unlock(&quiet);
+	if (!left)
+		complete(buffer);
+}
+
+static void hold_buffer(void)
+{
+	struct guest_buffer buffer = take_partial();
+
+	if (!buffer.memory)
+		buffer = request();
+	leave_partial(&buffer);
+}
+
+/* ---- its records ---- */
+
+/* Where the correlation id lies of what the GPU did for a call; 0: of other kinds, which have a time
+ * that says whether they are of the session. */
+static size_t id_place(uint32_t kind)
+{
+	switch (kind) {
+	case CUPTI_MEMCPY: return offsetof(struct cupti_memcpy, correlation);
+	case CUPTI_MEMSET: return offsetof(struct cupti_memset, correlation);
+	case CUPTI_KERNEL:
+	case CUPTI_CONCURRENT_KERNEL: return offsetof(struct cupti_kernel, correlation);
+	case CUPTI_MEMCPY_PEER: return offsetof(struct cupti_memcpy_peer, correlation);
+	case CUPTI_CUDA_EVENT: return offsetof(struct cupti_event, correlation);
+	case CUPTI_MEMORY: return offsetof(struct cupti_memory, correlation);
+	case CUPTI_GRAPH_TRACE: return 4;
+	}
+	return 0;
+}
+
+/* Ids are given in order, and begin again after 2^32. */
+static bool id_within(uint32_t id)
+{
+	uint32_t first = atomic_load(&guest.first), last = atomic_load(&guest.last);
+
+	return first && (int32_t)(id - first) >= 0 && (int32_t)(id - last) <= 0;
+}
+
+static bool in_session(const uint8_t *record, uint32_t kind)
+{
+	size_t place = id_place(kind);
+	uint64_t start;
+	uint32_t id;
+
+	if (place) {
+		memcpy(&id, record + place, sizeof id);
+		return id_within(id);
+	}
+	if (kind >= sizeof times / sizeof *times || !times[kind][0])
+		return true; /* contexts, names, external ids: no time */
+	memcpy(&start, record + times[kind][0], sizeof start);
+	return start >= atomic_load(&guest.began_ns) && start <= atomic_load(&guest.ended_ns);
+}
+
+static bool wanted(const uint8_t *record)
+{
+	uint32_t kind, cbid;
+
+	memcpy(&kind, record, sizeof kind);
+	if (kind == CUPTI_DRIVER_CALL) {
+		memcpy(&cbid, record + offsetof(struct cupti_api, cbid), sizeof cbid);
+		if (!has(&guest.calls_on, cbid) && (!has(&guest.asked, kind) || has(&guest.calls_off, cbid)))
+			return false;
+	} else if (!has(&guest.asked, kind) && kind != CUPTI_RUNTIME_CALL) { /* these may be asked for one by one */
+		return false;
+	}
+	return in_session(record, kind);
+}
+
+static void append(struct guest_buffer *to, const uint8_t *record, size_t bytes, const struct clock_pair *from)
+{
+	struct clock_pair origin;
+	struct quiet quiet;
+
+	if (to->memory && to->bytes - to->used < bytes) {
+		complete(to);
+		to->memory = NULL;
+	}
+	if (!to->memory)
+		*to = request();
+	if (!to->memory || to->bytes < bytes) {
+		atomic_fetch_add(&guest.dropped, 1);
+		return;
+	}
+	memcpy(to->memory + to->used, record, bytes);
+	if (from->cupti) {
+		lock(&quiet);
+		origin = guest.origin;
+		unlock(&quiet);
+		convert_times(to->memory + to->used, bytes, &origin, from);
+	}
+	to->used += bytes;
+}
+
+static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	struct clock_pair now = pair_now(atomic_load(&guest.clock));
+	struct guest_buffer to = take_partial();
+	void *next = NULL;
+	int result = cupti->next_record(buffer, valid, &next);
+
+	while (result == CUPTI_OK) {
+		uint8_t *record = next, *end;
+
+		result = cupti->next_record(buffer, valid, &next);
+		end = result == CUPTI_OK ? next : buffer + valid;
+		if (!wanted(record))
+			continue;
+		if (result == CUPTI_OK || result == CUPTI_END_OF_BUFFER)
+			append(&to, record, (size_t)(end - record), &now);
+		else
+			atomic_fetch_add(&guest.dropped, 1); /* what follows is not whole: nobody knows where this one ends */
+	}
+	leave_partial(&to);
+}
+
+void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
+{
+	int saved = errno;
+
+	if (!atomic_load(&guest.open))
+		return;
+	atomic_fetch_add(&guest.delivering, 1);
+	atomic_fetch_add(&guest.dropped, dropped);
+	if (valid)
+		copy_records(cupti, buffer, valid);
+	atomic_fetch_sub(&guest.delivering, 1);
+	errno = saved;
+}
+
+bool cupti_guest_only(const void *record)
+{
+	uint32_t head[2];
+
+	memcpy(head, record, sizeof head);
+	if (!atomic_load_explicit(&guest.open, memory_order_relaxed) && !atomic_load_explicit(&guest.began_ns, memory_order_relaxed))
+		return false; /* there has never been one */
+	return !cupti_owns_kind(head[0]) && !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
+}
+
+void cupti_guest_note(uint32_t correlation)
+{
+	uint32_t none = 0, last = atomic_load_explicit(&guest.last, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&guest.first, memory_order_relaxed))
+		atomic_compare_exchange_strong(&guest.first, &none, correlation);
+	while ((last == 0 || (int32_t)(correlation - last) > 0) &&
+		!atomic_compare_exchange_weak(&guest.last, &last, correlation))
+		;
+}
+
+/* ---- its calls ---- */
+
+int cupti_guest_register(cupti_buffer_requested requested, cupti_buffer_completed completed)
+{
+	struct guest_buffer left;
+
+	if (!cupti_runs())
+		FORWARD(register_buffers, (requested, completed));
+	if (!requested || !completed)
+		return CUPTI_INVALID_PARAMETER;
+	left = take_partial(); /* asked of the callback that was */
+	complete(&left);
+	atomic_store(&guest.requested, requested);
+	atomic_store(&guest.completed, completed);
+	return CUPTI_OK;
+}
+
+int cupti_guest_clock(cupti_clock clock)
+{
+	if (!cupti_runs())
+		FORWARD(register_clock, (clock));
+	if (!clock)
+		return CUPTI_INVALID_PARAMETER;
+	atomic_store(&guest.clock, clock);
+	set_origin();
+	return CUPTI_OK;
+}
+
+static void begin_session(void)
+{
+	clear(&guest.asked);
+	atomic_store(&guest.first, 0);
+	atomic_store(&guest.last, 0);
+	set_origin();
+	atomic_store(&guest.began_ns, now_ns());
+	atomic_store(&guest.ended_ns, UINT64_MAX);
+	atomic_store(&guest.open, true);
+	atomic_store(&cupti_guest_listens, true);
+}
+
+/* It has asked for something. A buffer of its own is there from now on. */
+static void note_enabled(struct bits *bits, uint32_t i)
+{
+	if (!atomic_load(&cupti_guest_listens))
+		begin_session();
+	set(bits, i, true);
+	hold_buffer();
+}
+
+static void note_disabled(struct bits *bits, uint32_t i)
+{
+	set(bits, i, false);
+	if (any(&guest.on) || any(&guest.calls_on) || !atomic_load(&cupti_guest_listens))
+		return;
+	atomic_store(&cupti_guest_listens, false);
+	atomic_store(&guest.ended_ns, now_ns());
+}
+
+int cupti_guest_enable(int kind)
+{
+	int result = CUPTI_OK;
+
+	if (!cupti_runs())
+		FORWARD(enable, (kind));
+	if (!cupti_owns_kind((uint32_t)kind))
+		result = cupti_session->library.enable(kind);
+	if (result != CUPTI_OK || kind < 0 || kind >= (int)KINDS)
+		return result;
+	note_enabled(&guest.on, (uint32_t)kind);
+	set(&guest.asked, (uint32_t)kind, true);
+	return CUPTI_OK;
+}
+
+int cupti_guest_disable(int kind)
+{
+	int result = CUPTI_OK;
+
+	if (!cupti_runs())
+		FORWARD(disable, (kind));
+	if (!cupti_owns_kind((uint32_t)kind))
+		result = cupti_session->library.disable(kind);
+	if (kind == CUPTI_DRIVER_CALL)
+		cupti_time_calls(); /* with the kind, ours may have gone */
+	if (kind >= 0 && kind < (int)KINDS)
+		note_disabled(&guest.on, (uint32_t)kind);
+	return result;
+}
+
+int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on)
+{
+	int result = CUPTI_OK;
+
+	if (!cupti_runs())
+		FORWARD(enable_driver_api, (cbid, on));
+	if (!cupti_session->library.enable_driver_api)
+		return CUPTI_NOT_INITIALIZED;
+	if (on || !cupti_times_call(cbid))
+		result = cupti_session->library.enable_driver_api(cbid, on);
+	if (result != CUPTI_OK)
+		return result;
+	set(&guest.calls_off, cbid, !on);
+	if (on)
+		note_enabled(&guest.calls_on, cbid);
+	else
+		note_disabled(&guest.calls_on, cbid);
+	return CUPTI_OK;
+}
+
+/* Deliveries on other threads. Bounded, should the guest's callback wait for the thread that flushes. */
+static void await_deliveries(void)
+{
+	const struct timespec wait = { 0, WAIT_NS };
+
+	for (int i = 0; i < WAITS_MOST && atomic_load(&guest.delivering); i++)
+		nanosleep(&wait, NULL);
+}
+
+bool cupti_guest_flushes(void)
+{
+	return atomic_load(&guest.flushing) != 0;
+}
+
+int cupti_guest_flush(uint32_t flags)
+{
+	struct cupti_session *s = cupti_session;
+	struct guest_buffer left;
+	struct quiet quiet;
+	int result;
+
+	if (!cupti_runs())
+		FORWARD(flush_all, (flags));
+	atomic_fetch_add(&guest.flushing, 1);
+	quiet_begin(&quiet);
+	pthread_mutex_lock(&s->lock); /* a flush of ours that has begun has come back; another does not begin */
+	pthread_mutex_unlock(&s->lock);
+	quiet_end(&quiet);
+	result = s->library.flush_all(flags);
+	await_deliveries();
+	atomic_fetch_sub(&guest.flushing, 1);
+	left = take_partial();
+	complete(&left);
+	if (atomic_load(&cupti_guest_listens))
+		hold_buffer();
+	else if (flags & CUPTI_FLUSH_FORCED)
+		atomic_store(&guest.open, false);
+	return result;
+}
+
+int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped)
+{
+	if (!cupti_runs())
+		FORWARD(dropped, (context, stream, dropped));
+	if (!dropped)
+		return CUPTI_INVALID_PARAMETER;
+	*dropped = (size_t)atomic_exchange(&guest.dropped, 0);
+	return CUPTI_OK;
+}
+
+/* What sizes its buffers is the guest's affair. Buffers for each thread are not had while others are
+ * in use, and ours always are. */
+int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value)
+{
+	if (cupti_runs() && attribute == CUPTI_BUFFER_EACH_THREAD)
+		return CUPTI_OK;
+	FORWARD(set_attribute, (attribute, bytes, value));
+}
+
+/* Ends the guest's session, not ours. */
+int cupti_guest_finalize(void)
+{
+	struct guest_buffer left;
+
+	if (!cupti_runs())
+		FORWARD(finalize, ());
+	for (uint32_t kind = 0; kind < KINDS; kind++)
+		if (has(&guest.on, kind))
+			cupti_guest_disable((int)kind);
+	for (uint32_t cbid = 0; cbid < CALLS; cbid++)
+		if (has(&guest.calls_on, cbid))
+			cupti_guest_enable_driver_api(cbid, 0);
+	clear(&guest.calls_off);
+	atomic_store(&guest.open, false);
+	await_deliveries();
+	left = take_partial();
+	complete(&left);
+	return CUPTI_OK;
+}
+
+void cupti_guest_end(void)
+{
+	atomic_store(&cupti_guest_listens, false);
+	atomic_store(&guest.open, false);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_guest_calls.c: callbacks for another client beside ours (cupti_guest.h). CUPTI has one
+ * subscriber; what the guest enables is enabled for that one, and handed on.
+ *
+ * One guest: another is refused, as CUPTI does. The 64 bits that a callback may keep from a call's
+ * beginning to its end are ours in calls that both of us hear of; there the guest finds zero.
+ */
+#include "cupti_guest.h"
+
+#include "cupti_session.h"
+
+#include <string.h>
+
+#define DOMAINS 8
+#define IDS 1024u
+
+static struct {
+	atomic_bool taken;
+	_Atomic(cupti_callback) callback;
+	void *_Atomic data;
+	_Atomic uint64_t on[DOMAINS][IDS / 64];
+} subscriber;
+
+static bool hears(int domain, uint32_t id)
+{
+	return domain > 0 && domain < DOMAINS && id < IDS &&
+	       (atomic_load_explicit(&subscriber.on[domain][id / 64], memory_order_relaxed) >> id % 64 & 1);
+}
+
+static int turn(int domain, uint32_t id, bool on)
+{
+	int result = CUPTI_OK;
+
+	if (domain <= 0 || domain >= DOMAINS || id >= IDS)
+		return CUPTI_INVALID_PARAMETER;
+	if (!cupti_owns_callback(domain, id))
+		result = cupti_session->library.enable_callback(on, cupti_session->subscriber, domain, id);
+	if (result != CUPTI_OK)
+		return result;
+	if (on)
+		atomic_fetch_or(&subscriber.on[domain][id / 64], UINT64_C(1) << id % 64);
+	else
+		atomic_fetch_and(&subscriber.on[domain][id / 64], ~(UINT64_C(1) << id % 64));
+	return CUPTI_OK;
+}
+
+static void turn_all_off(int domain)
+{
+	for (uint32_t id = 0; id < IDS; id++)
+		if (hears(domain, id))
+			turn(domain, id, false);
+}
+
+int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data)
+{
+	if (!cupti_runs()) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->subscribe ? real->subscribe(handle, callback, data) : CUPTI_NOT_INITIALIZED;
+	}
+	if (!handle)
+		return CUPTI_INVALID_PARAMETER;
+	if (atomic_exchange(&subscriber.taken, true))
+		return CUPTI_OTHER_SUBSCRIBER;
+	atomic_store(&subscriber.data, data);
+	atomic_store(&subscriber.callback, callback);
+	*handle = &subscriber;
+	return CUPTI_OK;
+}
+
+int cupti_guest_unsubscribe(void *handle)
+{
+	if (handle != &subscriber) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->unsubscribe ? real->unsubscribe(handle) : CUPTI_NOT_INITIALIZED;
+	}
+	for (int domain = 1; domain < DOMAINS && cupti_runs(); domain++)
+		turn_all_off(domain);
+	atomic_store(&subscriber.callback, (cupti_callback)0);
+	atomic_store(&subscriber.taken, false);
+	return CUPTI_OK;
+}
+
+int cupti_guest_enable_callback(uint32_t on, void *handle, int domain, uint32_t id)
+{
+	if (handle != &subscriber || !cupti_runs()) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->enable_callback ? real->enable_callback(on, handle, domain, id) : CUPTI_NOT_INITIALIZED;
+	}
+	return turn(domain, id, on != 0);
+}
+
+/* Ids that this release does not have yet answer that they are invalid. */
+int cupti_guest_enable_domain(uint32_t on, void *handle, int domain)
+{
+	if (handle != &subscriber || !cupti_runs()) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->enable_domain ? real->enable_domain(on, handle, domain) : CUPTI_NOT_INITIALIZED;
+	}
+	if (domain <= 0 || domain >= DOMAINS)
+		return CUPTI_INVALID_PARAMETER;
+	if (!on)
+		turn_all_off(domain);
+	for (uint32_t id = 1; on && id < IDS; id++)
+		turn(domain, id, true);
+	return CUPTI_OK;
+}
+
+void cupti_guest_hear(int domain, uint32_t id, const void *what)
+{
+	cupti_callback callback = atomic_load_explicit(&subscriber.callback, memory_order_relaxed);
+	struct cupti_call copy;
+	uint64_t bits = 0;
+
+	if (__builtin_expect(!callback, 1) || !hears(domain, id))
+		return;
+	if (domain == CUPTI_DRIVER && cupti_owns_callback(domain, id)) {
+		memcpy(&copy, what, sizeof copy);
+		copy.data = &bits;
+		what = &copy;
+	}
+	callback(atomic_load(&subscriber.data), domain, id, what);
+}
