@@ -88,7 +88,7 @@ static int make(const char *path, int from, bool sqlite, char *error)
 
 	if (!read_rows(&kineto, from, sqlite, problem, sizeof problem)) {
 		snprintf(error, READER_ERROR_BYTES,
-			"%.300s: not a trace: it %s; give a trace of pperf, of torch.profiler or of Nsight Systems", path, problem);
+			"%.240s: not a trace: it %.180s; give a trace of pperf, of torch.profiler or of Nsight Systems", path, problem);
 	} else {
 		fd = made_file();
 		if (fd < 0 || !kineto_write(&kineto, fd)) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEW(kineto, type, rows)                                                                            \
+#define NEW(kineto, type, rows)                                                                             \
 	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
 		&(kineto)->rows[(kineto)->type##_count++])
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
@@ -71,8 +71,8 @@ static void fact(struct nsys_reader *reader, const char *key, struct text value)
 {
 	struct texts *texts = reader->kineto->texts;
 
-	*NEW(reader->kineto, fact, facts) =
-		(struct kineto_fact){ text_id(texts, key, strlen(key)), text_id(texts, value.bytes, value.length) };
+	*NEW(reader->kineto, fact, facts) = (struct kineto_fact){ text_id(texts, key, strlen(key)),
+		text_id(texts, value.bytes, value.length) };
 }
 
 static void read_maker(struct nsys_reader *reader)
@@ -92,8 +92,8 @@ static void read_maker(struct nsys_reader *reader)
 
 static void read_start(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows =
-		nsys_rows(reader->db, "TARGET_INFO_SESSION_START_TIME", (const char *const[]){ "utcEpochNs" }, 1);
+	struct nsys_rows *rows = nsys_rows(
+		reader->db, "TARGET_INFO_SESSION_START_TIME", (const char *const[]){ "utcEpochNs" }, 1);
 
 	while (nsys_rows_next(rows))
 		if (!reader->kineto->base_ns)
@@ -103,7 +103,8 @@ static void read_start(struct nsys_reader *reader)
 
 static void read_host(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(reader->db, "TARGET_INFO_SYSTEM_ENV", (const char *const[]){ "name", "value" }, 2);
+	struct nsys_rows *rows = nsys_rows(
+		reader->db, "TARGET_INFO_SYSTEM_ENV", (const char *const[]){ "name", "value" }, 2);
 	bool found = false;
 
 	while (nsys_rows_next(rows)) {
@@ -120,8 +121,7 @@ static void read_host(struct nsys_reader *reader)
 /* Only those which have events: the table holds every process of the machine. */
 static void read_processes(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows =
-		nsys_rows(reader->db, "PROCESSES", (const char *const[]){ "globalPid", "name" }, 2);
+	struct nsys_rows *rows = nsys_rows(reader->db, "PROCESSES", (const char *const[]){ "globalPid", "name" }, 2);
 	char key[32], all[512];
 	size_t used = 0, count = 0;
 
@@ -149,7 +149,9 @@ static void read_uuid(struct text text, uint8_t *uuid)
 
 	while (text.length-- > 0 && digits > 0) {
 		const char letter = text.bytes[text.length];
-		const int digit = letter >= '0' && letter <= '9' ? letter - '0' : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
+		const int digit = letter >= '0' && letter <= '9'   ? letter - '0'
+				  : letter >= 'a' && letter <= 'f' ? letter - 'a' + 10
+								   : -1;
 
 		if (digit >= 0) {
 			digits--;
@@ -161,9 +163,9 @@ static void read_uuid(struct text text, uint8_t *uuid)
 /* A device is called what CUDA calls it, where that is said. */
 static void read_devices(struct nsys_reader *reader)
 {
-	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor", "smCount",
-		"threadsPerWarp", "maxWarpsPerSm", "maxThreadsPerBlock", "maxRegistersPerSm", "maxRegistersPerBlock",
-		"maxShmemPerSm", "maxShmemPerBlock", "uuid" };
+	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor",
+		"smCount", "threadsPerWarp", "maxWarpsPerSm", "maxThreadsPerBlock", "maxRegistersPerSm",
+		"maxRegistersPerBlock", "maxShmemPerSm", "maxShmemPerBlock", "uuid" };
 	struct nsys_rows *rows = nsys_rows(reader->db, "TARGET_INFO_GPU", columns, COUNT(columns));
 	struct kineto *kineto = reader->kineto;
 
@@ -194,14 +196,15 @@ static void read_devices(struct nsys_reader *reader)
 /* Of threads that have events: the system's names for them. */
 static void read_threads(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows =
-		nsys_rows(reader->db, "ThreadNames", (const char *const[]){ "globalTid", "nameId" }, 2);
+	struct nsys_rows *rows = nsys_rows(
+		reader->db, "ThreadNames", (const char *const[]){ "globalTid", "nameId" }, 2);
 	struct kineto *kineto = reader->kineto;
 	struct text name;
 
 	while (nsys_rows_next(rows)) {
-		const uint32_t thread =
-			reader->threads.room ? *slot_of(&reader->threads, (uint64_t)nsys_number(rows, 0)) : 0;
+		const uint32_t thread = reader->threads.room
+						? *slot_of(&reader->threads, (uint64_t)nsys_number(rows, 0))
+						: 0;
 
 		if (thread && nsys_has(rows, 1) && nsys_db_string(reader->db, nsys_number(rows, 1), &name))
 			*NEW(kineto, moment, moments) = (struct kineto_moment){ .time = reader->earliest,
@@ -232,7 +235,8 @@ static void count_others(struct nsys_reader *reader)
 		struct nsys_rows *rows;
 		uint64_t count = 0;
 
-		if (is_read(table) || !nsys_db_has(reader->db, table, "start"))
+		if (is_read(table) ||
+			!(nsys_db_has(reader->db, table, "start") || nsys_db_has(reader->db, table, "timestamp")))
 			continue;
 		rows = nsys_rows(reader->db, table, NULL, 0);
 		while (nsys_rows_next(rows))
@@ -240,8 +244,9 @@ static void count_others(struct nsys_reader *reader)
 		nsys_rows_end(rows);
 		kineto->events += count;
 		if (count)
-			*NEW(kineto, left_out, left_outs) =
-				(struct kineto_left_out){ text_id(kineto->texts, table, strlen(table)), count };
+			*NEW(kineto, left_out, left_outs) = (struct kineto_left_out){
+				text_id(kineto->texts, table, strlen(table)), count
+			};
 	}
 }
 

@@ -20,7 +20,7 @@ struct nsys_map {
 	struct nsys_pair {
 		uint64_t key;
 		uint32_t value; /* + 1; 0: free */
-	} *pairs;
+	} * pairs;
 	size_t count, room; /* room: a power of two, or 0 */
 };
 
@@ -30,7 +30,7 @@ struct nsys_reader {
 	struct nsys_map threads, processes, texts, domains;
 	int64_t earliest, latest;
 	uint64_t spans; /* start/end ranges, from 1 */
-	size_t *open; /* ranges without an end, by row */
+	size_t *open;   /* ranges without an end, by row */
 	size_t open_count, open_room;
 };
 

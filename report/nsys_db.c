@@ -77,8 +77,8 @@ static sqlite3_stmt *prepare(struct nsys_db *db, const char *table, const char *
 /* A virtual table has no page of its own; what nobody would call a table is not asked for. */
 static bool list_tables(struct nsys_db *db)
 {
-	sqlite3_stmt *statement =
-		prepare(db, "sqlite_master", "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0");
+	sqlite3_stmt *statement = prepare(
+		db, "sqlite_master", "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0");
 	int result = SQLITE_ERROR;
 
 	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && db->table_count < TABLES_MOST) {
@@ -159,7 +159,8 @@ static int find_column(struct nsys_db *db, const char *table, const char *column
 		const char *type = (const char *)sqlite3_column_text(statement, 2);
 
 		if (name && !sqlite3_stricmp(name, column))
-			found = sqlite3_column_int(statement, 5) == 1 && type && !sqlite3_stricmp(type, "INTEGER") ? 2 : 1;
+			found = sqlite3_column_int(statement, 5) == 1 && type && !sqlite3_stricmp(type, "INTEGER") ? 2
+														   : 1;
 	}
 	sqlite3_finalize(statement);
 	return found;
@@ -207,7 +208,8 @@ struct nsys_rows *nsys_rows(struct nsys_db *db, const char *table, const char *c
 		return rows;
 	for (unsigned i = 0; i < count && used < sizeof query - 256; i++)
 		used += nsys_db_has(db, table, columns[i])
-				? (size_t)snprintf(query + used, sizeof query - used, "%s\"%s\"", i ? "," : "", columns[i])
+				? (size_t)snprintf(
+					  query + used, sizeof query - used, "%s\"%s\"", i ? "," : "", columns[i])
 				: (size_t)snprintf(query + used, sizeof query - used, "%sNULL", i ? "," : "");
 	snprintf(query + used, sizeof query - used, "%s FROM \"%s\"", count ? "" : "1", table);
 	rows->statement = prepare(db, table, query);
@@ -249,5 +251,6 @@ struct text nsys_bytes(const struct nsys_rows *rows, unsigned column)
 {
 	const char *bytes = (const char *)sqlite3_column_text(rows->statement, (int)column);
 
-	return (struct text){ bytes ? bytes : "", bytes ? (uint32_t)sqlite3_column_bytes(rows->statement, (int)column) : 0 };
+	return (struct text){ bytes ? bytes : "",
+		bytes ? (uint32_t)sqlite3_column_bytes(rows->statement, (int)column) : 0 };
 }

@@ -40,8 +40,8 @@ struct nsys_rows *nsys_rows(struct nsys_db *db, const char *table, const char *c
 bool nsys_rows_next(struct nsys_rows *rows);
 void nsys_rows_end(struct nsys_rows *rows);
 
-bool nsys_has(const struct nsys_rows *rows, unsigned column); /* a value that is not NULL */
-int64_t nsys_number(const struct nsys_rows *rows, unsigned column); /* 0: none */
+bool nsys_has(const struct nsys_rows *rows, unsigned column);          /* a value that is not NULL */
+int64_t nsys_number(const struct nsys_rows *rows, unsigned column);    /* 0: none */
 struct text nsys_bytes(const struct nsys_rows *rows, unsigned column); /* until the next row */
 
 #endif

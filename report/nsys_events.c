@@ -8,13 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEW(kineto, type, rows)                                                                            \
+#define NEW(kineto, type, rows)                                                                             \
 	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
 		&(kineto)->rows[(kineto)->type##_count++])
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
 
 /* What nsys calls the kinds of NVTX_EVENTS. */
-enum { NVTX_CATEGORY = 33, NVTX_MARK, NVTX_THREAD = 39, NVTX_PUSH_POP = 59, NVTX_START_END, NVTX_DOMAIN = 75, NVTX_DOMAIN_END };
+enum {
+	NVTX_CATEGORY = 33,
+	NVTX_MARK,
+	NVTX_THREAD = 39,
+	NVTX_PUSH_POP = 59,
+	NVTX_START_END,
+	NVTX_DOMAIN = 75,
+	NVTX_DOMAIN_END
+};
 
 const char *const nsys_event_tables[] = { "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER",
 	"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
@@ -97,12 +105,19 @@ static uint32_t thread_of(struct nsys_reader *reader, const struct nsys_rows *ro
 	return *known - 1;
 }
 
+/* Old versions do not say whose work it is: the first process's. */
+static uint32_t process_of(struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
+{
+	return nsys_has(rows, column) ? nsys_process(reader, nsys_number(rows, column)) : 0;
+}
+
 /* Ids count in each process by itself: those of the second and later ones get its number. */
-static uint64_t correlation_of(struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column, unsigned process)
+static uint64_t correlation_of(
+	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column, unsigned process)
 {
 	const uint32_t id = number32(rows, column);
 
-	return id ? (uint64_t)nsys_process(reader, nsys_number(rows, process)) << 32 | id : 0;
+	return id ? (uint64_t)process_of(reader, rows, process) << 32 | id : 0;
 }
 
 static void leave_out(struct nsys_reader *reader, const char *what)
@@ -121,7 +136,8 @@ static void leave_out(struct nsys_reader *reader, const char *what)
 /* ---- NVTX ---- */
 
 enum { V_START, V_END, V_TYPE, V_TEXT, V_TEXT_ID, V_THREAD, V_END_THREAD, V_DOMAIN };
-static const char *const nvtx_columns[] = { "start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid", "domainId" };
+static const char *const nvtx_columns[] = { "start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid",
+	"domainId" };
 
 static uint32_t nvtx_text(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
@@ -140,7 +156,7 @@ static uint16_t domain_of(struct nsys_reader *reader, const struct nsys_rows *ro
 
 	if (!id)
 		return 0;
-	known = nsys_map_at(&reader->domains, (uint64_t)nsys_process(reader, nsys_number(rows, V_THREAD)) << 32 | id);
+	known = nsys_map_at(&reader->domains, (uint64_t)process_of(reader, rows, V_THREAD) << 32 | id);
 	if (!*known) {
 		if (kineto->domain_count < UINT16_MAX)
 			NEW(kineto, domain, domains)->name = 0;
@@ -167,7 +183,8 @@ static void take_nested(struct nsys_reader *reader, const struct nsys_rows *rows
 	*NEW(kineto, range, ranges) = range;
 }
 
-static void take_moment(struct nsys_reader *reader, const struct nsys_rows *rows, int64_t time, enum trace_kind kind, uint64_t id)
+static void take_moment(
+	struct nsys_reader *reader, const struct nsys_rows *rows, int64_t time, enum trace_kind kind, uint64_t id)
 {
 	const bool elsewhere = kind == TRACE_END && nsys_has(rows, V_END_THREAD);
 	struct kineto_moment moment = { .time = time,
@@ -252,9 +269,11 @@ static void take_call(struct nsys_reader *reader, const struct nsys_rows *rows)
 /* ---- the GPU ---- */
 
 enum { G_START, G_END, G_CORRELATION, G_PROCESS, G_DEVICE, G_CONTEXT, G_STREAM, G_GRAPH_NODE, G_GRAPH, G_OWN };
-#define GPU_COLUMNS "start", "end", "correlationId", "globalPid", "deviceId", "contextId", "streamId", "graphNodeId", "graphId"
+#define GPU_COLUMNS \
+	"start", "end", "correlationId", "globalPid", "deviceId", "contextId", "streamId", "graphNodeId", "graphId"
 
-static bool read_gpu(struct nsys_reader *reader, const struct nsys_rows *rows, struct kineto_gpu *gpu, enum kineto_work kind)
+static bool read_gpu(
+	struct nsys_reader *reader, const struct nsys_rows *rows, struct kineto_gpu *gpu, enum kineto_work kind)
 {
 	struct span span;
 
@@ -266,16 +285,26 @@ static bool read_gpu(struct nsys_reader *reader, const struct nsys_rows *rows, s
 		.graph_node = (uint64_t)nsys_number(rows, G_GRAPH_NODE),
 		.device = number32(rows, G_DEVICE),
 		/* a process counts its contexts by itself, and streams in them */
-		.context = number32(rows, G_CONTEXT) + (nsys_process(reader, nsys_number(rows, G_PROCESS)) << 16),
+		.context = number32(rows, G_CONTEXT) + (process_of(reader, rows, G_PROCESS) << 16),
 		.stream = number32(rows, G_STREAM),
 		.graph = number32(rows, G_GRAPH),
 		.kind = kind };
 	return true;
 }
 
-enum { K_MANGLED = G_OWN, K_DEMANGLED, K_SHORT, K_GRID, K_BLOCK = K_GRID + 3, K_REGISTERS = K_BLOCK + 3, K_STATIC, K_DYNAMIC };
-static const char *const kernel_columns[] = { GPU_COLUMNS, "mangledName", "demangledName", "shortName", "gridX", "gridY", "gridZ",
-	"blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory" };
+enum {
+	K_MANGLED = G_OWN,
+	K_DEMANGLED,
+	K_SHORT,
+	K_GRID,
+	K_BLOCK = K_GRID + 3,
+	K_REGISTERS = K_BLOCK + 3,
+	K_STATIC,
+	K_DYNAMIC
+};
+static const char *const kernel_columns[] = { GPU_COLUMNS, "mangledName", "demangledName", "shortName", "gridX",
+	"gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
+	"dynamicSharedMemory" };
 
 /* The mangled one, which says most; `[...]` is none. */
 static uint32_t kernel_name(struct nsys_reader *reader, const struct nsys_rows *rows)
@@ -321,16 +350,16 @@ static const char *const copy_columns[] = { GPU_COLUMNS, "bytes", "copyKind", "s
 
 static void take_copy(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
-	static const char *const ways[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP",
-		"HtoD", "DtoH", "DtoD" }; /* the last three: unified memory */
+	static const char *const ways[] = { "", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
+		"PtoP", "HtoD", "DtoH", "DtoD" }; /* the last three: unified memory */
 	const uint32_t way = number32(rows, M_COPY_KIND);
 	struct kineto_gpu gpu;
 	char name[96];
 
 	if (!read_gpu(reader, rows, &gpu, KINETO_COPY))
 		return;
-	snprintf(name, sizeof name, "Memcpy %s (%s -> %s)", way < COUNT(ways) ? ways[way] : "", memory_of(rows, M_SOURCE),
-		memory_of(rows, M_TARGET));
+	snprintf(name, sizeof name, "Memcpy %s (%s -> %s)", way < COUNT(ways) ? ways[way] : "",
+		memory_of(rows, M_SOURCE), memory_of(rows, M_TARGET));
 	gpu.name = plain_text(reader, name);
 	gpu.bytes = nsys_number(rows, M_BYTES) > 0 ? (uint64_t)nsys_number(rows, M_BYTES) : 0;
 	*NEW(reader->kineto, gpu, gpus) = gpu;
@@ -401,7 +430,8 @@ void nsys_events_read(struct nsys_reader *reader)
 		const char *const *columns;
 		unsigned count;
 		void (*take)(struct nsys_reader *, const struct nsys_rows *);
-	} ways[] = { /* in the order of nsys_event_tables */
+	} ways[] = {
+		/* in the order of nsys_event_tables */
 		{ nvtx_columns, COUNT(nvtx_columns), take_nvtx },
 		{ call_columns, COUNT(call_columns), take_call },
 		{ call_columns, COUNT(call_columns), take_call },

@@ -26,6 +26,7 @@ TABLES = {
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, graphId INTEGER",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER",
     "OSRT_API": "start INTEGER NOT NULL, end INTEGER, nameId INTEGER, globalTid INTEGER",
+    "GPU_METRICS": "timestamp INTEGER, metricId INTEGER, value INTEGER",
     "PROFILER_OVERHEAD": "start INTEGER NOT NULL, end INTEGER NOT NULL, globalTid INTEGER, nameId INTEGER",
 }
 
@@ -158,10 +159,10 @@ def ranges_calls_and_work_are_joined_to_the_nanosecond(folder):
 @case
 def facts_of_the_run_are_kept(folder):
     export = usual(folder / "export").put("ThreadNames", nameId=0, priority=0, globalTid=tid(1))
-    export.put("StringIds", id=0, value="main thread").put("OSRT_API", start=5, end=9, globalTid=tid(1))
+    export.put("StringIds", id=0, value="main thread").put("OSRT_API", start=5, end=9, globalTid=tid(1)).put("GPU_METRICS", timestamp=5, value=3)
     got = info(export.done())
     text = json.dumps(got)
-    assert "Nsight Systems 2025.1.1.0" in text and "1 OSRT_API" in text and "NVIDIA H200" in text and "python3" in text and "systemd" not in text, text
+    assert "Nsight Systems 2025.1.1.0" in text and "1 OSRT_API" in text and "1 GPU_METRICS" in text and "NVIDIA H200" in text and "python3" in text and "systemd" not in text, text
     assert [r["name"] for r in dump(folder / "export") if r.get("name") == "main thread"], "the thread's name"
     assert "2023-11-14 22:13:20.1234577" in report("info", folder / "export").stdout.decode()
     assert view("tree", folder / "export")["capture"]["devices"][0]["uuid"] == "GPU-74e128b2-90b6-b409-07c8-33bee5ff6f88"
@@ -198,11 +199,14 @@ def what_a_version_does_not_have_is_not_missed(folder):
     db.execute("INSERT INTO StringIds VALUES (1, 'short'), (2, 'cudaLaunchKernel')")
     db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER, correlationId INTEGER, streamId INTEGER)")
     db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 205, 1, 4, 7), (300, 310, 99, 5, 7)")
-    db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (START INTEGER, End INTEGER, nameId INTEGER, correlationId INTEGER)")
-    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 2, 4)")
+    db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (START INTEGER, End INTEGER, nameId INTEGER, correlationId INTEGER, globalTid INTEGER)")
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 2, 4, %d)" % tid(1))
+    db.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER)")
+    db.execute("INSERT INTO NVTX_EVENTS VALUES (40, 90, 59, 'step', %d)" % tid(1))
     db.commit()
     got = tree(folder / "old")
-    assert rows(got)["short"]["gpu_total_ns"] == 105 and got["totals"]["gpu_sum_ns"] == 115 and got["integrity"]["without_launch"] == 1, got
+    assert rows(got)["short"]["gpu_total_ns"] == 105 and rows(got)["short"]["path"] == ["step", "short"]
+    assert got["totals"]["gpu_sum_ns"] == 115 and got["integrity"]["without_launch"] == 1, got
 
 
 @case
