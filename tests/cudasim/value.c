@@ -177,8 +177,8 @@ void values_copy(void *target, enum sim_memory_kind target_kind, const void *sou
 {
 	bool to = is_tracked(target_kind), from = is_tracked(source_kind);
 
-	if (to && from && !values_any())
-		return;
+	if (!bytes || (to && from && !values_any()))
+		return; /* who only receives has nothing to be read */
 	if (to && from) {
 		carry(target, source, bytes);
 		return;
