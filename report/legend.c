@@ -80,6 +80,9 @@ static const struct {
 		  "the one before, corrected by Holm's method for all places that were tested. Found: p < 0.01 and a "
 		  "shift (Hodges-Lehmann) of 1 % at least. not tested: fewer than 5 values. Noise is what is seen within "
 		  "the runs." },
+	{ "gate", "compares medians of usual steps (gpu, cpu, wall), means of steps (other flows), or whole runs where one "
+		  "has fewer than 5; peaks are of the whole run. It names the place with the largest growth, or one in it "
+		  "that has more than half of that." },
 	{ "left open", "ranges without an end count up to the last record of their thread." },
 	{ "parts", "with --steps and --device figures are of that part only; integrity is always of the whole trace." },
 	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-level (low): to the "

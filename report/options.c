@@ -33,6 +33,8 @@
 	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                      \
 	X(SOURCES, 0, "sources", NULL, "where in the program's own files each module was first called")   \
 	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")            \
+	X(MAX_REGRESSION, 0, "max-regression", "P", "of gate: how much more is allowed, in percent (5)")  \
+	X(WRITE_BASELINE, 0, "write-baseline", "FILE", "of gate: write what later runs are compared with") \
 	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")            \
 	X(LEGEND, 0, "legend", NULL, "what every figure means")                                          \
 	X(VERSION, 0, "version", NULL, "this program's version")                                         \
@@ -79,6 +81,17 @@ static double percentage(const char *text)
 
 	if (end == text || *end || !(value >= 0 && value <= 100))
 		fatal(STATUS_USAGE, "--min-percent takes a number from 0 to 100, not `%s`", text);
+	return value;
+}
+
+/* 5 or 5%. */
+static double regression(const char *text)
+{
+	char *end;
+	const double value = strtod(text, &end);
+
+	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
+		fatal(STATUS_USAGE, "--max-regression takes a number of percent like 5%%, not `%s`", text);
 	return value;
 }
 
@@ -144,6 +157,12 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	case OPTION_MIN_PERCENT:
 		options->min_percent = percentage(value);
+		break;
+	case OPTION_MAX_REGRESSION:
+		options->max_regression = regression(value);
+		break;
+	case OPTION_WRITE_BASELINE:
+		options->baseline = value;
 		break;
 	case OPTION_FOCUS:
 		options->focus = value;
@@ -231,6 +250,7 @@ struct options options_read(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
 		.min_percent = -1,
+		.max_regression = -1,
 		.device = -1,
 		.rank = -1,
 		.metric = METRIC_CPU,

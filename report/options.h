@@ -29,6 +29,8 @@ struct options {
 	uint32_t depth;     /* levels shown; UINT32_MAX all */
 	uint32_t top;       /* rows of each level shown; UINT32_MAX all; 0: not given */
 	double min_percent; /* below 0: not given */
+	double max_regression; /* percent; below 0: not given */
+	const char *baseline;  /* what a gate is to write; NULL: it compares */
 	const char *focus;  /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;

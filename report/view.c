@@ -5,6 +5,7 @@
 #include "report/dump.h"
 #include "report/dump.h"
 #include "report/fatal.h"
+#include "report/gate.h"
 #include "report/info.h"
 #include "report/info.h"
 #include "report/tensors.h"
@@ -88,6 +89,12 @@ const struct view views[] = {
 		.columns = "",
 		.text = "",
 		.run = diff_view },
+	{ .name = "gate",
+		.summary = "for CI: whether AFTER needs more than BEFORE, a trace or a baseline, by more than "
+			   "--max-regression; exit status 1 if it does",
+		.columns = "",
+		.text = "",
+		.run = gate_view },
 	{ .name = "info",
 		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
 			   "missing",

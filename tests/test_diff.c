@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAIN = 1, GPU = 2 }; /* streams */
 enum { OPS = 50, STEPS = 100 };
@@ -295,6 +296,104 @@ START_TEST(what_cannot_be_compared)
 }
 END_TEST
 
+static struct screen gate(const struct run *before, const struct run *after, const char *options)
+{
+	char arguments[200];
+
+	write_run("a.bin", before);
+	write_run("b.bin", after);
+	snprintf(arguments, sizeof arguments, "gate a.bin b.bin --step-marker turn %s", options);
+	return screen_show(NULL, arguments);
+}
+
+START_TEST(a_gate_fails_and_says_who_it_was)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1 },
+			 after = { .marked = true, .gpu = true, .factor = 5 }; /* 1/50 of a step: 8 % more */
+	struct screen screen;
+
+	state = 80;
+	screen = gate(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(strncmp(screen.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
+	has(screen.out, "% (limit +5 %); most of it in turn/op_17/kernel_17 (+");
+	ck_assert_ptr_eq(strchr(screen.out, '\n'), screen.out + strlen(screen.out) - 1);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%").status, STATUS_FINE);
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn --metric cpu,gpu --max-regression 3");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL cpu: ");
+	has(screen.out, "FAIL gpu: ");
+	screen = screen_show(NULL, "gate b.bin a.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "pass gpu: ");
+}
+END_TEST
+
+START_TEST(a_gate_with_a_baseline_says_the_same)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä" },
+			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä" };
+	struct screen traces, baseline;
+	FILE *file;
+
+	state = 90;
+	traces = gate(&before, &after, "-m gpu,cpu,calls -f csv");
+	ck_assert_int_eq(traces.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(screen_show(NULL, "gate --write-baseline base.json a.bin --step-marker turn").status, STATUS_FINE);
+	baseline = screen_show(NULL, "gate base.json b.bin --step-marker turn -m gpu,cpu,calls -f csv");
+	ck_assert_int_eq(baseline.status, STATUS_DIFFERENT);
+	ck_assert_str_eq(baseline.out, traces.out);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn --max-regression 0").status, STATUS_FINE);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json b.bin --step-marker none").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(truncate("base.json", 300), 0);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
+	file = fopen("base.json", "w");
+	fputs("{\"schema\":\"pperf.baseline/1\",\"figures\":[{\"name\":\"gpu\",\"rows\":[[]]}]}", file);
+	fclose(file);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+START_TEST(a_gate_of_peaks)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 1, "model");
+		build_alloc(builder, MAIN, 10, 4096, 1000000);
+		build_pop(builder, MAIN, 20);
+		build_push(builder, MAIN, 21, "loss");
+		build_alloc(builder, MAIN, 30, 8192, 1000 + 200000 * run);
+		build_free(builder, MAIN, 40, 8192);
+		build_pop(builder, MAIN, 50);
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "gate a.bin b.bin --metric reserved_peak --max-regression 10%");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); most of it in loss (+200.00 kB)\n");
+}
+END_TEST
+
+START_TEST(what_a_gate_cannot_do)
+{
+	struct screen screen;
+
+	state = 95;
+	screen = gate(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1 }, "-m gpu");
+	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
+	has(screen.err, "a.bin has nothing of `gpu` to compare");
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin -m nothing").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --max-regression much").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin none.bin").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin").status, STATUS_FINE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("diff");
@@ -315,6 +414,10 @@ int main(void)
 	tcase_add_test(runs, one_value_is_not_tested);
 	tcase_add_test(runs, memory_that_a_step_takes);
 	tcase_add_test(runs, what_cannot_be_compared);
+	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
+	tcase_add_test(runs, a_gate_with_a_baseline_says_the_same);
+	tcase_add_test(runs, a_gate_of_peaks);
+	tcase_add_test(runs, what_a_gate_cannot_do);
 	suite_add_tcase(suite, runs);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT
+ * sheet_file.c: baselines written and read, and traces opened.
+ */
+#include "report/compare.h"
+#include "report/emit.h"
+#include "report/fatal.h"
+#include "report/json_scan.h"
+#include "report/sheet.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char HEAD[] = "{\"schema\":\"pperf.baseline/1\"";
+
+void sheet_write(const struct sheet *sheet, struct out *out)
+{
+	struct emit emit = { .out = out };
+
+	emit_begin(&emit, '{');
+	emit_put_string(&emit, "schema", "pperf.baseline/1");
+	emit_put_string(&emit, "basis", sheet->by_steps ? "step" : "run");
+	emit_put_unsigned(&emit, "steps", sheet->steps);
+	emit_key(&emit, "figures");
+	emit_begin(&emit, '[');
+	for (size_t i = 0; i < sheet->count; i++) {
+		const struct figure *figure = &sheet->figures[i];
+
+		emit_begin(&emit, '{');
+		emit_put_string(&emit, "name", figure->name);
+		emit_put_string(&emit, "unit",
+			figure->unit == UNIT_TIME    ? "ns"
+			: figure->unit == UNIT_BYTES ? "bytes"
+						     : "count");
+		emit_key(&emit, "value");
+		emit_double(&emit, figure->value);
+		emit_key(&emit, "rows");
+		emit_begin(&emit, '[');
+		for (size_t row = 0; row < figure->row_count; row++) {
+			emit_begin(&emit, '[');
+			emit_string(&emit, figure->rows[row].path);
+			emit_double(&emit, figure->rows[row].value);
+			emit_end(&emit, ']');
+		}
+		emit_end(&emit, ']');
+		emit_end(&emit, '}');
+	}
+	emit_end(&emit, ']');
+	emit_end(&emit, '}');
+	out_char(out, '\n');
+}
+
+/* The file if it is a baseline, with JSON_SLACK zeros behind it; NULL: it is none. */
+static char *load(const char *path, size_t *bytes)
+{
+	char head[sizeof HEAD - 1];
+	FILE *file = fopen(path, "rb");
+	size_t room = 0;
+	char *text = NULL;
+
+	if (!file)
+		return NULL;
+	if (fread(head, 1, sizeof head, file) != sizeof head || memcmp(head, HEAD, sizeof head) != 0) {
+		fclose(file);
+		return NULL;
+	}
+	grow(&text, &room, 1 << 16, 1);
+	memcpy(text, head, sizeof head);
+	*bytes = sizeof head;
+	for (size_t count = 1; count; *bytes += count) {
+		grow(&text, &room, *bytes + 4096 + JSON_SLACK, 1);
+		count = fread(text + *bytes, 1, room - *bytes - JSON_SLACK, file);
+	}
+	if (ferror(file))
+		fatal(STATUS_UNREADABLE, "%s cannot be read:", path);
+	fclose(file);
+	memset(text + *bytes, 0, JSON_SLACK);
+	return text;
+}
+
+static double number_of(const struct json_text *text)
+{
+	char digits[64];
+
+	if (text->form != '0')
+		return 0;
+	snprintf(digits, sizeof digits, "%.*s", text->length < 60 ? (int)text->length : 60, text->bytes);
+	return strtod(digits, NULL);
+}
+
+static char *string_of(const struct json_text *text)
+{
+	char *string = need(text->length + 1);
+
+	string[json_unescape(text, string)] = '\0';
+	return string;
+}
+
+static struct json_scan inside(const struct json_text *text)
+{
+	return (struct json_scan){ .at = text->bytes, .end = text->bytes + text->length };
+}
+
+static bool read_row(struct figure *figure, const struct json_text *pair)
+{
+	struct json_scan scan = inside(pair);
+	struct json_text path, value;
+
+	if (!json_open(&scan, '[') || !json_value(&scan, &path) || path.form != '"' || !json_next(&scan, ']') ||
+		!json_value(&scan, &value) || value.form != '0')
+		return false;
+	grow(&figure->rows, &figure->row_room, figure->row_count + 1, sizeof *figure->rows);
+	figure->rows[figure->row_count++] = (struct sheet_row){ .path = string_of(&path), .value = number_of(&value) };
+	return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct sheet_row *)a)->path, ((const struct sheet_row *)b)->path);
+}
+
+static bool read_rows(struct figure *figure, const struct json_text *list)
+{
+	struct json_scan scan = inside(list);
+	struct json_text pair;
+
+	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']'))
+		if (!json_value(&scan, &pair) || !read_row(figure, &pair))
+			return false;
+	if (figure->row_count)
+		qsort(figure->rows, figure->row_count, sizeof *figure->rows, by_path);
+	return !scan.problem;
+}
+
+static bool read_figure(struct sheet *sheet, const struct json_text *object)
+{
+	struct json_scan scan = inside(object);
+	struct json_text key, value;
+	struct figure figure = { .unit = UNIT_COUNT };
+	bool has_value = false;
+
+	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
+		if (!json_key(&scan, &key) || !json_value(&scan, &value))
+			return false;
+		if (json_is(&key, "name") && value.form == '"')
+			snprintf(figure.name, sizeof figure.name, "%.*s", value.length < 31 ? (int)value.length : 31, value.bytes);
+		else if (json_is(&key, "unit"))
+			figure.unit = json_is(&value, "ns") ? UNIT_TIME : json_is(&value, "bytes") ? UNIT_BYTES : UNIT_COUNT;
+		else if (json_is(&key, "value") && (has_value = value.form == '0'))
+			figure.value = number_of(&value);
+		else if (json_is(&key, "rows") && !read_rows(&figure, &value))
+			return false;
+	}
+	grow(&sheet->figures, &sheet->room, sheet->count + 1, sizeof *sheet->figures);
+	sheet->figures[sheet->count++] = figure;
+	return !scan.problem && has_value && *figure.name;
+}
+
+static bool read_figures(struct sheet *sheet, const struct json_text *list)
+{
+	struct json_scan scan = inside(list);
+	struct json_text object;
+
+	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']'))
+		if (!json_value(&scan, &object) || !read_figure(sheet, &object))
+			return false;
+	return !scan.problem;
+}
+
+static bool read_baseline(struct sheet *sheet, const char *text, size_t bytes)
+{
+	struct json_scan scan = { .at = text, .end = text + bytes };
+	struct json_text key, value;
+
+	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
+		if (!json_key(&scan, &key) || !json_value(&scan, &value))
+			return false;
+		if (json_is(&key, "basis"))
+			sheet->by_steps = json_is(&value, "step");
+		else if (json_is(&key, "steps"))
+			sheet->steps = (size_t)number_of(&value);
+		else if (json_is(&key, "figures") && !read_figures(sheet, &value))
+			return false;
+	}
+	return !scan.problem && sheet->count > 0;
+}
+
+struct sheet *sheet_open(const struct options *options, const char *path)
+{
+	struct sheet *sheet = need(sizeof *sheet);
+	struct options one = *options;
+	size_t bytes = 0;
+	char *text = load(path, &bytes);
+
+	sheet->path = path;
+	if (text) {
+		if (!read_baseline(sheet, text, bytes))
+			fatal(STATUS_UNREADABLE, "%s is a baseline that is damaged", path);
+		free(text);
+		return sheet;
+	}
+	one.files = &sheet->path;
+	one.file_count = 1;
+	one.metric_name = NULL;
+	one.metric = METRIC_CPU;
+	sheet->processes = processes_read_named(&one);
+	sheet->process = sheet->processes.all;
+	sheet->steps = amounts_steps(sheet->process);
+	sheet->by_steps = sheet->steps >= COMPARE_LEAST;
+	return sheet;
+}
