@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it, what the other client is given of the records that
+ * we got, in whose buffers and by whose clock.
+ */
+#include "collector/cupti_guest.h"
+#include "collector/cupti_session.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct cupti_session session;
+static uint8_t ours[4096] __attribute__((aligned(8)));
+static size_t valid;
+static uint64_t asked_kinds, on_kinds; /* of the real CUPTI: a bit each */
+static int finalized, registered;
+
+/* ---- CUPTI ---- */
+
+static size_t length_of(uint32_t kind)
+{
+	return kind == CUPTI_CONCURRENT_KERNEL ? 208 : 40;
+}
+
+static int next_record(uint8_t *buffer, size_t bytes, void **record)
+{
+	uint8_t *next = *record ? (uint8_t *)*record + length_of(*(uint32_t *)*record) : buffer;
+
+	if (next >= buffer + bytes)
+		return CUPTI_END_OF_BUFFER;
+	*record = next;
+	return CUPTI_OK;
+}
+
+static int enable(int kind)
+{
+	asked_kinds |= UINT64_C(1) << kind;
+	on_kinds |= UINT64_C(1) << kind;
+	return CUPTI_OK;
+}
+
+static int disable(int kind)
+{
+	asked_kinds |= UINT64_C(1) << kind;
+	on_kinds &= ~(UINT64_C(1) << kind);
+	return CUPTI_OK;
+}
+
+/* Gives what there is. */
+static int flush_all(uint32_t flags)
+{
+	size_t bytes = valid;
+
+	(void)flags;
+	valid = 0;
+	cupti_guest_deliver(&session.library, ours, bytes, 0);
+	return CUPTI_OK;
+}
+
+static int register_buffers(cupti_buffer_requested requested, cupti_buffer_completed completed)
+{
+	(void)requested, (void)completed;
+	registered++;
+	return CUPTI_OK;
+}
+
+static int register_clock(cupti_clock clock)
+{
+	(void)clock;
+	registered++;
+	return CUPTI_OK;
+}
+
+static int finalize(void)
+{
+	finalized++;
+	return CUPTI_OK;
+}
+
+/* ---- the other client ---- */
+
+static uint8_t theirs[8][1024] __attribute__((aligned(8)));
+static size_t theirs_valid[8], buffer_bytes = 1024;
+static int requested, completed;
+
+static void on_requested(uint8_t **buffer, size_t *bytes, size_t *most)
+{
+	ck_assert_int_lt(requested, 8);
+	*buffer = theirs[requested++];
+	*bytes = buffer_bytes;
+	*most = 0;
+}
+
+static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t holds)
+{
+	ck_assert_ptr_eq(context, NULL);
+	ck_assert_uint_eq(stream, 0);
+	ck_assert_uint_eq(bytes, buffer_bytes);
+	theirs_valid[(size_t)(buffer - theirs[0]) / sizeof theirs[0]] = holds;
+	completed++;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t clock_origin;
+
+static uint64_t three_a_nanosecond(void)
+{
+	return (now_ns() - clock_origin) * 3;
+}
+
+/* ---- records ---- */
+
+static void put_kernel(uint32_t id, uint64_t start)
+{
+	struct cupti_kernel kernel = { .kind = CUPTI_CONCURRENT_KERNEL, .correlation = id, .start = start, .end = start + 1000 };
+
+	memcpy(ours + valid, &kernel, sizeof kernel < 208 ? sizeof kernel : 208);
+	valid += 208;
+}
+
+static void put_call(uint32_t kind, uint32_t cbid, uint32_t id, uint64_t start)
+{
+	struct cupti_api call = { .kind = kind, .cbid = cbid, .correlation = id, .start = start, .end = start + 10 };
+
+	memcpy(ours + valid, &call, sizeof call);
+	valid += sizeof call;
+}
+
+static void set_up(void)
+{
+	static const uint16_t none[] = { 0 };
+	static struct cupti_client client = { .calls = none, .timed = none };
+
+	session.library = (struct cupti_library) { .next_record = next_record, .enable = enable, .disable = disable, .flush_all = flush_all,
+		.register_buffers = register_buffers, .register_clock = register_clock, .finalize = finalize, .version = CUPTI_VERSION_12_9 };
+	session.client = &client;
+	session.timed[0] = UINT64_C(1) << 20;
+	session.running = true;
+	pthread_mutex_init(&session.lock, NULL);
+	cupti_session = &session;
+	ck_assert_int_eq(cupti_guest_register(on_requested, on_completed), CUPTI_OK);
+}
+
+START_TEST(what_sets_cupti_up_does_not_reach_it)
+{
+	set_up();
+	ck_assert_int_eq(cupti_guest_clock(three_a_nanosecond), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_clock(NULL), CUPTI_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_finalize(), CUPTI_OK);
+	ck_assert_int_eq(registered + finalized, 0);
+	ck_assert_uint_eq(asked_kinds, 0);
+}
+END_TEST
+
+START_TEST(a_kind_that_is_not_ours_is_on_for_the_session)
+{
+	const uint64_t runtime = UINT64_C(1) << CUPTI_RUNTIME_CALL;
+
+	set_up();
+	cupti_guest_enable(CUPTI_RUNTIME_CALL);
+	ck_assert_uint_eq(on_kinds, runtime);
+	ck_assert_int_eq(requested, 1); /* it is asked for a buffer before anything happens */
+	cupti_guest_finalize();
+	ck_assert_uint_eq(on_kinds, 0);
+	ck_assert_uint_eq(asked_kinds, runtime);
+	ck_assert_int_eq(completed, 1);
+}
+END_TEST
+
+START_TEST(only_records_of_the_session_are_given)
+{
+	const uint64_t before = now_ns() - 1000000;
+
+	set_up();
+	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
+	cupti_guest_enable(CUPTI_RUNTIME_CALL);
+	cupti_guest_call(7);
+	cupti_guest_call(9);
+	put_kernel(6, now_ns()); /* launched before */
+	put_kernel(7, now_ns());
+	put_call(CUPTI_RUNTIME_CALL, 1, 5, before);
+	put_call(CUPTI_RUNTIME_CALL, 1, 8, now_ns());
+	put_call(CUPTI_DRIVER_CALL, 20, 8, now_ns()); /* ours */
+	put_kernel(9, now_ns());
+	cupti_guest_disable(CUPTI_RUNTIME_CALL);
+	cupti_guest_disable(CUPTI_CONCURRENT_KERNEL);
+	cupti_guest_call(10);
+	put_kernel(10, now_ns());
+	ck_assert_int_eq(completed, 0);
+	ck_assert_int_eq(cupti_guest_flush(1), CUPTI_OK);
+	ck_assert_int_eq(completed, 1);
+	ck_assert_uint_eq(theirs_valid[0], 208 + 40 + 208);
+	ck_assert_uint_eq(((struct cupti_kernel *)(void *)theirs[0])->correlation, 7);
+	ck_assert_uint_eq(((struct cupti_api *)(void *)(theirs[0] + 208))->correlation, 8);
+	ck_assert_uint_eq(((struct cupti_kernel *)(void *)(theirs[0] + 248))->correlation, 9);
+	put_kernel(9, now_ns()); /* nothing comes after the last flush */
+	cupti_guest_flush(1);
+	ck_assert_int_eq(requested, 1);
+}
+END_TEST
+
+START_TEST(a_full_buffer_is_followed_by_another)
+{
+	size_t dropped = 99;
+
+	set_up();
+	buffer_bytes = 500;
+	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
+	for (uint32_t id = 1; id <= 5; id++) {
+		cupti_guest_call(id);
+		put_kernel(id, now_ns());
+	}
+	cupti_guest_flush(0);
+	ck_assert_int_eq(completed, 3);
+	ck_assert_uint_eq(theirs_valid[0] + theirs_valid[1] + theirs_valid[2], 5 * 208);
+	ck_assert_int_eq(requested, 4); /* it goes on */
+	cupti_guest_deliver(&session.library, ours, 0, 3);
+	cupti_guest_dropped(NULL, 0, &dropped);
+	ck_assert_uint_eq(dropped, 3);
+}
+END_TEST
+
+START_TEST(times_are_of_its_clock)
+{
+	uint64_t start;
+	struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)theirs[0];
+
+	set_up();
+	clock_origin = now_ns();
+	cupti_guest_clock(three_a_nanosecond);
+	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
+	nanosleep(&(struct timespec) { 0, 20000000 }, NULL);
+	cupti_guest_call(1);
+	start = now_ns();
+	put_kernel(1, start);
+	nanosleep(&(struct timespec) { 0, 20000000 }, NULL);
+	cupti_guest_flush(1);
+	ck_assert_int_lt(llabs((long long)(kernel->start - (start - clock_origin) * 3)), 300000);
+	ck_assert_int_lt(llabs((long long)(kernel->end - kernel->start) - 3000), 60);
+	ck_assert_uint_eq(kernel->queued, 0); /* not known stays so */
+}
+END_TEST
+
+START_TEST(what_only_it_asked_for_is_told_apart)
+{
+	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 }, timed[2] = { CUPTI_DRIVER_CALL, 20 }, untimed[2] = { CUPTI_DRIVER_CALL, 21 },
+		       kernel[2] = { CUPTI_CONCURRENT_KERNEL, 0 };
+
+	set_up();
+	ck_assert(!cupti_guest_only(runtime)); /* nobody has asked: then it is not known why it came */
+	cupti_guest_enable(CUPTI_RUNTIME_CALL);
+	ck_assert(cupti_guest_only(runtime) && cupti_guest_only(untimed));
+	ck_assert(!cupti_guest_only(timed) && !cupti_guest_only(kernel));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cupti guest");
+	TCase *cases = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(cases, what_sets_cupti_up_does_not_reach_it);
+	tcase_add_test(cases, a_kind_that_is_not_ours_is_on_for_the_session);
+	tcase_add_test(cases, only_records_of_the_session_are_given);
+	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
+	tcase_add_test(cases, times_are_of_its_clock);
+	tcase_add_test(cases, what_only_it_asked_for_is_told_apart);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
