@@ -61,6 +61,8 @@ static uint32_t label_of(struct fold *fold, const struct frame *frame, const str
 {
 	if (more->label)
 		return text_id(fold->texts, more->label, more->label_bytes);
+	if (!frame->place) /* a section */
+		return fold->tree->nodes[frame->node].name;
 	return names_text(fold->names, reader_place(fold->reader, frame->place)->name);
 }
 
