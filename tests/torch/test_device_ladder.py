@@ -4,38 +4,15 @@
 
 These are results on a simulation (tests/cudasim): that a step is taken and its sizes are right, never what it computes.
 """
-import os, pathlib, re, sys
-from harness import *
+import re
+from device import *
 
-ENVIRONMENT = pathlib.Path(sys.prefix)
-LAUNCHER = ROOT / "tests" / "cudasim" / "torch.sh"
 SCRIPT = ROOT / "tests" / "torch" / "device_ladder.py"
-VOLATILE = [rb"0x[0-9a-f]{6,}", rb"\[?[IWE]\d{4} \d\d:\d\d:\d\d\.\d+( +\d+)?", rb"\(pid=\d+\)", rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+"]
-
-
-def launch(runner, folder, *arguments, env=None, **options):
-    if not (BUILD / "cudasim" / "torch" / ENVIRONMENT.name / "libcudasim_rest.so").exists():
-        raise Skip("make cudasim-torch prepares the simulated device for this environment")
-    folder.mkdir(exist_ok=True)
-    return runner(folder, LAUNCHER, "-b", BUILD, ENVIRONMENT, *arguments,
-                  env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder), "PYTHONHASHSEED": "0", **(env or {})}, **options)
-
-
-def plain(text):
-    for stamp in VOLATILE:
-        text = re.sub(stamp, b"*", text)
-    return sorted(text.splitlines())
 
 
 def climb(folder, *rungs, env=None, timeout=200):
     """The lines that the rungs print, without the library and with it."""
-    bare = launch(run, folder / "bare", SCRIPT, *rungs, env=env, timeout=timeout)
-    assert bare.returncode == 0, bare.stderr.decode(errors="replace")[-900:]
-    under = launch(traced, folder / "under", SCRIPT, *rungs, env=env, timeout=timeout, check=None)
-    assert under.returncode == 0, under.stderr.decode(errors="replace")[-900:]
-    assert bare.stdout == under.stdout, (bare.stdout[-600:], under.stdout[-600:])
-    assert plain(bare.stderr) == plain(under.stderr), (bare.stderr[-600:], under.stderr[-600:])
-    lines = dict(line.split(" = ", 1) for line in under.stdout.decode().splitlines())
+    lines = dict(line.split(" = ", 1) for line in both(folder, SCRIPT, *rungs, env=env, timeout=timeout).splitlines())
     assert list(lines) == list(rungs), lines
     return lines
 

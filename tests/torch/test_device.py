@@ -1,0 +1,452 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is recorded and reported of models that train on the simulated device (tests/cudasim), against what they and PyTorch say: every launch, copy and
+set linked, GPU time under operators and modules, backward beside forward, memory's levels equal to PyTorch's at each step, conserved, nothing printed.
+
+Counts, bytes and paths are the program's; times are of the simulator's cost model, and alike in every run.
+"""
+import re
+from collections import Counter, defaultdict
+from device import *
+
+SCRIPT = ROOT / "tests" / "torch" / "device_models.py"
+STEPS = 4
+WORK = ("kernel", "memcpy", "memset")
+# What lies outside of modules: the model is made and its inputs, the gradient of the loss by itself.
+SETUP = {"aten::to", "aten::randn", "aten::randint", "aten::zeros", "aten::full", "aten::_cudnn_rnn_flatten_weight"}
+BESIDE = {"aten::ones_like", "Optimizer.step#SGD.step", "Optimizer.step#AdamW.step", "Optimizer.zero_grad#SGD.zero_grad", "Optimizer.zero_grad#AdamW.zero_grad"}
+RELEASE, SCREENS_OF = ENVIRONMENT.name, "torch-2.15.0" # what operators launch, and so an exact screen, differs by release
+
+
+class Report:
+    """The tree of one trace, of the whole run, with the rows below and above each row."""
+
+    def __init__(self, path):
+        self.path, self.tree = path, json.loads(report("tree", path, "-f", "json", "--no-steps").stdout)
+        self.rows = self.tree["rows"]
+        self.by_id, self.integrity = {row["id"]: row for row in self.rows}, self.tree["integrity"]
+
+    def above(self, row):
+        """The row, and what it lies in, to the root."""
+        while row:
+            yield row
+            row = self.by_id.get(row["parent"])
+
+    def work(self):
+        return [row for row in self.rows if row["kind"] in WORK]
+
+    def at(self, *path):
+        found = [row for row in self.rows if row["path"] == list(path)]
+        assert len(found) == 1, (path, len(found))
+        return found[0]
+
+    def skeleton(self, row, depth=0):
+        """A module, those in it and what stands directly in them: name, class, calls, launches."""
+        of_class = " (%s)" % row["class"] if row.get("class") and depth else ""
+        lines = ["%s%s%s %s %d" % ("  " * depth, row["name"], of_class, row.get("calls", "-"), row["gpu_calls"])]
+        inside = [r for r in self.rows if r["parent"] == row["id"] and r.get("gpu_calls") and r["kind"] not in WORK]
+        for inner in sorted(inside, key=lambda r: (r["name"], r.get("class") or "")) if row["kind"] == "module" else []:
+            lines += self.skeleton(inner, depth + 1)
+        return lines
+
+
+def everything_is_linked(tree, graphs=0):
+    seen = tree.integrity
+    assert seen["complete"] and seen["conserved"], seen
+    assert (seen["missing_records"], seen["dropped"], seen["untimed"], seen["lost_events"], seen["left_open"], seen["unmatched_ends"]) == (0,) * 6, seen
+    assert seen["kernels"] - seen.get("graph_kernels", 0) == seen["launches"] and seen["copies"] == seen["copies_called"], seen
+    assert seen["sets"] - seen.get("graph_sets", 0) == seen["sets_called"] and seen["graph_launches"] == graphs, seen
+    assert seen["unattributed"] == seen.get("graph_kernels", 0) + seen.get("graph_sets", 0), seen
+    assert graphs or {row["method"] for row in tree.work()} == {"correlation"}, Counter(row["method"] for row in tree.work())
+
+
+def time_is_conserved(tree):
+    """To the nanosecond: the rows of work are all there is, and a row has what is in it."""
+    totals = tree.tree["totals"]
+    assert sum(row["gpu_total_ns"] for row in tree.work()) == totals["gpu_sum_ns"] == totals["attributed_ns"] + totals["unattributed_ns"], totals
+    inside = Counter()
+    for row in tree.rows:
+        inside[row["parent"]] += row.get("gpu_total_ns", 0)
+    wrong = [(row["path"], row.get("gpu_total_ns"), inside[row["id"]]) for row in tree.rows if inside[row["id"]] and inside[row["id"]] != row.get("gpu_total_ns")]
+    assert not wrong and inside[None] == totals["gpu_sum_ns"], wrong[:3]
+
+
+def time_is_under_operators_and_modules(tree, beside=()):
+    """98 % of all below an operator; 95 % of what is not the optimizer's, nor by the program's own hand (named), below a module."""
+    whole = below_operator = below_module = 0
+    names = Counter()
+    for row in tree.work():
+        kinds = [r["kind"] for r in tree.above(row)]
+        whole += row["gpu_total_ns"]
+        below_operator += row["gpu_total_ns"] if "op" in kinds or "backward" in kinds else 0
+        if "module" not in kinds:
+            names[row["path"][0]] += row["gpu_total_ns"]
+        below_module += row["gpu_total_ns"] if "module" in kinds else 0
+    unknown = set(names) - SETUP - BESIDE - set(beside)
+    apart = sum(ns for name, ns in names.items() if name in SETUP or name.startswith("Optimizer.") or name in beside)
+    assert below_operator >= 0.98 * whole and not unknown, (below_operator / whole, unknown)
+    assert below_module >= 0.95 * (whole - apart), (below_module, whole - apart, names)
+
+
+def backward_stands_beside_forward(tree, trace):
+    """Each module that computes itself has its operators' backward beside them, and that ran on another thread."""
+    inside = defaultdict(set)
+    for row in tree.rows:
+        above = tree.by_id.get(row["parent"])
+        if above and above["kind"] == "module" and row.get("gpu_total_ns"):
+            inside[" / ".join(above["path"])].add(row["name"])
+    lonely = [path for path, names in inside.items() if any(n.startswith("aten::") and n.endswith(" (bwd)") for n in names)
+              and not any(not n.endswith(" (bwd)") for n in names)]
+    both_ways = [path for path, names in inside.items() if any(n.endswith(" (bwd)") for n in names)]
+    assert both_ways and not lonely, (both_ways, lonely)
+    threads = {r["tid"] for r in trace if r["kind"] == "push" and r["name"].startswith("autograd::engine::evaluate_function")}
+    mains = {r["tid"] for r in trace if r["kind"] == "push" and r["name"] == "levels"}
+    assert len(threads) == 1 and not threads & mains, (threads, mains)
+
+
+def levels(trace, device=0):
+    """At each range "levels": tensors and the allocator's memory as last reported, and the memory that CUDA gave."""
+    allocated = reserved = held = 0
+    blocks, found = {}, []
+    for r in trace:
+        if r["kind"] == "tensor" and r.get("device") == device:
+            allocated, reserved = r["allocated"], r["reserved"]
+        elif r["kind"] == "alloc" and r["memory_kind"] == "device" and r["device"] == device and not r["result"]:
+            blocks[r["address"]] = r["bytes"]
+            held += r["bytes"]
+        elif r["kind"] == "free" and not r["result"]:
+            held -= blocks.pop(r["address"], 0)
+        elif r["kind"] == "push" and r["name"] == "levels":
+            found.append((allocated, reserved, held))
+    return found
+
+
+def memory_is_as_PyTorch_says(trace, said, device=0):
+    wanted = [tuple(map(int, pair)) for pair in re.findall(r"allocated (\d+) reserved (\d+)", said)]
+    found = levels(trace, device)
+    assert len(wanted) == len(found) and wanted, (len(wanted), len(found))
+    for number, ((allocated, reserved), level) in enumerate(zip(wanted, found)):
+        assert level[:2] == (allocated, reserved), (number, allocated, reserved, level)
+        assert level[2] == reserved, (number, reserved, level)
+
+
+def trained(folder, name, *arguments, env=None, graphs=0, beside=(), backward=True):
+    said = both(folder, SCRIPT, name, *arguments, env=env)
+    path = folder / "under" / "trace.bin"
+    tree, trace = Report(path), dump(path)
+    everything_is_linked(tree, graphs)
+    time_is_conserved(tree)
+    if not graphs:
+        time_is_under_operators_and_modules(tree, beside)
+    if backward:
+        backward_stands_beside_forward(tree, trace)
+    memory_is_as_PyTorch_says(trace, said)
+    return tree
+
+
+# Of the modules and what stands directly in them: calls, and how many kernels, copies and sets were launched there and below.
+MLP = """
+Mlp 4 84
+  body (Sequential) 4 68
+    * (GELU) 12 24
+      aten::gelu 12 12
+      aten::gelu (bwd) - 12
+    * (Linear) 12 44
+      aten::linear 12 12
+      aten::linear (bwd) - 32
+  head (Linear) 4 16
+    aten::linear 4 4
+    aten::linear (bwd) - 12
+"""
+CONVOLUTIONAL = """
+Convolutional 4 216
+  aten::add 8 8
+  aten::mean 4 4
+  aten::mean (bwd) - 4
+  blocks.* (Sequential) 8 120
+    * (BatchNorm2d) 8 24
+      aten::add_ 8 8
+      aten::batch_norm 8 8
+      aten::batch_norm (bwd) - 8
+    * (Conv2d) 8 80
+      aten::conv2d 8 24
+      aten::conv2d (bwd) - 56
+    * (ReLU) 8 16
+      aten::relu 8 8
+      aten::relu (bwd) - 8
+  head (Linear) 4 16
+    aten::linear 4 4
+    aten::linear (bwd) - 12
+  stem (Sequential) 4 64
+    * (BatchNorm2d) 4 12
+      aten::add_ 4 4
+      aten::batch_norm 4 4
+      aten::batch_norm (bwd) - 4
+    * (Conv2d) 4 32
+      aten::conv2d 4 16
+      aten::conv2d (bwd) - 16
+    * (MaxPool2d) 4 12
+      aten::max_pool2d 4 4
+      aten::max_pool2d (bwd) - 8
+    * (ReLU) 4 8
+      aten::relu 4 4
+      aten::relu (bwd) - 4
+"""
+RECURRENT = """
+Recurrent 4 108
+  aten::select (bwd) - 8
+  head (Linear) 4 16
+    aten::linear 4 4
+    aten::linear (bwd) - 12
+  lstm (LSTM) 4 84
+    aten::lstm 4 20
+    aten::lstm (bwd) - 56
+    aten::zeros 8 8
+"""
+MLP_BY_GPU = """
+step 3 ────────────────────────────────────────────────────────────────│ 155.46 µs (100 %)
+  ├── (backward) ──────────────────────────────────────────────────────│ 86.68 µs (55.8 %)
+  │   ├── Mlp ─────────────────────────────────────────────────────────│ 75.20 µs (48.4 %)
+  │   │   ├── body (Sequential) ───────────────────────────────────────│ 59.10 µs (38.0 %)
+  │   │   │   ├── 2 (Linear) ──────────────────────────────────────────│ 16.10 µs (10.4 %)
+  │   │   │   ├── 4 (Linear) ──────────────────────────────────────────│ 16.10 µs (10.4 %)
+  │   │   │   ├── 0 (Linear) ──────────────────────────────────────────│ 10.94 µs (7.0 %)
+  │   │   │   ├── 1 (GELU) ────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   ├── 3 (GELU) ────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── 5 (GELU) ────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   └── head (Linear) ───────────────────────────────────────────│ 16.10 µs (10.4 %)
+  │   │       └── aten::linear (bwd) ──────────────────────────────────│ 16.10 µs (10.4 %)
+  │   └── CrossEntropyLoss ────────────────────────────────────────────│ 11.48 µs (7.4 %)
+  │       └── aten::cross_entropy_loss (bwd) ──────────────────────────│ 11.48 µs (7.4 %)
+  │           ├── NllLossBackward0 ────────────────────────────────────│ 6.24 µs (4.0 %)
+  │           └── LogSoftmaxBackward0 ─────────────────────────────────│ 5.24 µs (3.4 %)
+  ├── Mlp ─────────────────────────────────────────────────────────────│ 37.24 µs (24.0 %)
+  │   ├── body (Sequential) ───────────────────────────────────────────│ 31.92 µs (20.5 %)
+  │   │   ├── 5 (GELU) ────────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── aten::gelu ──────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   ├── 4 (Linear) ──────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── aten::linear ────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   ├── 3 (GELU) ────────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── aten::gelu ──────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   ├── 2 (Linear) ──────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── aten::linear ────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   ├── 1 (GELU) ────────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   │   └── aten::gelu ──────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   └── 0 (Linear) ──────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │       └── aten::linear ────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   └── head (Linear) ───────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │       └── aten::linear ────────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │           └── aten::addmm ─────────────────────────────────────────│ 5.32 µs (3.4 %)
+  ├── Optimizer.step#SGD.step ─────────────────────────────────────────│ 15.91 µs (10.2 %)
+  │   ├── aten::_foreach_add_ ─────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   └── multi_tensor_apply_kernel  <<<(8,1,1),(512,1,1)>>> ──────│ 5.32 µs (3.4 %)
+  │   ├── aten::_foreach_add_ ─────────────────────────────────────────│ 5.32 µs (3.4 %)
+  │   │   └── multi_tensor_apply_kernel  <<<(8,1,1),(512,1,1)>>> ──────│ 5.32 µs (3.4 %)
+  │   └── aten::_foreach_mul_ ─────────────────────────────────────────│ 5.27 µs (3.4 %)
+  │       └── multi_tensor_apply_kernel  <<<(8,1,1),(512,1,1)>>> ──────│ 5.27 µs (3.4 %)
+  ├── CrossEntropyLoss ────────────────────────────────────────────────│ 10.49 µs (6.7 %)
+  │   └── aten::cross_entropy_loss ────────────────────────────────────│ 10.49 µs (6.7 %)
+  │       ├── aten::nll_loss_nd ───────────────────────────────────────│ 5.28 µs (3.4 %)
+  │       │   └── aten::nll_loss ──────────────────────────────────────│ 5.28 µs (3.4 %)
+  │       └── aten::log_softmax ───────────────────────────────────────│ 5.21 µs (3.4 %)
+  │           └── aten::_log_softmax ──────────────────────────────────│ 5.21 µs (3.4 %)
+  └── aten::ones_like ─────────────────────────────────────────────────│ 5.14 µs (3.3 %)
+      └── aten::fill_ ─────────────────────────────────────────────────│ 5.14 µs (3.3 %)
+          └── vectorized_elementwise_kernel  <<<(1,1,1),(128,1,1)>>> ──│ 5.14 µs (3.3 %)
+not shown: 19 deeper (--depth)
+simulated device: no figure of the GPU here is a measurement
+"""
+
+
+def is_shaped(tree, wanted):
+    lines = wanted.strip().splitlines()
+    found = tree.skeleton(tree.at(lines[0].split()[0]))
+    assert found == lines, "\n".join(found)
+
+
+@case
+def an_mlp(folder):
+    tree = trained(folder, "mlp")
+    is_shaped(tree, MLP)
+    if RELEASE == SCREENS_OF:
+        shown = report("critical", tree.path, "-m", "gpu", "--width", "100", "-d", "5").stdout.decode()
+        assert shown == MLP_BY_GPU.lstrip(), shown
+
+
+@case
+def a_transformer_with_fused_attention(folder):
+    """Forward and backward of each part of a layer are where the part is; the kernels of attention itself differ by release."""
+    tree = trained(folder, "bfloat16")
+    attention = tree.at("Transformer", "layers.*", "attention")
+    rows = {row["name"]: row for row in tree.rows if row["parent"] == attention["id"]}
+    forward, backward = rows["aten::scaled_dot_product_attention"], rows["aten::scaled_dot_product_attention (bwd)"]
+    assert forward["calls"] == forward["gpu_calls"] == 3 * STEPS and backward["gpu_calls"] in (3 * STEPS, 9 * STEPS), (forward, backward)
+    parts = {row["name"]: (row["class"], row["gpu_calls"]) for row in tree.rows if tree.by_id.get(row["parent"]) is attention and row["kind"] == "module"}
+    assert parts == {"qkv": ("Linear", 5 * 3 * STEPS), "out": ("Linear", 6 * 3 * STEPS)}, parts
+
+
+@case
+def a_convolutional_net_with_batch_norm(folder):
+    is_shaped(trained(folder, "convolutional"), CONVOLUTIONAL)
+
+
+@slow
+def a_transformer_in_single_precision(folder):
+    trained(folder, "transformer")
+
+
+@slow
+def a_recurrent_net(folder):
+    is_shaped(trained(folder, "recurrent"), RECURRENT)
+
+
+@slow
+def mixed_precision_with_a_scaler(folder):
+    trained(folder, "amp", beside={"aten::reciprocal", "aten::mul", "aten::mul (bwd)", "aten::_foreach_norm", "aten::_foreach_mul_",
+                                   "aten::_amp_foreach_non_finite_check_and_unscale_", "aten::_amp_update_scale_", "aten::linalg_vector_norm", "aten::stack",
+                                   "aten::add", "aten::clamp", "aten::cat", "aten::item", "aten::fill_", "aten::div"})
+
+
+@slow
+def an_optimizer_of_many_tensors_at_once(folder):
+    trained(folder, "foreach")
+
+
+@slow
+def an_optimizer_in_one_kernel(folder):
+    tree = trained(folder, "fused")
+    step = [row for row in tree.rows if row["name"] == "aten::_fused_adamw_"]
+    assert len(step) == 1 and step[0]["gpu_calls"] == STEPS and step[0]["path"][0] == "Optimizer.step#AdamW.step", step
+
+
+@slow
+def gradients_that_are_accumulated(folder):
+    tree = trained(folder, "accumulation", beside={"aten::div", "aten::div (bwd)"})
+    adds = [row for row in tree.rows if row["name"] == "torch::autograd::AccumulateGrad" and row.get("gpu_calls")]
+    assert sum(row["gpu_calls"] for row in adds) == STEPS * 3 * 8 and all(row["path"][0] == "Mlp" for row in adds), adds
+
+
+@slow
+def what_is_computed_again(folder):
+    tree = trained(folder, "checkpointing")
+    again = [row for row in tree.rows if row["name"] == "Layer (recompute)"]
+    assert sum(row["calls"] for row in again) == STEPS * 3, again
+
+
+@slow
+def two_streams(folder):
+    tree = trained(folder, "streams", beside={"aten::add", "aten::add (bwd)"})
+    used = {r["stream"] for r in dump(tree.path, {"kernel"})}
+    assert len(used) == 2, used
+
+
+@slow
+def batches_from_other_processes_by_pinned_memory(folder):
+    tree = trained(folder, "loader")
+    copies = [r for r in dump(tree.path, {"copy"})]
+    assert len(copies) >= 2 * STEPS and tree.integrity["copies"] == len(copies)
+    assert len(traces(folder / "under")) == 1
+
+
+@slow
+def a_graph_of_a_whole_step(folder):
+    tree = trained(folder, "graph", graphs=STEPS)
+    seen = tree.integrity
+    assert seen["graph_kernels"] + seen.get("graph_sets", 0) == STEPS * seen["captured"], seen
+
+
+@slow
+def memory_in_segments_that_grow(folder):
+    trained(folder, "mlp", env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
+
+
+@slow
+def memory_by_the_allocator_of_cuda(folder):
+    """It reports no tensors. What was asked for is known; its pool counts each in units of 512."""
+    said = both(folder, SCRIPT, "mlp", env={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+    wanted = [int(n) for n in re.findall(r"allocated (\d+)", said)]
+    trace = dump(folder / "under" / "trace.bin")
+    for level, said in zip(levels(trace), wanted):
+        assert said - 512 * 100 < level[2] <= said, (level, said)
+    everything_is_linked(Report(folder / "under" / "trace.bin"))
+
+
+# What DistributedDataParallel computes and sends is of many modules.
+NCCL = {"(backward)", "torch.distributed.ddp.reducer::copy_bucket_to_grad", "c10d::broadcast_", "c10d::allgather_", "aten::flatten_dense_tensors",
+        "aten::copy_", "aten::item"}
+
+
+@slow
+def two_processes_with_nccl(folder):
+    script, file = SCRIPT, folder / "store"
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        ranks = list(pool.map(lambda rank: launch(traced, folder / "ranks", script, "distributed", file, env={"RANK": rank, "SIM_DEVICES": "2"}), ("0", "1")))
+    found = traces(folder / "ranks")
+    assert len(found) == 2 and not any(rank.stderr for rank in ranks), (found, [rank.stderr for rank in ranks])
+    for path in found:
+        tree, rank = Report(path), int(info(path)["capture"]["rank"])
+        everything_is_linked(tree)
+        time_is_conserved(tree)
+        time_is_under_operators_and_modules(tree, NCCL)
+        memory_is_as_PyTorch_says(dump(path), ranks[rank].stdout.decode(), device=rank)
+
+
+@slow
+def a_compiled_model(folder):
+    if not (pathlib.Path(sys.prefix) / "lib" / ("python3.%d" % sys.version_info[1]) / "site-packages" / "triton").exists():
+        raise Skip("there is no Triton in this environment")
+    cache = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "TRITON_CACHE_DIR": str(folder / "triton")}
+    launch(run, folder / "first", SCRIPT, "compiled", env=cache, check=0)
+    tree = trained(folder, "compiled", env=cache)
+
+
+OOM = """
+OOM       out of memory on GPU 0 after ...: 2.10 MB were asked for in `step / Sequential / *
+          (GELU) / aten::gelu`
+          tensors held 1.07 GB; PyTorch held 1.07 GB of the GPU's 1.07 GB, 1.29 MB (0.1 %) of it in
+          no tensor
+          tensors had grown since each of these began: step 72 +10.49 MB, Sequential +10.49 MB, 5 +0
+          B, aten::gelu +0 B
+          live then: 459.28 MB (42.9 %) taken in `step / Sequential / * (Linear) / aten::linear /
+          aten::addmm`, 457.18 MB (42.7 %) taken in `step / Sequential / * (GELU) / aten::gelu`,
+          150.99 MB (14.1 %) taken in `(between steps) / Linear / aten::linear / aten::addmm`, 2.10
+          MB (0.2 %) taken in `(before first step) / aten::randn / aten::empty`, the rest in 1 other
+          place
+"""
+OOM_BY_ALLOCATED = """
+step 71 ───────────────────────────────────────────│ 1.05 GB → 1.06 GB (0.0126 ∆)
+  └── Sequential ──────────────────────────────────│ 1.05 GB → 1.06 GB (0.0126 ∆)
+      ├── 5 (GELU) ────────────────────────────────│ 1.06 GB → 1.06 GB (0.0021 ∆)
+      │   └── aten::gelu ──────────────────────────│ 1.06 GB → 1.06 GB (0.0021 ∆)
+      ├── 4 (Linear) ──────────────────────────────│ 1.05 GB → 1.06 GB (0.0021 ∆)
+      │   └── aten::linear ────────────────────────│ 1.05 GB → 1.06 GB (0.0021 ∆)
+      │       └── aten::addmm ─────────────────────│ 1.05 GB → 1.06 GB (0.0021 ∆)
+      ├── 3 (GELU) ────────────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      │   └── aten::gelu ──────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      ├── 2 (Linear) ──────────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      │   └── aten::linear ────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      │       └── aten::addmm ─────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      ├── 1 (GELU) ────────────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      │   └── aten::gelu ──────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+      └── 0 (Linear) ──────────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+          └── aten::linear ────────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+              └── aten::addmm ─────────────────────│ 1.05 GB → 1.05 GB (0.0021 ∆)
+simulated device: no figure of the GPU here is a measurement
+"""
+
+
+@case
+def out_of_memory(folder):
+    """The first lines say where, how much, and since when memory had grown."""
+    tree = trained(folder, "oom", env={"SIM_MEM": str(1 << 30)}, backward=False)
+    shown = report(tree.path, "--width", "100").stdout.decode()
+    if RELEASE != SCREENS_OF:
+        assert "were asked for in `" in shown and "tensors had grown since each of these began: " in shown and "+0 B, aten::" in shown, shown
+        return
+    story = re.search(r"^OOM .*?(?=^sources)", shown, re.S | re.M).group()
+    assert re.sub(r"after \S+ .?s:", "after ...:", story) == OOM.lstrip(), story
+    shown = report("critical", tree.path, "-m", "allocated", "--width", "100").stdout.decode()
+    assert shown.split("warning:")[0] == OOM_BY_ALLOCATED.lstrip(), shown
+
+
+main()
