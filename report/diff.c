@@ -136,9 +136,59 @@ static void test(struct diff *diff)
 	free(p);
 }
 
+static int by_double(const void *a, const void *b)
+{
+	const double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Two runs of one program differ as a whole, and its places by more than the steps of one run show: how much, the places
+ * themselves say. Of bytes and counts nothing of the kind is known. */
+static void see_runs(struct diff *diff)
+{
+	double *changes = need(diff->count * sizeof *changes);
+	size_t count = 0;
+
+	for (uint32_t id = 1; id < diff->count && diff_unit(diff) == UNIT_TIME; id++) {
+		const struct diff_node *node = &diff->nodes[id];
+
+		if (node->comparison.tested && node->of[0] && node->of[1] && node->comparison.median > 0)
+			changes[count++] = node->comparison.shift / node->comparison.median;
+	}
+	if (count >= DIFF_PLACES) {
+		qsort(changes, count, sizeof *changes, by_double);
+		diff->common_change = changes[count / 2];
+		for (size_t i = 0; i < count; i++)
+			changes[i] = fabs(changes[i] - diff->common_change);
+		qsort(changes, count, sizeof *changes, by_double);
+		diff->spread = 1.4826 * changes[count / 2]; /* of normal values: their deviation */
+	}
+	free(changes);
+}
+
+/* Beyond what the two runs differ in anyway. */
+static bool stands_out(const struct diff *diff, const struct diff_node *node)
+{
+	const double base = fabs(node->comparison.median), shift = node->comparison.shift;
+	const double off = base > 0 ? fabs(shift / base - diff->common_change) : 1;
+	const double least = base > 0 && DIFF_SPREADS * diff->spread > DIFF_LEAST ? DIFF_SPREADS * diff->spread : DIFF_LEAST;
+
+	return shift != 0 && fabs(shift) >= DIFF_LEAST * base && off >= least;
+}
+
+/* A part of the whole that can be told from how code happens to lie in memory: of times alone. */
+static bool matters(const struct diff *diff, const struct diff_node *node, double whole)
+{
+	const double change = node->status == DIFF_BOTH && node->comparison.median != 0
+				      ? node->comparison.shift / node->comparison.median * node->before
+				      : node->after - node->before;
+
+	return diff_unit(diff) != UNIT_TIME || fabs(change) >= DIFF_SHARE * whole;
+}
+
 static void judge(const struct diff *diff, struct diff_node *node)
 {
-	const double base = fabs(node->comparison.median), shift = fabs(node->comparison.shift);
 	const double whole = fabs(diff->before) > fabs(diff->after) ? fabs(diff->before) : fabs(diff->after);
 
 	if (node->of[0] && node->of[1])
@@ -146,7 +196,7 @@ static void judge(const struct diff *diff, struct diff_node *node)
 	else
 		node->status = node->of[1] ? DIFF_NEW : DIFF_GONE;
 	if (node->comparison.tested)
-		node->found = node->comparison.p < DIFF_ALPHA && shift > 0 && shift >= DIFF_LEAST * base;
+		node->found = node->comparison.p < DIFF_ALPHA && matters(diff, node, whole) && (node->status != DIFF_BOTH || stands_out(diff, node));
 	else if (node->status != DIFF_BOTH)
 		node->found = fabs(node->after - node->before) >= DIFF_LEAST * whole;
 	/* Who has called it more often, or only once, wants to see that too. */
@@ -262,6 +312,7 @@ struct diff *diff_read(const struct options *options, const char *metric_name, c
 	add_side(diff, 0);
 	add_side(diff, 1);
 	test(diff);
+	see_runs(diff);
 	add_up(diff);
 	if (!diff->common)
 		fatal(STATUS_UNREADABLE, "%s and %s have no place in common with any `%s`: there is nothing to compare", before,

@@ -4,8 +4,10 @@
  * A place is matched by its path: names, kinds, classes and domains. Where both runs have steps, figures are means of
  * a usual step, and what is tested are the steps' values (a place that only one run has is 0 in the other's steps).
  * Else figures are of the whole run, and the values of instances are tested. A change is found where p, corrected for
- * all places that were tested, is below DIFF_ALPHA and the shift at least DIFF_LEAST of what it was: two runs of one
- * program differ by that much for reasons that no step shows.
+ * all places that were tested, is below DIFF_ALPHA and the shift at least DIFF_LEAST of what it was. Two runs of one
+ * program differ by more than their steps show (where memory lies, what else the machine does). So of times, where at
+ * least DIFF_PLACES places were tested, a relative shift must also be DIFF_SPREADS robust deviations away from the
+ * median of all places' shifts; and always DIFF_SHARE of the whole.
  */
 #ifndef PPERF_DIFF_H
 #define PPERF_DIFF_H
@@ -15,6 +17,9 @@
 
 #define DIFF_ALPHA 0.01
 #define DIFF_LEAST 0.01
+#define DIFF_SHARE 0.0005
+#define DIFF_PLACES 10u
+#define DIFF_SPREADS 5
 
 enum diff_status { DIFF_BOTH, DIFF_NEW, DIFF_GONE };
 
@@ -52,6 +57,7 @@ struct diff {
 	bool by_steps;
 	uint32_t tested, found, added, gone, common;
 	double before, after; /* of the whole */
+	double common_change, spread; /* of relative shifts of all places: median, robust deviation; 0: not known */
 };
 
 /* Reads and compares two files; ends the program with STATUS_UNREADABLE where they cannot be read or compared.

@@ -149,9 +149,17 @@ static void put_method(const struct diff *diff, const struct style *style)
 			"the whole run (%zu and %zu usual steps were found, not %u of each); instances were tested",
 			diff->sides[0].steps, diff->sides[1].steps, COMPARE_LEAST);
 	paragraph_put(&paragraph, "compared");
-	paragraph_add(&paragraph, METHOD "; found: p < %.2f and a shift of %.0f %% or more; n of %u on each side at least",
-		DIFF_ALPHA, 100 * DIFF_LEAST, COMPARE_LEAST);
+	paragraph_add(&paragraph, METHOD "; found: p < %.2f and a shift of %.0f %% or more, "
+			       "of times also %g %% of the whole; n of %u on each side at least",
+		DIFF_ALPHA, 100 * DIFF_LEAST, 100 * DIFF_SHARE, COMPARE_LEAST);
 	paragraph_put(&paragraph, "method");
+	if (diff->spread <= 0 && diff->common_change == 0)
+		return;
+	paragraph_add(&paragraph,
+		"a place in the middle changed by %+.1f %%, the others by %.1f %% more or less (robust deviation); found: what "
+		"is off by %d of these",
+		100 * diff->common_change, 100 * diff->spread, DIFF_SPREADS);
+	paragraph_put(&paragraph, "runs");
 }
 
 static void put_file(const struct diff *diff, const struct style *style, unsigned which, const char *title)
@@ -295,6 +303,8 @@ static void print_diff_json(const struct diff *diff, struct out *out)
 	emit_put_string(&emit, "method", METHOD);
 	emit_number(&emit, "alpha", DIFF_ALPHA, true);
 	emit_number(&emit, "least_change", DIFF_LEAST, true);
+	emit_number(&emit, "common_change", diff->common_change, true);
+	emit_number(&emit, "spread", diff->spread, true);
 	emit_put_unsigned(&emit, "tested", diff->tested);
 	emit_put_unsigned(&emit, "found", diff->found);
 	emit_key(&emit, "totals");

@@ -78,8 +78,9 @@ static const struct {
 	{ "diff", "figures of a usual step, where both runs have 5; else of the whole run. p: how likely so much of a "
 		  "difference is by chance, in steps or instances; Mann-Whitney, a larger variance where values are like "
 		  "the one before, corrected by Holm's method for all places that were tested. Found: p < 0.01 and a "
-		  "shift (Hodges-Lehmann) of 1 % at least. not tested: fewer than 5 values. Noise is what is seen within "
-		  "the runs." },
+		  "shift (Hodges-Lehmann) of 1 % at least; of times also 0.05 % of the whole, and 5 robust deviations "
+		  "away from how much a place in the middle changed: runs differ by more than their steps show. not "
+		  "tested: fewer than 5 values." },
 	{ "gate", "compares medians of usual steps (gpu, cpu, wall), means of steps (other flows), or whole runs where one "
 		  "has fewer than 5; peaks are of the whole run. It names the place with the largest growth, or one in it "
 		  "that has more than half of that." },

@@ -37,6 +37,7 @@ struct run {
 	bool marked;     /* in steps */
 	bool gpu;        /* each operator launches a kernel, which has the time */
 	double factor;
+	double slower; /* of all operators; 0: as usual */
 	double likeness; /* of a step's noise and that of the one before */
 	const char *extra; /* an operator more in each step; NULL: none */
 	const char *prefix;
@@ -45,7 +46,7 @@ struct run {
 static uint64_t op(struct trace_builder *builder, const struct run *run, uint64_t at, int number, double noise)
 {
 	const double base = 20000 + 1000 * (number % 7);
-	const uint64_t took = (uint64_t)(base * (number == 17 ? run->factor : 1) * (1 + 0.025 * noise));
+	const uint64_t took = (uint64_t)(base * (number == 17 ? run->factor : 1) * (1 + run->slower) * (1 + 0.025 * noise));
 	static uint64_t correlation;
 	char name[32];
 
@@ -169,6 +170,19 @@ START_TEST(five_percent_in_one_of_50_operators_is_named)
 }
 END_TEST
 
+START_TEST(a_run_that_is_slower_as_a_whole_hides_nobody)
+{
+	const struct run before = { .marked = true, .factor = 1 }, after = { .marked = true, .factor = 1, .slower = 0.06 };
+	struct screen screen;
+
+	state = 25;
+	screen = diff(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "a place in the middle changed by +6.");
+	check_named(&before, &(struct run){ .marked = true, .factor = 1.05, .slower = 0.06 });
+}
+END_TEST
+
 START_TEST(also_without_steps)
 {
 	struct screen screen;
@@ -225,6 +239,7 @@ START_TEST(json_has_all_rows)
 	screen = diff(&before, &after, "-f json");
 	has(screen.out, "{\"schema\":\"pperf.report/1\",\"view\":\"diff\",\"files\":[\"a.bin\",\"b.bin\"],\"metric\":\"cpu\","
 			"\"unit\":\"ns\",\"basis\":\"step\",\"steps_before\":100,\"steps_after\":100,");
+	has(screen.out, "\"common_change\":");
 	has(screen.out, "\"tested\":51,");
 	has(screen.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
 	has(screen.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
@@ -407,6 +422,7 @@ int main(void)
 	tcase_add_test(runs, nor_do_those_whose_steps_are_like_the_one_before);
 	tcase_add_test(runs, nor_those_without_steps);
 	tcase_add_test(runs, five_percent_in_one_of_50_operators_is_named);
+	tcase_add_test(runs, a_run_that_is_slower_as_a_whole_hides_nobody);
 	tcase_add_test(runs, also_without_steps);
 	tcase_add_test(runs, on_the_gpu_the_kernel_and_its_operator);
 	tcase_add_test(runs, what_is_new_and_what_is_gone);
