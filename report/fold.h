@@ -54,6 +54,7 @@ struct fold_options {
 	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
+	double least_percent;             /* of its value: children with less are kept together only; 0: 1, below: 0 */
 	const struct fold_only *only;     /* NULL: all durations */
 	const struct fold_observer *observer; /* NULL: nobody */
 };

@@ -108,9 +108,9 @@ static struct instance *find_owner(struct fold *fold, struct instance *of, const
 
 long double fold_critical_least(const struct fold *fold)
 {
-	const long double value = fold->options.target->value;
+	const long double value = fold->options.target->value, percent = fold->options.least_percent;
 
-	return (value < 0 ? -value : value) / 100;
+	return (value < 0 ? -value : value) * (percent == 0 ? 1 : percent < 0 ? 0 : percent) / 100;
 }
 
 bool fold_critical_take(struct fold *fold, struct instance *instance)

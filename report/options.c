@@ -18,7 +18,7 @@
 	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
-	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees)") \
+	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
 	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")    \
 	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
 	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")         \

@@ -113,6 +113,7 @@ static struct fold_options fold_options_of(const struct options *options)
 		.metric = options->metric,
 		.pick_metric = !options->metric_name,
 		.counter = options->metric_name,
+		.least_percent = options->min_percent == 0 ? -1 : options->min_percent > 0 ? options->min_percent : 0,
 		.steps = options->steps,
 		.first_step = options->first_step,
 		.last_step = options->last_step,

@@ -178,6 +178,16 @@ static void has(const char *text, const char *part)
 	ck_assert_msg(strstr(text, part) != NULL, "`%s` is not there", part);
 }
 
+START_TEST(what_has_little_of_it_is_left_out)
+{
+	struct net net = train(4, 0, 0, 0);
+	struct screen screen = screen_show(trained(&net), "critical trace.bin --min-percent 30");
+
+	ck_assert_ptr_nonnull(strstr(screen.out, "layers.2 (Block)"));
+	ck_assert_ptr_null(strstr(screen.out, "layers.0 (Block)"));
+}
+END_TEST
+
 /* The engine takes a tick before a function and one behind it, which are in (backward) alone. */
 START_TEST(a_step_shows_whose_backward_made_it_slow)
 {
@@ -523,6 +533,7 @@ int main(void)
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
 	tcase_add_test(screens, a_step_shows_whose_backward_made_it_slow);
+	tcase_add_test(screens, what_has_little_of_it_is_left_out);
 	tcase_add_test(screens, what_another_thread_ran_backward_is_in_the_step);
 	tcase_add_test(screens, small_ones_of_a_name_are_one_row);
 	tcase_add_test(screens, a_level_falls_in_backward);
