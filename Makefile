@@ -63,10 +63,14 @@ demo:
 	@echo 'pperf demo: building'
 	@$(MAKE) --no-print-directory -s -j$$(nproc) demo-build
 	@scripts/demo.sh $(BUILD)
+	@echo
+	@scripts/demo_torch.sh $(BUILD) $(DEMO_PYTHONS)
 demo-build: all $(addprefix $(BUILD)/cudasim/13/,libcuda.so.1 libcudart.so.13 libcupti.so.13 demo_train)
 
 demo-torch: all
-	@scripts/demo_torch.sh $(BUILD) $(PYTHON) $(wildcard build/torch/bin/python build/torch-*/bin/python)
+	@scripts/demo_torch.sh $(BUILD) $(DEMO_PYTHONS)
+# The program's own PyTorch first, then the newest of ours (tests/torch/torch.mk).
+DEMO_PYTHONS = $(PYTHON) $(wildcard build/torch-$(TORCH_RELEASE)/bin/python build/torch/bin/python)
 
 clean:
 	rm -rf $(BUILD)
@@ -74,7 +78,7 @@ clean:
 help:
 	@sed -n 's/^#: //p' $(MAKEFILE_LIST)
 #: make              build/libpperf.so and build/pperf-report
-#: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes
+#: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes; then demo-torch
 #: make demo-torch   an unmodified PyTorch script under the library, and the tree of it, where PyTorch can be imported
 #: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
 #: make install      into PREFIX (/usr/local) under DESTDIR; make uninstall takes it away
