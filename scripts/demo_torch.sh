@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # demo_torch.sh BUILD PYTHON...: trains a small model, an unmodified script, under the library, and shows the tree of it and what raised the memory
 # of its tensors. The first PYTHON that can import torch runs it: on a GPU where there is one, else on the simulated device, as far as it is an
-# environment of ours (build/torch-2.15.0) with a PyTorch that was built for CUDA, else on the CPU.
+# environment of ours (build/torch-2.15.0) with a PyTorch that was built for CUDA, else on the CPU. Exit status 3: none can.
 set -eu
 build=$1
 shift
@@ -53,3 +53,4 @@ for python; do
 	exit 0
 done
 echo "pperf demo: no Python here can import torch (tried: $*); \`make torch\` fetches one into build, or say PYTHON=/path/to/python"
+exit 3
