@@ -136,5 +136,7 @@ void totals_write_back(const struct totals *totals)
 void totals_forked(const struct totals_block *blocks)
 {
 	for (uint32_t i = 0; blocks && i < TOTALS_BLOCKS && blocks[i].block; i++)
-		mmap(blocks[i].block, blocks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		if (mmap(blocks[i].block, blocks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+		    MAP_FAILED)
+			return;
 }

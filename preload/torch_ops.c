@@ -346,7 +346,7 @@ uint64_t torch_ops_nodes(void)
 /* Without these the names still come. */
 static void prepare_links(void)
 {
-	struct torch_numbers numbers;
+	struct torch_numbers numbers = {0};
 
 	*(void **)&numbers.thread = torch_symbol(TORCH_CPU, THREAD);
 	*(void **)&numbers.sequence = torch_symbol(TORCH_CPU, SEQUENCE);

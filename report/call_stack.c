@@ -31,6 +31,7 @@ static size_t python_text(
 	const struct trace_text function = reader_name(process->reader, frame->function);
 	const char *slash = is_short ? memrchr(file.bytes, '/', file.length) : NULL;
 	char line[16];
+	const int line_length = snprintf(line, sizeof line, ":%u ", frame->line);
 	size_t used;
 
 	if (slash) {
@@ -38,7 +39,7 @@ static size_t python_text(
 		file.bytes = slash + 1;
 	}
 	used = append(out, room, 0, file.bytes, file.length);
-	used = append(out, room, used, line, (size_t)snprintf(line, sizeof line, ":%u ", frame->line));
+	used = append(out, room, used, line, (size_t)line_length);
 	return append(out, room, used, function.bytes, function.length);
 }
 
@@ -46,12 +47,11 @@ size_t call_stack_frame(
 	struct process *process, uint32_t id, uint32_t index, bool is_short, char *out, size_t room)
 {
 	const struct trace_python_stack *of_python = reader_python_stack(process->reader, id);
-	const struct trace_python_frame *frames = (const void *)(of_python + 1);
 	const struct trace_stack *stack;
 	uint64_t address;
 
 	if (of_python)
-		return python_text(process, &frames[index], is_short, out, room);
+		return python_text(process, (const struct trace_python_frame *)(const void *)(of_python + 1) + index, is_short, out, room);
 	stack = reader_stack(process->reader, id);
 	memcpy(&address, (const char *)(stack + 1) + index * sizeof address, sizeof address);
 	return process_symbol(

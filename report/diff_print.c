@@ -340,7 +340,7 @@ static void csv_path(const struct diff *diff, struct out *out, uint32_t id)
 		if (count)
 			joined[used++] = '/';
 	}
-	out_csv_text(out, joined, used);
+	out_csv_text(out, joined ? joined : "", used);
 	free(joined);
 }
 

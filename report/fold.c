@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) bool plain_event(
 		thread->depth = event->depth + 1;
 		return true;
 	}
-	if (event->kind == EVENT_POP && __builtin_expect(event->depth + 1 == thread->depth, 1)) {
+	if (event->kind == EVENT_POP && __builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
 		struct frame *frame = &thread->frames[event->depth];
 
 		fold_count_range(fold, frame, event->time_ns, thread->stream);
@@ -262,7 +262,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	counted_begin(fold);
 	if (options->found && options->found->count && !state->counted)
 		sections_begin(fold);
-	if (options->windows && begins_recorded(options) && options->windows->windows->warmup && state->sections && options->found->own_ranges) {
+	if (options->windows && begins_recorded(options) && options->windows->windows->warmup && state->sections && options->found && options->found->own_ranges) {
 		state->warming = true;
 		state->counting = false;
 	}

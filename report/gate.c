@@ -28,12 +28,15 @@ struct gate {
 	size_t count, failed;
 };
 
-/* The names that were asked for, in a copy that lives for ever. */
+/* The names that were asked for, in a copy that lives until the next call. */
 static size_t names_asked(const char *list, const char **names)
 {
-	char *copy = strdup(list), *rest = NULL;
+	static char *copy;
+	char *rest = NULL;
 	size_t count = 0;
 
+	free(copy);
+	copy = strdup(list);
 	if (!copy)
 		fatal(STATUS_UNREADABLE, "no memory for the metrics");
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {

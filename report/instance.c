@@ -210,12 +210,15 @@ static void into_group(struct instance *of, struct instance *one)
 
 void instance_keep(struct instance *of, struct instance *one, bool large)
 {
-	struct instance *out = one;
+	struct instance *out = NULL;
+	bool kept;
 
 	one->parent = NULL;
-	if (large && insert(of, one, &out) && !out)
-		return;
-	into_group(of, out ? out : one);
+	kept = large && insert(of, one, &out);
+	if (!kept)
+		out = one;
+	if (out)
+		into_group(of, out);
 }
 
 /* Goes as deep as nodes do, which is bounded (TREE_DEEPEST). */

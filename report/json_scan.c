@@ -171,6 +171,8 @@ static bool pass_over(struct json_scan *scan, const char *at, struct json_text *
 		case '[':
 			if (depth == JSON_DEEPEST)
 				return fail(scan, at, "brackets lie in brackets more than 4096 deep");
+			if (depth % 64 == 0)
+				kinds[depth / 64] = 0;
 			kinds[depth / 64] &= ~(UINT64_C(1) << depth % 64);
 			kinds[depth / 64] |= (uint64_t)(*at == '{') << depth % 64;
 			depth++;

@@ -100,12 +100,13 @@ static struct text instance_name(const struct row *row)
 /* And who called there, where that is known: the innermost function. */
 static size_t append_caller(const struct row *row, size_t used)
 {
-	char caller[1024];
+	char caller[1024] = "";
+	size_t length;
 
 	if (!call_stack_frames(row->process, row->of.site->stack))
 		return used;
-	used = append(used, " < ", 3);
-	return append(used, caller, call_stack_frame(row->process, row->of.site->stack, 0, true, caller, sizeof caller));
+	length = call_stack_frame(row->process, row->of.site->stack, 0, true, caller, sizeof caller);
+	return append(append(used, " < ", 3), caller, length);
 }
 
 /* PyTorch's own way to write it; a model is named after its class. */

@@ -123,7 +123,7 @@ static void open_section(struct fold *fold, uint64_t begin_ns)
 	struct thread *thread = sections->thread;
 	const char *name = kinds[sections->now].name;
 	const uint32_t depth = depth_above(sections),
-		       node = tree_child(fold->tree, depth ? thread->frames[depth - 1].node : 0,
+		       node = tree_child(fold->tree, depth && thread ? thread->frames[depth - 1].node : 0,
 			       text_id(fold->texts, name, strlen(name)), 0, kinds[sections->now].kind);
 	uint64_t before;
 
