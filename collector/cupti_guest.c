@@ -38,7 +38,7 @@ static struct {
 	_Atomic(cupti_buffer_requested) requested;
 	_Atomic(cupti_buffer_completed) completed;
 	_Atomic(cupti_clock) clock;
-	struct bits on, asked;                 /* kinds: enabled now; ever, since the guest came */
+	struct bits on, asked;                 /* kinds: enabled now; at any time since it began */
 	struct bits calls_on, calls_off;       /* of the driver's calls, one by one */
 	_Atomic uint32_t first, last;          /* correlation ids of its calls; 0: none yet */
 	_Atomic uint64_t began_ns, ended_ns;   /* by CUPTI's clock */
