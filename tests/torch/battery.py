@@ -399,6 +399,22 @@ def distributed():
     return x.tolist(), loss
 
 
+@part
+def sharded():
+    """Under torchrun: both generations of FSDP on the CPU, on gloo. The older one where this PyTorch can do it without a GPU."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+    dist.init_process_group("gloo")
+    older = FullyShardedDataParallel(net(), device_id=torch.device("cpu"))
+    losses = [steps(older, older.parameters(), data(), 2)]
+    newer = fully_shard(net(), mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
+    losses.append(steps(newer, newer.parameters(), data(), 2))
+    dist.barrier()
+    dist.destroy_process_group()
+    return losses
+
+
 def main():
     for name in sys.argv[1:]:
         try:

@@ -129,15 +129,32 @@ def a_program_that_is_not_Python_but_runs_it(folder):
     whole(folder / "trace.bin")
 
 
-@slow
-def two_processes_under_torchrun(folder):
+def torchrun(folder, part):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = "--master-port=%d" % free.getsockname()[1]
-    result = alike(folder, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1", port, SCRIPT, "distributed")
+    return alike(folder, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1", port, SCRIPT, part)
+
+
+@slow
+def two_processes_under_torchrun(folder):
+    result = torchrun(folder, "distributed")
     assert result.returncode == 0 and result.stdout.count(b"distributed = ([3.0, 3.0, 3.0, 3.0]") == 2, (result.stdout, result.stderr[-600:])
     files = [t for t in traces(folder) if any(name.startswith("DistributedDataParallel") for name in names(t))]
     assert len(files) == 2, (traces(folder), [sorted(set(names(t)))[:9] for t in traces(folder)])
+    for trace in files:
+        whole(trace)
+
+
+@slow
+def a_model_in_shards(folder):
+    import torch
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
+        raise Skip("this PyTorch shards on GPUs only, or has no fully_shard")
+    result = torchrun(folder, "sharded")
+    assert result.returncode == 0 and result.stdout.count(b"sharded = [") == 2, (result.stdout, result.stderr[-600:])
+    files = [t for t in traces(folder) if {"FullyShardedDataParallel.forward", "FSDP::all_gather"} <= set(names(t))]
+    assert len(files) == 2, (traces(folder), [sorted(n for n in set(names(t)) if "FSDP" in n or "Sharded" in n) for t in traces(folder)])
     for trace in files:
         whole(trace)
 
