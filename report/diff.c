@@ -290,7 +290,7 @@ static void choose_metric(struct diff *diff, const char *name)
 				diff->sides[which].process->path);
 }
 
-struct diff *diff_read(const struct options *options, const char *metric_name, const char *before, const char *after)
+struct diff *diff_of(const struct options *options, const char *metric_name, const char *before, const char *after)
 {
 	struct diff *diff = need(sizeof *diff);
 
@@ -314,6 +314,13 @@ struct diff *diff_read(const struct options *options, const char *metric_name, c
 	test(diff);
 	see_runs(diff);
 	add_up(diff);
+	return diff;
+}
+
+struct diff *diff_read(const struct options *options, const char *metric_name, const char *before, const char *after)
+{
+	struct diff *diff = diff_of(options, metric_name, before, after);
+
 	if (!diff->common)
 		fatal(STATUS_UNREADABLE, "%s and %s have no place in common with any `%s`: there is nothing to compare", before,
 			after, diff_metric_name(diff));

@@ -63,6 +63,8 @@ struct diff {
 /* Reads and compares two files; ends the program with STATUS_UNREADABLE where they cannot be read or compared.
  * metric_name NULL: gpu, if both have anything timed on a GPU, else cpu. */
 struct diff *diff_read(const struct options *options, const char *metric_name, const char *before, const char *after);
+/* The same where they may have no place in common. */
+struct diff *diff_of(const struct options *options, const char *metric_name, const char *before, const char *after);
 void diff_free(struct diff *diff);
 
 /* What a metric of levels or flows is measured in. */

@@ -7,12 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+void (*fatal_before)(void);
+
 _Noreturn void fatal(enum status status, const char *format, ...)
 {
 	const int error = errno;
 	const size_t length = strlen(format);
 	va_list list;
 
+	if (fatal_before)
+		fatal_before();
 	fflush(stdout);
 	fputs("pperf-report: ", stderr);
 	va_start(list, format);

@@ -18,6 +18,9 @@ enum status {
  * follows. */
 _Noreturn void fatal(enum status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Called before the sentence is written: who holds the terminal gives it back. NULL: nobody does. */
+extern void (*fatal_before)(void);
+
 /* Zeroed; never NULL. */
 void *need(size_t bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
  */
-#include "report/call_stack.h"
+#include "report/cell_text.h"
 #include "report/fatal.h"
 #include "report/print.h"
 #include "report/visible.h"
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define MOST_COLUMNS 24
-#define CELL_BYTES 96
 /* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
  * places say more than a figure more. */
 #define NAME_SHARE 45
@@ -32,87 +31,12 @@ struct table {
 	size_t blanks; /* to be written before the next text: none at the end of a line */
 };
 
-static size_t frame_text(char *out, const struct row *row, uint32_t stack_id)
-{
-	const uint32_t frames = call_stack_frames(row->process, stack_id);
-	const int most = reader_python_stack(row->process->reader, stack_id) ? 40 : 24; /* bytes of a frame */
-	char text[512];
-	size_t used = 0;
-
-	for (uint32_t i = 0; i < frames && i < 3 && used < CELL_BYTES - 8; i++) {
-		call_stack_frame(row->process, stack_id, i, true, text, sizeof text);
-		used += (size_t)snprintf(out + used, CELL_BYTES - used, "%s%.*s", i ? " < " : "", most, text);
-	}
-	return used < CELL_BYTES ? used : CELL_BYTES - 1;
-}
-
-static size_t figure_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
-{
-	long double number;
-
-	if (!cell_number(cell, &number))
-		return 0;
-	if (unit == UNIT_PERCENT)
-		return number_real(out, number * 100, 1) + (size_t)snprintf(out + strlen(out), 8, " %%");
-	if (cell->kind == CELL_REAL)
-		return number_real(out, number, 2);
-	return number_scaled(out, unit,
-		cell->kind == CELL_WHOLE   ? cell->whole
-		: cell->number > INT64_MAX ? INT64_MAX
-					   : (int64_t)cell->number,
-		style->iec, style->ascii);
-}
-
-/* `1.02 to 1.31 ms`, in the unit of the larger. */
-static size_t span_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
-{
-	const struct scale scale = scale_for(unit, cell->most, style->iec, style->ascii);
-	const unsigned decimals = scale.divisor > 1 ? 2 : 0;
-	size_t used = number_unsigned(out, cell->number, scale.divisor, decimals);
-
-	used += (size_t)snprintf(out + used, 8, " to ");
-	used += number_unsigned(out + used, cell->most, scale.divisor, decimals);
-	return used + (size_t)snprintf(out + used, 8, " %s", scale.name);
-}
-
-/* A cell as text, terminated; 0: there is nothing to show. */
-static size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row,
-	const struct rows *rows)
-{
-	const struct cell cell = column->value(row, rows);
-	char raw[CELL_BYTES];
-
-	out[0] = '\0';
-	switch (cell.kind) {
-	case CELL_NULL:
-		return (size_t)snprintf(out, CELL_BYTES, "-");
-	case CELL_TEXT:
-		return visible(out, CELL_BYTES, cell.text.bytes, cell.text.length, style->ascii);
-	case CELL_TRIPLE:
-		return (size_t)snprintf(out, CELL_BYTES, "(%u,%u,%u)", cell.triple[0], cell.triple[1], cell.triple[2]);
-	case CELL_SPAN:
-		return span_text(out, style, column->unit, &cell);
-	case CELL_SOURCE:
-		return visible(out, CELL_BYTES, raw,
-			call_stack_source(row->process, (uint32_t)cell.number, true, raw, sizeof raw), style->ascii);
-	case CELL_FRAMES:
-		return visible(out, CELL_BYTES, raw, frame_text(raw, row, (uint32_t)cell.number), style->ascii);
-	default:
-		return figure_text(out, style, column->unit, &cell);
-	}
-}
-
-static bool is_left_aligned(const struct column *column)
-{
-	return column->unit == UNIT_TEXT && strcmp(column->key, "grid") != 0 && strcmp(column->key, "block") != 0;
-}
-
 /* How wide a column must be; 0: no row has anything but zeros to show in it. */
 static size_t column_width(const struct table *table, const struct column *column)
 {
 	size_t width = 0;
 	bool any = false;
-	char text[CELL_BYTES];
+	char text[CELL_TEXT_BYTES];
 
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct cell cell = column->value(&table->rows->rows[i], table->rows);
@@ -189,7 +113,7 @@ static void end_line(struct table *table)
 static void put_aligned(struct table *table, const struct shown *shown, const char *text, size_t length, bool after)
 {
 	const size_t width = visible_width(text, length), fill = shown->width > width ? shown->width - width : 0;
-	const bool left = is_left_aligned(shown->column);
+	const bool left = cell_is_left_aligned(shown->column);
 
 	table->blanks += (after ? 2 : 0) + (left ? 0 : fill);
 	put(table, text, length);
@@ -221,7 +145,7 @@ static enum paint paint_of(const struct table *table, const struct column *colum
 
 static void put_cells(struct table *table, const struct row *row, bool name_first)
 {
-	char text[CELL_BYTES];
+	char text[CELL_TEXT_BYTES];
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = table->shown[i].column;

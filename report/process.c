@@ -160,6 +160,13 @@ static long double whole_of(const struct fold *fold)
 	return sum;
 }
 
+static void settle(struct process *process)
+{
+	fold_refine(process->fold);
+	process->metric = process->fold->options.metric;
+	process->whole = whole_of(process->fold);
+}
+
 /* Reads and folds a trace; false: it cannot be read, which is in `error`. */
 static bool read_process(struct process *process, const struct options *options, char *error)
 {
@@ -182,15 +189,30 @@ static bool read_process(struct process *process, const struct options *options,
 		process->steps = windows_steps(process->windows, steps_find(process->reader, options->step_marker));
 	wanted.found = process->steps;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
-	fold_refine(process->fold);
-	process->metric = process->fold->options.metric;
-	process->whole = whole_of(process->fold);
+	settle(process);
 	process->integrity = integrity_of(process->fold);
 	process->complete = process->integrity.complete && process->integrity.conserved;
 	process->gpu_ns = process->fold->totals.gpu_sum_ns;
 	process->events = process->fold->counts.events;
 	process->wall_ns = process->fold->totals.wall_ns;
 	return true;
+}
+
+void process_measure(struct process *process, enum metric metric, const char *counter)
+{
+	struct fold_options wanted = process->fold->options;
+
+	wanted.metric = metric;
+	wanted.pick_metric = false;
+	wanted.counter = counter;
+	fold_free(process->critical);
+	fold_free(process->fold);
+	tree_free(process->flat);
+	tree_free(process->asides);
+	process->critical = NULL;
+	process->flat = process->asides = NULL;
+	process->fold = fold_run(process->reader, process->texts, &wanted);
+	settle(process);
 }
 
 static void let_go(struct process *process)

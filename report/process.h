@@ -44,6 +44,9 @@ struct processes {
 struct processes processes_read(const struct options *options);
 /* Only those that were named, all of them shown. */
 struct processes processes_read_named(const struct options *options);
+/* Folds it once more, by another metric (counter: the name of METRIC_USER's): the places keep their numbers. The rest of
+ * what was made of the first fold is made anew when it is asked for. */
+void process_measure(struct process *process, enum metric metric, const char *counter);
 void processes_free(struct processes *processes);
 
 void processes_warn(struct processes *processes, const char *format, ...) __attribute__((format(printf, 2, 3)));
