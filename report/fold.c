@@ -269,6 +269,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	fold_counter_find(fold);
 	if (options->observer)
 		options->observer->begins(options->observer->context);
+	if (options->observer && options->observer->counting && fold_is_partial(fold) && state->counting)
+		options->observer->counting(options->observer->context, true, 0);
 	return fold;
 }
 
@@ -348,7 +350,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	struct timeline *timeline = NULL;
 	struct fold *fold;
 
-	if (!options->only && (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE))
+	if (!options->only && !options->no_timeline && (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE))
 		timeline = timeline_open(reader_path(reader), options->device);
 	for (;;) {
 		reader_rewind(reader);

@@ -32,14 +32,37 @@ struct fold_only {
 	uint32_t node_count, kernel_count;
 };
 
-/* Who is told each amount of the metric, one by one, in a pass that is made for it. at_ns: when its range or call began,
- * since the trace's start. */
+/* A call to CUDA, as the fold saw it. node: its leaf; owner: of whom; both as far as it counts, else 0. */
+struct fold_seen_call {
+	const struct trace_event *event; /* its record begins with struct trace_call */
+	uint64_t begin_ns, duration_ns;
+	uint32_t node, owner, name; /* name: text */
+	bool counts;
+};
+
+/* Work of a GPU, joined to its call. launch: NULL: none is known. node, owner: as above; kernel: index in fold.kernels. */
+struct fold_seen_work {
+	const struct trace_gpu *gpu;
+	const struct launch *launch;
+	uint64_t begin_ns, end_ns; /* since the trace's start; not timed: 0 */
+	uint32_t node, owner, name, kernel;
+	bool timed, counts;
+};
+
+/* Who is told, one by one, in a pass that is made for it, what is in a trace. NULL: of no interest. at_ns: when its range
+ * or call began, since the trace's start. */
 struct fold_observer {
 	void *context;
 	void (*begins)(void *context); /* the trace is read from its beginning; maybe once more */
+	/* Each amount of the metric: */
 	/* A call, or work of a GPU. */
 	void (*leaf)(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns);
 	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value); /* of a range, all in it */
+	/* Whatever happened, whether it counts or not: */
+	void (*call)(void *context, const struct fold_seen_call *call);
+	void (*work)(void *context, const struct fold_seen_work *work);
+	void (*told)(void *context, const struct trace_event *event); /* TRACE_API, TRACE_GPU_SYNC */
+	void (*counting)(void *context, bool counts, uint64_t at_ns); /* from then on; parts of a trace only */
 };
 
 struct fold_options {
@@ -57,6 +80,7 @@ struct fold_options {
 	double least_percent;             /* of its value: children with less are kept together only; 0: 1, below: 0 */
 	const struct fold_only *only;     /* NULL: all durations */
 	const struct fold_observer *observer; /* NULL: nobody */
+	bool no_timeline; /* nobody asks for busy and idle */
 };
 
 /* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */

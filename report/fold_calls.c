@@ -93,6 +93,8 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 {
 	struct launch launch = { .correlation = call->record->correlation,
 		.begin_ns = call->begin_ns,
+		.end_ns = call->begin_ns + call->duration_ns,
+		.tid = event->stream->tid,
 		.node = call->node,
 		.member = fold->state->members[event->node],
 		.counts = fold->state->counting,
@@ -179,6 +181,20 @@ static void count_call(struct fold_counts *counts, uint32_t kind, const struct c
 	counts->sets_called += kind == TRACE_SET;
 }
 
+static void tell(struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t leaf_node)
+{
+	const struct fold_observer *observer = fold->options.observer;
+	const struct fold_seen_call seen = { .event = event,
+		.begin_ns = call->begin_ns,
+		.duration_ns = call->duration_ns,
+		.node = leaf_node,
+		.owner = leaf_node ? call->node : 0,
+		.name = names_text(fold->names, call->record->api),
+		.counts = fold->state->counting };
+
+	observer->call(observer->context, &seen);
+}
+
 void fold_call(struct fold *fold, const struct trace_event *event)
 {
 	struct call call = { .record = event->record };
@@ -196,6 +212,8 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 		fold->tree->nodes[call.node].call_ns += call.duration_ns;
 		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .calls = 1 });
 	}
+	if (__builtin_expect(fold->options.observer && fold->options.observer->call, 0))
+		tell(fold, event, &call, leaf_node);
 	if (event->kind == TRACE_ALLOC || event->kind == TRACE_FREE)
 		move_memory(fold, event, &call, leaf_node);
 	else if (event->kind != TRACE_SYNC)

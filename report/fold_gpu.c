@@ -11,8 +11,9 @@ struct work {
 	const struct trace_gpu *gpu;
 	enum node_kind kind;
 	uint32_t name;
-	uint64_t start_ns;    /* since the trace's start */
+	uint64_t start_ns, end_ns; /* since the trace's start */
 	uint64_t duration_ns; /* in CUPTI's own nanoseconds */
+	uint32_t leaf, owner, kernel; /* once it is owned: nodes; index in fold.kernels */
 	bool untimed;
 };
 
@@ -28,7 +29,6 @@ static uint32_t copy_name(struct fold *fold, const struct trace_gpu_copy *copy)
 static struct work read_work(struct fold *fold, const struct trace_gpu *gpu)
 {
 	struct work work = { .gpu = gpu };
-	uint64_t end_ns = 0;
 
 	if (gpu->head.kind == TRACE_KERNEL) {
 		work.kind = NODE_KERNEL;
@@ -40,7 +40,7 @@ static struct work read_work(struct fold *fold, const struct trace_gpu *gpu)
 		work.kind = NODE_MEMSET;
 		work.name = text_id(fold->texts, "memset", 6);
 	}
-	work.untimed = !reader_gpu_times(fold->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &end_ns);
+	work.untimed = !reader_gpu_times(fold->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &work.end_ns);
 	if (!work.untimed && gpu->end_ns > gpu->start_ns)
 		work.duration_ns = gpu->end_ns - gpu->start_ns;
 	return work;
@@ -108,7 +108,7 @@ static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t 
 	instance_release(&fold->state->instances, instance);
 }
 
-static void own(struct fold *fold, const struct launch *launch, const struct work *work)
+static void own(struct fold *fold, const struct launch *launch, struct work *work)
 {
 	const bool in_range = launch && launch->in_range;
 	const enum method method = !in_range            ? METHOD_NONE
@@ -127,8 +127,10 @@ static void own(struct fold *fold, const struct launch *launch, const struct wor
 	fold->totals.method_records[method]++;
 	*(in_range ? &fold->totals.attributed_ns : &fold->totals.unattributed_ns) += work->duration_ns;
 	if (work->kind == NODE_KERNEL)
-		kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns,
+		work->kernel = kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns,
 			work->duration_ns, work->untimed, &fold->tree->budget);
+	work->leaf = leaf;
+	work->owner = owner;
 	if (launch && launch->instance)
 		add_to_instance(fold, launch->instance, leaf, work);
 }
@@ -142,10 +144,28 @@ static bool is_early(const struct work *work, const struct launch *launch)
 	return launch && !work->untimed && work->start_ns + CLOCKS_APART_NS < launch->begin_ns;
 }
 
+static void tell(struct fold *fold, const struct launch *launch, const struct work *work, bool counts)
+{
+	const struct fold_observer *observer = fold->options.observer;
+	const struct fold_seen_work seen = { .gpu = work->gpu,
+		.launch = launch,
+		.begin_ns = work->start_ns,
+		.end_ns = work->end_ns,
+		.node = work->leaf,
+		.owner = work->owner,
+		.name = work->name,
+		.kernel = work->kernel,
+		.timed = !work->untimed,
+		.counts = counts };
+
+	observer->work(observer->context, &seen);
+}
+
 /* A record whose launch is known, or never will be (NULL). */
 static void settle(struct fold *fold, const struct launch *launch, const struct trace_gpu *gpu)
 {
-	const struct work work = read_work(fold, gpu);
+	const bool is_counted = launch ? launch->counts : fold->state->counting;
+	struct work work = read_work(fold, gpu);
 	struct fold_counts *counts = &fold->counts;
 
 	*(launch && launch->in_range ? &counts->attributed : &counts->unattributed) += 1;
@@ -159,8 +179,10 @@ static void settle(struct fold *fold, const struct launch *launch, const struct 
 						   : &counts->graph_sets) += 1;
 	if (fold->options.device >= 0 && gpu->device != fold->options.device)
 		return;
-	if (launch ? launch->counts : fold->state->counting)
+	if (is_counted)
 		own(fold, launch, &work);
+	if (fold->options.observer && fold->options.observer->work)
+		tell(fold, launch, &work, is_counted);
 }
 
 static void deliver(struct fold *fold, const struct trace_event *event)
@@ -168,7 +190,7 @@ static void deliver(struct fold *fold, const struct trace_event *event)
 	const struct trace_gpu *gpu = event->record;
 	struct launch *launch;
 
-	if (!fold->timeline && !fold->options.only && (gpu->start_ns || gpu->end_ns) &&
+	if (!fold->timeline && !fold->options.only && !fold->options.no_timeline && (gpu->start_ns || gpu->end_ns) &&
 		(fold->options.device < 0 || gpu->device == fold->options.device)) {
 		fold->state->restart = true;
 		return;
@@ -240,7 +262,10 @@ void fold_gpu(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
 	const struct trace_overhead *overhead = event->record;
+	const struct fold_observer *observer = fold->options.observer;
 
+	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC) && observer && observer->told)
+		observer->told(observer->context, event);
 	switch (event->kind) {
 	case TRACE_KERNEL:
 	case TRACE_GPU_COPY:

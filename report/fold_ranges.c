@@ -249,7 +249,8 @@ static void tell(const struct fold *fold, uint32_t node, uint64_t begin_ns, long
 {
 	const struct fold_observer *observer = fold->options.observer;
 
-	observer->instance(observer->context, node, begin_ns, value);
+	if (observer->instance)
+		observer->instance(observer->context, node, begin_ns, value);
 }
 
 /* The last part of an instance is known. */

@@ -168,7 +168,7 @@ static inline void fold_observe(const struct fold *fold, uint32_t leaf, uint64_t
 {
 	const struct fold_observer *observer = fold->options.observer;
 
-	if (__builtin_expect(observer != NULL, 0))
+	if (__builtin_expect(observer != NULL && observer->leaf, 0))
 		observer->leaf(observer->context, leaf,
 			node_kind_class(fold->tree->nodes[leaf].kind) == NODE_WORK, at_ns, duration_ns);
 }

@@ -7,6 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
+static void tell_counting(const struct fold *fold)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (observer && observer->counting)
+		observer->counting(observer->context, fold->state->counting, fold->state->now_ns);
+}
+
 /* The last step asked for is over: what is still open counts up to here, and nothing after. */
 void fold_window_ends(struct fold *fold)
 {
@@ -19,6 +27,8 @@ void fold_window_ends(struct fold *fold)
 			fold_close_at(fold, thread, depth - 1, state->now_ns);
 	}
 	if (state->counting) {
+		state->counting = false;
+		tell_counting(fold);
 		state->window_ns += state->now_ns - state->window_begin_ns;
 		fold->totals.gpu_busy_ns += fold->timeline
 						    ? timeline_busy(fold->timeline, state->now_ns) - state->window_busy
@@ -27,7 +37,6 @@ void fold_window_ends(struct fold *fold)
 						    ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle
 						    : 0;
 	}
-	state->counting = false;
 }
 
 void fold_step_over(struct fold *fold)
@@ -54,6 +63,7 @@ static void begin_counting(struct fold *fold)
 	struct fold_state *state = fold->state;
 
 	state->counting = true;
+	tell_counting(fold);
 	state->window_begin_ns = state->now_ns;
 	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
 	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;

@@ -20,8 +20,9 @@ struct instance;
 
 /* A call that makes a GPU work. */
 struct launch {
-	uint64_t correlation, begin_ns;
+	uint64_t correlation, begin_ns, end_ns;
 	struct instance *instance; /* of the range that it was made in, referenced; NULL: of no interest */
+	uint32_t tid;              /* of the thread that called */
 	uint32_t node;             /* of the tree: where it was made */
 	uint32_t member;           /* the folded module it was made in, or 0 (members.h) */
 	uint32_t graph_node;       /* of the tree: the graph that it launched; 0: it is no graph */

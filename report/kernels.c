@@ -90,15 +90,16 @@ static struct kernel *entry_of(struct kernels *kernels, const struct trace_kerne
 	return &kernels->kernels[*slot - 1];
 }
 
-void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
+uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
 	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget)
 {
 	struct kernel *kernel = entry_of(kernels, record, name);
+	const uint32_t index = (uint32_t)(kernel - kernels->kernels);
 
 	kernel->calls++;
 	kernel->untimed += untimed;
 	if (untimed)
-		return;
+		return index;
 	kernel->total_ns += duration_ns;
 	if (duration_ns < kernel->min_ns)
 		kernel->min_ns = duration_ns;
@@ -108,4 +109,5 @@ void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uin
 		kernel->node = node;
 	}
 	samples_add(&kernel->samples, duration_ns, budget);
+	return index;
 }

@@ -36,8 +36,9 @@ bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *
 struct kernels *kernels_new(void);
 void kernels_free(struct kernels *kernels);
 
-/* One that ran: its text, who launched it, when and how long. untimed: the times are not known. */
-void kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
+/* One that ran: its text, who launched it, when and how long. untimed: the times are not known. Returns its entry's
+ * index. */
+uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
 	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget);
 
 #endif

@@ -194,7 +194,7 @@ static void put(struct timeline *timeline, struct sweep *sweep, struct interval 
 	timeline->waiting++;
 }
 
-static bool is_communication(struct trace_text name)
+bool timeline_is_communication(struct trace_text name)
 {
 	for (uint32_t i = 0; i + 4 <= name.length; i++)
 		if (!strncasecmp(name.bytes + i, "nccl", 4) || !strncasecmp(name.bytes + i, "rccl", 4))
@@ -209,11 +209,11 @@ static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
 	if (gpu->head.kind != TRACE_KERNEL)
 		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : COMPUTING;
 	if (kernel->name >= NAMES_MOST)
-		return is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+		return timeline_is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
 	grow(&timeline->doing, &timeline->doing_room, (size_t)kernel->name + 1, 1);
 	if (!timeline->doing[kernel->name])
 		timeline->doing[kernel->name] =
-			is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+			timeline_is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
 	return timeline->doing[kernel->name];
 }
 

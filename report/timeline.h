@@ -28,6 +28,10 @@ struct timeline_device {
 };
 
 struct timeline;
+struct trace_text;
+
+/* A kernel of that name (mangled or not) is communication. */
+bool timeline_is_communication(struct trace_text name);
 
 /* Reads the trace at `path` (opened anew); device: only that one, -1 all. NULL: nothing in it was timed on a GPU. */
 struct timeline *timeline_open(const char *path, int64_t device);
