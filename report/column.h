@@ -48,8 +48,11 @@ extern const size_t all_column_count;
 
 const struct column *column_find(const char *key, size_t length); /* NULL: none */
 
-/* The next column of a list of keys separated by blanks; moves *keys on. NULL: no more. */
+/* The next column of a list of keys separated by blanks or commas; moves *keys on. NULL: no more. */
 const struct column *column_next(const char **keys);
+
+/* Sets options->row_columns. A wrong --columns ends the program with a sentence. */
+void columns_choose(struct options *options);
 
 /* A cell as a number to be ordered by; false: it has none. */
 bool cell_number(const struct cell *cell, long double *number);

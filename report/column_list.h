@@ -28,14 +28,27 @@
 	X("gpu_self_ns", "gpu self", TIME, gpu_self,                                                                  \
 		"GPU work launched directly in it; of a kernel, copy, set or graph: its own")                         \
 	X("gpu_calls", "gpu calls", COUNT, gpu_calls, "kernels, copies and sets in gpu_total")                        \
+	X("gpu_forward_ns", "forward", TIME, gpu_forward,                                                             \
+		"of gpu_total: what ran neither backward nor as recompute nor in an optimizer")                       \
+	X("gpu_backward_ns", "backward", TIME, gpu_backward, "of gpu_total: what ran backward")                       \
+	X("gpu_recompute_ns", "recompute", TIME, gpu_recompute,                                                       \
+		"of gpu_total: modules that were computed once more while running backward (checkpointing)")          \
+	X("gpu_optimizer_ns", "optimizer", TIME, gpu_optimizer, "of gpu_total: what optimizers launched")             \
 	X("cpu_total_ns", "cpu", TIME, cpu_total, "wall time inside, on its thread")                                  \
 	X("cpu_self_ns", "cpu self", TIME, cpu_self, "cpu_total without the ranges inside; CUDA calls stay in")       \
 	X("cpu_self_x_ns", "cpu self x", TIME, cpu_self_x, "cpu_self without the CUDA calls too")                     \
 	X("idle_ns", "idle", TIME, idle,                                                                              \
 		"the GPU had nothing to do while it was open (between the device's first and last work)")             \
+	X("idle_before_ns", "idle before", TIME, idle_before,                                                         \
+		"the GPU had nothing to do until work began that was launched in it and below; of all roots: idle")   \
+	X("delay_p50_ns", "delay p50", TIME, delay_p50,                                                               \
+		"from the call that launched work in it and below to that work's begin on the GPU: the median; of a "  \
+		"graph to the first of its work")                                                                     \
+	X("delay_p95_ns", "delay p95", TIME, delay_p95, "95 of 100 launches waited no longer")                        \
 	X("min_ns", "min", TIME, shortest, "the shortest instance; of GPU work: on the GPU")                          \
 	X("p50_ns", "p50", TIME, p50, "the median instance (nearest rank)")                                           \
 	X("p95_ns", "p95", TIME, p95, "95 of 100 instances took no longer")                                           \
+	X("p99_ns", "p99", TIME, p99, "99 of 100 instances took no longer")                                           \
 	X("max_ns", "max", TIME, longest, "the longest instance")                                                     \
 	X("untimed", "untimed", COUNT, untimed, "GPU work that CUPTI could not time; it counts in calls only")        \
 	X("bytes", "bytes", BYTES, copied_bytes, "bytes copied or set by the GPU")                                    \

@@ -2,6 +2,7 @@
  * figures.c: the value of every column.
  */
 #include "report/column.h"
+#include "report/delays.h"
 #include "report/figures.h"
 #include "report/occupancy.h"
 #include <stdio.h>
@@ -265,6 +266,41 @@ FIGURE(idle, const struct node *node = node_of(row),
 	(node && is_ranges(node) && node->calls && row->process->fold->timeline),
 	count(node->gpu ? node->gpu->idle_ns : 0))
 
+/* Of the tree of a whole trace: not of parts, where some of it is not known, nor of what is put together by name. */
+static bool in_tree(const struct row *row)
+{
+	return row->kind == ROW_NODE && row->tree == row->process->fold->tree;
+}
+
+#define OF_PART(name, part)                                                                              \
+	FIGURE(name, const struct node_gpu *gpu = gpu_of(row),                                           \
+		gpu && in_tree(row) && row->tree->has_parts && gpu->total_calls, count(gpu->part_ns[part]))
+OF_PART(gpu_forward, PART_FORWARD)
+OF_PART(gpu_backward, PART_BACKWARD)
+OF_PART(gpu_recompute, PART_RECOMPUTE)
+OF_PART(gpu_optimizer, PART_OPTIMIZER)
+FIGURE(idle_before, const struct node_gpu *gpu = gpu_of(row),
+	gpu && in_tree(row) && !row->process->windows && (gpu->total_calls || gpu->idle_before_ns), count(gpu->idle_before_ns))
+
+static struct cell delay(const struct row *row, unsigned per_mille)
+{
+	uint64_t value;
+
+	return in_tree(row) && delays_percentile(row->tree, row->node, per_mille, &value) ? count(value) : none;
+}
+
+VALUE(delay_p50)
+{
+	(void)rows;
+	return delay(row, 500);
+}
+
+VALUE(delay_p95)
+{
+	(void)rows;
+	return delay(row, 950);
+}
+
 static bool has_times(const struct node *node)
 {
 	return node->min_ns != UINT64_MAX;
@@ -312,6 +348,12 @@ VALUE(p95)
 {
 	(void)rows;
 	return percentile(row, 950);
+}
+
+VALUE(p99)
+{
+	(void)rows;
+	return percentile(row, 990);
 }
 
 FIGURE(reserved_delta, const struct node_memory *memory = memory_of(row),

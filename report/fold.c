@@ -297,6 +297,7 @@ static void end_state(struct fold *fold)
 	free(state->counters);
 	sections_free(state->sections);
 	counted_free(state->counted);
+	fold_gaps_free(state->gaps);
 	join_free(state->join);
 	free(state);
 	fold->state = NULL;
@@ -372,6 +373,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	if (fold->state->counting && fold_is_partial(fold))
 		fold_window_ends(fold);
 	fold_gpu_end(fold);
+	fold_gaps_end(fold);
 	memory_finish(fold->memory);
 	fold_tensors_end(fold);
 	for (uint32_t id = 1; id < fold->tree->count; id++)

@@ -105,6 +105,7 @@ struct fold_counts {
 struct fold_totals {
 	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns;
+	uint64_t gpu_idle_charged_ns; /* to work that ended it; of the whole trace all of gpu_idle_ns */
 	/* of the devices' unions (timeline.h); of the whole trace only */
 	uint64_t gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns, gpu_copy_ns, gpu_exposed_copy_ns;
 	uint64_t attributed_ns, unattributed_ns;

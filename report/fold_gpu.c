@@ -108,7 +108,23 @@ static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t 
 	instance_release(&fold->state->instances, instance);
 }
 
-static void own(struct fold *fold, const struct launch *launch, struct work *work)
+/* From the call to the begin of what it launched; two clocks that are a little apart may have it end before it began. */
+static void add_delay(struct fold *fold, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
+{
+	if (!fold->options.only)
+		samples_add(&tree_gpu(fold->tree, node)->delays, start_ns > launch_ns ? start_ns - launch_ns : 0,
+			&fold->tree->delay_budget);
+}
+
+static void wait_for_start(struct fold *fold, struct launch *launch, uint32_t leaf, const struct work *work)
+{
+	if (!launch->graph_node)
+		add_delay(fold, leaf, launch->begin_ns, work->start_ns);
+	else if (!launch->first_ns || work->start_ns < launch->first_ns)
+		launch->first_ns = work->start_ns;
+}
+
+static void own(struct fold *fold, struct launch *launch, struct work *work)
 {
 	const bool in_range = launch && launch->in_range;
 	const enum method method = !in_range            ? METHOD_NONE
@@ -120,6 +136,8 @@ static void own(struct fold *fold, const struct launch *launch, struct work *wor
 	leaf = work_leaf(fold, owner, launch, work, method);
 	if (!work->untimed)
 		fold_observe(fold, leaf, launch ? launch->begin_ns : work->start_ns, work->duration_ns);
+	if (!work->untimed && launch)
+		wait_for_start(fold, launch, leaf, work);
 	add_to(tree_gpu(fold->tree, owner), work, method);
 	names_members(fold->names)->all[launch ? launch->member : 0].gpu_ns += work->duration_ns;
 	fold->totals.gpu_sum_ns += work->duration_ns;
@@ -162,7 +180,7 @@ static void tell(struct fold *fold, const struct launch *launch, const struct wo
 }
 
 /* A record whose launch is known, or never will be (NULL). */
-static void settle(struct fold *fold, const struct launch *launch, const struct trace_gpu *gpu)
+static void settle(struct fold *fold, struct launch *launch, const struct trace_gpu *gpu)
 {
 	const bool is_counted = launch ? launch->counts : fold->state->counting;
 	struct work work = read_work(fold, gpu);
@@ -181,6 +199,7 @@ static void settle(struct fold *fold, const struct launch *launch, const struct 
 		return;
 	if (is_counted)
 		own(fold, launch, &work);
+	fold_gaps_add(fold, work.leaf, gpu);
 	if (fold->options.observer && fold->options.observer->work)
 		tell(fold, launch, &work, is_counted);
 }
@@ -231,6 +250,8 @@ void fold_gpu_gone(struct fold *fold, bool all)
 	}
 	while (join_next_gone(fold->state->join, all, &launch)) {
 		fold->counts.missing_records += launch.records == 0;
+		if (launch.first_ns)
+			add_delay(fold, launch.graph_node, launch.begin_ns, launch.first_ns);
 		instance_release(&fold->state->instances, launch.instance);
 	}
 }

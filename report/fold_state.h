@@ -43,6 +43,7 @@ struct thread {
 struct open_span;
 struct sections;
 struct counted;
+struct gaps;
 
 struct fold_state {
 	const uint32_t *nodes;   /* by place: names_nodes_below; of the part of the tree that is being filled */
@@ -68,6 +69,7 @@ struct fold_state {
 	size_t counter_count, counter_room;
 	struct instances instances;
 	struct join *join;
+	struct gaps *gaps; /* NULL: no work was timed, or nobody asks who ended them */
 	struct open_span **spans; /* hash table by id */
 	size_t span_slots, span_count;
 	bool restart;     /* GPU work was met, and the timeline is not there yet */
@@ -143,6 +145,11 @@ void fold_tensors_end(struct fold *fold);
 void fold_gpu(struct fold *fold, const struct trace_event *event);
 void fold_gpu_end(struct fold *fold);
 void fold_gpu_gone(struct fold *fold, bool all);
+/* Work of a GPU, with its leaf in the tree (0: it does not count): the idle time before it is charged to that. end: no
+ * more comes. */
+void fold_gaps_add(struct fold *fold, uint32_t leaf, const struct trace_gpu *gpu);
+void fold_gaps_end(struct fold *fold);
+void fold_gaps_free(struct gaps *gaps);
 void fold_gpu_try_held(struct fold *fold, uint64_t correlation);
 void fold_span_start(struct fold *fold, const struct trace_event *event);
 void fold_span_end(struct fold *fold, const struct trace_event *event);

@@ -12,6 +12,12 @@ static const struct {
 		      "below it too. It is a sum: two streams at work at once count twice." },
 	{ "busy, idle", "busy is the union over a device's streams; its span goes from its first work to its last; "
 			"idle = span - busy." },
+	{ "idle before", "each idle moment belongs to the work that ended it, and so to the place that launched that: it kept "
+			 "the GPU waiting. All roots together have all of idle. Of --steps: what work launched in them ended." },
+	{ "delay", "from the begin of the call that launched work to that work's begin on the GPU: the call itself, and "
+		   "waiting behind other work. A graph counts once, up to the first of its work. At most 1 % off." },
+	{ "forward", "gpu is forward + backward + recompute + optimizer, by where in the tree the work was launched; forward "
+		     "is all that is none of the other three. Only where something is." },
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; copies. Each is a "
 		       "union too. Exposed: while nothing is computed (copies: or communicated). In JSON's totals." },
 	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; CUDA calls stay in "

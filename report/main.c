@@ -86,6 +86,7 @@ int main(int argc, char **argv)
 	if (options.help || options.version || options.legend)
 		return legend_show(&options);
 	check_sort(&options);
+	columns_choose(&options);
 	if (options.view->run)
 		return options.view->run(&options);
 	return (int)show(&options);

@@ -16,6 +16,7 @@
 	X(METRIC, 'm', "metric", "NAME",                                                                 \
 		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name")          \
 	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
+	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
@@ -146,6 +147,9 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	case OPTION_SORT:
 		options->sort = value;
+		break;
+	case OPTION_COLUMNS:
+		options->columns = value;
 		break;
 	case OPTION_DEPTH:
 		options->depth = (uint32_t)number("depth", value, UINT32_MAX);

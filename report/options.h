@@ -26,6 +26,8 @@ struct options {
 	const char *metric_name; /* NULL: not given */
 	enum metric metric;
 	const char *sort;   /* key of a column; NULL: the view's */
+	const char *columns; /* keys, separated by commas, instead of the view's own columns; NULL: those */
+	const char *row_columns; /* keys of all that JSON and CSV say of a row (columns_choose) */
 	uint32_t depth;     /* levels shown; UINT32_MAX all */
 	uint32_t top;       /* rows of each level shown; UINT32_MAX all; 0: not given */
 	double min_percent; /* below 0: not given */

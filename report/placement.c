@@ -171,11 +171,15 @@ static uint32_t module_node(struct placing *placing, uint32_t id, uint32_t paren
 {
 	const struct trace_place *place = reader_place(placing->names->reader, id);
 	struct names *names = placing->names;
+	const bool again = placing->within[place->parent] == IN_BACKWARD;
+	uint32_t node;
 
-	if (placing->within[place->parent] == IN_BACKWARD)
+	if (again)
 		label = built_text(names, label, " (recompute)");
-	return tree_module(names->tree, parent, label, names_text(names, place->domain),
+	node = tree_module(names->tree, parent, label, names_text(names, place->domain),
 		place->detail ? names_text(names, place->detail) : 0);
+	names->tree->nodes[node].is_again |= again;
+	return node;
 }
 
 static uint32_t own_node(struct placing *placing, uint32_t id, uint32_t parent, enum node_kind kind, uint32_t label)

@@ -118,7 +118,7 @@ static void put_header(struct out *out, const char *keys)
 
 void print_csv(const struct report *report, struct out *out)
 {
-	const char *columns_of_view = report->options->view->columns;
+	const char *columns_of_view = report->options->row_columns;
 
 	put_header(out, columns_of_view);
 	for (size_t i = 0; i < report->rows.count; i++) {

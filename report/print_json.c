@@ -138,7 +138,7 @@ static void put_cell(struct out *out, const struct row *row, const struct cell *
 /* Keys with a dot are gathered in an object; those of one object stand side by side in a view's list. */
 static void put_row(struct out *out, const struct report *report, const struct row *row)
 {
-	const char *keys = report->options->view->columns, *dot;
+	const char *keys = report->options->row_columns, *dot;
 	const struct column *column;
 	char object[32] = "";
 	bool first = true, inner_first = true;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COLUMNS 24
+#define MOST_COLUMNS 128 /* more than there are */
 /* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
  * places say more than a figure more. */
 #define NAME_SHARE 45
@@ -73,6 +73,28 @@ static void find_names(struct table *table, enum layout layout)
 	}
 }
 
+#define NAME_LEAST 24 /* of the width: names get that, whatever columns were asked for */
+
+static void set_name_width(struct table *table, size_t width)
+{
+	table->name_width = width < table->widest_name ? width : table->widest_name;
+}
+
+/* Those that were asked for, all of them, in that order, even if lines become longer than the screen. */
+static void take_asked(struct table *table, const char *keys)
+{
+	const struct column *column;
+	size_t used = 0;
+
+	while ((column = column_next(&keys)) && table->count < MOST_COLUMNS) {
+		const size_t width = column_width(table, column), title = strlen(column->title);
+
+		table->shown[table->count] = (struct shown){ .column = column, .width = width ? width : title };
+		used += table->shown[table->count++].width + 2;
+	}
+	set_name_width(table, table->style->width > used + NAME_LEAST ? table->style->width - used : NAME_LEAST);
+}
+
 /* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
 static void choose_columns(struct table *table, const struct options *options)
 {
@@ -84,6 +106,10 @@ static void choose_columns(struct table *table, const struct options *options)
 	const char *keys = options->view->text, *asked = options->sources ? "source" : "";
 	size_t used = names;
 
+	if (options->columns) {
+		take_asked(table, options->columns);
+		return;
+	}
 	for (; column && table->count < MOST_COLUMNS; column = column_next(*asked ? &asked : &keys)) {
 		const size_t width = (column == first && table->count) ? 0 : column_width(table, column);
 
@@ -92,9 +118,7 @@ static void choose_columns(struct table *table, const struct options *options)
 		used += width + 2;
 		table->shown[table->count++] = (struct shown){ .column = column, .width = width };
 	}
-	table->name_width = table->style->width - (used - names);
-	if (table->name_width > table->widest_name)
-		table->name_width = table->widest_name;
+	set_name_width(table, table->style->width - (used - names));
 }
 
 static void put(struct table *table, const char *text, size_t length)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/timeline.h"
 #include "report/fatal.h"
+#include "report/intervals.h"
 #include "report/trace_reader.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,6 @@ static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | COMMUNICATING | COP
 	[COPIES] = COPYING,
 	[KERNELS] = COMPUTING | COMMUNICATING };
 
-struct interval {
-	uint64_t start, end;
-	unsigned doing;
-};
-
 /* Of intervals by their start: how long together, and where the last of them ends. */
 struct covering {
 	uint64_t length, covered;
@@ -30,9 +26,7 @@ struct covering {
 
 /* The union of intervals that come roughly by their start. */
 struct sweep {
-	/* most come in order: those lie in a ring, the others in a heap; the earliest start first in both */
-	struct interval *ring, *heap;
-	size_t first, in_ring, ring_room, count, room;
+	struct intervals waiting;
 	struct covering unions[UNIONS]; /* of all that were taken */
 	bool begun;
 };
@@ -50,86 +44,6 @@ struct timeline {
 	size_t doing_room;
 };
 
-static void heap_up(struct sweep *sweep, struct interval interval)
-{
-	size_t i;
-
-	grow(&sweep->heap, &sweep->room, sweep->count + 1, sizeof *sweep->heap);
-	for (i = sweep->count++; i > 0 && sweep->heap[(i - 1) / 2].start > interval.start; i = (i - 1) / 2)
-		sweep->heap[i] = sweep->heap[(i - 1) / 2];
-	sweep->heap[i] = interval;
-}
-
-static struct interval heap_take(struct sweep *sweep)
-{
-	const struct interval first = sweep->heap[0], last = sweep->heap[--sweep->count];
-	size_t i = 0, child;
-
-	while ((child = i * 2 + 1) < sweep->count) {
-		child += child + 1 < sweep->count && sweep->heap[child + 1].start < sweep->heap[child].start;
-		if (sweep->heap[child].start >= last.start)
-			break;
-		sweep->heap[i] = sweep->heap[child];
-		i = child;
-	}
-	sweep->heap[i] = last;
-	return first;
-}
-
-static void widen_ring(struct sweep *sweep)
-{
-	const size_t room = sweep->ring_room ? sweep->ring_room * 2 : 1024;
-	struct interval *ring = need(room * sizeof *ring);
-
-	for (size_t i = 0; i < sweep->in_ring; i++)
-		ring[i] = sweep->ring[(sweep->first + i) & (sweep->ring_room - 1)];
-	free(sweep->ring);
-	sweep->ring = ring;
-	sweep->ring_room = room;
-	sweep->first = 0;
-}
-
-static void add(struct sweep *sweep, struct interval interval)
-{
-	const size_t last = sweep->first + sweep->in_ring - 1;
-
-	if (sweep->in_ring && sweep->ring[last & (sweep->ring_room - 1)].start > interval.start) {
-		heap_up(sweep, interval);
-		return;
-	}
-	if (sweep->in_ring == sweep->ring_room)
-		widen_ring(sweep);
-	sweep->ring[(sweep->first + sweep->in_ring++) & (sweep->ring_room - 1)] = interval;
-}
-
-static size_t waiting(const struct sweep *sweep)
-{
-	return sweep->in_ring + sweep->count;
-}
-
-static bool ring_is_first(const struct sweep *sweep)
-{
-	return sweep->in_ring && (!sweep->count || sweep->ring[sweep->first].start <= sweep->heap[0].start);
-}
-
-/* When the earliest begins; some must be waiting. */
-static uint64_t earliest(const struct sweep *sweep)
-{
-	return ring_is_first(sweep) ? sweep->ring[sweep->first].start : sweep->heap[0].start;
-}
-
-static struct interval take(struct sweep *sweep)
-{
-	struct interval interval;
-
-	if (!ring_is_first(sweep))
-		return heap_take(sweep);
-	interval = sweep->ring[sweep->first];
-	sweep->first = (sweep->first + 1) & (sweep->ring_room - 1);
-	sweep->in_ring--;
-	return interval;
-}
-
 static void cover(struct covering *covering, const struct interval *interval)
 {
 	const uint64_t from = interval->start > covering->covered ? interval->start : covering->covered;
@@ -143,11 +57,11 @@ static void cover(struct covering *covering, const struct interval *interval)
 /* The earliest interval into the unions. */
 static void advance(struct timeline *timeline, struct sweep *sweep)
 {
-	const struct interval interval = take(sweep);
+	const struct interval interval = intervals_take(&sweep->waiting);
 
 	timeline->waiting--;
 	for (int i = 0; i < UNIONS; i++)
-		if (parts[i] & interval.doing)
+		if (parts[i] & interval.tag)
 			cover(&sweep->unions[i], &interval);
 	sweep->begun = true;
 }
@@ -190,7 +104,7 @@ static void put(struct timeline *timeline, struct sweep *sweep, struct interval 
 		interval.end = interval.start;
 	if (sweep->begun && interval.start < sweep->unions[BUSY].covered && interval.end <= sweep->unions[BUSY].covered)
 		timeline->late += interval.end > interval.start;
-	add(sweep, interval);
+	intervals_add(&sweep->waiting, interval);
 	timeline->waiting++;
 }
 
@@ -245,11 +159,11 @@ static void survey(struct timeline *timeline)
 		device->records++;
 		device->sum_ns += end - gpu->start_ns;
 		put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing_of(timeline, gpu) });
-		if (waiting(&timeline->sweeps[index]) > TIMELINE_AHEAD)
+		if (intervals_waiting(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
 			advance(timeline, &timeline->sweeps[index]);
 	}
 	for (size_t i = 0; i < timeline->count; i++) {
-		while (waiting(&timeline->sweeps[i]))
+		while (intervals_waiting(&timeline->sweeps[i].waiting))
 			advance(timeline, &timeline->sweeps[i]);
 		add_up(&timeline->devices[i], timeline->sweeps[i].unions);
 		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
@@ -287,10 +201,8 @@ void timeline_close(struct timeline *timeline)
 {
 	if (!timeline)
 		return;
-	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
-		free(timeline->sweeps[i].ring);
-		free(timeline->sweeps[i].heap);
-	}
+	for (size_t i = 0; i < TIMELINE_DEVICES; i++)
+		intervals_free(&timeline->sweeps[i].waiting);
 	free(timeline->doing);
 	reader_close(timeline->reader);
 	free(timeline);
@@ -313,7 +225,7 @@ static void read_ahead(struct timeline *timeline)
 	const struct trace_gpu *gpu;
 
 	while (!timeline->ended && timeline->waiting < TIMELINE_AHEAD) {
-		struct interval interval = { .doing = COMPUTING };
+		struct interval interval = { .tag = COMPUTING };
 		size_t index;
 
 		if (!next_work(timeline, &gpu)) {
@@ -343,7 +255,7 @@ static void go_to(struct timeline *timeline, uint64_t now_ns)
 {
 	for (size_t i = 0; i < timeline->count; i++) {
 		read_ahead(timeline);
-		while (waiting(&timeline->sweeps[i]) && earliest(&timeline->sweeps[i]) < now_ns) {
+		while (intervals_waiting(&timeline->sweeps[i].waiting) && intervals_earliest(&timeline->sweeps[i].waiting) < now_ns) {
 			advance(timeline, &timeline->sweeps[i]);
 			read_ahead(timeline);
 		}

@@ -82,8 +82,10 @@ void tree_free(struct tree *tree)
 		return;
 	for (uint32_t id = 0; id < tree->count; id++) {
 		samples_free(&tree->nodes[id].samples);
-		if (tree->nodes[id].gpu)
+		if (tree->nodes[id].gpu) {
 			free(tree->nodes[id].gpu->shape);
+			samples_free(&tree->nodes[id].gpu->delays);
+		}
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
 		free(tree->nodes[id].tensors);
@@ -208,20 +210,31 @@ void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
 	samples_add(&node->samples, duration_ns, &tree->budget);
 }
 
+/* What it adds to the row that it lies in. */
+static void add_gpu(struct tree *tree, const struct node *node)
+{
+	struct node_gpu *parent;
+
+	if (node->gpu->idle_before_ns)
+		tree_gpu(tree, node->parent)->idle_before_ns += node->gpu->idle_before_ns;
+	/* What a GPU did for a range is in the range's self already; its nodes below only say what it was. */
+	if (node_kind_class(node->kind) == NODE_WORK || !node->gpu->total_calls)
+		return;
+	parent = tree_gpu(tree, node->parent);
+	parent->total_ns += node->gpu->total_ns;
+	parent->total_calls += node->gpu->total_calls;
+	for (int part = 0; part < NODE_PARTS; part++)
+		parent->part_ns[part] += node->gpu->part_ns[part];
+}
+
 static void add_to_parent(struct tree *tree, uint32_t id)
 {
 	const struct node *node = &tree->nodes[id];
-	const bool own_work = node_kind_class(node->kind) == NODE_WORK;
 
 	if (tree->nodes[node->parent].is_group && node_kind_class(node->kind) == NODE_RANGES)
 		tree->nodes[node->parent].total_ns += node->total_ns;
-	/* What a GPU did for a range is in the range's self already; its nodes below only say what it was. */
-	if (node->gpu && !own_work && node->gpu->total_calls) {
-		struct node_gpu *parent = tree_gpu(tree, node->parent);
-
-		parent->total_ns += node->gpu->total_ns;
-		parent->total_calls += node->gpu->total_calls;
-	}
+	if (node->gpu)
+		add_gpu(tree, node);
 	if (node->memory && node_kind_class(node->kind) == NODE_RANGES &&
 		(node->memory->alloc_bytes || node->memory->free_bytes)) {
 		struct node_memory *parent = tree_memory(tree, node->parent);
@@ -240,8 +253,39 @@ static void add_to_parent(struct tree *tree, uint32_t id)
 	}
 }
 
+/* By where it stands: as what is around it, unless it is one of those itself. */
+static enum node_part part_of(const struct node *node, enum node_part around)
+{
+	if (node->kind == NODE_BACKWARD || node->elsewhere)
+		return PART_BACKWARD;
+	if (node->kind == NODE_OPTIMIZER)
+		return PART_OPTIMIZER;
+	return node->is_again ? PART_RECOMPUTE : around;
+}
+
+/* All of a node's own is of one part. */
+static void split(struct tree *tree)
+{
+	uint8_t *parts = need(tree->count);
+
+	tree->has_parts = false;
+	for (uint32_t id = 0; id < tree->count; id++) {
+		struct node *node = &tree->nodes[id];
+
+		if (id)
+			parts[id] = (uint8_t)part_of(node, (enum node_part)parts[node->parent]);
+		if (!node->gpu)
+			continue;
+		memset(node->gpu->part_ns, 0, sizeof node->gpu->part_ns);
+		node->gpu->part_ns[parts[id]] = node->gpu->self_ns;
+		tree->has_parts |= parts[id] != PART_FORWARD && node->gpu->self_calls;
+	}
+	free(parts);
+}
+
 void tree_sum(struct tree *tree)
 {
+	split(tree);
 	for (uint32_t id = 0; id < tree->count; id++) {
 		struct node_gpu *gpu = tree->nodes[id].gpu;
 		struct node_memory *memory = tree->nodes[id].memory;
@@ -251,6 +295,8 @@ void tree_sum(struct tree *tree)
 		if (gpu) {
 			gpu->total_ns = gpu->self_ns;
 			gpu->total_calls = gpu->self_calls;
+			if (node_kind_class(tree->nodes[id].kind) != NODE_WORK || tree->nodes[id].kind == NODE_GRAPH)
+				gpu->idle_before_ns = 0;
 		}
 		if (memory) {
 			memory->alloc_bytes = memory->alloc_self;

@@ -62,12 +62,19 @@ enum method {
 		METHOD_COUNT
 };
 
+/* What work of a GPU was for, by where in the tree it was launched. */
+enum node_part { PART_FORWARD, PART_BACKWARD, PART_RECOMPUTE, PART_OPTIMIZER, NODE_PARTS };
+
 struct node_gpu {
 	uint64_t self_ns, self_calls;   /* work launched directly in it; of a WORK node: its own */
 	uint64_t total_ns, total_calls; /* with everything below; set by tree_sum */
 	uint64_t untimed;               /* of self_calls: CUPTI could not time them */
 	uint64_t bytes;                 /* copied or set */
 	uint64_t idle_ns;               /* the GPU idle while instances were open */
+	uint64_t part_ns[NODE_PARTS];   /* of total_ns, which is their sum; set by tree_sum */
+	/* WORK but no graph: idle that ended when it began. Of others after tree_sum: that of the work below. */
+	uint64_t idle_before_ns;
+	struct samples delays;          /* WORK: from the call that launched it to its begin; a graph's: to its first */
 	struct trace_kernel *shape;     /* KERNEL: the last one seen; owned */
 	enum method method;
 	bool several_shapes; /* not all were launched with that grid, block, shared memory, registers */
@@ -128,6 +135,7 @@ struct node {
 	bool left_open; /* an instance was still open at the end */
 	/* Its instances were counted in the program (PPERF_OPS=totals): calls, total_ns and max_ns are all there is. */
 	bool is_counted;
+	bool is_again;  /* a module that is computed once more while running backward */
 	bool outside;   /* a section of what is in no usual step: no share of time is said of it */
 	bool is_group;  /* it has no instances: its times are the sum of the ranges in it; set by tree_sum */
 	/* It runs backward for an operator, stands beside that, and ran elsewhere: its time is in the total of the
@@ -141,6 +149,8 @@ struct tree {
 	uint32_t *slots; /* hash table of nodes */
 	size_t slot_count;
 	struct samples_budget budget;
+	struct samples_budget delay_budget;
+	bool has_parts;      /* something of a GPU ran not forward; set by tree_sum */
 	const uint8_t *only; /* by node: those whose durations are kept one by one; NULL: all */
 	uint32_t only_count;
 };

@@ -14,8 +14,9 @@
 
 #define NODE_COLUMNS                                                                                                  \
 	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes "  \
-	"cpu_total_ns cpu_self_ns "                                                                                   \
-	"cpu_self_x_ns idle_ns min_ns p50_ns p95_ns max_ns allocated_delta_bytes allocated_peak_bytes "               \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns cpu_self_ns "                  \
+	"cpu_self_x_ns idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns p99_ns max_ns "           \
+	"allocated_delta_bytes allocated_peak_bytes "                                                                 \
 	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes at_peak_bytes "                 \
 	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "                        \
 	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "         \
@@ -26,6 +27,7 @@
 #define NODE_TEXT                                                                                                     \
 	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes allocated_peak_bytes "  \
 	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns at_oom_bytes at_peak_bytes " \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns idle_before_ns delay_p50_ns delay_p95_ns "  \
 	"tensor_alloc_bytes alloc_bytes"
 
 const struct view views[] = {
@@ -63,7 +65,7 @@ const struct view views[] = {
 	{ .name = "kernels",
 		.summary = "one row for each kernel and shape of launch, with its occupancy",
 		.layout = LAYOUT_TABLE,
-		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns max_ns grid "
+		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns p99_ns max_ns grid "
 			   "block shared_bytes registers waves_per_sm "
 			   "occupancy_theoretical occupancy_limit device provenance",
 		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm p50_ns registers "

@@ -233,7 +233,7 @@ START_TEST(figures_of_a_counted_place_are_those_that_are_known)
 	screen = screen_show(NULL, "tree trace.bin -f json");
 	has(screen.out, "\"calls\": 6");
 	has(screen.out, "\"cpu_total_ns\": 490000");
-	has(screen.out, "\"min_ns\": null, \"p50_ns\": null, \"p95_ns\": null, \"max_ns\": 200000");
+	has(screen.out, "\"min_ns\": null, \"p50_ns\": null, \"p95_ns\": null, \"p99_ns\": null, \"max_ns\": 200000");
 	has(screen.out, "\"provenance\": \"counted\"");
 	screen = screen_show(NULL, "trace.bin");
 	has(screen.out, "operators 6 calls were counted, not recorded (PPERF_OPS=totals)");

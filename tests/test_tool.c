@@ -171,7 +171,8 @@ START_TEST(a_tree_row_says_all_that_it_knows)
 			"2\", \"kind\": \"range\", \"path\": [\"step *\"], "
 			"\"share\": 0.96, \"calls\": 2, \"gpu_total_ns\": 240, \"gpu_self_ns\": 0, \"gpu_calls\": 2, "
 			"\"cpu_total_ns\": 100, \"cpu_self_ns\": 60, \"cpu_self_x_ns\": 60, "
-			"\"idle_ns\": 0, \"min_ns\": 50, \"p50_ns\": 50, \"p95_ns\": 50, \"max_ns\": 50, "
+			"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 285, \"delay_p95_ns\": 285, "
+			"\"min_ns\": 50, \"p50_ns\": 50, \"p95_ns\": 50, \"p99_ns\": 50, \"max_ns\": 50, "
 			"\"reserved_delta_bytes\": 1000, \"reserved_peak_bytes\": 2000, "
 			"\"alloc_bytes\": 1000, \"free_bytes\": 0, \"labels\": 2, \"worst\": {\"metric\": \"gpu\", "
 			"\"label\": \"step 1\", \"start_ns\": 200, \"value\": 140}}");

@@ -669,22 +669,27 @@ START_TEST(json_says_where_time_was_spent)
 		"\"name\": \"AddmmBackward0\", \"label\": \"AddmmBackward0\", \"kind\": \"backward\", "
 		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\", \"AddmmBackward0\"], "
 		"\"share\": 0.5836575875486382, \"calls\": 1, \"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, "
-		"\"gpu_calls\": 2, \"cpu_total_ns\": 99, \"cpu_self_ns\": 39, \"cpu_self_x_ns\": 39, "
-		"\"idle_ns\": 0, \"min_ns\": 99, \"p50_ns\": 99, \"p95_ns\": 99, \"max_ns\": 99, "
+		"\"gpu_calls\": 2, \"gpu_forward_ns\": 0, \"gpu_backward_ns\": 1500, \"gpu_recompute_ns\": 0, "
+		"\"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 99, \"cpu_self_ns\": 39, \"cpu_self_x_ns\": 39, "
+		"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": 29, "
+		"\"min_ns\": 99, \"p50_ns\": 99, \"p95_ns\": 99, \"p99_ns\": 99, \"max_ns\": 99, "
 		"\"reserved_delta_bytes\": 4096, \"reserved_peak_bytes\": 4096, \"alloc_bytes\": 4096, "
 		"\"free_bytes\": 0, \"allocs\": 1, \"ran_elsewhere\": true, \"worst\": {\"metric\": \"gpu\", "
 		"\"label\": \"AddmmBackward0\", \"start_ns\": 201, \"value\": 1500}},");
 	ck_assert_str_eq(json_row(out, "aten::linear (bwd)"),
 		"\"name\": \"aten::linear (bwd)\", \"label\": \"aten::linear (bwd)\", \"kind\": \"backward\", "
 		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\"], \"share\": 0.5836575875486382, "
-		"\"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"cpu_total_ns\": 99, "
-		"\"alloc_bytes\": 4096, \"free_bytes\": 0, \"ran_elsewhere\": true},");
+		"\"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": 0, "
+		"\"gpu_backward_ns\": 1500, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 99, "
+		"\"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": 29, \"alloc_bytes\": 4096, \"free_bytes\": 0, \"ran_elsewhere\": true},");
 	ck_assert_str_eq(json_row(out, "(backward)"),
 		"\"name\": \"(backward)\", \"label\": \"(backward)\", \"kind\": \"backward\", "
 		"\"path\": [\"(backward)\"], \"share\": 0.027237354085603113, \"calls\": 2, "
-		"\"gpu_total_ns\": 70, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"cpu_total_ns\": 161, "
-		"\"cpu_self_ns\": 13, \"cpu_self_x_ns\": 13, \"idle_ns\": 0, \"min_ns\": 31, \"p50_ns\": 31, "
-		"\"p95_ns\": 130, \"max_ns\": 130, \"reserved_delta_bytes\": 4096, "
+		"\"gpu_total_ns\": 70, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": 0, "
+		"\"gpu_backward_ns\": 70, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 161, "
+		"\"cpu_self_ns\": 13, \"cpu_self_x_ns\": 13, \"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 19, "
+		"\"delay_p95_ns\": 19, \"min_ns\": 31, \"p50_ns\": 31, "
+		"\"p95_ns\": 130, \"p99_ns\": 130, \"max_ns\": 130, \"reserved_delta_bytes\": 4096, "
 		"\"reserved_peak_bytes\": 4096, \"worst\": {\"metric\": \"gpu\", "
 		"\"label\": \"autograd::engine::evaluate_function: AddmmBackward0\", \"start_ns\": 200, "
 		"\"value\": 1550}},");
@@ -694,7 +699,7 @@ START_TEST(json_says_where_time_was_spent)
 		"\"name\": \"layers.*\", \"label\": \"layers.* (Block) ×12\", \"kind\": \"module\", "
 		"\"path\": [\"GPT\", \"layers.*\"], \"share\": 0.9906803355079217, \"calls\": 24, "
 		"\"cpu_total_ns\": 27638, \"cpu_self_ns\": 480, \"cpu_self_x_ns\": 480, \"min_ns\": 1030, "
-		"\"p50_ns\": 1035, \"p95_ns\": 2430, \"max_ns\": 2430, \"labels\": 12, \"class\": \"Block\", "
+		"\"p50_ns\": 1035, \"p95_ns\": 2430, \"p99_ns\": 2430, \"max_ns\": 2430, \"labels\": 12, \"class\": \"Block\", "
 		"\"members\": {\"count\": 12, \"metric\": \"cpu\", \"min_ns\": 2060, \"p50_ns\": 2070, "
 		"\"max_ns\": 4860}, \"odd\": {\"label\": \"layers.7\", \"ns\": 4860, \"calls\": 2}, "
 		"\"worst\": {\"metric\": \"cpu\", \"label\": \"layers.7\", \"start_ns\": 21260, "
