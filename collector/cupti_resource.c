@@ -91,7 +91,7 @@ static void node_made(const struct cupti_library *cupti, const struct cupti_grap
 	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
 		return;
 	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
-		record.original = 0;
+		return; /* without it, it would look like one that was captured here */
 	if (cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;
 	record.type = graph->node_type;

@@ -112,11 +112,14 @@ static uint32_t flat_node(struct tree *flat, const struct fold *fold, uint32_t i
 {
 	const struct node *node = &fold->tree->nodes[id];
 	const bool span = fold->spans && node->parent == fold->spans;
+	const uint32_t before = flat->count;
 	uint32_t flat_id;
 
-	if (node->class)
-		return tree_module(flat, 0, node->name, node->domain, node->class);
-	flat_id = tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
+	flat_id = node->class ? tree_module(flat, 0, node->name, node->domain, node->class)
+			      : tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
+	flat->nodes[flat_id].captured = node->captured && (flat_id >= before || flat->nodes[flat_id].captured);
+	if (node->class || node->captured)
+		return flat_id;
 	flat->nodes[flat_id].is_group = node->is_group;
 	flat->nodes[flat_id].elsewhere = node->elsewhere;
 	flat->nodes[flat_id].is_counted |= node->is_counted;

@@ -124,9 +124,8 @@
 	X("left_open", "open", COUNT, left_open,                                                                      \
 		"an instance was still open at the end of the trace, and counts up to there")                         \
 	X("method", "method", TEXT, method,                                                                           \
-		"how the GPU's record found its launch: correlation, graph-level (the graph is known, the operator "  \
-		"in "                                                                                                 \
-		"it not), none")                                                                                      \
+		"how the GPU's record found its operator: correlation, graph-node (of a graph, what was captured), "    \
+		"graph-level (the graph is known, the operator in it not), none")                                     \
 	X("confidence", "confidence", TEXT, confidence, "high, medium, low, none")                                    \
 	X("provenance", "provenance", TEXT, provenance,                                                               \
 		"only where figures are not measured one by one: simulated; counted (of an operator in a trace of "   \

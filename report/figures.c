@@ -206,7 +206,8 @@ VALUE(calls)
 
 	(void)rows;
 	if (row->kind == ROW_NODE)
-		return row->tree->nodes[row->node].is_group || row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
+		return row->tree->nodes[row->node].is_group || row->tree->nodes[row->node].captured ||
+				       row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
 				       row->tree->nodes[row->node].kind == NODE_SPANS
 			       ? none
 			       : count(row->tree->nodes[row->node].calls);

@@ -3,6 +3,7 @@
 #include "report/fatal.h"
 #include "report/fold_state.h"
 #include "report/fold_totals.h"
+#include "report/graph_nodes.h"
 #include "report/sections.h"
 #include <stdlib.h>
 
@@ -299,6 +300,8 @@ static void end_state(struct fold *fold)
 	counted_free(state->counted);
 	fold_gaps_free(state->gaps);
 	join_free(state->join);
+	graph_nodes_free(state->graph_nodes);
+	free(state->graph_seats);
 	free(state);
 	fold->state = NULL;
 }

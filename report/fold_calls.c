@@ -53,7 +53,7 @@ static uint32_t leaf(struct fold *fold, const struct trace_event *event, const s
 	return tree_child(fold->tree, call->node, name, 0, leaf_kind(event));
 }
 
-static uint32_t graph_node(struct fold *fold, const struct call *call, const struct trace_graph_launch *record)
+static uint32_t graph_node(struct fold *fold, uint32_t owner, const struct trace_graph_launch *record)
 {
 	char name[32] = "graph";
 	size_t length = 5;
@@ -62,7 +62,7 @@ static uint32_t graph_node(struct fold *fold, const struct call *call, const str
 		name[length++] = ' ';
 		length += number_unsigned(name + length, record->exec_id, 1, 0);
 	}
-	return tree_child(fold->tree, call->node, text_id(fold->texts, name, length), 0, NODE_GRAPH);
+	return tree_child(fold->tree, owner, text_id(fold->texts, name, length), 0, NODE_GRAPH);
 }
 
 /* The instance that waits for the GPU's record. Where children are kept, a graph is one itself, and what it runs lies
@@ -88,6 +88,19 @@ static struct instance *waiting_instance(
 	return instance;
 }
 
+/* Launched in no range, it has those that it was captured in. */
+static void expect_graph(struct fold *fold, struct launch *launch, const struct trace_graph_launch *record)
+{
+	const uint32_t replays = launch->in_range ? 0 : fold_graph_replays(fold, launch->node, record->exec_id);
+
+	if (replays) {
+		launch->node = replays;
+		launch->in_range = true;
+	}
+	launch->graph_node = graph_node(fold, launch->node, record);
+	fold->tree->nodes[launch->graph_node].calls += launch->counts;
+}
+
 /* A call whose work a GPU record will tell of. */
 static void expect_work(struct fold *fold, const struct trace_event *event, const struct call *call)
 {
@@ -102,10 +115,8 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 
 	if (!call->worked || !launch.correlation)
 		return;
-	if (event->kind == TRACE_GRAPH_LAUNCH) {
-		launch.graph_node = graph_node(fold, call, event->record);
-		fold->tree->nodes[launch.graph_node].calls += launch.counts;
-	}
+	if (event->kind == TRACE_GRAPH_LAUNCH)
+		expect_graph(fold, &launch, event->record);
 	if (launch.counts)
 		launch.instance = waiting_instance(fold, event, call, launch.graph_node);
 	join_add(fold->state->join, &launch);

@@ -69,18 +69,11 @@ static void add_to(struct node_gpu *gpu, const struct work *work, enum method me
 	gpu->method = method;
 }
 
-/* The leaf of the work, and what lies between it and its owner. */
-static uint32_t work_leaf(
-	struct fold *fold, uint32_t owner, const struct launch *launch, const struct work *work, enum method method)
+/* The leaf of the work, in its owner or in what lies between them. */
+static uint32_t work_leaf(struct fold *fold, uint32_t parent, const struct work *work, enum method method)
 {
-	uint32_t parent = owner, leaf;
+	const uint32_t leaf = tree_child(fold->tree, parent, work->name, 0, work->kind);
 
-	if (launch && launch->graph_node) {
-		parent = launch->graph_node;
-		add_to(tree_gpu(fold->tree, parent), work, method);
-		fold->tree->nodes[parent].total_ns += work->duration_ns;
-	}
-	leaf = tree_child(fold->tree, parent, work->name, 0, work->kind);
 	describe(tree_gpu(fold->tree, leaf), work);
 	add_to(tree_gpu(fold->tree, leaf), work, method);
 	if (work->untimed)
@@ -88,6 +81,19 @@ static uint32_t work_leaf(
 	else
 		tree_count(fold->tree, leaf, work->duration_ns);
 	return leaf;
+}
+
+/* The graph has all that was done in it; what was captured, what was directly in that. Returns where the work's leaf
+ * is. */
+static uint32_t add_to_graph(struct fold *fold, uint32_t graph, const struct work *work, enum method *method)
+{
+	const uint32_t parent = fold_graph_place(fold, graph, work->gpu, method);
+
+	add_to(tree_gpu(fold->tree, graph), work, *method);
+	fold->tree->nodes[graph].total_ns += work->duration_ns;
+	if (parent != graph)
+		add_to(tree_gpu(fold->tree, parent), work, *method);
+	return parent;
 }
 
 static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t leaf, const struct work *work)
@@ -127,13 +133,15 @@ static void wait_for_start(struct fold *fold, struct launch *launch, uint32_t le
 static void own(struct fold *fold, struct launch *launch, struct work *work)
 {
 	const bool in_range = launch && launch->in_range;
-	const enum method method = !in_range            ? METHOD_NONE
-				   : launch->graph_node ? METHOD_GRAPH_LEVEL
-							: METHOD_CORRELATION;
 	const uint32_t owner = launch ? launch->node : fold_unattributed(fold, 0);
-	uint32_t leaf;
+	enum method method = METHOD_CORRELATION;
+	uint32_t parent = owner, leaf;
 
-	leaf = work_leaf(fold, owner, launch, work, method);
+	if (launch && launch->graph_node)
+		parent = add_to_graph(fold, launch->graph_node, work, &method);
+	if (!in_range)
+		method = METHOD_NONE;
+	leaf = work_leaf(fold, parent, work, method);
 	if (!work->untimed)
 		fold_observe(fold, leaf, launch ? launch->begin_ns : work->start_ns, work->duration_ns);
 	if (!work->untimed && launch)
@@ -145,7 +153,7 @@ static void own(struct fold *fold, struct launch *launch, struct work *work)
 	fold->totals.method_records[method]++;
 	*(in_range ? &fold->totals.attributed_ns : &fold->totals.unattributed_ns) += work->duration_ns;
 	if (work->kind == NODE_KERNEL)
-		work->kernel = kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, owner, work->start_ns,
+		work->kernel = kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, parent, work->start_ns,
 			work->duration_ns, work->untimed, &fold->tree->budget);
 	work->leaf = leaf;
 	work->owner = owner;

@@ -70,6 +70,8 @@ struct fold_state {
 	struct instances instances;
 	struct join *join;
 	struct gaps *gaps; /* NULL: no work was timed, or nobody asks who ended them */
+	struct graph_nodes *graph_nodes;
+	struct graph_seat *graph_seats; /* where nodes of graphs stand (fold_graph.c); NULL: no graph was met yet */
 	struct open_span **spans; /* hash table by id */
 	size_t span_slots, span_count;
 	bool restart;     /* GPU work was met, and the timeline is not there yet */
@@ -125,6 +127,11 @@ void fold_become_rich(struct fold *fold);
 void fold_level_changed(struct fold *fold);
 /* The level asked for, now. */
 long double fold_level(const struct fold *fold);
+/* Below the tree's node of a graph, the node of what was captured as `gpu`, a record of that graph; the graph itself if
+ * nothing lies between them. method: set. */
+uint32_t fold_graph_place(struct fold *fold, uint32_t graph, const struct trace_gpu *gpu, enum method *method);
+/* The node of a graph that was launched in no range, if it is known in which ranges it was captured; else 0. */
+uint32_t fold_graph_replays(struct fold *fold, uint32_t unattributed, uint32_t exec_id);
 /* The node of what belongs to no range, below `root`. */
 uint32_t fold_unattributed(struct fold *fold, uint32_t root);
 

@@ -21,7 +21,7 @@ static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
 	const struct node *node = &fold->tree->nodes[id];
 	const enum node_class class = node_kind_class(node->kind);
 
-	if (node->gpu && class == NODE_RANGES) {
+	if (node->gpu && class == NODE_RANGES && !node->captured) {
 		sums->ranges_ns += node->gpu->self_ns;
 		sums->records += node->gpu->self_calls;
 		if (node->kind == NODE_UNATTRIBUTED)

@@ -92,9 +92,12 @@ static const struct {
 		  "that has more than half of that." },
 	{ "left open", "ranges without an end count up to the last record of their thread." },
 	{ "parts", "with --steps and --device figures are of that part only; integrity is always of the whole trace." },
-	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-level (low): to the "
-		    "graph's launch; the operator inside is not known. none: no launch, or in no range: unattributed, "
-		    "a root of its own." },
+	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-node (high): to the node of a "
+		    "graph, and so to the operator that was captured as it. graph-level (low): to the graph's launch; the "
+		    "operator inside is not known. none: no launch, or in no range: unattributed, a root of its own." },
+	{ "graphs", "below a graph stands what was captured into it, with what the GPU did for it in all replays: no CPU "
+		    "time, no calls, those are where it was captured. (graph replays): graphs that were launched in no "
+		    "range, but captured in some." },
 	{ "conserved", "attributed + unattributed = all, in whole nanoseconds and bytes; anything else is printed, and "
 		       "--strict exits with 2." },
 	{ "simulated", "recorded on pperf's simulated device: counts are right, times are made up." },

@@ -160,6 +160,16 @@ uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 	return node;
 }
 
+uint32_t tree_captured(struct tree *tree, uint32_t parent, uint32_t like)
+{
+	const struct node *of = &tree->nodes[like];
+	const uint32_t node = child_of(tree, &(struct key){ parent, of->name, of->domain, of->class, of->kind });
+
+	tree->nodes[node].captured = true;
+	tree->nodes[node].is_again = tree->nodes[like].is_again;
+	return node;
+}
+
 struct node_gpu *tree_gpu(struct tree *tree, uint32_t node)
 {
 	struct node_gpu **gpu = &tree->nodes[node].gpu;
@@ -217,8 +227,10 @@ static void add_gpu(struct tree *tree, const struct node *node)
 
 	if (node->gpu->idle_before_ns)
 		tree_gpu(tree, node->parent)->idle_before_ns += node->gpu->idle_before_ns;
-	/* What a GPU did for a range is in the range's self already; its nodes below only say what it was. */
-	if (node_kind_class(node->kind) == NODE_WORK || !node->gpu->total_calls)
+	/* What a GPU did for a range is in the range's self already, and a graph's in the graph's; their nodes below only
+	 * say what it was. */
+	if (node_kind_class(node->kind) == NODE_WORK || (node->captured && !tree->nodes[node->parent].captured) ||
+		!node->gpu->total_calls)
 		return;
 	parent = tree_gpu(tree, node->parent);
 	parent->total_ns += node->gpu->total_ns;
@@ -263,7 +275,25 @@ static enum node_part part_of(const struct node *node, enum node_part around)
 	return node->is_again ? PART_RECOMPUTE : around;
 }
 
-/* All of a node's own is of one part. */
+/* A graph, and who launched it, have what was captured as that was. */
+static void split_graph(struct tree *tree, const uint8_t *parts, uint32_t captured)
+{
+	const uint64_t own = tree->nodes[captured].gpu->self_ns;
+	uint32_t graph = captured;
+
+	while (tree->nodes[graph].captured)
+		graph = tree->nodes[graph].parent;
+	for (uint32_t id = graph;; id = tree->nodes[id].parent) {
+		uint64_t *part_ns = tree_gpu(tree, id)->part_ns;
+
+		part_ns[parts[id]] -= own;
+		part_ns[parts[captured]] += own;
+		if (id != graph)
+			return;
+	}
+}
+
+/* All of a node's own is of one part, but for graphs. */
 static void split(struct tree *tree)
 {
 	uint8_t *parts = need(tree->count);
@@ -279,6 +309,8 @@ static void split(struct tree *tree)
 		memset(node->gpu->part_ns, 0, sizeof node->gpu->part_ns);
 		node->gpu->part_ns[parts[id]] = node->gpu->self_ns;
 		tree->has_parts |= parts[id] != PART_FORWARD && node->gpu->self_calls;
+		if (node->captured)
+			split_graph(tree, parts, id);
 	}
 	free(parts);
 }

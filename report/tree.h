@@ -53,7 +53,8 @@ enum node_class { NODE_RANGES, NODE_CALLS, NODE_WORK };
 #define METHODS(X)                            \
 	X(NONE, "none", "none")               \
 	X(CORRELATION, "correlation", "high") \
-	X(GRAPH_LEVEL, "graph-level", "low")
+	X(GRAPH_LEVEL, "graph-level", "low")  \
+	X(GRAPH_NODE, "graph-node", "high")
 
 enum method {
 #define X(method, name, confidence) METHOD_##method,
@@ -137,6 +138,9 @@ struct node {
 	bool is_counted;
 	bool is_again;  /* a module that is computed once more while running backward */
 	bool outside;   /* a section of what is in no usual step: no share of time is said of it */
+	/* It stands in a graph, for what was captured there. What the GPU did in it is the graph's, and so that of the range
+	 * which launched the graph, already: it only says what it was. It has no instances. */
+	bool captured;
 	bool is_group;  /* it has no instances: its times are the sum of the ranges in it; set by tree_sum */
 	/* It runs backward for an operator, stands beside that, and ran elsewhere: its time is in the total of the
 	 * place where it ran too, and in no total above it here. */
@@ -175,6 +179,10 @@ struct node_worst *tree_worst(struct tree *tree, uint32_t node);
 
 /* The group of that name: a row without instances of its own. */
 uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
+
+/* Below `parent`, which is a graph or such a node itself, what was captured in the node `like`: of its name, domain,
+ * class and kind. */
+uint32_t tree_captured(struct tree *tree, uint32_t parent, uint32_t like);
 
 /* An instance of a leaf: one more, that took so long. */
 void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);

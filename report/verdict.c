@@ -14,6 +14,12 @@ static uint64_t amount_of(const struct node *node, enum metric metric)
 	return node->total_ns;
 }
 
+/* A range, or what has those of a graph in it. */
+static bool is_place(const struct node *node, enum metric metric)
+{
+	return node_kind_class(node->kind) == NODE_RANGES || (node->kind == NODE_GRAPH && metric == METRIC_GPU);
+}
+
 /* Down from the root along the heaviest range, as long as that has at least half of the whole. */
 static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint64_t whole)
 {
@@ -25,7 +31,7 @@ static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint
 		for (uint32_t id = fold->tree->nodes[place].first_child; id; id = fold->tree->nodes[id].next) {
 			const struct node *node = &fold->tree->nodes[id];
 
-			if (node_kind_class(node->kind) != NODE_RANGES || !fold_shares(fold, id, metric == METRIC_CPU))
+			if (!is_place(node, metric) || !fold_shares(fold, id, metric == METRIC_CPU))
 				continue;
 			if (!heaviest || amount_of(node, metric) > amount_of(&fold->tree->nodes[heaviest], metric) ||
 				(amount_of(node, metric) == amount_of(&fold->tree->nodes[heaviest], metric) &&
@@ -87,7 +93,7 @@ static void add_parts(struct paragraph *paragraph, const struct process *process
 		uint32_t best = 0;
 
 		for (uint32_t id = tree->nodes[place].first_child; id; id = tree->nodes[id].next)
-			if (node_kind_class(tree->nodes[id].kind) == NODE_RANGES && amount_of(&tree->nodes[id], metric) < below &&
+			if (is_place(&tree->nodes[id], metric) && amount_of(&tree->nodes[id], metric) < below &&
 				(!best || amount_of(&tree->nodes[id], metric) > amount_of(&tree->nodes[best], metric)))
 				best = id;
 		if (!best || amount_of(&tree->nodes[best], metric) < whole / 20)
