@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STREAMS_MOST 65536u /* that have a name */
 #define NAMES_MOST (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
+
+/* A stream that the program gave a name. */
+struct named_stream {
+	uint64_t handle;
+	uint32_t name; /* of the trace */
+};
 
 struct activities {
 	struct process *process;
@@ -14,6 +21,8 @@ struct activities {
 	uint64_t work, untimed;
 	struct activity_window *windows;
 	size_t window_count, window_room;
+	struct named_stream *streams;
+	size_t stream_count, stream_room;
 	size_t step;         /* the last one that something was found in */
 	uint8_t *nature;     /* by name of a kernel: 0 not looked at yet, 1 computes, 2 communicates */
 	size_t nature_room;
@@ -94,7 +103,7 @@ static void begins(void *context)
 
 	sorter_empty(activities->sorter);
 	activities->work = activities->untimed = 0;
-	activities->window_count = 0;
+	activities->window_count = activities->stream_count = 0;
 }
 
 static enum activity_kind sync_kind(const struct trace_sync *sync)
@@ -251,14 +260,53 @@ static void work(void *context, const struct fold_seen_work *seen)
 	describe_work(activities, activity, gpu);
 }
 
+static void name_stream(struct activities *activities, const struct trace_object *object)
+{
+	if ((object->type != TRACE_OBJECT_CU_STREAM && object->type != TRACE_OBJECT_CUDA_STREAM) ||
+		activities->stream_count >= STREAMS_MOST)
+		return;
+	grow(&activities->streams, &activities->stream_room, activities->stream_count + 1,
+		sizeof *activities->streams);
+	activities->streams[activities->stream_count++] =
+		(struct named_stream){ .handle = object->object, .name = object->name };
+}
+
+static uint64_t handle_of(struct trace_reader *reader, uint32_t device, uint64_t stream)
+{
+	const struct trace_context *context;
+	uint64_t handle = 0;
+
+	for (uint32_t i = 0; (context = reader_dictionary(reader, TRACE_CONTEXT, i)); i++)
+		if (context->device == device && context->stream == stream)
+			handle = context->handle;
+	return handle;
+}
+
+struct text activities_stream_name(const struct activities *activities, uint32_t device, uint64_t stream)
+{
+	const uint64_t handle =
+		activities->stream_count ? handle_of(activities->process->reader, device, stream) : 0;
+	struct trace_text name = { .bytes = "" };
+
+	for (size_t i = 0; handle && i < activities->stream_count; i++)
+		if (activities->streams[i].handle == handle)
+			name = reader_name(activities->process->reader, activities->streams[i].name);
+	return (struct text){ .bytes = name.bytes, .length = name.length };
+}
+
 static void told(void *context, const struct trace_event *event)
 {
 	struct activities *activities = context;
 	const struct trace_gpu_sync *sync = event->record;
 	const struct trace_api *api = event->record;
 	const bool is_api = event->kind == TRACE_API;
-	struct activity *activity = add(activities, is_api ? ACTIVITY_API : ACTIVITY_SYNC);
+	struct activity *activity;
 
+	if (event->kind == TRACE_OBJECT) {
+		name_stream(activities, event->record);
+		return;
+	}
+	activity = add(activities, is_api ? ACTIVITY_API : ACTIVITY_SYNC);
 	activity->timed = reader_gpu_times(activities->process->reader, sync->start_ns, sync->end_ns,
 		&activity->begin_ns, &activity->end_ns); /* both have them there */
 	if (!activity->timed)
@@ -321,6 +369,7 @@ void activities_free(struct activities *activities)
 		return;
 	sorter_free(activities->sorter);
 	free(activities->windows);
+	free(activities->streams);
 	free(activities->nature);
 	free(activities);
 }

@@ -46,7 +46,7 @@ static void find_alive(struct walk *walk)
 
 static long double amount(const struct walk *walk, const struct row *row)
 {
-	const struct cell cell = walk->sort->value(row, walk->rows);
+	const struct cell cell = column_value(walk->sort, row, walk->rows);
 	long double number;
 
 	if (!cell_number(&cell, &number))

@@ -51,7 +51,7 @@ static size_t span_text(char *out, const struct style *style, enum unit unit, co
 size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row,
 	const struct rows *rows)
 {
-	const struct cell cell = column->value(row, rows);
+	const struct cell cell = column_value(column, row, rows);
 	char raw[CELL_TEXT_BYTES];
 
 	out[0] = '\0';

@@ -3,6 +3,7 @@
 #include "report/column_list.h"
 #include "report/fatal.h"
 #include "report/figures.h"
+#include "report/tally.h"
 #include <string.h>
 
 const struct column all_columns[] = {
@@ -12,6 +13,13 @@ const struct column all_columns[] = {
 #undef X
 };
 const size_t all_column_count = sizeof all_columns / sizeof *all_columns;
+
+struct cell column_value(const struct column *column, const struct row *row, const struct rows *rows)
+{
+	const struct cell *own = row->kind == ROW_TALLY ? tally_cell(row->of.tally, column) : NULL;
+
+	return own ? *own : column->value(row, rows);
+}
 
 const struct column *column_find(const char *key, size_t length)
 {

@@ -46,6 +46,9 @@ struct column {
 extern const struct column all_columns[];
 extern const size_t all_column_count;
 
+/* What a row shows in a column. Lives as the cell's text does. */
+struct cell column_value(const struct column *column, const struct row *row, const struct rows *rows);
+
 const struct column *column_find(const char *key, size_t length); /* NULL: none */
 
 /* The next column of a list of keys separated by blanks or commas; moves *keys on. NULL: no more. */

@@ -100,6 +100,18 @@
 		"warps that the launch lets an SM hold / warps that it could hold; not what was reached")             \
 	X("occupancy_limit", "limited by", TEXT, limited_by, "what keeps further blocks off the SM")                  \
 	X("start_ns", "start", TIME, start, "when it began, since the trace's start")                                 \
+	X("last_ns", "last", TIME, reckoned, "when its last work ended, since the trace's start")                     \
+	X("busy_ns", "busy", TIME, reckoned, "any of its work was running: a union, not a sum")                      \
+	X("busy_share", "busy %", PERCENT, reckoned, "busy / from the device's first work to its last")              \
+	X("concurrent_ns", "beside others", TIME, reckoned,                                                          \
+		"busy while another stream of the device was, too; of a device: at least two of its streams were")    \
+	X("kernels", "kernels", COUNT, reckoned, "kernels that ran")                                                 \
+	X("copies", "copies", COUNT, reckoned, "copies that ran")                                                    \
+	X("sets", "sets", COUNT, reckoned, "memsets that ran")                                                       \
+	X("streams", "streams", COUNT, reckoned, "streams with work")                                                \
+	X("stream", "stream", COUNT, reckoned, "CUPTI's number of the stream")                                       \
+	X("threads", "threads", COUNT, reckoned, "threads that put work there")                                      \
+	X("thread_ids", "by", TEXT, reckoned, "these threads, as the kernel numbers them; who did most first")       \
 	X("duration_ns", "duration", TIME, duration, "from its begin to its end; of several, the sum")                                     \
 	X("before", "before", USER, before, "the level when it began")                                                \
 	X("after", "after", USER, after, "the level when it ended")                                                   \

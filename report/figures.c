@@ -131,6 +131,14 @@ static struct text metric_key(const struct row *row)
 	return (struct text){ .bytes = key, .length = (uint32_t)strlen(key) };
 }
 
+/* Of a tally only (tally.h), which has it itself. */
+VALUE(reckoned)
+{
+	(void)row;
+	(void)rows;
+	return none;
+}
+
 VALUE(id)
 {
 	return count((uint64_t)(row - rows->rows));
@@ -157,6 +165,8 @@ VALUE(kind)
 		return words("api");
 	case ROW_PROCESS:
 		return words("process");
+	case ROW_TALLY:
+		return none;
 	case ROW_LEVEL:
 	case ROW_SITE:
 		return words("alloc");
@@ -463,7 +473,7 @@ VALUE(provenance)
 {
 	const struct node_gpu *gpu = gpu_of(row);
 	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
-			    row->kind == ROW_INSTANCE || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
+			    row->kind == ROW_INSTANCE || row->kind == ROW_TALLY || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
 	if (of_gpu && row->process->simulated)

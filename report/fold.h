@@ -61,7 +61,7 @@ struct fold_observer {
 	/* Whatever happened, whether it counts or not: */
 	void (*call)(void *context, const struct fold_seen_call *call);
 	void (*work)(void *context, const struct fold_seen_work *work);
-	void (*told)(void *context, const struct trace_event *event); /* TRACE_API, TRACE_GPU_SYNC */
+	void (*told)(void *context, const struct trace_event *event); /* API, GPU_SYNC, OBJECT */
 	void (*counting)(void *context, bool counts, uint64_t at_ns); /* from then on; parts of a trace only */
 };
 

@@ -293,7 +293,8 @@ void fold_gpu(struct fold *fold, const struct trace_event *event)
 	const struct trace_overhead *overhead = event->record;
 	const struct fold_observer *observer = fold->options.observer;
 
-	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC) && observer && observer->told)
+	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC || event->kind == TRACE_OBJECT) && observer &&
+		observer->told)
 		observer->told(observer->context, event);
 	switch (event->kind) {
 	case TRACE_KERNEL:

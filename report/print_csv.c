@@ -127,7 +127,7 @@ void print_csv(const struct report *report, struct out *out)
 		const struct column *column;
 
 		for (bool first = true; (column = column_next(&keys)); first = false) {
-			const struct cell cell = column->value(row, &report->rows);
+			const struct cell cell = column_value(column, row, &report->rows);
 
 			if (!first)
 				out_char(out, ',');

@@ -145,7 +145,7 @@ static void put_row(struct out *out, const struct report *report, const struct r
 
 	out_char(out, '{');
 	while ((column = column_next(&keys))) {
-		const struct cell cell = column->value(row, &report->rows);
+		const struct cell cell = column_value(column, row, &report->rows);
 		const size_t length = (dot = strchr(column->key, '.')) ? (size_t)(dot - column->key) : 0;
 
 		if (cell.kind == CELL_NONE)

@@ -39,7 +39,7 @@ static size_t column_width(const struct table *table, const struct column *colum
 	char text[CELL_TEXT_BYTES];
 
 	for (size_t i = 0; i < table->rows->count; i++) {
-		const struct cell cell = column->value(&table->rows->rows[i], table->rows);
+		const struct cell cell = column_value(column, &table->rows->rows[i], table->rows);
 		const size_t length = cell_text(text, table->style, column, &table->rows->rows[i], table->rows);
 		const size_t cell_width = visible_width(text, length);
 		long double number = 1;
@@ -160,7 +160,7 @@ static void put_header(struct table *table, bool name_first)
 
 static enum paint paint_of(const struct table *table, const struct column *column, const struct row *row)
 {
-	const struct cell cell = column->value(row, table->rows);
+	const struct cell cell = column_value(column, row, table->rows);
 
 	if (strcmp(column->key, "share") != 0 || cell.kind != CELL_REAL)
 		return PAINT_NONE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/process.h"
 #include "report/fatal.h"
+#include "report/tally.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,8 +210,10 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	fold_free(process->fold);
 	tree_free(process->flat);
 	tree_free(process->asides);
+	tallies_free(process->tallies);
 	process->critical = NULL;
 	process->flat = process->asides = NULL;
+	process->tallies = NULL;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
 	settle(process);
 }
@@ -223,12 +226,14 @@ static void let_go(struct process *process)
 	windows_free(process->windows);
 	tree_free(process->flat);
 	tree_free(process->asides);
+	tallies_free(process->tallies);
 	if (process->symbols)
 		symbols_close(process->symbols);
 	texts_free(process->texts);
 	reader_close(process->reader);
 	process->critical = process->fold = NULL;
 	process->steps = NULL;
+	process->tallies = NULL;
 	process->windows = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;

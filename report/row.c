@@ -4,6 +4,7 @@
 #include "report/call_stack.h"
 #include "report/column.h"
 #include "report/fatal.h"
+#include "report/tally.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,9 @@ struct text row_name(const struct row *row)
 					   : (struct text){ "(all other shapes)", 18 };
 	case ROW_API:
 		return text_of(row->process->texts, row->of.api->name);
+	case ROW_TALLY:
+		return row->of.tally->name ? (struct text){ row->of.tally->name, row->of.tally->name_bytes }
+					  : text_of(row->process->texts, row->tree->nodes[row->node].name);
 	case ROW_PROCESS:
 		return (struct text){ row->process->command, (uint32_t)strlen(row->process->command) };
 	case ROW_LEVEL:
@@ -137,7 +141,13 @@ static size_t append_path(const struct row *row)
 			used = append_class(row, node, name, used);
 	}
 	free(nodes);
-	return append_caller(row, used);
+	return row->kind == ROW_SITE ? append_caller(row, used) : used ? used : append(0, "(no range)", 10);
+}
+
+/* A place that stands for itself, away from the tree. */
+static bool has_path(const struct row *row)
+{
+	return row->kind == ROW_SITE || (row->kind == ROW_TALLY && !row->of.tally->name);
 }
 
 uint32_t row_labels(const struct node *node)
@@ -171,9 +181,9 @@ static uint64_t alike(const struct row *row)
 static struct text built_label(const struct row *row, bool ascii, bool is_short)
 {
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
-	const struct node *node = row->tree && row->node && row->kind != ROW_SITE ? &row->tree->nodes[row->node] : NULL;
+	const struct node *node = row->tree && row->node && row->kind != ROW_SITE && row->kind != ROW_TALLY ? &row->tree->nodes[row->node] : NULL;
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
-	size_t used = row->kind == ROW_SITE ? append_path(row)
+	size_t used = has_path(row)         ? append_path(row)
 		      : name.length         ? append(0, name.bytes, name.length)
 					    : append(0, "(no name)", 9);
 	char extra[160] = "";

@@ -85,6 +85,17 @@ const struct view views[] = {
 		.top = 20,
 		.arrange = arrange_memory,
 		.lead = tensors_lead },
+	{ .name = "streams",
+		.summary = "each stream of each GPU: what ran there, how busy it was, beside others or alone, and who put "
+			   "it there",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind device stream streams share calls kernels copies sets untimed "
+			   "bytes gpu_total_ns busy_ns busy_share concurrent_ns start_ns last_ns threads thread_ids provenance",
+		.text = "busy_ns busy_share concurrent_ns calls copies gpu_total_ns start_ns last_ns thread_ids kernels sets "
+			"bytes untimed threads",
+		.sort = "busy_ns",
+		.top = 40,
+		.arrange = arrange_streams },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",
@@ -203,7 +214,7 @@ void rows_sort(struct row *rows, size_t count, const struct column *column)
 	const struct rows all = { .rows = rows, .count = count };
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cell cell = column->value(&rows[i], &all), spent = time->value(&rows[i], &all);
+		const struct cell cell = column_value(column, &rows[i], &all), spent = column_value(time, &rows[i], &all);
 
 		sorted[i] = (struct sorted){ .row = rows[i], .index = i, .name = { "", 0 } };
 		sorted[i].has_number = cell_number(&cell, &sorted[i].number);
@@ -224,12 +235,12 @@ void rows_prune(struct rows *rows, size_t first, const struct column *column, do
 	size_t kept = first;
 
 	for (size_t i = first; i < rows->count; i++) {
-		const struct cell cell = column->value(&rows->rows[i], rows);
+		const struct cell cell = column_value(column, &rows->rows[i], rows);
 
 		sum += cell_number(&cell, &number) ? (number < 0 ? -number : number) : 0;
 	}
 	for (size_t i = first; i < rows->count; i++) {
-		const struct cell cell = column->value(&rows->rows[i], rows);
+		const struct cell cell = column_value(column, &rows->rows[i], rows);
 
 		number = 0;
 		cell_number(&cell, &number);

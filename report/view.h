@@ -17,6 +17,7 @@ enum row_kind {
 	ROW_LEVEL,    /* a kind of memory on a device */
 	ROW_SITE,     /* where memory of it was taken */
 	ROW_API,
+	ROW_TALLY,     /* its figures are its view's own (tally.h) */
 };
 
 /* One line. What it shows belongs to its process. */
@@ -32,6 +33,7 @@ struct row {
 		const struct memory_level *level;
 		const struct memory_site *site;
 		const struct fold_api *api;
+		const struct tally *tally;
 	} of;
 };
 
@@ -77,6 +79,7 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 
 /* Of one critical tree, only the rows with the most of it; counts the others. */
