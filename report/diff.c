@@ -339,6 +339,8 @@ const char *diff_metric_name(const struct diff *diff)
 
 void diff_free(struct diff *diff)
 {
+	if (!diff)
+		return;
 	for (unsigned which = 0; which < 2; which++) {
 		amounts_free(diff->sides[which].amounts);
 		processes_free(&diff->sides[which].processes);

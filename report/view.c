@@ -9,6 +9,7 @@
 #include "report/info.h"
 #include "report/info.h"
 #include "report/tensors.h"
+#include "report/tui.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,11 @@ const struct view views[] = {
 		.columns = "",
 		.text = "",
 		.run = gate_view },
+	{ .name = "tui",
+		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and AFTER; ? shows the keys",
+		.columns = "",
+		.text = "",
+		.run = tui_view },
 	{ .name = "info",
 		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
 			   "missing",

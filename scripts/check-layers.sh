@@ -16,7 +16,8 @@ strings termios threads time ucontext uchar unistd wchar wctype sys/* linux/* as
 
 # A library's headers, and the file that may include them; nowhere else, and no other headers at all.
 LIBRARIES='nvtx3/*:preload/nvtx_api.h libelf.h:report/elf_symbols.c gelf.h:report/elf_symbols.c
-libiberty/*:report/decode.c zlib.h:report/unpacked.c sqlite3.h:report/nsys_db.c libunwind.h:preload/stack.c'
+libiberty/*:report/decode.c zlib.h:report/unpacked.c sqlite3.h:report/nsys_db.c libunwind.h:preload/stack.c
+ncurses.h:report/tui_terminal.c term.h:report/tui_terminal.c'
 
 # A library's file name in a string, and the file that may hold it.
 LOADED='libunwind:preload/stack.c libcupti:collector/cupti_load.c libtorch:preload/torch_libraries.c libc10:preload/torch_libraries.c'

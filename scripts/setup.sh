@@ -40,6 +40,7 @@ build_packages() {
 	has_header zlib.h || need zlib1g-dev
 	has_header libiberty/demangle.h || need libiberty-dev
 	has_header sqlite3.h || need libsqlite3-dev
+	has_header ncurses.h || need libncurses-dev
 	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 }
 
@@ -52,6 +53,7 @@ packages_of() {
 		has_header check.h || need check
 		has_command pkg-config || need pkg-config
 		has_command python3 || need python3
+		has_command tmux || need tmux
 		has_library libunwind.so.8 || need libunwind8
 		;;
 	lint)
