@@ -355,8 +355,7 @@ static void look_for(struct tui_state *state)
 
 	if (item == TUI_NONE)
 		say(state, "there is no such name");
-	else
-		tui_reveal(state, item);
+	tui_reveal(state, item == TUI_NONE ? state->search_from : item);
 }
 
 static void search_key(struct tui_state *state, int key)

@@ -53,17 +53,19 @@ static void add_line(struct tui_lines *lines, char *line)
 	lines->lines[lines->count++] = line;
 }
 
-/* How many of the bytes fit into so many columns, and are whole characters. */
+/* How many of the bytes fit into so many columns: up to a blank, or where that is far, whole characters. */
 static size_t fitting(const char *text, size_t bytes, size_t columns)
 {
-	size_t used = 0, width = 0, length;
+	size_t used = 0, width = 0, blank = 0, length;
 
 	while (used < bytes) {
 		utf8_decode(text + used, bytes - used, &length);
 		width += visible_width(text + used, length);
 		if (width > columns && used)
-			break;
+			return 2 * blank > used ? blank : used;
 		used += length;
+		if (text[used - 1] == ' ')
+			blank = used;
 	}
 	return used;
 }

@@ -25,10 +25,10 @@ static void open_what_fits(struct tui_state *state)
 static void open_heaviest(struct tui_state *state)
 {
 	const struct tui_model *model = state->model;
-	uint32_t rows = 0, item = 0;
+	uint32_t rows, item = 0;
 
-	for (uint32_t i = 0; i < model->count; i = model->items[i].end)
-		rows++;
+	tui_rows(state, TUI_NONE);
+	rows = state->shown_count;
 	while (item < model->count && tui_has_inside(state, item)) {
 		for (uint32_t i = item + 1; i < model->items[item].end && !tui_is_open(state, item); i = model->items[i].end)
 			rows++;
