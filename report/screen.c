@@ -2,6 +2,7 @@
  * screen.c: what there is to know first: what ran, what is known of it and what not, where the time or the memory
  * went. Every figure here is measured; what is missing is said, with what to do about it.
  */
+#include "report/command.h"
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/tensors.h"
@@ -433,21 +434,51 @@ static bool metrics_are_memory(enum metric metric)
 	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED;
 }
 
-static void put_next(const struct process *process, const struct style *style)
+/* Whether the traces are of several ranks of one job. */
+static bool several_ranks(const struct processes *processes)
+{
+	int64_t first = -1;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		if (processes->all[i].rank >= 0 && first >= 0 && processes->all[i].rank != first)
+			return true;
+		first = processes->all[i].rank >= 0 ? processes->all[i].rank : first;
+	}
+	return false;
+}
+
+static void put_command(struct command *command, const char *title, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
+
+	paragraph_text(&paragraph, command->text, command->used);
+	paragraph_put(&paragraph, title);
+	free(command->text);
+}
+
+static void put_next(const struct report *report, const struct process *process, const struct style *style)
+{
+	struct command command = { .text = NULL }, ranks = { .text = NULL };
 	const struct fold_totals *totals = &process->fold->totals;
 	const bool exhausted = process->fold->memory->counts.ooms > 0,
 		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);
 
-	paragraph_add(&paragraph, exhausted ? "pperf-report memory " : "pperf-report critical ");
-	paragraph_text(&paragraph, process->path, strlen(process->path));
-	if (!exhausted)
-		paragraph_add(&paragraph, " -m %s",
-			!memory                  ? metric_name(process)
-			: totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
-						 : metrics[METRIC_RESERVED].key);
-	paragraph_put(&paragraph, "next");
+	command_add(&command, exhausted ? "pperf-report memory" : "pperf-report critical");
+	command_file(&command, process->path);
+	if (!exhausted) {
+		const char *metric = !memory                  ? metric_name(process)
+				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
+							      : metrics[METRIC_RESERVED].key;
+
+		command_add(&command, " -m");
+		command_word(&command, metric, strlen(metric));
+	}
+	put_command(&command, "next", style);
+	if (!several_ranks(report->processes))
+		return;
+	command_add(&ranks, "pperf-report ranks");
+	command_files(&ranks, report->options);
+	put_command(&ranks, "", style);
 }
 
 void print_screen(const struct report *report, const struct style *style)
@@ -471,7 +502,7 @@ void print_screen(const struct report *report, const struct style *style)
 	out_char(style->out, '\n');
 	put_critical(report, style);
 	out_char(style->out, '\n');
-	put_next(process, style);
+	put_next(report, process, style);
 	out_char(style->out, '\n');
 	if (report->rows.count)
 		print_table(report, &report->rows, LAYOUT_TREE, style);

@@ -8,6 +8,7 @@
 #include "report/gate.h"
 #include "report/info.h"
 #include "report/info.h"
+#include "report/ranks.h"
 #include "report/tensors.h"
 #include "report/tui.h"
 #include <stdlib.h>
@@ -109,6 +110,12 @@ const struct view views[] = {
 		.columns = "",
 		.text = "",
 		.run = gate_view },
+	{ .name = "ranks",
+		.summary = "several ranks of one job: waiting told apart from transfer in each collective, who came last how "
+			   "often, and what it did meanwhile",
+		.columns = "",
+		.text = "",
+		.run = ranks_view },
 	{ .name = "tui",
 		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and AFTER; ? shows the keys",
 		.columns = "",

@@ -5,7 +5,7 @@ set linked, GPU time under operators and modules, backward beside forward, memor
 
 Counts, bytes and paths are the program's; times are of the simulator's cost model, and alike in every run.
 """
-import os, re
+import os, re, socket
 from collections import Counter, defaultdict
 from device import *
 
@@ -432,6 +432,25 @@ def out_of_memory(folder):
     assert re.sub(r"after \S+ .?s:", "after ...:", story) == OOM.lstrip(), story
     shown = report("critical", tree.path, "-m", "allocated", "--width", "100").stdout.decode()
     assert shown.split("warning:")[0] == OOM_BY_ALLOCATED.lstrip(), shown
+
+
+@slow
+def the_slow_rank_of_two(folder):
+    """It is named, with what it did; the other one waited for as long."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = "--master-port=%d" % free.getsockname()[1]
+    result = launch(traced, folder, "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1", port,
+                    ROOT / "tests" / "torch" / "device_ranks.py", check=None)
+    assert result.returncode == 0, result.stderr.decode(errors="replace")[-900:]
+    got = json.loads(report("ranks", *traces(folder), "-f", "json").stdout)
+    [straggler], rows = got["stragglers"], {row["rank"]: row for row in got["rows"]}
+    assert straggler["rank"] == 1 and straggler["meanwhile"] == "cpu" and straggler["path"][-1] == "prepare", straggler
+    assert rows[1]["aligned"] and rows[0]["wait_ns"] > 19 * 40e6 > rows[1]["wait_ns"], rows
+    reduced = [row for row in got["collectives"] if row["name"] == "all-reduce" and "c10d::allreduce_" in row["path"]]
+    assert sum(row["calls"] for row in reduced) >= 20 and reduced[0]["last_rank"] == 1, got["collectives"]
+    shown = report("ranks", *traces(folder)).stdout
+    assert b"SIMULATED" in shown.upper() and b"prepare" in shown, shown
 
 
 main()

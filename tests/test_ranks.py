@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Several ranks in one report: traces that are made here, with clocks that are off by known amounts and waits that were worked out by hand."""
+import csv, io, json, random
+from harness import case, main, report
+
+OFFSET_US, PPM = 5000, 20 # what the clock of rank 1 and higher is ahead by, and goes too fast
+BASE = 5000000000 # small enough for a double to hold nanoseconds of it
+
+
+def X(category, name, start, duration, tid, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": start, "dur": duration, "args": args}
+
+
+class Rank:
+    """The trace of one rank. Times are microseconds on the true clock; its own clock is off."""
+
+    def __init__(self, number, offset=0, ppm=0):
+        self.number, self.offset, self.ppm, self.events, self.correlation = number, offset, ppm, [], 0
+
+    def own(self, time):
+        return round(BASE + time + self.offset + time * self.ppm / 1e6, 3)
+
+    def add(self, category, name, start, end, tid, **args):
+        begin = self.own(start)
+        self.events.append(X(category, name, begin, round(self.own(end) - begin, 3), tid, **args))
+
+    def op(self, name, start, end):
+        self.add("cpu_op", name, start, end, 1)
+
+    def kernel(self, name, asked, start, end, stream=7):
+        self.correlation += 1
+        self.add("cuda_runtime", "cudaLaunchKernel", asked, asked + 1, 1, correlation=self.correlation)
+        self.add("kernel", name, start, end, stream, correlation=self.correlation, device=0, stream=stream)
+
+    def write(self, folder, numbered=True):
+        path = folder / ("rank%d.json" % self.number)
+        facts = {"distributedInfo": {"rank": self.number}} if numbered else {}
+        path.write_text(json.dumps({"schemaVersion": 1, **facts, "traceEvents": self.events}))
+        return path
+
+
+def job(count, late, steps=40, skip=lambda rank, step: False, kind="AllReduce_Sum_f32_RING_LL", **clock):
+    """Steps of 10 ms. Rank r begins its collective late(r, step) us after 4 ms, it is over for all 300 us after the last one's begin; what makes it late is
+    time in `load` on the CPU."""
+    ranks, jitter = [Rank(r, **(clock if r else {})) for r in range(count)], random.Random(7)
+    for step in range(steps):
+        base = 1000 + step * 10000 + jitter.randrange(2000) # no step is like any other
+        end = base + 4000 + max(late(r, step) for r in range(count)) + 300
+        for rank in ranks:
+            if skip(rank.number, step):
+                continue
+            start = base + 4000 + late(rank.number, step)
+            rank.op("train", base, end + 10)
+            rank.op("load", base + 100, base + 500 + late(rank.number, step))
+            rank.kernel("gemm", base + 1000 + late(rank.number, step), base + 1100 + late(rank.number, step), base + 3900 + late(rank.number, step))
+            rank.op("c10d::allreduce_", start - 100, start - 50)
+            rank.kernel("ncclDevKernel_%s" % kind, start - 90, start, end, stream=20)
+    return ranks
+
+
+def view(ranks, folder, *arguments):
+    return json.loads(report("ranks", *[r.write(folder) for r in ranks], "-f", "json", *arguments).stdout)
+
+
+def near(value, wanted, by=3000):
+    assert abs(value - wanted) <= by, (value, wanted)
+
+
+@case
+def clocks_are_laid_over_each_other_and_waits_told_apart(folder):
+    # In each of 40 collectives rank 2 begins 1,500 us after rank 0 and 1,400 us after rank 1. So rank 0 waits 1,500 us, rank 1 waits 1,400 us, each transfers
+    # for 300 us.
+    got = view(job(3, lambda r, step: (0, 100, 1500)[r], offset=OFFSET_US, ppm=PPM), folder)
+    rows = {row["rank"]: row for row in got["rows"]}
+    assert (got["matched"], got["decided"], got["undecided"], got["communicators"]) == (40, 40, 0, 1), got
+    for rank in 1, 2:
+        near(rows[rank]["offset_ns"], -OFFSET_US * 1000, 200) # at its first end, some ms after which 20 ppm are next to nothing
+        near(rows[rank]["drift_ppm"], -PPM, 0.01)
+        assert rows[rank]["residual_most_ns"] <= 2 and rows[rank]["aligned_by"] == 40, rows[rank]
+    for rank, wait in (0, 1500), (1, 1400), (2, 0):
+        near(rows[rank]["wait_ns"], wait * 1000 * 40)
+        near(rows[rank]["transfer_ns"], 300 * 1000 * 40)
+        assert (rows[rank]["matched"], rows[rank]["unmatched"]) == (40, 0)
+    assert [rows[r]["last"] for r in range(3)] == [0, 0, 40]
+    near(rows[2]["late_median_ns"], 1400000, 100)
+
+
+@case
+def the_straggler_is_named_with_what_it_did_meanwhile(folder):
+    got = view(job(3, lambda r, step: 1500 if r == 1 and step % 8 else 0, offset=OFFSET_US, ppm=PPM), folder)
+    [straggler] = got["stragglers"]
+    assert (straggler["rank"], straggler["last"], straggler["of"], straggler["meanwhile"]) == (1, 35, 40, "cpu"), straggler
+    assert straggler["path"] == ["train", "load"], straggler
+    near(straggler["more_ns"], 1500000 * 35)
+    near(straggler["late_median_ns"], 1500000, 10)
+    assert got["undecided"] == 5, got
+    [row] = got["collectives"]
+    assert (row["name"], row["calls"], row["last"], row["last_rank"]) == ("all-reduce", 40, 35, 1) and row["path"] == ["train", "c10d::allreduce_"], row
+    text = report("ranks", *[folder / ("rank%d.json" % r) for r in range(3)]).stdout.decode()
+    assert "rank 1 was last in 87.5 % of 40 collectives, by 1.50 ms in the" in text and "`train / load`" in " ".join(text.split()), text
+
+
+@case
+def a_rank_whose_gpu_has_more_to_do_is_told_from_one_whose_cpu_has(folder):
+    ranks = [Rank(r) for r in range(2)]
+    for step in range(30):
+        base = step * 10000
+        for rank in ranks:
+            end = base + 3000 + 2000 * rank.number
+            rank.op("train", base, base + 1000)
+            rank.op("aten::bmm", base + 100, base + 200)
+            rank.kernel("gemm", base + 110, base + 120, end)
+            rank.op("c10d::allreduce_", base + 300, base + 400)
+            rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", base + 310, end, base + 5500, stream=20)
+    [straggler] = view(ranks, folder)["stragglers"]
+    assert (straggler["rank"], straggler["meanwhile"], straggler["path"]) == (1, "gpu", ["train", "aten::bmm", "gemm"]), straggler
+    near(straggler["more_ns"], 2000000 * 29) # what lies before the first collective is not between two
+
+
+@case
+def nobody_is_named_who_is_last_by_chance(folder):
+    got = view(job(2, lambda r, step: (step * 7 + r * 3) % 5 * 100), folder)
+    assert got["stragglers"] == [] and got["matched"] == 40, got
+    assert b"no rank was last more often than chance has it" in report("ranks", folder / "rank0.json", folder / "rank1.json").stdout
+
+
+@case
+def a_trace_that_begins_later_is_matched_all_the_same(folder):
+    late = lambda r, step: (step * 37 % 11) * 50 + r * 400
+    got = view(job(2, late, skip=lambda r, step: r == 1 and step < 3), folder)
+    rows = {row["rank"]: row for row in got["rows"]}
+    assert got["matched"] == 37 and (rows[0]["unmatched"], rows[1]["unmatched"]) == (3, 0), got
+    near(rows[0]["wait_ns"], 400000 * 37)
+    assert abs(rows[1]["offset_ns"]) < 100 and rows[0]["unmatched_ns"] > 0
+
+
+@case
+def ranks_that_did_other_things_are_not_aligned_and_it_says_why(folder):
+    one, other = job(1, lambda r, step: 0)[0], job(1, lambda r, step: 0, kind="AllGather_RING_LL")[0]
+    other.number = 1
+    got = view([one, other], folder)
+    row = got["rows"][1]
+    assert not row["aligned"] and "same order" in row["not_aligned_because"] and row["wait_ns"] is None and row["offset_ns"] is None, row
+    assert got["matched"] == 0 and [r["unmatched"] for r in got["rows"]] == [40, 40]
+    text = report("ranks", folder / "rank0.json", folder / "rank1.json").stdout.decode()
+    assert "cannot be aligned" in text and "not known" in text, text
+    few = job(2, lambda r, step: 0, steps=2)
+    assert "3 are needed" in view(few, folder)["rows"][1]["not_aligned_because"]
+
+
+@case
+def two_groups_of_ranks_are_kept_apart(folder):
+    """Ranks 0 and 1, and 2 and 3, reduce with each other on stream 21; all of them gather on stream 20."""
+    ranks = job(4, lambda r, step: 0, kind="AllGather_RING_LL")
+    for step in range(40):
+        for rank in ranks:
+            base = 7500 + step * 10000 + random.Random(step).randrange(1500) + rank.number // 2 * random.Random(-step).randrange(900)
+            rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", base, base + (50 if rank.number % 2 else 10), base + 100, stream=21)
+    got = view(ranks, folder)
+    assert got["communicators"] == 3 and got["matched"] == 120, got
+    for row in got["rows"]:
+        near(row["wait_ns"], 0 if row["rank"] % 2 else 40000 * 40, 100)
+
+
+@case
+def what_cannot_be_compared_is_refused_in_a_sentence(folder):
+    ranks = job(2, lambda r, step: 0)
+    first, second = [r.write(folder) for r in ranks]
+    assert b"several ranks are needed" in report("ranks", first, check=64).stderr
+    ranks[1].number = 0
+    (folder / "other").mkdir()
+    assert b"both say that they are rank 0" in report("ranks", first, ranks[1].write(folder / "other"), check=64).stderr
+    empty = Rank(0)
+    empty.op("a", 1, 2)
+    assert b"no collective is in these traces" in report("ranks", empty.write(folder), check=64).stderr
+
+
+@case
+def one_rank_can_be_asked_for_and_every_format_has_the_same(folder):
+    ranks = job(3, lambda r, step: 200 * r)
+    paths = [r.write(folder) for r in ranks]
+    [row] = view(ranks, folder, "--rank", 1)["rows"]
+    near(row["wait_ns"], 200000 * 40, 100)
+    table = list(csv.DictReader(io.StringIO(report("ranks", *paths, "-f", "csv").stdout.decode())))
+    rows = view(ranks, folder)["rows"]
+    assert [(int(r["rank"]), int(r["wait_ns"]), int(r["last"])) for r in table] == [(r["rank"], r["wait_ns"], r["last"]) for r in rows]
+    assert set(table[0]) - {"rank", "file", "aligned", "drift_ppm"} <= set(rows[0])
+    text = report("ranks", *paths, "--ascii", "--width", 200).stdout
+    assert text.isascii() and text == report("ranks", *reversed(paths), "--ascii", "--width", 200).stdout
+
+
+@case
+def files_without_a_number_count_in_their_order(folder):
+    ranks = job(2, lambda r, step: 300 * r)
+    paths = [r.write(folder, numbered=False) for r in ranks]
+    got = json.loads(report("ranks", *paths, "-f", "json").stdout)
+    assert [(r["rank"], r["file"], r["last"]) for r in got["rows"]] == [(0, str(paths[0]), 0), (1, str(paths[1]), 40)]
+    assert b"numbered in their order" in b" ".join(report("ranks", *paths).stdout.split())
+
+
+@case
+def names_of_strangers_do_not_reach_the_terminal(folder):
+    ranks = job(2, lambda r, step: 900 * r)
+    for rank in ranks:
+        for event in rank.events:
+            event["name"] = event["name"].replace("load", "lo\x1b[31mad\n")
+    text = report("ranks", *[r.write(folder) for r in ranks]).stdout
+    assert b"\x1b" not in text and b"lo" in text
+
+
+@case
+def the_first_screen_points_there(folder):
+    paths = [r.write(folder) for r in job(2, lambda r, step: 0)]
+    assert ("pperf-report ranks %s %s" % tuple(paths)) in " ".join(report(*paths, "--width", 400).stdout.decode().split())
+    assert b"pperf-report ranks" not in report(paths[0]).stdout
+
+
+main()
