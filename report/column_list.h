@@ -112,6 +112,20 @@
 	X("stream", "stream", COUNT, reckoned, "CUPTI's number of the stream")                                       \
 	X("threads", "threads", COUNT, reckoned, "threads that put work there")                                      \
 	X("thread_ids", "by", TEXT, reckoned, "these threads, as the kernel numbers them; who did most first")       \
+	X("delays", "delays", COUNT, reckoned,                                                                       \
+		"work whose delay is known: call and times are; of a graph the first work on each stream")            \
+	X("delay_total_ns", "delay", TIME, reckoned,                                                                 \
+		"from the call that asked for work to its begin on the GPU, in sum: what waits in a full queue, too") \
+	X("delay_max_ns", "delay max", TIME, reckoned, "the longest of these")                                       \
+	X("early", "early", COUNT, reckoned,                                                                         \
+		"work that began clearly before its call, which cannot be; in no delay (by up to 20 us: delay 0)")    \
+	X("outstanding_max", "queue max", COUNT, reckoned, "the most work that was asked for and had not ended")      \
+	X("outstanding_mean", "queue mean", RATIO, reckoned,                                                         \
+		"the same on average, from the first work's begin to the last one's end")                             \
+	X("queue_empty_ns", "starved", TIME, reckoned, "idle, and nothing was asked for")                            \
+	X("queue_asked_ns", "asked", TIME, reckoned,                                                                 \
+		"idle, and something was asked for: its launch was on the way, or it waited for something else")      \
+	X("queue_ahead_ns", "ahead", TIME, reckoned, "busy, and more was asked for: the host was ahead")             \
 	X("duration_ns", "duration", TIME, duration, "from its begin to its end; of several, the sum")                                     \
 	X("before", "before", USER, before, "the level when it began")                                                \
 	X("after", "after", USER, after, "the level when it ended")                                                   \

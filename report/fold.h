@@ -19,6 +19,11 @@
 #include "report/timeline.h"
 #include "report/windows.h"
 
+/* Two clocks, read one after the other, are apart by what came between the readings: some microseconds where a processor
+ * is shared. Work that seems to begin before its launch by no more than this tells of that, not of a clock that is
+ * wrong. */
+#define CLOCKS_APART_NS 20000u
+
 /* An instance of a range, found in an earlier pass. */
 struct fold_target {
 	uint32_t stream, node;

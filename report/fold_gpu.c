@@ -161,10 +161,6 @@ static void own(struct fold *fold, struct launch *launch, struct work *work)
 		add_to_instance(fold, launch->instance, leaf, work);
 }
 
-/* Two clocks, read one after the other, are apart by what came between the readings: some microseconds where a processor is shared. Work that seems to
- * begin before its launch by no more than this tells of that, not of a clock that is wrong. */
-#define CLOCKS_APART_NS 20000u
-
 static bool is_early(const struct work *work, const struct launch *launch)
 {
 	return launch && !work->untimed && work->start_ns + CLOCKS_APART_NS < launch->begin_ns;

@@ -98,6 +98,18 @@ const struct view views[] = {
 		.sort = "busy_ns",
 		.top = 40,
 		.arrange = arrange_streams },
+	{ .name = "queue",
+		.summary = "how long work waited from the call that asked for it to its begin, and how far the host was "
+			   "ahead of the GPU",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind path device stream calls delays early untimed delay_total_ns "
+			   "delay_p50_ns delay_p95_ns delay_max_ns outstanding_max outstanding_mean queue_empty_ns "
+			   "queue_asked_ns queue_ahead_ns provenance",
+		.text = "delay_p50_ns delay_p95_ns queue_empty_ns queue_ahead_ns delays queue_asked_ns delay_max_ns "
+			"outstanding_max outstanding_mean delay_total_ns early untimed calls",
+		.sort = "delay_total_ns",
+		.top = 20,
+		.arrange = arrange_queue },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

@@ -80,6 +80,7 @@ void arrange_table(const struct options *options, struct processes *processes, s
 void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 
 /* Of one critical tree, only the rows with the most of it; counts the others. */
