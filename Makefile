@@ -20,6 +20,7 @@ LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -
 LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,--build-id=sha1 -Wl,--version-script=preload/exports.map -Wl,--as-needed
 
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
+include packaging/package.mk
 
 # Nothing is compiled before the compiler and the headers are known to be there.
 $(LIB_OBJECTS) $(REPORT_OBJECTS): | $(BUILD)/.checked
@@ -28,7 +29,7 @@ $(BUILD)/.checked: scripts/setup.sh
 	@mkdir -p $(@D) && touch $@
 
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map
-	$(CC) $(LIB_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJECTS) -ldl -lpthread
+	$(CC) $(LIB_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJECTS) -ldl -lpthread $(LIB_LDLIBS)
 
 $(BUILD)/pperf-report: $(REPORT_OBJECTS)
 	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJECTS) $(REPORT_LIBS)
@@ -43,17 +44,6 @@ $(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
 $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
-
-MAN = $(wildcard doc/*.[1-8])
-install: all
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib $(addprefix share/man/man,1 5 7))
-	install -m 755 $(BUILD)/pperf-report scripts/pperf $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/libpperf.so $(DESTDIR)$(PREFIX)/lib
-	for page in $(MAN); do install -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}; done
-
-uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/pperf bin/pperf-report lib/libpperf.so)
-	rm -f $(foreach page,$(MAN),$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page)))
 
 setup:
 	@scripts/setup.sh build test
@@ -81,11 +71,10 @@ help:
 #: make demo         sets up, builds, runs a training-like program under the library, shows where its memory goes; then demo-torch
 #: make demo-torch   an unmodified PyTorch script under the library, and the tree of it, where PyTorch can be imported
 #: make test         sets up, builds, and runs every test; ends with one line, `N passed, N failed`
-#: make install      into PREFIX (/usr/local) under DESTDIR; make uninstall takes it away
 #: make setup        installs what is missing (apt, or the command to type; CUDA headers from wheels)
 #: make clean        removes the build folder; BUILD=folder, CC, OPT, CFLAGS, LDFLAGS and CUDA_HOME are respected
 
-.PHONY: all clean demo demo-build demo-torch help install uninstall setup
+.PHONY: all clean demo demo-build demo-torch help setup
 .DELETE_ON_ERROR:
 -include $(LIB_OBJECTS:.o=.d) $(REPORT_OBJECTS:.o=.d)
 include tests/symbols/symbols.mk

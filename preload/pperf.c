@@ -36,7 +36,6 @@
 #define PPERF_VERSION "0.1.0"
 #endif
 
-extern char __libc_single_threaded __attribute__((weak)); /* glibc 2.32 and later */
 
 static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
 
@@ -201,9 +200,9 @@ static bool is_pperf(const char *tool, const char *self)
  * by NVTX_INJECTION64_PATH, which is then set already. */
 static void set_variable(const char *name, const char *value, bool replace)
 {
-	const char *threads_unknown = &__libc_single_threaded; /* an old C library does not tell */
+	const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded"); /* glibc 2.32 and later; an older one does not tell */
 
-	if (!threads_unknown || *threads_unknown)
+	if (!single || *single)
 		setenv(name, value, replace);
 }
 
