@@ -5,7 +5,7 @@
 #include "report/asides.h"
 #include "report/column.h"
 #include "report/fatal.h"
-#include "report/label.h"
+#include "report/places.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,83 +247,29 @@ static long double cpu_of_roots(const struct walk *walk)
 	return sum;
 }
 
-/* `fc (Linear)`, as text shows it. */
-static bool has_class(const struct walk *walk, const struct node *node, struct text rest)
-{
-	const struct text class = text_of(walk->process->texts, node->class);
-
-	return node->class && rest.length == class.length + 3 && memcmp(rest.bytes, " (", 2) == 0 &&
-	       memcmp(rest.bytes + 2, class.bytes, class.length) == 0 && rest.bytes[rest.length - 1] == ')';
-}
-
-static bool is_named(const struct walk *walk, uint32_t node, const char *name, size_t length)
-{
-	const struct process *process = walk->process;
-	const struct text text = text_of(process->texts, process->fold->tree->nodes[node].name);
-	char *folded = need(length + 1);
-	const size_t folded_length = label_fold(name, length, folded);
-	const bool same = (text.length == length && memcmp(text.bytes, name, length) == 0) ||
-			  (!walk->options->no_fold && text.length == folded_length &&
-				  memcmp(text.bytes, folded, folded_length) == 0);
-
-	free(folded);
-	if (!same && text.length < length && memcmp(text.bytes, name, text.length) == 0)
-		return has_class(walk, &process->fold->tree->nodes[node],
-			(struct text){ name + text.length, (uint32_t)(length - text.length) });
-	return same;
-}
-
-/* Where --focus leads: the nodes of that path, of whatever kind and domain. */
-static size_t find_focus(const struct walk *walk, uint32_t **found)
-{
-	const struct tree *tree = walk->process->fold->tree;
-	const char *path = walk->options->focus;
-	char *name = need(strlen(path) + 1);
-	uint32_t *nodes = need(sizeof *nodes), *next;
-	size_t count = 1, next_count, length, room;
-
-	while (options_next_component(&path, name, &length)) {
-		next = NULL;
-		next_count = room = 0;
-		for (size_t i = 0; i < count; i++)
-			for (uint32_t id = tree->nodes[nodes[i]].first_child; id; id = tree->nodes[id].next)
-				if (walk->alive[id] && is_named(walk, id, name, length)) {
-					grow(&next, &room, next_count + 1, sizeof *next);
-					next[next_count++] = id;
-				}
-		free(nodes);
-		nodes = next;
-		count = next_count;
-	}
-	free(name);
-	*found = nodes;
-	return count;
-}
-
 static void wait_for_roots(struct walk *walk)
 {
 	const struct tree *tree = walk->process->fold->tree;
 	struct row *level;
-	uint32_t *nodes;
-	size_t count;
+	struct places places;
 
 	if (!walk->options->focus) {
 		wait_for_children(walk, 0, NULL, walk->root_parent, walk->base);
 		return;
 	}
-	count = find_focus(walk, &nodes);
-	level = need((count + 1) * sizeof *level);
-	for (size_t i = 0; i < count; i++)
+	places = places_at(walk->process, walk->options->no_fold, walk->options->focus, walk->alive);
+	level = need((places.count + 1) * sizeof *level);
+	for (size_t i = 0; i < places.count; i++)
 		level[i] = (struct row){ .process = walk->process,
 			.kind = ROW_NODE,
 			.parent = walk->root_parent,
 			.depth = walk->base,
-			.node = nodes[i],
+			.node = places.nodes[i],
 			.tree = tree };
-	if (count)
-		wait_for(walk, level, count);
+	if (places.count)
+		wait_for(walk, level, places.count);
 	free(level);
-	free(nodes);
+	free(places.nodes);
 }
 
 static void arrange_process(struct walk *walk)

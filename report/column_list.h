@@ -45,6 +45,16 @@
 		"from the call that launched work in it and below to that work's begin on the GPU: the median; of a "  \
 		"graph to the first of its work")                                                                     \
 	X("delay_p95_ns", "delay p95", TIME, delay_p95, "95 of 100 launches waited no longer")                        \
+	X("measure", "measure", TEXT, measure, "cpu or gpu: what durations are of")                                   \
+	X("from_ns", "from", TIME, part_from, "a bin or mode: the least duration in it")                              \
+	X("to_ns", "to", TIME, part_to, "the least that is no longer in it; of the last one the longest duration")    \
+	X("mean_ns", "mean", TIME, mean, "the mean instance")                                                         \
+	X("p25_ns", "p25", TIME, p25, "a quarter of the instances took no longer")                                    \
+	X("p75_ns", "p75", TIME, p75, "three quarters took no longer")                                                \
+	X("outliers", "outliers", COUNT, outliers,                                                                    \
+		"instances more than three interquartile ranges above the upper or below the lower quartile")         \
+	X("number", "number", COUNT, number, "of an instance, in the order in which they began, from 1")              \
+	X("step", "step", COUNT, step, "number of the step in which it began")                                        \
 	X("min_ns", "min", TIME, shortest, "the shortest instance; of GPU work: on the GPU")                          \
 	X("p50_ns", "p50", TIME, p50, "the median instance (nearest rank)")                                           \
 	X("p95_ns", "p95", TIME, p95, "95 of 100 instances took no longer")                                           \

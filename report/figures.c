@@ -3,6 +3,7 @@
  */
 #include "report/column.h"
 #include "report/delays.h"
+#include "report/distribution.h"
 #include "report/figures.h"
 #include "report/occupancy.h"
 #include <stdio.h>
@@ -98,6 +99,22 @@ static bool occupancy(const struct row *row, struct occupancy *out)
 	return device && occupancy_of(device, shape, out);
 }
 
+/* Of a row of a distribution; of: the whole, if the row is of that. */
+static const struct distribution_part *part_of(const struct row *row)
+{
+	return row->kind == ROW_PART ? row->of.part : NULL;
+}
+
+static const struct distribution *whole_of(const struct row *row)
+{
+	return part_of(row) && part_of(row)->kind == DISTRIBUTION_WHOLE ? part_of(row)->of : NULL;
+}
+
+static bool is_part(const struct row *row, enum distribution_kind kind)
+{
+	return part_of(row) && part_of(row)->kind == kind;
+}
+
 #define VALUE(name) struct cell figure_##name(const struct row *row, const struct rows *rows)
 /* One that only needs its row, and has a value where `has` holds. */
 #define FIGURE(name, setup, has, value)      \
@@ -170,6 +187,8 @@ VALUE(kind)
 	case ROW_LEVEL:
 	case ROW_SITE:
 		return words("alloc");
+	case ROW_PART:
+		return words(distribution_kind_name(row->of.part->kind));
 	default:
 		return words(row->tree->nodes[row->node].kind == NODE_SPANS
 				     ? "range"
@@ -227,6 +246,8 @@ VALUE(calls)
 		return count(row->of.api->calls);
 	if (row->kind == ROW_INSTANCE)
 		return count(row->of.instance->times);
+	if (part_of(row) && part_of(row)->kind != DISTRIBUTION_OUTLIER)
+		return count(part_of(row)->count);
 	return flow ? count(flow->allocs) : none;
 }
 
@@ -312,6 +333,20 @@ VALUE(delay_p95)
 	return delay(row, 950);
 }
 
+#define OF_WHOLE(name, value) FIGURE(name, const struct distribution *whole = whole_of(row), whole, value)
+FIGURE(measure, const struct distribution_part *part = part_of(row), part, words(part->of->of_gpu ? "gpu" : "cpu"))
+FIGURE(part_from, const struct distribution_part *part = part_of(row),
+	is_part(row, DISTRIBUTION_BIN) || is_part(row, DISTRIBUTION_MODE), count(part->from))
+FIGURE(part_to, const struct distribution_part *part = part_of(row),
+	is_part(row, DISTRIBUTION_BIN) || is_part(row, DISTRIBUTION_MODE), count(part->to))
+OF_WHOLE(mean, count((whole->total_ns + whole->count / 2) / whole->count))
+OF_WHOLE(p25, count(whole->p25))
+OF_WHOLE(p75, count(whole->p75))
+OF_WHOLE(outliers, count(whole->outliers))
+FIGURE(number, (void)row, is_part(row, DISTRIBUTION_OUTLIER), count(part_of(row)->number))
+FIGURE(step, uint64_t step = 0,
+	is_part(row, DISTRIBUTION_OUTLIER) && distribution_step(row->process, part_of(row)->at_ns, &step), count(step))
+
 static bool has_times(const struct node *node)
 {
 	return node->min_ns != UINT64_MAX;
@@ -319,15 +354,16 @@ static bool has_times(const struct node *node)
 
 /* Instances that were only counted: of one alone nothing is known but how long the longest was. */
 FIGURE(shortest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX),
-	node && node->is_counted ? unknown : count(node ? node->min_ns : kernel->min_ns))
+	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX) || whole_of(row),
+	whole_of(row) ? count(whole_of(row)->min_ns) : node && node->is_counted ? unknown : count(node ? node->min_ns : kernel->min_ns))
 FIGURE(longest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX),
-	count(node ? node->max_ns : kernel->max_ns))
+	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX) || whole_of(row),
+	count(whole_of(row) ? whole_of(row)->max_ns : node ? node->max_ns : kernel->max_ns))
 
 /* Within what was seen: the middle of a histogram's step may lie outside. */
 static struct cell percentile(const struct row *row, unsigned per_mille)
 {
+	const struct distribution *whole = whole_of(row);
 	const struct node *node = node_of(row);
 	const struct kernel *kernel = kernel_of(row);
 	const uint64_t least = node     ? node->min_ns
@@ -341,6 +377,8 @@ static struct cell percentile(const struct row *row, unsigned per_mille)
 									 : NULL);
 	uint64_t value;
 
+	if (whole)
+		return count(per_mille == 500 ? whole->p50 : per_mille == 950 ? whole->p95 : whole->p99);
 	if (node && node->is_counted)
 		return unknown;
 	if (!samples || least == UINT64_MAX)
@@ -473,7 +511,7 @@ VALUE(provenance)
 {
 	const struct node_gpu *gpu = gpu_of(row);
 	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
-			    row->kind == ROW_INSTANCE || row->kind == ROW_TALLY || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
+			    row->kind == ROW_INSTANCE || row->kind == ROW_TALLY || (part_of(row) && part_of(row)->of->of_gpu) || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
 	if (of_gpu && row->process->simulated)
@@ -506,8 +544,12 @@ OF_WORST(worst_before, has_levels(row), level(worst->before))
 OF_WORST(worst_after, has_levels(row), level(worst->after))
 OF_WORST(worst_delta, has_levels(row), level(worst->after - worst->before))
 
-OF_INSTANCE(start, true, count(instance->begin_ns))
-OF_INSTANCE(duration, true, count(instance->total_ns))
+FIGURE(start, const struct distribution_part *part = part_of(row),
+	row->kind == ROW_INSTANCE || is_part(row, DISTRIBUTION_OUTLIER),
+	count(part ? part->at_ns : row->of.instance->begin_ns))
+FIGURE(duration, const struct distribution_part *part = part_of(row),
+	row->kind == ROW_INSTANCE || is_part(row, DISTRIBUTION_OUTLIER) || is_part(row, DISTRIBUTION_MODE),
+	count(part ? part->value : row->of.instance->total_ns))
 OF_INSTANCE(value, !has_levels(row), level(instance->value))
 OF_INSTANCE(before, has_levels(row), level(instance->before))
 OF_INSTANCE(after, has_levels(row), level(instance->after))
@@ -535,6 +577,8 @@ VALUE(share)
 	struct cell part = none;
 	long double number;
 
+	if (part_of(row))
+		return real((double)part_of(row)->count / (double)part_of(row)->of->count);
 	if (row->kind == ROW_INSTANCE && !has_levels(row)) {
 		const struct instance *root = row->process->critical->target;
 

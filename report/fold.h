@@ -63,6 +63,8 @@ struct fold_observer {
 	/* A call, or work of a GPU. */
 	void (*leaf)(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns);
 	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value); /* of a range, all in it */
+	/* How long an instance of a range took, whatever the metric. */
+	void (*closed)(void *context, uint32_t node, uint64_t at_ns, uint64_t duration_ns);
 	/* Whatever happened, whether it counts or not: */
 	void (*call)(void *context, const struct fold_seen_call *call);
 	void (*work)(void *context, const struct fold_seen_work *work);

@@ -367,6 +367,9 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 
 		fold_offer_worst(fold, frame->node, &candidate);
 	}
+	if (fold->options.observer && fold->options.observer->closed)
+		fold->options.observer->closed(
+			fold->options.observer->context, frame->node, frame->begin_ns, end_ns - frame->begin_ns);
 	if (fold->options.observer && fold->options.metric != METRIC_GPU)
 		tell(fold, frame->node, frame->begin_ns, metric_value(fold, &seen));
 	if (more->instance)

@@ -81,6 +81,11 @@ static const struct {
 		      "together. (backward): all that autograd's engine ran in the instance, by the modules whose "
 		      "backward it was. Several as one row have the level at the first begin and the last end, and as "
 		      "difference the sum of theirs." },
+	{ "distribution", "20 bins, of equal width, or of equal ratio where the longest took over ten times the shortest. On the GPU "
+			  "a range has what was launched in an instance and below; instances that launched nothing are left out. "
+			  "Outliers: over three interquartile ranges (at least 1 % of the median each) outside the quartiles. "
+			  "Modes: peaks of the histogram of logarithms, smoothed over 2 * IQR / cbrt(n), that a valley below 70 % "
+			  "of the lower one parts, with at least 5 % of the instances and 5; of fewer than 10 instances neither." },
 	{ "diff", "figures of a usual step, where both runs have 5; else of the whole run. p: how likely so much of a "
 		  "difference is by chance, in steps or instances; Mann-Whitney, a larger variance where values are like "
 		  "the one before, corrected by Holm's method for all places that were tested. Found: p < 0.01 and a "

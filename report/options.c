@@ -271,6 +271,13 @@ struct options options_read(int argc, char **argv)
 		options.files++;
 		options.file_count--;
 	}
+	if (options.view->subject && options.file_count) {
+		options.subject = *options.files++;
+		options.file_count--;
+	}
+	if (options.view->subject && !options.file_count && !options.help && !options.version && !options.legend)
+		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin", options.view->name,
+			options.view->subject, options.view->name, options.view->subject);
 	if (!options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
 	return options;

@@ -19,6 +19,7 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct options {
 	const struct view *view; /* never NULL */
+	const char *subject;     /* what the view is of, if it takes a name; else NULL */
 	const char **files;
 	size_t file_count;
 	enum format format;

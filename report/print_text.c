@@ -324,6 +324,8 @@ void print_text(const struct report *report, const struct style *style)
 		print_screen(report, style);
 	else if (!report->rows.count && !report->rows.small && !report->rows.deep)
 		put_nothing(report, style);
+	else if (report->options->view->draw)
+		report->options->view->draw(report, style);
 	else if (layout == LAYOUT_RULED)
 		print_ruled(&report->rows, report->options, style);
 	else {

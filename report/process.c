@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/process.h"
+#include "report/distribution.h"
 #include "report/fatal.h"
 #include "report/tally.h"
 #include <stdarg.h>
@@ -220,6 +221,7 @@ void process_measure(struct process *process, enum metric metric, const char *co
 
 static void let_go(struct process *process)
 {
+	distributions_free(process->distributions);
 	fold_free(process->critical);
 	fold_free(process->fold);
 	steps_free(process->steps);
@@ -237,6 +239,7 @@ static void let_go(struct process *process)
 	process->windows = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;
+	process->distributions = NULL;
 	process->texts = NULL;
 	process->reader = NULL;
 }

@@ -24,6 +24,7 @@ struct process {
 	struct tree *flat;       /* one node a name; NULL: not made */
 	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */
 	struct tallies *tallies;    /* rows that views have reckoned (tally.h); NULL: none */
+	struct distributions *distributions; /* of what was asked for; NULL: nobody did */
 	struct symbols *symbols; /* NULL: not asked for yet */
 	enum metric metric;      /* what it is ordered by: what was asked for, else gpu or cpu */
 	long double whole;       /* of that metric: what shares are shares of; 0: it has none (levels) */

@@ -3,6 +3,7 @@
  */
 #include "report/call_stack.h"
 #include "report/column.h"
+#include "report/distribution.h"
 #include "report/fatal.h"
 #include "report/tally.h"
 #include <stdio.h>
@@ -33,6 +34,8 @@ struct text row_name(const struct row *row)
 	case ROW_TALLY:
 		return row->of.tally->name ? (struct text){ row->of.tally->name, row->of.tally->name_bytes }
 					  : text_of(row->process->texts, row->tree->nodes[row->node].name);
+	case ROW_PART:
+		return text_of(row->process->texts, row->process->fold->tree->nodes[row->of.part->node].name);
 	case ROW_PROCESS:
 		return (struct text){ row->process->command, (uint32_t)strlen(row->process->command) };
 	case ROW_LEVEL:

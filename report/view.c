@@ -110,6 +110,15 @@ const struct view views[] = {
 		.sort = "delay_total_ns",
 		.top = 20,
 		.arrange = arrange_queue },
+	{ .name = "distribution",
+		.summary = "how the durations of one place, kernel or operator NAME are spread: histogram, modes, outliers",
+		.layout = LAYOUT_TABLE,
+		.subject = "NAME",
+		.columns = "name kind path measure calls share from_ns to_ns mean_ns min_ns p25_ns p50_ns p75_ns p95_ns "
+			   "p99_ns max_ns outliers number step start_ns duration_ns provenance",
+		.text = "",
+		.arrange = arrange_distribution,
+		.draw = draw_distribution },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

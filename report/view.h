@@ -18,6 +18,7 @@ enum row_kind {
 	ROW_SITE,     /* where memory of it was taken */
 	ROW_API,
 	ROW_TALLY,     /* its figures are its view's own (tally.h) */
+	ROW_PART, /* of a distribution */
 };
 
 /* One line. What it shows belongs to its process. */
@@ -34,6 +35,7 @@ struct row {
 		const struct memory_site *site;
 		const struct fold_api *api;
 		const struct tally *tally;
+		const struct distribution_part *part;
 	} of;
 };
 
@@ -67,6 +69,8 @@ struct view {
 	void (*arrange)(const struct options *options, struct processes *processes, struct rows *rows);
 	/* What text says before the rows, NULL: nothing. */
 	void (*lead)(const struct report *report, const struct style *style);
+	void (*draw)(const struct report *report, const struct style *style); /* text, instead of a table; NULL: none */
+	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
 };
 
@@ -82,6 +86,9 @@ void arrange_kernels(const struct options *options, struct processes *processes,
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
+
+void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);
+void draw_distribution(const struct report *report, const struct style *style);
 
 /* Of one critical tree, only the rows with the most of it; counts the others. */
 void critical_excerpt(struct rows *rows, size_t most);
