@@ -147,6 +147,12 @@ def ids_that_begin_again_are_told_apart(folder):
         assert min(ids) < 2**32 < max(ids) and max(ids) - min(ids) < 20000
 
 
+@case
+def ids_may_be_those_of_the_outermost_call(folder):
+    for major in MAJORS:
+        exactly(folder, major, 2, 1, 20, env={"SIM_CUPTI_KERNEL_ID": "outer"})
+
+
 # ---- what CUPTI may do wrong ----
 
 def degraded(folder, major, arguments=FEW, **env):
@@ -214,6 +220,23 @@ def late_and_disordered_records_find_their_calls(folder):
         trace = degraded(folder, major, (2, 1, 200), SIM_CUPTI_LATE="20")
         ids = {c.correlation for c in trace.calls}
         assert gpu(trace) and all(r.correlation in ids for r in gpu(trace))
+
+
+@case
+def records_may_come_from_threads_that_end_and_a_flush_may_be_slow(folder):
+    for major in MAJORS:
+        complete(degraded(folder, major, (4, 2, 20), SIM_CUPTI_THREAD="new"))
+        complete(degraded(folder, major, (2, 2, 20), SIM_CUPTI_SLOW_FLUSH="300"))
+
+
+@case
+def an_allocation_that_fails_is_the_programs_and_is_recorded(folder):
+    for major in MAJORS:
+        result = traced(folder, simulated(major, "cuda_guest"), "works", 5, env={"SIM_FAIL_MALLOC": "1"}, check=1)
+        assert result.stderr == b"cuda_guest: cudaMalloc((void **)&data, BYTES): 2\n", result.stderr
+        failed, = [r for r in whole(folder / "trace.bin").records if r.kind == "ALLOC"]
+        assert failed.result == 2 and failed.bytes == 4096, failed
+        (folder / "trace.bin").unlink()
 
 
 @case

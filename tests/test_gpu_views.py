@@ -135,6 +135,27 @@ def the_device_is_marked_as_simulated_wherever_it_is_shown(folder):
 
 
 @case
+def several_devices_have_what_was_done_on_each(folder):
+    for major in MAJORS:
+        program, trace = str(BUILD / "cudasim" / major / "cuda_guest"), folder / "trace.bin"
+        for path in folder.glob("*.bin*"):
+            path.unlink()
+        assert traced(folder, program, "devices", 4, env={"SIM_DEVICES": "3"}).stdout == b"used 3 devices\n"
+        whole = view("tree", trace)
+        assert [d["id"] for d in whole["capture"]["devices"]] == [0, 1, 2] and whole["integrity"]["complete"]
+        busy = 0
+        for device in range(3):
+            one = view("tree", trace, "--device", str(device))
+            kernels = sum(r["calls"] for r in one["rows"] if r["kind"] == "kernel")
+            copies = sum(r["bytes"] for r in one["rows"] if r["kind"] == "memcpy")
+            # A copy between devices is done by the one whose stream it is in.
+            assert kernels == 4 + device and copies == (4096 if device else 0), (device, kernels, copies)
+            assert one["totals"]["reserved_peak_bytes"] == (4 + device) << 20, one["totals"]
+            busy += one["totals"]["gpu_sum_ns"]
+        assert busy == whole["totals"]["gpu_sum_ns"] == sum(r["gpu_self_ns"] for r in whole["rows"] if r["kind"] in ("kernel", "memcpy"))
+
+
+@case
 def what_is_missing_is_said_with_its_reason(folder):
     for major in MAJORS:
         for env, source, check in (
@@ -144,6 +165,12 @@ def what_is_missing_is_said_with_its_reason(folder):
             ({"SIM_CUPTI_DROP": "10"}, "on", lambda i, t: i["dropped"] > 0 and not i["complete"]),
             ({"SIM_CUPTI_SILENT_DROP": "10"}, "on", lambda i, t: i["dropped"] == 0 < i["missing_records"] and not i["complete"]),
             ({"SIM_CUPTI_UNTIMED": "3"}, "on", lambda i, t: i["untimed"] == i["kernels"] // 3),
+            ({"SIM_CUPTI_LATE": "3600000"}, "on", lambda i, t: i["missing_records"] == t["launches"] + t["graph_launches"] + t["h2d"] + t["d2h"] + t["d2d"] + t["sets"]),
+            ({"SIM_CUPTI_UNKNOWN": "5"}, "on", lambda i, t: i["unread_buffers"] > 0 and not i["complete"] and i["missing_records"] == 0),
+            ({"SIM_CUPTI_ORDER": "shuffle"}, "on", lambda i, t: i["complete"]),
+            ({"SIM_CUPTI_THREAD": "new"}, "on", lambda i, t: i["complete"]),
+            ({"SIM_CUPTI_SLOW_FLUSH": "300"}, "on", lambda i, t: i["complete"]),
+            ({"SIM_CUPTI_VERSION": {"12": "19", "13": "130000"}[major]}, "on", lambda i, t: i["complete"]),
             ({"SIM_CUPTI_INVALID": "1"}, "on", lambda i, t: i["missing_records"] > 0 and not i["complete"]),
         ):
             output, trace = work(folder, major, 2, 1, 30, env=env)

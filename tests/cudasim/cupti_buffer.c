@@ -268,15 +268,38 @@ static void spoil(struct buffer *buffer)
 	memset(buffer->bytes + at, 0, sizeof(uint32_t));
 }
 
+static void *call_complete(void *data)
+{
+	const struct buffer *buffer = data;
+
+	entry_in_buffer_callback(1);
+	complete(NULL, 0, buffer->bytes, buffer->size, buffer->used);
+	entry_in_buffer_callback(-1);
+	return NULL;
+}
+
+/* As CUPTI's own threads, it takes no signals. */
+static bool complete_elsewhere(struct buffer *buffer)
+{
+	pthread_t thread;
+	sigset_t all, before;
+	bool made;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	made = !pthread_create(&thread, NULL, call_complete, buffer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return made && !pthread_join(thread, NULL);
+}
+
 static void hand_over(struct buffer *buffer)
 {
 	unsigned invalid = switches()->invalid;
 
 	if (invalid && ++delivered % invalid == 0)
 		spoil(buffer);
-	entry_in_buffer_callback(1);
-	complete(NULL, 0, buffer->bytes, buffer->size, buffer->used);
-	entry_in_buffer_callback(-1);
+	if (!switches()->fresh_threads || !complete_elsewhere(buffer))
+		call_complete(buffer);
 }
 
 static void seal_all(void)

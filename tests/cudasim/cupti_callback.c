@@ -43,11 +43,12 @@ uint32_t correlation_of(uint32_t innermost)
 	/* A call that began before we listened has no id. */
 	if (scope && !scope->tools)
 		return 0;
-	if (!switches()->outer_ids || !scope)
+	if (!switches()->outer_ids)
 		return innermost;
-	while (scope->outer)
-		scope = scope->outer;
-	return scope->correlation;
+	for (; scope; scope = scope->outer)
+		if (scope->correlation) /* one that nobody traces has none */
+			innermost = scope->correlation;
+	return innermost;
 }
 
 static bool is_traced(const struct sim_function *function)

@@ -55,10 +55,12 @@ enum {
  *   SIM_CUPTI_INVALID=N       in the middle of every Nth buffer cuptiActivityGetNextRecord stops with
  *                             CUPTI_ERROR_INVALID_KIND
  *   SIM_CUPTI_ORDER=shuffle   device records come in no order at all
+ *   SIM_CUPTI_THREAD=new      every buffer is handed over by a thread that was made for it and ends with it
+ *   SIM_CUPTI_SLOW_FLUSH=MS   cuptiActivityFlushAll takes so many milliseconds longer
  *   SIM_CUPTI_HANG_FORK=1     in a forked child cuptiActivityFlushAll hangs (here: for 20 s)
  *   SIM_CUPTI_WRAP=1          correlation ids start at 2^32 - 1000
  *   SIM_CUPTI_FATAL=N         after the Nth kernel: STATE_FATAL_ERROR, then CUPTI is detached
- *   SIM_CUPTI_KERNEL_ID=outer device records carry the id of the outermost call, not the innermost
+ *   SIM_CUPTI_KERNEL_ID=outer device records carry the id of the outermost call that has one, not the innermost's
  *   SIM_CUPTI_LOG=FILE        appends "pid tid function" for every call but GetNextRecord
  */
 struct switches {
@@ -72,6 +74,8 @@ struct switches {
 	unsigned unknown;
 	unsigned invalid;
 	bool shuffle;
+	bool fresh_threads;
+	uint32_t slow_flush_ms;
 	bool hang_fork;
 	bool wrap;
 	unsigned fatal;

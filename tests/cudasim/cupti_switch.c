@@ -53,6 +53,8 @@ static void read_all(void)
 	values.unknown = number("SIM_CUPTI_UNKNOWN", 0);
 	values.invalid = number("SIM_CUPTI_INVALID", 0);
 	values.shuffle = word("SIM_CUPTI_ORDER", "shuffle");
+	values.fresh_threads = word("SIM_CUPTI_THREAD", "new");
+	values.slow_flush_ms = number("SIM_CUPTI_SLOW_FLUSH", 0);
 	values.hang_fork = number("SIM_CUPTI_HANG_FORK", 0) != 0;
 	values.wrap = number("SIM_CUPTI_WRAP", 0) != 0;
 	values.fatal = number("SIM_CUPTI_FATAL", 0);

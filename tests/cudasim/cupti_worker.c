@@ -248,6 +248,8 @@ SIM_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flags)
 		return result;
 	if (!buffer_registered())
 		return CUPTI_ERROR_INVALID_OPERATION;
+	if (switches()->slow_flush_ms)
+		usleep(switches()->slow_flush_ms * 1000u);
 	worker_flush(flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	return CUPTI_SUCCESS;
 }

@@ -201,6 +201,28 @@ START_TEST(shuffled_records_are_all_there)
 }
 END_TEST
 
+START_TEST(buffers_may_come_from_threads_that_end)
+{
+	launch_with(_i, "SIM_CUPTI_THREAD", "new", 50);
+	ck_assert_uint_eq(client_entries(KERNEL), 50);
+	for (size_t i = 0; i < client.buffer_count; i++)
+		ck_assert_int_ne(client.buffers[i].tid, (int)gettid());
+}
+END_TEST
+
+START_TEST(a_flush_may_be_slow)
+{
+	struct timespec before, after;
+
+	launch_with(_i, "SIM_CUPTI_SLOW_FLUSH", "200", 5);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	client_flush(false);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	ck_assert_int_ge((after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000, 199);
+	ck_assert_uint_eq(client_entries(KERNEL), 5);
+}
+END_TEST
+
 START_TEST(ids_wrap_and_leave_out_0)
 {
 	uint32_t first, last;
@@ -299,6 +321,8 @@ int main(void)
 	BOTH(unknown_kinds_can_be_stepped_over)
 	BOTH(invalid_buffers_end_halfway)
 	BOTH(shuffled_records_are_all_there)
+	BOTH(buffers_may_come_from_threads_that_end)
+	BOTH(a_flush_may_be_slow)
 	BOTH(ids_wrap_and_leave_out_0)
 	BOTH(a_fatal_error_is_told_and_ends_everything)
 	BOTH(in_a_child_nothing_works)

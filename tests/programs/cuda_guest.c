@@ -10,6 +10,8 @@
  *	thread_exits works, and exits from another thread
  *	forks        works, then has children that end in several ways
  *	captures     COUNT kernels into a graph, launched twice; then one outside of it
+ *	devices      on each device one kernel more than on the one before, COUNT on the first, and memory of as many MiB; a
+ *	             copy from each to the next
  *	tasks        how many threads there are: before CUDA, after asking, with a context; and whether those that are not its own take signals
  */
 #include "kernels.h"
@@ -69,6 +71,39 @@ static void works(int count)
 {
 	work(count);
 	printf("worked %d\n", count);
+}
+
+#define MIB 1048576u
+
+/* On a device: memory that is kept, kernels. */
+static float *use_device(int device, int count)
+{
+	float *data;
+
+	CHECK(cudaSetDevice(device));
+	CHECK(cudaMalloc((void **)&data, (size_t)(count + device) * MIB));
+	for (int i = 0; i < count + device; i++)
+		CHECK(LAUNCH(guest_kernel, 1, 32, 0, 0, data, BYTES / 4));
+	return data;
+}
+
+static void devices(int count)
+{
+	float *before = NULL, *data;
+	int all = 0;
+
+	CHECK(cudaGetDeviceCount(&all));
+	for (int device = 0; device < all; device++) {
+		data = use_device(device, count);
+		if (before)
+			CHECK(cudaMemcpyPeerAsync(data, device, before, device - 1, BYTES, 0));
+		before = data;
+	}
+	for (int device = 0; device < all; device++) {
+		CHECK(cudaSetDevice(device));
+		CHECK(cudaDeviceSynchronize());
+	}
+	printf("used %d devices\n", all);
 }
 
 static void *look_up(const char *name)
@@ -252,6 +287,7 @@ static const struct {
 	{ "thread_exits", thread_exits },
 	{ "forks", forks },
 	{ "captures", captures },
+	{ "devices", devices },
 	{ "tasks", tasks },
 };
 

@@ -192,6 +192,29 @@ def compiled():
     return training(torch.compile(Mlp()), rows, torch.optim.AdamW)
 
 
+class Halves(nn.Module):
+    """Too large for one device, as people make it: half of it on each."""
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Mlp().body.to("cuda:0"), Mlp().to("cuda:1")
+
+    def forward(self, x):
+        return self.second(self.first(x).to("cuda:1"))
+
+
+def two_devices():
+    model, loss = Halves(), nn.CrossEntropyLoss()
+    optimizer = torch.optim.AdamW(model.parameters())
+    inputs, targets = rows(), torch.zeros(BATCH, dtype=torch.long, device="cuda:1")
+
+    def step():
+        optimizer.zero_grad()
+        loss(model(inputs), targets).backward()
+        optimizer.step()
+        levels("second half", 1)
+    return step
+
+
 def oom():
     """Each step keeps what the one before computed: a list that grows, as people make them."""
     model, kept = Mlp().to(DEVICE), []
@@ -218,14 +241,16 @@ WORK = {
     "loader": loader,
     "graph": graph,
     "compiled": compiled,
+    "two_devices": two_devices,
     "oom": oom,
 }
 
 
-def levels(step):
-    with torch.profiler.record_function("levels"):
+def levels(step, device=None):
+    with torch.profiler.record_function("levels of 1" if device else "levels"):
         pass
-    print("step %d: allocated %d reserved %d" % (step, torch.cuda.memory_allocated(), torch.cuda.memory_reserved()), flush=True)
+    print("%s %s: %s %d reserved %d" % ("of" if device else "step", step, "holds" if device else "allocated",
+                                        torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)), flush=True)
 
 
 def train(step, steps=STEPS):

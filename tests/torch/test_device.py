@@ -105,8 +105,8 @@ def backward_stands_beside_forward(tree, trace):
     assert len(threads) == 1 and not threads & mains, (threads, mains)
 
 
-def levels(trace, device=0):
-    """At each range "levels": tensors and the allocator's memory as last reported, and the memory that CUDA gave."""
+def levels(trace, device=0, marker="levels"):
+    """At each range of that name: tensors and the allocator's memory as last reported, and the memory that CUDA gave."""
     allocated = reserved = held = 0
     blocks, found = {}, []
     for r in trace:
@@ -117,14 +117,14 @@ def levels(trace, device=0):
             held += r["bytes"]
         elif r["kind"] == "free" and not r["result"]:
             held -= blocks.pop(r["address"], 0)
-        elif r["kind"] == "push" and r["name"] == "levels":
+        elif r["kind"] == "push" and r["name"] == marker:
             found.append((allocated, reserved, held))
     return found
 
 
-def memory_is_as_PyTorch_says(trace, said, device=0):
-    wanted = [tuple(map(int, pair)) for pair in re.findall(r"allocated (\d+) reserved (\d+)", said)]
-    found = levels(trace, device)
+def memory_is_as_PyTorch_says(trace, said, device=0, word="allocated", marker="levels"):
+    wanted = [tuple(map(int, pair)) for pair in re.findall(word + r" (\d+) reserved (\d+)", said)]
+    found = levels(trace, device, marker)
     assert len(wanted) == len(found) and wanted, (len(wanted), len(found))
     for number, ((allocated, reserved), level) in enumerate(zip(wanted, found)):
         assert level[:2] == (allocated, reserved), (number, allocated, reserved, level)
@@ -374,6 +374,33 @@ def two_processes_with_nccl(folder):
         time_is_under_operators_and_modules(tree, NCCL)
         memory_is_as_PyTorch_says(dump(path), ranks[rank].stdout.decode(), device=rank)
         shows_by_gpu("distributed", tree) # both ranks do the same
+
+
+@slow
+def two_devices(folder):
+    """Half of a model on each: what each did is told apart, and together is all; the copies between them are of the module that asked."""
+    said = both(folder, SCRIPT, "two_devices", env={"SIM_DEVICES": "2"})
+    path = folder / "under" / "trace.bin"
+    whole, trace = Report(path), dump(path)
+    everything_is_linked(whole)
+    time_is_conserved(whole)
+    memory_is_as_PyTorch_says(trace, said, 0)
+    memory_is_as_PyTorch_says(trace, said, 1, "holds", "levels of 1")
+    ones = [json.loads(report("tree", path, "-f", "json", "--no-steps", "--device", str(device)).stdout) for device in (0, 1)]
+    assert [d["id"] for d in whole.tree["capture"]["devices"]] == [0, 1]
+    assert sum(one["totals"]["gpu_sum_ns"] for one in ones) == whole.tree["totals"]["gpu_sum_ns"] and all(one["totals"]["gpu_sum_ns"] for one in ones)
+    inside = [{row["path"][1] for row in one["rows"] if row["path"][0] == "Halves" and len(row["path"]) > 1 and row.get("gpu_total_ns") and row["kind"] == "module"}
+              for one in ones]
+    assert inside == [{"first"}, {"second"}], inside
+    copies = Counter(r["copy_kind"] for r in trace if r["kind"] == "memcpy")
+    assert copies["PtoP"] == 2 * STEPS, copies # there and back
+
+
+@case
+def an_allocation_that_is_refused_once(folder):
+    """PyTorch lets go of what it keeps and asks again: the program goes on, and what was refused is told."""
+    tree = trained(folder, "mlp", env={"SIM_FAIL_MALLOC": "3"})
+    assert tree.integrity["failed_calls"] == 1 and not tree.tree["totals"]["ooms"], tree.integrity
 
 
 @slow
