@@ -12,7 +12,8 @@ REPORT_OBJECTS += $(BUILD)/packaging/old_glibc.o $(BUILD)/packaging/old_libm.o
 # Before 2.34 these were libraries of their own; later they are there, and empty.
 OLD_GLIBC = -Wl,--no-as-needed -l:libdl.so.2 -l:libpthread.so.0 -l:librt.so.1
 LIB_LDLIBS = $(OLD_GLIBC)
-REPORT_LIBS := -Wl,-Bstatic $(filter-out -lm,$(REPORT_LIBS)) -Wl,-Bdynamic -lm $(OLD_GLIBC)
+# What a library that is linked statically needs has to be named here: libtinfo, by ncursesw.
+REPORT_LIBS := -Wl,-Bstatic $(filter-out -lm,$(REPORT_LIBS)) -ltinfo -Wl,-Bdynamic -lm $(OLD_GLIBC)
 endif
 
 $(BUILD)/packaging/%.o: packaging/%.c
