@@ -39,6 +39,7 @@ $(BUILD)/lib/%.o: %.c
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
 # What the assembler reads (.incbin) is in no .d file.
+$(BUILD)/report/categories.o: report/categories.rules
 $(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
 
 $(BUILD)/report/%.o: report/%.c

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * arrange_table.c: the tree turned flat: one node for each name, wherever it stands.
+ * arrange_table.c: the tree turned flat: one node for each name, wherever it stands; or for what --by asks for.
  */
 #include "report/column.h"
 #include "report/fatal.h"
+#include "report/keyed.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,13 +170,8 @@ static bool has_calls(const struct process *process, uint32_t name)
 	return false;
 }
 
-static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+static void add_nodes(struct process *process, struct rows *rows)
 {
-	const size_t first = rows->count;
-	const uint32_t top = view_top(options);
-
-	if (!process->flat)
-		process->flat = flatten(process);
 	for (uint32_t id = 1; id < process->flat->count; id++) {
 		const struct node *node = &process->flat->nodes[id];
 
@@ -186,7 +182,29 @@ static void add_rows(const struct options *options, struct process *process, str
 					       .node = id,
 					       .tree = process->flat });
 	}
-	for (uint32_t i = 0; i < process->fold->api_count; i++)
+}
+
+/* false: there is nothing to make them of. */
+static bool make_flat(const struct options *options, struct processes *processes, struct process *process)
+{
+	char reason[KEYED_REASON];
+
+	if (!process->flat && options->by == BY_NAME)
+		process->flat = flatten(process);
+	else if (!process->flat)
+		process->flat = keyed_tree(process, options->by, options->categories, reason);
+	if (!process->flat)
+		processes_warn(processes, "%s: %s", process->path, reason);
+	return process->flat != NULL;
+}
+
+static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+{
+	const size_t first = rows->count;
+	const uint32_t top = view_top(options);
+
+	add_nodes(process, rows);
+	for (uint32_t i = 0; options->by == BY_NAME && i < process->fold->api_count; i++)
 		if (!has_calls(process, process->fold->apis[i].name))
 			rows_add(rows, &(struct row){ .process = process,
 					       .kind = ROW_API,
@@ -199,7 +217,10 @@ static void add_rows(const struct options *options, struct process *process, str
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		add_rows(options, &processes->all[i], rows);
+		if (make_flat(options, processes, &processes->all[i]))
+			add_rows(options, &processes->all[i], rows);
+		else
+			rows->told = true;
 }
 
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows)

@@ -36,6 +36,10 @@
 	X("gpu_optimizer_ns", "optimizer", TIME, gpu_optimizer, "of gpu_total: what optimizers launched")             \
 	X("cpu_total_ns", "cpu", TIME, cpu_total, "wall time inside, on its thread")                                  \
 	X("cpu_self_ns", "cpu self", TIME, cpu_self, "cpu_total without the ranges inside; CUDA calls stay in")       \
+	X("gpu_self_share", "gpu self %", PERCENT, gpu_self_share, "part of all GPU work; of rows of GPU work, their own again")  \
+	X("gpu_avg_ns", "gpu avg", TIME, gpu_average, "gpu / calls")                                                  \
+	X("cpu_self_share", "cpu self %", PERCENT, cpu_self_share, "part of the time of all threads in ranges")         \
+	X("cpu_avg_ns", "cpu avg", TIME, cpu_average, "cpu / calls")                                                  \
 	X("cpu_self_x_ns", "cpu self x", TIME, cpu_self_x, "cpu_self without the CUDA calls too")                     \
 	X("idle_ns", "idle", TIME, idle,                                                                              \
 		"the GPU had nothing to do while it was open (between the device's first and last work)")             \

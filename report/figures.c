@@ -237,7 +237,8 @@ VALUE(calls)
 	if (row->kind == ROW_NODE)
 		return row->tree->nodes[row->node].is_group || row->tree->nodes[row->node].captured ||
 				       row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
-				       row->tree->nodes[row->node].kind == NODE_SPANS
+				       row->tree->nodes[row->node].kind == NODE_SPANS ||
+				       (row->tree->is_keyed && !row->tree->nodes[row->node].calls)
 			       ? none
 			       : count(row->tree->nodes[row->node].calls);
 	if (row->kind == ROW_SHAPE)
@@ -273,7 +274,15 @@ VALUE(cpu_total)
 		       : none;
 }
 
-OF_NODE(cpu_self, is_ranges(node) && node->calls, count(node->self_ns))
+/* Ranges that overlap and cross threads have no time of a thread for themselves. */
+static bool has_self(const struct node *node)
+{
+	return is_ranges(node) && node->kind != NODE_SPANS && (node->calls || node->self_ns);
+}
+
+OF_NODE(cpu_self, has_self(node), count(node->self_ns))
+OF_NODE(cpu_self_share, has_self(node) && row->process->fold->totals.cpu_self_ns,
+	real((double)node->self_ns / (double)row->process->fold->totals.cpu_self_ns))
 OF_NODE(cpu_self_x, is_ranges(node) && node->calls,
 	count(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
 
@@ -290,12 +299,25 @@ VALUE(gpu_total)
 }
 
 OF_GPU(gpu_self, gpu->total_calls, count(gpu->self_ns))
+OF_GPU(gpu_self_share, gpu->total_calls && row->process->fold->totals.gpu_sum_ns,
+	real((double)gpu->self_ns / (double)row->process->fold->totals.gpu_sum_ns))
+
+static struct cell average(const struct row *row, struct cell total)
+{
+	const struct node *node = node_of(row);
+	const uint64_t calls = row->kind == ROW_API ? row->of.api->calls : node && !node->is_group ? node->calls : 0;
+
+	return total.kind == CELL_UNSIGNED && calls ? count((total.number + calls / 2) / calls) : none;
+}
+
+FIGURE(cpu_average, (void)row, true, average(row, figure_cpu_total(row, rows)))
+FIGURE(gpu_average, (void)row, true, average(row, figure_gpu_total(row, rows)))
 OF_GPU(gpu_calls, gpu->total_calls, count(gpu->total_calls))
 FIGURE(untimed, const struct node_gpu *gpu = gpu_of(row); const struct kernel *kernel = kernel_of(row),
 	kernel || (gpu && gpu->untimed), count(kernel ? kernel->untimed : gpu->untimed))
 OF_GPU(copied_bytes, gpu->bytes, count(gpu->bytes))
 FIGURE(idle, const struct node *node = node_of(row),
-	(node && is_ranges(node) && node->calls && row->process->fold->timeline),
+	(node && is_ranges(node) && node->calls && row->process->fold->timeline && !row->tree->is_keyed),
 	count(node->gpu ? node->gpu->idle_ns : 0))
 
 /* Of the tree of a whole trace: not of parts, where some of it is not known, nor of what is put together by name. */
@@ -501,7 +523,7 @@ static bool has_method(const struct row *row)
 {
 	const struct node *node = node_of(row);
 
-	return node && is_work(node) && node->gpu;
+	return node && is_work(node) && node->kind != NODE_STREAM && node->kind != NODE_STACK && node->gpu;
 }
 
 FIGURE(method, const struct node_gpu *gpu = gpu_of(row), has_method(row), words(method_name(gpu->method)))
@@ -571,8 +593,10 @@ VALUE(share)
 {
 	const enum metric metric = row->process->metric;
 	const struct node *node = node_of(row);
-	const long double base = row->process->whole;
-	const struct tree *tree = row->process->fold->tree;
+	const struct fold *fold = row->process->fold;
+	const bool is_keyed = row->tree && row->tree->is_keyed && (metric == METRIC_CPU || metric == METRIC_WALL);
+	const long double base = is_keyed ? fold->totals.cpu_self_ns : row->process->whole;
+	const struct tree *tree = fold->tree;
 	uint32_t outermost = 0;
 	struct cell part = none;
 	long double number;

@@ -268,7 +268,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		state->counting = false;
 	}
 	fold_counter_find(fold);
-	if (options->observer)
+	if (options->observer && options->observer->begins)
 		options->observer->begins(options->observer->context);
 	if (options->observer && options->observer->counting && fold_is_partial(fold) && state->counting)
 		options->observer->counting(options->observer->context, true, 0);
@@ -345,6 +345,9 @@ static void total_up(struct fold *fold)
 		fold->totals.gpu_copy_ns += devices[i].copy_ns;
 		fold->totals.gpu_exposed_copy_ns += devices[i].exposed_copy_ns;
 	}
+	for (uint32_t id = 1; id < fold->tree->count; id++)
+		if (node_kind_class(fold->tree->nodes[id].kind) == NODE_RANGES && fold->tree->nodes[id].kind != NODE_SPANS)
+			fold->totals.cpu_self_ns += fold->tree->nodes[id].self_ns;
 	fold->totals.reserved_now = fold->state->reserved;
 	fold->totals.allocated_now = fold->state->allocated;
 }

@@ -37,6 +37,13 @@ struct fold_only {
 	uint32_t node_count, kernel_count;
 };
 
+/* A range, or the part of one that counts, that is over. */
+struct fold_part {
+	const struct trace_stream *thread;
+	uint32_t node, place; /* place 0: a section */
+	uint64_t begin_ns, total_ns, self_ns;
+};
+
 /* A call to CUDA, as the fold saw it. node: its leaf; owner: of whom; both as far as it counts, else 0. */
 struct fold_seen_call {
 	const struct trace_event *event; /* its record begins with struct trace_call */
@@ -65,6 +72,7 @@ struct fold_observer {
 	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value); /* of a range, all in it */
 	/* How long an instance of a range took, whatever the metric. */
 	void (*closed)(void *context, uint32_t node, uint64_t at_ns, uint64_t duration_ns);
+	void (*part)(void *context, const struct fold_part *part); /* each time, as far as it counts */
 	/* Whatever happened, whether it counts or not: */
 	void (*call)(void *context, const struct fold_seen_call *call);
 	void (*work)(void *context, const struct fold_seen_work *work);
@@ -111,6 +119,7 @@ struct fold_counts {
 
 struct fold_totals {
 	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
+	uint64_t cpu_self_ns; /* in ranges, each moment of a thread once */
 	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns;
 	uint64_t gpu_idle_charged_ns; /* to work that ended it; of the whole trace all of gpu_idle_ns */
 	/* of the devices' unions (timeline.h); of the whole trace only */

@@ -111,7 +111,9 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 		.node = call->node,
 		.member = fold->state->members[event->node],
 		.counts = fold->state->counting,
-		.in_range = event->node != 0 };
+		.in_range = event->node != 0,
+		.place = event->node,
+		.stack = call->record->stack };
 
 	if (!call->worked || !launch.correlation)
 		return;

@@ -253,6 +253,19 @@ static void tell(const struct fold *fold, uint32_t node, uint64_t begin_ns, long
 		observer->instance(observer->context, node, begin_ns, value);
 }
 
+static void tell_part(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (observer && observer->part)
+		observer->part(observer->context, &(struct fold_part){ .thread = thread->of,
+							  .node = frame->node,
+							  .place = frame->place,
+							  .begin_ns = frame->begin_ns,
+							  .total_ns = end_ns - frame->begin_ns,
+							  .self_ns = end_ns - frame->begin_ns - frame->child_ns });
+}
+
 /* The last part of an instance is known. */
 bool fold_instance_is_final(void *context, struct instance *instance)
 {
@@ -386,6 +399,7 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 	if (state->counting) {
 		fold_count_range(fold, frame, end_ns, thread->stream);
 		fold_count_member(fold, frame, end_ns - frame->begin_ns);
+		tell_part(fold, thread, frame, end_ns);
 		if (state->counted)
 			counted_range(fold, frame, end_ns - frame->begin_ns, end_ns - frame->begin_ns - frame->child_ns);
 		if (depth > 0 && !counted_around(fold, frame))

@@ -26,6 +26,7 @@ struct launch {
 	uint32_t node;             /* of the tree: where it was made */
 	uint32_t member;           /* the folded module it was made in, or 0 (members.h) */
 	uint32_t graph_node;       /* of the tree: the graph that it launched; 0: it is no graph */
+	uint32_t place, stack;     /* of the call, in the trace */
 	uint32_t records;          /* that came for it */
 	uint64_t first_ns;         /* a graph: when the first of its work began, as far as records came; 0: none was timed */
 	bool counts;               /* false: outside of what was asked for (--steps) */

@@ -17,6 +17,8 @@
 		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name")          \
 	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
 	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
+	X(BY, 0, "by", "KEY", "a row of table for each name, shape, module, stack, category, stream, thread, rank or step (name)") \
+	X(CATEGORIES, 0, "categories", "FILE", "what belongs to which category: other rules than the built-in ones") \
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
@@ -133,6 +135,11 @@ static void set(struct options *options, enum option_id id, const char *value)
 		DEMANGLE_FORMS(X)
 #undef X
 	};
+	static const char *const keys[] = {
+#define X(by, name) #name,
+		ROWS_BY(X)
+#undef X
+	};
 
 	switch (id) {
 	case OPTION_FORMAT:
@@ -150,6 +157,13 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	case OPTION_COLUMNS:
 		options->columns = value;
+		break;
+	case OPTION_BY:
+		options->by = (enum rows_by)word("by", value, keys, BY_COUNT);
+		options->all |= options->by == BY_RANK;
+		break;
+	case OPTION_CATEGORIES:
+		options->categories = value;
 		break;
 	case OPTION_DEPTH:
 		options->depth = (uint32_t)number("depth", value, UINT32_MAX);
@@ -278,6 +292,8 @@ struct options options_read(int argc, char **argv)
 	if (options.view->subject && !options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin", options.view->name,
 			options.view->subject, options.view->name, options.view->subject);
+	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
+		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
 	return options;

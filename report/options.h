@@ -11,8 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct categories;
 struct style;
 struct view;
+
+/* What the rows of a table are made by. */
+#define ROWS_BY(X)      \
+	X(NAME, name)         \
+	X(SHAPE, shape)       \
+	X(MODULE, module)     \
+	X(STACK, stack)       \
+	X(CATEGORY, category) \
+	X(STREAM, stream)     \
+	X(THREAD, thread)     \
+	X(RANK, rank)         \
+	X(STEP, step)
+
+enum rows_by {
+#define X(by, name) BY_##by,
+	ROWS_BY(X)
+#undef X
+		BY_COUNT
+};
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -34,6 +54,8 @@ struct options {
 	double min_percent; /* below 0: not given */
 	double max_regression; /* percent; below 0: not given */
 	const char *baseline;  /* what a gate is to write; NULL: it compares */
+	enum rows_by by;
+	const char *categories; /* file of rules; NULL: the built-in ones */
 	const char *focus;  /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;

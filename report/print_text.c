@@ -290,6 +290,8 @@ static void put_nothing(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 
+	if (report->rows.told)
+		return;
 	if (report->options->view->layout == LAYOUT_RULED && !process->fold->totals.has_tensors &&
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
 		out_string(style->out,

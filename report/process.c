@@ -208,6 +208,7 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	wanted.pick_metric = false;
 	wanted.counter = counter;
 	fold_free(process->critical);
+	fold_free(process->named);
 	fold_free(process->fold);
 	tree_free(process->flat);
 	tree_free(process->asides);
@@ -233,7 +234,7 @@ static void let_go(struct process *process)
 		symbols_close(process->symbols);
 	texts_free(process->texts);
 	reader_close(process->reader);
-	process->critical = process->fold = NULL;
+	process->critical = process->fold = process->named = NULL;
 	process->steps = NULL;
 	process->tallies = NULL;
 	process->windows = NULL;
@@ -394,6 +395,16 @@ const struct instance *process_critical(struct process *process)
 		process->critical->options.target = NULL;
 	}
 	return process->critical->target;
+}
+
+const struct fold *process_named(struct process *process)
+{
+	struct fold_options wanted = process->fold->options;
+
+	wanted.demangle = DEMANGLE_FULL;
+	if (!process->named)
+		process->named = fold_run(process->reader, process->texts, &wanted);
+	return process->named;
 }
 
 size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)

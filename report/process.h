@@ -21,7 +21,8 @@ struct process {
 	struct fold *fold;
 	struct integrity integrity;
 	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */
-	struct tree *flat;       /* one node a name; NULL: not made */
+	struct tree *flat;       /* one node a name, or whatever --by asks for; NULL: not made */
+	struct fold *named;      /* a fold in which kernels have their full names; NULL: not made */
 	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */
 	struct tallies *tallies;    /* rows that views have reckoned (tally.h); NULL: none */
 	struct distributions *distributions; /* of what was asked for; NULL: nobody did */
@@ -61,6 +62,9 @@ bool device_is_simulated(struct trace_reader *reader, const struct trace_device 
 
 /* The critical tree of its metric, found at the first call: NULL if no range has anything of it. */
 const struct instance *process_critical(struct process *process);
+
+/* The fold with full names, made at the first call. */
+const struct fold *process_named(struct process *process);
 
 /* Returns the function of an address of this process, as symbols_print does. */
 size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);

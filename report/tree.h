@@ -36,7 +36,12 @@
 	X(MARK, "mark", CALLS)                  \
 	X(UNATTRIBUTED, "unattributed", RANGES) \
 	X(SECTION, "section", RANGES)           \
-	X(SPANS, "start/end", RANGES) /* the section of ranges that overlap and cross threads */
+	X(SPANS, "start/end", RANGES) /* the section of ranges that overlap and cross threads */ \
+	/* of tables: what rows are made by */ \
+	X(CATEGORY, "category", RANGES)        \
+	X(THREAD, "thread", RANGES)            \
+	X(STREAM, "stream", WORK)              \
+	X(STACK, "stack", WORK)
 
 enum node_kind {
 #define X(kind, name, class) NODE_##kind,
@@ -155,6 +160,7 @@ struct tree {
 	struct samples_budget budget;
 	struct samples_budget delay_budget;
 	bool has_parts;      /* something of a GPU ran not forward; set by tree_sum */
+	bool is_keyed;       /* its nodes are rows of --by: no places, and what only places have is not there */
 	const uint8_t *only; /* by node: those whose durations are kept one by one; NULL: all */
 	uint32_t only_count;
 };

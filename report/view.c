@@ -57,13 +57,26 @@ const struct view views[] = {
 		.text = "",
 		.arrange = arrange_critical },
 	{ .name = "table",
-		.summary = "one row for each name, wherever it stands",
+		.summary = "one row for each name, wherever it stands; --by: for each shape, module, stack, category, stream, "
+			   "thread, rank or step",
 		.layout = LAYOUT_TABLE,
-		.columns = NODE_COLUMNS,
-		.text = "gpu_total_ns cpu_total_ns share calls p50_ns max_ns cpu_self_ns gpu_self_ns p95_ns min_ns "
+		.columns = NODE_COLUMNS " gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
+		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share "
+			"cpu_self_share p50_ns max_ns p95_ns min_ns "
 			"tensor_alloc_bytes allocated_delta_bytes alloc_bytes reserved_delta_bytes",
 		.top = 40,
 		.arrange = arrange_table },
+	{ .name = "categories",
+		.summary = "what GPUs spent their time on: norm, attention, GEMM, convolution ... by the rules of --categories, and "
+			   "the kernels of each",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind path gpu_self_share calls untimed gpu_total_ns gpu_avg_ns min_ns p50_ns "
+			   "p95_ns max_ns bytes provenance",
+		.text = "gpu_total_ns gpu_self_share calls gpu_avg_ns p50_ns max_ns p95_ns min_ns bytes untimed",
+		.sort = "gpu_total_ns",
+		.min_percent = 1,
+		.top = 20,
+		.arrange = arrange_categories },
 	{ .name = "kernels",
 		.summary = "one row for each kernel and shape of launch, with its occupancy",
 		.layout = LAYOUT_TABLE,

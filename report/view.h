@@ -47,6 +47,7 @@ struct rows {
 	struct row *rows;
 	size_t count, room;
 	uint64_t small, deep, more; /* left out: below --min-percent, below --depth, beyond --top */
+	bool told;                  /* why there are none is among the warnings */
 };
 
 /* How text is laid out. */
@@ -82,6 +83,7 @@ extern const struct view views[];
 void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_categories(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);

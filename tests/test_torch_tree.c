@@ -551,30 +551,30 @@ END_TEST
 START_TEST(the_table_keeps_classes_apart)
 {
 	show(screen_show(model(12, 7, 2400), "table trace.bin --width 100"),
-		"     cpu        %  calls       p50       max  cpu self       p95       min  name\n"
-		"27.90 µs  100.0 %      2  13.95 µs  13.95 µs    260 ns  13.95 µs  13.95 µs  GPT\n"
-		"27.64 µs   99.1 %     24   1.04 µs   2.43 µs    480 ns   2.43 µs   1.03 µs  layers.* (Block) ×12\n"
-		"26.92 µs   96.5 %     24   1.00 µs   2.40 µs  26.92 µs   2.40 µs   1.00 µs  aten::op\n"
-		"14.98 µs   53.7 %     12   1.02 µs   2.41 µs    120 ns   2.41 µs   1.01 µs  * (ReLU)\n"
-		"12.18 µs   43.7 %     12   1.01 µs   1.02 µs    120 ns   1.02 µs   1.01 µs  * (Linear)\n");
+		"     cpu        %  calls  cpu self   cpu avg  cpu self %       p50       max  name\n"
+		"27.90 µs  100.0 %      2    260 ns  13.95 µs       0.9 %  13.95 µs  13.95 µs  GPT\n"
+		"27.64 µs   99.1 %     24    480 ns   1.15 µs       1.7 %   1.04 µs   2.43 µs  layers.* (Block) ×12\n"
+		"26.92 µs   96.5 %     24  26.92 µs   1.12 µs      96.5 %   1.00 µs   2.40 µs  aten::op\n"
+		"14.98 µs   53.7 %     12    120 ns   1.25 µs       0.4 %   1.02 µs   2.41 µs  * (ReLU)\n"
+		"12.18 µs   43.7 %     12    120 ns   1.02 µs       0.4 %   1.01 µs   1.02 µs  * (Linear)\n");
 	show(screen_show(linear_step(), "table trace.bin --width 100"),
-		"    gpu     cpu        %  calls     p50      max  cpu self      p95  name\n"
-		"2.57 µs          100.0 %      5  700 ns  1.00 µs            1.00 µs  gemm  <<<(64,1,1),(128,1,1)>>>\n"
-		"2.50 µs  100 ns   97.3 %      1  100 ns   100 ns     15 ns   100 ns  Net\n"
-		"2.50 µs   85 ns   97.3 %      1   85 ns    85 ns     15 ns    85 ns  fc (Linear)\n"
-		"1.50 µs   99 ns   58.4 %      1   99 ns    99 ns     39 ns    99 ns  AddmmBackward0\n"
-		"1.50 µs   99 ns   58.4 %                                             aten::linear (bwd)\n"
-		"1.50 µs   60 ns   58.4 %      2   30 ns    30 ns     60 ns    30 ns  aten::mm\n"
-		"1.00 µs   70 ns   38.9 %      1   70 ns    70 ns     20 ns    70 ns  aten::linear\n"
-		"1.00 µs   50 ns   38.9 %      1   50 ns    50 ns     50 ns    50 ns  aten::addmm\n"
-		"  70 ns  161 ns    2.7 %      2   31 ns   130 ns     13 ns   130 ns  (backward)\n"
-		"  70 ns   49 ns    2.7 %                                             (gradient accumulation)\n"
-		"  50 ns   20 ns    1.9 %      1   20 ns    20 ns     20 ns    20 ns  aten::add_\n"
-		"  20 ns   29 ns    0.8 %      1   29 ns    29 ns      9 ns    29 ns  torch::autograd::AccumulateGrad\n"
-		"  20 ns   20 ns    0.8 %      1   20 ns    20 ns     20 ns    20 ns  aten::copy_\n"
-		"          50 ns               1   50 ns    50 ns     50 ns    50 ns  Optimizer.step#SGD.step\n"
-		"          25 ns               5    5 ns     5 ns               5 ns  cudaLaunchKernel\n"
-		"           0 ns               1    0 ns     0 ns               0 ns  (allocation)\n");
+		"    gpu     cpu        %  calls  gpu self  cpu self  gpu avg  name\n"
+		"2.57 µs          100.0 %      5   2.57 µs             514 ns  gemm  <<<(64,1,1),(128,1,1)>>>\n"
+		"2.50 µs  100 ns   97.3 %      1      0 ns     15 ns  2.50 µs  Net\n"
+		"2.50 µs   85 ns   97.3 %      1      0 ns     15 ns  2.50 µs  fc (Linear)\n"
+		"1.50 µs   99 ns   58.4 %      1      0 ns     39 ns  1.50 µs  AddmmBackward0\n"
+		"1.50 µs   99 ns   58.4 %             0 ns                     aten::linear (bwd)\n"
+		"1.50 µs   60 ns   58.4 %      2   1.50 µs     60 ns   750 ns  aten::mm\n"
+		"1.00 µs   70 ns   38.9 %      1      0 ns     20 ns  1.00 µs  aten::linear\n"
+		"1.00 µs   50 ns   38.9 %      1   1.00 µs     50 ns  1.00 µs  aten::addmm\n"
+		"  70 ns  161 ns    2.7 %      2      0 ns     13 ns    35 ns  (backward)\n"
+		"  70 ns   49 ns    2.7 %             0 ns                     (gradient accumulation)\n"
+		"  50 ns   20 ns    1.9 %      1     50 ns     20 ns    50 ns  aten::add_\n"
+		"  20 ns   29 ns    0.8 %      1      0 ns      9 ns    20 ns  torch::autograd::AccumulateGrad\n"
+		"  20 ns   20 ns    0.8 %      1     20 ns     20 ns    20 ns  aten::copy_\n"
+		"          50 ns               1               50 ns           Optimizer.step#SGD.step\n"
+		"          25 ns               5                               cudaLaunchKernel\n"
+		"           0 ns               1                               (allocation)\n");
 }
 END_TEST
 

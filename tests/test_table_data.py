@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tables of real traces of torch.profiler, where PPERF_TEST_DATA names the folder with them: own times add up to the whole for every --by, operators have
+the figures that are known of them, and what GPUs did has a category."""
+import json, os, pathlib
+from harness import Skip, case, main, report
+
+KEYS = ("module", "category", "rank", "step", "thread", "stream", "shape", "stack")
+WORK = ("kernel", "memcpy", "memset", "graph")
+# Kernels that were made to wait, or that somebody made up for a test: no name says what they are.
+NAMELESS = ("cuda_event_sync~", "test_group_by_kernel_columns")
+
+
+def traces():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder or not (pathlib.Path(folder) / "kineto").is_dir():
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of torch.profiler and what they hold")
+    return [path for path in sorted((pathlib.Path(folder) / "kineto").rglob("*.json*"))
+            if "expected" not in path.name.lower()]
+
+
+def view(*arguments):
+    return json.loads(report(*arguments, "-f", "json").stdout)
+
+
+def total(rows, key):
+    return sum(row.get(key) or 0 for row in rows)
+
+
+@case
+def own_times_add_up_for_every_key(folder):
+    for path in traces():
+        table = view("table", path)
+        gpu, cpu = table["totals"]["gpu_sum_ns"], total(table["rows"], "cpu_self_ns")
+        assert total([row for row in table["rows"] if row["kind"] not in WORK], "gpu_self_ns") == gpu, path
+        for key in KEYS:
+            by = view("table", path, "--by", key)
+            assert by["rows"] or by["warnings"], (path, key)
+            if not by["rows"]:
+                continue
+            assert total(by["rows"], "gpu_self_ns") == gpu, (path, key)
+            assert key in ("stream", "stack") or total(by["rows"], "cpu_self_ns") == cpu, (path, key)
+            for row in by["rows"]:
+                assert (row.get("gpu_self_ns") or 0) <= (row.get("gpu_total_ns") or 0) <= gpu, (path, key, row)
+                assert (row.get("cpu_self_ns") or 0) <= (row.get("cpu_total_ns") or 0) <= cpu, (path, key, row)
+
+
+@case
+def streams_have_the_figures_that_are_known(folder):
+    for path in traces():
+        expected = path.parent.parent / "expected" / path.name.replace(".gz", "")
+        if not expected.exists():
+            continue
+        known = json.loads(expected.read_text())["gpu_per_stream"]
+        rows = {row["name"]: row for row in view("table", path, "--by", "stream")["rows"]}
+        assert len(rows) == len(known), (path, rows.keys(), known.keys())
+        for name, figures in known.items():
+            row = rows["device %s, stream %s" % tuple(name.split("/"))]
+            assert (row["calls"], row["gpu_self_ns"]) == (figures["events"], round(figures["sum_us"] * 1000)), (path, name)
+
+
+@case
+def nearly_all_work_has_a_category(folder):
+    for path in traces():
+        if any(name in path.name for name in NAMELESS):
+            continue
+        categories = view("categories", path)
+        gpu = categories["totals"]["gpu_sum_ns"]
+        rows = {row["name"]: row["gpu_total_ns"] for row in categories["rows"] if row["depth"] == 0}
+        assert sum(rows.values()) == gpu, path
+        assert rows.get("other", 0) <= 0.05 * gpu, "%s: %.1f %% is other" % (path, 100 * rows["other"] / gpu)
+
+
+@case
+def what_a_convolutional_network_is_made_of(folder):
+    path = next(path for path in traces() if "resnet50_num_workers_0" in path.name)
+    rows = {row["name"]: row for row in view("table", path, "--by", "category")["rows"]}
+    assert rows["convolution"]["gpu_self_ns"] > 0.6 * 603558000 and rows["norm"]["gpu_self_ns"] > 0.1 * 603558000
+    assert rows["copy"]["gpu_self_ns"] >= 11492000 + 534000  # all copies and memsets
+
+
+main()
