@@ -442,6 +442,8 @@ struct trace_gpu_batch {
 	uint64_t dropped;      /* records that CUPTI dropped since the last batch */
 	uint32_t records, unread; /* in this buffer; unread: 1 if it ended in a record that could not be read */
 };
+/* head.flags of KERNEL, GPU_COPY and GPU_SET: whoever wrote the trace had all calls before him, and the one that asked for this was not among them. */
+#define TRACE_GPU_NO_LAUNCH 1u
 struct trace_gpu {  /* begins KERNEL, GPU_COPY and GPU_SET */
 	struct trace_head head;
 	uint64_t start_ns, end_ns, correlation, graph_node; /* graph_node 0: not of a graph */

@@ -337,13 +337,15 @@ static void total_up(struct fold *fold)
 
 	fold->totals.wall_ns = fold_is_partial(fold) ? fold->state->window_ns : reader_duration_ns(fold->reader);
 	for (size_t i = 0; i < count && !fold_is_partial(fold); i++) {
-		fold->totals.gpu_busy_ns += devices[i].busy_ns;
-		fold->totals.gpu_idle_ns += devices[i].last_ns - devices[i].first_ns - devices[i].busy_ns;
-		fold->totals.gpu_computation_ns += devices[i].computation_ns;
-		fold->totals.gpu_communication_ns += devices[i].communication_ns;
-		fold->totals.gpu_exposed_communication_ns += devices[i].exposed_communication_ns;
-		fold->totals.gpu_copy_ns += devices[i].copy_ns;
-		fold->totals.gpu_exposed_copy_ns += devices[i].exposed_copy_ns;
+		const struct timeline_work *work = &devices[i].all;
+
+		fold->totals.gpu_busy_ns += work->busy_ns;
+		fold->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns;
+		fold->totals.gpu_computation_ns += work->computation_ns;
+		fold->totals.gpu_communication_ns += work->communication_ns;
+		fold->totals.gpu_exposed_communication_ns += work->exposed_communication_ns;
+		fold->totals.gpu_copy_ns += work->copy_ns;
+		fold->totals.gpu_exposed_copy_ns += work->exposed_copy_ns;
 	}
 	for (uint32_t id = 1; id < fold->tree->count; id++)
 		if (node_kind_class(fold->tree->nodes[id].kind) == NODE_RANGES && fold->tree->nodes[id].kind != NODE_SPANS)

@@ -112,7 +112,9 @@ static void say_process(const struct page *page)
 	number_scaled(duration, UNIT_TIME, (int64_t)reader_duration_ns(page->reader), false, page->ascii);
 	say_meta(page, "imported", "import.format");
 	say_meta(page, "of processes", "import.processes");
+	say_meta(page, "of events", "import.events");
 	say_meta(page, "in no view", "import.left_out");
+	say_meta(page, "CPU memory", "import.cpu_memory");
 	say_meta(page, "command", "command");
 	say_meta(page, "program", "exe");
 	say_meta(page, "directory", "directory");

@@ -30,8 +30,17 @@ struct kineto_range {
 	int64_t sequence;  /* of autograd */
 	uint32_t name, thread;
 	uint32_t forward;  /* the logical thread that it runs backward for; 0: it does not */
+	uint32_t shapes;   /* of an operator's inputs, as our own traces have them; 0: not known */
+	uint32_t stack;    /* Python's, as files of 2021 and 2022 have it: `FILE(LINE): FUNCTION;...`, innermost first; 0: none */
 	uint16_t kind;     /* enum trace_node_kind */
 	uint16_t domain;   /* of NVTX: its row + 1; 0: the default one */
+};
+
+/* A call of a Python function that is no module. */
+struct kineto_frame {
+	int64_t start;
+	uint64_t duration;
+	uint32_t name, thread; /* `FILE(LINE): FUNCTION`, or what else Kineto says of it */
 };
 
 /* NVTX besides nested ranges: marks, the ends of start/end ranges, what a thread is called. */
@@ -113,6 +122,7 @@ struct kineto_left_out {
 #define KINETO_ROWS(X)         \
 	X(thread, threads)     \
 	X(range, ranges)       \
+	X(frame, frames)       \
 	X(moment, moments)     \
 	X(domain, domains)     \
 	X(call, calls)         \

@@ -10,6 +10,9 @@
 	X(EXTERNAL, "External id")             \
 	X(EXTERNAL_OLD, "external id")         \
 	X(SEQUENCE, "Sequence number")         \
+	X(SHAPES, "Input Dims")                \
+	X(SHAPES_OLD, "Input dims")            \
+	X(STACK, "Call stack")                 \
 	X(FORWARD, "Fwd thread id")            \
 	X(CORRELATION, "correlation")          \
 	X(DEVICE, "device")                    \

@@ -98,7 +98,8 @@ static enum trace_kind kind_of(struct text name, const struct kineto_owner *owne
 	return owner->work & 1u << KINETO_COPY ? TRACE_COPY : TRACE_SET;
 }
 
-void kineto_call_write(struct kineto_build *build, uint32_t number, uint32_t node, uint64_t end, bool inner)
+void kineto_call_write(
+	struct kineto_build *build, uint32_t number, struct kineto_place place, uint64_t end, bool inner)
 {
 	const struct kineto_call *call = &build->kineto->calls[number];
 	const struct text name = text_of(build->kineto->texts, call->name);
@@ -125,7 +126,8 @@ void kineto_call_write(struct kineto_build *build, uint32_t number, uint32_t nod
 	kind = kind_of(name, owner, &sync);
 	if (second && kind != TRACE_SYNC)
 		kind = TRACE_SYNC;
-	record.call.head.node = node;
+	record.call.head.node = place.node;
+	record.call.stack = place.stack;
 	record.call.duration = inner ? 0 : call->duration;
 	record.call.api = kineto_name(build, call->name);
 	if (owner || kind != TRACE_SYNC)

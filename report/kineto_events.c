@@ -8,6 +8,7 @@
 
 #define LEFT_OUT_MOST 64u /* categories counted by themselves */
 #define NAMES_MOST 64u    /* processes whose names are kept */
+#define SHAPES_MOST 4096u /* bytes; longer ones are not kept */
 
 #define CATEGORY(text, class) { text, sizeof text - 1, class }
 
@@ -252,6 +253,33 @@ static uint64_t external_of(const struct kineto_args *args)
 	return external ? external : kineto_arg(args, KINETO_EXTERNAL_OLD);
 }
 
+/* As the text of our own traces: `[[64, 1024], []]`, whatever the white space in the file. */
+static uint32_t shapes(struct kineto_reader *reader)
+{
+	const struct kineto_args *args = &reader->event.args;
+	const struct json_text *given = &args->of[args->of[KINETO_SHAPES].form ? KINETO_SHAPES : KINETO_SHAPES_OLD];
+	size_t length = 0;
+
+	if (given->form != '[' || given->length <= 2 || given->length > SHAPES_MOST)
+		return 0;
+	grow(&reader->plain, &reader->plain_room, given->length * 2, 1);
+	for (size_t i = 0; i < given->length; i++) {
+		if (memchr(" \t\r\n", given->bytes[i], 4))
+			continue;
+		reader->plain[length++] = given->bytes[i];
+		if (given->bytes[i] == ',')
+			reader->plain[length++] = ' ';
+	}
+	return text_id(reader->kineto->texts, reader->plain, length);
+}
+
+static uint32_t stack(struct kineto_reader *reader)
+{
+	const struct json_text *given = &reader->event.args.of[KINETO_STACK];
+
+	return given->form == '"' && given->length ? kineto_text(reader, given) : 0;
+}
+
 static void take_range(struct kineto_reader *reader, const struct span *span)
 {
 	const struct kineto_event *event = &reader->event;
@@ -273,12 +301,28 @@ static void take_range(struct kineto_reader *reader, const struct span *span)
 		range->forward = kineto_arg32(&event->args, KINETO_FORWARD);
 		if (json_signed(&event->args.of[KINETO_SEQUENCE], &sequence) && sequence >= 0)
 			range->sequence = sequence;
+		range->shapes = range->kind == TRACE_NODE_OP ? shapes(reader) : 0;
+		range->stack = stack(reader);
 	}
 	range->name = kineto_text(reader, &name);
 	if (span->duration == KINETO_OPEN) {
 		grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
 		reader->begun[reader->begun_count++] = kineto->range_count - 1;
 	}
+}
+
+/* A call of Python that is no module's. */
+static bool is_frame(const struct kineto_event *event)
+{
+	return event->class == KINETO_IS_PYTHON && !begins(&event->name, "nn.Module: ");
+}
+
+static void take_frame(struct kineto_reader *reader, const struct span *span)
+{
+	*NEW(reader->kineto, frame, frames) = (struct kineto_frame){ .start = span->start,
+		.duration = span->duration == KINETO_OPEN ? INT64_MAX / 4 : span->duration,
+		.name = kineto_text(reader, &reader->event.name),
+		.thread = thread(reader) };
 }
 
 /* Phase E: ends what its thread began last. */
@@ -445,7 +489,10 @@ static bool take_timed(struct kineto_reader *reader)
 	case KINETO_IS_OPERATOR:
 	case KINETO_IS_ANNOTATION:
 	case KINETO_IS_PYTHON:
-		take_range(reader, &span);
+		if (is_frame(&reader->event))
+			take_frame(reader, &span);
+		else
+			take_range(reader, &span);
 		break;
 	case KINETO_IS_END:
 		return take_end(reader, span.start);
@@ -485,8 +532,7 @@ void kineto_event_take(struct kineto_reader *reader)
 	reader->kineto->events++;
 	if (event->class == KINETO_IS_META)
 		take_meta(reader);
-	else if (event->class == KINETO_IS_PYTHON ? !begins(&event->name, "nn.Module: ")
-						  : event->class == KINETO_OTHER && !is_arrow(event))
+	else if (event->class == KINETO_OTHER && !is_arrow(event))
 		leave_out(reader);
 	else if (event->class != KINETO_OTHER)
 		reader->kineto->bad += !take_timed(reader);

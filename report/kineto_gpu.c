@@ -51,8 +51,10 @@ static uint32_t memory_kind(struct text name, bool target)
 static struct trace_gpu gpu_head(const struct kineto_build *build, const struct kineto_gpu *gpu)
 {
 	const uint64_t start = writer_realtime(build->writer, (uint64_t)(gpu->start - build->first));
+	const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
 
-	return (struct trace_gpu){ .start_ns = start,
+	return (struct trace_gpu){ .head.flags = owner && owner->call ? 0 : (uint8_t)TRACE_GPU_NO_LAUNCH,
+		.start_ns = start,
 		.end_ns = start + gpu->duration,
 		.correlation = gpu->correlation,
 		.graph_node = gpu->graph_node,

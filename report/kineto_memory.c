@@ -10,16 +10,31 @@
 #define DEVICES 64u
 #define MADE_ADDRESS (UINT64_C(1) << 62) /* no device has such */
 
-/* Memory of the CPU is no level of a device. */
+static void count_cpu(struct kineto_cpu_memory *cpu, const struct kineto_memory *memory)
+{
+	if (memory->bytes < 0) {
+		cpu->frees++;
+		cpu->free_bytes += -(uint64_t)memory->bytes;
+	} else {
+		cpu->allocs++;
+		cpu->alloc_bytes += (uint64_t)memory->bytes;
+	}
+	if (memory->totals && memory->allocated > cpu->peak)
+		cpu->peak = memory->allocated;
+}
+
+/* Memory of the CPU is no level of a device: it is only counted. */
 static void drop_cpu(struct kineto_build *build)
 {
 	struct kineto *kineto = build->kineto;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < kineto->memory_count; i++)
+	for (size_t i = 0; i < kineto->memory_count; i++) {
 		if (kineto->memories[i].type != 0)
 			kineto->memories[kept++] = kineto->memories[i];
-	build->counts.cpu_blocks = kineto->memory_count - kept;
+		else
+			count_cpu(&build->cpu, &kineto->memories[i]);
+	}
 	kineto->memory_count = kept;
 }
 

@@ -18,7 +18,8 @@ struct frame {
 /* A call that has not returned. What begins before it does lies in it. */
 struct pending {
 	int64_t end;
-	uint32_t call, node, depth; /* depth: frames around it */
+	struct kineto_place place;
+	uint32_t call, depth; /* depth: frames around it */
 	bool is;
 };
 
@@ -31,6 +32,7 @@ struct walk {
 	bool disordered; /* some frame ends after one around it */
 	struct pending pending;
 	struct frame gone; /* the last frame that was closed */
+	struct python_walk python;
 };
 
 static uint64_t since(const struct walk *walk, int64_t time)
@@ -47,7 +49,7 @@ static void tell_call(struct walk *walk, int64_t time, uint32_t depth)
 		return;
 	walk->build->counts.outlasting += call->end > time;
 	kineto_call_write(
-		walk->build, call->call, call->node, since(walk, call->end < time ? call->end : time), false);
+		walk->build, call->call, call->place, since(walk, call->end < time ? call->end : time), false);
 	walk->pending.is = false;
 }
 
@@ -134,6 +136,21 @@ static bool has_id(const struct walk *walk, const struct frame *frame, uint64_t 
 	return range->external == external && (range->kind == TRACE_NODE_OP || range->kind == TRACE_NODE_BACKWARD);
 }
 
+/* What Python was at, by the functions that are open or by what the innermost operator says. */
+static uint32_t stack_at(struct walk *walk, int64_t time)
+{
+	struct kineto_build *build = walk->build;
+	const uint32_t stack = python_walk_stack(build, &walk->python, time);
+
+	for (uint32_t i = walk->depth; i-- > 0 && !stack;) {
+		const uint32_t text = build->kineto->ranges[walk->frames[i].range].stack;
+
+		if (text)
+			return python_text_stack(build, text);
+	}
+	return stack;
+}
+
 /* Where a call is made. Times alone cannot tell at the edge of an operator: there its own id decides, if the call has
  * that of an operator which it touches. */
 static uint32_t node_of_call(struct walk *walk, const struct kineto_call *call)
@@ -158,18 +175,18 @@ static uint32_t node_of_call(struct walk *walk, const struct kineto_call *call)
 static void take_call(struct walk *walk, uint32_t number)
 {
 	const struct kineto_call *call = &walk->build->kineto->calls[number];
-	uint32_t node;
+	struct kineto_place place;
 
 	reach(walk, call->start, true);
-	node = node_of_call(walk, call);
+	place = (struct kineto_place){ node_of_call(walk, call), stack_at(walk, call->start) };
 	if (walk->pending.is) {
 		walk->build->counts.nested_calls++;
-		kineto_call_write(walk->build, number, node, since(walk, call->start), true);
+		kineto_call_write(walk->build, number, place, since(walk, call->start), true);
 		return;
 	}
 	walk->pending = (struct pending){ .end = call->start + (int64_t)call->duration,
 		.call = number,
-		.node = node,
+		.place = place,
 		.depth = walk->depth,
 		.is = true };
 }
@@ -185,6 +202,7 @@ static void take_memory(struct walk *walk, uint32_t number)
 
 	reach(walk, memory->time, false);
 	record.head.node = walk->depth ? walk->frames[walk->depth - 1].node : 0;
+	record.stack = stack_at(walk, memory->time);
 	writer_timed(walk->build->writer, since(walk, memory->time), TRACE_TENSOR, &record, sizeof record);
 }
 
@@ -249,10 +267,12 @@ static void merge(struct walk *walk, uint32_t thread)
 
 void kineto_thread_write(struct kineto_build *build, uint32_t thread)
 {
-	struct walk walk = { .build = build };
+	struct walk walk = { .build = build,
+		.python = { .next = build->frame_begin[thread], .end = build->frame_begin[thread + 1] } };
 
 	writer_stream(build->writer, kineto_number(build->kineto, build->kineto->threads[thread].tid));
 	merge(&walk, thread);
 	reach(&walk, INT64_MAX, false);
 	free(walk.frames);
+	free(walk.python.open);
 }

@@ -30,11 +30,11 @@ static struct node_slot *slot_of(const struct kineto_build *build, const struct 
 	uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15u;
 	size_t i;
 
-	hash ^= ((uint64_t)wanted->link << 8 | wanted->kind) * 0xc2b2ae3d27d4eb4fu;
+	hash ^= ((uint64_t)wanted->link << 8 | wanted->kind) * 0xc2b2ae3d27d4eb4fu ^ wanted->detail * 0x9fb21c651e98df25u;
 	for (i = (hash >> 24) & (build->node_slots - 1); build->nodes[i].node; i = (i + 1) & (build->node_slots - 1))
 		if (build->nodes[i].parent == wanted->parent && build->nodes[i].name == wanted->name &&
 			build->nodes[i].link == wanted->link && build->nodes[i].kind == wanted->kind &&
-			build->nodes[i].domain == wanted->domain)
+			build->nodes[i].domain == wanted->domain && build->nodes[i].detail == wanted->detail)
 			break;
 	return &build->nodes[i];
 }
@@ -87,8 +87,8 @@ uint32_t kineto_domain(const struct kineto *kineto, uint32_t domain)
 
 uint32_t kineto_node(struct kineto_build *build, uint32_t parent, const struct kineto_range *range, uint32_t link)
 {
-	struct node_slot wanted = { parent, range->name, link, range->kind, kineto_domain(build->kineto, range->domain), 0 },
-			 *slot;
+	struct node_slot wanted = { parent, range->name, link, range->kind, kineto_domain(build->kineto, range->domain),
+		range->kind == TRACE_NODE_OP ? range->shapes : 0, 0 }, *slot;
 	struct trace_node node;
 
 	if (build->node_count * 2 >= build->node_slots)
@@ -98,6 +98,7 @@ uint32_t kineto_node(struct kineto_build *build, uint32_t parent, const struct k
 		return slot->node;
 	node = (struct trace_node){ .parent = parent, .kind = range->kind, .link = link };
 	node.domain = kineto_name(build, wanted.domain);
+	node.detail = kineto_name(build, wanted.detail);
 	if (range->kind == TRACE_NODE_MODULE)
 		name_module(build, range->name, &node);
 	else
@@ -129,6 +130,18 @@ static int by_call(const void *a, const void *b, void *context)
 
 	if (calls[left].start != calls[right].start)
 		return calls[left].start < calls[right].start ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
+static int by_frame(const void *a, const void *b, void *context)
+{
+	const struct kineto_frame *frames = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (frames[left].start != frames[right].start)
+		return frames[left].start < frames[right].start ? -1 : 1;
+	if (frames[left].duration != frames[right].duration)
+		return frames[left].duration > frames[right].duration ? -1 : 1;
 	return left < right ? -1 : 1;
 }
 
@@ -187,6 +200,7 @@ static void sort_rows(struct kineto_build *build)
 	build->call_begin = need(threads * sizeof *build->call_begin);
 	build->memory_begin = need(threads * sizeof *build->memory_begin);
 	build->moment_begin = need(threads * sizeof *build->moment_begin);
+	build->frame_begin = need(threads * sizeof *build->frame_begin);
 	build->order = by_thread(kineto, kineto->ranges, kineto->range_count, sizeof *kineto->ranges,
 		offsetof(struct kineto_range, thread), build->thread_begin, by_range, kineto->ranges);
 	build->calls = by_thread(kineto, kineto->calls, kineto->call_count, sizeof *kineto->calls,
@@ -195,12 +209,26 @@ static void sort_rows(struct kineto_build *build)
 		offsetof(struct kineto_memory, thread), build->memory_begin, kineto_by_time, kineto->memories);
 	build->moments = by_thread(kineto, kineto->moments, kineto->moment_count, sizeof *kineto->moments,
 		offsetof(struct kineto_moment, thread), build->moment_begin, by_moment, kineto->moments);
+	build->frames = by_thread(kineto, kineto->frames, kineto->frame_count, sizeof *kineto->frames,
+		offsetof(struct kineto_frame, thread), build->frame_begin, by_frame, kineto->frames);
 }
 
 /* ---- what the file does not say plainly ---- */
 
+/* Whether all of Python's calls are of thread 0 of process 0. */
+static bool frames_have_no_thread(const struct kineto *kineto)
+{
+	for (size_t i = 0; i < kineto->frame_count; i++) {
+		const struct kineto_thread *thread = &kineto->threads[kineto->frames[i].thread];
+
+		if (kineto_number(kineto, thread->pid) || kineto_number(kineto, thread->tid))
+			return false;
+	}
+	return kineto->frame_count > 0;
+}
+
 /* Python's calls have come as thread 0 of process 0 where their own was not known. Modules among them are of the thread
- * with most operators. */
+ * with most operators, and so are functions, if none has a thread. */
 static void find_modules_thread(struct kineto *kineto)
 {
 	size_t *operators = need((kineto->thread_count + 1) * sizeof *operators), best = 0;
@@ -217,6 +245,9 @@ static void find_modules_thread(struct kineto *kineto)
 			!kineto_number(kineto, thread->pid) && !kineto_number(kineto, thread->tid))
 			range->thread = (uint32_t)best;
 	}
+	for (size_t i = frames_have_no_thread(kineto) ? 0 : kineto->frame_count; i < kineto->frame_count; i++)
+		if (!operators[kineto->frames[i].thread])
+			kineto->frames[i].thread = (uint32_t)best;
 	free(operators);
 }
 
@@ -342,11 +373,26 @@ static void put_left_out(struct kineto_build *build)
 		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " %.*s", used ? ", " : "",
 			kineto->left_outs[i].events, category.length < 60 ? (int)category.length : 60, category.bytes);
 	}
-	if (build->counts.cpu_blocks)
-		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " changes of the CPU's memory",
-			used ? ", " : "", build->counts.cpu_blocks);
 	if (used)
 		writer_meta(build->writer, "import.left_out", line, used < sizeof line ? used : sizeof line - 1);
+}
+
+/* How much of the file was read, and what is kept as sums only. */
+static void put_counts(struct kineto_build *build)
+{
+	const struct kineto_cpu_memory *cpu = &build->cpu;
+	char line[256];
+	int used;
+
+	snprintf(line, sizeof line, "%" PRIu64, build->kineto->events);
+	put_meta(build, "import.events", line);
+	if (!cpu->allocs && !cpu->frees)
+		return;
+	used = snprintf(line, sizeof line, "%" PRIu64 " times %" PRIu64 " bytes taken, %" PRIu64 " times %" PRIu64 " given back",
+		cpu->allocs, cpu->alloc_bytes, cpu->frees, cpu->free_bytes);
+	if (cpu->peak)
+		snprintf(line + used, sizeof line - (size_t)used, ", %" PRIu64 " at most at one time", cpu->peak);
+	put_meta(build, "import.cpu_memory", line);
 }
 
 __attribute__((format(printf, 3, 4))) static void warn(struct kineto_build *build, const char *key, const char *format, ...)
@@ -454,6 +500,9 @@ static void build_free(struct kineto_build *build)
 	free(build->memory_begin);
 	free(build->moments);
 	free(build->moment_begin);
+	free(build->frames);
+	free(build->frame_begin);
+	python_stacks_free(&build->stacks);
 	free(build->placed);
 	free(build->links);
 	free(build->owners);
@@ -480,8 +529,11 @@ bool kineto_write(struct kineto *kineto, int fd)
 	put_sources(&build, added);
 	put_devices(&build);
 	put_threads(&build);
+	if (build.stacks.written)
+		put_meta(&build, "source.python_stacks", "on");
 	kineto_gpu_write(&build);
 	put_left_out(&build);
+	put_counts(&build);
 	put_warnings(&build);
 	written = writer_close(build.writer, (uint64_t)(build.last - build.first), !kineto->cut);
 	error = errno;

@@ -6,6 +6,7 @@
 #define PPERF_KINETO_TRACE_H
 
 #include "report/kineto.h"
+#include "report/kineto_python.h"
 #include "report/trace_write.h"
 
 /* Writes the trace into an empty file. False: errno. The rows are put in order, and are of no further use. */
@@ -14,7 +15,7 @@ bool kineto_write(struct kineto *kineto, int fd);
 /* ---- between those files ---- */
 
 struct node_slot {
-	uint32_t parent, name, link, kind, domain, node;
+	uint32_t parent, name, link, kind, domain, detail, node;
 };
 
 /* The call that a correlation id belongs to, and what the GPU did for it. */
@@ -34,18 +35,23 @@ struct kineto_build {
 	size_t node_slots, node_count;
 	uint32_t *order;          /* ranges by thread, then start, the longer first */
 	size_t *thread_begin;     /* by thread: where its part of `order` begins; one more behind the last */
-	uint32_t *calls, *memories, *moments; /* the same of calls, of memory events and of moments */
-	size_t *call_begin, *memory_begin, *moment_begin;
+	uint32_t *calls, *memories, *moments, *frames; /* the same of calls, of memory events, of moments, of Python's calls */
+	size_t *call_begin, *memory_begin, *moment_begin, *frame_begin;
 	uint32_t *placed;         /* by range: its node, 0: not yet */
 	uint32_t *links;          /* by range: the range that it runs backward for + 1 */
+	struct python_stacks stacks;
 	struct kineto_owner *owners; /* hash table */
 	size_t owner_slots;
 	struct kineto_counts {
 		uint64_t overlapping; /* ranges that end after one around them */
 		uint64_t outlasting;  /* calls that end after their range: told when that ends */
-		uint64_t nested_calls, cpu_blocks, other_syncs;
+		uint64_t nested_calls, other_syncs;
 		uint64_t by_external; /* calls at the very edge of an operator, placed by its id */
 	} counts;
+	struct kineto_cpu_memory {
+		uint64_t allocs, frees, alloc_bytes, free_bytes;
+		uint64_t peak; /* of what the allocator said that it had given; 0: it did not say */
+	} cpu;
 };
 
 uint32_t kineto_name(struct kineto_build *build, uint32_t text);
@@ -68,8 +74,13 @@ void kineto_gpu_write(struct kineto_build *build);
 void kineto_calls_own(struct kineto_build *build);
 /* NULL: nothing on a GPU has this id. */
 struct kineto_owner *kineto_owner_of(const struct kineto_build *build, uint64_t correlation);
-/* Writes the record of a call, made in `node`, that returns at `end`. inner: it lies in another call. */
-void kineto_call_write(struct kineto_build *build, uint32_t call, uint32_t node, uint64_t end, bool inner);
+/* Where a call was made. */
+struct kineto_place {
+	uint32_t node, stack;
+};
+/* Writes the record of a call that returns at `end`. inner: it lies in another call. */
+void kineto_call_write(
+	struct kineto_build *build, uint32_t call, struct kineto_place place, uint64_t end, bool inner);
 
 /* Sets kind and links of what runs backward. */
 void kineto_links_find(struct kineto_build *build);

@@ -27,6 +27,8 @@ struct style style_of(const struct options *options, struct out *out);
 /* The envelope up to the rows, which are the caller's; the brace is left open. */
 void print_json_head(const struct report *report, struct out *out);
 void print_json(const struct report *report, struct out *out);
+/* An array: of each process that is shown and each of its GPUs, the whole trace. */
+void print_json_gpus(const struct processes *processes, struct out *out);
 void print_csv(const struct report *report, struct out *out);
 void print_text(const struct report *report, const struct style *style);
 

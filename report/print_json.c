@@ -528,6 +528,8 @@ static void put_totals(struct out *out, const struct processes *processes)
 	put_ooms(out, processes, &first);
 	put_unsigned(out, "self_cost_ns", sum.self_ns, &first);
 	put_unsigned(out, "cupti_overhead_ns", sum.overhead_ns, &first);
+	put_key(out, "gpus", &first);
+	print_json_gpus(processes, out);
 	out_char(out, '}');
 }
 

@@ -10,13 +10,15 @@
 #define NAMES_MOST (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
 
 /* What a device was doing. Bits: a union is of any of several. */
-enum doing { COMPUTING = 1, COMMUNICATING = 2, COPYING = 4 };
+enum doing { COMPUTING = 1, COMMUNICATING = 2, COPYING = 4, SETTING = 8, OF_NO_LAUNCH = 16 };
+#define DOINGS 31u /* all of them; an interval's tag has its stream's row + 1 above, 0: nobody asks */
 
-enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, KERNELS, UNIONS };
-static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | COMMUNICATING | COPYING,
-	[COMPUTATION] = COMPUTING,
+enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, NOT_COPIES, KERNELS, UNIONS };
+static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | SETTING | COMMUNICATING | COPYING,
+	[COMPUTATION] = COMPUTING | SETTING,
 	[COMMUNICATION] = COMMUNICATING,
 	[COPIES] = COPYING,
+	[NOT_COPIES] = COMPUTING | SETTING | COMMUNICATING,
 	[KERNELS] = COMPUTING | COMMUNICATING };
 
 /* Of intervals by their start: how long together, and where the last of them ends. */
@@ -28,6 +30,7 @@ struct covering {
 struct sweep {
 	struct intervals waiting;
 	struct covering unions[UNIONS]; /* of all that were taken */
+	struct covering launched[UNIONS];
 	bool begun;
 };
 
@@ -36,6 +39,10 @@ struct timeline {
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct sweep sweeps[TIMELINE_DEVICES];
+	struct streams {
+		struct covering *covered;
+		size_t last, room, covered_room; /* last: the one found last */
+	} streams[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
 	size_t count, waiting;                   /* devices; intervals that were not taken */
 	uint64_t late;
@@ -58,11 +65,18 @@ static void cover(struct covering *covering, const struct interval *interval)
 static void advance(struct timeline *timeline, struct sweep *sweep)
 {
 	const struct interval interval = intervals_take(&sweep->waiting);
+	const uint32_t doing = interval.tag & DOINGS, stream = interval.tag / (DOINGS + 1);
+	struct streams *streams = &timeline->streams[sweep - timeline->sweeps];
 
 	timeline->waiting--;
-	for (int i = 0; i < UNIONS; i++)
-		if (parts[i] & interval.tag)
+	for (int i = 0; i < UNIONS; i++) {
+		if (parts[i] & doing)
 			cover(&sweep->unions[i], &interval);
+		if (parts[i] & doing && !(doing & OF_NO_LAUNCH))
+			cover(&sweep->launched[i], &interval);
+	}
+	if (stream)
+		cover(&streams->covered[stream - 1], &interval);
 	sweep->begun = true;
 }
 
@@ -121,7 +135,7 @@ static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
 	const struct trace_kernel *kernel = (const struct trace_kernel *)gpu;
 
 	if (gpu->head.kind != TRACE_KERNEL)
-		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : COMPUTING;
+		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : SETTING;
 	if (kernel->name >= NAMES_MOST)
 		return timeline_is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
 	grow(&timeline->doing, &timeline->doing_room, (size_t)kernel->name + 1, 1);
@@ -132,14 +146,57 @@ static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
 }
 
 /* What the unions come to, once all intervals are in them. */
-static void add_up(struct timeline_device *device, const struct covering *unions)
+static void add_up(struct timeline_work *work, const struct covering *unions)
 {
-	device->busy_ns = unions[BUSY].length;
-	device->computation_ns = unions[COMPUTATION].length;
-	device->communication_ns = unions[COMMUNICATION].length;
-	device->copy_ns = unions[COPIES].length;
-	device->exposed_communication_ns = unions[KERNELS].length - unions[COMPUTATION].length;
-	device->exposed_copy_ns = unions[BUSY].length - unions[KERNELS].length;
+	work->busy_ns = unions[BUSY].length;
+	work->kernel_ns = unions[KERNELS].length;
+	work->computation_ns = unions[COMPUTATION].length;
+	work->communication_ns = unions[COMMUNICATION].length;
+	work->copy_ns = unions[COPIES].length;
+	work->exposed_communication_ns = unions[NOT_COPIES].length - unions[COMPUTATION].length;
+	work->exposed_copy_ns = unions[BUSY].length - unions[NOT_COPIES].length;
+}
+
+static void count_work(struct timeline_work *work, uint64_t start, uint64_t end)
+{
+	if (!work->records || start < work->first_ns)
+		work->first_ns = start;
+	if (end > work->last_ns)
+		work->last_ns = end;
+	work->records++;
+	work->sum_ns += end - start;
+}
+
+/* Its row among the device's streams; most work is of the same one as the work before. */
+static uint32_t stream_of(struct timeline *timeline, size_t device, const struct trace_gpu *gpu)
+{
+	struct timeline_device *of = &timeline->devices[device];
+	struct streams *streams = &timeline->streams[device];
+	size_t i = streams->last;
+
+	if (i < of->stream_count && of->streams[i].stream == gpu->stream && of->streams[i].context == gpu->context)
+		return (uint32_t)i;
+	for (i = 0; i < of->stream_count; i++)
+		if (of->streams[i].stream == gpu->stream && of->streams[i].context == gpu->context)
+			break;
+	if (i == TIMELINE_STREAMS)
+		i = TIMELINE_STREAMS - 1;
+	if (i == of->stream_count) {
+		grow(&of->streams, &streams->room, i + 1, sizeof *of->streams);
+		grow(&streams->covered, &streams->covered_room, i + 1, sizeof *streams->covered);
+		of->streams[of->stream_count++] = (struct timeline_stream){ gpu->context, gpu->stream, 0, 0, 0 };
+	}
+	streams->last = i;
+	return (uint32_t)i;
+}
+
+static int by_stream(const void *a, const void *b)
+{
+	const struct timeline_stream *left = a, *right = b;
+
+	if (left->context != right->context)
+		return left->context < right->context ? -1 : 1;
+	return (left->stream > right->stream) - (left->stream < right->stream);
 }
 
 /* Totals, in CUPTI's own nanoseconds. */
@@ -152,20 +209,30 @@ static void survey(struct timeline *timeline)
 		struct timeline_device *device = &timeline->devices[index];
 		const uint64_t end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns;
 
-		if (!device->records || gpu->start_ns < device->first_ns)
-			device->first_ns = gpu->start_ns;
-		if (end > device->last_ns)
-			device->last_ns = end;
-		device->records++;
-		device->sum_ns += end - gpu->start_ns;
-		put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing_of(timeline, gpu) });
+		const bool launched = !(gpu->head.flags & TRACE_GPU_NO_LAUNCH);
+		const uint32_t stream = stream_of(timeline, index, gpu);
+		const uint32_t doing = doing_of(timeline, gpu) | (launched ? 0 : OF_NO_LAUNCH);
+
+		count_work(&device->all, gpu->start_ns, end);
+		if (launched)
+			count_work(&device->launched, gpu->start_ns, end);
+		device->streams[stream].records++;
+		device->streams[stream].sum_ns += end - gpu->start_ns;
+		put(timeline, &timeline->sweeps[index],
+			(struct interval){ gpu->start_ns, end, doing | (stream + 1) * (DOINGS + 1) });
 		if (intervals_waiting(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
 			advance(timeline, &timeline->sweeps[index]);
 	}
 	for (size_t i = 0; i < timeline->count; i++) {
 		while (intervals_waiting(&timeline->sweeps[i].waiting))
 			advance(timeline, &timeline->sweeps[i]);
-		add_up(&timeline->devices[i], timeline->sweeps[i].unions);
+		add_up(&timeline->devices[i].all, timeline->sweeps[i].unions);
+		add_up(&timeline->devices[i].launched, timeline->sweeps[i].launched);
+		for (size_t j = 0; j < timeline->devices[i].stream_count; j++)
+			timeline->devices[i].streams[j].busy_ns = timeline->streams[i].covered[j].length;
+		if (timeline->devices[i].stream_count)
+			qsort(timeline->devices[i].streams, timeline->devices[i].stream_count,
+				sizeof *timeline->devices[i].streams, by_stream);
 		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
 		timeline->sweeps[i].begun = false;
 	}
@@ -201,8 +268,11 @@ void timeline_close(struct timeline *timeline)
 {
 	if (!timeline)
 		return;
-	for (size_t i = 0; i < TIMELINE_DEVICES; i++)
+	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
 		intervals_free(&timeline->sweeps[i].waiting);
+		free(timeline->devices[i].streams);
+		free(timeline->streams[i].covered);
+	}
 	free(timeline->doing);
 	reader_close(timeline->reader);
 	free(timeline);
@@ -236,9 +306,9 @@ static void read_ahead(struct timeline *timeline)
 		reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &interval.start, &interval.end);
 		if (timeline->spans[index].end == 0) {
 			timeline->spans[index].start = reader_realtime(
-				timeline->reader, timeline->devices[index].first_ns);
+				timeline->reader, timeline->devices[index].all.first_ns);
 			timeline->spans[index].end = reader_realtime(
-				timeline->reader, timeline->devices[index].last_ns);
+				timeline->reader, timeline->devices[index].all.last_ns);
 		}
 		put(timeline, &timeline->sweeps[index], interval);
 	}

@@ -2,6 +2,8 @@
  * timeline.h: when each device was busy: the union of its kernels, copies and sets over all streams, never their sum;
  * and what of that was computation (kernels and sets), communication (kernels of NCCL or RCCL) and copies.
  *
+ * And the same of what was launched within the trace, and of each stream.
+ *
  * Records of the GPU reach a trace long after they ran, in no strict order. So the trace is read here on its own,
  * ahead of whoever asks: once to find each device's first and last moment and its totals, then again to answer, for
  * ever later moments, how long it had been idle. Memory: TIMELINE_AHEAD intervals and a second reader. Records
@@ -16,15 +18,27 @@
 
 #define TIMELINE_AHEAD 65536u
 #define TIMELINE_DEVICES 64u /* more are counted as the last */
+#define TIMELINE_STREAMS 4096u
 
-struct timeline_device {
-	uint32_t device;
+struct timeline_work {
 	uint64_t records, sum_ns;   /* timed work */
 	uint64_t busy_ns;           /* the union */
-	uint64_t computation_ns, communication_ns, copy_ns; /* unions, too */
+	uint64_t kernel_ns, computation_ns, communication_ns, copy_ns; /* unions, too; kernels without sets */
 	uint64_t exposed_communication_ns; /* while nothing was computed */
 	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
 	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy */
+};
+
+struct timeline_stream {
+	uint32_t context, stream;
+	uint64_t records, sum_ns, busy_ns;
+};
+
+struct timeline_device {
+	uint32_t device;
+	struct timeline_work all, launched; /* launched: but for work that is known to have no launch in the trace */
+	struct timeline_stream *streams;    /* by context, then number; those beyond TIMELINE_STREAMS are the last one */
+	size_t stream_count;
 };
 
 struct timeline;

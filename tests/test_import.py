@@ -1,20 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set; and, where PPERF_TEST_DATA names the folder with them,
-real ones, of which every figure is known."""
-import collections, gzip, json, os, pathlib, random
-from harness import Skip, case, main, report
+"""Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set. Of real ones: test_import_known.py."""
+import gzip, json, os, random
+from harness import case, main, report
 
-WORK = ("kernel", "memcpy", "memset")
-RANGES = ("op", "backward", "range", "optimizer", "step")
 PARTS = {"sum_us": "gpu_sum_ns", "busy_us": "gpu_busy_ns", "idle_us": "gpu_idle_ns", "computation_us": "gpu_computation_ns",
          "comm_us": "gpu_communication_ns", "exposed_comm_us": "gpu_exposed_communication_ns", "memcpy_us": "gpu_copy_ns",
          "exposed_memcpy_us": "gpu_exposed_copy_ns"}
-ENGINE = "autograd::engine::evaluate_function: "
-
-
-def ns(us):
-    return round(us * 1000)
 
 
 def view(name, *arguments):
@@ -50,143 +42,6 @@ def kernel(start, duration, correlation, name="gemm", stream=7, **more):
 
 def rows(view, kind=None):
     return {row["name"]: row for row in view["rows"] if kind is None or row["kind"] == kind}
-
-
-# ---- the real ones ----
-
-def data():
-    folder = os.environ.get("PPERF_TEST_DATA")
-    if not folder or not (pathlib.Path(folder) / "expected").is_dir():
-        raise Skip("PPERF_TEST_DATA does not name the folder with traces of torch.profiler and what they hold")
-    return pathlib.Path(folder)
-
-
-def add_up(view, operators):
-    """What the tree says of each operator, call and kernel, by name; operators: names that count as such, whatever they are."""
-    by_id = {row["id"]: row for row in view["rows"]}
-    sums = {what: collections.defaultdict(collections.Counter) for what in ("ops", "ranges", "calls", "kernels", "backward")}
-    sums["nest"] = collections.Counter()
-    for row in view["rows"]:
-        name, kind = row["name"], row["kind"]
-        if kind in RANGES and row.get("calls"):
-            into = sums["ops" if name in operators else "ranges"][name]
-            into.update({"count": row["calls"], "total_cpu_us": row["cpu_total_ns"], "self_cpu_us": row["cpu_self_ns"],
-                         "self_cpu_x_rt_us": row["cpu_self_x_ns"], "total_cuda_us": row.get("gpu_total_ns", 0)})
-            if kind == "backward" and not any(name.startswith(ENGINE) for name in row["path"][:-1]):
-                sums["backward"][name]["total_cuda_us"] += row.get("gpu_total_ns", 0)
-        if kind in ("api", "sync"):
-            sums["calls"][name].update({"count": row["calls"], "total_us": row["cpu_total_ns"]})
-        if kind in WORK:
-            owner = by_id.get(row["parent"])
-            while owner and not (owner["kind"] in ("op", "backward") or owner["name"] in operators):
-                owner = by_id.get(owner["parent"])
-            if owner:
-                sums["ops"][owner["name"]].update({"self_cuda_us": row["gpu_self_ns"], "gpu_events": row["calls"]})
-            sums["nest"].update({"inside" if owner else "outside": row["calls"], "ns inside" if owner else "ns outside": row["gpu_self_ns"]})
-        if kind == "kernel":
-            into = sums["kernels"][name]
-            into.update({"count": row["calls"], "sum_us": row["gpu_self_ns"]})
-            into["min_us"] = min(into.get("min_us", row["min_ns"]), row["min_ns"])
-            into["max_us"] = max(into["max_us"], row["max_ns"])
-    return sums
-
-
-def differences(wanted, got, what):
-    for key, value in wanted.items():
-        value = ns(value) if key.endswith("_us") else value
-        if got.get(key, 0) != value:
-            yield "%s: %s %s, not %s" % (what, key, got.get(key, 0), value)
-
-
-def compare_operators(expected, sums):
-    figures = ("count", "total_cpu_us", "self_cpu_us", "self_cpu_x_rt_us", "self_cuda_us", "total_cuda_us", "gpu_events")
-    for name, known in expected["ops"].items():
-        got = collections.Counter(sums["ops"][name])
-        if name.startswith(ENGINE):  # what runs backward stands below the operator that it runs for
-            got["total_cuda_us"] += sums["backward"][name[len(ENGINE):]]["total_cuda_us"]
-        yield from differences({key: known[key] for key in figures}, got, name)
-
-
-def compare(expected, view):
-    operators = set(expected["ops"])
-    sums, counted, totals = add_up(view, operators), view["integrity"], view["totals"]
-    yield from compare_operators(expected, sums)
-    for name, known in expected["runtime"].items():
-        yield from differences(known, sums["calls"][name], name)
-    for name, known in expected["user_annotations"].items():
-        yield from differences(known, sums["ranges"][name], name)
-    for known in expected["kernels"]:
-        yield from differences({k: v for k, v in known.items() if k != "name"}, sums["kernels"][known["name"]], known["name"])
-    if len(sums["kernels"]) != expected["kernel_names"]:
-        yield "%d names of kernels" % len(sums["kernels"])
-    yield from differences({"kernels": expected["kernel"]["count"], "copies": expected["memcpy"]["count"], "sets": expected["memset"]["count"],
-                            "without_launch": expected["attribution"]["orphan"]["count"]}, counted, "records")
-    yield from differences({PARTS[key]: ns(value) for key, value in (expected["gpu_all"] or {}).items() if key in PARTS}, totals, "GPU")
-    nest, none = expected["attribution"]["nest"], [expected["attribution"][key] for key in ("orphan", "no_op_nest")]
-    yield from differences({"inside": nest["count"], "ns inside": ns(nest["us"]), "outside": sum(n["count"] for n in none),
-                            "ns outside": ns(sum(n["us"] for n in none))}, sums["nest"], "operators")
-    for kind, memory in expected.get("memory", {}).get("by_device_type", {}).items():
-        if kind != "0":
-            yield from differences({"tensor_alloc_bytes": memory["alloc_bytes"]}, totals, "memory")
-            yield from differences({"tensors": memory["events"]}, counted, "memory")
-            if memory.get("peak_total_allocated"):
-                yield from differences({"allocated_peak_bytes": memory["peak_total_allocated"]}, totals, "memory")
-
-
-@case
-def every_figure_of_real_traces_is_as_known(folder):
-    for path in sorted((data() / "expected").glob("*.json")):
-        expected = json.loads(path.read_text())
-        got = tree(data() / "kineto" / expected["file"])
-        wrong = list(compare(expected, got))
-        assert not wrong, "%s: %d differ: %s" % (path.name, len(wrong), "; ".join(wrong[:5]))
-        assert got["integrity"]["conserved"] and not got["integrity"]["clock_violations"], path.name
-
-
-@case
-def small_traces_are_as_another_reader_has_them(folder):
-    """But for three: their launches lie on another thread than the operator that their ids name, or it merges operators."""
-    micro = data() / "kineto" / "micro"
-    for name, known in json.loads((micro / "EXPECTED_torch_tb_profiler.json").read_text()).items():
-        if name in ("test_group_by_kernel_columns", "test_group_by_kernel_columns_invalid_input", "test_memory_view", "test_remove_dup_nodes"):
-            continue
-        got = tree(micro / (name + ".json"))
-        sums = add_up(got, {row["name"] for row in known["ops"]})
-        for row in known["ops"]:
-            have = sums["ops"][row["name"]]
-            want = [row["calls"], *(1000 * row[key] for key in ("host_total", "host_self", "device_total", "device_self"))]
-            assert want == [have[key] for key in ("count", "total_cpu_us", "self_cpu_x_rt_us", "total_cuda_us", "self_cuda_us")], (name, row, have)
-        for row in known["kernels"] or []:
-            have = sums["kernels"][row["name"]]
-            assert (row["count"], 1000 * row["sum"]) == (have["count"], have["sum_us"]), (name, row, have)
-
-
-@case
-def steps_and_backward_of_real_traces_are_found(folder):
-    got = view("tree", data() / "kineto" / "hta__nccl_parser_config~nccl_data.json.gz")
-    steps, backward = got["capture"]["steps"], [row for row in got["rows"] if row["name"].endswith(" (bwd)")]
-    assert steps["count"] == 3 and steps["confidence"] == "high", steps
-    assert sum(row.get("gpu_total_ns", 0) for row in backward) > 0.3 * got["totals"]["gpu_sum_ns"]
-    assert rows(got)["aten::conv2d (bwd)"]["gpu_total_ns"] > 0
-
-
-@case
-def several_files_are_the_ranks_of_a_run(folder):
-    files = sorted((data() / "kineto").glob("param__dlrm_worker*.gz"))
-    got = view("tree", *files, "--all")
-    assert sorted(p["rank"] for p in got["capture"]["processes"]) == [0, 1, 2, 3]
-    assert got["totals"]["gpu_sum_ns"] == ns(6851 + 12601 + 4579 + 11042)
-    assert view("tree", *files, "--rank", "2")["totals"]["gpu_sum_ns"] == ns(4579)
-
-
-@case
-def any_view_takes_a_real_trace(folder):
-    path = data() / "kineto" / "tl__h100~Falconsai_nsfw_image_detection__1016002.json.gz"
-    for name in ("table", "kernels", "memory", "critical", "info"):
-        assert report(name, path).stdout
-    screen = report(path).stdout.decode()
-    assert "a file of torch.profiler" in screen and "python_function" in screen
-    assert "ViTLayer.* (ViTLayer) ×12" in screen, screen
 
 
 # ---- small ones ----
