@@ -17,6 +17,7 @@ struct unpacked;
 /* A thread, by what the file calls its process and itself: numbers, or texts such as `stream 7`. */
 struct kineto_thread {
 	uint32_t pid, tid; /* texts */
+	uint32_t process;  /* its row; 0 where there are none */
 };
 
 #define KINETO_NO_SEQUENCE INT64_MIN
@@ -71,13 +72,14 @@ struct kineto_gpu {
 	uint32_t name, device, stream, context, graph;
 	uint32_t grid[3], block[3], registers, shared, static_shared; /* shared: all of it, or what static_shared does not have */
 	uint32_t kind; /* enum kineto_work */
+	uint32_t process;
 };
 
 /* The profiler's own view of a wait. */
 struct kineto_sync {
 	int64_t start;
 	uint64_t duration, correlation;
-	uint32_t name, stream, context, event;
+	uint32_t name, stream, context, event, process;
 };
 
 /* PyTorch's allocator gave memory, or took it back. */
@@ -99,6 +101,12 @@ struct kineto_flow {
 struct kineto_overhead {
 	int64_t start;
 	uint64_t duration;
+	uint32_t process;
+};
+
+/* Of files that tell apart what belongs to whom. */
+struct kineto_process {
+	uint32_t pid; /* a text */
 };
 
 struct kineto_device {
@@ -120,6 +128,7 @@ struct kineto_left_out {
 };
 
 #define KINETO_ROWS(X)         \
+	X(process, processes)  \
 	X(thread, threads)     \
 	X(range, ranges)       \
 	X(frame, frames)       \
@@ -147,6 +156,7 @@ struct kineto {
 	uint64_t bad;         /* without a time or a name that can be read; they are left out */
 	uint64_t odd;         /* values that JSON does not have */
 	uint64_t not_ended;   /* B without E */
+	uint32_t pid;         /* whose rows these are, a text; 0: of who has most of them */
 	bool known;           /* something in it is Kineto's alone */
 	bool cut;             /* it ends, or breaks, in the middle */
 	uint64_t broken_at;   /* the byte */

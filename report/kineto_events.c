@@ -206,7 +206,7 @@ static uint32_t thread(struct kineto_reader *reader)
 		same(tid, reader->last_tid, reader->last_tid_bytes))
 		return reader->last_thread;
 	reader->last_thread =
-		thread_of(reader, (struct kineto_thread){ kineto_text(reader, pid), kineto_text(reader, tid) });
+		thread_of(reader, (struct kineto_thread){ .pid = kineto_text(reader, pid), .tid = kineto_text(reader, tid) });
 	reader->last_pid_bytes = reader->last_tid_bytes = SIZE_MAX;
 	if (pid->length && tid->length && pid->length <= sizeof reader->last_pid &&
 		tid->length <= sizeof reader->last_tid) {
@@ -511,7 +511,7 @@ static bool take_timed(struct kineto_reader *reader)
 			take_sync(reader, &span);
 		else if (reader->event.class == KINETO_IS_OVERHEAD)
 			*NEW(reader->kineto, overhead, overheads) =
-				(struct kineto_overhead){ span.start, span.duration };
+				(struct kineto_overhead){ .start = span.start, .duration = span.duration };
 		else
 			take_gpu(reader, &span);
 		break;

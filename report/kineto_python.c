@@ -46,8 +46,10 @@ struct python_name python_name_of(struct text text)
 		name.function.length = text.length - (uint32_t)(name.function.bytes - text.bytes);
 	}
 	address = memmem(name.function.bytes, name.function.length, " at 0x", 6);
-	if (address)
+	if (address) {
+		name.cut = true;
 		name.function.length = (uint32_t)(address - name.function.bytes);
+	}
 	return name;
 }
 
@@ -95,6 +97,18 @@ static uint32_t part(struct kineto_build *build, struct text text)
 	return text.length ? kineto_name(build, text_id(build->kineto->texts, text.bytes, text.length)) : 0;
 }
 
+static uint32_t function_name(struct kineto_build *build, const struct python_name *name)
+{
+	const struct text text = name->function;
+	char closed[256];
+
+	if (!name->cut || text.length >= sizeof closed)
+		return part(build, text);
+	memcpy(closed, text.bytes, text.length);
+	closed[text.length] = '>';
+	return part(build, (struct text){ closed, text.length + 1 });
+}
+
 /* The id of the stack that ends in a call. */
 static uint32_t write_stack(struct kineto_build *build, uint32_t call)
 {
@@ -107,7 +121,7 @@ static uint32_t write_stack(struct kineto_build *build, uint32_t call)
 	for (uint32_t i = call; i && count < PYTHON_FRAMES_MOST; i = stacks->calls[i].caller) {
 		const struct python_name name = python_name_of(text_of(build->kineto->texts, stacks->calls[i].name));
 
-		record.frames[count++] = (struct trace_python_frame){ .function = part(build, name.function),
+		record.frames[count++] = (struct trace_python_frame){ .function = function_name(build, &name),
 			.file = part(build, name.file),
 			.line = name.line };
 	}

@@ -49,6 +49,7 @@ void python_stacks_free(struct python_stacks *stacks);
 struct python_name {
 	struct text function, file;
 	uint32_t line;
+	bool cut; /* an address and the `>` behind it are not in `function` */
 };
 struct python_name python_name_of(struct text text);
 

@@ -511,7 +511,7 @@ static void build_free(struct kineto_build *build)
 bool kineto_write(struct kineto *kineto, int fd)
 {
 	struct kineto_build build = { .kineto = kineto };
-	const uint32_t pid = main_pid(kineto);
+	const uint32_t pid = kineto->pid ? kineto->pid : main_pid(kineto);
 	bool added, written;
 	int error;
 

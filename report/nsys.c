@@ -53,8 +53,13 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 {
 	uint32_t *known = nsys_map_at(&reader->processes, (uint64_t)global >> 24);
 
-	if (!*known)
+	if (!*known) {
+		char number[16];
+
+		snprintf(number, sizeof number, "%u", nsys_pid(global));
+		NEW(reader->kineto, process, processes)->pid = text_id(reader->kineto->texts, number, strlen(number));
 		*known = (uint32_t)reader->processes.count;
+	}
 	return *known - 1;
 }
 

@@ -28,6 +28,7 @@ struct nsys_reader {
 	struct nsys_db *db;
 	struct kineto *kineto;
 	struct nsys_map threads, processes, texts, domains;
+	uint32_t caller; /* the process that made the first call */
 	int64_t earliest, latest;
 	uint64_t spans; /* start/end ranges, from 1 */
 	size_t *open;   /* ranges without an end, by row */

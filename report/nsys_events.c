@@ -93,7 +93,7 @@ static uint32_t thread_of(struct nsys_reader *reader, const struct nsys_rows *ro
 	char number[16];
 
 	if (!*known) {
-		struct kineto_thread thread;
+		struct kineto_thread thread = { .process = nsys_process(reader, global) };
 
 		snprintf(number, sizeof number, "%u", nsys_pid(global));
 		thread.pid = plain_text(reader, number);
@@ -105,19 +105,10 @@ static uint32_t thread_of(struct nsys_reader *reader, const struct nsys_rows *ro
 	return *known - 1;
 }
 
-/* Old versions do not say whose work it is: the first process's. */
+/* Old versions do not say whose work it is: that of the process which made the first call. */
 static uint32_t process_of(struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column)
 {
-	return nsys_has(rows, column) ? nsys_process(reader, nsys_number(rows, column)) : 0;
-}
-
-/* Ids count in each process by itself: those of the second and later ones get its number. */
-static uint64_t correlation_of(
-	struct nsys_reader *reader, const struct nsys_rows *rows, unsigned column, unsigned process)
-{
-	const uint32_t id = number32(rows, column);
-
-	return id ? (uint64_t)process_of(reader, rows, process) << 32 | id : 0;
+	return nsys_has(rows, column) ? nsys_process(reader, nsys_number(rows, column)) : reader->caller;
 }
 
 static void leave_out(struct nsys_reader *reader, const char *what)
@@ -261,8 +252,10 @@ static void take_call(struct nsys_reader *reader, const struct nsys_rows *rows)
 		return;
 	call.start = span.start;
 	call.duration = span.duration;
-	call.correlation = correlation_of(reader, rows, C_CORRELATION, C_THREAD);
+	call.correlation = number32(rows, C_CORRELATION);
 	call.thread = thread_of(reader, rows, C_THREAD);
+	if (!reader->kineto->call_count)
+		reader->caller = reader->kineto->threads[call.thread].process;
 	*NEW(reader->kineto, call, calls) = call;
 }
 
@@ -281,14 +274,14 @@ static bool read_gpu(
 		return false;
 	*gpu = (struct kineto_gpu){ .start = span.start,
 		.duration = span.duration,
-		.correlation = correlation_of(reader, rows, G_CORRELATION, G_PROCESS),
+		.correlation = number32(rows, G_CORRELATION),
 		.graph_node = (uint64_t)nsys_number(rows, G_GRAPH_NODE),
 		.device = number32(rows, G_DEVICE),
-		/* a process counts its contexts by itself, and streams in them */
-		.context = number32(rows, G_CONTEXT) + (process_of(reader, rows, G_PROCESS) << 16),
+		.context = number32(rows, G_CONTEXT),
 		.stream = number32(rows, G_STREAM),
 		.graph = number32(rows, G_GRAPH),
-		.kind = kind };
+		.kind = kind,
+		.process = process_of(reader, rows, G_PROCESS) };
 	return true;
 }
 
@@ -409,17 +402,19 @@ static void take_sync(struct nsys_reader *reader, const struct nsys_rows *rows)
 		.name = plain_text(reader, types[type < COUNT(types) ? type : 0]),
 		.stream = at.stream,
 		.context = at.context,
+		.process = at.process,
 		.event = number32(rows, G_OWN + 1) };
 }
 
-static const char *const overhead_columns[] = { "start", "end" };
+static const char *const overhead_columns[] = { "start", "end", "globalTid" };
 
 static void take_overhead(struct nsys_reader *reader, const struct nsys_rows *rows)
 {
 	struct span span;
 
 	if (read_span(reader, rows, &span, false))
-		*NEW(reader->kineto, overhead, overheads) = (struct kineto_overhead){ span.start, span.duration };
+		*NEW(reader->kineto, overhead, overheads) = (struct kineto_overhead){
+			span.start, span.duration, process_of(reader, rows, 2) };
 }
 
 /* ---- all of it ---- */

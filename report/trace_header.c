@@ -72,7 +72,7 @@ static bool check_magic(const char *magic, const char *path, char *error)
 		return true;
 	if (memcmp(magic, TRACE_MAGIC, 5))
 		return refuse(
-			error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
+			error, path, "offset 0: not a trace of pperf, and none of another tool; " WHAT_TO_GIVE);
 	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) || !memcmp(magic + 5, "\r\032", 2) ||
 		!memcmp(magic + 5, "\r\n", 2))
 		return refuse(error, path,
@@ -125,7 +125,7 @@ bool header_read(int fd, const char *path, struct trace_header *header, char err
 		return false;
 	if (got < 8 && memcmp(header->magic, TRACE_MAGIC, (size_t)got))
 		return refuse(
-			error, path, "offset 0: not a trace of pperf (it would begin with the five letters `pperf`)");
+			error, path, "offset 0: not a trace of pperf, and none of another tool; " WHAT_TO_GIVE);
 	if (got < (int64_t)sizeof *header)
 		return refuse(error, path, "offset %lld: the file ends within the header of %zu bytes; copy it again",
 			(long long)got, sizeof *header);

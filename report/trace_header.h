@@ -6,6 +6,11 @@
 
 #include "report/trace_reader.h"
 
+/* What can be given, as the end of a sentence about what cannot. */
+#define WHAT_TO_GIVE                                                                                       \
+	"give a trace of pperf (trace.bin), torch.profiler's JSON (.json, .json.gz) or an SQLite export of " \
+	"Nsight Systems (.sqlite)"
+
 /* Opens a regular file for reading, never waiting for anything. -1: `error` is one sentence. */
 int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 

@@ -88,6 +88,23 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 		closedir(entries);
 }
 
+/* The other processes in a file of another tool. */
+static void look_inside(const char *path, struct trace_siblings *siblings, size_t *room)
+{
+	char error[READER_ERROR_BYTES];
+
+	for (size_t i = 1; i < import_processes(path); i++) {
+		char *other = import_process_path(path, i);
+		struct trace_header header;
+		uint64_t bytes;
+
+		if (look(other, true, &header, &bytes, error))
+			add(siblings, room, other, &header, bytes);
+		else
+			free(other);
+	}
+}
+
 bool siblings_find(const char *path, struct trace_siblings *siblings, char error[READER_ERROR_BYTES])
 {
 	struct trace_header header;
@@ -98,6 +115,7 @@ bool siblings_find(const char *path, struct trace_siblings *siblings, char error
 	if (!look(path, true, &header, &bytes, error))
 		return false;
 	add(siblings, &room, join(path, (int)strlen(path), ""), &header, bytes);
+	look_inside(path, siblings, &room);
 	if (header.run_id)
 		look_around(path, header.run_id, siblings, &room);
 	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, by_start);

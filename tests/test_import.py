@@ -4,6 +4,7 @@
 import gzip, json, os, random
 from harness import case, main, report
 
+ENGINE = "autograd::engine::evaluate_function: "
 PARTS = {"sum_us": "gpu_sum_ns", "busy_us": "gpu_busy_ns", "idle_us": "gpu_idle_ns", "computation_us": "gpu_computation_ns",
          "comm_us": "gpu_communication_ns", "exposed_comm_us": "gpu_exposed_communication_ns", "memcpy_us": "gpu_copy_ns",
          "exposed_memcpy_us": "gpu_exposed_copy_ns"}
@@ -218,6 +219,53 @@ def a_file_is_read_in_parts_that_may_end_anywhere(folder):
         (folder / "trace.json").write_text(text)
         got = tree(folder / "trace.json")
         assert rows(got)["a"]["calls"] == 2 and got["capture"]["rank"] == 3 and got["integrity"]["complete"], (offset, got["warnings"])
+
+
+@case
+def shapes_of_inputs_are_kept_whatever_the_white_space(folder):
+    dims = op("aten::mm", 0, 10, **{"Input Dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
+    old = op("aten::mm", 20, 10, **{"Input dims": [[64, 1024], [1024], []]})
+    none = op("aten::mm", 40, 10, **{"Input Dims": []})
+    path = write(folder, [dims, old, none])
+    path.write_text(path.read_text().replace("[64, 1024]", "[64,\n1024 ]", 1))
+    records = [json.loads(line) for line in report("dump", path, "-f", "json").stdout.splitlines()]
+    nodes = [record["node"] for record in records if record["kind"] == "push"]
+    assert nodes[0] == nodes[1] != nodes[2], nodes
+    assert rows(tree(path))["aten::mm"]["calls"] == 3
+
+
+def stacks(path):
+    return {record.get("api", record["kind"]): [(f["file"], f["line"], f["function"]) for f in record.get("python_stack", [])]
+            for record in map(json.loads, report("dump", path, "-f", "json").stdout.splitlines()) if "api" in record or record["kind"] == "tensor"}
+
+
+@case
+def pythons_functions_are_the_stack_of_what_they_call(folder):
+    def python(name, start, duration, **more):
+        return X("python_function", name, start, duration, **more)
+    memory = {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": 25, "args": {"Bytes": 512, "Addr": 4096, "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 1024}}
+    events = [python("train.py(7): <module>", 0, 100), python("nn.Module: Net_0", 10, 80), python("net.py(3): forward", 11, 50), python("<built-in function linear at 0x7f00>", 20, 10),
+              op("aten::linear", 21, 8), launch(22, 1, 1), memory, launch(70, 1, 2, name="cudaMemcpyAsync"), launch(200, 1, 3, name="cudaMemsetAsync"), python("other.py(1): run", 0, 500, tid=2)]
+    got = stacks(write(folder, events))
+    inner = [(None, 0, "<built-in function linear>"), ("net.py", 3, "forward"), ("train.py", 7, "<module>")]
+    assert got == {"cudaLaunchKernel": inner, "tensor": inner, "cudaMemcpyAsync": inner[2:], "cudaMemsetAsync": []}, got
+    assert view("tree", write(folder, events))["capture"]["sources"]["python_stacks"] == "on"
+
+
+@case
+def the_stack_of_an_operator_as_old_files_have_it(folder):
+    text = "net.py(12): forward;/a b/train.py(3): step;;train.py(9): <module>"
+    events = [op("outer", 0, 100, **{"Call stack": text}), op("inner", 10, 20, **{"Call stack": ""}), launch(15, 1, 1), launch(120, 1, 2, name="cudaFree"), launch(50, 1, 3, name="cudaMalloc")]
+    got = stacks(write(folder, events))
+    assert got["cudaLaunchKernel"] == got["cudaMalloc"] == [("net.py", 12, "forward"), ("/a b/train.py", 3, "step"), ("train.py", 9, "<module>")] and not got["cudaFree"], got
+
+
+@case
+def stacks_without_bottom_and_names_without_form_take_no_room_without_end(folder):
+    deep = [X("python_function", "f%d" % (i % 400), i, 100000 - 2 * i) for i in range(5000)]
+    odd = [X("python_function", name, 6000 + i, 50000, tid=2) for i, name in enumerate(["(1): x", "a(99999999999): b", "a(): b", "): ", ":", "a(1):b", " at 0x", ""])]
+    got = stacks(write(folder, deep + odd + [launch(5500, 1, 1), launch(6100, 1, 2, name="cudaFree", tid=2)]))
+    assert len(got["cudaLaunchKernel"]) == 128 and len(got["cudaFree"]) == 8, got
 
 
 @case

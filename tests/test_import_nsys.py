@@ -172,9 +172,19 @@ def facts_of_the_run_are_kept(folder):
 def processes_with_the_same_ids_are_kept_apart(folder):
     export = usual(folder / "export").put("PROCESSES", globalPid=tid(0, OTHER), pid=OTHER, name="worker")
     export.range("other", 1000, 99000, process=OTHER).call("cudaLaunchKernel_v7000", 2000, 2100, 11, process=OTHER).kernel(46000, 46500, 11, "_Z5otherv", process=OTHER)
-    got = tree(export.done())
-    assert rows(got)["_Z5otherv"]["path"] == ["other", "_Z5otherv"] and rows(got)[GEMM]["path"] == ["step", "forward", GEMM], rows(got)
-    assert "7 python3, 9 worker" in report("info", folder / "export").stdout.decode()
+    export.range("only here", 5000, 6000, process=11)
+    path = export.done()
+    got, processes = tree(path), tree(path)["capture"]["processes"]
+    assert rows(got)[GEMM]["path"] == ["step", "forward", GEMM] and not {"_Z5otherv", "other"} & set(rows(got)), rows(got)
+    assert sorted((p["pid"], p["command"], p["shown"], p["gpu_sum_ns"]) for p in processes) == [(RUN, "python3", True, 41037), (OTHER, "worker", False, 500), (11, "", False, 0)], processes
+    for name in (path, str(path) + "#9"):
+        both = tree(name, "--all")
+        assert rows(both)["_Z5otherv"]["path"][-2:] == ["other", "_Z5otherv"] and (GEMM in rows(both)) == (name == path), rows(both)
+        assert both["integrity"]["conserved"] and both["integrity"]["without_launch"] == 0
+    assert sum(row["gpu_self_ns"] for row in tree(path, "--all")["rows"] if row["kind"] in ("kernel", "memcpy", "memset")) == 41537
+    assert b"there is no process 8" in report("tree", str(path) + "#8", check=2).stderr
+    assert [r["name"] for r in dump(str(path) + "#11", {"push"})] == ["only here"]
+    assert "7 python3, 9 worker" in report("info", path).stdout.decode()
 
 
 @case
