@@ -126,6 +126,15 @@
 	X("stream", "stream", COUNT, reckoned, "CUPTI's number of the stream")                                       \
 	X("threads", "threads", COUNT, reckoned, "threads that put work there")                                      \
 	X("thread_ids", "by", TEXT, reckoned, "these threads, as the kernel numbers them; who did most first")       \
+	X("gap_ns", "idle", TIME, reckoned,                                                                          \
+		"the device had nothing to do, until work began that was asked for there")                            \
+	X("gap_max_ns", "longest", TIME, reckoned, "the longest of these gaps")                                      \
+	X("gaps", "gaps", COUNT, reckoned, "how many they are")                                                      \
+	X("cause", "cause", TEXT, reckoned,                                                                          \
+		"launch-bound, synchronisation, allocation, copy, dependency, unknown: see idle's causes")            \
+	X("ended_by", "ended by", TEXT, reckoned, "the work that began then")                                        \
+	X("blocked_by", "call", TEXT, reckoned, "the call that the gap is put down to")                              \
+	X("thread", "thread", COUNT, reckoned, "who asked for that work: the kernel's number of the thread")         \
 	X("delays", "delays", COUNT, reckoned,                                                                       \
 		"work whose delay is known: call and times are; of a graph the first work on each stream")            \
 	X("delay_total_ns", "delay", TIME, reckoned,                                                                 \

@@ -18,6 +18,10 @@ static const struct {
 		   "waiting behind other work. A graph counts once, up to the first of its work. At most 1 % off." },
 	{ "forward", "gpu is forward + backward + recompute + optimizer, by where in the tree the work was launched; forward "
 		     "is all that is none of the other three. Only where something is." },
+	{ "causes", "of idle, by the thread that asked for the work that ended it. dependency: asked for before the GPU was idle. "
+		    "synchronisation, allocation, copy: half of the gap was spent in calls that wait, take or give back memory, "
+		    "copy; or the thread was in one as the GPU became idle, and came to ask sooner after it than the call had "
+		    "taken. launch-bound: it had not asked yet. unknown: its call is not in the trace." },
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; copies. Each is a "
 		       "union too. Exposed: while nothing is computed (copies: or communicated). In JSON's totals." },
 	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; CUDA calls stay in "

@@ -132,6 +132,16 @@ const struct view views[] = {
 		.text = "",
 		.arrange = arrange_distribution,
 		.draw = draw_distribution },
+	{ .name = "idle",
+		.summary = "each moment in which a GPU had nothing to do: who ended it, and why it came to that",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind cause path device share gap_ns gaps gap_max_ns start_ns ended_by "
+			   "blocked_by thread provenance",
+		.text = "gap_ns share cause gaps gap_max_ns start_ns ended_by blocked_by thread",
+		.sort = "gap_ns",
+		.min_percent = 1,
+		.top = 10,
+		.arrange = arrange_idle },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

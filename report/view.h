@@ -87,6 +87,7 @@ void arrange_categories(const struct options *options, struct processes *process
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 
 void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);

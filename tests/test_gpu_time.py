@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The views of what came after what on a GPU say the same as the totals, to the nanosecond: gaps are the idle time, what streams do is what the GPU did. On
+traces of the simulated device, and where PPERF_TEST_DATA names the folder with them, on real ones of torch.profiler and of Nsight Systems."""
+import json, os, pathlib
+from harness import BUILD, Skip, case, main, report, traced
+
+
+def view(name, trace, *options):
+    return json.loads(report(name, trace, "-f", "json", *options).stdout)
+
+
+def real():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder or not (pathlib.Path(folder) / "kineto").is_dir():
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of other tools")
+    folder = pathlib.Path(folder)
+    return sorted(folder.glob("kineto/*.json*")) + sorted(folder.glob("nsys/*.sqlite"))
+
+
+def simulated(folder):
+    """A trace of each major, of several threads and streams."""
+    for major in ("12", "13"):
+        program = BUILD / "cudasim" / major / "known_work"
+        if not program.exists():
+            raise Skip("the simulated device is not built (no %s)" % program)
+        for old in folder.glob("*.bin*"):
+            old.unlink()
+        traced(folder, str(program), "4", "2", "4")
+        yield folder / "trace.bin"
+
+
+def summed(rows, kind, key):
+    return sum(row.get(key, 0) for row in rows if row["kind"] == kind)
+
+
+def check_idle(trace):
+    whole = view("idle", trace)
+    rows, totals = whole["rows"], whole["totals"]
+    for kind in ("device", "cause", "place"):
+        assert summed(rows, kind, "gap_ns") == totals["gpu_idle_ns"], (trace, kind, summed(rows, kind, "gap_ns"), totals["gpu_idle_ns"])
+    assert summed(rows, "device", "gaps") == summed(rows, "place", "gaps"), trace
+
+
+def check_streams(trace):
+    whole = view("streams", trace)
+    rows, totals, integrity = whole["rows"], whole["totals"], whole["integrity"]
+    assert summed(rows, "device", "busy_ns") == totals["gpu_busy_ns"], trace
+    assert summed(rows, "stream", "gpu_total_ns") == totals["gpu_sum_ns"], trace
+    for kind, counted in (("kernels", "kernels"), ("copies", "copies"), ("sets", "sets")):
+        assert summed(rows, "stream", kind) == integrity[counted], (trace, kind)
+    for row in rows:
+        assert row["concurrent_ns"] <= row["busy_ns"] <= row["gpu_total_ns"], (trace, row)
+
+
+def check_queue(trace, clocks_apart):
+    whole = view("queue", trace)
+    for kind in ("device", "stream", "place", "work"):
+        assert summed(whole["rows"], kind, "delay_total_ns") == summed(whole["rows"], "device", "delay_total_ns"), (trace, kind)
+        assert summed(whole["rows"], kind, "calls") == sum(whole["integrity"][what] for what in ("kernels", "copies", "sets")), (trace, kind)
+    idle = summed(whole["rows"], "device", "queue_empty_ns") + summed(whole["rows"], "device", "queue_asked_ns")
+    assert abs(idle - whole["totals"]["gpu_idle_ns"]) <= clocks_apart, (trace, idle, whole["totals"]["gpu_idle_ns"])
+
+
+@case
+def real_traces_add_up(folder):
+    for trace in real():
+        check_idle(trace)
+        check_streams(trace)
+        check_queue(trace, 0)
+
+
+@case
+def traces_of_ours_add_up(folder):
+    for trace in simulated(folder):
+        check_idle(trace)
+        check_streams(trace)
+        check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
+
+
+if __name__ == "__main__":
+    main()
