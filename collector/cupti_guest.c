@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * cupti_guest.c: see cupti_guest.h.
- *
- * A buffer of the guest that is not full waits for the next records in `partial`. Whoever fills it
- * takes it out first; who finds none there asks the guest for another. The guest always holds one
- * while it has kinds enabled: Kineto does not flush before it was asked for a buffer.
  */
 #include "cupti_guest.h"
 
+#include "cupti_guest_buffer.h"
+#include "cupti_guest_clock.h"
 #include "cupti_session.h"
 #include "fork_memory.h"
 #include "quiet.h"
@@ -19,24 +17,12 @@
 #define CALLS 1024u
 #define WAIT_NS 1000000L /* between two looks at whether a delivery has ended */
 #define WAITS_MOST 2000
-#define CLOCK_TRIES 5
-
-struct guest_buffer {
-	uint8_t *memory; /* NULL: none */
-	size_t bytes, used;
-};
-
-struct clock_pair { /* the same moment by both clocks */
-	uint64_t cupti, guest;
-};
 
 struct bits {
 	_Atomic uint64_t word[CALLS / 64];
 };
 
 static struct {
-	_Atomic(cupti_buffer_requested) requested;
-	_Atomic(cupti_buffer_completed) completed;
 	_Atomic(cupti_clock) clock;
 	struct bits on, asked;                 /* kinds: enabled now; at any time since it began */
 	struct bits calls_on, calls_off;       /* of the driver's calls, one by one */
@@ -46,7 +32,6 @@ static struct {
 	atomic_bool open;                      /* there are, or may still come, records for it */
 	atomic_int delivering, flushing;
 	pthread_mutex_t lock;                  /* of what follows */
-	struct guest_buffer partial;
 	struct clock_pair origin;
 } guest = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -80,15 +65,6 @@ static void clear(struct bits *bits)
 {
 	for (size_t i = 0; i < CALLS / 64; i++)
 		atomic_store(&bits->word[i], 0);
-}
-
-/* CUPTI's own clock, as nobody has set it another. */
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void lock(struct quiet *quiet)
@@ -134,27 +110,10 @@ const struct cupti_library *cupti_guest_library(void)
 
 /* ---- its clock ---- */
 
-/* The tightest of a few: a thread may be stopped between two looks. */
-static struct clock_pair pair_now(cupti_clock clock)
-{
-	struct clock_pair best = { 0, 0 };
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; clock && i < CLOCK_TRIES; i++) {
-		uint64_t before = now_ns(), theirs = clock(), after = now_ns();
-
-		if (after - before < least) {
-			least = after - before;
-			best = (struct clock_pair) { before + (after - before) / 2, theirs };
-		}
-	}
-	return best;
-}
-
 /* Both clocks at the beginning of what is to be converted. */
 static void set_origin(void)
 {
-	struct clock_pair origin = pair_now(atomic_load(&guest.clock));
+	struct clock_pair origin = guest_clock_pair(atomic_load(&guest.clock));
 	struct quiet quiet;
 
 	lock(&quiet);
@@ -162,125 +121,7 @@ static void set_origin(void)
 	unlock(&quiet);
 }
 
-static uint64_t convert(uint64_t time, const struct clock_pair *from, const struct clock_pair *to)
-{
-	const double ticks = (double)(int64_t)(to->guest - from->guest), ns = (double)(int64_t)(to->cupti - from->cupti);
-
-	if (ns <= 0)
-		return from->guest + (time - from->cupti);
-	return from->guest + (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
-}
-
-/* Where the times of a record lie, ended by 0. Layouts have only grown at their end. */
-static const uint16_t times[][6] = {
-	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start), offsetof(struct cupti_memcpy, end) },
-	[CUPTI_MEMSET] = { offsetof(struct cupti_memset, start), offsetof(struct cupti_memset, end) },
-	[CUPTI_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end), offsetof(struct cupti_kernel, completed),
-		offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
-	[CUPTI_DRIVER_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
-	[CUPTI_RUNTIME_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
-	[CUPTI_CONCURRENT_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end),
-		offsetof(struct cupti_kernel, completed), offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
-	[CUPTI_OVERHEAD] = { offsetof(struct cupti_overhead, start), offsetof(struct cupti_overhead, end) },
-	[CUPTI_MEMCPY_PEER] = { offsetof(struct cupti_memcpy_peer, start), offsetof(struct cupti_memcpy_peer, end) },
-	[CUPTI_CUDA_EVENT] = { offsetof(struct cupti_event, device_time) },
-	[CUPTI_SYNCHRONIZATION] = { offsetof(struct cupti_synchronization, start), offsetof(struct cupti_synchronization, end) },
-	[CUPTI_MEMORY] = { offsetof(struct cupti_memory, time) },
-	[CUPTI_GRAPH_TRACE] = { 8, 16 },
-};
-
-static void convert_times(uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to)
-{
-	uint32_t kind;
-	uint64_t time;
-
-	memcpy(&kind, record, sizeof kind);
-	for (size_t i = 0; kind < sizeof times / sizeof *times && i < 6 && times[kind][i]; i++) {
-		if (times[kind][i] + sizeof time > bytes)
-			continue; /* an older release's */
-		memcpy(&time, record + times[kind][i], sizeof time);
-		time = time ? convert(time, from, to) : 0; /* 0: not known */
-		memcpy(record + times[kind][i], &time, sizeof time);
-	}
-}
-
-/* ---- its buffers ---- */
-
-static struct guest_buffer request(void)
-{
-	cupti_buffer_requested ask = atomic_load(&guest.requested);
-	struct guest_buffer buffer = { NULL, 0, 0 };
-	size_t most = 0; /* as many as fit: a bound on their number is not kept */
-
-	if (ask)
-		ask(&buffer.memory, &buffer.bytes, &most);
-	return buffer;
-}
-
-static void complete(const struct guest_buffer *buffer)
-{
-	cupti_buffer_completed tell = atomic_load(&guest.completed);
-
-	if (buffer->memory && tell)
-		tell(NULL, 0, buffer->memory, buffer->bytes, buffer->used);
-}
-
-static struct guest_buffer take_partial(void)
-{
-	struct guest_buffer taken;
-	struct quiet quiet;
-
-	lock(&quiet);
-	taken = guest.partial;
-	guest.partial = (struct guest_buffer) { NULL, 0, 0 };
-	unlock(&quiet);
-	return taken;
-}
-
-/* For the next records; or the guest gets it as it is, where another thread has left one. */
-static void leave_partial(const struct guest_buffer *buffer)
-{
-	struct quiet quiet;
-	bool left;
-
-	if (!buffer->memory)
-		return;
-	lock(&quiet);
-	left = !guest.partial.memory;
-	if (left)
-		guest.partial = *buffer;
-	unlock(&quiet);
-	if (!left)
-		complete(buffer);
-}
-
-static void hold_buffer(void)
-{
-	struct guest_buffer buffer = take_partial();
-
-	if (!buffer.memory)
-		buffer = request();
-	leave_partial(&buffer);
-}
-
 /* ---- its records ---- */
-
-/* Where the correlation id lies of what the GPU did for a call; 0: of other kinds, which have a time
- * that says whether they are of the session. */
-static size_t id_place(uint32_t kind)
-{
-	switch (kind) {
-	case CUPTI_MEMCPY: return offsetof(struct cupti_memcpy, correlation);
-	case CUPTI_MEMSET: return offsetof(struct cupti_memset, correlation);
-	case CUPTI_KERNEL:
-	case CUPTI_CONCURRENT_KERNEL: return offsetof(struct cupti_kernel, correlation);
-	case CUPTI_MEMCPY_PEER: return offsetof(struct cupti_memcpy_peer, correlation);
-	case CUPTI_CUDA_EVENT: return offsetof(struct cupti_event, correlation);
-	case CUPTI_MEMORY: return offsetof(struct cupti_memory, correlation);
-	case CUPTI_GRAPH_TRACE: return 4;
-	}
-	return 0;
-}
 
 /* Ids are given in order, and begin again after 2^32. */
 static bool id_within(uint32_t id)
@@ -292,7 +133,7 @@ static bool id_within(uint32_t id)
 
 static bool in_session(const uint8_t *record, uint32_t kind)
 {
-	size_t place = id_place(kind);
+	size_t place = guest_record_id_place(kind);
 	uint64_t start;
 	uint32_t id;
 
@@ -300,9 +141,10 @@ static bool in_session(const uint8_t *record, uint32_t kind)
 		memcpy(&id, record + place, sizeof id);
 		return id_within(id);
 	}
-	if (kind >= sizeof times / sizeof *times || !times[kind][0])
+	place = guest_record_time_place(kind);
+	if (!place)
 		return true; /* contexts, names, external ids: no time */
-	memcpy(&start, record + times[kind][0], sizeof start);
+	memcpy(&start, record + place, sizeof start);
 	return start >= atomic_load(&guest.began_ns) && start <= atomic_load(&guest.ended_ns);
 }
 
@@ -323,33 +165,27 @@ static bool wanted(const uint8_t *record)
 
 static void append(struct guest_buffer *to, const uint8_t *record, size_t bytes, const struct clock_pair *from)
 {
+	uint8_t *at = guest_buffer_room(to, bytes);
 	struct clock_pair origin;
 	struct quiet quiet;
 
-	if (to->memory && to->bytes - to->used < bytes) {
-		complete(to);
-		to->memory = NULL;
-	}
-	if (!to->memory)
-		*to = request();
-	if (!to->memory || to->bytes < bytes) {
+	if (!at) {
 		atomic_fetch_add(&guest.dropped, 1);
 		return;
 	}
-	memcpy(to->memory + to->used, record, bytes);
-	if (from->cupti) {
-		lock(&quiet);
-		origin = guest.origin;
-		unlock(&quiet);
-		convert_times(to->memory + to->used, bytes, &origin, from);
-	}
-	to->used += bytes;
+	memcpy(at, record, bytes);
+	if (!from->cupti)
+		return;
+	lock(&quiet);
+	origin = guest.origin;
+	unlock(&quiet);
+	guest_clock_convert(at, bytes, &origin, from);
 }
 
 static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct clock_pair now = pair_now(atomic_load(&guest.clock));
-	struct guest_buffer to = take_partial();
+	struct clock_pair now = guest_clock_pair(atomic_load(&guest.clock));
+	struct guest_buffer to = guest_buffer_take();
 	void *next = NULL;
 	int result = cupti->next_record(buffer, valid, &next);
 
@@ -365,7 +201,7 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 		else
 			atomic_fetch_add(&guest.dropped, 1); /* what follows is not whole: nobody knows where this one ends */
 	}
-	leave_partial(&to);
+	guest_buffer_leave(&to);
 }
 
 void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
@@ -407,16 +243,12 @@ void cupti_guest_note(uint32_t correlation)
 
 int cupti_guest_register(cupti_buffer_requested requested, cupti_buffer_completed completed)
 {
-	struct guest_buffer left;
-
 	if (!cupti_runs())
 		FORWARD(register_buffers, (requested, completed));
 	if (!requested || !completed)
 		return CUPTI_INVALID_PARAMETER;
-	left = take_partial(); /* asked of the callback that was */
-	complete(&left);
-	atomic_store(&guest.requested, requested);
-	atomic_store(&guest.completed, completed);
+	guest_buffers_give(); /* to the callback that was */
+	guest_buffers_of(requested, completed);
 	return CUPTI_OK;
 }
 
@@ -437,7 +269,7 @@ static void begin_session(void)
 	atomic_store(&guest.first, 0);
 	atomic_store(&guest.last, 0);
 	set_origin();
-	atomic_store(&guest.began_ns, now_ns());
+	atomic_store(&guest.began_ns, guest_clock_cupti_ns());
 	atomic_store(&guest.ended_ns, UINT64_MAX);
 	atomic_store(&guest.open, true);
 	atomic_store(&cupti_guest_listens, true);
@@ -449,7 +281,7 @@ static void note_enabled(struct bits *bits, uint32_t i)
 	if (!atomic_load(&cupti_guest_listens))
 		begin_session();
 	set(bits, i, true);
-	hold_buffer();
+	guest_buffers_hold();
 }
 
 static void note_disabled(struct bits *bits, uint32_t i)
@@ -458,7 +290,7 @@ static void note_disabled(struct bits *bits, uint32_t i)
 	if (any(&guest.on) || any(&guest.calls_on) || !atomic_load(&cupti_guest_listens))
 		return;
 	atomic_store(&cupti_guest_listens, false);
-	atomic_store(&guest.ended_ns, now_ns());
+	atomic_store(&guest.ended_ns, guest_clock_cupti_ns());
 }
 
 int cupti_guest_enable(int kind)
@@ -528,7 +360,6 @@ bool cupti_guest_flushes(void)
 int cupti_guest_flush(uint32_t flags)
 {
 	struct cupti_session *s = cupti_session;
-	struct guest_buffer left;
 	struct quiet quiet;
 	int result;
 
@@ -542,10 +373,9 @@ int cupti_guest_flush(uint32_t flags)
 	result = s->library.flush_all(flags);
 	await_deliveries();
 	atomic_fetch_sub(&guest.flushing, 1);
-	left = take_partial();
-	complete(&left);
+	guest_buffers_give();
 	if (atomic_load(&cupti_guest_listens))
-		hold_buffer();
+		guest_buffers_hold();
 	else if (flags & CUPTI_FLUSH_FORCED)
 		atomic_store(&guest.open, false);
 	return result;
@@ -573,8 +403,6 @@ int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value)
 /* Ends the guest's session, not ours. */
 int cupti_guest_finalize(void)
 {
-	struct guest_buffer left;
-
 	if (!cupti_runs())
 		FORWARD(finalize, ());
 	for (uint32_t kind = 0; kind < KINDS; kind++)
@@ -586,8 +414,7 @@ int cupti_guest_finalize(void)
 	clear(&guest.calls_off);
 	atomic_store(&guest.open, false);
 	await_deliveries();
-	left = take_partial();
-	complete(&left);
+	guest_buffers_give();
 	return CUPTI_OK;
 }
 
