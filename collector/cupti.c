@@ -6,7 +6,9 @@
 #include "clock.h"
 #include "cupti_buffers.h"
 #include "cupti_guest.h"
+#include "cupti_guest_buffer.h"
 #include "cupti_session.h"
+#include "cupti_yield.h"
 #include "dictionary.h"
 #include "fork_memory.h"
 #include "gpu_activity.h"
@@ -114,13 +116,15 @@ static void on_event(void *data, int domain, uint32_t id, const void *what)
 
 		if (call->site == CUPTI_ENTER)
 			cupti_guest_call(call->correlation);
-		client->call(id, what);
-		cupti_flush_need(what);
+		if (__builtin_expect(!cupti_is_away(), 1)) {
+			client->call(id, what);
+			cupti_flush_need(what);
+		}
 		cupti_guest_hear(domain, id, what);
 		return;
 	}
 	saved = errno;
-	if (domain == CUPTI_RESOURCE)
+	if (domain == CUPTI_RESOURCE && !cupti_is_away())
 		cupti_on_resource(id, what);
 	else if (domain == CUPTI_STATE)
 		on_state(id, what);
@@ -132,9 +136,22 @@ static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most_re
 {
 	*most_records = 0; /* as many as fit */
 	*bytes = 0;
-	*buffer = cupti_session->client ? cupti_buffers_take(bytes) : NULL;
+	*buffer = NULL;
+	if (cupti_session->client && cupti_is_away())
+		guest_buffer_request(buffer, bytes, most_records);
+	else if (cupti_session->client)
+		*buffer = cupti_buffers_take(bytes);
 	if (!*buffer && cupti_session->library.version < CUPTI_VERSION_12_9)
 		*buffer = cupti_buffers_scratch(bytes); /* these crash when they are given none */
+}
+
+/* What was in it is lost: of the scratch nobody knows how much that was, and where CUPTI is another's, the times may be of
+ * another clock. */
+static void lose_buffer(const uint8_t *buffer, size_t valid)
+{
+	if (valid)
+		trace_lose(TRACE_LOST_CUPTI_UNREAD, 1);
+	cupti_buffers_give(buffer);
 }
 
 static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
@@ -143,13 +160,20 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	bool ours = cupti_buffers_is_ours(buffer);
 	size_t dropped = 0;
 
-	(void)context, (void)stream, (void)bytes;
 	if (!cupti_session->client)
 		return;
+	if (!ours && buffer && !cupti_buffers_is_scratch(buffer)) {
+		guest_buffer_complete(context, stream, buffer, bytes, valid);
+		return;
+	}
+	if (cupti_is_away()) {
+		lose_buffer(buffer, valid);
+		return;
+	}
 	if (cupti->dropped(NULL, 0, &dropped) != CUPTI_OK)
 		dropped = 0;
-	if (!ours && valid)
-		trace_lose(TRACE_LOST_CUPTI_UNREAD, 1); /* of the scratch nobody knows how many there were */
+	if (!ours)
+		lose_buffer(buffer, valid);
 	gpu_activity_read(cupti, buffer, ours ? valid : 0, dropped);
 	cupti_guest_deliver(cupti, buffer, ours ? valid : 0, dropped);
 	cupti_buffers_give(buffer);
@@ -223,6 +247,42 @@ static void enable_kinds(struct cupti_session *s)
 	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
 		cupti->enable(CUPTI_CONTEXT);
 	cupti_time_calls();
+}
+
+void cupti_ask(void)
+{
+	const size_t refused = strlen(cupti_session->partial);
+
+	enable_callbacks(cupti_session);
+	enable_kinds(cupti_session);
+	if (strlen(cupti_session->partial) > refused)
+		tell("source.cupti", "partial: %s", cupti_session->partial);
+}
+
+static void disable_callback(struct cupti_session *s, int domain, uint32_t id)
+{
+	if (!cupti_guest_hears(domain, id))
+		s->library.enable_callback(0, s->subscriber, domain, id);
+}
+
+static void disable_kinds(struct cupti_session *s)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
+		s->library.disable(kinds[i].kind);
+}
+
+/* What a failure of CUPTI's own says is still heard. */
+void cupti_ask_no_more(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	for (const uint16_t *id = s->client->calls; *id; id++)
+		disable_callback(s, CUPTI_DRIVER, *id);
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+		disable_callback(s, CUPTI_RESOURCE, resources[i]);
+	disable_kinds(s);
+	s->library.disable(CUPTI_CONTEXT);
+	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
 }
 
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
@@ -308,10 +368,12 @@ static void end_session(void)
 	}
 	cupti_guest_end();
 	pthread_mutex_lock(&s->lock);
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
-		s->library.disable(kinds[i].kind);
-	if (cupti_runs())
-		s->library.flush_all(CUPTI_FLUSH_FORCED);
+	s->over = true;
+	if (!cupti_is_away()) {
+		disable_kinds(s);
+		if (cupti_runs())
+			s->library.flush_all(CUPTI_FLUSH_FORCED);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -46,6 +46,7 @@ struct cupti_client {
 	void (*node_created)(void);
 	const char *library;   /* path of the libcupti to use; NULL: as it is found */
 	const char *toolkit;   /* where CUDA is installed, as CUDA_HOME says; NULL: not said */
+	bool yields;           /* to another client of CUPTI's, as long as it is active (cupti_yield.h); else both are served */
 	uint64_t buffer_bytes; /* bound on CUPTI's buffers; 0: the default, 64 MiB */
 };
 
@@ -53,6 +54,9 @@ struct cupti_client {
  * often. Call it when the driver is being initialised (InitializeInjection), or before a call to
  * CUDA; never between stream_enter and stream_leave. errno is kept. */
 void cupti_start(const struct cupti_client *client);
+
+/* Changes when CUPTI is left to another client or taken back: an EXIT may be missing to an ENTER from before. */
+extern _Atomic uint32_t cupti_handovers;
 
 /* The device of a context, by CUPTI's id; UINT32_MAX: not known. */
 uint32_t cupti_device_of(uint32_t context);

@@ -105,6 +105,11 @@ bool cupti_buffers_is_ours(const uint8_t *buffer)
 	return pool && buffer >= pool && buffer < scratch;
 }
 
+bool cupti_buffers_is_scratch(const uint8_t *buffer)
+{
+	return scratch && buffer == scratch;
+}
+
 void cupti_buffers_give(const uint8_t *buffer)
 {
 	if (cupti_buffers_is_ours(buffer))

@@ -25,6 +25,8 @@ uint8_t *cupti_buffers_scratch(size_t *bytes);
 /* Whether it is of the pool, and holds records: not the scratch, not another client's. */
 bool cupti_buffers_is_ours(const uint8_t *buffer);
 
+bool cupti_buffers_is_scratch(const uint8_t *buffer);
+
 /* Takes back one that has been read. Others are let be. */
 void cupti_buffers_give(const uint8_t *buffer);
 

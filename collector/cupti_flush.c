@@ -10,6 +10,7 @@
 #include "cupti_buffers.h"
 #include "cupti_guest.h"
 #include "cupti_session.h"
+#include "cupti_yield.h"
 #include "gpu_device.h"
 #include "stream.h"
 
@@ -62,7 +63,7 @@ static void flush(struct cupti_session *s)
 	uint64_t began = clock_now(), began_ns = clock_monotonic_ns();
 
 	pthread_mutex_lock(&s->lock);
-	if (cupti_runs() && !cupti_guest_flushes())
+	if (cupti_runs() && !cupti_guest_flushes() && !cupti_is_away())
 		s->library.flush_all(0);
 	pthread_mutex_unlock(&s->lock);
 	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches ||
@@ -77,6 +78,7 @@ static void *run(void *data)
 	gpu_device_record();
 	while (sleep_on(s) && cupti_runs()) {
 		flush(s);
+		cupti_yield_look();
 		cupti_buffers_keep_ready();
 	}
 	return NULL;

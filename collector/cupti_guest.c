@@ -5,7 +5,7 @@
 
 #include "cupti_guest_buffer.h"
 #include "cupti_guest_clock.h"
-#include "cupti_session.h"
+#include "cupti_yield.h"
 #include "fork_memory.h"
 #include "quiet.h"
 
@@ -223,7 +223,7 @@ bool cupti_guest_only(const void *record)
 	uint32_t head[2];
 
 	memcpy(head, record, sizeof head);
-	if (!atomic_load_explicit(&guest.open, memory_order_relaxed) && !atomic_load_explicit(&guest.began_ns, memory_order_relaxed))
+	if (!atomic_load_explicit(&guest.began_ns, memory_order_relaxed) && !atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
 		return false; /* there has never been one */
 	return !cupti_owns_kind(head[0]) && !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
 }
@@ -259,7 +259,10 @@ int cupti_guest_clock(cupti_clock clock)
 	if (!clock)
 		return CUPTI_INVALID_PARAMETER;
 	atomic_store(&guest.clock, clock);
-	set_origin();
+	if (cupti_is_away())
+		return cupti_yield_clock(clock);
+	if (!cupti_session->client->yields)
+		set_origin();
 	return CUPTI_OK;
 }
 
@@ -293,12 +296,32 @@ static void note_disabled(struct bits *bits, uint32_t i)
 	atomic_store(&guest.ended_ns, guest_clock_cupti_ns());
 }
 
+/* Where it has CUPTI to itself its calls are CUPTI's affair; that there is something enabled is ours. */
+static bool has_cupti(bool enables)
+{
+	if (enables && cupti_session->client->yields)
+		cupti_yield(atomic_load(&guest.clock));
+	return cupti_is_away();
+}
+
+static int note_alone(int result, struct bits *bits, uint32_t i, bool on)
+{
+	if (result != CUPTI_OK && on)
+		on = false; /* it may have been the only one */
+	set(bits, i, on);
+	if (!on && !any(&guest.on) && !any(&guest.calls_on))
+		cupti_yield_ends();
+	return result;
+}
+
 int cupti_guest_enable(int kind)
 {
 	int result = CUPTI_OK;
 
 	if (!cupti_runs())
 		FORWARD(enable, (kind));
+	if (has_cupti(true))
+		return note_alone(cupti_session->library.enable(kind), &guest.on, (uint32_t)kind, true);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.enable(kind);
 	if (result != CUPTI_OK || kind < 0 || kind >= (int)KINDS)
@@ -314,6 +337,8 @@ int cupti_guest_disable(int kind)
 
 	if (!cupti_runs())
 		FORWARD(disable, (kind));
+	if (has_cupti(false))
+		return note_alone(cupti_session->library.disable(kind), &guest.on, (uint32_t)kind, false);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.disable(kind);
 	if (kind == CUPTI_DRIVER_CALL)
@@ -331,6 +356,8 @@ int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on)
 		FORWARD(enable_driver_api, (cbid, on));
 	if (!cupti_session->library.enable_driver_api)
 		return CUPTI_NOT_INITIALIZED;
+	if (has_cupti(on))
+		return note_alone(cupti_session->library.enable_driver_api(cbid, on), &guest.calls_on, cbid, on);
 	if (on || !cupti_times_call(cbid))
 		result = cupti_session->library.enable_driver_api(cbid, on);
 	if (result != CUPTI_OK)
@@ -365,6 +392,11 @@ int cupti_guest_flush(uint32_t flags)
 
 	if (!cupti_runs())
 		FORWARD(flush_all, (flags));
+	if (has_cupti(false)) {
+		result = s->library.flush_all(flags);
+		cupti_yield_over();
+		return result;
+	}
 	atomic_fetch_add(&guest.flushing, 1);
 	quiet_begin(&quiet);
 	pthread_mutex_lock(&s->lock); /* a flush of ours that has begun has come back; another does not begin */
@@ -385,6 +417,8 @@ int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped)
 {
 	if (!cupti_runs())
 		FORWARD(dropped, (context, stream, dropped));
+	if (has_cupti(false))
+		return cupti_session->library.dropped(context, stream, dropped);
 	if (!dropped)
 		return CUPTI_INVALID_PARAMETER;
 	*dropped = (size_t)atomic_exchange(&guest.dropped, 0);
@@ -412,6 +446,7 @@ int cupti_guest_finalize(void)
 		if (has(&guest.calls_on, cbid))
 			cupti_guest_enable_driver_api(cbid, 0);
 	clear(&guest.calls_off);
+	cupti_yield_over();
 	atomic_store(&guest.open, false);
 	await_deliveries();
 	guest_buffers_give();

@@ -57,6 +57,9 @@ void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, siz
 /* The process ends: nothing is handed over any more. */
 void cupti_guest_end(void);
 
+/* The guest's callback has been asked for on this id. */
+bool cupti_guest_hears(int domain, uint32_t id);
+
 /* A record is the guest's alone. */
 bool cupti_guest_only(const void *record);
 

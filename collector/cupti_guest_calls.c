@@ -7,7 +7,7 @@
  */
 #include "cupti_guest.h"
 
-#include "cupti_session.h"
+#include "cupti_yield.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static struct {
 	_Atomic uint64_t on[DOMAINS][IDS / 64];
 } subscriber;
 
-static bool hears(int domain, uint32_t id)
+bool cupti_guest_hears(int domain, uint32_t id)
 {
 	return domain > 0 && domain < DOMAINS && id < IDS &&
 	       (atomic_load_explicit(&subscriber.on[domain][id / 64], memory_order_relaxed) >> id % 64 & 1);
@@ -33,7 +33,7 @@ static int turn(int domain, uint32_t id, bool on)
 
 	if (domain <= 0 || domain >= DOMAINS || id >= IDS)
 		return CUPTI_INVALID_PARAMETER;
-	if (!cupti_owns_callback(domain, id))
+	if (cupti_is_away() || !cupti_owns_callback(domain, id))
 		result = cupti_session->library.enable_callback(on, cupti_session->subscriber, domain, id);
 	if (result != CUPTI_OK)
 		return result;
@@ -47,7 +47,7 @@ static int turn(int domain, uint32_t id, bool on)
 static void turn_all_off(int domain)
 {
 	for (uint32_t id = 0; id < IDS; id++)
-		if (hears(domain, id))
+		if (cupti_guest_hears(domain, id))
 			turn(domain, id, false);
 }
 
@@ -115,9 +115,9 @@ void cupti_guest_hear(int domain, uint32_t id, const void *what)
 	struct cupti_call copy;
 	uint64_t bits = 0;
 
-	if (__builtin_expect(!callback, 1) || !hears(domain, id))
+	if (__builtin_expect(!callback, 1) || !cupti_guest_hears(domain, id))
 		return;
-	if (domain == CUPTI_DRIVER && cupti_owns_callback(domain, id)) {
+	if (domain == CUPTI_DRIVER && !cupti_is_away() && cupti_owns_callback(domain, id)) {
 		memcpy(&copy, what, sizeof copy);
 		copy.data = &bits;
 		what = &copy;

@@ -29,6 +29,12 @@ struct cupti_session {
 	atomic_bool warned;   /* by a STATE callback */
 	char partial[512];    /* what it refused, for META; under lock */
 
+	/* cupti_yield.c */
+	atomic_bool away;  /* CUPTI is another client's; changed under lock */
+	bool other_clock;  /* CUPTI's clock is another client's; under lock */
+	bool over;         /* the process ends: as it is it stays; under lock */
+	uint64_t left_ns;  /* when that client had nothing enabled any more, 0: it has; under lock */
+
 	/* cupti_flush.c */
 	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
 	pthread_cond_t wake;
@@ -57,6 +63,9 @@ static inline bool cupti_times_call(uint32_t cbid)
 }
 /* Asks for those times, once more where another client of CUPTI's has ended them. */
 void cupti_time_calls(void);
+/* Asks for all that the session is for; and for nothing of it any more but what the guest hears of. Under the lock. */
+void cupti_ask(void);
+void cupti_ask_no_more(void);
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */

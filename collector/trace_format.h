@@ -51,6 +51,7 @@
  * version.torch, version.python, cupti.library (path), source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops,
  * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
+ * cupti.yielded: how often CUPTI was left to another client: there are AWAY records; absent: never.
  * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
  * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record;
  * import.processes: whose events it holds, if it is more than one process.
@@ -230,7 +231,9 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(SOURCE, trace_source, 0, "where in the program's own code a place was first entered")       \
 	X(TENSOR_NEXT, trace_tensor_next, 1, "a TENSOR whose totals follow from the one before it")   \
 	/* in every stream */                                                                         \
-	X(WINDOW, trace_window, 1, "recording begins or stops, as PPERF_SCHEDULE says")
+	X(WINDOW, trace_window, 1, "recording begins or stops, as PPERF_SCHEDULE says")              \
+	/* of CUPTI */                                                                                \
+	X(AWAY, trace_away, 1, "CUPTI is left to another client, or taken back")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -336,6 +339,16 @@ struct trace_window {
 	uint64_t step;           /* of the program, from 0. BEGINS, STEP: the one that comes; ENDS: the one behind the last that was recorded */
 	uint32_t edge, cycle;    /* cycle: from 0 */
 	uint32_t warmup, reserved; /* BEGINS: so many steps from `step` on count in no average */
+};
+
+/* From BEGINS to ENDS CUPTI was another's (PPERF_CUPTI=yield): nothing is known of what the GPU did, and of calls only those that were seen by symbol, without
+ * correlation. Without ENDS: to the end of the trace. */
+enum trace_away_edge { TRACE_AWAY_BEGINS = 1, TRACE_AWAY_ENDS = 2 };
+struct trace_away {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t realtime_ns; /* the same moment as the GPU's records have theirs */
+	uint32_t edge, reserved;
 };
 
 /* Begins every call record. head.flags: enum trace_call_flag. */

@@ -156,10 +156,26 @@ static bool lends(const struct driver_call *known)
 	       known->kind == DRIVER_FREE;
 }
 
+/* A call that was begun when CUPTI went to another client has no end here. Symbols find that out by themselves. */
+static void forget_unended(void)
+{
+	static _Thread_local uint32_t seen __attribute__((tls_model("initial-exec")));
+	uint32_t handovers = atomic_load_explicit(&cupti_handovers, memory_order_relaxed);
+
+	if (__builtin_expect(handovers == seen, 1))
+		return;
+	seen = handovers;
+	if (call_here.depth && !call_here.caller)
+		call_end(0);
+}
+
 static void begin_call(const struct driver_call *known, const struct cupti_call *call)
 {
 	uint64_t correlation = correlation_of_call(call->correlation);
-	uint32_t outer = call_begin(NULL);
+	uint32_t outer;
+
+	forget_unended();
+	outer = call_begin(NULL);
 
 	if (outer == 0)
 		captured = false;
@@ -227,13 +243,14 @@ static const char *toolkit_of(const char *home)
 	return strcpy(copy, home);
 }
 
-void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_bytes, bool by_driver)
+void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uint64_t buffer_bytes, bool by_driver)
 {
 	const char *home = getenv("CUDA_HOME");
 
 	client.calls = driver_call_ids();
 	client.library = library_of(setting);
 	client.toolkit = toolkit_of(home ? home : getenv("CUDA_PATH"));
+	client.yields = yields;
 	client.buffer_bytes = buffer_bytes;
 	injected = by_driver;
 	enabled = wanted;

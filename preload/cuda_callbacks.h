@@ -15,9 +15,9 @@
 
 /* Settings, by the constructor; without it nothing starts. wanted: false leaves CUPTI alone.
  * setting: the value of PPERF_CUPTI, kept: with a slash it is the path of the libcupti to use.
- * buffer_bytes: PPERF_CUPTI_BUFFERS, 0 for the default. by_driver: CUDA_INJECTION64_PATH names this
+ * yields: to another client of CUPTI's. buffer_bytes: PPERF_CUPTI_BUFFERS, 0 for the default. by_driver: CUDA_INJECTION64_PATH names this
  * library. */
-void cuda_callbacks_configure(bool wanted, const char *setting, uint64_t buffer_bytes, bool by_driver);
+void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uint64_t buffer_bytes, bool by_driver);
 
 /* Starts CUPTI if the driver is not going to. Called before an interposed call goes on to CUDA,
  * never inside one, and never between stream_enter and stream_leave. Cheap once that is settled.

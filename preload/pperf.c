@@ -233,7 +233,7 @@ static void take_cuda(const char *self)
 	if (wanted)
 		set_variable("CUDA_INJECTION64_PATH", self, false);
 	there = getenv("CUDA_INJECTION64_PATH");
-	cuda_callbacks_configure(wanted, settings->cupti_library, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+	cuda_callbacks_configure(wanted, settings->cupti_library, settings->cupti_yields, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
 				 there && !strcmp(there, self));
 }
 

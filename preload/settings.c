@@ -214,6 +214,10 @@ void settings_read(struct settings *s)
 		complain(s, "PPERF_OUTPUT", output, "a shorter path");
 	s->nvtx = settings_flag(value_of("PPERF_NVTX"), true);
 	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
+	s->cupti_yields = cupti && !strcasecmp(cupti, "yield");
+	if (cupti && !s->cupti_yields && strcasecmp(cupti, "share") && !strchr(cupti, '/') &&
+	    settings_flag(cupti, true) != settings_flag(cupti, false))
+		complain(s, "PPERF_CUPTI", cupti, "0, 1, share, yield or the path of a libcupti");
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti ? cupti : "");
 	s->tensors = settings_flag(value_of("PPERF_TENSORS"), true);

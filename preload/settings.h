@@ -42,6 +42,7 @@ struct settings {
 	struct schedule schedule;  /* PPERF_SCHEDULE */
 	const char *step_marker;   /* PPERF_STEP_MARKER, as given; like `stacks` */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
+	bool cupti_yields;         /* PPERF_CUPTI=yield */
 	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
 	char directory[4096];      /* where the run began: what a relative output is relative to. "": nowhere */
