@@ -28,6 +28,7 @@ static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32"
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed", "acquire_success", "releasing" };
 static const char *const self_works[] = { NULL, "seal", "start", "flush", "stack" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
+static const char *const away_edges[] = { NULL, "begins", "ends" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
@@ -226,6 +227,7 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 	const struct trace_gpu_batch *batch = record;
 	const struct trace_nvtx_sync *lock = record;
 	const struct trace_window *window = record;
+	const struct trace_away *away = record;
 
 	switch (kind) {
 	case TRACE_CLOCK:
@@ -249,6 +251,10 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 	case TRACE_WINDOW:
 		WORD(line, DUMP_action, window_edges, window->edge);
 		line_unsigned(line, DUMP_value, window->step);
+		break;
+	case TRACE_AWAY:
+		WORD(line, DUMP_action, away_edges, away->edge);
+		line_unsigned(line, DUMP_realtime_ns, away->realtime_ns);
 		break;
 	case TRACE_NVTX_SYNC:
 		WORD(line, DUMP_action, lock_actions, lock->action);

@@ -63,6 +63,7 @@ uint32_t fold_unattributed(struct fold *fold, uint32_t root)
 static void fold_record(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_self *self = event->record;
+	const struct trace_away *away = event->record;
 
 	switch (event->kind) {
 	case EVENT_RESUMED:
@@ -91,6 +92,10 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 		break;
 	case TRACE_WINDOW:
 		fold_window(fold, event);
+		break;
+	case TRACE_AWAY:
+		fold->state->away = away->edge == TRACE_AWAY_BEGINS;
+		fold->counts.yielded += fold->state->away;
 		break;
 	case TRACE_SELF:
 		fold->totals.self_ns += reader_duration(fold->reader, self->stamp, self->duration);
@@ -340,7 +345,8 @@ static void total_up(struct fold *fold)
 		const struct timeline_work *work = &devices[i].all;
 
 		fold->totals.gpu_busy_ns += work->busy_ns;
-		fold->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns;
+		fold->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns - devices[i].unknown_ns;
+		fold->totals.gpu_unknown_ns += devices[i].unknown_ns;
 		fold->totals.gpu_computation_ns += work->computation_ns;
 		fold->totals.gpu_communication_ns += work->communication_ns;
 		fold->totals.gpu_exposed_communication_ns += work->exposed_communication_ns;

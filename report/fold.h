@@ -112,6 +112,7 @@ struct fold_counts {
 	uint64_t backwards;    /* work that ended before it began */
 	uint64_t unknown_ends; /* start/end: END of a range that is not open */
 	uint64_t spans_left_open;
+	uint64_t yielded, yielded_calls; /* times that CUPTI was another client's; launches, copies and sets then */
 	uint64_t steps; /* seen */
 	uint64_t counted; /* calls of operators that were only counted, as far as they are in the tree */
 	uint64_t overhead_records, api_records, gpu_memory_records, marks, metrics;
@@ -120,7 +121,7 @@ struct fold_counts {
 struct fold_totals {
 	uint64_t wall_ns; /* from the trace's start to its last event, or of the steps asked for */
 	uint64_t cpu_self_ns; /* in ranges, each moment of a thread once */
-	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns;
+	uint64_t gpu_sum_ns, gpu_busy_ns, gpu_idle_ns, gpu_unknown_ns;
 	uint64_t gpu_idle_charged_ns; /* to work that ended it; of the whole trace all of gpu_idle_ns */
 	/* of the devices' unions (timeline.h); of the whole trace only */
 	uint64_t gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns, gpu_copy_ns, gpu_exposed_copy_ns;

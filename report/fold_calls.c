@@ -181,13 +181,17 @@ static void move_memory(struct fold *fold, const struct trace_event *event, cons
 		tree_memory(fold->tree, leaf_node)->alloc_self += change.taken;
 }
 
-static void count_call(struct fold_counts *counts, uint32_t kind, const struct call *call)
+static void count_call(struct fold *fold, uint32_t kind, const struct call *call)
 {
+	struct fold_counts *counts = &fold->counts;
+
 	counts->captured += call->record->result == 0 && (call->record->head.flags & TRACE_CALL_CAPTURED) != 0;
 	counts->failed_calls += call->record->result != 0;
 	counts->syncs += kind == TRACE_SYNC && ((const struct trace_sync *)(const void *)call->record)->type;
 	if (!call->worked)
 		return;
+	counts->yielded_calls += fold->state->away &&
+				 (kind == TRACE_LAUNCH || kind == TRACE_GRAPH_LAUNCH || kind == TRACE_COPY || kind == TRACE_SET);
 	counts->launches += kind == TRACE_LAUNCH;
 	counts->graph_launches += kind == TRACE_GRAPH_LAUNCH;
 	counts->copies_called += kind == TRACE_COPY;
@@ -217,7 +221,7 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 	call.duration_ns = reader_duration(fold->reader, call.record->stamp, call.record->duration);
 	call.begin_ns = event->time_ns > call.duration_ns ? event->time_ns - call.duration_ns : 0;
 	call.worked = call.record->result == 0 && !(call.record->head.flags & TRACE_CALL_CAPTURED);
-	count_call(&fold->counts, event->kind, &call);
+	count_call(fold, event->kind, &call);
 	if (fold->state->counting) {
 		leaf_node = leaf(fold, event, &call);
 		tree_count(fold->tree, leaf_node, call.duration_ns);

@@ -55,12 +55,13 @@ struct fold_state {
 	uint64_t edge_ns;          /* when the present one is over */
 	uint32_t section;          /* the number of the present one, 0 where there are none */
 	bool rich;
+	bool away;     /* CUPTI is another client's */
 	bool counting; /* false: outside of the steps asked for */
 	bool warming; /* in a window, before its first step that counts */
 	bool step_kinds;                  /* the trace has ranges of kind step; else labels tell */
 	const struct thread *step_thread; /* in a step now; at step_depth */
 	uint32_t step_depth;
-	uint64_t step, now_ns, window_begin_ns, window_ns, window_busy, window_idle;
+	uint64_t step, now_ns, window_begin_ns, window_ns, window_busy, window_idle, window_unknown;
 	int64_t reserved; /* the level now */
 	bool has_reserved;
 	int64_t allocated; /* the tensors' */

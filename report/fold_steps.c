@@ -36,6 +36,9 @@ void fold_window_ends(struct fold *fold)
 		fold->totals.gpu_idle_ns += fold->timeline
 						    ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle
 						    : 0;
+		fold->totals.gpu_unknown_ns += fold->timeline
+						       ? timeline_unknown(fold->timeline, state->now_ns) - state->window_unknown
+						       : 0;
 	}
 }
 
@@ -67,6 +70,7 @@ static void begin_counting(struct fold *fold)
 	state->window_begin_ns = state->now_ns;
 	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
 	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
+	state->window_unknown = fold->timeline ? timeline_unknown(fold->timeline, state->now_ns) : 0;
 	for (size_t i = 0; i < state->thread_count; i++)
 		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
 			state->threads[i]->frames[depth].begin_ns = state->now_ns;

@@ -147,6 +147,22 @@ static void say_sources(const struct page *page)
 	}
 }
 
+/* When CUPTI was another client's: what the GPU did then is in no record. */
+static void say_away(const struct page *page)
+{
+	const struct away *away = page->info->away;
+
+	for (size_t i = 0; away && i < away->count; i++) {
+		const struct away_span *span = &away->spans[AWAY_TRACE][i];
+		char from[NUMBER_BYTES], to[NUMBER_BYTES] = "the end";
+
+		number_scaled(from, UNIT_TIME, (int64_t)span->begin_ns, false, page->ascii);
+		if (span->end_ns != UINT64_MAX)
+			number_scaled(to, UNIT_TIME, (int64_t)span->end_ns, false, page->ascii);
+		say(page, i ? "" : "away", "from %s to %s CUPTI was another profiler's", from, to);
+	}
+}
+
 static void say_devices(const struct page *page)
 {
 	const struct trace_device *device;
@@ -291,6 +307,7 @@ static void write_text(struct out *out, struct info *info, bool ascii)
 	say_process(&page);
 	say_metas(&page, "versions", "version.");
 	say_sources(&page);
+	say_away(&page);
 	say_metas(&page, "settings", "env.");
 	say_devices(&page);
 	say_counters(&page);

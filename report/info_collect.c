@@ -31,9 +31,11 @@ void info_collect(struct info *info, const char *path)
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(info->reader));
 	info->integrity = *reader_integrity(info->reader);
+	info->away = away_read(info->reader);
 }
 
 void info_release(struct info *info)
 {
+	away_free(info->away);
 	reader_close(info->reader);
 }

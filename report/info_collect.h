@@ -4,6 +4,7 @@
 #ifndef PPERF_INFO_COLLECT_H
 #define PPERF_INFO_COLLECT_H
 
+#include "report/away.h"
 #include "report/trace_reader.h"
 
 struct info {
@@ -12,6 +13,7 @@ struct info {
 	uint64_t recorded;
 	uint64_t dropped, unread;      /* as CUPTI's batches say */
 	struct trace_integrity integrity;
+	struct away *away; /* NULL: CUPTI was never another client's */
 };
 
 /* Opens and reads. Ends the program with a sentence if the trace cannot be read. */

@@ -150,6 +150,22 @@ static void put_counters(struct emit *emit, const struct info *info)
 	emit_end(emit, ']');
 }
 
+static void put_away(struct emit *emit, const struct away *away)
+{
+	emit_key(emit, "away");
+	emit_begin(emit, '[');
+	for (size_t i = 0; away && i < away->count; i++) {
+		const struct away_span *span = &away->spans[AWAY_TRACE][i];
+
+		emit_begin(emit, '{');
+		emit_put_unsigned(emit, "begin_ns", span->begin_ns);
+		if (span->end_ns != UINT64_MAX)
+			emit_put_unsigned(emit, "end_ns", span->end_ns);
+		emit_end(emit, '}');
+	}
+	emit_end(emit, ']');
+}
+
 static void put_losses(struct emit *emit, const struct info *info)
 {
 	const struct trace_integrity *all = &info->integrity;
@@ -202,6 +218,7 @@ void info_write_json(struct out *out, const struct info *info)
 	emit_put_bool(emit, "complete", info->integrity.complete);
 	emit_put_unsigned(emit, "threads", reader_layout(info->reader)->streams);
 	put_metas(emit, info);
+	put_away(emit, info->away);
 	put_clock(emit, info);
 	put_file(emit, info);
 	put_records(emit, info);

@@ -38,6 +38,8 @@ struct integrity integrity_of(const struct fold *fold)
 		.captured = counts->captured,
 		.failed_calls = counts->failed_calls,
 		.missing_records = counts->missing_records,
+		.yielded = counts->yielded,
+		.yielded_calls = counts->yielded_calls,
 		.attributed = counts->attributed,
 		.unattributed = counts->unattributed,
 		.without_launch = counts->without_launch,

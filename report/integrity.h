@@ -21,6 +21,8 @@
 	X(captured, 0, "calls captured into a graph: nothing ran then")                                 \
 	X(failed_calls, 0, "CUDA calls that failed")                                                    \
 	X(missing_records, 1, "launches, copies and sets that the GPU never told of")                   \
+	X(yielded, 1, "times that CUPTI was left to another profiler: what the GPU did then is not known") \
+	X(yielded_calls, 0, "launches, copies and memsets seen then")                                   \
 	X(attributed, 0, "GPU records with the range that asked for them")                              \
 	X(unattributed, 0, "GPU records without a range")                                               \
 	X(without_launch, 0, "of these: with no launch in the trace")                                   \

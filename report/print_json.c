@@ -264,6 +264,32 @@ static void put_steps(struct out *out, const struct steps *steps)
 	out_char(out, '}');
 }
 
+/* When CUPTI was another client's. */
+static void put_away(struct out *out, const struct away *away)
+{
+	const struct away_span *spans = away->spans[AWAY_TRACE];
+	bool first = true;
+
+	out_char(out, '{');
+	put_unsigned(out, "ns", away->ns, &first);
+	put_key(out, "spans", &first);
+	out_char(out, '[');
+	for (size_t i = 0; i < away->count; i++) {
+		const bool ended = spans[i].end_ns != UINT64_MAX;
+		bool part_first = true;
+
+		out_string(out, i ? ", {" : "{");
+		put_unsigned(out, "begin_ns", spans[i].begin_ns, &part_first);
+		put_key(out, "end_ns", &part_first);
+		if (ended)
+			out_unsigned(out, spans[i].end_ns);
+		else
+			out_string(out, "null");
+		out_char(out, '}');
+	}
+	out_string(out, "]}");
+}
+
 /* What PPERF_SCHEDULE had recorded, and what was not. */
 static void put_windows(struct out *out, const struct windows *windows)
 {
@@ -364,6 +390,10 @@ static void put_capture(struct out *out, const struct processes *processes)
 		put_key(out, "window", &first);
 		put_windows(out, process->windows);
 	}
+	if (process->away) {
+		put_key(out, "away", &first);
+		put_away(out, process->away);
+	}
 	if (process->steps) {
 		put_key(out, "steps", &first);
 		put_steps(out, process->steps);
@@ -404,6 +434,7 @@ static void add_totals(struct fold_totals *sum, const struct fold_totals *part)
 	sum->gpu_sum_ns += part->gpu_sum_ns;
 	sum->gpu_busy_ns += part->gpu_busy_ns;
 	sum->gpu_idle_ns += part->gpu_idle_ns;
+	sum->gpu_unknown_ns += part->gpu_unknown_ns;
 	sum->gpu_computation_ns += part->gpu_computation_ns;
 	sum->gpu_communication_ns += part->gpu_communication_ns;
 	sum->gpu_exposed_communication_ns += part->gpu_exposed_communication_ns;
@@ -499,6 +530,7 @@ static void put_totals(struct out *out, const struct processes *processes)
 	put_unsigned(out, "gpu_sum_ns", sum.gpu_sum_ns, &first);
 	put_unsigned(out, "gpu_busy_ns", sum.gpu_busy_ns, &first);
 	put_unsigned(out, "gpu_idle_ns", sum.gpu_idle_ns, &first);
+	put_unsigned(out, "gpu_unknown_ns", sum.gpu_unknown_ns, &first);
 	put_gpu_parts(out, processes, &sum, &first);
 	put_unsigned(out, "attributed_ns", sum.attributed_ns, &first);
 	put_unsigned(out, "unattributed_ns", sum.unattributed_ns, &first);

@@ -187,6 +187,7 @@ static bool read_process(struct process *process, const struct options *options,
 	process->simulated = any_simulated(process);
 	process->texts = texts_new();
 	wanted.windows = process->windows = windows_read(process->reader);
+	process->away = away_read(process->reader);
 	if (!options->no_steps)
 		process->steps = windows_steps(process->windows, steps_find(process->reader, options->step_marker));
 	wanted.found = process->steps;
@@ -227,6 +228,7 @@ static void let_go(struct process *process)
 	fold_free(process->fold);
 	steps_free(process->steps);
 	windows_free(process->windows);
+	away_free(process->away);
 	tree_free(process->flat);
 	tree_free(process->asides);
 	tallies_free(process->tallies);
@@ -238,6 +240,7 @@ static void let_go(struct process *process)
 	process->steps = NULL;
 	process->tallies = NULL;
 	process->windows = NULL;
+	process->away = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;
 	process->distributions = NULL;

@@ -7,6 +7,7 @@
 #ifndef PPERF_PROCESS_H
 #define PPERF_PROCESS_H
 
+#include "report/away.h"
 #include "report/fold.h"
 #include "report/integrity.h"
 #include "report/options.h"
@@ -17,6 +18,7 @@ struct process {
 	struct trace_reader *reader;
 	struct texts *texts;
 	struct windows *windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
+	struct away *away;       /* when CUPTI was another client's; NULL: never */
 	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
 	struct fold *fold;
 	struct integrity integrity;

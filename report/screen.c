@@ -277,6 +277,40 @@ static void add_window(struct paragraph *paragraph, const struct window *window,
 
 #define WINDOWS_TOLD 4u
 
+/* When CUPTI was another client's, and what that means. */
+static void put_away(const struct process *process, const struct style *style)
+{
+	const struct away *away = process->away;
+	struct paragraph paragraph = { .style = style };
+
+	if (!away || !away->count)
+		return;
+	paragraph_add(&paragraph, "CUPTI was left to another profiler ");
+	paragraph_figure(&paragraph, UNIT_TIME, away->ns);
+	paragraph_add(&paragraph, " long:");
+	for (size_t i = 0; i < away->count && i < WINDOWS_TOLD; i++) {
+		const struct away_span *span = &away->spans[AWAY_TRACE][i];
+
+		paragraph_add(&paragraph, "%s from ", i ? "," : "");
+		paragraph_figure(&paragraph, UNIT_TIME, span->begin_ns);
+		paragraph_add(&paragraph, " to ");
+		if (span->end_ns == UINT64_MAX)
+			paragraph_add(&paragraph, "the end");
+		else
+			paragraph_figure(&paragraph, UNIT_TIME, span->end_ns);
+	}
+	if (away->count > WINDOWS_TOLD)
+		paragraph_add(&paragraph, " and %zu times more", away->count - WINDOWS_TOLD);
+	paragraph_add(&paragraph, " (PPERF_CUPTI=yield)");
+	paragraph_put(&paragraph, "away");
+	paragraph_add(&paragraph, "%s what the GPU did then is not known: it is in no figure, nor is that time idle", style->ascii ? "->" : "\xe2\x86\x92");
+	if (process->integrity.yielded_calls) {
+		paragraph_add(&paragraph, "; launches, copies and memsets seen then: ");
+		paragraph_figure(&paragraph, UNIT_COUNT, process->integrity.yielded_calls);
+	}
+	paragraph_put(&paragraph, "");
+}
+
 /* What PPERF_SCHEDULE had recorded, of what there was. */
 static void put_windows(const struct process *process, const struct style *style)
 {
@@ -491,6 +525,7 @@ void print_screen(const struct report *report, const struct style *style)
 	put_import(process, style);
 	put_sources(process, style);
 	put_coverage(process, style);
+	put_away(process, style);
 	put_windows(process, style);
 	put_outside(process, style);
 	put_steps(process, style);

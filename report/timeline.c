@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/timeline.h"
+#include "report/away.h"
 #include "report/fatal.h"
 #include "report/intervals.h"
 #include "report/trace_reader.h"
@@ -31,11 +32,14 @@ struct sweep {
 	struct intervals waiting;
 	struct covering unions[UNIONS]; /* of all that were taken */
 	struct covering launched[UNIONS];
+	uint64_t busy_away;             /* of the busy time, while CUPTI was another's: what was running when it went */
 	bool begun;
 };
 
 struct timeline {
 	struct trace_reader *reader;
+	struct away *away;   /* NULL: never */
+	enum away_axis axis; /* that of the intervals: first one, then the other */
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct sweep sweeps[TIMELINE_DEVICES];
@@ -67,8 +71,10 @@ static void advance(struct timeline *timeline, struct sweep *sweep)
 	const struct interval interval = intervals_take(&sweep->waiting);
 	const uint32_t doing = interval.tag & DOINGS, stream = interval.tag / (DOINGS + 1);
 	struct streams *streams = &timeline->streams[sweep - timeline->sweeps];
+	const uint64_t covered = sweep->unions[BUSY].covered;
 
 	timeline->waiting--;
+	sweep->busy_away += away_within(timeline->away, timeline->axis, interval.start > covered ? interval.start : covered, interval.end);
 	for (int i = 0; i < UNIONS; i++) {
 		if (parts[i] & doing)
 			cover(&sweep->unions[i], &interval);
@@ -233,6 +239,10 @@ static void survey(struct timeline *timeline)
 		if (timeline->devices[i].stream_count)
 			qsort(timeline->devices[i].streams, timeline->devices[i].stream_count,
 				sizeof *timeline->devices[i].streams, by_stream);
+		timeline->devices[i].unknown_ns = away_within(timeline->away, timeline->axis, timeline->devices[i].all.first_ns,
+							  timeline->devices[i].all.last_ns) -
+						  timeline->sweeps[i].busy_away;
+		timeline->sweeps[i].busy_away = 0;
 		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
 		timeline->sweeps[i].begun = false;
 	}
@@ -254,7 +264,11 @@ struct timeline *timeline_open(const char *path, int64_t device)
 	timeline->reader = reader_open(path, error);
 	if (!timeline->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
+	timeline->away = away_read(timeline->reader);
+	timeline->axis = AWAY_REALTIME;
+	reader_rewind(timeline->reader);
 	survey(timeline);
+	timeline->axis = AWAY_TRACE;
 	if (timeline->count == 0) {
 		timeline_close(timeline);
 		return NULL;
@@ -274,6 +288,7 @@ void timeline_close(struct timeline *timeline)
 		free(timeline->streams[i].covered);
 	}
 	free(timeline->doing);
+	away_free(timeline->away);
 	reader_close(timeline->reader);
 	free(timeline);
 }
@@ -332,6 +347,28 @@ static void go_to(struct timeline *timeline, uint64_t now_ns)
 	}
 }
 
+/* Of this device, up to a moment that is not behind its last. */
+static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
+{
+	const struct sweep *sweep = &timeline->sweeps[index];
+	const uint64_t all = away_within(timeline->away, AWAY_TRACE, timeline->spans[index].start, until);
+	const uint64_t busy = sweep->busy_away - away_within(timeline->away, AWAY_TRACE, until, sweep->unions[BUSY].covered);
+
+	return all > busy ? all - busy : 0;
+}
+
+uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns)
+{
+	uint64_t unknown = 0;
+
+	if (!timeline->away)
+		return 0;
+	go_to(timeline, now_ns);
+	for (size_t i = 0; i < timeline->count; i++)
+		unknown += unknown_until(timeline, i, now_ns < timeline->spans[i].end ? now_ns : timeline->spans[i].end);
+	return unknown;
+}
+
 uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t idle = 0;
@@ -340,7 +377,7 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 	for (size_t i = 0; i < timeline->count; i++) {
 		const struct interval *span = &timeline->spans[i];
 		const uint64_t until = now_ns < span->end ? now_ns : span->end,
-			       busy = busy_until(&timeline->sweeps[i], until);
+			       busy = busy_until(&timeline->sweeps[i], until) + unknown_until(timeline, i, until);
 
 		if (until > span->start && until - span->start > busy)
 			idle += until - span->start - busy;

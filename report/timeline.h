@@ -26,7 +26,7 @@ struct timeline_work {
 	uint64_t kernel_ns, computation_ns, communication_ns, copy_ns; /* unions, too; kernels without sets */
 	uint64_t exposed_communication_ns; /* while nothing was computed */
 	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
-	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy */
+	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy - the device's unknown */
 };
 
 struct timeline_stream {
@@ -37,6 +37,7 @@ struct timeline_stream {
 struct timeline_device {
 	uint32_t device;
 	struct timeline_work all, launched; /* launched: but for work that is known to have no launch in the trace */
+	uint64_t unknown_ns; /* of the span of all, not busy: while CUPTI was another client's (away.h) */
 	struct timeline_stream *streams;    /* by context, then number; those beyond TIMELINE_STREAMS are the last one */
 	size_t stream_count;
 };
@@ -58,7 +59,8 @@ uint64_t timeline_late(const struct timeline *timeline);
 /* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's
  * start), its last one at most. Never called for an earlier moment than before. */
 uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns);
-/* The same for busy. */
+/* The same for busy, and for what is not known. */
 uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns);
+uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
 #endif

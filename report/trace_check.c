@@ -102,6 +102,7 @@ const char *event_word(uint32_t kind)
 		[TRACE_TENSOR] = "tensor",
 		[TRACE_TENSOR_OOM] = "oom",
 		[TRACE_WINDOW] = "window",
+		[TRACE_AWAY] = "away",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

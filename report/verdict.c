@@ -117,6 +117,11 @@ static void add_gpu_verdict(struct paragraph *paragraph, const struct process *p
 	paragraph_add(paragraph, " of the ");
 	paragraph_figure(paragraph, UNIT_TIME, totals->gpu_busy_ns + totals->gpu_idle_ns);
 	paragraph_add(paragraph, " from its first work to its last");
+	if (totals->gpu_unknown_ns) {
+		paragraph_add(paragraph, ", the ");
+		paragraph_figure(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
+		paragraph_add(paragraph, " apart in which CUPTI was another profiler's");
+	}
 	if (!place)
 		return;
 	paragraph_add(paragraph, "; ");
