@@ -209,6 +209,11 @@ typedef uint64_t (*cupti_clock)(void);
 	X(0, finalize, cuptiFinalize, (void))                                                                    \
 	X(0, unsubscribe, cuptiUnsubscribe, (void *subscriber))                                                  \
 	X(0, enable_domain, cuptiEnableDomain, (uint32_t on, void *subscriber, int domain))                      \
+	X(0, subscribe_v2, cuptiSubscribe_v2, (void **subscriber, cupti_callback callback, void *data, void *more)) \
+	X(0, enable_all_domains, cuptiEnableAllDomains, (uint32_t on, void *subscriber))                         \
+	X(0, callback_state, cuptiGetCallbackState, (uint32_t *on, void *subscriber, int domain, uint32_t cbid)) \
+	X(0, enable_context, cuptiActivityEnableContext, (void *context, int kind))                              \
+	X(0, disable_context, cuptiActivityDisableContext, (void *context, int kind))                            \
 	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                                       \
 	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                                         \
 	X(0, stream_id, cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))     \

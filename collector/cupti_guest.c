@@ -6,7 +6,6 @@
 #include "cupti_guest_buffer.h"
 #include "cupti_guest_clock.h"
 #include "cupti_yield.h"
-#include "fork_memory.h"
 #include "quiet.h"
 
 #include <errno.h>
@@ -26,6 +25,7 @@ static struct {
 	_Atomic(cupti_clock) clock;
 	struct bits on, asked;                 /* kinds: enabled now; at any time since it began */
 	struct bits calls_on, calls_off;       /* of the driver's calls, one by one */
+	atomic_int of_contexts;                /* kinds that are on for one context, each for each */
 	_Atomic uint32_t first, last;          /* correlation ids of its calls; 0: none yet */
 	_Atomic uint64_t began_ns, ended_ns;   /* by CUPTI's clock */
 	_Atomic uint64_t dropped;
@@ -77,29 +77,6 @@ static void unlock(const struct quiet *quiet)
 {
 	pthread_mutex_unlock(&guest.lock);
 	quiet_end(quiet);
-}
-
-const struct cupti_library *cupti_guest_library(void)
-{
-	static _Atomic(struct cupti_library *) loaded;
-	struct cupti_library *found = atomic_load(&loaded), *other = NULL;
-	struct quiet quiet;
-	char reason[4600];
-
-	if (cupti_runs())
-		return &cupti_session->library;
-	if (found)
-		return found;
-	found = kept_memory(sizeof *found);
-	if (!found)
-		return NULL;
-	quiet_begin(&quiet);
-	cupti_load(found, NULL, NULL, reason, sizeof reason); /* a version that we cannot use is good enough for its own client */
-	quiet_end(&quiet);
-	if (atomic_compare_exchange_strong(&loaded, &other, found))
-		return found;
-	memory_return(found, sizeof *found);
-	return other;
 }
 
 #define FORWARD(member, arguments)                          \
@@ -304,13 +281,19 @@ static bool has_cupti(bool enables)
 	return cupti_is_away();
 }
 
+static void end_alone(void)
+{
+	if (!any(&guest.on) && !any(&guest.calls_on) && atomic_load(&guest.of_contexts) <= 0)
+		cupti_yield_ends();
+}
+
 static int note_alone(int result, struct bits *bits, uint32_t i, bool on)
 {
 	if (result != CUPTI_OK && on)
 		on = false; /* it may have been the only one */
 	set(bits, i, on);
-	if (!on && !any(&guest.on) && !any(&guest.calls_on))
-		cupti_yield_ends();
+	if (!on)
+		end_alone();
 	return result;
 }
 
@@ -329,6 +312,59 @@ int cupti_guest_enable(int kind)
 	note_enabled(&guest.on, (uint32_t)kind);
 	set(&guest.asked, (uint32_t)kind, true);
 	return CUPTI_OK;
+}
+
+int cupti_guest_enable_and_dump(int kind)
+{
+	int result;
+
+	if (!cupti_runs())
+		FORWARD(enable_and_dump, (kind));
+	if (!cupti_session->library.enable_and_dump)
+		return CUPTI_NOT_INITIALIZED;
+	if (has_cupti(true))
+		return note_alone(cupti_session->library.enable_and_dump(kind), &guest.on, (uint32_t)kind, true);
+	if (kind < 0 || kind >= (int)KINDS)
+		return cupti_session->library.enable_and_dump(kind);
+	note_enabled(&guest.on, (uint32_t)kind); /* first: what is there comes at once */
+	set(&guest.asked, (uint32_t)kind, true);
+	result = cupti_session->library.enable_and_dump(kind);
+	if (result != CUPTI_OK)
+		note_disabled(&guest.on, (uint32_t)kind);
+	return result;
+}
+
+int cupti_guest_enable_context(void *context, int kind)
+{
+	int result;
+
+	if (!cupti_runs())
+		FORWARD(enable_context, (context, kind));
+	if (!cupti_session->library.enable_context)
+		return CUPTI_NOT_INITIALIZED;
+	cupti_yield(atomic_load(&guest.clock));
+	result = cupti_session->library.enable_context(context, kind);
+	if (result == CUPTI_OK)
+		atomic_fetch_add(&guest.of_contexts, 1);
+	else
+		end_alone();
+	return result;
+}
+
+int cupti_guest_disable_context(void *context, int kind)
+{
+	int result;
+
+	if (!cupti_runs())
+		FORWARD(disable_context, (context, kind));
+	if (!cupti_session->library.disable_context)
+		return CUPTI_NOT_INITIALIZED;
+	if (!cupti_is_away())
+		return CUPTI_OK; /* ours stay on */
+	result = cupti_session->library.disable_context(context, kind);
+	if (atomic_load(&guest.of_contexts) > 0 && atomic_fetch_sub(&guest.of_contexts, 1) == 1)
+		end_alone();
+	return result;
 }
 
 int cupti_guest_disable(int kind)
@@ -446,6 +482,9 @@ int cupti_guest_finalize(void)
 		if (has(&guest.calls_on, cbid))
 			cupti_guest_enable_driver_api(cbid, 0);
 	clear(&guest.calls_off);
+	atomic_store(&guest.of_contexts, 0);
+	if (cupti_is_away())
+		end_alone();
 	cupti_yield_over();
 	atomic_store(&guest.open, false);
 	await_deliveries();

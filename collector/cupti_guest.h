@@ -32,14 +32,21 @@ int cupti_guest_clock(cupti_clock clock);
 int cupti_guest_enable(int kind);
 int cupti_guest_disable(int kind);
 int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on);
+int cupti_guest_enable_and_dump(int kind);
+/* Of one context only: that is not shared, CUPTI is left to the guest (cupti_yield.h). */
+int cupti_guest_enable_context(void *context, int kind);
+int cupti_guest_disable_context(void *context, int kind);
 int cupti_guest_flush(uint32_t flags);
 int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped);
 int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value);
 int cupti_guest_finalize(void);
 int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data);
+int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more);
 int cupti_guest_unsubscribe(void *handle);
 int cupti_guest_enable_callback(uint32_t on, void *handle, int domain, uint32_t id);
 int cupti_guest_enable_domain(uint32_t on, void *handle, int domain);
+int cupti_guest_enable_all_domains(uint32_t on, void *handle);
+int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t id);
 
 /* CUPTI itself: the session's, or that of a guest beside whom we are not (the session was refused, or
  * is of a process that has forked). NULL: there is none. */

@@ -68,6 +68,16 @@ int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data)
 	return CUPTI_OK;
 }
 
+/* `more` has the other one's name in it where there is one, which it keeps as it was: nobody is before the guest. */
+int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
+{
+	const struct cupti_library *real = cupti_guest_library();
+
+	if (!cupti_runs())
+		return real && real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more) : CUPTI_NOT_INITIALIZED;
+	return cupti_guest_subscribe(handle, callback, data);
+}
+
 int cupti_guest_unsubscribe(void *handle)
 {
 	if (handle != &subscriber) {
@@ -106,6 +116,31 @@ int cupti_guest_enable_domain(uint32_t on, void *handle, int domain)
 		turn_all_off(domain);
 	for (uint32_t id = 1; on && id < IDS; id++)
 		turn(domain, id, true);
+	return CUPTI_OK;
+}
+
+int cupti_guest_enable_all_domains(uint32_t on, void *handle)
+{
+	if (handle != &subscriber || !cupti_runs()) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->enable_all_domains ? real->enable_all_domains(on, handle) : CUPTI_NOT_INITIALIZED;
+	}
+	for (int domain = 1; domain < DOMAINS; domain++)
+		cupti_guest_enable_domain(on, handle, domain);
+	return CUPTI_OK;
+}
+
+int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t id)
+{
+	if (handle != &subscriber || !cupti_runs()) {
+		const struct cupti_library *real = cupti_guest_library();
+
+		return real && real->callback_state ? real->callback_state(on, handle, domain, id) : CUPTI_NOT_INITIALIZED;
+	}
+	if (!on || domain <= 0 || domain >= DOMAINS)
+		return CUPTI_INVALID_PARAMETER;
+	*on = cupti_guest_hears(domain, id);
 	return CUPTI_OK;
 }
 

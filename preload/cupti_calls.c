@@ -4,7 +4,11 @@
  * (collector/cupti_guest.h). A tool that asks the dynamic linker for libcupti's own is not seen.
  */
 #include "collector/cupti_guest.h"
+#include "call.h"
 #include "cuda_callbacks.h"
+#include "real.h"
+
+#include <stdatomic.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -28,14 +32,34 @@
 		(uint32_t on, void *subscriber, int domain, uint32_t id), (on, subscriber, domain, id))         \
 	X(cuptiEnableDomain, cupti_guest_enable_domain, (uint32_t on, void *subscriber, int domain),            \
 		(on, subscriber, domain))                                                                       \
+	X(cuptiActivityEnableAndDump, cupti_guest_enable_and_dump, (int kind), (kind))                          \
+	X(cuptiActivityEnableContext, cupti_guest_enable_context, (void *context, int kind), (context, kind))   \
+	X(cuptiActivityDisableContext, cupti_guest_disable_context, (void *context, int kind), (context, kind)) \
+	X(cuptiSubscribe_v2, cupti_guest_subscribe_v2,                                                          \
+		(void **subscriber, cupti_callback callback, void *data, void *more),                           \
+		(subscriber, callback, data, more))                                                             \
+	X(cuptiEnableAllDomains, cupti_guest_enable_all_domains, (uint32_t on, void *subscriber),               \
+		(on, subscriber))                                                                               \
+	X(cuptiGetCallbackState, cupti_guest_callback_state,                                                    \
+		(uint32_t *on, void *subscriber, int domain, uint32_t id), (on, subscriber, domain, id))        \
 	X(cuptiFinalize, cupti_guest_finalize, (void), ())
 
-/* First of all our own session begins, so that it is never the second. */
+/* First of all our own session begins, so that it is never the second; and what we ask of the runtime is asked, so that it is
+ * not among the calls that the other sees. */
+static void begin(const void *caller)
+{
+	static atomic_bool met;
+
+	if (!atomic_exchange(&met, true))
+		real_meet(caller);
+	cuda_callbacks_begin();
+}
+
 #define X(name, function, parameters, arguments) \
 	EXPORT int name parameters;              \
 	EXPORT int name parameters               \
 	{                                        \
-		cuda_callbacks_begin();          \
+		begin(CALLER);                   \
 		return function arguments;       \
 	}
 CALLS(X)

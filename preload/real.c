@@ -340,6 +340,17 @@ const struct real *real_find(const void *caller)
 	return index ? &real_runtimes[index] : &missing;
 }
 
+void real_meet(const void *caller)
+{
+	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	if (find(&search) && !known(search.base))
+		add(&search);
+	quiet_end(&quiet);
+}
+
 /* ---- the driver ---- */
 
 #define DRIVER_FUNCTIONS(X)                                            \

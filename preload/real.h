@@ -97,6 +97,10 @@ static inline _Atomic uint64_t *real_site(const void *caller)
 /* The slow way: asks the dynamic linker; notes in the trace what was found. Keeps errno. */
 const struct real *real_find(const void *caller);
 
+/* The same before the first call, for whoever wants to see none of the questions that are asked of a runtime when it is met.
+ * Keeps errno. */
+void real_meet(const void *caller);
+
 /* The runtime of a call that returns to `caller`. Any thread, no lock; a few instructions once the caller is known. */
 static inline const struct real *real_of(const void *caller)
 {

@@ -3,12 +3,16 @@
  * we got, in whose buffers and by whose clock.
  */
 #include "collector/cupti_guest.h"
-#include "collector/cupti_session.h"
+#include "collector/stream.h"
+#include "collector/trace_file.h"
+#include "collector/cupti_yield.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct cupti_session session;
 static uint8_t ours[4096] __attribute__((aligned(8)));
@@ -21,6 +25,39 @@ static int finalized, registered;
 static size_t length_of(uint32_t kind)
 {
 	return kind == CUPTI_CONCURRENT_KERNEL ? 208 : 40;
+}
+
+static uint64_t on_contexts; /* kinds that are on for a context */
+static int callbacks_on, subscribed;
+
+static int enable_callback(uint32_t on, void *handle, int domain, uint32_t id)
+{
+	(void)id;
+	ck_assert_ptr_eq(handle, session.subscriber);
+	ck_assert(domain == CUPTI_DRIVER || domain == CUPTI_RESOURCE || domain == CUPTI_STATE);
+	callbacks_on += on ? 1 : -1;
+	return CUPTI_OK;
+}
+
+static int enable_context(void *context, int kind)
+{
+	(void)context;
+	on_contexts |= UINT64_C(1) << kind;
+	return CUPTI_OK;
+}
+
+static int disable_context(void *context, int kind)
+{
+	(void)context;
+	on_contexts &= ~(UINT64_C(1) << kind);
+	return CUPTI_OK;
+}
+
+static int subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
+{
+	(void)handle, (void)callback, (void)data, (void)more;
+	subscribed++;
+	return CUPTI_OK;
 }
 
 static int next_record(uint8_t *buffer, size_t bytes, void **record)
@@ -134,14 +171,26 @@ static void put_call(uint32_t kind, uint32_t cbid, uint32_t id, uint64_t start)
 	valid += sizeof call;
 }
 
+static struct cupti_client client;
+static char folder[64];
+
 static void set_up(void)
 {
 	static const uint16_t none[] = { 0 };
-	static struct cupti_client client = { .calls = none, .timed = none };
 
 	session.library = (struct cupti_library) { .next_record = next_record, .enable = enable, .disable = disable, .flush_all = flush_all,
-		.register_buffers = register_buffers, .register_clock = register_clock, .finalize = finalize, .version = CUPTI_VERSION_12_9 };
+		.register_buffers = register_buffers, .register_clock = register_clock, .finalize = finalize,
+		.enable_callback = enable_callback, .enable_context = enable_context, .disable_context = disable_context,
+		.subscribe_v2 = subscribe_v2, .version = CUPTI_VERSION_12_9 };
+	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
+
+	snprintf(folder, sizeof folder, "/tmp/pperf-guest-XXXXXX");
+	ck_assert(mkdtemp(folder) != NULL);
+	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
+	stream_configure(&settings);
+	client = (struct cupti_client){ .calls = none, .timed = none };
 	session.client = &client;
+	session.subscriber = &session;
 	session.timed[0] = UINT64_C(1) << 20;
 	session.running = true;
 	pthread_mutex_init(&session.lock, NULL);
@@ -149,9 +198,17 @@ static void set_up(void)
 	ck_assert_int_eq(cupti_guest_register(on_requested, on_completed), CUPTI_OK);
 }
 
+static void tear_down(void)
+{
+	char path[80];
+
+	snprintf(path, sizeof path, "%s/trace.bin", folder);
+	unlink(path);
+	rmdir(folder);
+}
+
 START_TEST(what_sets_cupti_up_does_not_reach_it)
 {
-	set_up();
 	ck_assert_int_eq(cupti_guest_clock(three_a_nanosecond), CUPTI_OK);
 	ck_assert_int_eq(cupti_guest_clock(NULL), CUPTI_INVALID_PARAMETER);
 	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
@@ -166,7 +223,6 @@ START_TEST(a_kind_that_is_not_ours_is_on_for_the_session)
 {
 	const uint64_t runtime = UINT64_C(1) << CUPTI_RUNTIME_CALL;
 
-	set_up();
 	cupti_guest_enable(CUPTI_RUNTIME_CALL);
 	ck_assert_uint_eq(on_kinds, runtime);
 	ck_assert_int_eq(requested, 1); /* it is asked for a buffer before anything happens */
@@ -181,7 +237,6 @@ START_TEST(only_records_of_the_session_are_given)
 {
 	const uint64_t before = now_ns() - 1000000;
 
-	set_up();
 	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
 	cupti_guest_enable(CUPTI_RUNTIME_CALL);
 	cupti_guest_call(7);
@@ -213,7 +268,6 @@ START_TEST(a_full_buffer_is_followed_by_another)
 {
 	size_t dropped = 99;
 
-	set_up();
 	buffer_bytes = 500;
 	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
 	for (uint32_t id = 1; id <= 5; id++) {
@@ -235,7 +289,6 @@ START_TEST(times_are_of_its_clock)
 	uint64_t start;
 	struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)theirs[0];
 
-	set_up();
 	clock_origin = now_ns();
 	cupti_guest_clock(three_a_nanosecond);
 	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
@@ -251,12 +304,94 @@ START_TEST(times_are_of_its_clock)
 }
 END_TEST
 
+#define OURS (UINT64_C(1) << CUPTI_CONCURRENT_KERNEL | UINT64_C(1) << CUPTI_MEMCPY)
+
+/* As the session has them before the other comes. */
+static void ask(void)
+{
+	cupti_ask();
+	ck_assert_uint_eq(on_kinds & OURS, OURS);
+	ck_assert_int_gt(callbacks_on, 0);
+}
+
+START_TEST(what_is_yielded_is_its_alone_until_it_has_fetched_the_rest)
+{
+	client.yields = true;
+	ask();
+	ck_assert_int_eq(cupti_guest_clock(three_a_nanosecond), CUPTI_OK);
+	ck_assert_int_eq(registered, 0);
+	ck_assert(!cupti_is_away());
+	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert(cupti_is_away());
+	ck_assert_int_eq(registered, 1); /* its clock */
+	ck_assert_uint_eq(on_kinds, UINT64_C(1) << CUPTI_CONCURRENT_KERNEL);
+	ck_assert_int_eq(cupti_guest_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
+	ck_assert(cupti_is_away()); /* it goes on */
+	ck_assert_int_eq(cupti_guest_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_disable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_uint_eq(on_kinds, 0);
+	ck_assert(cupti_is_away()); /* something may be left for it */
+	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_away());
+	ck_assert_int_eq(registered, 2); /* CUPTI's own clock */
+	ck_assert_uint_eq(on_kinds & OURS, OURS);
+	ck_assert_uint_eq(on_kinds & UINT64_C(1) << CUPTI_RUNTIME_CALL, 0);
+	ck_assert_int_eq(requested, 0); /* nothing is copied */
+}
+END_TEST
+
+START_TEST(callbacks_that_it_hears_stay_when_ours_go)
+{
+	void *handle = NULL;
+	int before;
+	uint32_t on = 7;
+
+	client.yields = true;
+	ask();
+	ck_assert_int_eq(cupti_guest_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(subscribed, 0); /* a second one would be refused */
+	ck_assert_ptr_ne(handle, NULL);
+	before = callbacks_on;
+	ck_assert_int_eq(cupti_guest_enable_callback(1, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED), CUPTI_OK);
+	ck_assert_int_eq(callbacks_on, before); /* it is on */
+	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(callbacks_on, 1 + 3); /* and those that tell of CUPTI's own failures */
+	ck_assert_int_eq(cupti_guest_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED), CUPTI_OK);
+	ck_assert_uint_eq(on, 1);
+	ck_assert_int_eq(cupti_guest_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD), CUPTI_OK);
+	ck_assert_uint_eq(on, 0);
+	ck_assert_int_eq(cupti_guest_callback_state(NULL, handle, CUPTI_RESOURCE, 1), CUPTI_INVALID_PARAMETER);
+}
+END_TEST
+
+START_TEST(kinds_of_one_context_are_not_shared)
+{
+	int context;
+
+	ask();
+	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert(!cupti_is_away());
+	ck_assert_int_eq(cupti_guest_enable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(cupti_is_away());
+	ck_assert_uint_eq(on_kinds, 0);
+	ck_assert_uint_eq(on_contexts, UINT64_C(1) << CUPTI_MEMCPY | UINT64_C(1) << CUPTI_MEMSET);
+	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
+	ck_assert(cupti_is_away());
+	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_away());
+	ck_assert_uint_eq(on_kinds & OURS, OURS);
+}
+END_TEST
+
 START_TEST(what_only_it_asked_for_is_told_apart)
 {
 	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 }, timed[2] = { CUPTI_DRIVER_CALL, 20 }, untimed[2] = { CUPTI_DRIVER_CALL, 21 },
 		       kernel[2] = { CUPTI_CONCURRENT_KERNEL, 0 };
 
-	set_up();
 	ck_assert(!cupti_guest_only(runtime)); /* nobody has asked: then it is not known why it came */
 	cupti_guest_enable(CUPTI_RUNTIME_CALL);
 	ck_assert(cupti_guest_only(runtime) && cupti_guest_only(untimed));
@@ -271,12 +406,16 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_add_test(cases, what_sets_cupti_up_does_not_reach_it);
 	tcase_add_test(cases, a_kind_that_is_not_ours_is_on_for_the_session);
 	tcase_add_test(cases, only_records_of_the_session_are_given);
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
 	tcase_add_test(cases, times_are_of_its_clock);
 	tcase_add_test(cases, what_only_it_asked_for_is_told_apart);
+	tcase_add_test(cases, what_is_yielded_is_its_alone_until_it_has_fetched_the_rest);
+	tcase_add_test(cases, callbacks_that_it_hears_stay_when_ours_go);
+	tcase_add_test(cases, kinds_of_one_context_are_not_shared);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

@@ -35,18 +35,83 @@ for times in map(int, sys.argv[2:]):
     work(7)
 torch.cuda.synchronize()
 """
+# All ways in which a profiler is begun and ended, one after the other: before CUDA is used, several times, by a schedule, beside a second
+# thread. For each session a line: its events and what torch.profiler makes of them.
+WAYS = r"""
+import json, threading, torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+BOTH = {"activities": [ProfilerActivity.CPU, ProfilerActivity.CUDA]}
+
+def work(times):
+    x = torch.ones(64, 64, device="cuda")
+    for _ in range(times):
+        y = x * 2
+        y @ x
+        y.copy_(x)
+    torch.cuda.synchronize()
+
+def tell(way, seen):
+    seen.export_chrome_trace("seen.json")
+    sums = sorted((e.key, e.count, getattr(e, "device_time_total", None) or getattr(e, "cuda_time_total", 0)) for e in seen.key_averages())
+    print(json.dumps([way, json.load(open("seen.json"))["traceEvents"], sums]))
+
+with profile(**BOTH) as seen:
+    work(5)
+tell("before CUDA", seen)
+work(7)
+for times in (4, 6, 3):
+    with profile(**BOTH) as seen:
+        work(times)
+    tell("again", seen)
+    work(7)
+with profile(**BOTH, schedule=schedule(wait=1, warmup=1, active=2, repeat=2), on_trace_ready=lambda seen: tell("scheduled", seen)) as seen:
+    for _ in range(10):
+        work(2)
+        seen.step()
+work(7)
+with profile(**BOTH) as seen:
+    other = threading.Thread(target=work, args=(6,))
+    other.start()
+    work(6)
+    other.join()
+tell("two threads", seen)
+work(7)
+"""
+# The program ends before its profiler does; some releases of PyTorch crash then, by themselves.
+UNENDED = r"""
+import torch
+from torch.profiler import profile
+
+def work(times):
+    x = torch.ones(64, 64, device="cuda")
+    for _ in range(times):
+        y = x * 2
+        y @ x
+        y.copy_(x)
+    torch.cuda.synchronize()
+
+work(7)
+unended = profile()
+unended.start()
+work(3)
+"""
+OUTSIDE = 7 * 6  # rounds of work that are in no session, without what the schedule leaves out
+
 # Older releases read buffers in the order of their addresses, and lose links from a kernel to its operator when alone, too, now this one and now that;
 # still older ones make up an operator's number where there is none.
 LINKS = bool(list(ENVIRONMENT.glob("lib/python3*/site-packages/torch-2.1[5-9].*")))
 LAUNCHES = 3  # of one round of work: two kernels, one copy
 
 
-def launch(runner, folder, *arguments, env=None, **options):
+def launch(runner, folder, *arguments, env=None, script=SCRIPT, **options):
     if not (BUILD / "cudasim" / "torch" / ENVIRONMENT.name / "libcudasim_rest.so").exists():
         raise Skip("make cudasim-torch prepares the simulated device for this environment")
     folder.mkdir(exist_ok=True)
-    done = runner(folder, LAUNCHER, "-b", BUILD, ENVIRONMENT, "-c", SCRIPT, *arguments, env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder), **(env or {})},
+    done = runner(folder, LAUNCHER, "-b", BUILD, ENVIRONMENT, "-c", script, *arguments, env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder), **(env or {})},
                   timeout=150, **options)
+    if script is UNENDED:
+        return done.returncode
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-900:]
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
 
@@ -90,6 +155,74 @@ def complete(path, rounds):
     assert not any(trace.lost) and trace.meta["source.cupti"] == "on", (trace.lost, trace.meta["source.cupti"])
     # Calls that only torch.profiler asked for are not in our trace.
     assert not any(r.kind == "API" and r.domain == 2 for r in trace.records)
+
+
+def links(session):
+    """Each kernel and copy, in the order in which the GPU did them: its name, the call that asked for it, the operator it belongs to."""
+    calls = {e["args"]["correlation"]: e["name"] for e in session if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    operators = {e["args"].get("External id"): e["name"] for e in session if e.get("cat") == "cpu_op"}
+    gpu = sorted((e for e in session if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")), key=lambda e: e["ts"])
+    return [(e["name"], calls.get(e["args"]["correlation"]), operators.get(e["args"].get("External id")) if LINKS else None) for e in gpu]
+
+
+def same_values(alone, beside):
+    assert [way for way, *_ in alone] == [way for way, *_ in beside] == ["before CUDA"] + 3 * ["again"] + 2 * ["scheduled"] + ["two threads"]
+    for (way, session, sums), (_, other_session, other_sums) in zip(alone, beside, strict=True):
+        mine, theirs = links(session), links(other_session)
+        assert mine == theirs if way != "two threads" else collections.Counter(mine) == collections.Counter(theirs), (way, mine, theirs)
+        assert len(mine) >= LAUNCHES * 3
+        if way != "two threads":
+            alike(session, other_session)
+        assert [s[:2] for s in sums if s[2]] == [s[:2] for s in other_sums if s[2]], way
+        for (name, count, time), (_, _, other_time) in zip([s for s in sums if s[2]], [s for s in other_sums if s[2]], strict=True):
+            # Microseconds; the profiler counts ticks of its own clock, and how long one is it measures anew.
+            # That of a step goes from its first work to its last, with the pauses that the machine made.
+            assert name.startswith("ProfilerStep") or abs(time - other_time) <= 0.02 * time + 0.02 * count, (way, name, time, other_time)
+
+
+@case
+def in_every_way_it_is_begun_and_ended_its_values_are_the_same(folder):
+    alone = launch(run, folder / "alone", script=WAYS)
+    for how in ("share", "yield"):
+        same_values(alone, launch(traced, folder / how, script=WAYS, env={"PPERF_CUPTI": how}, check=None))
+    complete(folder / "share" / "trace.bin", OUTSIDE)
+    trace = whole(folder / "share" / "trace.bin")
+    assert "cupti.yielded" not in trace.meta and not [r for r in trace.records if r.kind == "AWAY"]
+    left_alone(folder / "yield" / "trace.bin", sessions=1 + 3 + 2 + 1, rounds=OUTSIDE)
+
+
+@case
+def one_that_the_program_s_end_ends(folder):
+    status = launch(run, folder / "alone", script=UNENDED)
+    for how in ("share", "yield"):
+        assert launch(traced, folder / how, script=UNENDED, env={"PPERF_CUPTI": how}, check=None) == status, how
+    complete(folder / "share" / "trace.bin", 7 + 3)
+    left_alone(folder / "yield" / "trace.bin", sessions=1, rounds=7, ends=False)
+
+
+def left_alone(path, sessions, rounds, ends=True):
+    """Ours, where CUPTI was the other's in its sessions: from when to when is said, and what is outside of them is complete."""
+    trace = whole(path)
+    edges = sorted((r.stamp, r.edge) for r in trace.records if r.kind == "AWAY")
+    assert [edge for _, edge in edges] == (sessions * [1, 2] if ends else [1]), edges
+    assert trace.meta["cupti.yielded"] == str(sessions) and trace.meta["source.cupti"] == "on", trace.meta
+    inside = lambda stamp: sum(1 for at, edge in edges if at <= stamp) % 2 == 1
+    calls = collections.Counter(c.correlation for c in trace.calls if c.kind in ("LAUNCH", "COPY") and not inside(c.stamp))
+    gpu = collections.Counter(r.correlation for r in trace.records if r.kind in ("KERNEL", "GPU_COPY"))
+    assert calls == gpu and sum(gpu.values()) >= LAUNCHES * rounds, (calls - gpu, gpu - calls)
+    assert all(c.correlation == 0 for c in trace.calls if c.kind in ("LAUNCH", "COPY") and inside(c.stamp))
+    assert any(inside(c.stamp) for c in trace.calls) and not any(trace.lost), trace.lost
+    assert not any(r.kind == "API" and r.domain == 2 for r in trace.records)
+    screen = report(path).stdout.decode()
+    assert "CUPTI was left to another profiler" in screen and ("to the end" in " ".join(screen.split())) != ends, screen
+    run_of = json.loads(report("tree", path, "-f", "json").stdout)
+    totals = run_of["totals"]
+    assert (totals["gpu_unknown_ns"] > 0 or not ends) and not run_of["integrity"]["complete"], (totals, run_of["integrity"])
+
+
+if os.environ.get("PPERF_TEST_QUICK"):
+    main()
+    sys.exit()
 
 
 @case
