@@ -3,6 +3,7 @@
  * launched that: it kept the GPU waiting. Records come roughly by their start; they wait here until nothing earlier is
  * expected, as in the timeline, so that both come to the same idle time.
  */
+#include "report/away.h"
 #include "report/fatal.h"
 #include "report/fold_state.h"
 #include "report/intervals.h"
@@ -38,8 +39,11 @@ static void advance(struct fold *fold, struct gaps_device *device)
 	const struct interval next = intervals_take(&device->waiting);
 
 	if (device->begun && next.start > device->covered && next.tag) {
-		tree_gpu(fold->tree, next.tag)->idle_before_ns += next.start - device->covered;
-		fold->totals.gpu_idle_charged_ns += next.start - device->covered;
+		const uint64_t idle = next.start - device->covered -
+				      away_within(timeline_away(fold->timeline), AWAY_REALTIME, device->covered, next.start);
+
+		tree_gpu(fold->tree, next.tag)->idle_before_ns += idle;
+		fold->totals.gpu_idle_charged_ns += idle;
 	}
 	if (!device->begun || next.end > device->covered)
 		device->covered = next.end;

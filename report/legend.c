@@ -11,7 +11,7 @@ static const struct {
 	{ "GPU work", "kernels, copies and memsets. A range owns what was launched in it; gpu has what was launched "
 		      "below it too. It is a sum: two streams at work at once count twice." },
 	{ "busy, idle", "busy is the union over a device's streams; its span goes from its first work to its last; "
-			"idle = span - busy." },
+			"idle = span - busy, less what is not known (away)." },
 	{ "idle before", "each idle moment belongs to the work that ended it, and so to the place that launched that: it kept "
 			 "the GPU waiting. All roots together have all of idle. Of --steps: what work launched in them ended." },
 	{ "delay", "from the begin of the call that launched work to that work's begin on the GPU: the call itself, and "
@@ -22,6 +22,8 @@ static const struct {
 		    "synchronisation, allocation, copy: half of the gap was spent in calls that wait, take or give back memory, "
 		    "copy; or the thread was in one as the GPU became idle, and came to ask sooner after it than the call had "
 		    "taken. launch-bound: it had not asked yet. unknown: its call is not in the trace." },
+	{ "away", "CUPTI was left to another profiler (PPERF_CUPTI=yield): what the GPU did then is in no figure; "
+		  "that time is neither busy nor idle." },
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; copies. Each is a "
 		       "union too. Exposed: while nothing is computed (copies: or communicated). In JSON's totals." },
 	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; CUDA calls stay in "

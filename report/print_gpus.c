@@ -4,15 +4,18 @@
 #include "report/emit.h"
 #include "report/print.h"
 
-static void put_work(struct emit *emit, const struct timeline_work *work)
+/* unknown_ns: of the device's whole span; only imported traces have work without a launch, and those no such time. */
+static void put_work(struct emit *emit, const struct timeline_work *work, uint64_t unknown_ns)
 {
-	const uint64_t span = work->last_ns - work->first_ns;
+	const uint64_t span = work->last_ns - work->first_ns, rest = span - work->busy_ns;
+	const uint64_t unknown = unknown_ns < rest ? unknown_ns : rest;
 
 	emit_put_unsigned(emit, "records", work->records);
 	emit_put_unsigned(emit, "span_ns", span);
 	emit_put_unsigned(emit, "sum_ns", work->sum_ns);
 	emit_put_unsigned(emit, "busy_ns", work->busy_ns);
-	emit_put_unsigned(emit, "idle_ns", span - work->busy_ns);
+	emit_put_unsigned(emit, "idle_ns", rest - unknown);
+	emit_put_unsigned(emit, "unknown_ns", unknown);
 	emit_put_unsigned(emit, "kernel_ns", work->kernel_ns);
 	emit_put_unsigned(emit, "computation_ns", work->computation_ns);
 	emit_put_unsigned(emit, "communication_ns", work->communication_ns);
@@ -44,10 +47,10 @@ static void put_device(struct emit *emit, const struct process *process, const s
 	emit_begin(emit, '{');
 	emit_put_unsigned(emit, "pid", process->pid);
 	emit_put_unsigned(emit, "device", device->device);
-	put_work(emit, &device->all);
+	put_work(emit, &device->all, device->unknown_ns);
 	emit_key(emit, "launched");
 	emit_begin(emit, '{');
-	put_work(emit, &device->launched);
+	put_work(emit, &device->launched, device->unknown_ns);
 	emit_end(emit, '}');
 	put_streams(emit, device);
 	emit_end(emit, '}');

@@ -299,6 +299,11 @@ size_t timeline_devices(const struct timeline *timeline, const struct timeline_d
 	return timeline ? timeline->count : 0;
 }
 
+const struct away *timeline_away(const struct timeline *timeline)
+{
+	return timeline->away;
+}
+
 uint64_t timeline_late(const struct timeline *timeline)
 {
 	return timeline ? timeline->late : 0;

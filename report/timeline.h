@@ -42,6 +42,7 @@ struct timeline_device {
 	size_t stream_count;
 };
 
+struct away;
 struct timeline;
 struct trace_text;
 
@@ -55,6 +56,9 @@ void timeline_close(struct timeline *timeline);
 /* By number of the device. */
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
 uint64_t timeline_late(const struct timeline *timeline);
+
+/* When CUPTI was another client's; NULL: never. */
+const struct away *timeline_away(const struct timeline *timeline);
 
 /* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's
  * start), its last one at most. Never called for an earlier moment than before. */

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 240}
 SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4}
 SANITIZED = ("asan", "tsan")
-QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_truth.py") # of tests/torch; they leave out what is long where PPERF_TEST_QUICK says so
+QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_profiler_beside.py", "test_truth.py") # of tests/torch; they leave out what is long where PPERF_TEST_QUICK says so
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",

@@ -64,6 +64,7 @@ START_TEST(what_is_not_known_is_neither_busy_nor_idle)
 	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 100 + 80 + 100);
 	ck_assert_uint_eq(folded.fold->totals.gpu_unknown_ns, 100);
 	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 500 - 280 - 100);
+	ck_assert_uint_eq(folded.fold->totals.gpu_idle_charged_ns, folded.fold->totals.gpu_idle_ns);
 	ck_assert_uint_eq(timeline_devices(folded.fold->timeline, &devices), 1);
 	ck_assert_uint_eq(devices[0].unknown_ns, 100);
 	folded_check(&folded);
