@@ -28,7 +28,7 @@ INSTALLED = $(BUILD)/pperf-report:$(PREFIX)/bin/pperf-report scripts/pperf:$(PRE
 	packaging/completion.zsh:$(PREFIX)/share/zsh/site-functions/_pperf \
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf.fish \
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf-report.fish \
-	packaging/magic:$(PREFIX)/share/pperf/magic
+	packaging/magic:$(PREFIX)/share/pperf/magic scripts/doctor.sh:$(PREFIX)/share/pperf/doctor.sh
 mode_of = $(if $(filter $(PREFIX)/bin/%,$(1)),755,644)
 
 install: all

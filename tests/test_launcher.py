@@ -113,7 +113,7 @@ def make_install_puts_everything_in_its_place_and_takes_it_away(folder):
     files = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if p.is_file()}
     pages = {"share/man/man%s/%s" % (p.suffix[1:], p.name) for p in (ROOT / "doc").glob("*.[1-8]")}
     others = {"share/bash-completion/completions/pperf", "share/bash-completion/completions/pperf-report", "share/zsh/site-functions/_pperf",
-              "share/fish/vendor_completions.d/pperf.fish", "share/fish/vendor_completions.d/pperf-report.fish", "share/pperf/magic"}
+              "share/fish/vendor_completions.d/pperf.fish", "share/fish/vendor_completions.d/pperf-report.fish", "share/pperf/magic", "share/pperf/doctor.sh"}
     assert files == {"bin/pperf", "bin/pperf-report", "lib/libpperf.so"} | pages | others, files
     launch(folder, "run", program("ranges"), 1, 10, script=prefix / "bin" / "pperf", check=0)
     assert len(names(folder / "trace.bin")) == 10

@@ -1,0 +1,203 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# doctor.sh LIBRARY REPORT [COMMAND...]: what pperf would record on this machine, or of this command, what not, why, and what to do.
+# pperf doctor runs it. With a command it runs that, under the library, and reads what came of it.
+# Exit status: 0 nothing stands in the way; 1 something does; 126, 127 as pperf run.
+set -u
+library=$1 report=$2
+shift 2
+status=0 scratch=
+
+say() { printf '%-8s %s\n' "$1" "$2"; }
+fine() { say ok "$1"; }
+note() { say note "$1"; [ $# -lt 2 ] || say '' "→ $2"; }
+problem() { say problem "$1"; [ $# -lt 2 ] || say '' "→ $2"; status=1; }
+# The first existing file of the patterns given.
+first() { for file in "$@"; do [ -e "$file" ] && printf '%s\n' "$file" && return; done; return 1; }
+finder() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null | sed -n "s|.*$1.* => ||p" | head -1; }
+
+# ---- the library itself ----
+
+check_library() {
+	sh=$(command -v env)
+	said=$(LD_PRELOAD=$library PPERF_QUIET=1 "$sh" true 2>&1)
+	ended=$?
+	case $said in
+	*"cannot be preloaded"*)
+		problem "the dynamic linker ignores $library: $(printf '%s' "$said" | sed -n 's/.*cannot be preloaded//p' | head -1 | cut -c1-200)" \
+			"built for another architecture or a newer C library, or not readable: build it here, or take the tarball of \`make dist\`" ;;
+	*version*GLIBC*) problem "$(printf '%s' "$said" | head -1)" "this C library is too old for this build: take the tarball of \`make dist\` (glibc 2.17 and later)" ;;
+	*)
+		if [ $ended != 0 ]; then
+			problem "a program that preloads $library ends with $ended" "the file is damaged: build or copy it again"
+		elif [ -z "$said" ]; then
+			fine "$library can be preloaded"
+		else
+			problem "a program that preloads $library prints: $(printf '%s' "$said" | head -1 | cut -c1-200)"
+		fi ;;
+	esac
+}
+
+# A setting that the library does not know would be a setting that does nothing.
+check_settings() {
+	known=$(LC_ALL=C tr -c 'A-Z_' '\n' < "$library" | grep -x 'PPERF_[A-Z_]*' | sort -u)
+	for name in $(env | sed -n 's/^\(PPERF_[A-Za-z0-9_]*\)=.*/\1/p'); do
+		case $name in PPERF_PAGER) continue ;; esac
+		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, and is no setting of pperf" "see libpperf(7) for their names"
+	done
+	case ${PPERF_DISABLE-0} in 0 | '' | false | off | no) ;; *) problem "PPERF_DISABLE is set: nothing is recorded" "unset PPERF_DISABLE" ;; esac
+	case ${NVTX_INJECTION64_PATH-} in
+	'' | "$library") ;;
+	*) note "NVTX_INJECTION64_PATH names another tool, $NVTX_INJECTION64_PATH" "it is called behind pperf if it can be shared; Nsight Systems cannot: unset it for NVTX ranges" ;;
+	esac
+	[ "${CUDA_LAUNCH_BLOCKING-0}" != 1 ] || note 'CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel' 'times are of that, not of the usual run'
+	case " ${PYTORCH_NO_CUDA_MEMORY_CACHING-} " in *" 1 "*) note 'PYTORCH_NO_CUDA_MEMORY_CACHING=1: each tensor is a cudaMalloc' 'the memory view shows them as device memory' ;; esac
+}
+
+# ---- where the trace goes ----
+
+check_folder() {
+	target=${PPERF_OUTPUT:-trace.bin}
+	case $target in */*) folder=${target%/*} ;; *) folder=. ;; esac
+	case $folder in *%*) note "where PPERF_OUTPUT=$target leads is known when the program runs"; return ;; esac
+	shown=$(readlink -f "$folder" 2> /dev/null || printf '%s' "$folder")
+	if [ ! -d "$folder" ]; then
+		problem "the trace's folder $folder is not there" "mkdir -p $folder"
+	elif ! (umask 077; : > "$folder/.pperf-doctor-$$") 2> /dev/null; then
+		problem "no file can be made in $shown" "set PPERF_OUTPUT to a file in a folder that can be written"
+	else
+		rm -f "$folder/.pperf-doctor-$$"
+		free=$(df -Pk "$folder" | awk 'NR == 2 { print int($4 / 1024) }')
+		if [ "${free:-0}" -lt 1024 ]; then
+			note "$shown has ${free} MB free" "a trace takes at most PPERF_MAX (4G); what does not fit is counted as lost"
+		else
+			fine "the trace can be written to $shown, ${free} MB free"
+		fi
+	fi
+}
+
+# ---- what there is to record ----
+
+check_gpu() {
+	version=$(sed -n 's/.*Kernel Module[^0-9]*\([0-9][0-9.]*\).*/\1/p' /proc/driver/nvidia/version 2> /dev/null | head -1)
+	driver=$(finder 'libcuda\.so\.1' || :)
+	[ -n "$driver" ] || driver=$(first /usr/lib/wsl/lib/libcuda.so.1 /usr/local/nvidia/lib64/libcuda.so.1 || :)
+	if [ -n "$version" ] && [ -n "$driver" ]; then
+		fine "NVIDIA driver $version, $driver"
+	elif [ -n "$version" ]; then
+		problem "the NVIDIA driver $version is loaded, but libcuda.so.1 is not found" 'in a container: start it with --gpus all; else install the driver'\''s user part'
+	elif [ -n "$driver" ]; then
+		note "$driver is there, but the NVIDIA kernel driver is not loaded" 'CUDA will refuse to work; NVTX, and PyTorch on the CPU, are recorded all the same'
+	else
+		note 'no NVIDIA driver: nothing of a GPU can be recorded here' 'NVTX, and PyTorch on the CPU, are recorded all the same'
+	fi
+}
+
+cupti_folders() {
+	printf '%s\n' "${CUDA_HOME:+$CUDA_HOME/extras/CUPTI/lib64}" "${CUDA_HOME:+$CUDA_HOME/lib64}" /usr/local/cuda/extras/CUPTI/lib64 /usr/local/cuda/lib64 /opt/cuda/extras/CUPTI/lib64
+	[ -z "$python" ] || "$python" -c 'import site, sys, glob
+for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
+    for name in glob.glob(base + "/nvidia/c*/lib"):
+        print(name)' 2> /dev/null
+}
+
+check_cupti() {
+	case ${PPERF_CUPTI-} in /*) [ -f "$PPERF_CUPTI" ] && fine "CUPTI as PPERF_CUPTI names it, $PPERF_CUPTI" || problem "PPERF_CUPTI names $PPERF_CUPTI, which is not there" 'unset it, or name a libcupti.so'; return ;; esac
+	found=$(cupti_folders | while read -r folder; do [ -n "$folder" ] && first "$folder"/libcupti.so.1[2-9]; done | head -1)
+	[ -n "$found" ] || found=$(finder 'libcupti\.so\.1[2-9]' || :)
+	if [ -n "$found" ]; then
+		fine "CUPTI is $found, unless the program brings its own"
+	else
+		note 'no CUPTI 12 or later is found' 'without it GPU times are unknown: pip install nvidia-cuda-cupti (13) or nvidia-cuda-cupti-cu12, or PPERF_CUPTI=PATH'
+	fi
+}
+
+check_python() {
+	[ -n "$python" ] || { note 'no python here'; return; }
+	said=$("$python" - 2> /dev/null << 'END'
+import sys, sysconfig
+version = "%d.%d" % sys.version_info[:2]
+free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+try:
+    from importlib.metadata import version as of
+    torch = of("torch")
+except Exception:
+    torch = ""
+print(version, free, torch)
+END
+	) || said=
+	set -- $said
+	case ${3-} in
+	'') note "$python has no PyTorch" ;;
+	0.* | 1.* | 2.0.*) note "PyTorch $3 in $python is older than 2.1" 'its operators and modules may not be followed; NVTX, CUDA and memory are' ;;
+	*) fine "PyTorch $3 in $python" ;;
+	esac
+	[ "${2-}" != True ] || note "Python $1 is free-threaded" 'modules and Python stacks are not followed there'
+	case ${1-} in 3.9 | 3.1[0-4] | '') ;; *) note "Python $1 is not one of 3.9 to 3.14" 'Python stacks are not recorded' ;; esac
+}
+
+check_stacks() {
+	unwinder=$(finder 'libunwind\.so\.8' || :)
+	[ -n "$unwinder" ] && fine "call stacks by $unwinder" || note 'no libunwind.so.8: CUDA calls have no call stacks' 'apt install libunwind8, or dnf install libunwind; PyTorch brings none'
+}
+
+# ---- a command ----
+
+# Whether the loader will hear of LD_PRELOAD at all.
+check_file() {
+	path=$(command -v -- "$1") || { echo "pperf: there is no command '$1'" >&2; exit 127; }
+	path=$(readlink -f "$path")
+	case $(od -An -tx1 -N5 "$path" | tr -d ' ') in
+	7f454c4602) ;;
+	7f454c4601) problem "$path is a program of 32 bits" 'the library has 64; there is no CUDA of 32 bits any more'; return ;;
+	2321*) note "$path is a script; its interpreter is what is recorded"; return ;;
+	*) return ;;
+	esac
+	if [ -u "$path" ] || [ -g "$path" ]; then
+		problem "$path runs with the privileges of its owner (setuid): the loader ignores LD_PRELOAD there" 'run the program itself, without such a wrapper, or after sudo: sudo env LD_PRELOAD=... COMMAND'
+	elif ! head -c 4096 "$path" | LC_ALL=C grep -q 'ld-linux'; then # the interpreter's name, behind the program headers
+		problem "$path is linked statically: there is no loader to hear of LD_PRELOAD" 'build it with shared libraries (nvcc: -cudart shared)'
+	fi
+}
+
+# The sources of one trace: on, absent, or why not.
+tell_trace() {
+	"$report" info "$1" > "$scratch/info" 2> "$scratch/error" || { problem "$(head -1 "$scratch/error")"; return; }
+	say '' ''
+	say trace "of $(sed -n 's/^command *//p' "$scratch/info" | cut -c1-120)"
+	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | sed -n 's/^\(sources\)\{0,1\} *\([a-z_]*\) \(on\|absent\|off.*\|partial.*\)$/\2 \3/p' | while read -r name what; do
+		case $what in
+		on) fine "$name" ;;
+		absent) say '-' "$name: nothing of it in this program" ;;
+		*) say problem "$name $what" ;;
+		esac
+	done
+	grep -q 'partial\|off: ' "$scratch/info" && status=1
+	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
+}
+
+check_command() {
+	check_file "$1"
+	scratch=$(mktemp -d) || exit 125
+	trap 'rm -rf "$scratch"' EXIT
+	PPERF_OUTPUT=$scratch/trace.bin PPERF_QUIET=1 LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD} "$@"
+	ended=$?
+	say '' ''
+	say command "ended with $ended"
+	if first "$scratch"/*.bin > /dev/null; then
+		for trace in "$scratch"/*.bin; do tell_trace "$trace"; done
+	elif [ "$status" = 0 ]; then
+		problem 'it left no trace: it did nothing that is recorded' 'pperf records NVTX ranges, CUDA and PyTorch; the program used none of them before it ended'
+	fi
+}
+
+python=$(command -v python3 || command -v python || :)
+check_library
+check_settings
+check_folder
+check_gpu
+check_cupti
+check_stacks
+check_python
+[ $# -eq 0 ] || check_command "$@"
+exit $status
