@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # gpu-check.sh BUILD [--simulated]: the claims about CUDA and CUPTI, checked on a real GPU. Says first which machine it is. Without a GPU it
-# says so and exits 77. What was measured is written to tests/golden/NAME-OF-THE-GPU/.
+# says so and exits 77. What was measured is written to tests/golden/NAME-OF-THE-GPU/. Where PyTorch can be imported (PPERF_CHECK_PYTHON, python3), it
+# runs on the GPU and on the simulated device, and where these differ is listed.
 # --simulated: on the simulated device instead, to try the programs and this script; nothing is kept, and no figure of it is one of a GPU.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:?usage: gpu-check.sh BUILD [--simulated]}
 mode=${2:-}
 nvcc=${NVCC:-$(command -v nvcc || echo "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc")}
-programs=$build/gpu
+programs=$build/gpu before=${LD_LIBRARY_PATH:-}
 
 if [ "$mode" = --simulated ]; then
 	machine="the simulated device; its figures say nothing about a GPU"
@@ -53,4 +54,23 @@ if [ "$mode" != --simulated ]; then # which replaces the shared runtime only
 	compile library_calls tests/gpu/library_calls.cu -cudart shared -lcublas ||
 		echo "gpu-check: there is no cuBLAS to compile with; that part is left out" >&2
 fi
-PPERF_TEST_BUILD=$build PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/check.py --programs "$programs" --machine "$machine" ${evidence:+--evidence "$evidence"}
+status=0
+PPERF_TEST_BUILD=$build PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/check.py --programs "$programs" --machine "$machine" ${evidence:+--evidence "$evidence"} || status=1
+
+# The simulated device against this one, by what PyTorch does on both; on it itself only to try that.
+python=${PPERF_CHECK_PYTHON:-python3} models=
+if [ "$mode" = --simulated ]; then
+	models="mlp graph"
+	newest=$(ls -d "$build"/torch-*/bin/python build/torch-*/bin/python 2> /dev/null | sort -V | tail -n 1)
+	python=${PPERF_CHECK_PYTHON:-${newest:-python3}}
+fi
+if [ ! -e "$build/cudasim/13/libcuda.so.1" ]; then
+	echo "gpu-check: the simulated device could not be built; it is compared with nothing" >&2
+elif ! ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -I"$cupti/include" -I"$home/include" -I"${CUDA_INCLUDE:-$home/include}" -fPIC -shared -o "$programs/call_log.so" \
+	tests/gpu/call_log.c -lpthread -ldl; then
+	echo "gpu-check: there is no CUPTI to compile with; the simulated device is compared with nothing" >&2
+else
+	LD_LIBRARY_PATH=$before PYTHONDONTWRITEBYTECODE=1 python3 tests/gpu/calibrate.py --python "$python" --library "$programs/call_log.so" --build "$build" \
+		${evidence:+--evidence "$evidence"} ${models:+--simulated $models} || status=1
+fi
+exit $status
