@@ -5,15 +5,14 @@
 #include "report/view.h"
 #include <stdlib.h>
 
-/* An instance and the kept ones inside, without recursion. */
-static void add_instances(
-	const struct options *options, struct process *process, struct rows *rows, const struct instance *root)
+void arrange_instance(const struct options *options, struct process *process, struct rows *rows, const struct tree *tree,
+	const struct instance *root)
 {
 	struct row *waiting = NULL, row = { .process = process,
 		.kind = ROW_INSTANCE,
 		.parent = NO_ROW,
 		.node = root->node,
-		.tree = process->critical->tree,
+		.tree = tree,
 		.of.instance = root };
 	size_t count = 0, room = 0;
 
@@ -55,7 +54,7 @@ void arrange_critical(const struct options *options, struct processes *processes
 		const struct instance *root = process_critical(&processes->all[i]);
 
 		if (root)
-			add_instances(options, &processes->all[i], rows, root);
+			arrange_instance(options, &processes->all[i], rows, processes->all[i].critical->tree, root);
 	}
 }
 

@@ -143,11 +143,11 @@ static void instance(void *context, uint32_t node, uint64_t at_ns, long double v
 		add(reading, &reading->gpu, node, at_ns, (uint64_t)value);
 }
 
-static void closed(void *context, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
+static void closed(void *context, const struct fold_seen_instance *seen)
 {
 	struct reading *reading = context;
 
-	add(reading, &reading->cpu, node, at_ns, duration_ns);
+	add(reading, &reading->cpu, seen->node, seen->begin_ns, seen->end_ns - seen->begin_ns);
 }
 
 static void forget(struct gathering *gathering)

@@ -365,9 +365,18 @@ OF_WHOLE(mean, count((whole->total_ns + whole->count / 2) / whole->count))
 OF_WHOLE(p25, count(whole->p25))
 OF_WHOLE(p75, count(whole->p75))
 OF_WHOLE(outliers, count(whole->outliers))
-FIGURE(number, (void)row, is_part(row, DISTRIBUTION_OUTLIER), count(part_of(row)->number))
-FIGURE(step, uint64_t step = 0,
-	is_part(row, DISTRIBUTION_OUTLIER) && distribution_step(row->process, part_of(row)->at_ns, &step), count(step))
+
+/* Which of its place's instances it is; 0: it is none, or nobody has counted. at_ns: when it began. */
+static uint64_t number_of(const struct row *row, uint64_t *at_ns)
+{
+	const struct distribution_part *part = part_of(row);
+
+	*at_ns = part ? part->at_ns : row->kind == ROW_INSTANCE ? row->of.instance->begin_ns : 0;
+	return part ? part->number : row->kind == ROW_INSTANCE ? row->of.instance->number : 0;
+}
+
+FIGURE(number, uint64_t at; const uint64_t number = number_of(row, &at), number, count(number))
+FIGURE(step, uint64_t at; uint64_t step = 0, number_of(row, &at) && distribution_step(row->process, at, &step), count(step))
 
 static bool has_times(const struct node *node)
 {
@@ -589,6 +598,16 @@ VALUE(unit)
 		       : words(names[metrics[row->process->metric].unit]);
 }
 
+/* The instance that its tree is of. */
+static const struct instance *root_of(const struct row *row, const struct rows *rows)
+{
+	if (!row->process->instance_count)
+		return row->process->critical->target;
+	while (row->parent != NO_ROW && rows->rows[row->parent].kind == ROW_INSTANCE)
+		row = &rows->rows[row->parent];
+	return row->of.instance;
+}
+
 VALUE(share)
 {
 	const enum metric metric = row->process->metric;
@@ -604,8 +623,10 @@ VALUE(share)
 	if (part_of(row))
 		return real((double)part_of(row)->count / (double)part_of(row)->of->count);
 	if (row->kind == ROW_INSTANCE && !has_levels(row)) {
-		const struct instance *root = row->process->critical->target;
+		const struct instance *root = root_of(row, rows);
 
+		if (row->tree == tree && row->process->instance_count) /* a row alone, which is its place's instance */
+			return base > 0 ? real((double)(row->of.instance->value / base)) : none;
 		return real(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
 	}
 	if (row->kind == ROW_NODE && row->tree == tree)

@@ -61,6 +61,13 @@ struct fold_seen_work {
 	bool timed, counts;
 };
 
+/* An instance of a range. value: of the metric, not known when it closes. */
+struct fold_seen_instance {
+	uint32_t node, stream, place;
+	uint64_t begin_ns, end_ns;
+	long double value;
+};
+
 /* Who is told, one by one, in a pass that is made for it, what is in a trace. NULL: of no interest. at_ns: when its range
  * or call began, since the trace's start. */
 struct fold_observer {
@@ -70,9 +77,10 @@ struct fold_observer {
 	/* A call, or work of a GPU. */
 	void (*leaf)(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns);
 	void (*instance)(void *context, uint32_t node, uint64_t at_ns, long double value); /* of a range, all in it */
-	/* How long an instance of a range took, whatever the metric. */
-	void (*closed)(void *context, uint32_t node, uint64_t at_ns, uint64_t duration_ns);
+	void (*ended)(void *context, const struct fold_seen_instance *instance); /* the same, and more of it */
 	void (*part)(void *context, const struct fold_part *part); /* each time, as far as it counts */
+	/* How long an instance of a range took, whatever the metric; before the two above tell of it. */
+	void (*closed)(void *context, const struct fold_seen_instance *instance);
 	/* Whatever happened, whether it counts or not: */
 	void (*call)(void *context, const struct fold_seen_call *call);
 	void (*work)(void *context, const struct fold_seen_work *work);

@@ -148,6 +148,18 @@ static void hand_on(struct thread *thread, uint32_t depth, const struct instance
 		add_flows(&more[-1].flows, flows);
 }
 
+static struct instance *make_instance(
+	struct fold *fold, const struct thread *thread, uint32_t depth, struct instance *parent)
+{
+	const struct frame *frame = &thread->frames[depth];
+	struct instance *instance = instance_new(&fold->state->instances, parent, frame->node, frame->begin_ns);
+
+	instance->stream = thread->stream;
+	instance->place = frame->place;
+	instance->nodes = fold->state->nodes;
+	return thread->more[depth].instance = instance;
+}
+
 /* The instance whose children are wanted, or one inside it, begins: it is made now. */
 void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 {
@@ -156,16 +168,18 @@ void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 	const struct instance *outer;
 	struct thread *of;
 	uint32_t at;
-	bool wanted;
 
 	if (!target || !fold->state->counting)
 		return;
+	if (thread->stream == target->stream && frame->begin_ns == target->begin_ns && frame->node == target->node) {
+		if (!thread->more[depth].instance)
+			make_instance(fold, thread, depth, NULL);
+		thread->more[depth].instance->keep = true;
+		return;
+	}
 	of = around(fold, thread, depth, &at);
 	outer = of ? of->more[at].instance : NULL;
-	wanted = outer ? outer->keep
-			: depth == 0 && thread->stream == target->stream && frame->begin_ns == target->begin_ns &&
-				  frame->node == target->node;
-	if (wanted)
+	if (outer && outer->keep)
 		fold_instance(fold, thread, depth)->keep = true;
 }
 
@@ -191,18 +205,6 @@ static void open_rich(struct fold *fold, const struct trace_event *event, struct
 	if (own_label)
 		keep_label(fold, event, more);
 	fold_keep_wanted(fold, thread, depth);
-}
-
-static struct instance *make_instance(
-	struct fold *fold, const struct thread *thread, uint32_t depth, struct instance *parent)
-{
-	const struct frame *frame = &thread->frames[depth];
-	struct instance *instance = instance_new(&fold->state->instances, parent, frame->node, frame->begin_ns);
-
-	instance->stream = thread->stream;
-	instance->place = frame->place;
-	instance->nodes = fold->state->nodes;
-	return thread->more[depth].instance = instance;
 }
 
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth)
@@ -245,12 +247,31 @@ static long double metric_value(const struct fold *fold, const struct instance *
 	}
 }
 
-static void tell(const struct fold *fold, uint32_t node, uint64_t begin_ns, long double value)
+static void tell(const struct fold *fold, const struct fold_seen_instance *seen)
 {
 	const struct fold_observer *observer = fold->options.observer;
 
 	if (observer->instance)
-		observer->instance(observer->context, node, begin_ns, value);
+		observer->instance(observer->context, seen->node, seen->begin_ns, seen->value);
+	if (observer->ended)
+		observer->ended(observer->context, seen);
+}
+
+static void tell_closed(const struct fold *fold, const struct thread *thread, const struct frame *frame, const struct instance *instance)
+{
+	const struct fold_observer *observer = fold->options.observer;
+	struct fold_seen_instance seen = { .node = frame->node,
+		.stream = thread->stream,
+		.place = frame->place,
+		.begin_ns = instance->begin_ns,
+		.end_ns = instance->end_ns };
+
+	if (observer->closed)
+		observer->closed(observer->context, &seen);
+	if (fold->options.metric == METRIC_GPU)
+		return;
+	seen.value = metric_value(fold, instance);
+	tell(fold, &seen);
 }
 
 static void tell_part(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
@@ -283,7 +304,12 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 
 	if (!target) {
 		if (fold->options.observer)
-			tell(fold, instance->node, instance->begin_ns, worst.value);
+			tell(fold, &(struct fold_seen_instance){ .node = instance->node,
+					   .stream = instance->stream,
+					   .place = instance->place,
+					   .begin_ns = instance->begin_ns,
+					   .end_ns = instance->end_ns,
+					   .value = worst.value });
 		if (worst.value > 0)
 			fold_offer_worst(fold, instance->node, &worst);
 		return false;
@@ -380,11 +406,8 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 
 		fold_offer_worst(fold, frame->node, &candidate);
 	}
-	if (fold->options.observer && fold->options.observer->closed)
-		fold->options.observer->closed(
-			fold->options.observer->context, frame->node, frame->begin_ns, end_ns - frame->begin_ns);
-	if (fold->options.observer && fold->options.metric != METRIC_GPU)
-		tell(fold, frame->node, frame->begin_ns, metric_value(fold, &seen));
+	if (fold->options.observer)
+		tell_closed(fold, thread, frame, &seen);
 	if (more->instance)
 		close_instance(fold, more, &seen);
 }

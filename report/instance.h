@@ -54,6 +54,7 @@ struct instance {
 	long double value;            /* of the metric asked for, the larger the worse; set when final */
 	struct trace_kernel *kernel;  /* a copy that it owns, if it is a kernel, or all of it had the same shape */
 	uint8_t form;                 /* enum instance_form */
+	uint64_t number;              /* of its place's instances, from 1, where somebody has counted them; else 0 */
 	bool keep;                    /* its children are wanted */
 };
 

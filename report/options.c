@@ -19,6 +19,8 @@
 	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
 	X(BY, 0, "by", "KEY", "a row of table for each name, shape, module, stack, category, stream, thread, rank or step (name)") \
 	X(CATEGORIES, 0, "categories", "FILE", "what belongs to which category: other rules than the built-in ones") \
+	X(INSTANCES, 0, "instances", "WHICH", "of tree and critical: one instance of --focus (or of each root): worst, "  \
+		"first or last; of tree: all, a row each")                                               \
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
@@ -130,6 +132,7 @@ static void steps(struct options *options, const char *text)
 static void set(struct options *options, enum option_id id, const char *value)
 {
 	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto", "always", "never" };
+	static const char *const instances[] = { "worst", "first", "last", "all" };
 	static const char *const forms[] = {
 #define X(form, text) text,
 		DEMANGLE_FORMS(X)
@@ -164,6 +167,9 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	case OPTION_CATEGORIES:
 		options->categories = value;
+		break;
+	case OPTION_INSTANCES:
+		options->instances = INSTANCES_WORST + word("instances", value, instances, 4);
 		break;
 	case OPTION_DEPTH:
 		options->depth = (uint32_t)number("depth", value, UINT32_MAX);
@@ -285,6 +291,7 @@ struct options options_read(int argc, char **argv)
 		options.files++;
 		options.file_count--;
 	}
+	options.view = view_of_instances(&options);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
 		options.file_count--;

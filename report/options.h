@@ -35,6 +35,7 @@ enum rows_by {
 };
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
+enum instances_of { INSTANCES_SUM, INSTANCES_WORST, INSTANCES_FIRST, INSTANCES_LAST, INSTANCES_ALL }; /* SUM: of all */
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct options {
@@ -49,6 +50,7 @@ struct options {
 	const char *sort;   /* key of a column; NULL: the view's */
 	const char *columns; /* keys, separated by commas, instead of the view's own columns; NULL: those */
 	const char *row_columns; /* keys of all that JSON and CSV say of a row (columns_choose) */
+	enum instances_of instances; /* of a place: what they come to, or single ones */
 	uint32_t depth;     /* levels shown; UINT32_MAX all */
 	uint32_t top;       /* rows of each level shown; UINT32_MAX all; 0: not given */
 	double min_percent; /* below 0: not given */

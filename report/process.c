@@ -223,6 +223,13 @@ void process_measure(struct process *process, enum metric metric, const char *co
 
 static void let_go(struct process *process)
 {
+	for (size_t i = 0; i < process->instance_count; i++) {
+		fold_free(process->instances[i].fold);
+		instance_free(process->instances[i].instance);
+	}
+	free(process->instances);
+	process->instances = NULL;
+	process->instance_count = process->instance_room = 0;
 	distributions_free(process->distributions);
 	fold_free(process->critical);
 	fold_free(process->fold);

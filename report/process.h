@@ -13,6 +13,12 @@
 #include "report/options.h"
 #include "report/symbols.h"
 
+/* One instance that is shown: with its children, or alone. */
+struct kept_instance {
+	struct fold *fold;         /* whose target it is; NULL: it is */
+	struct instance *instance; /* alone; NULL */
+};
+
 struct process {
 	char *path;
 	struct trace_reader *reader;
@@ -23,6 +29,8 @@ struct process {
 	struct fold *fold;
 	struct integrity integrity;
 	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */
+	struct kept_instance *instances; /* of --instances */
+	size_t instance_count, instance_room;
 	struct tree *flat;       /* one node a name, or whatever --by asks for; NULL: not made */
 	struct fold *named;      /* a fold in which kernels have their full names; NULL: not made */
 	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */

@@ -175,6 +175,35 @@ const struct view views[] = {
 	{ .name = NULL },
 };
 
+#define INSTANCE_COLUMNS                                                                                              \
+	"id parent depth name label kind class path number step calls gpu_total_ns start_ns duration_ns value before after " \
+	"delta unit share source grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance"
+
+static const struct view instances_view = { .name = "tree",
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = INSTANCE_COLUMNS,
+	.text = "gpu_total_ns duration_ns share number step start_ns calls delta source",
+	.min_percent = 1,
+	.arrange = arrange_instances };
+static const struct view critical_instances_view = { .name = "critical",
+	.summary = "",
+	.layout = LAYOUT_RULED,
+	.columns = INSTANCE_COLUMNS,
+	.text = "",
+	.arrange = arrange_instances };
+
+const struct view *view_of_instances(const struct options *options)
+{
+	const bool tree = strcmp(options->view->name, "tree") == 0 || options->view == view_default();
+
+	if (options->instances == INSTANCES_SUM)
+		return options->view;
+	if (!tree && (strcmp(options->view->name, "critical") != 0 || options->instances == INSTANCES_ALL))
+		fatal(STATUS_USAGE, "--instances is for tree, and worst, first and last for critical");
+	return tree ? &instances_view : &critical_instances_view;
+}
+
 const struct view *view_default(void)
 {
 	return &views[0];

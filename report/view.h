@@ -78,6 +78,9 @@ struct view {
 const struct view *view_find(const char *name); /* NULL: none of that name */
 const struct view *view_default(void);
 extern const struct view views[];
+/* The view that --instances makes of options->view: itself if that was not given. Ends the program with a sentence if it
+ * has no instances to show. */
+const struct view *view_of_instances(const struct options *options);
 
 /* Arrangements, each in its file. */
 void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows);
@@ -90,9 +93,13 @@ void arrange_queue(const struct options *options, struct processes *processes, s
 void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 
+void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);
 void draw_distribution(const struct report *report, const struct style *style);
 
+/* An instance and what is kept of those inside. */
+void arrange_instance(const struct options *options, struct process *process, struct rows *rows, const struct tree *tree,
+	const struct instance *root);
 /* Of one critical tree, only the rows with the most of it; counts the others. */
 void critical_excerpt(struct rows *rows, size_t most);
 

@@ -81,5 +81,17 @@ def of_real_traces_the_roots_have_all_idle_time_and_the_parts_all_of_the_gpu(fol
             assert not PARTS[0] in row or sum(row[part] for part in PARTS) == row["gpu_total_ns"], (path, row)
 
 
+@case
+def of_real_traces_the_instances_of_a_root_are_all_of_it(folder):
+    for path in real()[::4]:
+        tree = rows(path, "-d", "1", "--no-steps")
+        alone = rows(path, "--instances", "all", "--top", "0", "--no-steps", "-m", "cpu", "--columns", "duration_ns,number")
+        for name in {row["name"] for row in alone}:
+            root, mine = [row for row in tree if row["name"] == name], [row for row in alone if row["name"] == name]
+            assert len(mine) == sum(row["calls"] for row in root), (path, name)
+            assert sum(row["duration_ns"] for row in mine) == sum(row["cpu_total_ns"] for row in root), (path, name)
+            assert len({row["number"] for row in mine}) > len(mine) * 0.9, (path, name)
+
+
 if __name__ == "__main__":
     main()
