@@ -84,7 +84,7 @@ void columns_choose(struct options *options)
 	options->row_columns = options->view->columns;
 	if (!key)
 		return;
-	if (options->view->run)
+	if (options->view->run && !*options->view->columns)
 		fatal(STATUS_USAGE, "--columns is for views that show rows of places, not for %s", options->view->name);
 	if (options->view->layout == LAYOUT_RULED && options->format == FORMAT_TEXT)
 		fatal(STATUS_USAGE, "%s has its own columns in text; --columns is for its -f json and -f csv",

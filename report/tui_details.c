@@ -200,9 +200,9 @@ void tui_details(struct tui_lines *lines, const struct style *style, const struc
 	}
 	put_path(lines, style, row);
 	put_source(lines, style, row);
+	put_shapes(lines, style, row);
 	tui_linef(lines, "%s", "");
 	put_figures(lines, style, row, NULL);
-	put_shapes(lines, style, row);
 	put_sites(lines, style, row);
 }
 

@@ -69,7 +69,7 @@ static void put_foot(const struct sheet *sheet)
 	char search[TUI_SEARCH_BYTES * 6 + 8] = "/";
 	const char *text = state->width < 50   ? "enter open  / find  ? keys  q quit"
 			   : state->width < 80 ? "enter open  d details  / find  ? keys  q quit"
-					       : "enter open  d details  f focus  / find  s sort  m metric  w worst  ? keys  q quit";
+					       : "enter open  d details  f focus  / find  s sort  m metric  w worst  ? keys  q";
 
 	if (state->mode == TUI_SEARCH)
 		visible(search + 1, sizeof search - 1, state->search, strlen(state->search), state->model->style->ascii);

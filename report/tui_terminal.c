@@ -46,14 +46,27 @@ static void on_end(int number)
 	raise(number); /* SA_RESETHAND: by default this time, once we return */
 }
 
-/* A capability of the terminal without its padding, `$<5>`, as bytes to be written. */
-static void keep_capability(const char *name)
+static const char *capability(const char *name)
 {
 	const char *text = tigetstr(name);
 
-	if (!text || text == (const char *)-1)
-		return;
-	while (*text && restoring_bytes < sizeof restoring) {
+	return text == (const char *)-1 ? NULL : text;
+}
+
+static bool can_place_text(void)
+{
+	const char *term = getenv("TERM");
+	int error;
+
+	return term && *term && setupterm(term, STDOUT_FILENO, &error) == OK && capability("cup");
+}
+
+/* A capability of the terminal without its padding, `$<5>`, as bytes to be written. */
+static void keep_capability(const char *name)
+{
+	const char *text = capability(name);
+
+	while (text && *text && restoring_bytes < sizeof restoring) {
 		if (text[0] == '$' && text[1] == '<' && strchr(text, '>')) {
 			text = strchr(text, '>') + 1;
 			continue;
@@ -103,16 +116,17 @@ void terminal_open(bool color)
 	const char *term = getenv("TERM");
 
 	tcgetattr(STDIN_FILENO, &before);
+	catch_all(); /* before ncurses does, which ends the program in its own way */
 	/* newterm says NULL where initscr would end the program with a sentence of its own. */
-	if (!term || !*term || !newterm(NULL, stdout, stdin))
-		fatal(STATUS_USAGE, "the terminal `%s` is not known here; set TERM to what it is like, as TERM=vt100",
+	if (!can_place_text() || !newterm(NULL, stdout, stdin))
+		fatal(STATUS_USAGE,
+			"the terminal `%s` is not known here, or cannot place text; set TERM to what it is like, as TERM=vt100",
 			term ? term : "");
 	keep_capability("sgr0");
 	keep_capability("cnorm");
 	keep_capability("rmkx");
 	keep_capability("rmcup");
 	is_open = 1;
-	catch_all();
 	atexit(terminal_close);
 	fatal_before = terminal_close;
 	choose_colors(color);

@@ -191,12 +191,13 @@ static bool is_filled(const struct trace *trace, const struct column *column)
 	return false;
 }
 
-/* What the view `tree` has, in the order of what matters most; first of all what the rows are ordered by. */
+/* What --columns asks for, else what the view `tree` has, in the order of what matters most; first of all what the rows
+ * are ordered by. */
 static void choose_columns(struct tui_model *model)
 {
 	struct trace *trace = model->context;
 	const struct column *sort = view_sort(&trace->options, &trace->processes.all[0]), *column = sort;
-	const char *keys = trace->options.view->text;
+	const char *keys = trace->options.columns ? trace->options.columns : trace->options.view->text;
 
 	if (!model->columns) {
 		model->columns = need((all_column_count + 1) * sizeof *model->columns);
@@ -206,6 +207,8 @@ static void choose_columns(struct tui_model *model)
 	model->column_count = model->sort = 0;
 	for (; column; column = column_next(&keys))
 		add_column(model, column, true);
+	for (keys = trace->options.view->text; (column = column_next(&keys));)
+		add_column(model, column, false);
 	keys = trace->options.view->columns;
 	while ((column = column_next(&keys)))
 		add_column(model, column, false);

@@ -682,7 +682,7 @@ START_TEST(two_traces)
 		"\n"
 		"\n"
 		"\n"
-		"enter open  d details  f focus  / find  s sort  m metric  w worst  ? keys  q quit\n");
+		"enter open  d details  f focus  / find  s sort  m metric  w worst  ? keys  q\n");
 	press('W');
 	ck_assert_str_eq(here(), "gemm");
 	press(TUI_ENTER);
