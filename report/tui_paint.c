@@ -37,12 +37,24 @@ static void put_filled(const struct sheet *sheet, unsigned y, unsigned x, size_t
 		sheet->canvas->put(sheet->canvas->context, y, x + (unsigned)at, paint, " ", 1);
 }
 
+/* Sentences: cut at their end. */
 static void put_line(const struct sheet *sheet, unsigned y, enum tui_paint paint, const char *text)
 {
-	const size_t room = strlen(text) + 16;
+	const bool ascii = sheet->state->model->style->ascii;
+	const size_t room = strlen(text) + 16, width = sheet->state->width, dots = ascii ? 3 : 1;
+	size_t used = 0, taken = 0, length;
 	char *line = strcpy(need(room), text);
 
-	put_filled(sheet, y, 0, sheet->state->width, paint, line, room);
+	if (visible_width(text, strlen(text)) > width && width > dots) {
+		for (; text[used]; used += length) {
+			utf8_decode(text + used, strlen(text + used), &length);
+			taken += visible_width(text + used, length);
+			if (taken > width - dots)
+				break;
+		}
+		strcpy(line + used, ascii ? "..." : "\xe2\x80\xa6");
+	}
+	put_filled(sheet, y, 0, width, paint, line, room);
 	free(line);
 }
 
