@@ -135,6 +135,12 @@
 	X("ended_by", "ended by", TEXT, reckoned, "the work that began then")                                        \
 	X("blocked_by", "call", TEXT, reckoned, "the call that the gap is put down to")                              \
 	X("thread", "thread", COUNT, reckoned, "who asked for that work: the kernel's number of the thread")         \
+	X("traffic", "traffic", TEXT, reckoned, "communication or copies")                                           \
+	X("hidden_ns", "hidden", TIME, reckoned,                                                                     \
+		"of busy: while the device computed; of copies: or communicated")                                     \
+	X("exposed_ns", "exposed", TIME, reckoned,                                                                   \
+		"the rest of busy; of places that do so at once it is each one's, of the device it counts once")      \
+	X("hidden_share", "hidden %", PERCENT, reckoned, "hidden / busy")                                            \
 	X("delays", "delays", COUNT, reckoned,                                                                       \
 		"work whose delay is known: call and times are; of a graph the first work on each stream")            \
 	X("delay_total_ns", "delay", TIME, reckoned,                                                                 \

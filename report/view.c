@@ -142,6 +142,15 @@ const struct view views[] = {
 		.min_percent = 1,
 		.top = 10,
 		.arrange = arrange_idle },
+	{ .name = "overlap",
+		.summary = "how much of the copies and the communication was hidden behind computation, and whose was not",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind traffic path device calls bytes gpu_total_ns busy_ns hidden_ns "
+			   "exposed_ns hidden_share provenance",
+		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes gpu_total_ns",
+		.sort = "exposed_ns",
+		.top = 20,
+		.arrange = arrange_overlap },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

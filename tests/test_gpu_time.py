@@ -53,6 +53,18 @@ def check_streams(trace):
         assert row["concurrent_ns"] <= row["busy_ns"] <= row["gpu_total_ns"], (trace, row)
 
 
+def check_overlap(trace):
+    whole = view("overlap", trace)
+    rows, totals = whole["rows"], whole["totals"]
+    for kind in ("communication", "copies"):
+        word = kind.replace("copies", "copy")
+        assert summed(rows, kind, "busy_ns") == totals["gpu_%s_ns" % word], (trace, kind)
+        assert summed(rows, kind, "exposed_ns") == totals["gpu_exposed_%s_ns" % word], (trace, kind)
+        assert summed([row for row in rows if row.get("traffic") == kind], "place", "exposed_ns") >= summed(rows, kind, "exposed_ns"), (trace, kind)
+    assert summed(rows, "computation", "busy_ns") == totals["gpu_computation_ns"], trace
+    assert summed(rows, "device", "busy_ns") == totals["gpu_busy_ns"], trace
+
+
 def check_queue(trace, clocks_apart):
     whole = view("queue", trace)
     for kind in ("device", "stream", "place", "work"):
@@ -68,6 +80,7 @@ def real_traces_add_up(folder):
         check_idle(trace)
         check_streams(trace)
         check_queue(trace, 0)
+        check_overlap(trace)
 
 
 @case
@@ -75,6 +88,7 @@ def traces_of_ours_add_up(folder):
     for trace in simulated(folder):
         check_idle(trace)
         check_streams(trace)
+        check_overlap(trace)
         check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
 
 
