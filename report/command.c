@@ -30,13 +30,13 @@ static bool is_plain(const char *bytes, size_t length)
 }
 
 /* Whether a terminal may see it as it is. */
-static bool is_visible(const char *bytes, size_t length)
+static bool is_visible(const char *bytes, size_t length, bool ascii)
 {
 	const size_t room = 6 * length + 1;
 	char *shown = need(room);
 	bool same;
 
-	visible(shown, room, bytes, length, false);
+	visible(shown, room, bytes, length, ascii);
 	same = strlen(shown) == length && memcmp(shown, bytes, length) == 0;
 	free(shown);
 	return same;
@@ -76,7 +76,7 @@ void command_word(struct command *command, const char *bytes, size_t length)
 	add(command, " ", 1);
 	if (is_plain(bytes, length))
 		add(command, bytes, length);
-	else if (is_visible(bytes, length))
+	else if (is_visible(bytes, length, command->ascii))
 		add_quoted(command, bytes, length);
 	else
 		add_escaped(command, bytes, length);

@@ -7,8 +7,9 @@
 
 #include "report/options.h"
 
-/* Begins as zeros; `text` is to be freed, and is terminated once something was added. */
+/* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
 struct command {
+	bool ascii; /* nothing beyond it is written as it is */
 	char *text;
 	size_t used, room;
 };

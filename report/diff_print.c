@@ -4,6 +4,7 @@
 #include "report/diff.h"
 #include "report/emit.h"
 #include "report/fatal.h"
+#include "report/next.h"
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/view.h"
@@ -177,6 +178,7 @@ static void print_diff(const struct diff *diff, const struct options *options, s
 {
 	const struct style style = style_of(options, out);
 	uint32_t left = options->top ? options->top : 40, more = 0;
+	struct command command = { .ascii = style.ascii };
 
 	put_file(diff, &style, 0, "before");
 	put_file(diff, &style, 1, "after");
@@ -192,6 +194,9 @@ static void print_diff(const struct diff *diff, const struct options *options, s
 	print_line(&style, "          %s\n", diff->by_steps ? "all, a step" : "all");
 	print_line(&style, "\n%u of %u places changed by more than noise; %u tested, %u new, %u gone\n", diff->found,
 		diff->count - 1, diff->tested, diff->added, diff->gone);
+	next_begin(&command, "gate");
+	next_files(&command, options);
+	next_put(&command, &style);
 }
 
 static void emit_number(struct emit *emit, const char *key, double value, bool known)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/fatal.h"
+#include "report/progress.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ _Noreturn void fatal(enum status status, const char *format, ...)
 
 	if (fatal_before)
 		fatal_before();
+	progress_clear();
 	fflush(stdout);
 	fputs("pperf-report: ", stderr);
 	va_start(list, format);

@@ -2,6 +2,7 @@
 #include "report/gate.h"
 #include "report/emit.h"
 #include "report/fatal.h"
+#include "report/next.h"
 #include "report/options.h"
 #include "report/print.h"
 #include "report/sheet.h"
@@ -210,6 +211,18 @@ static void print_gate_csv(const struct gate *gate, struct out *out)
 	}
 }
 
+/* A baseline is no trace: diff needs two. */
+static void put_next(const struct gate *gate, const struct options *options, const struct style *style)
+{
+	struct command command = { .ascii = style->ascii };
+
+	if (!gate->failed || !gate->before->process)
+		return;
+	next_begin(&command, "diff");
+	next_files(&command, options);
+	next_put(&command, style);
+}
+
 static bool print_gate(const struct gate *gate, const struct options *options)
 {
 	struct out *out = out_open(options->output);
@@ -219,9 +232,11 @@ static bool print_gate(const struct gate *gate, const struct options *options)
 		print_gate_json(gate, out);
 	else if (options->format == FORMAT_CSV)
 		print_gate_csv(gate, out);
-	else
+	else {
 		for (size_t i = 0; i < gate->count; i++)
 			put_verdict(gate, &gate->verdicts[i], &style);
+		put_next(gate, options, &style);
+	}
 	return out_close(out, options->output);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * info.c: see info.h.
  */
+#include "report/next.h"
 #include "report/info.h"
 
 #include "report/fatal.h"
@@ -370,13 +371,17 @@ static void write_csv(struct out *out, const struct options *options, const stru
 
 static void write_texts(struct out *out, const struct options *options, struct info *infos)
 {
-	bool ascii = style_of(options, out).ascii;
+	const struct style style = style_of(options, out);
+	struct command command = { .ascii = style.ascii };
 
 	for (size_t i = 0; i < options->file_count; i++) {
 		if (i)
 			out_char(out, '\n');
-		write_text(out, &infos[i], ascii);
+		write_text(out, &infos[i], style.ascii);
 	}
+	next_begin(&command, "tree");
+	next_files(&command, options);
+	next_put(&command, &style);
 }
 
 int info_view(const struct options *options)

@@ -4,7 +4,9 @@
  */
 #include "report/fatal.h"
 #include "report/legend.h"
+#include "report/pager.h"
 #include "report/print.h"
+#include "report/progress.h"
 #include "report/remarks.h"
 #include <locale.h>
 #include <signal.h>
@@ -83,6 +85,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN);
 	options = options_read(argc, argv);
+	pager_allow(!options.no_pager);
+	progress_allow(!options.no_progress);
 	if (options.help || options.version || options.legend)
 		return legend_show(&options);
 	check_sort(&options);

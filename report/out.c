@@ -4,6 +4,8 @@
 #include "report/out.h"
 
 #include "report/fatal.h"
+#include "report/pager.h"
+#include "report/progress.h"
 #include "report/visible.h"
 
 #include <errno.h>
@@ -24,10 +26,26 @@ struct out *out_open(const char *path)
 	return out;
 }
 
+/* The first that is written to a terminal decides whether it goes through a pager. */
+static void begin(struct out *out)
+{
+	int to;
+
+	out->begun = true;
+	progress_clear();
+	if (out->fd != STDOUT_FILENO || !pager_wanted(out->buffer, out->used))
+		return;
+	to = pager_start();
+	if (to >= 0)
+		out->fd = to;
+}
+
 static void flush(struct out *out)
 {
 	size_t done = 0;
 
+	if (!out->begun)
+		begin(out);
 	while (done < out->used && !out->error) {
 		ssize_t wrote = write(out->fd, out->buffer + done, out->used - done);
 
@@ -41,12 +59,18 @@ static void flush(struct out *out)
 
 bool out_close(struct out *out, const char *path)
 {
+	const char *pager;
 	int error;
 
 	flush(out);
 	if (path && close(out->fd) && !out->error)
 		out->error = errno;
 	error = out->error;
+	if (!path && pager_runs()) {
+		if (!pager_finish(&pager))
+			fatal(STATUS_UNREADABLE, "the pager `%s` cannot be run; --no-pager shows it without one", pager);
+		error = error == EPIPE ? 0 : error; /* who has seen enough leaves it */
+	}
 	free(out);
 	if (error && error != EPIPE) {
 		errno = error;

@@ -14,6 +14,7 @@
 struct out {
 	int fd;
 	int error; /* errno of the first write that failed; what follows goes nowhere */
+	bool begun; /* something was written */
 	size_t used;
 	char buffer[OUT_BYTES];
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
  */
+#include "report/next.h"
 #include "report/cell_text.h"
 #include "report/fatal.h"
 #include "report/print.h"
@@ -346,4 +347,6 @@ void print_text(const struct report *report, const struct style *style)
 		print_visible(style, report->processes->warnings[i], strlen(report->processes->warnings[i]), 0);
 		out_char(style->out, '\n');
 	}
+	if (layout != LAYOUT_SCREEN)
+		next_of_view(report, style);
 }

@@ -3,6 +3,7 @@
  */
 #include "report/emit.h"
 #include "report/fatal.h"
+#include "report/next.h"
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/ranks.h"
@@ -279,6 +280,34 @@ static void put_rows(const struct ranks *ranks, const struct options *options, c
 		print_line(style, "%zu more (-n 0 shows all)\n", ranks->row_count - top);
 }
 
+/* Into the place that made the straggler late, else all ranks' trees. */
+static void put_next(const struct ranks *ranks, const struct options *options, const struct style *style)
+{
+	const struct straggler *straggler = ranks->straggler_count && ranks->stragglers[0].more_ns ? &ranks->stragglers[0] : NULL;
+	struct command command = { .ascii = style->ascii };
+	struct trace_text *path;
+	char rank[40];
+	size_t count;
+
+	next_begin(&command, "tree");
+	if (straggler) {
+		/* Places are without steps here. */
+		path = path_of(&ranks->ranks[straggler->rank], straggler->node, &count);
+		command_file(&command, ranks->ranks[straggler->rank].process->path);
+		if (ranks->ranks[straggler->rank].process->rank >= 0) {
+			snprintf(rank, sizeof rank, " --rank %lld", (long long)ranks->ranks[straggler->rank].process->rank);
+			command_add(&command, rank);
+		}
+		command_add(&command, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
+		next_focus(&command, path, count);
+		free(path);
+	} else {
+		next_files(&command, options);
+		command_add(&command, options->rank < 0 ? " --all" : "");
+	}
+	next_put(&command, style);
+}
+
 static void print_ranks(const struct ranks *ranks, const struct options *options, struct out *out)
 {
 	const struct style style = style_of(options, out);
@@ -298,6 +327,7 @@ static void print_ranks(const struct ranks *ranks, const struct options *options
 		print_visible(&style, ranks->processes.warnings[i], strlen(ranks->processes.warnings[i]), 0);
 		out_char(out, '\n');
 	}
+	put_next(ranks, options, &style);
 }
 
 /* ---- JSON ---- */

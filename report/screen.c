@@ -485,14 +485,14 @@ static void put_command(struct command *command, const char *title, const struct
 {
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_text(&paragraph, command->text, command->used);
+	paragraph_text(&paragraph, command->text, command->used); /* nothing in it needs to be made visible */
 	paragraph_put(&paragraph, title);
 	free(command->text);
 }
 
 static void put_next(const struct report *report, const struct process *process, const struct style *style)
 {
-	struct command command = { .text = NULL }, ranks = { .text = NULL };
+	struct command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii };
 	const struct fold_totals *totals = &process->fold->totals;
 	const bool exhausted = process->fold->memory->counts.ooms > 0,
 		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);

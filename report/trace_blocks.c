@@ -4,6 +4,7 @@
 #include "report/trace_blocks.h"
 
 #include "report/fatal.h"
+#include "report/progress.h"
 #include "report/import.h"
 #include "report/trace_check.h"
 #include "report/trace_header.h"
@@ -476,6 +477,7 @@ enum load_result blocks_load(
 	got = read_at(blocks->fd, payload->storage, bytes, entry->offset);
 	if (got < 0)
 		return LOAD_ERROR;
+	progress_read((uint64_t)got, entry->offset, blocks->file_bytes);
 	memcpy(&head, payload->storage, sizeof head);
 	if ((size_t)got < bytes || head.stream != entry->stream || head.sequence != entry->sequence ||
 		head.used < entry->used)

@@ -4,6 +4,7 @@
 #include "report/trace_state.h"
 
 #include "report/fatal.h"
+#include "report/progress.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,6 +72,7 @@ void reader_rewind(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
 
+	progress_again();
 	free_streams(state);
 	state->notes = state->at_open;
 	state->heap_count = 0;
@@ -101,6 +103,7 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 	state->path = need(strlen(path) + 1);
 	strcpy(state->path, path);
 	state->notes.path = state->path;
+	progress_file(path);
 	if (!blocks_open(&state->blocks, &state->notes, error)) {
 		reader_close(reader);
 		return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/tui_terminal.h"
 #include "report/fatal.h"
+#include "report/progress.h"
 #include <errno.h>
 #include <ncurses.h>
 #include <poll.h>
@@ -115,6 +116,8 @@ void terminal_open(bool color)
 {
 	const char *term = getenv("TERM");
 
+	progress_clear();
+	progress_allow(false); /* the screen is ours from here on */
 	tcgetattr(STDIN_FILENO, &before);
 	catch_all(); /* before ncurses does, which ends the program in its own way */
 	/* newterm says NULL where initscr would end the program with a sentence of its own. */

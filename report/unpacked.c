@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/unpacked.h"
 #include "report/fatal.h"
+#include "report/progress.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,12 +15,17 @@
 struct unpacked {
 	gzFile file;
 	const char *problem;
+	uint64_t bytes; /* of the file, packed */
 };
 
 struct unpacked *unpacked_open(int fd)
 {
 	struct unpacked *file = need(sizeof *file);
+	struct stat found;
 
+	if (fstat(fd, &found) == 0)
+		file->bytes = (uint64_t)found.st_size;
+	progress_again();
 	lseek(fd, 0, SEEK_SET);
 	file->file = gzdopen(fd, "rb");
 	if (!file->file)
@@ -58,6 +65,8 @@ size_t unpacked_read(struct unpacked *file, char *into, size_t room)
 	got = gzread(file->file, into, (unsigned)(room < READ_MOST ? room : READ_MOST));
 	if (got <= 0)
 		note_problem(file);
+	else
+		progress_read((uint64_t)got, (uint64_t)gzoffset(file->file), file->bytes);
 	return got > 0 ? (size_t)got : 0;
 }
 

@@ -47,6 +47,7 @@ const struct view views[] = {
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
 		.min_percent = 1,
+		.next = "critical -m %m",
 		.arrange = arrange_tree },
 	{ .name = "critical",
 		.summary = "the worst instance of the worst root, and what in it made it so",
@@ -55,6 +56,7 @@ const struct view views[] = {
 			   "unit share source "
 			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
 		.text = "",
+		.next = "tree -m %m %p",
 		.arrange = arrange_critical },
 	{ .name = "table",
 		.summary = "one row for each name, wherever it stands; --by: for each shape, module, stack, category, stream, "
@@ -65,6 +67,7 @@ const struct view views[] = {
 			"cpu_self_share p50_ns max_ns p95_ns min_ns "
 			"tensor_alloc_bytes allocated_delta_bytes alloc_bytes reserved_delta_bytes",
 		.top = 40,
+		.next = "critical -m %m",
 		.arrange = arrange_table },
 	{ .name = "categories",
 		.summary = "what GPUs spent their time on: norm, attention, GEMM, convolution ... by the rules of --categories, and "
@@ -87,6 +90,7 @@ const struct view views[] = {
 			"shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
 		.sort = "gpu_total_ns",
 		.top = 40,
+		.next = "tree %p",
 		.arrange = arrange_kernels },
 	{ .name = "memory",
 		.summary = "who holds how much memory of each kind: at its peak, at the end, and as PyTorch ran out of "
@@ -98,6 +102,7 @@ const struct view views[] = {
 		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack",
 		.sort = "at_peak_bytes",
 		.top = 20,
+		.next = "critical -m reserved",
 		.arrange = arrange_memory,
 		.lead = tensors_lead },
 	{ .name = "streams",
@@ -110,6 +115,7 @@ const struct view views[] = {
 			"bytes untimed threads",
 		.sort = "busy_ns",
 		.top = 40,
+		.next = "kernels",
 		.arrange = arrange_streams },
 	{ .name = "queue",
 		.summary = "how long work waited from the call that asked for it to its begin, and how far the host was "

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # What comes with libc and Linux.
 SYSTEM='assert ctype dirent dlfcn elf emmintrin errno execinfo fcntl float fnmatch getopt glob inttypes langinfo libgen limits link locale math poll
-pthread pwd regex sched search semaphore setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string
+pthread pwd regex sched search semaphore setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string
 strings termios threads time ucontext uchar unistd wchar wctype sys/* linux/* asm/* arpa/* net/* netinet/*'
 
 # A library's headers, and the file that may include them; nowhere else, and no other headers at all.
