@@ -119,6 +119,8 @@ static void on_event(void *data, int domain, uint32_t id, const void *what)
 		if (__builtin_expect(!cupti_is_away(), 1)) {
 			client->call(id, what);
 			cupti_flush_need(what);
+			if (__builtin_expect(!atomic_load_explicit(&cupti_session->owed, memory_order_relaxed), 0))
+				atomic_store_explicit(&cupti_session->owed, true, memory_order_relaxed);
 		}
 		cupti_guest_hear(domain, id, what);
 		return;
@@ -177,6 +179,7 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	gpu_activity_read(cupti, buffer, ours ? valid : 0, dropped);
 	cupti_guest_deliver(cupti, buffer, ours ? valid : 0, dropped);
 	cupti_buffers_give(buffer);
+	atomic_store_explicit(&cupti_session->owed, false, memory_order_relaxed);
 	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
 }
 
@@ -285,6 +288,19 @@ void cupti_ask_no_more(void)
 	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
 }
 
+void cupti_doubt(void)
+{
+	struct cupti_session *s = cupti_session;
+	const uint32_t batches = atomic_load(&s->batches);
+
+	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
+		return;
+	s->library.flush_all(0);
+	if (atomic_load(&s->batches) == batches)
+		tell("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
+				     "dlsym; run it with PPERF_CUPTI=0, or without the other");
+}
+
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
 {
 	size_t bytes = sizeof value;
@@ -370,6 +386,10 @@ static void end_session(void)
 	pthread_mutex_lock(&s->lock);
 	s->over = true;
 	if (!cupti_is_away()) {
+		if (atomic_load(&s->owed))
+			s->library.flush_all(0);
+		if (atomic_load(&s->owed))
+			cupti_doubt();
 		disable_kinds(s);
 		if (cupti_runs())
 			s->library.flush_all(CUPTI_FLUSH_FORCED);

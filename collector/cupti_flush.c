@@ -19,6 +19,7 @@
 
 #define FLUSH_EVERY_NS 100000000L
 #define END_PATIENCE_S 10
+#define UNANSWERED_MOST 20u /* flushes: two seconds */
 #define STACK_BYTES (512u << 10)
 #define WORTH_TELLING_NS 1000000u
 
@@ -57,6 +58,21 @@ static void tell(uint64_t began)
 	stream_leave();
 }
 
+/* What CUPTI's clients hear of leaves records, and those a buffer, sooner or later. */
+static void look_whether_they_come(struct cupti_session *s, uint32_t batches)
+{
+	if (!atomic_load(&s->owed) || atomic_load(&s->batches) != batches || cupti_is_away()) {
+		s->unanswered = 0;
+		return;
+	}
+	if (++s->unanswered % UNANSWERED_MOST)
+		return;
+	pthread_mutex_lock(&s->lock);
+	if (cupti_runs() && !cupti_is_away())
+		cupti_doubt();
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void flush(struct cupti_session *s)
 {
 	uint32_t batches = atomic_load_explicit(&s->batches, memory_order_relaxed);
@@ -69,6 +85,7 @@ static void flush(struct cupti_session *s)
 	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches ||
 		clock_monotonic_ns() - began_ns > WORTH_TELLING_NS)
 		tell(began);
+	look_whether_they_come(s, batches);
 }
 
 static void *run(void *data)

@@ -42,6 +42,8 @@ struct cupti_session {
 	atomic_bool thread_wanted;
 	bool thread_runs, ending;
 	_Atomic uint32_t batches; /* buffers that have arrived */
+	atomic_bool owed;         /* a call was heard of since: there will be records of it */
+	unsigned unanswered;      /* flushes in a row without a buffer, though one is owed */
 
 	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
 	uint64_t timed[1024 / 64];                            /* the driver's calls that CUPTI times for us, a bit each */
@@ -66,6 +68,8 @@ void cupti_time_calls(void);
 /* Asks for all that the session is for; and for nothing of it any more but what the guest hears of. Under the lock. */
 void cupti_ask(void);
 void cupti_ask_no_more(void);
+/* Buffers are owed and do not come: asks for a record that CUPTI has at once, and says so if that does not come either. Under the lock. */
+void cupti_doubt(void);
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */

@@ -130,7 +130,7 @@ static void add_gap(struct idle *idle, struct idle_device *device, const struct 
 }
 
 /* How much of it was asked for: all, or what lies in the parts of the trace that count. The whole is in the GPU's own
- * nanoseconds; parts begin and end on the host's clock. */
+ * nanoseconds; parts begin and end on the host's clock. What is not known, as CUPTI was another's, is no gap. */
 static uint64_t wanted(const struct idle *idle, const struct idle_device *device, const struct activity *work)
 {
 	const struct activity_window *windows;
@@ -138,12 +138,13 @@ static uint64_t wanted(const struct idle *idle, const struct idle_device *device
 	uint64_t sum = 0;
 
 	if (!idle->process->fold->options.steps && !idle->process->fold->options.windows)
-		return work->start_unix_ns - device->covered_unix;
+		return work->start_unix_ns - device->covered_unix -
+		       away_within(idle->process->away, AWAY_REALTIME, device->covered_unix, work->start_unix_ns);
 	for (size_t i = 0; i < windows_count; i++) {
 		const uint64_t from = windows[i].begin_ns > device->covered_ns ? windows[i].begin_ns : device->covered_ns,
 			       to = windows[i].end_ns < work->begin_ns ? windows[i].end_ns : work->begin_ns;
 
-		sum += to > from ? to - from : 0;
+		sum += to > from ? to - from - away_within(idle->process->away, AWAY_TRACE, from, to) : 0;
 	}
 	return sum;
 }

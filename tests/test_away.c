@@ -148,6 +148,8 @@ START_TEST(every_view_says_so)
 	has(screen.out, "\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
 	has(screen.out, "\"gpu_idle_ns\": 120, \"gpu_unknown_ns\": 100,");
 	has(screen.out, "\"yielded\": 1, \"yielded_calls\": 1");
+	screen = screen_show(once(), "idle trace.bin -f json");
+	has(screen.out, "\"gap_ns\": 120");
 	screen = screen_show(once(), "info trace.bin");
 	has(screen.out, "from 250 ns to 400 ns CUPTI was another profiler's");
 	screen = screen_show(once(), "info trace.bin -f json");

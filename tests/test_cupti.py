@@ -276,6 +276,19 @@ def too_few_buffers_lose_records_and_nothing_else(folder):
 
 
 @case
+def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
+    for major in MAJORS:
+        guest(folder, major, "robs", 5)
+        trace = whole(folder / "trace.bin")
+        assert trace.meta["source.cupti"].startswith("partial: another profiler in the program has taken CUPTI's buffers"), trace.meta["source.cupti"]
+        assert len(calls(trace, "LAUNCH")) == 10 and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
+        (folder / "trace.bin").unlink()
+        guest(folder, major, "works", 5)
+        assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
+        (folder / "trace.bin").unlink()
+
+
+@case
 def no_libcupti_is_a_sentence(folder):
     for major in MAJORS:
         place = folder / ("alone" + major)

@@ -250,8 +250,8 @@ START_TEST(busy_is_a_union_and_idle_what_is_left_of_the_span)
 	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 150 + 100 + 10);
 	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 150);
 	ck_assert_uint_eq(timeline_devices(folded.fold->timeline, &devices), 2);
-	ck_assert_uint_eq(devices[0].first_ns, BUILDER_START_UNIX_NS + 100);
-	ck_assert_uint_eq(devices[0].last_ns, BUILDER_START_UNIX_NS + 500);
+	ck_assert_uint_eq(devices[0].all.first_ns, BUILDER_START_UNIX_NS + 100);
+	ck_assert_uint_eq(devices[0].all.last_ns, BUILDER_START_UNIX_NS + 500);
 	folded_free(&folded);
 }
 END_TEST

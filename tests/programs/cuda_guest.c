@@ -5,6 +5,7 @@
  *	asks         asks for devices, makes no context
  *	works        COUNT kernels, waits
  *	hidden       the same and memory, a copy and a memset, by functions that are looked up, so that no symbol of ours is in the way
+ *	robs         works, takes CUPTI's buffers by a function that it looks up, works
  *	idles        works, waits a while, is killed
  *	leaves       works, leaves by _exit
  *	thread_exits works, and exits from another thread
@@ -139,6 +140,37 @@ static void hidden(int count)
 	CHECK(cudaDeviceSynchronize());
 	CHECK(give(data));
 	printf("worked %d in the dark\n", count);
+}
+
+static void request_buffer(unsigned char **buffer, size_t *bytes, size_t *records)
+{
+	*bytes = 1 << 20;
+	*buffer = malloc(*bytes);
+	*records = 0;
+}
+
+static void complete_buffer(void *context, unsigned stream, unsigned char *buffer, size_t bytes, size_t valid)
+{
+	(void)context, (void)stream, (void)bytes, (void)valid;
+	free(buffer);
+}
+
+static void robs(int count)
+{
+	char name[32];
+	void *cupti;
+	int (*take)(void (*)(unsigned char **, size_t *, size_t *), void (*)(void *, unsigned, unsigned char *, size_t, size_t)) = NULL;
+
+	work(count);
+	nap(400); /* what there is arrives */
+	snprintf(name, sizeof name, "libcupti.so.%d", SIM_MAJOR);
+	cupti = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	if (cupti)
+		*(void **)&take = dlsym(cupti, "cuptiActivityRegisterCallbacks");
+	if (take)
+		take(request_buffer, complete_buffer);
+	work(count);
+	puts("worked");
 }
 
 static void idles(int count)
@@ -282,6 +314,7 @@ static const struct {
 	{ "asks", asks },
 	{ "works", works },
 	{ "hidden", hidden },
+	{ "robs", robs },
 	{ "idles", idles },
 	{ "leaves", leaves },
 	{ "thread_exits", thread_exits },
