@@ -114,6 +114,15 @@
 		"warps that the launch lets an SM hold / warps that it could hold; not what was reached")             \
 	X("occupancy_limit", "limited by", TEXT, limited_by, "what keeps further blocks off the SM")                  \
 	X("start_ns", "start", TIME, start, "when it began, since the trace's start")                                 \
+	X("step", "step", COUNT, reckoned, "the step's number: in its own label, else its place in time, from 0")        \
+	X("step_kind", "does", TEXT, reckoned, "training (gradients were computed or an optimizer ran), evaluation")   \
+	X("state", "state", TEXT, reckoned,                                                                           \
+		"usual, cold start (the first one, much slower), warm-up (not the first), unfinished")                \
+	X("outlier", "outlier", TEXT, reckoned,                                                                       \
+		"of a usual step: slow or fast, off the median by 5 % and by 5 robust deviations (from 5 steps on)")  \
+	X("allocated_end_bytes", "tensors at end", BYTES, reckoned, "what tensors hold as a step ends")                \
+	X("reserved_end_bytes", "reserved at end", BYTES, reckoned,                                                   \
+		"device memory held as a step ends; without a record of it, what PyTorch's allocator holds")          \
 	X("last_ns", "last", TIME, reckoned, "when its last work ended, since the trace's start")                     \
 	X("busy_ns", "busy", TIME, reckoned, "any of its work was running: a union, not a sum")                      \
 	X("busy_share", "busy %", PERCENT, reckoned, "busy / from the device's first work to its last")              \

@@ -81,6 +81,8 @@ struct fold_observer {
 	void (*part)(void *context, const struct fold_part *part); /* each time, as far as it counts */
 	/* How long an instance of a range took, whatever the metric; before the two above tell of it. */
 	void (*closed)(void *context, const struct fold_seen_instance *instance);
+	/* What tensors and device memory hold from then on; without a record of device memory, what PyTorch's allocator does. */
+	void (*level)(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved);
 	/* Whatever happened, whether it counts or not: */
 	void (*call)(void *context, const struct fold_seen_call *call);
 	void (*work)(void *context, const struct fold_seen_work *work);

@@ -143,6 +143,9 @@ static void flow(
 	if (taken || given) {
 		fold->state->has_reserved = true;
 		fold_level_changed(fold);
+		if (fold->options.observer && fold->options.observer->level)
+			fold->options.observer->level(fold->options.observer->context, event->time_ns, fold->state->allocated,
+				fold->state->reserved);
 	}
 	if (fold->state->reserved > totals->reserved_peak) {
 		totals->reserved_peak = fold->state->reserved;

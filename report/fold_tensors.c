@@ -34,14 +34,25 @@ static bool is_level_of(struct fold *fold, const struct trace_tensor *record)
 	return totals->level_device == record->device;
 }
 
+static void tell_level(const struct fold *fold, const struct trace_tensor *record, uint64_t at_ns)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (observer && observer->level)
+		observer->level(observer->context, at_ns, (int64_t)record->allocated,
+			fold->state->has_reserved ? fold->state->reserved : (int64_t)record->reserved);
+}
+
 void fold_tensor(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = fold_place(fold, event);
 	const struct memory_change change = memory_tensor(fold->memory, record, node, event->time_ns);
 
-	if (is_level_of(fold, record))
+	if (is_level_of(fold, record)) {
 		level_changed(fold, (int64_t)record->allocated);
+		tell_level(fold, record, event->time_ns);
+	}
 	if (!fold->state->counting || record->head.flags & TRACE_TENSOR_LEVEL)
 		return;
 	tree_tensors(fold->tree, node)->allocs += record->bytes >= 0;

@@ -72,6 +72,11 @@ void tally_unsigned(struct tally *tally, const char *key, uint64_t value)
 	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_UNSIGNED, .number = value };
 }
 
+void tally_whole(struct tally *tally, const char *key, int64_t value)
+{
+	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_WHOLE, .whole = value };
+}
+
 void tally_real(struct tally *tally, const char *key, double value)
 {
 	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_REAL, .real = value };

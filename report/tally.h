@@ -38,6 +38,7 @@ void tally_name_format(struct tally *tally, const char *format, ...) __attribute
 
 /* Its value in a column; a later one replaces it. The key must be one. */
 void tally_unsigned(struct tally *tally, const char *key, uint64_t value);
+void tally_whole(struct tally *tally, const char *key, int64_t value);
 void tally_real(struct tally *tally, const char *key, double value);
 void tally_share(struct tally *tally, const char *key, uint64_t part, uint64_t whole); /* none of nothing */
 void tally_text(struct tally *tally, const char *key, const char *bytes, size_t length);

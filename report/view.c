@@ -81,6 +81,18 @@ const struct view views[] = {
 		.top = 20,
 		.next = "kernels",
 		.arrange = arrange_categories },
+	{ .name = "steps",
+		.summary = "each step: how long, how busy the GPU, how much memory; what is cold start, warm-up or an outlier; and "
+			   "the median, spread and trend of usual ones",
+		.layout = LAYOUT_TREE,
+		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns cpu_self_ns gpu_total_ns busy_ns "
+			   "idle_ns kernels gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
+			   "reserved_end_bytes provenance",
+		.text = "duration_ns busy_ns idle_ns kernels allocated_peak_bytes allocated_end_bytes cpu_self_ns reserved_peak_bytes "
+			"reserved_end_bytes step_kind gpu_total_ns start_ns pid",
+		.sort = "duration_ns",
+		.top = 40,
+		.arrange = arrange_steps },
 	{ .name = "kernels",
 		.summary = "one row for each kernel and shape of launch, with its occupancy",
 		.layout = LAYOUT_TABLE,

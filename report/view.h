@@ -88,6 +88,7 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_categories(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
