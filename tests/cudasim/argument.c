@@ -83,7 +83,7 @@ void arguments_learn(struct kernel *kernel)
 {
 	for (size_t i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
 		if (strstr(kernel->name, habits[i].name) && habits[i].parameter < kernel->parameter_count &&
-			kernel->parameters[habits[i].parameter] >= habits[i].before_end)
+			kernel->parameters[habits[i].parameter].bytes >= habits[i].before_end)
 			kernel->habit = &habits[i];
 }
 
@@ -93,13 +93,13 @@ static void find_described(const struct op_kernel *op, struct addresses *found)
 	const struct habit *habit = kernel->habit;
 
 	if (habit) {
-		size_t start = habit->before_end ? kernel->parameters[habit->parameter] - habit->before_end : 0;
+		size_t start = habit->before_end ? kernel->parameters[habit->parameter].bytes - habit->before_end : 0;
 
 		collect_parameter((const char *)op->arguments[habit->parameter] + start, habit->bytes, found);
 		return;
 	}
 	for (unsigned i = 0; i < kernel->parameter_count && op->arguments[i]; i++)
-		collect_parameter(op->arguments[i], kernel->parameters[i], found);
+		collect_parameter(op->arguments[i], kernel->parameters[i].bytes, found);
 }
 
 /* Reads words of the stack that may belong to somebody else. False: they cannot be known, since the arguments are not where

@@ -291,7 +291,9 @@ struct kernel {
 	uint32_t local_bytes;   /* a thread */
 	uint32_t max_threads;   /* a block */
 	uint32_t max_dynamic;   /* bytes of dynamic shared memory it may be launched with */
-	uint16_t *parameters;   /* their bytes */
+	struct parameter {
+		uint16_t bytes, offset; /* offset: among all of them, in bytes */
+	} *parameters;
 	unsigned parameter_count;
 	const struct habit *habit; /* private to argument.c */
 	bool described; /* its code was found: what it needs and its parameters are those of the code */

@@ -111,7 +111,7 @@ static void take_parameter(struct kernel *kernel, const struct attribute *attrib
 			(ordinal + 1 - kernel->parameter_count) * sizeof(*kernel->parameters));
 		kernel->parameter_count = ordinal + 1;
 	}
-	kernel->parameters[ordinal] = (uint16_t)bytes;
+	kernel->parameters[ordinal] = (struct parameter){ (uint16_t)bytes, (uint16_t)(word(attribute, 1) >> 16) };
 }
 
 /* The section .nv.info.NAME. */

@@ -191,6 +191,70 @@ DRIVER_API(cuFuncSetAttribute, (CUfunction hfunc, CUfunction_attribute attrib, i
 	return kernel_set_attribute(HANDLE(kernel, hfunc), attrib, value);
 }
 
+/* Known where the program brought the kernel's code. */
+static CUresult parameter(struct kernel *kernel, size_t index, size_t *offset, size_t *bytes)
+{
+	TRY(require_init());
+	if (!kernel_valid(kernel))
+		return CUDA_ERROR_INVALID_HANDLE;
+	kernel_learn(kernel);
+	if (!kernel->described)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!offset || index >= kernel->parameter_count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = kernel->parameters[index].offset;
+	if (bytes)
+		*bytes = kernel->parameters[index].bytes;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuFuncGetParamInfo, (CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+	(func, paramIndex, paramOffset, paramSize))
+{
+	return parameter(HANDLE(kernel, func), paramIndex, paramOffset, paramSize);
+}
+
+DRIVER_API(cuKernelGetParamInfo, (CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize),
+	(kernel, paramIndex, paramOffset, paramSize))
+{
+	return parameter(HANDLE(kernel, kernel), paramIndex, paramOffset, paramSize);
+}
+
+/* Of kernels, attributes are the same on all devices here. */
+static CUresult on_device(CUdevice device)
+{
+	TRY(require_init());
+	return device < 0 || device >= sim_device_count() ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+DRIVER_API(cuKernelGetAttribute, (int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev),
+	(pi, attrib, kernel, dev))
+{
+	TRY(on_device(dev));
+	return kernel_attribute(HANDLE(kernel, kernel), attrib, pi);
+}
+
+DRIVER_API(cuKernelSetAttribute, (CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev),
+	(attrib, val, kernel, dev))
+{
+	TRY(on_device(dev));
+	return kernel_set_attribute(HANDLE(kernel, kernel), attrib, val);
+}
+
+DRIVER_API(cuKernelSetCacheConfig, (CUkernel kernel, CUfunc_cache config, CUdevice dev), (kernel, config, dev))
+{
+	(void)config;
+	TRY(on_device(dev));
+	return kernel_valid(HANDLE(kernel, kernel)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+DRIVER_API(cuKernelGetName, (const char **name, CUkernel hfunc), (name, hfunc))
+{
+	TRY(require_init());
+	*name = sim_kernel_name((CUfunction)(void *)hfunc);
+	return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 DRIVER_API(cuFuncSetCacheConfig, (CUfunction hfunc, CUfunc_cache config), (hfunc, config))
 {
 	(void)config;

@@ -92,7 +92,7 @@ void kernel_takes_address(struct kernel *kernel)
 	pthread_mutex_lock(&lock);
 	if (!kernel->described) {
 		kernel->parameters = zalloc(sizeof(*kernel->parameters));
-		kernel->parameters[0] = sizeof(void *);
+		kernel->parameters[0].bytes = sizeof(void *);
 		kernel->parameter_count = 1;
 		__atomic_store_n(&kernel->described, true, __ATOMIC_RELEASE);
 	}

@@ -264,6 +264,40 @@ START_TEST(described_parameters_are_exact)
 }
 END_TEST
 
+/* As Triton and other launchers ask; a kernel of a library is the same as its function. */
+START_TEST(a_kernel_is_asked_as_its_function_is)
+{
+	size_t offset = 9, bytes = 9;
+	const char *name = NULL;
+	struct cubin cubin;
+	CUfunction function;
+	CUlibrary library;
+	CUkernel kernel;
+	int value = -1;
+
+	make(&cubin);
+	OK(cudaFree(NULL));
+	OK(cuLibraryLoadData(&library, &cubin, NULL, NULL, 0, NULL, NULL, 0));
+	OK(cuLibraryGetKernel(&kernel, library, "taker"));
+	OK(cuKernelGetFunction(&function, kernel));
+	OK(cuKernelGetParamInfo(kernel, 0, &offset, &bytes));
+	ck_assert_uint_eq(offset, 0);
+	ck_assert_uint_eq(bytes, 4);
+	OK(cuFuncGetParamInfo(function, 1, &offset, &bytes));
+	ck_assert_uint_eq(offset, 4);
+	ck_assert_uint_eq(bytes, 8);
+	FAILS(cuFuncGetParamInfo(function, 2, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+	OK(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 0));
+	ck_assert_int_eq(value, 40);
+	OK(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 65536, kernel, 0));
+	ck_assert_int_eq(attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 65536);
+	FAILS(cuKernelGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 7), CUDA_ERROR_INVALID_DEVICE);
+	OK(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_SHARED, 0));
+	OK(cuKernelGetName(&name, kernel));
+	ck_assert_str_eq(name, "taker");
+}
+END_TEST
+
 SUITE("cudasim code", a_cubin_is_read, a_fat_binary_is_opened, code_for_another_device_is_none,
 	code_packed_as_nvcc_12_does_is_unpacked, code_packed_as_nvcc_13_does_is_unpacked, damaged_code_is_no_code,
-	described_parameters_are_exact)
+	described_parameters_are_exact, a_kernel_is_asked_as_its_function_is)
