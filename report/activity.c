@@ -404,6 +404,16 @@ uint64_t activities_untimed(const struct activities *activities)
 	return activities->untimed;
 }
 
+bool activities_count_at(const struct activities *activities, uint64_t at_ns)
+{
+	const struct fold_options *options = &activities->process->fold->options;
+
+	for (size_t i = 0; i < activities->window_count; i++)
+		if (at_ns >= activities->windows[i].begin_ns && at_ns < activities->windows[i].end_ns)
+			return true;
+	return !options->steps && !options->windows;
+}
+
 size_t activities_windows(const struct activities *activities, const struct activity_window **windows)
 {
 	*windows = activities->windows;

@@ -110,6 +110,9 @@ uint64_t activities_untimed(const struct activities *activities);
 /* By time; how many. 0: everything counted. */
 size_t activities_windows(const struct activities *activities, const struct activity_window **windows);
 
+/* Whether what happens at that moment counts: for what CUPTI told, which says nothing of it. */
+bool activities_count_at(const struct activities *activities, uint64_t at_ns);
+
 /* As the program named (NVTX) a stream of a device, by CUPTI's id. Empty: it did not. */
 struct text activities_stream_name(const struct activities *activities, uint32_t device, uint64_t stream);
 

@@ -150,6 +150,10 @@
 	X("exposed_ns", "exposed", TIME, reckoned,                                                                   \
 		"the rest of busy; of places that do so at once it is each one's, of the device it counts once")      \
 	X("hidden_share", "hidden %", PERCENT, reckoned, "hidden / busy")                                            \
+	X("wall_share", "of wall", PERCENT, reckoned,                                                                \
+		"cpu / the whole time; of several threads together it can be more than 100 %")                        \
+	X("captured", "captured", COUNT, reckoned, "calls that made a node of a graph, and nothing ran")             \
+	X("timed_by", "timed by", TEXT, reckoned, "record: as the call was made; cupti: by CUPTI alone")             \
 	X("delays", "delays", COUNT, reckoned,                                                                       \
 		"work whose delay is known: call and times are; of a graph the first work on each stream")            \
 	X("delay_total_ns", "delay", TIME, reckoned,                                                                 \

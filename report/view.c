@@ -118,6 +118,15 @@ const struct view views[] = {
 		.next = "critical -m reserved",
 		.arrange = arrange_memory,
 		.lead = tensors_lead },
+	{ .name = "api",
+		.summary = "the calls to CUDA by name: how many, how long the CPU was in them, how many failed",
+		.layout = LAYOUT_TABLE,
+		.columns = "name label kind path share wall_share calls failed captured cpu_total_ns mean_ns min_ns p50_ns "
+			   "p95_ns max_ns start_ns timed_by provenance",
+		.text = "cpu_total_ns share calls failed mean_ns max_ns wall_share p50_ns p95_ns min_ns captured timed_by",
+		.sort = "cpu_total_ns",
+		.top = 40,
+		.arrange = arrange_api },
 	{ .name = "streams",
 		.summary = "each stream of each GPU: what ran there, how busy it was, beside others or alone, and who put "
 			   "it there",

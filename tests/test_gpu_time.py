@@ -74,6 +74,15 @@ def check_queue(trace, clocks_apart):
     assert abs(idle - whole["totals"]["gpu_idle_ns"]) <= clocks_apart, (trace, idle, whole["totals"]["gpu_idle_ns"])
 
 
+def check_api(trace):
+    rows, table = view("api", trace)["rows"], view("table", trace)["rows"]
+    calls = {}
+    for row in table:
+        if row["kind"] in ("api", "sync", "alloc"):
+            calls[row["name"]] = calls.get(row["name"], 0) + row["calls"]
+    assert {row["name"]: row["calls"] for row in rows} == calls, (trace, calls)
+
+
 @case
 def real_traces_add_up(folder):
     for trace in real():
@@ -81,6 +90,7 @@ def real_traces_add_up(folder):
         check_streams(trace)
         check_queue(trace, 0)
         check_overlap(trace)
+        check_api(trace)
 
 
 @case
@@ -89,6 +99,7 @@ def traces_of_ours_add_up(folder):
         check_idle(trace)
         check_streams(trace)
         check_overlap(trace)
+        check_api(trace)
         check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
 
 
