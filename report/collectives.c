@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/collectives.h"
 #include "report/fatal.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -304,6 +305,19 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
+static void find_groups(struct collectives *collectives, const struct trace_reader *reader)
+{
+	char key[64];
+
+	for (size_t i = 0; i < collectives->communicator_count; i++) {
+		struct communicator *communicator = &collectives->communicators[i];
+
+		snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
+		communicator->group = reader_meta(reader, key);
+		communicator->group.known &= communicator->group.length > 0;
+	}
+}
+
 void collectives_read(struct collectives *collectives, struct trace_reader *reader, bool in_call)
 {
 	*collectives = (struct collectives){ .count = 0 };
@@ -313,6 +327,7 @@ void collectives_read(struct collectives *collectives, struct trace_reader *read
 		read_all(collectives, reader, true);
 	drop_open(collectives);
 	order(collectives);
+	find_groups(collectives, reader);
 	if (!collectives->ranges)
 		find_launches(collectives, reader);
 }

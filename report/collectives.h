@@ -2,7 +2,8 @@
  * collectives.h: what a process did together with others: the kernels of NCCL or RCCL, or, where there are none, the ranges that PyTorch marks its
  * collectives on the CPU with (gloo:all_reduce). Those of one communicator come in the same order in every process.
  *
- * A communicator has no name in a trace; PyTorch gives each a stream of its own, so the stream stands for it. Ranges of the CPU are one communicator.
+ * PyTorch gives each communicator a stream of its own, so the stream stands for it; its name is known only where the trace says which process group
+ * has the stream (torch.profiler). Ranges of the CPU are one communicator.
  *
  * Where the collective waits for the others in the call, not in the kernel, as on the simulated device, it begins with the range it was launched in.
  * Memory: 64 bytes a collective.
@@ -50,6 +51,7 @@ struct collective {
 struct communicator {
 	uint32_t device, stream;
 	size_t first, count;
+	struct trace_text group; /* its process group, name and ranks, where the trace has it; lives as long as the reader */
 };
 
 struct collectives {

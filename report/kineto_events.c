@@ -4,6 +4,7 @@
 #include "collector/trace_format.h"
 #include "report/fatal.h"
 #include "report/kineto_read.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LEFT_OUT_MOST 64u /* categories counted by themselves */
@@ -364,6 +365,27 @@ static uint32_t place(struct kineto_reader *reader, enum kineto_arg arg, const s
 	return kineto_number(reader->kineto, kineto_text(reader, otherwise));
 }
 
+/* A stream of NCCL's is one process group's: told as a fact, once; nothing is known of a stream on which two are. */
+static void note_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
+{
+	const struct json_text *name = &reader->event.args.of[KINETO_GROUP], *ranks = &reader->event.args.of[KINETO_GROUP_RANKS];
+	struct kineto *kineto = reader->kineto;
+	char text[512];
+	uint32_t key, value;
+
+	if (!name->form || name->form == 'n' || name->length + ranks->length > sizeof text - 8)
+		return;
+	key = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
+	value = text_id(kineto->texts, text,
+		(size_t)snprintf(text, sizeof text, "%.*s %.*s", (int)name->length, name->bytes, (int)ranks->length, ranks->form ? ranks->bytes : ""));
+	for (size_t i = 0; i < kineto->fact_count; i++)
+		if (kineto->facts[i].key == key) {
+			kineto->facts[i].value = kineto->facts[i].value == value ? value : 0;
+			return;
+		}
+	*NEW(kineto, fact, facts) = (struct kineto_fact){ .key = key, .value = value };
+}
+
 static void take_gpu(struct kineto_reader *reader, const struct span *span)
 {
 	const struct kineto_event *event = &reader->event;
@@ -386,6 +408,8 @@ static void take_gpu(struct kineto_reader *reader, const struct span *span)
 
 	kineto_arg_triple(args, KINETO_GRID, gpu.grid);
 	kineto_arg_triple(args, KINETO_BLOCK, gpu.block);
+	if (args->of[KINETO_GROUP].form)
+		note_group(reader, gpu.device, gpu.stream);
 	*NEW(reader->kineto, gpu, gpus) = gpu;
 }
 

@@ -5,6 +5,7 @@
 #include "report/ranks.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SAMPLED 48u /* moments of a pair of communicators while they are tried */
 
@@ -136,6 +137,16 @@ static void new_group(struct ranks *ranks, struct group_member member)
 	add_member(group, member);
 }
 
+/* -1: they are of different process groups; 1: of the same; 0: not known. */
+static int same_group(const struct ranks *ranks, const struct group_member *first, const struct group_member *other)
+{
+	const struct trace_text a = communicator_of(ranks, first)->group, b = communicator_of(ranks, other)->group;
+
+	if (!a.known || !b.known)
+		return 0;
+	return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0 ? 1 : -1;
+}
+
 /* The communicator joins the group that it fits best, or begins one. */
 static void join(struct ranks *ranks, struct group_member member)
 {
@@ -148,12 +159,14 @@ static void join(struct ranks *ranks, struct group_member member)
 		struct group_member tried = member;
 		struct trial trial;
 
-		if (has_rank(group, member.rank))
+		const int same = same_group(ranks, &group->members[0], &member);
+
+		if (has_rank(group, member.rank) || same < 0)
 			continue;
 		trial = best_shift(ranks, &group->members[0], &tried);
-		if (!fits(&trial) || trial.fit.residual_ns >= least)
+		if (!fits(&trial) || (!same && trial.fit.residual_ns >= least))
 			continue;
-		least = trial.fit.residual_ns;
+		least = same ? 0 : trial.fit.residual_ns;
 		best = group;
 		as = tried;
 	}
@@ -226,17 +239,27 @@ int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns)
 static void say_why(struct ranks *ranks, struct rank *rank)
 {
 	const struct collectives *mine = &rank->collectives;
-	size_t together = 0;
+	size_t together = 0, strangers = 0; /* pairs of different process groups; then: whether all are */
 	struct group_member first = { .rank = 0 }, own = { .rank = (uint32_t)(rank - ranks->ranks) };
 	struct trial trial = { .same = false };
 
 	for (size_t i = 0; i < mine->count; i++)
 		together += collective_together(mine->all[i].kind);
+	for (uint32_t i = 0; i < mine->communicator_count; i++) {
+		own.communicator = i;
+		for (first.communicator = 0; first.communicator < ranks->ranks[0].collectives.communicator_count; first.communicator++)
+			strangers += same_group(ranks, &first, &own) < 0;
+	}
+	strangers = strangers == mine->communicator_count * ranks->ranks[0].collectives.communicator_count;
+	own.communicator = first.communicator = 0;
 	if (mine->communicator_count && ranks->ranks[0].collectives.communicator_count)
 		trial = try_shift(ranks, &first, &own, 0);
 	if (together < CLOCK_FIT_LEAST)
 		snprintf(rank->why, sizeof rank->why, "it has %zu collectives that end together everywhere; %u are needed", together,
 			CLOCK_FIT_LEAST);
+	else if (strangers)
+		snprintf(rank->why, sizeof rank->why, "it shares no process group with rank %lld, nor with one that does",
+			(long long)ranks->ranks[0].number);
 	else if (!trial.same)
 		snprintf(rank->why, sizeof rank->why, "its collectives are not those of the others in the same order");
 	else

@@ -2,8 +2,8 @@
  * ranks.h: several processes that work together in one report: their clocks laid over each other by the moments at which collectives ended, what each
  * waited and what it transferred, who came last how often, and what that one did meanwhile.
  *
- * A collective matches those of other ranks by its place in the order of its communicator. Communicators belong together if their kinds of
- * collectives are the same in the same order and their ends keep the same distance; where traces do not begin at the same moment one of them is
+ * A collective matches those of other ranks by its place in the order of its communicator. Communicators belong together if their process groups
+ * are, where the traces name them, their kinds of collectives are the same in the same order and their ends keep the same distance; where traces do not begin at the same moment one of them is
  * moved by up to RANKS_SHIFT collectives. What matches nothing is counted.
  *
  * *Wait* of a rank: from where its own part begins to where the last rank's does, at most to its own end; *transfer*: the rest. Nobody came

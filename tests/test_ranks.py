@@ -164,6 +164,27 @@ def two_groups_of_ranks_are_kept_apart(folder):
 
 
 @case
+def process_groups_that_the_trace_names_are_believed(folder):
+    """Two groups of two that look the same to the nanosecond: only their names tell them apart."""
+    def made(named):
+        ranks = [Rank(r) for r in range(4)]
+        for step in range(20):
+            base = 1000 + step * 10000 + random.Random(step).randrange(1500)
+            for rank in ranks:
+                rank.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", base, base + 10 * rank.number, base + 100, stream=20)
+                if named:
+                    rank.events[-1]["args"].update({"Process Group Name": "3", "Process Group Ranks": "[%d, %d]" % ((0, 1) if rank.number < 2 else (2, 3))})
+        return ranks
+    assert view(made(False), folder)["communicators"] == 1
+    got = view(made(True), folder)
+    assert got["communicators"] == 2, got
+    rows = got["rows"]
+    # They share nothing with ranks 0 and 1: no figures, and it is said.
+    assert [row["aligned"] for row in rows] == [True, True, False, False] and rows[0]["wait_ns"] == 20 * 10000, rows
+    assert "shares no" in rows[2]["not_aligned_because"], rows[2]
+
+
+@case
 def what_cannot_be_compared_is_refused_in_a_sentence(folder):
     ranks = job(2, lambda r, step: 0)
     first, second = [r.write(folder) for r in ranks]
