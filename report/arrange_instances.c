@@ -91,6 +91,7 @@ static void add_tree(const struct options *options, struct process *process, str
 	wanted.metric = process->metric;
 	wanted.pick_metric = false;
 	wanted.target = &target;
+	wanted.no_owners = true;
 	fold = fold_run(process->reader, process->texts, &wanted);
 	keep(process, (struct kept_instance){ .fold = fold });
 	fold->options.target = NULL;

@@ -272,6 +272,7 @@ static void run(struct process *process, struct reading *reading, enum pass pass
 	options.metric = METRIC_GPU;
 	options.pick_metric = false;
 	options.observer = &observer;
+	options.no_owners = true;
 	options.no_timeline = true;
 	fold_free(fold_run(process->reader, process->texts, &options));
 }

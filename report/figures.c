@@ -334,7 +334,7 @@ OF_PART(gpu_backward, PART_BACKWARD)
 OF_PART(gpu_recompute, PART_RECOMPUTE)
 OF_PART(gpu_optimizer, PART_OPTIMIZER)
 FIGURE(idle_before, const struct node_gpu *gpu = gpu_of(row),
-	gpu && in_tree(row) && !row->process->windows && (gpu->total_calls || gpu->idle_before_ns), count(gpu->idle_before_ns))
+	gpu && in_tree(row) && !row->process->windows && !row->process->fold->options.no_owners && (gpu->total_calls || gpu->idle_before_ns), count(gpu->idle_before_ns))
 
 static struct cell delay(const struct row *row, unsigned per_mille)
 {

@@ -106,6 +106,7 @@ struct fold_options {
 	const struct fold_only *only;     /* NULL: all durations */
 	const struct fold_observer *observer; /* NULL: nobody */
 	bool no_timeline; /* nobody asks for busy and idle */
+	bool no_owners;   /* nor who ended idle moments, and how long launches waited */
 };
 
 /* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */

@@ -55,7 +55,7 @@ void fold_gaps_add(struct fold *fold, uint32_t leaf, const struct trace_gpu *gpu
 	struct gaps *gaps = fold->state->gaps;
 	struct gaps_device *device;
 
-	if (!fold->timeline || fold->options.target || fold->options.observer || (!gpu->start_ns && !gpu->end_ns))
+	if (!fold->timeline || fold->options.no_owners || fold->options.target || fold->options.observer || (!gpu->start_ns && !gpu->end_ns))
 		return;
 	if (!gaps)
 		gaps = fold->state->gaps = need(sizeof *gaps);

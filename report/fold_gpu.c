@@ -117,7 +117,7 @@ static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t 
 /* From the call to the begin of what it launched; two clocks that are a little apart may have it end before it began. */
 static void add_delay(struct fold *fold, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
 {
-	if (!fold->options.only)
+	if (!fold->options.only && !fold->options.no_owners)
 		samples_add(&tree_gpu(fold->tree, node)->delays, start_ns > launch_ns ? start_ns - launch_ns : 0,
 			&fold->tree->delay_budget);
 }

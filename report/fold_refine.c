@@ -66,6 +66,7 @@ void fold_refine(struct fold *fold)
 	only.nodes = need(only.node_count);
 	only.kernels = need(only.kernel_count);
 	options.only = &only;
+	options.no_owners = true;
 	options.pick_metric = false;
 	options.metric = METRIC_CPU;
 	while (progress && choose(fold, &only)) {

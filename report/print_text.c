@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COLUMNS 128 /* more than there are */
+#define MOST_COLUMNS 512 /* more than there are */
 /* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
  * places say more than a figure more. */
 #define NAME_SHARE 45

@@ -106,6 +106,17 @@ static void find(struct processes *processes, const struct options *options)
 	}
 }
 
+/* Of text, only if it is asked for: it takes a sixth more time where there is much work of GPUs. */
+static bool asks_for_owners(const struct options *options)
+{
+	static const char *const keys[] = { "idle_before", "delay_" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if ((options->columns && strstr(options->columns, keys[i])) || (options->sort && strstr(options->sort, keys[i])))
+			return true;
+	return options->format != FORMAT_TEXT;
+}
+
 static struct fold_options fold_options_of(const struct options *options)
 {
 	return (struct fold_options){
@@ -119,6 +130,7 @@ static struct fold_options fold_options_of(const struct options *options)
 		.steps = options->steps,
 		.first_step = options->first_step,
 		.last_step = options->last_step,
+		.no_owners = !asks_for_owners(options),
 	};
 }
 

@@ -29,7 +29,7 @@
 #define NODE_TEXT                                                                                                     \
 	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes allocated_peak_bytes "  \
 	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns at_oom_bytes at_peak_bytes " \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns idle_before_ns delay_p50_ns delay_p95_ns "  \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "  \
 	"tensor_alloc_bytes alloc_bytes"
 
 const struct view views[] = {
