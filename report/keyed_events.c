@@ -263,8 +263,7 @@ static void say_why(const struct process *process, enum rows_by by, char reason[
 			"of native functions");
 	else if (by == BY_STACK)
 		snprintf(reason, KEYED_REASON,
-			"launches in this trace have no call stacks, as in all of its format; a trace of pperf has them with "
-			"PPERF_PYSTACKS=launch");
+			"no launch in this trace has a call stack; torch.profiler records them with with_stack=True");
 	else if (by == BY_STEP)
 		snprintf(reason, KEYED_REASON, "no steps were found%s%s; --step-marker NAME says which ranges are steps",
 			process->steps && *process->steps->reason ? ": " : "", process->steps ? process->steps->reason : "");

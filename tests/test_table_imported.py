@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tables of real traces of torch.profiler, where PPERF_TEST_DATA names the folder with them: own times add up to the whole for every --by, operators have
-the figures that are known of them, and what GPUs did has a category."""
+"""Tables of traces of torch.profiler, a small one made here and real ones where PPERF_TEST_DATA names the folder with them: own times add up to the whole for
+every --by, operators have the figures that are known of them, and what GPUs did has a category."""
 import json, os, pathlib
 from harness import Skip, case, main, report
 
@@ -25,6 +25,25 @@ def view(*arguments):
 
 def total(rows, key):
     return sum(row.get(key) or 0 for row in rows)
+
+
+def imported(folder, **args):
+    path = folder / "trace.json"
+    rows = [("cpu_op", "aten::mm", 100, 50, 1, args), ("cuda_runtime", "cudaLaunchKernel", 110, 10, 1, {"correlation": 1}),
+            ("kernel", "gemm", 200, 30, 7, {"correlation": 1, "device": 0, "stream": 7})]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+        {"ph": "X", "cat": category, "name": name, "ts": start, "dur": duration, "pid": 0 if category == "kernel" else 7, "tid": tid, "args": more}
+        for category, name, start, duration, tid, more in rows]}))
+    return path
+
+
+@case
+def shapes_of_torch_profiler_are_keys_and_missing_ones_a_sentence(folder):
+    rows = view("table", imported(folder, **{"Input Dims": [[2, 3], [3, 4]]}), "--by", "shape")["rows"]
+    assert [(row["name"], row["gpu_self_ns"], row["cpu_self_ns"]) for row in rows] == [("aten::mm  [[2, 3], [3, 4]]", 30000, 50000)], rows
+    for key, setting in (("shape", "record_shapes=True"), ("stack", "with_stack=True"), ("module", "with_modules=True")):
+        table = view("table", imported(folder), "--by", key)
+        assert not table["rows"] and [text for text in table["warnings"] if text.endswith(setting)], table["warnings"]
 
 
 @case
