@@ -48,7 +48,6 @@ static void make_room(struct tree *tree)
 			room);
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
-	memset(nodes + tree->count, 0, (size_t)(room - tree->count) * sizeof *nodes);
 	free(tree->nodes);
 	tree->nodes = nodes;
 	tree->room = room;
@@ -71,6 +70,7 @@ struct tree *tree_new(void)
 	struct tree *tree = need(sizeof *tree);
 
 	make_room(tree);
+	memset(tree->nodes, 0, sizeof *tree->nodes);
 	tree->count = 1;
 	widen(tree);
 	return tree;
@@ -109,6 +109,7 @@ static uint32_t add_node(struct tree *tree, const struct key *key)
 
 	make_room(tree);
 	node = &tree->nodes[tree->count];
+	memset(node, 0, sizeof *node);
 	node->parent = key->parent;
 	node->name = key->name;
 	node->domain = key->domain;
