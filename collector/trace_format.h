@@ -457,6 +457,7 @@ struct trace_gpu_batch {
 };
 /* head.flags of KERNEL, GPU_COPY and GPU_SET: whoever wrote the trace had all calls before him, and the one that asked for this was not among them. */
 #define TRACE_GPU_NO_LAUNCH 1u
+#define TRACE_GPU_ENCLOSED 2u /* it had no correlation id; the one here was given to it, for a call that was made where its launch was */
 struct trace_gpu {  /* begins KERNEL, GPU_COPY and GPU_SET */
 	struct trace_head head;
 	uint64_t start_ns, end_ns, correlation, graph_node; /* graph_node 0: not of a graph */

@@ -134,7 +134,7 @@ static void own(struct fold *fold, struct launch *launch, struct work *work)
 {
 	const bool in_range = launch && launch->in_range;
 	const uint32_t owner = launch ? launch->node : fold_unattributed(fold, 0);
-	enum method method = METHOD_CORRELATION;
+	enum method method = work->gpu->head.flags & TRACE_GPU_ENCLOSED ? METHOD_ENCLOSURE : METHOD_CORRELATION;
 	uint32_t parent = owner, leaf;
 
 	if (launch && launch->graph_node)

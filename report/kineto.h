@@ -71,8 +71,10 @@ struct kineto_gpu {
 	uint64_t duration, correlation, graph_node, bytes;
 	uint32_t name, device, stream, context, graph;
 	uint32_t grid[3], block[3], registers, shared, static_shared; /* shared: all of it, or what static_shared does not have */
-	uint32_t kind; /* enum kineto_work */
+	uint64_t external; /* of what was open at its launch; 0: not said */
 	uint32_t process;
+	uint16_t kind;     /* enum kineto_work */
+	bool enclosed;     /* its call is known by `external` only */
 };
 
 /* The profiler's own view of a wait. */

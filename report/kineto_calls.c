@@ -86,6 +86,13 @@ static enum trace_kind kind_by_name(struct text name, uint32_t *sync)
 	return TRACE_SYNC;
 }
 
+enum trace_kind kineto_call_kind(struct text name)
+{
+	uint32_t sync;
+
+	return kind_by_name(name, &sync);
+}
+
 /* What the GPU did for it says more than its name. */
 static enum trace_kind kind_of(struct text name, const struct kineto_owner *owner, uint32_t *sync)
 {

@@ -400,6 +400,7 @@ static void take_gpu(struct kineto_reader *reader, const struct span *span)
 		.device = place(reader, KINETO_DEVICE, &event->pid),
 		.stream = place(reader, KINETO_STREAM, &event->tid),
 		.context = kineto_arg32(args, KINETO_CONTEXT),
+		.external = external_of(args),
 		.registers = kineto_arg32(args, KINETO_REGISTERS),
 		.shared = kineto_arg32(args, KINETO_SHARED),
 		.kind = event->class == KINETO_IS_KERNEL ? KINETO_KERNEL

@@ -53,7 +53,8 @@ static struct trace_gpu gpu_head(const struct kineto_build *build, const struct 
 	const uint64_t start = writer_realtime(build->writer, (uint64_t)(gpu->start - build->first));
 	const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
 
-	return (struct trace_gpu){ .head.flags = owner && owner->call ? 0 : (uint8_t)TRACE_GPU_NO_LAUNCH,
+	return (struct trace_gpu){ .head.flags = (uint8_t)((owner && owner->call ? 0 : TRACE_GPU_NO_LAUNCH) |
+					(gpu->enclosed ? TRACE_GPU_ENCLOSED : 0)),
 		.start_ns = start,
 		.end_ns = start + gpu->duration,
 		.correlation = gpu->correlation,

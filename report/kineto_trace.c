@@ -522,6 +522,7 @@ bool kineto_write(struct kineto *kineto, int fd)
 	build.placed = need((kineto->range_count + 1) * sizeof *build.placed);
 	build.links = need((kineto->range_count + 1) * sizeof *build.links);
 	sort_rows(&build);
+	kineto_enclose(kineto);
 	kineto_calls_own(&build);
 	kineto_links_find(&build);
 	put_meta(&build, "import.format", *kineto->maker ? kineto->maker : "torch.profiler (Kineto)");

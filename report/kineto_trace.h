@@ -70,6 +70,10 @@ bool kineto_memory_prepare(struct kineto_build *build);
 /* Writes the GPU's events as a stream of their own. */
 void kineto_gpu_write(struct kineto_build *build);
 
+/* The record that a call becomes, by its name alone: TRACE_SYNC where it makes no GPU work. */
+enum trace_kind kineto_call_kind(struct text name);
+/* Finds the calls of work without a correlation id, where External ids lead to some. */
+void kineto_enclose(struct kineto *kineto);
 /* Fills owners. */
 void kineto_calls_own(struct kineto_build *build);
 /* NULL: nothing on a GPU has this id. */

@@ -105,7 +105,8 @@ static const struct {
 	{ "parts", "with --steps and --device figures are of that part only; integrity is always of the whole trace." },
 	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-node (high): to the node of a "
 		    "graph, and so to the operator that was captured as it. graph-level (low): to the graph's launch; the "
-		    "operator inside is not known. none: no launch, or in no range: unattributed, a root of its own." },
+		    "operator inside is not known. enclosure (medium): an imported file has no such id; a call made where the "
+		    "work's External id says. none: no launch, or in no range: unattributed, a root of its own." },
 	{ "graphs", "below a graph stands what was captured into it, with what the GPU did for it in all replays: no CPU "
 		    "time, no calls, those are where it was captured. (graph replays): graphs that were launched in no "
 		    "range, but captured in some." },

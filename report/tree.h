@@ -58,6 +58,7 @@ enum node_class { NODE_RANGES, NODE_CALLS, NODE_WORK };
 #define METHODS(X)                            \
 	X(NONE, "none", "none")               \
 	X(CORRELATION, "correlation", "high") \
+	X(ENCLOSURE, "enclosure", "medium")   \
 	X(GRAPH_LEVEL, "graph-level", "low")  \
 	X(GRAPH_NODE, "graph-node", "high")
 

@@ -222,6 +222,23 @@ def a_file_is_read_in_parts_that_may_end_anywhere(folder):
 
 
 @case
+def work_without_correlation_is_of_a_call_where_its_external_id_says(folder):
+    def without(event, external):
+        return {**event, "args": {**{key: value for key, value in event["args"].items() if key != "correlation"}, "External id": external}}
+    events = [op("outer", 0, 100, **{"External id": 4}), op("first", 10, 10, **{"External id": 5}), op("second", 30, 20, **{"External id": 6}),
+              without(launch(11, 1, 0, name="cudaStreamIsCapturing"), 5), without(launch(12, 1, 0), 5), without(launch(14, 1, 0), 5), without(launch(32, 1, 0), 6),
+              without(launch(35, 1, 0, name="cudaMemcpyAsync"), 6), without(launch(70, 1, 0), 4), launch(80, 1, 77),
+              *(without(kernel(start, 2, 0, name=name), external) for start, name, external in ((40, "a", 5), (43, "b", 5), (46, "c", 5), (50, "d", 6), (75, "e", 4), (78, "too early", 9), (5, "before", 5))),
+              without(X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 55, 4, pid=0, tid=7, device=0, stream=7, bytes=64), 6), kernel(90, 1, 77, name="with id")]
+    got = tree(write(folder, events))
+    paths = {row["name"]: row["path"] for row in got["rows"]}
+    assert [paths[name] for name in "abc"] == [["outer", "first", name] for name in "abc"] and paths["d"] == ["outer", "second", "d"] and paths["e"] == ["outer", "e"], paths
+    assert paths["memcpy DtoD"] == ["outer", "second", "memcpy DtoD"] and paths["with id"] == ["outer", "with id"], paths
+    assert got["integrity"]["without_launch"] == 2 and got["totals"]["methods"]["enclosure"] == {"records": 6, "ns": 14000} and got["totals"]["methods"]["correlation"]["records"] == 1, got["totals"]
+    assert rows(got)["a"]["method"] == "enclosure" and rows(got)["a"]["confidence"] == "medium" and got["integrity"]["conserved"]
+
+
+@case
 def shapes_of_inputs_are_kept_whatever_the_white_space(folder):
     dims = op("aten::mm", 0, 10, **{"Input Dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
     old = op("aten::mm", 20, 10, **{"Input dims": [[64, 1024], [1024], []]})
@@ -283,6 +300,95 @@ def a_file_that_is_none_is_refused_in_one_sentence(folder):
         (folder / "file").write_bytes(content)
         said = report(folder / "file", check=2)
         assert said.stderr.count(b"\n") == 1 and not said.stdout, (content[:40], said.stderr)
+
+
+FULL = {"Input Dims": [[8, 8], []], "Call stack": "a.py(1): f;b.py(2): g", "External id": 3, "Sequence number": 5, "Fwd thread id": 0}
+
+
+def of_everything():
+    """One of each kind of event, in the words of now."""
+    def raw(**event):
+        return {"pid": 7, "tid": 1, **event}
+    return [X("user_annotation", "ProfilerStep#1", 0, 500), X("python_function", "a.py(1): f", 1, 400), X("python_function", "nn.Module: Net_0", 2, 300), op("aten::mm", 10, 50, **FULL),
+            launch(20, 5, 1), launch(30, 5, 2, name="cudaMemcpyAsync"), launch(40, 5, 3, name="cudaGraphLaunch"), launch(50, 5, 4, name="cudaStreamSynchronize"), kernel(60, 7, 1, grid=[4, 1, 1], block=[128, 1, 1]),
+            X("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, 3, pid=0, tid=7, device=0, stream=7, correlation=2, bytes=64), kernel(80, 7, 3), kernel(90, 7, 3, name="nccl"),
+            X("cuda_sync", "Stream Sync", 50, 5, pid=0, tid=7, device=0, stream=7, correlation=4), X("overhead", "Buffer Flush", 95, 3), X("gpu_user_annotation", "ProfilerStep#1", 60, 60, pid=0, tid=7),
+            raw(ph="i", name="[memory]", ts=25, args={"Bytes": 512, "Addr": 4096, "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 1024}),
+            raw(ph="s", cat="fwdbwd", name="fwdbwd", id=1, ts=10), raw(ph="f", cat="fwdbwd", name="fwdbwd", id=1, ts=200, tid=2, bp="e"), raw(ph="s", cat="ac2g", name="ac2g", id=1, ts=20),
+            op("MmBackward0", 200, 30, tid=2, **{**FULL, "Fwd thread id": 1}), raw(ph="M", name="process_name", ts=0, args={"name": "python3"}), raw(ph="B", cat="cpu_op", name="begun", ts=300), raw(ph="E", ts=310)]
+
+
+@case
+def the_era_of_a_file_makes_no_difference(folder):
+    """The same run as it was written in 2021, with times as integers, as decimals and as texts, counted from now or from a base, with the facts first or last."""
+    events, now = of_everything(), {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset"}
+    base, day = 1711964646000000000, 1711964646000000
+
+    def figures(events, text=str, **facts):
+        path = folder / "era.json"
+        path.write_text(text(json.dumps({"schemaVersion": 1, **facts, "traceEvents": events})))
+        got = tree(path)
+        return [(row["path"], row.get("calls"), row.get("cpu_total_ns"), row.get("cpu_self_x_ns"), row.get("gpu_total_ns")) for row in got["rows"]], got["totals"]["gpus"], got["capture"]["start_unix_ns"]
+    rows_now, gpus, start = figures(events, baseTimeNanoseconds=base)
+    assert len(rows_now) > 10 and start == base
+    old = [{**event, "cat": now.get(event.get("cat"), event.get("cat"))} for event in events]
+    for event in old:
+        if event["cat"] == "Kernel":
+            event.update(tid="stream 7")
+    later = [{**event, "ts": event["ts"] + day} for event in events]
+    decimals = [{**event, "ts": "T%d.000T" % event["ts"], **({"dur": "T%d.0T" % event["dur"]} if "dur" in event else {})} for event in events]
+    for variant, changed, text, facts, begin in (
+            ("2021", old, str, {"baseTimeNanoseconds": base}, start), ("now in microseconds", later, str, {}, start), ("both", later, str, {"baseTimeNanoseconds": base}, None),
+            ("decimals", decimals, lambda text: text.replace('"T', "").replace('T"', ""), {"baseTimeNanoseconds": base}, start),
+            ("exponents", decimals, lambda text: text.replace('"T', "").replace('.0T"', "0e-1").replace('.000T"', "00.0E-2"), {"baseTimeNanoseconds": base}, start),
+            ("nanoseconds shown", events, str, {"baseTimeNanoseconds": base, "displayTimeUnit": "ns"}, start),
+            ("facts last", events, lambda text: '{"traceEvents"' + text.split('"traceEvents"')[1][:-1] + ', "baseTimeNanoseconds": %d, "schemaVersion": 1}' % base, {}, start),
+            ("pids as texts", [{**event, "pid": str(event["pid"])} for event in events], str, {"baseTimeNanoseconds": base}, start),
+            ("keys turned round", [dict(reversed(event.items())) for event in events], str, {"baseTimeNanoseconds": base}, start),
+            ("events turned round", sorted(events, key=lambda event: -event["ts"] if event["ph"] not in "BE" else 0), str, {"baseTimeNanoseconds": base}, start),
+            ("one line an event", events, lambda text: text.replace("}, {", "},\n  {").replace(", ", " ,\r\n\t"), {"baseTimeNanoseconds": base}, start)):
+        rows_then, gpus_then, start_then = figures(changed, text, **facts)
+        assert rows_then == rows_now and gpus_then == gpus, (variant, [pair for pair in zip(rows_then, rows_now) if pair[0] != pair[1]][:3], gpus_then)
+        assert begin is None or start_then == begin, (variant, start_then)
+
+
+@case
+def a_file_that_holds_events_twice_counts_them_twice_but_no_launch(folder):
+    events = [op("a", 0, 50), launch(10, 5, 1), kernel(20, 4, 1)]
+    got = tree(write(folder, events + events))
+    assert got["integrity"]["conserved"] and got["totals"]["gpu_sum_ns"] == 8000 and got["totals"]["gpus"][0]["busy_ns"] == 4000, got["totals"]
+    assert rows(got)["gemm"]["calls"] == 2 and got["integrity"]["launches"] == 1 and got["integrity"]["without_launch"] == 0, got["integrity"]
+
+
+@case
+def ids_that_are_no_ids_lead_nowhere(folder):
+    for odd in (-1, 0, None, "", "x", 1.5, True, [1], 18446744073709551615, 18446744073709551616, 1e300):
+        got = tree(write(folder, [op("a", 0, 50), launch(10, 5, odd), kernel(20, 4, odd), launch(12, 5, 1), kernel(30, 4, 1)]))
+        assert got["integrity"]["conserved"] and got["totals"]["gpu_sum_ns"] == 8000 and rows(got)["a"]["gpu_total_ns"] >= 4000, odd
+
+
+@case
+def several_processes_in_a_file_keep_their_threads_apart(folder):
+    events = [op("a", 0, 50, pid=1, tid=1), op("b", 10, 20, pid=2, tid=1), launch(15, 1, 1, pid=1, tid=1), launch(16, 1, 2, pid=2, tid=1), kernel(20, 1, 1, name="ka"), kernel(22, 1, 2, name="kb")]
+    paths = {row["name"]: row["path"] for row in tree(write(folder, events))["rows"]}
+    assert paths["ka"] == ["a", "ka"] and paths["kb"] == ["b", "kb"] and paths["b"] == ["b"], paths
+
+
+@case
+def gzip_may_have_members_and_an_end_that_is_missing(folder):
+    path = write(folder, of_everything())
+    whole = path.read_bytes()
+    want = report("tree", path, "-f", "csv").stdout
+    members = b"".join(gzip.compress(whole[i:i + 777], 1 + i % 9) for i in range(0, len(whole), 777))
+    for name, content in (("members", members), ("empty members", gzip.compress(b"") + members + gzip.compress(b""))):
+        (folder / "packed").write_bytes(content)
+        assert report("tree", folder / "packed", "-f", "csv").stdout == want, name
+    for cut in (1, 9, len(members) // 2, len(members) * 4 // 5):
+        (folder / "packed").write_bytes(members[:-cut])
+        said = report("tree", folder / "packed", "-f", "json", check=None)
+        assert said.returncode == 0 and not json.loads(said.stdout)["integrity"]["complete"], (cut, said)
+    (folder / "packed").write_bytes(members[:9000] + b"\0" * 40 + members[9040:])
+    assert report("tree", folder / "packed", check=None, timeout=20).returncode in (0, 2)
 
 
 @case
