@@ -336,11 +336,11 @@ def the_era_of_a_file_makes_no_difference(folder):
         if event["cat"] == "Kernel":
             event.update(tid="stream 7")
     later = [{**event, "ts": event["ts"] + day} for event in events]
-    decimals = [{**event, "ts": "T%d.000T" % event["ts"], **({"dur": "T%d.0T" % event["dur"]} if "dur" in event else {})} for event in events]
+    decimals = [{**event, "ts": "@%d.000@" % event["ts"], **({"dur": "@%d.0@" % event["dur"]} if "dur" in event else {})} for event in events]
     for variant, changed, text, facts, begin in (
             ("2021", old, str, {"baseTimeNanoseconds": base}, start), ("now in microseconds", later, str, {}, start), ("both", later, str, {"baseTimeNanoseconds": base}, None),
-            ("decimals", decimals, lambda text: text.replace('"T', "").replace('T"', ""), {"baseTimeNanoseconds": base}, start),
-            ("exponents", decimals, lambda text: text.replace('"T', "").replace('.0T"', "0e-1").replace('.000T"', "00.0E-2"), {"baseTimeNanoseconds": base}, start),
+            ("decimals", decimals, lambda text: text.replace('"@', "").replace('@"', ""), {"baseTimeNanoseconds": base}, start),
+            ("exponents", decimals, lambda text: text.replace('"@', "").replace('.0@"', "0e-1").replace('.000@"', "00.0E-2"), {"baseTimeNanoseconds": base}, start),
             ("nanoseconds shown", events, str, {"baseTimeNanoseconds": base, "displayTimeUnit": "ns"}, start),
             ("facts last", events, lambda text: '{"traceEvents"' + text.split('"traceEvents"')[1][:-1] + ', "baseTimeNanoseconds": %d, "schemaVersion": 1}' % base, {}, start),
             ("pids as texts", [{**event, "pid": str(event["pid"])} for event in events], str, {"baseTimeNanoseconds": base}, start),
@@ -383,7 +383,7 @@ def gzip_may_have_members_and_an_end_that_is_missing(folder):
     for name, content in (("members", members), ("empty members", gzip.compress(b"") + members + gzip.compress(b""))):
         (folder / "packed").write_bytes(content)
         assert report("tree", folder / "packed", "-f", "csv").stdout == want, name
-    for cut in (1, 9, len(members) // 2, len(members) * 4 // 5):
+    for cut in (900, len(members) // 2, len(members) * 4 // 5):
         (folder / "packed").write_bytes(members[:-cut])
         said = report("tree", folder / "packed", "-f", "json", check=None)
         assert said.returncode == 0 and not json.loads(said.stdout)["integrity"]["complete"], (cut, said)
