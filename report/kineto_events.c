@@ -460,7 +460,8 @@ static void take_meta(struct kineto_reader *reader)
 	const struct kineto_event *event = &reader->event;
 	char key[64];
 
-	if (!json_is(&event->name, "process_name") || reader->kineto->fact_count >= NAMES_MOST || event->pid.length > 40)
+	if (!json_is(&event->name, "process_name") || reader->kineto->fact_count >= NAMES_MOST || !event->pid.length ||
+		event->pid.length > 40)
 		return;
 	memcpy(key, "process.", 8);
 	memcpy(key + 8, event->pid.bytes, event->pid.length);
