@@ -101,6 +101,7 @@ OUTSIDE = 7 * 6  # rounds of work that are in no session, without what the sched
 # Older releases read buffers in the order of their addresses, and lose links from a kernel to its operator when alone, too, now this one and now that;
 # still older ones make up an operator's number where there is none.
 LINKS = bool(list(ENVIRONMENT.glob("lib/python3*/site-packages/torch-2.1[5-9].*")))
+CLOCK = 0.05 if LINKS else 0.1  # older releases are worse at how long a tick of their clock is
 LAUNCHES = 3  # of one round of work: two kernels, one copy
 
 
@@ -173,14 +174,14 @@ def same_values(alone, beside):
         assert len(mine) >= LAUNCHES * 3
         if way != "two threads":
             alike(session, other_session)
-        # With two threads it says now this, now that of calls and operators, alone too; not of what the GPU did.
+        # With two threads, and where links are lost, it says now this, now that of calls and operators, alone too; not of what the GPU did.
         of_gpu = {name for name, *_ in mine}
-        sums, other_sums = ([s for s in all_sums if s[2] and (way != "two threads" or s[0] in of_gpu)] for all_sums in (sums, other_sums))
+        sums, other_sums = ([s for s in all_sums if s[2] and (LINKS and way != "two threads" or s[0] in of_gpu)] for all_sums in (sums, other_sums))
         assert [s[:2] for s in sums] == [s[:2] for s in other_sums], way
         for (name, count, time), (_, _, other_time) in zip(sums, other_sums, strict=True):
             # Microseconds; the profiler counts ticks of its own clock, and how long one is it measures anew.
             # That of a step goes from its first work to its last, with the pauses that the machine made.
-            assert name.startswith("ProfilerStep") or abs(time - other_time) <= 0.02 * time + 0.02 * count, (way, name, time, other_time)
+            assert name.startswith("ProfilerStep") or abs(time - other_time) <= CLOCK * time + 0.02 * count, (way, name, time, other_time)
 
 
 @case
