@@ -330,7 +330,7 @@ def batches_from_other_processes_by_pinned_memory(folder):
 
 @slow
 def a_graph_of_a_whole_step(folder):
-    tree = trained(folder, "graph", graphs=STEPS)
+    tree = trained(folder, "graph", graphs=STEPS, beside={"aten::fill_"}) # older releases set the seeds at each replay
     seen = tree.integrity
     assert seen["graph_kernels"] + seen.get("graph_sets", 0) == STEPS * seen["captured"], seen
     is_shaped(tree, GRAPH, "(graph replays)", "graph 1")
@@ -396,7 +396,7 @@ def two_devices(folder):
     assert copies["PtoP"] == 2 * STEPS, copies # there and back
 
 
-@case
+@slow
 def an_allocation_that_is_refused_once(folder):
     """PyTorch lets go of what it keeps and asks again: the program goes on, and what was refused is told."""
     tree = trained(folder, "mlp", env={"SIM_FAIL_MALLOC": "3"})
