@@ -224,6 +224,7 @@ static void begin_search(struct tui_state *state)
 	state->mode = TUI_SEARCH;
 	state->search[0] = '\0';
 	state->search_from = tui_cursor_item(state);
+	memcpy(state->open_before, state->open, state->model->keys);
 }
 
 /* Keys that are about the row under the cursor. */
@@ -355,6 +356,7 @@ static void look_for(struct tui_state *state)
 
 	if (item == TUI_NONE)
 		say(state, "there is no such name");
+	memcpy(state->open, state->open_before, state->model->keys);
 	tui_reveal(state, item == TUI_NONE ? state->search_from : item);
 }
 
@@ -367,7 +369,7 @@ static void search_key(struct tui_state *state, int key)
 	} else if (key == TUI_ESCAPE) {
 		state->mode = TUI_TREE;
 		state->search[0] = '\0';
-		tui_reveal(state, state->search_from);
+		look_for(state);
 	} else if (key == TUI_BACKSPACE) {
 		while (length && (state->search[--length] & 0xc0) == 0x80)
 			;

@@ -41,7 +41,9 @@ static void open_heaviest(struct tui_state *state)
 static void begin(struct tui_state *state)
 {
 	free(state->open);
+	free(state->open_before);
 	state->open = need((size_t)state->model->keys + 1);
+	state->open_before = need((size_t)state->model->keys + 1);
 	state->focus_count = 0;
 	state->cursor = state->top = 0;
 	open_what_fits(state);
@@ -65,6 +67,7 @@ void tui_state_free(struct tui_state *state)
 {
 	tui_lines_free(&state->lines);
 	free(state->open);
+	free(state->open_before);
 	free(state->shown);
 	free(state->focus);
 	free(state);

@@ -55,6 +55,7 @@ struct tui_state {
 	size_t focus_count, focus_room;
 	char search[TUI_SEARCH_BYTES]; /* terminated; "" nothing */
 	uint32_t search_from;          /* item where the cursor was as it began */
+	uint8_t *open_before;          /* what was open then, by key: what a shorter text has found closes again */
 	bool percent;
 	uint32_t first_column; /* so many of those shown are out of sight, to the left */
 	uint32_t menu, menu_top, menu_count; /* of a list: the row under the cursor, the first in sight, all */

@@ -317,6 +317,19 @@ START_TEST(a_search_goes_on_while_it_is_typed)
 	ck_assert_str_eq(here(), "softmax");
 	press('N');
 	ck_assert_str_eq(here(), "soft");
+	tui_open_all(tui.state, 0, false);
+	tui_open(tui.state, 0, true);
+	tui_rows(tui.state, 0);
+	ck_assert_uint_eq(tui.state->shown_count, 3);
+	type("/soft");
+	ck_assert_uint_eq(tui.state->shown_count, 5); /* forward is open */
+	type("x");
+	ck_assert_uint_eq(tui.state->shown_count, 3); /* and closes again */
+	press(TUI_ESCAPE);
+	type("/soft");
+	press(TUI_ENTER);
+	press('n');
+	ck_assert_str_eq(here(), "soft");
 	type("/nobody");
 	has("/nobody  there is no such name");
 	press(TUI_ESCAPE);
