@@ -3,8 +3,8 @@
  * the CPU, or in the GPU's work. See ranks.h.
  *
  * Before a collective: from when the process came to the one before it to when it came to this one. So the same stretches of the program are
- * compared in all ranks, and each with the median of the others, place by place, by path. From the root on, the place with the largest part is
- * followed, as long as it has most of it.
+ * compared in all ranks, and each with the median of the others, place by place, by path. From the place with most of it the largest in it is followed,
+ * as long as that has most of it.
  */
 #include "report/fatal.h"
 #include "report/ranks.h"
@@ -288,31 +288,36 @@ struct excess {
 	uint64_t own_ns, others_ns, more_ns;
 };
 
-static struct excess largest_child(const struct ranks *ranks, const struct straggler *straggler, const struct spent *spent, const uint32_t *paths,
-	uint32_t parent)
+/* Of two places the one with more. */
+static void compare_place(const struct ranks *ranks, const struct straggler *straggler, const struct spent *spent, const uint32_t *paths, uint32_t id,
+	struct excess *best)
 {
 	const struct tree *tree = ranks->ranks[straggler->rank].fold->tree;
-	struct excess best = { .node = 0 };
+	const uint64_t own = spent->ns[paths[id] * spent->ranks + straggler->rank];
+	uint64_t others;
 
-	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
-		const uint64_t own = spent->ns[paths[id] * spent->ranks + straggler->rank];
-		uint64_t others;
-
-		if (own <= best.more_ns || tree->nodes[id].kind == NODE_SPANS)
-			continue;
-		others = others_median(spent, paths[id], straggler->rank, ranks);
-		if (own > others && own - others > best.more_ns)
-			best = (struct excess){ id, own, others, own - others };
-	}
-	return best;
+	if (own <= best->more_ns || tree->nodes[id].kind == NODE_SPANS)
+		return;
+	others = others_median(spent, paths[id], straggler->rank, ranks);
+	if (own > others && own - others > best->more_ns)
+		*best = (struct excess){ id, own, others, own - others };
 }
 
+/* The largest of all: what a place has more may be made up for in the one around it, by less waiting for the others. Then down. */
 static struct excess follow(const struct ranks *ranks, const struct straggler *straggler, const struct spent *spent, const uint32_t *paths)
 {
-	struct excess at = { .node = 0 }, next;
+	const struct tree *tree = ranks->ranks[straggler->rank].fold->tree;
+	struct excess at = { .node = 0 };
 
-	while ((next = largest_child(ranks, straggler, spent, paths, at.node)).more_ns && next.more_ns * 10 >= at.more_ns * 6)
-		at = next;
+	for (uint32_t id = 1; id < tree->count; id++)
+		compare_place(ranks, straggler, spent, paths, id, &at);
+	for (struct excess next = { .node = 0 }; at.node; at = next) {
+		next = (struct excess){ .node = 0 };
+		for (uint32_t id = tree->nodes[at.node].first_child; id; id = tree->nodes[id].next)
+			compare_place(ranks, straggler, spent, paths, id, &next);
+		if (!next.more_ns || next.more_ns * 10 < at.more_ns * 6)
+			break;
+	}
 	return at;
 }
 

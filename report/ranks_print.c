@@ -132,6 +132,30 @@ static void put_clock(const struct ranks *ranks, const struct rank *rank, const 
 	paragraph_put(&paragraph, "clock");
 }
 
+#define CLOCKS 8 /* that are written out; of more, the worst and those that are not aligned */
+
+static void put_clocks(const struct ranks *ranks, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	uint64_t worst = 0;
+	size_t left_out = 0;
+
+	for (size_t i = 1; i < ranks->count; i++) {
+		if (i <= CLOCKS || !ranks->ranks[i].aligned) {
+			put_clock(ranks, &ranks->ranks[i], style);
+			continue;
+		}
+		left_out++;
+		worst = ranks->ranks[i].fit.residual_ns > worst ? ranks->ranks[i].fit.residual_ns : worst;
+	}
+	if (!left_out)
+		return;
+	paragraph_add(&paragraph, "%zu more, residual ", left_out);
+	paragraph_figure(&paragraph, UNIT_TIME, worst);
+	paragraph_add(&paragraph, " in the median at most (-f json has each)");
+	paragraph_put(&paragraph, "");
+}
+
 static void put_head(const struct ranks *ranks, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -151,9 +175,9 @@ static void put_head(const struct ranks *ranks, const struct style *style)
 	if (ranks->without)
 		paragraph_add(&paragraph, "; %u processes without collectives left out", ranks->without);
 	paragraph_put(&paragraph, "ranks");
-	for (size_t i = 1; i < ranks->count; i++)
-		put_clock(ranks, &ranks->ranks[i], style);
-	paragraph_add(&paragraph, "%zu collectives in %zu communicators", ranks->outcome_count, ranks->group_count);
+	put_clocks(ranks, style);
+	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count, ranks->group_count,
+		ranks->group_count == 1 ? "" : "s");
 	if (ranks->undecided)
 		paragraph_add(&paragraph, "; in %llu the last two came within the clocks' residual", (unsigned long long)ranks->undecided);
 	if (unmatched)

@@ -221,6 +221,12 @@ def files_without_a_number_count_in_their_order(folder):
 
 
 @case
+def of_many_clocks_the_worst_is_told(folder):
+    text = report("ranks", *[r.write(folder) for r in job(11, lambda r, step: 100 * r, offset=OFFSET_US)]).stdout.decode()
+    assert text.count("clock     ") == 8 and "`train / load`" in " ".join(text.split()) and "2 more, residual" in text and "1 communicator\n" in text, text
+
+
+@case
 def names_of_strangers_do_not_reach_the_terminal(folder):
     ranks = job(2, lambda r, step: 900 * r)
     for rank in ranks:

@@ -142,6 +142,8 @@ def two_processes_under_torchrun(folder):
     assert result.returncode == 0 and result.stdout.count(b"distributed = ([3.0, 3.0, 3.0, 3.0]") == 2, (result.stdout, result.stderr[-600:])
     files = [t for t in traces(folder) if any(name.startswith("DistributedDataParallel") for name in names(t))]
     assert len(files) == 2, (traces(folder), [sorted(set(names(t)))[:9] for t in traces(folder)])
+    ranks = json.loads(report("ranks", *files, "-f", "json").stdout) # collectives of gloo are ranges
+    assert [(row["rank"], row["aligned"]) for row in ranks["rows"]] == [(0, True), (1, True)] and ranks["matched"] >= 3, ranks
     for trace in files:
         whole(trace)
 
