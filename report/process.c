@@ -226,7 +226,7 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	tree_free(process->flat);
 	tree_free(process->asides);
 	tallies_free(process->tallies);
-	process->critical = NULL;
+	process->critical = process->named = NULL;
 	process->flat = process->asides = NULL;
 	process->tallies = NULL;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
@@ -244,6 +244,7 @@ static void let_go(struct process *process)
 	process->instance_count = process->instance_room = 0;
 	distributions_free(process->distributions);
 	fold_free(process->critical);
+	fold_free(process->named);
 	fold_free(process->fold);
 	steps_free(process->steps);
 	windows_free(process->windows);
