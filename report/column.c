@@ -56,11 +56,12 @@ static bool names_row(const char *key)
 }
 
 /* What says which row it is, and what was asked for, each once, in the order of all columns: those of one JSON object stand
- * side by side. */
-static char *chosen_keys(const struct options *options)
+ * side by side. Lives for ever. */
+static const char *chosen_keys(const struct options *options)
 {
-	char *keys = NULL;
-	size_t used = 0, room = 0;
+	static char *keys;
+	static size_t room;
+	size_t used = 0;
 
 	for (size_t i = 0; i < all_column_count; i++) {
 		const struct column *column = &all_columns[i];
