@@ -280,7 +280,7 @@ static bool read_gpu(
 		.context = number32(rows, G_CONTEXT),
 		.stream = number32(rows, G_STREAM),
 		.graph = number32(rows, G_GRAPH),
-		.kind = kind,
+		.kind = (uint16_t)kind,
 		.process = process_of(reader, rows, G_PROCESS) };
 	return true;
 }
