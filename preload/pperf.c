@@ -41,6 +41,8 @@ static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done *
 
 /* ---- what is said of the process in its trace ---- */
 
+#define REDACTED "[redacted]" /* PPERF_REDACT: in place of what may be nobody else's business */
+
 static void say_link(const char *key, const char *link)
 {
 	char *target = kept_memory(4096);
@@ -86,6 +88,8 @@ static void say_command(void)
 	ssize_t got = fd >= 0 ? read(fd, raw, COMMAND_BYTES - 1) : 0;
 	size_t used = 0;
 
+	if (got > 0 && settings->redact)
+		got = (ssize_t)strlen(raw) + 1;
 	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES; at += (ssize_t)strlen(raw + at) + 1) {
 		if (used)
 			text[used++] = ' ';
@@ -114,6 +118,8 @@ static void say_settings(void)
 		const char *value = getenv(pairs[i][0]);
 
 		snprintf(key, sizeof key, "env.%s", pairs[i][0]);
+		if (value && settings->redact && strchr(value, '/'))
+			value = REDACTED;
 		meta_set(key, value && *value ? value : pairs[i][1]);
 	}
 	if (rank)
@@ -135,9 +141,12 @@ static void describe_process(void)
 
 	gethostname(host, sizeof host - 1);
 	meta_set("version.pperf", PPERF_VERSION);
-	meta_set("host", host);
+	meta_set("host", settings->redact ? REDACTED : host);
 	say_link("exe", "/proc/self/exe");
-	say_link("directory", "/proc/self/cwd");
+	if (settings->redact)
+		meta_set("directory", REDACTED);
+	else
+		say_link("directory", "/proc/self/cwd");
 	say_command();
 }
 

@@ -199,6 +199,7 @@ void settings_read(struct settings *s)
 	const char *output = value_of("PPERF_OUTPUT"), *most = value_of("PPERF_MAX"), *children = value_of("PPERF_CHILDREN");
 	const char *cupti = value_of("PPERF_CUPTI"), *schedule = value_of("PPERF_SCHEDULE");
 
+	s->redact = settings_flag(value_of("PPERF_REDACT"), false);
 	if (!take_run(s, getenv("PPERF_RUN")))
 		begin_run(s);
 	s->trace.limit_bytes = most ? settings_size(most) : 0;
@@ -211,7 +212,7 @@ void settings_read(struct settings *s)
 	if (children && strcmp(children, "none") && strcmp(children, "gpu") && strcmp(children, "all"))
 		complain(s, "PPERF_CHILDREN", children, "none, gpu or all");
 	if (!expand_output(s, output ? output : "trace.bin"))
-		complain(s, "PPERF_OUTPUT", output, "a shorter path");
+		complain(s, "PPERF_OUTPUT", s->redact ? "[redacted]" : output, "a shorter path");
 	s->nvtx = settings_flag(value_of("PPERF_NVTX"), true);
 	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
 	s->cupti_yields = cupti && !strcasecmp(cupti, "yield");

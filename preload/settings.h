@@ -26,12 +26,13 @@
 	X(PPERF_PYSTACKS, "off")       \
 	X(PPERF_SCHEDULE, "")          \
 	X(PPERF_STEP_MARKER, "")       \
-	X(PPERF_STEP_MARKER, "")       \
+	X(PPERF_REDACT, "0")           \
 	X(PPERF_QUIET, "")
 
 struct settings {
 	struct trace_settings trace;
 	bool nvtx, cuda, cupti;
+	bool redact;               /* no arguments, folder, host or paths of settings in the trace */
 	bool tensors;              /* PyTorch's allocator */
 	bool python, modules;      /* whether we run anything in Python; PyTorch's modules */
 	bool all_children;         /* PPERF_CHILDREN=all */

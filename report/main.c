@@ -89,6 +89,8 @@ int main(int argc, char **argv)
 	progress_allow(!options.no_progress);
 	if (options.help || options.version || options.legend)
 		return legend_show(&options);
+	if (options.redact)
+		reader_redact();
 	check_sort(&options);
 	columns_choose(&options);
 	if (options.view->run)

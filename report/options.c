@@ -42,6 +42,7 @@
 	X(WRITE_BASELINE, 0, "write-baseline", "FILE", "of gate: write what later runs are compared with") \
 	X(NO_PAGER, 0, "no-pager", NULL, "what is longer than the screen is not shown by PPERF_PAGER, PAGER or less") \
 	X(NO_PROGRESS, 0, "no-progress", NULL, "do not tell on a terminal how far reading has come")      \
+	X(REDACT, 0, "redact", NULL, "no arguments, folders or host of the program, to pass it on")     \
 	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")            \
 	X(LEGEND, 0, "legend", NULL, "what every figure means")                                          \
 	X(VERSION, 0, "version", NULL, "this program's version")                                         \
@@ -226,6 +227,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 			: id == OPTION_STRICT  ? &options->strict
 			: id == OPTION_NO_PAGER ? &options->no_pager
 			: id == OPTION_NO_PROGRESS ? &options->no_progress
+			: id == OPTION_REDACT  ? &options->redact
 			: id == OPTION_LEGEND  ? &options->legend
 			: id == OPTION_VERSION ? &options->version
 					       : &options->help) = true;

@@ -67,6 +67,46 @@ const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind
 							     : NULL;
 }
 
+static bool redacting;
+
+void reader_redact(void)
+{
+	redacting = true;
+}
+
+static bool is_any(struct trace_text key, const char *const *list)
+{
+	for (; *list; list++)
+		if (key.length == strlen(*list) && !memcmp(key.bytes, *list, key.length))
+			return true;
+	return false;
+}
+
+/* Without what may be nobody else's business: of a command its first word, of a path its last part. */
+static struct trace_text redact(struct trace_text key, struct trace_text value)
+{
+	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe", "cupti.library", NULL };
+	static const char *const commands[] = { "command", NULL };
+	static const char mark[] = "[redacted]", setting[] = "env.", warning[] = "warning.";
+	const struct trace_text redacted = { mark, sizeof mark - 1, true };
+	const char *end;
+
+	if (is_any(key, commands) && (end = memchr(value.bytes, ' ', value.length)))
+		value.length = (uint32_t)(end - value.bytes);
+	if (is_any(key, paths) || is_any(key, commands)) {
+		if ((end = memrchr(value.bytes, '/', value.length)))
+			value = (struct trace_text){ end + 1, value.length - (uint32_t)(end + 1 - value.bytes), true };
+		return value;
+	}
+	if (is_any(key, hidden))
+		return redacted;
+	if (key.length > sizeof setting && !memcmp(key.bytes, setting, sizeof setting - 1) && memchr(value.bytes, '/', value.length))
+		return redacted;
+	if (key.length > sizeof warning && !memcmp(key.bytes, warning, sizeof warning - 1) && memchr(value.bytes, '/', value.length))
+		return redacted;
+	return value;
+}
+
 uint32_t reader_metas(const struct trace_reader *reader)
 {
 	return reader_dictionary_count(reader, TRACE_META);
@@ -81,6 +121,8 @@ void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct tr
 		return;
 	*key = (struct trace_text){ (const char *)(meta + 1), meta->key_bytes, true };
 	*value = (struct trace_text){ key->bytes + meta->key_bytes, meta->value_bytes, true };
+	if (redacting)
+		*value = redact(*key, *value);
 }
 
 struct trace_text reader_meta(const struct trace_reader *reader, const char *wanted)

@@ -218,6 +218,8 @@ struct trace_text reader_module_path(const struct trace_module *module);
 struct trace_text reader_module_build_id(const struct trace_module *module);
 /* META; the last of its key. Not known: not given. */
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
+/* From now on META tells no arguments, folders, host and paths: what may be nobody else's business. */
+void reader_redact(void);
 uint32_t reader_metas(const struct trace_reader *reader);
 void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value);
 /* Every record of a dictionary kind (COUNTER, MODULE, STACK, DEVICE, CONTEXT, GRAPH_NODE, GRAPH_EXEC, PYTHON_STACK,

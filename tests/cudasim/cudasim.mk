@@ -101,4 +101,3 @@ $(SIM)/torch/%/libcudasim_rest.so: build/%/pyvenv.cfg tests/cudasim/wheel_stubs.
 
 .PHONY: cudasim-torch
 .PHONY: cudasim cudasim-12 cudasim-13 cudasim-tests cudasim-libraries
-.SECONDARY:
