@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/categories.h"
 #include "report/fatal.h"
+#include "report/visible.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -67,14 +68,23 @@ bool category_matches(const char *pattern, const char *name, size_t length)
 	return !*pattern;
 }
 
+/* A word of the file, in a sentence for the terminal. */
+static const char *shown(const char *word)
+{
+	static char text[64];
+
+	visible(text, sizeof text, word, strlen(word), true);
+	return text;
+}
+
 static uint8_t category_named(struct categories *categories, const char *name, unsigned line)
 {
 	for (unsigned i = 0; i < categories->count; i++)
 		if (strcmp(categories->names[i], name) == 0)
 			return (uint8_t)i;
 	if (categories->count == CATEGORIES_MOST)
-		fatal(STATUS_USAGE, "%s:%u: `%.64s` is one category more than the %u that there is room for",
-			categories->path, line, name, CATEGORIES_MOST - 1);
+		fatal(STATUS_USAGE, "%s:%u: `%s` is one category more than the %u that there is room for",
+			categories->path, line, shown(name), CATEGORIES_MOST - 1);
 	categories->names[categories->count] = name;
 	return (uint8_t)categories->count++;
 }
@@ -88,8 +98,8 @@ static void read_conditions(struct categories *categories, struct rule *rule, ch
 		for (kind = 0; kind < CONDITIONS && strcmp(conditions[kind], word) != 0; kind++)
 			;
 		if (kind == CONDITIONS)
-			fatal(STATUS_USAGE, "%s:%u: `%.64s` is no condition; there are kernel, memcpy, memset and around",
-				categories->path, line, word);
+			fatal(STATUS_USAGE, "%s:%u: `%s` is no condition; there are kernel, memcpy, memset and around",
+				categories->path, line, shown(word));
 		pattern = strtok_r(NULL, BLANKS, rest);
 		if (!pattern)
 			fatal(STATUS_USAGE, "%s:%u: `%s` needs a pattern behind it, such as *gemm*", categories->path, line, word);

@@ -133,7 +133,7 @@ static void help(const struct style *style)
 			       "A trace named like a view is\ngiven as ./tree.\n\nviews\n");
 	for (const struct view *view = views; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
-		put(style, 12, title, view->summary);
+		put(style, 15, title, view->summary);
 	}
 	out_string(style->out, "\noptions\n");
 	options_help(style);

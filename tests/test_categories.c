@@ -171,6 +171,7 @@ START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 	struct screen screen;
 
 	expect_refusal("a kernel x\nb kernl y\n", ":2: `kernl` is no condition; there are kernel, memcpy, memset and around");
+	expect_refusal("a \x1b[31m x\n", ":1: `\\x1b[31m` is no condition; there are kernel, memcpy, memset and around");
 	expect_refusal("a kernel\n", ":1: `kernel` needs a pattern behind it, such as *gemm*");
 	expect_refusal("\n\na\n", ":3: a rule is CATEGORY CONDITION PATTERN, such as `GEMM kernel *gemm*`");
 	expect_refusal("a kernel x kernel y\n", ":1: `kernel` stands twice; a rule has one pattern for it, write a line for each");
