@@ -3,7 +3,9 @@
 """The views of what came after what on a GPU say the same as the totals, to the nanosecond: gaps are the idle time, what streams do is what the GPU did. On
 traces of the simulated device, and where PPERF_TEST_DATA names the folder with them, on real ones of torch.profiler and of Nsight Systems."""
 import json, os, pathlib
-from harness import BUILD, Skip, case, main, report, traced
+from harness import BUILD, REPORT, SANITIZED, Skip, case, main, report, run, traced
+
+VIEWS = ("streams", "queue", "idle", "overlap", "api")
 
 
 def view(name, trace, *options):
@@ -101,6 +103,21 @@ def traces_of_ours_add_up(folder):
         check_overlap(trace)
         check_api(trace)
         check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
+
+
+@case
+def damaged_traces_are_shown_as_far_as_they_go(folder):
+    whole = next(simulated(folder)).read_bytes()
+    for number in range(6 if SANITIZED else 24):
+        damaged = bytearray(whole[:len(whole) * (number + 1) // 24]) if number % 2 else bytearray(whole)
+        for at in range(4096 + number * 97, len(damaged), 1999):
+            damaged[at] ^= 0x41 + number
+        (folder / "damaged.bin").write_bytes(damaged)
+        for name in VIEWS:
+            result = run(folder, str(REPORT), name, "damaged.bin", "-f", "json" if number % 3 else "text", timeout=60)
+            assert result.returncode in (0, 2), (number, name, result)
+            if result.returncode == 0 and number % 3:
+                json.loads(result.stdout)
 
 
 if __name__ == "__main__":
