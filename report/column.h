@@ -77,5 +77,7 @@ bool row_spread(const struct row *row, struct spread *spread);
  * class, how a kernel was launched. Each lives until the next call. */
 struct text row_label(const struct row *row, bool ascii);
 struct text row_short_label(const struct row *row, bool ascii);
+/* Whether its label is a path, not the name of one place. */
+bool row_has_path(const struct row *row);
 
 #endif

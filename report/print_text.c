@@ -211,7 +211,7 @@ static size_t put_name(struct table *table, size_t index, enum layout layout)
 		label = row_short_label(row, table->style->ascii);
 		visible(text, room, label.bytes, label.length, table->style->ascii);
 	}
-	length = visible_shorten(
+	length = (row_has_path(row) ? visible_shorten_path : visible_shorten)(
 		text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
 	put(table, text, length);
 	width += visible_width(text, length);

@@ -148,7 +148,7 @@ static size_t append_path(const struct row *row)
 }
 
 /* A place that stands for itself, away from the tree. */
-static bool has_path(const struct row *row)
+bool row_has_path(const struct row *row)
 {
 	return row->kind == ROW_SITE || (row->kind == ROW_TALLY && !row->of.tally->name);
 }
@@ -186,7 +186,7 @@ static struct text built_label(const struct row *row, bool ascii, bool is_short)
 	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
 	const struct node *node = row->tree && row->node && row->kind != ROW_SITE && row->kind != ROW_TALLY ? &row->tree->nodes[row->node] : NULL;
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
-	size_t used = has_path(row)         ? append_path(row)
+	size_t used = row_has_path(row)         ? append_path(row)
 		      : name.length         ? append(0, name.bytes, name.length)
 					    : append(0, "(no name)", 9);
 	char extra[160] = "";

@@ -267,7 +267,8 @@ static size_t back(const char *text, size_t bytes, size_t columns)
 	return at;
 }
 
-size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii)
+/* `share`: of the columns, how many of 2 the beginning gets. */
+static size_t shorten(char *text, size_t room, size_t columns, bool ascii, size_t share)
 {
 	const char *dots = ascii ? "..." : "\xe2\x80\xa6";
 	const size_t dot_bytes = 3, dot_columns = ascii ? 3 : 1, bytes = strlen(text);
@@ -281,11 +282,21 @@ size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii)
 		return head;
 	}
 	kept = columns - dot_columns;
-	head = front(text, bytes, kept / 2);
-	tail = back(text, bytes, kept - kept / 2);
+	head = front(text, bytes, kept * share / 2);
+	tail = back(text, bytes, kept - kept * share / 2);
 	if (head + dot_bytes + (bytes - tail) + 1 > room)
 		return bytes;
 	memmove(text + head + dot_bytes, text + tail, bytes - tail + 1);
 	memcpy(text + head, dots, dot_bytes);
 	return head + dot_bytes + bytes - tail;
+}
+
+size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii)
+{
+	return shorten(text, room, columns, ascii, 1);
+}
+
+size_t visible_shorten_path(char *text, size_t room, size_t columns, bool ascii)
+{
+	return shorten(text, room, columns, ascii, 0);
 }

@@ -23,5 +23,7 @@ size_t visible_width(const char *text, size_t bytes);
 /* Shortens visible text to `columns` by an ellipsis (`...` in ASCII) in its middle, in place; the end, which tells
  * names apart, gets the larger half. Returns its bytes. `room`: of the buffer. */
 size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii);
+/* The same of a path, whose end tells most: at its beginning. */
+size_t visible_shorten_path(char *text, size_t room, size_t columns, bool ascii);
 
 #endif

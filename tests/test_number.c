@@ -140,6 +140,12 @@ START_TEST(names_are_shortened_in_their_middle)
 	strcpy(text, "short");
 	visible_shorten(text, sizeof text, 12, false);
 	ck_assert_str_eq(text, "short");
+	strcpy(text, "step / encoder / layers.3 / aten::mm");
+	visible_shorten_path(text, sizeof text, 22, false);
+	ck_assert_str_eq(text, "\xe2\x80\xa6/ layers.3 / aten::mm");
+	strcpy(text, "step / encoder / layers.3 / aten::mm");
+	visible_shorten_path(text, sizeof text, 36, true);
+	ck_assert_str_eq(text, "step / encoder / layers.3 / aten::mm");
 	for (size_t columns = 0; columns < 16; columns++) { /* wide characters are never cut in two */
 		strcpy(text, "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87");
 		visible_shorten(text, sizeof text, columns, false);
