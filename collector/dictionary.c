@@ -287,7 +287,7 @@ void dictionary_write_back(void)
 {
 	struct quiet quiet;
 
-	if (!trace_tail_at_risk())
+	if (!blocks || !trace_tail_at_risk())
 		return;
 	lock_blocks(&quiet);
 	write_back();
@@ -298,6 +298,8 @@ void dictionary_close(void)
 {
 	struct quiet quiet;
 
+	if (!blocks)
+		return;
 	lock_blocks(&quiet);
 	finish_block();
 	write_back();

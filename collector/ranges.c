@@ -95,8 +95,10 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	uint32_t node;
 	int level;
 
-	if (!s)
+	if (!s) {
+		stream_here.unseen++;
 		return RANGE_REFUSED;
+	}
 	if (!text)
 		text = "";
 	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
@@ -161,6 +163,8 @@ static int pop_below(struct stream *s, uint32_t domain)
 
 	while (frame > s->frames && frame->domain != domain && frame->domain != (domain | FRAME_QUIET))
 		frame--;
+	if (frame == s->frames && stream_here.unseen)
+		stream_lose_unseen();
 	if (frame == s->frames)
 		return RANGE_REFUSED;
 	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_quietly(s, frame);
@@ -171,8 +175,10 @@ int range_pop(uint32_t domain)
 	struct stream *s = range_begin();
 	int level;
 
-	if (!s)
+	if (!s) {
+		stream_here.unseen -= stream_here.unseen > 0;
 		return RANGE_REFUSED;
+	}
 	if (s->beyond) {
 		level = (int)(range_level(s, domain) + --s->beyond);
 		stream_settle(s);

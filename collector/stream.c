@@ -213,6 +213,12 @@ void stream_lose(struct stream *s, enum trace_loss reason)
 	trace_lose(reason, 1);
 }
 
+void stream_lose_unseen(void)
+{
+	stream_here.unseen--;
+	trace_lose((enum trace_loss)__atomic_load_n(&shared->reason, __ATOMIC_RELAXED), 1);
+}
+
 static bool has_room(struct stream *s, size_t bytes)
 {
 	if (s->slot->used + bytes <= s->room)

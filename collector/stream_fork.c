@@ -30,6 +30,7 @@ void stream_forked(void)
 	struct stream *s = stream_here.mine;
 	void *slot;
 
+	stream_here.unseen = 0; /* the parent's */
 	if (!forking.slot)
 		return;
 	totals_forked(forking.totals);

@@ -109,6 +109,7 @@ struct stream_here {
 	struct stream *ready; /* the stream, while pperf is not at work on this thread: who begins takes it, and gives it back at the end */
 	struct stream *mine;
 	uint8_t busy;         /* at work without having taken it: it has no slot yet, or is not needed */
+	uint32_t unseen;      /* open ranges from when the thread was refused a stream: their ends are lost, too */
 };
 extern __thread struct stream_here stream_here __attribute__((tls_model("initial-exec")));
 
@@ -196,6 +197,9 @@ bool stream_make_room(struct stream *s, size_t bytes);
 
 /* One event of this stream was not recorded. */
 void stream_lose(struct stream *s, enum trace_loss reason);
+
+/* The end of a range that was open before the thread had a stream. Not the stream's loss: its row of open ranges stays right. */
+void stream_lose_unseen(void);
 
 /* A CLOCK record now: the stream's last stamp becomes the present. */
 void stream_clock(struct stream *s);
