@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process ends: by return, exit, _exit,
- * quick_exit, abort, kill, segv, or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
+ * quick_exit, abort, kill, segv, overflow (of the stack), memory (until there is none, then abort), interrupt and terminate (by those
+ * signals), or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -49,6 +51,34 @@ static void segfault(void)
 	*nowhere = 1;
 }
 
+static int deeper(volatile int *above)
+{
+	volatile int here[1000];
+
+	here[0] = *above + 1;
+	if (here[0] < 0) /* never */
+		return 0;
+	return deeper(here) + here[0];
+}
+
+/* As in a small container. */
+static void use_up_memory(void)
+{
+	struct rlimit limit = {UINT64_C(600) << 20, UINT64_C(600) << 20};
+	size_t bytes = 64 << 20;
+
+	setrlimit(RLIMIT_AS, &limit);
+	while (bytes > 16) {
+		char *block = malloc(bytes);
+
+		if (block)
+			block[0] = 1;
+		else
+			bytes /= 2;
+	}
+	abort();
+}
+
 int main(int count, char **arguments)
 {
 	const char *how = count > 1 ? arguments[1] : "return";
@@ -78,5 +108,13 @@ int main(int count, char **arguments)
 		raise(SIGKILL);
 	else if (!strcmp(how, "segv"))
 		segfault();
+	else if (!strcmp(how, "overflow"))
+		deeper(&last);
+	else if (!strcmp(how, "memory"))
+		use_up_memory();
+	else if (!strcmp(how, "interrupt"))
+		raise(SIGINT);
+	else if (!strcmp(how, "terminate"))
+		raise(SIGTERM);
 	return 0;
 }
