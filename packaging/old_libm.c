@@ -8,3 +8,5 @@
 FORWARD(FIRST, double, exp, (double x), (x))
 FORWARD(FIRST, double, log, (double x), (x))
 FORWARD(FIRST, double, pow, (double x, double y), (x, y))
+FORWARD(FIRST, double, log2, (double x), (x))
+FORWARD(FIRST, double, exp2, (double x), (x))

@@ -29,7 +29,7 @@ INSTALLED = $(BUILD)/pperf-report:$(PREFIX)/bin/pperf-report scripts/pperf:$(PRE
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf.fish \
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf-report.fish \
 	packaging/magic:$(PREFIX)/share/pperf/magic scripts/doctor.sh:$(PREFIX)/share/pperf/doctor.sh
-mode_of = $(if $(filter $(PREFIX)/bin/%,$(1)),755,644)
+mode_of = $(if $(filter $(PREFIX)/bin/% %.sh,$(1)),755,644)
 
 install: all
 	@$(foreach pair,$(INSTALLED),install -D -m $(call mode_of,$(lastword $(subst :, ,$(pair)))) $(subst :, $(DESTDIR),$(pair)) &&) true

@@ -82,7 +82,7 @@ static void put_devices(const struct process *process, const struct style *style
 
 /* Where what is missing comes from, and what to do. */
 static const struct {
-	const char *key, *missing, *advice;
+	const char *key, *missing, *advice; /* NULL: the reason in the trace says it */
 } sources[] = {
 	{ "nvtx", "names of the program's parts",
 		"if it uses NVTX, start it with libpperf.so's full path in LD_PRELOAD" },
@@ -91,10 +91,10 @@ static const struct {
 	{ "cupti", "times of kernels and copies",
 		"let libcupti of the same CUDA version be found (beside libcudart, or in LD_LIBRARY_PATH), and no "
 		"other profiler hold it" },
-	{ "torch_ops", "PyTorch's operators", "see the reason" },
-	{ "torch_modules", "names of PyTorch's modules", "see the reason" },
-	{ "torch_memory", "memory of tensors", "see the reason" },
-	{ "python_stacks", "places in the program's Python files", "see the reason" },
+	{ "torch_ops", "PyTorch's operators", NULL },
+	{ "torch_modules", "names of PyTorch's modules", NULL },
+	{ "torch_memory", "memory of tensors", NULL },
+	{ "python_stacks", "places in the program's Python files", NULL },
 };
 
 static bool begins(struct trace_text text, const char *with)
@@ -130,8 +130,12 @@ static void put_sources(const struct process *process, const struct style *style
 		state = process_meta(process, key);
 		if (!begins(state, "off") && !begins(state, "partial"))
 			continue;
-		paragraph_add(&paragraph, "%s no %s: %s", style->ascii ? "->" : "\xe2\x86\x92", sources[i].missing,
-			sources[i].advice);
+		if (begins(state, "partial") && !sources[i].advice)
+			continue;
+		paragraph_add(&paragraph, "%s %s %s", style->ascii ? "->" : "\xe2\x86\x92",
+			begins(state, "off") ? "no" : "not all", sources[i].missing);
+		if (sources[i].advice)
+			paragraph_add(&paragraph, ": %s", sources[i].advice);
 		paragraph_put(&paragraph, "");
 	}
 }
