@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build demo test lint torch bench deb.
+# Sees to it that what PART needs is there; quick when it is. PART: build demo test lint torch bench peers deb.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda. --check installs nothing: it says what is missing and fails.
 # --cuda prints the folder of the CUDA headers that the build uses, nothing if there is none.
@@ -63,11 +63,17 @@ packages_of() {
 		;;
 	torch) /usr/bin/env python3 -c 'import venv, ensurepip' 2> /dev/null || need python3-venv ;;
 	bench) has_command valgrind || need valgrind ;;
+	peers)
+		has_command lttng || need lttng-tools
+		has_header lttng/tracepoint.h || need liblttng-ust-dev
+		has_command babeltrace2 || need babeltrace2
+		has_command uftrace || need uftrace
+		;;
 	deb)
 		has_command dpkg-shlibdeps || need dpkg-dev
 		has_command strip || need binutils
 		;;
-	*) die "there is no part called '$1': build, demo, test, lint, torch, bench, deb" ;;
+	*) die "there is no part called '$1': build, demo, test, lint, torch, bench, peers, deb" ;;
 	esac
 }
 
@@ -104,7 +110,7 @@ install_cuda() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|lint|torch|bench|deb ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|lint|torch|bench|peers|deb ...'
 mkdir -p build
 build_packages
 for part in "$@"; do packages_of "$part"; done

@@ -115,4 +115,13 @@ def the_pages_name_every_option_and_setting(folder):
     assert settings and not missing, missing
 
 
+@case
+def the_table_of_other_recorders_is_that_of_the_last_measurement(folder):
+    sys.path.insert(0, str(ROOT / "tests/bench/peers"))
+    import results
+    shown = README.split(results.BEGIN)[1].split(results.END)[0].strip()
+    measured = ROOT / "bench/RESULTS.md"
+    assert shown == (measured.read_text().split(results.BEGIN)[1].split(results.END)[0].strip() if measured.exists() else "")
+
+
 main()

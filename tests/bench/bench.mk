@@ -12,6 +12,32 @@ bench-run: all $(BENCH_PROGRAMS) bench-own
 	@$(PYTHON) tests/bench/import.py $(BUILD)
 bench-own: $(BENCH_OWN)
 
+# The same load under other recorders: of those that are there. TRACY is a folder of Tracy's sources.
+TRACY ?=
+export TRACY
+PEERS = $(BUILD)/tests/bench/calls_load $(if $(TRACY),$(BUILD)/tests/bench/tracy_load) \
+	$(if $(shell echo '\#include <lttng/tracepoint.h>' | $(CC) -E -x c - 2> /dev/null | head -c 1),$(addprefix $(BUILD)/tests/bench/,lttng_load lttng_number_load))
+TRACY_FLAGS = -DTRACY_ENABLE -I$(TRACY)/public
+
+#: make bench-peers  the same under LTTng-UST, uftrace and Tracy, those of them that are installed; writes bench/RESULTS.md (a quiet machine, 4 minutes)
+bench-peers:
+	@scripts/setup.sh build test
+	@$(MAKE) --no-print-directory -j$$(nproc) bench-peers-build
+	@$(PYTHON) -B tests/bench/peers/peers.py $(BUILD)
+bench-peers-build: all $(BENCH_PROGRAMS) $(PEERS)
+
+$(BUILD)/tests/bench/nvtx_load $(PEERS): tests/bench/load.h
+$(BUILD)/tests/bench/lttng_%: tests/bench/peers/lttng_load.c tests/bench/peers/lttng_ranges.h
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -Wno-pedantic $(if $(findstring number,$*),-DNUMBERS) -o $@ $< -llttng-ust -ldl -lpthread
+$(BUILD)/tests/bench/calls_load: tests/bench/peers/calls_load.c
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -finstrument-functions -o $@ $< -lpthread
+$(BUILD)/tests/bench/tracy_load: tests/bench/peers/tracy_load.c
+	@mkdir -p $(@D)
+	$(CC) $(PROGRAM_CFLAGS) -Wno-pedantic $(TRACY_FLAGS) -c -o $@.o $<
+	$(CXX) -O2 -DNDEBUG $(TRACY_FLAGS) $(addprefix -DTRACY_,NO_SAMPLING NO_CONTEXT_SWITCH NO_SYSTEM_TRACING NO_CRASH_HANDLER ONLY_LOCALHOST NO_BROADCAST \
+		NO_CODE_TRANSFER) -o $@ $@.o $(TRACY)/public/TracyClient.cpp -ldl -lpthread
 $(BUILD)/tests/bench/%: tests/bench/%.c
 	@mkdir -p $(@D)
 	$(CC) $(PROGRAM_CFLAGS) -o $@ $< -lpthread
@@ -24,4 +50,4 @@ $(BUILD)/tests/bench_%: tests/bench_%.c $(addprefix $(BUILD)/tests/lib,fixtures.
 	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
 		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(REPORT_LIBS) -ldl -lpthread
 
-.PHONY: bench bench-run bench-own
+.PHONY: bench bench-run bench-own bench-peers bench-peers-build
