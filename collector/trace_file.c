@@ -56,6 +56,7 @@ void trace_configure(const struct trace_settings *given)
 	settings = *given;
 	file = fork_memory(sizeof *file);
 	configured_pid = getpid();
+	trace_make_room();
 }
 
 static uint64_t page_bytes(void)

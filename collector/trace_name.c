@@ -127,17 +127,35 @@ static int place_error(const char *path)
 	return S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
 }
 
-int trace_keep(int fd)
+/* `fd` once more, out of the way of the program's own. */
+static int high_descriptor(int fd)
 {
 	static const int floors[] = {1000, 500, 200, 64, 3};
 	int high = -1;
 
 	for (size_t i = 0; i < sizeof floors / sizeof floors[0] && high < 0; i++)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
+	return high;
+}
+
+int trace_keep(int fd)
+{
+	int high = high_descriptor(fd);
+
 	close(fd);
 	if (high >= 0)
 		lock(high, F_RDLCK); /* not before: closing any descriptor of a file takes its locks away */
 	return high;
+}
+
+void trace_make_room(void)
+{
+	int fd = open("/", O_PATH | O_CLOEXEC), high = fd < 0 ? -1 : high_descriptor(fd);
+
+	if (high >= 0)
+		close(high);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* false: errno. */

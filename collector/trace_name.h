@@ -15,4 +15,8 @@ int trace_create(const char *output, const struct trace_header *header, char *pa
 /* Such a descriptor instead of `fd`, which is closed. -1: there is none, errno. */
 int trace_keep(int fd);
 
+/* Has the kernel make the process's table of descriptors as large as such a one needs. With several threads that waits for all CPUs (10 to 20 ms),
+ * with one it takes some microseconds: for the constructor, so that a thread's first record need not wait. Nothing stays open. */
+void trace_make_room(void);
+
 #endif

@@ -200,6 +200,15 @@ def a_terminal_is_told_the_file_in_one_line_unless_PPERF_QUIET(folder):
 
 
 @case
+def the_table_of_descriptors_is_large_before_a_thread_needs_it_and_nothing_stays_open(folder):
+    script = "grep FDSize /proc/self/status; ls /proc/self/fd"
+    size, *opened = run(folder, "sh", "-c", script, env={"LD_PRELOAD": preload()}).stdout.split()[1:]
+    assert int(size) > 1000 and not [fd for fd in opened if int(fd) > 100], (size, opened)
+    limited = run(folder, "sh", "-c", "ulimit -n 8; exec cat /proc/self/status", env={"LD_PRELOAD": preload()}, check=0).stdout
+    assert b"FDSize" in limited
+
+
+@case
 def a_privileged_program_is_left_alone(folder):
     if os.geteuid() != 0 or SANITIZED:
         raise Skip("only root can make a program privileged")
