@@ -57,6 +57,7 @@ struct call_here {
 	uint64_t begin;       /* raw ticks */
 	uint64_t correlation; /* of the first traced call inside, 0: none */
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
+	uintptr_t frame;      /* the wrapper's, where there is one: what is inside the call lies below it on the stack */
 	uint32_t depth;       /* calls that have begun and not ended */
 	uint32_t device;      /* where it works, if a callback has said so; else UINT32_MAX */
 	bool captured;        /* it made a node of a graph instead of working */
@@ -80,12 +81,14 @@ void call_forked(void);
 
 /* How many calls of this thread enclose the one that begins here. 0: it is the outermost, and the one to record. `caller`: CALLER,
  * in a callback NULL. Also a way of keeping calls of our own out of the trace: nothing inside is recorded. A program does not call
- * a symbol from within a driver call, so a callback around a symbol is one whose EXIT never came: it is forgotten. */
+ * a symbol from within a driver call, so a callback around a symbol is one whose EXIT never came: it is forgotten. So is a
+ * wrapper that was left by an exception, longjmp or the thread's end: the stack is in use again where it stood. */
 static inline uint32_t call_begin(const void *caller)
 {
+	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	uint32_t outer = call_here.depth;
 
-	if (outer != 0 && caller && !call_here.caller)
+	if (outer != 0 && (call_here.caller ? frame >= call_here.frame : caller != NULL))
 		outer = 0;
 	call_here.depth = outer + 1;
 	if (outer == 0) {
@@ -94,6 +97,7 @@ static inline uint32_t call_begin(const void *caller)
 		call_here.end = 0;
 		call_here.captured = false;
 		call_here.caller = caller;
+		call_here.frame = frame;
 		call_here.begin = clock_now();
 	}
 	return outer;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build demo test lint torch bench peers deb.
+# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda. --check installs nothing: it says what is missing and fails.
 # --cuda prints the folder of the CUDA headers that the build uses, nothing if there is none.
@@ -56,6 +56,16 @@ packages_of() {
 		has_command tmux || need tmux
 		has_library libunwind.so.8 || need libunwind8
 		;;
+	hosts) # what `make test-hosts` runs under the library, and skips where it is not there
+		has_command redis-server || need redis-server
+		[ -n "$(ls -d /usr/lib/postgresql/*/bin/initdb 2> /dev/null)" ] || has_command initdb || need postgresql
+		has_command nginx || need nginx-light
+		has_command node || need nodejs
+		has_command java || need default-jdk-headless
+		has_command chromium || need chromium
+		for name in ffmpeg stress-ng fakeroot git; do has_command "$name" || need "$name"; done
+		has_command bwrap || need bubblewrap
+		;;
 	lint)
 		has_command clang-tidy || need clang-tidy
 		has_command clang-format || need clang-format
@@ -73,7 +83,7 @@ packages_of() {
 		has_command dpkg-shlibdeps || need dpkg-dev
 		has_command strip || need binutils
 		;;
-	*) die "there is no part called '$1': build, demo, test, lint, torch, bench, peers, deb" ;;
+	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb" ;;
 	esac
 }
 
@@ -110,7 +120,7 @@ install_cuda() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|lint|torch|bench|peers|deb ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb ...'
 mkdir -p build
 build_packages
 for part in "$@"; do packages_of "$part"; done

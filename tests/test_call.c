@@ -67,7 +67,7 @@ static struct trace_memory *record_call(struct call_site *of, int result, const 
 }
 
 /* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
-static const struct trace_memory *call(uint32_t *outer, int result)
+static __attribute__((noinline)) const struct trace_memory *call(uint32_t *outer, int result)
 {
 	const struct trace_memory *record;
 
@@ -75,6 +75,12 @@ static const struct trace_memory *call(uint32_t *outer, int result)
 	record = *outer ? NULL : record_call(&site, result, CALL_NO_STREAM);
 	call_end(*outer);
 	return record;
+}
+
+/* A callback within the call that has begun: further down the stack, as it would be. */
+static __attribute__((noinline)) uint32_t begin_inside(void)
+{
+	return call_begin(NULL);
 }
 
 START_TEST(a_record_says_when_what_and_how_it_ended)
@@ -110,7 +116,7 @@ END_TEST
 
 START_TEST(what_is_inside_lends_its_correlation)
 {
-	uint32_t outer = call_begin(program), inner = call_begin(NULL);
+	uint32_t outer = call_begin(program), inner = begin_inside();
 
 	ck_assert(call_correlate(41));
 	call_end(inner);
@@ -129,6 +135,22 @@ START_TEST(a_callback_whose_end_never_came_is_forgotten)
 
 	call_begin(NULL);
 	call_begin(NULL);
+	ck_assert_ptr_nonnull(call(&outer, 0));
+	ck_assert_uint_eq(call_here.depth, 0);
+}
+END_TEST
+
+static __attribute__((noinline)) void begin_and_leave(void)
+{
+	call_begin(program);
+	call_begin(program);
+}
+
+START_TEST(a_call_that_was_left_by_an_exception_is_forgotten)
+{
+	uint32_t outer;
+
+	begin_and_leave();
 	ck_assert_ptr_nonnull(call(&outer, 0));
 	ck_assert_uint_eq(call_here.depth, 0);
 }
@@ -306,6 +328,7 @@ int main(void)
 	tcase_add_test(calls, only_the_outermost_call_is_one);
 	tcase_add_test(calls, what_is_inside_lends_its_correlation);
 	tcase_add_test(calls, a_callback_whose_end_never_came_is_forgotten);
+	tcase_add_test(calls, a_call_that_was_left_by_an_exception_is_forgotten);
 	tcase_add_test(calls, a_callback_is_recorded_where_nothing_is_around_it);
 	tcase_add_test(calls, the_duration_ends_where_the_real_call_returned);
 	tcase_add_test(calls, errno_is_kept);

@@ -23,7 +23,7 @@ TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(np
 #: make test-plain   only the tests without sanitizers; test-asan, test-tsan: only those
 test:
 	@$(TEST_SETUP) test-run
-#: make test-hosts   compilers, shells, git, Python's own tests and others under the library (long)
+#: make test-hosts   compilers, shells, Python's own tests, servers, browsers and others under the library (long; scripts/setup.sh hosts installs them)
 test-plain test-asan test-tsan test-hosts:
 	@$(TEST_SETUP) $@-run
 

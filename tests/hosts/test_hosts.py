@@ -1,43 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Programs that others wrote, under the library: the same output, the same status, no file left."""
-import hashlib, sys
-from harness import *
-
-
-def same(folder, *command, stdin=None, timeout=600, output=None):
-    """Runs a command without and with the library in two folders; stdout, stderr, status and the file `output` must agree."""
-    results = []
-    for name, runner in (("plain", run), ("under", traced)):
-        place = folder / name / "here"
-        place.mkdir(parents=True, exist_ok=True)
-        result = runner(place, *command, stdin=stdin, timeout=timeout, check=None)
-        content = hashlib.sha256((place / output).read_bytes()).hexdigest() if output else None
-        text = [stream.replace(str(place).encode(), b"HERE") for stream in (result.stdout, result.stderr)]
-        results.append((result.returncode, *text, content))
-    assert results[0] == results[1], "without: %.1500s\nwith: %.1500s" % tuple(results)
-    assert not [p for p in (folder / "under").rglob("*.bin*") if "trace" in p.name], "a trace was left"
-    return results[0]
-
-
-def needs(*commands):
-    for command in commands:
-        if not shutil.which(command):
-            raise Skip("there is no " + command)
+from beside import *
 
 
 @case
 def a_compiler_makes_the_same_program(folder):
     source = ROOT / "tests" / "programs" / "guest.c"
     include = subprocess.run([ROOT / "scripts" / "setup.sh", "--cuda"], capture_output=True, text=True).stdout.strip() + "/include"
-    status = same(folder, "cc", "-D_GNU_SOURCE", "-O2", "-isystem", include, "-I", ROOT, "-o", "guest", source, "-ldl", output="guest")
-    assert status[0] == 0, status
+    found = same(folder, "cc", "-D_GNU_SOURCE", "-O2", "-isystem", include, "-I", ROOT, "-o", "guest", source, "-ldl", output="guest")
+    assert found["status"] == 0, found
 
 
 @case
 def make_builds_this_project_in_parallel(folder):
-    status = same(folder, "make", "-s", "-j4", "-C", ROOT, "BUILD=%s" % (folder / "build"), folder / "build" / "pperf-report")
-    assert status[0] == 0, status
+    found = same(folder, "make", "-s", "-j4", "-C", ROOT, "BUILD=%s" % (folder / "build"), folder / "build" / "pperf-report")
+    assert found["status"] == 0, found
 
 
 @case
@@ -46,7 +24,7 @@ def git_clones_checks_and_counts(folder):
     if not (ROOT / ".git").exists():
         raise Skip("this is not a clone")
     script = "git clone -q %s copy && cd copy && git fsck --no-progress && git log --format=%%H | sha256sum && git status --short | wc -l" % ROOT
-    assert same(folder, "sh", "-c", script)[0] == 0
+    assert same(folder, "sh", "-c", script, leave=("files",))["status"] == 0
 
 
 @case
@@ -55,7 +33,7 @@ def shells_pipe_and_wait(folder):
     script = """set -e; seq 1 20000 | sort -R --random-source=/dev/zero | sort -n | tail -1
         seq 1 40 | xargs -P 4 -n 1 sh -c 'exit 0'; (sleep 0.1; exit 3) & wait $! || echo "child $?"
         mkdir -p d && seq 1 9999 > d/f && tar c --mtime=@0 d | gzip -n | sha256sum; trap 'echo trapped' USR1; kill -USR1 $$; false"""
-    assert same(folder, "bash", "-c", script)[0] == 1
+    assert same(folder, "bash", "-c", script)["status"] == 1
 
 
 @case
@@ -63,7 +41,7 @@ def Pythons_own_tests_pass(folder):
     found = subprocess.run([sys.executable, "-c", "import test.test_json"], capture_output=True)
     if found.returncode:
         raise Skip("this Python came without its tests")
-    suites = ["test_json", "test_threading", "test_fork1", "test_signal", "test_subprocess", "test_mmap", "test_os", "test_ctypes"]
+    suites = ["test_json", "test_threading", "test_fork1", "test_signal", "test_subprocess", "test_multiprocessing_fork", "test_mmap", "test_os", "test_ctypes"]
     failures = []
     for runner in (run, traced):
         result = runner(folder, sys.executable, "-m", "test", "-q", *suites, timeout=900, check=None)
@@ -81,7 +59,7 @@ def Python_workers_come_and_go(folder):
     for name in ("plain", "under"):
         (folder / name / "here").mkdir(parents=True)
         (folder / name / "here" / "workers.py").write_text(code)
-    assert same(folder, sys.executable, "workers.py")[0] == 0
+    assert same(folder, sys.executable, "workers.py")["status"] == 0
 
 
 @case
