@@ -185,9 +185,14 @@ static void put_versions(struct out *out, const struct process *process)
 
 static void put_uuid(struct out *out, const uint8_t *uuid)
 {
+	static const uint8_t unknown[16];
 	char text[64];
 	size_t used = (size_t)snprintf(text, sizeof text, "GPU-");
 
+	if (!memcmp(uuid, unknown, sizeof unknown)) {
+		out_string(out, "null");
+		return;
+	}
 	for (int i = 0; i < 16; i++)
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s%02x",
 			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);

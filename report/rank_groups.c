@@ -51,7 +51,7 @@ static struct trial try(const struct collective *left, const struct collective *
 	const size_t stride = (count + SAMPLED - 1) / SAMPLED;
 	struct trial trial = { .common = count };
 	struct moment moments[SAMPLED] = { { 0, 0 } };
-	uint64_t durations[SAMPLED];
+	uint64_t durations[SAMPLED] = { 0 };
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++)
