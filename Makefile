@@ -40,6 +40,7 @@ $(BUILD)/lib/%.o: %.c
 
 # What the assembler reads (.incbin) is in no .d file.
 $(BUILD)/report/categories.o: report/categories.rules
+$(BUILD)/report/peaks.o: report/devices.table
 $(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
 
 $(BUILD)/report/%.o: report/%.c

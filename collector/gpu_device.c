@@ -42,6 +42,15 @@ static const struct {
 	{ 111, offsetof(struct trace_device, reserved_shared_bytes_per_block) },
 };
 
+/* Of struct trace_device_rates. */
+static const struct {
+	uint16_t attribute, offset;
+} rates[] = {
+	{ 13, offsetof(struct trace_device_rates, clock_khz) },
+	{ 36, offsetof(struct trace_device_rates, memory_clock_khz) },
+	{ 37, offsetof(struct trace_device_rates, bus_bits) },
+};
+
 /* The driver stays loaded: a program that uses CUDA holds it. */
 static int find_driver(void)
 {
@@ -62,9 +71,19 @@ static int find_driver(void)
 	return driver.count && driver.get && driver.name && driver.attribute;
 }
 
+static void read_rates(struct trace_device_rates *record, int device)
+{
+	int value;
+
+	for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+		if (driver.attribute(&value, rates[i].attribute, device) == 0 && value > 0)
+			memcpy((char *)record + rates[i].offset, &value, sizeof value);
+}
+
 static void record_device(int ordinal)
 {
 	struct trace_device record = { .head = { .size = sizeof record, .kind = TRACE_DEVICE } };
+	struct trace_device_rates speed = { .head = { .size = sizeof speed, .kind = TRACE_DEVICE_RATES } };
 	char name[256] = "";
 	size_t bytes = 0;
 	int device, value;
@@ -79,10 +98,12 @@ static void record_device(int ordinal)
 		record.memory_bytes = bytes;
 	if (driver.uuid)
 		driver.uuid(record.uuid, device);
-	record.device = (uint32_t)ordinal;
+	record.device = speed.device = (uint32_t)ordinal;
+	read_rates(&speed, device);
 	if (stream_enter()) {
 		record.name = name_id_always(name, strnlen(name, sizeof name));
 		dictionary_put(&record.head, 1);
+		dictionary_put(&speed.head, 1);
 		stream_leave();
 	}
 }

@@ -233,7 +233,9 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	/* in every stream */                                                                         \
 	X(WINDOW, trace_window, 1, "recording begins or stops, as PPERF_SCHEDULE says")              \
 	/* of CUPTI */                                                                                \
-	X(AWAY, trace_away, 1, "CUPTI is left to another client, or taken back")
+	X(AWAY, trace_away, 1, "CUPTI is left to another client, or taken back")                     \
+	/* of CUDA */                                                                                 \
+	X(DEVICE_RATES, trace_device_rates, 0, "how fast a GPU's clocks go at most")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -518,7 +520,9 @@ struct trace_node {
 	uint32_t parent, name;  /* name 0: texts that were not worth an id; each PUSH carries its own */
 	uint32_t domain, kind;  /* enum trace_node_kind */
 	uint32_t link;          /* BACKWARD: the node of the operator that created it, or 0; OP, called by autograd's engine: that of the function it is for */
-	uint32_t detail;        /* a name or 0. MODULE: its class; OP: the shapes of its inputs */
+	/* A name or 0. MODULE: its class. OP: the sizes of its inputs, `[[64, 128], []]`, and behind these, a tab before each, what is known of
+	 * their types, `["float","Scalar"]`, of the values of what is no tensor, `["","2"]`, and the FLOPs that the recorder reckoned. */
+	uint32_t detail;
 };
 struct trace_counter {
 	struct trace_head head;
@@ -555,6 +559,11 @@ struct trace_device {
 	uint32_t name;
 	uint64_t memory_bytes;
 	uint8_t uuid[16];
+};
+struct trace_device_rates { /* as the driver says; 0: it does not */
+	struct trace_head head;
+	uint32_t device; /* as in DEVICE */
+	uint32_t clock_khz, memory_clock_khz, bus_bits;
 };
 struct trace_context { /* a context: stream == UINT32_MAX */
 	struct trace_head head;

@@ -149,6 +149,24 @@
 		"of busy: while the device computed; of copies: or communicated")                                     \
 	X("exposed_ns", "exposed", TIME, reckoned,                                                                   \
 		"the rest of busy; of places that do so at once it is each one's, of the device it counts once")      \
+	X("flops", "FLOPs", FLOPS, reckoned,                                                                         \
+		"what its calls had to compute, by their definition: modelled by the sizes of inputs, or as the file says") \
+	X("flops_per_s", "FLOP/s", FLOP_RATE, reckoned, "the same in the time that its kernels ran")                  \
+	X("bytes_per_s", "bytes/s", BYTE_RATE, reckoned,                                                              \
+		"bytes in the time that it ran; of operators bytes are modelled: inputs read once, outputs written once") \
+	X("intensity", "FLOP/B", RATIO, reckoned, "arithmetic intensity: FLOPs / bytes")                              \
+	X("roof", "roof", TEXT, reckoned, "what would bind it on that GPU: compute or memory")                       \
+	X("roof_share", "of roof", PERCENT, reckoned,                                                                 \
+		"what it reached of that. More than 100 % of memory: some of it came out of a cache")                 \
+	X("known_share", "known", PERCENT, reckoned, "what of its time FLOPs or bytes are known of")                  \
+	X("peak_flops_per_s", "peak", FLOP_RATE, reckoned,                                                           \
+		"what the GPU could do with numbers of that type; of a device: fp32, no products of matrices")        \
+	X("peak_bytes_per_s", "peak memory", BYTE_RATE, reckoned, "what the GPU's memory could do")                   \
+	X("element_type", "type", TEXT, reckoned, "of the numbers; tf32: of fp32 by the kernel's name")               \
+	X("basis", "basis", TEXT, reckoned,                                                                          \
+		"measured; modelled (by sizes of inputs); recorded (FLOPs that the file has); type assumed: by "      \
+		"--assume-type. Of a device, its peaks: table; table, by SMs; attributes")                            \
+	X("kernel", "kernel", TEXT, reckoned, "the kernel that did it, if all was one")                               \
 	X("hidden_share", "hidden %", PERCENT, reckoned, "hidden / busy")                                            \
 	X("wall_share", "of wall", PERCENT, reckoned,                                                                \
 		"cpu / the whole time; of several threads together it can be more than 100 %")                        \

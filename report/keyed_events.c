@@ -5,6 +5,7 @@
 #include "report/call_stack.h"
 #include "report/fatal.h"
 #include "report/keyed.h"
+#include "report/op_inputs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,8 @@ static uint32_t shape_key(struct events *events, uint32_t place)
 {
 	struct trace_reader *reader = events->process->reader;
 	const struct trace_place *at = reader_place(reader, place);
-	const struct trace_text name = reader_name(reader, at->name), shapes = reader_name(reader, at->detail);
+	const struct trace_text name = reader_name(reader, at->name), given = reader_name(reader, at->detail);
+	const struct trace_text shapes = { given.bytes, (uint32_t)op_inputs_shapes(given.bytes, given.length), given.known };
 	const bool is_op = at->kind == TRACE_NODE_OP && shapes.known;
 	char *both;
 	uint32_t text;

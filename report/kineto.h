@@ -31,7 +31,7 @@ struct kineto_range {
 	int64_t sequence;  /* of autograd */
 	uint32_t name, thread;
 	uint32_t forward;  /* the logical thread that it runs backward for; 0: it does not */
-	uint32_t shapes;   /* of an operator's inputs, as our own traces have them; 0: not known */
+	uint32_t shapes;   /* an operator's inputs, as struct trace_node's `detail`; 0: not known */
 	uint32_t stack;    /* Python's, as files of 2021 and 2022 have it: `FILE(LINE): FUNCTION;...`, innermost first; 0: none */
 	uint16_t kind;     /* enum trace_node_kind */
 	uint16_t domain;   /* of NVTX: its row + 1; 0: the default one */

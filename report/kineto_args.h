@@ -12,6 +12,9 @@
 	X(SEQUENCE, "Sequence number")         \
 	X(SHAPES, "Input Dims")                \
 	X(SHAPES_OLD, "Input dims")            \
+	X(TYPES, "Input type")                 \
+	X(VALUES, "Concrete Inputs")           \
+	X(FLOPS, "flops")                      \
 	X(STACK, "Call stack")                 \
 	X(FORWARD, "Fwd thread id")            \
 	X(CORRELATION, "correlation")          \

@@ -254,23 +254,75 @@ static uint64_t external_of(const struct kineto_args *args)
 	return external ? external : kineto_arg(args, KINETO_EXTERNAL_OLD);
 }
 
-/* As the text of our own traces: `[[64, 1024], []]`, whatever the white space in the file. */
+/* A list without the white space of the file, which differs. `apart`: a blank behind each comma. */
+static size_t put_plain(char *to, const struct json_text *list, bool apart)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; i < list->length; i++) {
+		const char c = list->bytes[i];
+
+		if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
+			continue;
+		to[length++] = c;
+		if (c == ',' && apart)
+			to[length++] = ' ';
+	}
+	return length;
+}
+
+/* Of the types, in which names have blanks (`long int`), nothing is taken out but what would end them. */
+static size_t put_types(char *to, const struct json_text *list)
+{
+	for (size_t i = 0; i < list->length; i++)
+		to[i] = list->bytes[i] == '\t' || list->bytes[i] == '\n' || list->bytes[i] == '\r' ? ' ' : list->bytes[i];
+	return list->length;
+}
+
+static bool ends(const struct json_text *text, const char *with)
+{
+	const size_t length = strlen(with);
+
+	return text->length >= length && !memcmp(text->bytes + text->length - length, with, length);
+}
+
+/* Only these are asked what numbers they were given (op_cost.c); with those of others each call would be a place. */
+static bool wants_values(const struct json_text *name)
+{
+	return memmem(name->bytes, name->length, "convolution", 11) || memmem(name->bytes, name->length, "::conv", 6) ||
+	       memmem(name->bytes, name->length, "_attention", 10) || ends(name, "::sum") || ends(name, "::mean") ||
+	       ends(name, "::amax") || ends(name, "::amin");
+}
+
+/* As the text of our own traces: `[[64, 1024], []]`, and behind it what they do not have (trace_format.h). */
 static uint32_t shapes(struct kineto_reader *reader)
 {
 	const struct kineto_args *args = &reader->event.args;
-	const struct json_text *given = &args->of[args->of[KINETO_SHAPES].form ? KINETO_SHAPES : KINETO_SHAPES_OLD];
-	size_t length = 0;
+	const struct json_text *given = &args->of[args->of[KINETO_SHAPES].form ? KINETO_SHAPES : KINETO_SHAPES_OLD],
+			       *types = &args->of[KINETO_TYPES], *values = &args->of[KINETO_VALUES];
+	const bool typed = types->form == '[' && types->length <= SHAPES_MOST,
+		   valued = values->form == '[' && values->length <= SHAPES_MOST && wants_values(&reader->event.name);
+	const uint64_t flops = kineto_arg(args, KINETO_FLOPS);
+	size_t length;
 
 	if (given->form != '[' || given->length <= 2 || given->length > SHAPES_MOST)
 		return 0;
-	grow(&reader->plain, &reader->plain_room, given->length * 2, 1);
-	for (size_t i = 0; i < given->length; i++) {
-		if (memchr(" \t\r\n", given->bytes[i], 4))
-			continue;
-		reader->plain[length++] = given->bytes[i];
-		if (given->bytes[i] == ',')
-			reader->plain[length++] = ' ';
+	grow(&reader->plain, &reader->plain_room,
+		given->length * 2 + (typed ? types->length : 0) + (valued ? values->length : 0) + 32, 1);
+	length = put_plain(reader->plain, given, true);
+	if (typed) {
+		reader->plain[length++] = '\t';
+		length += put_types(reader->plain + length, types);
 	}
+	if (valued) {
+		reader->plain[length++] = '\t';
+		if (!typed)
+			reader->plain[length++] = '\t';
+		length += put_plain(reader->plain + length, values, false);
+	}
+	if (flops)
+		length += (size_t)sprintf(reader->plain + length, "%s%llu", valued ? "\t" : typed ? "\t\t" : "\t\t\t",
+			(unsigned long long)flops);
 	return text_id(reader->kineto->texts, reader->plain, length);
 }
 

@@ -101,6 +101,11 @@ static const struct {
 	{ "gate", "compares medians of usual steps (gpu, cpu, wall), means of steps (other flows), or whole runs where one "
 		  "has fewer than 5; peaks are of the whole run. It names the place with the largest growth, or one in it "
 		  "that has more than half of that." },
+	{ "roofline", "FLOPs are those of the definition (a product of M x K and K x N: 2 M N K), bytes each input read once and each "
+		      "output written once: modelled by the sizes of inputs. roof: what would take longer at the GPU's peak, "
+		      "computing or moving; of roof: that time / the time that the kernels took. fp32 multiplies at the rate of "
+		      "fp32, unless the kernel's name says tf32. Unknown: no sizes, no formula, a type, stride or mask that is "
+		      "not in the trace, graphs, or kernels that are missing." },
 	{ "left open", "ranges without an end count up to the last record of their thread." },
 	{ "parts", "with --steps and --device figures are of that part only; integrity is always of the whole trace." },
 	{ "method", "correlation (high): CUPTI's id leads from the work to its launch. graph-node (high): to the node of a "
@@ -130,7 +135,7 @@ static void help(const struct style *style)
 
 	out_string(style->out, "usage: pperf-report [VIEW] TRACE... [options]\n\nShows what a program did, from the "
 			       "trace that libpperf.so wrote of it. "
-			       "A trace named like a view is\ngiven as ./tree.\n\nviews\n");
+			       "A trace named like a view is\ngiven as ./tree. A process of a file that holds several (Nsight Systems) is FILE#PID.\n\nviews\n");
 	for (const struct view *view = views; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
 		put(style, 15, title, view->summary);

@@ -13,11 +13,37 @@ static const struct scale byte_scales[] = { { 1000000000000, "TB" }, { 100000000
 static const struct scale iec_scales[] = { { UINT64_C(1) << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" },
 	{ 1 << 10, "KiB" }, { 1, "B" } };
 
+static const struct scale flop_scales[] = { { 1000000000000000, "PFLOP" }, { 1000000000000, "TFLOP" }, { 1000000000, "GFLOP" },
+	{ 1000000, "MFLOP" }, { 1000, "kFLOP" }, { 1, "FLOP" } };
+static const struct scale flop_rates[] = { { 1000000000000000, "PFLOP/s" }, { 1000000000000, "TFLOP/s" },
+	{ 1000000000, "GFLOP/s" }, { 1000000, "MFLOP/s" }, { 1000, "kFLOP/s" }, { 1, "FLOP/s" } };
+static const struct scale byte_rates[] = { { 1000000000000, "TB/s" }, { 1000000000, "GB/s" }, { 1000000, "MB/s" },
+	{ 1000, "kB/s" }, { 1, "B/s" } };
+
+/* NULL: such figures are shown as they are. */
+static const struct scale *scales_of(enum unit unit, bool iec)
+{
+	switch (unit) {
+	case UNIT_TIME:
+		return time_scales;
+	case UNIT_BYTES:
+		return iec ? iec_scales : byte_scales;
+	case UNIT_FLOPS:
+		return flop_scales;
+	case UNIT_FLOP_RATE:
+		return flop_rates;
+	case UNIT_BYTE_RATE:
+		return byte_rates;
+	default:
+		return NULL;
+	}
+}
+
 struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii)
 {
-	const struct scale *scale = unit == UNIT_TIME ? time_scales : iec ? iec_scales : byte_scales;
+	const struct scale *scale = scales_of(unit, iec);
 
-	if (unit != UNIT_TIME && unit != UNIT_BYTES)
+	if (!scale)
 		return (struct scale){ 1, "" };
 	while (scale->divisor > 1 && scale->divisor > largest)
 		scale++;
@@ -126,7 +152,7 @@ size_t number_scaled(char *out, enum unit unit, int64_t value, bool iec, bool as
 	const struct scale scale = scale_for(unit, size, iec, ascii);
 	size_t length;
 
-	if (unit != UNIT_TIME && unit != UNIT_BYTES)
+	if (!scales_of(unit, iec))
 		return number_counted(out, value);
 	length = number_fixed(out, value, scale.divisor, scale.divisor == 1 ? 0 : 2);
 	return length + (size_t)snprintf(out + length, NUMBER_BYTES - length, " %s", scale.name);

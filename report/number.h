@@ -17,6 +17,9 @@ enum unit {
 	UNIT_BYTES,
 	UNIT_PERCENT, /* a share, 0 to 1 */
 	UNIT_RATIO,
+	UNIT_FLOPS,
+	UNIT_FLOP_RATE, /* a second */
+	UNIT_BYTE_RATE, /* a second */
 	UNIT_TEXT, /* not a figure */
 	UNIT_USER, /* of a program's own counter: as it is */
 };

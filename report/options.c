@@ -19,6 +19,9 @@
 	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
 	X(BY, 0, "by", "KEY", "a row of table for each name, shape, module, stack, category, stream, thread, rank or step (name)") \
 	X(CATEGORIES, 0, "categories", "FILE", "what belongs to which category: other rules than the built-in ones") \
+	X(PEAKS, 0, "peaks", "FILE", "of roofline: what GPUs can do at most, in place of the built-in table")     \
+	X(ASSUME_TYPE, 0, "assume-type", "TYPE", "of roofline: fp64, fp32, fp16, bf16, fp8 or int8, for tensors whose type is not " \
+		"in the trace")                                                                          \
 	X(INSTANCES, 0, "instances", "WHICH", "of tree and critical: one instance of --focus (or of each root): worst, "  \
 		"first or last; of tree: all, a row each")                                               \
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
@@ -80,6 +83,15 @@ static uint64_t number(const char *name, const char *text, uint64_t most)
 		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name, (unsigned long long)most,
 			text);
 	return value;
+}
+
+static enum element assumed_type(const char *text)
+{
+	const enum element element = element_find(text, strlen(text));
+
+	if (element == ELEMENT_UNKNOWN || element == ELEMENT_TF32 || element > ELEMENT_INT8)
+		fatal(STATUS_USAGE, "--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`", text);
+	return element;
 }
 
 static double percentage(const char *text)
@@ -170,6 +182,12 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	case OPTION_CATEGORIES:
 		options->categories = value;
+		break;
+	case OPTION_PEAKS:
+		options->peaks = value;
+		break;
+	case OPTION_ASSUME_TYPE:
+		options->assumed = assumed_type(value);
 		break;
 	case OPTION_INSTANCES:
 		options->instances = INSTANCES_WORST + word("instances", value, instances, 4);

@@ -7,6 +7,7 @@
 
 #include "report/demangle.h"
 #include "report/metric.h"
+#include "report/op_inputs.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,8 @@ struct options {
 	const char *baseline;  /* what a gate is to write; NULL: it compares */
 	enum rows_by by;
 	const char *categories; /* file of rules; NULL: the built-in ones */
+	const char *peaks;  /* file of what GPUs can do; NULL: the built-in one */
+	enum element assumed; /* the type of tensors of which the trace has none; UNKNOWN: none is assumed */
 	const char *focus;  /* NULL: everything */
 	bool steps;
 	uint64_t first_step, last_step;

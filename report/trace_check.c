@@ -19,7 +19,8 @@ bool kind_is_timed(unsigned kind)
 
 bool kind_is_dictionary(unsigned kind)
 {
-	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK || kind == TRACE_SOURCE;
+	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK || kind == TRACE_SOURCE ||
+	       kind == TRACE_DEVICE_RATES;
 }
 
 bool kind_is_gpu(unsigned kind)

@@ -140,7 +140,7 @@ struct trace_text {
 struct trace_place {
 	uint32_t parent, name, domain;
 	uint32_t link;   /* BACKWARD: the place of the operator that created it; below its own number, or 0 */
-	uint32_t detail; /* a name or 0. MODULE: its class; OP: the shapes of its inputs */
+	uint32_t detail; /* a name or 0. MODULE: its class; OP: its inputs (op_inputs.h) */
 	uint16_t kind;   /* enum trace_node_kind; 0: the root, or not in the dictionary */
 	uint16_t depth;  /* root 0; 65535 and more: 65535 */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/view.h"
 #include "report/column.h"
+#include "report/device_peaks.h"
 #include "report/diff.h"
 #include "report/dump.h"
 #include "report/dump.h"
@@ -181,6 +182,20 @@ const struct view views[] = {
 		.sort = "exposed_ns",
 		.top = 20,
 		.arrange = arrange_overlap },
+	{ .name = "roofline",
+		.summary = "how near operators, copies and sets come to what the GPU could compute and move; only where FLOPs or "
+			   "bytes are known",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind device share calls gpu_calls untimed gpu_total_ns flops bytes intensity "
+			   "flops_per_s bytes_per_s roof roof_share known_share peak_flops_per_s peak_bytes_per_s element_type "
+			   "basis kernel provenance",
+		.text = "gpu_total_ns share roof_share roof basis flops_per_s bytes_per_s intensity element_type calls "
+			"peak_flops_per_s peak_bytes_per_s flops bytes untimed",
+		.sort = "gpu_total_ns",
+		.top = 20,
+		.next = "kernels",
+		.arrange = arrange_roofline,
+		.lead = peaks_lead },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

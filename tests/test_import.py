@@ -241,7 +241,7 @@ def work_without_correlation_is_of_a_call_where_its_external_id_says(folder):
 @case
 def shapes_of_inputs_are_kept_whatever_the_white_space(folder):
     dims = op("aten::mm", 0, 10, **{"Input Dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
-    old = op("aten::mm", 20, 10, **{"Input dims": [[64, 1024], [1024], []]})
+    old = op("aten::mm", 20, 10, **{"Input dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
     none = op("aten::mm", 40, 10, **{"Input Dims": []})
     path = write(folder, [dims, old, none])
     path.write_text(path.read_text().replace("[64, 1024]", "[64,\n1024 ]", 1))
