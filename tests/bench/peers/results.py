@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What bench-peers found, as bench/RESULTS.md and as the part of it that README.md shows between two marks."""
-import collections, datetime, statistics, subprocess
+import collections, datetime, pathlib, statistics
 import machine
 
 BEGIN, END = "<!-- bench-peers: from bench/RESULTS.md -->", "<!-- bench-peers: end -->"
@@ -82,10 +82,11 @@ def document(found):
              for name, word, limit, values, kept in found.gates]
     reads = [[name, spread(r[name] for r in found.reads)] for name in found.reads[0]]
     ranges = max(of(found, "pperf", "ranges"))
+    commit = machine.first_line("git", "-C", str(pathlib.Path(__file__).parent), "rev-parse", "--short", "HEAD")
     compiler = machine.first_line("cc", "--version")
     notes = ["%d rounds of recording with %d ranges each, %d of reading, %.0f s; others used %.1f %% of the machine, at most %.1f %% in a round."
              % (len(found.rounds), ranges, len(found.reads), found.seconds, 100 * statistics.mean(found.shares), 100 * max(found.shares)),
-             "Versions: %s; %s." % (", ".join("%s %s" % (found.tools[key].name, found.tools[key].version) for key in shown(found)), compiler)]
+             "Versions: %s%s; %s." % ("of commit %s, " % commit if commit else "", ", ".join("%s %s" % (found.tools[key].name, found.tools[key].version) for key in shown(found)), compiler)]
     if "lttng" in found.tools:
         notes.append("LTTng-UST discarded %d events in all runs." % found.discarded)
     if "uftrace" in found.tools:
@@ -93,6 +94,7 @@ def document(found):
     if "tracy" in found.tools:
         notes.append("Tracy's client without its server keeps everything in memory; nothing is on disk that could be read or survive.")
     notes += ["Not measured: " + line + "." for line in found.skipped]
+    notes.append("Not measured either: the Perfetto SDK and Caliper, which Debian does not have; memray, which follows the program's own memory and not its ranges.")
     notes.append("What following PyTorch costs against its own tools: `make bench-torch`; against the floor: `make bench`.")
     return """\
 # What recording and reading cost here and elsewhere

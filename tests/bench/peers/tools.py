@@ -135,18 +135,25 @@ class Lttng(Tool):
         babeltrace = ["babeltrace2", str(self.trace)]
         self.readers = {"babeltrace2, decoding only": babeltrace + ["-c", "sink.utils.dummy"], "babeltrace2, as text": babeltrace}
 
+    def environment(self):
+        """Its settings, and for a user who is not root its daemon, are ours and not the user's."""
+        return environment(LTTNG_HOME=self.folder.parent)
+
+    def listening(self):
+        return subprocess.run(["lttng", "--no-sessiond", "list"], env=self.environment(), capture_output=True).returncode == 0
+
     def control(self, *arguments):
-        result = subprocess.run(["lttng", "--no-sessiond", *arguments], env=environment(), cwd=self.folder, capture_output=True, text=True, timeout=60)
+        result = subprocess.run(["lttng", "--no-sessiond", *arguments], env=self.environment(), cwd=self.folder, capture_output=True, text=True, timeout=60)
         if result.returncode:
             sys.exit("bench-peers: lttng %s ended with %d: %s" % (" ".join(arguments), result.returncode, (result.stdout + result.stderr)[-400:]))
         for count in re.findall(r"(\d+) events? (?:was|were) discarded", result.stdout + result.stderr):
             Lttng.discarded += int(count)
 
     def before(self):
-        if not Lttng.daemon and subprocess.run(["lttng", "--no-sessiond", "list"], env=environment(), capture_output=True).returncode:
-            Lttng.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not Lttng.daemon and not self.listening():
+            Lttng.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             until = time.monotonic() + 10
-            while subprocess.run(["lttng", "--no-sessiond", "list"], env=environment(), capture_output=True).returncode:
+            while not self.listening():
                 if time.monotonic() > until:
                     sys.exit("bench-peers: lttng-sessiond did not start")
                 time.sleep(0.1)
