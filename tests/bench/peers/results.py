@@ -86,7 +86,7 @@ def document(found):
     compiler = machine.first_line("cc", "--version")
     notes = ["%d rounds of recording with %d ranges each, %d of reading, %.0f s; others used %.1f %% of the machine, at most %.1f %% in a round."
              % (len(found.rounds), ranges, len(found.reads), found.seconds, 100 * statistics.mean(found.shares), 100 * max(found.shares)),
-             "Versions: %s%s; %s." % ("of commit %s, " % commit if commit else "", ", ".join("%s %s" % (found.tools[key].name, found.tools[key].version) for key in shown(found)), compiler)]
+             "Versions: %s; %s%s." % (", ".join("%s %s" % (found.tools[key].name, found.tools[key].version) for key in shown(found)), compiler, "; pperf's commit %s" % commit if commit else "")]
     if "lttng" in found.tools:
         notes.append("LTTng-UST discarded %d events in all runs." % found.discarded)
     if "uftrace" in found.tools:
