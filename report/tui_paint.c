@@ -135,8 +135,8 @@ static size_t widest_name(struct sheet *sheet)
 
 	for (uint32_t i = 0; i < sheet->rows; i++) {
 		const uint32_t item = sheet->state->shown[sheet->state->top + i];
-		const size_t width = visible_width(sheet->name, model->kind->name(model, item, false, &sheet->name, &sheet->name_room)) +
-				     2 * (size_t)(model->items[item].depth - sheet->base) + 2;
+		const size_t bytes = model->kind->name(model, item, false, &sheet->name, &sheet->name_room);
+		const size_t width = visible_width(sheet->name, bytes) + 2 * (size_t)(model->items[item].depth - sheet->base) + 2;
 
 		if (width > widest)
 			widest = width;
