@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fork_memory.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -48,11 +49,21 @@ static bool remember(void *start, size_t bytes)
 	return r->next || !pthread_atfork(NULL, NULL, empty_regions);
 }
 
+/* An emulator (qemu's user mode) may say yes to all advice and follow none of this one: who agrees to nonsense is not believed. */
+static bool kernel_will_empty(void *start, size_t bytes)
+{
+	const int nonsense = 0x7fff, saved = errno;
+	const bool will = !madvise(start, bytes, MADV_WIPEONFORK) && madvise(start, bytes, nonsense);
+
+	errno = saved;
+	return will;
+}
+
 void *fork_memory(size_t bytes)
 {
 	void *p = kept_memory(bytes);
 
-	if (p && madvise(p, bytes, MADV_WIPEONFORK) && !remember(p, bytes)) {
+	if (p && !kernel_will_empty(p, bytes) && !remember(p, bytes)) {
 		munmap(p, bytes);
 		return NULL;
 	}
