@@ -20,12 +20,12 @@ LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -
 LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,--build-id=sha1 -Wl,--version-script=preload/exports.map -Wl,--as-needed
 
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
-include packaging/package.mk
+include packaging/package.mk packaging/arm64.mk
 
 # Nothing is compiled before the compiler and the headers are known to be there.
 $(LIB_OBJECTS) $(REPORT_OBJECTS): | $(BUILD)/.checked
 $(BUILD)/.checked: scripts/setup.sh
-	@CC='$(CC)' scripts/setup.sh --check build
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/setup.sh --check build
 	@mkdir -p $(@D) && touch $@
 
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map

@@ -1,7 +1,8 @@
 # What is given to others: the installed tree, a tarball, a Debian package, a wheel. PORTABLE=1 (dist and wheel set it, in a
 # build folder of its own) makes both files run on every glibc since 2.17, and pperf-report need nothing else.
 VERSION := $(shell sed -n 's/^\#define PPERF_VERSION "\(.*\)"/\1/p' report/legend.h)
-ARCH := $(shell uname -m)
+ARCH ?= $(shell uname -m)
+STRIP ?= strip
 LIBDIR ?= $(PREFIX)/lib
 DIST = $(BUILD)/dist
 PORTABLE_NAME = pperf-$(VERSION)-$(ARCH)-linux
@@ -47,7 +48,7 @@ portable:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/portable PORTABLE=1 all
 	@rm -rf $(DIST)/$(PORTABLE_NAME)
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/portable PORTABLE=1 DESTDIR=$(abspath $(DIST)/$(PORTABLE_NAME)) PREFIX= install > /dev/null
-	@strip --strip-debug $(DIST)/$(PORTABLE_NAME)/bin/pperf-report $(DIST)/$(PORTABLE_NAME)/lib/libpperf.so
+	@$(STRIP) --strip-debug $(DIST)/$(PORTABLE_NAME)/bin/pperf-report $(DIST)/$(PORTABLE_NAME)/lib/libpperf.so
 	@install -m 644 README.md LICENSE LICENSE-third-party $(DIST)/$(PORTABLE_NAME)
 
 dist: portable

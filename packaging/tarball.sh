@@ -5,5 +5,5 @@ set -eu
 cd "$1"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-0}" -cf - "$2" | gzip -9n > "$2.tar.gz.new"
 mv "$2.tar.gz.new" "$2.tar.gz"
-newest=$(objdump -T "$2/lib/libpperf.so" "$2/bin/pperf-report" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
+newest=$(readelf -VW "$2/lib/libpperf.so" "$2/bin/pperf-report" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1)
 echo "$1/$2.tar.gz: needs $newest or later; unpack it anywhere, then bin/pperf run -- COMMAND"

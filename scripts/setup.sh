@@ -1,8 +1,9 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb.
+# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb arm64.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
-# NVIDIA's wheels, unpacked into build/cuda. --check installs nothing: it says what is missing and fails.
+# NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
+# apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
 # --cuda prints the folder of the CUDA headers that the build uses, nothing if there is none.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -11,12 +12,17 @@ cd "$(dirname "$0")/.." || exit 1
 WHEELS='nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 nvidia-cuda-cupti==13.0.85 nvidia-nvtx==13.0.85'
 CUDA_PREFIXES=${CUDA_PREFIXES-/usr/local/cuda /opt/cuda}
 
+# What pperf-report and the Check suites need, and what those need.
+ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqlite3-0 libncurses-dev libncursesw6 libtinfo6
+	check libsubunit-dev libsubunit0 libunwind8 liblzma5'
+
 packages=
 check=
+arm64=
 die() { echo "pperf setup: $*" >&2; exit 1; }
 need() { case " $packages " in *" $1 "*) ;; *) packages="$packages $1" ;; esac; }
 has_command() { command -v "$1" > /dev/null 2>&1; }
-has_header() { echo "#include <$1>" | ${CC:-cc} -E -x c - > /dev/null 2>&1; }
+has_header() { echo "#include <$1>" | ${CC:-cc} ${CFLAGS-} -E -x c - > /dev/null 2>&1; }
 has_library() { ldconfig=$(PATH=$PATH:/sbin:/usr/sbin command -v ldconfig) && "$ldconfig" -p | grep -q "$1"; }
 
 # A prefix that has all of the headers that the sources use, of CUDA 13 or later.
@@ -83,7 +89,12 @@ packages_of() {
 		has_command dpkg-shlibdeps || need dpkg-dev
 		has_command strip || need binutils
 		;;
-	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb" ;;
+	arm64)
+		arm64=1
+		has_command aarch64-linux-gnu-gcc || need gcc-aarch64-linux-gnu
+		has_command qemu-aarch64-static || need qemu-user-static
+		;;
+	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb, arm64" ;;
 	esac
 }
 
@@ -118,11 +129,36 @@ install_cuda() {
 	is_cuda build/cuda || die "the wheels $WHEELS do not hold the headers expected"
 }
 
+# A list of packages of its own, so that this needs no rights and the system stays as it is.
+install_arm64() {
+	[ -z "$check" ] || die "the libraries for aarch64 are missing; run scripts/setup.sh arm64"
+	has_command apt-get || die "put these packages of Debian for arm64, unpacked, into build/aarch64:" $ARM64
+	echo "pperf setup: unpacking libraries for aarch64 into build/aarch64"
+	rm -rf build/aarch64 build/aarch64.new
+	mkdir -p build/aarch64.new/apt/lists/partial build/aarch64.new/apt/archives/partial build/aarch64.new/usr/lib
+	ln -s usr/lib build/aarch64.new/lib
+	(
+		cd build/aarch64.new/apt || exit 1
+		apt_arm64() {
+			apt-get -qq -o Dir::State="$PWD" -o Dir::State::status=/dev/null -o Dir::Cache="$PWD" -o APT::Architecture=arm64 \
+				-o APT::Architectures=arm64 -o APT::Sandbox::User=root -o Acquire::Languages=none "$@"
+		}
+		apt_arm64 update && apt_arm64 download $ARM64 || exit 1
+		for package in *.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C .. || exit 1; done
+	) > build/setup.log 2>&1 || { tail -5 build/setup.log >&2; die "apt-get has no packages for arm64; the rest of its output is in build/setup.log"; }
+	find build/aarch64.new -type l -lname '/lib/*' | while read -r link; do # they are meant for a root of their own
+		ln -sf "$(basename "$(readlink "$link")")" "$link"
+	done
+	rm -rf build/aarch64.new/apt
+	mv build/aarch64.new build/aarch64
+}
+
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb|arm64 ...'
 mkdir -p build
 build_packages
 for part in "$@"; do packages_of "$part"; done
 [ -z "$packages" ] || install_packages
 find_cuda > /dev/null || install_cuda
+[ -z "$arm64" ] || [ -d build/aarch64 ] || install_arm64

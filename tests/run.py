@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, torch-quick, hosts).
+"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, torch-quick, hosts, arm64).
 
 torch: those of PyTorch, in each environment that is there; torch-quick: what is not long of them, in one (tests/torch/torch.mk).
 
@@ -11,8 +11,12 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 240}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4, "arm64": 6}
 SANITIZED = ("asan", "tsan")
+# What is for aarch64 runs under qemu's user mode. Cases with this tag need what only a kernel gives: memory that a raw clone finds empty, process_vm_readv, a
+# limit on address space, /proc/self/maps as itself.
+QEMU = {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu", "QEMU_SET_ENV": "LD_LIBRARY_PATH=" + os.path.join(ROOT, "build/aarch64/usr/lib/aarch64-linux-gnu"),
+        "PPERF_TEST_UNDER": "qemu-aarch64-static", "CK_EXCLUDE_TAGS": "real-kernel"}
 QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_profiler_beside.py", "test_truth.py") # of tests/torch; they leave out what is long where PPERF_TEST_QUICK says so
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
@@ -78,6 +82,8 @@ def environment(task, build, directory):
                PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
     if task.variant == "torch-quick":
         env["PPERF_TEST_QUICK"] = "1"
+    if task.variant == "arm64":
+        env.update(QEMU)
     return env
 
 
@@ -119,10 +125,19 @@ def make(build, *targets):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
+def arm64_tasks(build):
+    print("arm64: what needs a real kernel is left out: tests with the tag real-kernel", flush=True)
+    suites = [os.path.basename(path)[:-2] for path in sorted(glob.glob(os.path.join(ROOT, "tests/test_*.c")))]
+    return ([Task("arm64", "suite", s, ["qemu-aarch64-static", os.path.join(ROOT, build, "arm64/tests", s)]) for s in suites] +
+            [Task("arm64", "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests/arm64/test_*.py")))])
+
+
 def variant_tasks(variant, build):
     """What there is to run, whether it was built or not: what was not fails when it is run."""
     if variant.startswith("torch"):
         return torch_tasks(variant)
+    if variant == "arm64":
+        return arm64_tasks(build)
     if variant == "hosts":
         return [Task(variant, "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests/hosts/test_*.py")))]
     suites = make(build, "list-threaded" if variant == "tsan" else "list-suites").stdout.split()

@@ -67,11 +67,12 @@ static char *whole_file(const char *path)
 
 static struct screen run(const char *settings, const char *arguments, const char *out)
 {
+	const char *under = getenv("PPERF_TEST_UNDER"); /* an emulator */
 	char command[8192];
 	int status;
 
-	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s > %s 2> .err < /dev/null", settings, report,
-		arguments, out);
+	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s %s > %s 2> .err < /dev/null", settings, under ? under : "",
+		report, arguments, out);
 	status = system(command);
 	if (status < 0)
 		die("system");

@@ -70,6 +70,13 @@ def the_tarball_of_the_same_files_is_the_same(folder):
 
 
 @case
+def the_library_builds_for_aarch64(folder):
+    needs("aarch64-linux-gnu-gcc")
+    result = make("arm64-library")
+    assert not result.stdout + result.stderr, (result.stdout + result.stderr)[-1000:]
+
+
+@case
 def the_wheel_installs_runs_and_goes_away(folder):
     if run(folder, sys.executable, "-c", "import venv, ensurepip").returncode:
         raise Skip("python3-venv is not installed")
