@@ -13,6 +13,7 @@
 #include "fork_memory.h"
 #include "gpu_activity.h"
 #include "gpu_device.h"
+#include "own_stack.h"
 #include "stream.h"
 #include "trace_file.h"
 
@@ -403,8 +404,9 @@ static void in_forked_child(void)
 	tell("source.cupti", "absent");
 }
 
-static void begin_session(const struct cupti_client *client)
+static void begin_session(void *wanted)
 {
+	const struct cupti_client *client = wanted;
 	char reason[REASON_BYTES];
 	bool loaded;
 
@@ -433,7 +435,7 @@ void cupti_start(const struct cupti_client *client)
 
 	if (atomic_load_explicit(&begun, memory_order_relaxed) || atomic_exchange(&begun, 1))
 		return;
-	begin_session(client);
+	own_stack_run(begin_session, (void *)(uintptr_t)client);
 	errno = saved;
 }
 

@@ -11,6 +11,7 @@
 #include "collector/correlation.h"
 #include "collector/cupti.h"
 #include "collector/dictionary.h"
+#include "collector/own_stack.h"
 #include "collector/stream.h"
 #include "cuda_abi.h"
 #include "driver_arguments.h"
@@ -273,13 +274,19 @@ uint32_t cuda_callbacks_graph(void)
 	return graph.correlation && graph.correlation == call_here.correlation ? graph.id : 0;
 }
 
-/* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
-__attribute__((visibility("default"))) int InitializeInjection(void);
-int InitializeInjection(void)
+static void begin(void *unused)
 {
+	(void)unused;
 	stack_prepare(); /* the trace is opened with the first context */
 	torch_late_start();
 	if (enabled)
 		cupti_start(&client);
+}
+
+/* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+int InitializeInjection(void)
+{
+	own_stack_run(begin, NULL);
 	return 1;
 }

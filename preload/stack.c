@@ -5,6 +5,7 @@
 
 #include "collector/dictionary.h"
 #include "collector/modules.h"
+#include "collector/own_stack.h"
 #include "collector/quiet.h"
 
 #include <dlfcn.h>
@@ -35,14 +36,13 @@ void stack_want(void)
 	atomic_store(&wanted, true);
 }
 
-void stack_prepare(void)
+static void load(void *unused)
 {
 	int (*backtrace)(void **, int) = NULL;
 	struct quiet quiet;
 	void *library;
 
-	if (!atomic_load(&wanted) || atomic_exchange(&tried, true))
-		return;
+	(void)unused;
 	quiet_begin(&quiet);
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (library)
@@ -58,6 +58,12 @@ void stack_prepare(void)
 			"no call stacks: " LIBRARY
 			" was not found; install libunwind (Debian: libunwind8), or set PPERF_STACKS=off");
 	quiet_end(&quiet);
+}
+
+void stack_prepare(void)
+{
+	if (atomic_load(&wanted) && !atomic_exchange(&tried, true))
+		own_stack_run(load, NULL);
 }
 
 static bool is_ours(const void *frame)

@@ -333,6 +333,18 @@ def somebody_elses_injection_does_not_keep_us_out(folder):
 # ---- as a guest ----
 
 @case
+def the_first_call_may_come_from_a_thread_with_little_stack(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's frames need more")
+    for major in MAJORS:
+        for kibibytes in (32, 48, 64, 128):
+            bare = run(folder, simulated(major, "small_stack"), kibibytes, check=0)
+            under = traced(folder, simulated(major, "small_stack"), kibibytes)
+            assert (under.stdout, under.stderr) == (bare.stdout, bare.stderr) and [r.kind for r in gpu(whole(folder / "trace.bin"))] == ["KERNEL"], (kibibytes, under)
+            (folder / "trace.bin").unlink()
+
+
+@case
 def a_thread_of_ours_comes_with_the_first_context_and_takes_no_signal(folder):
     for major in MAJORS:
         result = traced(folder, simulated(major, "cuda_guest"), "tasks").stdout.decode().splitlines()
