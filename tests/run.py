@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, torch-quick, hosts, arm64).
+"""run.py --build FOLDER VARIANT...: builds and runs the tests of the variants (plain, asan, tsan, torch, torch-quick, hosts, soak, arm64).
 
 torch: those of PyTorch, in each environment that is there; torch-quick: what is not long of them, in one (tests/torch/torch.mk).
 
@@ -11,7 +11,7 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 240}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4, "arm64": 6}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4, "soak": 20, "arm64": 6}
 SANITIZED = ("asan", "tsan")
 # What is for aarch64 runs under qemu's user mode. Cases with this tag need what only a kernel gives: memory that a raw clone finds empty, process_vm_readv, a
 # limit on address space, /proc/self/maps as itself.
@@ -75,7 +75,7 @@ def count(output, status):
 
 
 def environment(task, build, directory):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA"}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA" or k.startswith("PPERF_SOAK_")}
     variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
@@ -138,8 +138,8 @@ def variant_tasks(variant, build):
         return torch_tasks(variant)
     if variant == "arm64":
         return arm64_tasks(build)
-    if variant == "hosts":
-        return [Task(variant, "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests/hosts/test_*.py")))]
+    if variant in ("hosts", "soak"):
+        return [Task(variant, "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests", variant, "test_*.py")))]
     suites = make(build, "list-threaded" if variant == "tsan" else "list-suites").stdout.split()
     folder = os.path.join(build, variant) if variant in SANITIZED else build
     tasks = [Task(variant, "suite", os.path.basename(s), [os.path.join(ROOT, folder, s)]) for s in suites]

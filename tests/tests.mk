@@ -24,7 +24,8 @@ TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(np
 test:
 	@$(TEST_SETUP) test-run
 #: make test-hosts   compilers, shells, Python's own tests, servers, browsers and others under the library (long; scripts/setup.sh hosts installs them)
-test-plain test-asan test-tsan test-hosts:
+#: make soak         ten thousand kills of recording programs (an hour; PPERF_SOAK_KILLS=n)
+test-plain test-asan test-tsan test-hosts soak:
 	@$(TEST_SETUP) $@-run
 
 # A part that does not build counts as failed, so the runner goes on and says so.
@@ -33,6 +34,7 @@ test-plain-run: ; @$(RUN) plain
 test-asan-run: ; @$(RUN) asan
 test-tsan-run: ; @$(RUN) tsan
 test-hosts-run: ; @$(RUN) hosts
+soak-run: ; @$(RUN) soak
 
 # What the runner asks for.
 suites: $(SUITES)
@@ -85,5 +87,5 @@ $(FRAMES): tests/programs/lib_python_frames.c $(BUILD)/tests/libpperf.a
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(BUILD)/tests/libpperf.a $(LDFLAGS) \
 		-Wl,-z,defs,--wrap=python_stack_id,--wrap=dictionary_put,--wrap=meta_set -ldl -lpthread
 
-.PHONY: test test-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
+.PHONY: test test-run soak soak-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
 -include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))
