@@ -334,7 +334,8 @@ void print_text(const struct report *report, const struct style *style)
 	else {
 		if (report->options->view->lead)
 			report->options->view->lead(report, style);
-		print_table(report, &report->rows, layout, style);
+		if (report->rows.count)
+			print_table(report, &report->rows, layout, style);
 	}
 	put_left_out(report, style);
 	if (layout != LAYOUT_SCREEN && report_is_simulated(report))
