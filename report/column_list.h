@@ -186,6 +186,16 @@
 	X("queue_asked_ns", "asked", TIME, reckoned,                                                                 \
 		"idle, and something was asked for: its launch was on the way, or it waited for something else")      \
 	X("queue_ahead_ns", "ahead", TIME, reckoned, "busy, and more was asked for: the host was ahead")             \
+	X("finding", "finding", TEXT, reckoned, "diagnose: what is the matter, a sentence")                          \
+	X("evidence", "evidence", TEXT, reckoned, "diagnose: the figures that say so")                               \
+	X("impact_ns", "impact", TIME, reckoned, "diagnose: what it costs; see bound")                               \
+	X("impact_bytes", "impact", BYTES, reckoned, "diagnose: the bytes that it is about")                         \
+	X("bound", "bound", TEXT, reckoned,                                                                          \
+		"of the impact: measured (it is all of it), upper bound (so much can be won at most)")               \
+	X("count", "count", COUNT, reckoned, "diagnose: how many there are of it")                                   \
+	X("why", "why", TEXT, reckoned, "diagnose: what the confidence rests on; what a rule that was not checked lacks") \
+	X("next", "next", TEXT, reckoned, "diagnose: what to do")                                                    \
+	X("command", "command", TEXT, reckoned, "diagnose: what shows it")                                           \
 	X("duration_ns", "duration", TIME, duration, "from its begin to its end; of several, the sum")                                     \
 	X("before", "before", USER, before, "the level when it began")                                                \
 	X("after", "after", USER, after, "the level when it ended")                                                   \

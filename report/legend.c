@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/legend.h"
 #include "report/column.h"
+#include "report/diagnose.h"
 #include "report/fatal.h"
 #include "report/paragraph.h"
 #include <stdio.h>
@@ -92,6 +93,10 @@ static const struct {
 			  "Outliers: over three interquartile ranges (at least 1 % of the median each) outside the quartiles. "
 			  "Modes: peaks of the histogram of logarithms, smoothed over 2 * IQR / cbrt(n), that a valley below 70 % "
 			  "of the lower one parts, with at least 5 % of the instances and 5; of fewer than 10 instances neither." },
+	{ "diagnose", "what a rule finds costs so much at most (up to), or exactly that. Steady: in usual steps; where no steps were "
+		      "found, from a quarter of the GPUs' span to its end, which is less sure. What is the end of one rule is the "
+		      "beginning of another: idle moments of 1 ms and more are dead windows, shorter ones overhead-bound; kernels "
+		      "below 5 us are tiny, not starved. So impacts of different rules still may overlap, and are no sum." },
 	{ "diff", "figures of a usual step, where both runs have 5; else of the whole run. p: how likely so much of a "
 		  "difference is by chance, in steps or instances; Mann-Whitney, a larger variance where values are like "
 		  "the one before, corrected by Holm's method for all places that were tested. Found: p < 0.01 and a "
@@ -159,6 +164,11 @@ static void legend(const struct style *style)
 	for (int metric = 0; metric < METRIC_COUNT; metric++) {
 		snprintf(title, sizeof title, "  %s", *metrics[metric].key ? metrics[metric].key : "NAME");
 		put(style, 14, title, metrics[metric].help);
+	}
+	out_string(style->out, "\nrules (diagnose)\n");
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
+		snprintf(title, sizeof title, "  %s", diagnose_rules[i].name);
+		put(style, 25, title, diagnose_rules[i].about);
 	}
 	out_string(style->out, "\ncolumns (-s, JSON, CSV)\n");
 	for (size_t i = 0; i < all_column_count; i++) {

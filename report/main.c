@@ -35,7 +35,9 @@ static bool print(const struct report *report)
 	struct out *out = out_open(options->output);
 	const struct style style = style_of(options, out);
 
-	if (options->format == FORMAT_JSON)
+	if (options->brief)
+		options->view->brief(report, out);
+	else if (options->format == FORMAT_JSON)
 		print_json(report, out);
 	else if (options->format == FORMAT_CSV)
 		print_csv(report, out);

@@ -37,7 +37,7 @@ void next_files(struct command *command, const struct options *options)
 	}
 }
 
-void next_focus(struct command *command, const struct trace_text *path, size_t count)
+void next_path(struct command *command, const struct trace_text *path, size_t count)
 {
 	char *joined = NULL;
 	size_t used = 0, room = 0;
@@ -52,9 +52,14 @@ void next_focus(struct command *command, const struct trace_text *path, size_t c
 			joined[used++] = path[i].bytes[at];
 		}
 	}
-	command_add(command, " --focus");
 	command_word(command, joined ? joined : "", used);
 	free(joined);
+}
+
+void next_focus(struct command *command, const struct trace_text *path, size_t count)
+{
+	command_add(command, " --focus");
+	next_path(command, path, count);
 }
 
 void next_put(struct command *command, const struct style *style)

@@ -18,7 +18,8 @@ void next_of_view(const struct report *report, const struct style *style);
 void next_begin(struct command *command, const char *view);
 /* Which traces, and what decides how their places are called. */
 void next_files(struct command *command, const struct options *options);
-/* The path as --focus takes it. */
+/* The path as a word: names joined by /. The same as --focus takes it. */
+void next_path(struct command *command, const struct trace_text *path, size_t count);
 void next_focus(struct command *command, const struct trace_text *path, size_t count);
 void next_put(struct command *command, const struct style *style);
 

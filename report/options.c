@@ -34,6 +34,7 @@
 	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                     \
 	X(RANK, 0, "rank", "N", "the process with this rank")                                            \
 	X(ALL, 0, "all", NULL, "every process of the run")                                               \
+	X(BRIEF, 0, "brief", NULL, "of diagnose: at most 8 KB, for other programs to read; text or JSON")  \
 	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")                \
 	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                          \
 	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")             \
@@ -237,6 +238,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 		break;
 	default:
 		*(id == OPTION_ALL             ? &options->all
+			: id == OPTION_BRIEF   ? &options->brief
 			: id == OPTION_ASCII   ? &options->ascii
 			: id == OPTION_IEC     ? &options->iec
 			: id == OPTION_NO_FOLD ? &options->no_fold
@@ -325,6 +327,8 @@ struct options options_read(int argc, char **argv)
 			options.view->subject, options.view->name, options.view->subject);
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
+	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))
+		fatal(STATUS_USAGE, "--brief is of the view diagnose, as text or JSON: pperf-report diagnose --brief FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
 	return options;

@@ -67,6 +67,7 @@ struct options {
 	bool no_steps;           /* the tree without steps that nobody marked */
 	const char *step_marker; /* NULL: as the program's environment said */
 	int64_t device, rank; /* -1: not given */
+	bool brief; /* what a view has to say in few bytes */
 	bool all, ascii, iec, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
 	enum color_when color;
 	unsigned width; /* 0: not given */

@@ -196,6 +196,17 @@ const struct view views[] = {
 		.next = "kernels",
 		.arrange = arrange_roofline,
 		.lead = peaks_lead },
+	{ .name = "diagnose",
+		.summary = "what an engineer would look for, rule by rule: what is wrong, what it costs, how sure that is, what to "
+			   "do, and the command that shows it",
+		.layout = LAYOUT_TABLE,
+		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count start_ns confidence why next command "
+			   "provenance",
+		.text = "",
+		.sort = "impact_ns",
+		.arrange = arrange_diagnose,
+		.draw = draw_diagnose,
+		.brief = brief_diagnose },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

@@ -40,6 +40,7 @@ struct row {
 };
 
 struct column;
+struct out;
 struct report;
 struct style;
 
@@ -71,6 +72,7 @@ struct view {
 	/* What text says before the rows, NULL: nothing. */
 	void (*lead)(const struct report *report, const struct style *style);
 	void (*draw)(const struct report *report, const struct style *style); /* text, instead of a table; NULL: none */
+	void (*brief)(const struct report *report, struct out *out); /* all of --brief, text or JSON; NULL: there is none */
 	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
 	const char *next; /* what one may ask next (next.h); NULL: nothing */
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
@@ -97,6 +99,10 @@ void arrange_overlap(const struct options *options, struct processes *processes,
 void arrange_roofline(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_api(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
+
+void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows);
+void draw_diagnose(const struct report *report, const struct style *style);
+void brief_diagnose(const struct report *report, struct out *out);
 
 void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);
