@@ -81,7 +81,8 @@ struct kineto_gpu {
 struct kineto_sync {
 	int64_t start;
 	uint64_t duration, correlation;
-	uint32_t name, stream, context, event, process;
+	uint64_t record; /* of an event: the correlation of the call that recorded it, into that stream; 0: not said */
+	uint32_t name, stream, context, event, waited_stream, process;
 };
 
 /* PyTorch's allocator gave memory, or took it back. */

@@ -10,7 +10,7 @@ static const struct {
 #undef X
 };
 
-#define LONGEST 32u
+#define LONGEST 40u
 #define ALIKE_MOST 6u /* keys of one length */
 
 /* The keys by their length; 0 ends a row. */

@@ -35,6 +35,8 @@
 	X(DEVICE_ID, "Device Id")              \
 	X(DEVICE_TYPE, "Device Type")          \
 	X(WAITED_EVENT, "wait_on_cuda_event_id") \
+	X(WAITED_STREAM, "wait_on_stream")     \
+	X(WAITED_RECORD, "wait_on_cuda_event_record_corr_id") \
 	X(GROUP, "Process Group Name")         \
 	X(GROUP_RANKS, "Process Group Ranks")  \
 	X(NAME, "name")                        \

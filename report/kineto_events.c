@@ -476,7 +476,9 @@ static void take_sync(struct kineto_reader *reader, const struct span *span)
 		.name = kineto_text(reader, &reader->event.name),
 		.stream = kineto_arg32(args, KINETO_STREAM),
 		.context = kineto_arg32(args, KINETO_CONTEXT),
-		.event = kineto_arg32(args, KINETO_WAITED_EVENT) };
+		.event = kineto_arg32(args, KINETO_WAITED_EVENT),
+		.waited_stream = kineto_arg32(args, KINETO_WAITED_STREAM),
+		.record = args->of[KINETO_WAITED_STREAM].form ? kineto_arg(args, KINETO_WAITED_RECORD) : 0 };
 }
 
 static void take_memory(struct kineto_reader *reader, int64_t time)

@@ -165,6 +165,49 @@ static void put_syncs(struct kineto_build *build)
 	}
 }
 
+static int by_record(const void *a, const void *b)
+{
+	const struct kineto_sync *left = *(const struct kineto_sync *const *)a, *right = *(const struct kineto_sync *const *)b;
+
+	return (left->record > right->record) - (left->record < right->record);
+}
+
+/* The waits for events that say by which call, and into which stream, those were recorded; by that call. */
+static size_t waits_for_records(const struct kineto *kineto, const struct kineto_sync **waits)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < kineto->sync_count; i++)
+		if (kineto->syncs[i].record && (int64_t)kineto->syncs[i].record > 0)
+			waits[count++] = &kineto->syncs[i];
+	qsort(waits, count, sizeof *waits, by_record);
+	return count;
+}
+
+/* The file tells of records of events only with the waits for them; CUPTI has an entry for each. */
+static void put_records(struct kineto_build *build)
+{
+	const struct kineto *kineto = build->kineto;
+	const struct kineto_sync **waits = need((kineto->sync_count + 1) * sizeof *waits);
+	const size_t count = waits_for_records(kineto, waits);
+
+	for (size_t i = 0; count && i < kineto->call_count; i++) {
+		const struct kineto_sync like = { .record = kineto->calls[i].correlation }, *wanted = &like,
+					 **found = bsearch(&wanted, waits, count, sizeof *waits, by_record);
+		struct trace_gpu_sync record = { .type = TRACE_EVENT_RECORD, .correlation = like.record };
+
+		if (!found || kineto->calls[i].start < build->first)
+			continue;
+		record.start_ns = record.end_ns =
+			writer_realtime(build->writer, (uint64_t)(kineto->calls[i].start - build->first));
+		record.context = (*found)->context;
+		record.stream = (*found)->waited_stream;
+		record.event = (*found)->event;
+		writer_plain(build->writer, TRACE_GPU_SYNC, &record, sizeof record);
+	}
+	free(waits);
+}
+
 static void put_overheads(struct kineto_build *build)
 {
 	const struct kineto *kineto = build->kineto;
@@ -186,5 +229,6 @@ void kineto_gpu_write(struct kineto_build *build)
 		return;
 	put_work(build);
 	put_syncs(build);
+	put_records(build);
 	put_overheads(build);
 }
