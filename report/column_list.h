@@ -196,6 +196,26 @@
 	X("why", "why", TEXT, reckoned, "diagnose: what the confidence rests on; what a rule that was not checked lacks") \
 	X("next", "next", TEXT, reckoned, "diagnose: what to do")                                                    \
 	X("command", "command", TEXT, reckoned, "diagnose: what shows it")                                           \
+	X("path_ns", "on path", TIME, reckoned, "on the critical path; the parts below are together that")           \
+	X("path_gpu_ns", "path gpu", TIME, reckoned, "of it: kernels, copies and memsets at work")                   \
+	X("path_host_ns", "path host", TIME, reckoned, "of it: a thread between calls, and in calls that wait for nothing") \
+	X("path_launch_ns", "path launch", TIME, reckoned,                                                           \
+		"of it: until work began, from the begin of its call or the end of what it came after")               \
+	X("path_sync_ns", "path sync", TIME, reckoned,                                                               \
+		"of it: calls that wait, from the end of what they waited for; all of them where that is not known")  \
+	X("path_unknown_ns", "path unknown", TIME, reckoned, "of it: nothing in the trace says what happened")       \
+	X("path_segments", "pieces", COUNT, reckoned, "pieces of the critical path")                                 \
+	X("slack_min_ns", "slack min", TIME, reckoned,                                                               \
+		"the least that one of its calls and works could take longer and the end would be the same; not of waits") \
+	X("slack_p50_ns", "slack p50", TIME, reckoned, "the median of these")                                        \
+	X("gain_ns", "gain", TIME, reckoned,                                                                         \
+		"by how much, at most, all would end sooner if its work on GPUs took no time; of the 16 with most of " \
+		"it on the path")                                                                                      \
+	X("waits", "waits", COUNT, reckoned, "calls in which the host waits")                                        \
+	X("waits_unknown", "waits unknown", COUNT, reckoned, "of these: no work is known that they waited for")      \
+	X("stream_waits", "stream waits", COUNT, reckoned, "calls that made a stream wait for an event")             \
+	X("stream_waits_unknown", "stream waits unknown", COUNT, reckoned,                                           \
+		"of these: the stream, or the work before the event, is not known")                                   \
 	X("duration_ns", "duration", TIME, duration, "from its begin to its end; of several, the sum")                                     \
 	X("before", "before", USER, before, "the level when it began")                                                \
 	X("after", "after", USER, after, "the level when it ended")                                                   \

@@ -207,6 +207,19 @@ const struct view views[] = {
 		.arrange = arrange_diagnose,
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
+	{ .name = "critical-path",
+		.summary = "the longest chain from the end back to the start, over launches, streams, events, waits and threads; "
+			   "what it is made of, whose it is, and how far the rest is from it",
+		.layout = LAYOUT_TREE,
+		.columns = "id parent depth name label kind path step share calls path_ns path_gpu_ns path_host_ns path_launch_ns "
+			   "path_sync_ns path_unknown_ns path_segments slack_min_ns slack_p50_ns gain_ns waits waits_unknown "
+			   "stream_waits stream_waits_unknown untimed provenance",
+		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns path_launch_ns path_sync_ns slack_min_ns calls "
+			"path_unknown_ns waits_unknown stream_waits_unknown untimed",
+		.sort = "path_ns",
+		.top = 20,
+		.next = "idle",
+		.arrange = arrange_critical_path },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
 			   "anything did",

@@ -97,6 +97,7 @@ void arrange_queue(const struct options *options, struct processes *processes, s
 void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_overlap(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_roofline(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_critical_path(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_api(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
 

@@ -5,7 +5,7 @@ traces of the simulated device, and where PPERF_TEST_DATA names the folder with 
 import json, os, pathlib
 from harness import BUILD, REPORT, SANITIZED, Skip, case, main, report, run, traced
 
-VIEWS = ("streams", "queue", "idle", "overlap", "api")
+VIEWS = ("streams", "queue", "idle", "overlap", "api", "critical-path")
 
 
 def view(name, trace, *options):
@@ -76,6 +76,21 @@ def check_queue(trace, clocks_apart):
     assert abs(idle - whole["totals"]["gpu_idle_ns"]) <= clocks_apart, (trace, idle, whole["totals"]["gpu_idle_ns"])
 
 
+def check_critical_path(trace):
+    rows = view("critical-path", trace)["rows"]
+    whole = summed(rows, "path", "path_ns")
+    if not whole:
+        assert not rows, trace
+        return
+    parts = ("path_gpu_ns", "path_host_ns", "path_launch_ns", "path_sync_ns", "path_unknown_ns")
+    for kind in ("part", "place"):
+        assert summed(rows, kind, "path_ns") == whole, (trace, kind)
+    assert summed(rows, "step", "path_ns") <= whole, trace
+    for row in rows:
+        assert sum(row.get(part, 0) for part in parts) == row.get("path_ns", 0), (trace, row)
+        assert row.get("gain_ns", 0) <= whole, (trace, row)
+
+
 def check_api(trace):
     rows, table = view("api", trace)["rows"], view("table", trace)["rows"]
     calls = {}
@@ -93,6 +108,7 @@ def real_traces_add_up(folder):
         check_queue(trace, 0)
         check_overlap(trace)
         check_api(trace)
+        check_critical_path(trace)
 
 
 @case
@@ -102,7 +118,32 @@ def traces_of_ours_add_up(folder):
         check_streams(trace)
         check_overlap(trace)
         check_api(trace)
+        check_critical_path(trace)
         check_queue(trace, view("idle", trace)["totals"]["gpu_idle_ns"] // 1000) # the GPU's clock is put on the host's, piece by piece
+
+
+def span(cat, name, begin, end, thread, **args):
+    return {"ph": "X", "cat": cat, "name": name, "ts": begin, "dur": end - begin, "pid": 1, "tid": thread, "args": args}
+
+
+@case
+def events_of_an_imported_trace_hold_streams_up(folder):
+    """As CUPTI tells of them: a wait names the call that recorded its event, and the stream."""
+    events = [span("cpu_op", "aten::mm", 1090, 1160, 1),
+        span("cuda_runtime", "cudaLaunchKernel", 1095, 1100, 1, correlation=1), span("cuda_runtime", "cudaEventRecord", 1105, 1110, 1, correlation=5),
+        span("cuda_runtime", "cudaLaunchKernel", 1115, 1120, 1, correlation=2), span("cuda_runtime", "cudaStreamWaitEvent", 1125, 1130, 1, correlation=6),
+        span("cuda_runtime", "cudaLaunchKernel", 1135, 1140, 1, correlation=3),
+        span("cuda_sync", "Stream Wait Event", 1126, 1129, 8, correlation=6, stream=8, wait_on_stream=7, wait_on_cuda_event_record_corr_id=5, wait_on_cuda_event_id=3,
+            device=0, context=1),
+        span("kernel", "a", 1110, 1310, 7, correlation=1, stream=7, device=0), span("kernel", "b", 1125, 1175, 8, correlation=2, stream=8, device=0),
+        span("kernel", "c", 1312, 1400, 8, correlation=3, stream=8, device=0)]
+    (folder / "trace.json").write_text(json.dumps({"traceEvents": events}))
+    rows = view("critical-path", folder / "trace.json")["rows"]
+    parts = {row["name"]: row["path_ns"] for row in rows if row["kind"] == "part"}
+    assert parts == {"kernels": 288000, "launch": 15000, "hand-over": 2000}, parts
+    slack = {row["name"]: row["slack_min_ns"] for row in rows if row["kind"] == "work"}
+    assert slack == {"a": 0, "b": 135000, "c": 0}, slack
+    assert rows[0]["stream_waits"] == 1 and rows[0]["stream_waits_unknown"] == 0, rows[0]
 
 
 @case
