@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_name.c: see trace_name.h. A file is written under a name of its own and then linked to the name it is to have, which is atomic
- * and fails where something is already there.
+ * trace_name.c: see trace_name.h. A file is written without a name, or where that cannot be under a name of its own, and then linked to the name it
+ * is to have, which is atomic and fails where something is already there.
  */
 #include "trace_name.h"
 
@@ -22,6 +22,7 @@ struct paths { /* not on the stack: the host's threads may have little */
 	char temporary[PATH_BYTES + 40];
 	char plain[PATH_BYTES];
 	char old[PATH_BYTES + 8];
+	bool nameless; /* what stands in `temporary` is a place in /proc */
 };
 
 /* Fills in %p, %n and %%; `number` is 0 at the first try. false: too long. */
@@ -165,14 +166,16 @@ static bool write_header(int fd, const struct trace_header *header)
 	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header && !ftruncate(fd, header->header_bytes);
 }
 
-/* link(2), or on file systems without it a rename that replaces nothing, or one that replaces what was created for that: 0, or errno. */
-static int give_name(const char *temporary, const char *path)
+/* link(2), of what the place in /proc leads to; or on file systems without it a rename that replaces nothing, or one that replaces what was created
+ * for that: 0, or errno. */
+static int give_name(const struct paths *p, const char *path)
 {
+	const char *temporary = p->temporary;
 	int fd;
 
-	if (!link(temporary, path))
+	if (!linkat(AT_FDCWD, temporary, AT_FDCWD, path, p->nameless ? AT_SYMLINK_FOLLOW : 0))
 		return 0;
-	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+	if (p->nameless || (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS))
 		return errno;
 	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
 		return 0;
@@ -192,7 +195,7 @@ static int settle(struct paths *p, const char *output, uint64_t run_id, char *pa
 
 	memcpy(path, p->plain, PATH_BYTES);
 	for (unsigned taken = 0; taken < NAMES_TRIED;) {
-		int error = give_name(p->temporary, path);
+		int error = give_name(p, path);
 
 		if (error != EEXIST)
 			return error;
@@ -205,6 +208,27 @@ static int settle(struct paths *p, const char *output, uint64_t run_id, char *pa
 	return EEXIST;
 }
 
+/* A file that goes with the process if that ends before it has its name. Its place in /proc is what is linked. false: not on this file system, or
+ * without /proc. */
+static bool create_nameless(struct paths *p, const char *output, const struct trace_header *header, char *path, int *fd)
+{
+	const char *slash = strrchr(p->plain, '/');
+
+	snprintf(p->temporary, sizeof p->temporary, "%.*s/", slash ? (int)(slash - p->plain) : 0, p->plain);
+	*fd = slash ? open(p->temporary, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+	if (*fd >= 0)
+		*fd = trace_keep(*fd);
+	if (*fd < 0)
+		return false;
+	snprintf(p->temporary, sizeof p->temporary, "/proc/thread-self/fd/%d", *fd);
+	p->nameless = true;
+	if (write_header(*fd, header) && !settle(p, output, header->run_id, path))
+		return true;
+	close(*fd);
+	p->nameless = false;
+	return false;
+}
+
 /* 0 and *fd, or errno. */
 static int create(struct paths *p, const char *output, const struct trace_header *header, char *path, int *fd)
 {
@@ -213,7 +237,7 @@ static int create(struct paths *p, const char *output, const struct trace_header
 	if (!expand(p->plain, output, 0))
 		return ENAMETOOLONG;
 	error = place_error(p->plain);
-	if (error)
+	if (error || create_nameless(p, output, header, path, fd))
 		return error;
 	/* The clock, since in another container our pid may be another's. */
 	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(), (unsigned)header->start.raw);

@@ -8,7 +8,7 @@ PAIRS = 8000
 THREADS = 2
 MADE = 2 * THREADS * PAIRS
 REFUSED = {"fallocate": errno.ENOSPC, "pwrite": errno.ENOSPC, "pwritev": errno.ENOSPC, "mmap": errno.ENOMEM, "madvise": errno.ENOMEM, "open": errno.EMFILE,
-           "fcntl": errno.EMFILE, "ftruncate": errno.EFBIG, "link": errno.EMLINK}
+           "fcntl": errno.EMFILE, "ftruncate": errno.EFBIG, "linkat": errno.EMLINK}
 
 
 def refusing(folder, call, first=0, count=None, error=None, pairs=PAIRS):

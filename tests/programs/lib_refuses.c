@@ -2,7 +2,7 @@
  * lib_refuses: preloaded before libpperf.so, answers some of libpperf's own calls to the system with an error, as a full disk, a used up
  * table of descriptors or a limit would. The program's calls are left alone. The environment says which:
  *
- *	REFUSE        the call: fallocate, pwrite, pwritev, mmap, madvise, open, fcntl, ftruncate, link, or clock (a step of CLOCK_REALTIME)
+ *	REFUSE        the call: fallocate, pwrite, pwritev, mmap, madvise, open, fcntl, ftruncate, linkat, or clock (a step of CLOCK_REALTIME)
  *	REFUSE_FROM   how many succeed first (0)
  *	REFUSE_COUNT  how many are refused then (all)
  *	REFUSE_ERROR  errno, or 0: writes are short instead (ENOSPC); of clock the step in seconds
@@ -139,9 +139,9 @@ int ftruncate(int fd, off_t bytes)
 	return REFUSES("ftruncate") ? -1 : (int)syscall(SYS_ftruncate, fd, bytes);
 }
 
-int link(const char *old, const char *path)
+int linkat(int old_folder, const char *old, int folder, const char *path, int flags)
 {
-	return REFUSES("link") ? -1 : (int)syscall(SYS_link, old, path);
+	return REFUSES("linkat") ? -1 : (int)syscall(SYS_linkat, old_folder, old, folder, path, flags);
 }
 
 int clock_gettime(clockid_t id, struct timespec *now)
