@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define COMPARE_METHOD "Mann-Whitney U, neighbours' correlation in its variance; shift: Hodges-Lehmann; p: Holm over all tested"
+#define COMPARE_ALPHA 0.01 /* of p, corrected: what is below is more than noise */
 #define COMPARE_LEAST 5u /* values on each side; fewer are not tested */
 
 struct comparison {

@@ -247,13 +247,7 @@ static double whole_of(const struct diff *diff, const struct diff_side *side)
 
 static void read_side(struct diff_side *side, const struct options *options, const char *path)
 {
-	struct options one = *options;
-
-	one.files = &path;
-	one.file_count = 1;
-	one.metric_name = NULL;
-	one.metric = METRIC_CPU;
-	side->processes = processes_read_named(&one);
+	side->processes = processes_read_side(options, path);
 	side->process = side->processes.all;
 	side->steps = amounts_steps(side->process);
 }

@@ -15,7 +15,7 @@
 #include "report/amounts.h"
 #include "report/compare.h"
 
-#define DIFF_ALPHA 0.01
+#define DIFF_ALPHA COMPARE_ALPHA
 #define DIFF_LEAST 0.01
 #define DIFF_SHARE 0.0005
 #define DIFF_PLACES 10u

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define METHOD "Mann-Whitney U, neighbours' correlation in its variance; shift: Hodges-Lehmann; p: Holm over all tested"
-
 static const char *status_name(const struct diff_node *node)
 {
 	static const char *const names[] = { [DIFF_BOTH] = "both", [DIFF_NEW] = "new", [DIFF_GONE] = "gone" };
@@ -150,7 +148,7 @@ static void put_method(const struct diff *diff, const struct style *style)
 			"the whole run (%zu and %zu usual steps were found, not %u of each); instances were tested",
 			diff->sides[0].steps, diff->sides[1].steps, COMPARE_LEAST);
 	paragraph_put(&paragraph, "compared");
-	paragraph_add(&paragraph, METHOD "; found: p < %.2f and a shift of %.0f %% or more, "
+	paragraph_add(&paragraph, COMPARE_METHOD "; found: p < %.2f and a shift of %.0f %% or more, "
 			       "of times also %g %% of the whole; n of %u on each side at least",
 		DIFF_ALPHA, 100 * DIFF_LEAST, 100 * DIFF_SHARE, COMPARE_LEAST);
 	paragraph_put(&paragraph, "method");
@@ -163,12 +161,15 @@ static void put_method(const struct diff *diff, const struct style *style)
 	paragraph_put(&paragraph, "runs");
 }
 
-static void put_file(const struct diff *diff, const struct style *style, unsigned which, const char *title)
+/* asked: for its rank. */
+static void put_file(const struct diff *diff, const struct style *style, unsigned which, const char *title, bool asked)
 {
 	struct paragraph paragraph = { .style = style };
 	const struct process *process = diff->sides[which].process;
 
 	paragraph_text(&paragraph, process->path, __builtin_strlen(process->path));
+	if (process->rank >= 0)
+		paragraph_add(&paragraph, " (rank %lld%s)", (long long)process->rank, asked ? "" : "; --rank N: another");
 	if (!process->complete)
 		paragraph_add(&paragraph, " (incomplete: pperf-report says what is missing)");
 	paragraph_put(&paragraph, title);
@@ -180,8 +181,8 @@ static void print_diff(const struct diff *diff, const struct options *options, s
 	uint32_t left = options->top ? options->top : 40, more = 0;
 	struct command command = { .ascii = style.ascii };
 
-	put_file(diff, &style, 0, "before");
-	put_file(diff, &style, 1, "after");
+	put_file(diff, &style, 0, "before", options->rank >= 0);
+	put_file(diff, &style, 1, "after", options->rank >= 0);
 	put_method(diff, &style);
 	print_line(&style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "", "p", "name");
 	put_below(diff, &style, &diff->nodes[0], &left, &more);
@@ -305,7 +306,12 @@ static void print_diff_json(const struct diff *diff, struct out *out)
 	emit_put_string(&emit, "basis", basis(diff));
 	emit_put_unsigned(&emit, "steps_before", diff->sides[0].steps);
 	emit_put_unsigned(&emit, "steps_after", diff->sides[1].steps);
-	emit_put_string(&emit, "method", METHOD);
+	emit_key(&emit, "ranks");
+	emit_begin(&emit, '[');
+	emit_rank_number(&emit, diff->sides[0].process->rank);
+	emit_rank_number(&emit, diff->sides[1].process->rank);
+	emit_end(&emit, ']');
+	emit_put_string(&emit, "method", COMPARE_METHOD);
 	emit_number(&emit, "alpha", DIFF_ALPHA, true);
 	emit_number(&emit, "least_change", DIFF_LEAST, true);
 	emit_number(&emit, "common_change", diff->common_change, true);

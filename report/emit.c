@@ -97,6 +97,14 @@ void emit_put_bool(struct emit *emit, const char *key, bool value)
 	emit_bool(emit, value);
 }
 
+void emit_rank_number(struct emit *emit, int64_t rank)
+{
+	if (rank < 0)
+		emit_null(emit);
+	else
+		emit_unsigned(emit, (uint64_t)rank);
+}
+
 void emit_put_string(struct emit *emit, const char *key, const char *string)
 {
 	emit_key(emit, key);

@@ -28,6 +28,8 @@ void emit_text(struct emit *emit, struct trace_text text); /* not known: null */
 /* A key and its value. */
 void emit_put_unsigned(struct emit *emit, const char *key, uint64_t value);
 void emit_put_bool(struct emit *emit, const char *key, bool value);
+/* A number; -1, a process that is no rank: null. */
+void emit_rank_number(struct emit *emit, int64_t rank);
 void emit_put_string(struct emit *emit, const char *key, const char *string);
 void emit_put_text(struct emit *emit, const char *key, struct trace_text text);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gate.h"
+#include "report/compare.h"
 #include "report/emit.h"
 #include "report/fatal.h"
 #include "report/next.h"
 #include "report/options.h"
+#include "report/paragraph.h"
 #include "report/print.h"
 #include "report/sheet.h"
 #include <math.h>
@@ -19,14 +21,15 @@ struct verdict {
 	const struct figure *before, *after;
 	const char *worst; /* path of the place with most of the difference; NULL: none */
 	double worst_delta;
-	bool failed;
+	struct comparison comparison; /* of its steps; p: corrected for all that were tested */
+	bool beyond, failed;          /* beyond the limit, and by more than noise or by what cannot be told from it */
 };
 
 struct gate {
 	struct sheet *before, *after;
 	double limit; /* percent */
 	struct verdict verdicts[METRICS_MOST];
-	size_t count, failed;
+	size_t count, tested, failed;
 };
 
 /* The names that were asked for, in a copy that lives until the next call. */
@@ -107,15 +110,45 @@ static void judge(struct gate *gate, const char *name, bool asked)
 	gate->count++;
 }
 
+/* Whether the steps of the two runs differ by more than steps do. */
+static void test(struct gate *gate)
+{
+	double p[METRICS_MOST];
+
+	for (size_t i = 0; i < gate->count; i++) {
+		struct verdict *verdict = &gate->verdicts[i];
+
+		verdict->comparison = compare(verdict->before->values, verdict->before->value_count, verdict->after->values,
+			verdict->after->value_count);
+		if (verdict->comparison.tested)
+			p[gate->tested++] = verdict->comparison.p;
+	}
+	compare_holm(p, gate->tested);
+	for (size_t i = 0, at = 0; i < gate->count; i++)
+		if (gate->verdicts[i].comparison.tested)
+			gate->verdicts[i].comparison.p = p[at++];
+}
+
+static bool is_noise(const struct verdict *verdict)
+{
+	const struct comparison *comparison = &verdict->comparison;
+
+	return comparison->tested && !(comparison->p < COMPARE_ALPHA && comparison->shift > 0);
+}
+
 /* Figures do not stay where they are while more are made. */
 static void conclude(struct gate *gate)
 {
 	for (size_t i = 0; i < gate->count; i++) {
+		gate->verdicts[i].before = sheet_figure(gate->before, gate->verdicts[i].name);
+		gate->verdicts[i].after = sheet_figure(gate->after, gate->verdicts[i].name);
+	}
+	test(gate);
+	for (size_t i = 0; i < gate->count; i++) {
 		struct verdict *verdict = &gate->verdicts[i];
 
-		verdict->before = sheet_figure(gate->before, verdict->name);
-		verdict->after = sheet_figure(gate->after, verdict->name);
-		verdict->failed = verdict->after->value > verdict->before->value + fabs(verdict->before->value) * gate->limit / 100;
+		verdict->beyond = verdict->after->value > verdict->before->value + fabs(verdict->before->value) * gate->limit / 100;
+		verdict->failed = verdict->beyond && !is_noise(verdict);
 		if (verdict->failed)
 			find_worst(verdict);
 		gate->failed += verdict->failed;
@@ -140,7 +173,15 @@ static void put_verdict(const struct gate *gate, const struct verdict *verdict, 
 	put_figure(style, verdict->after->unit, after);
 	if (before > 0)
 		print_line(style, ", %+.1f %%", 100 * (after - before) / before);
-	print_line(style, " (limit +%g %%)", gate->limit);
+	print_line(style, " (limit +%g %%", gate->limit);
+	if (verdict->comparison.tested)
+		print_line(style, verdict->comparison.p < 0.0001 ? "; p <0.0001, n=%zu, %zu" : "; n=%zu, %zu",
+			verdict->before->value_count, verdict->after->value_count);
+	if (verdict->comparison.tested && verdict->comparison.p >= 0.0001)
+		print_line(style, ", p %.4f", verdict->comparison.p);
+	out_char(style->out, ')');
+	if (verdict->beyond && !verdict->failed)
+		out_string(style->out, "; beyond the limit, but no more than noise");
 	if (verdict->worst) {
 		out_string(style->out, "; most of it in ");
 		print_visible(style, verdict->worst, strlen(verdict->worst), 0);
@@ -149,6 +190,17 @@ static void put_verdict(const struct gate *gate, const struct verdict *verdict, 
 		out_char(style->out, ')');
 	}
 	out_char(style->out, '\n');
+}
+
+static void emit_test(struct emit *emit, const struct verdict *verdict)
+{
+	emit_key(emit, "p");
+	if (verdict->comparison.tested)
+		emit_double(emit, verdict->comparison.p);
+	else
+		emit_null(emit);
+	emit_put_unsigned(emit, "n_before", verdict->before->value_count);
+	emit_put_unsigned(emit, "n_after", verdict->after->value_count);
 }
 
 static void print_gate_json(const struct gate *gate, struct out *out)
@@ -164,6 +216,14 @@ static void print_gate_json(const struct gate *gate, struct out *out)
 	emit_string(&emit, gate->after->path);
 	emit_end(&emit, ']');
 	emit_put_string(&emit, "basis", gate->after->by_steps ? "step" : "run");
+	emit_key(&emit, "ranks");
+	emit_begin(&emit, '[');
+	emit_rank_number(&emit, gate->before->rank);
+	emit_rank_number(&emit, gate->after->rank);
+	emit_end(&emit, ']');
+	emit_put_string(&emit, "method", COMPARE_METHOD);
+	emit_key(&emit, "alpha");
+	emit_double(&emit, COMPARE_ALPHA);
 	emit_key(&emit, "max_regression");
 	emit_double(&emit, gate->limit / 100);
 	emit_put_bool(&emit, "passed", gate->failed == 0);
@@ -181,6 +241,8 @@ static void print_gate_json(const struct gate *gate, struct out *out)
 		emit_key(&emit, "delta");
 		emit_double(&emit, verdict->after->value - verdict->before->value);
 		emit_put_bool(&emit, "passed", !verdict->failed);
+		emit_put_bool(&emit, "beyond", verdict->beyond);
+		emit_test(&emit, verdict);
 		emit_put_string(&emit, "worst_path", verdict->worst);
 		emit_key(&emit, "worst_delta");
 		emit_double(&emit, verdict->worst_delta);
@@ -193,7 +255,7 @@ static void print_gate_json(const struct gate *gate, struct out *out)
 
 static void print_gate_csv(const struct gate *gate, struct out *out)
 {
-	out_string(out, "metric,before,after,passed,worst_path,worst_delta\r\n");
+	out_string(out, "metric,before,after,passed,worst_path,worst_delta,beyond,p,n_before,n_after\r\n");
 	for (size_t i = 0; i < gate->count; i++) {
 		const struct verdict *verdict = &gate->verdicts[i];
 
@@ -207,8 +269,40 @@ static void print_gate_csv(const struct gate *gate, struct out *out)
 			out_csv_text(out, verdict->worst, strlen(verdict->worst));
 		out_char(out, ',');
 		out_double(out, verdict->worst_delta);
+		out_string(out, verdict->beyond ? ",true," : ",false,");
+		if (verdict->comparison.tested)
+			out_double(out, verdict->comparison.p);
+		out_char(out, ',');
+		out_unsigned(out, verdict->before->value_count);
+		out_char(out, ',');
+		out_unsigned(out, verdict->after->value_count);
 		out_string(out, "\r\n");
 	}
+}
+
+static void put_rank(const struct style *style, int64_t rank)
+{
+	if (rank < 0)
+		out_string(style->out, "no rank");
+	else
+		print_line(style, "rank %lld", (long long)rank);
+}
+
+/* How noise was told, and of whom the figures are. */
+static void put_method(const struct gate *gate, const struct options *options, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	if (gate->tested) {
+		paragraph_add(&paragraph, COMPARE_METHOD "; steps are compared, p of %.2f or more is noise", COMPARE_ALPHA);
+		paragraph_put(&paragraph, "method");
+	}
+	if (gate->before->rank < 0 && gate->after->rank < 0)
+		return;
+	put_rank(style, gate->before->rank);
+	out_string(style->out, " before, ");
+	put_rank(style, gate->after->rank);
+	out_string(style->out, options->rank < 0 ? " after; --rank N: another\n" : " after\n");
 }
 
 /* A baseline is no trace: diff needs two. */
@@ -235,6 +329,7 @@ static bool print_gate(const struct gate *gate, const struct options *options)
 	else {
 		for (size_t i = 0; i < gate->count; i++)
 			put_verdict(gate, &gate->verdicts[i], &style);
+		put_method(gate, options, &style);
 		put_next(gate, options, &style);
 	}
 	return out_close(out, options->output);

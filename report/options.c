@@ -27,7 +27,7 @@
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
-	X(FOCUS, 0, "focus", "PATH", "only this place: names joined by /, a / in a name written \\/")    \
+	X(FOCUS, 0, "focus", "PATH", "only this place (critical starts there): names joined by /, a / in a name written \\/")    \
 	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
 	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")         \
 	X(STEP_MARKER, 0, "step-marker", "NAME", "each range NAME, or NAME and a number, is a step")     \
@@ -317,6 +317,8 @@ struct options options_read(int argc, char **argv)
 		options.files++;
 		options.file_count--;
 	}
+	if (options.focus && options.instances == INSTANCES_SUM && strcmp(options.view->name, "critical") == 0)
+		options.instances = INSTANCES_WORST;
 	options.view = view_of_instances(&options);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;

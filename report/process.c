@@ -327,7 +327,7 @@ struct processes processes_read(const struct options *options)
 	find(&processes, options);
 	best = read_all(&processes, options);
 	if (best == SIZE_MAX)
-		fatal(STATUS_USAGE, "no process of this run has rank %lld", (long long)options->rank);
+		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0], (long long)options->rank);
 	processes.all[best].shown = true;
 	qsort(processes.all, processes.count, sizeof *processes.all, by_start);
 	while (processes.shown < processes.count && processes.all[processes.shown].shown)
@@ -351,6 +351,19 @@ struct processes processes_read_named(const struct options *options)
 		process->shown = true;
 	}
 	return processes;
+}
+
+struct processes processes_read_side(const struct options *options, const char *path)
+{
+	struct options one = *options;
+
+	if (options->all)
+		fatal(STATUS_USAGE, "one process of each run is compared, not all of them: name the traces, or one of each run with --rank N");
+	one.files = &path;
+	one.file_count = 1;
+	one.metric_name = NULL;
+	one.metric = METRIC_CPU;
+	return one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
 }
 
 void processes_free(struct processes *processes)

@@ -57,6 +57,9 @@ struct processes {
 struct processes processes_read(const struct options *options);
 /* Only those that were named, all of them shown. */
 struct processes processes_read_named(const struct options *options);
+/* One side of a comparison, by METRIC_CPU, the first of `all`: the file that was named, or of its run the process with
+ * --rank. Of several there is no comparison: --all ends the program. */
+struct processes processes_read_side(const struct options *options, const char *path);
 /* Folds it once more, by another metric (counter: the name of METRIC_USER's): the places keep their numbers. The rest of
  * what was made of the first fold is made anew when it is asked for. */
 void process_measure(struct process *process, enum metric metric, const char *counter);

@@ -128,16 +128,42 @@ static double median_step(const struct amounts *amounts)
 	return result;
 }
 
+/* Whether what the place has is a part of the whole that no other place tells of. */
+static bool adds_up(const struct amounts *amounts, uint32_t id, bool time)
+{
+	return amounts->metric == METRIC_CALLS ||
+	       (!amounts->fold->tree->nodes[id].parent && fold_shares(amounts->fold, id, time));
+}
+
 static long double roots_have(const struct amounts *amounts, bool time)
 {
 	const struct tree *tree = amounts->fold->tree;
 	long double sum = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++)
-		if (amounts->metric == METRIC_CALLS ||
-			(!tree->nodes[id].parent && fold_shares(amounts->fold, id, time)))
+		if (adds_up(amounts, id, time))
 			sum += amounts->nodes[id].total;
 	return sum;
+}
+
+/* What each step had of it. */
+static void take_values(struct figure *figure, const struct amounts *amounts)
+{
+	const bool time = amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL;
+	const struct tree *tree = amounts->fold->tree;
+
+	if (!amounts->values)
+		return;
+	figure->values = need(amounts->values * sizeof *figure->values);
+	figure->value_count = amounts->values;
+	for (uint32_t i = 0; time && i < amounts->values; i++) {
+		const struct step *step = amounts->steps[i * amounts->step_stride];
+
+		figure->values[i] = (double)(step->end_ns - step->begin_ns);
+	}
+	for (uint32_t id = 1; !time && id < tree->count; id++)
+		for (uint32_t i = 0; adds_up(amounts, id, time) && amounts->nodes[id].values && i < amounts->values; i++)
+			figure->values[i] += amounts->nodes[id].values[i];
 }
 
 static bool is_known(const struct process *process, size_t number)
@@ -174,6 +200,7 @@ static void measure(struct sheet *sheet, size_t number)
 
 	snprintf(figure.name, sizeof figure.name, "%s", known[number].name);
 	figure.value = value_of(sheet, number, amounts);
+	take_values(&figure, amounts);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node_tensors *tensors = tree->nodes[id].tensors;
 		const double value = known[number].source == OF_ALLOCATED ? (double)(tensors ? tensors->total.at_peak : 0)
@@ -216,6 +243,7 @@ void sheet_free(struct sheet *sheet)
 		for (size_t row = 0; row < sheet->figures[i].row_count; row++)
 			free(sheet->figures[i].rows[row].path);
 		free(sheet->figures[i].rows);
+		free(sheet->figures[i].values);
 	}
 	free(sheet->figures);
 	processes_free(&sheet->processes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * sheet.h: the figures of one run that a gate compares, of a trace or of a baseline file, and who has them.
  *
- * A baseline is JSON: {"schema":"pperf.baseline/1","basis":"step","steps":100,"figures":[{"name":"gpu","unit":"ns",
- * "value":1.5,"rows":[["turn/op",1.2], ...]}]}. Paths are written as --focus takes them.
+ * A baseline is JSON: {"schema":"pperf.baseline/1","basis":"step","steps":100,"rank":null,"figures":[{"name":"gpu","unit":"ns",
+ * "value":1.5,"values":[1.4,1.6],"rows":[["turn/op",1.2], ...]}]}. Paths are written as --focus takes them.
  */
 #ifndef PPERF_SHEET_H
 #define PPERF_SHEET_H
@@ -19,6 +19,8 @@ struct figure {
 	char name[32];
 	enum unit unit;
 	double value;
+	double *values; /* of usual steps by time, of many every k-th: what noise is told by; NULL: there are none */
+	size_t value_count;
 	struct sheet_row *rows; /* by path; of equal paths the sum */
 	size_t row_count, row_room;
 };
@@ -29,6 +31,7 @@ struct sheet {
 	struct process *process; /* NULL: a baseline */
 	bool by_steps;           /* figures are of a usual step */
 	size_t steps;            /* usual ones */
+	int64_t rank;            /* -1: none, or not known */
 	struct figure *figures;
 	size_t count, room;
 };

@@ -20,6 +20,8 @@ void sheet_write(const struct sheet *sheet, struct out *out)
 	emit_put_string(&emit, "schema", "pperf.baseline/1");
 	emit_put_string(&emit, "basis", sheet->by_steps ? "step" : "run");
 	emit_put_unsigned(&emit, "steps", sheet->steps);
+	emit_key(&emit, "rank");
+	emit_rank_number(&emit, sheet->rank);
 	emit_key(&emit, "figures");
 	emit_begin(&emit, '[');
 	for (size_t i = 0; i < sheet->count; i++) {
@@ -33,6 +35,11 @@ void sheet_write(const struct sheet *sheet, struct out *out)
 						     : "count");
 		emit_key(&emit, "value");
 		emit_double(&emit, figure->value);
+		emit_key(&emit, "values");
+		emit_begin(&emit, '[');
+		for (size_t value = 0; value < figure->value_count; value++)
+			emit_double(&emit, figure->values[value]);
+		emit_end(&emit, ']');
 		emit_key(&emit, "rows");
 		emit_begin(&emit, '[');
 		for (size_t row = 0; row < figure->row_count; row++) {
@@ -131,6 +138,21 @@ static bool read_rows(struct figure *figure, const struct json_text *list)
 	return !scan.problem;
 }
 
+static bool read_values(struct figure *figure, const struct json_text *list)
+{
+	struct json_scan scan = inside(list);
+	struct json_text value;
+	size_t room = figure->value_count;
+
+	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
+		if (!json_value(&scan, &value) || value.form != '0')
+			return false;
+		grow(&figure->values, &room, figure->value_count + 1, sizeof *figure->values);
+		figure->values[figure->value_count++] = number_of(&value);
+	}
+	return !scan.problem;
+}
+
 static bool read_figure(struct sheet *sheet, const struct json_text *object)
 {
 	struct json_scan scan = inside(object);
@@ -147,6 +169,8 @@ static bool read_figure(struct sheet *sheet, const struct json_text *object)
 			figure.unit = json_is(&value, "ns") ? UNIT_TIME : json_is(&value, "bytes") ? UNIT_BYTES : UNIT_COUNT;
 		else if (json_is(&key, "value") && (has_value = value.form == '0'))
 			figure.value = number_of(&value);
+		else if (json_is(&key, "values") && !read_values(&figure, &value))
+			return false;
 		else if (json_is(&key, "rows") && !read_rows(&figure, &value))
 			return false;
 	}
@@ -178,6 +202,8 @@ static bool read_baseline(struct sheet *sheet, const char *text, size_t bytes)
 			sheet->by_steps = json_is(&value, "step");
 		else if (json_is(&key, "steps"))
 			sheet->steps = (size_t)number_of(&value);
+		else if (json_is(&key, "rank"))
+			sheet->rank = value.form == '0' ? (int64_t)number_of(&value) : -1;
 		else if (json_is(&key, "figures") && !read_figures(sheet, &value))
 			return false;
 	}
@@ -187,10 +213,10 @@ static bool read_baseline(struct sheet *sheet, const char *text, size_t bytes)
 struct sheet *sheet_open(const struct options *options, const char *path)
 {
 	struct sheet *sheet = need(sizeof *sheet);
-	struct options one = *options;
 	size_t bytes = 0;
 	char *text = load(path, &bytes);
 
+	sheet->rank = -1;
 	sheet->path = path;
 	if (text) {
 		if (!read_baseline(sheet, text, bytes))
@@ -198,12 +224,9 @@ struct sheet *sheet_open(const struct options *options, const char *path)
 		free(text);
 		return sheet;
 	}
-	one.files = &sheet->path;
-	one.file_count = 1;
-	one.metric_name = NULL;
-	one.metric = METRIC_CPU;
-	sheet->processes = processes_read_named(&one);
+	sheet->processes = processes_read_side(options, path);
 	sheet->process = sheet->processes.all;
+	sheet->rank = sheet->process->rank;
 	sheet->steps = amounts_steps(sheet->process);
 	sheet->by_steps = sheet->steps >= COMPARE_LEAST;
 	return sheet;

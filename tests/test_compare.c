@@ -35,12 +35,12 @@ static void fill(double *values, size_t count, double mean, double sd, double li
 	}
 }
 
-static int taken_for_a_difference(size_t n, double likeness)
+static int taken_for_a_difference(int times, size_t n, double likeness)
 {
 	double before[200], after[200];
 	int found = 0;
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < times; i++) {
 		fill(before, n, 1000, 25, likeness);
 		fill(after, n, 1000, 25, likeness);
 		found += compare(before, n, after, n).p < 0.01;
@@ -87,11 +87,14 @@ END_TEST
 
 START_TEST(noise_is_seldom_taken_for_a_difference)
 {
+	int found;
+
 	state = 1;
-	ck_assert_int_le(taken_for_a_difference(100, 0), 36); /* 20 of 2000 are due, and 3.5 deviations */
-	ck_assert_int_ge(taken_for_a_difference(100, 0), 4);
-	ck_assert_int_le(taken_for_a_difference(8, 0), 36);
-	ck_assert_int_le(taken_for_a_difference(150, 0.5), 60);
+	found = taken_for_a_difference(1000, 60, 0);
+	ck_assert_int_le(found, 21); /* 10 of 1000 are due, and 3.5 deviations */
+	ck_assert_int_ge(found, 1);
+	ck_assert_int_le(taken_for_a_difference(2000, 8, 0), 36);
+	ck_assert_int_le(taken_for_a_difference(500, 120, 0.5), 18);
 }
 END_TEST
 

@@ -57,6 +57,18 @@ START_TEST(a_level_shows_before_after_and_difference)
 }
 END_TEST
 
+START_TEST(it_starts_at_the_place_in_focus)
+{
+	expect(screen_show(slam(), "critical trace.bin -m reserved --focus 'slam/track - kf: */loop closure - kf: *'"),
+		"loop closure - kf: 71 ─────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"  ├── droid - step: 1 ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"  │   └── gru ─────────────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"  └── droid - step: 0 ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
+		"      └── gru ─────────────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
+	ck_assert_int_eq(screen_show(NULL, "critical trace.bin -m reserved --focus nowhere").status, 64);
+}
+END_TEST
+
 START_TEST(a_flow_shows_its_share)
 {
 	expect(screen_show(slam(), "critical trace.bin -m cpu"),
@@ -315,6 +327,7 @@ int main(void)
 	tcase_set_timeout(layout, 60);
 	tcase_add_checked_fixture(layout, screen_enter, screen_leave);
 	tcase_add_test(layout, a_level_shows_before_after_and_difference);
+	tcase_add_test(layout, it_starts_at_the_place_in_focus);
 	tcase_add_test(layout, a_flow_shows_its_share);
 	tcase_add_test(layout, ascii_has_no_other_character);
 	tcase_add_test(layout, a_width_shortens_labels_in_their_middle);

@@ -41,6 +41,7 @@ struct run {
 	double likeness; /* of a step's noise and that of the one before */
 	const char *extra; /* an operator more in each step; NULL: none */
 	const char *prefix;
+	bool is_small; /* a fifth of the operators and half of the steps: of what is done a hundred times */
 };
 
 static uint64_t op(struct trace_builder *builder, const struct run *run, uint64_t at, int number, double noise)
@@ -71,10 +72,10 @@ static void write_run(const char *path, const struct run *run)
 
 	if (run->gpu)
 		build_device(builder, 0, "device");
-	for (int step = 0; step < STEPS; step++) {
+	for (int step = 0; step < (run->is_small ? STEPS / 2 : STEPS); step++) {
 		if (run->marked)
 			build_push(builder, MAIN, at, "turn");
-		for (int number = 0; number < OPS; number++) {
+		for (int number = 0; number < (run->is_small ? OPS / 5 : OPS); number++) {
 			noise[number] = run->likeness * noise[number] + sqrt(1 - run->likeness * run->likeness) * normal();
 			at = op(builder, run, at, number, noise[number]);
 		}
@@ -111,11 +112,11 @@ static void has_not(const char *text, const char *unwanted)
 	ck_assert_msg(strstr(text, unwanted) == NULL, "`%s` is in:\n%.3000s", unwanted, text);
 }
 
-static int found_in_100(const struct run *run)
+static int found_in(int pairs, const struct run *run)
 {
 	int found = 0;
 
-	for (int pair = 0; pair < 100; pair++) {
+	for (int pair = 0; pair < pairs; pair++) {
 		struct screen screen = diff(run, run, "");
 
 		ck_assert_int_lt(screen.status, 2);
@@ -127,21 +128,21 @@ static int found_in_100(const struct run *run)
 START_TEST(equal_runs_differ_in_5_of_100_at_most)
 {
 	state = 1;
-	ck_assert_int_le(found_in_100(&(struct run){ .marked = true, .factor = 1 }), 5);
+	ck_assert_int_le(found_in(100, &(struct run){ .marked = true, .factor = 1, .is_small = true }), 5);
 }
 END_TEST
 
 START_TEST(nor_do_those_whose_steps_are_like_the_one_before)
 {
 	state = 2;
-	ck_assert_int_le(found_in_100(&(struct run){ .marked = true, .factor = 1, .likeness = 0.6 }), 5);
+	ck_assert_int_le(found_in(40, &(struct run){ .marked = true, .factor = 1, .likeness = 0.6, .is_small = true }), 2);
 }
 END_TEST
 
 START_TEST(nor_those_without_steps)
 {
 	state = 3;
-	ck_assert_int_le(found_in_100(&(struct run){ .factor = 1 }), 5);
+	ck_assert_int_le(found_in(40, &(struct run){ .factor = 1, .is_small = true }), 2);
 }
 END_TEST
 
@@ -163,7 +164,7 @@ static void check_named(const struct run *before, const struct run *after)
 
 START_TEST(five_percent_in_one_of_50_operators_is_named)
 {
-	for (state = 10; state < 20; state++) {
+	for (state = 10; state < 14; state++) {
 		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 1.05 });
 		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 0.95 });
 	}
@@ -331,8 +332,8 @@ START_TEST(a_gate_fails_and_says_who_it_was)
 	screen = gate(&before, &after, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
 	ck_assert_int_eq(strncmp(screen.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
-	has(screen.out, "% (limit +5 %); most of it in turn/op_17/kernel_17 (+");
-	ck_assert_ptr_eq(strchr(screen.out, '\n'), screen.out + strlen(screen.out) - 1);
+	has(screen.out, "% (limit +5 %; p <0.0001, n=100, 100); most of it in turn/op_17/kernel_17 (+");
+	ck_assert_ptr_eq(strchr(screen.out, '\n') + 1, strstr(screen.out, "method"));
 	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%").status, STATUS_FINE);
 	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn --metric cpu,gpu --max-regression 3");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
@@ -341,6 +342,164 @@ START_TEST(a_gate_fails_and_says_who_it_was)
 	screen = screen_show(NULL, "gate b.bin a.bin --step-marker turn");
 	ck_assert_int_eq(screen.status, STATUS_FINE);
 	has(screen.out, "pass gpu: ");
+}
+END_TEST
+
+/* Steps of 2 to 40 us that are mostly noise, `factor` as long. */
+static void write_noise(const char *path, double factor, int steps)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	for (int step = 0; step < steps; step++) {
+		build_push(builder, MAIN, at, "turn");
+		build_push(builder, MAIN, at + 1, "work");
+		at += (uint64_t)(factor * (2000 + 38000 * uniform()));
+		build_pop(builder, MAIN, at);
+		build_pop(builder, MAIN, at + 1);
+		at += 500;
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(a_gate_does_not_fail_for_noise)
+{
+	const char *command = "gate a.bin b.bin --step-marker turn -m cpu --max-regression 0";
+	int failed = 0, beyond = 0;
+	struct screen screen;
+
+	state = 100;
+	for (int pair = 0; pair < 60; pair++) {
+		write_noise("a.bin", 1, 40);
+		write_noise("b.bin", 1, 40);
+		screen = screen_show(NULL, command);
+		ck_assert_int_lt(screen.status, 2);
+		failed += screen.status;
+		beyond += strstr(screen.out, "beyond the limit, but no more than noise") != NULL;
+	}
+	ck_assert_int_le(failed, 3);
+	ck_assert_int_ge(beyond, 15); /* so many would have failed it */
+	write_noise("b.bin", 2, 40);
+	screen = screen_show(NULL, command);
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL cpu: ");
+	has(screen.out, "most of it in turn/work");
+	has(screen.out, "Mann-Whitney");
+}
+END_TEST
+
+START_TEST(a_gate_says_by_what_it_was_told_from_noise)
+{
+	struct screen screen;
+
+	state = 101;
+	write_noise("a.bin", 1, 40);
+	write_noise("b.bin", 4, 30);
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu");
+	has(screen.out, "(limit +5 %; p <0.0001, n=40, 30)");
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu -f json");
+	has(screen.out, "\"ranks\":[null,null],\"method\":\"Mann-Whitney");
+	has(screen.out, "\"passed\":false,\"beyond\":true,\"p\":");
+	has(screen.out, "\"n_before\":40,\"n_after\":30,");
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker none -m cpu"); /* a run is one value */
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "(limit +5 %); most of it in turn");
+	has_not(screen.out, "Mann-Whitney");
+}
+END_TEST
+
+START_TEST(a_gate_names_an_operator_that_takes_5_percent_more)
+{
+	for (state = 110; state < 113; state++) {
+		struct screen screen = gate(&(struct run){ .marked = true, .gpu = true, .factor = 20 },
+			&(struct run){ .marked = true, .gpu = true, .factor = 21 }, "-m gpu --max-regression 1%");
+
+		ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+		has(screen.out, "most of it in turn/op_17/kernel_17");
+	}
+}
+END_TEST
+
+/* Two runs of two ranks; rank 1 of the second is slower. */
+static void write_ranks(void)
+{
+	for (int file = 0; file < 4; file++) {
+		struct trace_builder *builder = builder_new();
+		const uint64_t took = 1000 + 1000 * (file == 3);
+		char path[16], rank[2] = { (char)('0' + file % 2), 0 };
+
+		snprintf(path, sizeof path, "%c%d.bin", "ab"[file / 2], file % 2);
+		builder_header(builder)->run_id = 7 + (uint64_t)(file / 2);
+		builder_header(builder)->pid = 100 + (uint32_t)file;
+		build_meta(builder, "rank", rank);
+		for (uint64_t step = 0, at = 100; step < 20; step++, at += took + 100) {
+			build_push(builder, MAIN, at, "turn");
+			build_pop(builder, MAIN, at + took);
+		}
+		builder_write(builder, path);
+		builder_free(builder);
+	}
+}
+
+START_TEST(the_rank_that_was_asked_for_is_compared)
+{
+	struct screen screen;
+
+	write_ranks();
+	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "a0.bin (rank 0; --rank N: another)");
+	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "a1.bin (rank 1)");
+	has(screen.out, "b1.bin (rank 1)");
+	has(screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1 -f json").out, "\"ranks\":[1,1],");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "rank 0 before, rank 0 after; --rank N: another\n");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "rank 1 before, rank 1 after\n");
+	ck_assert_int_eq(screen_show(NULL, "gate a0.bin --rank 1 --write-baseline base.json").status, STATUS_FINE);
+	has(screen_show(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, rank 1 after\n");
+	screen = screen_show(NULL, "diff a0.bin b0.bin --rank 5");
+	ck_assert_int_eq(screen.status, STATUS_USAGE);
+	has(screen.err, "no process of the run of a0.bin has rank 5");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --all");
+	ck_assert_int_eq(screen.status, STATUS_USAGE);
+	has(screen.err, "one process of each run is compared");
+	ck_assert_int_eq(screen_show(NULL, "diff a0.bin b0.bin --all").status, STATUS_USAGE);
+}
+END_TEST
+
+/* Each step works on two GPUs; on the second it takes twice the time in the second run. */
+START_TEST(only_the_device_that_was_asked_for)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+		uint64_t at = 1000, correlation = 0;
+
+		build_device(builder, 0, "device");
+		for (int step = 0; step < 20; step++, at += 10000) {
+			build_push(builder, MAIN, at, "turn");
+			for (uint32_t device = 0; device < 2; device++) {
+				build_launch(builder, MAIN, at + 10 + 100 * device, ++correlation);
+				build_kernel(builder, GPU, at + 9000, correlation, "kernel", at + 500,
+					at + 1500 + 1000 * run * device)
+					->gpu.device = device;
+			}
+			build_pop(builder, MAIN, at + 9500);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 0").status, STATUS_FINE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 1").status, STATUS_DIFFERENT);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 0").status, STATUS_FINE);
+	has(screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 1").out, ", +100.0 %");
 }
 END_TEST
 
@@ -431,6 +590,11 @@ int main(void)
 	tcase_add_test(runs, memory_that_a_step_takes);
 	tcase_add_test(runs, what_cannot_be_compared);
 	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
+	tcase_add_test(runs, a_gate_does_not_fail_for_noise);
+	tcase_add_test(runs, a_gate_says_by_what_it_was_told_from_noise);
+	tcase_add_test(runs, a_gate_names_an_operator_that_takes_5_percent_more);
+	tcase_add_test(runs, the_rank_that_was_asked_for_is_compared);
+	tcase_add_test(runs, only_the_device_that_was_asked_for);
 	tcase_add_test(runs, a_gate_with_a_baseline_says_the_same);
 	tcase_add_test(runs, a_gate_of_peaks);
 	tcase_add_test(runs, what_a_gate_cannot_do);

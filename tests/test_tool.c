@@ -81,7 +81,7 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 	expect_usage("trace.bin --all=1", "pperf-report: --all=1 takes no value; see pperf-report --help\n");
 	expect_usage("trace.bin -s nothing",
 		"pperf-report: there is no column `nothing` to order by; pperf-report --legend lists them\n");
-	expect_usage("trace.bin --rank 3", "pperf-report: no process of this run has rank 3\n");
+	expect_usage("trace.bin --rank 3", "pperf-report: no process of the run of trace.bin has rank 3\n");
 	expect_usage("tree trace.bin --focus nowhere",
 		"pperf-report: there is no place `nowhere`; names are joined by /, a / in a name is written \\/\n");
 }
