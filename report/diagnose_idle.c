@@ -176,23 +176,25 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct process *other = beside(diagnosis);
 	const struct happened *held = &facts->held;
+	const bool much = held->count >= LIMIT_CALLS_FEW && diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
 
 	SAY(finding->view, other ? "queue --all" : "queue");
 	SAY(finding->next, "Look with nvidia-smi while it runs; give each process a GPU of its own (CUDA_VISIBLE_DEVICES), or use MPS.");
 	if (other) {
-		finding->state = FINDING_FOUND;
-		finding->confidence = CONFIDENCE_MEDIUM;
-		SAY(finding->sentence, "Process %u of the same run works on a GPU at the same time; on one GPU the two "
-			"take turns.", other->pid);
-		SAY(finding->evidence, "it has %s of GPU work; this process %s", diagnose_time(diagnosis, other->gpu_ns),
-			diagnose_time(diagnosis, diagnosis->fold->totals.gpu_sum_ns));
+		finding->state = much ? FINDING_FOUND : FINDING_NOTE;
+		finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+		SAY(finding->sentence, "Process %u of the same run works on a GPU at the same time; on one GPU the two take turns.", other->pid);
+		SAY(finding->evidence, "it has %s of GPU work, this process %s; work that was asked for did not begin on an idle GPU %s, for %s",
+			diagnose_time(diagnosis, other->gpu_ns), diagnose_time(diagnosis, diagnosis->fold->totals.gpu_sum_ns),
+			diagnose_counted(diagnosis, held->count, "time"), diagnose_time(diagnosis, held->total_ns));
 		SAY(finding->why, "both traces have GPU work at that time; whether it is the same GPU they do not say");
+		finding->node = happened_most(held);
 		finding->count = 1;
 		finding->impact_ns = held->total_ns;
 		finding->upper_bound = true;
 		return;
 	}
-	if (!diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH) || held->count < LIMIT_CALLS_FEW || facts->streams_waiting)
+	if (!much || facts->streams_waiting)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_LOW;

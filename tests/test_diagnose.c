@@ -624,6 +624,30 @@ START_TEST(brief_is_brief)
 }
 END_TEST
 
+/* Two programs of one run, both with work at that time; of ranks each has a GPU of its own. */
+START_TEST(another_process_of_the_run_is_named)
+{
+	struct trace_builder *own = held_up(), *other = slow_host();
+	struct screen screen;
+
+	builder_header(other)->pid = 200;
+	builder_write(other, "other.bin");
+	builder_free(other);
+	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
+	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,finding,Process 200 of the same run"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "5600000,,upper bound,1,,medium,"));
+	other = slow_host();
+	builder_header(other)->pid = 200;
+	build_meta(other, "rank", "1");
+	builder_write(other, "other.bin");
+	builder_free(other);
+	own = healthy();
+	build_meta(own, "rank", "0");
+	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
+	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,clear,"));
+}
+END_TEST
+
 START_TEST(brief_is_of_diagnose)
 {
 	ck_assert_int_eq(screen_show(healthy(), "tree trace.bin --brief").status, 64);
@@ -644,6 +668,7 @@ int main(void)
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
 	tcase_add_test(tests, brief_is_brief);
+	tcase_add_test(tests, another_process_of_the_run_is_named);
 	tcase_add_test(tests, brief_is_of_diagnose);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
