@@ -14,7 +14,7 @@
 const struct diagnose_rule diagnose_rules[] = {
 	{ "overhead-bound", "the GPU waits for launches", NEED_TIMES | NEED_LAUNCHES, diagnose_overhead_bound },
 	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES, diagnose_compute_bound },
-	{ "dominant-event", "one kernel has most of the time", NEED_TIMES, diagnose_dominant },
+	{ "dominant-event", "one kernel, or without a GPU one operator, has most of the time", 0, diagnose_dominant },
 	{ "tiny-calls", "many kernels that are shorter than their launch", NEED_TIMES | NEED_LAUNCHES, diagnose_tiny },
 	{ "launch-starvation", "fewer blocks than multiprocessors", NEED_TIMES, diagnose_starved },
 	{ "dead-windows", "long moments with nothing launched", NEED_TIMES | NEED_LAUNCHES, diagnose_dead },

@@ -85,7 +85,7 @@ void diagnose_pageable(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_lacks(finding, "it does not say in what memory of the host copies began or ended");
 		return;
 	}
-	if (copies->count < LIMIT_CALLS_FEW || !diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_WORTH))
+	if (copies->count < LIMIT_CALLS_FEW || !diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;

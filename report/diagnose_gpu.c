@@ -91,7 +91,7 @@ static void say_dominant(struct diagnosis *diagnosis, struct finding *finding, c
 	finding->example_ns = sum->shape->longest_start_ns;
 }
 
-void diagnose_dominant(struct diagnosis *diagnosis, struct finding *finding)
+static void dominant_on_gpu(struct diagnosis *diagnosis, struct finding *finding)
 {
 	uint32_t names, most = 0, some = 0;
 	struct kernel_sum *sums = sums_by_name(diagnosis->fold->kernels, &names);
@@ -105,6 +105,76 @@ void diagnose_dominant(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_is_share(sums[most].total_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		say_dominant(diagnosis, finding, &sums[most], most);
 	free(sums);
+}
+
+/* What the places of one name come to on the CPU. */
+struct name_sum {
+	uint64_t self_ns, calls, longest_ns;
+	uint32_t node; /* with most of it */
+};
+
+static struct name_sum *sums_of_ranges(const struct diagnosis *diagnosis, uint32_t *names, uint64_t *whole)
+{
+	const struct tree *tree = diagnosis->fold->tree;
+	struct name_sum *sums;
+
+	*names = 0;
+	*whole = 0;
+	for (uint32_t id = 1; id < tree->count; id++)
+		*names = tree->nodes[id].name >= *names ? tree->nodes[id].name + 1 : *names;
+	sums = need((*names + 1) * sizeof *sums);
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+		struct name_sum *sum = &sums[node->name];
+
+		if (node_kind_class(node->kind) != NODE_RANGES || node->is_group || node->elsewhere)
+			continue;
+		*whole += node->self_ns;
+		sum->self_ns += node->self_ns;
+		sum->calls += node->calls;
+		sum->longest_ns = node->max_ns > sum->longest_ns ? node->max_ns : sum->longest_ns;
+		if (!sum->node || node->self_ns > tree->nodes[sum->node].self_ns)
+			sum->node = id;
+	}
+	return sums;
+}
+
+/* Without a GPU, work is what operators and ranges do themselves. */
+static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding)
+{
+	uint32_t names, most = 0, some = 0;
+	uint64_t whole;
+	struct name_sum *sums = sums_of_ranges(diagnosis, &names, &whole);
+
+	for (uint32_t name = 1; name < names; name++) {
+		some += sums[name].self_ns > 0;
+		most = sums[name].self_ns > sums[most].self_ns || !most ? name : most;
+	}
+	if (some >= LIMIT_DOMINANT_NAMES && diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
+		finding->state = FINDING_FOUND;
+		finding->confidence = CONFIDENCE_MEDIUM;
+		SAY(finding->why, "measured, but it may wait and not work: no record of a GPU, or of what it waits for, is there");
+		SAY(finding->sentence, "On the CPU %s has %s of the time of all threads in ranges, without what is inside it.",
+			diagnose_name(diagnosis, most), diagnose_share(diagnosis, sums[most].self_ns, whole));
+		SAY(finding->evidence, "%s, together %s of %s; the longest %s", diagnose_counted(diagnosis, sums[most].calls, "instance"),
+			diagnose_time(diagnosis, sums[most].self_ns), diagnose_time(diagnosis, whole),
+			diagnose_time(diagnosis, sums[most].longest_ns));
+		SAY(finding->next, "Begin there: see whether it works or waits (a lock, another rank, data), with what sizes, and whether it is needed.");
+		SAY(finding->view, "table -s cpu_self_ns --top 10");
+		finding->node = sums[most].node;
+		finding->count = sums[most].calls;
+		finding->impact_ns = sums[most].self_ns;
+		finding->upper_bound = true;
+	}
+	free(sums);
+}
+
+void diagnose_dominant(struct diagnosis *diagnosis, struct finding *finding)
+{
+	if (!diagnosis->facts.works)
+		dominant_on_cpu(diagnosis, finding);
+	else
+		dominant_on_gpu(diagnosis, finding);
 }
 
 void diagnose_tiny(struct diagnosis *diagnosis, struct finding *finding)

@@ -7,7 +7,7 @@
 /* name, value, reason */
 #define DIAGNOSE_LIMITS(X)                                                                                              \
 	X(WORTH, 20, "of the GPU's span, or of the time looked at: less than 2 % is not worth an engineer's day")       \
-	X(LITTLE, 5, "of the time looked at: calls that should not be there at all need less to be named")              \
+	X(LITTLE, 5, "of the time looked at: what is mended by one line, or should not be there at all, needs less to be named")              \
 	X(LAUNCH_IDLE, 200, "of the span idle, as the host was late: beyond a fifth no faster kernel helps much")        \
 	X(BUSY, 900, "of the span busy: what is left cannot be had by launching faster")                                \
 	X(DOMINANT, 400, "of all GPU time in one kernel: making that twice as fast wins a fifth")                       \

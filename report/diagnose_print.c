@@ -152,6 +152,19 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 	}
 }
 
+/* Which says little where little could be looked at. */
+static void put_nothing(struct out *out, const struct row *rows, size_t count)
+{
+	size_t unchecked = 0;
+	char text[96];
+
+	for (size_t i = 0; i < count; i++)
+		unchecked += is_kind(&rows[i], "not checked");
+	snprintf(text, sizeof text, unchecked > count / 2 ? "nothing stands out in what could be checked: %zu of %zu rules\n" : "nothing stands out\n",
+		count - unchecked, count);
+	out_string(out, text);
+}
+
 static void put_process(const struct style *style, const struct row *rows, size_t count, bool several)
 {
 	unsigned number = 0;
@@ -165,7 +178,7 @@ static void put_process(const struct style *style, const struct row *rows, size_
 		if (is_kind(&rows[i], "finding"))
 			put_finding(style, &rows[i], ++number);
 	if (!number)
-		out_string(style->out, "nothing stands out\n");
+		put_nothing(style->out, rows, count);
 	for (size_t i = 0; i < count; i++)
 		if (is_kind(&rows[i], "note"))
 			put_finding(style, &rows[i], 0);
@@ -331,14 +344,16 @@ static void brief_tail(struct out *out, const struct rows *rows, bool json, bool
 	}
 }
 
-static void brief_left(struct out *out, size_t found, size_t left, bool json)
+static void brief_left(struct out *out, const struct rows *rows, size_t found, size_t left, bool json)
 {
 	char text[BRIEF_LEFT];
 
+	if (!json && !found) {
+		put_nothing(out, rows->rows, rows->count);
+		return;
+	}
 	if (json)
 		snprintf(text, sizeof text, ", \"findings_in_all\": %zu, \"left_out\": %zu}\n", found, left);
-	else if (!found)
-		snprintf(text, sizeof text, "nothing stands out\n");
 	else
 		snprintf(text, sizeof text, "%zu finding%s%s\n", found, found == 1 ? "" : "s",
 			left ? "; some have no room here: see diagnose without --brief" : "");
@@ -389,7 +404,7 @@ void brief_diagnose(const struct report *report, struct out *out)
 	}
 	out_string(out, json ? "]" : "");
 	out_bytes(out, tail->buffer, tail->used);
-	brief_left(out, found, left, json);
+	brief_left(out, rows, found, left, json);
 	free(tail);
 	free(piece);
 }

@@ -462,6 +462,20 @@ static struct trace_builder *dear(void)
 	return builder;
 }
 
+/* No GPU: one of three ranges takes nearly all. */
+static struct trace_builder *waiting_ranges(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 100, "gloo:all_reduce");
+	build_pop(builder, 1, 900);
+	build_push(builder, 1, 910, "load");
+	build_pop(builder, 1, 950);
+	build_push(builder, 1, 960, "compute");
+	build_pop(builder, 1, 990);
+	return builder;
+}
+
 static struct trace_builder *only_ranges(void)
 {
 	struct trace_builder *builder = builder_new();
@@ -483,6 +497,8 @@ static const struct scene {
 	{ slow_host, "compute-bound", "clear", "" },
 	{ one_kernel_above_all, "dominant-event", "finding", "60.0 % of all GPU time: k_a" },
 	{ healthy, "dominant-event", "clear", "" },
+	{ waiting_ranges, "dominant-event", "finding", "On the CPU gloo:all_reduce has 92.0 %" },
+	{ only_ranges, "dominant-event", "clear", "" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
 	{ healthy, "tiny-calls", "clear", "" },
 	{ small_grids, "launch-starvation", "finding", "4 blocks for 108 multiprocessors (0.00 waves per SM)" },
@@ -589,6 +605,15 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 END_TEST
 
 /* What costs most comes first. */
+START_TEST(little_that_could_be_checked_is_no_health)
+{
+	ck_assert_ptr_nonnull(strstr(screen_show(only_ranges(), "diagnose trace.bin").out,
+		"nothing stands out in what could be checked: 4 of 18 rules\n"));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --brief").out,
+		"nothing stands out in what could be checked: 4 of 18 rules\n"));
+}
+END_TEST
+
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
 	const struct screen screen = screen_show(crumbs(), "diagnose trace.bin --ascii");
@@ -666,6 +691,7 @@ int main(void)
 	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0, sizeof scenes / sizeof *scenes);
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
+	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
 	tcase_add_test(tests, brief_is_brief);
 	tcase_add_test(tests, another_process_of_the_run_is_named);
