@@ -26,13 +26,22 @@ struct group {
 	uint64_t latest_ns;
 };
 
+/* As far as `from` goes, `to` could have come then. */
+static uint64_t ready(const struct path *path, uint32_t from, uint32_t to)
+{
+	const uint64_t at_ns = path_moment(path, from), to_ns = path_moment(path, to);
+	const bool launches = !(to & 1) && path_is_work(path_node(path, to / 2)) && !path_is_work(path_node(path, from / 2));
+
+	return launches && path->launch_ns < to_ns - at_ns ? at_ns + path->launch_ns : launches ? to_ns : at_ns;
+}
+
 static struct group group_of(const struct path *path, const struct path_edge *edges, size_t count)
 {
 	struct group group = { .edges = edges, .count = count, .held_up_by = edges[0].from };
 
-	group.latest_ns = path_moment(path, group.held_up_by);
+	group.latest_ns = ready(path, group.held_up_by, edges[0].to);
 	for (size_t i = 1; i < count; i++) {
-		const uint64_t at_ns = path_moment(path, edges[i].from);
+		const uint64_t at_ns = ready(path, edges[i].from, edges[i].to);
 
 		if (at_ns > group.latest_ns) {
 			group.held_up_by = edges[i].from;
@@ -107,7 +116,7 @@ static void pass_slack(struct path *path, const struct group *group)
 
 	for (size_t i = 0; i < group->count; i++) {
 		const uint32_t from = group->edges[i].from;
-		const uint64_t more = slack + (group->latest_ns - path_moment(path, from));
+		const uint64_t more = slack + (group->latest_ns - ready(path, from, group->edges[i].to));
 
 		if (more < slacks[from])
 			slacks[from] = more;
@@ -140,7 +149,7 @@ static void walk(struct path *path)
 			continue;
 		const enum path_kind kind = kind_between(path, group.held_up_by, current, &whose);
 
-		add_segment(path, group.latest_ns, path_moment(path, current), whose, kind);
+		add_segment(path, path_moment(path, group.held_up_by), path_moment(path, current), whose, kind);
 		current = group.held_up_by;
 	}
 	add_first(path, current);
@@ -179,9 +188,13 @@ static uint64_t end_without(const struct path *path, bool (*chosen)(const struct
 		const struct path_node *node = path_node(path, to / 2);
 		uint64_t at_ns = 0;
 
-		for (size_t i = 0; i < group.count; i++)
-			if (times[group.edges[i].from] > at_ns)
-				at_ns = times[group.edges[i].from];
+		for (size_t i = 0; i < group.count; i++) {
+			const uint32_t from = group.edges[i].from;
+			const uint64_t then_ns = times[from] + (ready(path, from, to) - path_moment(path, from));
+
+			if (then_ns > at_ns)
+				at_ns = then_ns;
+		}
 		if (!(to & 1) || !path_is_work(node) || !chosen(node, context))
 			at_ns += path_moment(path, to) - group.latest_ns;
 		times[to] = at_ns;
@@ -216,6 +229,7 @@ void path_free(struct path *path)
 	lanes_free(&path->handles);
 	free(path->lane_of_handle);
 	free(path->handle_known);
+	samples_free(&path->launches);
 	activities_free(path->activities);
 	free(path);
 }

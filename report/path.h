@@ -18,7 +18,8 @@
  *				events stand for that its stream was told to wait for
  *	end of work		after its begin
  *
- * The latest of these holds it up (of equal ones the GPU's own order, then events, then the launch); what is left up to
+ * A launch takes as long as 5 % of all launches do, at least: from then on the work is ready as far as its call goes. The
+ * latest of these holds it up (of equal ones the GPU's own order, then events, then the launch); what is left up to
  * the moment itself takes its time whatever came before. Any other could have come later by the time in between: that is
  * what slack is made of. The chain goes from the last moment of all to the one that held it up, and so on; its segments
  * are disjoint and together the whole time from the first moment to the last.
@@ -104,6 +105,9 @@ struct path {
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
+	struct samples launches; /* from the begins of calls to those of their work, without graphs */
+	struct samples_budget budget;
+	uint64_t launch_ns; /* what a launch takes at least: 5 % of them were not longer */
 	uint32_t last; /* moment; PATH_NONE: there is nothing */
 };
 

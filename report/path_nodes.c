@@ -111,8 +111,10 @@ static void add_work(struct path *path, const struct activity *one)
 	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
 	if (call == PATH_NONE)
 		path->counts.without_call++;
-	else if (path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH)
+	else if (path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
 		learn(path, path_node(path, call), lane);
+		samples_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
+	}
 }
 
 /* CUPTI has its own numbers of streams and events; a call that names no handle of its own has them from there. */
@@ -167,4 +169,5 @@ void path_read_nodes(struct path *path)
 			add_told(path, one);
 	}
 	find_lanes(path);
+	path->launch_ns = samples_percentile(&path->launches, 50);
 }
