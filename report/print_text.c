@@ -223,8 +223,11 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 {
 	struct table table = { .rows = rows, .style = style };
 	const bool name_first = layout == LAYOUT_TREE;
-	bool *last = print_last_children(rows);
+	bool *last;
 
+	if (!rows->count) /* all are too small; what was left out is told below */
+		return;
+	last = print_last_children(rows);
 	table.branches = (struct branches){ .last = last, .ascii = style->ascii };
 	find_names(&table, layout);
 	if (table.widest_range > style->width * TREE_SHARE / 100) {

@@ -27,6 +27,17 @@ def rows(path, *options):
 
 
 @case
+def a_tree_of_rows_that_are_all_too_small_is_told_of(folder):
+    """200 roots that have a 200th each: none has the 1 % that text asks for."""
+    events = [{"ph": "X", "cat": "cpu_op", "name": "mine::op_%s" % (chr(97 + i // 26) + chr(97 + i % 26)), "pid": 1, "tid": 1, "ts": i * 10, "dur": 5, "args": {}} for i in range(200)]
+    path = folder / "small.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    for view in ("tree", "summary"):
+        out = report(view, path).stdout.decode()
+        assert "200 below 1 %" in out, out
+
+
+@case
 def text_has_the_columns_that_were_asked_for_in_their_order(folder):
     lines = report("tree", trace(folder), "--columns", "idle_before_ns,calls,delay_p50_ns", "--width", "80").stdout.decode().splitlines()
     assert lines[0].split() == ["idle", "before", "calls", "delay", "p50"], lines[0]
