@@ -7,6 +7,7 @@
  */
 #include "report/fatal.h"
 #include "report/fold.h"
+#include "tests/block_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEPTH = 5, CHAINS = 996, NAMES = CHAINS + DEPTH, ROUNDS = 7, PAYLOAD = 65536 };
+enum { DEPTH = 5, CHAINS = 996, NAMES = CHAINS + DEPTH, ROUNDS = 7 };
 #define PAIRS 10000000u
 #define GATE 0.35
 
@@ -123,97 +124,40 @@ static uint64_t run_reference(const struct event *events, size_t count)
 	return calls;
 }
 
-/* A trace file, block by block. */
-struct writer {
-	FILE *file;
-	uint64_t offset;
-	unsigned char payload[PAYLOAD + 64];
-	size_t used;
-	uint32_t sequence;
-	uint64_t base;
-};
-
-static void put_block(struct writer *writer, uint32_t type, uint32_t stream)
-{
-	struct trace_block block = { .magic = TRACE_BLOCK_MAGIC,
-		.type = type,
-		.stream = stream,
-		.sequence = writer->sequence++,
-		.tid = 1,
-		.base_stamp = writer->base,
-		.used = writer->used };
-	static const unsigned char zeros[TRACE_ALIGN];
-	const size_t padding = (TRACE_ALIGN - writer->used % TRACE_ALIGN) % TRACE_ALIGN;
-
-	block.extent = sizeof block + writer->used + padding;
-	block.head_crc = trace_crc32c(0, &block, offsetof(struct trace_block, head_crc));
-	block.crc = trace_block_crc(&block, writer->payload);
-	fwrite(&block, sizeof block, 1, writer->file);
-	fwrite(writer->payload, 1, writer->used, writer->file);
-	fwrite(zeros, 1, padding, writer->file);
-	writer->offset += block.extent;
-	writer->used = 0;
-}
-
-static void *put_record(struct writer *writer, enum trace_kind kind, size_t size)
-{
-	struct trace_head *head;
-
-	while (writer->used % 8)
-		writer->payload[writer->used++] = 0;
-	head = (struct trace_head *)(void *)(writer->payload + writer->used);
-	memset(head, 0, (size + 7) / 8 * 8);
-	head->size = (uint16_t)((size + 7) / 8 * 8);
-	head->kind = (uint8_t)kind;
-	writer->used += head->size;
-	return head;
-}
-
-static void put_dictionary(struct writer *writer)
+static void put_dictionary(struct block_writer *writer)
 {
 	char text[32];
 
 	for (uint32_t name = 1; name <= NAMES; name++) {
 		const size_t length = (size_t)snprintf(text, sizeof text, "range_%u_of_many", name);
-		struct trace_name *record = put_record(writer, TRACE_NAME, sizeof *record + length);
+		struct trace_name *record = block_writer_record(writer, TRACE_NAME, sizeof *record + length);
 
 		record->name = name;
 		record->bytes = (uint32_t)length;
 		memcpy(record + 1, text, length);
 	}
-	put_block(writer, TRACE_DICT, 0);
+	block_writer_seal(writer, TRACE_DICT, 0);
 	for (uint32_t node = 1; node <= CHAINS * DEPTH; node++) {
-		struct trace_node *record = put_record(writer, TRACE_NODE, sizeof *record);
+		struct trace_node *record = block_writer_record(writer, TRACE_NODE, sizeof *record);
 
 		record->head.node = node;
 		record->parent = (node - 1) % DEPTH ? node - 1 : 0;
 		record->name = (node - 1) / DEPTH + (node - 1) % DEPTH + 1;
 		record->kind = TRACE_NODE_RANGE;
-		if (writer->used > PAYLOAD - 64)
-			put_block(writer, TRACE_DICT, 0);
+		if (writer->used > BLOCK_WRITER_PAYLOAD - 64)
+			block_writer_seal(writer, TRACE_DICT, 0);
 	}
-	put_block(writer, TRACE_DICT, 0);
-	writer->sequence = 0;
-}
-
-static void begin_payload(struct writer *writer, uint64_t stamp)
-{
-	struct trace_clock_record *clock;
-
-	writer->base = stamp;
-	clock = put_record(writer, TRACE_CLOCK, sizeof *clock);
-	clock->stamp = clock->monotonic_ns = stamp;
-	clock->realtime_ns = UINT64_C(1700000000000000000) + stamp;
+	block_writer_seal(writer, TRACE_DICT, 0);
 }
 
 /* Payloads end between two chains, so that no OPEN is needed. */
-static void put_events(struct writer *writer, size_t count)
+static void put_events(struct block_writer *writer, size_t count)
 {
 	struct source source = { .stamp = 1000 };
 	uint64_t last = source.stamp;
 	uint32_t word;
 
-	begin_payload(writer, source.stamp);
+	block_writer_begin(writer, source.stamp);
 	for (size_t i = 0; i < count; i++) {
 		const uint32_t node = source.chain * DEPTH + source.step + 1;
 		const struct event event = next_event(&source);
@@ -224,46 +168,21 @@ static void put_events(struct writer *writer, size_t count)
 		memcpy(writer->payload + writer->used, &word, sizeof word);
 		writer->used += sizeof word;
 		last = event.stamp;
-		if (source.step == 0 && writer->used > PAYLOAD - 128) {
-			put_block(writer, TRACE_CHUNK, 1);
-			begin_payload(writer, event.stamp);
+		if (source.step == 0 && writer->used > BLOCK_WRITER_PAYLOAD - 128) {
+			block_writer_seal(writer, TRACE_CHUNK, 1);
+			block_writer_begin(writer, event.stamp);
 		}
 	}
-	put_block(writer, TRACE_CHUNK, 1);
+	block_writer_seal(writer, TRACE_CHUNK, 1);
 }
 
 static uint64_t write_trace(const char *path, size_t count)
 {
-	struct writer *writer = need(sizeof *writer);
-	struct trace_header header = { .magic = TRACE_MAGIC,
-		.version = TRACE_VERSION,
-		.endian = TRACE_ENDIAN,
-		.header_bytes = 4096,
-		.clock_kind = TRACE_CLOCK_MONOTONIC,
-		.run_id = 1,
-		.pid = 1,
-		.flags = TRACE_ENDED,
-		.page_bytes = 4096,
-		.streams = 1,
-		.start = { .raw = 1, .monotonic_ns = 1, .realtime_ns = UINT64_C(1700000000000000001) } };
-	uint64_t bytes;
+	struct block_writer *writer = block_writer_open(path);
 
-	writer->file = fopen(path, "w");
-	if (!writer->file || fseek(writer->file, 4096, SEEK_SET))
-		fatal(STATUS_UNREADABLE, "%s:", path);
-	writer->offset = 4096;
 	put_dictionary(writer);
 	put_events(writer, count);
-	header.end = bytes = writer->offset;
-	header.last = (struct trace_clock){ .raw = writer->base,
-		.monotonic_ns = writer->base,
-		.realtime_ns = UINT64_C(1700000000000000000) + writer->base };
-	rewind(writer->file);
-	fwrite(&header, sizeof header, 1, writer->file);
-	if (fclose(writer->file))
-		fatal(STATUS_UNREADABLE, "%s:", path);
-	free(writer);
-	return bytes;
+	return block_writer_close(writer, 1);
 }
 
 static double cpu_seconds(void)
