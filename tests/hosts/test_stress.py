@@ -19,7 +19,7 @@ def stress_ng_is_content(folder):
         said = (result.stdout + result.stderr).decode(errors="replace")
         assert result.returncode == bare.returncode, (name, result.returncode, bare.returncode, said[-1000:])
         assert not re.search(BAD, said) or re.search(BAD, (bare.stdout + bare.stderr).decode(errors="replace")), (name, said[-1500:])
-        assert not traces(folder) and not runs_on(folder), (name, traces(folder), runs_on(folder))
+        assert not traces(folder) and not still_on(folder), (name, traces(folder), runs_on(folder))
 
 
 def cheap_enough(folder, name, command, times, rounds):
