@@ -52,7 +52,8 @@
  * source.torch_modules, source.torch_memory, source.python_stacks: `on`, `off: REASON (CODE)` or `partial: REASON`; a key not given: absent from this program.
  * schedule: what PPERF_SCHEDULE was understood as: `skip_first:0,wait:1,warmup:1,active:3,repeat:1`; absent: everything is recorded.
  * cupti.yielded: how often CUPTI was left to another client: there are AWAY records; absent: never.
- * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). warning.*: a sentence for the reader.
+ * torch.allocator: how PyTorch's allocator was configured (PYTORCH_ALLOC_CONF). torch.abi: 1 if its strings are of C++11's ABI, else 0. torch.layout: where its
+ * objects have what we read, as measured. torch.unlinked: backward functions whose operator is not known, at least so many. warning.*: a sentence for the reader.
  * import.format: of a trace that was made of another tool's file: which; import.left_out: what of that file is in no record;
  * import.processes: whose events it holds, if it is more than one process.
  *

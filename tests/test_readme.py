@@ -104,24 +104,98 @@ def the_file_names_in_the_README_exist(folder):
         assert path.exists(), path
 
 
-@case
-def the_pages_name_every_option_and_setting(folder):
-    page = lambda name: (ROOT / "doc" / name).read_text().replace("\\-", "-")
-    for name, text in (("pperf-report.1", report("--help").stdout.decode()), ("pperf.1", (ROOT / "scripts" / "pperf").read_text().split("END")[1])):
-        missing = [option for option in set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", text)) if option not in page(name)]
-        assert not missing, "%s does not name %s" % (name, sorted(missing))
-    settings = re.findall(r"^\tX\((PPERF_\w+),", (ROOT / "preload" / "settings.h").read_text(), re.M)
-    missing = [s for s in settings if s not in page("libpperf.7")]
-    assert settings and not missing, missing
+def page(name):
+    return (ROOT / "doc" / name).read_text()
+
+
+def plain(line):
+    """What a line of a page shows."""
+    return re.sub(r"\\f[A-Z]", "", re.sub(r'^\.[BIR]+ |"', "", line).replace("\\-", "-"))
+
+
+def section(text, name):
+    return re.split(r"^\.SH ", text.split(".SH %s\n" % name)[1], flags=re.M)[0]
+
+
+def entries(text):
+    """The first line of each entry of a section, and its text."""
+    return [(plain(entry.split("\n")[0]), plain(entry)) for entry in re.split(r"^\.TP\n", text, flags=re.M)[1:]]
+
+
+def options_of(lines):
+    """Short name, long name and argument of each option, as `-f, --format text|json|csv`."""
+    return [re.fullmatch(r"(?:(-\w), ?)?(--[a-z-]+) ?(.*)", " ".join(line.replace(" , ", ", ").split())).groups() for line in lines]
 
 
 @case
-def the_table_of_other_recorders_is_that_of_the_last_measurement(folder):
-    sys.path.insert(0, str(ROOT / "tests/bench/peers"))
-    import results
-    shown = README.split(results.BEGIN)[1].split(results.END)[0].strip()
-    measured = ROOT / "bench/RESULTS.md"
-    assert shown == (measured.read_text().split(results.BEGIN)[1].split(results.END)[0].strip() if measured.exists() else "")
+def the_page_of_the_report_says_what_its_help_says(folder):
+    text = report("--help").stdout.decode()
+    views, options = re.search(r"\nviews\n(.*?)\noptions\n(.*?)\nexit status", text, re.S).groups()
+    views = re.findall(r"^  ([a-z]+) ", views, re.M)
+    described = [head.split()[0] for head, text in entries(section(page("pperf-report.1"), "VIEWS"))]
+    assert described == views, (described, views)
+    helped = re.findall(r"^ {2,6}((?:-\w, )?--[a-z-]+(?: [A-Z][A-Z-]*| text\|json\|csv)?) +(.*(?:\n {20}.*)*)", options, re.M)
+    listed = entries(section(page("pperf-report.1"), "OPTIONS"))
+    assert len(helped) > 30
+    ours, theirs = options_of(h for h, _ in helped), options_of(head for head, _ in listed)
+    assert sorted(o[:2] for o in ours if o[0]) == sorted(o[:2] for o in theirs if o[0])
+    assert sorted(o[1] for o in ours) == sorted(o[1] for o in theirs), {o[1] for o in ours} ^ {o[1] for o in theirs}
+    argument = {o[1]: o[2] for o in theirs}
+    for (short, name, said), (_, about) in zip(ours, helped):
+        choices = argument[name].split("|")
+        same = argument[name].lower() == said.lower() or len(choices) > 1 and all(choice in about for choice in choices)
+        assert same, "%s: the help says %s, the page %s" % (name, said, argument[name])
+
+
+@case
+def the_page_of_the_launcher_says_what_its_help_says(folder):
+    text = run(folder, "sh", str(ROOT / "scripts" / "pperf"), "--help", check=0).stdout.decode()
+    helped = options_of(re.findall(r"^ {2,6}((?:-\w, )?--[a-z-]+(?: [A-Z]+)?)  ", text, re.M))
+    listed = options_of(head for head, _ in entries(section(page("pperf.1"), "OPTIONS")))
+    assert helped and [o[:2] for o in helped] == [o[:2] for o in listed] and all(bool(h[2]) == bool(o[2]) for h, o in zip(helped, listed)), (helped, listed)
+    assert {re.search(r"PPERF_\w+", line)[0] for line in re.findall(r"\(PPERF_\w+", text)} == set(re.findall(r"PPERF_\w+", page("pperf.1").split("EXIT STATUS")[0]))
+
+
+@case
+def the_page_of_the_library_has_every_setting_with_its_default(folder):
+    settings = dict(re.findall(r'^\tX\((PPERF_\w+), *"(.*?)"\)', (ROOT / "preload" / "settings.h").read_text(), re.M))
+    sources = "".join(path.read_text() for path in (ROOT / "preload").glob("*.c"))
+    listed = {}
+    for head, _ in entries(section(page("libpperf.7"), "ENVIRONMENT")):
+        default = re.search(r"\((.*)\)", head)
+        for name in re.findall(r"PPERF_\w+", head):
+            assert name not in listed or not default, "%s is there twice" % name
+            listed.setdefault(name, default[1] if default else "")
+    more = {name for name in set(listed) - set(settings) if '"%s"' % name in sources or '"%s=' % name in sources}
+    assert {k: v for k, v in listed.items() if k not in more} == settings, (listed, settings)
+
+
+@case
+def the_page_of_the_format_has_every_kind_and_key(folder):
+    header = (ROOT / "collector" / "trace_format.h").read_text()
+    kinds = re.findall(r"^\tX\(([A-Z_]+), trace_\w+, \d, \"(.*?)\"\)", header, re.M)
+    said = [(head, text.split("\n")[1]) for head, text in entries(section(page("pperf.format.5"), "RECORDS"))]
+    assert sorted(said) == sorted((kind, text[0].upper() + text[1:] + ".") for kind, text in kinds), set(said) ^ set(kinds)
+    assert "the version (%s)" % re.search(r"TRACE_VERSION (\d+)", header)[1] in page("pperf.format.5")
+    keys = " ".join(head for head, _ in entries(section(page("pperf.format.5"), "META KEYS")))
+    described = header[header.index("META keys:"):header.index("Ids. stream")]
+    sources = "".join(path.read_text() for folder in ("preload", "collector") for path in (ROOT / folder).glob("*.c"))
+    for key in set(re.findall(r'meta_set\("([a-z_.]+)"', sources)):
+        for where, text in (("the page", keys), ("the header", described)):
+            assert re.search(r"\b%s\b" % re.escape(key), text) or key.startswith("warning.") and "warning.*" in text, "%s has no %s" % (where, key)
+    for key in re.findall(r"[a-z_.]+[a-z_*]", keys.replace("env.PPERF_*", "")):
+        assert key in described, "the header has no %s" % key
+
+
+@case
+def the_pages_are_well_formed(folder):
+    checks = [c for c in (["mandoc", "-Tlint", "-W", "warning"], ["groff", "-ww", "-man", "-Tutf8", "-z"]) if shutil.which(c[0])]
+    if not checks:
+        raise Skip("neither mandoc nor groff is installed")
+    for command in checks:
+        for path in sorted((ROOT / "doc").glob("*.[1-8]")):
+            result = run(folder, *command, str(path))
+            assert not result.returncode and not result.stdout + result.stderr, (result.stdout + result.stderr).decode()
 
 
 main()
