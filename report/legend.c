@@ -155,7 +155,7 @@ static void help(const struct style *style)
 			       "A trace named like a view is\ngiven as ./tree. A process of a file that holds several (Nsight Systems) is FILE#PID.\n\nviews\n");
 	for (const struct view *view = views; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
-		put(style, 15, title, view->summary);
+		put(style, 16, title, view->summary);
 	}
 	out_string(style->out, "\noptions\n");
 	options_help(style);

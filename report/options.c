@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* id, short form or 0, long form, argument or NULL, help. */
 #define OPTIONS(X)                                                                                       \
@@ -296,6 +297,12 @@ static void parse(struct options *options, int argc, char **argv)
 	}
 }
 
+/* A word that could only be a view, misspelt. */
+static bool is_no_trace(const char *word)
+{
+	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) && errno == ENOENT;
+}
+
 struct options options_read(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -319,6 +326,8 @@ struct options options_read(int argc, char **argv)
 	}
 	if (options.focus && options.instances == INSTANCES_SUM && strcmp(options.view->name, "critical") == 0)
 		options.instances = INSTANCES_WORST;
+	if (!view && options.file_count && is_no_trace(options.files[0]))
+		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help", options.files[0]);
 	options.view = view_of_instances(&options);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;

@@ -131,7 +131,7 @@ def options_of(lines):
 def the_page_of_the_report_says_what_its_help_says(folder):
     text = report("--help").stdout.decode()
     views, options = re.search(r"\nviews\n(.*?)\noptions\n(.*?)\nexit status", text, re.S).groups()
-    views = re.findall(r"^  ([a-z]+) ", views, re.M)
+    views = re.findall(r"^  ([a-z-]+) ", views, re.M)
     described = [head.split()[0] for head, text in entries(section(page("pperf-report.1"), "VIEWS"))]
     assert described == views, (described, views)
     helped = re.findall(r"^ {2,6}((?:-\w, )?--[a-z-]+(?: [A-Z][A-Z-]*| text\|json\|csv)?) +(.*(?:\n {20}.*)*)", options, re.M)
@@ -145,6 +145,17 @@ def the_page_of_the_report_says_what_its_help_says(folder):
         choices = argument[name].split("|")
         same = argument[name].lower() == said.lower() or len(choices) > 1 and all(choice in about for choice in choices)
         assert same, "%s: the help says %s, the page %s" % (name, said, argument[name])
+
+
+@case
+def every_view_is_in_the_README_and_in_the_design(folder):
+    """In the same order as in the help."""
+    views = re.findall(r"^  ([a-z-]+) ", re.search(r"\nviews\n(.*?)\noptions", report("--help").stdout.decode(), re.S)[1], re.M)
+    shown = [name for row in re.findall(r"^\| (`.*?|\(none\)) \|", README.split("\n## Report")[1].split("\n## ")[0], re.M) for name in re.findall(r"`([a-z-]+)", row)]
+    assert ["summary", *shown] == views, (shown, views)
+    design = (ROOT / "DESIGN.md").read_text().split("\n## 7.")[1].split("\n## ")[0]
+    missing = [view for view in views if "`%s" % view not in design]
+    assert not missing, missing
 
 
 @case

@@ -68,6 +68,7 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 	write_run("trace.bin");
 	expect_usage("", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
 	expect_usage("tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
+	expect_usage("tre trace.bin", "pperf-report: there is no view and no file `tre`; see pperf-report --help\n");
 	expect_usage("-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
 	expect_usage("--nonsense trace.bin",
 		"pperf-report: there is no option --nonsense, or it is cut too short; see pperf-report --help\n");
