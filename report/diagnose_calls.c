@@ -90,8 +90,8 @@ void diagnose_pageable(struct diagnosis *diagnosis, struct finding *finding)
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
 	SAY(finding->why, "CUPTI says of each copy what memory it was");
-	SAY(finding->sentence, "Copies between the GPU and pageable host memory take %s of the time; they are slow, and "
-		"the host waits in them.",
+	SAY(finding->sentence, "Copies between the GPU and pageable host memory take %s of the time; pinned "
+		"memory is faster, and lets the host go on.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
 	SAY(finding->evidence, "%s of %s copies from or to the host, %s in %s%s%s%s; the longest %s",
 		diagnose_count(diagnosis, copies->count),
