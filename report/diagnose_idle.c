@@ -176,10 +176,12 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct process *other = beside(diagnosis);
 	const struct happened *held = &facts->held;
+	const uint64_t graphs = diagnosis->fold->counts.graph_launches;
 	const bool much = held->count >= LIMIT_CALLS_FEW && diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
 
-	SAY(finding->view, other ? "queue --all" : "queue");
-	SAY(finding->next, "Look with nvidia-smi while it runs; give each process a GPU of its own (CUDA_VISIBLE_DEVICES), or use MPS.");
+	SAY(finding->view, other ? "queue --all" : "idle");
+	SAY(finding->next, "Look with nvidia-smi while it runs whether another process has the GPU, and give each one of its own (CUDA_VISIBLE_DEVICES) or "
+		"use MPS; else look at what the longest of these moments waited for (pperf-report idle).");
 	if (other) {
 		finding->state = much ? FINDING_FOUND : FINDING_NOTE;
 		finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
@@ -194,16 +196,19 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 		finding->upper_bound = true;
 		return;
 	}
-	if (!much || facts->streams_waiting)
+	if (!much)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_LOW;
-	SAY(finding->sentence, "Work was asked for, nothing of this process ran, and still it did not begin: another "
-		"process may have had the GPU.");
-	SAY(finding->evidence, "%s times %s or more, together %s of a span of %s", diagnose_count(diagnosis, held->count),
-		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, held->total_ns), diagnose_time(diagnosis, facts->span_ns));
-	SAY(finding->why, "a trace sees its own process only; a host function in the stream, or the driver loading a "
-		"kernel, looks the same");
+	SAY(finding->sentence, "Work was asked for, nothing of this process ran, and still it did not begin: %s%s%sanother process may have had the GPU.",
+		facts->streams_waiting ? "it waited for an event, or " : "",
+		graphs ? "a part of a CUDA graph ran that is not in the trace, or " : "",
+		facts->streams_waiting || graphs ? "else " : "");
+	SAY(finding->evidence, "%s %s or more, together %s of a span of %s; %s to wait for an event, %s of graphs in the trace",
+		diagnose_counted(diagnosis, held->count, "time"), diagnose_time(diagnosis, LIMIT_HELD_NS),
+		diagnose_time(diagnosis, held->total_ns), diagnose_time(diagnosis, facts->span_ns),
+		diagnose_counted(diagnosis, facts->streams_waiting, "call"), diagnose_counted(diagnosis, graphs, "launch"));
+	SAY(finding->why, "a trace sees its own process only; a host function in the stream, or the driver loading a kernel, looks the same");
 	finding->node = happened_most(held);
 	finding->count = held->count;
 	finding->impact_ns = held->total_ns;

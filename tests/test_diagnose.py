@@ -45,6 +45,9 @@ def what_is_the_matter_is_found(folder):
     assert rows["dead-windows"]["path"][-1] == "aten::copy_", rows["dead-windows"]
     # BERT, one sequence at a time on an H100
     assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
+    # half of the time the GPU has work, in CUDA graphs, and none of it is seen to run
+    row = rows_of(named("negative_queue_length"))[0]
+    assert (row["name"], row["confidence"]) == ("another-process", "low") and row["impact_ns"] > 600_000_000, row
     # all that decoding does is in CUDA graphs
     assert said(named("graph_execution"), "finding") == [] and "compute-bound" in said(named("graph_execution"), "note")
     # copies of 262 MB from memory that is not pinned, and two blocks for 108 multiprocessors
