@@ -82,5 +82,5 @@ help:
 include tests/symbols/symbols.mk
 -include tests/cudasim/cudasim.mk
 include tests/torch/fake/fake.mk
-include tests/tests.mk tests/torch/torch.mk tests/bench/bench.mk scripts/quality.mk
+include tests/tests.mk tests/fuzz/fuzz.mk tests/torch/torch.mk tests/bench/bench.mk scripts/quality.mk
 -include scripts/gpu-check.mk

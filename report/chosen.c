@@ -134,7 +134,8 @@ static int by_begin(const void *a, const void *b)
 
 static void prepare(struct chosen *chosen)
 {
-	qsort(chosen->list, chosen->count, chosen->count ? sizeof *chosen->list : 1, by_value);
+	if (chosen->count)
+		qsort(chosen->list, chosen->count, sizeof *chosen->list, by_value);
 	chosen->begins = need((chosen->count + 1) * sizeof *chosen->begins);
 	chosen->earlier = need((chosen->count + 1) * sizeof *chosen->earlier);
 	for (size_t i = 0; i < chosen->count; i++)

@@ -14,7 +14,7 @@ enum status {
 	STATUS_USAGE = 64,
 };
 
-/* One sentence on stderr, after the program's name; ends with `status`. A colon at its end: the text of errno
+/* One sentence on stderr, after the program's name, whatever is in it made visible; ends with `status`. A colon at its end: the text of errno
  * follows. */
 _Noreturn void fatal(enum status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -159,9 +159,9 @@ static uint32_t *thread_slot(const struct kineto_reader *reader, struct kineto_t
 
 	for (;; i = (i + 1) & (reader->thread_slot_count - 1)) {
 		uint32_t *slot = &reader->thread_slots[i];
-		const struct kineto_thread *known = &reader->kineto->threads[*slot - 1];
+		const struct kineto_thread *known = *slot ? &reader->kineto->threads[*slot - 1] : NULL;
 
-		if (!*slot || (known->pid == thread.pid && known->tid == thread.tid))
+		if (!known || (known->pid == thread.pid && known->tid == thread.tid))
 			return slot;
 	}
 }

@@ -170,15 +170,13 @@ void out_json_double(struct out *out, double value)
 		out_char(out, '"');
 }
 
-/* C1 controls and what turns text round. */
-static bool must_hide(uint32_t point)
-{
-	return (point >= 0x7f && point <= 0x9f) || point == 0x61c || point == 0x200e || point == 0x200f ||
-	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
-}
-
+/* Beyond 16 bits: two halves. */
 static void json_point(struct out *out, uint32_t point)
 {
+	if (point > 0xffff) {
+		json_point(out, 0xd7c0u + (point >> 10));
+		point = 0xdc00u | (point & 0x3ff);
+	}
 	out_bytes(out, "\\u", 2);
 	put_hex(out, point, 4, false);
 }
@@ -250,7 +248,7 @@ void out_json_text(struct out *out, const char *text, size_t bytes)
 			json_point(out, 0xdc00u | (unsigned char)text[at]);
 		else if (point < ' ' || point == '"' || point == '\\')
 			json_special(out, (unsigned char)point);
-		else if (must_hide(point))
+		else if (text_hides(point))
 			json_point(out, point);
 		else
 			out_bytes(out, text + at, length);
@@ -264,6 +262,17 @@ static void csv_byte(struct out *out, unsigned char byte)
 	put_hex(out, byte, 2, false);
 }
 
+/* What a spreadsheet begins a formula with, in every width; where it takes `;` to part cells, behind that, too. */
+static bool begins_formula(uint32_t point, const char *text, size_t at)
+{
+	static const uint32_t first[] = { '=', '+', '-', '@', 0xff1d, 0xff0b, 0xff0d, 0xff20 };
+
+	for (size_t i = 0; i < sizeof first / sizeof *first && (at == 0 || text[at - 1] == ';'); i++)
+		if (point == first[i])
+			return true;
+	return false;
+}
+
 void out_csv_text(struct out *out, const char *text, size_t bytes)
 {
 	bool quoted = memchr(text, ',', bytes) || memchr(text, '"', bytes);
@@ -274,8 +283,7 @@ void out_csv_text(struct out *out, const char *text, size_t bytes)
 	for (size_t at = 0; at < bytes; at += length) {
 		uint32_t point = utf8_decode(text + at, bytes - at, &length);
 
-		if (point < ' ' || point == UINT32_MAX || must_hide(point) ||
-			(at == 0 && (point == '=' || point == '+' || point == '-' || point == '@'))) {
+		if (point == UINT32_MAX || text_hides(point) || begins_formula(point, text, at)) {
 			for (size_t i = 0; i < length; i++)
 				csv_byte(out, (unsigned char)text[at + i]);
 			continue;

@@ -51,16 +51,16 @@ void out_hex(struct out *out, uint64_t value, unsigned digits, bool upper);
 /* The shortest form that reads back as the same number; nan, inf, -inf. */
 void out_double(struct out *out, double value);
 
-/* A JSON string, with its quotes. Control characters (C1 and those that turn text round, too) are escaped as
- * \u00XX. A byte that is no UTF-8 becomes the lone surrogate \udcXX, which no text can contain: the bytes can be
+/* A JSON string, with its quotes. Control characters, and those that turn text round or that nobody sees
+ * (text_hides), are escaped as \u00XX. A byte that is no UTF-8 becomes the lone surrogate \udcXX, which no text can contain: the bytes can be
  * had back (Python: errors="surrogateescape"). */
 void out_json_text(struct out *out, const char *text, size_t bytes);
 /* As out_double; nan and infinities, for which JSON has no number, as strings. */
 void out_json_double(struct out *out, double value);
 
-/* A CSV cell (RFC 4180). Backslashes are doubled; control characters, bytes that are no UTF-8, and a first
- * character that a spreadsheet would take for a formula (= + - @) are written \xXX: a cell is valid UTF-8 text, and
- * the bytes can be had back. */
+/* A CSV cell (RFC 4180). Backslashes are doubled; what JSON escapes, bytes that are no UTF-8, and a first character (or
+ * one behind a semicolon) that a spreadsheet would take for a formula (= + - @) are written \xXX: a cell is valid
+ * UTF-8 text, and the bytes can be had back. */
 void out_csv_text(struct out *out, const char *text, size_t bytes);
 
 #endif

@@ -161,6 +161,11 @@ static bool within(const struct span *spans, size_t count, uint32_t point)
 
 #define WITHIN(spans, point) within(spans, sizeof(spans) / sizeof(spans)[0], point)
 
+bool text_hides(uint32_t point)
+{
+	return WITHIN(hidden, point);
+}
+
 static size_t sequence_length(unsigned char first)
 {
 	return first < 0x80                    ? 1
@@ -201,7 +206,7 @@ static size_t show(char out[16], const char *text, size_t bytes, bool ascii, siz
 
 	if (point == UINT32_MAX || point < 0x20 || point == 0x7f)
 		return (size_t)snprintf(out, 16, "\\x%02x", (unsigned char)text[0]);
-	if (WITHIN(hidden, point) || (ascii && point >= 0x80))
+	if (text_hides(point) || (ascii && point >= 0x80))
 		return (size_t)snprintf(out, 16, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
 	memcpy(out, text, *taken);
 	return *taken;

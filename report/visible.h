@@ -13,6 +13,9 @@
 /* The code point at `text` and in *length its bytes; UINT32_MAX with length 1: no valid UTF-8 begins here. */
 uint32_t utf8_decode(const char *text, size_t bytes, size_t *length);
 
+/* Would act on a terminal, turn text round, or not be seen. */
+bool text_hides(uint32_t point);
+
 /* Writes `text` visibly, terminated, as much as fits whole into `room` (6 bytes for each of `bytes`, and 1, always
  * suffice). ascii: what is beyond ASCII is written `\u00b5`. Returns the bytes written. */
 size_t visible(char *out, size_t room, const char *text, size_t bytes, bool ascii);

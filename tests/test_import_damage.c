@@ -7,10 +7,10 @@
 #include "report/kineto_trace.h"
 #include "report/nsys.h"
 #include "report/unpacked.h"
+#include "tests/foreign.h"
 
 #include <check.h>
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,34 +22,6 @@
 #define GZIP_CASES 500u
 #define SQLITE_CASES 600u
 #define SIZE_MOST (8u << 20) /* of what is made of a few thousand bytes */
-
-static const char json[] =
-	"{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"G\", \"numSms\": 132}], \"distributedInfo\": {\"rank\": 1},\n"
-	"\"baseTimeNanoseconds\": 1711964646000000000, \"traceEvents\": [\n"
-	"{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 7, \"tid\": 0, \"ts\": 0, \"args\": {\"name\": \"python3\"}},\n"
-	"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 7, \"tid\": 1, \"ts\": 1.000, \"dur\": 900.5},\n"
-	"{\"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"a.py(3): f\", \"pid\": 7, \"tid\": 1, \"ts\": 2, \"dur\": 800},\n"
-	"{\"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"nn.Module: Net_0\", \"pid\": 7, \"tid\": 1, \"ts\": 3, \"dur\": 700},\n"
-	"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 7, \"tid\": 1, \"ts\": 10.125, \"dur\": 50, \"args\": {\"External id\": 5, "
-	"\"Input Dims\": [[8, 8], []], \"Call stack\": \"b.py(1): g;c.py(2): h\", \"Sequence number\": 4, \"Fwd thread id\": 0}},\n"
-	"{\"ph\": \"X\", \"cat\": \"Operator\", \"name\": \"\\u00e4\\ud800\\\\\", \"pid\": 7, \"tid\": \"1\", \"ts\": 40, \"dur\": 50, \"args\": {\"External id\": 6}},\n"
-	"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 7, \"tid\": 1, \"ts\": 20, \"dur\": 5, \"args\": {\"correlation\": 1}},\n"
-	"{\"ph\": \"X\", \"cat\": \"cuda_driver\", \"name\": \"cuGraphLaunch\", \"pid\": 7, \"tid\": 1, \"ts\": 30, \"dur\": 5, \"args\": {\"correlation\": 2}},\n"
-	"{\"ph\": \"X\", \"cat\": \"Runtime\", \"name\": \"cudaMemcpyAsync\", \"pid\": 7, \"tid\": 1, \"ts\": 41, \"dur\": 5, \"args\": {\"External id\": 6}},\n"
-	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": 60, \"dur\": 7.001, \"args\": {\"correlation\": 1, \"device\": 0, "
-	"\"stream\": 7, \"grid\": [4, 1, 1], \"block\": [128, 1, 1], \"registers per thread\": 32, \"shared memory\": 1024}},\n"
-	"{\"ph\": \"X\", \"cat\": \"Kernel\", \"name\": \"nccl\", \"pid\": 0, \"tid\": \"stream 9\", \"ts\": 62, \"dur\": 9, \"args\": {\"correlation\": 2}},\n"
-	"{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD (Pageable -> Device)\", \"pid\": 0, \"tid\": 7, \"ts\": 80, \"dur\": 3, "
-	"\"args\": {\"External id\": 6, \"bytes\": 64}},\n"
-	"{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": 7, \"ts\": 85, \"dur\": 2, \"args\": {\"stream\": 7}},\n"
-	"{\"ph\": \"i\", \"name\": \"[memory]\", \"pid\": 7, \"tid\": 1, \"ts\": 25, \"args\": {\"Bytes\": 512, \"Addr\": 4096, \"Device Type\": 1, "
-	"\"Device Id\": 0, \"Total Allocated\": 512, \"Total Reserved\": 1024}},\n"
-	"{\"ph\": \"i\", \"name\": \"[memory]\", \"pid\": 7, \"tid\": 1, \"ts\": 26, \"args\": {\"Bytes\": -512, \"Device Type\": 1, \"Device Id\": 0}},\n"
-	"{\"ph\": \"s\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": 1, \"pid\": 7, \"tid\": 1, \"ts\": 10.125},\n"
-	"{\"ph\": \"f\", \"cat\": \"fwdbwd\", \"name\": \"fwdbwd\", \"id\": 1, \"pid\": 7, \"tid\": 2, \"ts\": 200, \"bp\": \"e\"},\n"
-	"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"MmBackward0\", \"pid\": 7, \"tid\": 2, \"ts\": 200, \"dur\": 30, \"args\": {\"Sequence number\": 4, \"Fwd thread id\": 1}},\n"
-	"{\"ph\": \"B\", \"cat\": \"cpu_op\", \"name\": \"begun\", \"pid\": 7, \"tid\": 1, \"ts\": 300}, {\"ph\": \"E\", \"pid\": 7, \"tid\": 1, \"ts\": 310}\n"
-	"], \"traceName\": \"x\", \"odd\": NaN}\n";
 
 static uint64_t dice = 88172645463325252u;
 
@@ -166,7 +138,7 @@ START_TEST(json_with_damage_is_refused_or_read)
 	size_t read = 0;
 
 	for (unsigned i = 0; i < JSON_CASES; i++) {
-		const struct bytes bytes = damaged((const unsigned char *)json, sizeof json - 1, true);
+		const struct bytes bytes = damaged((const unsigned char *)foreign_json, foreign_json_bytes(), true);
 
 		read += try_json(file_of(bytes));
 		free(bytes.at);
@@ -177,8 +149,8 @@ END_TEST
 
 START_TEST(gzip_with_damage_is_refused_or_read)
 {
-	unsigned char packed[sizeof json + 1024];
-	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)json, .avail_in = sizeof json - 1, .next_out = packed, .avail_out = sizeof packed };
+	unsigned char packed[16384];
+	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)foreign_json, .avail_in = (unsigned)foreign_json_bytes(), .next_out = packed, .avail_out = sizeof packed };
 
 	ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
@@ -192,43 +164,12 @@ START_TEST(gzip_with_damage_is_refused_or_read)
 }
 END_TEST
 
-static const char *const statements[] = {
-	"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)",
-	"INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, '_Z4gemmPfi'), (3, 'forward'), (4, '[Unknown]')",
-	"CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER)",
-	"INSERT INTO NVTX_EVENTS VALUES (100, 9000, 59, 'step', 281474976710657, NULL, NULL, 0), (200, 8000, 59, NULL, 281474993487874, NULL, 3, 5)",
-	"INSERT INTO NVTX_EVENTS VALUES (50, NULL, 75, 'domain', 281474976710657, NULL, NULL, 5), (300, 400, 60, 'span', 281474976710657, 281474976710658, NULL, 0), (350, NULL, 34, 'mark', 281474976710657, NULL, NULL, 0)",
-	"CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER)",
-	"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (500, 600, 281474976710657, 7, 1), (510, 620, 281474993487874, 7, 1)",
-	"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, mangledName INTEGER, shortName INTEGER)",
-	"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (700, 900, 0, 1, 7, 7, 281474976710656, 2, 2), (710, 920, 0, 1, 7, 7, 281474993487872, 4, 2)",
-	"CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER, dstKind INTEGER)",
-	"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1000, 1100, 0, 9, 281474976710656, 64, 1, 0, 2)",
-	"CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT)", "INSERT INTO PROCESSES VALUES (281474976710656, 0, 'python3')",
-};
-
-/* The bytes of a small export. */
-static struct bytes export_bytes(void)
-{
-	sqlite3_int64 count = 0;
-	struct bytes bytes;
-	sqlite3 *db;
-
-	ck_assert_int_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_exec(db, "PRAGMA page_size = 512", NULL, NULL, NULL), SQLITE_OK);
-	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
-		ck_assert_int_eq(sqlite3_exec(db, statements[i], NULL, NULL, NULL), SQLITE_OK);
-	bytes.at = sqlite3_serialize(db, "main", &count, 0);
-	bytes.count = (size_t)count;
-	sqlite3_close(db);
-	ck_assert_ptr_nonnull(bytes.at);
-	return bytes;
-}
-
 START_TEST(databases_with_damage_are_refused_or_read)
 {
-	const struct bytes whole = export_bytes();
+	struct bytes whole;
 	size_t read = 0;
+
+	whole.at = foreign_export(&whole.count);
 
 	for (unsigned i = 0; i < SQLITE_CASES; i++) {
 		const struct bytes bytes = damaged(whole.at, whole.count, false);
@@ -252,7 +193,7 @@ START_TEST(databases_with_damage_are_refused_or_read)
 		close(fd);
 		free(bytes.at);
 	}
-	sqlite3_free(whole.at);
+	free(whole.at);
 	ck_assert_uint_gt(read, SQLITE_CASES / 4);
 }
 END_TEST

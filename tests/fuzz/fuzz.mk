@@ -1,0 +1,49 @@
+# Harnesses: tests/fuzz/fuzz_X.c takes an input of its kind. With libFuzzer (clang) they make inputs of their own; with any
+# compiler replay_X goes through those that are there, which `make test` does.
+FUZZ_CLANG ?= $(firstword $(foreach name,clang-19 clang-18 clang-17 clang-16 clang-15 clang-14 clang,$(shell command -v $(name) 2> /dev/null)))
+FUZZ_TARGETS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 60
+FUZZ_CORPUS ?= $(BUILD)/fuzz/corpus
+# To add nothing to no pointer is what loops over nothing do.
+FUZZ_SANITIZE = address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer
+FUZZ = BUILD=$(BUILD)/fuzz CC='$(FUZZ_CLANG)' OPT='-O1 -g' CFLAGS='-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE) -fno-pie' LDFLAGS=-no-pie
+
+# What a host of many calls in one process stands in for.
+FUZZ_WRAPPED = exit malloc calloc realloc free strdup fopen tmpfile fclose opendir closedir
+FUZZ_SHARED = $(addprefix $(BUILD)/tests/fuzz/,host.o printed.o mutate.o target.o report_main.o)
+FUZZ_LINKED = $(BUILD)/tests/libfixtures.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread $(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))
+comma = ,
+# The report once more, its variables in sections that can be found.
+FUZZ_REPORT = $(patsubst report/%.c,$(BUILD)/tests/fuzz/report/%.o,$(filter-out report/main.c,$(REPORT)))
+
+#: make fuzz         libFuzzer over all that reads files, a minute each; FUZZ_SECONDS=n, FUZZ_TARGETS='trace elf'
+fuzz:
+	@scripts/setup.sh build test fuzz
+	@$(MAKE) --no-print-directory -j$$(nproc) fuzz-build
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_CORPUS) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+fuzz-build: ; @$(MAKE) --no-print-directory $(FUZZ) fuzzers
+fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/fuzz_%) $(BUILD)/tests/fuzz/seeds
+replays: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/replay_%) $(BUILD)/tests/fuzz/seeds
+suites: replays
+
+$(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/tests/fuzz/report_main.o: report/main.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE_CFLAGS) -Wno-missing-prototypes -Dmain=report_main -MMD -MP -c -o $@ $<
+$(BUILD)/tests/fuzz/report/%.o: $(BUILD)/report/%.o
+	@mkdir -p $(@D)
+	objcopy --rename-section .data=report_data --rename-section .bss=report_bss $< $@
+
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_REPORT) $(BUILD)/tests/libfixtures.a
+	$(CC) $(OPT) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $(filter %.o,$^) $(FUZZ_LINKED)
+$(BUILD)/tests/fuzz/replay_%: $(BUILD)/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(BUILD)/tests/fuzz/replay.o $(BUILD)/tests/libreport.a $(BUILD)/tests/libfixtures.a
+	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(BUILD)/tests/libreport.a $(FUZZ_LINKED)
+$(BUILD)/tests/fuzz/seeds: $(BUILD)/tests/fuzz/seeds.o $(BUILD)/tests/libfixtures.a $(BUILD)/tests/libreport.a
+	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/libreport.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread
+
+.PHONY: fuzz fuzz-build fuzzers replays
+.SECONDARY: $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/fuzz_%.o) $(FUZZ_REPORT)
+-include $(wildcard $(BUILD)/tests/fuzz/*.d)

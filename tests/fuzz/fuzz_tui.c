@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ * fuzz_tui.c: a trace to browse, and keys. What is put on the screen is harmless and on it.
+ *
+ * The input: how many keys (a byte), width, height, the keys; then the trace.
+ */
+#include "tests/fuzz/host.h"
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/target.h"
+
+#include "report/column.h"
+#include "report/options.h"
+#include "report/print.h"
+#include "report/tui_paint.h"
+#include "report/visible.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct session {
+	const char *path;
+	const uint8_t *keys;
+	size_t key_count;
+	unsigned width, height;
+};
+
+static unsigned screen_width, screen_height;
+
+static void put(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
+{
+	(void)context;
+	(void)paint;
+	host_check_shown(text, bytes);
+	if (y < screen_height && x + visible_width(text, bytes) <= screen_width)
+		return;
+	fprintf(stderr, "find: drawn beyond the screen\n");
+	abort();
+}
+
+static int key_of(uint8_t byte)
+{
+	/* Above ASCII lie the keys that are no characters. */
+	return byte < 0x80 ? byte : TUI_UP + (byte & 31);
+}
+
+static int browse(void *context)
+{
+	const struct session *session = context;
+	const struct tui_canvas canvas = { put, NULL };
+	char *words[] = { (char *)(uintptr_t)"pperf-report", (char *)(uintptr_t)"tui", (char *)(uintptr_t)session->path, NULL };
+	struct options options;
+	struct style style;
+	struct tui_model *model;
+	struct tui_state *state;
+
+	optind = 0;
+	options = options_read(3, words);
+	style = style_of(&options, out_open(NULL));
+	style.width = session->width;
+	columns_choose(&options);
+	model = tui_trace(&options, &style);
+	state = tui_state_new(model, session->width, session->height);
+	tui_paint(state, &canvas);
+	for (size_t i = 0; i < session->key_count && !state->quit; i++) {
+		tui_key(state, key_of(session->keys[i]));
+		tui_paint(state, &canvas);
+		if (state->wish != TUI_NOTHING)
+			tui_fulfil(state);
+	}
+	tui_paint(state, &canvas);
+	tui_state_free(state);
+	tui_model_free(model);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct session session;
+
+	if (bytes < 3 || bytes < 3u + data[0])
+		return -1;
+	session = (struct session){ .keys = data + 3, .key_count = data[0], .width = 20 + data[1], .height = 2 + data[2] % 80 };
+	screen_width = session.width;
+	screen_height = session.height;
+	session.path = host_file("trace.bin", data + 3 + data[0], bytes - 3 - data[0]);
+	host_call(browse, &session);
+	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+	struct dice dice = { seed };
+	const size_t head = bytes ? 3u + data[0] : 0;
+	unsigned char *trace;
+	size_t count;
+
+	if (bytes < 256 || bytes <= head || bytes > room)
+		return LLVMFuzzerMutate(data, bytes, room);
+	for (size_t times = dice_below(&dice, 6); times; times--)
+		data[1 + dice_below(&dice, head - 1)] = (uint8_t)dice_below(&dice, 160);
+	if (dice_below(&dice, 2))
+		return bytes;
+	trace = aligned_alloc(64, (room + 63) / 64 * 64);
+	if (!trace)
+		return bytes;
+	memcpy(trace, data + head, bytes - head);
+	count = mutate_trace(trace, bytes - head, room - head, &dice);
+	memcpy(data + head, trace, count);
+	free(trace);
+	return head + count;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * mutate.h: changes of a trace that know how one is made: records, counts, sizes, ids, stamps, heads of blocks; and
+ * checksums mended, so that they do not hide what is behind them.
+ */
+#ifndef PPERF_FUZZ_MUTATE_H
+#define PPERF_FUZZ_MUTATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where changes come from: the same seed, the same changes. */
+struct dice {
+	uint64_t state;
+};
+size_t dice_below(struct dice *dice, size_t below); /* 0 if below is 0 */
+
+/* Changes the trace of `bytes` bytes in place, which may take up to `room`. Returns what it takes then. */
+size_t mutate_trace(unsigned char *trace, size_t bytes, size_t room, struct dice *dice);
+/* Puts the checksums right. */
+void mutate_mend(unsigned char *trace, size_t bytes);
+
+#endif
