@@ -74,12 +74,14 @@ static bool note_matches(Elf_Data *data, const struct build_id *id)
 	return false;
 }
 
-static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align, const struct build_id *id)
+/* libelf keeps what it has read: *left is what it may still read, of however many notes that overlap. */
+static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align, const struct build_id *id, uint64_t *left)
 {
 	Elf_Data *data;
 
-	if (size > NOTES_MOST || offset > INT64_MAX)
+	if (size > NOTES_MOST || size > *left || offset > INT64_MAX)
 		return false;
+	*left -= size;
 	data = elf_getdata_rawchunk(elf, (int64_t)offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	return data && data->d_buf && note_matches(data, id);
 }
@@ -87,19 +89,20 @@ static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t ali
 /* Sections first: in a separate debug file the segments' offsets are those of the file that was stripped. */
 static bool has_build_id(Elf *elf, size_t sections, const struct build_id *id)
 {
+	uint64_t left = ELF_NOTES_BYTES;
 	size_t segments = 0;
 	GElf_Shdr section;
 	GElf_Phdr segment;
 
 	for (size_t i = 1; i < sections; i++)
 		if (gelf_getshdr(elf_getscn(elf, i), &section) && section.sh_type == SHT_NOTE &&
-		    chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign, id))
+		    chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign, id, &left))
 			return true;
 	if (elf_getphdrnum(elf, &segments))
 		return false;
 	for (size_t i = 0; i < segments && i < ELF_SECTIONS_MOST; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE &&
-		    chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id))
+		    chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id, &left))
 			return true;
 	return false;
 }

@@ -3,7 +3,7 @@
  *
  * A path comes from a trace and a file from anywhere. What is opened is a regular file outside of /proc, /sys and
  * their like, without waiting; it is read with pread, never mapped, so that a file cut meanwhile cannot end us.
- * What is read: the headers (at most ELF_SECTIONS_MOST sections), notes, and a symbol and a string section of at
+ * What is read: the headers (at most ELF_SECTIONS_MOST sections), ELF_NOTES_BYTES of notes, and a symbol and a string section of at
  * most ELF_SYMBOLS_BYTES together, each checked against the file's size first; a section that lies about itself
  * makes the file BAD_ELF.
  */
@@ -12,7 +12,8 @@
 
 #include "report/symbols.h"
 
-#define ELF_SECTIONS_MOST 1000000u
+#define ELF_SECTIONS_MOST 65536u
+#define ELF_NOTES_BYTES (4u << 20)       /* of all notes that are looked at */
 #define ELF_SYMBOLS_BYTES (512u << 20) /* twice that is needed while they are read */
 
 struct elf_function {

@@ -89,13 +89,14 @@ static void keep_label(struct fold *fold, const struct trace_event *event, struc
 }
 
 /* Where the range is that lies around one, a thread and where in its row; NULL: none does. For what has begun in the
- * present section, but not inside of a range that has, it is the section, or the step. */
+ * present section, but not inside of a range that has, it is the section, or the step; unless it lies around that one
+ * itself, or is it. */
 static struct thread *around(const struct fold *fold, struct thread *thread, uint32_t depth, uint32_t *at)
 {
 	const struct frame_more *more = &thread->more[depth];
 	struct thread *outer = more->outside ? NULL : sections_frame(fold, at);
 
-	if (outer && (depth == 0 || more[-1].section != more->section))
+	if (outer && (outer != thread || *at < depth) && (depth == 0 || more[-1].section != more->section))
 		return outer;
 	*at = depth - 1;
 	return depth > 0 ? thread : NULL;

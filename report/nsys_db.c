@@ -11,10 +11,15 @@
 #define QUERY_BYTES_MOST 8192
 #define TABLES_MOST 1024u
 #define ROW_BYTES_LEAST 4u /* a cell's pointer, and a cell */
+/* What it takes to read a row of a real export is less than a step for each of its bytes. */
+#define STEPS_A_BYTE 16u
+#define STEPS_LEAST 20000000u
+#define STEPS_EACH 1000
 
 struct nsys_db {
 	sqlite3 *sqlite;
-	uint64_t rows_most; /* that the file has room for */
+	uint64_t rows_most;  /* that the file has room for */
+	uint64_t steps_left; /* of SQLite's machine */
 	char *tables[TABLES_MOST];
 	size_t table_count;
 	sqlite3_stmt *string;
@@ -41,8 +46,31 @@ static int allow(void *context, int action, const char *first, const char *secon
 	return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK : SQLITE_DENY;
 }
 
-static void restrict_it(sqlite3 *sqlite)
+static void note(struct nsys_db *db, const char *table, const char *problem)
 {
+	if (*db->problem)
+		return;
+	snprintf(db->problem, sizeof db->problem, "%s", problem);
+	snprintf(db->broken, sizeof db->broken, "%s", table);
+}
+
+/* Pages that lead to each other again and again can make a file of some kilobytes endless: it gets so many steps. */
+static int step(void *context)
+{
+	struct nsys_db *db = context;
+
+	if (db->steps_left <= STEPS_EACH) {
+		note(db, "all of them", "its pages lead to each other without end");
+		return 1;
+	}
+	db->steps_left -= STEPS_EACH;
+	return 0;
+}
+
+static void restrict_it(struct nsys_db *db)
+{
+	sqlite3 *sqlite = db->sqlite;
+
 	static const int off[] = { SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DBCONFIG_ENABLE_TRIGGER,
 		SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_FKEY };
 
@@ -55,14 +83,7 @@ static void restrict_it(sqlite3 *sqlite)
 	sqlite3_limit(sqlite, SQLITE_LIMIT_WORKER_THREADS, 0);
 	sqlite3_exec(sqlite, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", NULL, NULL, NULL);
 	sqlite3_set_authorizer(sqlite, allow, NULL);
-}
-
-static void note(struct nsys_db *db, const char *table, const char *problem)
-{
-	if (*db->problem)
-		return;
-	snprintf(db->problem, sizeof db->problem, "%s", problem);
-	snprintf(db->broken, sizeof db->broken, "%s", table);
+	sqlite3_progress_handler(sqlite, STEPS_EACH, step, db);
 }
 
 static sqlite3_stmt *prepare(struct nsys_db *db, const char *table, const char *query)
@@ -102,10 +123,11 @@ struct nsys_db *nsys_db_open(int fd, char *problem, size_t problem_bytes)
 
 	snprintf(path, sizeof path, "file:/proc/self/fd/%d?immutable=1", fd);
 	db->rows_most = fstat(fd, &status) ? 0 : (uint64_t)status.st_size / ROW_BYTES_LEAST;
+	db->steps_left = STEPS_LEAST + db->rows_most * ROW_BYTES_LEAST * STEPS_A_BYTE;
 	good = sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ==
 	       SQLITE_OK;
 	if (good) {
-		restrict_it(db->sqlite);
+		restrict_it(db);
 		good = list_tables(db);
 	}
 	if (good)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* id, short form or 0, long form, argument or NULL, help. */
@@ -303,6 +304,17 @@ static bool is_no_trace(const char *word)
 	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) && errno == ENOENT;
 }
 
+/* What is to be read must not be gone before. */
+static void check_output(const struct options *options, const char *output)
+{
+	struct stat written, read;
+
+	for (size_t i = 0; output && i < options->file_count; i++)
+		if (!stat(output, &written) && !stat(options->files[i], &read) && S_ISREG(read.st_mode) &&
+			written.st_dev == read.st_dev && written.st_ino == read.st_ino)
+			fatal(STATUS_USAGE, "%s is what is to be read; give what is written another name", output);
+}
+
 struct options options_read(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -336,6 +348,8 @@ struct options options_read(int argc, char **argv)
 	if (options.view->subject && !options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin", options.view->name,
 			options.view->subject, options.view->name, options.view->subject);
+	check_output(&options, options.output);
+	check_output(&options, options.baseline);
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
 	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))

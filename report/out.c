@@ -3,6 +3,7 @@
  */
 #include "report/out.h"
 
+#include "collector/trace_format.h"
 #include "report/fatal.h"
 #include "report/pager.h"
 #include "report/progress.h"
@@ -14,12 +15,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Who names a trace to print to has mistyped: it may not be had again. */
+static bool is_trace(const char *path)
+{
+	char head[sizeof TRACE_MAGIC - 1] = "";
+	struct stat status;
+	bool same;
+	int fd;
+
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	same = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head && !memcmp(head, TRACE_MAGIC, sizeof head);
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
 
 struct out *out_open(const char *path)
 {
 	struct out *out = need(sizeof *out);
 
+	if (path && is_trace(path))
+		fatal(STATUS_USAGE, "%s is a trace and is not written over; give -o another name, or remove it first", path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
 		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);

@@ -19,7 +19,8 @@ struct out {
 	char buffer[OUT_BYTES];
 };
 
-/* To `path`, or to stdout if it is NULL. Never NULL: ends the program with a sentence if it cannot be opened. */
+/* To `path`, or to stdout if it is NULL. Never NULL: ends the program with a sentence if it cannot be opened, or is a
+ * trace. */
 struct out *out_open(const char *path);
 /* Writes what is left, closes, frees. Ends the program with a sentence if not everything could be written (a reader
  * that went away, EPIPE, is no news: false). */

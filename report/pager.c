@@ -123,6 +123,9 @@ int pager_start(void)
 		return -1;
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
+	/* Who may run this as another user may not thereby run anything as him, which less would do at a key. */
+	if (getenv("SUDO_UID"))
+		setenv("LESSSECURE", "1", 0);
 	running = spawn(program, ends[0]);
 	close(ends[0]);
 	if (running < 0) {

@@ -83,7 +83,8 @@ static void order_rows(struct figure *figure)
 {
 	size_t kept = 0;
 
-	qsort(figure->rows, figure->row_count, sizeof *figure->rows, by_path);
+	if (figure->row_count)
+		qsort(figure->rows, figure->row_count, sizeof *figure->rows, by_path);
 	for (size_t i = 0; i < figure->row_count; i++) {
 		if (kept && strcmp(figure->rows[kept - 1].path, figure->rows[i].path) == 0) {
 			figure->rows[kept - 1].value += figure->rows[i].value;

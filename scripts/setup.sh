@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb arm64.
+# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb arm64 fuzz.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
 # apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
@@ -50,6 +50,19 @@ build_packages() {
 	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 }
 
+# A clang that can link a fuzzer.
+fuzz_clang() {
+	clang=${FUZZ_CLANG:-clang}
+	has_command "$clang" && echo 'int LLVMFuzzerTestOneInput(const char *p, long n); int LLVMFuzzerTestOneInput(const char *p, long n) { return 0 * (p == 0) * (int)n; }' |
+		"$clang" -fsanitize=fuzzer,address -x c -o /dev/null - 2> /dev/null
+}
+
+# Debian names it by clang's version; without one, that of the newest that it has.
+clang_runtime() {
+	version=$("${FUZZ_CLANG:-clang}" -dumpversion 2> /dev/null || apt-cache depends clang 2> /dev/null | sed -n 's/.*Depends: clang-//p')
+	echo "libclang-rt-${version%%.*}-dev"
+}
+
 packages_of() {
 	case $1 in
 	build) ;;
@@ -94,7 +107,12 @@ packages_of() {
 		has_command aarch64-linux-gnu-gcc || need gcc-aarch64-linux-gnu
 		has_command qemu-aarch64-static || need qemu-user-static
 		;;
-	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb, arm64" ;;
+	fuzz)
+		# The compiler and what it links a fuzzer with, which is a package of its own.
+		fuzz_clang || { need clang; need "$(clang_runtime)"; }
+		has_command objcopy || need binutils
+		;;
+	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
@@ -155,7 +173,7 @@ install_arm64() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb|arm64 ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb|arm64|fuzz ...'
 mkdir -p build
 build_packages
 for part in "$@"; do packages_of "$part"; done

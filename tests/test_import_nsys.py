@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Exports of Nsight Systems: small ones made here, of several versions and with what real ones and hostile ones hold; and, where PPERF_TEST_DATA names
 the folder with it, a real one, of which every figure is known."""
-import json, os, pathlib, random, sqlite3
+import json, os, pathlib, random, sqlite3, struct
 from harness import Skip, case, dump, info, main, report
 
 RUN, OTHER = 7, 9  # processes
@@ -273,6 +273,62 @@ def what_precedes_a_broken_page_is_shown(folder):
     got = tree(folder / "export")
     assert any("the table NVTX_EVENTS" in warning for warning in got["warnings"]) and got["totals"]["gpu_sum_ns"] == 250, got["warnings"]
     assert 0 < sum(row["calls"] for row in got["rows"] if row["kind"] == "range") < 4000 and not got["integrity"]["complete"]
+
+
+# A database by the byte: what SQLite itself would never write.
+PAGE = 512
+
+
+def varint(number):
+    out = [number & 0x7f]
+    while number := number >> 7:
+        out.insert(0, number & 0x7f | 0x80)
+    return bytes(out)
+
+
+def record(*values):
+    types, body = b"", b""
+    for value in values:
+        types += varint(0 if value is None else 1 if isinstance(value, int) else 13 + 2 * len(value))
+        body += b"" if value is None else struct.pack(">b", value) if isinstance(value, int) else value
+    return varint(len(types) + 1) + types + body
+
+
+def page(kind, cells, at=0, rightmost=None):
+    start, content, pointers = PAGE, b"", b""
+    for cell in cells:
+        start, content = start - len(cell), cell + content
+        pointers += struct.pack(">H", start)
+    head = struct.pack(">BHHHB", kind, 0, len(cells), start, 0) + (struct.pack(">I", rightmost) if rightmost else b"")
+    return (head + pointers).ljust(PAGE - at - len(content), b"\0") + content
+
+
+def leaf(*rows):
+    return page(13, [varint(len(row)) + varint(number + 1) + row for number, row in enumerate(rows)])
+
+
+def below(number, rightmost):
+    return struct.pack(">I", number) + varint(1 + (number == rightmost))
+
+
+def endless(levels):
+    """Each page of the list of tables has one and the same page below it, sixty times: 5 KB with 60 ** levels rows."""
+    last = 3 + levels
+    table = record(b"table", b"StringIds", b"StringIds", last + 1, b"CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT UNIQUE)")
+    index = record(b"index", b"sqlite_autoindex_StringIds_1", b"StringIds", last + 2, None)
+    pages = [page(5, [below(2, 3)] + [below(3, 3)] * 50, 100, 3), leaf(table, index)]
+    pages += [page(5, [below(number + 1, number + 1)] * 60, 0, number + 1) for number in range(3, last)]
+    pages += [leaf(*[index] * 5), leaf(), page(10, [])]
+    head = b"SQLite format 3\0" + struct.pack(">HBBBBBB11I", PAGE, 1, 1, 0, 64, 32, 32, 1, len(pages), 0, 0, 1, 4, 0, 0, 1, 0, 0)
+    return head.ljust(92, b"\0") + struct.pack(">II", 1, 3040001) + b"".join(pages)
+
+
+@case
+def pages_that_lead_to_each_other_without_end_are_left(folder):
+    (folder / "small").write_bytes(endless(1))
+    assert b"not one that Nsight Systems exported" in report(folder / "small", check=2).stderr  # SQLite takes it for whole
+    (folder / "endless").write_bytes(endless(6))
+    assert b"its pages lead to each other without end" in report(folder / "endless", check=2, timeout=60).stderr
 
 
 @case

@@ -47,6 +47,13 @@ static size_t put_utf8(char *to, unsigned point)
 		to[1] = (char)(0x80 | (point & 0x3f));
 		return 2;
 	}
+	if (point > 0xffff) {
+		to[0] = (char)(0xf0 | point >> 18);
+		to[1] = (char)(0x80 | (point >> 12 & 0x3f));
+		to[2] = (char)(0x80 | (point >> 6 & 0x3f));
+		to[3] = (char)(0x80 | (point & 0x3f));
+		return 4;
+	}
 	to[0] = (char)(0xe0 | point >> 12);
 	to[1] = (char)(0x80 | (point >> 6 & 0x3f));
 	to[2] = (char)(0x80 | (point & 0x3f));
@@ -68,6 +75,10 @@ static size_t from_json(const char *json, char *bytes)
 		} else if (*++json == 'u') {
 			unsigned point = hex(json + 1, 4);
 
+			if (point >= 0xd800 && point < 0xdc00) { /* the first of two halves */
+				point = 0x10000 + ((point & 0x3ff) << 10) + (hex(json + 7, 4) & 0x3ff);
+				json += 6;
+			}
 			if (point >= 0xdc80 && point <= 0xdcff)
 				bytes[used++] = (char)point;
 			else
@@ -151,6 +162,19 @@ START_TEST(every_text_can_be_had_back)
 			text[at] = seed >> 62 ? alphabet[(seed >> 32) % (sizeof alphabet - 1)] : (char)(seed >> 40);
 		}
 		round_trip(text, bytes);
+	}
+}
+END_TEST
+
+START_TEST(no_cell_is_a_formula_anywhere)
+{
+	static const char *const cells[][2] = { { "=1+1", "\\x3d1+1" }, { "@SUM(A1)", "\\x40SUM(A1)" }, { "a;=1+1", "a;\\x3d1+1" },
+		{ "\xef\xbc\x9d" "1", "\\xef\\xbc\\x9d1" }, { "a=1", "a=1" }, { "\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1" }, { "-1,2", "\"\\x2d1,2\"" } };
+
+	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+		out->used = 0;
+		out_csv_text(out, cells[i][0], strlen(cells[i][0]));
+		ck_assert_str_eq(written(), cells[i][1]);
 	}
 }
 END_TEST
@@ -242,6 +266,7 @@ int main(void)
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_set_timeout(cases, 60);
 	tcase_add_test(cases, every_text_can_be_had_back);
+	tcase_add_test(cases, no_cell_is_a_formula_anywhere);
 	tcase_add_test(cases, numbers_are_written_as_printf_would);
 	tcase_add_test(cases, a_double_reads_back_as_itself);
 	tcase_add_test(cases, more_than_the_buffer_is_written_whole);

@@ -163,6 +163,26 @@ def flipped_bytes_are_survived(folder):
 
 
 @case
+def what_is_read_is_never_written_over(folder):
+    traced(folder, "ranges", 1, 5, 1)
+    whole = (folder / "trace.bin").read_bytes()
+    (folder / "other.bin").write_bytes(whole)
+    (folder / "link").symlink_to("trace.bin")
+    for arguments in (("tree", "trace.bin", "-o", "trace.bin"), ("dump", "trace.bin", "-o", "link"), ("tree", "trace.bin", "-o", "other.bin"),
+                      ("gate", "--write-baseline", "trace.bin", "trace.bin"), ("gate", "trace.bin", "other.bin", "-o", "other.bin")):
+        said = run(folder, str(REPORT), *arguments)
+        assert said.returncode == 64 and said.stderr.count(b"\n") == 1, (arguments, said)
+    assert (folder / "trace.bin").read_bytes() == (folder / "other.bin").read_bytes() == whole
+
+
+@case
+def a_sentence_shows_hostile_names_harmlessly(folder):
+    for name in (b"no\x1b]0;such\x07", b"\xe2\x80\xaefile", b"x\xff\n"):
+        said = run(folder, str(REPORT), name)
+        assert said.returncode == 2 and not any(byte < 32 or byte > 126 for byte in said.stderr.rstrip(b"\n").replace("…".encode(), b"")), said
+
+
+@case
 def memory_does_not_grow_with_events(folder):
     if SANITIZED:
         raise Skip("the sanitizers' own memory grows")

@@ -387,6 +387,30 @@ START_TEST(tables_beyond_the_limit_are_not_read)
 }
 END_TEST
 
+/* Each would have libelf read and keep 64 KiB more. */
+START_TEST(notes_without_end_are_not_read)
+{
+	enum { NOTES = 20000 };
+	Elf64_Shdr *sections = calloc(NOTES + 1, sizeof *sections);
+	struct image image = image_of(SHT_SYMTAB);
+	const clock_t start = clock();
+	FILE *file = fopen(path_of("a.so"), "wb");
+
+	ck_assert(file && sections);
+	image.header.e_shnum = NOTES;
+	image.header.e_shoff = sizeof image;
+	for (size_t i = 1; i < NOTES; i++)
+		sections[i] = (Elf64_Shdr){.sh_type = SHT_NOTE, .sh_offset = 4096 + 8 * i, .sh_size = 65536, .sh_addralign = 4};
+	ck_assert_uint_eq(fwrite(&image, sizeof image, 1, file), 1);
+	ck_assert_uint_eq(fwrite(sections, sizeof *sections, NOTES, file), NOTES);
+	fclose(file);
+	free(sections);
+	add_file("a.so");
+	ck_assert_int_eq(miss_of(0x1041), SYMBOL_OTHER_BUILD);
+	ck_assert_int_lt(clock() - start, CLOCKS_PER_SEC / 2);
+}
+END_TEST
+
 START_TEST(many_modules_are_found_quickly)
 {
 	clock_t start = clock();
@@ -495,6 +519,7 @@ int main(void)
 	tcase_add_test(cases, records_that_contradict_themselves_are_left_out);
 	tcase_add_test(cases, a_file_cut_anywhere_or_changed_in_any_byte_is_survived);
 	tcase_add_test(cases, tables_beyond_the_limit_are_not_read);
+	tcase_add_test(cases, notes_without_end_are_not_read);
 	tcase_add_test(cases, many_modules_are_found_quickly);
 	tcase_add_test(cases, a_text_is_cut_to_its_room);
 	tcase_add_test(cases, the_real_c_library_is_read);
