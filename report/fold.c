@@ -183,6 +183,13 @@ static int run_plain_with_members(struct fold *fold, struct trace_event *event, 
 	return run_plain_as(fold, event, events, true);
 }
 
+/* Who is told of calls and work alone leaves ranges to the quick way. */
+static bool wants_ranges(const struct fold_observer *observer)
+{
+	return observer && (observer->leaf || observer->instance || observer->ended || observer->part || observer->closed ||
+				   observer->level);
+}
+
 /* The next event that is not plain. */
 static int next_event(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
@@ -261,7 +268,7 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->windows || options->target || options->observer || options->metric == METRIC_CALLS ||
+	state->rich = options->steps || options->windows || options->target || wants_ranges(options->observer) || options->metric == METRIC_CALLS ||
 		      options->metric == METRIC_USER;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
