@@ -25,6 +25,8 @@ static const struct {
 	{ "gpu_total_ns", offsetof(struct step_figures, gpu_ns), OF_GPU },
 	{ "busy_ns", offsetof(struct step_figures, busy_ns), OF_GPU },
 	{ "idle_ns", offsetof(struct step_figures, idle_ns), OF_GPU },
+	{ "gaps", offsetof(struct step_figures, gaps), OF_GPU },
+	{ "gap_max_ns", offsetof(struct step_figures, gap_max_ns), OF_GPU },
 	{ "kernels", offsetof(struct step_figures, kernels), OF_GPU },
 	{ "gpu_calls", offsetof(struct step_figures, gpu_calls), OF_GPU },
 	{ "allocated_peak_bytes", offsetof(struct step_figures, allocated_peak), OF_TENSORS },

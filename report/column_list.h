@@ -138,7 +138,7 @@
 	X("gap_ns", "idle", TIME, reckoned,                                                                          \
 		"the device had nothing to do, until work began that was asked for there")                            \
 	X("gap_max_ns", "longest", TIME, reckoned, "the longest of these gaps")                                      \
-	X("gaps", "gaps", COUNT, reckoned, "how many they are")                                                      \
+	X("gaps", "gaps", COUNT, reckoned, "stretches in which it had nothing to do")                                                   \
 	X("cause", "cause", TEXT, reckoned,                                                                          \
 		"launch-bound, synchronisation, allocation, copy, dependency, unknown: see idle's causes")            \
 	X("ended_by", "ended by", TEXT, reckoned, "the work that began then")                                        \

@@ -4,6 +4,7 @@
 #include "report/diagnose.h"
 #include "report/fatal.h"
 #include "report/paragraph.h"
+#include "report/rank_columns.h"
 #include <stdio.h>
 
 static const struct {
@@ -117,7 +118,8 @@ static const struct {
 		  "tested: fewer than 5 values." },
 	{ "gate", "compares medians of usual steps (gpu, cpu, wall), means of steps (other flows), or whole runs where one "
 		  "has fewer than 5; peaks are of the whole run. It names the place with the largest growth, or one in it "
-		  "that has more than half of that." },
+		  "that has more than half of that. With 5 usual steps on both sides these are tested as diff does, corrected for all "
+		  "metrics judged: what is beyond the limit with p of 0.01 or more is noise, and passes." },
 	{ "roofline", "FLOPs are those of the definition (a product of M x K and K x N: 2 M N K), bytes each input read once and each "
 		      "output written once: modelled by the sizes of inputs. roof: what would take longer at the GPU's peak, "
 		      "computing or moving; of roof: that time / the time that the kernels took. fp32 multiplies at the rate of "
@@ -168,7 +170,7 @@ static void help(const struct style *style)
 
 static void legend(const struct style *style)
 {
-	char title[32];
+	char title[40];
 
 	for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++)
 		put(style, 14, definitions[i].title, definitions[i].text);
@@ -182,6 +184,13 @@ static void legend(const struct style *style)
 		snprintf(title, sizeof title, "  %s", diagnose_rules[i].name);
 		put(style, 25, title, diagnose_rules[i].about);
 	}
+	out_string(style->out, "\nranks (JSON, CSV)\n");
+	for (size_t i = 0; i < RANK_COLUMN_COUNT; i++) {
+		snprintf(title, sizeof title, "  %s", rank_columns[i].key);
+		put(style, 33, title, rank_columns[i].help);
+	}
+	put(style, 33, "  drift_ppm", "how much faster its clock goes, in millionths");
+	put(style, 33, "  aligned_by", "ends of collectives that its clock was aligned by");
 	out_string(style->out, "\ncolumns (-s, JSON, CSV)\n");
 	for (size_t i = 0; i < all_column_count; i++) {
 		snprintf(title, sizeof title, "  %s", all_columns[i].key);

@@ -6,63 +6,11 @@
 #include "report/next.h"
 #include "report/paragraph.h"
 #include "report/print.h"
+#include "report/rank_columns.h"
 #include "report/ranks.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What a rank's row can have, the most important first; text has as many as there is room for. */
-#define RANK_COLUMNS(X)                                                                                        \
-	X(wait_ns, "wait", UNIT_TIME, sums->matched, sums->wait_ns)                                            \
-	X(transfer_ns, "transfer", UNIT_TIME, sums->matched, sums->transfer_ns)                                \
-	X(last, "last in", UNIT_COUNT, sums->matched, sums->last)                                              \
-	X(late_median_ns, "late by", UNIT_TIME, sums->last, sums->late_median_ns)                              \
-	X(gpu_exposed_communication_ns, "exposed", UNIT_TIME, gpu, totals->gpu_exposed_communication_ns)       \
-	X(gpu_busy_ns, "gpu busy", UNIT_TIME, gpu, totals->gpu_busy_ns)                                        \
-	X(wall_ns, "wall", UNIT_TIME, true, totals->wall_ns)                                                   \
-	X(gpu_computation_ns, "compute", UNIT_TIME, gpu, totals->gpu_computation_ns)                           \
-	X(gpu_communication_ns, "communic.", UNIT_TIME, gpu, totals->gpu_communication_ns)                     \
-	X(matched, "matched", UNIT_COUNT, true, sums->matched)                                                 \
-	X(unmatched, "unmatched", UNIT_COUNT, true, sums->unmatched)                                           \
-	X(unmatched_ns, "unmatched", UNIT_TIME, true, sums->unmatched_ns)                                      \
-	X(late_ns, "late, all", UNIT_TIME, sums->matched, sums->late_ns)                                       \
-	X(decided, "decided", UNIT_COUNT, true, sums->decided)                                                 \
-	X(pairs, "send/recv", UNIT_COUNT, true, rank->collectives.pairs)                                       \
-	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives.untimed)                                     \
-	X(residual_ns, "residual", UNIT_TIME, fit->moments, fit->residual_ns)                                  \
-	X(residual_most_ns, "residual<=", UNIT_TIME, fit->moments, fit->residual_most_ns)                      \
-	X(offset_ns, "offset", UNIT_TIME, fit->moments, (uint64_t)fit->offset_ns)
-
-struct rank_column {
-	const char *key, *title;
-	enum unit unit;
-};
-
-static const struct rank_column columns[] = {
-#define X(key, title, unit, known, value) { #key, title, unit },
-	RANK_COLUMNS(X)
-#undef X
-};
-#define COLUMNS (sizeof columns / sizeof *columns)
-
-/* False: not known. */
-static bool value_of(const struct rank *rank, size_t column, int64_t *value)
-{
-	const struct rank_sums *sums = &rank->sums;
-	const struct fold_totals *totals = &rank->process->fold->totals;
-	const struct clock_fit *fit = &rank->fit;
-	const bool gpu = rank->process->fold->timeline != NULL;
-	size_t at = 0;
-
-#define X(key, title, unit, known, what)     \
-	if (column == at++) {                \
-		*value = (int64_t)(what);    \
-		return (known);              \
-	}
-	RANK_COLUMNS(X)
-#undef X
-	return false;
-}
 
 static bool is_wanted(const struct options *options, const struct rank *rank)
 {
@@ -248,11 +196,11 @@ static void put_cell(const struct style *style, enum unit unit, bool known, int6
 
 static void put_ranks(const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const size_t room = style->width > 6 ? (style->width - 6) / CELL : 1, shown = room < COLUMNS ? room : COLUMNS;
+	const size_t room = style->width > 6 ? (style->width - 6) / CELL : 1, shown = room < RANK_COLUMN_COUNT ? room : RANK_COLUMN_COUNT;
 
 	print_line(style, "\n%6s", "rank");
 	for (size_t column = 0; column < shown; column++)
-		print_line(style, "%*s", CELL, columns[column].title);
+		print_line(style, "%*s", CELL, rank_columns[column].title);
 	out_char(style->out, '\n');
 	for (size_t i = 0; i < ranks->count; i++) {
 		int64_t value = 0;
@@ -261,9 +209,9 @@ static void put_ranks(const struct ranks *ranks, const struct options *options, 
 			continue;
 		print_line(style, "%6lld", (long long)ranks->ranks[i].number);
 		for (size_t column = 0; column < shown; column++) {
-			const bool known = value_of(&ranks->ranks[i], column, &value);
+			const bool known = rank_column_value(&ranks->ranks[i], column, &value);
 
-			put_cell(style, columns[column].unit, known, value);
+			put_cell(style, rank_columns[column].unit, known, value);
 		}
 		out_char(style->out, '\n');
 	}
@@ -391,10 +339,10 @@ static void emit_rank(struct emit *emit, const struct rank *rank)
 	emit_put_bool(emit, "simulated", rank->process->simulated);
 	emit_put_bool(emit, "aligned", rank->aligned);
 	emit_put_string(emit, "not_aligned_because", rank->aligned ? NULL : rank->why);
-	for (size_t column = 0; column < COLUMNS; column++) {
-		const bool known = value_of(rank, column, &value);
+	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
+		const bool known = rank_column_value(rank, column, &value);
 
-		emit_signed(emit, columns[column].key, known, value);
+		emit_signed(emit, rank_columns[column].key, known, value);
 	}
 	emit_key(emit, "drift_ppm");
 	if (rank->fit.moments)
@@ -484,9 +432,9 @@ static void print_ranks_csv(const struct ranks *ranks, const struct options *opt
 	int64_t value = 0;
 
 	out_string(out, "rank,file,aligned");
-	for (size_t column = 0; column < COLUMNS; column++) {
+	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
 		out_char(out, ',');
-		out_string(out, columns[column].key);
+		out_string(out, rank_columns[column].key);
 	}
 	out_string(out, ",drift_ppm\r\n");
 	for (size_t i = 0; i < ranks->count; i++) {
@@ -498,9 +446,9 @@ static void print_ranks_csv(const struct ranks *ranks, const struct options *opt
 		out_char(out, ',');
 		out_csv_text(out, rank->process->path, strlen(rank->process->path));
 		out_string(out, rank->aligned ? ",true" : ",false");
-		for (size_t column = 0; column < COLUMNS; column++) {
+		for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
 			out_char(out, ',');
-			if (value_of(rank, column, &value))
+			if (rank_column_value(rank, column, &value))
 				out_signed(out, value);
 		}
 		out_char(out, ',');

@@ -130,10 +130,42 @@ static struct step_table *new_table(const struct process *process)
 	return table;
 }
 
+/* What the gaps that are told of are put into. */
+struct gap_reading {
+	struct step_table *table;
+	const struct away *away;
+};
+
+static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct gap_reading *reading = context;
+	const struct step_table *table = reading->table;
+	size_t low = 0, high = table->count;
+
+	while (low < high) { /* the first step that ends behind its begin */
+		const size_t middle = (low + high) / 2;
+
+		*(table->steps[middle].step->end_ns > from_ns ? &high : &low) = middle + (table->steps[middle].step->end_ns <= from_ns);
+	}
+	for (; low < table->count && table->steps[low].step->begin_ns < to_ns; low++) {
+		struct step_figures *step = &table->steps[low];
+		const uint64_t from = step->step->begin_ns > from_ns ? step->step->begin_ns : from_ns,
+			       to = step->step->end_ns < to_ns ? step->step->end_ns : to_ns,
+			       idle = to > from ? to - from - away_within(reading->away, AWAY_TRACE, from, to) : 0;
+
+		step->gaps += idle > 0;
+		if (idle > step->gap_max_ns)
+			step->gap_max_ns = idle;
+	}
+}
+
 static void read_busy(struct step_table *table, const struct process *process)
 {
 	struct timeline *timeline = timeline_open(reader_path(process->reader), process->fold->options.device);
+	struct gap_reading gaps = { .table = table, .away = timeline ? timeline_away(timeline) : NULL };
 
+	if (timeline)
+		timeline_watch(timeline, gap, &gaps);
 	for (size_t i = 0; timeline && i < table->count; i++) {
 		struct step_figures *step = &table->steps[i];
 		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns), idle = timeline_idle(timeline, step->step->begin_ns);
@@ -141,6 +173,8 @@ static void read_busy(struct step_table *table, const struct process *process)
 		step->busy_ns = timeline_busy(timeline, step->step->end_ns) - busy;
 		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
 	}
+	if (timeline)
+		timeline_busy(timeline, UINT64_MAX); /* the gap behind the last step, too, may begin in it */
 	table->has_gpu |= timeline != NULL;
 	timeline_close(timeline);
 }

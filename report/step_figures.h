@@ -3,7 +3,7 @@
  * belongs to the step in which it began; busy and idle are those of the GPUs between a step's begin and end, and levels
  * of memory those at these times.
  *
- * Memory: some 120 bytes a step.
+ * Memory: some 140 bytes a step.
  */
 #ifndef PPERF_STEP_FIGURES_H
 #define PPERF_STEP_FIGURES_H
@@ -15,6 +15,7 @@ struct step_figures {
 	uint64_t cpu_ns; /* of all threads, each moment once */
 	uint64_t gpu_ns, gpu_calls, kernels;
 	uint64_t busy_ns, idle_ns;
+	uint64_t gaps, gap_max_ns; /* of idle: stretches, each GPU's; one that reaches beyond the step with its part inside */
 	int64_t allocated_peak, allocated_end, reserved_peak, reserved_end;
 	bool trains;   /* gradients were computed, or an optimizer ran */
 	bool computes; /* a module or operator was called */

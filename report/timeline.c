@@ -51,6 +51,8 @@ struct timeline {
 	size_t count, waiting;                   /* devices; intervals that were not taken */
 	uint64_t late;
 	bool ended;
+	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: nobody asks */
+	void *gap_context;
 	uint8_t *doing; /* by name of a kernel: enum doing; 0: not looked at yet */
 	size_t doing_room;
 };
@@ -74,6 +76,8 @@ static void advance(struct timeline *timeline, struct sweep *sweep)
 	const uint64_t covered = sweep->unions[BUSY].covered;
 
 	timeline->waiting--;
+	if (timeline->gap && sweep->begun && interval.start > covered)
+		timeline->gap(timeline->gap_context, covered, interval.start);
 	sweep->busy_away += away_within(timeline->away, timeline->axis, interval.start > covered ? interval.start : covered, interval.end);
 	for (int i = 0; i < UNIONS; i++) {
 		if (parts[i] & doing)
@@ -388,6 +392,12 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 			idle += until - span->start - busy;
 	}
 	return idle;
+}
+
+void timeline_watch(struct timeline *timeline, void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context)
+{
+	timeline->gap = gap;
+	timeline->gap_context = context;
 }
 
 uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns)

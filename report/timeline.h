@@ -67,4 +67,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns);
 uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns);
 uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
+/* From now on `gap` is told of each stretch in which a device had nothing to do (ns since the trace's start), as somebody
+ * asks for later moments; UINT64_MAX: all. Of one device by time. What is not known (away) is still in it. */
+void timeline_watch(struct timeline *timeline, void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
+
 #endif

@@ -87,9 +87,10 @@ const struct view views[] = {
 			   "the median, spread and trend of usual ones",
 		.layout = LAYOUT_TREE,
 		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns cpu_self_ns gpu_total_ns busy_ns "
-			   "idle_ns kernels gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
+			   "idle_ns gaps gap_max_ns kernels gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
 			   "reserved_end_bytes provenance",
-		.text = "duration_ns busy_ns idle_ns kernels allocated_peak_bytes allocated_end_bytes cpu_self_ns reserved_peak_bytes "
+		.text = "duration_ns busy_ns idle_ns gaps gap_max_ns allocated_peak_bytes kernels allocated_end_bytes cpu_self_ns "
+			"reserved_peak_bytes "
 			"reserved_end_bytes step_kind gpu_total_ns start_ns pid",
 		.sort = "duration_ns",
 		.top = 40,

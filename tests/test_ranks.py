@@ -204,6 +204,8 @@ def one_rank_can_be_asked_for_and_every_format_has_the_same(folder):
     [row] = view(ranks, folder, "--rank", 1)["rows"]
     near(row["wait_ns"], 200000 * 40, 100)
     table = list(csv.DictReader(io.StringIO(report("ranks", *paths, "-f", "csv").stdout.decode())))
+    legend = {line.split()[0] for line in report("--legend").stdout.decode().split("\nranks (JSON, CSV)\n")[1].splitlines() if line.strip()}
+    assert set(table[0]) - {"rank", "file", "aligned"} <= legend, set(table[0]) - legend
     rows = view(ranks, folder)["rows"]
     assert [(int(r["rank"]), int(r["wait_ns"]), int(r["last"])) for r in table] == [(r["rank"], r["wait_ns"], r["last"]) for r in rows]
     assert set(table[0]) - {"rank", "file", "aligned", "drift_ppm"} <= set(rows[0])

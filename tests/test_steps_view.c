@@ -60,21 +60,21 @@ static void expect(const struct screen *screen, const char *out)
 
 START_TEST(each_step_has_its_times_and_its_memory)
 {
-	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --width 150");
+	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --width 165");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  kernels  tensor peak  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
-		"step 0                     900 ns  200 ns   400 ns        1      5.10 kB           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 1                     900 ns  200 ns   700 ns        1      5.20 kB           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 2                     900 ns  200 ns   700 ns        1      5.30 kB           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 3                     900 ns  200 ns   700 ns        1      5.40 kB           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 4                     900 ns  200 ns   700 ns        1      5.50 kB           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 5 (slow)             1.90 us  200 ns  1.70 us        1      5.60 kB           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 6                     900 ns  200 ns   700 ns        1      5.70 kB           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 7                     900 ns  200 ns   300 ns        1      5.80 kB           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
-		"median of usual steps      900 ns  200 ns   700 ns        1      5.40 kB           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
-		"median distance from it      0 ns    0 ns     0 ns        0        200 B           200 B      0 ns      0 B              0 B                0 ns\n"
-		"trend, a step                0 ns    0 ns     0 ns        0        100 B           100 B      0 ns      0 B              0 B                0 ns\n"
+		"                         duration    busy     idle  gaps  longest  tensor peak  kernels  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
+		"step 0                     900 ns  200 ns   400 ns     1   400 ns      5.10 kB        1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 1                     900 ns  200 ns   700 ns     2   400 ns      5.20 kB        1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 2                     900 ns  200 ns   700 ns     2   400 ns      5.30 kB        1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 3                     900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB        1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 5 (slow)             1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB        1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB        1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 7                     900 ns  200 ns   300 ns     1   300 ns      5.80 kB        1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
+		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        200 B        0           200 B      0 ns      0 B              0 B                0 ns\n"
+		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B        0           100 B      0 ns      0 B              0 B                0 ns\n"
 		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
 }
 END_TEST
@@ -87,7 +87,7 @@ START_TEST(json_has_all_of_it)
 	ck_assert_ptr_nonnull(strstr(screen.out,
 		"{\"name\": \"step 5 (slow)\", \"label\": \"step 5 (slow)\", \"kind\": \"step\", \"step\": 5, \"step_kind\": \"training\", "
 		"\"state\": \"usual\", \"outlier\": \"slow\", \"start_ns\": 6000, \"duration_ns\": 1900, \"cpu_self_ns\": 1900, "
-		"\"gpu_total_ns\": 200, \"busy_ns\": 200, \"idle_ns\": 1700, \"kernels\": 1, \"gpu_calls\": 1, "
+		"\"gpu_total_ns\": 200, \"busy_ns\": 200, \"idle_ns\": 1700, \"gaps\": 2, \"gap_max_ns\": 1400, \"kernels\": 1, \"gpu_calls\": 1, "
 		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, \"reserved_peak_bytes\": 8000, "
 		"\"reserved_end_bytes\": 8000}"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "tensors hold 100 B more after each of 8 usual steps than after the one before"));
@@ -99,13 +99,13 @@ START_TEST(only_those_asked_for)
 	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  kernels  tensor peak     gpu\n"
-		"step 4                     900 ns  200 ns   700 ns        1      5.50 kB  200 ns\n"
-		"step 5                    1.90 us  200 ns  1.70 us        1      5.60 kB  200 ns\n"
-		"step 6                     900 ns  200 ns   700 ns        1      5.70 kB  200 ns\n"
-		"median of usual steps      900 ns  200 ns   700 ns        1      5.60 kB  200 ns\n"
-		"median distance from it      0 ns    0 ns     0 ns        0        100 B    0 ns\n"
-		"trend, a step                0 ns    0 ns     0 ns        0        100 B    0 ns\n");
+		"                         duration    busy     idle  gaps  longest  tensor peak\n"
+		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB\n"
+		"step 5                    1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB\n"
+		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.60 kB\n"
+		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        100 B\n"
+		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B\n");
 }
 END_TEST
 
@@ -115,12 +115,12 @@ START_TEST(the_odd_ones_are_not_left_out)
 	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  kernels\n"
-		"step 0                     900 ns  200 ns   400 ns        1\n"
-		"step 5 (slow)             1.90 us  200 ns  1.70 us        1\n"
-		"median of usual steps      900 ns  200 ns   700 ns        1\n"
-		"median distance from it      0 ns    0 ns     0 ns        0\n"
-		"trend, a step                0 ns    0 ns     0 ns        0\n"
+		"                         duration    busy     idle  gaps\n"
+		"step 0                     900 ns  200 ns   400 ns     1\n"
+		"step 5 (slow)             1.90 us  200 ns  1.70 us     2\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2\n"
+		"median distance from it      0 ns    0 ns     0 ns     0\n"
+		"trend, a step                0 ns    0 ns     0 ns     0\n"
 		"not shown: 6 more (--top 0)\n"
 		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
 }
