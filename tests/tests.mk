@@ -24,7 +24,7 @@ TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(np
 test:
 	@$(TEST_SETUP) test-run
 #: make test-hosts   compilers, shells, Python's own tests, servers, browsers and others under the library (long; scripts/setup.sh hosts installs them)
-#: make soak         ten thousand kills of recording programs (an hour; PPERF_SOAK_KILLS=n)
+#: make soak         ten thousand kills of recording programs (a quarter of an hour on two cores; PPERF_SOAK_KILLS=n)
 test-plain test-asan test-tsan test-hosts soak:
 	@$(TEST_SETUP) $@-run
 
