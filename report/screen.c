@@ -496,7 +496,8 @@ static void put_command(struct command *command, const char *title, const struct
 
 static void put_next(const struct report *report, const struct process *process, const struct style *style)
 {
-	struct command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii };
+	struct command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
+		       diagnose = { .ascii = style->ascii };
 	const struct fold_totals *totals = &process->fold->totals;
 	const bool exhausted = process->fold->memory->counts.ooms > 0,
 		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);
@@ -512,6 +513,11 @@ static void put_next(const struct report *report, const struct process *process,
 		command_word(&command, metric, strlen(metric));
 	}
 	put_command(&command, "next", style);
+	if (process->fold->timeline) {
+		command_add(&diagnose, "pperf-report diagnose");
+		command_file(&diagnose, process->path);
+		put_command(&diagnose, "", style);
+	}
 	if (!several_ranks(report->processes))
 		return;
 	command_add(&ranks, "pperf-report ranks");
