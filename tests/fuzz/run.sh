@@ -22,12 +22,12 @@ for target in "$@"; do
 		$(ls -d "tests/fuzz/found/$target" 2> /dev/null) > "$log" 2>&1
 	status=$?
 	found=$(find "$build/finds/$target" -type f | wc -l)
-	awk -v target="$target" -v found="$found" '
+	LC_ALL=C awk -v target="$target" -v found="$found" '
 		/ cov: / { for (i = 1; i < NF; i++) { if ($i == "cov:") edges = $(i + 1); if ($i == "ft:") features = $(i + 1) } }
 		/stat::number_of_executed_units/ { tried = $2 }
 		/stat::average_exec_per_sec/ { rate = $2 }
 		END { printf "%-8s %12d %8d %8d %8d %d\n", target, tried, rate, edges, features, found }' "$log"
-	[ $status -eq 0 ] || { failed=1; grep -E "^find:|SUMMARY|ERROR|Test unit written" "$log" | head -5 | sed 's/^/    /'; }
+	[ $status -eq 0 ] || { failed=1; grep -aE "^find:|SUMMARY|ERROR|Test unit written" "$log" | head -5 | sed 's/^/    /'; }
 done
 [ $failed -eq 0 ] || echo "what was found is in $build/finds; build/tests/fuzz/replay_TARGET FILE shows it again"
 exit $failed
