@@ -8,6 +8,10 @@ build=$1 corpus=$2 seconds=$3
 shift 3
 mkdir -p "$corpus" "$build/finds" || exit 2
 "$build/tests/fuzz/seeds" "$build/seeds" || exit 2
+# Inputs become files, in memory where that can be; a find leaves them behind.
+TMPDIR=$(mktemp -d /dev/shm/pperf-fuzz-XXXXXX 2> /dev/null || mktemp -d) || exit 2
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 failed=0
 printf '%-8s %12s %8s %8s %8s %s\n' target executions /s edges features finds
