@@ -3,6 +3,7 @@
  */
 #include "report/column.h"
 #include "report/fatal.h"
+#include "report/memory_sites.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +16,34 @@ static const struct column *sites_sort(
 	return options->sort || level->ooms ? view_sort(options, process) : column_find(peak, strlen(peak));
 }
 
+/* Text has a place once; whoever asks for sources or stacks, and a program, wants each. */
+static bool merges(const struct options *options)
+{
+	return options->format == FORMAT_TEXT && !options->sources && !(options->columns && strstr(options->columns, "stack"));
+}
+
 static void add_sites(const struct options *options, struct process *process, struct rows *rows, uint32_t level)
 {
 	const struct memory *memory = process->fold->memory;
 	const uint32_t parent = (uint32_t)rows->count - 1;
 	const size_t first = rows->count;
+	const struct memory_site *sites;
+	uint32_t count;
 	const struct column *sort = sites_sort(options, process, &memory->levels[level]);
 
-	for (uint32_t i = 0; i < memory->site_count; i++)
-		if (memory->sites[i].level == level)
+	if (merges(options))
+		memory_sites_merge(process);
+	sites = merges(options) ? memory->merged : memory->sites;
+	count = merges(options) ? memory->merged_count : memory->site_count;
+	for (uint32_t i = 0; i < count; i++)
+		if (sites[i].level == level)
 			rows_add(rows, &(struct row){ .process = process,
 					       .kind = ROW_SITE,
 					       .parent = parent,
 					       .depth = 1,
-					       .node = memory->sites[i].node,
+					       .node = sites[i].node,
 					       .tree = process->fold->tree,
-					       .of.site = &memory->sites[i] });
+					       .of.site = &sites[i] });
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	if (options->depth < 2) {
 		rows->deep += rows->count - first;

@@ -460,7 +460,7 @@ FIGURE(failed, const struct node_memory *memory = memory_of(row); const struct m
 		: row->kind == ROW_API ? row->of.api->failed
 				       : memory->failed))
 FIGURE(held, const struct memory_flow *flow = flow_of(row), flow, count(flow->held))
-FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow, count(flow->most))
+FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow && !(row->kind == ROW_SITE && row->of.site->is_several), count(flow->most))
 FIGURE(at_peak, const struct memory_flow *flow = flow_of(row); const struct node_tensors *tensors = tensors_of(row),
 	flow || (tensors && tensors->total.at_peak), count(flow ? flow->at_peak : tensors->total.at_peak))
 FIGURE(at_oom, const struct memory_level *level = level_of(row); const struct node_tensors *tensors = tensors_of(row),

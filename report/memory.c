@@ -165,6 +165,7 @@ void memory_free(struct memory *memory)
 	free(memory->tables);
 	free(memory->levels);
 	free(memory->sites);
+	free(memory->merged);
 	free(memory->ooms);
 	free(memory);
 }

@@ -57,6 +57,7 @@ struct memory_site {
 	uint32_t level;       /* index of the kind and device */
 	uint32_t node, stack; /* of the tree; of the trace, 0 none */
 	struct memory_flow flow;
+	bool is_several; /* of merged ones: `most` is not known */
 };
 
 struct memory_counts {
@@ -82,6 +83,8 @@ struct memory {
 	uint32_t level_count;
 	struct memory_site *sites;
 	uint32_t site_count;
+	struct memory_site *merged; /* memory_sites.h; NULL: not made */
+	uint32_t merged_count;
 	struct memory_oom *ooms;
 	uint32_t oom_count;
 	struct memory_counts counts;

@@ -42,7 +42,7 @@
 	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")             \
 	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                    \
 	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                      \
-	X(SOURCES, 0, "sources", NULL, "where in the program's own files each module was first called")   \
+	X(SOURCES, 0, "sources", NULL, "where each module was first called; of memory: in which native functions it was taken")   \
 	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")            \
 	X(MAX_REGRESSION, 0, "max-regression", "P", "of gate: how much more is allowed, in percent (5)")  \
 	X(WRITE_BASELINE, 0, "write-baseline", "FILE", "of gate: write what later runs are compared with") \

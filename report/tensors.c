@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/tensors.h"
+#include "report/memory_sites.h"
 #include "report/fatal.h"
 #include "report/verdict.h"
 #include <stdlib.h>
@@ -44,48 +45,12 @@ static int by_bytes(const void *a, const void *b)
 	return (left->node > right->node) - (left->node < right->node);
 }
 
-static bool is_same(const struct node *a, const struct node *b)
-{
-	return a->kind == b->kind && a->name == b->name && a->class == b->class && a->domain == b->domain;
-}
-
-/* The child of `parent` that is the same place as `node`; of several kinds of steps the one that there were most of. 0: there is none. */
-static uint32_t twin_below(const struct tree *tree, uint32_t parent, const struct node *node)
-{
-	uint32_t best = 0;
-
-	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
-		const struct node *other = &tree->nodes[id];
-
-		if (node->kind != NODE_STEP && is_same(node, other))
-			return id;
-		if (node->kind == NODE_STEP && other->kind == NODE_STEP && (!best || other->calls > tree->nodes[best].calls))
-			best = id;
-	}
-	return best;
-}
-
-/* A usual step, one of the warm-up and one that did not end are steps alike: by node, the one that stands for its place in any of them. To be freed. */
-static uint32_t *same_in_any_step(const struct tree *tree)
-{
-	uint32_t *same = need((size_t)tree->count * sizeof *same);
-
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
-		const uint32_t parent = same[node->parent];
-		const uint32_t twin = node->kind == NODE_STEP || parent != node->parent ? twin_below(tree, parent, node) : 0;
-
-		same[id] = twin ? twin : id;
-	}
-	return same;
-}
-
 /* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
 static struct owner *owners_of(const struct process *process, uint32_t device, size_t *count)
 {
 	const struct memory *memory = process->fold->memory;
 	struct owner *owners = need(process->fold->tree->count * sizeof *owners);
-	uint32_t *same = same_in_any_step(process->fold->tree);
+	uint32_t *same = places_in_any_step(process->fold->tree);
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];

@@ -281,6 +281,92 @@ static struct trace_builder *exhausted(void)
 	return builder;
 }
 
+static uint32_t build_stack(struct trace_builder *builder, uint32_t id, uint64_t address)
+{
+	struct trace_stack *stack = build_dictionary(builder, TRACE_STACK, sizeof *stack + sizeof address);
+
+	stack->stack = id;
+	stack->frames = 1;
+	memcpy(stack + 1, &address, sizeof address);
+	return id;
+}
+
+/* Eight steps, the first of which warms up; in each an operator takes 100 bytes and keeps them, from two places of native code. */
+static struct trace_builder *warming_up(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t stacks[2] = { build_stack(builder, 1, 0x401000), build_stack(builder, 2, 0x402000) };
+	uint64_t at = 1000, allocated = 0;
+
+	build_device(builder, 0, "a GPU");
+	build_tensor(builder, 1, at, 0x900000, 50, allocated += 50, 8000)->stack = stacks[0]; /* in no range */
+	for (uint64_t i = 0; i < 8; i++) {
+		uint32_t step, op;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", (unsigned)i);
+		step = build_place(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
+		op = build_place(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
+		build_push_node(builder, 1, at += 100, step);
+		build_push_node(builder, 1, at += 100, op);
+		build_tensor(builder, 1, at += 10, 0x20000 + i * 0x100, 100, allocated += 100, 8000)->stack = stacks[i % 2];
+		build_pop(builder, 1, at += 100);
+		build_pop(builder, 1, at += i ? 900 : 30000);
+	}
+	return builder;
+}
+
+static unsigned times_in(const char *text, const char *wanted)
+{
+	unsigned times = 0;
+
+	for (; (text = strstr(text, wanted)); text++)
+		times++;
+	return times;
+}
+
+START_TEST(text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it)
+{
+	struct screen screen = screen_show(warming_up(), "memory trace.bin --ascii --width 200");
+
+	ck_assert_uint_eq(times_in(screen.out, "aten::mm"), 2); /* where the peak was reached, and the row */
+	ck_assert_ptr_nonnull(strstr(screen.out, "ProfilerStep#* / aten::mm  "));
+	ck_assert_ptr_nonnull(strstr(screen.out, "800 B"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "unattributed < 0x401000"));
+	screen = screen_show(NULL, "memory trace.bin --ascii --width 200 --sources");
+	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x401000"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x402000"));
+	screen = screen_show(NULL, "memory trace.bin -f csv --columns label");
+	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x401000"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "aten::mm < 0x402000"));
+}
+END_TEST
+
+START_TEST(nor_once_for_each_kind_of_step)
+{
+	struct training training = training_new();
+	struct screen screen;
+
+	build_device(training.builder, 0, "a GPU");
+	for (uint64_t i = 0; i < 12; i++) {
+		train_zero(&training);
+		train_open(&training, "Net", TRACE_NODE_MODULE);
+		training.now += 10;
+		build_tensor(training.builder, training.stream, training.now, 0x20000 + i * 0x100, 100, (i + 1) * 100, 8000);
+		training.now += i < 2 ? 50000 : 1000;
+		train_close(&training);
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+	}
+	screen = screen_show(training.builder, "memory trace.bin --ascii --sources");
+	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up) / Net"));
+	ck_assert_ptr_nonnull(strstr(screen.out, " step / Net "));
+	screen = screen_show(NULL, "memory trace.bin --ascii");
+	ck_assert_ptr_null(strstr(screen.out, "warm-up"));
+	ck_assert_msg(strstr(screen.out, "  +-- step / Net         1.20 kB  1.20 kB      12  ") != NULL, "%s", screen.out);
+}
+END_TEST
+
 START_TEST(who_held_what_as_memory_ran_out_is_the_first_thing_said)
 {
 	const struct screen screen = screen_show(exhausted(), "trace.bin");
@@ -430,6 +516,8 @@ int main(void)
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
 	tcase_add_test(screens, a_place_is_one_whatever_step_it_is_in);
+	tcase_add_test(screens, nor_once_for_each_kind_of_step);
+	tcase_add_test(screens, text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it);
 	tcase_add_test(screens, who_held_what_as_memory_ran_out_is_the_first_thing_said);
 	tcase_add_test(screens, the_view_of_memory_shows_the_moment_when_it_ran_out);
 	tcase_add_test(screens, the_critical_tree_shows_what_tensors_held);
