@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/categories.h"
 #include "report/fatal.h"
+#include "report/text_table.h"
 #include "report/visible.h"
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,8 +116,9 @@ static void read_conditions(struct categories *categories, struct rule *rule, ch
 			categories->path, line);
 }
 
-static void read_line(struct categories *categories, char *text, unsigned line)
+static void read_line(void *context, char *text, unsigned line)
 {
+	struct categories *categories = context;
 	struct rule *rule = &categories->rules[categories->rule_count];
 	char *rest, *name = strtok_r(text, BLANKS, &rest);
 
@@ -132,46 +132,14 @@ static void read_line(struct categories *categories, char *text, unsigned line)
 	categories->rule_count++;
 }
 
-static char *read_file(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	size_t used = 0, room = 0, got;
-	char *text = NULL;
-
-	if (!file)
-		fatal(STATUS_USAGE, "%s: the categories cannot be read: %s", path, strerror(errno));
-	do {
-		grow(&text, &room, used + 4096, 1);
-		got = fread(text + used, 1, 4095, file);
-		used += got;
-		text[used] = '\0';
-	} while (got && used < 1u << 20);
-	if (ferror(file))
-		fatal(STATUS_USAGE, "%s: the categories cannot be read: %s", path, strerror(errno));
-	if (got)
-		fatal(STATUS_USAGE, "%s: too large for a table of categories: more than 1 MB", path);
-	fclose(file);
-	if (strlen(text) != used)
-		fatal(STATUS_USAGE, "%s: a table of categories is text, and this has a byte 0", path);
-	return text;
-}
-
 struct categories *categories_read(const char *path)
 {
 	struct categories *categories = need(sizeof *categories);
-	unsigned number = 0;
 
 	categories->path = path ? path : "built-in categories";
-	categories->text = path ? read_file(path) : strdup(categories_source);
-	if (!categories->text)
-		fatal(STATUS_UNREADABLE, "no memory for the categories");
+	categories->text = text_table_read(path, categories_source, "categories");
 	categories->names[categories->count++] = "other";
-	for (char *line = categories->text, *next; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		read_line(categories, line, ++number);
-	}
+	text_table_lines(categories->text, read_line, categories);
 	if (!categories->rule_count)
 		fatal(STATUS_USAGE, "%s: no rule is in it; a rule is CATEGORY CONDITION PATTERN", categories->path);
 	return categories;

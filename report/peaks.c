@@ -2,15 +2,14 @@
 #include "report/peaks.h"
 #include "report/categories.h"
 #include "report/fatal.h"
+#include "report/text_table.h"
 #include "report/visible.h"
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLANKS " \t\r"
-#define FILE_MOST (1u << 20)
 
 /* The file, as it is; the assembler finds it from the root of the project. */
 __asm__(".pushsection .rodata\n"
@@ -75,8 +74,9 @@ static void read_value(const struct peaks_table *table, struct line *line, char 
 	line->values[key] = value;
 }
 
-static void read_line(struct peaks_table *table, char *text, unsigned number)
+static void read_line(void *context, char *text, unsigned number)
 {
+	struct peaks_table *table = context;
 	char *rest, *word = strtok_r(text, BLANKS, &rest), *of;
 	struct line *line = &table->lines[table->count];
 	char behind;
@@ -98,45 +98,13 @@ static void read_line(struct peaks_table *table, char *text, unsigned number)
 	table->count++;
 }
 
-static char *read_file(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	size_t used = 0, room = 0, got;
-	char *text = NULL;
-
-	if (!file)
-		fatal(STATUS_USAGE, "%s: the table of GPUs cannot be read: %s", path, strerror(errno));
-	do {
-		grow(&text, &room, used + 4096, 1);
-		got = fread(text + used, 1, 4095, file);
-		used += got;
-		text[used] = '\0';
-	} while (got && used < FILE_MOST);
-	if (ferror(file))
-		fatal(STATUS_USAGE, "%s: the table of GPUs cannot be read: %s", path, strerror(errno));
-	if (got)
-		fatal(STATUS_USAGE, "%s: too large for a table of GPUs: more than 1 MB", path);
-	fclose(file);
-	if (strlen(text) != used)
-		fatal(STATUS_USAGE, "%s: a table of GPUs is text, and this has a byte 0", path);
-	return text;
-}
-
 struct peaks_table *peaks_read(const char *path)
 {
 	struct peaks_table *table = need(sizeof *table);
-	unsigned number = 0;
 
 	table->path = path ? path : "built-in table of GPUs";
-	table->text = path ? read_file(path) : strdup(peaks_source);
-	if (!table->text)
-		fatal(STATUS_UNREADABLE, "no memory for the table of GPUs");
-	for (char *line = table->text, *next; line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		read_line(table, line, ++number);
-	}
+	table->text = text_table_read(path, peaks_source, "GPUs");
+	text_table_lines(table->text, read_line, table);
 	return table;
 }
 

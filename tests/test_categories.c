@@ -178,7 +178,7 @@ START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 	expect_refusal("a kernel x memcpy y\n", ":1: nothing is a kernel, a memcpy and a memset at once; write a line for each");
 	expect_refusal("# nothing\n", ": no rule is in it; a rule is CATEGORY CONDITION PATTERN");
 	screen = screen_show(NULL, "categories trace.bin --categories absent");
-	ck_assert_str_eq(screen.err, "pperf-report: absent: the categories cannot be read: No such file or directory\n");
+	ck_assert_str_eq(screen.err, "pperf-report: absent: the table of categories cannot be read: No such file or directory\n");
 }
 END_TEST
 
