@@ -74,7 +74,7 @@ static struct last *last; /* TRACE_TENSOR_DEVICES of them; NULL: no memory, ever
 static char configured[CONFIGURATION_BYTES];  /* "": nothing */
 static void *_Atomic real[TARGETS];           /* PyTorch's; NULL: not looked up */
 static _Atomic uintptr_t code_begin, code_end; /* of its allocator's library; the end is stored last */
-static _Atomic bool reported, doubted;
+static _Atomic bool known, reported, doubted; /* known: somebody has found the library, and says so */
 static _Atomic unsigned unreported, searches;
 
 static void say_state(const char *state)
@@ -337,14 +337,17 @@ void torch_memory_begin(bool ask_python)
 		return; /* said already; or PyTorch without CUDA, which has nothing to say of this */
 	if (ask_python && !ask("PYTORCH_ALLOC_CONF"))
 		ask("PYTORCH_CUDA_ALLOC_CONF");
-	atomic_store(&code_begin, begin);
-	atomic_store(&code_end, end);
+	if (atomic_exchange(&known, true))
+		return;
 	if (*setting)
 		meta_set("torch.allocator", setting);
 	if (strstr(setting, "cudaMallocAsync"))
 		say_state("partial: the backend cudaMallocAsync reports no tensors; what it takes and gives back is recorded as device memory");
 	else
 		say_state("on");
+	/* Last of all: from now on another thread may have something less pleasant to say, and that shall stand. */
+	atomic_store(&code_begin, begin);
+	atomic_store(&code_end, end);
 }
 
 static void search(void)
