@@ -182,7 +182,7 @@ static void put_outliers(const struct style *style, const struct options *option
 		out_string(style->out, " or below ");
 		put_time(style, of->low, 0);
 	}
-	out_string(style->out, " (3 interquartile ranges from the quartiles)\n");
+	out_string(style->out, " (3 interquartile ranges away)\n");
 	for (size_t i = 0; i < count && shown < most; i++) {
 		const struct distribution_part *part = rows[i].of.part;
 		uint64_t step;

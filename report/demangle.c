@@ -158,12 +158,39 @@ static size_t put(const char *text, size_t bytes, char *out, size_t room)
 	return bytes;
 }
 
+/* CUTLASS launches everything through a few templates, whose names say nothing: what runs is the first argument.
+ * Appends its last component to the `bytes` of `base` (room for as many as `text` has): Kernel2<cutlass_80_gemm>. */
+static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
+{
+	static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
+	const char *from = strstr(text, "cutlass"), *at, *begin;
+	bool wraps = false;
+
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+		wraps |= strlen(wrappers[i]) == bytes - last && !memcmp(base + last, wrappers[i], bytes - last);
+	from = wraps && from ? strchr(from, '<') : NULL;
+	if (!from)
+		return bytes;
+	for (at = begin = from + 1; is_word(*at) || *at == ':'; at++)
+		if (*at == ':')
+			begin = at + 1;
+	if (begin == at || !*at)
+		return bytes;
+	base[bytes++] = '<';
+	memcpy(base + bytes, begin, (size_t)(at - begin));
+	bytes += (size_t)(at - begin);
+	base[bytes++] = '>';
+	return bytes;
+}
+
 static size_t shorten(enum demangle_form form, const char *text, size_t bytes, char *out, size_t room)
 {
 	static char base[DEMANGLE_OUTPUT + 1];
 	size_t last = 0;
 
 	bytes = bytes < sizeof base ? cxx_name(text, bytes, base, &last) : 0;
+	if (bytes && form == DEMANGLE_SHORT)
+		bytes = add_argument(text, base, bytes, last);
 	if (form == DEMANGLE_BASE)
 		last = 0;
 	return bytes ? put(base + last, bytes - last, out, room) : 0;

@@ -354,7 +354,7 @@ int dump_view(const struct options *options)
 	if (options->format == FORMAT_CSV)
 		line_write_header(out);
 	for (size_t i = 0; i < options->file_count; i++) {
-		struct dump dump = { .out = out };
+		struct dump dump = { .out = out, .line.ascii = options->ascii };
 
 		dump.write = options->format == FORMAT_JSON  ? line_write_json
 			     : options->format == FORMAT_CSV ? line_write_csv

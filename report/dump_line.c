@@ -279,7 +279,7 @@ void line_write_header(struct out *out)
 	out_bytes(out, "\r\n", 2);
 }
 
-static void write_visibly(struct out *out, struct trace_text text)
+static void write_visibly(struct out *out, struct trace_text text, bool ascii)
 {
 	char shown[256];
 	uint32_t part;
@@ -290,23 +290,23 @@ static void write_visibly(struct out *out, struct trace_text text)
 		part = text.length < 40 ? text.length : 40;
 		while (part < text.length && part > 36 && ((unsigned char)text.bytes[part] & 0xc0) == 0x80)
 			part--;
-		out_bytes(out, shown, visible(shown, sizeof shown, text.bytes, part, false));
+		out_bytes(out, shown, visible(shown, sizeof shown, text.bytes, part, ascii));
 	}
 }
 
-static void write_text_frames(struct out *out, const struct value_frames *value)
+static void write_text_frames(struct out *out, const struct value_frames *value, bool ascii)
 {
 	for (uint32_t i = 0; i < value->count; i++) {
 		out_string(out, i ? " < " : "");
-		write_visibly(out, reader_name(value->reader, value->frames[i].file));
+		write_visibly(out, reader_name(value->reader, value->frames[i].file), ascii);
 		out_char(out, ':');
 		out_unsigned(out, value->frames[i].line);
 		out_char(out, ' ');
-		write_visibly(out, reader_name(value->reader, value->frames[i].function));
+		write_visibly(out, reader_name(value->reader, value->frames[i].function), ascii);
 	}
 }
 
-static void write_text_value(struct out *out, const struct value *value)
+static void write_text_value(struct out *out, const struct value *value, bool ascii)
 {
 	if (write_plain(out, value))
 		return;
@@ -323,13 +323,13 @@ static void write_text_value(struct out *out, const struct value *value)
 		out_double(out, value->of.real);
 		break;
 	case VALUE_TEXT:
-		write_visibly(out, value->of.text);
+		write_visibly(out, value->of.text, ascii);
 		break;
 	case VALUE_TRIPLE:
 		write_triple(out, value, ',');
 		break;
 	case VALUE_FRAMES:
-		write_text_frames(out, &value->of.frames);
+		write_text_frames(out, &value->of.frames, ascii);
 		break;
 	}
 }
@@ -370,10 +370,10 @@ void line_write_text(struct out *out, const struct line *line)
 	write_spaces(out, 2);
 	out_unsigned(out, number_of(line, DUMP_tid));
 	write_spaces(out, 2 + 2 * (depth < 40 ? depth : 40));
-	write_text_value(out, &line->values[DUMP_kind]);
+	write_text_value(out, &line->values[DUMP_kind], line->ascii);
 	if (line->present >> DUMP_name & 1) {
 		out_char(out, ' ');
-		write_text_value(out, &line->values[DUMP_name]);
+		write_text_value(out, &line->values[DUMP_name], line->ascii);
 	}
 	for (uint64_t left = line->present & ~first; left; left &= left - 1) {
 		unsigned key = (unsigned)__builtin_ctzll(left);
@@ -383,7 +383,7 @@ void line_write_text(struct out *out, const struct line *line)
 		write_spaces(out, 2);
 		out_string(out, names[key]);
 		out_char(out, '=');
-		write_text_value(out, &line->values[key]);
+		write_text_value(out, &line->values[key], line->ascii);
 	}
 	out_char(out, '\n');
 }

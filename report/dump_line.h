@@ -57,6 +57,7 @@ struct line {
 	uint64_t present; /* a bit for each key */
 	struct value values[DUMP_KEY_COUNT];
 	char flags[64];
+	bool ascii; /* for text: no character beyond ASCII; stays as it is from line to line */
 };
 static_assert(DUMP_KEY_COUNT <= 64, "a bit for each key");
 

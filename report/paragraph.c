@@ -31,6 +31,25 @@ void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t lengt
 		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
 }
 
+/* The columns of a line behind its title. */
+static size_t line_columns(const struct paragraph *paragraph)
+{
+	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+
+	return paragraph->style->width > indent + 20 ? paragraph->style->width - indent : 20;
+}
+
+void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length)
+{
+	const size_t marks = 4; /* quotes around it, and a comma or brackets */
+	const size_t before = paragraph->used;
+
+	paragraph_text(paragraph, bytes, length);
+	if (paragraph->used > before)
+		paragraph->used = before + visible_shorten(paragraph->text + before, paragraph->room - before,
+						   line_columns(paragraph) - marks, paragraph->style->ascii);
+}
+
 void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value)
 {
 	char text[NUMBER_BYTES];
@@ -69,7 +88,7 @@ void paragraph_put(struct paragraph *paragraph, const char *title)
 	const char *text = paragraph->text ? paragraph->text : "";
 
 	for (bool first = true; *text || first; first = false) {
-		const size_t length = line_bytes(text, style->width > indent + 20 ? style->width - indent : 20);
+		const size_t length = line_bytes(text, line_columns(paragraph));
 
 		print_paint(style, PAINT_BOLD);
 		print_line(style, "%-*s", (int)indent, first ? title : "");

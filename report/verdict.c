@@ -50,11 +50,11 @@ static void add_name(struct paragraph *paragraph, const struct process *process,
 	const struct node *node = &process->fold->tree->nodes[id];
 	const struct text name = text_of(process->texts, node->name), class = text_of(process->texts, node->class);
 
-	paragraph_text(paragraph, name.bytes, name.length);
+	paragraph_name(paragraph, name.bytes, name.length);
 	if (!node->class || name.length != 1 || name.bytes[0] != '*')
 		return;
 	paragraph_add(paragraph, " (");
-	paragraph_text(paragraph, class.bytes, class.length);
+	paragraph_name(paragraph, class.bytes, class.length);
 	paragraph_add(paragraph, ")");
 }
 

@@ -209,6 +209,21 @@ START_TEST(a_result_that_does_not_fit_is_not_given)
 }
 END_TEST
 
+/* What CUTLASS launches through one template is told apart by what the template was given. */
+START_TEST(wrappers_say_what_they_wrap)
+{
+	check_form(DEMANGLE_SHORT, "void cutlass::Kernel2<cutlass_80_gemm_nn>(cutlass_80_gemm_nn::Params)",
+		"Kernel2<cutlass_80_gemm_nn>");
+	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<int, 4>>(int)", "Kernel<Gemm>");
+	check_form(DEMANGLE_SHORT, "void cutlass::device_kernel<flash::FlashAttnFwdSm90<int>>(int)",
+		"device_kernel<FlashAttnFwdSm90>");
+	check_form(DEMANGLE_BASE, "void cutlass::Kernel2<cutlass_80_gemm_nn>(int)", "cutlass::Kernel2");
+	check_form(DEMANGLE_SHORT, "void mine::Kernel<mine::gemm>(int)", "Kernel");
+	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<4>(int)", "Kernel<4>");
+	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<", NULL);
+}
+END_TEST
+
 /* CUTLASS's kernels have names of several thousand bytes. */
 START_TEST(long_names_are_decoded)
 {
@@ -218,7 +233,7 @@ START_TEST(long_names_are_decoded)
 		at = stpcpy(at, "N4cute1CILi8EEE");
 	strcpy(at, "EEvT_");
 	check_form(DEMANGLE_BASE, name, "cutlass::device_kernel");
-	check_form(DEMANGLE_SHORT, name, "device_kernel");
+	check_form(DEMANGLE_SHORT, name, "device_kernel<C>");
 	ck_assert_uint_gt(strlen(form_of(DEMANGLE_FULL, name)), 4000);
 	ck_assert_uint_eq(demangle_counts().too_long, 0);
 	ck_assert_uint_eq(demangle_counts().decoded, 3);
@@ -438,6 +453,7 @@ int main(void)
 
 	tcase_add_test(names, a_mangled_name_has_four_forms);
 	tcase_add_test(names, operators_keep_their_signs);
+	tcase_add_test(names, wrappers_say_what_they_wrap);
 	tcase_add_test(names, brackets_inside_template_arguments_are_seen_through);
 	tcase_add_test(names, lambdas_locals_and_clones);
 	tcase_add_test(names, kernels_are_called_what_the_source_calls_them);

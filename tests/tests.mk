@@ -28,6 +28,11 @@ test:
 test-plain test-asan test-tsan test-hosts soak:
 	@$(TEST_SETUP) $@-run
 
+#: make soak-views  every view with every option, sanitized, on our own traces and all of the folders PPERF_TEST_DATA and PPERF_TEST_TRACES (hours)
+soak-views: programs asan
+	PPERF_TEST_SOAK=1 PPERF_TEST_VARIANT=asan PPERF_TEST_BUILD=$(BUILD) PPERF_TEST_TOOLS=$(BUILD)/asan ASAN_OPTIONS=detect_leaks=0 \
+		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/test_every_view.py
+
 # A part that does not build counts as failed, so the runner goes on and says so.
 test-run: ; @$(RUN) plain asan tsan torch-quick
 test-plain-run: ; @$(RUN) plain
@@ -87,5 +92,5 @@ $(FRAMES): tests/programs/lib_python_frames.c $(BUILD)/tests/libpperf.a
 	$(CC) $(PROGRAM_CFLAGS) -fPIC -shared -MMD -MP -o $@ $< $(BUILD)/tests/libpperf.a $(LDFLAGS) \
 		-Wl,-z,defs,--wrap=python_stack_id,--wrap=dictionary_put,--wrap=meta_set -ldl -lpthread
 
-.PHONY: test test-run soak soak-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
+.PHONY: test test-run soak-views soak soak-run test-hosts test-hosts-run test-plain test-asan test-tsan test-plain-run test-asan-run test-tsan-run suites programs plain asan tsan list-suites list-threaded
 -include $(SUITE_SOURCES:%.c=$(BUILD)/%.d) $(FIXTURES:%.c=$(BUILD)/%.d) $(addsuffix .d,$(basename $(PROGRAMS)))
