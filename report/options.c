@@ -315,6 +315,15 @@ static void check_output(const struct options *options, const char *output)
 			fatal(STATUS_USAGE, "%s is what is to be read; give what is written another name", output);
 }
 
+/* Before several files a word that names none of them was meant as a view. */
+static void check_view(const struct options *options, const struct view *view)
+{
+	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") || access(options->files[0], F_OK) == 0)
+		return;
+	fatal(STATUS_USAGE, "there is neither a view nor a file `%s`; pperf-report --help lists the views",
+		options->files[0]);
+}
+
 struct options options_read(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -340,6 +349,7 @@ struct options options_read(int argc, char **argv)
 		options.instances = INSTANCES_WORST;
 	if (!view && options.file_count && is_no_trace(options.files[0]))
 		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help", options.files[0]);
+	check_view(&options, view);
 	options.view = view_of_instances(&options);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;

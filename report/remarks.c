@@ -37,6 +37,9 @@ void remarks_collect(const struct options *options, struct processes *processes)
 				process->path, (unsigned long long)names_others(process->fold->names));
 		if (process->steps && *process->steps->warning)
 			processes_warn(processes, "%s: %s", process->path, process->steps->warning);
+		if (options->device >= 0 && !process->gpu_ns && !process_device(process, (uint32_t)options->device))
+			processes_warn(processes, "%s: nothing of GPU %lld is in this trace", process->path,
+				(long long)options->device);
 		if (options->steps && !process->fold->counts.steps)
 			processes_warn(processes, "%s: no range is a step, so --steps leaves nothing", process->path);
 	}

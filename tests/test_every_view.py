@@ -189,6 +189,22 @@ def a_gpu_and_a_trace_cut_in_the_middle(folder):
     each(simulated(folder))
 
 
+@case
+def what_is_no_trace_gets_one_sentence(folder):
+    trace = imported(folder)
+    (folder / "text").write_text("hello\n")
+    (folder / "empty").write_text("")
+    (folder / "end.bin").write_bytes(b"pperf\r\n\x1a")
+    cases = [([], 64), (["tree"], 64), ([folder], 2), ([folder / "none.bin"], 2), ([folder / "text"], 2), ([folder / "empty"], 2), ([folder / "end.bin"], 2),
+             ([trace, folder / "text", trace], 2), (["tree", trace, "-o", folder], 2), (["tree", trace, "-o", "/dev/full"], 2), (["tre", trace], 64),
+             (["tree", trace, "--columns", "none"], 64), (["diff", trace], 64), (["tree", trace, "--focus", "none"], 64)]
+    for arguments, status in cases:
+        errors = report(*arguments, check=status).stderr.decode()
+        assert errors.startswith("pperf-report: ") and errors.count("\n") == 1, (arguments, errors)
+    assert "nothing of GPU 7" in report("tree", trace, "--device", "7").stdout.decode()
+    assert "nothing of GPU" not in report("tree", trace, "--device", "1").stdout.decode()
+
+
 if SOAK:
     @case
     def every_trace_that_there_is(folder):
