@@ -47,7 +47,9 @@ def a_training_with_evaluation_after_each_epoch(folder):
     assert (steps["count"], steps["evidence"], steps["confidence"], steps["unfinished"]) == (24, "optimizer.step", "high", 0), steps
     usual, warm = calls_of(rows, "step", "step (warm-up)")
     assert usual == 24 - steps["warmup"] and warm == steps["warmup"], rows
-    assert calls_of(rows, "(before first step)", "(between steps)", "(after last step)") == [1, 2, 1], rows
+    before, between, after = calls_of(rows, "(before first step)", "(between steps)", "(after last step)")
+    # The evaluations; and whatever kept the machine from going on, which is no part of a step.
+    assert before == after == 1 and between >= 2, rows
     assert set(rows) <= {"step", "step (warm-up)", "(before first step)", "(between steps)", "(after last step)"}, set(rows)
 
 
