@@ -159,9 +159,11 @@ static size_t put(const char *text, size_t bytes, char *out, size_t room)
 }
 
 /* CUTLASS launches everything through a few templates, whose names say nothing: what runs is the first argument.
- * Appends its last component to the `bytes` of `base` (room for as many as `text` has): Kernel2<cutlass_80_gemm>. */
+ * Appends its last component to the `bytes` of `base` (room for as many as `text` has): Kernel<Gemm>; one that says that
+ * it is CUTLASS's takes the place of the last component: cutlass_80_gemm. */
 static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
 {
+	static const char own[] = "cutlass_";
 	static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
 	const char *from = strstr(text, "cutlass"), *at, *begin;
 	bool wraps = false;
@@ -176,6 +178,10 @@ static size_t add_argument(const char *text, char *base, size_t bytes, size_t la
 			begin = at + 1;
 	if (begin == at || !*at)
 		return bytes;
+	if (!strncmp(begin, own, strlen(own))) {
+		memcpy(base + last, begin, (size_t)(at - begin));
+		return last + (size_t)(at - begin);
+	}
 	base[bytes++] = '<';
 	memcpy(base + bytes, begin, (size_t)(at - begin));
 	bytes += (size_t)(at - begin);
