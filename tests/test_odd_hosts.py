@@ -134,6 +134,8 @@ def another_user_without_rights_here_is_not_bothered(folder):
         raise Skip("only root can be another user")
     needs("setpriv")
     folder.chmod(0o755)
+    if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700: # the runner's own TMPDIR
+        folder.parent.chmod(0o711)
     shutil.copy(LIBRARY, folder / "library.so")
     shutil.copy(PROGRAMS / "ranges", folder / "ranges")
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -178,6 +180,8 @@ def a_child_with_privileges_is_left_alone(folder):
         raise Skip("only root can make a program privileged")
     needs("setpriv")
     folder.chmod(0o755)
+    if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700: # the runner's own TMPDIR
+        folder.parent.chmod(0o711)
     privileged = folder / "privileged"
     shutil.copy(compiled(folder, HELLO), privileged)
     privileged.chmod(0o4755)
