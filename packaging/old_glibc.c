@@ -36,6 +36,9 @@ FORWARD(FIRST, int, pthread_detach, (pthread_t thread), (thread))
 FORWARD(SINCE_2_3_3, int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
 	(thread, result, until))
 FORWARD(FIRST, int, pthread_attr_setstacksize, (pthread_attr_t *attributes, size_t bytes), (attributes, bytes))
+FORWARD(FIRST, int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes), (thread, attributes))
+FORWARD(FIRST, int, pthread_attr_getstack, (const pthread_attr_t *attributes, void **stack, size_t *bytes),
+	(attributes, stack, bytes))
 FORWARD(FIRST, int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
 FORWARD(SINCE_2_3_3, int, pthread_condattr_setclock, (pthread_condattr_t *attributes, clockid_t clock),
 	(attributes, clock))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`pperf-report tui` in a terminal, which tmux is: what is on its screen after which keys, sizes, signals; and that it is left as it was. Nothing waits for a
 time: it waits for what must appear."""
-import contextlib, json, os, shutil, signal, subprocess, time
+import contextlib, json, os, pathlib, shutil, signal, subprocess, time
 from harness import SANITIZED, REPORT, Skip, case, environment, main, run
 
 PATIENCE_S = 90
@@ -71,8 +71,8 @@ class Terminal:
     def pid(self):
         """The tool's own."""
         pane = self.fact("pane_pid")
-        children = (line.split(None, 2) for line in subprocess.run(["ps", "-e", "-o", "ppid=,pid=,comm="], capture_output=True, text=True).stdout.splitlines())
-        return next(int(pid) for parent, pid, name in children if parent == pane and name.startswith("pperf-report"))
+        children = pathlib.Path("/proc/%s/task/%s/children" % (pane, pane)).read_text().split()
+        return next(int(pid) for pid in children if pathlib.Path("/proc/%s/comm" % pid).read_text().startswith("pperf-report"))
 
     def check_left(self, status):
         """The tool is gone, and the terminal is what it was."""
