@@ -120,9 +120,10 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	}
 }
 
-/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. */
+/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. told: somebody
+ * observes. */
 static inline __attribute__((always_inline)) bool plain_event(
-	struct fold *fold, const struct trace_event *event, struct thread **last, const bool members)
+	struct fold *fold, const struct trace_event *event, struct thread **last, const bool members, const bool told)
 {
 	struct thread *thread = *last;
 
@@ -131,7 +132,8 @@ static inline __attribute__((always_inline)) bool plain_event(
 	if (event->kind == TRACE_PUSH) {
 		const uint32_t node = fold->state->nodes[event->node];
 
-		if (__builtin_expect(node == NAMES_OPEN || event->depth >= thread->room, 0))
+		if (__builtin_expect(node == NAMES_OPEN || event->depth >= thread->room ||
+					    event->begin_ns == fold->state->target_ns, 0))
 			return false;
 		thread->frames[event->depth] = (struct frame){
 			.node = node, .place = event->node, .begin_ns = event->begin_ns
@@ -145,6 +147,10 @@ static inline __attribute__((always_inline)) bool plain_event(
 		fold_count_range(fold, frame, event->time_ns, thread->stream);
 		if (members)
 			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
+		if (told) {
+			fold_tell_part(fold, thread, frame, event->time_ns);
+			fold_tell_closed(fold, thread, frame, event->time_ns);
+		}
 		if (event->depth > 0)
 			frame[-1].child_ns += event->time_ns - frame->begin_ns;
 		thread->depth = event->depth;
@@ -156,7 +162,7 @@ static inline __attribute__((always_inline)) bool plain_event(
 /* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
  * that is for others. */
 static inline __attribute__((always_inline)) int run_plain_as(
-	struct fold *fold, struct trace_event *event, uint64_t *events, const bool members)
+	struct fold *fold, struct trace_event *event, uint64_t *events, const bool members, const bool told)
 {
 	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
 
@@ -164,7 +170,7 @@ static inline __attribute__((always_inline)) int run_plain_as(
 		struct trace_event next; /* in registers: its address goes nowhere */
 
 		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &last, members), 1))
+			if (__builtin_expect(plain_event(fold, &next, &last, members, told), 1))
 				continue;
 			*event = next;
 			return 1;
@@ -175,19 +181,34 @@ static inline __attribute__((always_inline)) int run_plain_as(
 
 static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, false);
+	return run_plain_as(fold, event, events, false, false);
 }
 
 static int run_plain_with_members(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, true);
+	return run_plain_as(fold, event, events, true, false);
 }
 
-/* Who is told of calls and work alone leaves ranges to the quick way. */
-static bool wants_ranges(const struct fold_observer *observer)
+static int run_plain_and_tell(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return observer && (observer->leaf || observer->instance || observer->ended || observer->part || observer->closed ||
-				   observer->level);
+	return run_plain_as(fold, event, events, true, true);
+}
+
+/* Who is told what ranges come to leaves them to the quick way only where that is their GPU time: none before the first
+ * launch. */
+static bool wants_rich(const struct fold_options *options)
+{
+	const struct fold_observer *observer = options->observer;
+
+	return observer && (observer->level ||
+				   ((observer->instance || observer->ended) && (options->pick_metric || options->metric != METRIC_GPU)));
+}
+
+/* Nothing but the target itself needs more, and it begins then. */
+static bool can_await_target(const struct fold_options *options)
+{
+	return options->target && !options->observer && !options->pick_metric &&
+	       (options->metric == METRIC_CPU || options->metric == METRIC_WALL || options->metric == METRIC_GPU);
 }
 
 /* The next event that is not plain. */
@@ -195,6 +216,8 @@ static int next_event(struct fold *fold, struct trace_event *event, uint64_t *ev
 {
 	if (fold->state->rich)
 		return reader_next(fold->reader, event);
+	if (fold->options.observer && (fold->options.observer->part || fold->options.observer->closed))
+		return run_plain_and_tell(fold, event, events);
 	if (names_members(fold->names)->count > 1)
 		return run_plain_with_members(fold, event, events);
 	return run_plain(fold, event, events);
@@ -268,8 +291,9 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
 	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->windows || options->target || wants_ranges(options->observer) || options->metric == METRIC_CALLS ||
-		      options->metric == METRIC_USER;
+	state->rich = options->steps || options->windows || (options->target && !can_await_target(options)) || wants_rich(options) ||
+		      options->metric == METRIC_CALLS || options->metric == METRIC_USER;
+	state->target_ns = options->target && !state->rich ? options->target->begin_ns : UINT64_MAX;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);
 	counted_begin(fold);

@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fold_become_rich(struct fold *fold)
+static void enrich(struct fold_state *state)
 {
-	struct fold_state *state = fold->state;
-
 	for (size_t i = 0; !state->rich && i < state->thread_count; i++) {
 		struct thread *thread = state->threads[i];
 
@@ -20,6 +18,41 @@ void fold_become_rich(struct fold *fold)
 			thread->more[depth] = (struct frame_more){ .label = NULL };
 	}
 	state->rich = true;
+}
+
+void fold_become_rich(struct fold *fold)
+{
+	enrich(fold->state);
+	fold->state->rich_for_target = false;
+}
+
+void fold_enrich_target(struct fold *fold)
+{
+	struct fold_state *state = fold->state;
+
+	state->rich_for_target |= !state->rich;
+	enrich(state);
+}
+
+/* The target is known: what is open has nothing more to tell. */
+static void impoverish(struct fold_state *state)
+{
+	for (size_t i = 0; i < state->thread_count; i++)
+		for (uint32_t depth = state->threads[i]->depth; depth > 0; depth--) {
+			struct frame_more *more = &state->threads[i]->more[depth - 1];
+
+			free(more->label);
+			instance_release(&state->instances, more->instance);
+			*more = (struct frame_more){ .label = NULL };
+		}
+	state->rich = state->rich_for_target = false;
+}
+
+static bool is_target(const struct fold *fold, const struct thread *thread, const struct frame *frame)
+{
+	const struct fold_target *target = fold->options.target;
+
+	return thread->stream == target->stream && frame->begin_ns == target->begin_ns && frame->node == target->node;
 }
 
 long double fold_level(const struct fold *fold)
@@ -164,15 +197,13 @@ static struct instance *make_instance(
 /* The instance whose children are wanted, or one inside it, begins: it is made now. */
 void fold_keep_wanted(struct fold *fold, struct thread *thread, uint32_t depth)
 {
-	const struct fold_target *target = fold->options.target;
-	const struct frame *frame = &thread->frames[depth];
 	const struct instance *outer;
 	struct thread *of;
 	uint32_t at;
 
-	if (!target || !fold->state->counting)
+	if (!fold->options.target || !fold->state->counting)
 		return;
-	if (thread->stream == target->stream && frame->begin_ns == target->begin_ns && frame->node == target->node) {
+	if (is_target(fold, thread, &thread->frames[depth])) {
 		if (!thread->more[depth].instance)
 			make_instance(fold, thread, depth, NULL);
 		thread->more[depth].instance->keep = true;
@@ -267,25 +298,11 @@ static void tell_closed(const struct fold *fold, const struct thread *thread, co
 		.begin_ns = instance->begin_ns,
 		.end_ns = instance->end_ns };
 
-	if (observer->closed)
-		observer->closed(observer->context, &seen);
-	if (fold->options.metric == METRIC_GPU)
+	fold_tell_closed(fold, thread, frame, instance->end_ns);
+	if (fold->options.metric == METRIC_GPU || !(observer->instance || observer->ended))
 		return;
 	seen.value = metric_value(fold, instance);
 	tell(fold, &seen);
-}
-
-static void tell_part(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
-{
-	const struct fold_observer *observer = fold->options.observer;
-
-	if (observer && observer->part)
-		observer->part(observer->context, &(struct fold_part){ .thread = thread->of,
-							  .node = frame->node,
-							  .place = frame->place,
-							  .begin_ns = frame->begin_ns,
-							  .total_ns = end_ns - frame->begin_ns,
-							  .self_ns = end_ns - frame->begin_ns - frame->child_ns });
 }
 
 /* The last part of an instance is known. */
@@ -423,7 +440,7 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 	if (state->counting) {
 		fold_count_range(fold, frame, end_ns, thread->stream);
 		fold_count_member(fold, frame, end_ns - frame->begin_ns);
-		tell_part(fold, thread, frame, end_ns);
+		fold_tell_part(fold, thread, frame, end_ns);
 		if (state->counted)
 			counted_range(fold, frame, end_ns - frame->begin_ns, end_ns - frame->begin_ns - frame->child_ns);
 		if (depth > 0 && !counted_around(fold, frame))
@@ -459,6 +476,8 @@ void fold_open(struct fold *fold, const struct trace_event *event)
 	if (__builtin_expect(fold->options.steps, 0) && fold_is_step(fold, event))
 		fold_step_begins(fold, event, thread);
 	thread->frames[depth] = (struct frame){ .node = node, .place = event->node, .begin_ns = event->begin_ns };
+	if (__builtin_expect(state->target_ns == event->begin_ns, 0) && is_target(fold, thread, &thread->frames[depth]))
+		fold_enrich_target(fold);
 	thread->depth = depth + 1;
 	if (state->rich)
 		open_rich(fold, event, thread, own_label);
@@ -511,6 +530,8 @@ void fold_close(struct fold *fold, const struct trace_event *event, uint64_t end
 		fold_step_ends(fold, thread, depth);
 	if (made_way)
 		sections_come_back(fold, event->time_ns);
+	if (__builtin_expect(fold->state->rich_for_target && fold->target, 0))
+		impoverish(fold->state);
 }
 
 /* A range whose end was lost: how long it took is not known, so it has no instance. */

@@ -55,6 +55,8 @@ struct fold_state {
 	uint64_t edge_ns;          /* when the present one is over */
 	uint32_t section;          /* the number of the present one, 0 where there are none */
 	bool rich;
+	bool rich_for_target; /* and nobody else needs that */
+	uint64_t target_ns;   /* when options.target begins, as long as nothing is rich before; UINT64_MAX: there is none */
 	bool away;     /* CUPTI is another client's */
 	bool counting; /* false: outside of the steps asked for */
 	bool warming; /* in a window, before its first step that counts */
@@ -123,7 +125,9 @@ void fold_add_flows(struct fold *fold, struct thread *thread, const struct insta
 /* The instance of a thread's range at that depth, and those around it. */
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
 struct thread *fold_thread(struct fold *fold, const struct trace_event *event);
+/* For good; for as long as the target is open. */
 void fold_become_rich(struct fold *fold);
+void fold_enrich_target(struct fold *fold);
 /* reserved has changed: the peaks of what is open. */
 void fold_level_changed(struct fold *fold);
 /* The level asked for, now. */
@@ -177,6 +181,33 @@ static inline void fold_go_below(struct fold *fold, uint32_t root)
 static inline uint32_t fold_frame(const struct thread *thread, uint32_t depth)
 {
 	return depth + (depth >= thread->inserted);
+}
+
+/* A range that counts is over; child_ns is known. */
+static inline void fold_tell_part(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (observer && observer->part)
+		observer->part(observer->context, &(struct fold_part){ .thread = thread->of,
+							  .node = frame->node,
+							  .place = frame->place,
+							  .begin_ns = frame->begin_ns,
+							  .total_ns = end_ns - frame->begin_ns,
+							  .self_ns = end_ns - frame->begin_ns - frame->child_ns });
+}
+
+/* The same, as an instance whose value is not known. */
+static inline void fold_tell_closed(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	if (observer->closed)
+		observer->closed(observer->context, &(struct fold_seen_instance){ .node = frame->node,
+							    .stream = thread->stream,
+							    .place = frame->place,
+							    .begin_ns = frame->begin_ns,
+							    .end_ns = end_ns });
 }
 
 static inline void fold_observe(const struct fold *fold, uint32_t leaf, uint64_t at_ns, uint64_t duration_ns)

@@ -20,6 +20,7 @@ struct events {
 	size_t key_room;
 	uint32_t *step_keys; /* BY_STEP: by step */
 	uint8_t *inner;      /* BY_SHAPE: by place, 0 not known yet, 1 no, 2: its key lies around it already */
+	uint32_t tid, tid_key; /* BY_THREAD: of the last one; 0: none yet */
 	size_t inner_room, step;
 	bool told;           /* something is there that the key is of */
 };
@@ -33,8 +34,11 @@ static uint32_t thread_key(struct events *events, uint32_t tid)
 {
 	char name[32];
 
+	if (events->tid == tid && events->tid_key)
+		return events->tid_key;
 	snprintf(name, sizeof name, "thread %u", tid);
-	return key_named(events, name, NODE_THREAD);
+	events->tid = tid;
+	return events->tid_key = key_named(events, name, NODE_THREAD);
 }
 
 static uint32_t stream_key(struct events *events, const struct trace_gpu *gpu)
@@ -237,6 +241,7 @@ static void begins(void *context)
 	events->flat = tree_new();
 	events->flat->is_keyed = true;
 	events->step = 0;
+	events->tid_key = 0;
 	events->told = false;
 	if (events->key_of)
 		memset(events->key_of, 0, events->key_room * sizeof *events->key_of);
@@ -292,6 +297,8 @@ struct tree *keyed_events(struct process *process, enum rows_by by, char reason[
 		events.step_keys = need((process->steps->count + 1) * sizeof *events.step_keys);
 	options.observer = &observer;
 	options.pick_metric = false;
+	options.no_owners = true;
+	options.no_timeline = true;
 	fold_free(fold_run(process->reader, process->texts, &options));
 	free(events.key_of);
 	free(events.inner);

@@ -426,7 +426,10 @@ const struct instance *process_critical(struct process *process)
 			.end_ns = worst->end_ns,
 			.value = worst->value };
 		wanted.metric = process->metric;
+		wanted.pick_metric = false;
 		wanted.target = &target;
+		wanted.no_owners = true;
+		wanted.no_timeline = process->metric != METRIC_IDLE;
 		process->critical = fold_run(process->reader, process->texts, &wanted);
 		process->critical->options.target = NULL;
 	}
