@@ -120,8 +120,8 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	}
 }
 
-/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. told: somebody
- * observes. */
+/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. told: an
+ * observer is, or only an instance is wanted: nobody reads what ranges come to together. */
 static inline __attribute__((always_inline)) bool plain_event(
 	struct fold *fold, const struct trace_event *event, struct thread **last, const bool members, const bool told)
 {
@@ -144,12 +144,13 @@ static inline __attribute__((always_inline)) bool plain_event(
 	if (event->kind == EVENT_POP && __builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
 		struct frame *frame = &thread->frames[event->depth];
 
-		fold_count_range(fold, frame, event->time_ns, thread->stream);
-		if (members)
-			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
 		if (told) {
 			fold_tell_part(fold, thread, frame, event->time_ns);
 			fold_tell_closed(fold, thread, frame, event->time_ns);
+		} else {
+			fold_count_range(fold, frame, event->time_ns, thread->stream);
+			if (members)
+				fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
 		}
 		if (event->depth > 0)
 			frame[-1].child_ns += event->time_ns - frame->begin_ns;
@@ -191,7 +192,7 @@ static int run_plain_with_members(struct fold *fold, struct trace_event *event, 
 
 static int run_plain_and_tell(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, true, true);
+	return run_plain_as(fold, event, events, false, true);
 }
 
 /* Who is told what ranges come to leaves them to the quick way only where that is their GPU time: none before the first
@@ -214,9 +215,11 @@ static bool can_await_target(const struct fold_options *options)
 /* The next event that is not plain. */
 static int next_event(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
+	const struct fold_observer *observer = fold->options.observer;
+
 	if (fold->state->rich)
 		return reader_next(fold->reader, event);
-	if (fold->options.observer && (fold->options.observer->part || fold->options.observer->closed))
+	if (fold->options.target || (observer && (observer->part || observer->closed || observer->call)))
 		return run_plain_and_tell(fold, event, events);
 	if (names_members(fold->names)->count > 1)
 		return run_plain_with_members(fold, event, events);

@@ -101,6 +101,7 @@ struct fold_options {
 	const struct windows *windows; /* NULL: everything was recorded. Outlives the fold */
 	bool steps;          /* only from first_step to last_step */
 	uint64_t first_step, last_step;
+	/* With this one, or an observer of calls or ranges, what places come to is not complete. */
 	const struct fold_target *target; /* keep the children of this one; NULL: of none */
 	double least_percent;             /* of its value: children with less are kept together only; 0: 1, below: 0 */
 	const struct fold_only *only;     /* NULL: all durations */

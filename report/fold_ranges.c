@@ -446,6 +446,8 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 		if (depth > 0 && !counted_around(fold, frame))
 			thread->frames[depth - 1].child_ns += end_ns - frame->begin_ns;
 	}
+	if (!state->rich && state->counting)
+		fold_tell_closed(fold, thread, frame, end_ns);
 	if (!state->rich)
 		return;
 	if (state->counting)

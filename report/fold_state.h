@@ -202,7 +202,7 @@ static inline void fold_tell_closed(const struct fold *fold, const struct thread
 {
 	const struct fold_observer *observer = fold->options.observer;
 
-	if (observer->closed)
+	if (observer && observer->closed)
 		observer->closed(observer->context, &(struct fold_seen_instance){ .node = frame->node,
 							    .stream = thread->stream,
 							    .place = frame->place,
