@@ -65,6 +65,14 @@ static uint32_t graph_node(struct fold *fold, uint32_t owner, const struct trace
 	return tree_child(fold->tree, owner, text_id(fold->texts, name, length), 0, NODE_GRAPH);
 }
 
+/* Whose GPU time is known only once the last record of it is there: somebody must want to know. */
+static bool instances_wait(const struct fold *fold)
+{
+	const struct fold_observer *observer = fold->options.observer;
+
+	return fold->options.metric == METRIC_GPU && (!observer || fold->options.target || observer->instance || observer->ended);
+}
+
 /* The instance that waits for the GPU's record. Where children are kept, a graph is one itself, and what it runs lies
  * in it. */
 static struct instance *waiting_instance(
@@ -74,7 +82,7 @@ static struct instance *waiting_instance(
 	struct thread *thread = fold_owner(fold, event->stream->user, &depth);
 	struct instance *instance;
 
-	if (fold->options.metric != METRIC_GPU || !thread)
+	if (!instances_wait(fold) || !thread)
 		return NULL;
 	if (fold->options.target && (!thread->more[depth].instance || !thread->more[depth].instance->keep))
 		return NULL;
