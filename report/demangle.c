@@ -158,33 +158,105 @@ static size_t put(const char *text, size_t bytes, char *out, size_t room)
 	return bytes;
 }
 
-/* CUTLASS launches everything through a few templates, whose names say nothing: what runs is the first argument.
- * Appends its last component to the `bytes` of `base` (room for as many as `text` has): Kernel<Gemm>; one that says that
- * it is CUTLASS's takes the place of the last component: cutlass_80_gemm. */
+/* The arguments of a template in decoded text, one qualified name after the other. */
+struct argument {
+	const char *begin, *end; /* its last component */
+};
+
+static bool is_one_of(const char *text, size_t bytes, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(words[i]) == bytes && !memcmp(words[i], text, bytes))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(text, bytes, words) is_one_of(text, bytes, words, sizeof(words) / sizeof *(words))
+
+/* The next name from `at` on, which is behind it then; unnamed namespaces are no component. false: there is none. */
+static bool next_name(const char **at, struct argument *argument)
+{
+	const char *from = *at;
+
+	while (*from && !(isalpha((unsigned char)*from) || *from == '_'))
+		from += isdigit((unsigned char)*from) ? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz") : 1;
+	argument->begin = from;
+	while (is_word(*from)) {
+		while (is_word(*from))
+			from++;
+		argument->end = from;
+		if (strncmp(from, "::", 2) != 0)
+			break;
+		from += 2;
+		if (!strncmp(from, ANONYMOUS "::", strlen(ANONYMOUS "::")))
+			from += strlen(ANONYMOUS "::");
+		if (is_word(*from))
+			argument->begin = from;
+	}
+	*at = from;
+	return argument->begin < from;
+}
+
+/* PyTorch's templates for kernels say how they go over the data; what they do to it is an argument, maybe inside of
+ * others: the first name that is no number, type or such a shell. */
+static bool functor(const char *at, struct argument *argument)
+{
+	static const char *const shells[] = {
+		"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "void", "const", "volatile",
+		"Half", "BFloat16", "__half", "__nv_bfloat16", "complex", "true", "false", "anonymous", "namespace", "at", "native",
+		"AUnaryFunctor", "BUnaryFunctor", "BinaryFunctor", "gpu_kernel_impl", "gpu_kernel_impl_nocast", "ReduceOp",
+		"func_wrapper_t", "TensorListMetadata", "TensorListScalarListMetadata", "FusedOptimizerTensorListMetadata",
+		"Array", "array", "OffsetCalculator", "TrivialOffsetCalculator", "TensorIteratorBase", "TensorIterator",
+		"LoadWithCast", "LoadWithoutCast", "StoreWithCast", "StoreWithoutCast", "operator", "lambda", "std", "c10",
+	};
+
+	while (next_name(&at, argument))
+		if (!IS_ONE_OF(argument->begin, (size_t)(argument->end - argument->begin), shells))
+			return true;
+	return false;
+}
+
+static bool first_argument(const char *at, struct argument *argument)
+{
+	for (argument->begin = at; is_word(*at) || *at == ':'; at++)
+		if (*at == ':')
+			argument->begin = at + 1;
+	argument->end = at;
+	return argument->begin < at && *at;
+}
+
+/* CUTLASS launches everything through a few templates, whose names say nothing, and so does PyTorch what goes over
+ * elements: what runs is an argument. Appends its last component to the `bytes` of `base` (room for as many as `text`
+ * has): Kernel<Gemm>; one that says that it is CUTLASS's takes the place of the last component: cutlass_80_gemm. */
 static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
 {
 	static const char own[] = "cutlass_";
 	static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
-	const char *from = strstr(text, "cutlass"), *at, *begin;
-	bool wraps = false;
+	static const char *const loops[] = {
+		"vectorized_elementwise_kernel", "unrolled_elementwise_kernel", "elementwise_kernel", "legacy_elementwise_kernel",
+		"elementwise_kernel_with_index", "index_elementwise_kernel", "unrolled_elementwise_kernel_for_multi_outputs",
+		"elementwise_kernel_manual_unroll", "vectorized_templated_elementwise_kernel", "reduce_kernel",
+		"multi_tensor_apply_kernel", "distribution_elementwise_grid_stride_kernel", "kernelPointwiseApply1",
+		"kernelPointwiseApply2", "kernelPointwiseApply3",
+	};
+	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrappers), loop = IS_ONE_OF(base + last, bytes - last, loops);
+	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
+	struct argument argument;
+	size_t length;
 
-	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
-		wraps |= strlen(wrappers[i]) == bytes - last && !memcmp(base + last, wrappers[i], bytes - last);
-	from = wraps && from ? strchr(from, '<') : NULL;
 	if (!from)
 		return bytes;
-	for (at = begin = from + 1; is_word(*at) || *at == ':'; at++)
-		if (*at == ':')
-			begin = at + 1;
-	if (begin == at || !*at)
+	from++;
+	if (!(loop ? functor : first_argument)(from, &argument))
 		return bytes;
-	if (!strncmp(begin, own, strlen(own))) {
-		memcpy(base + last, begin, (size_t)(at - begin));
-		return last + (size_t)(at - begin);
+	length = (size_t)(argument.end - argument.begin);
+	if (!loop && !strncmp(argument.begin, own, strlen(own))) {
+		memcpy(base + last, argument.begin, length);
+		return last + length;
 	}
 	base[bytes++] = '<';
-	memcpy(base + bytes, begin, (size_t)(at - begin));
-	bytes += (size_t)(at - begin);
+	memcpy(base + bytes, argument.begin, length);
+	bytes += length;
 	base[bytes++] = '>';
 	return bytes;
 }

@@ -29,7 +29,7 @@
 /* What is made of `_ZN2at6native10add_kernelILi4EEEvPf`. The texts are the values of --demangle. */
 #define DEMANGLE_FORMS(X)                                                                              \
 	X(NO, "no")       /* the name as it is */                                                      \
-	X(SHORT, "short") /* add_kernel: the last component of base; CUTLASS's: what they run, Kernel<Gemm> */ \
+	X(SHORT, "short") /* add_kernel: the last component of base; of CUTLASS and PyTorch what runs: Kernel<Gemm> */ \
 	X(BASE, "base")   /* at::native::add_kernel: no template arguments, parameters, return type */ \
 	X(FULL, "full")   /* void at::native::add_kernel<4>(float*) */
 

@@ -222,6 +222,22 @@ void step_table_free(struct step_table *table)
 	free(table);
 }
 
+bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)
+{
+	struct step_table *table = process->steps ? new_table(process) : NULL;
+
+	*busy_ns = *idle_ns = 0;
+	if (table && table->usual)
+		read_busy(table, process);
+	for (size_t i = 0; table && i < table->count; i++)
+		if (table->steps[i].step->kind == STEP_USUAL) {
+			*busy_ns += table->steps[i].busy_ns;
+			*idle_ns += table->steps[i].idle_ns;
+		}
+	step_table_free(table);
+	return *busy_ns + *idle_ns > 0;
+}
+
 void step_table_values(const struct step_table *table, size_t offset, int64_t *values)
 {
 	size_t count = 0;

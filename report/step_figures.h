@@ -32,6 +32,9 @@ struct step_table {
 struct step_table *step_table_read(struct process *process);
 void step_table_free(struct step_table *table);
 
+/* What GPUs did in the usual steps together, as the table has it; without a fold. false: nothing is known. */
+bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns);
+
 /* A figure of each usual step, in time's order: `offset` is of a 64-bit member of struct step_figures; SIZE_MAX: how long
  * it took. Room for table->usual. */
 void step_table_values(const struct step_table *table, size_t offset, int64_t *values);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/verdict.h"
 #include "report/column.h"
+#include "report/step_figures.h"
 #include <string.h>
 
 static uint64_t amount_of(const struct node *node, enum metric metric)
@@ -107,16 +108,46 @@ static void add_parts(struct paragraph *paragraph, const struct process *process
 	}
 }
 
+/* Both are shares of a whole; one is more than 5 percent points off the other, or half as much again. */
+static bool differ(double a, double b)
+{
+	const double more = a > b ? a : b, less = a > b ? b : a;
+
+	return more - less > 0.05 || more > less * 1.5;
+}
+
+/* What usual steps are like is what there is to gain in: imports and warm-up make the whole say nothing. The whole run
+ * is told of where it is another matter. true: it was told of steps. */
+static bool add_busy(struct paragraph *paragraph, const struct process *process)
+{
+	const struct fold_totals *totals = &process->fold->totals;
+	const uint64_t whole = totals->gpu_busy_ns + totals->gpu_idle_ns;
+	uint64_t busy = 0, idle = 0;
+	const bool has_steps = step_busy_read(process, &busy, &idle);
+
+	if (has_steps) {
+		paragraph_add(paragraph, "in usual steps the GPU was busy ");
+		paragraph_percent(paragraph, busy, busy + idle);
+		paragraph_add(paragraph, " of the time");
+		if (whole && !differ((double)busy / (double)(busy + idle), (double)totals->gpu_busy_ns / (double)whole))
+			return true;
+		paragraph_add(paragraph, ", in all ");
+	} else {
+		paragraph_add(paragraph, "the GPU was busy ");
+	}
+	paragraph_percent(paragraph, totals->gpu_busy_ns, whole);
+	paragraph_add(paragraph, " of the ");
+	paragraph_figure(paragraph, UNIT_TIME, whole);
+	paragraph_add(paragraph, " from its first work to its last");
+	return has_steps;
+}
+
 static void add_gpu_verdict(struct paragraph *paragraph, const struct process *process)
 {
 	const struct fold_totals *totals = &process->fold->totals;
 	const uint32_t place = heaviest_place(process->fold, METRIC_GPU, totals->gpu_sum_ns);
+	const bool of_steps = add_busy(paragraph, process);
 
-	paragraph_add(paragraph, "the GPU was busy ");
-	paragraph_percent(paragraph, totals->gpu_busy_ns, totals->gpu_busy_ns + totals->gpu_idle_ns);
-	paragraph_add(paragraph, " of the ");
-	paragraph_figure(paragraph, UNIT_TIME, totals->gpu_busy_ns + totals->gpu_idle_ns);
-	paragraph_add(paragraph, " from its first work to its last");
 	if (totals->gpu_unknown_ns) {
 		paragraph_add(paragraph, ", the ");
 		paragraph_figure(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
@@ -126,7 +157,7 @@ static void add_gpu_verdict(struct paragraph *paragraph, const struct process *p
 		return;
 	paragraph_add(paragraph, "; ");
 	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_GPU), totals->gpu_sum_ns);
-	paragraph_add(paragraph, " of that work was launched ");
+	paragraph_add(paragraph, of_steps ? " of all GPU work was launched " : " of that work was launched ");
 	verdict_place(paragraph, process, place);
 	add_parts(paragraph, process, place, METRIC_GPU);
 }

@@ -49,7 +49,7 @@ static void check_examples(const struct example *examples, size_t count)
 START_TEST(a_mangled_name_has_four_forms)
 {
 	static const struct example examples[] = {
-		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", "vectorized_elementwise_kernel",
+		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", "vectorized_elementwise_kernel<FillFunctor>",
 		 "at::native::vectorized_elementwise_kernel",
 		 "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
 		 "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)"},
@@ -168,7 +168,7 @@ START_TEST(names_that_are_decoded_already_are_only_shortened)
 {
 	static const struct example examples[] = {
 		{"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, float)",
-		 "vectorized_elementwise_kernel", "at::native::vectorized_elementwise_kernel", NULL},
+		 "vectorized_elementwise_kernel<FillFunctor>", "at::native::vectorized_elementwise_kernel", NULL},
 		{"void (*f<int>(int))(char)", "f", "f", NULL},
 		{"int A<B>::operator->*(int) const", "operator->*", "A::operator->*", NULL},
 		{"void at::native::(anonymous namespace)::k<float, int>(T) [clone .cold]", "k", "at::native::(anonymous namespace)::k", NULL},
@@ -221,6 +221,26 @@ START_TEST(wrappers_say_what_they_wrap)
 	check_form(DEMANGLE_SHORT, "void mine::Kernel<mine::gemm>(int)", "Kernel");
 	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<4>(int)", "Kernel<4>");
 	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<", NULL);
+}
+END_TEST
+
+/* PyTorch's loops over elements, by what they do to each: the first name inside of types, numbers and other shells. */
+START_TEST(loops_say_what_they_do)
+{
+	check_form(DEMANGLE_SHORT, "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, int>(int)",
+		"vectorized_elementwise_kernel<CUDAFunctor_add>");
+	check_form(DEMANGLE_SHORT, "void at::native::unrolled_elementwise_kernel<at::native::AUnaryFunctor<float, c10::Half, "
+		"at::native::binary_internal::MulFunctor<float> >, at::detail::Array<char*, 2> >(int)",
+		"unrolled_elementwise_kernel<MulFunctor>");
+	check_form(DEMANGLE_SHORT, "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::clamp_impl"
+		"(at::TensorIterator&, c10::Scalar)::{lambda()#1}::operator()() const::{lambda(float)#1}, int>(int)",
+		"vectorized_elementwise_kernel<clamp_impl>");
+	check_form(DEMANGLE_SHORT, "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
+		"at::native::sum_functor<float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, 4> >(int)",
+		"reduce_kernel<sum_functor>");
+	check_form(DEMANGLE_SHORT, "void at::native::elementwise_kernel<128, 4ul, float>(int, float)", "elementwise_kernel");
+	check_form(DEMANGLE_BASE, "void at::native::elementwise_kernel<2, at::native::Add<int> >(int)", "at::native::elementwise_kernel");
+	check_form(DEMANGLE_SHORT, "void at::native::elementwise_kernel<2, at::native::>(int)", "elementwise_kernel");
 }
 END_TEST
 
@@ -454,6 +474,7 @@ int main(void)
 	tcase_add_test(names, a_mangled_name_has_four_forms);
 	tcase_add_test(names, operators_keep_their_signs);
 	tcase_add_test(names, wrappers_say_what_they_wrap);
+	tcase_add_test(names, loops_say_what_they_do);
 	tcase_add_test(names, brackets_inside_template_arguments_are_seen_through);
 	tcase_add_test(names, lambdas_locals_and_clones);
 	tcase_add_test(names, kernels_are_called_what_the_source_calls_them);

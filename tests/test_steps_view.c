@@ -126,6 +126,24 @@ START_TEST(the_odd_ones_are_not_left_out)
 }
 END_TEST
 
+/* What came before the steps is told of where it makes the whole another matter. */
+START_TEST(the_verdict_is_of_usual_steps)
+{
+	struct trace_builder *builder = eight_steps();
+	struct screen screen = screen_show(builder, "trace.bin --width 120");
+
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 21.3 % of the time; 100 % of all GPU work was launched in "));
+	ck_assert_ptr_null(strstr(screen.out, "from its first work"));
+	builder = eight_steps();
+	build_launch(builder, 1, 90010, 99);
+	build_kernel(builder, 9, 100500, 99, "late", 100000, 100010);
+	screen = screen_show(builder, "trace.bin --width 120");
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 20.3 % of the time, in all 1.6 % of the 98.71 "));
+	screen = screen_show(eight_steps(), "trace.bin --no-steps");
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
+}
+END_TEST
+
 START_TEST(without_steps_a_sentence)
 {
 	struct trace_builder *builder = builder_new();
@@ -199,6 +217,7 @@ int main(void)
 	tcase_add_test(screens, json_has_all_of_it);
 	tcase_add_test(screens, only_those_asked_for);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
+	tcase_add_test(screens, the_verdict_is_of_usual_steps);
 	tcase_add_test(screens, without_steps_a_sentence);
 	tcase_add_test(screens, steps_that_nobody_marked);
 	tcase_add_test(figures, medians_spreads_and_trends);

@@ -84,7 +84,7 @@ START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 		"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns  aten::linear\n"
 		"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns  aten::addmm\n"
 		"100 ns          26.3 %      1    100 ns             100 ns  sm80_xmma_gemm_f32  <<<(64,1,1),(128,1,1)>>>\n"
-		" 50 ns          13.2 %      1     50 ns              50 ns  vectorized_elementwise_kernel\n"
+		" 50 ns          13.2 %      1     50 ns              50 ns  vectorized_elementwise_kernel<AddFunctor>\n"
 		" 30 ns           7.9 %      1     30 ns              30 ns  mystery  <<<(64,1,1),(128,1,1)>>>\n"
 		" 30 ns           7.9 %            30 ns                     unattributed\n"
 		"         15 ns              3                               cudaLaunchKernel\n");
