@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * print_text.c: rows for people: units, alignment, no more columns than fit, names shortened in their middle.
  */
-#include "report/next.h"
+#include "report/apart.h"
 #include "report/cell_text.h"
 #include "report/fatal.h"
+#include "report/next.h"
 #include "report/print.h"
 #include "report/visible.h"
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct table {
 	size_t count;
 	size_t name_width, widest_name, widest_range; /* range: of a tree, with what lies before it */
 	struct branches branches;
+	struct apart_name *names; /* of the rows */
 	size_t blanks; /* to be written before the next text: none at the end of a line */
 };
 
@@ -185,38 +187,74 @@ static void put_cells(struct table *table, const struct row *row, bool name_firs
 	}
 }
 
+/* The tree's lines before a name. Returns their width; `label`: that of the name. */
+static size_t branch_of(const struct table *table, size_t index, enum layout layout, size_t label, char *branch, size_t room)
+{
+	const struct row *row = &table->rows->rows[index];
+
+	*branch = '\0';
+	if (layout != LAYOUT_TREE || !row->depth)
+		return 0;
+	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <= table->name_width)
+		print_branch(branch, room, table->rows, index, &table->branches);
+	else
+		snprintf(branch, room, "  (%u) ", row->depth); /* too deep to draw */
+	return visible_width(branch, strlen(branch));
+}
+
+#define BRANCH_BYTES 512
+
+static char *visible_label(const struct table *table, struct text label, size_t *width)
+{
+	const size_t room = (size_t)label.length * 10 + 16;
+	char *text = need(room);
+
+	*width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
+	return text;
+}
+
+/* All of them, before the first is shown: which are alike decides how they are made short. */
+static void make_names(struct table *table, enum layout layout)
+{
+	const bool ascii = table->style->ascii;
+
+	table->names = need((table->rows->count + 1) * sizeof *table->names);
+	for (size_t i = 0; i < table->rows->count; i++) {
+		const struct row *row = &table->rows->rows[i];
+		struct apart_name *name = &table->names[i];
+		char branch[BRANCH_BYTES];
+		size_t width, before;
+
+		name->whole = visible_label(table, row_label(row, ascii), &width);
+		before = branch_of(table, i, layout, width, branch, sizeof branch);
+		if (before + width > table->name_width) {
+			free(name->whole);
+			name->whole = visible_label(table, row_short_label(row, ascii), &width);
+		}
+		name->columns = table->name_width > before ? table->name_width - before : 1;
+		name->list = layout == LAYOUT_TREE ? row->parent : 0;
+		name->is_path = row_has_path(row);
+	}
+	apart_names(table->names, table->rows->count, ascii);
+}
+
 /* The name with the tree's lines before it. Returns its width. */
 static size_t put_name(struct table *table, size_t index, enum layout layout)
 {
 	const struct row *row = &table->rows->rows[index];
-	struct text label = row_label(row, table->style->ascii);
-	const size_t room = (size_t)label.length * 10 + 16;
-	char branch[512] = "", *text = need(room);
-	size_t length = visible(text, room, label.bytes, label.length, table->style->ascii), width = 0;
+	const char *text = table->names[index].text;
+	char branch[BRANCH_BYTES] = "";
+	size_t label, width;
 
-	if (layout == LAYOUT_TREE && row->depth) {
-		const size_t label_width = visible_width(text, length);
-
-		if (print_branch_width(row->depth, table->branches.narrow) + (label_width < 12 ? label_width : 12) <=
-			table->name_width)
-			print_branch(branch, sizeof branch, table->rows, index, &table->branches);
-		else
-			snprintf(branch, sizeof branch, "  (%u) ", row->depth); /* too deep to draw */
-		width = visible_width(branch, strlen(branch));
+	free(visible_label(table, row_label(row, table->style->ascii), &label));
+	width = branch_of(table, index, layout, label, branch, sizeof branch);
+	if (width) {
 		print_paint(table->style, PAINT_DIM);
 		put(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
 	}
-	if (width + visible_width(text, length) > table->name_width) {
-		label = row_short_label(row, table->style->ascii);
-		visible(text, room, label.bytes, label.length, table->style->ascii);
-	}
-	length = (row_has_path(row) ? visible_shorten_path : visible_shorten)(
-		text, room, table->name_width > width ? table->name_width - width : 1, table->style->ascii);
-	put(table, text, length);
-	width += visible_width(text, length);
-	free(text);
-	return width;
+	put(table, text, strlen(text));
+	return width + visible_width(text, strlen(text));
 }
 
 void print_table(const struct report *report, const struct rows *rows, enum layout layout, const struct style *style)
@@ -235,6 +273,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 		find_names(&table, layout);
 	}
 	choose_columns(&table, report->options);
+	make_names(&table, layout);
 	put_header(&table, name_first);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (name_first) {
@@ -247,6 +286,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 			put_name(&table, i, layout);
 		end_line(&table);
 	}
+	apart_free(table.names, rows->count);
 	free(last);
 }
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ * apart.h: the names of a table, made short so that those of one list can still be told apart, as far as one more
+ * stretch of each can do that. What the ellipsis would hide of several names that then read the same is shown from
+ * where they differ.
+ *
+ *	sm80_xmma_fprop_64x128_warpgroup_cudnn   ->  sm80_...64x1...cudnn
+ *	sm80_xmma_fprop_64x64_warpgroup_cudnn    ->  sm80_...64x6...cudnn
+ */
+#ifndef PPERF_APART_H
+#define PPERF_APART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct apart_name {
+	char *whole, *text; /* visible.h; text: what is shown, made by apart_names; both freed by apart_free */
+	size_t columns;     /* for it */
+	uint32_t list;      /* of those that are to be told apart */
+	bool is_path;       /* its end tells most, then its components */
+};
+
+/* Makes the texts. */
+void apart_names(struct apart_name *names, size_t count, bool ascii);
+/* The array, too. */
+void apart_free(struct apart_name *names, size_t count);
+
+#endif
