@@ -155,41 +155,45 @@ static void conclude(struct gate *gate)
 	}
 }
 
-static void put_figure(const struct style *style, enum unit unit, double value)
+static void add_figure(struct paragraph *paragraph, enum unit unit, double value)
 {
 	char text[NUMBER_BYTES];
 
-	number_scaled(text, unit, (int64_t)llround(value), style->iec, style->ascii);
-	out_string(style->out, text);
+	number_scaled(text, unit, (int64_t)llround(value), paragraph->style->iec, paragraph->style->ascii);
+	paragraph_add(paragraph, "%s", text);
 }
 
 static void put_verdict(const struct gate *gate, const struct verdict *verdict, const struct style *style)
 {
 	const double before = verdict->before->value, after = verdict->after->value;
+	struct style whole = *style;
+	struct paragraph line = { .style = &whole, .indent = 5 };
 
-	print_line(style, "%s %s: ", verdict->failed ? "FAIL" : "pass", verdict->name);
-	put_figure(style, verdict->after->unit, before);
-	out_string(style->out, style->ascii ? " -> " : " → ");
-	put_figure(style, verdict->after->unit, after);
+	if (!style->terminal && !style->width_given) /* scripts look for lines */
+		whole.width = UINT32_MAX;
+	paragraph_add(&line, "%s: ", verdict->name);
+	add_figure(&line, verdict->after->unit, before);
+	paragraph_add(&line, style->ascii ? " -> " : " → ");
+	add_figure(&line, verdict->after->unit, after);
 	if (before > 0)
-		print_line(style, ", %+.1f %%", 100 * (after - before) / before);
-	print_line(style, " (limit +%g %%", gate->limit);
+		paragraph_add(&line, ", %+.1f %%", 100 * (after - before) / before);
+	paragraph_add(&line, " (limit +%g %%", gate->limit);
 	if (verdict->comparison.tested)
-		print_line(style, verdict->comparison.p < 0.0001 ? "; p <0.0001, n=%zu, %zu" : "; n=%zu, %zu",
+		paragraph_add(&line, verdict->comparison.p < 0.0001 ? "; p <0.0001, n=%zu, %zu" : "; n=%zu, %zu",
 			verdict->before->value_count, verdict->after->value_count);
 	if (verdict->comparison.tested && verdict->comparison.p >= 0.0001)
-		print_line(style, ", p %.4f", verdict->comparison.p);
-	out_char(style->out, ')');
+		paragraph_add(&line, ", p %.4f", verdict->comparison.p);
+	paragraph_add(&line, ")");
 	if (verdict->beyond && !verdict->failed)
-		out_string(style->out, "; beyond the limit, but no more than noise");
+		paragraph_add(&line, "; beyond the limit, but no more than noise");
 	if (verdict->worst) {
-		out_string(style->out, "; most of it in ");
-		print_visible(style, verdict->worst, strlen(verdict->worst), 0);
-		out_string(style->out, " (+");
-		put_figure(style, verdict->after->unit, verdict->worst_delta);
-		out_char(style->out, ')');
+		paragraph_add(&line, "; most of it in ");
+		paragraph_text(&line, verdict->worst, strlen(verdict->worst));
+		paragraph_add(&line, " (+");
+		add_figure(&line, verdict->after->unit, verdict->worst_delta);
+		paragraph_add(&line, ")");
 	}
-	out_char(style->out, '\n');
+	paragraph_put(&line, verdict->failed ? "FAIL" : "pass");
 }
 
 static void emit_test(struct emit *emit, const struct verdict *verdict)
@@ -280,12 +284,12 @@ static void print_gate_csv(const struct gate *gate, struct out *out)
 	}
 }
 
-static void put_rank(const struct style *style, int64_t rank)
+static void add_rank(struct paragraph *paragraph, int64_t rank)
 {
 	if (rank < 0)
-		out_string(style->out, "no rank");
+		paragraph_add(paragraph, "none");
 	else
-		print_line(style, "rank %lld", (long long)rank);
+		paragraph_add(paragraph, "%lld", (long long)rank);
 }
 
 /* How noise was told, and of whom the figures are. */
@@ -299,10 +303,12 @@ static void put_method(const struct gate *gate, const struct options *options, c
 	}
 	if (gate->before->rank < 0 && gate->after->rank < 0)
 		return;
-	put_rank(style, gate->before->rank);
-	out_string(style->out, " before, ");
-	put_rank(style, gate->after->rank);
-	out_string(style->out, options->rank < 0 ? " after; --rank N: another\n" : " after\n");
+	paragraph.indent = 5;
+	add_rank(&paragraph, gate->before->rank);
+	paragraph_add(&paragraph, " before, ");
+	add_rank(&paragraph, gate->after->rank);
+	paragraph_add(&paragraph, options->rank < 0 ? " after; --rank N: another" : " after");
+	paragraph_put(&paragraph, "rank");
 }
 
 /* A baseline is no trace: diff needs two. */

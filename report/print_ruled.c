@@ -13,6 +13,7 @@
 
 #define LEAST_COLUMN 51
 #define LEAST_LABEL 12
+#define LABEL_AT_ALL 5 /* even where lines become longer than the screen */
 #define FIGURES_BYTES 384
 
 struct ruled {
@@ -23,6 +24,7 @@ struct ruled {
 	bool user; /* figures that need not be integers, in the program's own unit */
 	char unit[64];
 	size_t column; /* where the bar stands */
+	bool narrow;   /* the lines of the tree, so that names have room */
 	const bool *last;
 };
 
@@ -97,6 +99,12 @@ static void figures(const struct ruled *ruled, size_t index, char *out, size_t r
 	snprintf(out, room, "%s%s%s (%s)", before, gap, ruled->unit, change);
 }
 
+/* What a label needs. */
+static size_t least_label(size_t width)
+{
+	return width < LEAST_LABEL ? width : LEAST_LABEL;
+}
+
 /* Label line without the rule: branch and label. Returns its width; label shortened to what is left of `most` (0:
  * not). */
 static size_t label_line(const struct ruled *ruled, size_t index, size_t most, char **line)
@@ -105,14 +113,23 @@ static size_t label_line(const struct ruled *ruled, size_t index, size_t most, c
 	const struct text label = row_label(row, ruled->style->ascii);
 	const size_t branch_room = (size_t)row->depth * 12 + 16, room = branch_room + (size_t)label.length * 10 + 16;
 	char *text = need(room);
-	const struct branches branches = { .last = ruled->last, .ascii = ruled->style->ascii };
-	size_t used = print_branch(text, branch_room, ruled->rows, index, &branches);
-	const size_t branch_width = visible_width(text, used);
+	const struct branches branches = { .last = ruled->last, .ascii = ruled->style->ascii, .narrow = ruled->narrow };
+	size_t used = print_branch(text, branch_room, ruled->rows, index, &branches), branch_width = visible_width(text, used);
 
 	visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);
+	if (most && branch_width + least_label(visible_width(text + used, strlen(text + used))) > most) {
+		char depth[24]; /* too deep to draw */
+		const size_t length = (size_t)snprintf(depth, sizeof depth, "  (%u) ", row->depth);
+
+		if (length < branch_width) {
+			memcpy(text, depth, length);
+			branch_width = used = length;
+			visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);
+		}
+	}
 	if (most)
-		visible_shorten(text + used, room - used,
-			most > branch_width + LEAST_LABEL ? most - branch_width : LEAST_LABEL, ruled->style->ascii);
+		visible_shorten(text + used, room - used, most > branch_width + LABEL_AT_ALL ? most - branch_width : LABEL_AT_ALL,
+			ruled->style->ascii);
 	*line = text;
 	return visible_width(text, strlen(text));
 }
@@ -134,11 +151,16 @@ static void find_column(struct ruled *ruled)
 	}
 	ruled->column = widest + 3 > LEAST_COLUMN ? widest + 3 : LEAST_COLUMN;
 	/* Off a terminal the layout is the same everywhere, unless a width is asked for. */
-	if ((ruled->style->terminal || ruled->style->width_given) &&
-		ruled->column + 2 + widest_figures > ruled->style->width)
-		ruled->column = ruled->style->width > widest_figures + 2 + LEAST_LABEL + 3
-					? ruled->style->width - widest_figures - 2
-					: LEAST_LABEL + 3;
+	if ((!ruled->style->terminal && !ruled->style->width_given) || ruled->column + 2 + widest_figures <= ruled->style->width)
+		return;
+	ruled->column = ruled->style->width > widest_figures + 2 + LEAST_LABEL + 3 ? ruled->style->width - widest_figures - 2
+										   : LEAST_LABEL + 3;
+	for (size_t i = ruled->first; i < ruled->first + ruled->count; i++) {
+		const size_t branch = print_branch_width(ruled->rows->rows[i].depth, false), width = label_line(ruled, i, 0, &line);
+
+		free(line);
+		ruled->narrow |= branch + least_label(width - branch) + 3 > ruled->column;
+	}
 }
 
 static void put_line(const struct ruled *ruled, size_t index)

@@ -5,6 +5,7 @@
 #include "report/cell_text.h"
 #include "report/fatal.h"
 #include "report/next.h"
+#include "report/paragraph.h"
 #include "report/print.h"
 #include "report/visible.h"
 #include <stdio.h>
@@ -315,19 +316,28 @@ static void put_left_out(const struct report *report, const struct style *style)
 
 static void put_others(const struct report *report, const struct style *style)
 {
+	struct paragraph line = { .style = style, .indent = 5 };
+
 	for (size_t i = report->processes->shown; i < report->processes->count; i++) {
 		const struct process *process = &report->processes->all[i];
 		char gpu[NUMBER_BYTES], wall[NUMBER_BYTES];
 
 		number_scaled(gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
 		number_scaled(wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
-		print_line(style, "also pid %u: %llu events, GPU %s, %s  ", process->pid,
-			(unsigned long long)process->events, gpu, wall);
-		print_visible(style, process->command, strlen(process->command), 30);
-		out_string(style->out, "  ");
-		print_visible(style, process->path, strlen(process->path), 0);
-		out_char(style->out, '\n');
+		paragraph_add(&line, "pid %u: %llu events, GPU %s, %s  ", process->pid, (unsigned long long)process->events, gpu, wall);
+		paragraph_name(&line, process->command, strlen(process->command));
+		paragraph_add(&line, "  ");
+		paragraph_text(&line, process->path, strlen(process->path));
+		paragraph_put(&line, "also");
 	}
+}
+
+static void put_simulated(const struct style *style)
+{
+	struct paragraph line = { .style = style };
+
+	paragraph_add(&line, "device: no figure of the GPU here is a measurement");
+	paragraph_put(&line, "simulated");
 }
 
 static void put_nothing(const struct report *report, const struct style *style)
@@ -382,7 +392,7 @@ void print_text(const struct report *report, const struct style *style)
 	}
 	put_left_out(report, style);
 	if (layout != LAYOUT_SCREEN && report_is_simulated(report))
-		out_string(style->out, "simulated device: no figure of the GPU here is a measurement\n");
+		put_simulated(style);
 	put_others(report, style);
 	if (layout != LAYOUT_SCREEN && !report->options->view->lead)
 		put_exhausted(report, style);

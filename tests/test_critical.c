@@ -115,6 +115,15 @@ START_TEST(a_width_shortens_labels_in_their_middle)
 		"          │   └── gru ──────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
 		"          └── droid - step: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
 		"              └── gru ──────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
+	/* Where there is no room for them, the tree's lines are narrow, and in the end a number. */
+	expect(screen_show(slam(), "critical trace.bin -m reserved --width 46"),
+		"slam ───────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"└ track…f: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"  └ loop…: 71 ──│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
+		"    ├ dro…: 1 ──│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"    │ └ gru ────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
+		"    └ dro…: 0 ──│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
+		"      └ gru ────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
 	/* Without one, and off a terminal, the layout does not depend on the surroundings. */
 	ck_assert_str_eq(screen_show_with("COLUMNS=60", "critical trace.bin -m reserved").out,
 		screen_show_with("COLUMNS=200", "critical trace.bin -m reserved").out);

@@ -457,12 +457,12 @@ START_TEST(the_rank_that_was_asked_for_is_compared)
 	has(screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1 -f json").out, "\"ranks\":[1,1],");
 	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn");
 	ck_assert_int_eq(screen.status, STATUS_FINE);
-	has(screen.out, "rank 0 before, rank 0 after; --rank N: another\n");
+	has(screen.out, "rank 0 before, 0 after; --rank N: another\n");
 	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "rank 1 before, rank 1 after\n");
+	has(screen.out, "rank 1 before, 1 after\n");
 	ck_assert_int_eq(screen_show(NULL, "gate a0.bin --rank 1 --write-baseline base.json").status, STATUS_FINE);
-	has(screen_show(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, rank 1 after\n");
+	has(screen_show(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, 1 after\n");
 	screen = screen_show(NULL, "diff a0.bin b0.bin --rank 5");
 	ck_assert_int_eq(screen.status, STATUS_USAGE);
 	has(screen.err, "no process of the run of a0.bin has rank 5");

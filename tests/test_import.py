@@ -375,6 +375,15 @@ def several_processes_in_a_file_keep_their_threads_apart(folder):
 
 
 @case
+def each_of_many_threads_is_found_again(folder):
+    """The first is looked up where there is none yet; later ones meet others at their place."""
+    threads = [(pid, tid) for tid in [0, 2 ** 31, 2 ** 53, *range(1, 200)] for pid in (0, 7)]
+    events = [op("a", 10 * turn, 5, pid=pid, tid=tid) for turn in range(2) for pid, tid in threads]
+    got = tree(write(folder, events), "--all")
+    assert sum(row["calls"] for row in got["rows"] if row["name"] == "a") == len(events), got["rows"]
+
+
+@case
 def gzip_may_have_members_and_an_end_that_is_missing(folder):
     path = write(folder, of_everything())
     whole = path.read_bytes()

@@ -150,6 +150,14 @@ def everything_comes_through_and_a_pager_that_quits_early_is_no_error(folder):
 
 
 @case
+def who_is_another_user_by_sudo_may_run_nothing_from_less(folder):
+    path = write(folder)
+    for user, wanted in ((None, b"-\n"), ("1000", b"1\n")):
+        text, _ = terminal(folder, "tree", path, rows=5, env={"PPERF_PAGER": "cat > /dev/null; echo ${LESSSECURE:--}", "SUDO_UID": user, "LESSSECURE": None})
+        assert text == wanted, text
+
+
+@case
 def settings_of_less_are_those_of_git_unless_the_user_has_others(folder):
     path = write(folder)
     for less, wanted in (None, b"FRX -c\n"), ("Q", b"Q -c\n"):

@@ -5,9 +5,11 @@
 #include "tests/render.h"
 
 #include <check.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -607,6 +609,36 @@ START_TEST(the_other_files_of_a_run_are_found)
 }
 END_TEST
 
+/* To open a device can be to do something with it: nothing but files is. */
+START_TEST(where_links_beside_a_trace_lead_is_not_opened)
+{
+	char folder[] = "links.XXXXXX", error[READER_ERROR_BYTES], event[sizeof(struct inotify_event) + NAME_MAX + 1];
+	struct trace_siblings siblings;
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+	write_run("trace.bin", 7, 1, 100);
+	ck_assert_int_eq(mkfifo("pipe", 0600), 0);
+	ck_assert_int_eq(symlink("pipe", "trace.2.bin"), 0);
+	ck_assert_int_eq(symlink("/dev/null", "trace.3.bin"), 0);
+	ck_assert_int_ge(inotify_add_watch(watch, "pipe", IN_OPEN), 0);
+	ck_assert(siblings_find("trace.bin", &siblings, error));
+	ck_assert_uint_eq(siblings.count, 1);
+	siblings_free(&siblings);
+	ck_assert(!siblings_find("trace.2.bin", &siblings, error));
+	ck_assert_ptr_nonnull(strstr(error, "a device, pipe or socket"));
+	ck_assert_int_eq(read(watch, event, sizeof event), -1);
+	close(watch);
+	unlink("trace.bin");
+	unlink("trace.2.bin");
+	unlink("trace.3.bin");
+	unlink("pipe");
+	ck_assert_int_eq(chdir(".."), 0);
+	rmdir(folder);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace reader");
@@ -638,6 +670,7 @@ int main(void)
 	tcase_add_test(cases, a_trace_without_events_is_fine);
 	tcase_add_test(cases, the_callers_pointer_stays_with_the_stream);
 	tcase_add_test(cases, the_other_files_of_a_run_are_found);
+	tcase_add_test(cases, where_links_beside_a_trace_lead_is_not_opened);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
