@@ -273,7 +273,7 @@ void diagnose_starved(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_lacks(finding, "it does not say how many multiprocessors the GPU has, or with which grid kernels were launched");
 		return;
 	}
-	if (starved.calls < LIMIT_CALLS_FEW || !diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
+	if (!starved.most || starved.calls < LIMIT_CALLS_FEW || !diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
 		!diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		return;
 	finding->state = FINDING_FOUND;

@@ -57,6 +57,7 @@ static const char *shown(const char *word)
 static void read_value(const struct peaks_table *table, struct line *line, char *word, unsigned number)
 {
 	char *equals = strchr(word, '='), *end;
+	const char *given = equals ? equals + 1 : "";
 	unsigned key = 0;
 	double value;
 
@@ -68,9 +69,9 @@ static void read_value(const struct peaks_table *table, struct line *line, char 
 		fatal(STATUS_USAGE,
 			"%s:%u: `%s` is no KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, fp16, bf16, fp8, int8, memory and sms",
 			table->path, number, shown(word));
-	value = strtod(equals + 1, &end);
-	if (*end || end == equals + 1 || !isfinite(value) || value <= 0 || value > 1e9)
-		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number, shown(equals + 1));
+	value = strtod(given, &end);
+	if (*end || end == given || !isfinite(value) || value <= 0 || value > 1e9)
+		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number, shown(given));
 	line->values[key] = value;
 }
 

@@ -293,7 +293,7 @@ static void compare_place(const struct ranks *ranks, const struct straggler *str
 	struct excess *best)
 {
 	const struct tree *tree = ranks->ranks[straggler->rank].fold->tree;
-	const uint64_t own = spent->ns[paths[id] * spent->ranks + straggler->rank];
+	const uint64_t own = spent->ns ? spent->ns[paths[id] * spent->ranks + straggler->rank] : 0;
 	uint64_t others;
 
 	if (own <= best->more_ns || tree->nodes[id].kind == NODE_SPANS)

@@ -208,6 +208,8 @@ void tui_details(struct tui_lines *lines, const struct style *style, const struc
 
 void tui_details_both(struct tui_lines *lines, const struct style *style, const struct row *before, const struct row *after)
 {
+	if (!before && !after)
+		return;
 	put_path(lines, style, after ? after : before);
 	tui_linef(lines, "%s", "");
 	tui_linef(lines, "  %-22s %-14s  %s", "of the whole run", "before", "after");

@@ -138,6 +138,8 @@ uint32_t tui_find(struct tui_state *state, uint32_t from, int by)
 	char *name = NULL;
 	size_t room = 0;
 
+	if (!count)
+		return TUI_NONE;
 	for (uint32_t i = by != 0; i <= count && found == TUI_NONE; i++) {
 		const uint32_t at = first + (from - first + (by < 0 ? count - i % count : i)) % count;
 		const size_t bytes = model->kind->name(model, at, false, &name, &room);
