@@ -25,11 +25,13 @@ static void merge_figures(struct node *flat, const struct node *node, bool inner
 		flat->total_ns += node->total_ns;
 }
 
-static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner)
+/* again: it is work, or what was captured, and its range has it as its own. */
+static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
 {
 	struct node_gpu *gpu = tree_gpu(tree, id);
 
 	gpu->self_ns += from->self_ns;
+	gpu->again_ns += again ? from->self_ns : 0;
 	gpu->self_calls += from->self_calls;
 	gpu->untimed += from->untimed;
 	gpu->bytes += from->bytes;
@@ -100,7 +102,7 @@ static void merge(struct tree *flat, uint32_t id, const struct node *node, bool 
 	merge_figures(&flat->nodes[id], node, inner);
 	samples_merge(&flat->nodes[id].samples, &node->samples, &flat->budget);
 	if (node->gpu)
-		merge_gpu(flat, id, node->gpu, inner);
+		merge_gpu(flat, id, node->gpu, inner, node->captured || node_kind_class(node->kind) == NODE_WORK);
 	if (node->memory)
 		merge_memory(flat, id, node->memory, inner);
 	if (node->tensors)

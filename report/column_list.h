@@ -27,6 +27,8 @@
 		"GPU work (kernels, copies, sets) launched in it and below; a sum over streams")                      \
 	X("gpu_self_ns", "gpu self", TIME, gpu_self,                                                                  \
 		"GPU work launched directly in it; of a kernel, copy, set or graph: its own")                         \
+	X("gpu_self_again_ns", "again", TIME, gpu_self_again,                                                         \
+		"of which gpu self says again what other rows have: GPU work by its name, and what was captured")     \
 	X("gpu_calls", "gpu calls", COUNT, gpu_calls, "kernels, copies and sets in gpu_total")                        \
 	X("gpu_forward_ns", "forward", TIME, gpu_forward,                                                             \
 		"of gpu_total: what ran neither backward nor as recompute nor in an optimizer")                       \

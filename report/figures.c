@@ -299,6 +299,7 @@ VALUE(gpu_total)
 }
 
 OF_GPU(gpu_self, gpu->total_calls, count(gpu->self_ns))
+OF_GPU(gpu_self_again, gpu->total_calls, count(gpu->again_ns))
 OF_GPU(gpu_self_share, gpu->total_calls && row->process->fold->totals.gpu_sum_ns,
 	real((double)gpu->self_ns / (double)row->process->fold->totals.gpu_sum_ns))
 

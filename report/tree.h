@@ -75,6 +75,7 @@ enum node_part { PART_FORWARD, PART_BACKWARD, PART_RECOMPUTE, PART_OPTIMIZER, NO
 struct node_gpu {
 	uint64_t self_ns, self_calls;   /* work launched directly in it; of a WORK node: its own */
 	uint64_t total_ns, total_calls; /* with everything below; set by tree_sum */
+	uint64_t again_ns;              /* of self_ns, in a flat tree by name: what other nodes have as theirs, too */
 	uint64_t untimed;               /* of self_calls: CUPTI could not time them */
 	uint64_t bytes;                 /* copied or set */
 	uint64_t idle_ns;               /* the GPU idle while instances were open */

@@ -87,6 +87,9 @@ def a_graphs_kernels_belong_to_its_launch(folder):
     got = tree(write(folder, events))
     assert got["totals"]["methods"]["graph-level"] == {"records": 30, "ns": 30000}
     assert rows(got)["k0"]["path"] == ["replay", "graph", "k0"] and rows(got)["graph"]["calls"] == 1
+    got = view("table", folder / "trace.json")
+    once = [row["gpu_self_ns"] - row["gpu_self_again_ns"] for row in got["rows"] if row.get("gpu_self_ns") is not None]
+    assert sum(once) == got["totals"]["gpu_sum_ns"] < sum(row.get("gpu_self_ns") or 0 for row in got["rows"]), got["rows"]
 
 
 @case
