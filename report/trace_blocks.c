@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@
 #define WINDOW_BYTES 65536u
 #define SLOT_TRIES 8
 #define GROWTHS_MOST 16
+#define HEAD_WAITS_MOST 16u /* in all, for heads of which only the payload is there */
+#define HEAD_WAIT_NS 500000
 #define NEW_BLOCK_BYTES 131072u /* no slot or dictionary block is larger */
 #define STARTING_MOST 16u       /* threads that had no slot yet */
 
@@ -34,6 +37,9 @@ struct scan {
 	size_t count;
 	unsigned growths;
 	bool astray;     /* no head was found at the last place: look at whole windows */
+	uint64_t astray_at, skipped_before; /* since where; skipped_bytes at that time */
+	bool looked_back;                   /* there, in vain */
+	unsigned waits;
 	bool slots_over; /* blocks found now lie after the file's first end: their slots are newer than what was seen */
 	unsigned char window[WINDOW_BYTES];
 };
@@ -304,12 +310,38 @@ static bool skip(struct scan *scan, uint64_t at)
 
 	if (!scan->astray) {
 		scan->astray = true;
+		scan->astray_at = at;
+		scan->skipped_before = scan->notes->integrity.skipped_bytes;
+		scan->looked_back = false;
 		scan->count = 0;
 	}
 	bytes = look(scan, at, &count);
 	for (size_t i = 0; bytes && i < count && i < TRACE_ALIGN; i++)
 		scan->notes->integrity.skipped_bytes += bytes[i] != 0;
 	return bytes != NULL;
+}
+
+/* A process that is at work may write the head just now whose payload was met behind it. Whether it is there; then nothing
+ * was skipped since. */
+static bool head_came(struct scan *scan)
+{
+	struct trace_integrity *integrity = &scan->notes->integrity;
+	struct trace_block head;
+
+	if (scan->looked_back || integrity->skipped_bytes == scan->skipped_before || (scan->blocks->header.flags & TRACE_ENDED))
+		return false;
+	while (read_at(scan->blocks->fd, &head, sizeof head, scan->astray_at) != sizeof head || head.magic != TRACE_BLOCK_MAGIC ||
+		!head_is_good(&head)) {
+		scan->looked_back = scan->waits == HEAD_WAITS_MOST;
+		if (scan->looked_back)
+			return false;
+		scan->waits++;
+		nanosleep(&(struct timespec){ 0, HEAD_WAIT_NS }, NULL);
+	}
+	integrity->skipped_bytes = scan->skipped_before;
+	scan->astray = false;
+	scan->count = 0;
+	return true;
 }
 
 /* From head to head, from *at to the file's end; holes are jumped over. false: errno. */
@@ -328,7 +360,11 @@ static bool walk(struct scan *scan, uint64_t *at)
 		scan->astray &= next == *at;
 		if (next == *at && !skip(scan, *at))
 			return false;
-		*at = next == *at ? *at + TRACE_ALIGN : next;
+		if (next == *at && head_came(scan))
+			next = scan->astray_at;
+		else if (next == *at)
+			next += TRACE_ALIGN;
+		*at = next;
 	}
 	return true;
 }

@@ -4,10 +4,12 @@
 #include "report/trace_reader.h"
 
 #include "collector/ranges.h"
+#include "collector/trace_file.h"
 #include "tests/recording.h"
 #include "tests/trace_builder.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +107,59 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 }
 END_TEST
 
+/* Where a head's first bytes were taken away; what the writer is about to store there. 0: nowhere. */
+static off_t unwritten_at;
+static const uint32_t unwritten = TRACE_BLOCK_MAGIC;
+static int naps;
+
+/* In the C library's place: as the reader waits, the writer goes on. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	int fd = unwritten_at ? open(trace_path(), O_WRONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
+	if (++naps == 3) {
+		ck_assert_int_eq(pwrite(fd, &unwritten, sizeof unwritten, unwritten_at), sizeof unwritten);
+		unwritten_at = 0;
+	}
+	close(fd);
+	return 0;
+}
+
+/* Takes the first bytes of the first slot's head away. */
+static void unwrite_a_head(void)
+{
+	int fd = open(trace_path(), O_RDWR | O_CLOEXEC);
+	struct trace_block head;
+	const uint32_t nothing = 0;
+
+	for (off_t at = TRACE_ALIGN; !unwritten_at && pread(fd, &head, sizeof head, at) == sizeof head; at += TRACE_ALIGN)
+		if (head.magic == TRACE_BLOCK_MAGIC && head.type == TRACE_SLOT && head.stream)
+			unwritten_at = at;
+	ck_assert_int_gt(unwritten_at, 0);
+	ck_assert_int_eq(pwrite(fd, &nothing, sizeof nothing, unwritten_at), sizeof nothing);
+	close(fd);
+}
+
+START_TEST(a_head_that_is_just_being_written_is_waited_for)
+{
+	struct trace_reader *reader;
+
+	recording_begin(0);
+	range_push(0, "open", NULL);
+	range_mark(0, "here", &(struct range_attributes){ .payload_type = 1 });
+	unwrite_a_head();
+	reader = recording_read();
+	ck_assert_int_eq(naps, 3);
+	ck_assert_uint_eq(check_marks(reader), 1);
+	ck_assert_uint_eq(reader_integrity(reader)->skipped_bytes, 0);
+	ck_assert(reader_integrity(reader)->complete);
+	reader_close(reader);
+	recording_remove();
+}
+END_TEST
+
 /* Kilobytes of memory that this process has had at most, since forget_peak. */
 static long peak_kilobytes(void)
 {
@@ -176,6 +231,7 @@ int main(void)
 
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, a_trace_that_is_being_written_is_whole_at_every_moment);
+	tcase_add_test(cases, a_head_that_is_just_being_written_is_waited_for);
 	tcase_add_test(cases, a_hundred_thousand_threads_are_read_in_little_memory);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
