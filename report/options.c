@@ -147,6 +147,64 @@ static void steps(struct options *options, const char *text)
 		fatal(STATUS_USAGE, "--steps %s ends before it begins", text);
 }
 
+/* Where an option is kept whose value is taken as it stands; NULL: it is another. */
+static const char **plain_of(struct options *options, enum option_id id)
+{
+	switch (id) {
+	case OPTION_SORT:
+		return &options->sort;
+	case OPTION_COLUMNS:
+		return &options->columns;
+	case OPTION_CATEGORIES:
+		return &options->categories;
+	case OPTION_PEAKS:
+		return &options->peaks;
+	case OPTION_WRITE_BASELINE:
+		return &options->baseline;
+	case OPTION_FOCUS:
+		return &options->focus;
+	case OPTION_STEP_MARKER:
+		return &options->step_marker;
+	default:
+		return NULL;
+	}
+}
+
+/* What an option without a value turns on. */
+static bool *flag_of(struct options *options, enum option_id id)
+{
+	switch (id) {
+	case OPTION_ALL:
+		return &options->all;
+	case OPTION_BRIEF:
+		return &options->brief;
+	case OPTION_ASCII:
+		return &options->ascii;
+	case OPTION_IEC:
+		return &options->iec;
+	case OPTION_NO_FOLD:
+		return &options->no_fold;
+	case OPTION_SOURCES:
+		return &options->sources;
+	case OPTION_NO_STEPS:
+		return &options->no_steps;
+	case OPTION_STRICT:
+		return &options->strict;
+	case OPTION_NO_PAGER:
+		return &options->no_pager;
+	case OPTION_NO_PROGRESS:
+		return &options->no_progress;
+	case OPTION_REDACT:
+		return &options->redact;
+	case OPTION_LEGEND:
+		return &options->legend;
+	case OPTION_VERSION:
+		return &options->version;
+	default:
+		return &options->help;
+	}
+}
+
 static void set(struct options *options, enum option_id id, const char *value)
 {
 	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto", "always", "never" };
@@ -161,7 +219,12 @@ static void set(struct options *options, enum option_id id, const char *value)
 		ROWS_BY(X)
 #undef X
 	};
+	const char **text = plain_of(options, id);
 
+	if (text) {
+		*text = value;
+		return;
+	}
 	switch (id) {
 	case OPTION_FORMAT:
 		options->format = (enum format)word("format", value, formats, 3);
@@ -173,21 +236,9 @@ static void set(struct options *options, enum option_id id, const char *value)
 		options->metric_name = value;
 		options->metric = metric_find(value);
 		break;
-	case OPTION_SORT:
-		options->sort = value;
-		break;
-	case OPTION_COLUMNS:
-		options->columns = value;
-		break;
 	case OPTION_BY:
 		options->by = (enum rows_by)word("by", value, keys, BY_COUNT);
 		options->all |= options->by == BY_RANK;
-		break;
-	case OPTION_CATEGORIES:
-		options->categories = value;
-		break;
-	case OPTION_PEAKS:
-		options->peaks = value;
 		break;
 	case OPTION_ASSUME_TYPE:
 		options->assumed = assumed_type(value);
@@ -209,17 +260,8 @@ static void set(struct options *options, enum option_id id, const char *value)
 	case OPTION_MAX_REGRESSION:
 		options->max_regression = regression(value);
 		break;
-	case OPTION_WRITE_BASELINE:
-		options->baseline = value;
-		break;
-	case OPTION_FOCUS:
-		options->focus = value;
-		break;
 	case OPTION_STEPS:
 		steps(options, value);
-		break;
-	case OPTION_STEP_MARKER:
-		options->step_marker = value;
 		break;
 	case OPTION_DEVICE:
 		options->device = (int64_t)number("device", value, UINT32_MAX);
@@ -239,20 +281,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 		options->demangle = (enum demangle_form)word("demangle", value, forms, DEMANGLE_FORM_COUNT);
 		break;
 	default:
-		*(id == OPTION_ALL             ? &options->all
-			: id == OPTION_BRIEF   ? &options->brief
-			: id == OPTION_ASCII   ? &options->ascii
-			: id == OPTION_IEC     ? &options->iec
-			: id == OPTION_NO_FOLD ? &options->no_fold
-			: id == OPTION_SOURCES ? &options->sources
-			: id == OPTION_NO_STEPS ? &options->no_steps
-			: id == OPTION_STRICT  ? &options->strict
-			: id == OPTION_NO_PAGER ? &options->no_pager
-			: id == OPTION_NO_PROGRESS ? &options->no_progress
-			: id == OPTION_REDACT  ? &options->redact
-			: id == OPTION_LEGEND  ? &options->legend
-			: id == OPTION_VERSION ? &options->version
-					       : &options->help) = true;
+		*flag_of(options, id) = true;
 	}
 }
 
