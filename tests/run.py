@@ -118,10 +118,13 @@ def run(task, build):
     return Result(passed, failed, skipped, output)
 
 
+def without_job_slots(flags):
+    """A make around us lends no job slots: its pipe is closed here, and every make below that is told of it says so."""
+    return " ".join(f for f in flags.split() if not f.startswith(("-j", "--jobserver")))
+
+
 def make(build, *targets):
-    # A make around us lends no job slots: its pipe is closed here, and a make that is told of it says so on every line.
-    flags = " ".join(f for f in os.environ.get("MAKEFLAGS", "").split() if not f.startswith(("-j", "--jobserver")))
-    return subprocess.run(["make", "--no-print-directory", "-s", "-k", "BUILD=" + build, *targets], cwd=ROOT, env={**os.environ, "MAKEFLAGS": flags},
+    return subprocess.run(["make", "--no-print-directory", "-s", "-k", "BUILD=" + build, *targets], cwd=ROOT,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -197,6 +200,7 @@ def main():
     parser.add_argument("variants", nargs="+", choices=sorted(SLOWER))
     options = parser.parse_args()
     os.chdir(ROOT)
+    os.environ["MAKEFLAGS"] = without_job_slots(os.environ.get("MAKEFLAGS", ""))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stop)
     before, board, tasks = root_files(), Board(options.only), []
