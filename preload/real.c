@@ -64,7 +64,7 @@ static const struct real missing = {
 };
 
 struct real real_runtimes[REAL_RUNTIMES];
-_Atomic uint64_t real_sites[REAL_SITES];
+_Alignas(64) _Atomic uint64_t real_sites[REAL_SITES];
 
 /* Whose functions real_runtimes[i] holds: the object's base address, stored last; 0: not (yet) filled. */
 static _Atomic uintptr_t bases[REAL_RUNTIMES];
@@ -314,7 +314,43 @@ static uint32_t add(const struct search *search)
 	return index;
 }
 
-const struct real *real_find(const void *caller)
+/* ---- which caller ---- */
+
+static _Atomic uint64_t *ways_of(const void *caller)
+{
+	return real_sites + ((size_t)(real_site(caller) - real_sites) & ~(size_t)(REAL_WAYS - 1));
+}
+
+/* The runtime of a caller whose first place is another's; 0: it has none. */
+static uint32_t known_site(const void *caller)
+{
+	const _Atomic uint64_t *ways = ways_of(caller);
+
+	for (uint32_t i = 0; i < REAL_WAYS; i++) {
+		uint64_t site = atomic_load_explicit(&ways[i], memory_order_acquire);
+
+		if (site >> REAL_INDEX_BITS == (uintptr_t)caller)
+			return (uint32_t)site & (REAL_RUNTIMES - 1);
+	}
+	return 0;
+}
+
+/* In its first place if that is free, else in another, else in that one all the same. */
+static void remember_site(const void *caller, uint32_t index)
+{
+	const uint64_t site = (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index;
+	_Atomic uint64_t *place = real_site(caller), *ways = ways_of(caller);
+	uint64_t nobody = 0;
+
+	if (atomic_compare_exchange_strong(place, &nobody, site))
+		return;
+	for (uint32_t i = 0; i < REAL_WAYS; i++)
+		if (nobody = 0, atomic_compare_exchange_strong(&ways[i], &nobody, site))
+			return;
+	atomic_store_explicit(place, site, memory_order_release);
+}
+
+static const struct real *find_new(const void *caller)
 {
 	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
 	struct quiet quiet;
@@ -327,8 +363,7 @@ const struct real *real_find(const void *caller)
 			index = add(&search);
 	}
 	if (index)
-		atomic_store_explicit(real_site(caller), (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index,
-			memory_order_release);
+		remember_site(caller, index);
 	else
 		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
 	quiet_end(&quiet);
@@ -338,6 +373,13 @@ const struct real *real_find(const void *caller)
 	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
 		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;
+}
+
+const struct real *real_find(const void *caller)
+{
+	uint32_t index = known_site(caller);
+
+	return index ? &real_runtimes[index] : find_new(caller);
 }
 
 void real_meet(const void *caller)

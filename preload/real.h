@@ -82,19 +82,21 @@ struct real {
 #undef X
 };
 
-#define REAL_SITES 2048u  /* callers that are remembered; a power of two */
+#define REAL_SITES 8192u  /* callers that are remembered; a power of two */
+#define REAL_WAYS 8u      /* places where one may stand: those of a cache line */
 #define REAL_RUNTIMES 16u /* 0: none was found */
 #define REAL_INDEX_BITS 4
 
 extern struct real real_runtimes[REAL_RUNTIMES];
 extern _Atomic uint64_t real_sites[REAL_SITES]; /* caller's address << REAL_INDEX_BITS | index of its runtime */
 
+/* The first place of a caller. Each kernel of a program is launched from a call of its own, so two often have the same. */
 static inline _Atomic uint64_t *real_site(const void *caller)
 {
-	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >> 53];
+	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - __builtin_ctz(REAL_SITES))];
 }
 
-/* The slow way: asks the dynamic linker; notes in the trace what was found. Keeps errno. */
+/* The slow way: asks the dynamic linker, of a caller that has no place yet; notes in the trace what was found. Keeps errno. */
 const struct real *real_find(const void *caller);
 
 /* The same before the first call, for whoever wants to see none of the questions that are asked of a runtime when it is met.

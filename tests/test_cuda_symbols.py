@@ -204,6 +204,13 @@ def switched_off_calls_pass_and_leave_nothing(folder):
 
 
 @case
+def a_place_that_has_called_once_asks_the_linker_nothing_more(folder):
+    both(folder, str(SYMBOLS / "sites"))
+    trace = whole(folder / "trace.bin")
+    assert len(trace.calls) == 4000 and {c.api for c in trace.calls} == {"cudaFree"} and not any(trace.lost)
+
+
+@case
 def threads_record_all_they_do(folder):
     for threads, each in (1, 20000), (16, 2000):
         traced(folder, HOST, "threads", client("12"), threads, each, env=PATHS, check=0)
