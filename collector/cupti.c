@@ -89,6 +89,15 @@ static void note_refusal(struct cupti_session *s, const char *what, int result)
 		result);
 }
 
+/* Under the lock. */
+static void tell_state(const struct cupti_session *s)
+{
+	if (*s->partial)
+		tell("source.cupti", "partial: %s", s->partial);
+	else
+		tell("source.cupti", "on");
+}
+
 static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
@@ -260,7 +269,7 @@ void cupti_ask(void)
 	enable_callbacks(cupti_session);
 	enable_kinds(cupti_session);
 	if (strlen(cupti_session->partial) > refused)
-		tell("source.cupti", "partial: %s", cupti_session->partial);
+		tell_state(cupti_session);
 }
 
 static void disable_callback(struct cupti_session *s, int domain, uint32_t id)
@@ -297,9 +306,23 @@ void cupti_doubt(void)
 	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
 		return;
 	s->library.flush_all(0);
-	if (atomic_load(&s->batches) == batches)
-		tell("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
-				     "dlsym; run it with PPERF_CUPTI=0, or without the other");
+	if (atomic_load(&s->batches) != batches)
+		return;
+	s->doubted = true;
+	s->doubted_at = batches;
+	tell("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
+			     "dlsym; run it with PPERF_CUPTI=0, or without the other");
+}
+
+/* What CUPTI said of itself since, that it failed, is the last word. */
+void cupti_doubt_no_more(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (!s->doubted || !cupti_runs() || atomic_load(&s->batches) == s->doubted_at)
+		return;
+	s->doubted = false;
+	tell_state(s);
 }
 
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
@@ -347,10 +370,7 @@ static void open_session(struct cupti_session *s)
 	enable_callbacks(s);
 	if (result == CUPTI_OK)
 		enable_kinds(s);
-	if (*s->partial)
-		tell("source.cupti", "partial: %s", s->partial);
-	else
-		tell("source.cupti", "on");
+	tell_state(s);
 }
 
 static void tell_versions(const struct cupti_library *cupti)
@@ -394,6 +414,7 @@ static void end_session(void)
 		disable_kinds(s);
 		if (cupti_runs())
 			s->library.flush_all(CUPTI_FLUSH_FORCED);
+		cupti_doubt_no_more();
 	}
 	pthread_mutex_unlock(&s->lock);
 }

@@ -61,14 +61,15 @@ static void tell(uint64_t began)
 /* What CUPTI's clients hear of leaves records, and those a buffer, sooner or later. */
 static void look_whether_they_come(struct cupti_session *s, uint32_t batches)
 {
-	if (!atomic_load(&s->owed) || atomic_load(&s->batches) != batches || cupti_is_away()) {
-		s->unanswered = 0;
-		return;
-	}
-	if (++s->unanswered % UNANSWERED_MOST)
+	const bool come = !atomic_load(&s->owed) || atomic_load(&s->batches) != batches || cupti_is_away();
+
+	s->unanswered = come ? 0 : s->unanswered + 1;
+	if (come ? !s->doubted : s->unanswered % UNANSWERED_MOST != 0)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (cupti_runs() && !cupti_is_away())
+	if (come)
+		cupti_doubt_no_more();
+	else if (cupti_runs() && !cupti_is_away())
 		cupti_doubt();
 	pthread_mutex_unlock(&s->lock);
 }

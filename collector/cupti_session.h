@@ -44,6 +44,8 @@ struct cupti_session {
 	_Atomic uint32_t batches; /* buffers that have arrived */
 	atomic_bool owed;         /* a call was heard of since: there will be records of it */
 	unsigned unanswered;      /* flushes in a row without a buffer, though one is owed */
+	bool doubted;             /* it was said that none come; under lock */
+	uint32_t doubted_at;      /* batches, when it was */
 
 	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
 	uint64_t timed[1024 / 64];                            /* the driver's calls that CUPTI times for us, a bit each */
@@ -70,6 +72,8 @@ void cupti_ask(void);
 void cupti_ask_no_more(void);
 /* Buffers are owed and do not come: asks for a record that CUPTI has at once, and says so if that does not come either. Under the lock. */
 void cupti_doubt(void);
+/* Takes that back if one has come since: CUPTI may keep a buffer in which a record is not complete, as long as a kernel runs. Under the lock. */
+void cupti_doubt_no_more(void);
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */

@@ -289,6 +289,17 @@ def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
 
 
 @case
+def work_that_takes_long_is_no_other_client(folder):
+    for major in MAJORS:
+        guest(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
+        assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
+        (folder / "trace.bin").unlink()
+    traced(folder, simulated("13", "cuda_guest"), "outlasts", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "2700"}, check=-9)
+    trace = whole(folder / "trace.bin")
+    assert trace.meta["source.cupti"] == "on" and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
+
+
+@case
 def no_libcupti_is_a_sentence(folder):
     for major in MAJORS:
         place = folder / ("alone" + major)

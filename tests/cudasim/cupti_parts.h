@@ -51,6 +51,7 @@ enum {
  *   SIM_CUPTI_SILENT_DROP=N   every Nth record is dropped and not counted
  *   SIM_CUPTI_UNTIMED=N       every Nth kernel has start = end = 0
  *   SIM_CUPTI_LATE=MS         device records are complete only MS milliseconds after their end
+ *   SIM_CUPTI_WHOLE=1         a flush that is not forced hands over nothing as long as a device record is not complete
  *   SIM_CUPTI_UNKNOWN=N       after every Nth record comes one of a kind that no header knows
  *   SIM_CUPTI_INVALID=N       in the middle of every Nth buffer cuptiActivityGetNextRecord stops with
  *                             CUPTI_ERROR_INVALID_KIND
@@ -71,6 +72,7 @@ struct switches {
 	unsigned silent_drop;
 	unsigned untimed;
 	uint64_t late_ns;
+	bool whole;
 	unsigned unknown;
 	unsigned invalid;
 	bool shuffle;

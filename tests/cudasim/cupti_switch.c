@@ -50,6 +50,7 @@ static void read_all(void)
 	values.silent_drop = number("SIM_CUPTI_SILENT_DROP", 0);
 	values.untimed = number("SIM_CUPTI_UNTIMED", 0);
 	values.late_ns = UINT64_C(1000000) * number("SIM_CUPTI_LATE", 0);
+	values.whole = number("SIM_CUPTI_WHOLE", 0) != 0;
 	values.unknown = number("SIM_CUPTI_UNKNOWN", 0);
 	values.invalid = number("SIM_CUPTI_INVALID", 0);
 	values.shuffle = word("SIM_CUPTI_ORDER", "shuffle");

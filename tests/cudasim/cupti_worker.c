@@ -126,7 +126,7 @@ static void deliver(bool all, bool forced)
 {
 	pthread_mutex_lock(&delivery);
 	collect(forced);
-	buffer_deliver(all);
+	buffer_deliver(all && (forced || !switches()->whole || !work_waits));
 	pthread_mutex_unlock(&delivery);
 }
 

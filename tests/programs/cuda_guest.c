@@ -8,6 +8,7 @@
  *	robs         works, takes CUPTI's buffers by a function that it looks up, works
  *	idles        works, waits a while, is killed
  *	leaves       works, leaves by _exit
+ *	outlasts     works, waits for three seconds, is killed
  *	thread_exits works, and exits from another thread
  *	forks        works, then has children that end in several ways
  *	captures     COUNT kernels into a graph, launched twice; then one outside of it
@@ -182,6 +183,13 @@ static void idles(int count)
 	raise(SIGKILL);
 }
 
+static void outlasts(int count)
+{
+	work(count);
+	nap(3000);
+	raise(SIGKILL);
+}
+
 static void leaves(int count)
 {
 	work(count);
@@ -317,6 +325,7 @@ static const struct {
 	{ "robs", robs },
 	{ "idles", idles },
 	{ "leaves", leaves },
+	{ "outlasts", outlasts },
 	{ "thread_exits", thread_exits },
 	{ "forks", forks },
 	{ "captures", captures },
