@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
 CUPTI does wrong, the program does not notice and the trace says what is missing."""
-import collections, json, os, shutil, signal
-from harness import BUILD, SANITIZED, Skip, case, main, run, traced
+import collections, json, os, shutil, signal, subprocess, time
+from harness import BUILD, SANITIZED, Skip, case, environment, main, preload, run, traced
 from gpu_truth import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
 
@@ -52,6 +52,24 @@ def each_path_has_the_counts_and_bytes_that_the_program_knows(folder):
     for major in MAJORS:
         for threads, streams, iterations in ((1, 1, 50), (2, 3, 20), (4, 1, 20), (16, 2, 8)):
             exactly(folder, major, threads, streams, iterations)
+
+
+@case
+def a_program_that_is_stopped_now_and_then_is_told_exactly(folder):
+    for major in MAJORS:
+        with open(folder / "said", "wb") as said:
+            process = subprocess.Popen([simulated(major, "known_work"), "4", "2", "60"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=said)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                process.send_signal(number)
+                time.sleep(0.01)
+        process.kill()
+        assert process.wait() == 0, process.returncode
+        trace = whole(folder / "trace.bin")
+        wrong = differences(json.loads((folder / "said").read_text()), trace)
+        assert not wrong, "\n".join(wrong)
+        complete(trace)
 
 
 @case

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What the system refuses costs records, which are counted, and the program nothing: each call of ours to the system that may fail does."""
-import errno, os, signal, struct, time
+import collections, errno, os, resource, signal, struct, time
 from harness import *
 
 PAIRS = 8000
@@ -72,9 +72,150 @@ def a_write_may_be_short(folder):
 def a_disk_that_is_full_for_a_while_costs_what_is_counted_and_no_more(folder):
     if SANITIZED:
         raise Skip("the sanitizer's runtime calls the system, too")
-    refusing(folder, "pwritev", 5, 10, pairs=150000)
-    found, lost = accounted(folder / "trace.bin", 2 * THREADS * 150000)
-    assert 0 < lost < found, (found, lost)
+    for error in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        refusing(folder, "pwritev", 5, 10, error=error, pairs=150000)
+        found, lost = accounted(folder / "trace.bin", 2 * THREADS * 150000)
+        assert 0 < lost < found, (error, found, lost)
+        (folder / "trace.bin").unlink()
+
+
+class Phases:
+    """The program of that name: its ranges are made a phase at a time, and between phases this is the test's turn."""
+
+    def __init__(self, folder, *wrapped, env=None):
+        self.process = subprocess.Popen([*wrapped, program("phases")], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=environment(LD_PRELOAD=preload(), **(env or {})))
+        self.made = []
+
+    def phase(self, pairs):
+        self.made.append(pairs)
+        self.process.stdin.write(b"%d\n" % pairs)
+        self.process.stdin.flush()
+        said = self.process.stdout.readline()
+        assert said == b"phase %d\n" % len(self.made), (said, self.process.poll())
+
+    def end(self):
+        assert self.process.communicate(timeout=60) == (b"", b"")
+        assert self.process.returncode == 0, self.process.returncode
+
+    def accounted(self, path):
+        """How many ranges of each phase were found; what is not there was counted."""
+        found = collections.Counter(names(path))
+        accounted(path, 2 * sum(self.made))
+        return [found["phase %d" % (i + 1)] for i in range(len(self.made))]
+
+    def stop(self):
+        """Until it is let go on."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+@case
+def a_program_that_is_stopped_for_a_while_is_read_and_goes_on(folder):
+    host, paused_s = Phases(folder), 0.3
+    host.phase(3000)
+    host.stop()
+    begin = time.monotonic()
+    assert names(folder / "trace.bin") == ["phase 1"] * 3000
+    traced(folder, "ranges", 1, 10, timeout=20)
+    assert len(traces(folder)) == 2, traces(folder)
+    time.sleep(max(0, begin + paused_s - time.monotonic()))
+    host.process.send_signal(signal.SIGCONT)
+    host.phase(3000)
+    host.end()
+    assert sorted(len(names(t)) for t in traces(folder)) == [10, 6000]
+    for path in traces(folder):
+        said = info(path)
+        assert said["integrity"]["complete"] and said["integrity"]["clock_violations"] == 0, said["integrity"]
+    times = [r["t_ns"] for r in dump(next(t for t in traces(folder) if len(names(t)) == 6000), {"push"})]
+    assert max(b - a for a, b in zip(times, times[1:])) > paused_s * 0.9e9
+
+
+@case
+def a_limit_that_another_sets_and_lifts_while_it_runs_costs_what_is_counted(folder):
+    host = Phases(folder)
+    host.phase(20000)
+    _, most = resource.prlimit(host.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(host.process.pid, resource.RLIMIT_FSIZE, (1, most))
+    resource.prlimit(host.process.pid, resource.RLIMIT_NOFILE, (1, resource.prlimit(host.process.pid, resource.RLIMIT_NOFILE)[1]))
+    host.phase(30000)
+    resource.prlimit(host.process.pid, resource.RLIMIT_FSIZE, (most, most))
+    host.phase(20000)
+    host.end()
+    found = host.accounted(folder / "trace.bin")
+    assert found[0] == 20000 and found[1] < 10000 and found[2] > 10000, found
+
+
+SMALL_DISK = "mount -t tmpfs -o size=1m none small && cd small && exec \"$0\""
+
+
+@case
+def a_small_disk_that_becomes_full_and_then_free_is_used_again(folder):
+    (folder / "small").mkdir()
+    host = Phases(folder, "unshare", "-rm", "sh", "-c", SMALL_DISK, env={"PPERF_OUTPUT": "small/trace.bin"})
+    try:
+        host.phase(20000)
+    except (AssertionError, OSError):
+        host.process.kill()
+        raise Skip("no file system can be mounted here: %s" % host.process.communicate()[1].decode(errors="replace").strip())
+    disk = pathlib.Path("/proc/%d/cwd" % host.process.pid)
+    filler = open(disk / "filler", "wb")
+    try:
+        while True:
+            filler.write(bytes(65536))
+    except OSError:
+        pass
+    host.phase(30000)
+    os.unlink(disk / "filler")
+    filler.close()
+    host.phase(20000)
+    shutil.copy(disk / "trace.bin", folder)
+    host.end()
+    found = host.accounted(folder / "trace.bin")
+    assert found[0] == 20000 and found[1] < 10000 and found[2] > 10000, found
+
+
+class MemoryGroup:
+    """A cgroup that may have so much memory, its files in the page cache included."""
+
+    def __init__(self, megabytes):
+        old = pathlib.Path("/sys/fs/cgroup/memory")
+        self.place = (old if old.is_dir() else old.parent) / ("pperf-test-%d" % os.getpid())
+        try:
+            self.place.mkdir()
+            (self.place / ("memory.limit_in_bytes" if old.is_dir() else "memory.max")).write_text("%d\n" % (megabytes << 20))
+            if (self.place / "memory.swap.max").exists():
+                (self.place / "memory.swap.max").write_text("0\n")
+        except OSError as error:
+            if self.place.is_dir():
+                self.place.rmdir()
+            raise Skip("no group with a limit on memory can be made here: %s" % error)
+
+    def __enter__(self):
+        return ["sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % self.place, "sh"]
+
+    def __exit__(self, *unused):
+        self.place.rmdir()
+
+
+@case
+def what_the_kernel_kills_for_want_of_memory_leaves_every_event(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime takes more memory than that")
+    with MemoryGroup(64) as within:
+        traced(folder, *within, PROGRAMS / "ending", "starve", check=-signal.SIGKILL)
+    assert sorted(names(folder / "trace.bin", "mark")) == ["first thread"] * 1000 + ["second thread"] * 1000
+    assert info(folder / "trace.bin")["integrity"]["complete"]
+
+
+@case
+def a_trace_may_be_larger_than_the_memory_that_the_program_may_have(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime takes more memory than that")
+    with MemoryGroup(8) as within:
+        traced(folder, *within, PROGRAMS / "ranges", 2, 1500000)
+    assert (folder / "trace.bin").stat().st_size > 16 << 20
+    assert info(folder / "trace.bin")["integrity"]["complete"]
 
 
 @case

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ending HOW: a thousand marks on each of two threads, one of them still waiting, then the process ends: by return, exit, _exit,
- * quick_exit, abort, kill, segv, overflow (of the stack), memory (until there is none, then abort), interrupt and terminate (by those
- * signals), or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
+ * quick_exit, abort, kill, segv, overflow (of the stack), memory (until there is none, then abort), starve (takes memory until it is
+ * killed), interrupt and terminate (by those signals), or thread (the main thread leaves first). Or: ending race MICROSECONDS, so long after a thread has begun.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -79,6 +79,14 @@ static void use_up_memory(void)
 	abort();
 }
 
+static void starve(void)
+{
+	const size_t bytes = 1 << 20;
+
+	for (char *block; (block = malloc(bytes));)
+		memset(block, 1, bytes);
+}
+
 int main(int count, char **arguments)
 {
 	const char *how = count > 1 ? arguments[1] : "return";
@@ -112,6 +120,8 @@ int main(int count, char **arguments)
 		deeper(&last);
 	else if (!strcmp(how, "memory"))
 		use_up_memory();
+	else if (!strcmp(how, "starve"))
+		starve();
 	else if (!strcmp(how, "interrupt"))
 		raise(SIGINT);
 	else if (!strcmp(how, "terminate"))
