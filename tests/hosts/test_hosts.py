@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Programs that others wrote, under the library: the same output, the same status, no file left."""
-import re
+import json, re
 from beside import *
+from gpu_truth import differences
+from raw_trace import whole
 
 
 @case
@@ -96,12 +98,34 @@ def other_languages_run(folder):
             same(folder, *command, stdin=b"2^100\n")
 
 
+# What the simulated device itself reads of a program: it does not know how large a kernel's arguments are, and looks.
+GUESSES = "".join("{\n%s\nMemcheck:%s\nobj:*/libcuda.so.1\n}\n" % (kind, kind) for kind in ("Cond", "Value8"))
+
+
 @case
-def valgrind_and_strace_see_a_healthy_program(folder):
+def valgrind_sees_a_healthy_program(folder):
     needs("valgrind")
-    result = run(folder, "valgrind", "-q", "--error-exitcode=9", "--trace-children=no", PROGRAMS / "ranges", 2, 20000, env={"LD_PRELOAD": preload()}, timeout=300)
+    valgrind = ["valgrind", "-q", "--error-exitcode=9", "--trace-children=no"]
+    result = run(folder, *valgrind, PROGRAMS / "ranges", 2, 20000, env={"LD_PRELOAD": preload()}, timeout=300)
     assert result.returncode == 0, result.stderr[-1500:]
     assert len(names(folder / "trace.bin")) == 40000
+
+
+@case
+def valgrind_and_strace_see_a_healthy_program_with_a_device(folder):
+    needs("valgrind", "strace")
+    if not (BUILD / "cudasim" / "13" / "known_work").exists():
+        raise Skip("the simulated device is not built")
+    (folder / "guesses").write_text(GUESSES)
+    for under in (["valgrind", "-q", "--error-exitcode=9", "--suppressions=guesses"], ["valgrind", "-q", "--tool=massif", "--massif-out-file=massif"],
+                  ["strace", "-f", "-o", "calls"], []):
+        result = run(folder, *under, BUILD / "cudasim" / "13" / "known_work", 2, 2, 3, env={"LD_PRELOAD": preload(), "PPERF_STACKS": "off"}, timeout=300)
+        trace = next(t for t in traces(folder) if len(dump(t, {"kernel"})))
+        assert result.returncode == 0 and not result.stderr, (under, result.stderr[-1500:])
+        wrong = differences(json.loads(result.stdout), whole(trace))
+        assert not wrong and info(trace)["integrity"]["clock_violations"] == 0, (under, wrong)
+        for path in traces(folder):
+            path.unlink()
 
 
 main()

@@ -72,7 +72,8 @@ def check_marks(folder):
         found.setdefault(int(tid), []).append(int(payload))
     for tid, done in zip(noted[::2], noted[1::2]):
         got = found.get(tid, [])
-        assert got == list(range(len(got))) and done <= len(got) <= done + 1, (tid, done, len(got))
+        assert got == list(range(len(got))) and done <= len(got) <= done + 1, "%d marks of thread %d had returned, %d are in the %s; %d bytes of disk are free" % (
+            done, tid, len(got), "trace" if text else "trace, which is not there", shutil.disk_usage(folder).free)
     return sum(noted[1::2])
 
 
