@@ -207,6 +207,15 @@ struct amounts *amounts_read(struct process *process, enum metric metric, const 
 	return amounts;
 }
 
+long double amounts_wall(const struct amounts *amounts)
+{
+	long double sum = amounts->steps ? 0 : amounts->fold->totals.wall_ns;
+
+	for (size_t i = 0; i < amounts->step_count; i++)
+		sum += amounts->steps[i]->end_ns - amounts->steps[i]->begin_ns;
+	return sum;
+}
+
 double amounts_figure(const struct amounts *amounts, long double total)
 {
 	return (double)(amounts->steps && amounts->step_count ? total / amounts->step_count : total);

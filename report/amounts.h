@@ -36,6 +36,9 @@ void amounts_free(struct amounts *amounts);
 /* How many usual steps there are whose amounts can be told apart. */
 size_t amounts_steps(const struct process *process);
 
+/* From begin to end: of the steps together, or of the whole run. */
+long double amounts_wall(const struct amounts *amounts);
+
 /* What is compared of it: a step's mean, or the whole run's. */
 double amounts_figure(const struct amounts *amounts, long double total);
 

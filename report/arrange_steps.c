@@ -57,6 +57,8 @@ static const char *state_of(const struct process *process, const struct step_fig
 {
 	if (step->step->kind == STEP_UNFINISHED)
 		return "unfinished";
+	if (step->step->kind == STEP_CAPTURE)
+		return "capture";
 	if (step->step->kind != STEP_WARM_UP)
 		return "usual";
 	return step->step == process->steps->steps && !process->windows ? "cold start" : "warm-up";

@@ -119,7 +119,8 @@
 	X("step", "step", COUNT, reckoned, "the step's number: in its own label, else its place in time, from 0")        \
 	X("step_kind", "does", TEXT, reckoned, "training (gradients were computed or an optimizer ran), evaluation")   \
 	X("state", "state", TEXT, reckoned,                                                                           \
-		"usual, cold start (the first one, much slower), warm-up (not the first), unfinished")                \
+		"usual, cold start (the first one, much slower), warm-up (not the first), capture (a CUDA graph was made in " \
+		"it), unfinished")                                                                                    \
 	X("outlier", "outlier", TEXT, reckoned,                                                                       \
 		"of a usual step: slow or fast, off the median by 5 % and by 5 robust deviations (from 5 steps on)")  \
 	X("allocated_end_bytes", "tensors at end", BYTES, reckoned, "what tensors hold as a step ends")                \

@@ -31,8 +31,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	if (!steps->warm_up || !extra)
 		return;
 	finding->state = FINDING_FOUND;
-	finding->confidence = steps->count - steps->warm_up >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-	SAY(finding->why, "%zu usual steps to compare with; steps found by %s", steps->count - steps->warm_up - steps->unfinished,
+	finding->confidence = steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+	SAY(finding->why, "%zu usual steps to compare with; steps found by %s", steps_usual(steps),
 		steps->evidence[0] ? diagnose_bytes_name(diagnosis, steps->evidence, strlen(steps->evidence)) : "what repeats");
 	SAY(finding->sentence, "The first %s much slower than later ones: %s more than %zu usual step%s would have taken.",
 		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra), steps->warm_up,

@@ -225,17 +225,16 @@ static void add_up(struct diff *diff)
 	}
 }
 
-/* Of all: what the roots have. Of time on the CPU, by steps: what a step took. */
+/* Of all: what the roots have, those of all threads. Of wall time, and of time on the CPU by steps: how long it took. */
 static double whole_of(const struct diff *diff, const struct diff_side *side)
 {
 	const struct fold *fold = side->amounts->fold;
-	const bool time = diff->metric == METRIC_CPU || diff->metric == METRIC_WALL;
 	long double sum = 0;
 
-	for (size_t i = 0; time && i < side->amounts->step_count; i++)
-		sum += side->amounts->steps[i]->end_ns - side->amounts->steps[i]->begin_ns;
-	for (uint32_t id = fold->tree->nodes[0].first_child; id && !(time && diff->by_steps); id = fold->tree->nodes[id].next)
-		if (fold_shares(fold, id, time))
+	if (diff->metric == METRIC_WALL || (diff->metric == METRIC_CPU && diff->by_steps))
+		return amounts_figure(side->amounts, amounts_wall(side->amounts));
+	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
+		if (fold_shares(fold, id, diff->metric == METRIC_CPU))
 			sum += side->amounts->nodes[id].total;
 	if (diff->metric == METRIC_CALLS) {
 		sum = 0;

@@ -64,7 +64,8 @@ static size_t step_at(struct events *events, uint64_t at_ns)
 static uint32_t step_key(struct events *events, uint64_t at_ns)
 {
 	static const char *const kinds[] = {
-		[STEP_USUAL] = "", [STEP_WARM_UP] = " (warm-up)", [STEP_UNFINISHED] = " (unfinished)"
+		[STEP_USUAL] = "", [STEP_WARM_UP] = " (warm-up)", [STEP_UNFINISHED] = " (unfinished)",
+		[STEP_CAPTURE] = " (capture)"
 	};
 	const struct steps *steps = events->process->steps;
 	const size_t index = step_at(events, at_ns);

@@ -253,6 +253,7 @@ static void put_steps(struct out *out, const struct steps *steps)
 	out_char(out, '{');
 	put_unsigned(out, "count", steps->count, &first);
 	put_unsigned(out, "warmup", steps->warm_up, &first);
+	put_unsigned(out, "captures", steps->captures, &first);
 	put_unsigned(out, "unfinished", steps->unfinished, &first);
 	put_key(out, "evidence", &first);
 	put_text_or_null(out, text_or_none(steps->evidence));

@@ -251,7 +251,7 @@ static void put_steps(const struct process *process, const struct style *style)
 		paragraph_put(&paragraph, "steps");
 		return;
 	}
-	usual = steps->count - steps->warm_up - steps->unfinished;
+	usual = steps_usual(steps);
 	paragraph_figure(&paragraph, UNIT_COUNT, usual);
 	if (usual) {
 		paragraph_add(&paragraph, usual == 1 ? " step of " : " steps of ");
@@ -262,6 +262,7 @@ static void put_steps(const struct process *process, const struct style *style)
 		paragraph_add(&paragraph, " whole steps");
 	}
 	add_left_out(&paragraph, steps->warm_up, "warm-up");
+	add_left_out(&paragraph, steps->captures, steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
 	add_left_out(&paragraph, steps->unfinished, "unfinished");
 	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence, steps_confidence_name(steps->confidence),
 		*steps->reason ? ": " : "", steps->reason);

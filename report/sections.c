@@ -7,7 +7,7 @@
 
 #define ROOTS_MOST 32u /* nodes that stand for sections, each of which places every place of the trace */
 
-enum section { BEFORE, STEP, WARM_UP, UNFINISHED, BETWEEN, AFTER, SECTION_COUNT };
+enum section { BEFORE, STEP, WARM_UP, UNFINISHED, CAPTURE, BETWEEN, AFTER, SECTION_COUNT };
 
 static const struct {
 	const char *name;
@@ -18,6 +18,7 @@ static const struct {
 	[STEP] = { "step", NODE_STEP, true },
 	[WARM_UP] = { "step (warm-up)", NODE_STEP, true },
 	[UNFINISHED] = { "step (unfinished)", NODE_STEP, true },
+	[CAPTURE] = { "step (capture)", NODE_STEP, true },
 	[BETWEEN] = { "(between steps)", NODE_SECTION, false },
 	[AFTER] = { "(after last step)", NODE_SECTION, false },
 };
@@ -178,7 +179,8 @@ static void enter(struct fold *fold, uint64_t begin_ns)
 static enum section section_of(const struct sections *sections, bool inside)
 {
 	static const enum section of_steps[] = {
-		[STEP_USUAL] = STEP, [STEP_WARM_UP] = WARM_UP, [STEP_UNFINISHED] = UNFINISHED
+		[STEP_USUAL] = STEP, [STEP_WARM_UP] = WARM_UP, [STEP_UNFINISHED] = UNFINISHED,
+		[STEP_CAPTURE] = CAPTURE
 	};
 
 	if (inside)

@@ -110,21 +110,12 @@ static double median(double *values, size_t count)
 }
 
 /* Of the times of steps: one slow step shall not fail a gate. */
-static double median_step(const struct amounts *amounts)
+static double median_step(const struct figure *figure)
 {
-	double *values = need((amounts->step_count + 1) * sizeof *values), result;
-	const struct amount *root = &amounts->nodes[0];
+	double *values = need(figure->value_count * sizeof *values), result;
 
-	if (amounts->metric == METRIC_GPU && root->values) {
-		free(values);
-		values = need(root->count * sizeof *values);
-		memcpy(values, root->values, root->count * sizeof *values);
-		result = median(values, root->count);
-	} else {
-		for (size_t i = 0; i < amounts->step_count; i++)
-			values[i] = (double)(amounts->steps[i]->end_ns - amounts->steps[i]->begin_ns);
-		result = median(values, amounts->step_count);
-	}
+	memcpy(values, figure->values, figure->value_count * sizeof *values);
+	result = median(values, figure->value_count);
 	free(values);
 	return result;
 }
@@ -178,17 +169,17 @@ static bool is_known(const struct process *process, size_t number)
 	return known[number].metric != METRIC_TENSORS || totals->has_tensors;
 }
 
-static double value_of(const struct sheet *sheet, size_t number, const struct amounts *amounts)
+static double value_of(const struct sheet *sheet, size_t number, const struct amounts *amounts, const struct figure *figure)
 {
-	const bool time = amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL;
-
 	if (known[number].source == OF_RESERVED)
 		return (double)sheet->process->fold->totals.reserved_peak;
 	if (known[number].source == OF_ALLOCATED)
 		return (double)sheet->process->fold->totals.allocated_peak;
-	if (sheet->by_steps && (time || amounts->metric == METRIC_GPU))
-		return median_step(amounts);
-	return amounts_figure(amounts, roots_have(amounts, time));
+	if (figure->value_count && (amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL || amounts->metric == METRIC_GPU))
+		return median_step(figure);
+	if (amounts->metric == METRIC_WALL)
+		return amounts_figure(amounts, amounts_wall(amounts));
+	return amounts_figure(amounts, roots_have(amounts, amounts->metric == METRIC_CPU));
 }
 
 static void measure(struct sheet *sheet, size_t number)
@@ -200,8 +191,8 @@ static void measure(struct sheet *sheet, size_t number)
 	struct figure figure = { .unit = known[number].unit };
 
 	snprintf(figure.name, sizeof figure.name, "%s", known[number].name);
-	figure.value = value_of(sheet, number, amounts);
 	take_values(&figure, amounts);
+	figure.value = value_of(sheet, number, amounts, &figure);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node_tensors *tensors = tree->nodes[id].tensors;
 		const double value = known[number].source == OF_ALLOCATED ? (double)(tensors ? tensors->total.at_peak : 0)

@@ -33,7 +33,11 @@ struct search {
 	uint8_t *meaning; /* by place: enum sign_kind and flags */
 	struct looker **lookers;
 	size_t looker_count, looker_room;
+	uint8_t *captures; /* by name of a function: enum capture_answer */
+	size_t name_room, signs_before; /* as many signs as there were at the last captured call */
 };
+
+enum capture_answer { CAPTURE_NOT_ASKED, CAPTURE_NO, CAPTURE_YES };
 
 static bool begins_with(struct trace_text text, const char *word)
 {
@@ -240,6 +244,39 @@ static void closes(struct search *search, const struct trace_event *event, uint6
 	looker->depth--;
 }
 
+/* Functions that begin or end the making of a CUDA graph. Traces of other tools have only these. */
+static bool is_capturing(struct search *search, uint32_t api)
+{
+	static const char *const names[] = { "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate" };
+	const struct trace_text name = reader_name(search->reader, api);
+	const size_t prefix = begins_with(name, "cuda") ? 4 : 2;
+
+	if (api >= search->name_room)
+		grow(&search->captures, &search->name_room, (size_t)api + 1, 1);
+	if (search->captures[api] == CAPTURE_NOT_ASKED) {
+		search->captures[api] = CAPTURE_NO;
+		for (size_t i = 0; name.length > prefix && i < sizeof names / sizeof *names; i++)
+			if (begins_with((struct trace_text){ name.bytes + prefix, name.length - (uint32_t)prefix, true }, names[i]))
+				search->captures[api] = CAPTURE_YES;
+	}
+	return search->captures[api] == CAPTURE_YES;
+}
+
+static void calls(struct search *search, const struct trace_event *event)
+{
+	const struct trace_call *call = event->record;
+	struct signs *signs = search->signs;
+
+	if (!call || (!(call->head.flags & TRACE_CALL_CAPTURED) && !is_capturing(search, call->api)))
+		return;
+	if (!signs->capture_count || search->signs_before != signs->count) {
+		grow(&signs->captures, &signs->capture_room, signs->capture_count + 1, sizeof *signs->captures);
+		signs->captures[signs->capture_count++].begin_ns = event->time_ns;
+		search->signs_before = signs->count;
+	}
+	signs->captures[signs->capture_count - 1].end_ns = event->time_ns;
+}
+
 static void end_looker(struct search *search, struct trace_stream *stream)
 {
 	struct looker *looker = stream->user;
@@ -266,6 +303,12 @@ static void look_at(struct search *search, const struct trace_event *event)
 	case EVENT_UNENDED:
 	case EVENT_LEFT_OPEN:
 		closes(search, event, event->last_ns, true);
+		break;
+	case TRACE_LAUNCH:
+	case TRACE_COPY:
+	case TRACE_SET:
+	case TRACE_SYNC:
+		calls(search, event);
 		break;
 	case EVENT_STREAM_END:
 		end_looker(search, event->stream);
@@ -296,6 +339,7 @@ static void read_all(struct search *search)
 		free(looker);
 	}
 	free(search->lookers);
+	free(search->captures);
 }
 
 struct signs *signs_read(struct trace_reader *reader, const char *marker)
@@ -318,6 +362,7 @@ void signs_free(struct signs *signs)
 	if (!signs)
 		return;
 	free(signs->signs);
+	free(signs->captures);
 	free(signs->threads);
 	free(signs);
 }

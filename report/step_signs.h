@@ -44,9 +44,16 @@ struct sign_thread {
 	uint64_t last_ns; /* when it was last seen */
 };
 
+/* Work is made a CUDA graph of, from the first to the last of the calls between two signs. */
+struct sign_capture {
+	uint64_t begin_ns, end_ns;
+};
+
 struct signs {
 	struct sign *signs; /* by begin */
 	size_t count, room;
+	struct sign_capture *captures; /* by begin */
+	size_t capture_count, capture_room;
 	struct sign_thread *threads;
 	size_t thread_count, thread_room;
 	uint64_t count_of[SIGN_KINDS];

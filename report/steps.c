@@ -221,6 +221,36 @@ static void mark_warm_up(struct steps *steps)
 	steps->warm_up = slow;
 }
 
+size_t steps_usual(const struct steps *steps)
+{
+	return steps->count - steps->warm_up - steps->unfinished - steps->captures;
+}
+
+static bool captures_in(const struct signs *signs, const struct step *step, size_t *at)
+{
+	while (*at < signs->capture_count && signs->captures[*at].end_ns < step->begin_ns)
+		++*at;
+	return *at < signs->capture_count && signs->captures[*at].begin_ns < step->end_ns;
+}
+
+/* Steps in which a CUDA graph was made: others launch it, and take a fraction of the time or many times as long. */
+static void mark_captures(const struct signs *signs, struct steps *steps)
+{
+	size_t count = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0, at = 0; i < steps->count; i++) {
+			if (steps->steps[i].kind != STEP_USUAL || !captures_in(signs, &steps->steps[i], &at))
+				continue;
+			if (pass == 0) {
+				count++;
+			} else if (count * 2 < steps_usual(steps) + steps->captures) {
+				steps->steps[i].kind = STEP_CAPTURE;
+				steps->captures++;
+			}
+		}
+}
+
 void steps_sum(struct steps *steps)
 {
 	uint64_t *times = need((steps->count + 1) * sizeof *times);
@@ -264,6 +294,7 @@ static void find(struct trace_reader *reader, const struct signs *signs, const c
 	if (!steps->count)
 		return;
 	mark_warm_up(steps);
+	mark_captures(signs, steps);
 	steps_sum(steps);
 }
 

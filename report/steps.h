@@ -33,6 +33,7 @@ enum step_kind {
 	STEP_USUAL,
 	STEP_WARM_UP,    /* one of the first, and much slower than the others */
 	STEP_UNFINISHED, /* the trace ends before it does */
+	STEP_CAPTURE,    /* work was made a CUDA graph of, and not done; where most steps do that, they are usual ones */
 };
 
 enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
@@ -40,7 +41,7 @@ enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
 struct steps {
 	struct step *steps; /* by time; they do not overlap */
 	size_t count, room;
-	size_t warm_up, unfinished; /* of count */
+	size_t warm_up, unfinished, captures; /* of count */
 	uint32_t stream;            /* of the thread they are on */
 	bool own_ranges;            /* each is a range that the program has itself */
 	enum steps_confidence confidence;
@@ -55,6 +56,9 @@ struct steps {
  * is the one that is noted in the trace. Reads the trace through unless that is so. */
 struct steps *steps_find(struct trace_reader *reader, const char *marker);
 void steps_free(struct steps *steps);
+
+/* How many are usual ones. */
+size_t steps_usual(const struct steps *steps);
 
 /* The figures of the usual ones, anew. */
 void steps_sum(struct steps *steps);

@@ -179,7 +179,7 @@ static void number(const struct windows *windows, struct steps *steps)
 {
 	size_t first = 0;
 
-	steps->warm_up = steps->unfinished = 0;
+	steps->warm_up = steps->unfinished = steps->captures = 0;
 	for (size_t i = 0; i < windows->count; i++) {
 		const struct window *window = &windows->windows[i];
 		const size_t count = steps_in(steps, window, &first);
@@ -194,9 +194,10 @@ static void number(const struct windows *windows, struct steps *steps)
 				step->end_ns = window->end_ns;
 			if (at < window->warmup)
 				step->kind = STEP_WARM_UP;
-			else if (step->kind != STEP_UNFINISHED || !last || window->ended)
+			else if (step->kind != STEP_CAPTURE && (step->kind != STEP_UNFINISHED || !last || window->ended))
 				step->kind = STEP_USUAL;
 			steps->warm_up += step->kind == STEP_WARM_UP;
+			steps->captures += step->kind == STEP_CAPTURE;
 			steps->unfinished += step->kind == STEP_UNFINISHED;
 		}
 	}

@@ -269,6 +269,40 @@ START_TEST(one_value_is_not_tested)
 }
 END_TEST
 
+/* Ten turns of 100, a pause of 10 after each, and a worker's range in each of them. */
+static void write_two_threads(const char *path, uint64_t worker)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 100;
+
+	for (uint64_t i = 0; i < 10; i++, at += 110) {
+		build_push(builder, MAIN, at, "turn");
+		build_push(builder, 3, at, "load");
+		build_pop(builder, 3, at + worker);
+		build_pop(builder, MAIN, at + 100);
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(wall_is_how_long_it_took_and_cpu_what_all_threads_did)
+{
+	struct screen screen;
+
+	write_two_threads("a.bin", 80);
+	write_two_threads("b.bin", 100);
+	screen = screen_show(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
+	has(screen.out, "1.80 us     2.00 us     +200 ns   +11.1 %          all");
+	screen = screen_show(NULL, "diff a.bin b.bin -m wall"); /* from the trace's start, which is 0, to its end */
+	has(screen.out, "1.19 us     1.19 us        0 ns    +0.0 %          all");
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m wall");
+	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          all");
+	screen = screen_show(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
+	has(screen.out, "pass wall: 1.19 us -> 1.19 us, +0.0 %");
+	has(screen.out, "FAIL cpu: 1.80 us -> 2.00 us, +11.1 %");
+}
+END_TEST
+
 START_TEST(memory_that_a_step_takes)
 {
 	static const char *const paths[] = { "a.bin", "b.bin" };
@@ -587,6 +621,7 @@ int main(void)
 	tcase_add_test(runs, what_is_new_and_what_is_gone);
 	tcase_add_test(runs, json_has_all_rows);
 	tcase_add_test(runs, one_value_is_not_tested);
+	tcase_add_test(runs, wall_is_how_long_it_took_and_cpu_what_all_threads_did);
 	tcase_add_test(runs, memory_that_a_step_takes);
 	tcase_add_test(runs, what_cannot_be_compared);
 	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);

@@ -4,6 +4,7 @@
  */
 #include "report/steps.h"
 #include "tests/render.h"
+#include "tests/screen.h"
 #include "tests/training.h"
 
 #include <check.h>
@@ -536,6 +537,85 @@ START_TEST(slow_first_steps_are_warm_up)
 }
 END_TEST
 
+static void captured_launch(struct training *training)
+{
+	build_launch(training->builder, training->stream, training->now, ++training->correlation)->call.head.flags = TRACE_CALL_CAPTURED;
+	training->now += 5;
+}
+
+/* The fourth of ten steps records a graph, which takes it 200 longer; it is none of the first ones. */
+START_TEST(a_step_in_which_a_graph_is_made_is_no_usual_one)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 10; i++) {
+		training.forward_ns = i == 3 ? 300 : 100;
+		train_data(&training);
+		train_zero(&training);
+		if (i == 3)
+			captured_launch(&training);
+		train_forward(&training, "Net");
+		if (i == 3)
+			captured_launch(&training);
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+		training.now += 20;
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 10);
+	ck_assert_uint_eq(steps->captures, 1);
+	ck_assert_uint_eq(steps_usual(steps), 9);
+	ck_assert_int_eq(steps->steps[3].kind, STEP_CAPTURE);
+	ck_assert_uint_eq(steps->max_ns, 290);
+	steps_free(steps);
+}
+END_TEST
+
+/* Other tools' traces have the calls alone. */
+START_TEST(the_call_that_ends_a_capture_tells_of_it_too)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct trace_sync *call;
+
+		train_data(&training);
+		train_forward(&training, "Net");
+		if (i == 2) {
+			call = build_record(training.builder, training.stream, TRACE_SYNC, sizeof *call, training.now);
+			call->call.api = build_name(training.builder, "cudaStreamEndCapture");
+		}
+		train_optimizer(&training, "SGD");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->captures, 1);
+	ck_assert_int_eq(steps->steps[2].kind, STEP_CAPTURE);
+	steps_free(steps);
+}
+END_TEST
+
+START_TEST(where_every_step_makes_a_graph_they_are_usual)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 6; i++) {
+		train_data(&training);
+		if (i % 2 == 0)
+			captured_launch(&training);
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->captures, 0);
+	ck_assert_uint_eq(steps_usual(steps), 6);
+	steps_free(steps);
+}
+END_TEST
+
 START_TEST(times_that_differ_all_along_are_no_warm_up)
 {
 	struct training training = training_new();
@@ -702,6 +782,9 @@ static Suite *suite(void)
 	tcase_add_test(found_case, a_marker_that_is_nowhere_is_said);
 	tcase_add_test(found_case, ranges_named_like_steps_are_steps_if_the_model_runs_in_them);
 	tcase_add_test(found_case, slow_first_steps_are_warm_up);
+	tcase_add_test(found_case, a_step_in_which_a_graph_is_made_is_no_usual_one);
+	tcase_add_test(found_case, the_call_that_ends_a_capture_tells_of_it_too);
+	tcase_add_test(found_case, where_every_step_makes_a_graph_they_are_usual);
 	tcase_add_test(found_case, times_that_differ_all_along_are_no_warm_up);
 	tcase_add_test(found_case, a_step_that_was_killed_is_counted_apart);
 	tcase_add_test(found_case, an_evaluation_at_the_end_is_no_step);

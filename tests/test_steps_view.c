@@ -177,6 +177,31 @@ START_TEST(steps_that_nobody_marked)
 }
 END_TEST
 
+START_TEST(a_step_that_captured_is_marked_and_left_out)
+{
+	struct training training = training_new();
+	struct screen screen;
+
+	for (int i = 0; i < 5; i++) {
+		train_data(&training);
+		if (i == 1)
+			build_launch(training.builder, training.stream, training.now, 77)->call.head.flags = TRACE_CALL_CAPTURED;
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+		training.now += 30;
+	}
+	screen = screen_show(training.builder, "steps trace.bin --ascii --width 60");
+	ck_assert_ptr_nonnull(strstr(screen.out, "step 1 (capture)           290 ns"));
+	screen = screen_show(NULL, "steps trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"state\": \"capture\""));
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"captures\": 1"));
+	screen = screen_show(NULL, "trace.bin --ascii");
+	ck_assert_ptr_nonnull(strstr(screen.out, "4 steps of 290 ns (p50), 1 that captured a CUDA graph left out; found"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "step (capture)"));
+}
+END_TEST
+
 START_TEST(medians_spreads_and_trends)
 {
 	int64_t odd[] = { 5, 1, 9 }, even[] = { 4, 1, 3, 2 };
@@ -220,6 +245,7 @@ int main(void)
 	tcase_add_test(screens, the_verdict_is_of_usual_steps);
 	tcase_add_test(screens, without_steps_a_sentence);
 	tcase_add_test(screens, steps_that_nobody_marked);
+	tcase_add_test(screens, a_step_that_captured_is_marked_and_left_out);
 	tcase_add_test(figures, medians_spreads_and_trends);
 	tcase_add_test(figures, a_trend_of_many_steps);
 	suite_add_tcase(suite, screens);
