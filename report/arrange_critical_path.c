@@ -192,21 +192,27 @@ static bool of_place(const struct path_node *node, void *context)
 
 static bool of_name(const struct path_node *node, void *context)
 {
-	return node->counts && node->name == *(const uint32_t *)context;
+	return node->counts && path_is_work(node) && node->name == *(const uint32_t *)context;
 }
 
-/* What the GPU does for nobody on the path cannot be gained by; of the others, those with most of it are reckoned. */
+/* What of it on the path would not be there if its work took no time and its calls returned at once. */
+static uint64_t avoidable_ns(const struct path_sum *sum)
+{
+	return gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_SYNC];
+}
+
+/* What has none of that on the path cannot be gained by; of the others, those with most of it are reckoned. */
 static void reckon_gains(struct critical_path *critical, struct path_members *members,
 	bool (*chosen)(const struct path_node *node, void *context))
 {
 	for (size_t i = 0; i < members->room; i++)
-		members->of[i].has_gain = members->of[i].has_slack && !gpu_ns(&members->of[i].on);
+		members->of[i].has_gain = members->of[i].has_slack && !avoidable_ns(&members->of[i].on);
 	for (unsigned turn = 0; turn < GAINS; turn++) {
 		uint32_t most = PATH_NONE;
 
 		for (uint32_t i = 0; i < members->room; i++)
-			if (!members->of[i].has_gain && gpu_ns(&members->of[i].on) &&
-				(most == PATH_NONE || gpu_ns(&members->of[i].on) > gpu_ns(&members->of[most].on)))
+			if (!members->of[i].has_gain && avoidable_ns(&members->of[i].on) &&
+				(most == PATH_NONE || avoidable_ns(&members->of[i].on) > avoidable_ns(&members->of[most].on)))
 				most = i;
 		if (most == PATH_NONE)
 			return;
@@ -299,6 +305,7 @@ static void add_whole(const struct options *options, struct critical_path *criti
 	tally_unsigned(tally, "waits_unknown", counts->waits_unknown);
 	tally_unsigned(tally, "stream_waits", counts->stream_waits);
 	tally_unsigned(tally, "stream_waits_unknown", counts->stream_waits_unknown);
+	tally_unsigned(tally, "default_waits", counts->default_waits);
 	tally_unsigned(tally, "untimed", counts->untimed);
 	rows_add(rows, &tally->row);
 	for (int kind = 0; kind < PATH_KIND_COUNT; kind++) {

@@ -216,6 +216,9 @@
 		"it on the path")                                                                                      \
 	X("waits", "waits", COUNT, reckoned, "calls in which the host waits")                                        \
 	X("waits_unknown", "waits unknown", COUNT, reckoned, "of these: no work is known that they waited for")      \
+	X("default_waits", "default stream", COUNT, reckoned,                                                        \
+		"work on or beside the default stream that is taken to have waited for another stream's: it began as " \
+		"that ended, which was asked for before, and nothing else held it up")                                \
 	X("stream_waits", "stream waits", COUNT, reckoned, "calls that made a stream wait for an event")             \
 	X("stream_waits_unknown", "stream waits unknown", COUNT, reckoned,                                           \
 		"of these: the stream, or the work before the event, is not known")                                   \

@@ -103,13 +103,15 @@ static const struct {
 			   "waits: the work it waits for. Work: its call's begin, the work before it on its stream, events its stream was "
 			   "told to wait for; a launch takes what 5 % of all take, at least; in a graph, whose inner order is not known, the work of it that ended last. After 16 calls "
 			   "of one thread in a row another one is taken to have waited for the last of them. Not known: other waiting "
-			   "between threads; what work on the default stream waits for. Where a file does not name the stream or event of "
+			   "between threads. The default stream waits for others and they for it unless made with cudaStreamNonBlocking, which no "
+			   "trace says: taken to be so of work that begins as another stream's ends, asked for before, with nothing else in "
+			   "its way, where the trace says which stream is the default one (`default stream`). Where a file does not name the stream or event of "
 			   "a wait of the host, it is taken to be for the last work that ended during the call; of a stream's wait nothing "
 			   "is taken. More than 20 us from one work to the next are unknown. Of --steps: the part of the whole run's "
 			   "path in them." },
 	{ "slack, gain", "slack: by how much a call or work could have taken longer, it alone, and the end of all would be the same. "
-			 "gain: by how much, at most, the end would come sooner if all GPU work of the row took no time and the rest "
-			 "took what it did: another chain is the longest then." },
+			 "gain: by how much, at most, the end would come sooner if all GPU work of the row took no time, its calls returned as soon as "
+			 "what they wait for is over, and the rest took what it did (between calls, too): another chain is the longest then." },
 	{ "diff", "figures of a usual step, where both runs have 5; else of the whole run. p: how likely so much of a "
 		  "difference is by chance, in steps or instances; Mann-Whitney, a larger variance where values are like "
 		  "the one before, corrected by Holm's method for all places that were tested. Found: p < 0.01 and a "

@@ -3,10 +3,6 @@
 #include "report/fatal.h"
 #include <stdlib.h>
 
-/* A GPU goes from one work to the next within microseconds. What took longer waited for something that is not in the
- * graph. */
-#define HANDOVER_MOST_NS 20000u
-
 const char *path_kind_name(enum path_kind kind)
 {
 	static const char *const names[] = {
@@ -195,7 +191,7 @@ static uint64_t end_without(const struct path *path, bool (*chosen)(const struct
 			if (then_ns > at_ns)
 				at_ns = then_ns;
 		}
-		if (!(to & 1) || !path_is_work(node) || !chosen(node, context))
+		if (!(to & 1) || !chosen(node, context))
 			at_ns += path_moment(path, to) - group.latest_ns;
 		times[to] = at_ns;
 		if (at_ns > last_ns)

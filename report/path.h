@@ -24,8 +24,12 @@
  * what slack is made of. The chain goes from the last moment of all to the one that held it up, and so on; its segments
  * are disjoint and together the whole time from the first moment to the last.
  *
- * What is not known: that one thread waits for another, but for turns; that work on the default stream waits for other
- * streams. A wait for nobody knows which stream or event is taken to be for the last work that ended during it. Work
+ * The default stream of a context waits for its other streams and they for it, but for those that were made with
+ * cudaStreamNonBlocking, and which these are is in no trace. So it is seen by what happened: work that for no reason above
+ * begins within HANDOVER_MOST_NS of the end of another stream's, which was asked for before, one of the two streams being the
+ * default one, waited for that. What could have held it up as well, and did not, is not known to have: its slack is too large.
+ *
+ * What is not known: that one thread waits for another, but for turns. A wait for nobody knows which stream or event is taken to be for the last work that ended during it. Work
  * without times is not in the graph.
  *
  * Memory: the graph lies in mapped temporary files (spool.h), about 200 bytes an event; beyond it only what was asked for
@@ -39,6 +43,10 @@
 #include "report/spool.h"
 
 #define PATH_NONE UINT32_MAX
+
+/* A GPU goes from one work to the next within microseconds. What took longer waited for something that is not in the
+ * graph. */
+#define HANDOVER_MOST_NS 20000u
 
 /* What time on the chain is: name, help. */
 #define PATH_KINDS(X)                                                                         \
@@ -90,6 +98,7 @@ struct path_counts {
 	uint64_t works, untimed, without_call;
 	uint64_t waits, waits_unknown;           /* of the host; whose end nothing explains */
 	uint64_t stream_waits, stream_waits_unknown; /* of a stream for an event */
+	uint64_t default_waits;                  /* of or for a default stream, inferred */
 };
 
 struct path {
@@ -116,7 +125,8 @@ void path_free(struct path *path);
 
 const char *path_kind_name(enum path_kind kind);
 
-/* If all work of which `chosen` is true took no time: by how much, at most, the last moment of all would come sooner. */
+/* If all work of which `chosen` is true took no time, and calls of which it is true returned as soon as what they wait for
+ * was over: by how much, at most, the last moment of all would come sooner. */
 uint64_t path_gain(const struct path *path, bool (*chosen)(const struct path_node *node, void *context), void *context);
 
 static inline struct path_node *path_node(const struct path *path, uint32_t node)

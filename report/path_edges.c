@@ -24,8 +24,10 @@ struct path_time {
 	uint32_t *running; /* by lane: node + 1 */
 	uint32_t *ends;    /* a heap of nodes that have begun, what ends first on top */
 	size_t thread_room, running_room, end_count, end_room;
+	bool *is_default; /* by lane: the default stream of its context */
 	uint32_t turn_thread, turn_calls; /* whose calls were the last ones, in a row; how many */
 	uint32_t now; /* the moment that edges lead to */
+	uint64_t latest_ns; /* of the moments that work waits for: the last one */
 };
 
 /* Ends before the other; of equal ones work first, then what is inside. */
@@ -84,6 +86,8 @@ static void after(struct path_time *time, uint32_t moment)
 	struct path_edge *edge = spool_add(&time->path->edges);
 
 	*edge = (struct path_edge){ .from = moment, .to = time->now };
+	if (path_moment(time->path, moment) > time->latest_ns)
+		time->latest_ns = path_moment(time->path, moment);
 }
 
 static void after_work(void *context, uint32_t node)
@@ -96,6 +100,40 @@ static void after_work(void *context, uint32_t node)
 		time->path->counts.stream_waits_unknown++;
 }
 
+/* The last work of another stream that, if one of the two is the default stream, this one may have waited for: it ended just
+ * before, and was asked for earlier. */
+static bool may_hold_up(const struct path_time *time, const struct path_node *work, uint32_t lane)
+{
+	const uint32_t last = path_events_last_there(time->events, lane);
+	const struct path_node *other = last != PATH_NONE ? path_node(time->path, last) : NULL;
+
+	return other && lane != work->lane && other->device == work->device && (time->is_default[lane] || time->is_default[work->lane]) &&
+	       other->end_ns > time->latest_ns && other->end_ns <= work->begin_ns && work->begin_ns - other->end_ns <= HANDOVER_MOST_NS &&
+	       other->call_begin_ns && work->call_begin_ns && other->call_begin_ns < work->call_begin_ns;
+}
+
+/* Nothing that is known of held it up for so long. */
+static void after_default_stream(struct path_time *time, const struct path_node *work)
+{
+	const uint64_t call_ns = work->call_begin_ns;
+	uint32_t found = PATH_NONE;
+
+	if (time->latest_ns < call_ns)
+		time->latest_ns = call_ns;
+	if (!time->is_default || work->begin_ns < time->latest_ns || work->begin_ns - time->latest_ns <= HANDOVER_MOST_NS)
+		return;
+	for (uint32_t lane = 0; lane < time->path->lanes.count; lane++) {
+		if (!may_hold_up(time, work, lane))
+			continue;
+		found = path_events_last_there(time->events, lane);
+		time->latest_ns = path_node(time->path, found)->end_ns;
+	}
+	if (found == PATH_NONE)
+		return;
+	after(time, 2 * found + 1);
+	time->path->counts.default_waits++;
+}
+
 static void begin_work(struct path_time *time, uint32_t number)
 {
 	const struct path_node *work = path_node(time->path, number);
@@ -103,6 +141,7 @@ static void begin_work(struct path_time *time, uint32_t number)
 	const uint32_t before = path_events_last(time->events, work->lane),
 		       there = path_events_last_there(time->events, work->lane);
 
+	time->latest_ns = 0;
 	if (there != PATH_NONE)
 		after(time, 2 * there + 1);
 	if (before != there && before != PATH_NONE)
@@ -111,6 +150,7 @@ static void begin_work(struct path_time *time, uint32_t number)
 		time->events, work->lane, work->call_begin_ns ? work->call_begin_ns : work->begin_ns, after_work, time);
 	if (call && call->kind == ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE)
 		after(time, 2 * call->after + 1);
+	after_default_stream(time, work);
 	if (call)
 		after(time, 2 * work->call);
 	grow(&time->running, &time->running_room, (size_t)work->lane + 1, sizeof *time->running);
@@ -339,9 +379,26 @@ static void end_until(struct path_time *time, uint64_t at_ns)
 		end(time, pop_end(time));
 }
 
+/* NULL: there is nothing beside it, or the trace does not say which that is. */
+static bool *default_lanes(struct path *path)
+{
+	const struct trace_context *context;
+	bool *is_default = NULL;
+
+	for (uint32_t i = 0; path->lanes.count > 1 && (context = reader_dictionary(path->process->reader, TRACE_CONTEXT, i)); i++)
+		for (uint32_t lane = 0; context->stream == UINT32_MAX && context->null_stream != UINT32_MAX && lane < path->lanes.count; lane++) {
+			if (path->lanes.lanes[lane].device != context->device || path->lanes.lanes[lane].stream != context->null_stream)
+				continue;
+			if (!is_default)
+				is_default = need(path->lanes.count * sizeof *is_default);
+			is_default[lane] = true;
+		}
+	return is_default;
+}
+
 void path_read_edges(struct path *path)
 {
-	struct path_time time = { .path = path, .events = path_events_new() };
+	struct path_time time = { .path = path, .events = path_events_new(), .is_default = default_lanes(path) };
 
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		end_until(&time, path_node(path, i)->begin_ns);
@@ -361,5 +418,6 @@ void path_read_edges(struct path *path)
 	path_events_free(time.events);
 	free(time.threads);
 	free(time.running);
+	free(time.is_default);
 	free(time.ends);
 }

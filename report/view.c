@@ -214,9 +214,9 @@ const struct view views[] = {
 		.layout = LAYOUT_TREE,
 		.columns = "id parent depth name label kind path step share calls path_ns path_gpu_ns path_host_ns path_launch_ns "
 			   "path_sync_ns path_unknown_ns path_segments slack_min_ns slack_p50_ns gain_ns waits waits_unknown "
-			   "stream_waits stream_waits_unknown untimed provenance",
+			   "stream_waits stream_waits_unknown default_waits untimed provenance",
 		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns path_launch_ns path_sync_ns slack_min_ns calls "
-			"path_unknown_ns waits_unknown stream_waits_unknown untimed",
+			"path_unknown_ns waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
 		.top = 20,
 		.next = "idle",

@@ -296,6 +296,102 @@ START_TEST(clocks_are_a_little_apart)
 }
 END_TEST
 
+/* 100 in a call, 10 of the host, 10 of a launch, 10 of a kernel. */
+START_TEST(calls_can_be_gained_by)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "take");
+	sync(builder, 1, 0, 0, 0, 95, 195); /* a call that waits for nothing */
+	build_pop(builder, 1, 200);
+	build_push(builder, 1, 201, "use");
+	launch(builder, 1, 205, 1, 7);
+	build_pop(builder, 1, 230);
+	kernel(builder, 1, "k", 7, 215, 225);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
+	expect(&screen, "place", "take", "gain_ns", 100);
+	expect(&screen, "place", "use", "gain_ns", 10); /* of the call the kernel's begin does not wait for the end */
+	expect(&screen, "work", "k", "gain_ns", 10);
+}
+END_TEST
+
+/* The host waits 5 longer than the kernel runs: all that not waiting at all would save. */
+START_TEST(a_wait_gains_what_it_is_longer)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "work");
+	launch(builder, 1, 95, 1, 7);
+	build_pop(builder, 1, 101);
+	build_push(builder, 1, 102, "wait");
+	sync(builder, 1, TRACE_SYNC_STREAM, 7, 0, 105, 315);
+	build_pop(builder, 1, 316);
+	kernel(builder, 1, "k", 7, 110, 310);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 200, .launch = 15, .sync = 5 });
+	expect(&screen, "place", "wait", "gain_ns", 5);
+	expect(&screen, "place", "work", "gain_ns", 200);
+}
+END_TEST
+
+static void default_stream(struct trace_builder *builder, uint32_t stream)
+{
+	struct trace_context *context = build_dictionary(builder, TRACE_CONTEXT, sizeof *context);
+
+	context->context = 1;
+	context->stream = UINT32_MAX;
+	context->null_stream = stream;
+}
+
+/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a; then c on stream 8. */
+static struct trace_builder *one_after_the_other(void)
+{
+	struct trace_builder *builder = begin();
+
+	launch(builder, 1, 95, 1, 8);
+	launch(builder, 1, 120, 2, 7);
+	launch(builder, 1, 140, 3, 8);
+	kernel(builder, 1, "a", 8, 100, 50100);
+	kernel(builder, 2, "b", 7, 52100, 92100);
+	kernel(builder, 3, "c", 8, 92600, 93000);
+	return builder;
+}
+
+START_TEST(the_default_stream_waits_for_others_and_they_for_it)
+{
+	struct trace_builder *builder = one_after_the_other();
+	struct screen screen;
+
+	default_stream(builder, 7);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 50000 + 40000 + 400, .launch = 5, .hand_over = 2000 + 500 });
+	expect(&screen, "path", "critical path", "default_waits", 2);
+	expect(&screen, "work", "a", "slack_min_ns", 0);
+	expect(&screen, "work", "b", "slack_min_ns", 0);
+	expect(&screen, "work", "b", "gain_ns", 40000);
+	expect(&screen, "work", "a", "gain_ns", 50100 - 125); /* b was asked for at 120, and a launch takes 5 */
+}
+END_TEST
+
+/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after its call at 120, and c
+ * after a. */
+START_TEST(other_streams_do_not_wait_for_each_other)
+{
+	struct trace_builder *builder = one_after_the_other();
+	struct screen screen;
+
+	default_stream(builder, 9);
+	screen = show(builder);
+	expect(&screen, "path", "critical path", "default_waits", 0);
+	expect(&screen, "work", "b", "slack_min_ns", 900);
+	expect(&screen, "work", "b", "gain_ns", 0);
+	expect(&screen, "part", "unknown", "path_ns", 42500);
+}
+END_TEST
+
 START_TEST(two_threads)
 {
 	struct trace_builder *builder = begin();
@@ -492,6 +588,10 @@ int main(void)
 	tcase_add_test(graphs, an_event_is_what_it_was);
 	tcase_add_test(graphs, the_host_waits_in_the_middle);
 	tcase_add_test(graphs, clocks_are_a_little_apart);
+	tcase_add_test(graphs, calls_can_be_gained_by);
+	tcase_add_test(graphs, a_wait_gains_what_it_is_longer);
+	tcase_add_test(graphs, the_default_stream_waits_for_others_and_they_for_it);
+	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
 	tcase_add_test(graphs, two_threads);
 	tcase_add_test(graphs, threads_take_turns);
 	tcase_add_test(graphs, a_copy_beside_a_kernel);
