@@ -20,6 +20,12 @@ int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 		stream_free(state->over);
 		state->over = NULL;
 	}
+	if (__builtin_expect(reader->until != 0, 1)) { /* until 0: what is open comes first */
+		if (reader->run->word != reader->run->end && *reader->run->word == 0 && !state->failed)
+			reader->run->word++; /* padding */
+		if (reader->run->word != reader->run->end && stream_quick(reader, event))
+			return 1;
+	}
 	turn_hand_over(reader);
 	if (reader_next_short(reader, event))
 		return 1;

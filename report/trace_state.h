@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * trace_state.h: what the reader keeps to itself. For trace_reader.c, trace_turn.c and trace_stream.c only.
+ * trace_state.h: what the reader keeps to itself. For trace_reader.c, trace_turn.c, trace_stream.c and
+ * trace_quick.c only.
  */
 #ifndef PPERF_TRACE_STATE_H
 #define PPERF_TRACE_STATE_H
@@ -59,6 +60,7 @@ struct reader_state {
 	uint64_t last_ns;     /* the latest time handed out by reader_next_any */
 	uint64_t last_stream_lost;
 	union whole_call call; /* what the AGAIN that was handed out stands for */
+	const struct trace_call *again_of; /* which call that repeats as it is; of the payload at hand. NULL: not known */
 	struct trace_tensor tensor; /* what the TENSOR_NEXT that was handed out stands for */
 	struct tensor_totals tensor_totals;
 	struct trace_stream *over; /* its EVENT_STREAM_END was handed out */
@@ -84,5 +86,9 @@ void turn_hand_over(struct trace_reader *reader);
 /* trace_stream.c: one step of the stream whose turn it is. 1: an event; 0: none yet; -1: state->error. */
 int stream_step(struct trace_reader *reader, struct trace_event *event);
 void stream_free(struct trace_stream *stream);
+
+/* trace_quick.c: the next record, where it is one of those that are many and nothing speaks against it; false: nothing was done. Some word must be
+ * left. */
+bool stream_quick(struct trace_reader *reader, struct trace_event *event);
 
 #endif

@@ -91,6 +91,7 @@ static void begin_payload(struct trace_reader *reader, struct stream_cursor *cur
 		cursor->gap = true;
 	}
 	cursor->broken = cursor->gap;
+	reader->state->again_of = NULL;
 	reader->run->word = (const uint32_t *)(const void *)cursor->payload.bytes;
 	reader->run->end = reader->run->word + cursor->payload.used / 4;
 	if (base > reader->run->stamp && base < STAMP_END)
@@ -397,8 +398,10 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 	if (!problem && kind_is_timed(head->kind) &&
 		((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
 		problem = "has a time beyond any clock";
-	if (!problem && head->kind == TRACE_AGAIN)
+	if (!problem && head->kind == TRACE_AGAIN) {
+		reader->state->again_of = NULL;
 		problem = again_expand((const void *)head, cursor->payload.bytes, &reader->state->call);
+	}
 	if (problem) {
 		damaged(reader, problem);
 		return 0;
