@@ -394,17 +394,28 @@ static void total_up(struct fold *fold)
 	fold->totals.allocated_now = fold->state->allocated;
 }
 
+/* NULL: nobody asks, or a GPU is not expected to have been timed. */
+static struct timeline *first_timeline(struct trace_reader *reader, const struct fold_options *options)
+{
+	if (options->only || options->no_timeline)
+		return NULL;
+	if (options->timeline)
+		timeline_rewind(options->timeline);
+	else if (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE)
+		return timeline_open(reader, options->device);
+	return options->timeline;
+}
+
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options)
 {
-	struct timeline *timeline = NULL;
+	struct timeline *timeline = first_timeline(reader, options);
 	struct fold *fold;
 
-	if (!options->only && !options->no_timeline && (reader_dictionary_count(reader, TRACE_DEVICE) || options->metric == METRIC_IDLE))
-		timeline = timeline_open(reader_path(reader), options->device);
 	for (;;) {
 		reader_rewind(reader);
 		fold = begin(reader, texts, options);
 		fold->timeline = timeline;
+		fold->owns_timeline = timeline != options->timeline;
 		fold->state->rich |= timeline != NULL;
 		if (options->pick_metric)
 			fold->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
@@ -412,7 +423,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 		if (!fold->state->restart)
 			break;
 		fold_free(fold);
-		timeline = timeline_open(reader_path(reader), options->device);
+		timeline = timeline_open(reader, options->device);
 		if (!timeline)
 			fatal(STATUS_UNREADABLE, "%s: it changed while it was read; read it again",
 				reader_path(reader));
@@ -450,7 +461,8 @@ void fold_free(struct fold *fold)
 	if (fold->state)
 		end_state(fold);
 	instance_free(fold->target);
-	timeline_close(fold->timeline);
+	if (fold->owns_timeline)
+		timeline_close(fold->timeline);
 	kernels_free(fold->kernels);
 	memory_free(fold->memory);
 	names_free(fold->names);

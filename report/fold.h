@@ -106,6 +106,7 @@ struct fold_options {
 	double least_percent;             /* of its value: children with less are kept together only; 0: 1, below: 0 */
 	const struct fold_only *only;     /* NULL: all durations */
 	const struct fold_observer *observer; /* NULL: nobody */
+	struct timeline *timeline; /* made in an earlier pass; outlives the fold. NULL: the fold makes its own, if there is one */
 	bool no_timeline; /* nobody asks for busy and idle */
 	bool no_owners;   /* nor who ended idle moments, and how long launches waited */
 };
@@ -170,6 +171,7 @@ struct fold {
 	struct kernels *kernels;
 	struct memory *memory;
 	struct timeline *timeline; /* NULL: nothing was timed on a GPU */
+	bool owns_timeline;
 	struct fold_counts counts;
 	struct fold_totals totals;
 	struct fold_api *apis;

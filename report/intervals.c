@@ -79,6 +79,11 @@ struct interval intervals_take(struct intervals *intervals)
 	return interval;
 }
 
+void intervals_clear(struct intervals *intervals)
+{
+	intervals->first = intervals->in_ring = intervals->count = 0;
+}
+
 void intervals_free(struct intervals *intervals)
 {
 	free(intervals->ring);

@@ -25,6 +25,8 @@ void intervals_add(struct intervals *intervals, struct interval interval);
 struct interval intervals_take(struct intervals *intervals);
 /* When it begins. */
 uint64_t intervals_earliest(const struct intervals *intervals);
+/* None waits any more. */
+void intervals_clear(struct intervals *intervals);
 void intervals_free(struct intervals *intervals);
 
 static inline size_t intervals_waiting(const struct intervals *intervals)

@@ -181,6 +181,24 @@ static void settle(struct process *process)
 	process->whole = whole_of(process->fold);
 }
 
+/* All that must be known before the fold, in as few passes as it takes. */
+static void read_ahead(struct process *process, const struct options *options)
+{
+	struct timeline *timeline = NULL;
+
+	process->windows = windows_read(process->reader);
+	process->away = away_read(process->reader);
+	if (!options->no_steps) {
+		timeline = timeline_new(process->reader, options->device);
+		process->steps = windows_steps(
+			process->windows, steps_find(process->reader, options->step_marker, timeline));
+	}
+	if (timeline && timeline_has_ended(timeline) && timeline_devices(timeline, &(const struct timeline_device *){ NULL }))
+		process->timeline = timeline;
+	else
+		timeline_close(timeline);
+}
+
 /* Reads and folds a trace; false: it cannot be read, which is in `error`. */
 static bool read_process(struct process *process, const struct options *options, char *error)
 {
@@ -198,11 +216,10 @@ static bool read_process(struct process *process, const struct options *options,
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
 	process->texts = texts_new();
-	wanted.windows = process->windows = windows_read(process->reader);
-	process->away = away_read(process->reader);
-	if (!options->no_steps)
-		process->steps = windows_steps(process->windows, steps_find(process->reader, options->step_marker));
+	read_ahead(process, options);
+	wanted.windows = process->windows;
 	wanted.found = process->steps;
+	wanted.timeline = process->timeline;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
 	settle(process);
 	process->integrity = integrity_of(process->fold);
@@ -249,6 +266,7 @@ static void let_go(struct process *process)
 	steps_free(process->steps);
 	windows_free(process->windows);
 	away_free(process->away);
+	timeline_close(process->timeline);
 	tree_free(process->flat);
 	tree_free(process->asides);
 	tallies_free(process->tallies);
@@ -259,6 +277,7 @@ static void let_go(struct process *process)
 	process->critical = process->fold = process->named = NULL;
 	process->steps = NULL;
 	process->tallies = NULL;
+	process->timeline = NULL;
 	process->windows = NULL;
 	process->away = NULL;
 	process->flat = process->asides = NULL;

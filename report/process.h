@@ -26,6 +26,7 @@ struct process {
 	struct windows *windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
 	struct away *away;       /* when CUPTI was another client's; NULL: never */
 	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
+	struct timeline *timeline; /* NULL: nothing is known to have been timed on a GPU */
 	struct fold *fold;
 	struct integrity integrity;
 	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */

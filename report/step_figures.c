@@ -161,11 +161,13 @@ static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
 
 static void read_busy(struct step_table *table, const struct process *process)
 {
-	struct timeline *timeline = timeline_open(reader_path(process->reader), process->fold->options.device);
+	struct timeline *timeline = process->fold->timeline;
 	struct gap_reading gaps = { .table = table, .away = timeline ? timeline_away(timeline) : NULL };
 
-	if (timeline)
+	if (timeline) {
+		timeline_rewind(timeline);
 		timeline_watch(timeline, gap, &gaps);
+	}
 	for (size_t i = 0; timeline && i < table->count; i++) {
 		struct step_figures *step = &table->steps[i];
 		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns), idle = timeline_idle(timeline, step->step->begin_ns);
@@ -176,7 +178,6 @@ static void read_busy(struct step_table *table, const struct process *process)
 	if (timeline)
 		timeline_busy(timeline, UINT64_MAX); /* the gap behind the last step, too, may begin in it */
 	table->has_gpu |= timeline != NULL;
-	timeline_close(timeline);
 }
 
 /* Off by more than 5 times what usual steps are off, and by 5 % at least. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/step_signs.h"
 #include "report/fatal.h"
+#include "report/timeline.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -318,7 +319,7 @@ static void look_at(struct search *search, const struct trace_event *event)
 	}
 }
 
-static void read_all(struct search *search)
+static void read_all(struct search *search, struct timeline *timeline)
 {
 	struct trace_event event;
 	int status;
@@ -326,10 +327,14 @@ static void read_all(struct search *search)
 	reader_rewind(search->reader);
 	while ((status = reader_next(search->reader, &event)) > 0) {
 		look_at(search, &event);
+		if (timeline)
+			timeline_show(timeline, &event);
 		search->signs->last_ns = event.time_ns;
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(search->reader));
+	if (timeline)
+		timeline_end(timeline);
 	for (size_t i = 0; i < search->signs->count; i++)
 		search->signs->count_of[search->signs->signs[i].kind]++;
 	while (search->looker_count) {
@@ -342,13 +347,13 @@ static void read_all(struct search *search)
 	free(search->captures);
 }
 
-struct signs *signs_read(struct trace_reader *reader, const char *marker)
+struct signs *signs_read(struct trace_reader *reader, const char *marker, struct timeline *timeline)
 {
 	struct search search = { .reader = reader, .marker = marker && *marker ? marker : NULL };
 
 	search.signs = need(sizeof *search.signs);
 	if (may_have_steps(&search)) {
-		read_all(&search);
+		read_all(&search, timeline);
 	} else {
 		signs_free(search.signs);
 		search.signs = NULL;

@@ -11,6 +11,8 @@
 
 #include "report/trace_reader.h"
 
+struct timeline;
+
 enum sign_kind {
 	SIGN_NONE,
 	SIGN_AROUND,    /* a range with signs in it */
@@ -62,8 +64,8 @@ struct signs {
 };
 
 /* NULL: no place of the trace can be a sign, which is known without reading it through. marker: the name of the
- * program's own steps, NULL if it did not say. Reads the trace from its beginning to its end. */
-struct signs *signs_read(struct trace_reader *reader, const char *marker);
+ * program's own steps, NULL if it did not say. Reads the trace from its beginning to its end. timeline: as in steps.h. */
+struct signs *signs_read(struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void signs_free(struct signs *signs);
 
 /* `text` names the steps that `marker` means: it is the marker, or that and a number: `step` means `step 7`. */

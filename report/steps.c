@@ -308,11 +308,11 @@ static char *noted_marker(struct trace_reader *reader)
 	return marker;
 }
 
-struct steps *steps_find(struct trace_reader *reader, const char *marker)
+struct steps *steps_find(struct trace_reader *reader, const char *marker, struct timeline *timeline)
 {
 	char *noted = noted_marker(reader);
 	const char *wanted = marker && *marker ? marker : *noted ? noted : NULL;
-	struct signs *signs = signs_read(reader, wanted);
+	struct signs *signs = signs_read(reader, wanted, timeline);
 	struct steps *steps = NULL;
 
 	if (signs) {

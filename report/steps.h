@@ -22,6 +22,8 @@
 
 #include "report/trace_reader.h"
 
+struct timeline;
+
 struct step {
 	uint64_t begin_ns, end_ns;
 	uint64_t number; /* in its own label, else its place in time, from 0 */
@@ -53,8 +55,9 @@ struct steps {
 };
 
 /* NULL: nothing in this trace can be a step, and nobody asked. marker: as the user gave it, NULL or "" if not; then it
- * is the one that is noted in the trace. Reads the trace through unless that is so. */
-struct steps *steps_find(struct trace_reader *reader, const char *marker);
+ * is the one that is noted in the trace. Reads the trace through unless that is so, and then shows it to `timeline`, too
+ * (NULL: to nobody). */
+struct steps *steps_find(struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void steps_free(struct steps *steps);
 
 /* How many are usual ones. */

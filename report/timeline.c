@@ -3,16 +3,18 @@
 #include "report/away.h"
 #include "report/fatal.h"
 #include "report/intervals.h"
+#include "report/tape.h"
 #include "report/trace_reader.h"
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#define LONGEST (UINT64_MAX / TIMELINE_DEVICES) /* work that takes years */
 #define NAMES_MOST (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
 
 /* What a device was doing. Bits: a union is of any of several. */
 enum doing { COMPUTING = 1, COMMUNICATING = 2, COPYING = 4, SETTING = 8, OF_NO_LAUNCH = 16 };
-#define DOINGS 31u /* all of them; an interval's tag has its stream's row + 1 above, 0: nobody asks */
+#define DOINGS 31u /* all of them; an interval's tag has its stream's row + 1 above */
 
 enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, NOT_COPIES, KERNELS, UNIONS };
 static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | SETTING | COMMUNICATING | COPYING,
@@ -36,10 +38,16 @@ struct sweep {
 	bool begun;
 };
 
+/* When work began and ended since the trace's start, of a device by the order in which they came. */
+struct noted {
+	uint64_t start;
+	uint64_t length; /* * TIMELINE_DEVICES + device */
+};
+
 struct timeline {
-	struct trace_reader *reader;
+	struct trace_reader *reader; /* not owned */
+	struct tape *noted;
 	struct away *away;   /* NULL: never */
-	enum away_axis axis; /* that of the intervals: first one, then the other */
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct sweep sweeps[TIMELINE_DEVICES];
@@ -48,9 +56,11 @@ struct timeline {
 		size_t last, room, covered_room; /* last: the one found last */
 	} streams[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
+	uint32_t order[TIMELINE_DEVICES];        /* which row of `devices` the first one to come has, ... */
 	size_t count, waiting;                   /* devices; intervals that were not taken */
-	uint64_t late;
-	bool ended;
+	uint64_t late, late_shown; /* late_shown: up to timeline_end */
+	uint64_t next_ns;          /* up to here no interval that waits begins, and enough of them wait */
+	bool has_ended, read; /* read: nothing more is noted */
 	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: nobody asks */
 	void *gap_context;
 	uint8_t *doing; /* by name of a kernel: enum doing; 0: not looked at yet */
@@ -67,26 +77,45 @@ static void cover(struct covering *covering, const struct interval *interval)
 		covering->covered = interval->end;
 }
 
-/* The earliest interval into the unions. */
-static void advance(struct timeline *timeline, struct sweep *sweep)
+/* Of the busy time, how much of it what is about to be covered has while CUPTI was another's. */
+static void count_away(const struct timeline *timeline, struct sweep *sweep, const struct interval *interval, enum away_axis axis)
+{
+	const uint64_t covered = sweep->unions[BUSY].covered;
+
+	if (timeline->away)
+		sweep->busy_away += away_within(timeline->away, axis, interval->start > covered ? interval->start : covered, interval->end);
+}
+
+/* The earliest interval into all unions. */
+static void survey(struct timeline *timeline, struct sweep *sweep)
 {
 	const struct interval interval = intervals_take(&sweep->waiting);
 	const uint32_t doing = interval.tag & DOINGS, stream = interval.tag / (DOINGS + 1);
 	struct streams *streams = &timeline->streams[sweep - timeline->sweeps];
+
+	count_away(timeline, sweep, &interval, AWAY_REALTIME);
+	for (int i = 0; i < UNIONS; i++) {
+		if (!(parts[i] & doing))
+			continue;
+		cover(&sweep->unions[i], &interval);
+		if (!(doing & OF_NO_LAUNCH))
+			cover(&sweep->launched[i], &interval);
+	}
+	cover(&streams->covered[stream - 1], &interval);
+	sweep->begun = true;
+}
+
+/* The earliest interval into what was busy. */
+static void advance(struct timeline *timeline, struct sweep *sweep)
+{
+	const struct interval interval = intervals_take(&sweep->waiting);
 	const uint64_t covered = sweep->unions[BUSY].covered;
 
 	timeline->waiting--;
 	if (timeline->gap && sweep->begun && interval.start > covered)
 		timeline->gap(timeline->gap_context, covered, interval.start);
-	sweep->busy_away += away_within(timeline->away, timeline->axis, interval.start > covered ? interval.start : covered, interval.end);
-	for (int i = 0; i < UNIONS; i++) {
-		if (parts[i] & doing)
-			cover(&sweep->unions[i], &interval);
-		if (parts[i] & doing && !(doing & OF_NO_LAUNCH))
-			cover(&sweep->launched[i], &interval);
-	}
-	if (stream)
-		cover(&streams->covered[stream - 1], &interval);
+	count_away(timeline, sweep, &interval, AWAY_TRACE);
+	cover(&sweep->unions[BUSY], &interval);
 	sweep->begun = true;
 }
 
@@ -103,25 +132,6 @@ static size_t device_index(struct timeline *timeline, uint32_t device)
 	return i;
 }
 
-/* The next record of timed work; false: there are no more. */
-static bool next_work(struct timeline *timeline, const struct trace_gpu **gpu)
-{
-	struct trace_event event;
-	int status;
-
-	while ((status = reader_next(timeline->reader, &event)) > 0) {
-		if (event.kind != TRACE_KERNEL && event.kind != TRACE_GPU_COPY && event.kind != TRACE_GPU_SET)
-			continue;
-		*gpu = event.record;
-		if ((timeline->device < 0 || (*gpu)->device == timeline->device) &&
-			((*gpu)->start_ns || (*gpu)->end_ns))
-			return true;
-	}
-	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(timeline->reader));
-	return false;
-}
-
 static void put(struct timeline *timeline, struct sweep *sweep, struct interval interval)
 {
 	if (interval.end < interval.start)
@@ -129,7 +139,6 @@ static void put(struct timeline *timeline, struct sweep *sweep, struct interval 
 	if (sweep->begun && interval.start < sweep->unions[BUSY].covered && interval.end <= sweep->unions[BUSY].covered)
 		timeline->late += interval.end > interval.start;
 	intervals_add(&sweep->waiting, interval);
-	timeline->waiting++;
 }
 
 bool timeline_is_communication(struct trace_text name)
@@ -209,47 +218,67 @@ static int by_stream(const void *a, const void *b)
 	return (left->stream > right->stream) - (left->stream < right->stream);
 }
 
-/* Totals, in CUPTI's own nanoseconds. */
-static void survey(struct timeline *timeline)
+/* Since the trace's start, for later. */
+static void note(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
 {
-	const struct trace_gpu *gpu;
+	struct noted *noted = tape_add(timeline->noted);
+	struct interval *span = &timeline->spans[index];
+	uint64_t start, end;
 
-	while (next_work(timeline, &gpu)) {
-		const size_t index = device_index(timeline, gpu->device);
-		struct timeline_device *device = &timeline->devices[index];
-		const uint64_t end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns;
+	reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &start, &end);
+	*noted = (struct noted){ .start = start,
+		.length = (end - start < LONGEST ? end - start : LONGEST) * TIMELINE_DEVICES + index };
+	if (!timeline->devices[index].all.records || start < span->start)
+		span->start = start;
+	if (end > span->end)
+		span->end = end;
+}
 
-		const bool launched = !(gpu->head.flags & TRACE_GPU_NO_LAUNCH);
-		const uint32_t stream = stream_of(timeline, index, gpu);
-		const uint32_t doing = doing_of(timeline, gpu) | (launched ? 0 : OF_NO_LAUNCH);
+/* Totals, in CUPTI's own nanoseconds. */
+void timeline_show(struct timeline *timeline, const struct trace_event *event)
+{
+	const struct trace_gpu *gpu = event->record;
+	struct timeline_device *device;
+	uint64_t end;
+	size_t index;
+	uint32_t stream, doing;
 
-		count_work(&device->all, gpu->start_ns, end);
-		if (launched)
-			count_work(&device->launched, gpu->start_ns, end);
-		device->streams[stream].records++;
-		device->streams[stream].sum_ns += end - gpu->start_ns;
-		put(timeline, &timeline->sweeps[index],
-			(struct interval){ gpu->start_ns, end, doing | (stream + 1) * (DOINGS + 1) });
-		if (intervals_waiting(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
-			advance(timeline, &timeline->sweeps[index]);
-	}
-	for (size_t i = 0; i < timeline->count; i++) {
-		while (intervals_waiting(&timeline->sweeps[i].waiting))
-			advance(timeline, &timeline->sweeps[i]);
-		add_up(&timeline->devices[i].all, timeline->sweeps[i].unions);
-		add_up(&timeline->devices[i].launched, timeline->sweeps[i].launched);
-		for (size_t j = 0; j < timeline->devices[i].stream_count; j++)
-			timeline->devices[i].streams[j].busy_ns = timeline->streams[i].covered[j].length;
-		if (timeline->devices[i].stream_count)
-			qsort(timeline->devices[i].streams, timeline->devices[i].stream_count,
-				sizeof *timeline->devices[i].streams, by_stream);
-		timeline->devices[i].unknown_ns = away_within(timeline->away, timeline->axis, timeline->devices[i].all.first_ns,
-							  timeline->devices[i].all.last_ns) -
-						  timeline->sweeps[i].busy_away;
-		timeline->sweeps[i].busy_away = 0;
-		memset(timeline->sweeps[i].unions, 0, sizeof timeline->sweeps[i].unions);
-		timeline->sweeps[i].begun = false;
-	}
+	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY && event->kind != TRACE_GPU_SET)
+		return;
+	if ((timeline->device >= 0 && gpu->device != timeline->device) || (!gpu->start_ns && !gpu->end_ns))
+		return;
+	index = device_index(timeline, gpu->device);
+	device = &timeline->devices[index];
+	note(timeline, index, gpu);
+	end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns;
+	stream = stream_of(timeline, index, gpu);
+	doing = doing_of(timeline, gpu) | (gpu->head.flags & TRACE_GPU_NO_LAUNCH ? OF_NO_LAUNCH : 0);
+	count_work(&device->all, gpu->start_ns, end);
+	if (!(doing & OF_NO_LAUNCH))
+		count_work(&device->launched, gpu->start_ns, end);
+	device->streams[stream].records++;
+	device->streams[stream].sum_ns += end - gpu->start_ns;
+	put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing | (stream + 1) * (DOINGS + 1) });
+	if (intervals_waiting(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
+		survey(timeline, &timeline->sweeps[index]);
+}
+
+/* What is left of a device's intervals, and what all of them come to. */
+static void end_device(struct timeline *timeline, size_t index)
+{
+	struct timeline_device *device = &timeline->devices[index];
+	struct sweep *sweep = &timeline->sweeps[index];
+
+	while (intervals_waiting(&sweep->waiting))
+		survey(timeline, sweep);
+	add_up(&device->all, sweep->unions);
+	add_up(&device->launched, sweep->launched);
+	for (size_t i = 0; i < device->stream_count; i++)
+		device->streams[i].busy_ns = timeline->streams[index].covered[i].length;
+	if (device->stream_count)
+		qsort(device->streams, device->stream_count, sizeof *device->streams, by_stream);
+	device->unknown_ns =
+		away_within(timeline->away, AWAY_REALTIME, device->all.first_ns, device->all.last_ns) - sweep->busy_away;
 }
 
 static int by_device(const void *a, const void *b)
@@ -259,27 +288,83 @@ static int by_device(const void *a, const void *b)
 	return (left->device > right->device) - (left->device < right->device);
 }
 
-struct timeline *timeline_open(const char *path, int64_t device)
+/* Rows of devices, and of what belongs to them, in the order of their numbers. */
+static void order_devices(struct timeline *timeline)
+{
+	uint32_t came[TIMELINE_DEVICES];
+	struct interval spans[TIMELINE_DEVICES];
+
+	memcpy(spans, timeline->spans, sizeof spans);
+	for (size_t i = 0; i < timeline->count; i++)
+		came[i] = timeline->devices[i].device;
+	qsort(timeline->devices, timeline->count, sizeof *timeline->devices, by_device);
+	for (size_t i = 0; i < timeline->count; i++) {
+		timeline->order[i] = (uint32_t)device_index(timeline, came[i]);
+		timeline->spans[timeline->order[i]] = spans[i];
+	}
+}
+
+void timeline_end(struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->count; i++)
+		end_device(timeline, i);
+	order_devices(timeline);
+	timeline->has_ended = true;
+	timeline->late_shown = timeline->late;
+	timeline->reader = NULL;
+	timeline_rewind(timeline);
+}
+
+bool timeline_has_ended(const struct timeline *timeline)
+{
+	return timeline->has_ended;
+}
+
+void timeline_rewind(struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->count; i++) {
+		struct sweep *sweep = &timeline->sweeps[i];
+
+		intervals_clear(&sweep->waiting);
+		memset(sweep->unions, 0, sizeof sweep->unions);
+		sweep->busy_away = 0;
+		sweep->begun = false;
+	}
+	timeline->late = timeline->late_shown;
+	timeline->next_ns = timeline->waiting = 0;
+	timeline->read = false;
+	timeline->gap = NULL;
+	tape_rewind(timeline->noted);
+}
+
+struct timeline *timeline_new(struct trace_reader *reader, int64_t device)
 {
 	struct timeline *timeline = need(sizeof *timeline);
-	char error[READER_ERROR_BYTES];
 
 	timeline->device = device;
-	timeline->reader = reader_open(path, error);
-	if (!timeline->reader)
-		fatal(STATUS_UNREADABLE, "%s", error);
-	timeline->away = away_read(timeline->reader);
-	timeline->axis = AWAY_REALTIME;
-	reader_rewind(timeline->reader);
-	survey(timeline);
-	timeline->axis = AWAY_TRACE;
-	if (timeline->count == 0) {
-		timeline_close(timeline);
-		return NULL;
-	}
-	qsort(timeline->devices, timeline->count, sizeof *timeline->devices, by_device);
-	reader_rewind(timeline->reader);
+	timeline->reader = reader;
+	timeline->away = away_read(reader);
+	timeline->noted = tape_new(sizeof(struct noted), "the times of what the GPU did");
 	return timeline;
+}
+
+struct timeline *timeline_open(struct trace_reader *reader, int64_t device)
+{
+	struct timeline *timeline = timeline_new(reader, device);
+	struct trace_event event;
+	int status;
+
+	reader_rewind(reader);
+	while ((status = reader_next(reader, &event)) > 0)
+		timeline_show(timeline, &event);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
+	timeline_end(timeline);
+	reader_rewind(reader);
+	if (timeline->count)
+		return timeline;
+	timeline_close(timeline);
+	return NULL;
 }
 
 void timeline_close(struct timeline *timeline)
@@ -292,8 +377,8 @@ void timeline_close(struct timeline *timeline)
 		free(timeline->streams[i].covered);
 	}
 	free(timeline->doing);
+	tape_free(timeline->noted);
 	away_free(timeline->away);
-	reader_close(timeline->reader);
 	free(timeline);
 }
 
@@ -313,28 +398,19 @@ uint64_t timeline_late(const struct timeline *timeline)
 	return timeline ? timeline->late : 0;
 }
 
-/* Reads on until enough is waiting that nothing which began before now_ns can be missing. */
+/* Goes on until enough is waiting that nothing which began before now_ns can be missing. */
 static void read_ahead(struct timeline *timeline)
 {
-	const struct trace_gpu *gpu;
+	while (!timeline->read && timeline->waiting < TIMELINE_AHEAD) {
+		const struct noted *noted = tape_next(timeline->noted);
 
-	while (!timeline->ended && timeline->waiting < TIMELINE_AHEAD) {
-		struct interval interval = { .tag = COMPUTING };
-		size_t index;
-
-		if (!next_work(timeline, &gpu)) {
-			timeline->ended = true;
+		if (!noted) {
+			timeline->read = true;
 			break;
 		}
-		index = device_index(timeline, gpu->device);
-		reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &interval.start, &interval.end);
-		if (timeline->spans[index].end == 0) {
-			timeline->spans[index].start = reader_realtime(
-				timeline->reader, timeline->devices[index].all.first_ns);
-			timeline->spans[index].end = reader_realtime(
-				timeline->reader, timeline->devices[index].all.last_ns);
-		}
-		put(timeline, &timeline->sweeps[index], interval);
+		put(timeline, &timeline->sweeps[timeline->order[noted->length % TIMELINE_DEVICES]],
+			(struct interval){ noted->start, noted->start + noted->length / TIMELINE_DEVICES, 0 });
+		timeline->waiting++;
 	}
 }
 
@@ -347,22 +423,36 @@ static uint64_t busy_until(const struct sweep *sweep, uint64_t now_ns)
 
 static void go_to(struct timeline *timeline, uint64_t now_ns)
 {
+	uint64_t next_ns = UINT64_MAX;
+
+	if (now_ns <= timeline->next_ns)
+		return;
 	for (size_t i = 0; i < timeline->count; i++) {
+		struct intervals *waiting = &timeline->sweeps[i].waiting;
+
 		read_ahead(timeline);
-		while (intervals_waiting(&timeline->sweeps[i].waiting) && intervals_earliest(&timeline->sweeps[i].waiting) < now_ns) {
+		while (intervals_waiting(waiting) && intervals_earliest(waiting) < now_ns) {
 			advance(timeline, &timeline->sweeps[i]);
 			read_ahead(timeline);
 		}
 	}
+	for (size_t i = 0; i < timeline->count; i++)
+		if (intervals_waiting(&timeline->sweeps[i].waiting) && intervals_earliest(&timeline->sweeps[i].waiting) < next_ns)
+			next_ns = intervals_earliest(&timeline->sweeps[i].waiting);
+	timeline->next_ns = next_ns;
 }
 
 /* Of this device, up to a moment that is not behind its last. */
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
 	const struct sweep *sweep = &timeline->sweeps[index];
-	const uint64_t all = away_within(timeline->away, AWAY_TRACE, timeline->spans[index].start, until);
-	const uint64_t busy = sweep->busy_away - away_within(timeline->away, AWAY_TRACE, until, sweep->unions[BUSY].covered);
 
+	uint64_t all, busy;
+
+	if (!timeline->away)
+		return 0;
+	all = away_within(timeline->away, AWAY_TRACE, timeline->spans[index].start, until);
+	busy = sweep->busy_away - away_within(timeline->away, AWAY_TRACE, until, sweep->unions[BUSY].covered);
 	return all > busy ? all - busy : 0;
 }
 

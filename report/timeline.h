@@ -4,10 +4,15 @@
  *
  * And the same of what was launched within the trace, and of each stream.
  *
- * Records of the GPU reach a trace long after they ran, in no strict order. So the trace is read here on its own,
- * ahead of whoever asks: once to find each device's first and last moment and its totals, then again to answer, for
- * ever later moments, how long it had been idle. Memory: TIMELINE_AHEAD intervals and a second reader. Records
- * further out of order than that are counted (late); their time may then be missing from busy.
+ * Records of the GPU reach a trace long after they ran, in no strict order. So a pass over the trace comes first, in
+ * which they are shown to the timeline: it finds each device's first and last moment and its totals, and notes when
+ * each began and ended, out of memory, to answer later, for ever later moments, how long a device had been idle. Memory:
+ * TIMELINE_AHEAD intervals. Records further out of order than that are counted (late); their time may then be missing
+ * from busy.
+ *
+ *	timeline = timeline_new(reader, -1);
+ *	for each event of a pass: timeline_show(timeline, &event);
+ *	timeline_end(timeline);
  */
 #ifndef PPERF_TIMELINE_H
 #define PPERF_TIMELINE_H
@@ -44,14 +49,28 @@ struct timeline_device {
 
 struct away;
 struct timeline;
+struct trace_event;
+struct trace_reader;
 struct trace_text;
 
 /* A kernel of that name (mangled or not) is communication. */
 bool timeline_is_communication(struct trace_text name);
 
-/* Reads the trace at `path` (opened anew); device: only that one, -1 all. NULL: nothing in it was timed on a GPU. */
-struct timeline *timeline_open(const char *path, int64_t device);
-void timeline_close(struct timeline *timeline);
+/* Of what the reader is about to read from its beginning; device: only that one, -1 all. The reader must live until
+ * timeline_end. */
+struct timeline *timeline_new(struct trace_reader *reader, int64_t device);
+/* Any event; what is not timed work of a GPU is passed over. */
+void timeline_show(struct timeline *timeline, const struct trace_event *event);
+/* All of it was shown. */
+void timeline_end(struct timeline *timeline);
+/* It was, in some pass. */
+bool timeline_has_ended(const struct timeline *timeline);
+void timeline_close(struct timeline *timeline); /* NULL is fine */
+
+/* The same in a pass of its own. NULL: nothing was timed on a GPU. */
+struct timeline *timeline_open(struct trace_reader *reader, int64_t device);
+/* Moments are asked for from the first one on again, and nobody watches. */
+void timeline_rewind(struct timeline *timeline);
 
 /* By number of the device. */
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);

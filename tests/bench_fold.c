@@ -205,7 +205,7 @@ static uint64_t run_ours(const char *path)
 
 	if (!reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
-	if (steps_find(reader, NULL)) /* as the tool does: one look at the names */
+	if (steps_find(reader, NULL, NULL)) /* as the tool does: one look at the names */
 		fatal(STATUS_UNREADABLE, "the trace that was made has steps");
 	fold = fold_run(reader, texts, &options);
 	if (!reader_integrity(reader)->complete)

@@ -30,7 +30,7 @@ static struct seen read_marked(struct trace_builder *builder, struct fold_option
 	seen.process.reader = reader_open(seen.path, error);
 	ck_assert_msg(seen.process.reader != NULL, "%s", error);
 	seen.process.texts = texts_new();
-	seen.process.steps = steps_find(seen.process.reader, marker);
+	seen.process.steps = steps_find(seen.process.reader, marker, NULL);
 	options.demangle = DEMANGLE_SHORT;
 	options.pick_metric = true;
 	options.found = seen.process.steps;

@@ -30,7 +30,7 @@ static struct found find(struct trace_builder *builder, const struct fold_option
 	found.folded.reader = reader_open(found.path, error);
 	ck_assert_msg(found.folded.reader != NULL, "%s", error);
 	found.options = options ? *options : (struct fold_options){ .device = -1, .demangle = DEMANGLE_SHORT };
-	found.steps = steps_find(found.folded.reader, marker);
+	found.steps = steps_find(found.folded.reader, marker, NULL);
 	found.options.found = found.steps;
 	found.options.pick_metric = !options;
 	folded_again(&found.folded, &found.options);

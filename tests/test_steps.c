@@ -15,7 +15,7 @@
 static struct steps *found_by(struct training *training, const char *marker)
 {
 	struct trace_reader *reader = open_built(training->builder);
-	struct steps *steps = steps_find(reader, marker);
+	struct steps *steps = steps_find(reader, marker, NULL);
 
 	reader_close(reader);
 	builder_free(training->builder);

@@ -41,7 +41,7 @@ static struct folded fold(struct trace_builder *builder)
 	struct fold_options options = { .device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT };
 	struct folded folded = folded_of(builder, NULL);
 	struct windows *windows = windows_read(folded.reader);
-	struct steps *steps = windows_steps(windows, steps_find(folded.reader, NULL));
+	struct steps *steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
 
 	options.windows = windows;
 	options.found = steps;
@@ -146,7 +146,7 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 	}
 	folded = folded_of(builder, NULL);
 	windows = windows_read(folded.reader);
-	steps = windows_steps(windows, steps_find(folded.reader, NULL));
+	steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
 	ck_assert_str_eq(steps->evidence, "optimizer.step");
 	ck_assert_uint_eq(steps->count, 4);
 	ck_assert_uint_eq(steps->warm_up, 2);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * tape.h: entries of one size, written one after the other, then read in that order as often as somebody likes. What does
+ * not fit into TAPE_HELD bytes lies in a temporary file without a name; memory: those bytes.
+ *
+ *	struct tape *tape = tape_new(sizeof(struct entry), "what the GPU did");
+ *	*(struct entry *)tape_add(tape) = ...;
+ *	for (tape_rewind(tape); (entry = tape_next(tape));)
+ *
+ * Ends the program with a sentence if there is no room for it. Threads: one.
+ */
+#ifndef PPERF_TAPE_H
+#define PPERF_TAPE_H
+
+#include <stddef.h>
+
+#define TAPE_HELD (256u << 10)
+
+struct tape;
+
+/* of: whose entries they are, for a sentence. */
+struct tape *tape_new(size_t bytes, const char *of);
+void tape_free(struct tape *tape); /* NULL is fine */
+
+/* Room for one more, to be filled before the next call. Not once it is being read. */
+void *tape_add(struct tape *tape);
+/* The first one comes next. */
+void tape_rewind(struct tape *tape);
+/* Lives until the next call; NULL: there are no more. */
+const void *tape_next(struct tape *tape);
+
+#endif
