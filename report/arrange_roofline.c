@@ -5,6 +5,7 @@
  * rows of a device have each nanosecond of its work once.
  */
 #include "report/activity.h"
+#include "report/command.h"
 #include "report/device_peaks.h"
 #include "report/fatal.h"
 #include "report/op_cost.h"
@@ -476,7 +477,7 @@ static void add_unknown(const struct options *options, struct process *process, 
 	if (!all.works)
 		return;
 	tally = tell(process, &all, device, "unknown");
-	tally_name_format(tally, "(neither FLOPs nor bytes are known)");
+	tally_name_format(tally, "(FLOPs and bytes unknown)");
 	own = (uint32_t)rows->count;
 	add_row(rows, tally, parent, 1);
 	first = rows->count;
@@ -518,6 +519,37 @@ static void add_rows(const struct options *options, struct process *process, str
 	add_unknown(options, process, rows, device, parent);
 }
 
+/* What the trace would need for more figures, and how it comes by it. */
+static void tell_what_lacks(const struct options *options, struct processes *processes, const struct process *process)
+{
+	struct trace_reader *reader = process->reader;
+	const bool imported = process_meta(process, "import.format").known;
+	uint32_t operators = 0, sized = 0, typed = 0;
+	struct command command = { .ascii = true };
+
+	for (uint32_t id = 1; id < reader_nodes(reader); id++) {
+		const struct trace_place *place = reader_place(reader, id);
+		const struct trace_text given = reader_name(reader, place->detail);
+		struct op_inputs inputs;
+
+		operators += place->kind == TRACE_NODE_OP;
+		if (place->kind != TRACE_NODE_OP || !given.known || !op_inputs_read(&inputs, given.bytes, given.length))
+			continue;
+		sized++;
+		typed += inputs.typed;
+	}
+	if (operators && !sized)
+		processes_warn(processes, "%s: sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with %s",
+			process->path, imported ? "record_shapes=True" : "PPERF_SHAPES=1");
+	if (!sized || typed || options->assumed != ELEMENT_UNKNOWN)
+		return;
+	command_add(&command, "pperf-report roofline");
+	command_file(&command, process->path);
+	processes_warn(processes, "%s: types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: %s --assume-type fp32",
+		process->path, command.text);
+	free(command.text);
+}
+
 static int by_device(const void *a, const void *b)
 {
 	const struct device_work *left = a, *right = b;
@@ -544,7 +576,9 @@ static void arrange(const struct options *options, struct processes *processes, 
 	for (size_t i = 0; i < roofline.device_count; i++)
 		if (roofline.devices[i].works)
 			add_rows(options, process, rows, &roofline.devices[i], table);
-	if (!rows->count)
+	if (rows->count)
+		tell_what_lacks(options, processes, process);
+	else
 		processes_warn(processes, "%s: no work of a GPU is in this trace; pperf-report info says which of its sources were on",
 			process->path);
 	begins(&roofline);

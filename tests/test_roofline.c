@@ -66,7 +66,7 @@ START_TEST(only_what_can_be_derived_is_shown)
 	expect(screen.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
 	expect(screen.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
 	expect(screen.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
-	expect(screen.out, "(neither FLOPs nor bytes are known),,75,,,,,,,,,\r\n");
+	expect(screen.out, "(FLOPs and bytes unknown),,75,,,,,,,,,\r\n");
 	expect(screen.out, "custom,,75,,,,,,,,,\r\n");
 }
 END_TEST
@@ -115,7 +115,27 @@ START_TEST(text_says_of_how_much_nothing_is_known)
 	/* 380 ns of GPU work, of these 75 without a figure. */
 	expect(screen.out, "are known of 80.3 % of its GPU time");
 	expect(screen.out, "modelled");
-	expect(screen.out, "(neither FLOPs nor bytes are known)");
+	expect(screen.out, "(FLOPs and bytes unknown)");
+}
+END_TEST
+
+/* As our own recorder writes them: sizes, but no types; or neither. */
+START_TEST(what_is_missing_and_what_to_do_is_said)
+{
+	struct trace_builder *builder = builder_new();
+	const char *out;
+
+	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
+	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]", 1, "gemm", 100);
+	out = screen_show(builder, "roofline trace.bin").out;
+	expect(out, "types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: "
+		    "pperf-report roofline trace.bin --assume-type fp32\n");
+	expect_not(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
+	expect_not(screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
+	builder = builder_new();
+	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
+	an_operator(builder, 10, "aten::mm", NULL, 1, "gemm", 100);
+	expect(screen_show(builder, "roofline trace.bin").out, "sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with PPERF_SHAPES=1\n");
 }
 END_TEST
 
@@ -182,6 +202,7 @@ int main(void)
 	tcase_add_test(tests, a_type_can_be_assumed_and_is_marked);
 	tcase_add_test(tests, a_table_of_ones_own_takes_its_place);
 	tcase_add_test(tests, text_says_of_how_much_nothing_is_known);
+	tcase_add_test(tests, what_is_missing_and_what_to_do_is_said);
 	tcase_add_test(tests, peaks_are_those_of_the_table);
 	tcase_add_test(tests, peaks_of_others_follow_from_attributes);
 	suite_add_tcase(suite, tests);
