@@ -17,7 +17,7 @@ static const struct {
 
 const char *collective_name(enum collective_kind kind)
 {
-	return kind < COLLECTIVE_OTHER ? kinds[kind].name : "other";
+	return kind < COLLECTIVE_OTHER ? kinds[kind].name : kind == COLLECTIVE_PAIR ? "send/receive" : "other";
 }
 
 bool collective_together(enum collective_kind kind)
@@ -61,17 +61,20 @@ static int range_kind(struct trace_text name)
 	return -1;
 }
 
-static uint32_t communicator_of(struct collectives *collectives, uint32_t device, uint32_t stream)
+static bool is_same(const struct communicator *left, const struct communicator *right)
+{
+	return left->device == right->device && left->stream == right->stream && left->low == right->low && left->high == right->high;
+}
+
+static uint32_t communicator_of(struct collectives *collectives, const struct communicator *wanted)
 {
 	size_t i = 0;
 
-	while (i < collectives->communicator_count && (collectives->communicators[i].device != device ||
-							      collectives->communicators[i].stream != stream))
+	while (i < collectives->communicator_count && !is_same(&collectives->communicators[i], wanted))
 		i++;
 	if (i == collectives->communicator_count) {
 		grow(&collectives->communicators, &collectives->communicator_room, i + 1, sizeof *collectives->communicators);
-		collectives->communicators[collectives->communicator_count++] =
-			(struct communicator){ .device = device, .stream = stream };
+		collectives->communicators[collectives->communicator_count++] = *wanted;
 	}
 	return (uint32_t)i;
 }
@@ -98,15 +101,14 @@ static void take_kernel(struct collectives *collectives, struct trace_reader *re
 
 	if (kind < 0)
 		return;
-	if (kind == COLLECTIVE_PAIR) {
-		collectives->pairs++;
-	} else if (!reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end)) {
-		collectives->untimed++;
+	if (!reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end)) {
+		*(kind == COLLECTIVE_PAIR ? &collectives->pairs : &collectives->untimed) += 1;
 	} else {
 		collective = add(collectives, kind, kernel->gpu.correlation);
 		collective->start_ns = (int64_t)kernel->gpu.start_ns;
 		collective->end_ns = (int64_t)(kernel->gpu.end_ns > kernel->gpu.start_ns ? kernel->gpu.end_ns : kernel->gpu.start_ns);
-		collective->communicator = communicator_of(collectives, kernel->gpu.device, kernel->gpu.stream);
+		collective->communicator = communicator_of(
+			collectives, &(struct communicator){ .device = kernel->gpu.device, .stream = kernel->gpu.stream });
 	}
 }
 
@@ -126,7 +128,7 @@ static void begin_range(struct collectives *collectives, struct trace_reader *re
 	collective->asked_ns = event->time_ns;
 	collective->start_ns = (int64_t)(reader_start_unix_ns(reader) + event->time_ns);
 	collective->end_ns = INT64_MIN;
-	collective->communicator = communicator_of(collectives, UINT32_MAX, 0);
+	collective->communicator = communicator_of(collectives, &(struct communicator){ .device = UINT32_MAX });
 }
 
 /* The newest that is open with this id: few are at a time. */
@@ -171,16 +173,20 @@ static void read_all(struct collectives *collectives, struct trace_reader *reade
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
-/* Those whose end was not seen tell nothing. */
-static void drop_open(struct collectives *collectives)
+/* Those whose end was not seen tell nothing, nor do sends and receives of nobody knows whom. */
+static void drop_useless(struct collectives *collectives)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < collectives->count; i++) {
-		if (collectives->all[i].end_ns == INT64_MIN)
+		const struct collective *collective = &collectives->all[i];
+
+		if (collective->end_ns == INT64_MIN)
 			collectives->untimed++;
+		else if (collective->kind == COLLECTIVE_PAIR && !collectives->communicators[collective->communicator].high)
+			collectives->pairs++;
 		else
-			collectives->all[kept++] = collectives->all[i];
+			collectives->all[kept++] = *collective;
 	}
 	collectives->count = kept;
 }
@@ -272,13 +278,58 @@ static void set_asked(struct collective *collective, struct trace_reader *reader
 		collective->start_ns = (int64_t)(reader_start_unix_ns(reader) + entered);
 }
 
+/* `nccl:send 0->1`, `nccl:recv 1<-0`: between whom. Hostile names have any numbers. */
+static bool between(struct trace_text name, uint32_t *low, uint32_t *high)
+{
+	char text[64], *end;
+	const char *arrow, *from;
+	unsigned long one, other;
+
+	snprintf(text, sizeof text, "%.*s", (int)(name.length < 63 ? name.length : 63), name.bytes);
+	arrow = strstr(text, "->") ? strstr(text, "->") : strstr(text, "<-");
+	from = arrow;
+	while (from && from > text && from[-1] >= '0' && from[-1] <= '9')
+		from--;
+	if (!from || from == arrow || arrow[2] < '0' || arrow[2] > '9')
+		return false;
+	one = strtoul(from, &end, 10);
+	other = strtoul(arrow + 2, &end, 10);
+	if (one == other || one > INT32_MAX || other > INT32_MAX)
+		return false;
+	*low = (uint32_t)(one < other ? one : other);
+	*high = (uint32_t)(one < other ? other : one);
+	return true;
+}
+
+/* Sends and receives are what the innermost range around their launch that says so is. */
+static void name_pair(struct collectives *collectives, struct trace_reader *reader, struct collective *collective, uint32_t place)
+{
+	for (; place; place = reader_place(reader, place)->parent) {
+		const struct trace_text name = reader_name(reader, reader_place(reader, place)->name);
+		const int kind = has(name, "alltoall") ? COLLECTIVE_ALL_TO_ALL : range_kind(name);
+		struct communicator pair = collectives->communicators[collective->communicator];
+
+		if (kind >= 0 && kind < COLLECTIVE_OTHER)
+			collective->kind = (uint8_t)kind;
+		else if (kind == COLLECTIVE_PAIR && between(name, &pair.low, &pair.high))
+			collective->communicator = communicator_of(collectives, &pair);
+		if (kind >= 0)
+			return;
+	}
+}
+
 static void take_launch(struct collectives *collectives, struct trace_reader *reader, const struct asked *asked, const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
 
 	for (size_t i = correlation ? first_of(asked, collectives->count, correlation) : collectives->count;
-		i < collectives->count && asked[i].correlation == correlation; i++)
-		set_asked(&collectives->all[asked[i].collective], reader, event, collectives->in_call);
+		i < collectives->count && asked[i].correlation == correlation; i++) {
+		struct collective *collective = &collectives->all[asked[i].collective];
+
+		set_asked(collective, reader, event, collectives->in_call);
+		if (collective->kind == COLLECTIVE_PAIR)
+			name_pair(collectives, reader, collective, event->node);
+	}
 }
 
 /* When each was launched: the second reading. */
@@ -305,16 +356,43 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
-static void find_groups(struct collectives *collectives, const struct trace_reader *reader)
+static void name_group(struct communicator *communicator, const struct trace_reader *reader)
 {
 	char key[64];
+	struct trace_text sequence;
 
+	snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
+	communicator->group = reader_meta(reader, key);
+	communicator->group.known &= communicator->group.length > 0;
+	snprintf(key, sizeof key, "stream.%u.%u.sequence", communicator->device, communicator->stream);
+	sequence = reader_meta(reader, key);
+	communicator->sequence = sequence.length && sequence.length < 18 ? 0 : -1;
+	for (uint32_t i = 0; i < sequence.length && communicator->sequence >= 0; i++)
+		communicator->sequence = sequence.bytes[i] >= '0' && sequence.bytes[i] <= '9'
+						 ? communicator->sequence * 10 + (sequence.bytes[i] - '0')
+						 : -1;
+}
+
+/* What two send each other is told apart by who they are. */
+static void name_two(struct communicator *communicator)
+{
+	const struct trace_text group = communicator->group;
+	const size_t room = (group.known ? group.length : 0) + 32u;
+
+	communicator->pair = need(room);
+	snprintf(communicator->pair, room, "%.*s %u %u", group.known ? (int)group.length : 0, group.bytes, communicator->low, communicator->high);
+	communicator->group = (struct trace_text){ communicator->pair, (uint32_t)strlen(communicator->pair), true };
+	communicator->sequence = -1;
+}
+
+static void find_groups(struct collectives *collectives, const struct trace_reader *reader)
+{
 	for (size_t i = 0; i < collectives->communicator_count; i++) {
 		struct communicator *communicator = &collectives->communicators[i];
 
-		snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
-		communicator->group = reader_meta(reader, key);
-		communicator->group.known &= communicator->group.length > 0;
+		name_group(communicator, reader);
+		if (communicator->high)
+			name_two(communicator);
 	}
 }
 
@@ -325,15 +403,17 @@ void collectives_read(struct collectives *collectives, struct trace_reader *read
 	collectives->in_call = in_call && collectives->count;
 	if (!collectives->count)
 		read_all(collectives, reader, true);
-	drop_open(collectives);
-	order(collectives);
-	find_groups(collectives, reader);
 	if (!collectives->ranges)
 		find_launches(collectives, reader);
+	drop_useless(collectives);
+	order(collectives);
+	find_groups(collectives, reader);
 }
 
 void collectives_free(struct collectives *collectives)
 {
+	for (size_t i = 0; i < collectives->communicator_count; i++)
+		free(collectives->communicators[i].pair);
 	free(collectives->all);
 	free(collectives->communicators);
 	*collectives = (struct collectives){ .count = 0 };

@@ -5,6 +5,10 @@
  * PyTorch gives each communicator a stream of its own, so the stream stands for it; its name is known only where the trace says which process group
  * has the stream (torch.profiler). Ranges of the CPU are one communicator.
  *
+ * NCCL has kernels of one name for all that is made of sends and receives. Those that were launched in a range of a collective
+ * (nccl:all_to_all) are that; those of a range that names the two (nccl:send 0->1, nccl:recv 1<-0) are compared between these two, which
+ * have a communicator for them beside the stream's; of others nobody knows with whom.
+ *
  * Where the collective waits for the others in the call, not in the kernel, as on the simulated device, it begins with the range it was launched in.
  * Memory: 64 bytes a collective.
  */
@@ -32,7 +36,7 @@ enum collective_kind {
 	COLLECTIVE_KINDS(X)
 #undef X
 	COLLECTIVE_OTHER, /* of NCCL, of a name that tells nothing */
-	COLLECTIVE_PAIR,  /* send and receive: of two, in no common order */
+	COLLECTIVE_PAIR,  /* send or receive: of two */
 };
 
 struct collective {
@@ -47,10 +51,13 @@ struct collective {
 	uint8_t kind;
 };
 
-/* A stream with collectives: rows `first` to `first + count - 1`, by start. */
+/* A stream with collectives, or what two ranks send each other on it: rows `first` to `first + count - 1`, by start. */
 struct communicator {
 	uint32_t device, stream;
+	uint32_t low, high; /* of two: their ranks in the process group; else both 0 */
+	char *pair;         /* of two: what `group` lies in */
 	size_t first, count;
+	int64_t sequence;   /* PyTorch's number of the first collective in the process group; -1: not known */
 	struct trace_text group; /* its process group, name and ranks, where the trace has it; lives as long as the reader */
 };
 
@@ -59,7 +66,7 @@ struct collectives {
 	size_t count, room;
 	struct communicator *communicators;
 	size_t communicator_count, communicator_room;
-	uint64_t pairs, untimed; /* left out: sends and receives; kernels that were not timed */
+	uint64_t pairs, untimed; /* left out: sends and receives of nobody knows whom; kernels that were not timed */
 	bool ranges;             /* not of kernels */
 	bool in_call;            /* of kernels, which begin with the range that they were launched in */
 };

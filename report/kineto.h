@@ -122,6 +122,7 @@ struct kineto_device {
 /* A fact of the file: key and value as texts. */
 struct kineto_fact {
 	uint32_t key, value;
+	uint64_t least; /* of a number, the least that was met */
 };
 
 /* Events that nothing is made of, by category. */

@@ -39,6 +39,7 @@
 	X(WAITED_RECORD, "wait_on_cuda_event_record_corr_id") \
 	X(GROUP, "Process Group Name")         \
 	X(GROUP_RANKS, "Process Group Ranks")  \
+	X(GROUP_SEQUENCE, "Seq")               \
 	X(NAME, "name")                        \
 	X(LABELS, "labels")
 

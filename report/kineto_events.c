@@ -438,6 +438,30 @@ static void note_group(struct kineto_reader *reader, uint32_t device, uint32_t s
 	*NEW(kineto, fact, facts) = (struct kineto_fact){ .key = key, .value = value };
 }
 
+/* The number of its first collective in its process group. */
+static void note_sequence(struct kineto_reader *reader, uint32_t device, uint32_t stream)
+{
+	const struct json_text *given = &reader->event.args.of[KINETO_GROUP_SEQUENCE];
+	struct kineto *kineto = reader->kineto;
+	struct kineto_fact *fact = NULL;
+	char text[64];
+	uint32_t key;
+	int64_t number;
+
+	if (!json_signed(given, &number) || number < 0)
+		return;
+	key = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.sequence", device, stream));
+	for (size_t i = 0; i < kineto->fact_count && !fact; i++)
+		fact = kineto->facts[i].key == key ? &kineto->facts[i] : NULL;
+	if (fact && fact->least <= (uint64_t)number)
+		return;
+	if (!fact)
+		fact = NEW(kineto, fact, facts);
+	*fact = (struct kineto_fact){ .key = key,
+		.value = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number)),
+		.least = (uint64_t)number };
+}
+
 static void take_gpu(struct kineto_reader *reader, const struct span *span)
 {
 	const struct kineto_event *event = &reader->event;
@@ -461,8 +485,10 @@ static void take_gpu(struct kineto_reader *reader, const struct span *span)
 
 	kineto_arg_triple(args, KINETO_GRID, gpu.grid);
 	kineto_arg_triple(args, KINETO_BLOCK, gpu.block);
-	if (args->of[KINETO_GROUP].form)
+	if (args->of[KINETO_GROUP].form) {
 		note_group(reader, gpu.device, gpu.stream);
+		note_sequence(reader, gpu.device, gpu.stream);
+	}
 	*NEW(reader->kineto, gpu, gpus) = gpu;
 }
 

@@ -46,8 +46,9 @@ void kineto_fact(struct kineto_reader *reader, const char *key, const struct jso
 	if (value->form != '"' && value->form != '0')
 		return;
 	grow(&kineto->facts, &kineto->fact_room, kineto->fact_count + 1, sizeof *kineto->facts);
-	kineto->facts[kineto->fact_count++] = (struct kineto_fact){ text_id(kineto->texts, key, strlen(key)),
-		kineto_text(reader, value) };
+	kineto->facts[kineto->fact_count++] = (struct kineto_fact){
+		.key = text_id(kineto->texts, key, strlen(key)), .value = kineto_text(reader, value)
+	};
 }
 
 static void take_distributed(struct kineto_reader *reader, const struct json_text *object)

@@ -76,8 +76,9 @@ static void fact(struct nsys_reader *reader, const char *key, struct text value)
 {
 	struct texts *texts = reader->kineto->texts;
 
-	*NEW(reader->kineto, fact, facts) = (struct kineto_fact){ text_id(texts, key, strlen(key)),
-		text_id(texts, value.bytes, value.length) };
+	*NEW(reader->kineto, fact, facts) = (struct kineto_fact){
+		.key = text_id(texts, key, strlen(key)), .value = text_id(texts, value.bytes, value.length)
+	};
 }
 
 static void read_maker(struct nsys_reader *reader)

@@ -33,7 +33,7 @@
 	X(decided, "decided", UNIT_COUNT, true, sums->decided, \
 		"matched ones in which somebody was last by more than the residual") \
 	X(pairs, "send/recv", UNIT_COUNT, true, rank->collectives.pairs, \
-		"its sends and receives, which are not compared") \
+		"its sends and receives of nobody knows whom, which are not compared") \
 	X(untimed, "untimed", UNIT_COUNT, true, rank->collectives.untimed, \
 		"its collectives without times") \
 	X(residual_ns, "residual", UNIT_TIME, fit->moments, fit->residual_ns, \

@@ -88,6 +88,19 @@ static bool fits(const struct trial *trial)
 	       trial->fit.residual_ns <= (trial->usual_ns / 2 > RANK_RESIDUAL_NS ? trial->usual_ns / 2 : RANK_RESIDUAL_NS);
 }
 
+/* Moved by as much as the numbers of their first collectives differ, where the traces have these. */
+static bool by_sequence(const struct ranks *ranks, const struct group_member *first, struct group_member *other, struct trial *best)
+{
+	const int64_t mine = communicator_of(ranks, first)->sequence, theirs = communicator_of(ranks, other)->sequence;
+	const struct trial trial = mine < 0 || theirs < 0 ? (struct trial){ .same = false } : try_shift(ranks, first, other, mine - theirs);
+
+	if (!fits(&trial))
+		return false;
+	*best = trial;
+	other->shift = mine - theirs;
+	return true;
+}
+
 /* Not moved, unless moved it is clearly better. */
 static struct trial best_shift(const struct ranks *ranks, const struct group_member *first, struct group_member *other)
 {
@@ -96,7 +109,7 @@ static struct trial best_shift(const struct ranks *ranks, const struct group_mem
 	struct trial best = try_shift(ranks, first, other, 0);
 
 	other->shift = 0;
-	if (counts[0] == counts[1] && fits(&best))
+	if (by_sequence(ranks, first, other, &best) || (counts[0] == counts[1] && fits(&best)))
 		return best;
 	for (int64_t i = 2; i <= 2 * RANKS_SHIFT + 1; i++) {
 		const int64_t shift = i % 2 ? -(i / 2) : i / 2;
@@ -147,6 +160,14 @@ static int same_group(const struct ranks *ranks, const struct group_member *firs
 	return a.length == b.length && memcmp(a.bytes, b.bytes, a.length) == 0 ? 1 : -1;
 }
 
+/* What two ranks send each other: nothing of it ends together, but as many in the same order are the same. */
+static bool is_of_two(const struct ranks *ranks, const struct group_member *first, const struct group_member *other, const struct trial *trial)
+{
+	const struct communicator *a = communicator_of(ranks, first), *b = communicator_of(ranks, other);
+
+	return a->high && b->high && trial->same && a->count == b->count;
+}
+
 /* The communicator joins the group that it fits best, or begins one. */
 static void join(struct ranks *ranks, struct group_member member)
 {
@@ -164,7 +185,8 @@ static void join(struct ranks *ranks, struct group_member member)
 		if (has_rank(group, member.rank) || same < 0)
 			continue;
 		trial = best_shift(ranks, &group->members[0], &tried);
-		if (!fits(&trial) || (!same && trial.fit.residual_ns >= least))
+		if (!is_of_two(ranks, &group->members[0], &member, &trial) &&
+			(!fits(&trial) || (!same && trial.fit.residual_ns >= least)))
 			continue;
 		least = same ? 0 : trial.fit.residual_ns;
 		best = group;
@@ -294,6 +316,7 @@ void ranks_group(struct ranks *ranks)
 {
 	for (uint32_t rank = 0; rank < ranks->count; rank++)
 		for (uint32_t i = 0; i < ranks->ranks[rank].collectives.communicator_count; i++)
-			join(ranks, (struct group_member){ .rank = rank, .communicator = i });
+			if (ranks->ranks[rank].collectives.communicators[i].count)
+				join(ranks, (struct group_member){ .rank = rank, .communicator = i });
 	align(ranks);
 }

@@ -104,6 +104,21 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 	paragraph_put(&paragraph, "");
 }
 
+/* Whether any trace says which process group a stream is of; ranges on the CPU are one anyway. */
+static bool names_groups(const struct ranks *ranks)
+{
+	bool named = false;
+
+	for (size_t i = 0; i < ranks->count; i++) {
+		const struct collectives *collectives = &ranks->ranks[i].collectives;
+
+		named |= collectives->ranges;
+		for (size_t k = 0; k < collectives->communicator_count; k++)
+			named |= collectives->communicators[k].group.known && !collectives->communicators[k].high;
+	}
+	return named;
+}
+
 static void put_head(const struct ranks *ranks, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -131,9 +146,13 @@ static void put_head(const struct ranks *ranks, const struct style *style)
 	if (unmatched)
 		paragraph_add(&paragraph, "; %llu of single ranks match nothing", (unsigned long long)unmatched);
 	if (pairs)
-		paragraph_add(&paragraph, "; %llu sends and receives are not compared", (unsigned long long)pairs);
+		paragraph_add(&paragraph, "; %llu sends and receives are not compared: no range around their launches says between whom",
+			(unsigned long long)pairs);
 	if (untimed)
 		paragraph_add(&paragraph, "; %llu have no times", (unsigned long long)untimed);
+	if (!names_groups(ranks))
+		paragraph_add(&paragraph, "; process groups are not named in these traces: each stream is taken for one, and matched "
+					  "with others' by kinds, order and ends");
 	if (ranks->ranks[0].collectives.in_call)
 		paragraph_add(&paragraph, "; each begins with the range it was launched in, since the simulated NCCL waits there");
 	paragraph_put(&paragraph, "matched");

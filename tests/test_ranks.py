@@ -185,6 +185,61 @@ def process_groups_that_the_trace_names_are_believed(folder):
 
 
 @case
+def an_all_to_all_is_told_from_sends_and_receives(folder):
+    """NCCL has kernels of one name for both: the range around the launch says which it is. In each of 20 steps rank 1 begins its all-to-all 700 us late;
+    what has no such range is counted."""
+    ranks = [Rank(r, **({"offset": OFFSET_US, "ppm": PPM} if r else {})) for r in range(2)]
+    for step in range(20):
+        base = 1000 + step * 10000 + random.Random(step).randrange(1500)
+        for rank in ranks:
+            rank.op("nccl:all_to_all", base, base + 20)
+            rank.kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", base + 5, base + 100 + 700 * rank.number, base + 1000, stream=20)
+    ranks[0].kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", 300000, 300010, 300020, stream=20)
+    got = view(ranks, folder)
+    assert got["matched"] == 20 and [row["pairs"] for row in got["rows"]] == [1, 0], got
+    near(got["rows"][0]["wait_ns"], 700000 * 20, 100)
+    assert got["rows"][1]["last"] == 20 and got["collectives"][0]["name"] == "all-to-all", got
+    text = " ".join(report("ranks", folder / "rank0.json", folder / "rank1.json").stdout.decode().split())
+    assert "1 sends and receives are not compared: no range around their launches says between whom" in text, text
+    assert "process groups are not named in these traces" in text, text
+
+
+@case
+def what_two_ranks_send_each_other_is_compared(folder):
+    """A pipeline of three: in each step rank 0 sends to 1 and 1 to 2. Rank 1 is ready to receive 400 us after rank 0 began to send; rank 2 waits 250 us for
+    what rank 1 sends. An all-reduce of all three lays the clocks over each other."""
+    ranks = job(3, lambda r, step: 0, offset=OFFSET_US, ppm=PPM)
+    for step in range(40):
+        base = 5500 + step * 10000 + random.Random(step).randrange(900) # behind the all-reduce, before the next one
+        for name, rank, start, end in (("nccl:send 0->1", 0, 0, 500), ("nccl:recv 1<-0", 1, 400, 500), ("nccl:send 1->2", 1, 850, 1000), ("nccl:recv 2<-1", 2, 600, 1000)):
+            ranks[rank].op(name, base + start - 200, base + start - 190)
+            ranks[rank].kernel("ncclDevKernel_SendRecv", base + start - 198, base + start, base + end, stream=21)
+    got = view(ranks, folder)
+    assert (got["matched"], got["communicators"]) == (120, 3), got
+    rows = got["rows"]
+    assert [row["pairs"] for row in rows] == [0, 0, 0] and [row["unmatched"] for row in rows] == [0, 0, 0], rows
+    for row, wait in zip(rows, (400, 0, 250)):
+        near(row["wait_ns"], wait * 1000 * 40, 100)
+    assert sum(row["calls"] for row in got["collectives"] if row["name"] == "send/receive") == 80, got["collectives"]
+
+
+@case
+def numbers_of_collectives_say_how_far_one_trace_is_behind(folder):
+    """Rank 1 has none of the first 60 of 100 collectives, far more than is tried; PyTorch's own numbers of them tell."""
+    def made(numbered):
+        ranks = job(2, lambda r, step: 300 * r, steps=100, skip=lambda rank, step: rank == 1 and step < 60, offset=OFFSET_US, ppm=PPM)
+        for rank, first in zip(ranks, (7, 67)):
+            kernels = [e for e in rank.events if e["name"].startswith("nccl")]
+            for number, kernel in enumerate(kernels):
+                kernel["args"].update({"Process Group Name": "0", "Process Group Ranks": "[0, 1]"}, **({"Seq": first + number} if numbered else {}))
+        return ranks
+    assert b"keep no distance" in report("ranks", *[r.write(folder) for r in made(False)]).stdout
+    got = view(made(True), folder)
+    assert got["matched"] == 40 and [row["unmatched"] for row in got["rows"]] == [60, 0], got
+    near(got["rows"][0]["wait_ns"], 300000 * 40, 100)
+
+
+@case
 def what_cannot_be_compared_is_refused_in_a_sentence(folder):
     ranks = job(2, lambda r, step: 0)
     first, second = [r.write(folder) for r in ranks]
@@ -225,7 +280,7 @@ def files_without_a_number_count_in_their_order(folder):
 @case
 def of_many_clocks_the_worst_is_told(folder):
     text = report("ranks", *[r.write(folder) for r in job(11, lambda r, step: 100 * r, offset=OFFSET_US)]).stdout.decode()
-    assert text.count("clock     ") == 8 and "`train / load`" in " ".join(text.split()) and "2 more, residual" in text and "1 communicator\n" in text, text
+    assert text.count("clock     ") == 8 and "`train / load`" in " ".join(text.split()) and "2 more, residual" in text and "1 communicator;" in text, text
 
 
 @case
