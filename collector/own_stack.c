@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,12 +19,15 @@
 #define OWN_BYTES ((size_t)512 << 10) /* pages that are not touched are none */
 #define GUARD_BYTES ((size_t)64 << 10) /* at least a page, whatever its size */
 
-/* The first thread's stack grows as far as the limit allows; asking for its attributes would read a file. */
-static bool main_has_enough(void)
+/* The first thread's stack grows as far as the limit allows; asking for its attributes would read a file. It begins at what the kernel has put there. A
+ * program may have other stacks, for tasks and signals, that this thread is on. */
+static bool main_has_enough(uintptr_t here)
 {
+	const uintptr_t begin = getauxval(AT_RANDOM);
 	struct rlimit limit;
 
-	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 8 * ENOUGH_BYTES;
+	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 8 * ENOUGH_BYTES &&
+	       (!begin || (here < begin && begin - here <= limit.rlim_cur - ENOUGH_BYTES));
 }
 
 static bool has_enough(void)
@@ -34,7 +38,7 @@ static bool has_enough(void)
 	size_t bytes = 0;
 
 	if (syscall(SYS_gettid) == getpid())
-		return main_has_enough();
+		return main_has_enough(here);
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return true; /* not known: as most have it */
 	if (pthread_attr_getstack(&attributes, &lowest, &bytes))

@@ -101,6 +101,28 @@ START_TEST(without_memory_it_runs_on_what_there_is)
 }
 END_TEST
 
+static void on_signal(int number)
+{
+	(void)number;
+	own_stack_run(greedy, &(size_t){100 << 10});
+}
+
+START_TEST(the_first_thread_on_another_stack_gets_ours)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+	stack_t other = {.ss_size = 64 << 10};
+
+	other.ss_sp = mmap(NULL, other.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(other.ss_sp, MAP_FAILED);
+	ck_assert_int_eq(sigaltstack(&other, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	raise(SIGUSR1);
+	ck_assert_int_eq(seen.times, 1);
+	ck_assert_uint_gt((uintptr_t)&action - seen.frame, 1 << 20);
+	ck_assert_uint_ge(seen.frame - (uintptr_t)other.ss_sp, other.ss_size);
+}
+END_TEST
+
 static void again(void *bytes)
 {
 	own_stack_run(greedy, bytes);
@@ -137,6 +159,7 @@ int main(void)
 	tcase_add_test(runs, a_thread_with_enough_keeps_its_own);
 	tcase_add_test(runs, the_first_thread_under_a_limit_gets_ours);
 	tcase_add_test(runs, without_memory_it_runs_on_what_there_is);
+	tcase_add_test(runs, the_first_thread_on_another_stack_gets_ours);
 	tcase_add_test(runs, it_may_be_asked_for_within);
 	suite_add_tcase(suite, runs);
 	srunner_run_all(runner, CK_NORMAL);
