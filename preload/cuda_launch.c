@@ -347,6 +347,22 @@ int cudaStreamBeginCaptureToGraph_ptsz(
 		outer, real->cudaStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
 }
 
+int cudaStreamBeginRecaptureToGraph(void *stream, int mode, void *graph, void *callback)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginRecaptureToGraph(stream, mode, graph, callback));
+}
+
+int cudaStreamBeginRecaptureToGraph_ptsz(void *stream, int mode, void *graph, void *callback)
+{
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+
+	return capture_began(outer, real->cudaStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, callback));
+}
+
 int cudaStreamEndCapture(void *stream, void **graph)
 {
 	const struct real *real = real_of(CALLER);

@@ -89,6 +89,16 @@ struct arguments_copy_3d_batch_1 { /* cuMemcpy3DBatchAsync */
 	uint64_t flags, stream;
 };
 
+struct arguments_copy_attributes { /* cuMemcpyWithAttributesAsync */
+	uint64_t target, source, bytes;
+	const void *attributes;
+	uint64_t stream;
+};
+struct arguments_copy_3d_attributes { /* cuMemcpy3DWithAttributesAsync */
+	const void *copy;
+	uint64_t flags, stream;
+};
+
 struct arguments_set_8 { /* cuMemsetD8 and Async */
 	uint64_t target;
 	uint8_t value;

@@ -101,6 +101,10 @@ static struct driver_call calls[CALLS] = {
 	COPY(779, "cuMemcpy3DBatchAsync_ptsz", 1, UNKNOWN, 1, read_copy_3d_batch_1),
 	COPY(798, "cuMemcpy3DBatchAsync_v2", 0, UNKNOWN, 1, read_copy_3d_batch),
 	COPY(799, "cuMemcpy3DBatchAsync_v2_ptsz", 1, UNKNOWN, 1, read_copy_3d_batch),
+	COPY(837, "cuMemcpyWithAttributesAsync", 0, UNKNOWN, 1, read_copy_attributes),
+	COPY(838, "cuMemcpyWithAttributesAsync_ptsz", 1, UNKNOWN, 1, read_copy_attributes),
+	COPY(839, "cuMemcpy3DWithAttributesAsync", 0, UNKNOWN, 1, read_copy_3d_attributes),
+	COPY(840, "cuMemcpy3DWithAttributesAsync_ptsz", 1, UNKNOWN, 1, read_copy_3d_attributes),
 
 	SET(249, "cuMemsetD8_v2", 0, 1, 0, read_set_8),
 	SET(411, "cuMemsetD8_v2_ptds", 1, 1, 0, read_set_8),
@@ -170,6 +174,8 @@ static struct driver_call calls[CALLS] = {
 	BEGIN(540, "cuStreamBeginCapture_v2_ptsz", 1),
 	BEGIN(720, "cuStreamBeginCaptureToGraph", 0),
 	BEGIN(721, "cuStreamBeginCaptureToGraph_ptsz", 1),
+	BEGIN(846, "cuStreamBeginRecaptureToGraph", 0),
+	BEGIN(847, "cuStreamBeginRecaptureToGraph_ptsz", 1),
 	END(497, "cuStreamEndCapture", 0),
 	END(498, "cuStreamEndCapture_ptsz", 1),
 };

@@ -184,6 +184,21 @@ DRIVER_READER(read_copy_3d_batch_1)
 	event->stream = ((const struct arguments_copy_3d_batch_1 *)arguments)->stream;
 }
 
+DRIVER_READER(read_copy_attributes)
+{
+	const struct arguments_copy_attributes *copy = arguments;
+
+	UNUSED;
+	event->bytes = copy->bytes;
+	event->stream = copy->stream;
+}
+
+DRIVER_READER(read_copy_3d_attributes)
+{
+	UNUSED;
+	event->stream = ((const struct arguments_copy_3d_attributes *)arguments)->stream;
+}
+
 /* ---- memsets ---- */
 
 DRIVER_READER(read_set_8)

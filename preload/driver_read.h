@@ -25,6 +25,8 @@ DRIVER_READER(read_copy_batch);
 DRIVER_READER(read_copy_batch_1);
 DRIVER_READER(read_copy_3d_batch);
 DRIVER_READER(read_copy_3d_batch_1);
+DRIVER_READER(read_copy_attributes);
+DRIVER_READER(read_copy_3d_attributes);
 DRIVER_READER(read_set_8);
 DRIVER_READER(read_set_16);
 DRIVER_READER(read_set_32);

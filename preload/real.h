@@ -67,6 +67,8 @@
 		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
 	X(cudaStreamBeginCaptureToGraph_ptsz,                                                                          \
 		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
+	X(cudaStreamBeginRecaptureToGraph, (void *stream, int mode, void *graph, void *callback))                      \
+	X(cudaStreamBeginRecaptureToGraph_ptsz, (void *stream, int mode, void *graph, void *callback))                 \
 	X(cudaStreamEndCapture, (void *stream, void **graph))                                                          \
 	X(cudaStreamEndCapture_ptsz, (void *stream, void **graph))
 

@@ -50,6 +50,9 @@ KERNEL(CUpti_ActivityKernel9);
 #if CUPTI_API_VERSION >= 130000
 KERNEL(CUpti_ActivityKernel10);
 #endif
+#if CUPTI_API_VERSION >= 130500
+KERNEL(CUpti_ActivityKernel13);
+#endif
 
 #define MEMCPY(theirs)                                        \
 	AT(cupti_memcpy, copy_kind, theirs, copyKind);        \
@@ -69,6 +72,9 @@ MEMCPY(CUpti_ActivityMemcpy5);
 #if CUPTI_API_VERSION >= 26
 MEMCPY(CUpti_ActivityMemcpy6);
 #endif
+#if CUPTI_API_VERSION >= 130500
+MEMCPY(CUpti_ActivityMemcpy7);
+#endif
 
 AT(cupti_memcpy_peer, copy_kind, CUpti_ActivityMemcpyPtoP4, copyKind);
 AT(cupti_memcpy_peer, source_kind, CUpti_ActivityMemcpyPtoP4, srcKind);
@@ -86,18 +92,23 @@ AT(cupti_memcpy_peer, correlation, CUpti_ActivityMemcpyPtoP4, correlationId);
 AT(cupti_memcpy_peer, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId);
 AT(cupti_memcpy_peer, graph, CUpti_ActivityMemcpyPtoP4, graphId);
 
-AT(cupti_memset, value, CUpti_ActivityMemset4, value);
-AT(cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
-AT(cupti_memset, start, CUpti_ActivityMemset4, start);
-AT(cupti_memset, end, CUpti_ActivityMemset4, end);
-AT(cupti_memset, device, CUpti_ActivityMemset4, deviceId);
-AT(cupti_memset, context, CUpti_ActivityMemset4, contextId);
-AT(cupti_memset, stream, CUpti_ActivityMemset4, streamId);
-AT(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
-AT(cupti_memset, flags, CUpti_ActivityMemset4, flags);
-AT(cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
-AT(cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
-AT(cupti_memset, graph, CUpti_ActivityMemset4, graphId);
+#define MEMSET(theirs)                                        \
+	AT(cupti_memset, value, theirs, value);               \
+	AT(cupti_memset, bytes, theirs, bytes);               \
+	AT(cupti_memset, start, theirs, start);               \
+	AT(cupti_memset, end, theirs, end);                   \
+	AT(cupti_memset, device, theirs, deviceId);           \
+	AT(cupti_memset, context, theirs, contextId);         \
+	AT(cupti_memset, stream, theirs, streamId);           \
+	AT(cupti_memset, correlation, theirs, correlationId); \
+	AT(cupti_memset, flags, theirs, flags);               \
+	AT(cupti_memset, memory_kind, theirs, memoryKind);    \
+	AT(cupti_memset, graph_node, theirs, graphNodeId);    \
+	AT(cupti_memset, graph, theirs, graphId)
+MEMSET(CUpti_ActivityMemset4);
+#if CUPTI_API_VERSION >= 130500
+MEMSET(CUpti_ActivityMemset5);
+#endif
 
 #define MEMORY(theirs)                                            \
 	AT(cupti_memory, operation, theirs, memoryOperationType); \
@@ -136,6 +147,10 @@ EVENT(CUpti_ActivityCudaEvent);
 EVENT(CUpti_ActivityCudaEvent2);
 AT(cupti_event, device_time, CUpti_ActivityCudaEvent2, deviceTimestamp);
 #endif
+#if CUPTI_API_VERSION >= 130500
+EVENT(CUpti_ActivityCudaEvent3);
+AT(cupti_event, device_time, CUpti_ActivityCudaEvent3, deviceTimestamp);
+#endif
 
 #define OVERHEAD(theirs)                                     \
 	AT(cupti_overhead, type, theirs, overheadKind);      \
@@ -171,6 +186,9 @@ CONTEXT(CUpti_ActivityContext2);
 #endif
 #if CUPTI_API_VERSION >= 26
 CONTEXT(CUpti_ActivityContext3);
+#endif
+#if CUPTI_API_VERSION >= 130500
+CONTEXT(CUpti_ActivityContext4);
 #endif
 
 AT(cupti_call, site, CUpti_CallbackData, callbackSite);

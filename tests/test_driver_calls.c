@@ -205,6 +205,12 @@ AT(arguments_copy_batch_1, bytes, cuMemcpyBatchAsync, sizes);
 AT(arguments_copy_batch_1, stream, cuMemcpyBatchAsync, hStream);
 AT(arguments_copy_3d_batch, stream, cuMemcpy3DBatchAsync_v2, hStream);
 AT(arguments_copy_3d_batch_1, stream, cuMemcpy3DBatchAsync, hStream);
+#if CUPTI_API_VERSION >= 130500
+AT(arguments_copy_attributes, bytes, cuMemcpyWithAttributesAsync, size);
+AT(arguments_copy_attributes, stream, cuMemcpyWithAttributesAsync, hStream);
+AT(arguments_copy_3d_attributes, stream, cuMemcpy3DWithAttributesAsync, hStream);
+AT(arguments_stream, stream, cuStreamBeginRecaptureToGraph, hStream);
+#endif
 #endif
 
 #define CALLS(X)                                \
@@ -296,7 +302,6 @@ AT(arguments_copy_3d_batch_1, stream, cuMemcpy3DBatchAsync, hStream);
 	X(cuMemAllocPitch_v2)                   \
 	X(cuMemAllocHost_v2)                    \
 	X(cuMemHostAlloc)                       \
-	X(cuMemHostAlloc_v2)                    \
 	X(cuMemAllocManaged)                    \
 	X(cuMemAllocAsync)                      \
 	X(cuMemAllocAsync_ptsz)                 \
@@ -353,14 +358,27 @@ AT(arguments_copy_3d_batch_1, stream, cuMemcpy3DBatchAsync, hStream);
 #else
 #define CALLS_13(X)
 #endif
+#define LATER_CALLS 6 /* than CUDA 13.0 */
+#if CUPTI_API_VERSION >= 130500
+#define CALLS_13_5(X)                          \
+	X(cuMemcpyWithAttributesAsync)         \
+	X(cuMemcpyWithAttributesAsync_ptsz)    \
+	X(cuMemcpy3DWithAttributesAsync)       \
+	X(cuMemcpy3DWithAttributesAsync_ptsz)  \
+	X(cuStreamBeginRecaptureToGraph)       \
+	X(cuStreamBeginRecaptureToGraph_ptsz)
+#else
+#define CALLS_13_5(X)
+#endif
 
 static const struct {
 	uint32_t id;
 	const char *name;
 } real_calls[] = {
 #define X(name) { CUPTI_DRIVER_TRACE_CBID_##name, #name },
-	CALLS(X) CALLS_12_4(X) CALLS_13(X)
+	CALLS(X) CALLS_12_4(X) CALLS_13(X) CALLS_13_5(X)
 #undef X
+	{ 271, "cuMemHostAlloc_v2" }, /* newer headers have only the number */
 };
 
 START_TEST(every_call_has_the_id_that_cupti_gives_it)
@@ -381,7 +399,7 @@ START_TEST(every_call_has_the_id_that_cupti_gives_it)
 	for (const uint16_t *id = driver_call_ids(); *id; id++)
 		count++;
 	if (CUPTI_API_VERSION >= 130000)
-		ck_assert_uint_eq(count, sizeof real_calls / sizeof *real_calls);
+		ck_assert_uint_eq(count, sizeof real_calls / sizeof *real_calls + (CUPTI_API_VERSION < 130500 ? LATER_CALLS : 0));
 }
 END_TEST
 

@@ -147,6 +147,11 @@ static void captures(void)
 	CALL(cudaStreamBeginCaptureToGraph, (stream, graph, NULL, NULL, 0, 0), NULL);
 	CALL(cudaGraphLaunch, ((void *)0x88, stream), NULL);
 	CALL(cudaStreamEndCapture, (stream, &graph), graph);
+	CALL(cudaStreamBeginRecaptureToGraph, (stream, 0, graph, NULL), NULL);
+	CALL(cudaLaunchCooperativeKernel, (stub, grid, block, NULL, 0, stream), NULL);
+	CALL(cudaStreamEndCapture, (stream, &graph), graph);
+	CALL(cudaStreamBeginRecaptureToGraph_ptsz, (NULL, 0, graph, NULL), NULL);
+	CALL(cudaStreamEndCapture_ptsz, (NULL, &graph), graph);
 }
 
 int client_calls(void)

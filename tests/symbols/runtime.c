@@ -280,6 +280,15 @@ int cudaStreamBeginCapture_ptsz(void *stream, int mode)
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph)
 BEGIN_TO_GRAPH(cudaStreamBeginCaptureToGraph_ptsz)
 
+#define BEGIN_AGAIN(name)                                                     \
+	int name(void *stream, int mode, void *graph, void *callback)         \
+	{                                                                     \
+		(void)mode, (void)graph, (void)callback;                      \
+		return capture(stream ? stream : (void *)2, 1);               \
+	}
+BEGIN_AGAIN(cudaStreamBeginRecaptureToGraph)
+BEGIN_AGAIN(cudaStreamBeginRecaptureToGraph_ptsz)
+
 int cudaStreamEndCapture(void *stream, void **graph)
 {
 	*graph = (void *)0x77;
