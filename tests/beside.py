@@ -4,7 +4,7 @@ leaves, what it left running; and what it costs is measured as a ratio of runs t
 
     result = same(folder, "sh", "-c", "echo hello")    # fails with what differs
 """
-import hashlib, statistics
+import hashlib, statistics, stat
 from harness import *
 
 
@@ -12,6 +12,13 @@ def needs(*commands):
     for command in commands:
         if not shutil.which(command):
             raise Skip("there is no " + command)
+
+
+def open_to_others(folder):
+    """Another user can come to what lies in it; the runner's own TMPDIR above it is shut otherwise."""
+    folder.chmod(0o755)
+    if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700:
+        folder.parent.chmod(0o711)
 
 
 def files_of(place):

@@ -133,9 +133,7 @@ def another_user_without_rights_here_is_not_bothered(folder):
     if os.geteuid() != 0:
         raise Skip("only root can be another user")
     needs("setpriv")
-    folder.chmod(0o755)
-    if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700: # the runner's own TMPDIR
-        folder.parent.chmod(0o711)
+    open_to_others(folder)
     shutil.copy(LIBRARY, folder / "library.so")
     shutil.copy(PROGRAMS / "ranges", folder / "ranges")
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -179,9 +177,7 @@ def a_child_with_privileges_is_left_alone(folder):
     if os.geteuid() != 0:
         raise Skip("only root can make a program privileged")
     needs("setpriv")
-    folder.chmod(0o755)
-    if stat.S_IMODE(folder.parent.stat().st_mode) == 0o700: # the runner's own TMPDIR
-        folder.parent.chmod(0o711)
+    open_to_others(folder)
     privileged = folder / "privileged"
     shutil.copy(compiled(folder, HELLO), privileged)
     privileged.chmod(0o4755)

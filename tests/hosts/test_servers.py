@@ -3,9 +3,13 @@
 """Servers and runtimes of others: those that fork under load, change users, handle signals of their own, reload, and start many processes."""
 from beside import *
 
-REDIS = """redis-server --port 0 --unixsocket "$PWD/s" --save '' --dir "$PWD" --logfile log > out 2>&1 & server=$!
+# A server that does not come up is told of, and ends the script.
+WAIT = """up() { tries=0; until eval "$1"; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 1200 ] || { echo "not up: $1"; cat $2; exit 9; }; done; }
+"""
+
+REDIS = WAIT + """redis-server --port 0 --unixsocket "$PWD/s" --save '' --dir "$PWD" --logfile log > out 2>&1 & server=$!
 cli() { redis-cli -s s "$@"; }
-until cli ping 2> /dev/null | grep -q PONG; do sleep 0.05; done
+up 'cli ping 2> /dev/null | grep -q PONG' log
 redis-benchmark -s s -q -n 20000 -r 5000 -t set,incr,lpush,hset > /dev/null & load=$!
 for i in 1 2 3 4 5; do
 	cli bgsave
@@ -16,16 +20,16 @@ wait $load; echo "load $?"
 cli set key value; cli shutdown save; wait $server; echo "server $?"
 redis-check-rdb dump.rdb | grep -c 'RDB looks OK'; grep -c -i 'crash\\|bug report' log; rm -f log dump.rdb out"""
 
-POSTGRES = """initdb -D data -A trust -N > init.log 2>&1 || cat init.log
+POSTGRES = WAIT + """initdb -D data -A trust -N > init.log 2>&1 || cat init.log
 postgres -D data -k "$PWD" -c listen_addresses= -c fsync=off > log 2>&1 & server=$!
-until psql -h "$PWD" -d postgres -Atc 'select 1' > /dev/null 2>&1; do sleep 0.1; done
+up 'psql -h "$PWD" -d postgres -Atc "select 1" > /dev/null 2>&1' log
 createdb -h "$PWD" bench; pgbench -h "$PWD" -i -q bench > /dev/null 2>&1; echo "init $?"
 pgbench -h "$PWD" -n -c 4 -j 2 -t 250 bench 2>&1 | grep 'actually processed'
 psql -h "$PWD" -d bench -Atc 'select count(*), (select sum(abalance) from pgbench_accounts) = sum(delta) from pgbench_history'
 psql -h "$PWD" -d bench -Atc 'set max_parallel_workers_per_gather = 4; set parallel_setup_cost = 0; select count(*) from pgbench_accounts where aid % 7 = 0'
 kill -HUP $server; kill -INT $server; wait $server; echo "server $?"; grep -c 'PANIC\\|terminated by signal' log; rm -rf data log init.log"""
 
-NGINX = """mkdir -p www; seq 1 5000 > www/page
+NGINX = WAIT + """mkdir -p www; seq 1 5000 > www/page
 cat > conf << END
 daemon off; worker_processes 3; pid $PWD/pid; error_log $PWD/errors; $USERLINE
 events { worker_connections 64; }
@@ -38,7 +42,7 @@ while True:
     part = s.recv(65536)
     if not part: break
     import sys; sys.stdout.buffer.write(part.split(b'\\r\\n\\r\\n')[-1])"; }
-until [ -S s ] && [ -s pid ]; do sleep 0.05; done
+up '[ -S s ] && [ -s pid ]' errors
 for i in 1 2 3 4 5; do nginx -p "$PWD" -c conf -e "$PWD/errors" -s reload; get | sha256sum; get | sha256sum; done
 kill -QUIT $server; wait $server; echo "server $?"; grep -c 'emerg\\|signal 11\\|exited on signal' errors; rm -rf www conf errors pid s t?"""
 
@@ -88,7 +92,7 @@ def as_a_user(folder):
         return [], preload()
     needs("setpriv")
     shutil.copy(LIBRARY, folder / "library.so")
-    folder.chmod(0o755)
+    open_to_others(folder)
     for name in ("plain", "under"):
         (folder / name / "here").mkdir(parents=True)
         os.chown(folder / name / "here", 65534, 65534)
