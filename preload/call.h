@@ -57,13 +57,17 @@ struct call_here {
 	uint64_t begin;       /* raw ticks */
 	uint64_t correlation; /* of the first traced call inside, 0: none */
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
-	uintptr_t frame;      /* the wrapper's, where there is one: what is inside the call lies below it on the stack */
+	uintptr_t frame;      /* where the wrapper's begins, if there is one: what is inside the call lies below it on the stack */
 	uint32_t depth;       /* calls that have begun and not ended */
 	uint32_t device;      /* where it works, if a callback has said so; else UINT32_MAX */
 	bool captured;        /* it made a node of a graph instead of working */
 	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
 };
 extern _Thread_local struct call_here call_here;
+
+/* A caller's wrappers begin where its own frame ends, or below what it passes on the stack: launches take two words there. What is inside a wrapper begins
+ * below what that saves, which is more than this. */
+#define CALL_ARGUMENTS 16u
 
 /* Settings, by the constructor: `enabled` false leaves every call as it is and records none. stacks: the value of PPERF_STACKS
  * (NULL: alloc). false: no such value; then it is alloc. */
@@ -85,10 +89,10 @@ void call_forked(void);
  * wrapper that was left by an exception, longjmp or the thread's end: the stack is in use again where it stood. */
 static inline uint32_t call_begin(const void *caller)
 {
-	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+	const uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa(); /* not of the frame's end, whose place depends on its size */
 	uint32_t outer = call_here.depth;
 
-	if (outer != 0 && (call_here.caller ? frame >= call_here.frame : caller != NULL))
+	if (outer != 0 && (call_here.caller ? frame + CALL_ARGUMENTS >= call_here.frame : caller != NULL))
 		outer = 0;
 	call_here.depth = outer + 1;
 	if (outer == 0) {

@@ -156,6 +156,33 @@ START_TEST(a_call_that_was_left_by_an_exception_is_forgotten)
 }
 END_TEST
 
+/* As a launch is: not all of its arguments are in registers, and its frame is larger. */
+static __attribute__((noinline)) bool call_of_eight(long one, long two, long three, long four, long five, long six, long seven, long eight)
+{
+	volatile char large[600];
+	uint32_t outer = call_begin(program);
+	bool written;
+
+	large[0] = (char)(one + two + three + four + five + six + seven + eight);
+	written = !outer && record_call(&site, large[0], CALL_NO_STREAM);
+	call_end(outer);
+	return written;
+}
+
+START_TEST(so_is_one_with_other_arguments_than_the_next)
+{
+	uint32_t outer;
+
+	for (int i = 0; i < 2; i++) {
+		begin_and_leave();
+		ck_assert(call_of_eight(1, 2, 3, 4, 5, 6, 7, 8));
+		begin_and_leave();
+		ck_assert_ptr_nonnull(call(&outer, 0));
+	}
+	ck_assert_uint_eq(call_here.depth, 0);
+}
+END_TEST
+
 START_TEST(a_callback_is_recorded_where_nothing_is_around_it)
 {
 	uint32_t outer = call_begin(NULL);
@@ -329,6 +356,7 @@ int main(void)
 	tcase_add_test(calls, what_is_inside_lends_its_correlation);
 	tcase_add_test(calls, a_callback_whose_end_never_came_is_forgotten);
 	tcase_add_test(calls, a_call_that_was_left_by_an_exception_is_forgotten);
+	tcase_add_test(calls, so_is_one_with_other_arguments_than_the_next);
 	tcase_add_test(calls, a_callback_is_recorded_where_nothing_is_around_it);
 	tcase_add_test(calls, the_duration_ends_where_the_real_call_returned);
 	tcase_add_test(calls, errno_is_kept);
