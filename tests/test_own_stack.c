@@ -63,9 +63,16 @@ static int was_on_stack_of(size_t stack_bytes, size_t bytes)
 
 START_TEST(a_thread_with_little_stack_gets_ours)
 {
-	for (size_t kib = 64; kib <= 128; kib += 16)
+	int sizes = 0;
+
+	for (size_t kib = 64; kib <= 128; kib += 16) {
+		if (kib << 10 < (size_t)sysconf(_SC_THREAD_STACK_MIN))
+			continue; /* on aarch64 there are none of less than 128 */
 		ck_assert(!was_on_stack_of(kib << 10, 100 << 10));
-	ck_assert_int_eq(seen.times, 5);
+		sizes++;
+	}
+	ck_assert_int_gt(sizes, 0);
+	ck_assert_int_eq(seen.times, sizes);
 }
 END_TEST
 
@@ -136,12 +143,13 @@ static void *nested(void *bytes)
 
 START_TEST(it_may_be_asked_for_within)
 {
+	const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN), little = 64 << 10;
 	size_t bytes = 100 << 10;
 	pthread_attr_t attributes;
 	pthread_t id;
 
 	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, 64 << 10);
+	ck_assert_int_eq(pthread_attr_setstacksize(&attributes, least > little ? least : little), 0);
 	ck_assert_int_eq(pthread_create(&id, &attributes, nested, &bytes), 0);
 	pthread_join(id, NULL);
 	ck_assert_int_eq(seen.times, 1);
@@ -150,18 +158,20 @@ END_TEST
 
 int main(void)
 {
-	TCase *runs = tcase_create("runs");
+	TCase *runs = tcase_create("runs"), *limits = tcase_create("limits");
 	Suite *suite = suite_create("own_stack");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	tcase_add_test(runs, a_thread_with_little_stack_gets_ours);
 	tcase_add_test(runs, a_thread_with_enough_keeps_its_own);
-	tcase_add_test(runs, the_first_thread_under_a_limit_gets_ours);
-	tcase_add_test(runs, without_memory_it_runs_on_what_there_is);
 	tcase_add_test(runs, the_first_thread_on_another_stack_gets_ours);
+	tcase_set_tags(limits, "real-kernel");
+	tcase_add_test(limits, the_first_thread_under_a_limit_gets_ours);
+	tcase_add_test(limits, without_memory_it_runs_on_what_there_is);
 	tcase_add_test(runs, it_may_be_asked_for_within);
 	suite_add_tcase(suite, runs);
+	suite_add_tcase(suite, limits);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
