@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Traces of aarch64 and of x86-64, read by the report of either: the same bytes come out."""
+import os, subprocess
 from harness import *
 
 ARM64 = BUILD / "arm64"
@@ -49,6 +50,16 @@ def both_reports_say_the_same_of_a_trace_of_x86_64(folder):
 def the_library_shows_and_needs_what_it_does_everywhere(folder):
     result = run(ROOT, str(ROOT / "scripts" / "check-exports.sh"), str(ARM64 / "libpperf.so"), "preload/exports.map")
     assert result.returncode == 0, result.stdout.decode()
+
+
+@case
+def the_tarball_for_it_runs_on_every_glibc_since_2_17(folder):
+    made = subprocess.run(["make", "--no-print-directory", "-s", "BUILD=%s" % os.environ.get("PPERF_TEST_BUILD", "build"), "dist-arm64"], cwd=ROOT, capture_output=True, timeout=1200)
+    assert made.returncode == 0 and b"needs GLIBC_2.17 " in made.stdout, made
+    tree = next((ARM64 / "dist").glob("pperf-*-aarch64-linux"))
+    settings = ["-E", "LD_PRELOAD=%s" % (tree / "lib" / "libpperf.so")]
+    run(folder, "qemu-aarch64-static", *settings, ARM64 / "tests" / "programs" / "ranges", 1, 100, check=0)
+    assert emulated(folder, tree / "bin" / "pperf-report", "summary", folder / "trace.bin").stdout == report("summary", folder / "trace.bin").stdout
 
 
 main()
