@@ -16,8 +16,8 @@ COLLECTOR = $(wildcard collector/*.c)
 REPORT = $(wildcard report/*.c)
 LIB_OBJECTS = $(PRELOAD:%.c=$(BUILD)/lib/%.o) $(COLLECTOR:%.c=$(BUILD)/lib/%.o)
 REPORT_OBJECTS = $(REPORT:%.c=$(BUILD)/%.o)
-LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt $(NVTX_CFLAGS)
-LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,--build-id=sha1 -Wl,--version-script=preload/exports.map -Wl,--as-needed
+LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fdata-sections $(NVTX_CFLAGS)
+LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,-z,noseparate-code -Wl,--sort-section=alignment -Wl,--build-id=sha1 -Wl,--version-script=preload/exports.map -Wl,--as-needed
 
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
 include packaging/package.mk packaging/arm64.mk

@@ -197,7 +197,7 @@ bool cupti_owns_callback(int domain, uint32_t id)
 {
 	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
 
-	for (const uint16_t *call = cupti_session->client->calls; domain == CUPTI_DRIVER && *call; call++)
+	for (const uint16_t *call = cupti_session->client->calls(); domain == CUPTI_DRIVER && *call; call++)
 		ours |= *call == id;
 	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources; i++)
 		ours |= resources[i] == id;
@@ -211,7 +211,7 @@ static void enable_callbacks(struct cupti_session *s)
 	const struct cupti_library *cupti = &s->library;
 	int refused = CUPTI_OK, result;
 
-	for (const uint16_t *id = s->client->calls; *id; id++)
+	for (const uint16_t *id = s->client->calls(); *id; id++)
 		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK &&
 			result != CUPTI_INVALID_PARAMETER)
 			refused = result;
@@ -289,7 +289,7 @@ void cupti_ask_no_more(void)
 {
 	struct cupti_session *s = cupti_session;
 
-	for (const uint16_t *id = s->client->calls; *id; id++)
+	for (const uint16_t *id = s->client->calls(); *id; id++)
 		disable_callback(s, CUPTI_DRIVER, *id);
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
 		disable_callback(s, CUPTI_RESOURCE, resources[i]);

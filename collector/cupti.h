@@ -36,7 +36,7 @@ enum cupti_call_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
 /* What the session is for. Lives for ever. */
 struct cupti_client {
-	const uint16_t *calls; /* callback ids of the driver's calls to hear of, ended by 0 */
+	const uint16_t *(*calls)(void); /* callback ids of the driver's calls to hear of, ended by 0; asked when the session begins */
 	const uint16_t *timed; /* of those that CUPTI shall time, ended by 0 */
 	/* A call begins or ends, on the thread that makes it. May not call CUDA or CUPTI, wait, or
 	 * take a lock of ours. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #ifndef MADV_WIPEONFORK
@@ -16,6 +17,12 @@ struct region { /* that the kernel does not empty */
 	size_t bytes;
 };
 static struct region *regions;
+
+/* The small things of the beginning together: a mapping for each costs more than what lies in it. Never given back. */
+#define ARENA_BYTES (64u << 10)
+#define SMALL_BYTES (36u << 10)
+static char *arena;
+static size_t arena_used;
 
 void *kept_memory(size_t bytes)
 {
@@ -50,16 +57,28 @@ static bool remember(void *start, size_t bytes)
 }
 
 /* An emulator (qemu's user mode) may say yes to all advice and follow none of this one: who agrees to nonsense is not believed. */
+static bool kernel_is_believed(void *start, size_t bytes)
+{
+	static int8_t answer; /* 0: not asked yet; threads that ask at once get the same */
+	int8_t known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+
+	if (!known) {
+		known = madvise(start, bytes, 0x7fff) ? 1 : -1;
+		__atomic_store_n(&answer, known, __ATOMIC_RELAXED);
+	}
+	return known > 0;
+}
+
 static bool kernel_will_empty(void *start, size_t bytes)
 {
-	const int nonsense = 0x7fff, saved = errno;
-	const bool will = !madvise(start, bytes, MADV_WIPEONFORK) && madvise(start, bytes, nonsense);
+	const int saved = errno;
+	const bool will = !madvise(start, bytes, MADV_WIPEONFORK) && kernel_is_believed(start, bytes);
 
 	errno = saved;
 	return will;
 }
 
-void *fork_memory(size_t bytes)
+static void *map_emptied(size_t bytes)
 {
 	void *p = kept_memory(bytes);
 
@@ -68,4 +87,28 @@ void *fork_memory(size_t bytes)
 		return NULL;
 	}
 	return p;
+}
+
+/* NULL: no room there. */
+static void *arena_memory(size_t bytes)
+{
+	const size_t taken = (bytes + 63) & ~(size_t)63, at = __atomic_fetch_add(&arena_used, taken, __ATOMIC_RELAXED);
+	char *there = __atomic_load_n(&arena, __ATOMIC_ACQUIRE), *fresh;
+
+	if (at + taken > ARENA_BYTES)
+		return NULL;
+	if (!there && (fresh = map_emptied(ARENA_BYTES))) {
+		if (__atomic_compare_exchange_n(&arena, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			there = fresh;
+		else
+			munmap(fresh, ARENA_BYTES);
+	}
+	return there ? there + at : NULL;
+}
+
+void *fork_memory(size_t bytes)
+{
+	void *small = bytes <= SMALL_BYTES ? arena_memory(bytes) : NULL;
+
+	return small ? small : map_emptied(bytes);
 }

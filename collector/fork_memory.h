@@ -8,13 +8,13 @@
 
 #include <stddef.h>
 
-/* Zeroed pages for the life of the process, emptied in a child. NULL: no memory. Touched only as they are used. */
+/* Zeroed memory for the life of the process, emptied in a child, at a multiple of 64. NULL: no memory. Touched only as it is used. */
 void *fork_memory(size_t bytes);
 
 /* Zeroed pages that a child inherits as they are. NULL: no memory. */
 void *kept_memory(size_t bytes);
 
-/* Gives back what either of them gave. */
+/* Gives back what kept_memory gave. */
 void memory_return(void *memory, size_t bytes);
 
 #endif

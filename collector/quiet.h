@@ -10,16 +10,18 @@
  *	...
  *	quiet_end(&quiet);
  *
- * Two system calls, so never in a hot path. May be nested.
+ * Two system calls, so never in a hot path. May be nested, and then only the outermost makes them.
  */
 #ifndef PPERF_QUIET_H
 #define PPERF_QUIET_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 struct quiet { /* what was before */
 	sigset_t signals;
 	int cancel, error;
+	bool nested; /* within another piece, which holds all back already */
 };
 
 void quiet_begin(struct quiet *quiet);

@@ -21,8 +21,8 @@ struct slot { /* a free one */
 /* Emptied in a forked child. */
 static struct free_slots {
 	pthread_mutex_t lock;
-	struct slot slots[2][SLOTS_KEPT]; /* first and later sizes */
-	uint32_t count[2];
+	uint32_t count[2]; /* of first and later sizes */
+	struct slot slots[2][SLOTS_KEPT];
 } *free_slots;
 
 bool slots_setup(void)

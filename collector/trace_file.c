@@ -40,7 +40,7 @@ struct trace_file {
 	char path[4096];
 };
 
-static struct trace_settings settings;
+static const struct trace_settings *settings;
 static struct trace_file *file;
 static pid_t configured_pid;
 /* Outside the emptied pages: what a child inherited and closes, if it is still what it was. */
@@ -53,7 +53,7 @@ static struct {
 
 void trace_configure(const struct trace_settings *given)
 {
-	settings = *given;
+	settings = given;
 	file = fork_memory(sizeof *file);
 	configured_pid = getpid();
 	trace_make_room();
@@ -169,14 +169,14 @@ static void fill_header(struct trace_header *header)
 	header->endian = TRACE_ENDIAN;
 	header->header_bytes = (uint32_t)page;
 	header->clock_kind = clock_is_tsc ? TRACE_CLOCK_TSC : TRACE_CLOCK_MONOTONIC;
-	header->run_id = settings.run_id;
+	header->run_id = settings->run_id;
 	header->pid = (uint32_t)getpid();
 	header->parent_pid = (uint32_t)getppid();
 	header->page_bytes = (uint32_t)page;
-	header->limit_bytes = settings.limit_bytes;
+	header->limit_bytes = settings->limit_bytes;
 	header->start = clock_sample();
 	header->end = page;
-	memcpy(header->build_id, settings.build_id, sizeof header->build_id);
+	memcpy(header->build_id, settings->build_id, sizeof header->build_id);
 }
 
 /* The header as memory: of the file where that is safe, else our own. */
@@ -228,12 +228,12 @@ static bool make_file(struct trace_file *f)
 	drop_inherited();
 	fill_header(&filled);
 	if (getpid() != configured_pid) {
-		if (settings.skip_forked)
+		if (settings->skip_forked)
 			return false;
 		filled.flags |= TRACE_FORKED;
 	}
 	guard = guard_signal();
-	f->fd = trace_create(settings.output, &filled, f->path);
+	f->fd = trace_create(settings->output, &filled, f->path);
 	f->error = errno;
 	release_signal(&guard);
 	if (f->fd < 0)
@@ -309,7 +309,7 @@ int trace_refusal(void)
 
 const char *trace_output(void)
 {
-	return settings.output;
+	return settings->output;
 }
 
 /* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */

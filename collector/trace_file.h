@@ -9,14 +9,14 @@
 #include <stdbool.h>
 
 struct trace_settings {
-	char output[4096];     /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
 	uint64_t limit_bytes;  /* PPERF_MAX */
 	uint64_t run_id;
 	bool skip_forked;      /* PPERF_CHILDREN=none: a child made by fork records nothing */
 	uint8_t build_id[20];  /* of this library; zeros if it has none */
+	char output[4096];     /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
 };
 
-/* Keeps a copy; creates nothing. Through stream_configure. */
+/* Keeps the pointer; creates nothing. Through stream_configure. */
 void trace_configure(const struct trace_settings *settings);
 
 /* The header of this process's file, which is made if there is none yet. NULL: there is none and will be none (not configured, no

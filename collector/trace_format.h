@@ -616,6 +616,31 @@ static inline uint32_t trace_crc32c_portable(uint32_t crc, const void *bytes, si
 }
 
 #if defined(__x86_64__)
+#define TRACE_CPU_PCLMUL (1u << 1)
+#define TRACE_CPU_SSE42 (1u << 20)
+
+/* What glibc found out about the processor when the process began (2.33 and later; weak, so that an older one does as well). */
+struct trace_cpu_leaf {
+	uint32_t told[4], usable[4];
+};
+extern const struct trace_cpu_leaf *__x86_get_cpuid_feature_leaf(unsigned leaf) __attribute__((weak));
+
+/* To ask the processor leaves a virtual machine each time: 1 us, nested 30. So not where glibc has asked, and not as __builtin_cpu_supports does, which
+ * brings a constructor that asks five times in every process. */
+static inline uint32_t trace_cpu_features(void)
+{
+	static uint32_t asked; /* 0: not yet; threads that ask at once get the same answer */
+	uint32_t a = 1, b, c = __atomic_load_n(&asked, __ATOMIC_RELAXED), d;
+
+	if (__x86_get_cpuid_feature_leaf)
+		return __x86_get_cpuid_feature_leaf(0)->usable[2];
+	if (!c) {
+		__asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+		__atomic_store_n(&asked, c | 1, __ATOMIC_RELAXED);
+	}
+	return c;
+}
+
 /* The crc instruction takes three cycles and can begin in every one, so three lanes of a block go side by side. A lane's crc is moved past the
  * bytes that follow it by a multiplication with x to the power of their bits (less 33, which the product and the instruction add). */
 #define TRACE_CRC_LANE 512u
@@ -646,7 +671,7 @@ __attribute__((target("sse4.2"))) static inline uint32_t trace_crc32c_sse42(uint
 	const unsigned char *p = bytes;
 	uint64_t wide = ~crc, word;
 
-	if (__builtin_cpu_supports("pclmul"))
+	if (trace_cpu_features() & TRACE_CPU_PCLMUL)
 		for (; count >= 3 * TRACE_CRC_LANE; count -= 3 * TRACE_CRC_LANE, p += 3 * TRACE_CRC_LANE)
 			wide = trace_crc32c_lanes((uint32_t)wide, p);
 	for (; count >= 8; count -= 8, p += 8) {
@@ -663,7 +688,7 @@ __attribute__((target("sse4.2"))) static inline uint32_t trace_crc32c_sse42(uint
 static inline uint32_t trace_crc32c(uint32_t crc, const void *bytes, size_t count)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("sse4.2"))
+	if (trace_cpu_features() & TRACE_CPU_SSE42)
 		return trace_crc32c_sse42(crc, bytes, count);
 #endif
 	return trace_crc32c_portable(crc, bytes, count);

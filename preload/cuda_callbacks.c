@@ -223,6 +223,7 @@ static void on_node_created(void)
 }
 
 static struct cupti_client client = {
+	.calls = driver_call_ids,
 	.timed = driver_timed_ids,
 	.call = on_call,
 	.node_created = on_node_created,
@@ -248,7 +249,6 @@ void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uin
 {
 	const char *home = getenv("CUDA_HOME");
 
-	client.calls = driver_call_ids();
 	client.library = library_of(setting);
 	client.toolkit = toolkit_of(home ? home : getenv("CUDA_PATH"));
 	client.yields = yields;

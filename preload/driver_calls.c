@@ -7,31 +7,53 @@
 #include "driver_read.h"
 
 #define CALLS 1024u /* callback ids are below that */
+#define NAME_BYTES 40u
 
-#define ENTRY(function, type_, twin, kind_, detail_, flags_, streamed_, reader)                          \
-	{                                                                                                \
-		.site = { .name = function,                                                              \
-			.type = type_,                                                                   \
-			.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK,                                \
-			.per_thread = twin },                                                            \
-		.kind = kind_, .detail = detail_, .flags = flags_, .streamed = streamed_, .read = reader \
+#define READERS(X) \
+	X(read_launch) X(read_launch_ex) X(read_nothing) X(read_graph_launch) X(read_copy) X(read_copy_array) \
+	X(read_copy_arrays) X(read_copy_peer) X(read_copy_2d) X(read_copy_3d) X(read_copy_batch) \
+	X(read_copy_batch_1) X(read_copy_3d_batch) X(read_copy_3d_batch_1) X(read_set_8) X(read_set_16) \
+	X(read_set_32) X(read_set_2d) X(read_alloc) X(read_alloc_pitch) X(read_alloc_pool) X(read_register) \
+	X(read_free) X(read_array) X(read_array_3d) X(read_array_mipmapped) X(read_physical) X(read_stream) \
+	X(read_event) X(read_wait)
+
+enum reader {
+#define X(name) BY_##name,
+	READERS(X)
+#undef X
+};
+
+/* A function as it is written down here: without an address in it, since the dynamic linker would put it right in every process, also where CUDA
+ * never comes, and copy the pages for that. */
+struct line {
+	char name[NAME_BYTES];
+	uint32_t detail;
+	uint16_t id;
+	uint8_t type, kind, flags, reader;
+	bool per_thread, streamed;
+};
+
+#define ENTRY(id_, name_, type_, twin, kind_, detail_, flags_, streamed_, reader_)                                                     \
+	{                                                                                                                           \
+		.name = name_, .id = id_, .type = type_, .kind = kind_, .detail = detail_, .flags = flags_, .reader = BY_##reader_, \
+		.per_thread = twin, .streamed = streamed_                                                                       \
 	}
-#define LAUNCH(id, name, twin, reader) [id] = ENTRY(name, CALL_LAUNCH, twin, DRIVER_LAUNCH, 0, 0, 1, reader)
-#define GRAPH(id, name, twin) [id] = ENTRY(name, CALL_LAUNCH, twin, DRIVER_GRAPH_LAUNCH, 0, 0, 1, read_graph_launch)
+#define LAUNCH(id, name, twin, reader) ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_LAUNCH, 0, 0, 1, reader)
+#define GRAPH(id, name, twin) ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_GRAPH_LAUNCH, 0, 0, 1, read_graph_launch)
 #define COPY(id, name, twin, kind, streamed, reader) \
-	[id] = ENTRY(name, CALL_PLAIN, twin, DRIVER_COPY, TRACE_COPY_##kind, 0, streamed, reader)
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_COPY, TRACE_COPY_##kind, 0, streamed, reader)
 #define SET(id, name, twin, width, streamed, reader) \
-	[id] = ENTRY(name, CALL_PLAIN, twin, DRIVER_SET, 0, width, streamed, reader)
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_SET, 0, width, streamed, reader)
 #define ALLOC(id, name, twin, kind, flags, streamed, reader) \
-	[id] = ENTRY(name, CALL_ALLOC, twin, DRIVER_ALLOC, TRACE_MEMORY_##kind, flags, streamed, reader)
+	ENTRY(id, name, CALL_ALLOC, twin, DRIVER_ALLOC, TRACE_MEMORY_##kind, flags, streamed, reader)
 #define FREE(id, name, twin, kind, flags, streamed) \
-	[id] = ENTRY(name, CALL_RELEASE, twin, DRIVER_FREE, TRACE_MEMORY_##kind, flags, streamed, read_free)
+	ENTRY(id, name, CALL_RELEASE, twin, DRIVER_FREE, TRACE_MEMORY_##kind, flags, streamed, read_free)
 #define SYNC(id, name, twin, type, streamed, reader) \
-	[id] = ENTRY(name, CALL_PLAIN, twin, DRIVER_SYNC, type, 0, streamed, reader)
-#define BEGIN(id, name, twin) [id] = ENTRY(name, CALL_PLAIN, twin, DRIVER_CAPTURE_BEGIN, 0, 0, 1, read_stream)
-#define END(id, name, twin) [id] = ENTRY(name, CALL_PLAIN, twin, DRIVER_CAPTURE_END, 0, 0, 1, read_stream)
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_SYNC, type, 0, streamed, reader)
+#define BEGIN(id, name, twin) ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_BEGIN, 0, 0, 1, read_stream)
+#define END(id, name, twin) ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_END, 0, 0, 1, read_stream)
 
-static struct driver_call calls[CALLS] = {
+static const struct line lines[] = {
 	LAUNCH(115, "cuLaunch", 0, read_nothing),
 	LAUNCH(116, "cuLaunchGrid", 0, read_nothing),
 	LAUNCH(117, "cuLaunchGridAsync", 0, read_nothing),
@@ -206,6 +228,33 @@ const uint16_t driver_timed_ids[] = {
 	0,
 };
 
+/* By callback id; those of the others have no kind. Filled when CUPTI is to call us. */
+static struct driver_call calls[CALLS];
+
+static void fill(void)
+{
+	static void (*const readers[])(struct driver_event *, const struct driver_call *, const void *, bool) = {
+#define X(name) name,
+		READERS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		const struct line *line = &lines[i];
+		struct driver_call *call = &calls[line->id];
+
+		call->site.name = line->name;
+		call->site.type = (enum call_type)line->type;
+		call->site.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK;
+		call->site.per_thread = line->per_thread;
+		call->detail = line->detail;
+		call->flags = line->flags;
+		call->streamed = line->streamed;
+		call->read = readers[line->reader];
+		call->kind = (enum driver_event_kind)line->kind;
+	}
+}
+
 struct driver_call *driver_call(uint32_t cbid)
 {
 	return cbid < CALLS && calls[cbid].kind ? &calls[cbid] : NULL;
@@ -216,6 +265,9 @@ const uint16_t *driver_call_ids(void)
 	static uint16_t ids[CALLS];
 	size_t count = 0;
 
+	if (ids[0])
+		return ids;
+	fill();
 	for (uint16_t id = 0; id < CALLS; id++)
 		if (calls[id].kind)
 			ids[count++] = id;

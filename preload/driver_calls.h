@@ -50,10 +50,10 @@ struct driver_call {
 	void (*read)(struct driver_event *event, const struct driver_call *call, const void *arguments, bool done);
 };
 
-/* The call with this callback id; NULL: not one of these. Its site's name id may be changed. */
+/* The call with this callback id; NULL: not one of these, or driver_call_ids has not been called yet. Its site's name id may be changed. */
 struct driver_call *driver_call(uint32_t cbid);
 
-/* All callback ids, ended by 0. */
+/* All callback ids, ended by 0. The first time by one thread. */
 const uint16_t *driver_call_ids(void);
 
 /* Those that CUPTI shall time because nothing here records them: occupancy queries, loading of

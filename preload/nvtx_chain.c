@@ -14,7 +14,7 @@ static NvtxFunctionPointer next[NVTX_MODULES][NVTX_SLOTS];
 
 void nvtx_chain_set(const char *path)
 {
-	if (path && strlen(path) < sizeof other_path)
+	if (path && *path && strlen(path) < sizeof other_path)
 		strcpy(other_path, path);
 }
 

@@ -102,30 +102,32 @@ static void say_command(void)
 	memory_return(raw, COMMAND_BYTES * 2);
 }
 
-/* In the constructor. */
-static void say_settings(void)
+/* NULL: not given. */
+static const char *copy_of(const char *value)
 {
-	const char *rank = settings_rank();
+	size_t bytes = value ? strlen(value) + 1 : 1;
+	char *copy = bytes > 1 ? kept_memory(bytes) : NULL;
 
-	static const char *const pairs[][2] = {
-#define X(variable, otherwise) {#variable, otherwise},
+	if (copy)
+		memcpy(copy, value, bytes);
+	return copy;
+}
+
+/* In the constructor, for say_settings. */
+static void keep_settings(void)
+{
+	static const char names[SETTING_COUNT][24] = {
+#define X(variable, otherwise) #variable,
 		SETTINGS(X)
 #undef X
 	};
-	char key[64];
 
-	for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-		const char *value = getenv(pairs[i][0]);
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const char *value = getenv(names[i]);
 
-		snprintf(key, sizeof key, "env.%s", pairs[i][0]);
-		if (value && settings->redact && strchr(value, '/'))
-			value = REDACTED;
-		meta_set(key, value && *value ? value : pairs[i][1]);
+		settings->given[i] = value && settings->redact && strchr(value, '/') ? REDACTED : copy_of(value);
 	}
-	if (rank)
-		meta_set("rank", rank);
-	if (settings->wrong[0])
-		meta_set("warning.settings", settings->wrong);
+	settings->rank = copy_of(settings_rank());
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
 	if (!settings->python)
@@ -134,11 +136,31 @@ static void say_settings(void)
 		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
 }
 
+/* At the first event: most processes have none. */
+static void say_settings(void)
+{
+	static const struct {
+		char key[28], otherwise[12];
+	} said[SETTING_COUNT] = {
+#define X(variable, otherwise) {"env." #variable, otherwise},
+		SETTINGS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		meta_set(said[i].key, settings->given[i] ? settings->given[i] : said[i].otherwise);
+	if (settings->rank)
+		meta_set("rank", settings->rank);
+	if (settings->wrong[0])
+		meta_set("warning.settings", settings->wrong);
+}
+
 /* At the first event. The environment is not read any more: another thread may be changing it. */
 static void describe_process(void)
 {
 	char host[256] = "";
 
+	say_settings();
 	gethostname(host, sizeof host - 1);
 	meta_set("version.pperf", PPERF_VERSION);
 	meta_set("host", settings->redact ? REDACTED : host);
@@ -242,7 +264,7 @@ static void take_cuda(const char *self)
 	if (wanted)
 		set_variable("CUDA_INJECTION64_PATH", self, false);
 	there = getenv("CUDA_INJECTION64_PATH");
-	cuda_callbacks_configure(wanted, settings->cupti_library, settings->cupti_yields, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+	cuda_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL, settings->cupti_yields, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
 				 there && !strcmp(there, self));
 }
 
@@ -307,7 +329,7 @@ __attribute__((constructor)) static void begin(void)
 		dl_iterate_phdr(take_build_id, settings->trace.build_id);
 		stream_configure(&settings->trace);
 		dictionary_on_open(describe_process);
-		say_settings();
+		keep_settings();
 		settings_share(settings, NULL);
 		take_nvtx(self);
 		take_cuda(self);

@@ -220,7 +220,8 @@ void settings_read(struct settings *s)
 	    settings_flag(cupti, true) != settings_flag(cupti, false))
 		complain(s, "PPERF_CUPTI", cupti, "0, 1, share, yield or the path of a libcupti");
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
-	snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti ? cupti : "");
+	if (cupti)
+		snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti);
 	s->tensors = settings_flag(value_of("PPERF_TENSORS"), true);
 	s->python = settings_flag(value_of("PPERF_PYTHON"), true);
 	s->modules = settings_flag(value_of("PPERF_MODULES"), true);

@@ -29,8 +29,15 @@
 	X(PPERF_REDACT, "0")           \
 	X(PPERF_QUIET, "")
 
+enum setting {
+#define X(variable, otherwise) SETTING_##variable,
+	SETTINGS(X)
+#undef X
+	SETTING_COUNT,
+};
+
+/* What is long comes last: of what every process reads, most lies in one page. */
 struct settings {
-	struct trace_settings trace;
 	bool nvtx, cuda, cupti;
 	bool redact;               /* no arguments, folder, host or paths of settings in the trace */
 	bool tensors;              /* PyTorch's allocator */
@@ -44,12 +51,14 @@ struct settings {
 	const char *step_marker;   /* PPERF_STEP_MARKER, as given; like `stacks` */
 	const char *stacks;        /* as given; NULL: not given. In the constructor only: programs write their titles over their environment */
 	bool cupti_yields;         /* PPERF_CUPTI=yield */
-	char cupti_library[4096];  /* what PPERF_CUPTI is */
 	const char *other_nvtx;    /* in the constructor only: what NVTX_INJECTION64_PATH named before us, in this process or an earlier one of the run; "" nothing */
-	char directory[4096];      /* where the run began: what a relative output is relative to. "": nowhere */
-	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
 	int quiet;                 /* PPERF_QUIET: 1 or 0 as given, -1 not given */
 	char wrong[256];           /* a value that was not understood, as a sentence; "" none */
+	const char *given[SETTING_COUNT], *rank; /* as the trace is to say them; NULL: not given */
+	struct trace_settings trace;
+	char directory[4096];      /* where the run began: what a relative output is relative to. "": nowhere */
+	char run[4096 * 2 + 64];   /* PPERF_RUN for this process and its children */
+	char cupti_library[4096];  /* what PPERF_CUPTI is */
 };
 
 /* Reads the environment. Changes nothing in it. */

@@ -300,7 +300,8 @@ void torch_memory_configure(bool wanted, const char *configuration)
 {
 	last = fork_memory(TRACE_TENSOR_DEVICES * sizeof *last);
 	enabled = wanted;
-	snprintf(configured, sizeof configured, "%s", configuration ? configuration : "");
+	if (configuration)
+		snprintf(configured, sizeof configured, "%s", configuration);
 }
 
 /* What os.getenv says of it now. The environment itself may not be read here: a thread may be changing it. */

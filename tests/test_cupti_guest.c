@@ -174,21 +174,27 @@ static void put_call(uint32_t kind, uint32_t cbid, uint32_t id, uint64_t start)
 static struct cupti_client client;
 static char folder[64];
 
-static void set_up(void)
+static const uint16_t *no_calls(void)
 {
 	static const uint16_t none[] = { 0 };
+
+	return none;
+}
+
+static void set_up(void)
+{
+	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
 
 	session.library = (struct cupti_library) { .next_record = next_record, .enable = enable, .disable = disable, .flush_all = flush_all,
 		.register_buffers = register_buffers, .register_clock = register_clock, .finalize = finalize,
 		.enable_callback = enable_callback, .enable_context = enable_context, .disable_context = disable_context,
 		.subscribe_v2 = subscribe_v2, .version = CUPTI_VERSION_12_9 };
-	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
 
 	snprintf(folder, sizeof folder, "/tmp/pperf-guest-XXXXXX");
 	ck_assert(mkdtemp(folder) != NULL);
 	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
 	stream_configure(&settings);
-	client = (struct cupti_client){ .calls = none, .timed = none };
+	client = (struct cupti_client){ .calls = no_calls, .timed = no_calls() };
 	session.client = &client;
 	session.subscriber = &session;
 	session.timed[0] = UINT64_C(1) << 20;

@@ -524,6 +524,11 @@ START_TEST(other_ids_are_not_ours)
 }
 END_TEST
 
+static void fill(void)
+{
+	driver_call_ids();
+}
+
 int main(void)
 {
 	Suite *suite = suite_create("driver calls");
@@ -531,6 +536,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	tcase_add_checked_fixture(cases, fill, NULL);
 	tcase_add_test(cases, other_ids_are_not_ours);
 #ifdef HAVE_CUPTI
 	tcase_add_test(cases, every_call_has_the_id_that_cupti_gives_it);
