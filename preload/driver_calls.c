@@ -9,17 +9,9 @@
 #define CALLS 1024u /* callback ids are below that */
 #define NAME_BYTES 40u
 
-#define READERS(X) \
-	X(read_launch) X(read_launch_ex) X(read_nothing) X(read_graph_launch) X(read_copy) X(read_copy_array) \
-	X(read_copy_arrays) X(read_copy_peer) X(read_copy_2d) X(read_copy_3d) X(read_copy_batch) \
-	X(read_copy_batch_1) X(read_copy_3d_batch) X(read_copy_3d_batch_1) X(read_set_8) X(read_set_16) \
-	X(read_set_32) X(read_set_2d) X(read_alloc) X(read_alloc_pitch) X(read_alloc_pool) X(read_register) \
-	X(read_free) X(read_array) X(read_array_3d) X(read_array_mipmapped) X(read_physical) X(read_stream) \
-	X(read_event) X(read_wait)
-
 enum reader {
 #define X(name) BY_##name,
-	READERS(X)
+	DRIVER_READERS(X)
 #undef X
 };
 
@@ -235,7 +227,7 @@ static void fill(void)
 {
 	static void (*const readers[])(struct driver_event *, const struct driver_call *, const void *, bool) = {
 #define X(name) name,
-		READERS(X)
+		DRIVER_READERS(X)
 #undef X
 	};
 
