@@ -6,6 +6,7 @@
 #include "report/fatal.h"
 #include "report/json_scan.h"
 #include "report/sheet.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,14 +85,33 @@ static char *load(const char *path, size_t *bytes)
 	return text;
 }
 
-static double number_of(const struct json_text *text)
+/* False: it is no number, or larger than any. */
+static bool read_number(const struct json_text *text, double *number)
 {
 	char digits[64];
 
 	if (text->form != '0')
-		return 0;
+		return false;
 	snprintf(digits, sizeof digits, "%.*s", text->length < 60 ? (int)text->length : 60, text->bytes);
-	return strtod(digits, NULL);
+	*number = strtod(digits, NULL);
+	return isfinite(*number);
+}
+
+static bool read_count(const struct json_text *text, size_t *count)
+{
+	uint64_t number;
+
+	if (text->form != '0' || !json_unsigned(text, &number))
+		return false;
+	*count = number;
+	return true;
+}
+
+/* null: of no rank. */
+static bool read_rank(const struct json_text *text, int64_t *rank)
+{
+	*rank = -1;
+	return text->form != '0' || (json_signed(text, rank) && *rank >= 0);
 }
 
 static char *string_of(const struct json_text *text)
@@ -111,12 +131,13 @@ static bool read_row(struct figure *figure, const struct json_text *pair)
 {
 	struct json_scan scan = inside(pair);
 	struct json_text path, value;
+	double number;
 
 	if (!json_open(&scan, '[') || !json_value(&scan, &path) || path.form != '"' || !json_next(&scan, ']') ||
-		!json_value(&scan, &value) || value.form != '0')
+		!json_value(&scan, &value) || !read_number(&value, &number))
 		return false;
 	grow(&figure->rows, &figure->row_room, figure->row_count + 1, sizeof *figure->rows);
-	figure->rows[figure->row_count++] = (struct sheet_row){ .path = string_of(&path), .value = number_of(&value) };
+	figure->rows[figure->row_count++] = (struct sheet_row){ .path = string_of(&path), .value = number };
 	return true;
 }
 
@@ -143,12 +164,13 @@ static bool read_values(struct figure *figure, const struct json_text *list)
 	struct json_scan scan = inside(list);
 	struct json_text value;
 	size_t room = figure->value_count;
+	double number;
 
 	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
-		if (!json_value(&scan, &value) || value.form != '0')
+		if (!json_value(&scan, &value) || !read_number(&value, &number))
 			return false;
 		grow(&figure->values, &room, figure->value_count + 1, sizeof *figure->values);
-		figure->values[figure->value_count++] = number_of(&value);
+		figure->values[figure->value_count++] = number;
 	}
 	return !scan.problem;
 }
@@ -167,8 +189,8 @@ static bool read_figure(struct sheet *sheet, const struct json_text *object)
 			snprintf(figure.name, sizeof figure.name, "%.*s", value.length < 31 ? (int)value.length : 31, value.bytes);
 		else if (json_is(&key, "unit"))
 			figure.unit = json_is(&value, "ns") ? UNIT_TIME : json_is(&value, "bytes") ? UNIT_BYTES : UNIT_COUNT;
-		else if (json_is(&key, "value") && (has_value = value.form == '0'))
-			figure.value = number_of(&value);
+		else if (json_is(&key, "value"))
+			has_value = read_number(&value, &figure.value);
 		else if (json_is(&key, "values") && !read_values(&figure, &value))
 			return false;
 		else if (json_is(&key, "rows") && !read_rows(&figure, &value))
@@ -200,10 +222,10 @@ static bool read_baseline(struct sheet *sheet, const char *text, size_t bytes)
 			return false;
 		if (json_is(&key, "basis"))
 			sheet->by_steps = json_is(&value, "step");
-		else if (json_is(&key, "steps"))
-			sheet->steps = (size_t)number_of(&value);
-		else if (json_is(&key, "rank"))
-			sheet->rank = value.form == '0' ? (int64_t)number_of(&value) : -1;
+		else if (json_is(&key, "steps") && !read_count(&value, &sheet->steps))
+			return false;
+		else if (json_is(&key, "rank") && !read_rank(&value, &sheet->rank))
+			return false;
 		else if (json_is(&key, "figures") && !read_figures(sheet, &value))
 			return false;
 	}

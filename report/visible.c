@@ -289,8 +289,13 @@ static size_t shorten(char *text, size_t room, size_t columns, bool ascii, size_
 	kept = columns - dot_columns;
 	head = front(text, bytes, kept * share / 2);
 	tail = back(text, bytes, kept - kept * share / 2);
-	if (head + dot_bytes + (bytes - tail) + 1 > room)
-		return bytes;
+	/* A character that takes no column, or is shorter than the dots, can leave them without room. */
+	while (head && head + dot_bytes + (bytes - tail) + 1 > room)
+		for (head--; head && (text[head] & 0xc0) == 0x80; head--)
+			;
+	while (tail < bytes && head + dot_bytes + (bytes - tail) + 1 > room)
+		for (tail++; (text[tail] & 0xc0) == 0x80; tail++)
+			;
 	memmove(text + head + dot_bytes, text + tail, bytes - tail + 1);
 	memcpy(text + head, dots, dot_bytes);
 	return head + dot_bytes + bytes - tail;

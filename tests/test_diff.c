@@ -542,7 +542,6 @@ START_TEST(a_gate_with_a_baseline_says_the_same)
 	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä" },
 			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä" };
 	struct screen traces, baseline;
-	FILE *file;
 
 	state = 90;
 	traces = gate(&before, &after, "-m gpu,cpu,calls -f csv");
@@ -555,8 +554,30 @@ START_TEST(a_gate_with_a_baseline_says_the_same)
 	ck_assert_int_eq(screen_show(NULL, "gate base.json b.bin --step-marker none").status, STATUS_UNREADABLE);
 	ck_assert_int_eq(truncate("base.json", 300), 0);
 	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+static const char *const damaged_baselines[] = {
+	"\"figures\":[{\"name\":\"gpu\",\"rows\":[[]]}]",
+	"\"steps\":-1,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"steps\":1e308,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"steps\":18446744073709551616,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"rank\":-1e300,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"rank\":9223372036854775808,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1e999}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1,\"values\":[-1e999]}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1,\"rows\":[[\"a\",1e999]]}]",
+};
+
+START_TEST(a_baseline_with_numbers_that_are_none_is_damaged)
+{
+	const struct run run = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/" };
+	FILE *file;
+
+	state = 90;
+	gate(&run, &run, "-m gpu");
 	file = fopen("base.json", "w");
-	fputs("{\"schema\":\"pperf.baseline/1\",\"figures\":[{\"name\":\"gpu\",\"rows\":[[]]}]}", file);
+	fprintf(file, "{\"schema\":\"pperf.baseline/1\",%s}", damaged_baselines[_i]);
 	fclose(file);
 	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
 }
@@ -631,6 +652,7 @@ int main(void)
 	tcase_add_test(runs, the_rank_that_was_asked_for_is_compared);
 	tcase_add_test(runs, only_the_device_that_was_asked_for);
 	tcase_add_test(runs, a_gate_with_a_baseline_says_the_same);
+	tcase_add_loop_test(runs, a_baseline_with_numbers_that_are_none_is_damaged, 0, sizeof damaged_baselines / sizeof *damaged_baselines);
 	tcase_add_test(runs, a_gate_of_peaks);
 	tcase_add_test(runs, what_a_gate_cannot_do);
 	suite_add_tcase(suite, runs);

@@ -5,6 +5,7 @@
 #include "report/visible.h"
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -154,6 +155,25 @@ START_TEST(names_are_shortened_in_their_middle)
 }
 END_TEST
 
+/* The dots are three bytes, and may take the place of one. */
+START_TEST(what_is_shortened_fits_its_columns_and_its_room)
+{
+	static const char *const texts[] = { "transformer.layer.attention_7", "EvT\\xff\xcd\x9b" "104iepl\\xcc3fo", "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad", "ab", "a\xcd\x9b\xcd\x9b\xcd\x9b\xcd\x9b" "b" };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (size_t columns = 0; columns < 30; columns++)
+			for (size_t more = 0; more < 4; more++) {
+				const size_t room = strlen(texts[i]) + 1 + more;
+				char *text = malloc(room);
+
+				strcpy(text, texts[i]);
+				ck_assert_uint_eq(visible_shorten(text, room, columns, more == 3), strlen(text));
+				ck_assert_uint_le(visible_width(text, strlen(text)), columns);
+				free(text);
+			}
+}
+END_TEST
+
 START_TEST(a_room_too_small_is_never_left)
 {
 	char out[8];
@@ -178,6 +198,7 @@ int main(void)
 	tcase_add_loop_test(
 		visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0, sizeof names / sizeof *names);
 	tcase_add_test(visible_names, names_are_shortened_in_their_middle);
+	tcase_add_test(visible_names, what_is_shortened_fits_its_columns_and_its_room);
 	tcase_add_test(visible_names, a_room_too_small_is_never_left);
 	suite_add_tcase(suite, figures);
 	suite_add_tcase(suite, visible_names);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_elf.c: an ELF file that a trace names, of the build that the trace says, and addresses looked up in it.
+ * fuzz_elf.c: an ELF file that a trace names, of the build that the trace says, and addresses looked up in it: in the
+ * file's own tables, and by the modules of a process.
  *
  * The input: an address (8 bytes), then the file.
  */
@@ -11,6 +12,7 @@
 #include "report/symbols.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct asked {
@@ -39,8 +41,38 @@ static void look_up(const struct asked *asked, enum elf_table table)
 	elf_symbols_free(&symbols);
 }
 
+/* As the trace says it: of the process, whose modules are where they are; one after the other in one place. */
+static void look_up_module(const struct asked *asked)
+{
+	const size_t path_bytes = strlen(asked->path);
+	struct symbols *symbols = symbols_open();
+	struct {
+		struct trace_module module;
+		char text[256];
+	} record = { .module = { .start = 0x7f0000000000, .end = 0x7f0000000000 + (asked->address >> 32) + 1, .bias = 0x7f0000000000 } };
+	char text[4096];
+
+	if (path_bytes + id.bytes > sizeof record.text)
+		abort();
+	record.module.head.size = sizeof record;
+	record.module.path_bytes = (uint16_t)path_bytes;
+	record.module.build_id_bytes = (uint16_t)id.bytes;
+	memcpy(record.text, asked->path, path_bytes);
+	memcpy(record.text + path_bytes, id.content, id.bytes);
+	symbols_debug_folder(symbols, host_folder());
+	symbols_add(symbols, &record.module);
+	for (uint64_t part = 0; part < 4; part++)
+		symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address + part * 0x1000, (enum demangle_form)(part % DEMANGLE_FORM_COUNT), text,
+			sizeof text);
+	record.module.start += asked->address & 0xffff;
+	symbols_add(symbols, &record.module);
+	symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address, DEMANGLE_SHORT, text, sizeof text);
+	symbols_close(symbols);
+}
+
 static int ask(void *context)
 {
+	look_up_module(context);
 	look_up(context, ELF_SYMTAB);
 	look_up(context, ELF_DYNSYM);
 	return 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_files.c: what a user hands over beside traces: rules of categories, baselines of a gate, the command line.
+ * fuzz_files.c: what a user hands over beside traces: rules of categories, peaks of GPUs, baselines of a gate, the
+ * command line.
  *
  * The input: a byte that chooses, then the file; or arguments, one a line.
  */
 #include "tests/fuzz/host.h"
+#include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
 #include "report/options.h"
@@ -43,27 +45,41 @@ static void take_arguments(const uint8_t *data, size_t bytes)
 	free(text);
 }
 
+enum { ARGUMENTS, RULES, BASELINE, PEAKS, KINDS };
+
+static void take_file(unsigned kind, const char *format, const uint8_t *data, size_t bytes)
+{
+	static const char *const of[KINDS][2] = { [RULES] = { "categories", "--categories" }, [BASELINE] = { "gate" }, [PEAKS] = { "roofline", "--peaks" } };
+	const char *words[8];
+	size_t count = 0;
+
+	for (size_t i = 0; i < 2 && of[kind][i]; i++)
+		words[count++] = of[kind][i];
+	words[count++] = host_file("given", data, bytes);
+	words[count++] = target_other();
+	words[count++] = "-f";
+	words[count++] = format;
+	host_report(words, count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	const char *words[8];
+	static const char *const formats[] = { "text", "json", "csv" };
 
 	if (bytes < 1)
 		return -1;
-	if (data[0] % 3 == 0) {
+	if (data[0] % KINDS == ARGUMENTS)
 		take_arguments(data + 1, bytes - 1);
-	} else if (data[0] % 3 == 1) {
-		words[0] = "categories";
-		words[1] = "--categories";
-		words[2] = host_file("rules", data + 1, bytes - 1);
-		words[3] = target_other();
-		host_report(words, 4);
-	} else {
-		words[0] = "gate";
-		words[1] = host_file("baseline", data + 1, bytes - 1);
-		words[2] = target_other();
-		words[3] = "-f";
-		words[4] = data[0] & 64 ? "text" : "json";
-		host_report(words, 5);
-	}
+	else
+		take_file(data[0] % KINDS, formats[data[0] / KINDS % 3], data + 1, bytes - 1);
 	return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
+{
+	struct dice dice = { seed };
+
+	if (bytes < 2 || data[0] % KINDS != BASELINE || !dice_below(&dice, 3))
+		return LLVMFuzzerMutate(data, bytes, room);
+	return 1 + mutate_json(data + 1, bytes - 1, room - 1, &dice);
 }

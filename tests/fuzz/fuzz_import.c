@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_import.c: what other tools wrote: torch.profiler's JSON, plain and packed, and an export of Nsight Systems. What is
- * made of it is read to its end by the views.
+ * fuzz_import.c: what torch.profiler wrote: JSON, plain and packed. What is made of it is read to its end by the views.
  *
  * The input: a byte that chooses the view, then the file.
  */
-#include "tests/fuzz/host.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
-
-static const char *const lines[][5] = {
-	{ "tree", "-f", "json" }, { "summary" }, { "table", "-f", "csv", "--all" }, { "dump", "-f", "json" }, { "info" }, { "idle", "-f", "json" },
-	{ "memory", "-f", "csv" }, { "steps", "-f", "json" }, { "ranks", "-f", "json" },
-};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	const char *const *line;
-	const char *words[8];
-	size_t count = 0;
-
-	if (bytes < 1)
-		return -1;
-	line = lines[*data % (sizeof lines / sizeof *lines)];
-	while (count < 5 && line[count]) {
-		words[count] = line[count];
-		count++;
-	}
-	words[count++] = host_file("import", data + 1, bytes - 1);
-	host_report(words, count);
-	return 0;
+	return target_import(data, bytes);
 }
 
 static int is_packed(const uint8_t *data, size_t bytes)
@@ -40,8 +19,13 @@ static int is_packed(const uint8_t *data, size_t bytes)
 	return bytes > 20 && data[1] == 0x1f && data[2] == 0x8b;
 }
 
+static size_t mutate_inside(uint8_t *text, size_t bytes, size_t room, struct dice *dice)
+{
+	return dice_below(dice, 3) ? mutate_json(text, bytes, room, dice) : LLVMFuzzerMutate(text, bytes, room);
+}
+
 /* What is inside is changed, then packed again: so the sum behind it is right. */
-static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room)
+static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room, struct dice *dice)
 {
 	const size_t most = 8 * room;
 	uint8_t *inside = malloc(most);
@@ -55,7 +39,7 @@ static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room)
 	inflate(&stream, Z_FINISH);
 	count = stream.total_out;
 	inflateEnd(&stream);
-	count = LLVMFuzzerMutate(inside, count, most);
+	count = mutate_inside(inside, count, most, dice);
 	stream = (z_stream){ .next_in = inside, .avail_in = (unsigned)count, .next_out = data + 1, .avail_out = (unsigned)room - 1 };
 	if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
 		if (deflate(&stream, Z_FINISH) == Z_STREAM_END)
@@ -73,6 +57,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigne
 	if (bytes > 1 && !dice_below(&dice, 8))
 		data[0] = (uint8_t)dice_below(&dice, 256);
 	if (is_packed(data, bytes) && dice_below(&dice, 4))
-		return mutate_packed(data, bytes, room);
-	return LLVMFuzzerMutate(data, bytes, room);
+		return mutate_packed(data, bytes, room, &dice);
+	if (bytes < 2 || is_packed(data, bytes))
+		return LLVMFuzzerMutate(data, bytes, room);
+	return 1 + mutate_inside(data + 1, bytes - 1, room - 1, &dice);
 }

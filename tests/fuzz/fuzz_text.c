@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_text.c: names from a trace on their way to a reader's eyes: demangled, folded, cut, made visible; and JSON in
- * place.
+ * fuzz_text.c: names from a trace on their way to a reader's eyes: demangled, folded, cut, made visible; JSON in place;
+ * and the tables of lines in Python's code objects, whose three forms the library reads where they lie.
  *
  * The input: a byte that chooses who gets it, then the text.
  */
@@ -8,6 +8,7 @@
 #include "tests/fuzz/printed.h"
 #include "tests/fuzz/target.h"
 
+#include "preload/python_lines.h"
 #include "report/categories.h"
 #include "report/cxx_name.h"
 #include "report/demangle.h"
@@ -135,9 +136,25 @@ static void match_it(const struct input *input)
 	category_matches(pattern, end + 1, (size_t)(input->text + input->bytes - end - 1));
 }
 
+static void find_line(const struct input *input)
+{
+	const size_t bytes = input->bytes < 8 ? 0 : input->bytes - 8;
+	uint8_t *table = malloc(bytes + 1);
+	int64_t offset = 0;
+
+	if (input->bytes >= 8)
+		memcpy(&offset, input->text, sizeof offset);
+	if (bytes)
+		memcpy(table, input->text + 8, bytes);
+	for (int64_t at = -2; at < 64; at += 2)
+		python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes, input->choice, at);
+	python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes, input->choice, offset);
+	free(table);
+}
+
 static int take(void *context)
 {
-	static void (*const takers[])(const struct input *) = { demangle_it, shorten_it, show_it, print_it, scan_it, match_it };
+	static void (*const takers[])(const struct input *) = { demangle_it, shorten_it, show_it, print_it, scan_it, match_it, find_line };
 	const struct input *input = context;
 	const unsigned taker = input->choice & 7;
 

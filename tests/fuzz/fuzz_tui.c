@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_tui.c: a trace to browse, and keys. What is put on the screen is harmless and on it.
+ * fuzz_tui.c: a trace to browse, alone or beside a whole one, and keys. What is put on the screen is harmless and on it.
  *
- * The input: how many keys (a byte), width, height, the keys; then the trace.
+ * The input: how many keys (a byte), width, height (128 more: compare), the keys; then the trace.
  */
 #include "tests/fuzz/host.h"
 #include "tests/fuzz/mutate.h"
@@ -23,6 +23,7 @@ struct session {
 	const uint8_t *keys;
 	size_t key_count;
 	unsigned width, height;
+	bool compare;
 };
 
 static unsigned screen_width, screen_height;
@@ -48,18 +49,19 @@ static int browse(void *context)
 {
 	const struct session *session = context;
 	const struct tui_canvas canvas = { put, NULL };
-	char *words[] = { (char *)(uintptr_t)"pperf-report", (char *)(uintptr_t)"tui", (char *)(uintptr_t)session->path, NULL };
+	char *words[] = { (char *)(uintptr_t)"pperf-report", (char *)(uintptr_t)"tui", (char *)(uintptr_t)session->path,
+		session->compare ? (char *)(uintptr_t)target_other() : NULL, NULL };
 	struct options options;
 	struct style style;
 	struct tui_model *model;
 	struct tui_state *state;
 
 	optind = 0;
-	options = options_read(3, words);
+	options = options_read(session->compare ? 4 : 3, words);
 	style = style_of(&options, out_open(NULL));
 	style.width = session->width;
 	columns_choose(&options);
-	model = tui_trace(&options, &style);
+	model = session->compare ? tui_diff(&options, &style) : tui_trace(&options, &style);
 	state = tui_state_new(model, session->width, session->height);
 	tui_paint(state, &canvas);
 	for (size_t i = 0; i < session->key_count && !state->quit; i++) {
@@ -74,16 +76,28 @@ static int browse(void *context)
 	return 0;
 }
 
+/* A screen is painted for each key, which is what takes the time. */
+static size_t head_bytes(const uint8_t *data)
+{
+	return 3u + data[0] % 64;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct session session;
 
-	if (bytes < 3 || bytes < 3u + data[0])
+	if (bytes < 3 || bytes < head_bytes(data))
 		return -1;
-	session = (struct session){ .keys = data + 3, .key_count = data[0], .width = 20 + data[1], .height = 2 + data[2] % 80 };
+	session = (struct session){ .keys = data + 3,
+		.key_count = head_bytes(data) - 3,
+		.width = 20 + data[1],
+		.height = 2 + data[2] % 80,
+		.compare = data[2] & 128 };
+	if (session.compare)
+		target_other(); /* not made inside of the call */
 	screen_width = session.width;
 	screen_height = session.height;
-	session.path = host_file("trace.bin", data + 3 + data[0], bytes - 3 - data[0]);
+	session.path = host_file("trace.bin", data + head_bytes(data), bytes - head_bytes(data));
 	host_call(browse, &session);
 	return 0;
 }
@@ -91,14 +105,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
 {
 	struct dice dice = { seed };
-	const size_t head = bytes ? 3u + data[0] : 0;
+	const size_t head = bytes ? head_bytes(data) : 0;
 	unsigned char *trace;
 	size_t count;
 
 	if (bytes < 256 || bytes <= head || bytes > room)
 		return LLVMFuzzerMutate(data, bytes, room);
 	for (size_t times = dice_below(&dice, 6); times; times--)
-		data[1 + dice_below(&dice, head - 1)] = (uint8_t)dice_below(&dice, 160);
+		data[1 + dice_below(&dice, head - 1)] = (uint8_t)dice_below(&dice, dice_below(&dice, 4) ? 160 : 256);
 	if (dice_below(&dice, 2))
 		return bytes;
 	trace = aligned_alloc(64, (room + 63) / 64 * 64);

@@ -243,32 +243,58 @@ static void give_all_back(void)
  * call once (replay.c). */
 extern char __start_report_data[] __attribute__((weak)), __stop_report_data[] __attribute__((weak));
 extern char __start_report_bss[] __attribute__((weak)), __stop_report_bss[] __attribute__((weak));
-static uint64_t *kept_data, *kept_bss;
+static char *kept_data;
 
-/* Between variables lies what the sanitizer forbids to touch; memcpy would be watched. */
+/* Between variables lies what the sanitizer forbids to touch, and memcpy would be watched: so the compiler may not make
+ * one of this. */
+struct chunk {
+	uint64_t words[8];
+};
+
 __attribute__((no_sanitize("address", "undefined"))) static void copy_all(char *to, const char *from, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++)
-		((volatile char *)to)[i] = ((const volatile char *)from)[i];
+	size_t at = 0;
+
+	for (; at + sizeof(struct chunk) <= bytes; at += sizeof(struct chunk)) {
+		*(struct chunk *)(void *)(to + at) = *(const struct chunk *)(const void *)(from + at);
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; at < bytes; at++)
+		((volatile char *)to)[at] = from[at];
 }
 
-static void variables(bool keep, char *start, char *stop, uint64_t **kept)
+__attribute__((no_sanitize("address", "undefined"))) static void zero_all(char *to, size_t bytes)
 {
-	const size_t bytes = start ? (size_t)(stop - start) : 0;
+	static const struct chunk zero;
+	size_t at = 0;
 
-	if (!bytes)
+	for (; at + sizeof zero <= bytes; at += sizeof zero) {
+		*(struct chunk *)(void *)(to + at) = zero;
+		__asm__ volatile("" ::: "memory");
+	}
+	for (; at < bytes; at++)
+		((volatile char *)to)[at] = 0;
+}
+
+/* Before the first call. */
+static void keep_variables(void)
+{
+	const size_t bytes = (size_t)(__stop_report_data - __start_report_data);
+
+	if (!__start_report_data)
 		return;
-	if (keep && !*kept)
-		*kept = __real_calloc(1, bytes + sizeof **kept);
-	if (!*kept)
+	kept_data = __real_malloc(bytes);
+	if (!kept_data)
 		abort();
-	copy_all(keep ? (char *)*kept : start, keep ? start : (const char *)*kept, bytes);
+	copy_all(kept_data, __start_report_data, bytes);
 }
 
-static void all_variables(bool keep)
+static void restore_variables(void)
 {
-	variables(keep, __start_report_data, __stop_report_data, &kept_data);
-	variables(keep, __start_report_bss, __stop_report_bss, &kept_bss);
+	if (!__start_report_data)
+		return;
+	copy_all(__start_report_data, kept_data, (size_t)(__stop_report_data - __start_report_data));
+	zero_all(__start_report_bss, (size_t)(__stop_report_bss - __start_report_bss));
 }
 
 static void remove_folder(void)
@@ -334,7 +360,7 @@ static void begin(void)
 	setenv("LC_ALL", "C.UTF-8", 1);
 	unsetenv("PPERF_PAGER");
 	unsetenv("FORCE_COLOR");
-	all_variables(true);
+	keep_variables();
 }
 
 static char *contents(int fd, size_t *bytes)
@@ -383,7 +409,7 @@ int host_call(int (*body)(void *context), void *context)
 	dup2(own_out, STDOUT_FILENO);
 	give_all_back();
 	close_range(DESCRIPTORS_FROM, ~0u, 0);
-	all_variables(false);
+	restore_variables();
 	__real_free(printed);
 	printed = contents(printed_fd, &printed_bytes);
 	check_said();

@@ -204,6 +204,9 @@ static const unsigned char screens[][8] = {
 /* Some keys, for a screen of 80 columns and 24 rows. */
 static const char keys[] = "\20\74\26jjljl/a\rhsnmc?qvde";
 
+/* The same, of two traces. */
+static const char compared[] = "\20\74\232jjljl/a\rhsnmc?qvde";
+
 static void put_trace(const char *name, struct trace_builder *builder)
 {
 	size_t bytes;
@@ -215,6 +218,8 @@ static void put_trace(const char *name, struct trace_builder *builder)
 		put("trace", path, screens[i], sizeof *screens, trace, bytes);
 	}
 	put("tui", name, keys, 3u + (unsigned char)*keys, trace, bytes);
+	snprintf(path, sizeof path, "%s-compared", name);
+	put("tui", path, compared, 3u + (unsigned char)*compared, trace, bytes);
 	builder_free(builder);
 }
 
@@ -242,13 +247,13 @@ static void foreign(void)
 	export = foreign_export(&bytes);
 	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK || deflate(&stream, Z_FINISH) != Z_STREAM_END)
 		fail("deflate");
-	for (char view = 0; view < 9; view++) {
+	for (char view = 0; view < 14; view++) {
 		snprintf(name, sizeof name, "json-%d", view);
 		put("import", name, &view, 1, foreign_json, foreign_json_bytes());
 		snprintf(name, sizeof name, "gzip-%d", view);
 		put("import", name, &view, 1, packed, stream.total_out);
 		snprintf(name, sizeof name, "nsys-%d", view);
-		put("import", name, &view, 1, export, bytes);
+		put("nsys", name, &view, 1, export, bytes);
 	}
 	deflateEnd(&stream);
 	free(export);
@@ -302,7 +307,7 @@ static void texts(void)
 	char name[32];
 
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-		for (unsigned char taker = 0; taker < 6; taker++)
+		for (unsigned char taker = 0; taker < 7; taker++)
 			for (unsigned char more = 0; more < 2; more++) {
 				const unsigned char head[] = { (unsigned char)(taker | more << 4 | more << 5), more };
 
@@ -311,23 +316,35 @@ static void texts(void)
 			}
 }
 
+static size_t own_file(const char *path, char *room, size_t bytes)
+{
+	FILE *file = fopen(path, "rb");
+
+	if (!file)
+		fail("seeds runs in the project's folder");
+	bytes = fread(room, 1, bytes, file);
+	fclose(file);
+	return bytes;
+}
+
 static void user_files(void)
 {
 	static const char arguments[] = "table\n-f\njson\n--by\nshape\n--steps\n1-7\n-n\n5\n--min-percent\n0.5\n--width\n80\n--focus\na/b\\/c\ntrace.bin";
 	static const char baseline[] = "{\"schema\":\"pperf.baseline/1\",\"basis\":\"step\",\"steps\":5,\"figures\":[{\"name\":\"cpu\",\"unit\":\"ns\","
 				       "\"value\":250.5,\"rows\":[[\"Net\",200],[\"Net/aten::mm\",1.5]]},{\"name\":\"wall\",\"unit\":\"ns\",\"value\":280,\"rows\":[]}]}";
-	char rules[65536];
-	FILE *file = fopen("report/categories.rules", "rb");
-	size_t bytes;
+	static const char peaks[] = "# a GPU\ndevice G* sms=132 fp32=66.9 fp16=989.4 memory=4000\narch 9.0 fp32=256 bf16=4096\n";
+	char text[65536];
+	size_t bytes = own_file("report/categories.rules", text, sizeof text);
 
-	if (!file)
-		fail("report/categories.rules: seeds runs in the project's folder");
-	bytes = fread(rules, 1, sizeof rules, file);
-	fclose(file);
 	put("files", "arguments", "\0", 1, arguments, sizeof arguments - 1);
-	put("files", "rules", "\1", 1, rules, bytes);
-	put("files", "rules-few", "\1", 1, rules, bytes < 1500 ? bytes : 1500);
+	put("files", "rules", "\1", 1, text, bytes);
+	put("files", "rules-few", "\1", 1, text, bytes < 1500 ? bytes : 1500);
 	put("files", "baseline", "\2", 1, baseline, sizeof baseline - 1);
+	put("files", "baseline-json", "\6", 1, baseline, sizeof baseline - 1);
+	put("files", "peaks-few", "\3", 1, peaks, sizeof peaks - 1);
+	put("files", "peaks-json", "\7", 1, peaks, sizeof peaks - 1);
+	bytes = own_file("report/devices.table", text, sizeof text);
+	put("files", "peaks", "\3", 1, text, bytes);
 }
 
 int main(int argc, char **argv)

@@ -23,3 +23,27 @@ const char *target_other(void)
 	builder_free(training.builder);
 	return path;
 }
+
+static const char *const lines[][5] = {
+	{ "tree", "-f", "json" }, { "summary" }, { "table", "-f", "csv", "--all" }, { "dump", "-f", "json" }, { "info" }, { "idle", "-f", "json" },
+	{ "memory", "-f", "csv" }, { "steps", "-f", "json" }, { "ranks", "-f", "json" },
+	{ "critical", "-f", "json" }, { "critical-path" }, { "diagnose", "-f", "json" }, { "table", "--by", "stack" }, { "roofline", "-f", "csv" },
+};
+
+int target_import(const uint8_t *data, size_t bytes)
+{
+	const char *const *line;
+	const char *words[8];
+	size_t count = 0;
+
+	if (bytes < 1)
+		return -1;
+	line = lines[*data % (sizeof lines / sizeof *lines)];
+	while (count < 5 && line[count]) {
+		words[count] = line[count];
+		count++;
+	}
+	words[count++] = host_file("import", data + 1, bytes - 1);
+	host_report(words, count);
+	return 0;
+}

@@ -16,4 +16,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t room);
 /* The path of a small whole trace beside the input; of the run of those that the builder makes. */
 const char *target_other(void);
 
+/* The file of another tool behind the byte that chooses what shows it; read to its end. */
+int target_import(const uint8_t *data, size_t bytes);
+
 #endif
