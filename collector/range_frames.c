@@ -15,28 +15,22 @@ uint32_t range_level(const struct stream *s, uint32_t domain)
 	return 0;
 }
 
-/* Ticks from the last stamp to `now`; a counter that seems to step back stands still. */
-static inline uint64_t advance(struct stream *s, uint64_t now)
-{
-	uint64_t gap = now > s->last ? now - s->last : 0;
-
-	s->last += gap;
-	return gap;
-}
-
 /* Room for a short form, and the gap that it shall hold, in this order: making room may stamp. After a long gap the clocks are noted
- * first. false: no room, the event is lost. */
+ * first. A counter that seems to step back stands still. false: no room, the event is lost. */
 static bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
 {
 	bool room = stream_room(s, bytes);
+	uint64_t now = clock_now();
 
-	if (room && clock_now() - s->last >= STREAM_GAP_MOST && clock_now() > s->last) {
+	if (room && now > s->last && now - s->last >= STREAM_GAP_MOST) {
 		stream_clock(s);
 		room = stream_room(s, bytes);
+		now = clock_now();
 	}
-	*gap = advance(s, clock_now());
-	if (*gap >= STREAM_GAP_MOST) /* halted for long between two lines: the next CLOCK sets it right */
-		*gap = STREAM_GAP_MOST - 1;
+	*gap = now > s->last ? now - s->last : 0;
+	if (room && *gap >= STREAM_GAP_MOST) /* halted for long since the clocks were noted: the event came with them */
+		*gap = 0;
+	s->last += *gap;
 	return room;
 }
 
