@@ -17,6 +17,7 @@ extern char **environ;
 static bool allowed;
 static pid_t running; /* 0: none */
 static int to_it = -1;
+static void (*on_interrupt)(int), (*on_quit)(int); /* as they were before the pager */
 
 void pager_allow(bool allow)
 {
@@ -88,7 +89,19 @@ static void wait_at_exit(void)
 	pager_finish(&name);
 }
 
-/* It has the terminal's signals as they usually are; we wait for it and leave it ^C. */
+static void leave_signals_to_it(void)
+{
+	on_interrupt = signal(SIGINT, SIG_IGN);
+	on_quit = signal(SIGQUIT, SIG_IGN);
+}
+
+static void take_signals_back(void)
+{
+	signal(SIGINT, on_interrupt);
+	signal(SIGQUIT, on_quit);
+}
+
+/* It has the terminal's signals as they usually are; we wait for it and leave it ^C, before it can be told of one. */
 static pid_t spawn(const char *program, int from)
 {
 	posix_spawn_file_actions_t actions;
@@ -126,15 +139,15 @@ int pager_start(void)
 	/* Who may run this as another user may not thereby run anything as him, which less would do at a key. */
 	if (getenv("SUDO_UID"))
 		setenv("LESSSECURE", "1", 0);
+	leave_signals_to_it();
 	running = spawn(program, ends[0]);
 	close(ends[0]);
 	if (running < 0) {
 		running = 0;
+		take_signals_back();
 		close(ends[1]);
 		return -1;
 	}
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
 	if (!registered)
 		atexit(wait_at_exit);
 	registered = true;
@@ -152,7 +165,6 @@ bool pager_finish(const char **name)
 	while (waitpid(running, &status, 0) < 0 && errno == EINTR)
 		continue;
 	running = 0;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
+	take_signals_back();
 	return !WIFEXITED(status) || (WEXITSTATUS(status) != 126 && WEXITSTATUS(status) != 127);
 }
