@@ -349,7 +349,7 @@ def a_graph_of_a_whole_step(folder):
 @slow
 def memory_in_segments_that_grow(folder):
     tree = trained(folder, "mlp", env={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
-    shows("segments", "memory", tree.path)
+    shows("segments", "memory", tree.path, "--no-steps")
 
 
 @slow
@@ -362,7 +362,7 @@ def memory_by_the_allocator_of_cuda(folder):
         assert said - 512 * 100 < level[2] <= said, (level, said)
     tree = Report(folder / "under" / "trace.bin")
     everything_is_linked(tree)
-    shows("malloc-async", "memory", tree.path)
+    shows("malloc-async", "memory", tree.path, "--no-steps")
 
 
 # What DistributedDataParallel computes and sends is of many modules.
