@@ -65,15 +65,21 @@ extern const struct diagnose_rule diagnose_rules[]; /* name NULL: ends the list 
 #define DIAGNOSE_RULES 18u
 
 /* Things of one sort that happened: how many, how long, where most of it, and the longest. */
+struct happened_there {
+	uint64_t total_ns, longest_ns, longest_at_ns; /* total_ns: 1 more for each */
+};
 struct happened {
 	uint64_t count, total_ns, bytes, longest_ns, longest_at_ns;
 	uint32_t longest_name;
-	uint64_t *of_node;
+	struct happened_there *of_node;
 	size_t room;
 };
 
 void happened_add(struct happened *happened, uint32_t node, uint32_t name, uint64_t at_ns, uint64_t duration_ns);
 uint32_t happened_most(const struct happened *happened); /* the node with most of it; 0 none */
+/* The finding's place is the one with most of it, and its example the longest there. */
+void happened_example(const struct happened *happened, struct finding *finding); /* the longest at its place, if that has any */
+void happened_place(const struct happened *happened, struct finding *finding);
 
 /* Of calls that CUPTI and the library may both have recorded: the records of one of them. */
 struct happened_calls {
@@ -102,13 +108,13 @@ struct diagnose_facts {
 	uint64_t steady_launches;
 	struct variable_kernel variable;
 	/* from the rows of `idle` */
-	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT], cause_longest_ns[GAP_CAUSE_COUNT],
-		cause_longest_at_ns[GAP_CAUSE_COUNT];
+	uint64_t cause_ns[GAP_CAUSE_COUNT], cause_gaps[GAP_CAUSE_COUNT], cause_longest_ns[GAP_CAUSE_COUNT];
 	uint32_t cause_node[GAP_CAUSE_COUNT];
 	uint64_t cause_node_ns[GAP_CAUSE_COUNT];
 	char blocked_by[128]; /* the call that the longest gap of synchronisation is put down to */
-	/* gaps of LIMIT_DEAD_NS that are launch-bound, or in which memory was taken; of LIMIT_HELD_NS that are dependencies */
-	struct happened dead, dead_allocating, held;
+	/* gaps of LIMIT_DEAD_NS that are launch-bound, or in which memory was taken, from the first step on and before it;
+	 * shorter and longer ones that are launch-bound; of synchronisation (of these two and the shorter ones: the longest); of LIMIT_HELD_NS that are dependencies */
+	struct happened dead, dead_allocating, dead_before, late, launch_long, synced, held;
 };
 
 #define DIAGNOSE_PIECES 24u

@@ -29,11 +29,9 @@ static void say_steady(struct diagnosis *diagnosis, struct finding *finding, con
 	SAY(finding->view, "api");
 	diagnose_trust_steady(diagnosis, finding);
 	finding->state = FINDING_FOUND;
-	finding->node = happened_most(calls);
+	happened_place(calls, finding);
 	finding->count = calls->count;
 	finding->impact_ns = recurring(diagnosis, calls);
-	finding->has_example = true;
-	finding->example_ns = calls->longest_at_ns;
 }
 
 void diagnose_queries(struct diagnosis *diagnosis, struct finding *finding)
@@ -102,13 +100,11 @@ void diagnose_pageable(struct diagnosis *diagnosis, struct finding *finding)
 	SAY(finding->next, "Use pinned memory: DataLoader(pin_memory=True) and .to(device, non_blocking=True), or "
 		"cudaHostAlloc; fewer, larger copies.");
 	SAY(finding->view, "overlap");
-	finding->node = happened_most(copies);
+	happened_place(copies, finding);
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;
 	finding->upper_bound = true;
-	finding->has_example = true;
-	finding->example_ns = copies->longest_at_ns;
 }
 
 void diagnose_before_gemm(struct diagnosis *diagnosis, struct finding *finding)
@@ -131,10 +127,8 @@ void diagnose_before_gemm(struct diagnosis *diagnosis, struct finding *finding)
 		"contiguous in the layout the product "
 			   "wants, and write into the result (out=, addmm_) where it is overwritten anyway.");
 	SAY(finding->view, "overlap");
-	finding->node = happened_most(copies);
+	happened_place(copies, finding);
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;
-	finding->has_example = true;
-	finding->example_ns = copies->longest_at_ns;
 }

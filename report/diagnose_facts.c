@@ -30,8 +30,15 @@ struct pass {
 
 void happened_add(struct happened *happened, uint32_t node, uint32_t name, uint64_t at_ns, uint64_t duration_ns)
 {
+	struct happened_there *there;
+
 	grow(&happened->of_node, &happened->room, (size_t)node + 1, sizeof *happened->of_node);
-	happened->of_node[node] += duration_ns + 1; /* 1: of those that took no time, where most of them are */
+	there = &happened->of_node[node];
+	if (!there->total_ns || duration_ns > there->longest_ns) {
+		there->longest_ns = duration_ns;
+		there->longest_at_ns = at_ns;
+	}
+	there->total_ns += duration_ns + 1; /* 1: of those that took no time, where most of them are */
 	happened->total_ns += duration_ns;
 	if (!happened->count++ || duration_ns > happened->longest_ns) {
 		happened->longest_ns = duration_ns;
@@ -45,9 +52,21 @@ uint32_t happened_most(const struct happened *happened)
 	uint32_t most = 0;
 
 	for (uint32_t node = 1; node < happened->room; node++)
-		if (happened->of_node[node] > (most ? happened->of_node[most] : 0))
+		if (happened->of_node[node].total_ns > (most ? happened->of_node[most].total_ns : 0))
 			most = node;
 	return most;
+}
+
+void happened_example(const struct happened *happened, struct finding *finding)
+{
+	finding->has_example = finding->node < happened->room && happened->of_node[finding->node].total_ns;
+	finding->example_ns = finding->has_example ? happened->of_node[finding->node].longest_at_ns : 0;
+}
+
+void happened_place(const struct happened *happened, struct finding *finding)
+{
+	finding->node = happened_most(happened);
+	happened_example(happened, finding);
 }
 
 const struct happened *happened_shown(const struct happened_calls *calls)
@@ -262,21 +281,31 @@ static bool says(const struct row *row, const char *key, const char *word)
 	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
 }
 
+/* Most of it: what a program does to get ready is another matter. */
+static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_t length)
+{
+	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
+}
+
 static void take_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
 	const uint64_t length = figure_of(row, "gap_ns"), at = figure_of(row, "start_ns");
 	const struct cell *call = cell_of(row, "blocked_by");
+	const bool before = is_before_first_step(diagnosis->process->steps, at, length);
 
 	if (length > facts->cause_longest_ns[cause]) {
 		facts->cause_longest_ns[cause] = length;
-		facts->cause_longest_at_ns[cause] = at;
 		if (cause == GAP_SYNC && call)
 			SAY(facts->blocked_by, "%s", diagnose_bytes_name(diagnosis, call->text.bytes, call->text.length));
 	}
 	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && length >= LIMIT_DEAD_NS)
-		happened_add(&facts->dead, row->node, 0, at, length);
-	if (cause == GAP_ALLOCATION && length >= LIMIT_DEAD_NS)
+		happened_add(before ? &facts->dead_before : &facts->dead, row->node, 0, at, length);
+	if (cause == GAP_LAUNCH)
+		happened_add(length < LIMIT_DEAD_NS ? &facts->late : &facts->launch_long, row->node, 0, at, length);
+	if (cause == GAP_SYNC)
+		happened_add(&facts->synced, row->node, 0, at, length);
+	if (cause == GAP_ALLOCATION && length >= LIMIT_DEAD_NS && !before)
 		happened_add(&facts->dead_allocating, row->node, 0, at, length);
 	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
 		happened_add(&facts->held, row->node, 0, at, length);
@@ -339,7 +368,8 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	struct diagnose_facts *facts = &diagnosis->facts;
 	struct happened *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable, &facts->before_gemm,
 		&facts->allocations.recorded, &facts->allocations.told, &facts->queries.recorded, &facts->queries.told,
-		&facts->waits.recorded, &facts->waits.told, &facts->dead, &facts->dead_allocating, &facts->held };
+		&facts->waits.recorded, &facts->waits.told, &facts->dead, &facts->dead_before, &facts->dead_allocating, &facts->late, &facts->launch_long,
+		&facts->synced, &facts->held };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

@@ -202,12 +202,10 @@ void diagnose_tiny(struct diagnosis *diagnosis, struct finding *finding)
 		"or launch them together "
 			   "by a CUDA graph.");
 	SAY(finding->view, "kernels -s calls --top 20");
-	finding->node = happened_most(tiny);
+	happened_place(tiny, finding);
 	finding->count = tiny->count;
 	finding->impact_ns = impact;
 	finding->upper_bound = true;
-	finding->has_example = true;
-	finding->example_ns = calls->longest_at_ns;
 }
 
 struct starved {

@@ -23,8 +23,8 @@ uint64_t diagnose_late(const struct diagnosis *diagnosis, uint64_t *gaps)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	*gaps = facts->cause_gaps[GAP_LAUNCH] - (facts->dead.count - facts->dead_allocating.count);
-	return facts->cause_ns[GAP_LAUNCH] - (facts->dead.total_ns - facts->dead_allocating.total_ns);
+	*gaps = facts->cause_gaps[GAP_LAUNCH] - facts->launch_long.count;
+	return facts->cause_ns[GAP_LAUNCH] - facts->launch_long.total_ns;
 }
 
 /* Nothing was found, but most of what there is to look at has no known cause. */
@@ -66,32 +66,51 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 			   "larger batch. Measure once without the profiler's Python stacks: recording them slows the host, too.");
 	trust_idle(diagnosis, finding);
 	SAY(finding->view, "idle");
-	finding->node = facts->cause_node[GAP_LAUNCH];
+	happened_place(&facts->late, finding);
 	finding->count = gaps;
 	finding->impact_ns = late;
 	finding->upper_bound = true;
-	if (facts->cause_longest_ns[GAP_LAUNCH] < LIMIT_DEAD_NS) {
-		finding->has_example = true;
-		finding->example_ns = facts->cause_longest_at_ns[GAP_LAUNCH];
+}
+
+/* That a program gets ready is no fault of its steps, and may be long. */
+static void say_start(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct happened *before = &facts->dead_before;
+
+	if (!diagnose_is_share(before->total_ns, facts->span_ns, LIMIT_WORTH)) {
+		check_known(diagnosis, finding);
+		return;
 	}
+	finding->state = FINDING_NOTE;
+	SAY(finding->sentence, "Before the first step the GPU stands idle for %s, %s or longer at a time.",
+		diagnose_time(diagnosis, before->total_ns), diagnose_time(diagnosis, LIMIT_DEAD_NS));
+	SAY(finding->evidence, "%s; the longest %s, at %s", diagnose_counted(diagnosis, before->count, "window"),
+		diagnose_time(diagnosis, before->longest_ns), diagnose_time(diagnosis, before->longest_at_ns));
+	SAY(finding->next, "Only what restarts often loses by it: see what the host does meanwhile.");
+	trust_idle(diagnosis, finding);
+	SAY(finding->view, "idle -s gap_ns --top 20");
+	happened_place(before, finding);
+	finding->count = before->count;
 }
 
 void diagnose_dead(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct happened *dead = &facts->dead;
-	const uint64_t allocating = facts->dead_allocating.total_ns;
+	const uint64_t allocating = facts->dead_allocating.total_ns, before = facts->dead_before.total_ns;
 
 	if (!diagnose_is_share(dead->total_ns, facts->span_ns, LIMIT_WORTH)) {
-		check_known(diagnosis, finding);
+		say_start(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_FOUND;
 	SAY(finding->sentence, "For %s of the time the GPU stands idle with nothing launched, %s or longer at a time.",
 		diagnose_share(diagnosis, dead->total_ns, facts->span_ns), diagnose_time(diagnosis, LIMIT_DEAD_NS));
-	SAY(finding->evidence, "%s, together %s of a span of %s; the longest %s, at %s%s%s%s",
+	SAY(finding->evidence, "%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
 		diagnose_counted(diagnosis, dead->count, "window"), diagnose_time(diagnosis, dead->total_ns),
-		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, dead->longest_ns),
+		diagnose_time(diagnosis, facts->span_ns), before ? "; not counted are those before the first step, " : "",
+		before ? diagnose_time(diagnosis, before) : "", diagnose_time(diagnosis, dead->longest_ns),
 		diagnose_time(diagnosis, dead->longest_at_ns), allocating ? "; for " : "",
 		allocating ? diagnose_time(diagnosis, allocating) : "", allocating ? " of it memory was taken or given back" : "");
 	SAY(finding->next, "See what the host does meanwhile: loading data (more workers, prefetching), checkpoints, "
@@ -99,12 +118,10 @@ void diagnose_dead(struct diagnosis *diagnosis, struct finding *finding)
 			   "libraries at a first call. The place is where the work was launched that ended most of it.");
 	trust_idle(diagnosis, finding);
 	SAY(finding->view, "idle -s gap_ns --top 20");
-	finding->node = happened_most(dead);
+	happened_place(dead, finding);
 	finding->count = dead->count;
 	finding->impact_ns = dead->total_ns;
 	finding->upper_bound = true;
-	finding->has_example = true;
-	finding->example_ns = dead->longest_at_ns;
 }
 
 /* What to do of a wait depends on who asks for it. */
@@ -139,6 +156,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	}
 	finding->state = FINDING_FOUND;
 	finding->node = facts->cause_node[GAP_SYNC];
+	happened_example(&facts->synced, finding);
 	SAY(finding->sentence, "The host waits for the GPU, and then the GPU for the host: %s of the time is lost to synchronisation.",
 		diagnose_share(diagnosis, idle, facts->span_ns));
 	SAY(finding->evidence, "%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in them",
@@ -151,8 +169,6 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding->count = facts->cause_gaps[GAP_SYNC];
 	finding->impact_ns = idle;
 	finding->upper_bound = true;
-	finding->has_example = true;
-	finding->example_ns = facts->cause_longest_at_ns[GAP_SYNC];
 }
 
 /* Another process of the run with work on a GPU at the same time; ranks have a GPU each. */
@@ -209,10 +225,8 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 		diagnose_time(diagnosis, held->total_ns), diagnose_time(diagnosis, facts->span_ns),
 		diagnose_counted(diagnosis, facts->streams_waiting, "call"), diagnose_counted(diagnosis, graphs, "launch"));
 	SAY(finding->why, "a trace sees its own process only; a host function in the stream, or the driver loading a kernel, looks the same");
-	finding->node = happened_most(held);
+	happened_place(held, finding);
 	finding->count = held->count;
 	finding->impact_ns = held->total_ns;
 	finding->upper_bound = true;
-	finding->has_example = true;
-	finding->example_ns = held->longest_at_ns;
 }

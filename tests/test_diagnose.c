@@ -165,6 +165,43 @@ static struct trace_builder *slow_first_step(void)
 	return steps(9 * MS, NULL);
 }
 
+/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the middle, but for one of 8 ms that is
+ * another place's. */
+static struct trace_builder *a_long_start(uint64_t pause)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "ready");
+	kernel(&program, "k_a", 2000, 3000, 100 * US);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 5; step++) {
+		const uint64_t begin = 100 * MS + step * 5 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		build_push(program.builder, 1, begin + 100, "first");
+		kernel(&program, "k_b", begin + 1000, begin + 2000, 5 * MS - pause - 2000);
+		build_pop(program.builder, 1, begin + 1100);
+		build_push(program.builder, 1, begin + 1200, step == 3 ? "rare" : "usual");
+		if (step != 3)
+			kernel(&program, "k_c", begin + 5 * MS - 3000, begin + 5 * MS - 2000, 1000);
+		build_pop(program.builder, 1, begin + 5 * MS - 2000);
+		build_pop(program.builder, 1, begin + 5 * MS - 100);
+	}
+	return program_end(&program, 200 * MS);
+}
+
+static struct trace_builder *a_long_start_only(void)
+{
+	return a_long_start(500 * US);
+}
+
+static struct trace_builder *a_long_start_and_pauses(void)
+{
+	return a_long_start(4 * MS);
+}
+
 static void told(struct program *program, const char *name, uint64_t begin, uint64_t end)
 {
 	const uint32_t text = build_name(program->builder, name);
@@ -505,6 +542,8 @@ static const struct scene {
 	{ healthy, "launch-starvation", "clear", "" },
 	{ long_pauses, "dead-windows", "finding", "5 windows, together 24.50 ms" },
 	{ slow_host, "dead-windows", "clear", "" },
+	{ a_long_start_only, "dead-windows", "note", "Before the first step the GPU stands idle for 99.90 ms" },
+	{ a_long_start_and_pauses, "dead-windows", "finding", "not counted are those before the first step, 99.90 ms" },
 	{ slow_first_step, "cold-start", "finding", "9000000,,measured,1" },
 	{ even_steps, "cold-start", "clear", "" },
 	{ healthy, "cold-start", "not checked", "no steps were found" },
@@ -553,6 +592,27 @@ START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 	snprintf(head, sizeof head, ",%s,%s,", scene->rule, scene->kind);
 	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", scene->rule, scene->kind, line);
 	ck_assert_msg(strstr(line, scene->part) != NULL, "no `%s` in %s", scene->part, line);
+}
+END_TEST
+
+/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the moment that is shown is one of a's,
+ * though b's is the longest. */
+START_TEST(the_moment_is_one_at_the_place)
+{
+	static const char *const places[] = { "s", "a", "b", "a" };
+	const uint64_t at[] = { 1000 * US, 6100 * US, 14200 * US, 19300 * US };
+	struct program program = program_new();
+	struct screen screen;
+
+	for (unsigned i = 0; i < 4; i++) {
+		build_push(program.builder, 1, at[i] - 3000, places[i]);
+		kernel(&program, "k_a", at[i] - 1000, at[i], 100 * US);
+		build_pop(program.builder, 1, at[i]);
+	}
+	screen = screen_show(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
+	ck_assert_msg(strstr(screen.out, "together 18.00 ms") && strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
+			      strstr(screen.out, "  where       a; one of them at 1.10 ms\n"),
+		"%s", screen.out);
 }
 END_TEST
 
@@ -689,6 +749,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
 	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0, sizeof scenes / sizeof *scenes);
+	tcase_add_test(tests, the_moment_is_one_at_the_place);
 	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
