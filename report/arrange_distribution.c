@@ -50,6 +50,7 @@ void arrange_distribution(const struct options *options, struct processes *proce
 }
 
 #define TIME_WIDTH 10
+#define NARROW 60u /* columns; with fewer, lines have less in them */
 
 static void put_time(const struct style *style, uint64_t ns, size_t width)
 {
@@ -86,7 +87,7 @@ static void put_bar(const struct style *style, uint64_t eighths)
 
 static void put_bins(const struct style *style, const struct distribution *of)
 {
-	const unsigned left = 2 * TIME_WIDTH + 18, room = style->width > left + 10 ? style->width - left : 10;
+	const unsigned left = 2 * TIME_WIDTH + 18, room = style->width > left ? style->width - left : 1;
 	const uint64_t least = style->ascii ? 4 : 1;
 	uint64_t most = 1, eighths;
 
@@ -182,7 +183,7 @@ static void put_outliers(const struct style *style, const struct options *option
 		out_string(style->out, " or below ");
 		put_time(style, of->low, 0);
 	}
-	out_string(style->out, " (3 interquartile ranges away)\n");
+	out_string(style->out, style->width < NARROW ? "\n" : " (3 interquartile ranges away)\n");
 	for (size_t i = 0; i < count && shown < most; i++) {
 		const struct distribution_part *part = rows[i].of.part;
 		uint64_t step;
@@ -197,7 +198,8 @@ static void put_outliers(const struct style *style, const struct options *option
 		put_time(style, part->at_ns, 0);
 		if (distribution_step(rows[i].process, part->at_ns, &step))
 			print_line(style, ", step %llu", (unsigned long long)step);
-		put_path(style, &rows[i], style->width > 64 ? style->width - 50 : 14);
+		if (style->width >= NARROW)
+			put_path(style, &rows[i], style->width > 64 ? style->width - 50 : 14);
 		out_char(style->out, '\n');
 	}
 	if (of->outliers > shown)
@@ -213,11 +215,12 @@ static void put_head(const struct style *style, const struct row *row)
 		node_kind_class(row->process->fold->tree->nodes[row->of.part->node].kind) == NODE_RANGES;
 
 	print_paint(style, PAINT_BOLD);
-	print_visible(style, name.bytes, name.length, style->width > 40 ? style->width - 30 : 20);
+	print_visible(style, name.bytes, name.length, style->width > 42 ? style->width - 30 : 12);
 	print_paint(style, PAINT_NONE);
 	if (places > 1)
 		print_line(style, " (%zu places)", places);
-	out_string(style->out, of->of_gpu ? " on the GPU: " : " on the CPU: ");
+	out_string(style->out, of->of_gpu ? " on the GPU:" : " on the CPU:");
+	out_string(style->out, style->width < NARROW ? "\n  " : " ");
 	put_count(style, of->count, 0);
 	print_line(style, " instance%s%s, ", of->count == 1 ? "" : "s", is_range && of->of_gpu ? " with work" : "");
 	put_time(style, of->total_ns, 0);

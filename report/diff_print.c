@@ -8,9 +8,20 @@
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/view.h"
+#include "report/visible.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FIGURE 12u
+#define NARROW 72u      /* columns; with fewer, only the change is shown, and not how sure it is */
+#define NAME_LEAST 12u
+
+static bool is_narrow(const struct style *style)
+{
+	return style->width < NARROW;
+}
 
 static const char *status_name(const struct diff_node *node)
 {
@@ -61,8 +72,8 @@ static void put_figure(const struct diff *diff, const struct style *style, doubl
 	else if (diff_unit(diff) == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
 		number_real(at, (long double)value, 2);
 	else
-		number_scaled(at, diff_unit(diff), (int64_t)llround(value), style->iec, true);
-	print_line(style, "%12s", text);
+		number_scaled(at, diff_unit(diff), (int64_t)llround(value), style->iec, style->ascii);
+	print_line(style, "%*s%s", (int)(FIGURE - visible_width(text, strlen(text))), "", text);
 }
 
 static void put_relative(const struct style *style, double before, double after)
@@ -85,29 +96,61 @@ static void put_word(const struct style *style, const struct diff_node *node)
 		print_line(style, "  %-8.4f", node->comparison.p);
 }
 
-static void put_node(const struct diff *diff, const struct style *style, const struct diff_node *node)
+static void put_figures(const struct diff *diff, const struct style *style, double before, double after)
+{
+	if (!is_narrow(style)) {
+		put_figure(diff, style, before, false);
+		put_figure(diff, style, after, false);
+	}
+	put_figure(diff, style, after - before, true);
+	put_relative(style, before, after);
+}
+
+/* What stands behind a name: how many values were compared, where that differs from row to row. */
+static size_t describe(const struct diff *diff, const struct diff_node *node, char *out, size_t room)
+{
+	int length = 0;
+
+	*out = '\0';
+	if (!node->comparison.tested)
+		length = snprintf(out, room, "  not tested (n=%u)", node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
+	else if (!diff->by_steps)
+		length = snprintf(out, room, "  n=%u, %u", node->n[0], node->n[1]);
+	return (size_t)length;
+}
+
+/* The name, and the class of a module, in what the figures leave of the line. */
+static void put_name(const struct diff *diff, const struct style *style, const struct diff_node *node)
 {
 	const struct text name = text_of(diff->texts, node->name), class = text_of(diff->texts, node->class);
+	const uint32_t depth = node->depth < 20 ? node->depth : 20;
+	const size_t figures = is_narrow(style) ? FIGURE + 12 : 3 * FIGURE + 20;
+	struct paragraph whole = { .style = style };
+	char behind[64];
+	const size_t taken = figures + 2 * depth + describe(diff, node, behind, sizeof behind);
 
+	paragraph_text(&whole, name.bytes, name.length);
+	if (class.length) {
+		paragraph_add(&whole, " (");
+		paragraph_text(&whole, class.bytes, class.length);
+		paragraph_add(&whole, ")");
+	}
+	print_line(style, "%*s", (int)(2 * depth + (is_narrow(style) ? 2 : 0)), "");
+	if (whole.used)
+		visible_shorten(whole.text, whole.room, style->width > taken + NAME_LEAST ? style->width - taken : NAME_LEAST, style->ascii);
+	out_string(style->out, whole.used ? whole.text : "");
+	out_string(style->out, behind);
+	free(whole.text);
+}
+
+static void put_node(const struct diff *diff, const struct style *style, const struct diff_node *node)
+{
 	if (node->found)
 		print_paint(style, node->after > node->before ? PAINT_HOT : PAINT_BOLD);
-	put_figure(diff, style, node->before, false);
-	put_figure(diff, style, node->after, false);
-	put_figure(diff, style, node->after - node->before, true);
-	put_relative(style, node->before, node->after);
-	put_word(style, node);
-	for (uint32_t depth = 0; depth < node->depth && depth < 20; depth++)
-		out_string(style->out, "  ");
-	print_visible(style, name.bytes, name.length, 0);
-	if (class.length) {
-		out_string(style->out, " (");
-		print_visible(style, class.bytes, class.length, 0);
-		out_char(style->out, ')');
-	}
-	if (!node->comparison.tested)
-		print_line(style, "  not tested (n=%u)", node->n[0] < node->n[1] ? node->n[0] : node->n[1]);
-	else if (!diff->by_steps)
-		print_line(style, "  n=%u, %u", node->n[0], node->n[1]);
+	put_figures(diff, style, node->before, node->after);
+	if (!is_narrow(style))
+		put_word(style, node);
+	put_name(diff, style, node);
 	if (node->found)
 		print_paint(style, PAINT_NONE);
 	out_char(style->out, '\n');
@@ -184,17 +227,17 @@ static void print_diff(const struct diff *diff, const struct options *options, s
 	put_file(diff, &style, 0, "before", options->rank >= 0);
 	put_file(diff, &style, 1, "after", options->rank >= 0);
 	put_method(diff, &style);
-	print_line(&style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "", "p", "name");
+	if (is_narrow(&style))
+		print_line(&style, "\n%12s%10s  %s\n", "change", "", "name");
+	else
+		print_line(&style, "\n%12s%12s%12s%10s  %-8s%s\n", "before", "after", "change", "", "p", "name");
 	put_below(diff, &style, &diff->nodes[0], &left, &more);
 	if (more)
 		print_line(&style, "%u more that changed (-n 0 shows all)\n", more);
-	put_figure(diff, &style, diff->before, false);
-	put_figure(diff, &style, diff->after, false);
-	put_figure(diff, &style, diff->after - diff->before, true);
-	put_relative(&style, diff->before, diff->after);
-	print_line(&style, "          %s\n", diff->by_steps ? "all, a step" : "all");
-	print_line(&style, "\n%u of %u places changed by more than noise; %u tested, %u new, %u gone\n", diff->found,
-		diff->count - 1, diff->tested, diff->added, diff->gone);
+	put_figures(diff, &style, diff->before, diff->after);
+	print_line(&style, "%*s%s\n\n", is_narrow(&style) ? 2 : 10, "", diff->by_steps ? "all, a step" : "all");
+	print_line(&style, "%u of %u places changed by more%sthan noise; %u tested, %u new, %u gone\n", diff->found,
+		diff->count - 1, is_narrow(&style) ? "\n  " : " ", diff->tested, diff->added, diff->gone);
 	next_begin(&command, "gate");
 	next_files(&command, options);
 	next_put(&command, &style);

@@ -31,10 +31,25 @@ void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t lengt
 		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
 }
 
+#define NARROW 50u     /* columns; with fewer, titles have a line of their own */
+#define NARROW_INDENT 2u
+
+static bool stands_alone(const struct paragraph *paragraph)
+{
+	return paragraph->style->width < NARROW;
+}
+
+static size_t indent_of(const struct paragraph *paragraph)
+{
+	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+
+	return stands_alone(paragraph) && indent > NARROW_INDENT ? NARROW_INDENT : indent;
+}
+
 /* The columns of a line behind its title. */
 static size_t line_columns(const struct paragraph *paragraph)
 {
-	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+	const size_t indent = indent_of(paragraph);
 
 	return paragraph->style->width > indent + 20 ? paragraph->style->width - indent : 20;
 }
@@ -67,13 +82,38 @@ void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whol
 	paragraph_add(paragraph, "%s", text);
 }
 
+/* A number and its unit are one word. */
+static bool joins(const char *text, size_t space)
+{
+	static const char *const units[] = { "%", "ns", "us", "\xc2\xb5s", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB",
+		"TiB" };
+	const char *word = text + space + 1;
+	const size_t length = strcspn(word, " ,;:.)");
+
+	if (!space || text[space - 1] < '0' || text[space - 1] > '9')
+		return false;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strlen(units[i]) == length && memcmp(units[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+static size_t word_end(const char *text, size_t from)
+{
+	size_t end = from + strcspn(text + from, " ");
+
+	while (text[end] && joins(text, end))
+		end += 1 + strcspn(text + end + 1, " ");
+	return end;
+}
+
 /* The bytes of the next line: as many words as fit into `columns`, at least one. */
 static size_t line_bytes(const char *text, size_t columns)
 {
-	size_t end = strcspn(text, " ");
+	size_t end = word_end(text, 0);
 
 	for (;;) {
-		const size_t next = text[end] ? end + 1 + strcspn(text + end + 1, " ") : end;
+		const size_t next = text[end] ? word_end(text, end + 1) : end;
 
 		if (next == end || visible_width(text, next) > columns)
 			return end;
@@ -84,8 +124,15 @@ static size_t line_bytes(const char *text, size_t columns)
 void paragraph_put(struct paragraph *paragraph, const char *title)
 {
 	const struct style *style = paragraph->style;
-	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+	const size_t indent = indent_of(paragraph);
 	const char *text = paragraph->text ? paragraph->text : "";
+
+	if (stands_alone(paragraph) && *title) {
+		print_paint(style, PAINT_BOLD);
+		print_line(style, "%s\n", title);
+		print_paint(style, PAINT_NONE);
+		title = "";
+	}
 
 	for (bool first = true; *text || first; first = false) {
 		const size_t length = line_bytes(text, line_columns(paragraph));

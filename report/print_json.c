@@ -253,7 +253,6 @@ static void put_steps(struct out *out, const struct steps *steps)
 	out_char(out, '{');
 	put_unsigned(out, "count", steps->count, &first);
 	put_unsigned(out, "warmup", steps->warm_up, &first);
-	put_unsigned(out, "captures", steps->captures, &first);
 	put_unsigned(out, "unfinished", steps->unfinished, &first);
 	put_key(out, "evidence", &first);
 	put_text_or_null(out, text_or_none(steps->evidence));
@@ -267,6 +266,7 @@ static void put_steps(struct out *out, const struct steps *steps)
 	put_unsigned(out, "min_ns", steps->min_ns, &first);
 	put_unsigned(out, "max_ns", steps->max_ns, &first);
 	put_unsigned(out, "sum_ns", steps->sum_ns, &first);
+	put_unsigned(out, "captures", steps->captures, &first);
 	out_char(out, '}');
 }
 

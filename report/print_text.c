@@ -295,23 +295,17 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 static void put_left_out(const struct report *report, const struct style *style)
 {
 	const struct rows *rows = &report->rows;
-	const char *before = "not shown: ";
+	struct paragraph line = { .style = style, .indent = sizeof "not shown: " - 1 };
 
-	if (rows->small) {
-		print_line(style, "%s%llu below %g %% (--min-percent 0)", before, (unsigned long long)rows->small,
+	if (rows->small)
+		paragraph_add(&line, "%llu below %g %% (--min-percent 0)", (unsigned long long)rows->small,
 			view_min_percent(report->options));
-		before = ", ";
-	}
-	if (rows->deep) {
-		print_line(style, "%s%llu deeper (--depth)", before, (unsigned long long)rows->deep);
-		before = ", ";
-	}
-	if (rows->more) {
-		print_line(style, "%s%llu more (--top 0)", before, (unsigned long long)rows->more);
-		before = ", ";
-	}
-	if (*before == ',')
-		out_char(style->out, '\n');
+	if (rows->deep)
+		paragraph_add(&line, "%s%llu deeper (--depth)", line.used ? ", " : "", (unsigned long long)rows->deep);
+	if (rows->more)
+		paragraph_add(&line, "%s%llu more (--top 0)", line.used ? ", " : "", (unsigned long long)rows->more);
+	if (line.used)
+		paragraph_put(&line, "not shown:");
 }
 
 static void put_others(const struct report *report, const struct style *style)
@@ -334,10 +328,10 @@ static void put_others(const struct report *report, const struct style *style)
 
 static void put_simulated(const struct style *style)
 {
-	struct paragraph line = { .style = style };
-
-	paragraph_add(&line, "device: no figure of the GPU here is a measurement");
-	paragraph_put(&line, "simulated");
+	print_paint(style, PAINT_BOLD);
+	out_string(style->out, "simulated device:");
+	print_paint(style, PAINT_NONE);
+	print_line(style, " no figure of the GPU%shere is a measurement\n", style->width < 60 ? "\n  " : " ");
 }
 
 static void put_nothing(const struct report *report, const struct style *style)

@@ -224,7 +224,7 @@ START_TEST(what_is_new_and_what_is_gone)
 	state = 50;
 	screen = diff(&plain, &more, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "        0 ns    30.00 us   +30.00 us         -  new       ");
+	has(screen.out, "        0 ns    30.00 \u00b5s   +30.00 \u00b5s         -  new       ");
 	has(screen.out, "1 new, 0 gone");
 	screen = diff(&more, &plain, "-f csv");
 	has(screen.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
@@ -292,9 +292,9 @@ START_TEST(wall_is_how_long_it_took_and_cpu_what_all_threads_did)
 	write_two_threads("a.bin", 80);
 	write_two_threads("b.bin", 100);
 	screen = screen_show(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
-	has(screen.out, "1.80 us     2.00 us     +200 ns   +11.1 %          all");
+	has(screen.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          all");
 	screen = screen_show(NULL, "diff a.bin b.bin -m wall"); /* from the trace's start, which is 0, to its end */
-	has(screen.out, "1.19 us     1.19 us        0 ns    +0.0 %          all");
+	has(screen.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          all");
 	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m wall");
 	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          all");
 	screen = screen_show(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
@@ -328,6 +328,28 @@ START_TEST(memory_that_a_step_takes)
 	has(screen.out, "     1.00 kB     2.00 kB    +1.00 kB  +100.0 %  <0.0001 turn");
 	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m reserved");
 	ck_assert_int_eq(screen.status, STATUS_FINE);
+}
+END_TEST
+
+/* The figures keep their place, and the name what is left of the line, whatever the width. */
+START_TEST(lines_are_as_wide_as_asked)
+{
+	static const int widths[] = { 40, 60, 80, 120 };
+	struct screen screen;
+
+	state = 7;
+	screen = diff(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 1,
+		.extra = "an operator with a name that is far too long for a line of a terminal, in which it stands beside five columns" }, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+		char command[100];
+
+		snprintf(command, sizeof command, "diff a.bin b.bin --step-marker turn --ascii --width %d", widths[i]);
+		screen = screen_show(NULL, command);
+		has(screen.out, "an op");
+		for (char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+			ck_assert_msg(strcspn(line, "\n") <= (size_t)widths[i], "%.120s", line);
+	}
 }
 END_TEST
 
@@ -644,6 +666,7 @@ int main(void)
 	tcase_add_test(runs, one_value_is_not_tested);
 	tcase_add_test(runs, wall_is_how_long_it_took_and_cpu_what_all_threads_did);
 	tcase_add_test(runs, memory_that_a_step_takes);
+	tcase_add_test(runs, lines_are_as_wide_as_asked);
 	tcase_add_test(runs, what_cannot_be_compared);
 	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
 	tcase_add_test(runs, a_gate_does_not_fail_for_noise);
