@@ -22,10 +22,11 @@ LIB_LDFLAGS = -shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,now -Wl,-z,noseparate-c
 all: $(BUILD)/libpperf.so $(BUILD)/pperf-report
 include packaging/package.mk packaging/arm64.mk
 
-# Nothing is compiled before the compiler and the headers are known to be there.
-$(LIB_OBJECTS) $(REPORT_OBJECTS): | $(BUILD)/.checked
-$(BUILD)/.checked: scripts/setup.sh
-	@CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/setup.sh --check build
+# Nothing is compiled before the compiler and the headers are known to be there. The library needs no more than these, on a machine that only records.
+$(LIB_OBJECTS): | $(BUILD)/.checked-library
+$(REPORT_OBJECTS): | $(BUILD)/.checked-build
+$(BUILD)/.checked-%: scripts/setup.sh
+	@CC='$(CC)' CFLAGS='$(CFLAGS)' scripts/setup.sh --check $*
 	@mkdir -p $(@D) && touch $@
 
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map

@@ -20,7 +20,7 @@ test-arm64:
 
 # Without anything of another's: what a machine with the compiler alone can check.
 arm64-library:
-	@mkdir -p $(ARM64_BUILD)-check && touch $(ARM64_BUILD)-check/.checked
+	@mkdir -p $(ARM64_BUILD)-check && touch $(ARM64_BUILD)-check/.checked-library $(ARM64_BUILD)-check/.checked-build
 	@$(MAKE) --no-print-directory -s $(ARM64_TOOLS) BUILD=$(ARM64_BUILD)-check OPT='-O1 -Werror' $(ARM64_BUILD)-check/libpperf.so
 
 .PHONY: arm64 dist-arm64 test-arm64 arm64-library

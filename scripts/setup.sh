@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build demo test hosts lint torch bench peers deb arm64 fuzz.
+# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch bench peers deb arm64 fuzz.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
 # apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
@@ -39,15 +39,19 @@ find_cuda() {
 	return 1
 }
 
-build_packages() {
+library_packages() {
 	has_command "${CC:-cc}" || need gcc
 	has_header stdio.h || need libc6-dev
+	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
+}
+
+build_packages() {
+	library_packages
 	has_header gelf.h || need libelf-dev
 	has_header zlib.h || need zlib1g-dev
 	has_header libiberty/demangle.h || need libiberty-dev
 	has_header sqlite3.h || need libsqlite3-dev
 	has_header ncurses.h || need libncurses-dev
-	find_cuda > /dev/null || python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 }
 
 # A clang that can link a fuzzer.
@@ -65,7 +69,7 @@ clang_runtime() {
 
 packages_of() {
 	case $1 in
-	build) ;;
+	build | library) ;;
 	demo) has_library libunwind.so.8 || need libunwind8 ;;
 	test)
 		has_command "${CXX:-c++}" || need g++
@@ -112,7 +116,7 @@ packages_of() {
 		fuzz_clang || { need clang; need "$(clang_runtime)"; }
 		has_command objcopy || need binutils
 		;;
-	*) die "there is no part called '$1': build, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
+	*) die "there is no part called '$1': build, library, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
@@ -173,9 +177,9 @@ install_arm64() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|demo|test|hosts|lint|torch|bench|peers|deb|arm64|fuzz ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|bench|peers|deb|arm64|fuzz ...'
 mkdir -p build
-build_packages
+[ "$*" = library ] && library_packages || build_packages
 for part in "$@"; do packages_of "$part"; done
 [ -z "$packages" ] || install_packages
 find_cuda > /dev/null || install_cuda

@@ -7,53 +7,48 @@ that stands among its known ones. Called by scripts/gpu-check.sh.
 Compared are: what a script prints (memory as PyTorch says it, step by step); the calls of both APIs and the records of CUPTI, counted (call_log.c); and
 what was launched in each module and operator, from a trace.
 """
-import argparse, collections, json, os, pathlib, re, subprocess, sys, tempfile
+import argparse, collections, concurrent.futures, os, pathlib, re, subprocess, sys, tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import pytorch
+from evidence import Evidence
 from gpu_truth import calls, gpu, owners, paths
+from pytorch import MODELS, Side
 from raw_trace import whole
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-SCRIPT = ROOT / "tests" / "torch" / "device_models.py"
-MODELS = ("mlp", "bfloat16", "convolutional", "recurrent", "amp", "foreach", "fused", "accumulation", "checkpointing", "streams", "graph")
+MODELS_TRIED = ("mlp", "bfloat16", "convolutional", "recurrent", "amp", "foreach", "fused", "accumulation", "checkpointing", "streams", "graph")
 SHOWN = 25 # differences of one kind and model; all of them are in the evidence
+LIMIT_S = 120
 
 
-class Side:
-    """One of the two devices: how a script runs on it."""
+def said(side, folder, model, options, limit):
+    """What it prints, and the counts of its calls and records."""
+    log = folder / "calls"
+    output = side.run(folder, MODELS, model, timeout=limit, CUDA_INJECTION64_PATH=str(options.library.resolve()), CALL_LOG=str(log))
+    if not log.exists():
+        return output, {}
+    return output, {what: int(count) for what, count in (line.rsplit("\t", 1) for line in log.read_text().splitlines())}
 
-    def __init__(self, name, options, preload=()):
-        self.name, self.options, self.preload = name, options, [str(path) for path in preload]
 
-    def run(self, folder, model, library=None, **env):
-        preload = ([str(library)] if library else []) + self.preload
-        env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "TMPDIR": str(folder), "LD_PRELOAD": " ".join(preload), **env}
-        done = subprocess.run([self.options.python, str(SCRIPT), model], cwd=folder, env=env, capture_output=True, timeout=300)
-        if done.returncode:
-            raise RuntimeError("%s, %s: %d: %s" % (model, self.name, done.returncode, done.stderr.decode(errors="replace")[-500:]))
-        return done.stdout.decode()
+def places(side, folder, model, options, limit):
+    """What was launched in each module and operator, whatever the libraries call their kernels."""
+    path = folder / "trace.bin"
+    side.run(folder, MODELS, model, library=options.build / "libpperf.so", timeout=limit, PPERF_OUTPUT=str(path))
+    trace = whole(path)
+    by_node, by_id, found = paths(trace), owners(trace), collections.Counter()
+    for record in gpu(trace):
+        owner = by_id.get(record.correlation)
+        found["%s: %s" % (record.kind, " / ".join(by_node[owner.node]) if owner else "of no call")] += 1
+    for kind in ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE"):
+        found["calls: " + kind] = len(calls(trace, kind))
+    return dict(found)
 
-    def said(self, folder, model):
-        """What it prints, and the counts of its calls and records."""
-        log = folder / "calls"
-        said = self.run(folder, model, CUDA_INJECTION64_PATH=str(self.options.library.resolve()), CALL_LOG=str(log))
-        if not log.exists():
-            return said, {}
-        return said, {what: int(count) for what, count in (line.rsplit("\t", 1) for line in log.read_text().splitlines())}
 
-    def places(self, folder, model):
-        """What was launched in each module and operator, whatever the libraries call their kernels."""
-        path = folder / "trace.bin"
-        self.run(folder, model, self.options.build / "libpperf.so", PPERF_OUTPUT=str(path))
-        trace = whole(path)
-        by_node, by_id, found = paths(trace), owners(trace), collections.Counter()
-        for record in gpu(trace):
-            owner = by_id.get(record.correlation)
-            found["%s: %s" % (record.kind, " / ".join(by_node[owner.node]) if owner else "of no call")] += 1
-        for kind in ("LAUNCH", "GRAPH_LAUNCH", "COPY", "SET", "SYNC", "ALLOC", "FREE"):
-            found["calls: " + kind] = len(calls(trace, kind))
-        return dict(found)
+def tried(side, model, options, limit):
+    with tempfile.TemporaryDirectory(prefix="calibrate-") as folder:
+        folder = pathlib.Path(folder)
+        output, counts = said(side, folder, model, options, limit)
+        return dict(enumerate(output.splitlines(), 1)), counts, places(side, folder, model, options, limit)
 
 
 def differences(real, simulated):
@@ -70,28 +65,15 @@ def print_differences(title, found):
         print("#   and %d more" % (len(found) - SHOWN), flush=True)
 
 
-def compare(sides, model):
-    found, results = {}, []
-    for side in sides:
-        with tempfile.TemporaryDirectory(prefix="calibrate-") as folder:
-            folder = pathlib.Path(folder)
-            said, counts = side.said(folder, model)
-            results.append((dict(enumerate(said.splitlines(), 1)), counts, side.places(folder, model)))
-    (real, *_), (simulated, *_) = results
+def compare(model, of_device, of_simulation):
+    found = {}
+    real, simulated = of_device[0], of_simulation[0]
     found["output"] = [("line %d" % n, real.get(n), simulated.get(n)) for n in sorted(real.keys() | simulated.keys()) if real.get(n) != simulated.get(n)]
     for index, title in ((1, "calls and records"), (2, "places")):
-        found[title] = differences(results[0][index], results[1][index])
+        found[title] = differences(of_device[index], of_simulation[index])
     for title, rows in found.items():
         print_differences("%s, %s" % (model, title), rows)
     return found
-
-
-def torch_of(python):
-    """Where PyTorch is, its release, and the major of the CUDA that it was built for; None: there is none for CUDA."""
-    script = "import torch; print(torch.__path__[0], torch.__version__, torch.version.cuda)"
-    done = subprocess.run([python, "-c", script], capture_output=True)
-    words = done.stdout.decode().split()
-    return (pathlib.Path(words[0]), words[1], words[2].split(".")[0]) if len(words) == 3 and words[2] != "None" else None
 
 
 def of_wheel(torch):
@@ -103,33 +85,25 @@ def of_wheel(torch):
     return found
 
 
-def stubs_of(torch, libraries, out):
-    """Stubs for what the wheel asks for and the simulation lacks: their names."""
-    subprocess.run([sys.executable, str(ROOT / "tests/cudasim/wheel_stubs.py"), str(torch), str(libraries), str(out)], check=True)
-    names = subprocess.run(["nm", "-D", "--defined-only", str(out / "libcudasim_rest.so")], capture_output=True).stdout.decode()
-    return sorted(line.split()[-1] for line in names.splitlines())
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", default="python3", help="one that can import torch")
     parser.add_argument("--library", required=True, type=pathlib.Path, help="call_log.so")
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--evidence", type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, help="nothing begins later than so")
     parser.add_argument("--simulated", action="store_true", help="both sides are the simulated device: tries this program")
-    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("models", nargs="*", default=MODELS_TRIED)
     options = parser.parse_args()
     options.build = options.build.resolve()
-    options.python = os.path.abspath(options.python) if "/" in options.python else options.python
-    torch = torch_of(options.python)
+    python = pytorch.absolute(options.python)
+    torch = pytorch.of_python(python)
     if not torch:
-        print("# calibration: %s has no PyTorch for CUDA; left out" % options.python)
+        print("# calibration: %s has no PyTorch for CUDA; left out" % python)
         return 0
     folder, release, major = torch
-    libraries = options.build / "cudasim" / major
-    stubs = options.build / "cudasim" / "calibration"
     try:
-        lacking = stubs_of(folder, libraries, stubs)
+        preload, lacking = pytorch.simulation(options.build, torch)
     except subprocess.SubprocessError as error:
         print("# calibration: what this PyTorch asks for could not be made up for: %s" % error)
         return 1
@@ -139,18 +113,25 @@ def main():
         if of["rpath"] and name.startswith(("libtorch_cuda.so", "libtorch_cpu.so", "libc10_cuda.so")):
             print("# %s: %s; needs %s" % (name, "; ".join("%s %s" % pair for pair in of["rpath"]), " ".join(of["needed"])))
     print("# %d functions that it asks for are not simulated: %s" % (len(lacking), dict(collections.Counter(re.match("cu[a-z]+|[a-z]+", n).group() for n in lacking))))
-    preload = sorted(libraries.glob("lib*.so.*")) + sorted(stubs.glob("lib*.so.*")) + [stubs / "libcudasim_rest.so"]
-    sides = Side("the device", options, preload if options.simulated else ()), Side("simulated", options, preload)
-    evidence = {"torch": release, "wheel": wheel, "not simulated": lacking, "differences": {}}
-    for model in options.models:
-        try:
-            evidence["differences"][model] = compare(sides, model)
-        except (RuntimeError, OSError, ValueError, subprocess.SubprocessError) as error:
-            evidence["differences"][model] = "%s: %s" % (type(error).__name__, error)
-            print("# %s: %s" % (model, evidence["differences"][model]), flush=True)
-    if options.evidence:
-        (options.evidence / "calibration.json").write_text(json.dumps(evidence, indent=1) + "\n")
-    wrong = [model for model, found in evidence["differences"].items() if options.simulated and (isinstance(found, str) or any(found.values()))]
+    device, simulated = Side("the device", python, preload if options.simulated else ()), Side("simulated", python, preload)
+    evidence = Evidence(options.evidence, "calibration", options.seconds, **{"torch": release, "wheel": wheel, "not simulated": lacking})
+    wrong = []
+    # What is simulated needs no device, and is tried meanwhile.
+    with concurrent.futures.ThreadPoolExecutor(max(1, min(6, (os.cpu_count() or 1) // 2 - 1))) as pool:
+        simulations = {model: pool.submit(tried, simulated, model, options, LIMIT_S) for model in options.models}
+        for model in options.models:
+            if evidence.left() <= 0:
+                evidence.put("differences", model, "left out: no time was left")
+                simulations[model].cancel()
+                continue
+            try:
+                found = compare(model, tried(device, model, options, evidence.limit(LIMIT_S)), simulations[model].result(evidence.limit(2 * LIMIT_S)))
+            except (RuntimeError, OSError, ValueError, AssertionError, KeyError, concurrent.futures.TimeoutError, subprocess.SubprocessError) as error:
+                found = "%s: %s" % (type(error).__name__, error)
+                print("# %s: %s" % (model, found), flush=True)
+            evidence.put("differences", model, found)
+            if options.simulated and (isinstance(found, str) or any(found.values())):
+                wrong.append(model)
     if wrong:
         print("calibrate: the simulated device differs from itself in %s" % ", ".join(wrong), file=sys.stderr)
     return 1 if wrong else 0

@@ -149,9 +149,12 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 	(void)size;
 	pthread_mutex_lock(&lock);
 	count(thread.calls ? "buffer on a thread of the program" : "buffer on another thread");
-	while (cupti.cuptiActivityGetNextRecord_(buffer, valid, &record) == CUPTI_SUCCESS)
-		take(record);
 	pthread_mutex_unlock(&lock);
+	while (cupti.cuptiActivityGetNextRecord_(buffer, valid, &record) == CUPTI_SUCCESS) { /* not under a lock that a callback takes */
+		pthread_mutex_lock(&lock);
+		take(record);
+		pthread_mutex_unlock(&lock);
+	}
 	free(buffer);
 }
 

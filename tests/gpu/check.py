@@ -1,33 +1,46 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Runs the programs of this folder under the library, on whatever device there is, and compares what the traces say with what the programs
-know. Prints TAP and what was measured; with --evidence FOLDER writes both there, with a small trace. Called by scripts/gpu-check.sh.
+know. Prints TAP and what was measured; with --evidence FOLDER writes both there as they come, with small traces and those of what failed. Called by
+scripts/gpu-check.sh.
 
 Claims are checks: a wrong one is a failure. What only a real GPU can tell (whose numbers the programs cannot know) is an observation: it is printed
 and kept, and nothing is assumed of it."""
-import argparse, bisect, collections, gzip, json, os, pathlib, signal, statistics, struct, sys, tempfile
+import argparse, bisect, collections, gzip, json, os, pathlib, shutil, signal, statistics, struct, subprocess, sys, tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from evidence import Evidence
 from gpu_truth import CALLBACK, CAPTURED, calls, complete, differences, gpu, owners
-from harness import run, traced
+from harness import environment, preload, run, traced
 from raw_trace import SLOT, CHUNK, blocks, structs, whole
 
 ROUNDS = 7
-results, observations = [], {}
-programs = None
+LIMIT_S = 60  # for one program, which takes a second or two
+NO_TIME = "left out: no time was left"
+results = []
+programs = evidence = None
+
+
+def attempt(function, folder):
+    """None, or what was wrong."""
+    if evidence.left() <= 0:
+        return NO_TIME
+    try:
+        function(folder)
+    except Exception as error:
+        for path in sorted(folder.glob("*.bin")):
+            evidence.keep(path, "failed-%d-%s" % (len(results) + 1, path.stem))
+        return "%s: %s" % (type(error).__name__, str(error)[:1500])
 
 
 def check(name):
     """Marks a claim: a function that raises where it does not hold."""
     def mark(function):
         with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
-            try:
-                function(pathlib.Path(folder))
-                results.append((name, None))
-            except Exception as error:
-                results.append((name, "%s: %s" % (type(error).__name__, str(error)[:1500])))
-        verdict, problem = results[-1]
-        print("%s %d - %s" % ("not ok" if problem else "ok", len(results), verdict), flush=True)
+            problem = attempt(function, pathlib.Path(folder))
+        results.append((name, problem))
+        evidence.put("checks", name, problem or "ok")
+        print("%s %d - %s" % ("not ok" if problem else "ok", len(results), name), flush=True)
         for line in (problem or "").splitlines():
             print("#   " + line, flush=True)
         return function
@@ -35,7 +48,7 @@ def check(name):
 
 
 def observe(name, value):
-    observations[name] = value
+    evidence.put("observations", name, value)
     print("# %s: %s" % (name, json.dumps(value)), flush=True)
 
 
@@ -47,8 +60,8 @@ def trace_of(folder, name, *arguments, env=None, status=0):
     """Runs it bare and under the library: the same output and status. The output, and the trace."""
     for path in folder.glob("*.bin*"):
         path.unlink()
-    bare = run(folder, program(name), *arguments, env=env, check=status, timeout=300)
-    under = traced(folder, program(name), *arguments, env=env, check=status, timeout=300)
+    bare = run(folder, program(name), *arguments, env=env, check=status, timeout=evidence.limit(LIMIT_S))
+    under = traced(folder, program(name), *arguments, env=env, check=status, timeout=evidence.limit(LIMIT_S))
     assert (under.stdout, under.stderr) == (bare.stdout, bare.stderr), (bare.stdout[-500:], under.stdout[-500:], under.stderr[-500:])
     return bare.stdout.decode(), whole(folder / "trace.bin")
 
@@ -71,7 +84,51 @@ def realtime_of(path):
     return convert
 
 
-def check_known_work(evidence):
+def stacks_of(pid):
+    """Where each thread of a process is, as a debugger tells it."""
+    debugger = shutil.which("gdb") or shutil.which("cuda-gdb")
+    if not debugger:
+        return "no debugger here"
+    try:
+        said = subprocess.run([debugger, "-p", str(pid), "-batch", "-ex", "thread apply all bt 24"], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+        return said.stdout.decode(errors="replace")[-12000:]
+    except Exception as error:
+        return "%s: %s" % (type(error).__name__, error)
+
+
+def begins(env):
+    """Whether the smallest program gets through its first steps under the library, and where it stands if it does not."""
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
+        process = subprocess.Popen([program("cuda_guest"), "works", "5"], cwd=folder, env=environment(LD_PRELOAD=preload(), **env), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            output, _ = process.communicate(timeout=evidence.limit(LIMIT_S))
+            ended = {"status": process.returncode, "output": output.decode(errors="replace")[-2000:]}
+        except subprocess.TimeoutExpired:
+            ended = {"status": "hangs", "stacks": stacks_of(process.pid)}
+            process.kill()
+            process.communicate()
+        path = pathlib.Path(folder) / "trace.bin"
+        if path.exists():
+            ended["meta"] = whole(path).meta
+            evidence.keep(path, "first")
+        observe("the first program, " + (" ".join("%s=%s" % pair for pair in env.items()) or "as it is"), ended)
+        return ended["status"] == 0
+
+
+def check_first():
+    """false: nothing more can be learnt here with CUPTI; what can without was said."""
+    if begins({}):
+        return True
+    print("# it does not get through", flush=True)
+    results.append(("the first program", "does not end as it ought to"))
+    evidence.put("checks", *results[-1])
+    begins({"PPERF_CUPTI": "0"})
+    begins({"PPERF_CUDA": "0"})
+    return False
+
+
+def check_known_work():
     for runtime in "shared", "static":
         if not (programs / ("known_work_" + runtime)).exists():
             observe("the %s runtime" % runtime, "not to be had here")
@@ -92,11 +149,11 @@ def check_known_work(evidence):
                 observe("launches whose name, as the callback has it, is the record's",
                         [sum(c.name == kernels[c.correlation].name for c in launches if c.correlation in kernels), len(launches)])
 
-        if evidence:
+        if evidence.folder:
             @check("a small trace is kept (%s runtime)" % runtime)
             def _(folder):
                 traced(folder, program("known_work_" + runtime), 2, 2, 2, check=0)
-                with gzip.GzipFile(evidence / ("known_work_%s.bin.gz" % runtime), "wb", mtime=0) as file:
+                with gzip.GzipFile(evidence.folder / ("known_work_%s.bin.gz" % runtime), "wb", mtime=0) as file:
                     file.write((folder / "trace.bin").read_bytes())
 
 
@@ -179,11 +236,13 @@ def observe_cupti_itself():
         return
     questions = {"whose id the records carry, callbacks of %s on" % d: ("ids", d) for d in ("driver", "runtime", "both")}
     questions.update({"bytes from record to record by kind": ("lengths",), "a flush while a kernel runs": ("flush",),
-                      "memory that CUPTI itself takes": ("memory",)})
+                      "memory that CUPTI itself takes": ("memory",),
+                      "whose id the records carry, callbacks of driver and records of both kinds of calls on": ("ids", "driver", "calls"),
+                      "a record that CUPTI has at once, again and again, and while a kernel runs": ("dump",)})
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as folder:
         for question, arguments in questions.items():
             try:
-                result = run(folder, program("probe_cupti"), *arguments, timeout=60)
+                result = run(folder, program("probe_cupti"), *arguments, timeout=evidence.limit(LIMIT_S))
                 observe(question, json.loads(result.stdout) if result.stdout else "ended with %d" % result.returncode)
             except Exception as error:
                 observe(question, "%s: %s" % (type(error).__name__, error))
@@ -197,7 +256,11 @@ def observe_cost():
             for name, (how, env) in variants.items():
                 for path in pathlib.Path(folder).glob("*.bin*"):
                     path.unlink()
-                said = json.loads(how(pathlib.Path(folder), program("launch_cost"), env=env, check=0, timeout=300).stdout)
+                try:
+                    said = json.loads(how(pathlib.Path(folder), program("launch_cost"), env=env, check=0, timeout=evidence.limit(LIMIT_S)).stdout)
+                except Exception as error:
+                    observe("cost, " + name, "%s: %s" % (type(error).__name__, str(error)[:500]))
+                    return
                 for what, time in said.items():
                     times[name][what].append(time["median_ns"])
     for what in times["bare"]:
@@ -207,29 +270,27 @@ def observe_cost():
 
 
 def main():
-    global programs
+    global programs, evidence
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", required=True, type=pathlib.Path)
     parser.add_argument("--machine", required=True, help="what is written into the evidence about the machine")
     parser.add_argument("--evidence", type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, help="nothing begins later than so")
     options = parser.parse_args()
     programs = options.programs.resolve()
-    if options.evidence:
-        options.evidence.mkdir(parents=True, exist_ok=True)
-    check_known_work(options.evidence)
-    check_libraries()
-    check_graphs()
-    check_exits()
-    check_threads()
-    observe_memory_and_clocks()
+    evidence = Evidence(options.evidence, "gpu-check", options.seconds, machine=options.machine)
+    first = check_first()
     observe_cupti_itself()
-    observe_cost()
-    failed = [name for name, problem in results if problem]
+    if first:
+        check_known_work()
+        check_libraries()
+        check_graphs()
+        check_exits()
+        check_threads()
+        observe_memory_and_clocks()
+        observe_cost()
     print("1..%d" % len(results))
-    if options.evidence:
-        report = {"machine": options.machine, "checks": {name: problem or "ok" for name, problem in results}, "observations": observations}
-        (options.evidence / "gpu-check.json").write_text(json.dumps(report, indent=1) + "\n")
-    return 1 if failed else 0
+    return 1 if any(problem for _, problem in results) else 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // probe_cupti WHAT: asks CUPTI itself what its documentation leaves open, without pperf. One JSON object.
 //
-//	ids driver|runtime|both   whose id the records carry when callbacks of these domains are on, and what a launch by <<<>>> and its nested
+//	ids driver|runtime|both [calls]   whose id the records carry when callbacks of these domains are on (calls: and records of the calls), and what a launch by <<<>>> and its nested
 //	                          driver call are called
 //	lengths                   from record to record in a buffer, by kind
 //	flush                     whether asking for what is complete waits for a kernel that runs
 //	memory                    memory records when the program itself allocates nothing
+//	dump                      whether cuptiActivityEnableAndDump gives a record of the context each time, and whether a flush brings it while a kernel runs
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +33,8 @@ static thread_local unsigned inside;
 static std::vector<unsigned> kernels; // ids of records
 static std::map<int, std::set<long>> distances;
 static std::vector<std::string> memory;
-static int buffers;
+static int contexts; // records of them
+static std::atomic<int> buffers;
 
 static void check(int result, const char *what)
 {
@@ -88,6 +91,7 @@ static void take(const CUpti_Activity *record)
 
 	if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
 		kernels.push_back(((const CUpti_ActivityKernel9 *)record)->correlationId);
+	contexts += record->kind == CUPTI_ACTIVITY_KIND_CONTEXT;
 	if (record->kind == CUPTI_ACTIVITY_KIND_MEMORY2) {
 		const CUpti_ActivityMemory3 *m = (const CUpti_ActivityMemory3 *)record;
 
@@ -100,10 +104,11 @@ static void take(const CUpti_Activity *record)
 static void CUPTIAPI completed(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t valid)
 {
 	CUpti_Activity *record = NULL, *before = NULL;
-	std::lock_guard<std::mutex> guard(lock);
 
 	buffers++;
 	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+		std::lock_guard<std::mutex> guard(lock);
+
 		if (before)
 			distances[before->kind].insert((const char *)record - (const char *)before);
 		take(record);
@@ -136,7 +141,7 @@ static void launch(int count)
 	CHECK(cuptiActivityFlushAll(1));
 }
 
-static void ids(const char *domains)
+static void ids(const char *domains, bool calls)
 {
 	int of[4] = {0, 0, 0, 0}; // records with an id of no callback, the driver's, the runtime's, both
 	const char *comma = "";
@@ -144,6 +149,10 @@ static void ids(const char *domains)
 	enable(domains);
 	CHECK(cuptiActivityRegisterCallbacks(requested, completed));
 	CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	if (calls) {
+		CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
+		CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER));
+	}
 	launch(launches);
 	for (unsigned id : kernels)
 		of[(int)entered[1].count(id) + 2 * (int)entered[2].count(id)]++;
@@ -212,6 +221,30 @@ static void flush()
 	       runs ? "true" : "false", until, kernels.size() == before + 1 ? "true" : "false");
 }
 
+static void dump()
+{
+	int before[4];
+
+	CHECK(cuptiActivityRegisterCallbacks(requested, completed));
+	CHECK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	launch(launches);
+	for (int i = 0; i < 2; i++) {
+		CHECK(cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_CONTEXT));
+		CHECK(cuptiActivityFlushAll(0));
+		before[i] = contexts;
+	}
+	long_kernel<<<1, 1>>>(1000000000LL);
+	CHECK(cuptiActivityEnableAndDump(CUPTI_ACTIVITY_KIND_CONTEXT));
+	CHECK(cuptiActivityFlushAll(0));
+	before[2] = contexts;
+	bool runs = cudaStreamQuery(0) == cudaErrorNotReady;
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cuptiActivityFlushAll(0));
+	before[3] = contexts;
+	printf("{\"records after the first, the second, one while a kernel runs, and its end\": [%d, %d, %d, %d], \"kernel still ran\": %s}\n", before[0],
+	       before[1], before[2], before[3], runs ? "true" : "false");
+}
+
 static void own_memory()
 {
 	size_t all, before, after;
@@ -236,14 +269,16 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	if (!strcmp(what, "ids"))
-		ids(argc > 2 ? argv[2] : "driver");
+		ids(argc > 2 ? argv[2] : "driver", argc > 3);
 	else if (!strcmp(what, "lengths"))
 		lengths();
 	else if (!strcmp(what, "flush"))
 		flush();
 	else if (!strcmp(what, "memory"))
 		own_memory();
+	else if (!strcmp(what, "dump"))
+		dump();
 	else
-		return fprintf(stderr, "usage: probe_cupti ids driver|runtime|both, lengths, flush, memory\n"), 64;
+		return fprintf(stderr, "usage: probe_cupti ids driver|runtime|both [calls], lengths, flush, memory, dump\n"), 64;
 	return 0;
 }

@@ -146,7 +146,7 @@ static void hidden(int count)
 static void request_buffer(unsigned char **buffer, size_t *bytes, size_t *records)
 {
 	*bytes = 1 << 20;
-	*buffer = malloc(*bytes);
+	*buffer = (unsigned char *)malloc(*bytes);
 	*records = 0;
 }
 

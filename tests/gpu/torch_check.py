@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""PyTorch on a GPU under the library: that a script prints what it prints alone, that each launch has its record and each record its launch, that
+torch.profiler sees what it sees alone, and what all of it costs. Prints TAP and what was measured; with --evidence FOLDER writes both there as they come, with
+the traces. Needs a Python with PyTorch for CUDA; no network. Called by scripts/gpu-check.sh."""
+import argparse, collections, json, pathlib, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import pytorch
+from evidence import Evidence
+from gpu_truth import calls, gpu, owners, paths
+from pytorch import MODELS, Side
+from raw_trace import whole
+
+# The most telling first. `compiled` are Triton's kernels, and takes a minute of compiling.
+ALL = ("mlp", "transformer", "graph", "compiled", "streams", "loader", "amp", "checkpointing", "convolutional", "recurrent", "fused", "bfloat16")
+ROUNDS = 3
+NODE_BACKWARD = 4  # enum trace_node_kind
+LIMIT_S = 150
+PROFILED = r"""
+import collections, json, sys, torch
+from torch.profiler import ProfilerActivity, profile
+
+x = torch.ones(512, 512, device="cuda")
+
+def work(times):
+    for _ in range(times):
+        y = (x * 2) @ x
+        y.copy_(x)
+        torch.cuda.synchronize()
+
+work(20)
+for times in 10, 40:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        work(times)
+    seen.export_chrome_trace("seen.json")
+    events = json.load(open("seen.json"))["traceEvents"]
+    of_gpu = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    calls = {e["args"]["correlation"]: e for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver")}
+    early = sum(e["ts"] < calls[e["args"]["correlation"]]["ts"] for e in of_gpu if e["args"]["correlation"] in calls)
+    print(json.dumps({"gpu": sorted(collections.Counter("%s %s" % (e["cat"], e["name"]) for e in of_gpu).items()),
+                      "of a call": sum(e["args"]["correlation"] in calls for e in of_gpu), "before their call": early}))
+    work(7)
+"""
+STEPS = r"""
+import json, statistics, sys, time
+sys.path.insert(0, sys.argv[1])
+import torch
+from device_models import Transformer, training, words
+step = training(Transformer(depth=6), words, torch.optim.AdamW)
+for _ in range(20):
+    step()
+times = []
+for _ in range(60):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    step()
+    queued = time.perf_counter()
+    torch.cuda.synchronize()
+    times.append((queued - begin, time.perf_counter() - begin))
+print(json.dumps({"calls_us": round(statistics.median(t[0] for t in times) * 1e6, 1), "step_us": round(statistics.median(t[1] for t in times) * 1e6, 1)}))
+"""
+results = []
+
+
+def check(evidence, name, function):
+    problem = "left out: no time was left"
+    if evidence.left() > 0:
+        try:
+            problem = function()
+        except Exception as error:
+            problem = "%s: %s" % (type(error).__name__, str(error)[:2000])
+    results.append(problem)
+    evidence.put("checks", name, problem or "ok")
+    print("%s %d - %s" % ("not ok" if problem else "ok", len(results), name), flush=True)
+    for line in (problem or "").splitlines():
+        print("#   " + line, flush=True)
+
+
+def observe(evidence, name, value):
+    evidence.put("observations", name, value)
+    print("# %s: %s" % (name, json.dumps(value)), flush=True)
+
+
+def incomplete(trace):
+    """What is wrong with how launches and records fit, "" if nothing."""
+    ids = collections.Counter(r.correlation for r in gpu(trace))
+    started = {c.correlation: c for c in calls(trace, "LAUNCH", "COPY", "SET", "GRAPH_LAUNCH") if not c.result}
+    without = collections.Counter("%s without a record: %s" % (c.kind, c.api) for i, c in started.items() if i not in ids)
+    of_none = collections.Counter("%s of no call: %s" % (r.kind, trace.names.get(getattr(r, "name", 0), "")) for r in gpu(trace) if r.correlation not in started)
+    several = collections.Counter("%s with %d records" % (c.kind, ids[i]) for i, c in started.items() if ids[i] > 1 and c.kind != "GRAPH_LAUNCH")
+    problems = ["%d x %s" % (n, what) for what, n in (without + of_none + several).most_common(12)]
+    if any(trace.lost):
+        problems.append("lost: %s" % trace.lost)
+    problems += ["source.%s: %s" % (what, trace.meta.get("source." + what)) for what in ("cupti", "torch_ops", "torch_modules", "torch_memory")
+                 if trace.meta.get("source." + what) != "on"]
+    return "\n".join(problems)
+
+
+def describe(evidence, model, trace):
+    by_node, by_id = paths(trace), owners(trace)
+    backward = [n for n in trace.dictionary["NODE"] if n.kind == NODE_BACKWARD]
+    kinds = collections.Counter(r.kind for r in trace.records)
+    found = {"records": dict(kinds), "meta": trace.meta, "launches by": dict(collections.Counter(c.api for c in calls(trace, "LAUNCH", "GRAPH_LAUNCH")))}
+    found["work in no range"] = sum(1 for r in gpu(trace) if r.correlation not in by_id or not by_node[by_id[r.correlation].node])
+    found["untimed"] = sum(1 for r in gpu(trace) if not r.start_ns)
+    found["backward functions, those with a forward operator"] = [len(backward), sum(1 for n in backward if n.link)]
+    found["kernels"] = collections.Counter(trace.names.get(r.name, "?")[:120] for r in trace.records if r.kind == "KERNEL").most_common(20)
+    observe(evidence, model, found)
+
+
+def check_models(evidence, side, library, models):
+    for model in models:
+        with tempfile.TemporaryDirectory(prefix="torch-check-") as folder:
+            folder, said = pathlib.Path(folder), {}
+
+            def same():
+                for name, with_library in ("alone", None), ("under", library):
+                    said[name] = side.run(folder, MODELS, model, library=with_library, timeout=evidence.limit(LIMIT_S), PPERF_OUTPUT=str(folder / "trace.bin"))
+                return None if said["alone"] == said["under"] else "alone:\n%s\nunder the library:\n%s" % (said["alone"][-600:], said["under"][-600:])
+
+            def fits():
+                trace = whole(folder / "trace.bin")
+                describe(evidence, model, trace)
+                return incomplete(trace)
+            check(evidence, "%s: it prints what it prints alone" % model, same)
+            evidence.keep(folder / "trace.bin", model)
+            if (folder / "trace.bin").exists():
+                check(evidence, "%s: each launch has its record, each record its launch" % model, fits)
+
+
+def check_profiler(evidence, side, library):
+    with tempfile.TemporaryDirectory(prefix="torch-check-") as folder:
+        folder = pathlib.Path(folder)
+
+        def alike():
+            alone, beside = ([json.loads(line) for line in side.run(folder, "-c", PROFILED, library=with_library, timeout=evidence.limit(LIMIT_S),
+                                                                   PPERF_OUTPUT=str(folder / "trace.bin")).splitlines()] for with_library in (None, library))
+            observe(evidence, "torch.profiler alone, and beside the library", [alone, beside])
+            trace = whole(folder / "trace.bin")
+            evidence.keep(folder / "trace.bin", "profiled")
+            problem = "" if [s["gpu"] for s in alone] == [s["gpu"] for s in beside] else "torch.profiler sees something else\n"
+            problem += "" if [s["of a call"] for s in alone] == [s["of a call"] for s in beside] else "torch.profiler links something else\n"
+            return problem + incomplete(trace)
+        check(evidence, "torch.profiler sees what it sees alone, and the trace is complete", alike)
+
+
+def observe_cost(evidence, side, library, rounds):
+    variants = {"alone": (None, {}), "symbols only": (library, {"PPERF_CUPTI": "0"}), "operators counted": (library, {"PPERF_OPS": "totals"}), "as it is": (library, {})}
+    times = {name: [] for name in variants}
+    with tempfile.TemporaryDirectory(prefix="torch-check-") as folder:
+        for _ in range(rounds):
+            for name, (with_library, env) in variants.items():
+                if evidence.left() <= 0:
+                    return
+                try:
+                    said = side.run(pathlib.Path(folder), "-c", STEPS, MODELS.parent, library=with_library, timeout=evidence.limit(LIMIT_S),
+                                    PPERF_OUTPUT=folder + "/trace.bin", **env)
+                except Exception as error:
+                    observe(evidence, "a step, %s" % name, str(error)[:800])
+                    return
+                times[name].append(json.loads(said))
+                evidence.put("observations", "a step, us, in each of %d runs" % rounds, times)
+    print("# a step, us: %s" % json.dumps(times), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--python", default="python3", help="one that can import torch")
+    parser.add_argument("--build", required=True, type=pathlib.Path)
+    parser.add_argument("--machine", required=True, help="what is written into the evidence about the machine")
+    parser.add_argument("--evidence", type=pathlib.Path)
+    parser.add_argument("--seconds", type=int, help="nothing begins later than so")
+    parser.add_argument("--simulated", action="store_true", help="on the simulated device: tries this program")
+    parser.add_argument("models", nargs="*", default=ALL)
+    options = parser.parse_args()
+    python, build = pytorch.absolute(options.python), options.build.resolve()
+    torch = pytorch.of_python(python)
+    if not torch:
+        print("# PyTorch: %s has none for CUDA; left out" % python)
+        return 0
+    evidence = Evidence(options.evidence, "torch-check", options.seconds, machine=options.machine, torch=torch[1])
+    print("# PyTorch %s for CUDA %s" % torch[1:], flush=True)
+    side, library = Side("the device", python, pytorch.simulation(build, torch)[0] if options.simulated else ()), build / "libpperf.so"
+    check_models(evidence, side, library, options.models[:2])
+    check_profiler(evidence, side, library)
+    observe_cost(evidence, side, library, 1 if options.simulated else ROUNDS)
+    check_models(evidence, side, library, options.models[2:])
+    print("1..%d" % len(results))
+    return 1 if any(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
