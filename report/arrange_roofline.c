@@ -8,6 +8,7 @@
 #include "report/command.h"
 #include "report/device_peaks.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/op_cost.h"
 #include "report/tally.h"
 #include <stdio.h>
@@ -314,7 +315,7 @@ static struct figures figures_of(const struct subject *subject)
 
 static uint64_t rate(uint64_t amount, uint64_t ns)
 {
-	return (uint64_t)((double)amount * 1e9 / (double)ns);
+	return number_whole((long double)amount * 1e9L / (long double)ns);
 }
 
 /* The roof is the lower one of what the GPU computes and what it can fetch for that; nothing to compute: what it moves. */

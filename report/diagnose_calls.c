@@ -2,6 +2,7 @@
  * diagnose_calls.c: rules about what the host asked for: planning, memory, copies.
  */
 #include "report/diagnose.h"
+#include "report/number.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +78,7 @@ void diagnose_pageable(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct happened *copies = &facts->pageable;
-	const uint64_t rate = copies->total_ns ? (uint64_t)((long double)copies->bytes * 1e9L / copies->total_ns) : 0;
+	const uint64_t rate = copies->total_ns ? number_whole((long double)copies->bytes * 1e9L / copies->total_ns) : 0;
 
 	if (facts->host_copies && !facts->known_copies) {
 		diagnose_lacks(finding, "it does not say in what memory of the host copies began or ended");

@@ -1,64 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/elf_symbols.h"
 #include "report/fatal.h"
+#include "report/regular_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define NOTES_MOST 65536u  /* bytes of one note section that are looked at */
 #define ENCLOSING_MOST 16  /* functions before an address that are asked whether they reach it */
-#define CGROUP_MAGIC 0x27e0eb
-#define CONFIGFS_MAGIC 0x62656570
-
-/* Files there are the kernel talking: reading one may wait, or do something. */
-static bool is_kernels(int fd)
-{
-	static const uint32_t magics[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, CGROUP_MAGIC,
-		CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, BINFMTFS_MAGIC, CONFIGFS_MAGIC,
-	};
-	struct statfs system;
-
-	if (fstatfs(fd, &system))
-		return true;
-	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
-		if ((uint32_t)system.f_type == magics[i])
-			return true;
-	return false;
-}
-
-/* The descriptor of a regular file, else -1 and the reason. stat comes first: to open a device can be to do
- * something with it. */
-static int open_regular(const char *path, enum symbol_miss *miss)
-{
-	struct stat status;
-	int fd = -1;
-
-	*miss = SYMBOL_NO_FILE;
-	if (stat(path, &status))
-		return -1;
-	*miss = SYMBOL_NOT_REGULAR;
-	if (!S_ISREG(status.st_mode))
-		return -1;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0) {
-		*miss = SYMBOL_NO_FILE;
-		return -1;
-	}
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && !is_kernels(fd))
-		return fd;
-	close(fd);
-	return -1;
-}
 
 static bool note_matches(Elf_Data *data, const struct build_id *id)
 {
@@ -247,11 +201,12 @@ static enum symbol_miss read_file(struct elf_symbols *out, int fd, const struct 
 enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table)
 {
 	enum symbol_miss miss;
-	int fd = open_regular(path, &miss);
+	struct stat status;
+	int fd = regular_file_open(path, &status);
 
 	*out = (struct elf_symbols){0};
 	if (fd < 0)
-		return miss;
+		return errno == ENOTSUP ? SYMBOL_NOT_REGULAR : SYMBOL_NO_FILE;
 	miss = read_file(out, fd, id, table);
 	close(fd);
 	return miss;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * elf_symbols.h: the functions that one ELF file names. The only user of libelf.
  *
- * A path comes from a trace and a file from anywhere. What is opened is a regular file outside of /proc, /sys and
- * their like, without waiting; it is read with pread, never mapped, so that a file cut meanwhile cannot end us.
+ * A path comes from a trace and a file from anywhere. What is opened is a regular file (regular_file.h); it is read with pread, never mapped, so that a file cut meanwhile cannot end us.
  * What is read: the headers (at most ELF_SECTIONS_MOST sections), ELF_NOTES_BYTES of notes, and a symbol and a string section of at
  * most ELF_SYMBOLS_BYTES together, each checked against the file's size first; a section that lies about itself
  * makes the file BAD_ELF.

@@ -98,6 +98,11 @@ size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimal
 	return length;
 }
 
+uint64_t number_whole(long double value)
+{
+	return value >= 0x1p64L ? UINT64_MAX : value >= 0 ? (uint64_t)value : 0;
+}
+
 size_t number_real(char *out, long double value, unsigned decimals)
 {
 	const long double size = value < 0 ? -value : value;

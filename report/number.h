@@ -33,6 +33,10 @@ struct scale {
 /* The largest unit that is not larger than `largest` (an absolute value). iec: KiB, MiB ... for bytes. */
 struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
 
+/* The whole part, of a figure that may be anything, as quotients and products of what a file says: 0 below 0 and of what is
+ * no number, UINT64_MAX where it is larger than that. */
+uint64_t number_whole(long double value);
+
 /* value / divisor with so many decimals (at most 9). Returns the length. */
 size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
 size_t number_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);

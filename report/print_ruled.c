@@ -5,6 +5,7 @@
  *	  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
  */
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/print.h"
 #include "report/visible.h"
 #include <stdio.h>
@@ -73,7 +74,7 @@ static void find_scale(struct ruled *ruled)
 
 static size_t figure(const struct ruled *ruled, char *out, long double value, unsigned decimals)
 {
-	if (value == (long double)(int64_t)value && size(value) < 9e18L)
+	if (size(value) < 9e18L && value == (long double)(int64_t)value)
 		return number_fixed(out, (int64_t)value, ruled->scale.divisor, decimals);
 	return number_real(out, value / (long double)ruled->scale.divisor, decimals);
 }

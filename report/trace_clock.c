@@ -4,6 +4,7 @@
 #include "report/trace_clock.h"
 
 #include "report/fatal.h"
+#include "report/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -187,7 +188,7 @@ static void add_end(struct clock_map *map, size_t *room)
 
 static void build_pieces(struct clock_map *map, struct trace_clock *knots, uint32_t count, double rate)
 {
-	const uint64_t nominal = (uint64_t)(rate * (double)(UINT64_C(1) << READER_SCALE_BITS));
+	const uint64_t nominal = number_whole(rate * (double)(UINT64_C(1) << READER_SCALE_BITS));
 	const uint64_t zero = knots[0].monotonic_ns;
 	size_t room = 0;
 

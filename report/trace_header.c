@@ -2,9 +2,9 @@
  * trace_header.c: see trace_header.h.
  */
 #include "report/trace_header.h"
+#include "report/regular_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,19 +48,16 @@ int64_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
 int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
 {
 	struct stat status;
-	int fd = -1;
+	const int fd = regular_file_open(path, &status);
 
-	/* Asked first, since to open a device can be to do something with it: links in a folder of traces may lead
-	 * anywhere. Without O_NONBLOCK, a pipe that takes the file's place meanwhile would be waited for. */
-	if (stat(path, &status) || (S_ISREG(status.st_mode) && (fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0)) {
-		refuse(error, path, "cannot be opened: %s", strerror(errno));
-		return -1;
-	}
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode)) {
-		refuse(error, path, "not a file but %s; give the trace that the program wrote (trace.bin)",
-			S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0) {
+		if (errno != ENOTSUP)
+			refuse(error, path, "cannot be opened: %s", strerror(errno));
+		else
+			refuse(error, path, "not a file but %s; give the trace that the program wrote (trace.bin)",
+				S_ISREG(status.st_mode)   ? "what the kernel says (/proc, /sys)"
+				: S_ISDIR(status.st_mode) ? "a folder"
+							  : "a device, pipe or socket");
 		return -1;
 	}
 	*bytes = (uint64_t)status.st_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/windows.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +105,8 @@ static void read_skips(struct windows *windows, struct trace_reader *reader)
 		if (!skip.measured)
 			windows->unmeasured = true;
 		else
-			windows->cost_ns += (uint64_t)((long double)skip.ticks * 1e9L / reader_ticks_per_second(reader) /
-						       (long double)skip.measured * (long double)skip.events);
+			windows->cost_ns += number_whole((long double)skip.ticks * 1e9L / reader_ticks_per_second(reader) /
+							 (long double)skip.measured * (long double)skip.events);
 	}
 }
 

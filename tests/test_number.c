@@ -5,6 +5,7 @@
 #include "report/visible.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,18 @@ START_TEST(what_is_shortened_fits_its_columns_and_its_room)
 }
 END_TEST
 
+START_TEST(a_figure_beyond_every_integer_is_the_largest)
+{
+	ck_assert_uint_eq(number_whole(2.9L), 2);
+	ck_assert_uint_eq(number_whole(-0.5L), 0);
+	ck_assert_uint_eq(number_whole(-1e300L), 0);
+	ck_assert_uint_eq(number_whole((long double)NAN), 0);
+	ck_assert_uint_eq(number_whole(0x1p64L - 1), UINT64_MAX);
+	ck_assert_uint_eq(number_whole(0x1p64L), UINT64_MAX);
+	ck_assert_uint_eq(number_whole((long double)INFINITY), UINT64_MAX);
+}
+END_TEST
+
 START_TEST(a_room_too_small_is_never_left)
 {
 	char out[8];
@@ -198,6 +211,7 @@ int main(void)
 	tcase_add_loop_test(
 		visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0, sizeof names / sizeof *names);
 	tcase_add_test(visible_names, names_are_shortened_in_their_middle);
+	tcase_add_test(visible_names, a_figure_beyond_every_integer_is_the_largest);
 	tcase_add_test(visible_names, what_is_shortened_fits_its_columns_and_its_room);
 	tcase_add_test(visible_names, a_room_too_small_is_never_left);
 	suite_add_tcase(suite, figures);
