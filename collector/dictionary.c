@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES (32u << 10)
+#define BLOCK_FIRST TRACE_FIRST_DICT /* enough for what most small programs have to say */
+#define BLOCK_LATER (32u << 10)
 #define RETRY_EVERY 1024u
 #define METAS_MOST 128u
 
@@ -89,7 +90,7 @@ static void write_back(void)
 
 static bool next_block(size_t least)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = BLOCK_BYTES, offset;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = blocks->block ? BLOCK_LATER : BLOCK_FIRST, offset;
 	struct trace_block *block;
 
 	if (blocks->refusals++ % RETRY_EVERY)

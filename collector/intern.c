@@ -7,12 +7,39 @@
 
 #include <string.h>
 
-#define KEEP_BYTES (256u << 10)
+#define KEEP_BYTES (64u << 10)
+#define POOL_BYTES (512u << 10)
 
 struct intern_index {
 	uint32_t mask;
 	uint32_t ids[]; /* 0: free */
 };
+
+/* What all tables have taken from the system and not used yet: a mapping for each piece would cost more than what lies in it. */
+static char *pool;
+static size_t pool_left;
+
+/* Zeroed; never given back. A fork may come between any two stores; in this order its child finds too little left, never too much. */
+static void *take(size_t bytes)
+{
+	char *given;
+
+	bytes = (bytes + 63) & ~(size_t)63;
+	if (bytes > POOL_BYTES / 4)
+		return kept_memory(bytes);
+	if (bytes > pool_left) {
+		char *fresh = kept_memory(POOL_BYTES);
+
+		if (!fresh)
+			return NULL;
+		pool = fresh;
+		__atomic_store_n(&pool_left, POOL_BYTES, __ATOMIC_RELEASE);
+	}
+	given = pool;
+	pool_left -= bytes;
+	__atomic_store_n(&pool, pool + bytes, __ATOMIC_RELEASE);
+	return given;
+}
 
 static inline uint64_t mix(uint64_t h)
 {
@@ -79,7 +106,7 @@ static int make_room(struct intern *table)
 	if ((uint64_t)(table->count + 2) * 3 < (uint64_t)slots * 2)
 		return 1;
 	slots = slots ? slots * 2 : 1024;
-	index = kept_memory(sizeof *index + slots * sizeof index->ids[0]);
+	index = take(sizeof *index + slots * sizeof index->ids[0]);
 	if (!index)
 		return 0;
 	index->mask = slots - 1;
@@ -89,7 +116,7 @@ static int make_room(struct intern *table)
 	return 1;
 }
 
-/* A fork may come between any two stores; in this order its child finds too little left, never too much. */
+/* As take. */
 void *intern_keep(struct intern *table, size_t bytes)
 {
 	void *given;
@@ -98,7 +125,7 @@ void *intern_keep(struct intern *table, size_t bytes)
 	if (bytes > KEEP_BYTES / 4)
 		return kept_memory(bytes);
 	if (bytes > table->left) {
-		char *fresh = kept_memory(KEEP_BYTES);
+		char *fresh = take(KEEP_BYTES);
 
 		if (!fresh)
 			return NULL;
@@ -119,7 +146,7 @@ uint32_t intern_prepare(struct intern *table, const void *bytes, size_t count, u
 
 	if (chunk >= INTERN_CHUNKS || !make_room(table))
 		return 0;
-	if (!table->chunks[chunk] && !(table->chunks[chunk] = kept_memory(INTERN_CHUNK * sizeof *entry)))
+	if (!table->chunks[chunk] && !(table->chunks[chunk] = take(INTERN_CHUNK * sizeof *entry)))
 		return 0;
 	copy = intern_keep(table, count + 1);
 	if (!copy)

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define SLOT_FIRST (8u << 10)
+#define SLOT_FIRST TRACE_FIRST_SLOT
 #define SLOT_LATER (64u << 10)
 #define SLOTS_KEPT 1024u
 

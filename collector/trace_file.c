@@ -36,6 +36,7 @@ struct trace_file {
 	ino_t inode;
 	bool mapped; /* false: TRACE_TAIL_AT_RISK */
 	uint64_t reserved; /* blocks are there up to this offset */
+	uint64_t ready;    /* up to this offset the file is mapped with its header */
 	struct trace_header *header;
 	char path[4096];
 };
@@ -179,15 +180,24 @@ static void fill_header(struct trace_header *header)
 	memcpy(header->build_id, settings->build_id, sizeof header->build_id);
 }
 
+/* The header and what comes first behind it, if there is room for all that; else the header. */
+static struct trace_header *map_beginning(struct trace_file *f, uint64_t page)
+{
+	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) + (TRACE_FIRST_SLOT > page ? TRACE_FIRST_SLOT : page);
+
+	f->ready = all <= settings->limit_bytes && !secure_room(f->fd, 0, 0, all) ? all : page;
+	f->mapped = f->ready == all || !secure_room(f->fd, 0, 0, page);
+	return f->mapped ? map_file(f->fd, 0, f->ready) : NULL;
+}
+
 /* The header as memory: of the file where that is safe, else our own. */
 static struct trace_header *place_header(struct trace_file *f, const struct trace_header *filled)
 {
 	uint64_t page = filled->header_bytes;
-	struct trace_header *header;
+	struct trace_header *header = trace_may_map(f->fd) ? map_beginning(f, page) : NULL;
 
-	f->mapped = trace_may_map(f->fd) && !secure_room(f->fd, 0, 0, page);
 	if (f->mapped)
-		return map_file(f->fd, 0, page);
+		return header;
 	header = fork_memory(page);
 	if (header) {
 		*header = *filled;
@@ -378,6 +388,8 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 	struct trace_block *block;
 	int error;
 
+	if (offset + bytes <= file->ready)
+		return (struct trace_block *)(void *)((char *)file->header + offset);
 	if (!check_descriptor()) {
 		*reason = TRACE_LOST_BAD_FILE;
 		return NULL;

@@ -16,6 +16,10 @@ struct trace_settings {
 	char output[4096];     /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
 };
 
+/* A file begins with room for its header, a first block of names and a thread's first slot, which are made in one go. */
+#define TRACE_FIRST_DICT (8u << 10)
+#define TRACE_FIRST_SLOT (8u << 10)
+
 /* Keeps the pointer; creates nothing. Through stream_configure. */
 void trace_configure(const struct trace_settings *settings);
 

@@ -193,7 +193,7 @@ static int settle(struct paths *p, const char *output, uint64_t run_id, char *pa
 {
 	bool numbered = strstr(output, "%n") != NULL;
 
-	memcpy(path, p->plain, PATH_BYTES);
+	strcpy(path, p->plain);
 	for (unsigned taken = 0; taken < NAMES_TRIED;) {
 		int error = give_name(p, path);
 

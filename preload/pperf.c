@@ -43,14 +43,17 @@ static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done *
 
 #define REDACTED "[redacted]" /* PPERF_REDACT: in place of what may be nobody else's business */
 
-static void say_link(const char *key, const char *link)
-{
-	char *target = kept_memory(4096);
-	ssize_t got = target ? readlink(link, target, 4095) : -1;
+#define COMMAND_BYTES 16384u
+#define SCRATCH_BYTES (2 * COMMAND_BYTES) /* not on the stack: the host's threads may have little */
 
-	if (got > 0)
-		meta_set(key, target);
-	memory_return(target, 4096);
+static void say_link(const char *key, const char *link, char *scratch)
+{
+	ssize_t got = readlink(link, scratch, 4095);
+
+	if (got <= 0)
+		return;
+	scratch[got] = '\0';
+	meta_set(key, scratch);
 }
 
 static bool needs_quotes(const char *word)
@@ -79,15 +82,15 @@ static size_t quote(char *to, size_t room, const char *word)
 	return used;
 }
 
-#define COMMAND_BYTES 16384u
-
-static void say_command(void)
+static void say_command(char *scratch)
 {
-	char *raw = kept_memory(COMMAND_BYTES * 2), *text = raw ? raw + COMMAND_BYTES : NULL;
-	int fd = raw ? open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC) : -1;
+	char *raw = scratch, *text = scratch + COMMAND_BYTES;
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd >= 0 ? read(fd, raw, COMMAND_BYTES - 1) : 0;
 	size_t used = 0;
 
+	if (got > 0)
+		raw[got] = '\0';
 	if (got > 0 && settings->redact)
 		got = (ssize_t)strlen(raw) + 1;
 	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES; at += (ssize_t)strlen(raw + at) + 1) {
@@ -99,7 +102,6 @@ static void say_command(void)
 		meta_set("command", text);
 	if (fd >= 0)
 		close(fd);
-	memory_return(raw, COMMAND_BYTES * 2);
 }
 
 /* NULL: not given. */
@@ -158,18 +160,21 @@ static void say_settings(void)
 /* At the first event. The environment is not read any more: another thread may be changing it. */
 static void describe_process(void)
 {
-	char host[256] = "";
+	char host[256] = "", *scratch = kept_memory(SCRATCH_BYTES);
 
 	say_settings();
 	gethostname(host, sizeof host - 1);
 	meta_set("version.pperf", PPERF_VERSION);
 	meta_set("host", settings->redact ? REDACTED : host);
-	say_link("exe", "/proc/self/exe");
 	if (settings->redact)
 		meta_set("directory", REDACTED);
-	else
-		say_link("directory", "/proc/self/cwd");
-	say_command();
+	if (!scratch)
+		return;
+	say_link("exe", "/proc/self/exe", scratch);
+	if (!settings->redact)
+		say_link("directory", "/proc/self/cwd", scratch);
+	say_command(scratch);
+	memory_return(scratch, SCRATCH_BYTES);
 }
 
 /* ---- the beginning ---- */
