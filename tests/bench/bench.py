@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """bench.py BUILD: measures the costs that pperf promises to keep, in turns with its floors, and checks them. Absolute times are
 this machine's; only the ratios are promises."""
-import glob, json, os, pathlib, platform, re, resource, shutil, statistics, subprocess, sys, tempfile
+import glob, json, os, pathlib, platform, re, resource, shutil, statistics, subprocess, sys, tempfile, time
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 LIBRARY, REPORT, LOAD, FLOOR = BUILD / "libpperf.so", BUILD / "pperf-report", BUILD / "tests/bench/nvtx_load", BUILD / "tests/bench/lib_floor.so"
@@ -98,6 +98,37 @@ def pair_instructions():
     gate("instructions", counts["ours"], 240, "a pair", "floor %.0f, both with the caller's and NVTX's own" % counts["floor"])
 
 
+def start_up():
+    """What is between the start of a process and its end, by the least of many in turns: what is in the way only adds. Python pays as any other; that its modules
+    and operators are followed begins with `import torch` (make bench-torch)."""
+    for name, command, rounds, most, ratio in (("a start, nothing recorded", ["/bin/true"], 300, 1, None), ("a start, with five ranges", [LOAD, 5, 1], 300, 1, None),
+                                        ("python3 -c pass", [sys.executable, "-c", "pass"], 60, 1, 1.05)):
+        bare, under = [], []
+        for _ in range(rounds):
+            for taken, env in ((bare, {}), (under, {"LD_PRELOAD": LIBRARY})):
+                taken.append(one_start(command, environment(**env)))
+                (folder / "trace.bin").unlink(missing_ok=True)
+        (wall, cpu), (wall_under, cpu_under) = ([1e3 * min(t[i] for t in taken) for i in range(2)] for taken in (bare, under))
+        detail = "%.2f ms of %.2f, CPU %.2f of %.2f" % (wall_under - wall, wall, cpu_under - cpu, cpu)
+        busy = wall > 1.5 * cpu  # it waited for a CPU even at its best: then CPU time, of the more of it that a busy machine takes
+        with_us, without = (cpu_under, cpu) if busy else (wall_under, wall)
+        gate(name, with_us - without, most, "ms more", detail + (", a busy machine" if busy else ""))
+        if ratio:
+            gate(name, with_us / without, ratio, "x bare", detail)
+
+
+def one_start(command, env):
+    """Seconds, elapsed and of CPU time."""
+    start, before = time.perf_counter(), os.getcwd()
+    os.chdir(folder)
+    pid = os.posix_spawn(str(command[0]), [str(c) for c in command], env, file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    os.chdir(before)
+    _, status, use = os.wait4(pid, 0)
+    if status:
+        sys.exit("%s ended with %d" % (command[0], os.waitstatus_to_exitcode(status)))
+    return time.perf_counter() - start, use.ru_utime + use.ru_stime
+
+
 def report_memory():
     """The peak of a report on a trace of 640 MB against what its tree needs."""
     _, size = ours(1, 1000000)
@@ -133,6 +164,7 @@ def main():
         pair_cost()
         pair_bytes()
         pair_instructions()
+        start_up()
         report_memory()
         brought_along()
     finally:

@@ -94,7 +94,8 @@ def document(found):
     if "tracy" in found.tools:
         notes.append("Tracy's client without its server keeps everything in memory; nothing is on disk that could be read or survive.")
     notes += ["Not measured: " + line + "." for line in found.skipped]
-    notes.append("Not measured either: the Perfetto SDK and Caliper, which Debian does not have; memray, which follows the program's own memory and not its ranges.")
+    notes.append("Not measured either: the Perfetto SDK and Caliper, which Debian does not have; memray: it writes each malloc, free and mmap of a program with the "
+                 "Python stack, pperf each tensor and each of CUDA's allocations with the open range and no malloc, so no load makes both write the same.")
     notes.append("What following PyTorch costs against its own tools: `make bench-torch`; against the floor: `make bench`.")
     return """\
 # What recording and reading cost here and elsewhere
