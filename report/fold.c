@@ -291,7 +291,9 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		fold->kernels->only_count = options->only->kernel_count;
 	}
 	state->join = join_new();
-	state->instances = (struct instances){ .final = fold_instance_is_final, .context = fold };
+	state->instances = (struct instances){ .final = fold_instance_is_final,
+		.context = fold,
+		.plain = !options->target && (options->pick_metric || metrics[options->metric].nature != METRIC_LEVEL) };
 	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
 	state->rich = options->steps || options->windows || (options->target && !can_await_target(options)) || wants_rich(options) ||
@@ -341,6 +343,7 @@ static void end_state(struct fold *fold)
 	join_free(state->join);
 	graph_nodes_free(state->graph_nodes);
 	free(state->graph_seats);
+	instances_end(&state->instances);
 	free(state);
 	fold->state = NULL;
 }

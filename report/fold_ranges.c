@@ -352,8 +352,10 @@ static void close_instance(struct fold *fold, struct frame_more *more, struct in
 	instance->begin_ns = seen->begin_ns;
 	instance->idle_ns = seen->idle_ns;
 	instance->flows = seen->flows;
-	instance->before = seen->before;
-	instance->after = seen->after;
+	if (!fold->state->instances.plain) {
+		instance->before = seen->before;
+		instance->after = seen->after;
+	}
 	instance->label = more->label;
 	instance->label_bytes = more->label_bytes;
 	more->label = NULL;

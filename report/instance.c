@@ -2,19 +2,27 @@
 #include "report/instance.h"
 #include "report/fatal.h"
 #include "report/kernels.h"
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define GROUPS_LISTED 16u /* more are looked up in a table */
 
 struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
-	struct instance *instance = need(sizeof *instance);
+	struct instance *instance = instances->spare;
 
+	if (instance) {
+		instances->spare = instance->parent;
+		memset(instance, 0, offsetof(struct instance, kids));
+	} else {
+		instance = need(sizeof *instance);
+		instance->times = 1;
+	}
 	instance->parent = parent;
 	instance->node = node;
 	instance->begin_ns = instance->end_ns = begin_ns;
 	instance->references = 1;
-	instance->times = 1;
 	instances->live++;
 	if (parent)
 		parent->references++;
@@ -53,6 +61,17 @@ void instance_free(struct instance *instance)
 		free(instance->kernel);
 		free(instance);
 	}
+}
+
+void instances_end(struct instances *instances)
+{
+	struct instance *next;
+
+	for (struct instance *spare = instances->spare; spare; spare = next) {
+		next = spare->parent;
+		free(spare);
+	}
+	instances->spare = NULL;
 }
 
 bool instance_worse(const struct instance *a, const struct instance *b)
@@ -338,8 +357,17 @@ void instance_release(struct instances *instances, struct instance *instance)
 		instances->live--;
 		if (parent)
 			parent->gpu_ns += instance->gpu_ns;
-		if (!instances->final(instances->context, instance))
+		if (instances->final(instances->context, instance)) {
+			instance = parent;
+			continue;
+		}
+		if (instances->plain) {
+			free(instance->label);
+			instance->parent = instances->spare;
+			instances->spare = instance;
+		} else {
 			instance_free(instance);
+		}
 		instance = parent;
 	}
 }

@@ -35,27 +35,28 @@ enum instance_form {
 
 struct instance {
 	struct instance *parent;      /* the one around it; NULL: none, or it is no longer of interest */
+	uint32_t references;          /* launches and live instances in it; and 1 while it is open */
+	uint32_t node, place, stream; /* place: 0: it is named after its node */
+	uint64_t begin_ns, end_ns;    /* of a group: the first begin, the last end */
+	uint64_t gpu_ns, idle_ns;     /* with everything inside */
+	struct instance_flows flows;
+	const uint32_t *nodes;        /* of all places as they stood when it began (names_nodes_below) */
+	char *label;                  /* its own text if the dictionary has none; owned */
+	uint32_t label_bytes;
+	uint8_t form;                 /* enum instance_form */
+	bool keep;                    /* its children are wanted */
+	/* What one has only where children are kept, or levels are asked for. */
 	struct instance *kids, *next; /* kept children, worst first */
 	struct instance *groups;      /* what is kept of the others, in no order; a row through `next`, too */
 	struct instance **slots;      /* hash table of the groups, once there are many */
 	uint32_t kept, group_count, slot_count;
-	uint32_t node, place, stream; /* place: 0: it is named after its node */
-	uint32_t references;          /* launches and live instances in it; and 1 while it is open */
-	uint32_t label_bytes;
-	char *label;                  /* its own text if the dictionary has none; owned */
-	const uint32_t *nodes;        /* of all places as they stood when it began (names_nodes_below) */
 	uint64_t times;               /* how many a group stands for; of one: 1 */
-	uint64_t begin_ns, end_ns;    /* of a group: the first begin, the last end */
 	uint64_t total_ns;            /* from begin to end, of a group the sum */
-	uint64_t gpu_ns, idle_ns;     /* with everything inside */
-	struct instance_flows flows;
 	long double before, after;    /* of the level asked for; of a group: at its first begin and last end */
 	long double change;           /* after - before, of a group the sum */
 	long double value;            /* of the metric asked for, the larger the worse; set when final */
 	struct trace_kernel *kernel;  /* a copy that it owns, if it is a kernel, or all of it had the same shape */
-	uint8_t form;                 /* enum instance_form */
 	uint64_t number;              /* of its place's instances, from 1, where somebody has counted them; else 0 */
-	bool keep;                    /* its children are wanted */
 };
 
 struct instances {
@@ -64,7 +65,12 @@ struct instances {
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
 	uint64_t live;
+	bool plain; /* none is taken over, and no level is asked for: their memory is used again as it is */
+	struct instance *spare; /* such; a row through `parent` */
 };
+
+/* Gives back what is spare. */
+void instances_end(struct instances *instances);
 
 /* A new one with one reference, its parent referenced too. */
 struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns);

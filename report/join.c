@@ -11,7 +11,9 @@ struct held {
 	struct trace_gpu *record;
 };
 
-enum state { FREE, WAITING, MATCHED, AWAITED, STATES }; /* AWAITED: only records of it are there */
+enum state { FREE, WAITING, MATCHED, REPLAYED, AWAITED, STATES }; /* REPLAYED: a graph that is matched; AWAITED: only records of it are there */
+
+static const uint32_t most[STATES] = { [WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED };
 
 /* A launch in the table; in the queue of its state, by age. */
 struct entry {
@@ -36,9 +38,13 @@ struct join {
 	uint32_t held_count;
 };
 
+/* Ids are given in turn, and what has neighbouring ids happens at about the same time: it lies side by side. Ids with
+ * long strides are spread all the same. */
 static uint32_t *bucket_of(const struct join *join, uint64_t correlation)
 {
-	return &join->buckets[(correlation * 0x9e3779b97f4a7c15u >> 32) & (join->bucket_count - 1)];
+	const uint64_t spread = (correlation >> 16) * 0x9e3779b97f4a7c15u;
+
+	return &join->buckets[(correlation ^ spread >> 40) & (join->bucket_count - 1)];
 }
 
 static void enqueue(struct join *join, uint32_t index, enum state state)
@@ -145,10 +151,11 @@ static void set_free(struct join *join, uint32_t index)
 
 static uint32_t new_entry(struct join *join, const struct launch *launch, enum state state)
 {
-	const uint32_t count = join->queues[WAITING].count + join->queues[MATCHED].count + join->queues[AWAITED].count;
+	const uint32_t count = join->queues[WAITING].count + join->queues[MATCHED].count + join->queues[REPLAYED].count +
+			       join->queues[AWAITED].count;
 	uint32_t index = join->free;
 
-	if (count >= join->bucket_count)
+	if (count * 4 >= join->bucket_count)
 		widen(join);
 	if (index != NONE) {
 		join->free = join->entries[index].next;
@@ -183,13 +190,14 @@ void join_add(struct join *join, const struct launch *launch)
 struct launch *join_match(struct join *join, uint64_t correlation)
 {
 	const uint32_t index = find(join, correlation);
+	struct entry *entry = &join->entries[index];
 
-	if (index == NONE || join->entries[index].state == AWAITED)
+	if (index == NONE || entry->state == AWAITED)
 		return NULL;
 	dequeue(join, index);
-	enqueue(join, index, MATCHED);
-	join->entries[index].launch.records++;
-	return &join->entries[index].launch;
+	enqueue(join, index, entry->launch.graph_node ? REPLAYED : MATCHED);
+	entry->launch.records++;
+	return &entry->launch;
 }
 
 bool join_next_gone(struct join *join, bool all, struct launch *launch)
@@ -199,12 +207,13 @@ bool join_next_gone(struct join *join, bool all, struct launch *launch)
 	if (index != NONE) {
 		join->pushed_out = join->entries[index].next;
 	} else {
-		if (join->queues[WAITING].count > (all ? 0 : JOIN_WAITING))
-			index = join->queues[WAITING].oldest;
-		else if (join->queues[MATCHED].count > (all ? 0 : JOIN_MATCHED))
-			index = join->queues[MATCHED].oldest;
-		else
+		enum state state = WAITING;
+
+		while (state < AWAITED && join->queues[state].count <= (all ? 0 : most[state]))
+			state++;
+		if (state == AWAITED)
 			return false;
+		index = join->queues[state].oldest;
 		take_out(join, index);
 	}
 	*launch = join->entries[index].launch;

@@ -2,8 +2,8 @@
  * join.h: from a correlation id to the launch that it belongs to, while the GPU's record of it may still come; and
  * GPU records whose launch has not been seen yet.
  *
- * Bounded: JOIN_WAITING launches without a record, JOIN_MATCHED launches after their last record (a graph has many),
- * JOIN_HELD records. What is pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are
+ * Bounded: JOIN_WAITING launches without a record; after their last record JOIN_REPLAYED graphs, which have many, and
+ * JOIN_MATCHED other launches, which now and then have another one soon; JOIN_HELD records. What is pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are
  * looked up, never times.
  */
 #ifndef PPERF_JOIN_H
@@ -13,7 +13,8 @@
 #include <stdbool.h>
 
 #define JOIN_WAITING 131072u
-#define JOIN_MATCHED 16384u
+#define JOIN_REPLAYED 16384u
+#define JOIN_MATCHED 2048u /* few, since a range is final when all of its launches are given up: what is held fits the processor's cache */
 #define JOIN_HELD 16384u
 
 struct instance;

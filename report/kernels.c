@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAMES_MOST (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
+
 bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b)
 {
 	return a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) &&
@@ -59,6 +61,7 @@ void kernels_free(struct kernels *kernels)
 		samples_free(&kernels->kernels[i].samples);
 	free(kernels->kernels);
 	free(kernels->slots);
+	free(kernels->recent);
 	free(kernels);
 }
 
@@ -90,11 +93,26 @@ static struct kernel *entry_of(struct kernels *kernels, const struct trace_kerne
 	return &kernels->kernels[*slot - 1];
 }
 
+/* Most are of the shape that the last one of that name had. */
+static uint32_t index_of(struct kernels *kernels, const struct trace_kernel *record, uint32_t name)
+{
+	uint32_t *recent;
+
+	if (record->name >= NAMES_MOST)
+		return (uint32_t)(entry_of(kernels, record, name) - kernels->kernels);
+	grow(&kernels->recent, &kernels->recent_room, (size_t)record->name + 1, sizeof *kernels->recent);
+	recent = &kernels->recent[record->name];
+	if (!*recent || kernels->kernels[*recent - 1].record.name != record->name ||
+		!kernel_same_shape(&kernels->kernels[*recent - 1].record, record))
+		*recent = (uint32_t)(entry_of(kernels, record, name) - kernels->kernels) + 1;
+	return *recent - 1;
+}
+
 uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
 	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget)
 {
-	struct kernel *kernel = entry_of(kernels, record, name);
-	const uint32_t index = (uint32_t)(kernel - kernels->kernels);
+	const uint32_t index = index_of(kernels, record, name);
+	struct kernel *kernel = &kernels->kernels[index];
 
 	kernel->calls++;
 	kernel->untimed += untimed;

@@ -26,6 +26,8 @@ struct kernels {
 	uint32_t count;
 	size_t room, slot_count;
 	uint32_t *slots;
+	uint32_t *recent; /* by the trace's id of the name: the entry last added to + 1; 0: none */
+	size_t recent_room;
 	const uint8_t *only; /* as struct tree's */
 	uint32_t only_count;
 };

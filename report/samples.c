@@ -127,6 +127,36 @@ static int by_narrow(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+/* By their bytes, from the lowest: as fast as they can be read for those that are thousands. */
+static void sort_narrow(uint32_t *values, size_t count)
+{
+	uint32_t *from = values, *to, *scratch;
+	bool sorted = true;
+
+	for (size_t i = 1; i < count && sorted; i++)
+		sorted = values[i - 1] <= values[i];
+	if (sorted)
+		return;
+	if (count < 64) {
+		qsort(values, count, sizeof *values, by_narrow);
+		return;
+	}
+	to = scratch = need(count * sizeof *scratch);
+	for (unsigned shift = 0; shift < 32; shift += 8) { /* four times: they end where they began */
+		uint32_t ends[256] = { 0 }, *swap = from;
+
+		for (size_t i = 0; i < count; i++)
+			ends[from[i] >> shift & 255]++;
+		for (unsigned byte = 1; byte < 256; byte++)
+			ends[byte] += ends[byte - 1];
+		for (size_t i = count; i-- > 0;)
+			to[--ends[from[i] >> shift & 255]] = from[i];
+		from = to;
+		to = swap;
+	}
+	free(scratch);
+}
+
 static int by_wide(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
@@ -166,7 +196,10 @@ uint64_t samples_percentile(struct samples *samples, unsigned per_mille)
 	}
 	if (samples->used == 0)
 		return 0;
-	qsort(samples->values.narrow, samples->used, value_bytes(samples), samples->is_wide ? by_wide : by_narrow);
+	if (samples->is_wide)
+		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide, by_wide);
+	else
+		sort_narrow(samples->values.narrow, samples->used);
 	return value_at(samples, (unsigned)rank_of(samples->used, per_mille) - 1);
 }
 

@@ -49,6 +49,7 @@ static void make_room(struct tree *tree)
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
 	free(tree->nodes);
+	grow(&tree->recent, &(size_t){ tree->room }, room, sizeof *tree->recent);
 	tree->nodes = nodes;
 	tree->room = room;
 }
@@ -95,6 +96,7 @@ void tree_free(struct tree *tree)
 	}
 	free(tree->nodes);
 	free(tree->slots);
+	free(tree->recent);
 	free(tree);
 }
 
@@ -125,10 +127,13 @@ static uint32_t add_node(struct tree *tree, const struct key *key)
 
 static uint32_t child_of(struct tree *tree, const struct key *key)
 {
-	uint32_t *slot = slot_of(tree, key);
+	uint32_t *recent = &tree->recent[key->parent][key->kind != NODE_KERNEL], *slot;
 
+	if (*recent && has_key(&tree->nodes[*recent], key))
+		return *recent;
+	slot = slot_of(tree, key);
 	if (*slot)
-		return *slot;
+		return *recent = *slot;
 	if (tree->count == UINT32_MAX)
 		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold", UINT32_MAX);
 	if ((size_t)tree->count * 2 >= tree->slot_count) {

@@ -159,6 +159,7 @@ struct tree {
 	uint32_t count, room;
 	uint32_t *slots; /* hash table of nodes */
 	size_t slot_count;
+	uint32_t (*recent)[2]; /* by node: a child that was asked for last: work, something else; 0: none */
 	struct samples_budget budget;
 	struct samples_budget delay_budget;
 	bool has_parts;      /* something of a GPU ran not forward; set by tree_sum */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/view_cost.h"
+
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static double seconds_of(const struct rusage *use)
+{
+	return (double)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) + (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1e6;
+}
+
+bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace, struct view_cost *cost)
+{
+	char *argv[VIEW_WORDS + 3] = { (char *)(uintptr_t)report };
+	posix_spawn_file_actions_t actions;
+	struct rusage use;
+	int used = 1, status;
+	pid_t child;
+
+	for (int i = 0; i < VIEW_WORDS && words[i]; i++)
+		argv[used++] = (char *)(uintptr_t)words[i];
+	argv[used] = (char *)(uintptr_t)trace;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+	if (posix_spawn(&child, report, &actions, NULL, argv, environ) || wait4(child, &status, 0, &use) != child) {
+		perror(report);
+		exit(2);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	cost->seconds = seconds_of(&use);
+	cost->kib = use.ru_maxrss;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+double view_own_seconds(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return seconds_of(&use);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+double view_middle(double *values, size_t count)
+{
+	qsort(values, count, sizeof *values, by_value);
+	return values[count / 2];
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole process.
+ */
+#ifndef PPERF_TESTS_VIEW_COST_H
+#define PPERF_TESTS_VIEW_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define VIEW_WORDS 4
+
+struct view_cost {
+	double seconds; /* of the user and the system */
+	long kib;       /* most memory */
+};
+
+/* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends the program if it cannot be
+ * run. False: it failed. */
+bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace, struct view_cost *cost);
+
+/* Processor time of this process so far. */
+double view_own_seconds(void);
+
+/* The middle one; sorts them. */
+double view_middle(double *values, size_t count);
+
+#endif
