@@ -7,7 +7,7 @@
 #include "report/sections.h"
 #include <stdlib.h>
 
-static struct thread *new_thread(struct fold *fold, struct trace_stream *stream)
+struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream)
 {
 	struct fold_state *state = fold->state;
 	struct thread *thread = need(sizeof *thread);
@@ -21,13 +21,6 @@ static struct thread *new_thread(struct fold *fold, struct trace_stream *stream)
 	stream->user = thread;
 	sections_meet(fold, thread);
 	return thread;
-}
-
-struct thread *fold_thread(struct fold *fold, const struct trace_event *event)
-{
-	struct thread *thread = event->stream->user;
-
-	return __builtin_expect(thread != NULL, 1) ? thread : new_thread(fold, event->stream);
 }
 
 static void end_thread(struct fold *fold, struct trace_stream *stream, uint64_t now_ns)
@@ -298,6 +291,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
 	state->rich = options->steps || options->windows || (options->target && !can_await_target(options)) || wants_rich(options) ||
 		      options->metric == METRIC_CALLS || options->metric == METRIC_USER;
+	state->adds_flows = options->target || options->metric == METRIC_CALLS || options->metric == METRIC_ALLOC ||
+			    options->metric == METRIC_TENSORS;
 	state->target_ns = options->target && !state->rich ? options->target->begin_ns : UINT64_MAX;
 	state->edge_ns = UINT64_MAX;
 	fold_go_below(fold, 0);

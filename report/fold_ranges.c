@@ -20,7 +20,7 @@ static void enrich(struct fold_state *state)
 	state->rich = true;
 }
 
-void fold_become_rich(struct fold *fold)
+void fold_enrich(struct fold *fold)
 {
 	enrich(fold->state);
 	fold->state->rich_for_target = false;
@@ -162,7 +162,7 @@ static void add_to_section(const struct fold *fold, const struct frame_more *mor
 		add_flows(&outer->more[at].flows, flows);
 }
 
-void fold_add_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows)
+void fold_put_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows)
 {
 	uint32_t depth;
 	struct thread *owner = fold_owner(fold, thread, &depth);
@@ -232,7 +232,7 @@ static void open_rich(struct fold *fold, const struct trace_event *event, struct
 	more = &thread->more[depth];
 	*more = (struct frame_more){ .section = fold->state->section, .outside = lies_outside(fold, thread, depth) };
 	fold_rebase(fold, &thread->frames[depth], more);
-	if (fold->state->counting)
+	if (fold->state->counting && fold->state->adds_flows)
 		add_to_section(fold, more, &(struct instance_flows){ .calls = 1 });
 	if (own_label)
 		keep_label(fold, event, more);
@@ -344,17 +344,17 @@ bool fold_instance_is_final(void *context, struct instance *instance)
 	return true;
 }
 
-static void close_instance(struct fold *fold, struct frame_more *more, struct instance *seen)
+static void close_instance(struct fold *fold, struct frame_more *more, uint64_t begin_ns, uint64_t end_ns, uint64_t idle_ns)
 {
 	struct instance *instance = more->instance;
 
-	instance->end_ns = seen->end_ns;
-	instance->begin_ns = seen->begin_ns;
-	instance->idle_ns = seen->idle_ns;
-	instance->flows = seen->flows;
+	instance->end_ns = end_ns;
+	instance->begin_ns = begin_ns;
+	instance->idle_ns = idle_ns;
+	instance->flows = more->flows;
 	if (!fold->state->instances.plain) {
-		instance->before = seen->before;
-		instance->after = seen->after;
+		instance->before = more->level;
+		instance->after = fold_level(fold);
 	}
 	instance->label = more->label;
 	instance->label_bytes = more->label_bytes;
@@ -384,35 +384,19 @@ static void count_allocated(struct fold *fold, uint32_t node, const struct frame
 	tensors->has_level = true;
 }
 
-/* All of an instance but its GPU time, which may come later. */
-static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
+/* What of it is known is of interest to somebody now: nothing waits for its GPU time. */
+static void offer(struct fold *fold, const struct thread *thread, uint32_t depth, uint64_t end_ns, uint64_t idle_ns)
 {
-	struct frame_more *more = &thread->more[depth];
+	const struct frame_more *more = &thread->more[depth];
 	const struct frame *frame = &thread->frames[depth];
-	struct instance seen = { .begin_ns = frame->begin_ns,
+	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
+	const struct instance seen = { .begin_ns = frame->begin_ns,
 		.end_ns = end_ns,
+		.idle_ns = idle_ns,
 		.flows = more->flows,
 		.before = more->level,
 		.after = fold_level(fold) };
-	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
 
-	seen.flows.calls++;
-	if (fold->timeline) {
-		seen.idle_ns = timeline_idle(fold->timeline, fold->state->now_ns) - more->idle_ns;
-		if (seen.idle_ns)
-			tree_gpu(fold->tree, frame->node)->idle_ns += seen.idle_ns;
-	}
-	if (fold->state->has_reserved)
-		count_levels(fold, frame->node, more);
-	if (fold->totals.has_tensors)
-		count_allocated(fold, frame->node, more);
-	hand_on(thread, depth, &seen.flows);
-	if (depth > 0) {
-		if (more[-1].allocated_peak < more->allocated_peak)
-			more[-1].allocated_peak = more->allocated_peak;
-		if (more[-1].peak < more->peak)
-			more[-1].peak = more->peak;
-	}
 	if (fold->options.metric != METRIC_GPU && !fold->options.target && (!by_time || more->label)) {
 		const struct fold_candidate candidate = { .value = metric_value(fold, &seen),
 			.before = seen.before,
@@ -428,8 +412,37 @@ static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth,
 	}
 	if (fold->options.observer)
 		tell_closed(fold, thread, frame, &seen);
+}
+
+/* All of an instance but its GPU time, which may come later. */
+static void count_rich(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)
+{
+	struct frame_more *more = &thread->more[depth];
+	const struct frame *frame = &thread->frames[depth];
+	uint64_t idle_ns = 0;
+
+	more->flows.calls++;
+	if (fold->timeline) {
+		idle_ns = timeline_idle(fold->timeline, fold->state->now_ns) - more->idle_ns;
+		if (idle_ns)
+			tree_gpu(fold->tree, frame->node)->idle_ns += idle_ns;
+	}
+	if (fold->state->has_reserved)
+		count_levels(fold, frame->node, more);
+	if (fold->totals.has_tensors)
+		count_allocated(fold, frame->node, more);
+	if (fold->state->adds_flows)
+		hand_on(thread, depth, &more->flows);
+	if (depth > 0) {
+		if (more[-1].allocated_peak < more->allocated_peak)
+			more[-1].allocated_peak = more->allocated_peak;
+		if (more[-1].peak < more->peak)
+			more[-1].peak = more->peak;
+	}
+	if (fold->options.metric != METRIC_GPU || fold->options.observer)
+		offer(fold, thread, depth, end_ns, idle_ns);
 	if (more->instance)
-		close_instance(fold, more, &seen);
+		close_instance(fold, more, frame->begin_ns, end_ns, idle_ns);
 }
 
 void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns)

@@ -52,9 +52,12 @@ struct fold_state {
 	size_t thread_count, thread_room;
 	struct sections *sections; /* NULL: no steps were found */
 	struct counted *counted;   /* NULL: nothing was only counted */
+	struct thread *section_thread; /* of the steps; NULL: it is not there (yet), or there are none */
+	uint32_t section_own;      /* where in its row the range is that is the step itself; NOT_INSERTED: there is none */
 	uint64_t edge_ns;          /* when the present one is over */
 	uint32_t section;          /* the number of the present one, 0 where there are none */
 	bool rich;
+	bool adds_flows; /* somebody asks for what adds up in instances: the metric, or who keeps children */
 	bool rich_for_target; /* and nobody else needs that */
 	uint64_t target_ns;   /* when options.target begins, as long as nothing is rich before; UINT64_MAX: there is none */
 	bool away;     /* CUPTI is another client's */
@@ -121,12 +124,12 @@ uint32_t fold_place(struct fold *fold, const struct trace_event *event);
  * present section or there is none, the section. NULL: nobody's. */
 struct thread *fold_owner(const struct fold *fold, struct thread *thread, uint32_t *depth);
 /* It counts for that one, and for the section. */
-void fold_add_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows);
+void fold_put_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows);
 /* The instance of a thread's range at that depth, and those around it. */
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
-struct thread *fold_thread(struct fold *fold, const struct trace_event *event);
+struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream);
 /* For good; for as long as the target is open. */
-void fold_become_rich(struct fold *fold);
+void fold_enrich(struct fold *fold);
 void fold_enrich_target(struct fold *fold);
 /* reserved has changed: the peaks of what is open. */
 void fold_level_changed(struct fold *fold);
@@ -169,6 +172,25 @@ void fold_spans_close(struct fold *fold);
 void fold_mark(struct fold *fold, const struct trace_event *event);
 void fold_metric(struct fold *fold, const struct trace_event *event);
 void fold_counter_find(struct fold *fold);
+
+static inline struct thread *fold_thread(struct fold *fold, const struct trace_event *event)
+{
+	struct thread *thread = event->stream->user;
+
+	return __builtin_expect(thread != NULL, 1) ? thread : fold_thread_begins(fold, event->stream);
+}
+
+static inline void fold_become_rich(struct fold *fold)
+{
+	if (__builtin_expect(!fold->state->rich || fold->state->rich_for_target, 0))
+		fold_enrich(fold);
+}
+
+static inline void fold_add_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows)
+{
+	if (fold->state->adds_flows)
+		fold_put_flows(fold, thread, flows);
+}
 
 /* What opens and happens from now on stands below that node of the tree; what is open stays where it is. */
 static inline void fold_go_below(struct fold *fold, uint32_t root)
@@ -223,9 +245,12 @@ static inline void fold_observe(const struct fold *fold, uint32_t leaf, uint64_t
 static inline void fold_count_member(struct fold *fold, const struct frame *frame, uint64_t duration)
 {
 	const uint32_t number = fold->state->members[frame->place];
-	struct member *member = &names_members(fold->names)->all[number];
+	struct member *member;
 
-	if (number && member->node == frame->node) {
+	if (!number)
+		return;
+	member = &names_members(fold->names)->all[number];
+	if (member->node == frame->node) {
 		member->calls++;
 		member->cpu_ns += duration;
 		if (duration > member->longest_ns)

@@ -10,13 +10,15 @@
 
 uint32_t names_text(struct names *names, uint32_t name)
 {
-	const struct trace_text text = reader_name(names->reader, name);
+	struct trace_text text;
 
-	if (!name || name >= CACHED_NAMES)
+	if (name < names->text_room && names->texts_of[name])
+		return names->texts_of[name] - 1;
+	text = reader_name(names->reader, name);
+	if (!text.known || name >= CACHED_NAMES)
 		return text_id(names->texts, text.bytes, text.length);
 	grow(&names->texts_of, &names->text_room, (size_t)name + 1, sizeof *names->texts_of);
-	if (!names->texts_of[name])
-		names->texts_of[name] = text_id(names->texts, text.bytes, text.length) + 1;
+	names->texts_of[name] = text_id(names->texts, text.bytes, text.length) + 1;
 	return names->texts_of[name] - 1;
 }
 
@@ -61,15 +63,17 @@ static uint32_t demangled(struct names *names, struct trace_text text)
 
 uint32_t names_kernel(struct names *names, uint32_t name)
 {
-	const struct trace_text text = reader_name(names->reader, name);
+	struct trace_text text;
 
+	if (name < names->kernel_room && names->kernels_of[name])
+		return names->kernels_of[name] - 1;
+	text = reader_name(names->reader, name);
 	if (!text.length)
 		return text_id(names->texts, "(kernel without a name)", 23);
 	if (name >= CACHED_NAMES)
 		return demangled(names, text);
 	grow(&names->kernels_of, &names->kernel_room, (size_t)name + 1, sizeof *names->kernels_of);
-	if (!names->kernels_of[name])
-		names->kernels_of[name] = demangled(names, text) + 1;
+	names->kernels_of[name] = demangled(names, text) + 1;
 	return names->kernels_of[name] - 1;
 }
 

@@ -28,8 +28,6 @@ struct sections {
 	uint8_t *above; /* by place: names_keep_above */
 	enum section now;
 	size_t step;           /* the one that it is in, or the next one */
-	struct thread *thread; /* of the steps; NULL: it is not there (yet) */
-	uint32_t own;          /* where in its row the range is that is the step itself; NOT_INSERTED: there is none */
 	uint32_t roots[ROOTS_MOST], first[SECTION_COUNT];
 	unsigned root_count;
 };
@@ -80,11 +78,11 @@ static void go_below(struct fold *fold, struct sections *sections, uint32_t root
 }
 
 /* How many of the thread's open ranges stand above. */
-static uint32_t depth_above(const struct sections *sections)
+static uint32_t depth_above(const struct sections *sections, const struct thread *thread)
 {
-	uint32_t depth = sections->thread ? sections->thread->depth : 0;
+	uint32_t depth = thread ? thread->depth : 0;
 
-	while (depth > 0 && sections->above[sections->thread->frames[depth - 1].place] != NAMES_ABOVE)
+	while (depth > 0 && sections->above[thread->frames[depth - 1].place] != NAMES_ABOVE)
 		depth--;
 	return depth;
 }
@@ -121,9 +119,9 @@ static void give_number(const struct sections *sections, struct frame_more *more
 static void open_section(struct fold *fold, uint64_t begin_ns)
 {
 	struct sections *sections = fold->state->sections;
-	struct thread *thread = sections->thread;
+	struct thread *thread = fold->state->section_thread;
 	const char *name = kinds[sections->now].name;
-	const uint32_t depth = depth_above(sections),
+	const uint32_t depth = depth_above(sections, thread),
 		       node = tree_child(fold->tree, depth && thread ? thread->frames[depth - 1].node : 0,
 			       text_id(fold->texts, name, strlen(name)), 0, kinds[sections->now].kind);
 	uint64_t before;
@@ -146,7 +144,7 @@ static void open_section(struct fold *fold, uint64_t begin_ns)
 static void close_section(struct fold *fold, uint64_t end_ns)
 {
 	struct sections *sections = fold->state->sections;
-	struct thread *thread = sections->thread;
+	struct thread *thread = fold->state->section_thread;
 	const uint32_t depth = thread ? thread->inserted : NOT_INSERTED;
 
 	if (depth == NOT_INSERTED)
@@ -164,15 +162,15 @@ static void enter(struct fold *fold, uint64_t begin_ns)
 	const uint32_t *plain = names_nodes_below(fold->names, 0);
 	uint32_t own;
 
-	sections->own = NOT_INSERTED;
+	fold->state->section_own = NOT_INSERTED;
 	if (!in_own_range(sections)) {
 		open_section(fold, begin_ns);
 		return;
 	}
 	fold->state->section++;
 	own = plain[sections->steps->steps[sections->step].place];
-	if (sections->thread)
-		sections->own = sections->thread->depth;
+	if (fold->state->section_thread)
+		fold->state->section_own = fold->state->section_thread->depth;
 	go_below(fold, sections, own == NAMES_OPEN ? 0 : own);
 }
 
@@ -230,7 +228,7 @@ static void cross(struct fold *fold)
 static bool lies_beyond(const struct fold *fold, const struct trace_event *event)
 {
 	const struct sections *sections = fold->state->sections;
-	const struct thread *thread = sections->thread;
+	const struct thread *thread = fold->state->section_thread;
 
 	if (event->time_ns != fold->state->edge_ns)
 		return event->time_ns > fold->state->edge_ns;
@@ -238,7 +236,7 @@ static bool lies_beyond(const struct fold *fold, const struct trace_event *event
 		return false;
 	if (!thread || event->stream->user != thread || !kinds[sections->now].is_step)
 		return true;
-	return event->depth <= (thread->inserted != NOT_INSERTED ? thread->inserted : sections->own);
+	return event->depth <= (thread->inserted != NOT_INSERTED ? thread->inserted : fold->state->section_own);
 }
 
 void sections_go_on(struct fold *fold, const struct trace_event *event)
@@ -273,9 +271,9 @@ void sections_meet(struct fold *fold, struct thread *thread)
 
 	if (!sections || thread->stream != sections->steps->stream)
 		return;
-	sections->thread = thread;
+	fold->state->section_thread = thread;
 	if (in_own_range(sections))
-		sections->own = 0;
+		fold->state->section_own = 0;
 	else
 		open_section(fold, sections->now == BEFORE ? 0 : fold->state->now_ns);
 }
@@ -284,18 +282,18 @@ void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns)
 {
 	struct sections *sections = fold->state->sections;
 
-	if (!sections || thread != sections->thread)
+	if (!sections || thread != fold->state->section_thread)
 		return;
 	fold->state->now_ns = now_ns;
 	close_section(fold, now_ns);
-	sections->thread = NULL;
+	fold->state->section_thread = NULL;
 }
 
-bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns)
+bool sections_make_way_on(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns)
 {
 	const struct sections *sections = fold->state->sections;
 
-	if (thread != sections->thread || kinds[sections->now].is_step || thread->inserted == NOT_INSERTED ||
+	if (kinds[sections->now].is_step || thread->inserted == NOT_INSERTED ||
 		thread->inserted + 1 != thread->depth)
 		return false;
 	if (place ? sections->above[place] != NAMES_ABOVE : index > thread->inserted)
@@ -307,15 +305,4 @@ bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index,
 void sections_come_back(struct fold *fold, uint64_t now_ns)
 {
 	open_section(fold, now_ns);
-}
-
-struct thread *sections_frame(const struct fold *fold, uint32_t *index)
-{
-	const struct sections *sections = fold->state->sections;
-	struct thread *of = sections ? sections->thread : NULL;
-
-	if (!of)
-		return NULL;
-	*index = of->inserted != NOT_INSERTED ? of->inserted : sections->own;
-	return *index < of->depth ? of : NULL;
 }

@@ -27,11 +27,23 @@ void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns);
 
 /* Before a range opens or closes at `index` of its thread's row: whether its section was closed to make way. Then
  * sections_come_back is due, after it. place: of the range that opens; 0: one closes. Only where there are sections. */
-bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns);
+bool sections_make_way_on(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns);
+static inline bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns)
+{
+	return thread == fold->state->section_thread && sections_make_way_on(fold, thread, index, place, now_ns);
+}
 void sections_come_back(struct fold *fold, uint64_t now_ns);
 
 /* Where the section, or the step, is open in which things happen now, on whatever thread: the thread that it is on, and
  * where in its row. NULL: nowhere. */
-struct thread *sections_frame(const struct fold *fold, uint32_t *index);
+static inline struct thread *sections_frame(const struct fold *fold, uint32_t *index)
+{
+	struct thread *of = fold->state->section_thread;
+
+	if (!of)
+		return NULL;
+	*index = of->inserted != NOT_INSERTED ? of->inserted : fold->state->section_own;
+	return *index < of->depth ? of : NULL;
+}
 
 #endif

@@ -472,7 +472,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t idle = 0;
 
-	go_to(timeline, now_ns);
+	if (now_ns > timeline->next_ns)
+		go_to(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++) {
 		const struct interval *span = &timeline->spans[i];
 		const uint64_t until = now_ns < span->end ? now_ns : span->end,

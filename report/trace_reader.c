@@ -208,7 +208,11 @@ uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)
 
 uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks)
 {
-	return reader_time(reader, stamp) - reader_time(reader, ticks < stamp ? stamp - ticks : 0);
+	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
+
+	if (from >= reader->clock_raw && stamp <= reader->state->piece_end) /* it lies in the present piece of the clock */
+		return reader_stamp_time(reader, stamp) - reader_stamp_time(reader, from);
+	return reader_time(reader, stamp) - reader_time(reader, from);
 }
 
 uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
