@@ -131,7 +131,7 @@ static void expect_work(struct fold *fold, const struct trace_event *event, cons
 		launch.instance = waiting_instance(fold, event, call, launch.graph_node);
 	join_add(fold->state->join, &launch);
 	fold_gpu_try_held(fold, launch.correlation);
-	fold_gpu_gone(fold, false);
+	fold_gpu_go_on(fold);
 }
 
 /* Device memory only: what reserved is made of. */

@@ -223,13 +223,11 @@ static void deliver(struct fold *fold, const struct trace_event *event)
 	fold->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
 	fold->counts.sets += gpu->head.kind == TRACE_GPU_SET;
 	launch = gpu->correlation ? join_match(fold->state->join, gpu->correlation) : NULL;
-	if (launch || !gpu->correlation) {
+	if (launch || !gpu->correlation)
 		settle(fold, launch, gpu);
-		fold_gpu_gone(fold, false);
-		return;
-	}
-	join_hold(fold->state->join, gpu);
-	fold_gpu_gone(fold, false);
+	else
+		join_hold(fold->state->join, gpu);
+	fold_gpu_go_on(fold);
 }
 
 void fold_gpu_try_held(struct fold *fold, uint64_t correlation)

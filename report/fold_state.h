@@ -192,6 +192,13 @@ static inline void fold_add_flows(struct fold *fold, struct thread *thread, cons
 		fold_put_flows(fold, thread, flows);
 }
 
+/* The same, where there is too much. */
+static inline void fold_gpu_go_on(struct fold *fold)
+{
+	if (__builtin_expect(join_is_full(fold->state->join), 0))
+		fold_gpu_gone(fold, false);
+}
+
 /* What opens and happens from now on stands below that node of the tree; what is open stays where it is. */
 static inline void fold_go_below(struct fold *fold, uint32_t root)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
+#define MATCHED_SLACK 64u
 
 struct held {
 	struct held *next;
@@ -198,6 +199,13 @@ struct launch *join_match(struct join *join, uint64_t correlation)
 	enqueue(join, index, entry->launch.graph_node ? REPLAYED : MATCHED);
 	entry->launch.records++;
 	return &entry->launch;
+}
+
+/* Of those that are matched some more than the most are let in, to give up many in one go. */
+bool join_is_full(const struct join *join)
+{
+	return join->queues[WAITING].count > JOIN_WAITING || join->queues[MATCHED].count > JOIN_MATCHED + MATCHED_SLACK ||
+	       join->queues[REPLAYED].count > JOIN_REPLAYED || join->held_count > JOIN_HELD || join->pushed_out != NONE;
 }
 
 bool join_next_gone(struct join *join, bool all, struct launch *launch)

@@ -46,6 +46,9 @@ struct launch *join_match(struct join *join, uint64_t correlation);
 /* The next launch that is given up: because there is no room, or (`all`) because nothing more will come. False: none. */
 bool join_next_gone(struct join *join, bool all, struct launch *launch);
 
+/* It is time to ask for those that are given up. */
+bool join_is_full(const struct join *join);
+
 /* Keeps a copy of a GPU record (it begins with struct trace_gpu) until its launch is seen. */
 void join_hold(struct join *join, const struct trace_gpu *record);
 /* The next record that was held for this launch, in the order of coming; the caller frees it. NULL: none, or no more. */

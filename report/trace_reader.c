@@ -220,11 +220,26 @@ uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
 	return clock_from_realtime(&reader->state->clock, realtime_ns, reader->state->last_ns);
 }
 
+/* CLOCK_REALTIME was never set. */
+static bool reader_plain_realtime(const struct trace_reader *reader, uint64_t realtime_ns, uint64_t *ns)
+{
+	const struct clock_map *clock = &reader->state->clock;
+	int64_t time;
+
+	if (clock->offset_count != 1 || realtime_ns >= READER_TIME_MAX)
+		return false;
+	time = (int64_t)realtime_ns - clock->offsets[0].offset;
+	*ns = (uint64_t)time;
+	return time >= 0;
+}
+
 bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns, uint64_t *start, uint64_t *end)
 {
 	*start = *end = 0;
 	if (start_ns == 0 && end_ns == 0)
 		return false;
+	if (start_ns <= end_ns && reader_plain_realtime(reader, start_ns, start) && reader_plain_realtime(reader, end_ns, end))
+		return true;
 	*start = reader_realtime(reader, start_ns);
 	*end = reader_realtime(reader, end_ns);
 	if (*end < *start) {

@@ -129,8 +129,6 @@ static uint32_t child_of(struct tree *tree, const struct key *key)
 {
 	uint32_t *recent = &tree->recent[key->parent][key->kind != NODE_KERNEL], *slot;
 
-	if (*recent && has_key(&tree->nodes[*recent], key))
-		return *recent;
 	slot = slot_of(tree, key);
 	if (*slot)
 		return *recent = *slot;
@@ -143,7 +141,7 @@ static uint32_t child_of(struct tree *tree, const struct key *key)
 	return *slot = add_node(tree, key);
 }
 
-uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+uint32_t tree_look_up(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
 	return child_of(tree, &(struct key){ parent, name, domain, 0, kind });
 }
@@ -176,31 +174,19 @@ uint32_t tree_captured(struct tree *tree, uint32_t parent, uint32_t like)
 	return node;
 }
 
-struct node_gpu *tree_gpu(struct tree *tree, uint32_t node)
+struct node_gpu *tree_new_gpu(struct tree *tree, uint32_t node)
 {
-	struct node_gpu **gpu = &tree->nodes[node].gpu;
-
-	if (!*gpu)
-		*gpu = need(sizeof **gpu);
-	return *gpu;
+	return tree->nodes[node].gpu = need(sizeof(struct node_gpu));
 }
 
-struct node_memory *tree_memory(struct tree *tree, uint32_t node)
+struct node_memory *tree_new_memory(struct tree *tree, uint32_t node)
 {
-	struct node_memory **memory = &tree->nodes[node].memory;
-
-	if (!*memory)
-		*memory = need(sizeof **memory);
-	return *memory;
+	return tree->nodes[node].memory = need(sizeof(struct node_memory));
 }
 
-struct node_tensors *tree_tensors(struct tree *tree, uint32_t node)
+struct node_tensors *tree_new_tensors(struct tree *tree, uint32_t node)
 {
-	struct node_tensors **tensors = &tree->nodes[node].tensors;
-
-	if (!*tensors)
-		*tensors = need(sizeof **tensors);
-	return *tensors;
+	return tree->nodes[node].tensors = need(sizeof(struct node_tensors));
 }
 
 struct node_worst *tree_worst(struct tree *tree, uint32_t node)

@@ -173,7 +173,7 @@ void tree_free(struct tree *tree);
 
 /* The child of that name, domain and kind (and without a class); made if there is none. Addresses of nodes change by
  * it. */
-uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
+static inline uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 /* The module of that name and class. */
 uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class);
 /* One that is like no other: a child of the root that is never found again. */
@@ -181,9 +181,10 @@ uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind);
 /* As tree_child, or 0: there is none. */
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
 
-struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
-struct node_memory *tree_memory(struct tree *tree, uint32_t node);
-struct node_tensors *tree_tensors(struct tree *tree, uint32_t node);
+/* Made if there is none. */
+static inline struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
+static inline struct node_memory *tree_memory(struct tree *tree, uint32_t node);
+static inline struct node_tensors *tree_tensors(struct tree *tree, uint32_t node);
 struct node_worst *tree_worst(struct tree *tree, uint32_t node);
 
 /* The group of that name: a row without instances of its own. */
@@ -203,5 +204,43 @@ const char *node_kind_name(enum node_kind kind);
 enum node_class node_kind_class(enum node_kind kind);
 const char *method_name(enum method method);
 const char *method_confidence(enum method method);
+
+/* ---- for the functions that are in line ---- */
+
+uint32_t tree_look_up(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind);
+struct node_gpu *tree_new_gpu(struct tree *tree, uint32_t node);
+struct node_memory *tree_new_memory(struct tree *tree, uint32_t node);
+struct node_tensors *tree_new_tensors(struct tree *tree, uint32_t node);
+
+static inline uint32_t tree_child(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	const uint32_t recent = tree->recent[parent][kind != NODE_KERNEL];
+	const struct node *node = &tree->nodes[recent];
+
+	if (recent && node->name == name && node->kind == kind && node->domain == domain && node->parent == parent && !node->class)
+		return recent;
+	return tree_look_up(tree, parent, name, domain, kind);
+}
+
+static inline struct node_gpu *tree_gpu(struct tree *tree, uint32_t node)
+{
+	struct node_gpu *gpu = tree->nodes[node].gpu;
+
+	return __builtin_expect(gpu != NULL, 1) ? gpu : tree_new_gpu(tree, node);
+}
+
+static inline struct node_memory *tree_memory(struct tree *tree, uint32_t node)
+{
+	struct node_memory *memory = tree->nodes[node].memory;
+
+	return __builtin_expect(memory != NULL, 1) ? memory : tree_new_memory(tree, node);
+}
+
+static inline struct node_tensors *tree_tensors(struct tree *tree, uint32_t node)
+{
+	struct node_tensors *tensors = tree->nodes[node].tensors;
+
+	return __builtin_expect(tensors != NULL, 1) ? tensors : tree_new_tensors(tree, node);
+}
 
 #endif
