@@ -8,6 +8,7 @@
 #include "cupti_guest.h"
 
 #include "cupti_yield.h"
+#include "dictionary.h"
 
 #include <string.h>
 
@@ -68,6 +69,19 @@ int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data)
 	return CUPTI_OK;
 }
 
+/* From 13.2 on there are functions that want this handle (cuptiActivityEnable_v2), which are not shared: one of ours would crash there. So CUPTI answers, who
+ * has us already. */
+static int subscribe_alone(void **handle, cupti_callback callback, void *data, void *more)
+{
+	const struct cupti_library *real = &cupti_session->library;
+	int result = real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more) : CUPTI_NOT_INITIALIZED;
+
+	if (result != CUPTI_OK)
+		meta_set("warning.cupti_guest", "Another profiler in the program asked for CUPTI in the way of 13.2 and later, which cannot be shared, and was "
+						"refused; run it with PPERF_CUPTI=0, or without the other.");
+	return result;
+}
+
 /* `more` has the other one's name in it where there is one, which it keeps as it was: nobody is before the guest. */
 int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
@@ -75,6 +89,8 @@ int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data,
 
 	if (!cupti_runs())
 		return real && real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more) : CUPTI_NOT_INITIALIZED;
+	if (real->version >= CUPTI_VERSION_13_2)
+		return subscribe_alone(handle, callback, data, more);
 	return cupti_guest_subscribe(handle, callback, data);
 }
 

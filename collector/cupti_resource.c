@@ -86,13 +86,13 @@ static void node_made(const struct cupti_library *cupti, const struct cupti_grap
 {
 	struct trace_graph_node record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_NODE } };
 
-	if (graph->node_type > LAST_WORKING_NODE || !cupti->graph_node_id)
+	if (graph->node_type > LAST_WORKING_NODE || !cupti->graph_node_id || !graph->node || (clone && !graph->original_node))
 		return;
 	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
 		return;
 	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
 		return; /* without it, it would look like one that was captured here */
-	if (cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;
 	record.type = graph->node_type;
 	if (stream_enter()) {
@@ -108,7 +108,7 @@ static void exec_created(const struct cupti_library *cupti, const struct cupti_g
 
 	record.handle = (uintptr_t)graph->exec;
 	record.exec_id = cupti_graph_exec_id(graph->exec);
-	if (cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;
 	if (stream_enter()) {
 		record.head.node = stream_node();

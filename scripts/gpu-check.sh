@@ -56,7 +56,7 @@ export PPERF_TEST_BUILD="$build" PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 
 # CUPTI and NVTX: the toolkit's, else those of PyTorch's wheels, else those that the library was built with. Options for the compiler, and for nvcc.
 wheels=$("$python" -c 'import nvidia, os; print(os.path.realpath(list(nvidia.__path__)[0]))' 2> /dev/null) || wheels=
-includes= nvcc_includes= cupti_library=
+includes='' nvcc_includes='' cupti_library=''
 for folder in "$home/extras/CUPTI/include" "$home/include" ${wheels:+"$wheels"/cu13/include "$wheels"/cuda_cupti/include} "${CUDA_INCLUDE:-build/cuda/include}"; do
 	[ -d "$folder" ] && includes="$includes -idirafter $folder" nvcc_includes="$nvcc_includes -Xcompiler -idirafter,$folder"
 done
@@ -121,7 +121,9 @@ check_calibration() {
 
 for part in $parts; do
 	case $part in
-	programs | torch | calibration) "check_$part" || status=1 ;;
+	programs) check_programs || status=1 ;;
+	torch) check_torch || status=1 ;;
+	calibration) check_calibration || status=1 ;;
 	*) say "there is no part called '$part': programs, torch, calibration"; status=64 ;;
 	esac
 done

@@ -56,8 +56,7 @@ static int disable_context(void *context, int kind)
 static int subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
 	(void)handle, (void)callback, (void)data, (void)more;
-	subscribed++;
-	return CUPTI_OK;
+	return subscribed++ ? CUPTI_OK : CUPTI_OTHER_SUBSCRIBER; /* first us, who are there */
 }
 
 static int next_record(uint8_t *buffer, size_t bytes, void **record)
@@ -371,6 +370,20 @@ START_TEST(callbacks_that_it_hears_stay_when_ours_go)
 }
 END_TEST
 
+START_TEST(a_handle_that_newer_functions_take_is_cupti_s_own)
+{
+	void *handle = NULL;
+
+	ask();
+	session.library.version = CUPTI_VERSION_13_2;
+	ck_assert_int_eq(cupti_guest_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OTHER_SUBSCRIBER);
+	ck_assert_int_eq(subscribed, 1);
+	ck_assert_ptr_eq(handle, NULL);
+	ck_assert_int_eq(cupti_guest_subscribe(&handle, NULL, NULL), CUPTI_OK); /* the older way still is */
+	ck_assert_ptr_ne(handle, NULL);
+}
+END_TEST
+
 START_TEST(kinds_of_one_context_are_not_shared)
 {
 	int context;
@@ -421,6 +434,7 @@ int main(void)
 	tcase_add_test(cases, what_only_it_asked_for_is_told_apart);
 	tcase_add_test(cases, what_is_yielded_is_its_alone_until_it_has_fetched_the_rest);
 	tcase_add_test(cases, callbacks_that_it_hears_stay_when_ours_go);
+	tcase_add_test(cases, a_handle_that_newer_functions_take_is_cupti_s_own);
 	tcase_add_test(cases, kinds_of_one_context_are_not_shared);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_NORMAL);
