@@ -8,7 +8,7 @@ from harness import *
 KILLS = int(os.environ.get("PPERF_SOAK_KILLS", "10000"))
 SEED = int(os.environ.get("PPERF_SOAK_SEED", "4711"))
 SIGNALS = [signal.SIGKILL] * 8 + [signal.SIGINT, signal.SIGTERM, signal.SIGABRT, signal.SIGSEGV]
-BROKEN = ("damaged", "unknown_kinds", "clock_violations", "lost_events")
+BROKEN = ("damaged", "unknown_kinds", "clock_violations", "lost_events", "unended", "unmatched_ends")
 SIM = BUILD / "cudasim" / "13"
 
 
