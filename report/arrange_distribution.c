@@ -137,7 +137,7 @@ static void put_modes(const struct style *style, const struct distribution *of)
 	}
 	print_line(style, "  %s", of->mode_count == 1 ? "one mode: " : of->mode_count ? "modes: " : "no mode");
 	for (uint32_t i = 0; i < of->mode_count; i++) {
-		out_string(style->out, i ? ", " : "");
+		out_string(style->out, !i ? "" : style->width < NARROW ? ",\n         " : ", ");
 		put_time(style, of->modes[i].value, 0);
 		print_line(style, " (%.0f %%)", 100 * (double)of->modes[i].count / (double)of->count);
 	}

@@ -521,8 +521,8 @@ static struct cell triple(const uint32_t *value)
 	return (struct cell){ .kind = CELL_TRIPLE, .triple = { value[0], value[1], value[2] } };
 }
 
-OF_SHAPE(grid, true, triple(shape->grid))
-OF_SHAPE(block, true, triple(shape->block))
+OF_SHAPE(grid, shape->grid[0], triple(shape->grid)) /* 0: the trace does not say */
+OF_SHAPE(block, shape->block[0], triple(shape->block))
 OF_SHAPE(shared_bytes, true, count((uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes))
 OF_SHAPE(registers, true, count(shape->registers))
 FIGURE(waves, struct occupancy known, occupancy(row, &known), real(known.waves_per_sm))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define GROUPS_LISTED 16u /* more are looked up in a table */
+#define ALIKE_LEAST 4u    /* kernels of one node beside each other */
 
 struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
@@ -300,12 +301,60 @@ static void fold_places(struct instance *of, long double least)
 	}
 }
 
+/* A kernel by itself, with nothing in it. */
+static bool is_kernel_of(const struct instance *kid, uint32_t node)
+{
+	return kid->form == INSTANCE_ONE && kid->kernel && kid->node == node && !kid->kids && !kid->groups;
+}
+
+/* Whether the node has so many kernels in it that none of them stands out: then they are shown as one. */
+static bool are_alike(const struct instance *of, uint32_t node)
+{
+	long double sum = 0, worst = 0;
+	unsigned count = 0;
+
+	for (const struct instance *kid = of->kids; kid; kid = kid->next)
+		if (is_kernel_of(kid, node)) {
+			worst = count++ ? worst : kid->value;
+			sum += kid->value;
+		}
+	return count >= ALIKE_LEAST && worst * 2 < sum;
+}
+
+/* Launched again and again, a kernel would fill the row, and hide what else there is and how much it has in all. */
+static void fold_alike(struct instance *of)
+{
+	struct instance **link = &of->kids;
+
+	while (*link) {
+		const uint32_t node = (*link)->node;
+
+		if (!is_kernel_of(*link, node) || !are_alike(of, node)) {
+			link = &(*link)->next;
+			continue;
+		}
+		for (struct instance **at = link; *at;) {
+			struct instance *one = *at;
+
+			if (!is_kernel_of(one, node)) {
+				at = &one->next;
+				continue;
+			}
+			*at = one->next;
+			one->next = NULL;
+			of->kept--;
+			into_group(of, one);
+		}
+	}
+}
+
 /* The children of one become a row. */
 static void settle_one(struct instance *of, long double least)
 {
 	struct instance **all, *next;
 	size_t count = 0;
 
+	fold_alike(of);
 	fold_places(of, least);
 	all = need((of->kept + of->group_count + 1) * sizeof *all);
 	for (struct instance *kid = of->kids; kid; kid = kid->next)

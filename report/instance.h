@@ -8,7 +8,8 @@
  * Where children are kept (the critical tree), an instance holds the INSTANCE_KEPT worst of those that are large enough
  * to be shown by themselves, and of all others what they come to together: one group for each node. What is inside of
  * those goes into groups of that group, and so on. Groups of another form stand for places, whatever their size: in
- * `(backward)`, the modules whose backward it was. When all is known, instance_settle makes one row of it.
+ * `(backward)`, the modules whose backward it was. When all is known, instance_settle makes one row of it, in which kernels of one
+ * node that do not stand out are together, too.
  *
  * Memory: the open instances, those with launches under way, and of what is kept no more than places each.
  */

@@ -4,6 +4,7 @@
  *	slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
  *	  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
  */
+#include "report/apart.h"
 #include "report/fatal.h"
 #include "report/number.h"
 #include "report/print.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #define LEAST_COLUMN 51
+#define MOST_COLUMN 120
 #define LEAST_LABEL 12
 #define LABEL_AT_ALL 5 /* even where lines become longer than the screen */
 #define FIGURES_BYTES 384
@@ -27,6 +29,7 @@ struct ruled {
 	size_t column; /* where the bar stands */
 	bool narrow;   /* the lines of the tree, so that names have room */
 	const bool *last;
+	struct apart_name *names; /* of the rows; NULL: not yet */
 };
 
 static long double size(long double value)
@@ -106,33 +109,76 @@ static size_t least_label(size_t width)
 	return width < LEAST_LABEL ? width : LEAST_LABEL;
 }
 
+/* The branch before a label, or its depth where it is too deep to draw. Returns its columns. */
+static size_t branch_of(const struct ruled *ruled, size_t index, size_t label_width, size_t most, char *text, size_t room)
+{
+	const struct row *row = &ruled->rows->rows[index];
+	const struct branches branches = { .last = ruled->last, .ascii = ruled->style->ascii, .narrow = ruled->narrow };
+	const size_t used = print_branch(text, room, ruled->rows, index, &branches), width = visible_width(text, used);
+	char depth[24];
+	int length;
+
+	if (!most || width + least_label(label_width) <= most)
+		return width;
+	length = snprintf(depth, sizeof depth, "  (%u) ", row->depth);
+	if ((size_t)length >= width)
+		return width;
+	memcpy(text, depth, (size_t)length + 1);
+	return (size_t)length;
+}
+
+/* The label, made visible; to be freed. */
+static char *label_of(const struct ruled *ruled, size_t index)
+{
+	const struct text label = row_label(&ruled->rows->rows[index], ruled->style->ascii);
+	const size_t room = (size_t)label.length * 10 + 16;
+	char *text = need(room);
+
+	visible(text, room, label.bytes, label.length, ruled->style->ascii);
+	return text;
+}
+
+static size_t branch_room(const struct ruled *ruled, size_t index)
+{
+	return (size_t)ruled->rows->rows[index].depth * 12 + 32;
+}
+
 /* Label line without the rule: branch and label. Returns its width; label shortened to what is left of `most` (0:
  * not). */
 static size_t label_line(const struct ruled *ruled, size_t index, size_t most, char **line)
 {
-	const struct row *row = &ruled->rows->rows[index];
-	const struct text label = row_label(row, ruled->style->ascii);
-	const size_t branch_room = (size_t)row->depth * 12 + 16, room = branch_room + (size_t)label.length * 10 + 16;
+	char *whole = label_of(ruled, index);
+	const char *label = most && ruled->names ? ruled->names[index - ruled->first].text : whole;
+	const size_t room = branch_room(ruled, index) + strlen(label) + 1;
 	char *text = need(room);
-	const struct branches branches = { .last = ruled->last, .ascii = ruled->style->ascii, .narrow = ruled->narrow };
-	size_t used = print_branch(text, branch_room, ruled->rows, index, &branches), branch_width = visible_width(text, used);
+	const size_t width = branch_of(ruled, index, visible_width(whole, strlen(whole)), most, text, branch_room(ruled, index)) +
+			     visible_width(label, strlen(label));
 
-	visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);
-	if (most && branch_width + least_label(visible_width(text + used, strlen(text + used))) > most) {
-		char depth[24]; /* too deep to draw */
-		const size_t length = (size_t)snprintf(depth, sizeof depth, "  (%u) ", row->depth);
-
-		if (length < branch_width) {
-			memcpy(text, depth, length);
-			branch_width = used = length;
-			visible(text + used, room - used, label.bytes, label.length, ruled->style->ascii);
-		}
-	}
-	if (most)
-		visible_shorten(text + used, room - used, most > branch_width + LABEL_AT_ALL ? most - branch_width : LABEL_AT_ALL,
-			ruled->style->ascii);
+	strcpy(text + strlen(text), label);
+	free(whole);
 	*line = text;
-	return visible_width(text, strlen(text));
+	return width;
+}
+
+/* Labels as short as the column asks for; those of one parent can still be told apart. */
+static void name_rows(struct ruled *ruled)
+{
+	const size_t most = ruled->column - 3;
+
+	ruled->names = need((ruled->count + 1) * sizeof *ruled->names);
+	for (size_t i = 0; i < ruled->count; i++) {
+		const size_t index = ruled->first + i;
+		struct apart_name *name = &ruled->names[i];
+		char *branch = need(branch_room(ruled, index));
+		size_t width;
+
+		name->whole = label_of(ruled, index);
+		name->list = ruled->rows->rows[index].parent;
+		width = branch_of(ruled, index, visible_width(name->whole, strlen(name->whole)), most, branch, branch_room(ruled, index));
+		name->columns = most > width + LABEL_AT_ALL ? most - width : LABEL_AT_ALL;
+		free(branch);
+	}
+	apart_names(ruled->names, ruled->count, ruled->style->ascii);
 }
 
 static void find_column(struct ruled *ruled)
@@ -151,8 +197,12 @@ static void find_column(struct ruled *ruled)
 			widest_figures = visible_width(text, strlen(text));
 	}
 	ruled->column = widest + 3 > LEAST_COLUMN ? widest + 3 : LEAST_COLUMN;
-	/* Off a terminal the layout is the same everywhere, unless a width is asked for. */
-	if ((!ruled->style->terminal && !ruled->style->width_given) || ruled->column + 2 + widest_figures <= ruled->style->width)
+	/* Off a terminal the layout is the same everywhere, unless a width is asked for; names of templates are cut all the same. */
+	if (!ruled->style->terminal && !ruled->style->width_given) {
+		ruled->column = ruled->column < MOST_COLUMN ? ruled->column : MOST_COLUMN;
+		return;
+	}
+	if (ruled->column + 2 + widest_figures <= ruled->style->width)
 		return;
 	ruled->column = ruled->style->width > widest_figures + 2 + LEAST_LABEL + 3 ? ruled->style->width - widest_figures - 2
 										   : LEAST_LABEL + 3;
@@ -190,8 +240,10 @@ static void put_tree(const struct rows *rows, size_t first, size_t count, const 
 
 	find_scale(&ruled);
 	find_column(&ruled);
+	name_rows(&ruled);
 	for (size_t i = first; i < first + count; i++)
 		put_line(&ruled, i);
+	apart_free(ruled.names, count);
 }
 
 void print_ruled(const struct rows *rows, const struct options *options, const struct style *style)

@@ -198,7 +198,7 @@ static struct text built_label(const struct row *row, bool ascii, bool is_short)
 		used = append_domain(row, node, used);
 	if (alike(row) > 1)
 		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu", (unsigned long long)alike(row));
-	if (shape && !is_short)
+	if (shape && shape->grid[0] && !is_short) /* 0: the trace does not say */
 		snprintf(extra + length, sizeof extra - (size_t)length, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
 			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
 	used = append(used, extra, strlen(extra));

@@ -56,16 +56,32 @@ static void add_version(struct paragraph *paragraph, const struct process *proce
 	paragraph_text(paragraph, version.bytes, version.length);
 }
 
+/* How many devices from that one on have numbers in a row and one name. */
+static uint32_t devices_alike(const struct process *process, uint32_t from)
+{
+	const struct trace_device *first = reader_dictionary(process->reader, TRACE_DEVICE, from), *next;
+	uint32_t count = 1;
+
+	while ((next = reader_dictionary(process->reader, TRACE_DEVICE, from + count)) && next->name == first->name &&
+		next->device == first->device + count)
+		count++;
+	return count;
+}
+
 static void put_devices(const struct process *process, const struct style *style)
 {
 	const struct trace_device *device;
 	struct paragraph paragraph = { .style = style };
 
-	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++) {
+	for (uint32_t i = 0, count; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i += count) {
 		const struct trace_text name = reader_name(process->reader, device->name);
 
-		paragraph_add(&paragraph, "GPU %u ", device->device);
-		paragraph_text(&paragraph, name.bytes, name.length);
+		count = devices_alike(process, i);
+		paragraph_add(&paragraph, count > 1 ? "GPUs %u-%u " : "GPU %u ", device->device, device->device + count - 1);
+		if (name.length)
+			paragraph_text(&paragraph, name.bytes, name.length);
+		else
+			paragraph_add(&paragraph, "(the trace has no name of %s)", count > 1 ? "them" : "it");
 		if (i == 0) {
 			add_version(&paragraph, process, "version.cuda_runtime", "CUDA runtime");
 			add_version(&paragraph, process, "version.cuda_driver", "driver");

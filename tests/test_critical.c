@@ -227,6 +227,72 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 }
 END_TEST
 
+/* In one range 10 kernels `many` of 100 each, `one` of 700, and four `odd`, of which one has 250 and the others 20 each. The trace
+ * does not say how they were launched. */
+static struct trace_builder *kernels_in_a_row(void)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 10, "step");
+	for (unsigned i = 1; i <= 15; i++)
+		build_launch(builder, 1, 10 + 10 * i, i);
+	build_pop(builder, 1, 200);
+	for (unsigned i = 1; i <= 15; i++) {
+		const uint64_t ns = i <= 10 ? 100 : i == 11 ? 700 : i == 12 ? 250 : 20;
+		struct trace_kernel *kernel = build_kernel(builder, 9, 9000, i, i <= 10 ? "many" : i == 11 ? "one" : "odd", at, at + ns);
+
+		kernel->grid[0] = 0;
+		at += ns + 10;
+	}
+	return builder;
+}
+
+START_TEST(kernels_that_do_not_stand_out_are_one_row)
+{
+	expect(screen_show(kernels_in_a_row(), "critical trace.bin -m gpu"),
+		"step ──────────────────────────────────────────────│ 2.01 µs (100 %)\n"
+		"  ├── many ×10 ────────────────────────────────────│ 1.00 µs (49.8 %)\n"
+		"  ├── one ─────────────────────────────────────────│ 0.70 µs (34.8 %)\n"
+		"  ├── odd ─────────────────────────────────────────│ 0.25 µs (12.4 %)\n"
+		"  └── odd ×3 ──────────────────────────────────────│ 0.06 µs (3.0 %)\n");
+}
+END_TEST
+
+START_TEST(names_cut_in_their_middle_can_be_told_apart)
+{
+	struct trace_builder *builder = builder_new();
+	static const char *const names[] = { "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA0_NTB0_NTC0_NTD4_WS64_WG32",
+		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA4_NTB0_NTC0_NTD4_WS64_WG32" };
+	struct screen screen;
+
+	build_push(builder, 1, 10, "step");
+	for (unsigned i = 0; i < 2; i++) {
+		build_push(builder, 1, 100 + i * 100, names[i]);
+		build_pop(builder, 1, 180 + i * 100);
+	}
+	build_pop(builder, 1, 400);
+	screen = screen_show(builder, "critical trace.bin -m cpu --ascii --width 70");
+	ck_assert_msg(strstr(screen.out, "NTA0") && strstr(screen.out, "NTA4"), "%s", screen.out);
+	for (char *line = strtok(screen.out, "\n"); line; line = strtok(NULL, "\n"))
+		ck_assert_msg(strlen(line) <= 70, "%s", line);
+}
+END_TEST
+
+/* Piped into a file no line is as long as the name of a template may be. */
+START_TEST(off_a_terminal_the_bar_stays_near)
+{
+	struct trace_builder *builder = builder_new();
+	char name[1000] = { [999] = '\0' };
+
+	memset(name, 'x', sizeof name - 1);
+	build_push(builder, 1, 100, name);
+	build_pop(builder, 1, 200);
+	ck_assert_uint_lt(strlen(screen_show(builder, "critical trace.bin -m cpu --ascii").out), 160);
+}
+END_TEST
+
 START_TEST(steps_are_all_that_counts)
 {
 	struct trace_builder *builder = builder_new();
@@ -345,6 +411,9 @@ int main(void)
 	tcase_add_test(layout, what_makes_up_less_than_1_percent_is_left_out);
 	tcase_add_test(layout, the_root_with_the_most_shows_its_worst_instance);
 	tcase_add_test(layout, by_gpu_time_kernels_are_the_leaves);
+	tcase_add_test(layout, kernels_that_do_not_stand_out_are_one_row);
+	tcase_add_test(layout, names_cut_in_their_middle_can_be_told_apart);
+	tcase_add_test(layout, off_a_terminal_the_bar_stays_near);
 	tcase_add_test(layout, steps_are_all_that_counts);
 	tcase_add_test(layout, tensors_memory_is_not_made_up);
 	tcase_add_test(layout, a_counter_is_shown_in_its_own_unit);

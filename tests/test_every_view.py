@@ -190,6 +190,29 @@ def a_gpu_and_a_trace_cut_in_the_middle(folder):
 
 
 @case
+def devices_that_are_alike_share_a_line(folder):
+    def told(*names):
+        path = folder / "devices.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "deviceProperties": [{"id": i, **({"name": name} if name else {})} for i, name in enumerate(names)],
+                                    "traceEvents": [event("cpu_op", "aten::mm", 0, 10)]}))
+        return [line[10:] for line in report(path).stdout.decode().split("imported")[0].splitlines()[2:]]
+    assert told("H100", "H100", "H100", "A100") == ["GPUs 0-2 H100", "GPU 3 A100"]
+    assert told(None, None) == ["GPUs 0-1 (the trace has no name of them)"]
+
+
+@case
+def a_launch_that_is_not_known_has_no_numbers(folder):
+    """Not a grid of no blocks."""
+    path = folder / "graph.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+        event("cuda_runtime", "cudaLaunchKernel", 0, 10, correlation=1), event("kernel", "k", 20, 30, pid=0, tid=7, correlation=1, device=0, stream=7)]}))
+    for view in "tree", "table", "kernels", "summary":
+        assert b"(0,0,0)" not in report(view, path, "--min-percent", "0").stdout, view
+    [row] = json.loads(report("kernels", path, "-f", "json").stdout)["rows"]
+    assert "grid" not in row and "block" not in row, row
+
+
+@case
 def what_is_no_trace_gets_one_sentence(folder):
     trace = imported(folder)
     (folder / "text").write_text("hello\n")
