@@ -389,10 +389,11 @@ static void tell_versions(const struct cupti_library *cupti)
 
 /* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks
  * stay as they are for ever. */
-static void end_session(void)
+static void end_here(void *unused)
 {
 	struct cupti_session *s = cupti_session;
 
+	(void)unused;
 	if (!s || !s->client) /* a forked child */
 		return;
 	if (trace_header()) /* a program that only asked for devices leaves nothing */
@@ -417,6 +418,12 @@ static void end_session(void)
 		cupti_doubt_no_more();
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* Any thread may end the program, and what CUPTI still has is read on that one. */
+static void end_session(void)
+{
+	own_stack_run(end_here, NULL);
 }
 
 /* CUDA does not work in a child made by fork, so there CUPTI has nothing to tell either. */

@@ -374,6 +374,20 @@ def the_first_call_may_come_from_a_thread_with_little_stack(folder):
 
 
 @case
+def the_program_may_end_from_a_thread_with_little_stack(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's frames need more")
+    for major in MAJORS:
+        for kibibytes in (16, 20, 64):
+            bare = run(folder, simulated(major, "small_stack"), kibibytes, "exits", check=0)
+            under = traced(folder, simulated(major, "small_stack"), kibibytes, "exits")
+            trace = whole(folder / "trace.bin")
+            assert (under.stdout, under.stderr) == (bare.stdout, bare.stderr) and [r.kind for r in gpu(trace)] == ["KERNEL"], (kibibytes, under)
+            assert trace.meta["source.cupti"] == "on"
+            (folder / "trace.bin").unlink()
+
+
+@case
 def a_thread_of_ours_comes_with_the_first_context_and_takes_no_signal(folder):
     for major in MAJORS:
         result = traced(folder, simulated(major, "cuda_guest"), "tasks").stdout.decode().splitlines()
