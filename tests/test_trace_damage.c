@@ -508,12 +508,13 @@ static const char *refused_with(size_t at, const void *bytes, size_t count)
 	size_t size;
 	unsigned char *copy;
 	const char *sentence;
+	const unsigned char *whole;
 
 	build_push(builder, 1, 1, "a");
-	builder_bytes(builder, &size);
+	whole = builder_bytes(builder, &size);
 	copy = malloc(size);
 	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, builder_bytes(builder, &size), size);
+	memcpy(copy, whole, size);
 	memcpy(copy + at, bytes, count);
 	sentence = refusal_of(copy, size);
 	free(copy);
