@@ -4,6 +4,7 @@
 #include "report/column.h"
 #include "report/fatal.h"
 #include "report/keyed.h"
+#include "report/number.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static void merge_memory(struct tree *tree, uint32_t id, const struct node_memor
 		return;
 	memory->alloc_bytes += from->alloc_bytes;
 	memory->free_bytes += from->free_bytes;
-	memory->reserved_delta += from->reserved_delta;
+	memory->reserved_delta = number_sum(memory->reserved_delta, from->reserved_delta);
 }
 
 static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tensors *from, bool inner)
@@ -83,7 +84,7 @@ static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tens
 	tensors->total.free_bytes += from->total.free_bytes;
 	tensors->total.at_peak += from->total.at_peak;
 	tensors->total.at_oom += from->total.at_oom;
-	tensors->allocated_delta += from->allocated_delta;
+	tensors->allocated_delta = number_sum(tensors->allocated_delta, from->allocated_delta);
 }
 
 static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst *from)

@@ -3,6 +3,7 @@
  * range it was made in.
  */
 #include "report/fold_state.h"
+#include "report/number.h"
 
 struct call {
 	const struct trace_call *record;
@@ -145,9 +146,9 @@ static void flow(
 	if (totals->level_device == UINT32_MAX && taken)
 		totals->level_device = change->device;
 	if (given && change->given_device == totals->level_device)
-		fold->state->reserved -= (int64_t)change->given;
+		fold->state->reserved = number_difference(fold->state->reserved, (int64_t)change->given);
 	if (taken && change->device == totals->level_device)
-		fold->state->reserved += (int64_t)change->taken;
+		fold->state->reserved = number_sum(fold->state->reserved, (int64_t)change->taken);
 	if (taken || given) {
 		fold->state->has_reserved = true;
 		fold_level_changed(fold);

@@ -4,6 +4,7 @@
 #include "report/fatal.h"
 #include "report/fold_state.h"
 #include "report/fold_totals.h"
+#include "report/number.h"
 #include "report/sections.h"
 #include <stdlib.h>
 #include <string.h>
@@ -367,7 +368,7 @@ static void count_levels(struct fold *fold, uint32_t node, const struct frame_mo
 {
 	struct node_memory *memory = tree_memory(fold->tree, node);
 
-	memory->reserved_delta += fold->state->reserved - more->reserved;
+	memory->reserved_delta = number_sum(memory->reserved_delta, number_difference(fold->state->reserved, more->reserved));
 	if (!memory->has_level || memory->reserved_peak < more->peak)
 		memory->reserved_peak = more->peak;
 	memory->has_level = true;
@@ -378,7 +379,7 @@ static void count_allocated(struct fold *fold, uint32_t node, const struct frame
 {
 	struct node_tensors *tensors = tree_tensors(fold->tree, node);
 
-	tensors->allocated_delta += fold->state->allocated - more->allocated;
+	tensors->allocated_delta = number_sum(tensors->allocated_delta, number_difference(fold->state->allocated, more->allocated));
 	if (!tensors->has_level || tensors->allocated_peak < more->allocated_peak)
 		tensors->allocated_peak = more->allocated_peak;
 	tensors->has_level = true;

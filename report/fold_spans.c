@@ -3,6 +3,7 @@
  */
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/number.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,10 +101,13 @@ static void close_span(struct fold *fold, struct open_span **link, uint64_t end_
 		if (fold->state->has_reserved) {
 			struct node_memory *memory = tree_memory(fold->tree, span->node);
 
-			memory->reserved_delta += fold->state->reserved - span->reserved;
+			memory->reserved_delta = number_sum(memory->reserved_delta, number_difference(fold->state->reserved, span->reserved));
 		}
-		if (fold->totals.has_tensors)
-			tree_tensors(fold->tree, span->node)->allocated_delta += fold->state->allocated - span->allocated;
+		if (fold->totals.has_tensors) {
+			struct node_tensors *tensors = tree_tensors(fold->tree, span->node);
+
+			tensors->allocated_delta = number_sum(tensors->allocated_delta, number_difference(fold->state->allocated, span->allocated));
+		}
 	}
 	*link = span->next;
 	fold->state->span_count--;

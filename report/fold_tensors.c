@@ -4,6 +4,7 @@
  */
 #include "report/fatal.h"
 #include "report/fold_state.h"
+#include "report/number.h"
 #include <string.h>
 
 #define RANGES_MOST 64u /* of those open as memory ran out: the outermost, and the innermost */
@@ -91,7 +92,7 @@ static void keep_ranges(struct fold *fold, const struct thread *thread, struct m
 		grow(&fold->oom_ranges, &room, (size_t)fold->oom_range_count + 1, sizeof *fold->oom_ranges);
 		fold->oom_ranges[fold->oom_range_count++] = (struct fold_open_range){
 			.label = label_of(fold, &thread->frames[depth], more),
-			.grown = (int64_t)oom->allocated - more->allocated,
+			.grown = number_difference((int64_t)oom->allocated, more->allocated),
 		};
 	}
 	oom->open = fold->oom_range_count - oom->first_open;

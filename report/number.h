@@ -37,6 +37,20 @@ struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
  * no number, UINT64_MAX where it is larger than that. */
 uint64_t number_whole(long double value);
 
+/* Sums and differences of levels that a file says: the nearest there is. */
+static inline int64_t number_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+static inline int64_t number_difference(int64_t a, int64_t b)
+{
+	int64_t difference;
+
+	return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
+}
+
 /* value / divisor with so many decimals (at most 9). Returns the length. */
 size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
 size_t number_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);

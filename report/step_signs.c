@@ -252,6 +252,8 @@ static bool is_capturing(struct search *search, uint32_t api)
 	const struct trace_text name = reader_name(search->reader, api);
 	const size_t prefix = begins_with(name, "cuda") ? 4 : 2;
 
+	if (!name.known) /* any number, which is none of an array's */
+		return false;
 	if (api >= search->name_room)
 		grow(&search->captures, &search->name_room, (size_t)api + 1, 1);
 	if (search->captures[api] == CAPTURE_NOT_ASKED) {
