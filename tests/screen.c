@@ -235,3 +235,15 @@ struct trace_device *build_device(struct trace_builder *builder, uint32_t device
 		.memory_bytes = UINT64_C(80) << 30 };
 	return record;
 }
+
+struct trace_api *build_api(struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end)
+{
+	const uint32_t text = build_name(builder, name);
+	struct trace_api *api = build_record(builder, 9, TRACE_API, sizeof *api, 0);
+
+	api->start_ns = BUILDER_START_UNIX_NS + begin;
+	api->end_ns = BUILDER_START_UNIX_NS + end;
+	api->tid = 1001;
+	api->name = text;
+	return api;
+}

@@ -50,6 +50,8 @@ struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream
 	const char *name, uint64_t start, uint64_t end);
 struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
 	uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end);
+/* A call that CUPTI timed, of the thread of stream 1. */
+struct trace_api *build_api(struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
 struct trace_device *build_device(struct trace_builder *builder, uint32_t device, const char *name);
 
 #endif

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_api.c: the view of the calls to CUDA by name.
  */
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
-}
-
-static void build_api(struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end, uint32_t result)
-{
-	const uint32_t text = build_name(builder, name);
-	struct trace_api *api = build_record(builder, 9, TRACE_API, sizeof *api, 0);
-
-	api->start_ns = BUILDER_START_UNIX_NS + begin;
-	api->end_ns = BUILDER_START_UNIX_NS + end;
-	api->tid = 1001;
-	api->name = text;
-	api->result = result;
-}
 
 /* In 1000: three launches of 5, 5 and 45, one of which failed; an allocation of 100, which CUPTI timed too; two queries
  * that only CUPTI saw, of 30 and 50. */
@@ -42,9 +25,9 @@ static struct trace_builder *a_trace(void)
 	memory = build_memory(builder, 1, 500, TRACE_ALLOC, 0x1000, 64, TRACE_MEMORY_DEVICE, 0);
 	memory->call.duration = 100;
 	memory->call.api = api;
-	build_api(builder, "cudaMalloc", 401, 499, 0);
-	build_api(builder, "cudaOccupancy\033[31m", 600, 630, 0);
-	build_api(builder, "cudaOccupancy\033[31m", 650, 700, 1);
+	build_api(builder, "cudaMalloc", 401, 499);
+	build_api(builder, "cudaOccupancy\033[31m", 600, 630);
+	build_api(builder, "cudaOccupancy\033[31m", 650, 700)->result = 1;
 	build_pop(builder, 1, 1000);
 	return builder;
 }
@@ -73,13 +56,13 @@ START_TEST(steps_are_a_part)
 	for (uint64_t i = 0; i < 3; i++) {
 		build_push(builder, 1, 100 + 100 * i, i == 0 ? "step 0" : i == 1 ? "step 1" : "step 2");
 		build_launch(builder, 1, 120 + 100 * i, i + 1);
-		build_api(builder, "cudaOccupancy", 130 + 100 * i, 140 + 100 * i, 0);
+		build_api(builder, "cudaOccupancy", 130 + 100 * i, 140 + 100 * i);
 		build_pop(builder, 1, 190 + 100 * i);
 	}
 	screen = screen_show(builder, "api trace.bin -f csv --steps 1-2");
-	expect(screen.out, "cudaLaunchKernel,cudaLaunchKernel,launch,step *,");
-	expect(screen.out, ",2,0,0,10,5,5,5,5,5,");
-	expect(screen.out, ",2,0,0,20,10,10,10,10,10,");
+	scene_has(screen.out, "cudaLaunchKernel,cudaLaunchKernel,launch,step *,");
+	scene_has(screen.out, ",2,0,0,10,5,5,5,5,5,");
+	scene_has(screen.out, ",2,0,0,20,10,10,10,10,10,");
 }
 END_TEST
 
@@ -88,26 +71,14 @@ START_TEST(text_is_a_table)
 	const struct screen screen = screen_show(a_trace(), "api trace.bin");
 
 	ck_assert_ptr_null(strchr(screen.out, '\033'));
-	expect(screen.out, "   cpu       %  calls  failed    mean     max  of wall");
-	expect(screen.out, "100 ns  42.6 %      1       0  100 ns  100 ns   10.0 %");
+	scene_has(screen.out, "   cpu       %  calls  failed    mean     max  of wall");
+	scene_has(screen.out, "100 ns  42.6 %      1       0  100 ns  100 ns   10.0 %");
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("api");
-	TCase *tests = tcase_create("api");
-	SRunner *runner;
-	int failed;
+	const TTest *const tests[] = { calls_are_counted_once, steps_are_a_part, text_is_a_table };
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_test(tests, calls_are_counted_once);
-	tcase_add_test(tests, steps_are_a_part);
-	tcase_add_test(tests, text_is_a_table);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return scene_suite("api", tests, sizeof tests / sizeof *tests);
 }

@@ -202,22 +202,11 @@ static struct trace_builder *a_long_start_and_pauses(void)
 	return a_long_start(4 * MS);
 }
 
-static void told(struct program *program, const char *name, uint64_t begin, uint64_t end)
-{
-	const uint32_t text = build_name(program->builder, name);
-	struct trace_api *api = build_record(program->builder, 9, TRACE_API, sizeof *api, 0);
-
-	api->start_ns = BUILDER_START_UNIX_NS + begin;
-	api->end_ns = BUILDER_START_UNIX_NS + end;
-	api->tid = 1001;
-	api->name = text;
-}
-
 static void ask(struct program *program, unsigned step, uint64_t at)
 {
 	(void)step;
 	for (unsigned i = 0; i < 20; i++)
-		told(program, "cudaFuncGetAttributes", at + i * 1000, at + i * 1000 + 900);
+		build_api(program->builder, "cudaFuncGetAttributes", at + i * 1000, at + i * 1000 + 900);
 }
 
 static void ask_at_first(struct program *program, unsigned step, uint64_t at)

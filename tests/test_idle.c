@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_idle.c: the view of when a GPU had nothing to do, who ended that and why it came to it.
  */
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
-}
 
 static void build_wait(struct trace_builder *builder, uint64_t begin, uint64_t end)
 {
@@ -105,7 +100,7 @@ START_TEST(gaps_are_the_idle_time)
 {
 	const struct screen screen = screen_show(a_trace(), "idle trace.bin -f json");
 
-	expect(screen.out, "\"gpu_idle_ns\": 1595,");
+	scene_has(screen.out, "\"gpu_idle_ns\": 1595,");
 }
 END_TEST
 
@@ -113,8 +108,8 @@ START_TEST(the_longest_are_as_many_as_asked_for)
 {
 	const struct screen screen = screen_show(a_trace(), "idle trace.bin -f csv --top 1");
 
-	expect(screen.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
-	ck_assert_ptr_null(strstr(screen.out, "gap,allocation"));
+	scene_has(screen.out, "gap,launch-bound,step,0,0.6363636363636364,1015,");
+	scene_lacks(screen.out, "gap,allocation");
 }
 END_TEST
 
@@ -134,10 +129,10 @@ START_TEST(devices_and_streams)
 	build_kernel(builder, 9, 900, 4, "k", 100, 150)->gpu.device = 1;
 	build_kernel(builder, 9, 900, 5, "k", 290, 295)->gpu.device = 1;
 	screen = screen_show(builder, "idle trace.bin -f csv");
-	expect(screen.out, "device 0,device,,,0,0,0,0,0,");
-	expect(screen.out, "device 1,device,,,1,1,140,1,140,");
+	scene_has(screen.out, "device 0,device,,,0,0,0,0,0,");
+	scene_has(screen.out, "device 1,device,,,1,1,140,1,140,");
 	screen = screen_show(NULL, "idle trace.bin -f csv --device 0");
-	ck_assert_ptr_null(strstr(screen.out, "device 1"));
+	scene_lacks(screen.out, "device 1");
 }
 END_TEST
 
@@ -154,8 +149,8 @@ START_TEST(steps_have_their_part_of_a_gap)
 		build_kernel(builder, 9, 900, i + 1, "k", 40 + 100 * i, 60 + 100 * i);
 	}
 	screen = screen_show(builder, "idle trace.bin --steps 1 -f json");
-	expect(screen.out, "\"gpu_idle_ns\": 60,"); /* 110 to 140, 160 to 190 */
-	expect(screen.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": \"device\", \"device\": 0, \"share\": 1, "
+	scene_has(screen.out, "\"gpu_idle_ns\": 60,"); /* 110 to 140, 160 to 190 */
+	scene_has(screen.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": \"device\", \"device\": 0, \"share\": 1, "
 			   "\"gap_ns\": 60, \"gaps\": 2, \"gap_max_ns\": 30}");
 }
 END_TEST
@@ -164,30 +159,17 @@ START_TEST(text_tells_the_causes)
 {
 	const struct screen screen = screen_show(a_trace(), "idle trace.bin --ascii -n 2");
 
-	expect(screen.out, "device 0");
-	expect(screen.out, "  |-- launch-bound ");
-	expect(screen.out, "longest\n");
+	scene_has(screen.out, "device 0");
+	scene_has(screen.out, "  |-- launch-bound ");
+	scene_has(screen.out, "longest\n");
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("idle");
-	TCase *tests = tcase_create("idle");
-	SRunner *runner;
-	int failed;
+	const TTest *const tests[] = { every_gap_has_an_owner_and_a_cause, gaps_are_the_idle_time,
+		the_longest_are_as_many_as_asked_for, devices_and_streams, steps_have_their_part_of_a_gap,
+		text_tells_the_causes };
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_test(tests, every_gap_has_an_owner_and_a_cause);
-	tcase_add_test(tests, gaps_are_the_idle_time);
-	tcase_add_test(tests, the_longest_are_as_many_as_asked_for);
-	tcase_add_test(tests, devices_and_streams);
-	tcase_add_test(tests, steps_have_their_part_of_a_gap);
-	tcase_add_test(tests, text_tells_the_causes);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return scene_suite("idle", tests, sizeof tests / sizeof *tests);
 }

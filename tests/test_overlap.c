@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_overlap.c: the view of what was copied and communicated while a GPU computed.
  */
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
-}
 
 /* Computation 100-200 and 300-400; communication 150-350, in it a second one 160-170 of another stream; copies 50-120 (of
  * a), 340-380 (of b), 390-500 (of a) and 450-520 (of b); a memset 600-650, with a copy 640-660 of a. */
@@ -70,8 +65,8 @@ START_TEST(they_are_the_totals)
 {
 	const struct screen screen = screen_show(a_trace(), "overlap trace.bin -f json");
 
-	expect(screen.out, "\"gpu_busy_ns\": 530, ");
-	expect(screen.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, \"gpu_exposed_communication_ns\": 100, "
+	scene_has(screen.out, "\"gpu_busy_ns\": 530, ");
+	scene_has(screen.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, \"gpu_exposed_communication_ns\": 100, "
 			   "\"gpu_copy_ns\": 260, \"gpu_exposed_copy_ns\": 180");
 }
 END_TEST
@@ -80,8 +75,8 @@ START_TEST(less_can_be_asked_for)
 {
 	struct screen screen = screen_show(a_trace(), "overlap trace.bin -d 2");
 
-	expect(screen.out, "copies");
-	expect(screen.out, "not shown: 3 deeper (--depth)");
+	scene_has(screen.out, "copies");
+	scene_has(screen.out, "not shown: 3 deeper (--depth)");
 	screen = screen_show(NULL, "overlap trace.bin --device 1");
 	ck_assert_str_eq(screen.out, "nothing of this kind is in the trace\n"
 				     "warning: trace.bin: nothing of GPU 1 is in this trace\n");
@@ -90,19 +85,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("overlap");
-	TCase *tests = tcase_create("overlap");
-	SRunner *runner;
-	int failed;
+	const TTest *const tests[] = { what_is_hidden_and_what_is_not, they_are_the_totals, less_can_be_asked_for };
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_test(tests, what_is_hidden_and_what_is_not);
-	tcase_add_test(tests, they_are_the_totals);
-	tcase_add_test(tests, less_can_be_asked_for);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return scene_suite("overlap", tests, sizeof tests / sizeof *tests);
 }

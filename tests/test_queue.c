@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_queue.c: the view of how long work waited, and how much was asked for and not done.
  */
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
-}
 
 /* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995 (which began long before). */
 static struct trace_builder *a_trace(void)
@@ -40,16 +35,16 @@ START_TEST(delays_and_what_was_outstanding)
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin -f csv");
 
 	ck_assert_int_eq(screen.status, 0);
-	expect(screen.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,early,untimed,delay_total_ns,"
+	scene_has(screen.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,early,untimed,delay_total_ns,"
 			   "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_mean,queue_empty_ns,"
 			   "queue_asked_ns,queue_ahead_ns,provenance");
 	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for 19640, and 25 of these it
 	 * had been asked for something; for 110 it was busy and had more to do */
-	expect(screen.out, "0,,0,device 0,device 0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
-	expect(screen.out, ",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
-	expect(screen.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
-	expect(screen.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
-	expect(screen.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
+	scene_has(screen.out, "0,,0,device 0,device 0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
+	scene_has(screen.out, ",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
+	scene_has(screen.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
+	scene_has(screen.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
+	scene_has(screen.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
 }
 END_TEST
 
@@ -57,7 +52,7 @@ START_TEST(starved_and_asked_are_idle)
 {
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin -f json");
 
-	expect(screen.out, "\"gpu_idle_ns\": 19640,");
+	scene_has(screen.out, "\"gpu_idle_ns\": 19640,");
 }
 END_TEST
 
@@ -74,7 +69,7 @@ START_TEST(of_a_graph_only_the_first_waited)
 		build_kernel(builder, 9, 900, 1 + i / 3, "k", 200 + 10 * i, 205 + 10 * i);
 	build_kernel(builder, 9, 900, 77, "stray", 300, 310); /* nobody knows who asked */
 	screen = screen_show(builder, "queue trace.bin -f csv");
-	expect(screen.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
+	scene_has(screen.out, "device 0,device,,0,,7,2,0,0,210,100,110,110,");
 }
 END_TEST
 
@@ -94,28 +89,15 @@ START_TEST(text_fits)
 {
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin --ascii");
 
-	expect(screen.out, "                     delay  delay p50  delay p95   starved   ahead  delays");
-	expect(screen.out, "places\n  +-- step");
+	scene_has(screen.out, "                     delay  delay p50  delay p95   starved   ahead  delays");
+	scene_has(screen.out, "places\n  +-- step");
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("queue");
-	TCase *tests = tcase_create("queue");
-	SRunner *runner;
-	int failed;
+	const TTest *const tests[] = { delays_and_what_was_outstanding, starved_and_asked_are_idle,
+		of_a_graph_only_the_first_waited, nothing_ran, text_fits };
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_test(tests, delays_and_what_was_outstanding);
-	tcase_add_test(tests, starved_and_asked_are_idle);
-	tcase_add_test(tests, of_a_graph_only_the_first_waited);
-	tcase_add_test(tests, nothing_ran);
-	tcase_add_test(tests, text_fits);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return scene_suite("queue", tests, sizeof tests / sizeof *tests);
 }

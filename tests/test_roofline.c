@@ -2,22 +2,12 @@
  * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the latter.
  */
 #include "report/peaks.h"
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%.3000s", part, out);
-}
-
-static void expect_not(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) == NULL, "`%s` in\n%.3000s", part, out);
-}
 
 /* A call of an operator with one kernel, from `at` on; its work takes so many ns. */
 static void an_operator(struct trace_builder *builder, uint64_t at, const char *name, const char *inputs, uint64_t correlation,
@@ -60,14 +50,14 @@ START_TEST(only_what_can_be_derived_is_shown)
 		"calls,gpu_total_ns,bytes,flops,flops_per_s,bytes_per_s,intensity,roof,peak_flops_per_s,basis,kernel");
 
 	ck_assert_int_eq(screen.status, 0);
-	expect(screen.out, "gemm");
+	scene_has(screen.out, "gemm");
 	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move. */
-	expect(screen.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,memory,312000000000000,modelled,gemm\r\n");
-	expect(screen.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
-	expect(screen.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
-	expect(screen.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
-	expect(screen.out, "(FLOPs and bytes unknown),,75,,,,,,,,,\r\n");
-	expect(screen.out, "custom,,75,,,,,,,,,\r\n");
+	scene_has(screen.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,memory,312000000000000,modelled,gemm\r\n");
+	scene_has(screen.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
+	scene_has(screen.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
+	scene_has(screen.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
+	scene_has(screen.out, "(FLOPs and bytes unknown),,75,,,,,,,,,\r\n");
+	scene_has(screen.out, "custom,,75,,,,,,,,,\r\n");
 }
 END_TEST
 
@@ -76,9 +66,9 @@ START_TEST(of_a_gpu_that_nobody_knows_only_rates_are_shown)
 	const struct screen screen = screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json");
 
 	ck_assert_int_eq(screen.status, 0);
-	expect(screen.out, "\"flops_per_s\": 5242880000000");
-	expect_not(screen.out, "\"roof_share\": 0.");
-	expect_not(screen.out, "\"peak_flops_per_s\": 1");
+	scene_has(screen.out, "\"flops_per_s\": 5242880000000");
+	scene_lacks(screen.out, "\"roof_share\": 0.");
+	scene_lacks(screen.out, "\"peak_flops_per_s\": 1");
 }
 END_TEST
 
@@ -86,8 +76,8 @@ START_TEST(a_type_can_be_assumed_and_is_marked)
 {
 	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin -f json --assume-type fp16");
 
-	expect(screen.out, "\"basis\": \"modelled, type assumed\"");
-	expect(screen.out, "\"element_type\": \"fp16\"");
+	scene_has(screen.out, "\"basis\": \"modelled, type assumed\"");
+	scene_has(screen.out, "\"element_type\": \"fp16\"");
 	ck_assert_int_eq(screen_show(a_trace("x"), "roofline trace.bin --assume-type fp17").status, 64);
 }
 END_TEST
@@ -104,7 +94,7 @@ START_TEST(a_table_of_ones_own_takes_its_place)
 	fputs("# mine\ndevice unheard?of* sms=108 bf16=6000 memory=1000000\n", file);
 	fclose(file);
 	/* 524288 * 2 FLOPs take 0.17 ns, 49152 bytes 0.05 ns. */
-	expect(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus").out, "\"roof\": \"compute\"");
+	scene_has(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus").out, "\"roof\": \"compute\"");
 }
 END_TEST
 
@@ -113,9 +103,9 @@ START_TEST(text_says_of_how_much_nothing_is_known)
 	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin --width 120");
 
 	/* 380 ns of GPU work, of these 75 without a figure. */
-	expect(screen.out, "are known of 80.3 % of its GPU time");
-	expect(screen.out, "modelled");
-	expect(screen.out, "(FLOPs and bytes unknown)");
+	scene_has(screen.out, "are known of 80.3 % of its GPU time");
+	scene_has(screen.out, "modelled");
+	scene_has(screen.out, "(FLOPs and bytes unknown)");
 }
 END_TEST
 
@@ -128,14 +118,14 @@ START_TEST(what_is_missing_and_what_to_do_is_said)
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]", 1, "gemm", 100);
 	out = screen_show(builder, "roofline trace.bin").out;
-	expect(out, "types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: "
+	scene_has(out, "types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: "
 		    "pperf-report roofline trace.bin --assume-type fp32\n");
-	expect_not(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
-	expect_not(screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
+	scene_lacks(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
+	scene_lacks(screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
 	builder = builder_new();
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", NULL, 1, "gemm", 100);
-	expect(screen_show(builder, "roofline trace.bin").out, "sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with PPERF_SHAPES=1\n");
+	scene_has(screen_show(builder, "roofline trace.bin").out, "sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with PPERF_SHAPES=1\n");
 }
 END_TEST
 

@@ -449,7 +449,7 @@ START_TEST(the_first_screen_says_what_was_found)
 	ck_assert_ptr_null(strstr(screen.out, "12 steps"));
 	screen = screen_show(NULL, "tree trace.bin -f json");
 	ck_assert_ptr_nonnull(strstr(screen.out,
-		"\"steps\": {\"count\": 14, \"warmup\": 2, \"captures\": 0, \"unfinished\": 0, \"evidence\": \"optimizer.step\", "
+		"\"steps\": {\"count\": 14, \"warmup\": 2, \"unfinished\": 0, \"evidence\": \"optimizer.step\", "
 		"\"confidence\": \"high\", \"reason\": null, \"own_ranges\": false, \"p50_ns\": 10190, "));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"step\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"section\""));

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * test_streams.c: the view of what ran on which stream of which GPU.
  */
-#include "tests/screen.h"
+#include "tests/scene.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void expect(const char *out, const char *part)
-{
-	ck_assert_msg(strstr(out, part) != NULL, "no `%s` in\n%s", part, out);
-}
 
 static void run_on(struct trace_builder *builder, uint64_t correlation, uint32_t device, uint32_t stream, uint64_t start,
 	uint64_t end)
@@ -46,17 +41,17 @@ START_TEST(a_stream_is_busy_alone_or_beside_others)
 	const struct screen screen = screen_show(a_trace(), "streams trace.bin -f csv");
 
 	ck_assert_int_eq(screen.status, 0);
-	expect(screen.out, "id,parent,depth,name,label,kind,device,stream,streams,share,calls,kernels,copies,sets,untimed,"
+	scene_has(screen.out, "id,parent,depth,name,label,kind,device,stream,streams,share,calls,kernels,copies,sets,untimed,"
 			   "bytes,gpu_total_ns,busy_ns,busy_share,concurrent_ns,start_ns,last_ns,threads,thread_ids,provenance");
 	/* 50 of the first with the second, 50 of the third with the last */
-	expect(screen.out, "0,,0,device 0,device 0,device,0,,3,0.803921568627451,5,5,0,0,1,0,410,300,1,100,100,400,2,"
+	scene_has(screen.out, "0,,0,device 0,device 0,device,0,,3,0.803921568627451,5,5,0,0,1,0,410,300,1,100,100,400,2,"
 			   "\"1001, 1002\",");
-	expect(screen.out, "1,0,1,stream 7,stream 7,stream,0,7,,0.3921568627450");
-	expect(screen.out, ",2,2,0,0,0,0,200,200,0.666666666666");
-	expect(screen.out, ",100,150,350,2,\"1001, 1002\","); /* stream 8: 210 in sum, 200 busy */
-	expect(screen.out, ",2,2,0,0,0,0,210,200,");
-	expect(screen.out, "3,0,1,stream 9,stream 9,stream,0,9,,,1,1,0,0,1,0,,,,,,,1,1001,"); /* nobody knows when */
-	expect(screen.out, "4,,0,device 1,device 1,device,1,,1,0.19607843137254902,1,1,0,0,0,0,100,100,1,0,100,200,1,1001,");
+	scene_has(screen.out, "1,0,1,stream 7,stream 7,stream,0,7,,0.3921568627450");
+	scene_has(screen.out, ",2,2,0,0,0,0,200,200,0.666666666666");
+	scene_has(screen.out, ",100,150,350,2,\"1001, 1002\","); /* stream 8: 210 in sum, 200 busy */
+	scene_has(screen.out, ",2,2,0,0,0,0,210,200,");
+	scene_has(screen.out, "3,0,1,stream 9,stream 9,stream,0,9,,,1,1,0,0,1,0,,,,,,,1,1001,"); /* nobody knows when */
+	scene_has(screen.out, "4,,0,device 1,device 1,device,1,,1,0.19607843137254902,1,1,0,0,0,0,100,100,1,0,100,200,1,1001,");
 }
 END_TEST
 
@@ -64,11 +59,11 @@ START_TEST(one_device_and_no_streams_can_be_asked_for)
 {
 	struct screen screen = screen_show(a_trace(), "streams trace.bin --device 1 -f csv");
 
-	expect(screen.out, "device 1");
-	ck_assert_ptr_null(strstr(screen.out, "device 0"));
+	scene_has(screen.out, "device 1");
+	scene_lacks(screen.out, "device 0");
 	screen = screen_show(NULL, "streams trace.bin -d 1");
-	ck_assert_ptr_null(strstr(screen.out, "stream 7"));
-	expect(screen.out, "not shown: 4 deeper (--depth)");
+	scene_lacks(screen.out, "stream 7");
+	scene_has(screen.out, "not shown: 4 deeper (--depth)");
 }
 END_TEST
 
@@ -103,9 +98,9 @@ START_TEST(a_named_stream_has_its_name)
 	context->stream = 8;
 	context->handle = 0xabc;
 	screen = screen_show(builder, "streams trace.bin");
-	expect(screen.out, "stream 8 \"copies ");
+	scene_has(screen.out, "stream 8 \"copies ");
 	ck_assert_ptr_null(strchr(screen.out, '\033'));
-	ck_assert_ptr_null(strstr(screen.out, "stream 7 \""));
+	scene_lacks(screen.out, "stream 7 \"");
 }
 END_TEST
 
@@ -135,28 +130,15 @@ START_TEST(steps_are_a_part)
 		run_on(builder, i + 1, 0, 7, 60 + 100 * i, 80 + 110 * i);
 	}
 	screen = screen_show(builder, "streams trace.bin --steps 1 -f csv");
-	expect(screen.out, "stream 7,stream,0,7,,1,1,1,0,0,0,0,30,30,1,0,160,190,");
+	scene_has(screen.out, "stream 7,stream,0,7,,1,1,1,0,0,0,0,30,30,1,0,160,190,");
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("streams");
-	TCase *tests = tcase_create("streams");
-	SRunner *runner;
-	int failed;
+	const TTest *const tests[] = { a_stream_is_busy_alone_or_beside_others,
+		one_device_and_no_streams_can_be_asked_for, text_is_a_tree, a_named_stream_has_its_name, nothing_ran,
+		steps_are_a_part };
 
-	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_test(tests, a_stream_is_busy_alone_or_beside_others);
-	tcase_add_test(tests, one_device_and_no_streams_can_be_asked_for);
-	tcase_add_test(tests, text_is_a_tree);
-	tcase_add_test(tests, a_named_stream_has_its_name);
-	tcase_add_test(tests, nothing_ran);
-	tcase_add_test(tests, steps_are_a_part);
-	suite_add_tcase(suite, tests);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return scene_suite("streams", tests, sizeof tests / sizeof *tests);
 }
