@@ -19,12 +19,17 @@ struct last_copy {
 	bool is_copy;
 };
 
+/* What a call's name says of it. */
+enum call_kind { CALL_LOOKED_AT = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_ASKS = 8 };
+
 struct pass {
 	struct diagnosis *diagnosis;
 	struct lanes lanes;
 	struct last_copy *last; /* by lane */
 	size_t last_room;
 	uint8_t *category; /* by node */
+	uint8_t *call_kinds; /* by name: enum call_kind; 0: not looked at yet */
+	size_t call_kinds_room;
 	unsigned gemm;
 };
 
@@ -138,6 +143,19 @@ static bool is_wait(struct text name)
 	return category_matches("*Synchronize*", name.bytes, name.length);
 }
 
+static uint8_t call_kind(struct pass *pass, uint32_t name)
+{
+	const struct text text = text_of(pass->diagnosis->process->texts, name);
+	uint8_t *kind;
+
+	grow(&pass->call_kinds, &pass->call_kinds_room, (size_t)name + 1, sizeof *pass->call_kinds);
+	kind = &pass->call_kinds[name];
+	if (!*kind)
+		*kind = (uint8_t)(CALL_LOOKED_AT | (is_wait(text) ? CALL_WAITS : 0) |
+				  (is_allocation(text) ? CALL_ALLOCATES : is_query(text) ? CALL_ASKS : 0));
+	return *kind;
+}
+
 static void add_call(struct happened_calls *calls, const struct activity *call)
 {
 	struct happened *happened = activity_is_call(call) ? &calls->recorded : &calls->told;
@@ -149,20 +167,20 @@ static void add_call(struct happened_calls *calls, const struct activity *call)
 static void take_call(struct pass *pass, const struct activity *call)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
-	const struct text name = text_of(pass->diagnosis->process->texts, call->name);
+	const uint8_t kind = call_kind(pass, call->name);
 
 	facts->calls++;
 	facts->streams_waiting += call->kind == ACTIVITY_STREAM_WAIT;
 	if (call->captured)
 		return;
-	if (call->kind == ACTIVITY_WAIT || is_wait(name))
+	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
 		add_call(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
 	facts->steady_launches += call->kind == ACTIVITY_LAUNCH || call->kind == ACTIVITY_GRAPH_LAUNCH;
-	if (is_allocation(name))
+	if (kind & CALL_ALLOCATES)
 		add_call(&facts->allocations, call);
-	else if (is_query(name))
+	else if (kind & CALL_ASKS)
 		add_call(&facts->queries, call);
 }
 
@@ -259,6 +277,7 @@ static void read_activities(struct diagnosis *diagnosis)
 	lanes_free(&pass.lanes);
 	free(pass.last);
 	free(pass.category);
+	free(pass.call_kinds);
 }
 
 static const struct cell *cell_of(const struct row *row, const char *key)

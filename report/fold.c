@@ -219,6 +219,17 @@ static int next_event(struct fold *fold, struct trace_event *event, uint64_t *ev
 	return run_plain(fold, event, events);
 }
 
+/* To the end all the same: what the reader has counted then is of the whole trace. */
+static int pass_over(struct fold *fold)
+{
+	struct trace_event event;
+	int status;
+
+	while ((status = reader_next(fold->reader, &event)) > 0)
+		;
+	return status;
+}
+
 static void run(struct fold *fold)
 {
 	struct trace_event event;
@@ -239,6 +250,10 @@ static void run(struct fold *fold)
 				return;
 		}
 		events++;
+		if (__builtin_expect(fold->target && !fold->options.observer, 0)) {
+			status = pass_over(fold); /* nothing else was asked for */
+			break;
+		}
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(fold->reader));
