@@ -33,7 +33,8 @@ struct covering {
 struct sweep {
 	struct intervals waiting;
 	struct covering unions[UNIONS]; /* of all that were taken */
-	struct covering launched[UNIONS];
+	struct covering launched[UNIONS]; /* from the first work without a launch on; until then they are the same */
+	bool some_not_launched;
 	uint64_t busy_away;             /* of the busy time, while CUPTI was another's: what was running when it went */
 	bool begun;
 };
@@ -94,13 +95,16 @@ static void survey(struct timeline *timeline, struct sweep *sweep)
 	struct streams *streams = &timeline->streams[sweep - timeline->sweeps];
 
 	count_away(timeline, sweep, &interval, AWAY_REALTIME);
-	for (int i = 0; i < UNIONS; i++) {
-		if (!(parts[i] & doing))
-			continue;
-		cover(&sweep->unions[i], &interval);
-		if (!(doing & OF_NO_LAUNCH))
-			cover(&sweep->launched[i], &interval);
+	if (doing & OF_NO_LAUNCH && !sweep->some_not_launched) {
+		memcpy(sweep->launched, sweep->unions, sizeof sweep->launched);
+		sweep->some_not_launched = true;
 	}
+	for (int i = 0; i < UNIONS; i++)
+		if (parts[i] & doing)
+			cover(&sweep->unions[i], &interval);
+	for (int i = 0; sweep->some_not_launched && !(doing & OF_NO_LAUNCH) && i < UNIONS; i++)
+		if (parts[i] & doing)
+			cover(&sweep->launched[i], &interval);
 	cover(&streams->covered[stream - 1], &interval);
 	sweep->begun = true;
 }
@@ -272,7 +276,7 @@ static void end_device(struct timeline *timeline, size_t index)
 	while (intervals_waiting(&sweep->waiting))
 		survey(timeline, sweep);
 	add_up(&device->all, sweep->unions);
-	add_up(&device->launched, sweep->launched);
+	add_up(&device->launched, sweep->some_not_launched ? sweep->launched : sweep->unions);
 	for (size_t i = 0; i < device->stream_count; i++)
 		device->streams[i].busy_ns = timeline->streams[index].covered[i].length;
 	if (device->stream_count)

@@ -372,6 +372,38 @@ START_TEST(launches_that_nothing_comes_of_do_not_pile_up)
 }
 END_TEST
 
+/* The first of so many launches, each with its record, gets another record. */
+static struct folded with_a_late_record(unsigned launches)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 0, "a");
+	for (unsigned i = 1; i <= launches; i++)
+		build_launch(builder, 1, i * 10, i);
+	build_pop(builder, 1, 10000000);
+	for (unsigned i = 1; i <= launches; i++)
+		build_kernel(builder, 9, 20000000, i, "first", 20000000 + i * 10, 20000005 + i * 10);
+	build_kernel(builder, 9, 30000000, 1, "second", 30000000, 30000005);
+	return folded_of(builder, NULL);
+}
+
+START_TEST(launches_that_have_their_record_wait_for_another_one_for_a_while)
+{
+	struct folded folded = with_a_late_record(JOIN_MATCHED);
+
+	ck_assert_uint_eq(folded.fold->counts.attributed, JOIN_MATCHED + 1);
+	folded_check(&folded);
+	folded_free(&folded);
+	folded = with_a_late_record(JOIN_MATCHED * 2);
+	ck_assert_uint_eq(folded.fold->counts.attributed, JOIN_MATCHED * 2);
+	ck_assert_uint_eq(folded.fold->counts.without_launch, 1);
+	ck_assert_uint_eq(folded.fold->counts.missing_records, 0);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
 START_TEST(an_id_given_twice_is_the_later_launch)
 {
 	struct trace_builder *builder = builder_new();
@@ -447,6 +479,7 @@ int main(void)
 	tcase_add_test(join, times_that_cannot_be_are_counted);
 	tcase_add_test(join, the_worst_instance_by_gpu_time_is_known_although_records_come_late);
 	tcase_add_test(join, launches_that_nothing_comes_of_do_not_pile_up);
+	tcase_add_test(join, launches_that_have_their_record_wait_for_another_one_for_a_while);
 	tcase_add_test(join, an_id_given_twice_is_the_later_launch);
 	tcase_add_loop_test(join, nothing_is_owned_twice_or_not_at_all, 0, 10);
 	suite_add_tcase(suite, join);
