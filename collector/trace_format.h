@@ -635,7 +635,7 @@ static inline uint32_t trace_cpu_features(void)
 	if (__x86_get_cpuid_feature_leaf)
 		return __x86_get_cpuid_feature_leaf(0)->usable[2];
 	if (!c) {
-		__asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+		__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
 		__atomic_store_n(&asked, c | 1, __ATOMIC_RELAXED);
 	}
 	return c;

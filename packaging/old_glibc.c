@@ -20,6 +20,27 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+/* Since 2.33; of its leaves collector/trace_format.h asks for the first, which is the processor's leaf 1. */
+struct cpu_leaf {
+	unsigned told[4], usable[4];
+};
+
+HIDDEN const struct cpu_leaf *__x86_get_cpuid_feature_leaf(unsigned leaf);
+const struct cpu_leaf *__x86_get_cpuid_feature_leaf(unsigned leaf)
+{
+	static struct cpu_leaf first; /* threads that fill it at once write the same */
+	unsigned a = 1, b, c = 0, d;
+
+	(void)leaf;
+	if (!__atomic_load_n(&first.usable[2], __ATOMIC_RELAXED)) {
+		__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+		__atomic_store_n(&first.usable[2], c, __ATOMIC_RELAXED);
+	}
+	return &first;
+}
+#endif
+
 /* Since 2.34 part of libc.so.6 under a new version. */
 FORWARD(FIRST, void *, dlopen, (const char *name, int mode), (name, mode))
 FORWARD(FIRST, int, dlclose, (void *handle), (handle))
