@@ -17,7 +17,7 @@
  *		return result;
  *	}
  *
- * A callback keeps what call_begin returned, plus one, in CUPTI's correlation data from ENTER to EXIT (0 there: the ENTER was
+ * A callback keeps what call_begin returned as a ticket in CUPTI's correlation data from ENTER to EXIT (none there: the ENTER was
  * not seen, leave the EXIT be), and its sites say TRACE_CALL_CALLBACK.
  *
  * Threads: any. Nothing here takes a lock, allocates, or changes errno or CUDA's last error.
@@ -111,6 +111,24 @@ static inline uint32_t call_begin(const void *caller)
 static inline void call_end(uint32_t outer)
 {
 	call_here.depth = outer;
+}
+
+/* 64 bits that nobody else would leave there: CUPTI does not promise that they are zero at first, and where it was another client's when the call began they
+ * are what that one put there. */
+#define CALL_TICKET UINT64_C(0x7070657266000000)
+#define CALL_TICKET_BITS 24
+
+static inline uint64_t call_ticket(uint32_t outer)
+{
+	return CALL_TICKET | (outer + 1);
+}
+
+static inline bool call_is_ticket(uint64_t data, uint32_t *outer)
+{
+	const uint32_t number = (uint32_t)data & ((1u << CALL_TICKET_BITS) - 1);
+
+	*outer = number - 1;
+	return data >> CALL_TICKET_BITS == CALL_TICKET >> CALL_TICKET_BITS && number;
 }
 
 /* The real call has returned, and there is something to do before call_write that is not part of it. */

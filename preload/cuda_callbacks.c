@@ -187,15 +187,16 @@ static void begin_call(const struct driver_call *known, const struct cupti_call 
 		graph.id = cupti_graph_exec_id(
 			(void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
 	}
-	*call->data = outer + 1;
+	*call->data = call_ticket(outer);
 }
 
 static void end_call(struct driver_call *known, const struct cupti_call *call)
 {
-	uint32_t outer = (uint32_t)*call->data - 1;
+	uint32_t outer;
 
-	if (*call->data == 0) /* it began before we listened */
+	if (!call_is_ticket(*call->data, &outer)) /* it began before we listened */
 		return;
+	*call->data = 0;
 	if (outer == 0 || lends(known))
 		call_on(cupti_device_of(call->context));
 	if (outer == 0) {

@@ -343,6 +343,20 @@ START_TEST(threads_do_not_wait_for_each_other_nor_mix)
 }
 END_TEST
 
+START_TEST(only_what_a_callback_left_says_how_many_are_around)
+{
+	const uint64_t others[] = { 0, 1, 2, UINT32_MAX, UINT64_MAX, CALL_TICKET, (uintptr_t)&site, CALL_TICKET ^ UINT64_C(1) << 63 };
+	uint32_t outer = 7;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		ck_assert(call_is_ticket(call_ticket(i), &outer));
+		ck_assert_uint_eq(outer, i);
+	}
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		ck_assert_msg(!call_is_ticket(others[i], &outer), "%zu", i);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *calls = tcase_create("calls");
@@ -352,6 +366,7 @@ int main(void)
 
 	tcase_add_checked_fixture(calls, begin_trace, end_trace);
 	tcase_add_test(calls, a_record_says_when_what_and_how_it_ended);
+	tcase_add_test(calls, only_what_a_callback_left_says_how_many_are_around);
 	tcase_add_test(calls, only_the_outermost_call_is_one);
 	tcase_add_test(calls, what_is_inside_lends_its_correlation);
 	tcase_add_test(calls, a_callback_whose_end_never_came_is_forgotten);
