@@ -98,6 +98,17 @@ static void set_origin(void)
 	unlock(&quiet);
 }
 
+static struct clock_pair get_origin(void)
+{
+	struct clock_pair origin;
+	struct quiet quiet;
+
+	lock(&quiet);
+	origin = guest.origin;
+	unlock(&quiet);
+	return origin;
+}
+
 /* ---- its records ---- */
 
 /* Ids are given in order, and begin again after 2^32. */
@@ -140,28 +151,23 @@ static bool wanted(const uint8_t *record)
 	return in_session(record, kind);
 }
 
-static void append(struct guest_buffer *to, const uint8_t *record, size_t bytes, const struct clock_pair *from)
+/* origin, now: both clocks at two moments. */
+static void append(struct guest_buffer *to, const uint8_t *record, size_t bytes, const struct clock_pair *origin, const struct clock_pair *now)
 {
 	uint8_t *at = guest_buffer_room(to, bytes);
-	struct clock_pair origin;
-	struct quiet quiet;
 
 	if (!at) {
 		atomic_fetch_add(&guest.dropped, 1);
 		return;
 	}
 	memcpy(at, record, bytes);
-	if (!from->cupti)
-		return;
-	lock(&quiet);
-	origin = guest.origin;
-	unlock(&quiet);
-	guest_clock_convert(at, bytes, &origin, from);
+	if (now->cupti)
+		guest_clock_convert(at, bytes, origin, now);
 }
 
 static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct clock_pair now = guest_clock_pair(atomic_load(&guest.clock));
+	struct clock_pair now = guest_clock_pair(atomic_load(&guest.clock)), origin = get_origin();
 	struct guest_buffer to = guest_buffer_take();
 	void *next = NULL;
 	int result = cupti->next_record(buffer, valid, &next);
@@ -174,7 +180,7 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 		if (!wanted(record))
 			continue;
 		if (result == CUPTI_OK || result == CUPTI_END_OF_BUFFER)
-			append(&to, record, (size_t)(end - record), &now);
+			append(&to, record, (size_t)(end - record), &origin, &now);
 		else
 			atomic_fetch_add(&guest.dropped, 1); /* what follows is not whole: nobody knows where this one ends */
 	}
