@@ -343,7 +343,7 @@ static void put_nothing(const struct report *report, const struct style *style)
 	if (report->options->view->layout == LAYOUT_RULED && !process->fold->totals.has_tensors &&
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
 		out_string(style->out,
-			"the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+			"no tensor memory is in the trace (source torch_memory); try -m reserved\n");
 	else if (report->options->view->layout == LAYOUT_RULED)
 		print_line(style, "no range has any of this metric; `pperf-report info` tells what the trace has\n");
 	else

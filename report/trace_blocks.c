@@ -261,6 +261,18 @@ static bool head_is_good(const struct trace_block *head)
 	       head->extent % TRACE_ALIGN == 0 && head->extent < UINT64_C(1) << 62;
 }
 
+/* The head of a block that a process was about to make when it was killed, or makes just now: nothing was ever in it. */
+static bool is_unborn(const struct scan *scan, const void *bytes, size_t count)
+{
+	static const unsigned char nothing[sizeof(struct trace_block) - offsetof(struct trace_block, stream)];
+	struct trace_block head;
+
+	if (count < sizeof head || scan->blocks->header.flags & TRACE_ENDED)
+		return false;
+	memcpy(&head, bytes, sizeof head);
+	return (head.magic == TRACE_BLOCK_MAGIC || head.magic == 0) && !memcmp(&head.stream, nothing, sizeof nothing);
+}
+
 /* Takes the block at `at`, if there is one, and goes behind it: *next. false: errno. */
 static bool take_block(struct scan *scan, uint64_t at, uint64_t *next)
 {
@@ -275,6 +287,8 @@ static bool take_block(struct scan *scan, uint64_t at, uint64_t *next)
 		return true;
 	memcpy(&head, bytes, sizeof head);
 	if (head.magic != TRACE_BLOCK_MAGIC)
+		return true;
+	if (!head_is_good(&head) && is_unborn(scan, bytes, count))
 		return true;
 	if (!head_is_good(&head)) {
 		note_add(scan->notes, at, "a block begins here, but its head is damaged: what it held is lost");
@@ -316,7 +330,7 @@ static bool skip(struct scan *scan, uint64_t at)
 		scan->count = 0;
 	}
 	bytes = look(scan, at, &count);
-	for (size_t i = 0; bytes && i < count && i < TRACE_ALIGN; i++)
+	for (size_t i = 0; bytes && !is_unborn(scan, bytes, count) && i < count && i < TRACE_ALIGN; i++)
 		scan->notes->integrity.skipped_bytes += bytes[i] != 0;
 	return bytes != NULL;
 }

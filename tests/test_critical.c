@@ -322,7 +322,7 @@ END_TEST
 START_TEST(tensors_memory_is_not_made_up)
 {
 	expect(screen_show(slam(), "critical trace.bin -m allocated"),
-		"the trace has no record of tensors' memory (source torch_memory); try -m reserved\n");
+		"no tensor memory is in the trace (source torch_memory); try -m reserved\n");
 }
 END_TEST
 

@@ -160,6 +160,42 @@ START_TEST(a_head_that_is_just_being_written_is_waited_for)
 }
 END_TEST
 
+/* Behind the last block, page by page, begins another whose head has so many bytes. */
+static void begin_a_block(size_t bytes)
+{
+	struct trace_block head = { .magic = TRACE_BLOCK_MAGIC, .type = TRACE_SLOT, .extent = 4096, .head_crc = 0x12345678 };
+	int fd = open(trace_path(), O_RDWR | O_CLOEXEC);
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	ck_assert_int_eq(pwrite(fd, &head, bytes, (end + 4095) / 4096 * 4096), (ssize_t)bytes);
+	ck_assert_int_eq(ftruncate(fd, (end + 4095) / 4096 * 4096 + 4096), 0);
+	close(fd);
+}
+
+START_TEST(a_head_that_a_kill_kept_from_being_written_is_no_damage)
+{
+	struct trace_reader *reader;
+
+	recording_begin(0);
+	range_push(0, "open", NULL);
+	range_mark(0, "here", &(struct range_attributes){ .payload_type = 1 });
+	for (size_t bytes = 4; bytes <= offsetof(struct trace_block, stream); bytes += 4)
+		begin_a_block(bytes);
+	reader = recording_read();
+	ck_assert_uint_eq(check_marks(reader), 1);
+	ck_assert_uint_eq(reader_integrity(reader)->damaged_blocks, 0);
+	ck_assert_uint_eq(reader_integrity(reader)->skipped_bytes, 0);
+	ck_assert(reader_integrity(reader)->complete);
+	reader_close(reader);
+	range_pop(0);
+	recording_end();
+	reader = recording_read(); /* a process that has ended was not about to make one */
+	ck_assert(!reader_integrity(reader)->complete);
+	reader_close(reader);
+	recording_remove();
+}
+END_TEST
+
 /* Kilobytes of memory that this process has had at most, since forget_peak. */
 static long peak_kilobytes(void)
 {
@@ -232,6 +268,7 @@ int main(void)
 	tcase_set_timeout(cases, 120);
 	tcase_add_test(cases, a_trace_that_is_being_written_is_whole_at_every_moment);
 	tcase_add_test(cases, a_head_that_is_just_being_written_is_waited_for);
+	tcase_add_test(cases, a_head_that_a_kill_kept_from_being_written_is_no_damage);
 	tcase_add_test(cases, a_hundred_thousand_threads_are_read_in_little_memory);
 	suite_add_tcase(suite, cases);
 	runner = srunner_create(suite);
