@@ -59,7 +59,7 @@ void *need(size_t bytes)
 	return memory;
 }
 
-void grow(void *array, size_t *room, size_t count, size_t size)
+void grow_plain(void *array, size_t *room, size_t count, size_t size)
 {
 	size_t more = *room + *room / 2 + 16;
 	char *memory;
@@ -74,7 +74,18 @@ void grow(void *array, size_t *room, size_t count, size_t size)
 	memory = realloc(memory, more * size);
 	if (!memory)
 		no_memory(more * size);
-	memset(memory + *room * size, 0, (more - *room) * size);
 	memcpy(array, &memory, sizeof memory);
 	*room = more;
+}
+
+void grow(void *array, size_t *room, size_t count, size_t size)
+{
+	const size_t before = *room;
+	char *memory;
+
+	if (count <= before)
+		return;
+	grow_plain(array, room, count, size);
+	memcpy(&memory, array, sizeof memory);
+	memset(memory + before * size, 0, (*room - before) * size);
 }

@@ -27,5 +27,7 @@ void *need(size_t bytes);
 /* Room for at least `count` elements of `size` bytes in *array, of which *room are there; what is new is zeroed.
  * Grows by half again. */
 void grow(void *array, size_t *room, size_t count, size_t size);
+/* The same, but what is new holds anything: memory that is never used is never touched. */
+void grow_plain(void *array, size_t *room, size_t count, size_t size);
 
 #endif

@@ -115,6 +115,54 @@ static inline __attribute__((always_inline)) bool past_number(const char **at)
 	return true;
 }
 
+/* Past up to 16 digits. */
+static inline const char *past_some_digits(const char *at)
+{
+#if defined(__SSE2__)
+	const __m128i values = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+	const __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(9)), values);
+
+	return at + __builtin_ctz(~(unsigned)_mm_movemask_epi8(digits));
+#else
+	return past_digits(at);
+#endif
+}
+
+/* Of eight characters, the first in the lowest byte, with '0' taken off each. */
+static inline uint64_t value_of_eight(uint64_t digits)
+{
+	digits = digits * 10 + (digits >> 8);
+	return ((digits & 0x000000ff000000ff) * 0x000f424000000064 + (digits >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >> 32;
+}
+
+/* Of up to 16 digits that are known to be such, with JSON_SLACK readable bytes from their first one on. */
+static inline uint64_t value_of_digits(const char *at, unsigned count)
+{
+	uint64_t first, last, sum = 0;
+
+	if (count == 0)
+		return 0;
+	if (count > 8) {
+		memcpy(&first, at, sizeof first);
+		sum = value_of_eight((first ^ 0x3030303030303030) << 8 * (16 - count)) * 100000000;
+		memcpy(&last, at + count - 8, sizeof last);
+		return sum + value_of_eight(last ^ 0x3030303030303030);
+	}
+	memcpy(&last, at, sizeof last);
+	return value_of_eight((last ^ 0x3030303030303030) << 8 * (8 - count));
+}
+
+/* Past digits, and a point between them: what nearly all numbers are. Else less, or nothing, of what may be one. */
+static inline const char *past_plain(const char *at)
+{
+	const char *const point = past_some_digits(at), *behind;
+
+	if (point == at || *point != '.')
+		return point;
+	behind = past_some_digits(point + 1);
+	return behind > point + 1 ? behind : point;
+}
+
 static __attribute__((noinline)) bool take_word(struct json_scan *scan, const char *at, struct json_text *text)
 {
 	static const struct {
@@ -140,9 +188,16 @@ static __attribute__((noinline)) bool take_word(struct json_scan *scan, const ch
 
 static inline __attribute__((always_inline)) bool take_number(struct json_scan *scan, const char *at, struct json_text *text)
 {
-	const char *behind = at;
-	const bool good = past_number(&behind);
+	const char *behind = past_plain(at);
+	bool good;
 
+	if (behind < scan->end && behind > at && *behind != '.' && (*behind | 0x20) != 'e' && !is_digit(*behind)) {
+		*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
+		scan->at = behind;
+		return true;
+	}
+	behind = at;
+	good = past_number(&behind);
 	if (!good && behind == at + 1 && *behind == 'I')
 		return take_word(scan, at, text);
 	if (!good || behind >= scan->end)
@@ -387,6 +442,17 @@ bool json_unsigned(const struct json_text *text, uint64_t *value)
 		return false;
 	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
 		return hexadecimal(at + 2, end, value);
+	if (text->form == '0' && text->length <= 15 && past_some_digits(at) == end) {
+		*value = value_of_digits(at, (unsigned)text->length);
+		return true;
+	}
+	if (text->length <= 19) { /* fits, whatever it is */
+		for (; at < end && is_digit(*at); at++)
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		if (at == end)
+			*value = sum;
+		return at == end;
+	}
 	for (; at < end; at++)
 		if (!is_digit(*at) || __builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
 			__builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
@@ -409,26 +475,29 @@ bool json_signed(const struct json_text *text, int64_t *value)
 	return true;
 }
 
+static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
+
 /* The same of 1414456661852.962: few enough digits, and no more decimals than are asked for. False: not so. */
 static inline bool scaled_plainly(const struct json_text *text, int power, int64_t *value)
 {
-	const char *at = text->bytes, *end = at + text->length, *point;
-	uint64_t sum = 0;
+	const char *const end = text->bytes + text->length, *const point = past_some_digits(text->bytes);
+	uint64_t sum;
+	int decimals = 0;
 
-	if (text->length > 18)
+	if (text->length > 18 || power < 0 || power > 9 || point == text->bytes || point > end ||
+		point - text->bytes > 16)
 		return false;
-	for (; at < end && is_digit(*at); at++)
-		sum = sum * 10 + (uint64_t)(*at - '0');
-	if (at < end && *at == '.') {
-		for (point = at++; at < end && is_digit(*at); at++)
-			sum = sum * 10 + (uint64_t)(*at - '0');
-		power -= (int)(at - point - 1);
+	sum = value_of_digits(text->bytes, (unsigned)(point - text->bytes));
+	if (point < end) {
+		decimals = (int)(end - point) - 1;
+		if (*point != '.' || past_some_digits(point + 1) != end || decimals > power)
+			return false;
+		sum = sum * tens[decimals] + value_of_digits(point + 1, (unsigned)decimals);
 	}
-	if (at != end || at == text->bytes || power < 0 || power > 9 || (power > 0 && text->length > 18 - (size_t)power))
+	power -= decimals;
+	if (power > 0 && text->length > 18 - (size_t)power)
 		return false;
-	for (; power > 0; power--)
-		sum *= 10;
-	*value = (int64_t)sum;
+	*value = (int64_t)(sum * tens[power]);
 	return true;
 }
 

@@ -10,30 +10,11 @@ static const struct {
 #undef X
 };
 
-#define LONGEST 40u
-#define ALIKE_MOST 6u /* keys of one length */
-
-/* The keys by their length; 0 ends a row. */
-static uint8_t alike[LONGEST][ALIKE_MOST + 1];
-
-static void sort_keys(void)
+unsigned kineto_args_meaning(const struct json_text *key)
 {
-	for (unsigned arg = KINETO_ARG_COUNT; arg-- > 0;) {
-		uint8_t *row = alike[keys[arg].length];
-
-		memmove(row + 1, row, ALIKE_MOST - 1);
-		row[0] = (uint8_t)(arg + 1);
-	}
-}
-
-/* KINETO_ARG_COUNT: nobody asks for it. */
-static unsigned find(const struct json_text *key)
-{
-	const uint8_t *row = key->length < LONGEST ? alike[key->length] : alike[0];
-
-	for (; *row; row++)
-		if (keys[*row - 1].key[0] == key->bytes[0] && !memcmp(keys[*row - 1].key, key->bytes, key->length))
-			return *row - 1u;
+	for (unsigned arg = 0; arg < KINETO_ARG_COUNT; arg++)
+		if (keys[arg].length == key->length && !memcmp(keys[arg].key, key->bytes, key->length))
+			return arg;
 	return KINETO_ARG_COUNT;
 }
 
@@ -43,24 +24,19 @@ void kineto_args_clear(struct kineto_args *args)
 		args->of[arg].form = 0;
 }
 
-bool kineto_args_read(struct json_scan *scan, struct kineto_args *args)
+bool kineto_args_read(struct json_scan *scan, struct json_keys *known, struct kineto_args *args)
 {
-	struct json_text key, value;
+	struct json_text value;
+	unsigned arg;
 
-	if (!alike[sizeof "correlation" - 1][0])
-		sort_keys();
 	kineto_args_clear(args);
 	if (json_peek(scan) != '{')
 		return !scan->problem && json_value(scan, &value);
-	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}')) {
-		unsigned arg;
-
-		if (!json_key(scan, &key) || !json_value(scan, &value))
+	known->last = 0;
+	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}'))
+		if (!json_keys_next(scan, known, &arg) ||
+			!json_value(scan, arg < KINETO_ARG_COUNT ? &args->of[arg] : &value))
 			return false;
-		arg = find(&key);
-		if (arg < KINETO_ARG_COUNT)
-			args->of[arg] = value;
-	}
 	return !scan->problem;
 }
 
@@ -83,15 +59,12 @@ uint32_t kineto_arg32(const struct kineto_args *args, enum kineto_arg arg)
 	return (uint32_t)kineto_arg(args, arg);
 }
 
-void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint32_t *three)
+/* The same of what is not plain digits and commas. */
+static void read_triple(const struct json_text *text, uint32_t *three)
 {
-	const struct json_text *text = &args->of[arg];
 	struct json_scan scan = { .at = text->bytes, .end = text->bytes + text->length };
 	unsigned count = 0;
 
-	three[0] = three[1] = three[2] = 0;
-	if (text->form != '[')
-		return;
 	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
 		struct json_text value;
 		uint64_t number = 0;
@@ -101,5 +74,28 @@ void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint
 		if (json_unsigned(&value, &number) && count < 3)
 			three[count] = (uint32_t)number;
 		count++;
+	}
+}
+
+void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint32_t *three)
+{
+	const struct json_text *text = &args->of[arg];
+	uint64_t sum = 0;
+	unsigned count = 0, digits = 0;
+
+	three[0] = three[1] = three[2] = 0;
+	if (text->form != '[')
+		return;
+	for (const char *at = text->bytes + 1; count < 3; at++) {
+		if (*at >= '0' && *at <= '9' && digits++ < 18) {
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		} else if (digits && *at == (count < 2 ? ',' : ']')) {
+			three[count++] = (uint32_t)sum;
+			sum = digits = 0;
+		} else if (digits || *at != ' ') {
+			three[0] = three[1] = three[2] = 0;
+			read_triple(text, three);
+			return;
+		}
 	}
 }

@@ -4,7 +4,7 @@
 #ifndef PPERF_KINETO_ARGS_H
 #define PPERF_KINETO_ARGS_H
 
-#include "report/json_scan.h"
+#include "report/json_keys.h"
 
 #define KINETO_ARGS(X)                         \
 	X(EXTERNAL, "External id")             \
@@ -55,8 +55,10 @@ struct kineto_args {
 };
 
 void kineto_args_clear(struct kineto_args *args);
-/* Reads an object of arguments; what is no object is passed over. False: scan->problem. */
-bool kineto_args_read(struct json_scan *scan, struct kineto_args *args);
+/* Reads an object of arguments; what is no object is passed over. `keys`: of objects that are alike. False: scan->problem. */
+bool kineto_args_read(struct json_scan *scan, struct json_keys *keys, struct kineto_args *args);
+/* enum kineto_arg; KINETO_ARG_COUNT: nobody asks for it. */
+unsigned kineto_args_meaning(const struct json_text *key);
 
 /* As a number; 0 if it is not there, or none. */
 uint64_t kineto_arg(const struct kineto_args *args, enum kineto_arg arg);

@@ -93,10 +93,23 @@ enum trace_kind kineto_call_kind(struct text name)
 	return kind_by_name(name, &sync);
 }
 
-/* What the GPU did for it says more than its name. */
-static enum trace_kind kind_of(struct text name, const struct kineto_owner *owner, uint32_t *sync)
+/* The same by the name's number, found once. */
+static enum trace_kind kind_of_name(struct kineto_build *build, uint32_t text, uint32_t *sync)
 {
-	const enum trace_kind kind = kind_by_name(name, sync);
+	struct kineto_call_name *known;
+
+	grow(&build->call_names, &build->call_name_room, (size_t)text + 1, sizeof *build->call_names);
+	known = &build->call_names[text];
+	if (!known->kind)
+		known->kind = kind_by_name(text_of(build->kineto->texts, text), &known->sync);
+	*sync = known->sync;
+	return known->kind;
+}
+
+/* What the GPU did for it says more than its name. */
+static enum trace_kind kind_of(struct kineto_build *build, uint32_t name, const struct kineto_owner *owner, uint32_t *sync)
+{
+	const enum trace_kind kind = kind_of_name(build, name, sync);
 
 	if (!owner || kind == TRACE_GRAPH_LAUNCH)
 		return kind;
@@ -109,7 +122,6 @@ void kineto_call_write(
 	struct kineto_build *build, uint32_t number, struct kineto_place place, uint64_t end, bool inner)
 {
 	const struct kineto_call *call = &build->kineto->calls[number];
-	const struct text name = text_of(build->kineto->texts, call->name);
 	struct kineto_owner *owner = kineto_owner_of(build, call->correlation);
 	union {
 		struct trace_call call;
@@ -130,7 +142,7 @@ void kineto_call_write(
 	second = owner && owner->call != number + 1;
 	if (second)
 		owner = NULL;
-	kind = kind_of(name, owner, &sync);
+	kind = kind_of(build, call->name, owner, &sync);
 	if (second && kind != TRACE_SYNC)
 		kind = TRACE_SYNC;
 	record.call.head.node = place.node;

@@ -73,28 +73,39 @@ static bool wants_args(enum kineto_class class)
 	       class != KINETO_IS_FLOW && class != KINETO_IS_END;
 }
 
-/* Where a key's value goes; NULL: nobody asks for it. */
-static inline struct json_text *member(struct kineto_event *event, const struct json_text *key)
-{
-	const char *bytes = key->bytes;
+/* The keys of an event. */
+static const struct {
+	const char *key;
+	size_t offset; /* of its value in struct kineto_event */
+} members[] = {
+	{ "ph", offsetof(struct kineto_event, phase) },
+	{ "cat", offsetof(struct kineto_event, category) },
+	{ "name", offsetof(struct kineto_event, name) },
+	{ "pid", offsetof(struct kineto_event, pid) },
+	{ "tid", offsetof(struct kineto_event, tid) },
+	{ "ts", offsetof(struct kineto_event, time) },
+	{ "dur", offsetof(struct kineto_event, duration) },
+	{ "id", offsetof(struct kineto_event, id) },
+};
 
-	switch (key->length) {
-	case 2:
-		return !memcmp(bytes, "ph", 2) ? &event->phase
-		       : !memcmp(bytes, "ts", 2) ? &event->time
-		       : !memcmp(bytes, "id", 2) ? &event->id
-						 : NULL;
-	case 3:
-		return !memcmp(bytes, "pid", 3) ? &event->pid
-		       : !memcmp(bytes, "tid", 3) ? &event->tid
-		       : !memcmp(bytes, "dur", 3) ? &event->duration
-		       : !memcmp(bytes, "cat", 3) ? &event->category
-						  : NULL;
-	case 4:
-		return !memcmp(bytes, "name", 4) ? &event->name : NULL;
-	default:
-		return NULL;
-	}
+#define MEMBERS (sizeof members / sizeof *members)
+#define ARGUMENTS MEMBERS
+#define NOBODYS (MEMBERS + 1)
+
+static unsigned member_meaning(const struct json_text *key)
+{
+	for (unsigned member = 0; member < MEMBERS; member++)
+		if (json_is(key, members[member].key))
+			return member;
+	return json_is(key, "args") ? ARGUMENTS : NOBODYS;
+}
+
+static bool read_args_of(struct kineto_reader *reader, struct json_scan *scan)
+{
+	struct json_keys *keys = &reader->args[reader->event.class];
+
+	keys->meaning = kineto_args_meaning;
+	return kineto_args_read(scan, keys, &reader->event.args);
 }
 
 /* Arguments come last as a rule, when it is known who wants them; else they are read a second time. */
@@ -109,31 +120,34 @@ static bool read_args(struct kineto_reader *reader, struct json_text *later)
 	if (!wants_args(event->class))
 		return json_value(scan, later);
 	event->has_args = true;
-	return kineto_args_read(scan, &event->args);
+	return read_args_of(reader, scan);
+}
+
+static inline bool read_member(struct kineto_reader *reader, unsigned member, struct json_text *later)
+{
+	struct json_scan *scan = &reader->window.scan;
+	struct json_text unasked;
+
+	if (member < MEMBERS)
+		return json_value(scan, (struct json_text *)(void *)((char *)&reader->event + members[member].offset));
+	return member == ARGUMENTS ? read_args(reader, later) : json_value(scan, &unasked);
 }
 
 bool kineto_event_read(struct kineto_reader *reader)
 {
 	struct kineto_event *event = &reader->event;
 	struct json_scan *scan = &reader->window.scan;
-	struct json_text key, value, later = { .form = 0 };
+	struct json_text value, later = { .form = 0 };
+	unsigned member;
 
 	memset(event, 0, offsetof(struct kineto_event, args));
 	if (json_peek(scan) != '{')
 		return !scan->problem && json_value(scan, &value);
-	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}')) {
-		struct json_text *into;
-
-		if (!json_key(scan, &key))
+	reader->keys.meaning = member_meaning;
+	reader->keys.last = 0;
+	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}'))
+		if (!json_keys_next(scan, &reader->keys, &member) || !read_member(reader, member, &later))
 			return false;
-		into = member(event, &key);
-		if (!into && json_is(&key, "args")) {
-			if (!read_args(reader, &later))
-				return false;
-		} else if (!json_value(scan, into ? into : &value)) {
-			return false;
-		}
-	}
 	if (scan->problem)
 		return false;
 	if (event->has_args)
@@ -145,7 +159,7 @@ bool kineto_event_read(struct kineto_reader *reader)
 	if (later.form) {
 		struct json_scan again = { .at = later.bytes, .end = later.bytes + later.length };
 
-		return kineto_args_read(&again, &event->args);
+		return read_args_of(reader, &again);
 	}
 	return true;
 }
@@ -221,9 +235,9 @@ static uint32_t thread(struct kineto_reader *reader)
 
 /* ---- rows ---- */
 
-/* A row more, zeroed. */
+/* A row more; what is in it, is to be set. */
 #define NEW(kineto, type, rows)                                                                             \
-	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
+	(grow_plain(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
 		&(kineto)->rows[(kineto)->type##_count++])
 
 struct span {
@@ -279,29 +293,39 @@ static size_t put_types(char *to, const struct json_text *list)
 	return list->length;
 }
 
-static bool ends(const struct json_text *text, const char *with)
+/* Only these are asked what numbers they were given (op_cost.c); with those of others each call would be a place. */
+static bool asks_for_values(struct text name)
 {
-	const size_t length = strlen(with);
+	static const char *const inside[] = { "convolution", "::conv", "_attention" }, *const last[] = { "::sum", "::mean", "::amax", "::amin" };
 
-	return text->length >= length && !memcmp(text->bytes + text->length - length, with, length);
+	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+		if (memmem(name.bytes, name.length, inside[i], strlen(inside[i])))
+			return true;
+	for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+		if (name.length >= strlen(last[i]) && !memcmp(name.bytes + name.length - strlen(last[i]), last[i], strlen(last[i])))
+			return true;
+	return false;
 }
 
-/* Only these are asked what numbers they were given (op_cost.c); with those of others each call would be a place. */
-static bool wants_values(const struct json_text *name)
+/* The same by the name's number, found once. */
+static bool wants_values(struct kineto_reader *reader, uint32_t name)
 {
-	return memmem(name->bytes, name->length, "convolution", 11) || memmem(name->bytes, name->length, "::conv", 6) ||
-	       memmem(name->bytes, name->length, "_attention", 10) || ends(name, "::sum") || ends(name, "::mean") ||
-	       ends(name, "::amax") || ends(name, "::amin");
+	enum { UNKNOWN, NO, YES };
+
+	grow(&reader->wants_values, &reader->wants_room, (size_t)name + 1, 1);
+	if (reader->wants_values[name] == UNKNOWN)
+		reader->wants_values[name] = asks_for_values(text_of(reader->kineto->texts, name)) ? YES : NO;
+	return reader->wants_values[name] == YES;
 }
 
 /* As the text of our own traces: `[[64, 1024], []]`, and behind it what they do not have (trace_format.h). */
-static uint32_t shapes(struct kineto_reader *reader)
+static uint32_t shapes(struct kineto_reader *reader, uint32_t name)
 {
 	const struct kineto_args *args = &reader->event.args;
 	const struct json_text *given = &args->of[args->of[KINETO_SHAPES].form ? KINETO_SHAPES : KINETO_SHAPES_OLD],
 			       *types = &args->of[KINETO_TYPES], *values = &args->of[KINETO_VALUES];
 	const bool typed = types->form == '[' && types->length <= SHAPES_MOST,
-		   valued = values->form == '[' && values->length <= SHAPES_MOST && wants_values(&reader->event.name);
+		   valued = values->form == '[' && values->length <= SHAPES_MOST && wants_values(reader, name);
 	const uint64_t flops = kineto_arg(args, KINETO_FLOPS);
 	size_t length;
 
@@ -341,23 +365,24 @@ static void take_range(struct kineto_reader *reader, const struct span *span)
 	struct json_text name = event->name;
 	int64_t sequence;
 
-	range->start = span->start;
-	range->duration = span->duration;
-	range->thread = thread(reader);
-	range->kind = (uint16_t)range_kind(event);
-	range->sequence = KINETO_NO_SEQUENCE;
+	*range = (struct kineto_range){ .start = span->start,
+		.duration = span->duration,
+		.sequence = KINETO_NO_SEQUENCE,
+		.thread = thread(reader),
+		.kind = (uint16_t)range_kind(event) };
 	if (range->kind == TRACE_NODE_MODULE) {
 		name.bytes += strlen("nn.Module: ");
 		name.length -= strlen("nn.Module: ");
-	} else {
+	}
+	range->name = kineto_text(reader, &name);
+	if (range->kind != TRACE_NODE_MODULE) {
 		range->external = external_of(&event->args);
 		range->forward = kineto_arg32(&event->args, KINETO_FORWARD);
 		if (json_signed(&event->args.of[KINETO_SEQUENCE], &sequence) && sequence >= 0)
 			range->sequence = sequence;
-		range->shapes = range->kind == TRACE_NODE_OP ? shapes(reader) : 0;
+		range->shapes = range->kind == TRACE_NODE_OP ? shapes(reader, range->name) : 0;
 		range->stack = stack(reader);
 	}
-	range->name = kineto_text(reader, &name);
 	if (span->duration == KINETO_OPEN) {
 		grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
 		reader->begun[reader->begun_count++] = kineto->range_count - 1;
@@ -561,7 +586,7 @@ static void leave_out(struct kineto_reader *reader)
 	if (i == kineto->left_out_count && i == LEFT_OUT_MOST)
 		i = LEFT_OUT_MOST - 1;
 	if (i == kineto->left_out_count)
-		NEW(kineto, left_out, left_outs)->category = category;
+		*NEW(kineto, left_out, left_outs) = (struct kineto_left_out){ .category = category };
 	kineto->left_outs[i].events++;
 }
 
@@ -656,4 +681,5 @@ void kineto_events_end(struct kineto_reader *reader)
 	kineto->not_ended = reader->begun_count;
 	free(reader->begun);
 	free(reader->thread_slots);
+	free(reader->wants_values);
 }

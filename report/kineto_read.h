@@ -25,6 +25,7 @@ enum kineto_class {
 	KINETO_IS_FLOW,
 	KINETO_IS_META,
 	KINETO_IS_END, /* of what phase B began */
+	KINETO_CLASSES
 };
 
 /* The event at hand: spans of the window. */
@@ -39,6 +40,7 @@ struct kineto_reader {
 	struct kineto *kineto;
 	struct window window;
 	struct kineto_event event;
+	struct json_keys keys, args[KINETO_CLASSES]; /* of events, of the arguments of each class */
 	bool has_events;
 	char *plain; /* a text without its escapes */
 	size_t plain_room;
@@ -49,6 +51,8 @@ struct kineto_reader {
 	uint32_t last_thread;
 	size_t *begun; /* ranges of phase B without their E */
 	size_t begun_count, begun_room;
+	uint8_t *wants_values; /* by an operator's name */
+	size_t wants_room;
 	int64_t latest; /* the latest time of any event */
 };
 

@@ -506,6 +506,7 @@ static void build_free(struct kineto_build *build)
 	free(build->placed);
 	free(build->links);
 	free(build->owners);
+	free(build->call_names);
 }
 
 bool kineto_write(struct kineto *kineto, int fd)

@@ -42,6 +42,11 @@ struct kineto_build {
 	struct python_stacks stacks;
 	struct kineto_owner *owners; /* hash table */
 	size_t owner_slots;
+	struct kineto_call_name {
+		enum trace_kind kind; /* 0: not asked for yet */
+		uint32_t sync;
+	} * call_names; /* by text */
+	size_t call_name_room;
 	struct kineto_counts {
 		uint64_t overlapping; /* ranges that end after one around them */
 		uint64_t outlasting;  /* calls that end after their range: told when that ends */

@@ -360,15 +360,10 @@ static int take_struct(struct trace_reader *reader, struct trace_event *event, c
 }
 
 /* The stamp of the struct at hand. Stamps of a stream do not go back. */
-static uint64_t stamp_of(struct trace_reader *reader, const struct trace_head *head)
+static uint64_t stamp_of(struct trace_reader *reader, const struct trace_timed *record)
 {
-	uint64_t stamp;
-
-	if (!kind_is_timed(head->kind))
-		return reader->run->stamp;
-	stamp = ((const struct trace_timed *)(const void *)head)->stamp;
-	if (stamp >= reader->run->stamp)
-		return stamp;
+	if (record->stamp >= reader->run->stamp)
+		return record->stamp;
 	reader->state->notes.integrity.clock_violations++;
 	return reader->run->stamp;
 }
@@ -390,13 +385,14 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 	size_t room = (size_t)(reader->run->end - reader->run->word) * 4;
 	const char *problem = "does not begin where one may";
 	uint64_t stamp;
+	bool timed;
 
 	if (((const unsigned char *)reader->run->word - cursor->payload.bytes) % 8 == 0)
 		problem = record_problem(head, room);
 	if (!problem && head->kind == TRACE_OPEN && !cursor->opening)
 		problem = "tells what is open, and is not at the beginning";
-	if (!problem && kind_is_timed(head->kind) &&
-		((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
+	timed = !problem && kind_is_timed(head->kind);
+	if (timed && ((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
 		problem = "has a time beyond any clock";
 	if (!problem && head->kind == TRACE_AGAIN) {
 		reader->state->again_of = NULL;
@@ -411,7 +407,7 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 			return drop_range(reader, event, EVENT_UNENDED);
 		end_opening(reader);
 	}
-	stamp = stamp_of(reader, head);
+	stamp = timed ? stamp_of(reader, (const void *)head) : reader->run->stamp;
 	if (!turn_is_mine(reader, stamp))
 		return 0;
 	reader->run->stamp = stamp;
