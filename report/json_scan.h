@@ -61,7 +61,8 @@ char json_peek(struct json_scan *scan);
  * that it would have in UTF-8. An escape that JSON does not have stays as it is. */
 size_t json_unescape(const struct json_text *text, char *out);
 
-/* A number, or a string that holds one, as an integer; hexadecimal after 0x. False: it is none, or does not fit. */
+/* A number, or a string that holds one, as an integer; hexadecimal after 0x. False: it is none, or does not fit. A number
+ * must lie in a window, as json_scaled's text must: JSON_SLACK bytes behind it are readable. */
 bool json_unsigned(const struct json_text *text, uint64_t *value);
 bool json_signed(const struct json_text *text, int64_t *value);
 /* A number times 10 to the power of `digits`, rounded half to even, from its text: nothing is lost on the way. */

@@ -41,10 +41,14 @@ OF_PROCESS(overhead)
 
 uint32_t kineto_main_process(const struct kineto *kineto)
 {
-	size_t *rows = need((kineto->process_count + 1) * sizeof *rows);
-	uint64_t *work = need((kineto->process_count + 1) * sizeof *work);
+	size_t *rows;
+	uint64_t *work;
 	uint32_t best = 0;
 
+	if (kineto->process_count < 2)
+		return 0;
+	rows = need(kineto->process_count * sizeof *rows);
+	work = need(kineto->process_count * sizeof *work);
 #define X(type, list)                                         \
 	for (size_t i = 0; i < kineto->type##_count; i++) \
 		rows[owner_of_##type(kineto, &kineto->list[i])]++;

@@ -4,6 +4,7 @@
 #include "report/json_scan.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,9 +62,21 @@ static const struct {
 	{ "123456789012.345678901234567890", 3, 123456789012346 },
 };
 
+/* A number in a window of its own, until the next but one. */
+static struct json_text number_of(const char *text, char form)
+{
+	static char windows[2][64 + JSON_SLACK];
+	static unsigned turn;
+	char *window = windows[turn++ % 2];
+
+	memset(window, 0, sizeof windows[0]);
+	memcpy(window, text, strlen(text));
+	return (struct json_text){ window, strlen(text), form, false };
+}
+
 START_TEST(a_number_keeps_each_of_its_digits)
 {
-	const struct json_text text = { numbers[_i].text, strlen(numbers[_i].text), '0', false };
+	const struct json_text text = number_of(numbers[_i].text, '0');
 	int64_t value = -7;
 
 	ck_assert(json_scaled(&text, numbers[_i].digits, &value));
@@ -78,7 +91,7 @@ START_TEST(a_number_that_does_not_fit_is_none)
 	int64_t value;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		const struct json_text text = { texts[i], strlen(texts[i]), '0', false };
+		const struct json_text text = number_of(texts[i], '0');
 
 		ck_assert_msg(!json_scaled(&text, 3, &value), "%s", texts[i]);
 	}
@@ -87,18 +100,54 @@ END_TEST
 
 START_TEST(integers_may_be_texts_and_hexadecimal)
 {
-	const struct json_text decimal = { "25738", 5, '"', false }, hexadecimal = { "0x7f1818900000", 14, '"', false },
-			       large = { "18446744073709551615", 20, '0', false },
-			       larger = { "18446744073709551616", 20, '0', false }, word = { "stream 7", 8, '"', false },
-			       negative = { "-196", 4, '0', false };
-	uint64_t value;
+	static const struct {
+		const char *text;
+		char form;
+		bool good;
+		uint64_t value;
+	} integers[] = { { "25738", '"', true, 25738 }, { "0x7f1818900000", '"', true, 0x7f1818900000 },
+		{ "18446744073709551615", '0', true, UINT64_MAX }, { "18446744073709551616", '0', false, 0 },
+		{ "stream 7", '"', false, 0 }, { "1.0", '0', false, 0 }, { "1e3", '0', false, 0 }, { "", '"', false, 0 } };
+	const struct json_text negative = number_of("-196", '0');
 	int64_t number;
 
-	ck_assert(json_unsigned(&decimal, &value) && value == 25738);
-	ck_assert(json_unsigned(&hexadecimal, &value) && value == 0x7f1818900000);
-	ck_assert(json_unsigned(&large, &value) && value == UINT64_MAX);
-	ck_assert(!json_unsigned(&larger, &value) && !json_unsigned(&word, &value));
 	ck_assert(json_signed(&negative, &number) && number == -196);
+	for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+		const struct json_text text = number_of(integers[i].text, integers[i].form);
+		uint64_t value = 5;
+
+		ck_assert_msg(json_unsigned(&text, &value) == integers[i].good, "%s", integers[i].text);
+		ck_assert_msg(value == (integers[i].good ? integers[i].value : 5), "%s", integers[i].text);
+	}
+}
+END_TEST
+
+/* Digits are taken eight or sixteen at a time: each count of them, in front of a point and behind it. */
+START_TEST(numbers_of_every_length_are_what_their_digits_say)
+{
+	static const char digits[] = "9081726354907182635";
+	char text[64];
+
+	for (int whole_digits = 1; whole_digits <= 18; whole_digits++)
+		for (int decimals = 0; decimals <= 4; decimals++) {
+			uint64_t first, behind = 0, value = 0;
+			struct json_text number;
+			int64_t scaled = 0;
+
+			sprintf(text, "%.*s", whole_digits, digits);
+			first = strtoull(text, NULL, 10);
+			number = number_of(text, '0');
+			ck_assert_msg(json_unsigned(&number, &value) && value == first, "%s", text);
+			if (decimals) {
+				sprintf(text + whole_digits, ".%.*s", decimals, digits + 3);
+				for (int i = 0; i < 4; i++)
+					behind = behind * 10 + (i < decimals ? (uint64_t)(digits[3 + i] - '0') : 0);
+			}
+			number = number_of(text, '0');
+			if (whole_digits > 14)
+				continue;
+			ck_assert_msg(json_scaled(&number, 4, &scaled) && (uint64_t)scaled == first * 10000 + behind, "%s", text);
+		}
 }
 END_TEST
 
@@ -258,6 +307,7 @@ int main(void)
 	tcase_add_loop_test(values, a_number_keeps_each_of_its_digits, 0, sizeof numbers / sizeof *numbers);
 	tcase_add_test(values, a_number_that_does_not_fit_is_none);
 	tcase_add_test(values, integers_may_be_texts_and_hexadecimal);
+	tcase_add_test(values, numbers_of_every_length_are_what_their_digits_say);
 	tcase_add_loop_test(values, escapes_become_bytes_and_nothing_is_lost, 0, sizeof escapes / sizeof *escapes);
 	tcase_add_test(forms, what_is_cut_anywhere_asks_for_more_and_for_nothing_else);
 	tcase_add_test(forms, the_whole_is_read_and_passed_over_alike);
