@@ -1,18 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""import.py BUILD [MEGABYTES]: what it costs to make a table of a trace of torch.profiler, against others that only read it: Python's json.load and, where it
-is installed, Jansson. CPU times of whole processes, in turns; only the ratios are promises. Exits with 1 if one is not kept."""
+"""import.py BUILD [MEGABYTES]: what it costs to make a table of a trace of torch.profiler, against others that only read it: Python's json.load and, where they
+are installed, Jansson (a DOM in C), ijson (yajl, one event after the other), simdjson and orjson; and what it takes until there is something to look at, against
+Holistic Trace Analysis, which loads such traces into pandas. Of ranges that lie in each other, and of ranges that overlap. CPU times of whole processes, in
+turns; only the ratios are promises. Exits with 1 if one is not kept."""
 import gzip, json, os, pathlib, random, resource, statistics, subprocess, sys, tempfile
 
 REPORT, BYTES, ROUNDS = pathlib.Path(sys.argv[1]).resolve() / "pperf-report", int(sys.argv[2] if len(sys.argv) > 2 else 200) * 1000000, 5
-JANSSON = "import ctypes, sys; library = ctypes.CDLL('libjansson.so.4'); library.json_load_file.restype = ctypes.c_void_p; " \
-    "sys.exit(not library.json_load_file(sys.argv[1].encode(), 0, None))"
+# Name: what must be there, what it is, and how it reads the file that is named.
+READERS = {
+    "json.load": ("import json", "Python's own, a DOM", "json.load(open(path))"),
+    "Jansson": ("import ctypes; ctypes.CDLL('libjansson.so.4')", "libjansson4, a DOM in C",
+                "load = ctypes.CDLL('libjansson.so.4').json_load_file; load.restype = ctypes.c_void_p; sys.exit(not load(path.encode(), 0, None))"),
+    "ijson": ("import ijson; ijson.get_backend('yajl2_c')", "PyPI's ijson with its C part: yajl, an event at a time",
+              "print(sum(1 for event in ijson.get_backend('yajl2_c').items(open(path, 'rb'), 'traceEvents.item')))"),
+    "simdjson": ("import simdjson", "PyPI's pysimdjson, a DOM that becomes Python's as it is asked for", "print(len(simdjson.Parser().load(path)['traceEvents']))"),
+    "orjson": ("import orjson", "PyPI's orjson, a DOM", "orjson.loads(open(path, 'rb').read())"),
+    "HTA": ("from hta.trace_analysis import TraceAnalysis", "PyPI's HolisticTraceAnalysis: pandas", "TraceAnalysis(trace_files={0: path}, trace_dir=os.path.dirname(path))"),
+}
+OPTIONAL = ("ijson", "simdjson", "orjson", "HTA")
 OPERATORS = ["aten::linear", "aten::addmm", "aten::mul", "aten::add", "aten::view", "aten::softmax", "aten::layer_norm", "aten::copy_"]
 KERNELS = ["void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >"
            "(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
            "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"]
 RANGE = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 41233, "tid": 41233, "ts": %.3f, "dur": %.3f, "args": {"External id": %d, ' \
     '"Record function id": 0, "Concrete Inputs": ["", "", "1"], "Input type": ["float", "float", "Scalar"], "Input Dims": [[64, 1024], [1024], []], "Ev Idx": %d}}'
+SHORT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 41233, "tid": 41233, "ts": %.3f, "dur": %.3f, "args": {"External id": %d, "Record function id": 0, "Ev Idx": %d}}'
 LAUNCH = '{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 41233, "tid": 41233, "ts": %.3f, "dur": %.3f, ' \
     '"args": {"External id": %d, "cbid": 211, "correlation": %d}}'
 ARROW = '{"ph": "s", "id": %d, "pid": 41233, "tid": 41233, "ts": %.3f, "cat": "ac2g", "name": "ac2g"}'
@@ -21,72 +34,124 @@ KERNEL = '{"ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7, "ts": %
     '"warps per SM": 12.0, "grid": [%d, 1, 1], "block": [128, 1, 1], "est. achieved occupancy %%": 19}}'
 
 
-def write(path):
-    """Two operators, one in the other, a launch, its arrow and its kernel, again and again."""
-    dice, time, gpu, number, size = random.Random(1), 5843200000.0, 5843200010.0, 0, 0
+def nested(number, time, gpu, dice):
+    """Two operators, one in the other, a launch, its arrow and its kernel."""
+    outer, inner = dice.choices(OPERATORS, k=2)
+    gpu = max(gpu, time + 5)
+    return [RANGE % (outer, time, 18.5, number, number), RANGE % (inner, time + 2.25, 12.125, number + 1, number + 1), LAUNCH % (time + 4.5, 6.001, number + 1, number),
+            ARROW % (number, time + 4.5), KERNEL % (KERNELS[number % 2], gpu, 9.876, number + 1, number, number % 4000)], time + 20, gpu + 10
+
+
+def overlapping(number, time, gpu, dice):
+    """Operators that end in the middle of later ones, as coroutines and wrong clocks make them, and few arguments, which json.load likes."""
+    lines, start = [], time + dice.random() * 8
+    for i in (0, 1):
+        lines.append(SHORT % (OPERATORS[(2 * number + i) % len(OPERATORS)], start + 8 * i, dice.random() * 40, number, number))
+    lines.append(LAUNCH % (start + 12, dice.random() * 9, number, number))
+    lines.append(KERNEL % (KERNELS[number % 2], start + 34, dice.random() * 90, number, number, dice.randrange(1, 4000)))
+    return lines, time + 16, gpu
+
+
+def write(path, block, size):
+    """One block after the other."""
+    dice, time, gpu, number, used = random.Random(1), 5843200000.0, 5843200010.0, 0, 0
     with open(path, "w") as file:
-        file.write('{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": [\n')
-        while size < BYTES:
+        file.write('{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "distributedInfo": {"rank": 0}, "traceEvents": [\n')
+        while used < size:
             number += 1
-            outer, inner = dice.choices(OPERATORS, k=2)
-            gpu = max(gpu, time + 5)
-            lines = [RANGE % (outer, time, 18.5, number, number), RANGE % (inner, time + 2.25, 12.125, number + 1, number + 1),
-                     LAUNCH % (time + 4.5, 6.001, number + 1, number), ARROW % (number, time + 4.5), KERNEL % (KERNELS[number % 2], gpu, 9.876, number + 1, number, number % 4000)]
-            time, gpu = time + 20, gpu + 10
-            block = (",\n" if size else "") + ",\n".join(lines)
-            size += file.write(block)
+            lines, time, gpu = block(number, time, gpu, dice)
+            used += file.write((",\n" if used else "") + ",\n".join(lines))
         file.write("\n]}\n")
     return number
 
 
 def measure(*command):
-    """CPU seconds and KiB at most."""
+    """CPU seconds and KiB at most; None: it failed."""
     child = os.fork()
     if child == 0:
         with open(os.devnull, "wb") as null:
-            subprocess.run(command, stdout=null, check=True)
+            if subprocess.run(command, stdout=null, stderr=null).returncode:
+                os._exit(1)
         use = resource.getrusage(resource.RUSAGE_CHILDREN)
         with open(result, "w") as file:
             file.write("%f %d" % (use.ru_utime + use.ru_stime, use.ru_maxrss))
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     if status:
-        sys.exit("%s: it failed" % command[0])
+        return None
     time, room = open(result).read().split()
     return float(time), int(room)
 
 
 def gate(what, value, most, detail):
-    print("%-44s %6.3f  (at most %.2f)  %s%s" % (what, value, most, detail, "" if value <= most else "  MISSED"), flush=True)
+    print("%-58s %6.3f  (at most %.2f)  %s%s" % (what, value, most, detail, "" if value <= most else "  MISSED"), flush=True)
     return value > most
 
 
-def has_jansson():
-    return subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libjansson.so.4')"], capture_output=True).returncode == 0
+def is_there(name):
+    return subprocess.run([sys.executable, "-c", READERS[name][0]], capture_output=True).returncode == 0
+
+
+def command(name, path):
+    return sys.executable, "-c", "import os, sys; path = sys.argv[1]\n%s\n%s" % READERS[name][::2], path
+
+
+def turns(commands, rounds):
+    """Of each command the times, and the most that was resident in KiB."""
+    taken = [{name: measure(*map(str, command)) for name, command in commands.items()} for _ in range(rounds)]
+    for name in [name for name in commands if None in [turn[name] for turn in taken]]:
+        if name not in OPTIONAL:
+            sys.exit("%s: it failed" % name)
+        print("%s could not read the file: it is not compared" % name)
+        commands = {other: commands[other] for other in commands if other != name}
+    return {name: [turn[name][0] for turn in taken] for name in commands}, {name: max(turn[name][1] for turn in taken) for name in commands}
+
+
+def check(path, launches):
+    counted = json.loads(subprocess.run([REPORT, "table", path, "-f", "json"], check=True, capture_output=True).stdout)["integrity"]
+    if (counted["kernels"], counted["conserved"], counted["complete"]) != (launches, True, True):
+        sys.exit("the table is not of the whole file: %s" % counted)
+
+
+def ratio(times, one, other):
+    return statistics.median(a / b for a, b in zip(times[one], times[other]))
+
+
+def compare(folder, what, block, size, readers):
+    """A table of a file, and its ratios to what others take only to read it. True: a promise is not kept."""
+    plain, packed = folder + "/trace.json", folder + "/trace.json.gz"
+    check(plain, write(plain, block, size))
+    with open(plain, "rb") as source, gzip.open(packed, "wb", 1) as target:
+        target.write(source.read())
+    times, room = turns({"ours": (REPORT, "table", plain), "packed": (REPORT, "table", packed), **{name: command(name, plain) for name in readers}}, ROUNDS)
+    print("a trace of torch.profiler of %d MB, %s: %s" % (size / 1e6, what, ", ".join("%s %.2f s, %d MiB" % (name, statistics.median(times[name]), room[name] // 1024) for name in times)))
+    missed = gate("table of it, time against json.load", ratio(times, "ours", "json.load"), 0.2, "of CPU time")
+    if "Jansson" in readers:
+        missed |= gate("table of it, time against Jansson", ratio(times, "ours", "Jansson"), 0.25, "of CPU time")
+        missed |= gate("table of it, memory against Jansson", room["ours"] / room["Jansson"], 0.1, "of the most that was resident")
+    for name in [name for name in OPTIONAL if name in times]:
+        print("%-58s %6.3f  time, %.3f memory; %s" % ("table of it, against " + name, ratio(times, "ours", name), room["ours"] / room[name], READERS[name][1]))
+    return missed | gate("packed, more than plain, seconds a 200 MB", statistics.median(a - b for a, b in zip(times["packed"], times["ours"])) * 2e8 / size, 0.3, "of CPU time")
+
+
+def until_it_is_seen(folder, size, readers):
+    """From the start to the first screen: what others take before anything can be asked of them."""
+    plain = folder + "/trace.json"
+    write(plain, nested, size)
+    times, room = turns({"pperf-report": (REPORT, plain), **{name: command(name, plain) for name in readers}}, 3)
+    print("\nuntil there is something to look at, %d MB: CPU seconds, most MiB resident\n%-14s %7s %7s" % (size / 1e6, "", "s", "MiB"))
+    for name in times:
+        print("%-14s %7.2f %7d  %s" % (name, statistics.median(times[name]), room[name] // 1024, READERS[name][1] if name in READERS else "the first screen"))
 
 
 with tempfile.TemporaryDirectory(prefix="import-") as folder:
-    plain, packed, result = folder + "/trace.json", folder + "/trace.json.gz", folder + "/result"
-    launches = write(plain)
-    with open(plain, "rb") as source, gzip.open(packed, "wb", 1) as target:
-        target.write(source.read())
-    counted = json.loads(subprocess.run([REPORT, "table", plain, "-f", "json"], check=True, capture_output=True).stdout)["integrity"]
-    if (counted["kernels"], counted["attributed"], counted["complete"]) != (launches, launches, True):
-        sys.exit("the table is not of the whole file: %s" % counted)
-    commands = {"ours": (REPORT, "table", plain), "packed": (REPORT, "table", packed),
-                "python": (sys.executable, "-c", "import json, sys; json.load(open(sys.argv[1]))", plain)}
-    if has_jansson():
-        commands["jansson"] = (sys.executable, "-c", JANSSON, plain)
-    rounds = [{name: measure(*map(str, command)) for name, command in commands.items()} for _ in range(ROUNDS)]
-
-middle = {name: statistics.median(r[name][0] for r in rounds) for name in commands}
-room = {name: max(r[name][1] for r in rounds) for name in commands}
-print("a trace of torch.profiler of %d MB: %s" % (BYTES / 1e6, ", ".join("%s %.2f s, %d MiB" % (name, middle[name], room[name] // 1024) for name in commands)))
-missed = gate("table of it, time against json.load", statistics.median(r["ours"][0] / r["python"][0] for r in rounds), 0.2, "of CPU time")
-if "jansson" in commands:
-    missed |= gate("table of it, time against Jansson", statistics.median(r["ours"][0] / r["jansson"][0] for r in rounds), 0.25, "of CPU time")
-    missed |= gate("table of it, memory against Jansson", room["ours"] / room["jansson"], 0.1, "of the most that was resident")
-else:
-    print("Jansson is not installed: its memory is not compared (libjansson4)")
-missed |= gate("packed, more than plain, seconds a 200 MB", statistics.median(r["packed"][0] - r["ours"][0] for r in rounds) * 2e8 / BYTES, 0.3, "of CPU time")
+    result = folder + "/result"
+    here = [name for name in READERS if is_there(name)]
+    for name in READERS:
+        if name not in here:
+            print("%s is not installed: it is not compared (%s)" % (name, READERS[name][1]))
+    quick = [name for name in here if name != "HTA"]
+    missed = compare(folder, "ranges in each other", nested, BYTES, quick)
+    missed |= compare(folder, "ranges that overlap", overlapping, BYTES // 2, quick)
+    until_it_is_seen(folder, BYTES // 2, here)
 sys.exit(1 if missed else 0)
