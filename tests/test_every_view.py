@@ -14,7 +14,7 @@ TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("
 SEVERAL_TABLES = ("summary", "info", "dump", "gate")
 LISTS_OF_FACTS = ("info", "dump") # a line each, as long as it is
 COPIED_WHOLE = ("warning: ", "also pid ", "not shown: ", "  next", "no range has ") # what is read once, or copied into a shell, is not cut either
-NARROW = 40
+NARROW = 60 # columns below which a heading may stand out
 TEXTS = (["--width", "40"], ["--width", "80", "--ascii"], ["--width", "200"])
 DATA = (["-f", "json"], ["-f", "csv"])
 OPTIONS = [["--steps", "1-2"], ["--no-steps"], ["--device", "1"], ["--depth", "1"], ["--top", "3"], ["--min-percent", "0"], ["--redact"], ["--strict"],
@@ -104,7 +104,7 @@ def check_text(view, files, text, options):
     assert "--ascii" not in options or text.isascii(), "a character beyond ASCII: %r" % next(c for c in text if ord(c) > 126)
     for line in text.split("\n"):
         assert line.isprintable() or all(c.isprintable() or unicodedata.category(c) == "Zs" for c in line), "a control character in %r" % line[:200]
-        wide = limit < NARROW or view in LISTS_OF_FACTS or may_be_wide(line, files)
+        wide = (limit < NARROW and not line.startswith(" ")) or view in LISTS_OF_FACTS or may_be_wide(line, files)
         assert wide or cells(line) <= limit, "%d columns instead of %d: %r" % (cells(line), limit, line[:300])
 
 
