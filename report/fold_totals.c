@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/fold_totals.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <stdlib.h>
 
 /* Of a place. self_ns may be below 0 until the end: what lies in it may be known before itself. */
@@ -45,14 +46,20 @@ bool counted_around(const struct fold *fold, const struct frame *frame)
 	return fold->state->counted && is_counted(fold, reader_place(fold->reader, frame->place)->parent);
 }
 
+/* What is counted in a file may come to more than there is time. */
+static void add_self(struct sums *sums, uint32_t place, int64_t ns)
+{
+	sums[place].self_ns = number_sum(sums[place].self_ns, ns);
+}
+
 void counted_range(struct fold *fold, const struct frame *frame, uint64_t total_ns, uint64_t self_ns)
 {
 	struct sums *sums = fold->state->counted->sums;
 
-	sums[frame->place].self_ns += (int64_t)self_ns;
+	add_self(sums, frame->place, (int64_t)self_ns);
 	sums[frame->place].recorded_ns += self_ns;
 	if (counted_around(fold, frame))
-		sums[reader_place(fold->reader, frame->place)->parent].self_ns -= (int64_t)total_ns;
+		add_self(sums, reader_place(fold->reader, frame->place)->parent, -(int64_t)total_ns);
 }
 
 /* Below texts without an id there is no place to be had but that of the range around them, in whose own time it is. */
@@ -83,8 +90,8 @@ static void add_counted(struct fold *fold, const struct trace_counted *counted)
 	fold->counts.counted += counted->calls;
 	if (fold->state->nodes[counted->node] == NAMES_OPEN)
 		return;
-	sums[counted->node].self_ns += (int64_t)counted->total_ns;
-	sums[reader_place(fold->reader, counted->node)->parent].self_ns -= (int64_t)counted->total_ns;
+	add_self(sums, counted->node, (int64_t)counted->total_ns);
+	add_self(sums, reader_place(fold->reader, counted->node)->parent, -(int64_t)counted->total_ns);
 }
 
 /* What a place lacks, it and all around it have had more. Those inside come first. */
@@ -92,12 +99,12 @@ static void settle(struct fold *fold, uint32_t place)
 {
 	struct sums *sums = fold->state->counted->sums;
 	const uint32_t node = fold->state->nodes[place];
-	const int64_t lacks = sums[place].self_ns < 0 ? -sums[place].self_ns : 0;
+	const int64_t lacks = sums[place].self_ns < 0 ? number_difference(0, sums[place].self_ns) : 0;
 
 	if (node == NAMES_OPEN)
 		return;
-	sums[place].self_ns += lacks;
-	sums[reader_place(fold->reader, place)->parent].self_ns -= lacks;
+	add_self(sums, place, lacks);
+	add_self(sums, reader_place(fold->reader, place)->parent, -lacks);
 	fold->tree->nodes[node].total_ns += (uint64_t)lacks;
 	fold->tree->nodes[node].self_ns += (uint64_t)sums[place].self_ns - sums[place].recorded_ns;
 }

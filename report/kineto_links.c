@@ -15,6 +15,8 @@ static const char engine[] = "autograd::engine::evaluate_function: ";
 struct linker {
 	struct kineto_build *build;
 	uint32_t *makers;     /* operators with a number, by number, then start */
+	uint32_t *of_threads; /* the same by number, thread, start */
+	bool *mixed;          /* of makers: it, and those of its number before it, are not all of one thread */
 	size_t maker_count;
 	uint32_t threads[LOGICAL_MOST]; /* by logical number: the thread + 1 */
 };
@@ -33,16 +35,30 @@ static bool is_backward(const struct kineto_build *build, const struct kineto_ra
 	return (range->forward && range->sequence != KINETO_NO_SEQUENCE) || begins(build, range, "torch::autograd::");
 }
 
-static int by_number(const void *a, const void *b, void *context)
+static int compare_numbers(const struct kineto_range *left, const struct kineto_range *right)
 {
-	const struct kineto_range *ranges = context, *left = &ranges[*(const uint32_t *)a],
-				  *right = &ranges[*(const uint32_t *)b];
-
 	if (left->sequence != right->sequence)
 		return left->sequence < right->sequence ? -1 : 1;
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
 	return (left->duration < right->duration) - (left->duration > right->duration);
+}
+
+static int compare_threads(const struct kineto_range *left, const struct kineto_range *right)
+{
+	if (left->sequence == right->sequence && left->thread != right->thread)
+		return left->thread < right->thread ? -1 : 1;
+	return compare_numbers(left, right);
+}
+
+static int by_number(const void *a, const void *b, void *ranges)
+{
+	return compare_numbers((struct kineto_range *)ranges + *(const uint32_t *)a, (struct kineto_range *)ranges + *(const uint32_t *)b);
+}
+
+static int by_thread(const void *a, const void *b, void *ranges)
+{
+	return compare_threads((struct kineto_range *)ranges + *(const uint32_t *)a, (struct kineto_range *)ranges + *(const uint32_t *)b);
 }
 
 static int by_flow(const void *a, const void *b)
@@ -110,18 +126,28 @@ static void list_makers(struct linker *linker)
 			!begins(linker->build, range, engine))
 			linker->makers[linker->maker_count++] = (uint32_t)i;
 	}
+	linker->of_threads = need((linker->maker_count + 1) * sizeof *linker->makers);
+	linker->mixed = need(linker->maker_count + 1);
+	memcpy(linker->of_threads, linker->makers, linker->maker_count * sizeof *linker->makers);
 	qsort_r(linker->makers, linker->maker_count, sizeof *linker->makers, by_number, kineto->ranges);
+	qsort_r(linker->of_threads, linker->maker_count, sizeof *linker->makers, by_thread, kineto->ranges);
+	for (size_t i = 1; i < linker->maker_count; i++) {
+		const struct kineto_range *maker = &kineto->ranges[linker->makers[i]], *before = &kineto->ranges[linker->makers[i - 1]];
+
+		linker->mixed[i] = maker->sequence == before->sequence && (linker->mixed[i - 1] || maker->thread != before->thread);
+	}
 }
 
-/* The first maker with that number or a greater one. */
-static size_t first_maker(const struct linker *linker, int64_t sequence)
+/* How many of `makers`, which are in that order, are not behind `key`. */
+static size_t count_up_to(const struct linker *linker, const uint32_t *makers, const struct kineto_range *key,
+	int (*compare)(const struct kineto_range *, const struct kineto_range *))
 {
 	size_t low = 0, high = linker->maker_count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (linker->build->kineto->ranges[linker->makers[middle]].sequence < sequence)
+		if (compare(&linker->build->kineto->ranges[makers[middle]], key) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -132,22 +158,21 @@ static size_t first_maker(const struct linker *linker, int64_t sequence)
 /* The operator that started last before it, of those that may have made its node; + 1, 0: none is known. */
 static uint32_t link_of(const struct linker *linker, const struct kineto_range *backward)
 {
-	const struct kineto_range *ranges = linker->build->kineto->ranges;
 	const uint32_t wanted = backward->forward < LOGICAL_MOST ? linker->threads[backward->forward] : 0;
-	uint32_t found = 0;
+	const uint32_t *makers = wanted ? linker->of_threads : linker->makers;
+	const struct kineto_range *found;
+	struct kineto_range key = *backward;
+	size_t count;
 
-	for (size_t i = first_maker(linker, backward->sequence); i < linker->maker_count; i++) {
-		const struct kineto_range *maker = &ranges[linker->makers[i]];
-
-		if (maker->sequence != backward->sequence || maker->start > backward->start)
-			break;
-		if (wanted && maker->thread + 1 != wanted)
-			continue;
-		if (found && ranges[found - 1].thread != maker->thread)
-			return 0;
-		found = linker->makers[i] + 1;
-	}
-	return found;
+	key.duration = 0; /* behind all that start then */
+	key.thread = wanted - 1;
+	count = count_up_to(linker, makers, &key, wanted ? compare_threads : compare_numbers);
+	if (!count)
+		return 0;
+	found = &linker->build->kineto->ranges[makers[count - 1]];
+	if (found->sequence != backward->sequence || (wanted ? found->thread + 1 != wanted : linker->mixed[count - 1]))
+		return 0;
+	return makers[count - 1] + 1;
 }
 
 void kineto_links_find(struct kineto_build *build)
@@ -167,4 +192,6 @@ void kineto_links_find(struct kineto_build *build)
 			build->links[i] = link_of(&linker, range);
 	}
 	free(linker.makers);
+	free(linker.of_threads);
+	free(linker.mixed);
 }

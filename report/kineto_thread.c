@@ -8,6 +8,7 @@
 #include "report/kineto_trace.h"
 #include <stdlib.h>
 
+#define DEPTH_MOST 4096u /* ranges open at once: each that ends is looked for, and those in it move out by one */
 #define LATE_MOST 2u     /* rows around a place of ranges that had ended; beyond, only what is open is around it */
 
 struct frame {
@@ -121,6 +122,11 @@ static void open_frame(struct walk *walk, uint32_t number)
 	struct frame frame = { .start = range->start, .end = range->start + (int64_t)range->duration, .range = number };
 
 	reach(walk, range->start, false);
+	if (walk->depth == DEPTH_MOST) {
+		build->placed[number] = walk->frames[walk->depth - 1].node;
+		build->counts.too_deep++;
+		return;
+	}
 	frame.node = build->placed[number] = place_of(walk, range, link);
 	if (walk->depth && frame.end > walk->frames[walk->depth - 1].end)
 		walk->disordered = true;

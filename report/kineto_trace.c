@@ -429,6 +429,9 @@ static void put_warnings(struct kineto_build *build)
 		warn(build, "warning.import_graphs",
 			"%" PRIu64 " launches of graphs were recorded as a whole: each is one piece of work, from the start of its "
 			"first kernel to the end of its last", kineto->whole_graphs);
+	if (build->counts.too_deep)
+		warn(build, "warning.import_deep",
+			"%" PRIu64 " ranges begin inside of more others than a program nests; they are left out", build->counts.too_deep);
 	if (build->counts.overlapping)
 		warn(build, "warning.import_overlap",
 			"%" PRIu64 " ranges end before one that began in them does; that one's time from there on is "

@@ -48,6 +48,7 @@ struct kineto_build {
 	} * call_names; /* by text */
 	size_t call_name_room;
 	struct kineto_counts {
+		uint64_t too_deep;    /* ranges that are left out: too many were open */
 		uint64_t overlapping; /* ranges that end after one around them */
 		uint64_t outlasting;  /* calls that end after their range: told when that ends */
 		uint64_t nested_calls, other_syncs;

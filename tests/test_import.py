@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set. Of real ones: test_import_known.py."""
-import gzip, json, os, random
+import gzip, json, os, random, resource
 from harness import case, main, report
 
 ENGINE = "autograd::engine::evaluate_function: "
@@ -417,5 +417,29 @@ def a_file_of_random_damage_is_survived(folder):
         said = report("tree", folder / "broken.json", "-f", "json", check=None, timeout=20)
         assert said.returncode in (0, 2), (round, said.returncode, said.stderr)
 
+
+def processor_time(path):
+    """The report's own, whatever else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report("tree", path, "-f", "json")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@case
+def numbers_that_thousands_share_take_no_longer(folder):
+    """Each backward function was compared with every operator of its number: 6 s for these."""
+    forward, backward = ({"Sequence number": 4, "Fwd thread id": thread} for thread in (0, 1))
+    path = write(folder, [event for i in range(20000) for event in
+                          ({**op("aten::mm", i, 1), "args": forward}, {**op("MmBackward0", 20000 + i, 1, tid=2), "args": backward})])
+    assert processor_time(path) < 5 * (processor_time(write(folder, [op("aten::mm", i, 1) for i in range(40000)], "plain.json")) + 0.05)
+
+
+@case
+def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_nobody_has(folder):
+    path = write(folder, [op("op", i, 10000) for i in range(5000)])
+    process = view("info", path)
+    assert "904 ranges begin inside of more others than a program nests; they are left out" in json.dumps(process), process
+    assert sum(row["calls"] for row in tree(path)["rows"]) == 4096
 
 main()

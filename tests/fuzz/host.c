@@ -18,7 +18,7 @@
 
 #define ARGUMENTS_MOST 32
 #define DESCRIPTORS_FROM 20 /* those of the harness and of libFuzzer lie below */
-#define ALLOCATION_MOST (1u << 30) /* more at once is a find, whatever the machine has */
+#define ALLOCATION_MOST (1u << 28) /* more at once, for inputs of some kilobytes, is a find */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
