@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 D = "cuda"
 MIB = 1 << 20
+RELEASE = tuple(map(int, torch.__version__.split(".")[:2]))
 rungs = {}
 
 
@@ -105,7 +106,7 @@ def backward():
     (x * x).sin().sum().backward()
     torch.cuda.synchronize()
     names = sorted(open("/proc/self/task/%s/comm" % task).read().strip() for task in os.listdir("/proc/self/task"))
-    assert "pt_autograd_0" in names, names
+    assert "pt_autograd_0" in names or RELEASE < (2, 5) and len(names) > 1, names
     return tuple(x.grad.shape), str(x.grad.device)
 
 
@@ -128,8 +129,10 @@ def operators():
     """Those that look at sizes that only the device knows, and those with kernels of all kinds."""
     x = torch.randn(64, 64, device=D)
     shapes = [x.topk(4).values, x.sort().values, x.cumsum(0), x.argmax(1), x[x > 0], torch.cat([x, x]), torch.where(x > 0, x, x), x.unique(), x.T.contiguous(),
-              torch.multinomial(torch.ones(8, device=D), 2), torch.bincount(torch.zeros(9, dtype=torch.long, device=D)), x.histc(10), x.index_select(0, torch.tensor([1, 2], device=D)),
+              torch.bincount(torch.zeros(9, dtype=torch.long, device=D)), x.histc(10), x.index_select(0, torch.tensor([1, 2], device=D)),
               torch.randperm(100, device=D), torch.randint(0, 5, (7,), device=D), x.var(0), x.norm(), x.softmax(-1), x.to(torch.bfloat16), x.tril(), x.flip(0), x.std(), x.median()]
+    if RELEASE > (2, 1): # which looks whether the weights are any
+        shapes.append(torch.multinomial(torch.ones(8, device=D), 2))
     return [tuple(s.shape) for s in shapes]
 
 
@@ -364,7 +367,7 @@ def graph_that_waits():
 
 
 def free_words(error):
-    return [word in str(error) for word in ("out of memory", "Tried to allocate 100.00 GiB", "total capacity of 16.00 GiB")]
+    return [word in str(error) for word in ("out of memory", "Tried to allocate 100.00 GiB", "of 16.00 GiB")] # 2.1 has a total capacty
 
 
 @rung
@@ -458,15 +461,19 @@ def recurrent_kinds():
 @rung
 def attention_kinds():
     """Each way to compute it that there is."""
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-    names = []
-    for backend in SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION:
+    kinds = {"MATH": "enable_math", "FLASH_ATTENTION": "enable_flash", "EFFICIENT_ATTENTION": "enable_mem_efficient", "CUDNN_ATTENTION": "enable_cudnn"}
+    if RELEASE < (2, 5):
+        del kinds["CUDNN_ATTENTION"]
+    for name in kinds:
         q = random(2, 4, 64, 64, dtype=torch.float16)
-        with sdpa_kernel(backend):
+        if RELEASE < (2, 3):
+            only = torch.backends.cuda.sdp_kernel(**{option: kind == name for kind, option in kinds.items()})
+        else:
+            only = torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, name))
+        with only:
             for causal in False, True:
                 (F.scaled_dot_product_attention(q, q, q, is_causal=causal) * 2).sum().backward()
-        names.append(str(backend))
-    return names
+    return list(kinds)
 
 
 @rung
@@ -536,7 +543,8 @@ def distributed():
 def exchanger(rank, world):
     import torch.distributed as dist
     torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", store=dist.FileStore("exchanged", world), rank=rank, world_size=world, device_id=torch.device(D, rank))
+    bound = {"device_id": torch.device(D, rank)} if RELEASE >= (2, 3) else {}
+    dist.init_process_group("nccl", store=dist.FileStore("exchanged", world), rank=rank, world_size=world, **bound)
     own = lambda *values, dtype=torch.float32: torch.tensor(values, dtype=dtype).to(D)
     gathered = [torch.empty(2, device=D) for _ in range(world)]
     dist.all_gather(gathered, own(rank, rank + 10.0))

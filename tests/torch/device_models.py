@@ -106,7 +106,8 @@ def training(model, inputs, optimizer=lambda p: torch.optim.SGD(p, lr=0.01, mome
 
 
 def amp():
-    model, loss, scaler = Transformer().to(DEVICE), nn.CrossEntropyLoss(), torch.amp.GradScaler(DEVICE)
+    scaler = torch.amp.GradScaler(DEVICE) if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler()
+    model, loss = Transformer().to(DEVICE), nn.CrossEntropyLoss()
     optimizer, inputs, targets = torch.optim.AdamW(model.parameters()), words(), torch.zeros(BATCH, dtype=torch.long, device=DEVICE)
 
     def step():

@@ -35,7 +35,7 @@ LOADER = """
     torch.set_num_threads(1)
     data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(12, 8)))
     net, other = torch.nn.Linear(8, 1), torch.nn.Linear(8, 1)
-    first, second = torch.optim.SGD(net.parameters()), torch.optim.SGD(other.parameters())
+    first, second = torch.optim.SGD(net.parameters(), lr=0.001), torch.optim.SGD(other.parameters(), lr=0.001)
     for i, (x,) in enumerate(data):
         for optimizer, model in (first, net), (second, other):
             optimizer.zero_grad()
