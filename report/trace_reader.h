@@ -55,7 +55,7 @@ enum trace_event_kind {
 	EVENT_LEFT_OPEN,
 	/* `missing` payloads of this stream are lost or unreadable (0: part of one); UNENDED and RESUMED follow */
 	EVENT_GAP,
-	EVENT_UNMATCHED,         /* a POP where nothing is open: it has no range; counted as unmatched_ends */
+	EVENT_UNMATCHED,         /* a POP where nothing is open, or of a range with thousands in it: it has no range; counted as unmatched_ends */
 	EVENT_STREAM_END,        /* nothing more of this stream will come; event.stream dies at the next call */
 	EVENT_KINDS
 };
@@ -107,7 +107,7 @@ struct trace_integrity {
 	uint64_t cut_bytes;
 	uint64_t duplicate_chunks;            /* more than one chunk of a sequence: the first whole one counts */
 	uint64_t truncated_streams;           /* streams with a gap, a torn, missing or cut chunk */
-	uint64_t unmatched_ends;              /* POP with nothing open */
+	uint64_t unmatched_ends;              /* POP with nothing open, or of what thousands are in */
 	uint64_t unended, left_open, resumed; /* as many events of these kinds */
 	uint64_t clock_violations;            /* times that ran backwards and were clamped */
 	uint64_t clock_steps;                 /* CLOCK_REALTIME was set while the program ran */

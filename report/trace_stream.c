@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define RANGES_FIRST 32u
+#define INSIDE_MOST 4096u /* ranges that stay open as one around them ends; each moves out by one */
 
 static void mark_truncated(struct trace_reader *reader, struct stream_cursor *cursor)
 {
@@ -324,7 +325,7 @@ static int take_unmatched(struct trace_reader *reader, struct trace_event *event
 
 static int take_pop_at(struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
-	if (pop->index >= reader->run->depth)
+	if (pop->index >= reader->run->depth || reader->run->depth - pop->index > INSIDE_MOST)
 		return take_unmatched(reader, event, pop);
 	fill(reader, event, EVENT_POP);
 	event->record = pop;

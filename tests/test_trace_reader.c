@@ -306,6 +306,28 @@ START_TEST(an_end_without_a_beginning_is_counted)
 }
 END_TEST
 
+/* Each that stays open moves out by one: with any number of them a small file would take hours. */
+START_TEST(a_range_ends_around_thousands_but_not_around_more)
+{
+	struct trace_reader *reader;
+	struct trace_event event;
+	unsigned pops = 0;
+
+	for (unsigned i = 0; i < 4097; i++)
+		build_push(builder, 1, 10 + i, "a");
+	build_pop_at(builder, 1, 5000, 0);
+	build_pop_at(builder, 1, 5001, 1);
+	build_pop_at(builder, 1, 5002, 1);
+	reader = open_built(builder);
+	while (reader_next(reader, &event) == 1)
+		pops += event.kind == EVENT_POP;
+	ck_assert_uint_eq(pops, 2);
+	ck_assert_uint_eq(reader_integrity(reader)->unmatched_ends, 1);
+	ck_assert_uint_eq(reader_integrity(reader)->left_open, 4095);
+	reader_close(reader);
+}
+END_TEST
+
 START_TEST(losses_that_the_writer_counted_are_reported)
 {
 	struct trace_integrity integrity;
@@ -659,6 +681,7 @@ int main(void)
 	tcase_add_test(cases, nothing_is_read_twice);
 	tcase_add_test(cases, what_a_living_thread_has_open_lasts_as_long_as_the_trace);
 	tcase_add_test(cases, an_end_without_a_beginning_is_counted);
+	tcase_add_test(cases, a_range_ends_around_thousands_but_not_around_more);
 	tcase_add_test(cases, losses_that_the_writer_counted_are_reported);
 	tcase_add_test(cases, a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote);
 	tcase_add_test(cases, a_record_that_makes_no_sense_ends_its_payload_only);
