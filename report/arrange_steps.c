@@ -2,6 +2,7 @@
  * arrange_steps.c: a row for each step, in time's order, and behind them what usual steps have in common.
  */
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/step_figures.h"
 #include "report/tally.h"
 #include <math.h>
@@ -112,7 +113,7 @@ static void tell_growth(struct processes *processes, const struct process *proce
 		grown += ends[i] > ends[i - 1];
 	if (trend < 1 || grown * 10 < (count - 1) * 9)
 		return;
-	number_scaled(text, UNIT_BYTES, (int64_t)llround(trend), false, true);
+	number_scaled(text, UNIT_BYTES, number_integer(round(trend)), false, true);
 	processes_warn(processes, "%s: %s hold %s more after each of %zu usual steps than after the one before", process->path, what,
 		text, count);
 }
@@ -134,7 +135,7 @@ static void add_summary(struct processes *processes, struct process *process, co
 				tell_growth(processes, process, values, table->usual, "tensors");
 			if (figures[i].offset == offsetof(struct step_figures, reserved_end))
 				tell_growth(processes, process, values, table->usual, "allocators");
-			tally_whole(trend, figures[i].key, llround(step_trend(values, table->usual)));
+			tally_whole(trend, figures[i].key, number_integer(round(step_trend(values, table->usual))));
 			tally_whole(spread, figures[i].key, step_spread(values, table->usual));
 			tally_whole(median, figures[i].key, step_median(values, table->usual));
 		}

@@ -5,6 +5,7 @@
 #include "report/emit.h"
 #include "report/fatal.h"
 #include "report/next.h"
+#include "report/number.h"
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/view.h"
@@ -72,7 +73,7 @@ static void put_figure(const struct diff *diff, const struct style *style, doubl
 	else if (diff_unit(diff) == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
 		number_real(at, (long double)value, 2);
 	else
-		number_scaled(at, diff_unit(diff), (int64_t)llround(value), style->iec, style->ascii);
+		number_scaled(at, diff_unit(diff), number_integer(round(value)), style->iec, style->ascii);
 	print_line(style, "%*s%s", (int)(FIGURE - visible_width(text, strlen(text))), "", text);
 }
 

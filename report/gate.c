@@ -4,6 +4,7 @@
 #include "report/emit.h"
 #include "report/fatal.h"
 #include "report/next.h"
+#include "report/number.h"
 #include "report/options.h"
 #include "report/paragraph.h"
 #include "report/print.h"
@@ -159,7 +160,7 @@ static void add_figure(struct paragraph *paragraph, enum unit unit, double value
 {
 	char text[NUMBER_BYTES];
 
-	number_scaled(text, unit, (int64_t)llround(value), paragraph->style->iec, paragraph->style->ascii);
+	number_scaled(text, unit, number_integer(round(value)), paragraph->style->iec, paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);
 }
 

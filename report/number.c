@@ -103,6 +103,11 @@ uint64_t number_whole(long double value)
 	return value >= 0x1p64L ? UINT64_MAX : value >= 0 ? (uint64_t)value : 0;
 }
 
+int64_t number_integer(long double value)
+{
+	return value >= 0x1p63L ? INT64_MAX : value <= -0x1p63L ? INT64_MIN : value < 0 || value >= 0 ? (int64_t)value : 0;
+}
+
 size_t number_real(char *out, long double value, unsigned decimals)
 {
 	const long double size = value < 0 ? -value : value;

@@ -37,6 +37,9 @@ struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
  * no number, UINT64_MAX where it is larger than that. */
 uint64_t number_whole(long double value);
 
+/* The same of a figure that may be below 0. */
+int64_t number_integer(long double value);
+
 /* Sums and differences of levels that a file says: the nearest there is. */
 static inline int64_t number_sum(int64_t a, int64_t b)
 {

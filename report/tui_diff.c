@@ -3,6 +3,7 @@
  */
 #include "report/diff.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/remarks.h"
 #include "report/tui_model.h"
 #include "report/visible.h"
@@ -144,7 +145,7 @@ static void put_figure(const struct tui_model *model, char *out, double value, b
 	else if (unit == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
 		number_real(out, (long double)value, 2);
 	else
-		number_scaled(out, unit, (int64_t)llround(value), model->style->iec, model->style->ascii);
+		number_scaled(out, unit, number_integer(round(value)), model->style->iec, model->style->ascii);
 }
 
 static const char *found_word(const struct diff_node *node)

@@ -2,6 +2,7 @@
  * tui_trace.c: a trace to browse: all rows of the view `tree`, and its columns.
  */
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/remarks.h"
 #include "report/tui_model.h"
 #include "report/visible.h"
@@ -347,7 +348,7 @@ static void say_instance(struct process *process, const struct instance *instanc
 	if (unit == UNIT_USER)
 		number_real(value, instance->value, 4);
 	else
-		number_scaled(value, unit, (int64_t)instance->value, style->iec, style->ascii);
+		number_scaled(value, unit, number_integer(instance->value), style->iec, style->ascii);
 	snprintf(said, room, "critical, level %u: %s, %s%s", level, name, value,
 		instance->kids ? "; w: further down" : "; it ends here");
 }

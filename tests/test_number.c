@@ -184,6 +184,14 @@ START_TEST(a_figure_beyond_every_integer_is_the_largest)
 	ck_assert_uint_eq(number_whole(0x1p64L - 1), UINT64_MAX);
 	ck_assert_uint_eq(number_whole(0x1p64L), UINT64_MAX);
 	ck_assert_uint_eq(number_whole((long double)INFINITY), UINT64_MAX);
+	ck_assert_int_eq(number_integer(-2.9L), -2);
+	ck_assert_int_eq(number_integer(1e300L), INT64_MAX);
+	ck_assert_int_eq(number_integer(-1e300L), INT64_MIN);
+	ck_assert_int_eq(number_integer((long double)NAN), 0);
+	ck_assert_int_eq(number_sum(INT64_MAX, 1), INT64_MAX);
+	ck_assert_int_eq(number_sum(INT64_MIN, -1), INT64_MIN);
+	ck_assert_int_eq(number_difference(0, INT64_MIN), INT64_MAX);
+	ck_assert_int_eq(number_difference(-2, INT64_MAX), INT64_MIN);
 }
 END_TEST
 
