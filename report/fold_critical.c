@@ -44,20 +44,20 @@ static struct instance *into_backward(struct fold *fold, struct instance *of, co
 	return step_into(of, node, 0, instance);
 }
 
-/* The place of the innermost range that is open around, 0 if none is. */
-static uint32_t place_around(const struct instance *of)
+/* The place of the innermost range of the program that is open around, 0 if none is. */
+static uint32_t place_around(const struct fold *fold, const struct instance *of)
 {
-	while (of && !of->place)
+	while (of && (!of->place || is_engine(fold, of)))
 		of = of->parent;
 	return of ? of->place : 0;
 }
 
-/* Down the modules and ranges around the operator, but for those around `of`, too. */
-static struct instance *step_along(
-	struct fold *fold, struct instance *of, uint32_t operator, const struct instance *instance)
+/* Down the modules and ranges around the operator, but for those that are open `around` the whole, too. */
+static struct instance *step_along(struct fold *fold, struct instance *of, uint32_t operator, uint32_t around,
+	const struct instance *instance)
 {
 	struct trace_reader *reader = fold->reader;
-	uint32_t path[PATH_MOST], length = 0, around = place_around(of);
+	uint32_t path[PATH_MOST], length = 0;
 
 	for (uint32_t at = reader_place(reader, operator)->parent; at && length < PATH_MOST;
 		at = reader_place(reader, at)->parent) {
@@ -96,13 +96,14 @@ static struct instance *find_owner(struct fold *fold, struct instance *of, const
 {
 	const uint32_t above = fold->tree->nodes[instance->node].parent;
 	const bool runs_backward = fold->tree->nodes[above].beside != 0;
+	const uint32_t around = place_around(fold, of);
 
 	if (!runs_backward)
 		return step_down(fold, of, instance);
 	if (!is_engine(fold, of))
 		of = into_backward(fold, of, instance);
 	of = step_along(fold, of, placement_operator(fold->reader, reader_place(fold->reader, instance->place)->link),
-		instance);
+		around, instance);
 	return step_into(of, above, 0, instance);
 }
 

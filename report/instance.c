@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define GROUPS_LISTED 16u /* more are looked up in a table */
-#define ALIKE_LEAST 4u    /* kernels of one node beside each other */
+#define ALIKE_MOST 3u     /* of one name, shown one by one */
+#define STANDS_OUT 3      /* times the mean of the others of its name */
 
 struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
@@ -301,51 +302,45 @@ static void fold_places(struct instance *of, long double least)
 	}
 }
 
-/* A kernel by itself, with nothing in it. */
-static bool is_kernel_of(const struct instance *kid, uint32_t node)
+static bool same_name(const struct instance *a, const struct instance *b)
 {
-	return kid->form == INSTANCE_ONE && kid->kernel && kid->node == node && !kid->kids && !kid->groups;
+	return a->node == b->node && a->place == b->place && !a->label && !b->label;
 }
 
-/* Whether the node has so many kernels in it that none of them stands out: then they are shown as one. */
-static bool are_alike(const struct instance *of, uint32_t node)
+/* So many of one name are there, and it is not much worse than the others. */
+static bool is_one_of_many(const struct instance *of, const struct instance *one)
 {
-	long double sum = 0, worst = 0;
-	unsigned count = 0;
+	const struct instance *group = find(of, INSTANCE_MANY, one->node, 0);
+	uint64_t times = group ? group->times : 0;
+	long double value = group ? group->value : 0;
 
 	for (const struct instance *kid = of->kids; kid; kid = kid->next)
-		if (is_kernel_of(kid, node)) {
-			worst = count++ ? worst : kid->value;
-			sum += kid->value;
+		if (same_name(kid, one)) {
+			times++;
+			value += kid->value;
 		}
-	return count >= ALIKE_LEAST && worst * 2 < sum;
+	return times > ALIKE_MOST && one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
 }
 
-/* Launched again and again, a kernel would fill the row, and hide what else there is and how much it has in all. */
-static void fold_alike(struct instance *of)
+/* Rows that only their order would tell apart go together: a reader counts them otherwise, and does not see their sum. */
+static void gather_alike(struct instance *of)
 {
-	struct instance **link = &of->kids;
+	struct instance *many[INSTANCE_KEPT], **link = &of->kids;
+	size_t count = 0;
+	bool gathered[INSTANCE_KEPT], *next = gathered;
 
-	while (*link) {
-		const uint32_t node = (*link)->node;
-
-		if (!is_kernel_of(*link, node) || !are_alike(of, node)) {
-			link = &(*link)->next;
-			continue;
-		}
-		for (struct instance **at = link; *at;) {
-			struct instance *one = *at;
-
-			if (!is_kernel_of(one, node)) {
-				at = &one->next;
-				continue;
-			}
-			*at = one->next;
-			one->next = NULL;
+	for (const struct instance *kid = of->kids; kid; kid = kid->next)
+		*next++ = is_one_of_many(of, kid);
+	for (next = gathered; *link; next++)
+		if (*next) {
+			many[count++] = *link;
+			*link = (*link)->next;
 			of->kept--;
-			into_group(of, one);
+		} else {
+			link = &(*link)->next;
 		}
-	}
+	for (size_t i = 0; i < count; i++)
+		into_group(of, many[i]);
 }
 
 /* The children of one become a row. */
@@ -354,8 +349,9 @@ static void settle_one(struct instance *of, long double least)
 	struct instance **all, *next;
 	size_t count = 0;
 
-	fold_alike(of);
 	fold_places(of, least);
+	if (least > 0)
+		gather_alike(of);
 	all = need((of->kept + of->group_count + 1) * sizeof *all);
 	for (struct instance *kid = of->kids; kid; kid = kid->next)
 		all[count++] = kid;

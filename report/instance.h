@@ -8,8 +8,7 @@
  * Where children are kept (the critical tree), an instance holds the INSTANCE_KEPT worst of those that are large enough
  * to be shown by themselves, and of all others what they come to together: one group for each node. What is inside of
  * those goes into groups of that group, and so on. Groups of another form stand for places, whatever their size: in
- * `(backward)`, the modules whose backward it was. When all is known, instance_settle makes one row of it, in which kernels of one
- * node that do not stand out are together, too.
+ * `(backward)`, the modules whose backward it was. When all is known, instance_settle makes one row of it.
  *
  * Memory: the open instances, those with launches under way, and of what is kept no more than places each.
  */
@@ -91,7 +90,8 @@ void instance_keep(struct instance *of, struct instance *one, bool large);
 /* Takes over what it keeps; frees it. */
 void instance_dissolve(struct instance *of, struct instance *one);
 /* All that is kept of the children, of theirs, and so on becomes a row, the worst first: places below `least` go to
- * their node's group, groups below it go. */
+ * their node's group, groups below it go. Where `least` is not 0, instances whose names do not tell them apart go to
+ * that group, too, if they are more than three; those that are three times as bad as the mean of the others stay. */
 void instance_settle(struct instance *root, long double least);
 
 /* `a` is worse than `b`: the larger value, then the later begin. */

@@ -373,6 +373,63 @@ START_TEST(a_hundred_thousand_small_children_are_one_row)
 }
 END_TEST
 
+/* A root of 10 µs, of which so many children take so much each, and the last one takes as much as is given. */
+static struct trace_builder *children(unsigned count, uint64_t each_ns, uint64_t last_ns, const char *label)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1;
+
+	build_push(builder, 1, 0, "root");
+	for (unsigned i = 1; i <= count; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, label, i);
+		build_push(builder, 1, at, name);
+		build_push(builder, 1, at, "inside");
+		build_pop(builder, 1, at += (i == count ? last_ns : each_ns));
+		build_pop(builder, 1, at);
+	}
+	build_pop(builder, 1, 10000);
+	return builder;
+}
+
+START_TEST(many_of_one_name_are_one_row)
+{
+	expect(screen_show(children(6, 1000, 2000, "work"), "critical trace.bin"),
+		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
+		"  └── work ×6 ─────────────────────────────────────│ 7.00 µs (70.0 %)\n"
+		"      └── inside ×6 ───────────────────────────────│ 7.00 µs (70.0 %)\n");
+	/* Of few each is shown, and of all where the user wants to see all. */
+	expect(screen_show(children(3, 1000, 1000, "work"), "critical trace.bin -d 2"),
+		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
+		"  ├── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
+		"  ├── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
+		"  └── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
+		"not shown: 3 deeper (--depth)\n");
+	ck_assert_ptr_null(strstr(screen_show(children(6, 1000, 2000, "work"), "critical trace.bin --min-percent 0").out, "×"));
+}
+END_TEST
+
+START_TEST(of_many_of_one_name_the_odd_one_stays)
+{
+	expect(screen_show(children(6, 500, 1500, "work"), "critical trace.bin -d 2"),
+		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
+		"  ├── work ×5 ─────────────────────────────────────│ 2.50 µs (25.0 %)\n"
+		"  └── work ────────────────────────────────────────│ 1.50 µs (15.0 %)\n"
+		"not shown: 2 deeper (--depth)\n");
+}
+END_TEST
+
+START_TEST(what_has_a_number_of_its_own_is_shown_by_itself)
+{
+	expect(screen_show(children(6, 1000, 1000, "kf: %u"), "critical trace.bin -d 2 -n 2"),
+		"root ──────────────────────────────────────────────│ 10.00 µs (100 %)\n"
+		"  ├── kf: 6 ───────────────────────────────────────│ 1.00 µs (10.0 %)\n"
+		"  └── kf: 5 ───────────────────────────────────────│ 1.00 µs (10.0 %)\n"
+		"not shown: 2 deeper (--depth), 4 more (--top 0)\n");
+}
+END_TEST
+
 START_TEST(colour_only_paints)
 {
 	char *plain = screen_show(slam(), "critical trace.bin -m reserved").out,
@@ -418,6 +475,9 @@ int main(void)
 	tcase_add_test(layout, tensors_memory_is_not_made_up);
 	tcase_add_test(layout, a_counter_is_shown_in_its_own_unit);
 	tcase_add_test(layout, a_hundred_thousand_small_children_are_one_row);
+	tcase_add_test(layout, many_of_one_name_are_one_row);
+	tcase_add_test(layout, of_many_of_one_name_the_odd_one_stays);
+	tcase_add_test(layout, what_has_a_number_of_its_own_is_shown_by_itself);
 	tcase_add_test(layout, colour_only_paints);
 	suite_add_tcase(suite, layout);
 	runner = srunner_create(suite);

@@ -82,6 +82,27 @@ def work_without_launch_and_launches_outside_operators_are_shown(folder):
 
 
 @case
+def a_shape_that_is_not_in_the_file_is_not_shown_as_zeros(folder):
+    """ROCm's kernels in graphs have none."""
+    path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), kernel(20, 10, 1)])
+    assert "<<<" not in report("tree", path).stdout.decode()
+    path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), {**kernel(20, 10, 1), "args": {**kernel(20, 10, 1)["args"], "grid": [4, 1, 1], "block": [32, 1, 1]}}])
+    assert "<<<(4,1,1),(32,1,1)>>>" in report("tree", path).stdout.decode()
+
+
+@case
+def gpus_of_one_name_are_one_line(folder):
+    events = [op("aten::mm", 0, 50), launch(2, 3, 1), kernel(20, 10, 1)]
+
+    def lines(names):
+        path = write(folder, events, deviceProperties=[{"id": i, "name": name} for i, name in enumerate(names)])
+        text = report(path).stdout.decode()
+        return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
+    assert lines(["A", "A", "B", "A"]) == ["device    GPU 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
+    assert lines(["", ""]) == ["device    GPU 0-1 (the trace does not say which)"]
+
+
+@case
 def a_graphs_kernels_belong_to_its_launch(folder):
     events = [op("replay", 0, 50), launch(2, 10, 1, name="cudaGraphLaunch")] + [kernel(20 + i, 1, 1, name="k%d" % (i % 3)) for i in range(30)]
     got = tree(write(folder, events))

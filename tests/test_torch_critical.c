@@ -247,6 +247,37 @@ START_TEST(what_another_thread_ran_backward_is_in_the_step)
 }
 END_TEST
 
+/* The step's own range, which is around the operators, is not told again of what their backward is. */
+START_TEST(what_is_around_backward_is_told_once)
+{
+	struct net net = net_new(1);
+	struct training *training = &net.training;
+
+	training->backward_stream = AUTOGRAD;
+	net.gpu_ns = 1000;
+	for (unsigned i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", i);
+		open_new(training, name, TRACE_NODE_STEP, 0, NULL);
+		forward(&net);
+		backward(&net);
+		train_close(training);
+	}
+	expect(screen_show(trained(&net), "critical trace.bin -m gpu -d 4"),
+		"ProfilerStep#2 ────────────────────────────────────│ 4.00 µs (100 %)\n"
+		"  ├── (backward) ──────────────────────────────────│ 3.00 µs (75.0 %)\n"
+		"  │   ├── Net ─────────────────────────────────────│ 2.00 µs (50.0 %)\n"
+		"  │   │   └── layers.0 (Block) ────────────────────│ 2.00 µs (50.0 %)\n"
+		"  │   └── (gradient accumulation) ─────────────────│ 1.00 µs (25.0 %)\n"
+		"  │       └── torch::autograd::AccumulateGrad ─────│ 1.00 µs (25.0 %)\n"
+		"  └── Net ─────────────────────────────────────────│ 1.00 µs (25.0 %)\n"
+		"      └── layers.0 (Block) ────────────────────────│ 1.00 µs (25.0 %)\n"
+		"          └── fc (Linear) ─────────────────────────│ 1.00 µs (25.0 %)\n"
+		"not shown: 3 deeper (--depth)\n");
+}
+END_TEST
+
 START_TEST(small_ones_of_a_name_are_one_row)
 {
 	struct net net = train(120, 120, AUTOGRAD, 0);
@@ -535,6 +566,7 @@ int main(void)
 	tcase_add_test(screens, a_step_shows_whose_backward_made_it_slow);
 	tcase_add_test(screens, what_has_little_of_it_is_left_out);
 	tcase_add_test(screens, what_another_thread_ran_backward_is_in_the_step);
+	tcase_add_test(screens, what_is_around_backward_is_told_once);
 	tcase_add_test(screens, small_ones_of_a_name_are_one_row);
 	tcase_add_test(screens, a_level_falls_in_backward);
 	tcase_add_test(screens, backward_inside_of_backward_stands_in_it);
