@@ -86,7 +86,8 @@ static const struct {
 	{ "critical", "the root with the most of the metric (of a level: with the largest growth), there its worst "
 		      "instance, and in it the instances that make up at least 1 % of it, the largest first, equal "
 		      "ones latest first. Smaller ones of one place are a row with their number if they come to that "
-		      "together. (backward): all that autograd's engine ran in the instance, by the modules whose "
+		      "together, and so are more than four whose names are the same, but for those that are three "
+		      "times the mean of the others; --min-percent 0 shows each. (backward): all that autograd's engine ran in the instance, by the modules whose "
 		      "backward it was. Several as one row have the level at the first begin and the last end, and as "
 		      "difference the sum of theirs." },
 	{ "distribution", "20 bins, of equal width, or of equal ratio where the longest took over ten times the shortest. On the GPU "
