@@ -208,10 +208,8 @@ START_TEST(a_step_shows_whose_backward_made_it_slow)
 		"  │   │               └── AddmmBackward0 ──────────│ 102.00 ns (12.0 %)\n"
 		"  │   │                   └── aten::mm ────────────│ 100.00 ns (11.8 %)\n"
 		"  │   └── (gradient accumulation) ─────────────────│ 48.00 ns (5.7 %)\n"
-		"  │       ├── torch::autograd::AccumulateGrad ─────│ 12.00 ns (1.4 %)\n"
-		"  │       │   └── aten::detach ────────────────────│ 10.00 ns (1.2 %)\n"
-		"  │       └── torch::autograd::AccumulateGrad ─────│ 12.00 ns (1.4 %)\n"
-		"  │           └── aten::detach ────────────────────│ 10.00 ns (1.2 %)\n"
+		"  │       └── torch::autograd::AccumulateGrad ×4 ──│ 48.00 ns (5.7 %)\n"
+		"  │           └── aten::detach ×4 ─────────────────│ 40.00 ns (4.7 %)\n"
 		"  └── Net ─────────────────────────────────────────│ 114.00 ns (13.4 %)\n"
 		"      ├── layers.3 (Block) ────────────────────────│ 28.00 ns (3.3 %)\n"
 		"      │   └── fc (Linear) ─────────────────────────│ 26.00 ns (3.1 %)\n"
@@ -221,7 +219,7 @@ START_TEST(a_step_shows_whose_backward_made_it_slow)
 		"          └── fc (Linear) ─────────────────────────│ 26.00 ns (3.1 %)\n"
 		"              └── aten::linear ────────────────────│ 24.00 ns (2.8 %)\n"
 		"                  └── aten::addmm ─────────────────│ 22.00 ns (2.6 %)\n"
-		"not shown: 9 more (--top 0)\n");
+		"not shown: 7 more (--top 0)\n");
 }
 END_TEST
 
