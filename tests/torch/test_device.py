@@ -430,13 +430,13 @@ OOM       out of memory on GPU 0 after ...: 2.10 MB were asked for in `step / Se
           (GELU) / aten::gelu`
           tensors held 1.07 GB; PyTorch held 1.07 GB of the GPU's 1.07 GB, 1.29 MB (0.1 %) of it in
           no tensor
-          tensors had grown since each of these began: step 72 +10.49 MB, Sequential +10.49 MB, 5 +0
-          B, aten::gelu +0 B
+          tensors had grown since each of these began: step 72 +10.49 MB, Sequential +10.49 MB, 5
+          +0 B, aten::gelu +0 B
           live then: 459.28 MB (42.9 %) taken in `step / Sequential / * (Linear) / aten::linear /
           aten::addmm`, 457.18 MB (42.7 %) taken in `step / Sequential / * (GELU) / aten::gelu`,
-          150.99 MB (14.1 %) taken in `(between steps) / Linear / aten::linear / aten::addmm`, 2.10
-          MB (0.2 %) taken in `(before first step) / aten::randn / aten::empty`, the rest in 1 other
-          place
+          150.99 MB (14.1 %) taken in `(between steps) / Linear / aten::linear / aten::addmm`,
+          2.10 MB (0.2 %) taken in `(before first step) / aten::randn / aten::empty`, the rest in 1
+          other place
 """
 OOM_BY_ALLOCATED = """
 step 71 ───────────────────────────────────────────│ 1.05 GB → 1.06 GB (0.0126 ∆)
