@@ -153,8 +153,9 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 static void tell(struct stream *s, uint64_t began)
 {
 	struct trace_self *self = put(s, TRACE_SELF, sizeof *self);
+	uint64_t now = clock_now();
 
-	self->stamp = s->last = clock_now();
+	self->stamp = s->last = now > s->last ? now : s->last;
 	self->duration = self->stamp - began;
 	self->what = TRACE_SELF_SEAL;
 	if (s->lost > s->lost_told) {
@@ -241,10 +242,11 @@ bool stream_make_room(struct stream *s, size_t bytes)
 
 void stream_clock(struct stream *s)
 {
-	struct trace_clock now = clock_sample();
+	struct trace_clock now;
 
 	if (!has_room(s, sizeof(struct trace_clock_record) + 4)) /* then there is none for the event either, and that is counted */
 		return;
+	now = clock_sample(); /* making room may take long, and stamps: a sample from before would tie the later stamp to the earlier time */
 	put_clock(s, &now);
 	stream_publish(s);
 }

@@ -16,11 +16,12 @@
 #define TICK_NS 20u
 #define HALT_NS 300000000u /* longer than a short form can say */
 #define READINGS 12u       /* of the clock, that one event may take */
-#define ROUNDS 3000u       /* some payloads */
+#define AGAIN 37u          /* the same until it is halted once more, which may be within the end of a payload */
+#define ROUNDS 50000u      /* many payloads */
 #define SLACK_NS 1000u
 
 static uint64_t present_ns; /* 0: the system's clock */
-static unsigned until_halt; /* readings; 0: none is to come */
+static unsigned until_halt, until_next; /* readings, and from there on; 0: none is to come */
 
 /* The collector's, too: what a program defines comes before the C library's. */
 int clock_gettime(clockid_t id, struct timespec *now)
@@ -28,8 +29,11 @@ int clock_gettime(clockid_t id, struct timespec *now)
 	if (!present_ns)
 		return (int)syscall(SYS_clock_gettime, id, now);
 	present_ns += TICK_NS;
-	if (until_halt && --until_halt == 0)
+	if (until_halt && --until_halt == 0) {
 		present_ns += HALT_NS;
+		until_halt = until_next;
+		until_next = 0;
+	}
 	*now = (struct timespec){ .tv_sec = (time_t)(present_ns / 1000000000u), .tv_nsec = (long)(present_ns % 1000000000u) };
 	return 0;
 }
@@ -38,17 +42,26 @@ static struct moment {
 	uint64_t before, after;
 } moments[4 * ROUNDS + 1];
 
-/* The i-th event; the halt, if there is one, is somewhere in it. */
-static void event(unsigned i, unsigned halted_at)
+/* The i-th event; the halts, if there are any, are somewhere in it. */
+static void event(unsigned i, unsigned halted_at, unsigned again_after)
 {
 	moments[i].before = present_ns;
 	until_halt = halted_at;
+	until_next = again_after;
 	if (i % 4 < 2)
 		range_push(0, i % 4 ? "inner" : "outer", NULL);
 	else
 		range_pop(0);
-	until_halt = 0;
+	until_halt = until_next = 0;
 	moments[i].after = present_ns;
+}
+
+/* Here both clocks are the same. */
+static void expect_one_moment(const struct trace_clock_record *clock)
+{
+	uint64_t off = clock->stamp > clock->monotonic_ns ? clock->stamp - clock->monotonic_ns : clock->monotonic_ns - clock->stamp;
+
+	ck_assert_msg(off <= SLACK_NS, "the clocks are noted %lu ns apart", (unsigned long)off);
 }
 
 static void expect_moments(struct trace_reader *reader, unsigned count)
@@ -58,6 +71,8 @@ static void expect_moments(struct trace_reader *reader, unsigned count)
 	unsigned seen = 0;
 
 	while (reader_next(reader, &found) > 0) {
+		if (found.kind == TRACE_CLOCK)
+			expect_one_moment(found.record);
 		if (found.kind != TRACE_PUSH && found.kind != EVENT_POP)
 			continue;
 		if (seen == 0)
@@ -78,10 +93,10 @@ START_TEST(an_event_in_which_a_thread_is_halted_anywhere_is_told_when_it_was)
 	recording_begin(0);
 	present_ns = 1000000000;
 	prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0); /* while the trace is made, so that the clock is one that we set */
-	event(0, 0);
+	event(0, 0, 0);
 	prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 	for (unsigned i = 1; i < 4 * ROUNDS; i++)
-		event(i, i % 7 == 0 ? i / 7 % READINGS + 1 : 0);
+		event(i, i % 3 ? 0 : i % 7 ? 1 : i / 7 % READINGS + 1, i / 3 % AGAIN);
 	present_ns = 0;
 	reader = recording_read();
 	expect_moments(reader, 4 * ROUNDS);
