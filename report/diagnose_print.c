@@ -153,16 +153,20 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 }
 
 /* Which says little where little could be looked at. */
-static void put_nothing(struct out *out, const struct row *rows, size_t count)
+static void put_nothing(struct out *out, const struct row *rows, size_t count, size_t columns)
 {
 	size_t unchecked = 0;
-	char text[96];
+	char rules[64];
 
 	for (size_t i = 0; i < count; i++)
 		unchecked += is_kind(&rows[i], "not checked");
-	snprintf(text, sizeof text, unchecked > count / 2 ? "nothing stands out in what could be checked: %zu of %zu rules\n" : "nothing stands out\n",
-		count - unchecked, count);
-	out_string(out, text);
+	snprintf(rules, sizeof rules, "what could be checked: %zu of %zu rules", count - unchecked, count);
+	out_string(out, "nothing stands out");
+	if (unchecked > count / 2) {
+		out_string(out, sizeof "nothing stands out in" + strlen(rules) > columns ? " in\n  " : " in ");
+		out_string(out, rules);
+	}
+	out_char(out, '\n');
 }
 
 static void put_process(const struct style *style, const struct row *rows, size_t count, bool several)
@@ -178,7 +182,7 @@ static void put_process(const struct style *style, const struct row *rows, size_
 		if (is_kind(&rows[i], "finding"))
 			put_finding(style, &rows[i], ++number);
 	if (!number)
-		put_nothing(style->out, rows, count);
+		put_nothing(style->out, rows, count, style->width);
 	for (size_t i = 0; i < count; i++)
 		if (is_kind(&rows[i], "note"))
 			put_finding(style, &rows[i], 0);
@@ -349,7 +353,7 @@ static void brief_left(struct out *out, const struct rows *rows, size_t found, s
 	char text[BRIEF_LEFT];
 
 	if (!json && !found) {
-		put_nothing(out, rows->rows, rows->count);
+		put_nothing(out, rows->rows, rows->count, SIZE_MAX);
 		return;
 	}
 	if (json)

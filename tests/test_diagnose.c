@@ -660,6 +660,15 @@ START_TEST(little_that_could_be_checked_is_no_health)
 		"nothing stands out in what could be checked: 4 of 18 rules\n"));
 	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --brief").out,
 		"nothing stands out in what could be checked: 4 of 18 rules\n"));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --width 58").out,
+		"nothing stands out in what could be checked: 4 of 18 rules\n"));
+	for (int columns = 40; columns < 58; columns += 17) {
+		char words[64];
+
+		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
+		ck_assert_ptr_nonnull(strstr(screen_show(NULL, words).out,
+			"nothing stands out in\n  what could be checked: 4 of 18 rules\n"));
+	}
 }
 END_TEST
 
