@@ -296,6 +296,8 @@ bool json_open(struct json_scan *scan, char open)
 	if (*at != open)
 		return fail(scan, at, open == '{' ? "`{` was expected" : "`[` was expected");
 	at = past_white(at + 1);
+	if (at >= scan->end)
+		return fail(scan, at, NULL);
 	scan->at = at;
 	if (*at == (open == '{' ? '}' : ']')) {
 		scan->at = at + 1;
@@ -324,8 +326,11 @@ bool json_next(struct json_scan *scan, char close)
 	const char *at = past_white(scan->at);
 
 	if (*at == ',') {
-		scan->at = at + 1;
-		return true;
+		at = past_white(at + 1);
+		if (at >= scan->end)
+			return fail(scan, at, NULL);
+		scan->at = at + (*at == close);
+		return *at != close;
 	}
 	if (*at != close)
 		return fail(scan, at, close == '}' ? "`,` or `}` was expected" : "`,` or `]` was expected");

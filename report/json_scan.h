@@ -15,7 +15,8 @@
  * at `at`.
  *
  * Strict about structure (brackets, colons, commas, quotes, the form of numbers), whatever is not passed over; not about
- * what real traces hold: NaN and Infinity, raw control characters, bytes that are not UTF-8, lone surrogates.
+ * what real traces hold: NaN and Infinity, raw control characters, bytes that are not UTF-8, lone surrogates, a comma before
+ * the bracket that closes.
  */
 #ifndef PPERF_JSON_SCAN_H
 #define PPERF_JSON_SCAN_H
@@ -46,11 +47,12 @@ struct json_text {
 
 /* All of these return false, and say so in `problem`, where the text is not as they want it. */
 
-/* Past white space and the bracket `open`. False without a problem: it closes again at once, and was passed. */
+/* Past white space and the bracket `open`. False without a problem: it closes again at once, and was passed. What comes
+ * behind a bracket or comma must be at hand: json_open and json_next are begun again as a value is. */
 bool json_open(struct json_scan *scan, char open);
 /* A key and its colon. */
 bool json_key(struct json_scan *scan, struct json_text *key);
-/* Past a comma: true. Past `close`: false without a problem. */
+/* Past a comma: true. Past `close`, be it behind a comma: false without a problem. */
 bool json_next(struct json_scan *scan, char close);
 /* Any value. Objects and arrays are passed over whole; `bytes` and `length` are their text, brackets included. */
 bool json_value(struct json_scan *scan, struct json_text *value);

@@ -18,7 +18,7 @@ static int by_gpu(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-/* Of `Memcpy HtoD (Pageable -> Device)`. */
+/* Of `Memcpy HtoD (Pageable -> Device)`; of AMD's `CopyHostToDevice`. */
 static uint32_t copy_kind(struct text name)
 {
 	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD", [TRACE_COPY_DTOH] = "DtoH",
@@ -26,9 +26,18 @@ static uint32_t copy_kind(struct text name)
 		[TRACE_COPY_ATOD] = "AtoD", [TRACE_COPY_DTOA] = "DtoA", [TRACE_COPY_DTOD] = "DtoD",
 		[TRACE_COPY_HTOH] = "HtoH", [TRACE_COPY_PTOP] = "PtoP" };
 
+	static const struct {
+		const char *word;
+		uint32_t kind;
+	} long_words[] = { { "HostToDevice", TRACE_COPY_HTOD }, { "DeviceToHost", TRACE_COPY_DTOH },
+		{ "DeviceToDevice", TRACE_COPY_DTOD }, { "HostToHost", TRACE_COPY_HTOH } };
+
 	for (uint32_t kind = 1; kind < sizeof words / sizeof *words; kind++)
 		if (memmem(name.bytes, name.length, words[kind], 4))
 			return kind;
+	for (size_t i = 0; i < sizeof long_words / sizeof *long_words; i++)
+		if (memmem(name.bytes, name.length, long_words[i].word, strlen(long_words[i].word)))
+			return long_words[i].kind;
 	return TRACE_COPY_UNKNOWN;
 }
 

@@ -140,6 +140,19 @@ static void take_fact(struct kineto_reader *reader, const struct json_text *key,
 			 json_is(key, "baseTimeNanoseconds") || json_is(key, "traceName");
 }
 
+/* The file ends behind an event, or behind its comma: that one is whole. */
+static void take_last(struct kineto_reader *reader)
+{
+	struct json_scan *scan = &reader->window.scan;
+
+	if (scan->problem != JSON_MORE)
+		return;
+	scan->problem = NULL;
+	if (kineto_event_read(reader))
+		kineto_event_take(reader);
+	scan->problem = JSON_MORE;
+}
+
 /* The events, one after the other; one is taken in when what follows it is at hand too. */
 static bool read_events(struct kineto_reader *reader)
 {
@@ -157,16 +170,24 @@ static bool read_events(struct kineto_reader *reader)
 		from = scan->at;
 	}
 	while (more) {
+		bool whole;
+
 		from = scan->at;
-		if (kineto_event_read(reader)) {
+		whole = kineto_event_read(reader);
+		if (whole) {
 			more = json_next(scan, ']');
 			if (!scan->problem) {
 				kineto_event_take(reader);
 				continue;
 			}
 		}
-		if (scan->problem != JSON_MORE || !window_more(window, from))
+		if (scan->problem != JSON_MORE)
 			return false;
+		if (!window_more(window, from)) {
+			if (whole)
+				take_last(reader);
+			return false;
+		}
 		more = true;
 	}
 	return true;
@@ -197,10 +218,13 @@ static bool read_member(struct kineto_reader *reader)
 static bool next_member(struct kineto_reader *reader)
 {
 	struct json_scan *scan = &reader->window.scan;
+	const char *from = scan->at;
 	bool more = json_next(scan, '}');
 
-	while (scan->problem == JSON_MORE && window_more(&reader->window, scan->at))
+	while (scan->problem == JSON_MORE && window_more(&reader->window, from)) {
+		from = scan->at;
 		more = json_next(scan, '}');
+	}
 	return more;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set. Of real ones: test_import_known.py."""
-import gzip, json, os, random, resource
+import gzip, json, os, random, re, resource
 from harness import case, main, report
 
 ENGINE = "autograd::engine::evaluate_function: "
@@ -246,6 +246,34 @@ def a_file_is_read_in_parts_that_may_end_anywhere(folder):
 
 
 @case
+def a_comma_before_a_closing_bracket_is_no_damage(folder):
+    """Wherever the parts end that are read, too."""
+    def name_of(size):
+        return {"ph": "M", "name": "x" * size}
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [name_of(0), op("a", 0, 10, odd=1), launch(2, 1, 1), kernel(5, 4, 1, grid=[4, 1, 1])], "distributedInfo": {"rank": 3}})
+    ended = text.replace("}", ", }").replace("]", " ,\r\n]")
+    for offset in (None, *range(-4, len(ended) - ended.index("grid") + 4)):
+        size = 0 if offset is None else (1 << 20) - ended.index("grid") - offset
+        (folder / "trace.json").write_text(ended.replace('"name": ""', '"name": "%s"' % ("x" * size)), newline="")
+        got = tree(folder / "trace.json")
+        assert got["integrity"]["complete"] and not got["warnings"], (offset, got["warnings"])
+        assert rows(got)["a"]["gpu_total_ns"] == 4000 and got["capture"]["rank"] == 3, offset
+    for wrong in (",,]", "[,"):
+        (folder / "trace.json").write_text(json.dumps([op("a", 0, 10), op("b", 20, 10)]).replace(wrong[-1], wrong))
+        assert not (report("tree", folder / "trace.json", "-f", "json", check=None).returncode == 0 and tree(folder / "trace.json")["integrity"]["complete"]), wrong
+
+
+@case
+def events_that_end_with_the_file_are_whole(folder):
+    """As of a program that was killed while it wrote: nothing of them is missing, but what should follow."""
+    text = json.dumps([op("a", 0, 10), op("b", 20, 10)])[:-1]
+    for end in ("", ",", ",\n", " , "):
+        (folder / "trace.json").write_text(text + end)
+        got = tree(folder / "trace.json")
+        assert set(rows(got)) == {"a", "b"} and not got["integrity"]["complete"], (end, got["rows"])
+
+
+@case
 def work_without_correlation_is_of_a_call_where_its_external_id_says(folder):
     def without(event, external):
         return {**event, "args": {**{key: value for key, value in event["args"].items() if key != "correlation"}, "External id": external}}
@@ -374,6 +402,59 @@ def the_era_of_a_file_makes_no_difference(folder):
         rows_then, gpus_then, start_then = figures(changed, text, **facts)
         assert rows_then == rows_now and gpus_then == gpus, (variant, [pair for pair in zip(rows_then, rows_now) if pair[0] != pair[1]][:3], gpus_then)
         assert begin is None or start_then == begin, (variant, start_then)
+
+
+def shown(path):
+    return [(row["path"], row["kind"], row.get("calls"), row.get("cpu_total_ns"), row.get("cpu_self_ns"), row.get("gpu_total_ns")) for row in tree(path)["rows"]]
+
+
+@case
+def the_form_of_a_file_makes_no_difference(folder):
+    events = [op("outer", 0, 100), op("inner", 10, 50), launch(20, 5, 1), kernel(30, 40, 1), launch(70, 5, 2), kernel(80, 10, 2, name="second")]
+    whole = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    want, number = shown(write(folder, events)), r'"(ts|dur)": (\d+)'
+    for variant, text in (
+            ("events alone", json.dumps(events)),
+            ("lines end as on Windows", "\ufeff" + json.dumps(json.loads(whole), indent=1).replace("\n", "\r\n")),
+            ("displayTimeUnit is no unit", whole.replace("{", '{"displayTimeUnit": "ns", ', 1)),
+            ("a base", whole.replace("{", '{"baseTimeNanoseconds": 1711964646000000000, ', 1)),
+            ("exponents", re.sub(number, lambda match: '"%s": %.3E' % (match[1], int(match[2])), whole)),
+            ("exponents below 0", re.sub(number, r'"\1": \g<2>0e-1', whole)),
+            ("times as texts", re.sub(number, r'"\1": "\2.000"', whole)),
+            ("before the clock's zero", re.sub(r'"ts": (\d+)', lambda match: '"ts": %d' % (int(match[1]) - 50), whole)),
+            ("more behind the end", whole + "\n" + whole[:40])):
+        (folder / "variant.json").write_text(text, newline="")
+        assert shown(folder / "variant.json") == want, (variant, shown(folder / "variant.json"))
+    for variant, packed in (("zeros behind it", gzip.compress(whole.encode()) + b"\0" * 512), ("anything behind it", gzip.compress(whole.encode()) + b"anything")):
+        (folder / "variant").write_bytes(packed)
+        assert shown(folder / "variant") == want, variant
+
+
+@case
+def an_event_whose_time_cannot_be_is_told_and_is_in_no_figure(folder):
+    events = [op("a", 0, 100), launch(20, 5, 1), kernel(30, 40, 1)]
+    want = shown(write(folder, events))
+    for odd in ({"ts": 10 ** 25}, {"dur": 10 ** 25}, {"dur": 2 ** 63 - 1}, {"dur": -3}, {"ts": -10 ** 25}, {"dur": None}, {"ts": "soon"}, {"ts": [1]}, {"dur": True}):
+        for event in (op("odd", 50, 1), launch(50, 1, 9), kernel(80, 1, 9)):
+            path = write(folder, events + [{**event, **odd}])
+            assert shown(path) == want and any("1 events have no time" in warning for warning in tree(path)["warnings"]), (odd, event, shown(path))
+
+
+@case
+def gpus_of_other_makers_are_read_by_the_same_rules(folder):
+    """What differs is what calls and copies are called, and of which category they are."""
+    def copy(name, start, correlation):
+        return X("gpu_memcpy", name, start, 1, pid=2, tid=0, device=0, stream=7, correlation=correlation, bytes=64)
+    for category, launches, copied in (
+            ("cuda_runtime", ("hipLaunchKernel", "hipExtModuleLaunchKernel", "hipMemcpyWithStream"), "CopyHostToDevice"),
+            ("cuda_driver", ("cuLaunchKernelEx", "cudaLaunchKernelExC", "cudaMemcpyAsync"), "Memcpy HtoD (Pageable -> Device)"),
+            ("xpu_runtime", ("urEnqueueKernelLaunch", "urEnqueueKernelLaunchWithArgsExp", "urEnqueueUSMMemcpy"), "Memcpy HtoD (Host -> Device)"),
+            ("xpu_driver", ("zeCommandListAppendLaunchKernel", "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy"), "zeCommandListAppendMemoryCopy(HostToDevice)"),
+            ("privateuse1_runtime", ("aclrtLaunchKernel", "aclnnAdd", "aclrtMemcpy"), "MEMCPY_HtoD")):
+        calls = [X(category, name, 12 + 10 * i, 5, correlation=i + 1) for i, name in enumerate(launches)]
+        got = tree(write(folder, [op("outer", 0, 100), op("inner", 10, 40), *calls, kernel(50, 20, 1, name="one"), kernel(70, 10, 2, name="two"), copy(copied, 90, 3)]))
+        assert rows(got)["inner"]["gpu_self_ns"] == got["totals"]["attributed_ns"] == 31000 and got["totals"]["unattributed_ns"] == 0, (category, got["rows"])
+        assert rows(got)["memcpy HtoD"]["path"] == ["outer", "inner", "memcpy HtoD"] and got["integrity"]["without_launch"] == 0, (category, got["rows"])
 
 
 @case

@@ -212,8 +212,8 @@ START_TEST(what_is_not_json_is_refused_where_it_is_wrong)
 	static const struct {
 		const char *text;
 		size_t at;
-	} wrong[] = { { "{\"a\" 1} ", 5 }, { "{\"a\": 1 \"b\": 2} ", 8 }, { "[1 2] ", 3 }, { "{a: 1} ", 1 }, { "[1,] ", 3 },
-		{ "{\"a\": 1,} ", 8 }, { "[01x] ", 3 }, { "[1.x] ", 3 }, { "[-x] ", 2 }, { "[tru] ", 1 }, { "[1e+] ", 4 },
+	} wrong[] = { { "{\"a\" 1} ", 5 }, { "{\"a\": 1 \"b\": 2} ", 8 }, { "[1 2] ", 3 }, { "{a: 1} ", 1 }, { "[1,,] ", 3 }, { "[,] ", 1 },
+		{ "{\"a\": 1,,} ", 8 }, { "{,} ", 1 }, { "[1,} ", 3 }, { "[01x] ", 3 }, { "[1.x] ", 3 }, { "[-x] ", 2 }, { "[tru] ", 1 }, { "[1e+] ", 4 },
 		{ "[.5] ", 1 }, { "[1} ", 2 }, { "[} ", 1 }, { "[\"a\": 1] ", 4 }, { "\x01 ", 0 } };
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -225,6 +225,23 @@ START_TEST(what_is_not_json_is_refused_where_it_is_wrong)
 		ck_assert_msg((size_t)(scan.at - begin) == wrong[i].at, "%s: at %zu", wrong[i].text, (size_t)(scan.at - begin));
 		done(&scan, begin);
 	}
+}
+END_TEST
+
+START_TEST(a_comma_before_the_closing_bracket_is_no_harm)
+{
+	static const char *const texts[] = { "[1,] ", "[1 , \n] ", "{\"a\": 1,} ", "[[1,],{\"a\":[2,],\n},] " };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (size_t length = 1; length < strlen(texts[i]); length++) {
+			struct json_scan scan = scan_of(texts[i], length);
+			const char *begin = scan.at;
+			const bool complete = length == strlen(texts[i]) - 1;
+
+			ck_assert_msg(read_all(&scan) == complete, "%s: %zu", texts[i], length);
+			ck_assert_msg(complete ? !scan.problem && scan.at == begin + length : scan.problem == JSON_MORE, "%s: %zu", texts[i], length);
+			done(&scan, begin);
+		}
 }
 END_TEST
 
@@ -312,6 +329,7 @@ int main(void)
 	tcase_add_test(forms, what_is_cut_anywhere_asks_for_more_and_for_nothing_else);
 	tcase_add_test(forms, the_whole_is_read_and_passed_over_alike);
 	tcase_add_test(forms, what_is_not_json_is_refused_where_it_is_wrong);
+	tcase_add_test(forms, a_comma_before_the_closing_bracket_is_no_harm);
 	tcase_add_test(forms, brackets_are_counted_as_deep_as_allowed_and_must_match);
 	tcase_add_test(forms, zeros_in_the_middle_are_no_end);
 	tcase_add_test(forms, any_bytes_at_all_are_survived);
