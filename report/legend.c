@@ -29,7 +29,8 @@ static const struct {
 	{ "busy with", "computation: kernels and memsets; communication: kernels of NCCL and RCCL; copies. Each is a "
 		       "union too. Exposed: while nothing is computed (copies: or communicated). In JSON's totals." },
 	{ "cpu", "wall time inside, on the range's thread. cpu self: without the ranges inside; CUDA calls stay in "
-		 "(cpu self x: without them too)." },
+		 "(cpu self x: without them too). Of a range that outlasts the one it began in, only the part inside is taken "
+		 "off that one: a moment is in one self time, and they add up." },
 	{ "place", "a path of names. An instance is one begin and end there." },
 	{ "folding", "labels that differ in numbers are one place: `kf: 71` and `kf: 72` are `kf: *`, layers.7.attn is "
 		     "layers.*.attn (xN: so many labels). Only whole numbers after a blank, `=`, `#`, a dot or in "

@@ -126,6 +126,21 @@ def touching_is_not_nesting_and_a_child_may_outlast_its_parent(folder):
 
 
 @case
+def self_times_add_up_to_the_time_in_which_there_was_any_range(folder):
+    """However they overlap: of a child that outlasts its parent the part inside is taken off, and no moment is in two self times, or in none."""
+    got = rows(tree(write(folder, [op("outer", 0, 10), op("longer", 5, 10), op("third", 8, 20), op("inside", 12, 1)])))
+    assert {name: row["cpu_self_ns"] for name, row in got.items()} == {"outer": 5000, "longer": 3000, "third": 19000, "inside": 1000}, got
+    assert {name: row["cpu_total_ns"] for name, row in got.items()} == {"outer": 10000, "longer": 10000, "third": 20000, "inside": 1000}, got
+    for seed in range(8):
+        dice = random.Random(seed)
+        events = [op("op%d" % (i % 11), dice.randrange(400), dice.randrange(1, 60), tid=1 + i % 2) for i in range(40)]
+        moments = {(event["tid"], moment) for event in events for moment in range(event["ts"], event["ts"] + event["dur"])}
+        got = tree(write(folder, events), "--all")["rows"]
+        assert sum(row.get("cpu_self_ns") or 0 for row in got) == 1000 * len(moments), (seed, len(moments))
+        assert sum(row.get("cpu_total_ns") or 0 for row in got) == 1000 * sum(event["dur"] for event in events), seed
+
+
+@case
 def ranges_that_overlap_without_end_take_no_room_without_end(folder):
     events = [op("op%d" % (i % 7), i * 10, 25) for i in range(20000)]
     got = tree(write(folder, events))
