@@ -5,6 +5,7 @@ a former one has left. PPERF_SOAK_KILLS: how many instead; PPERF_SOAK_SEED: whic
 import concurrent.futures, os, random, re, signal, struct
 from harness import *
 
+signal.signal(signal.SIGINT, signal.default_int_handler) # a shell's background job, and what it starts, would not be ended by it
 KILLS = int(os.environ.get("PPERF_SOAK_KILLS", "10000"))
 SEED = int(os.environ.get("PPERF_SOAK_SEED", "4711"))
 SIGNALS = [signal.SIGKILL] * 8 + [signal.SIGINT, signal.SIGTERM, signal.SIGABRT, signal.SIGSEGV]

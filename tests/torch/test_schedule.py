@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """PPERF_SCHEDULE with PyTorch itself, unmarked programs: a window has the events of its steps and no others, PyTorch does not call us outside of it, and the
 program cannot tell."""
-import collections, json, sys, textwrap
+import collections, json, re, sys, textwrap
 from harness import *
 
 TRAIN = """
@@ -116,7 +116,8 @@ def the_program_cannot_tell(folder):
     for code in TRAIN, LOADER:
         bare = run(folder, sys.executable, "-W", "error", "-c", textwrap.dedent(code), timeout=300, check=0)
         under = python(folder, code, "wait:1,active:1")
-        assert (bare.stdout, bare.stderr) == (under.stdout, under.stderr), (bare, under)
+        said = [re.sub(rb"/tmp\w{8}\b", b"/*", result.stderr) for result in (bare, under)] # 2.5 leaves a folder to the end, which Python says
+        assert bare.stdout == under.stdout and said[0] == said[1], (bare, under)
 
 
 main()
