@@ -359,7 +359,8 @@ struct activities *activities_read(struct process *process)
 	options.observer = &observer;
 	options.no_timeline = true;
 	options.target = NULL;
-	fold_free(fold_run(process->reader, process->texts, &options));
+	if (process_has_records(process))
+		fold_free(fold_run(process->reader, process->texts, &options));
 	return activities;
 }
 

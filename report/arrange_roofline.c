@@ -571,7 +571,8 @@ static void arrange(const struct options *options, struct processes *processes, 
 	fold.pick_metric = false;
 	fold.no_owners = true;
 	fold.no_timeline = true;
-	fold_free(fold_run(process->reader, process->texts, &fold));
+	if (process_has_records(process))
+		fold_free(fold_run(process->reader, process->texts, &fold));
 	adopt_all(&roofline);
 	qsort(roofline.devices, roofline.device_count, sizeof *roofline.devices, by_device);
 	for (size_t i = 0; i < roofline.device_count; i++)

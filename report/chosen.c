@@ -173,6 +173,7 @@ static void run(struct process *process, struct choice *choice)
 	options.pick_metric = false;
 	options.observer = &observer;
 	options.no_owners = true;
+	options.no_spread = true;
 	options.no_timeline = process->metric != METRIC_IDLE;
 	fold_free(fold_run(process->reader, process->texts, &options));
 }

@@ -16,12 +16,22 @@ struct gathering {
 	uint64_t begins[DISTRIBUTION_OUTLIERS];      /* of the outliers, rising */
 };
 
+/* One duration, as the trace has told it. */
+struct told {
+	uint64_t at_ns, value;
+	uint32_t node;
+	bool of_gpu;
+};
+
 struct reading {
 	uint8_t *wanted; /* by node */
 	uint32_t wanted_count;
 	struct samples_budget budget;
 	struct gathering cpu, gpu;
 	enum pass pass;
+	struct told *told; /* all of them, in their order, unless there are more than DISTRIBUTION_HELD: `too_many` */
+	size_t told_count, told_room;
+	bool too_many;
 };
 
 static uint64_t common(uint64_t a, uint64_t b)
@@ -116,16 +126,28 @@ static void number(struct gathering *gathering, uint64_t at_ns)
 	gathering->earlier[low]++;
 }
 
+/* For the passes to come. */
+static void hold(struct reading *reading, const struct gathering *gathering, uint32_t node, uint64_t at_ns, uint64_t value)
+{
+	reading->too_many |= reading->told_count == DISTRIBUTION_HELD;
+	if (reading->too_many)
+		return;
+	grow(&reading->told, &reading->told_room, reading->told_count + 1, sizeof *reading->told);
+	reading->told[reading->told_count++] = (struct told){ at_ns, value, node, gathering->into->of_gpu };
+}
+
 static void add(struct reading *reading, struct gathering *gathering, uint32_t node, uint64_t at_ns, uint64_t value)
 {
 	if (node >= reading->wanted_count || !reading->wanted[node])
 		return;
-	if (reading->pass == PASS_SPREAD)
+	if (reading->pass == PASS_SPREAD) {
+		hold(reading, gathering, node, at_ns, value);
 		spread(reading, gathering, value);
-	else if (reading->pass == PASS_SORT)
+	} else if (reading->pass == PASS_SORT) {
 		sort(gathering, node, at_ns, value);
-	else
+	} else {
 		number(gathering, at_ns);
+	}
 }
 
 static void leaf(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
@@ -167,6 +189,8 @@ static void begins(void *context)
 		return; /* only the first pass can be made anew */
 	forget(&reading->cpu);
 	forget(&reading->gpu);
+	reading->told_count = 0;
+	reading->too_many = false;
 }
 
 static uint64_t percentile(struct gathering *gathering, unsigned per_mille)
@@ -261,14 +285,31 @@ static void number_end(struct gathering *gathering)
 	}
 }
 
+static void run_held(struct reading *reading)
+{
+	for (size_t i = 0; i < reading->told_count; i++) {
+		const struct told *told = &reading->told[i];
+
+		add(reading, told->of_gpu ? &reading->gpu : &reading->cpu, told->node, told->at_ns, told->value);
+	}
+}
+
 static void run(struct process *process, struct reading *reading, enum pass pass)
 {
-	const struct fold_observer observer = {
-		.context = reading, .begins = begins, .leaf = leaf, .instance = instance, .closed = closed
-	};
+	const struct fold_observer observer = { .context = reading,
+		.begins = begins,
+		.leaf = leaf,
+		.instance = instance,
+		.closed = closed,
+		.closed_of = reading->wanted,
+		.closed_count = reading->wanted_count };
 	struct fold_options options = process->fold->options;
 
 	reading->pass = pass;
+	if (pass != PASS_SPREAD && !reading->too_many) {
+		run_held(reading);
+		return;
+	}
 	options.metric = METRIC_GPU;
 	options.pick_metric = false;
 	options.observer = &observer;
@@ -303,6 +344,7 @@ struct distributions *distributions_read(struct process *process, struct places 
 	samples_free(&reading.cpu.samples);
 	samples_free(&reading.gpu.samples);
 	free(reading.wanted);
+	free(reading.told);
 	return made;
 }
 

@@ -2,8 +2,9 @@
  * distribution.h: how the durations of places are spread: on the CPU those of ranges and calls, on the GPU those of kernels,
  * copies and sets, and of ranges what was launched in an instance and below.
  *
- * From three passes over the trace that are made for it: one for the percentiles, one for what needs them, one for the
- * numbers of outliers. Memory does not grow with instances.
+ * From three passes over the instances: one for the percentiles, one for what needs them, one for the numbers of outliers.
+ * The first is one over the trace, the others too if there are more instances than DISTRIBUTION_HELD. Memory does not grow
+ * with instances beyond those.
  *
  * Bins: DISTRIBUTION_BINS of equal width; of equal ratio where the longest took more than ten times the shortest. Outliers:
  * more than three interquartile ranges above the upper or below the lower quartile (a range of less than 1 % of the median
@@ -17,6 +18,7 @@
 #define DISTRIBUTION_BINS 20u
 #define DISTRIBUTION_MODES 8u
 #define DISTRIBUTION_OUTLIERS 100u /* kept, those that are furthest off */
+#define DISTRIBUTION_HELD (1u << 20) /* instances, 24 bytes each */
 #define DISTRIBUTION_JUDGED 10u    /* of fewer instances nobody says whether there are several modes, or outliers */
 
 enum distribution_kind { DISTRIBUTION_WHOLE, DISTRIBUTION_BIN, DISTRIBUTION_MODE, DISTRIBUTION_OUTLIER };

@@ -23,6 +23,14 @@ struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream
 	return thread;
 }
 
+static void keep_time(struct fold *fold, const struct thread *thread)
+{
+	if (!thread->had_range)
+		return;
+	grow(&fold->threads, &fold->thread_room, fold->thread_count + 1, sizeof *fold->threads);
+	fold->threads[fold->thread_count++] = (struct fold_thread_time){ .tid = thread->of->tid, .self_ns = thread->self_ns };
+}
+
 static void end_thread(struct fold *fold, struct trace_stream *stream, uint64_t now_ns)
 {
 	struct fold_state *state = fold->state;
@@ -31,6 +39,7 @@ static void end_thread(struct fold *fold, struct trace_stream *stream, uint64_t 
 	if (!thread)
 		return;
 	sections_part(fold, thread, now_ns);
+	keep_time(fold, thread);
 	last = state->threads[--state->thread_count];
 	state->threads[thread->index] = last;
 	last->index = thread->index;
@@ -100,23 +109,42 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	case TRACE_SYNC:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
+		fold->counts.records++;
 		fold_call(fold, event);
 		break;
 	case TRACE_TENSOR:
+		fold->counts.records++;
 		fold_tensor(fold, event);
 		break;
 	case TRACE_TENSOR_OOM:
+		fold->counts.records++;
 		fold_tensor_oom(fold, event);
 		break;
+	case TRACE_CLOCK:
+	case EVENT_GAP:
+	case EVENT_UNMATCHED:
+		break;
 	default:
+		fold->counts.records++;
 		fold_gpu(fold, event);
 	}
 }
 
-/* A range opens or closes in the usual way. False: nothing was done. members: some modules are folded. told: an
- * observer is, or only an instance is wanted: nobody reads what ranges come to together. */
+static inline void tell_plain(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+{
+	fold_tell_part(fold, thread, frame, end_ns);
+	fold_tell_closed(fold, thread, frame, end_ns);
+}
+
+/* What is done with a range that closes. */
+struct plain_way {
+	bool counted, members, told, timed;
+};
+
+/* A range opens or closes in the usual way. False: nothing was done. counted: somebody reads what ranges come
+ * to together; members: and some modules are folded. told: an observer is; timed: and of values. */
 static inline __attribute__((always_inline)) bool plain_event(
-	struct fold *fold, const struct trace_event *event, struct thread **last, const bool members, const bool told)
+	struct fold *fold, const struct trace_event *event, struct thread **last, const struct plain_way way)
 {
 	struct thread *thread = *last;
 
@@ -137,14 +165,14 @@ static inline __attribute__((always_inline)) bool plain_event(
 	if (event->kind == EVENT_POP && __builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
 		struct frame *frame = &thread->frames[event->depth];
 
-		if (told) {
-			fold_tell_part(fold, thread, frame, event->time_ns);
-			fold_tell_closed(fold, thread, frame, event->time_ns);
-		} else {
-			fold_count_range(fold, frame, event->time_ns, thread->stream);
-			if (members)
-				fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
-		}
+		if (way.counted)
+			fold_count_range(fold, thread, frame, event->time_ns);
+		if (way.members)
+			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
+		if (way.told)
+			tell_plain(fold, thread, frame, event->time_ns);
+		if (way.timed)
+			fold_tell_timed(fold, thread, frame, event->time_ns);
 		if (event->depth > 0)
 			frame[-1].child_ns += event->time_ns - frame->begin_ns;
 		thread->depth = event->depth;
@@ -156,7 +184,7 @@ static inline __attribute__((always_inline)) bool plain_event(
 /* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
  * that is for others. */
 static inline __attribute__((always_inline)) int run_plain_as(
-	struct fold *fold, struct trace_event *event, uint64_t *events, const bool members, const bool told)
+	struct fold *fold, struct trace_event *event, uint64_t *events, const struct plain_way way)
 {
 	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
 
@@ -164,7 +192,7 @@ static inline __attribute__((always_inline)) int run_plain_as(
 		struct trace_event next; /* in registers: its address goes nowhere */
 
 		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &last, members, told), 1))
+			if (__builtin_expect(plain_event(fold, &next, &last, way), 1))
 				continue;
 			*event = next;
 			return 1;
@@ -175,27 +203,41 @@ static inline __attribute__((always_inline)) int run_plain_as(
 
 static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, false, false);
+	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true });
 }
 
 static int run_plain_with_members(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, true, false);
+	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true });
 }
 
 static int run_plain_and_tell(struct fold *fold, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, false, true);
+	return run_plain_as(fold, event, events, (struct plain_way){ .told = true });
 }
 
-/* Who is told what ranges come to leaves them to the quick way only where that is their GPU time: none before the first
- * launch. */
+static int run_plain_and_wait(struct fold *fold, struct trace_event *event, uint64_t *events)
+{
+	return run_plain_as(fold, event, events, (struct plain_way){ .counted = false });
+}
+
+static int run_plain_and_tell_all(struct fold *fold, struct trace_event *event, uint64_t *events)
+{
+	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true, .told = true, .timed = true });
+}
+
+static bool tells_values(const struct fold_options *options)
+{
+	return options->observer && (options->observer->instance || options->observer->ended);
+}
+
+/* Who is told what ranges come to leaves them to the quick way only where that is their time, or their GPU time: none
+ * before the first launch. */
 static bool wants_rich(const struct fold_options *options)
 {
-	const struct fold_observer *observer = options->observer;
+	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU || options->metric == METRIC_WALL;
 
-	return observer && (observer->level ||
-				   ((observer->instance || observer->ended) && (options->pick_metric || options->metric != METRIC_GPU)));
+	return options->observer && (options->observer->level || (tells_values(options) && (options->pick_metric || !quick)));
 }
 
 /* Nothing but the target itself needs more, and it begins then. */
@@ -212,8 +254,12 @@ static int next_event(struct fold *fold, struct trace_event *event, uint64_t *ev
 
 	if (fold->state->rich)
 		return reader_next(fold->reader, event);
-	if (fold->options.target || (observer && (observer->part || observer->closed || observer->call)))
+	if (tells_values(&fold->options) && fold->options.metric != METRIC_GPU)
+		return run_plain_and_tell_all(fold, event, events);
+	if (observer && (observer->part || observer->closed || observer->call))
 		return run_plain_and_tell(fold, event, events);
+	if (fold->options.target)
+		return run_plain_and_wait(fold, event, events);
 	if (names_members(fold->names)->count > 1)
 		return run_plain_with_members(fold, event, events);
 	return run_plain(fold, event, events);
@@ -444,6 +490,8 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	fold_spans_close(fold);
 	if (fold->state->counting && fold_is_partial(fold))
 		fold_window_ends(fold);
+	for (size_t i = 0; i < fold->state->thread_count; i++)
+		keep_time(fold, fold->state->threads[i]);
 	fold_gpu_end(fold);
 	fold_gaps_end(fold);
 	memory_finish(fold->memory);
@@ -481,6 +529,7 @@ void fold_free(struct fold *fold)
 	names_free(fold->names);
 	tree_free(fold->tree);
 	free(fold->apis);
+	free(fold->threads);
 	free(fold->oom_ranges);
 	free(fold);
 }

@@ -81,6 +81,8 @@ struct fold_observer {
 	void (*part)(void *context, const struct fold_part *part); /* each time, as far as it counts */
 	/* How long an instance of a range took, whatever the metric; before the two above tell of it. */
 	void (*closed)(void *context, const struct fold_seen_instance *instance);
+	const uint8_t *closed_of; /* by node: not 0: of these only; NULL: of all */
+	uint32_t closed_count;
 	/* What tensors and device memory hold from then on; without a record of device memory, what PyTorch's allocator does. */
 	void (*level)(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved);
 	/* Whatever happened, whether it counts or not: */
@@ -109,11 +111,13 @@ struct fold_options {
 	struct timeline *timeline; /* made in an earlier pass; outlives the fold. NULL: the fold makes its own, if there is one */
 	bool no_timeline; /* nobody asks for busy and idle */
 	bool no_owners;   /* nor who ended idle moments, and how long launches waited */
+	bool no_spread;   /* nor for percentiles of places */
 };
 
 /* Numbers of things; what is not named says so. Of the whole trace, whatever the options. */
 struct fold_counts {
 	uint64_t events;
+	uint64_t records; /* of calls, tensors and what CUPTI told: whatever is neither a range nor a mark, a counter, a clock */
 	uint64_t launches, copies_called, sets_called, graph_launches; /* that worked and were not captured */
 	uint64_t kernels, copies, sets;                                /* delivered by CUPTI */
 	uint64_t graph_kernels, graph_copies, graph_sets;              /* of these: made by graphs */
@@ -156,6 +160,12 @@ struct fold_open_range {
 	int64_t grown;  /* what tensors held more than when it began */
 };
 
+/* What the ranges of a thread come to, each moment once, as far as it counts. */
+struct fold_thread_time {
+	uint32_t tid;
+	uint64_t self_ns;
+};
+
 /* A call that CUPTI timed (struct trace_api), by name. */
 struct fold_api {
 	uint32_t name;
@@ -176,6 +186,8 @@ struct fold {
 	struct fold_totals totals;
 	struct fold_api *apis;
 	uint32_t api_count;
+	struct fold_thread_time *threads; /* those on which a range was, in the order of their ends */
+	size_t thread_count, thread_room;
 	struct fold_open_range *oom_ranges; /* of memory->ooms, each from the outermost on */
 	uint32_t oom_range_count;
 	uint32_t unattributed, spans; /* nodes; 0: there is nothing of it */

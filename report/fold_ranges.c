@@ -290,6 +290,22 @@ static void tell(const struct fold *fold, const struct fold_seen_instance *seen)
 		observer->ended(observer->context, seen);
 }
 
+static bool is_time(enum metric metric)
+{
+	return metric == METRIC_CPU || metric == METRIC_WALL;
+}
+
+void fold_tell_timed(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+{
+	if (is_time(fold->options.metric))
+		tell(fold, &(struct fold_seen_instance){ .node = frame->node,
+				   .stream = thread->stream,
+				   .place = frame->place,
+				   .begin_ns = frame->begin_ns,
+				   .end_ns = end_ns,
+				   .value = end_ns - frame->begin_ns });
+}
+
 static void tell_closed(const struct fold *fold, const struct thread *thread, const struct frame *frame, const struct instance *instance)
 {
 	const struct fold_observer *observer = fold->options.observer;
@@ -390,7 +406,6 @@ static void offer(struct fold *fold, const struct thread *thread, uint32_t depth
 {
 	const struct frame_more *more = &thread->more[depth];
 	const struct frame *frame = &thread->frames[depth];
-	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
 	const struct instance seen = { .begin_ns = frame->begin_ns,
 		.end_ns = end_ns,
 		.idle_ns = idle_ns,
@@ -398,7 +413,7 @@ static void offer(struct fold *fold, const struct thread *thread, uint32_t depth
 		.before = more->level,
 		.after = fold_level(fold) };
 
-	if (fold->options.metric != METRIC_GPU && !fold->options.target && (!by_time || more->label)) {
+	if (fold->options.metric != METRIC_GPU && !fold->options.target && (!is_time(fold->options.metric) || more->label)) {
 		const struct fold_candidate candidate = { .value = metric_value(fold, &seen),
 			.before = seen.before,
 			.after = seen.after,
@@ -454,7 +469,7 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 	if (end_ns < frame->begin_ns)
 		end_ns = frame->begin_ns;
 	if (state->counting) {
-		fold_count_range(fold, frame, end_ns, thread->stream);
+		fold_count_range(fold, thread, frame, end_ns);
 		fold_count_member(fold, frame, end_ns - frame->begin_ns);
 		fold_tell_part(fold, thread, frame, end_ns);
 		if (state->counted)
@@ -462,8 +477,10 @@ void fold_close_at(struct fold *fold, struct thread *thread, uint32_t depth, uin
 		if (depth > 0 && !counted_around(fold, frame))
 			thread->frames[depth - 1].child_ns += end_ns - frame->begin_ns;
 	}
-	if (!state->rich && state->counting)
+	if (!state->rich && state->counting && fold->options.observer) {
 		fold_tell_closed(fold, thread, frame, end_ns);
+		fold_tell_timed(fold, thread, frame, end_ns);
+	}
 	if (!state->rich)
 		return;
 	if (state->counting)

@@ -37,6 +37,8 @@ struct thread {
 	struct frame_more *more; /* NULL unless rich */
 	size_t room, more_room;
 	uint32_t depth, stream, index; /* index: in fold_state.threads */
+	uint64_t self_ns;  /* of the ranges that have closed and count */
+	bool had_range;    /* one of them */
 	uint32_t inserted; /* which of the frames is a section, and no range of the trace; NOT_INSERTED: none */
 };
 
@@ -231,13 +233,16 @@ static inline void fold_tell_closed(const struct fold *fold, const struct thread
 {
 	const struct fold_observer *observer = fold->options.observer;
 
-	if (observer && observer->closed)
+	if (observer && observer->closed && (!observer->closed_of || (frame->node < observer->closed_count && observer->closed_of[frame->node])))
 		observer->closed(observer->context, &(struct fold_seen_instance){ .node = frame->node,
 							    .stream = thread->stream,
 							    .place = frame->place,
 							    .begin_ns = frame->begin_ns,
 							    .end_ns = end_ns });
 }
+
+/* The same, with its value, where that is its time. */
+void fold_tell_timed(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns);
 
 static inline void fold_observe(const struct fold *fold, uint32_t leaf, uint64_t at_ns, uint64_t duration_ns)
 {
@@ -266,7 +271,7 @@ static inline void fold_count_member(struct fold *fold, const struct frame *fram
 }
 
 /* The figures that every range has. */
-static inline void fold_count_range(struct fold *fold, const struct frame *frame, uint64_t end_ns, uint32_t stream)
+static inline void fold_count_range(struct fold *fold, struct thread *thread, const struct frame *frame, uint64_t end_ns)
 {
 	struct node *node = &fold->tree->nodes[frame->node];
 	const uint64_t duration = end_ns - frame->begin_ns;
@@ -274,15 +279,18 @@ static inline void fold_count_range(struct fold *fold, const struct frame *frame
 	node->calls++;
 	node->total_ns += duration;
 	node->self_ns += duration - frame->child_ns;
+	thread->self_ns += duration - frame->child_ns;
+	thread->had_range = true;
 	if (duration < node->min_ns)
 		node->min_ns = duration;
 	if (duration >= node->max_ns) {
 		node->max_ns = duration;
 		node->longest_begin_ns = frame->begin_ns;
 		node->longest_place = frame->place;
-		node->longest_stream = stream;
+		node->longest_stream = thread->stream;
 	}
-	samples_add(&node->samples, duration, &fold->tree->budget);
+	if (!fold->options.no_spread)
+		samples_add(&node->samples, duration, &fold->tree->budget);
 }
 
 #endif

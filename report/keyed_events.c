@@ -281,6 +281,32 @@ static void say_why(const struct process *process, enum rows_by by, char reason[
 		snprintf(reason, KEYED_REASON, "no range and no work of a GPU is in this trace");
 }
 
+/* What the first fold knows already, or the dictionary: false: there is nothing of the key in the trace. */
+static bool may_tell(const struct process *process, enum rows_by by)
+{
+	if (by == BY_STACK && !reader_dictionary_count(process->reader, TRACE_STACK) &&
+		!reader_dictionary_count(process->reader, TRACE_PYTHON_STACK))
+		return false;
+	if (by == BY_STREAM || by == BY_STACK)
+		return process_has_records(process);
+	for (uint32_t place = 1; by == BY_SHAPE && place < reader_nodes(process->reader); place++)
+		if (reader_place(process->reader, place)->kind == TRACE_NODE_OP && reader_place(process->reader, place)->detail)
+			return true;
+	return by != BY_SHAPE;
+}
+
+static void add_threads(struct events *events)
+{
+	const struct fold *fold = events->process->fold;
+
+	for (size_t i = 0; i < fold->thread_count; i++) {
+		struct node *node = &events->flat->nodes[thread_key(events, fold->threads[i].tid)];
+
+		node->self_ns += fold->threads[i].self_ns;
+		node->total_ns += fold->threads[i].self_ns;
+	}
+}
+
 struct tree *keyed_events(struct process *process, enum rows_by by, char reason[KEYED_REASON])
 {
 	struct events events = { .process = process, .by = by };
@@ -290,7 +316,7 @@ struct tree *keyed_events(struct process *process, enum rows_by by, char reason[
 	};
 	struct fold_options options = process->fold->options;
 
-	if (by == BY_STEP && !has_steps(process)) {
+	if (!may_tell(process, by) || (by == BY_STEP && !has_steps(process))) {
 		say_why(process, by, reason);
 		return NULL;
 	}
@@ -300,7 +326,11 @@ struct tree *keyed_events(struct process *process, enum rows_by by, char reason[
 	options.pick_metric = false;
 	options.no_owners = true;
 	options.no_timeline = true;
-	fold_free(fold_run(process->reader, process->texts, &options));
+	begins(&events);
+	if (by == BY_THREAD && !process_has_records(process))
+		add_threads(&events);
+	else
+		fold_free(fold_run(process->reader, process->texts, &options));
 	free(events.key_of);
 	free(events.inner);
 	free(events.step_keys);

@@ -3,6 +3,7 @@
 #include "report/distribution.h"
 #include "report/fatal.h"
 #include "report/tally.h"
+#include "report/view.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,7 @@ static struct fold_options fold_options_of(const struct options *options)
 		.first_step = options->first_step,
 		.last_step = options->last_step,
 		.no_owners = !asks_for_owners(options),
+		.no_spread = options->view->no_spread || options->by != BY_NAME,
 	};
 }
 
@@ -455,11 +457,20 @@ const struct instance *process_critical(struct process *process)
 	return process->critical->target;
 }
 
+bool process_has_records(const struct process *process)
+{
+	const struct fold *fold = process->fold;
+
+	return fold->counts.records || fold->options.steps || fold->options.windows;
+}
+
 const struct fold *process_named(struct process *process)
 {
 	struct fold_options wanted = process->fold->options;
 
 	wanted.demangle = DEMANGLE_FULL;
+	if (!process->fold->kernels->count)
+		return process->fold;
 	if (!process->named)
 		process->named = fold_run(process->reader, process->texts, &wanted);
 	return process->named;

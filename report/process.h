@@ -77,6 +77,10 @@ bool device_is_simulated(struct trace_reader *reader, const struct trace_device 
 /* The critical tree of its metric, found at the first call: NULL if no range has anything of it. */
 const struct instance *process_critical(struct process *process);
 
+/* Whether calls, tensors or what CUPTI told are in the trace; without them nobody who waits for such has to read it once
+ * more. Of parts of a trace always true. */
+bool process_has_records(const struct process *process);
+
 /* The fold with full names, made at the first call. */
 const struct fold *process_named(struct process *process);
 

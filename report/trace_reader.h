@@ -271,7 +271,7 @@ static inline uint64_t reader_stamp_time(const struct trace_reader *reader, uint
 	return reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
 }
 
-static inline int reader_short_push(
+static inline __attribute__((always_inline)) int reader_short_push(
 	struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t stamp, int words)
 {
 	struct stream_run *run = reader->run;
@@ -295,7 +295,7 @@ static inline int reader_short_push(
 	return 1;
 }
 
-static inline int reader_short_pop(struct trace_reader *reader, struct trace_event *event, uint64_t stamp)
+static inline __attribute__((always_inline)) int reader_short_pop(struct trace_reader *reader, struct trace_event *event, uint64_t stamp)
 {
 	struct stream_run *run = reader->run;
 	const struct trace_open_range *range;
@@ -316,7 +316,7 @@ static inline int reader_short_pop(struct trace_reader *reader, struct trace_eve
 }
 
 /* The next event if it is a common one and due. 1; 0: reader_next_any must look. */
-static inline int reader_next_short(struct trace_reader *reader, struct trace_event *event)
+static inline __attribute__((always_inline)) int reader_next_short(struct trace_reader *reader, struct trace_event *event)
 {
 	const struct stream_run *run = reader->run;
 	const uint32_t *word = run->word;

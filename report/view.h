@@ -73,6 +73,7 @@ struct view {
 	void (*lead)(const struct report *report, const struct style *style);
 	void (*draw)(const struct report *report, const struct style *style); /* text, instead of a table; NULL: none */
 	void (*brief)(const struct report *report, struct out *out); /* all of --brief, text or JSON; NULL: there is none */
+	bool no_spread;      /* no percentiles of ranges are shown */
 	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
 	const char *next; /* what one may ask next (next.h); NULL: nothing */
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */

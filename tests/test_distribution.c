@@ -81,6 +81,29 @@ START_TEST(figures_are_those_of_the_instances)
 }
 END_TEST
 
+/* Then the trace is read once more for each thing that is asked of all of them. */
+START_TEST(more_instances_than_are_held_are_told_the_same)
+{
+	struct trace_builder *builder = builder_new();
+	struct screen screen;
+	uint64_t at = 10;
+
+	for (unsigned i = 0; i < DISTRIBUTION_HELD + 2; i++) {
+		const uint64_t took = i == 7 ? 1000 : i == DISTRIBUTION_HELD ? 2000 : 100 + i % 10;
+
+		build_push(builder, 1, at, "op");
+		build_pop(builder, 1, at + took);
+		at += took + 10;
+	}
+	screen = screen_show(builder, "distribution op trace.bin --ascii --width 200");
+	ck_assert_int_eq(screen.status, 0);
+	has(screen.out, "op on the CPU: 1,048,578 instances, ");
+	has(screen.out, "  outliers: 2, above ");
+	has(screen.out, "#1,048,577 at ");
+	has(screen.out, "    1.00 us  #8 at 801 ns\n");
+}
+END_TEST
+
 START_TEST(text_draws_bars)
 {
 	const struct screen screen = screen_show(twelve(), "distribution op trace.bin --ascii --width 60");
@@ -241,6 +264,7 @@ int main(void)
 
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
 	tcase_add_test(screens, figures_are_those_of_the_instances);
+	tcase_add_test(screens, more_instances_than_are_held_are_told_the_same);
 	tcase_add_test(screens, text_draws_bars);
 	tcase_add_test(screens, work_of_a_gpu_is_counted_for_kernels_and_for_ranges);
 	tcase_add_test(screens, a_name_is_one_or_says_which);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ * bench_ranges.c [EVENTS]: what each view costs on a trace of nothing but ranges (4 bytes an event: 250000000 make 1 GB),
+ * against the reference of range_trace.h. Processor time of whole processes, the reference before each of them; and the most
+ * memory. Exits with 1 if a gate is missed.
+ *
+ * The default is the least of which every place has more instances than are kept one by one, as in a longer trace.
+ */
+#include "tests/range_trace.h"
+#include "tests/view_cost.h"
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 3 };
+#define EVENTS 48000000u
+#define MEMORY_MOST (64 << 10) /* KiB */
+#define TIMES_MOST 3.0
+#define INSTANCES_MOST 12.0
+
+/* times: what it may cost; those of single instances of each root, and of two traces, read them several times. */
+static const struct {
+	const char *words[VIEW_WORDS];
+	double times;
+} views[] = {
+	{ { "summary" }, TIMES_MOST },
+	{ { "tree" }, TIMES_MOST },
+	{ { "tree", "-f", "json" }, TIMES_MOST },
+	{ { "critical" }, TIMES_MOST },
+	{ { "table" }, TIMES_MOST },
+	{ { "table", "-f", "json" }, TIMES_MOST },
+	{ { "table", "--by", "module" }, TIMES_MOST },
+	{ { "table", "--by", "category" }, TIMES_MOST },
+	{ { "table", "--by", "thread" }, TIMES_MOST },
+	{ { "table", "--by", "stream" }, TIMES_MOST },
+	{ { "table", "--by", "step" }, TIMES_MOST },
+	{ { "table", "--by", "stack" }, TIMES_MOST },
+	{ { "table", "--by", "shape" }, TIMES_MOST },
+	{ { "table", "--by", "rank" }, TIMES_MOST },
+	{ { "categories" }, TIMES_MOST },
+	{ { "steps" }, TIMES_MOST },
+	{ { "kernels" }, TIMES_MOST },
+	{ { "memory" }, TIMES_MOST },
+	{ { "api" }, TIMES_MOST },
+	{ { "streams" }, TIMES_MOST },
+	{ { "queue" }, TIMES_MOST },
+	{ { "distribution", "range_7_of_many" }, TIMES_MOST },
+	{ { "distribution", "whole_program" }, TIMES_MOST },
+	{ { "idle" }, TIMES_MOST },
+	{ { "overlap" }, TIMES_MOST },
+	{ { "roofline" }, TIMES_MOST },
+	{ { "diagnose" }, TIMES_MOST },
+	{ { "critical-path" }, TIMES_MOST },
+	{ { "info" }, TIMES_MOST },
+	{ { "tree", "--instances", "worst" }, INSTANCES_MOST },
+	{ { "critical", "--instances", "first" }, INSTANCES_MOST },
+};
+enum { VIEWS = sizeof views / sizeof *views };
+
+static double run_reference(const struct range_event *events, size_t count)
+{
+	const double start = view_own_seconds();
+
+	if (range_trace_reference(events, count) != count / 2) {
+		fprintf(stderr, "the reference lost count\n");
+		exit(2);
+	}
+	return view_own_seconds() - start;
+}
+
+/* Whether it kept to its gate. */
+static bool tell(size_t view, double *ratios, long kib)
+{
+	const double ratio = view_middle(ratios, ROUNDS);
+	const bool good = ratio <= views[view].times && kib <= MEMORY_MOST;
+	char name[80] = "";
+
+	for (int i = 0; i < VIEW_WORDS && views[view].words[i]; i++)
+		snprintf(name + strlen(name), sizeof name - strlen(name), "%s%s", i ? " " : "", views[view].words[i]);
+	printf("%-6s %-30s %5.2f x the reference (at most %g)  %3ld MiB (at most %d)\n", good ? "ok" : "MISSED", name, ratio,
+		views[view].times, kib >> 10, MEMORY_MOST >> 10);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	const size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) / 2 * 2 : EVENTS;
+	const char *paths[] = { "bench-ranges.bin", "bench-ranges-whole.bin" }; /* one more range is around all of the second */
+	struct range_event *events = range_trace_events(count);
+	static long kib[VIEWS];
+	static double ratios[VIEWS][ROUNDS];
+	uint64_t bytes = 0;
+	char report[4096];
+	int missed = 0;
+
+	snprintf(report, sizeof report, "%s/../pperf-report", dirname(argv[0]));
+	for (int whole = 0; whole < 2; whole++)
+		bytes = range_trace_write(paths[whole], count, whole);
+	for (unsigned round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < VIEWS && missed == 0; i++) {
+			const bool whole = views[i].words[1] && strcmp(views[i].words[1], "whole_program") == 0;
+			const double reference = run_reference(events, count);
+			struct view_cost cost;
+
+			missed = !view_run(report, views[i].words, paths[whole], &cost);
+			ratios[i][round] = cost.seconds / reference;
+			kib[i] = cost.kib > kib[i] ? cost.kib : kib[i];
+			if (missed)
+				printf("MISSED %s: it failed\n", views[i].words[0]);
+		}
+	for (int whole = 0; whole < 2; whole++)
+		unlink(paths[whole]);
+	free(events);
+	if (missed)
+		return 1;
+	printf("two traces of %.0f MB, %zu million ranges\n", (double)bytes / 1e6, count / 2000000);
+	for (size_t i = 0; i < VIEWS; i++)
+		missed += !tell(i, ratios[i], kib[i]);
+	return missed != 0;
+}
