@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fold_state.h: what the parts of the fold share while it runs: fold.c (ranges), fold_calls.c (what the CPU asked
- * for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters). Nobody else includes it.
+ * fold_state.h: what the parts of the fold share while it runs: fold.c, fold_ranges.c and fold_instances.c (ranges),
+ * fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters).
+ * Nobody else includes it.
  */
 #ifndef PPERF_FOLD_STATE_H
 #define PPERF_FOLD_STATE_H
@@ -127,6 +128,13 @@ uint32_t fold_place(struct fold *fold, const struct trace_event *event);
 struct thread *fold_owner(const struct fold *fold, struct thread *thread, uint32_t *depth);
 /* It counts for that one, and for the section. */
 void fold_put_flows(struct fold *fold, struct thread *thread, const struct instance_flows *flows);
+/* Where fold_state.rich: the innermost range of a thread opened, and is told of what is in it from now on; one that counts
+ * is over. own_label: the dictionary has no text of it. */
+void fold_open_instance(struct fold *fold, const struct trace_event *event, struct thread *thread, bool own_label);
+void fold_close_instance(struct fold *fold, struct thread *thread, uint32_t depth, uint64_t end_ns);
+/* fold_options.target: whether that is it; it is known: what is open has nothing more to tell. */
+bool fold_is_target(const struct fold *fold, const struct thread *thread, const struct frame *frame);
+void fold_impoverish(struct fold_state *state);
 /* The instance of a thread's range at that depth, and those around it. */
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
 struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream);
