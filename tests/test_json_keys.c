@@ -75,9 +75,9 @@ START_TEST(more_keys_than_are_kept_are_found_too)
 	struct json_keys keys = { .meaning = meaning };
 
 	for (int i = 0; i < 300; i++) {
-		char text[64];
+		char text[80];
 
-		sprintf(text, "{\"key%d\": 1, \"k%d\": 2, \"%030d\": 3}", i, i % 10, i);
+		snprintf(text, sizeof text, "{\"key%d\": 1, \"k%d\": 2, \"%030d\": 3}", i, i % 10, i);
 		ck_assert_int_eq(read_object(&keys, text, strlen(text))[1], '0' + i % 10);
 		ck_assert_uint_le(keys.count, JSON_KEYS_MOST);
 	}
