@@ -325,6 +325,17 @@ def a_training_is_as_its_viewer_has_it(folder):
 
 
 @case
+def a_gpus_utilisation_is_as_a_viewer_draws_it(folder):
+    """Of each millisecond the percents in which a kernel ran: together the time that kernels took. Its guess of how much of the multiprocessors they used, from
+    their blocks, is not compared: the report has no such figure."""
+    folder = data() / "kineto" / "reference" / "tb_plugin"
+    drawn = [(event["ts"], event["args"]["GPU Utilization"]) for event in json.loads((folder / "gpu_metrics_expected.json").read_text())["traceEvents"]
+             if event["ph"] == "C" and event["name"] == "GPU 0 Utilization"]
+    percents = sum(share * (after - time) for (time, share), (after, _) in zip(drawn, drawn[1:]))
+    assert round(percents * 10) == tree(folder / "gpu_metrics_input.json")["totals"]["gpus"][0]["kernel_ns"] > 0, percents
+
+
+@case
 def nothing_of_a_real_trace_is_lost_or_out_of_order(folder):
     for path in sorted((data() / "kineto").glob("*.json*")):
         got = tree(path)
