@@ -5,6 +5,7 @@
 
 #include "fork_memory.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define KEEP_BYTES (64u << 10)
@@ -15,29 +16,40 @@ struct intern_index {
 	uint32_t ids[]; /* 0: free */
 };
 
-/* What all tables have taken from the system and not used yet: a mapping for each piece would cost more than what lies in it. */
-static char *pool;
-static size_t pool_left;
+/* What all tables have taken from the system and not used yet: a mapping for each piece would cost more than what lies in it. Each table
+ * has a lock of its own, so this has none: a piece is whoever's it is that moved `used` over it. */
+struct pool {
+	_Alignas(64) uint64_t used; /* of bytes; beyond their end: it is spent */
+	_Alignas(64) char bytes[POOL_BYTES - 64];
+};
 
-/* Zeroed; never given back. A fork may come between any two stores; in this order its child finds too little left, never too much. */
+static struct pool *pool;
+
+/* NULL: there is not as much left. */
+static void *take_from(struct pool *from, size_t bytes)
+{
+	const uint64_t at = __atomic_fetch_add(&from->used, bytes, __ATOMIC_RELAXED);
+
+	return at + bytes <= sizeof from->bytes ? from->bytes + at : NULL;
+}
+
+/* Zeroed; never given back. A fork may come between any two instructions: its child has a piece fewer, never one twice. */
 static void *take(size_t bytes)
 {
-	char *given;
+	struct pool *now = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), *fresh;
+	void *given;
 
 	bytes = (bytes + 63) & ~(size_t)63;
 	if (bytes > POOL_BYTES / 4)
 		return kept_memory(bytes);
-	if (bytes > pool_left) {
-		char *fresh = kept_memory(POOL_BYTES);
-
-		if (!fresh)
-			return NULL;
-		pool = fresh;
-		__atomic_store_n(&pool_left, POOL_BYTES, __ATOMIC_RELEASE);
-	}
-	given = pool;
-	pool_left -= bytes;
-	__atomic_store_n(&pool, pool + bytes, __ATOMIC_RELEASE);
+	if (now && (given = take_from(now, bytes)))
+		return given;
+	fresh = kept_memory(sizeof *fresh);
+	if (!fresh)
+		return NULL;
+	given = take_from(fresh, bytes);
+	/* Where another thread was quicker, the rest of this one is never touched. */
+	__atomic_compare_exchange_n(&pool, &now, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	return given;
 }
 
@@ -116,7 +128,7 @@ static int make_room(struct intern *table)
 	return 1;
 }
 
-/* As take. */
+/* As take; a fork may come between any two stores, and in this order its child finds too little left, never too much. */
 void *intern_keep(struct intern *table, size_t bytes)
 {
 	void *given;
