@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { DEPTH = RANGE_TRACE_DEPTH, CHAINS = RANGE_TRACE_CHAINS, NAMES = CHAINS + DEPTH, SLOTS = 1 << 17 };
 #define FIRST_STAMP 1000u
@@ -30,13 +31,17 @@ static struct range_event next_event(struct source *source)
 	return event;
 }
 
+enum { PAGE = 4096 };
+
 struct range_event *range_trace_events(size_t count)
 {
-	struct range_event *events = malloc(count * sizeof *events);
+	const size_t size = (count * sizeof(struct range_event) + PAGE - 1) / PAGE * PAGE;
+	struct range_event *events = aligned_alloc(PAGE, size);
 	struct source source = { .stamp = FIRST_STAMP };
 
 	if (!events)
 		fatal(STATUS_UNREADABLE, "no memory");
+	madvise(events, size, MADV_DONTFORK);
 	for (size_t i = 0; i < count; i++)
 		events[i] = next_event(&source);
 	return events;

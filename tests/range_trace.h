@@ -18,7 +18,8 @@ struct range_event {
 	uint32_t id, reserved; /* id: of the name; 0 the innermost closes */
 };
 
-/* That many, the caller's to free; the number is even. Ends the program if there is no memory. */
+/* That many, the caller's to free; the number is even. A forked child does not have them: they are no part of its most memory.
+ * Ends the program if there is no memory. */
 struct range_event *range_trace_events(size_t count);
 /* The trace of as many events; how many bytes it has. outermost: all in one range more, `whole_program`. */
 uint64_t range_trace_write(const char *path, size_t count, int outermost);
