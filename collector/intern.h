@@ -32,8 +32,8 @@ uint32_t intern_hash(const void *bytes, size_t count);
 /* The id, or 0. Any thread. */
 uint32_t intern_find(const struct intern *table, const void *bytes, size_t count, uint32_t hash);
 
-/* Two steps for the one thread that holds the caller's lock, which is one for all tables. intern_prepare copies the bytes and gives the next id (0: no memory, or full); nobody finds
- * it until intern_publish. An id that is prepared and not published is used again by the next prepare. */
+/* Two steps for the one thread that holds the caller's lock; tables may have different ones. intern_prepare copies the bytes and gives
+ * the next id (0: no memory, or full); nobody finds it until intern_publish. An id that is prepared and not published is used again by the next prepare. */
 uint32_t intern_prepare(struct intern *table, const void *bytes, size_t count, uint32_t hash);
 void intern_publish(struct intern *table, uint32_t id);
 
