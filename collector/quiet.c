@@ -3,16 +3,32 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
 
-/* Where on its stack this thread's piece of work began; NULL: it is in none. */
-static __thread const void *begun __attribute__((tls_model("initial-exec")));
+/* The piece of work that this thread is in. */
+static __thread struct {
+	bool begun;
+	int witness; /* a signal that it holds back and that was not before; 0: there was none */
+	int cancel;  /* as it was before */
+} open_piece __attribute__((tls_model("initial-exec")));
 
-/* A piece that was left by a longjmp (after a fault, by a handler of the program's) is forgotten as soon as the stack is in use again where it stood. What
- * runs on another stack may take itself for the outermost, which costs the calls and no more. */
-static bool is_nested(const struct quiet *quiet)
+/* It ends without quiet_end when a handler of the program's leaves it by siglongjmp, after a fault: then the mask is again what it was. One that is left by a
+ * longjmp which brings no mask back goes on: nobody else holds the signals back, and nobody lets them come. */
+static bool is_nested(void)
 {
-	return begun && (uintptr_t)quiet < (uintptr_t)begun;
+	sigset_t now;
+
+	if (!open_piece.begun || !open_piece.witness)
+		return open_piece.begun;
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	return sigismember(&now, open_piece.witness) == 1;
+}
+
+static int signal_between(const sigset_t *held, const sigset_t *before)
+{
+	for (int number = 1; number < SIGRTMIN; number++)
+		if (number != SIGKILL && number != SIGSTOP && sigismember(held, number) == 1 && !sigismember(before, number))
+			return number;
+	return 0;
 }
 
 void quiet_begin(struct quiet *quiet)
@@ -21,7 +37,7 @@ void quiet_begin(struct quiet *quiet)
 	sigset_t most;
 
 	quiet->error = errno;
-	quiet->nested = is_nested(quiet);
+	quiet->nested = is_nested();
 	if (quiet->nested)
 		return;
 	sigfillset(&most);
@@ -29,13 +45,17 @@ void quiet_begin(struct quiet *quiet)
 		sigdelset(&most, faults[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel);
 	pthread_sigmask(SIG_BLOCK, &most, &quiet->signals);
-	begun = quiet; /* not before: a handler would take its own work for a part of this */
+	if (open_piece.begun) /* and was left: what it has disabled nobody has enabled */
+		quiet->cancel = open_piece.cancel;
+	open_piece.cancel = quiet->cancel;
+	open_piece.witness = signal_between(&most, &quiet->signals);
+	open_piece.begun = true; /* not before: a handler would take its own work for a part of this */
 }
 
 void quiet_end(const struct quiet *quiet)
 {
 	if (!quiet->nested) {
-		begun = NULL;
+		open_piece.begun = false;
 		pthread_sigmask(SIG_SETMASK, &quiet->signals, NULL);
 		pthread_setcancelstate(quiet->cancel, NULL);
 	}

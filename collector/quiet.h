@@ -10,7 +10,8 @@
  *	...
  *	quiet_end(&quiet);
  *
- * Two system calls, so never in a hot path. May be nested, and then only the outermost makes them.
+ * Two system calls, so never in a hot path. May be nested: a piece within another makes one, which asks whether that is still open. A handler of the program's
+ * may have left it, after a fault, by siglongjmp.
  */
 #ifndef PPERF_QUIET_H
 #define PPERF_QUIET_H
