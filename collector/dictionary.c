@@ -39,13 +39,9 @@ struct kept_record { /* for a forked child */
 	struct trace_head head; /* and what belongs to it */
 };
 
-struct meta {
-	const char *key, *value;
-};
-
 static struct dictionary_blocks *blocks;
 static struct intern names, nodes, stacks;
-static struct meta metas[METAS_MOST];
+static struct meta metas[METAS_MOST]; /* their texts are ours */
 static uint32_t meta_count, counter_count;
 static struct kept_record *kept, **kept_end = &kept;
 static void (*describe_process)(void);
@@ -316,6 +312,13 @@ static void reopen_block(void)
 
 /* ---- adding ---- */
 
+/* What is said once only, and has found no room: nobody comes back to it. */
+static void count_written(bool written)
+{
+	if (!written)
+		trace_lose(blocks->reason, 1);
+}
+
 /* Texts that never repeat come here each time, so this is asked without the lock. */
 static bool is_spent(const struct intern *table, size_t count, uint32_t most, uint64_t most_bytes)
 {
@@ -473,23 +476,36 @@ static struct meta *find_meta(const char *key)
 	return &metas[i];
 }
 
-void meta_set(const char *key, const char *value)
+/* Under the lock. */
+static void set_meta(const char *key, const char *value)
+{
+	struct meta *meta = find_meta(key);
+
+	if (!meta || (meta->value && !strcmp(meta->value, value)) || !(meta->value = keep_text(value)))
+		return;
+	if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
+		__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
+	reopen_block();
+	if (blocks->open)
+		count_written(write_meta(meta));
+}
+
+void meta_set_all(const struct meta *all, size_t count)
 {
 	struct quiet quiet;
-	struct meta *meta;
 
 	if (!blocks)
 		return;
 	lock_blocks(&quiet);
-	meta = find_meta(key);
-	if (meta && !(meta->value && !strcmp(meta->value, value)) && (meta->value = keep_text(value))) {
-		if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
-			__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
-		reopen_block();
-		if (blocks->open)
-			write_meta(meta);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (all[i].value)
+			set_meta(all[i].key, all[i].value);
 	unlock_blocks(&quiet);
+}
+
+void meta_set(const char *key, const char *value)
+{
+	meta_set_all(&(struct meta){key, value}, 1);
 }
 
 static void keep_record(const struct trace_head *record)
@@ -513,7 +529,7 @@ void dictionary_put(const struct trace_head *record, int inherit)
 	lock_blocks(&quiet);
 	reopen_block();
 	if (blocks->open)
-		write_record(record);
+		count_written(write_record(record));
 	if (inherit)
 		keep_record(record);
 	unlock_blocks(&quiet);

@@ -35,13 +35,20 @@ uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind
 uint32_t stack_id(const uint64_t *frames, uint32_t count);
 uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count);
 
-/* A new counter's id, from 1. 0: no room. unit: a name id, or 0. */
+/* A new counter's id, from 1. unit: a name id, or 0. */
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit);
 
 /* META. A forked child's file has it too. An earlier value of the key is replaced. May be called without stream_enter, before there is a file. */
 void meta_set(const char *key, const char *value);
 
-/* Any other dictionary record, whole, as it stands (record->size bytes). inherit: a forked child's file has it too. */
+/* The same of many at once; those without a value are passed over. */
+struct meta {
+	const char *key, *value;
+};
+void meta_set_all(const struct meta *all, size_t count);
+
+/* Any other dictionary record, whole, as it stands (record->size bytes). inherit: a forked child's file has it too. Counted as lost where there is no room
+ * for it. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
 /* Called once for each process that makes a file, on the thread that does: to say its META. */

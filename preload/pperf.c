@@ -149,12 +149,13 @@ static void say_settings(void)
 #undef X
 	};
 
+	struct meta all[SETTING_COUNT + 2];
+
 	for (size_t i = 0; i < SETTING_COUNT; i++)
-		meta_set(said[i].key, settings->given[i] ? settings->given[i] : said[i].otherwise);
-	if (settings->rank)
-		meta_set("rank", settings->rank);
-	if (settings->wrong[0])
-		meta_set("warning.settings", settings->wrong);
+		all[i] = (struct meta){said[i].key, settings->given[i] ? settings->given[i] : said[i].otherwise};
+	all[SETTING_COUNT] = (struct meta){"rank", settings->rank};
+	all[SETTING_COUNT + 1] = (struct meta){"warning.settings", settings->wrong[0] ? settings->wrong : NULL};
+	meta_set_all(all, SETTING_COUNT + 2);
 }
 
 /* At the first event. The environment is not read any more: another thread may be changing it. */
