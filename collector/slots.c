@@ -7,22 +7,28 @@
 #include "trace_file.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #define SLOT_FIRST TRACE_FIRST_SLOT
 #define SLOT_LATER (64u << 10)
-#define SLOTS_KEPT 1024u
+#define LISTED_FIRST 1024u
 
 struct slot { /* a free one */
 	struct trace_block *block;
 	uint64_t offset;
 };
 
+struct slot_list {
+	struct slot *slots; /* `first`, or more */
+	uint32_t count, room;
+	struct slot first[LISTED_FIRST];
+};
+
 /* Emptied in a forked child. */
 static struct free_slots {
 	pthread_mutex_t lock;
-	uint32_t count[2]; /* of first and later sizes */
-	struct slot slots[2][SLOTS_KEPT];
+	struct slot_list lists[2]; /* of first and later sizes */
 } *free_slots;
 
 bool slots_setup(void)
@@ -43,13 +49,32 @@ bool slot_is_later(const struct trace_block *slot)
 	return slot->extent >= slot_bytes(true);
 }
 
+/* Room for one more. A shorter list stays: at most as much again. false: no memory. */
+static bool widen(struct slot_list *list)
+{
+	const uint32_t room = list->room ? list->room * 2 : LISTED_FIRST;
+	struct slot *wider;
+
+	if (list->count < list->room)
+		return true;
+	wider = list->room ? fork_memory(room * sizeof *wider) : list->first;
+	if (!wider)
+		return false;
+	if (list->count)
+		memcpy(wider, list->slots, list->count * sizeof *wider);
+	list->slots = wider;
+	list->room = room;
+	return true;
+}
+
 struct trace_block *slot_take(bool later, uint64_t *offset, enum trace_loss *reason)
 {
+	struct slot_list *list = &free_slots->lists[later];
 	struct slot found = {0};
 
 	pthread_mutex_lock(&free_slots->lock);
-	if (free_slots->count[later])
-		found = free_slots->slots[later][--free_slots->count[later]];
+	if (list->count)
+		found = list->slots[--list->count];
 	pthread_mutex_unlock(&free_slots->lock);
 	if (!found.block)
 		found.block = trace_map_block(TRACE_SLOT, slot_bytes(later), &found.offset, reason);
@@ -57,14 +82,15 @@ struct trace_block *slot_take(bool later, uint64_t *offset, enum trace_loss *rea
 	return found.block;
 }
 
+/* One that is not listed, for want of memory, is never used again. */
 void slot_give(struct trace_block *slot, uint64_t offset)
 {
-	bool later = slot->extent > slot_bytes(false);
+	struct slot_list *list = &free_slots->lists[slot->extent > slot_bytes(false)];
 
 	slot->stream = 0;
 	pthread_mutex_lock(&free_slots->lock);
-	if (free_slots->count[later] < SLOTS_KEPT)
-		free_slots->slots[later][free_slots->count[later]++] = (struct slot){slot, offset};
+	if (widen(list))
+		list->slots[list->count++] = (struct slot){slot, offset};
 	pthread_mutex_unlock(&free_slots->lock);
 }
 

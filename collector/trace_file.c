@@ -336,7 +336,7 @@ static uint64_t take_room(uint64_t bytes, uint64_t align)
 	return at;
 }
 
-/* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk shall not use the file up. */
+/* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk, or without memory, shall not use the file up. */
 static void give_room_back(uint64_t at, uint64_t bytes)
 {
 	uint64_t end = at + bytes;
@@ -401,8 +401,10 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 		return NULL;
 	}
 	block = map_file(file->fd, offset, bytes);
-	if (!block)
+	if (!block) {
+		give_room_back(offset, bytes);
 		*reason = TRACE_LOST_NO_MEMORY;
+	}
 	return block;
 }
 
