@@ -140,7 +140,7 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 		stream_created(cupti, resource);
 		break;
 	case CUPTI_MODULE_UNLOAD:
-		gpu_activity_module_unloaded();
+		gpu_activity_module_unloads();
 		break;
 	case CUPTI_NODE_CREATED:
 	case CUPTI_NODE_CLONED:

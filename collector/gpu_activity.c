@@ -15,6 +15,7 @@
 #include "window.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -24,12 +25,21 @@
 
 #define NAME_MOST 16384u /* bytes of a kernel's name that are kept; CUTLASS has some of 4000 */
 
+#define READ_PATIENCE_NS UINT64_C(1000000000)
+
 _Atomic uint64_t correlation_newest;
 static atomic_bool modules_go;
+static atomic_uint plain_readers; /* threads that read a name where it lies, just now */
 
-void gpu_activity_module_unloaded(void)
+/* Either the reader sees that modules go, or it is seen here: both ask after they have said. A name is read in less than a microsecond; the bound is for a thread
+ * that never comes back to it. */
+void gpu_activity_module_unloads(void)
 {
-	atomic_store_explicit(&modules_go, true, memory_order_relaxed);
+	const uint64_t began = clock_monotonic_ns();
+
+	atomic_store(&modules_go, true);
+	while (atomic_load(&plain_readers) && clock_monotonic_ns() - began < READ_PATIENCE_NS)
+		sched_yield();
 }
 
 /* Whether a page can be read: the kernel looks at the eight bytes of a signal set before it refuses what to do with
@@ -39,9 +49,8 @@ static bool is_readable(uintptr_t page)
 	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
 }
 
-/* A name that may no longer be there, copied: the kernel refuses where we would crash. NULL: it is
- * gone. */
-static const char *careful_copy(char *copy, const char *name)
+/* A name that may no longer be there: the kernel refuses where we would crash. false: it is gone. */
+static bool careful_copy(char *copy, const char *name)
 {
 	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
@@ -54,7 +63,7 @@ static const char *careful_copy(char *copy, const char *name)
 
 		if (got <= 0) {
 			if (errno == EFAULT || !is_readable((at + done) & ~(page - 1)))
-				return NULL;
+				return false;
 			memcpy(local.iov_base, remote.iov_base, local.iov_len); /* not EFAULT: a sandbox forbids asking so */
 			got = (ssize_t)local.iov_len;
 		}
@@ -62,16 +71,29 @@ static const char *careful_copy(char *copy, const char *name)
 			break;
 		done += (size_t)got;
 	}
-	return copy;
+	return true;
+}
+
+/* The name, while no module has ever been unloaded. false: one has. */
+static bool plain_copy(char *copy, const char *name)
+{
+	bool all_stay;
+
+	atomic_fetch_add(&plain_readers, 1);
+	all_stay = !atomic_load(&modules_go);
+	if (all_stay)
+		*(char *)mempcpy(copy, name, strnlen(name, NAME_MOST)) = '\0';
+	atomic_fetch_sub_explicit(&plain_readers, 1, memory_order_release);
+	return all_stay;
 }
 
 static uint32_t intern(const char *name)
 {
 	char copy[NAME_MOST + 1];
 
-	if (name && __builtin_expect(atomic_load_explicit(&modules_go, memory_order_relaxed), 0))
-		name = careful_copy(copy, name);
-	return name ? name_id_always(name, strnlen(name, NAME_MOST)) : 0;
+	if (!name || !(plain_copy(copy, name) || careful_copy(copy, name)))
+		return 0;
+	return name_id_always(copy, strnlen(copy, NAME_MOST));
 }
 
 static void fill(

@@ -18,8 +18,8 @@ struct cupti_library;
  * flush. Keeps errno. */
 void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
-/* A module was unloaded: from now on the names that records point to may be gone, and are read with
- * care. */
-void gpu_activity_module_unloaded(void);
+/* A module is about to be unloaded: the names that records point to may go, and are read with care
+ * from now on. Nobody reads one otherwise any more when this comes back. */
+void gpu_activity_module_unloads(void);
 
 #endif

@@ -13,6 +13,9 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,13 +197,11 @@ static const char *name_of(uint32_t id)
 	return "";
 }
 
-/* Converts what was laid out, and opens the trace. */
-static const struct trace_gpu_batch *convert(uint64_t dropped)
+static const struct trace_gpu_batch *open_trace(void)
 {
 	struct stat status;
 	int fd;
 
-	gpu_activity_read(&cupti, buffer, valid, dropped);
 	if (file)
 		munmap(file, file_bytes);
 	fd = open(path, O_RDONLY);
@@ -211,6 +212,13 @@ static const struct trace_gpu_batch *convert(uint64_t dropped)
 	close(fd);
 	ck_assert(file != MAP_FAILED);
 	return need(TRACE_GPU_BATCH, 0);
+}
+
+/* Converts what was laid out, and opens the trace. */
+static const struct trace_gpu_batch *convert(uint64_t dropped)
+{
+	gpu_activity_read(&cupti, buffer, valid, dropped);
+	return open_trace();
 }
 
 static void begin(void)
@@ -520,13 +528,64 @@ START_TEST(names_of_unloaded_modules_do_no_harm)
 	mprotect(module + 2 * page, (size_t)page, PROT_NONE);
 	if (_i)
 		forbid_process_vm_readv();
-	gpu_activity_module_unloaded();
+	gpu_activity_module_unloads();
 	convert(0);
 	k = need(TRACE_KERNEL, 0);
 	ck_assert_str_eq(name_of(k->name), "_Z6acrossv");
 	k = need(TRACE_KERNEL, 1);
 	ck_assert_uint_eq(k->name, 0);
 	munmap(module, (size_t)page * 3);
+}
+END_TEST
+
+/* A page that is read by one thread, and answers when it may. */
+static char *slow_page;
+static atomic_bool is_read, may_be_read, unloaded;
+
+static void answer(int number)
+{
+	(void)number;
+	atomic_store(&is_read, true);
+	while (!atomic_load(&may_be_read))
+		;
+	mprotect(slow_page, (size_t)sysconf(_SC_PAGESIZE), PROT_READ);
+}
+
+static void *read_it(void *unused)
+{
+	gpu_activity_read(&cupti, buffer, valid, 0);
+	return unused;
+}
+
+static void *unload_it(void *unused)
+{
+	gpu_activity_module_unloads();
+	atomic_store(&unloaded, true);
+	return unused;
+}
+
+START_TEST(a_module_stays_until_the_name_that_is_being_read_has_been)
+{
+	const struct sigaction action = { .sa_handler = answer };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	pthread_t reader, unloader;
+
+	slow_page = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	strcpy(slow_page, "_Z4slowv");
+	mprotect(slow_page, page, PROT_NONE);
+	kernel(slow_page, 1, 1);
+	sigaction(SIGSEGV, &action, NULL);
+	ck_assert_int_eq(pthread_create(&reader, NULL, read_it, NULL), 0);
+	while (!atomic_load(&is_read))
+		;
+	ck_assert_int_eq(pthread_create(&unloader, NULL, unload_it, NULL), 0);
+	usleep(20000);
+	ck_assert(!atomic_load(&unloaded));
+	atomic_store(&may_be_read, true);
+	pthread_join(unloader, NULL);
+	pthread_join(reader, NULL);
+	open_trace();
+	ck_assert_str_eq(name_of(((const struct trace_kernel *)need(TRACE_KERNEL, 0))->name), "_Z4slowv");
 }
 END_TEST
 
@@ -552,6 +611,7 @@ int main(void)
 	tcase_add_test(cases, a_buffer_that_ends_in_half_a_record_is_read_up_to_there);
 	suite_add_tcase(suite, cases);
 	tcase_add_loop_test(real, names_of_unloaded_modules_do_no_harm, 0, 2);
+	tcase_add_test(real, a_module_stays_until_the_name_that_is_being_read_has_been);
 	tcase_set_tags(real, "real-kernel"); /* emulators leave it out */
 	suite_add_tcase(suite, real);
 	srunner_run_all(runner, CK_ENV);
