@@ -41,6 +41,8 @@ struct cupti_client {
 	/* A call begins or ends, on the thread that makes it. May not call CUDA or CUPTI, wait, or
 	 * take a lock of ours. */
 	void (*call)(uint32_t cbid, const struct cupti_call *call);
+	/* Whether `call` has put these 64 bits into cupti_call.data. */
+	bool (*keeps)(uint64_t bits);
 	/* A node of a graph was made: if a call that puts work into a stream is in progress on this
 	 * thread, it was captured. */
 	void (*node_created)(void);

@@ -3,7 +3,9 @@
  * subscriber; what the guest enables is enabled for that one, and handed on.
  *
  * One guest: another is refused, as CUPTI does. The 64 bits that a callback may keep from a call's
- * beginning to its end are ours in calls that both of us hear of; there the guest finds zero.
+ * beginning to its end are ours in calls that begin while both of us hear of them; there the guest
+ * finds zero, also at the end of one during which CUPTI was left to it (cupti_yield.h). In calls that
+ * begin while CUPTI is its, they are its.
  */
 #include "cupti_guest.h"
 
@@ -160,6 +162,14 @@ int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t 
 	return CUPTI_OK;
 }
 
+/* Its end comes here after it was ours, so that what is left there is of one that ends elsewhere. */
+static bool bits_are_ours(int domain, uint32_t id, const struct cupti_call *call)
+{
+	if (domain != CUPTI_DRIVER)
+		return false;
+	return call->site == CUPTI_ENTER ? !cupti_is_away() && cupti_owns_callback(domain, id) : cupti_session->client->keeps(*call->data);
+}
+
 void cupti_guest_hear(int domain, uint32_t id, const void *what)
 {
 	cupti_callback callback = atomic_load_explicit(&subscriber.callback, memory_order_relaxed);
@@ -168,7 +178,7 @@ void cupti_guest_hear(int domain, uint32_t id, const void *what)
 
 	if (__builtin_expect(!callback, 1) || !cupti_guest_hears(domain, id))
 		return;
-	if (domain == CUPTI_DRIVER && !cupti_is_away() && cupti_owns_callback(domain, id)) {
+	if (bits_are_ours(domain, id, what)) {
 		memcpy(&copy, what, sizeof copy);
 		copy.data = &bits;
 		what = &copy;

@@ -218,6 +218,13 @@ static void on_call(uint32_t cbid, const struct cupti_call *call)
 		end_call(known, call);
 }
 
+static bool is_kept(uint64_t bits)
+{
+	uint32_t outer;
+
+	return call_is_ticket(bits, &outer);
+}
+
 static void on_node_created(void)
 {
 	captured = true;
@@ -227,6 +234,7 @@ static struct cupti_client client = {
 	.calls = driver_call_ids,
 	.timed = driver_timed_ids,
 	.call = on_call,
+	.keeps = is_kept,
 	.node_created = on_node_created,
 };
 

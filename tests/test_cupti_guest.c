@@ -180,6 +180,20 @@ static const uint16_t *no_calls(void)
 	return none;
 }
 
+static const uint16_t *a_call(void)
+{
+	static const uint16_t launch[] = { 307, 0 };
+
+	return launch;
+}
+
+#define BITS UINT64_C(0x7070) /* what we would leave in a call */
+
+static bool is_ours(uint64_t bits)
+{
+	return bits == BITS;
+}
+
 static void set_up(void)
 {
 	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
@@ -193,7 +207,7 @@ static void set_up(void)
 	ck_assert(mkdtemp(folder) != NULL);
 	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
 	stream_configure(&settings);
-	client = (struct cupti_client){ .calls = no_calls, .timed = no_calls() };
+	client = (struct cupti_client){ .calls = no_calls, .timed = no_calls(), .keeps = is_ours };
 	session.client = &client;
 	session.subscriber = &session;
 	session.timed[0] = UINT64_C(1) << 20;
@@ -418,6 +432,59 @@ START_TEST(what_only_it_asked_for_is_told_apart)
 }
 END_TEST
 
+/* The guest's callback: keeps 5 in a call, and says what it finds. */
+static uint64_t found;
+
+static void keep_five(void *data, int domain, uint32_t id, const void *what)
+{
+	const struct cupti_call *call = what;
+
+	(void)data, (void)domain, (void)id;
+	found = *call->data;
+	if (call->site == CUPTI_ENTER)
+		*call->data = 5;
+}
+
+/* As the session hears it: ours first, unless CUPTI is the guest's. */
+static uint64_t hears(uint32_t site, uint64_t *bits)
+{
+	struct cupti_call call = { .site = site, .data = bits };
+
+	if (!cupti_is_away() && site == CUPTI_ENTER)
+		*bits = BITS;
+	else if (!cupti_is_away() && *bits == BITS)
+		*bits = 0;
+	found = 77;
+	cupti_guest_hear(CUPTI_DRIVER, 307, &call);
+	return found;
+}
+
+START_TEST(the_bits_of_a_call_are_whose_it_was_when_it_began)
+{
+	uint64_t shared = 0, across = 0, alone = 0, back = 0;
+	void *handle;
+
+	client.yields = true;
+	client.calls = a_call;
+	ck_assert_int_eq(cupti_guest_subscribe(&handle, keep_five, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_guest_enable_callback(1, handle, CUPTI_DRIVER, 307), CUPTI_OK);
+	ck_assert_uint_eq(hears(CUPTI_ENTER, &shared), 0);
+	ck_assert_uint_eq(shared, BITS);
+	ck_assert_uint_eq(hears(CUPTI_EXIT, &shared), 0);
+	ck_assert_uint_eq(hears(CUPTI_ENTER, &across), 0);
+	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
+	ck_assert(cupti_is_away());
+	ck_assert_uint_eq(hears(CUPTI_EXIT, &across), 0);
+	ck_assert_uint_eq(hears(CUPTI_ENTER, &alone), 0);
+	ck_assert_uint_eq(hears(CUPTI_EXIT, &alone), 5);
+	ck_assert_uint_eq(hears(CUPTI_ENTER, &back), 0);
+	cupti_guest_disable(CUPTI_CONCURRENT_KERNEL);
+	cupti_guest_flush(1);
+	ck_assert(!cupti_is_away());
+	ck_assert_uint_eq(hears(CUPTI_EXIT, &back), 5);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cupti guest");
@@ -432,6 +499,7 @@ int main(void)
 	tcase_add_test(cases, a_full_buffer_is_followed_by_another);
 	tcase_add_test(cases, times_are_of_its_clock);
 	tcase_add_test(cases, what_only_it_asked_for_is_told_apart);
+	tcase_add_test(cases, the_bits_of_a_call_are_whose_it_was_when_it_began);
 	tcase_add_test(cases, what_is_yielded_is_its_alone_until_it_has_fetched_the_rest);
 	tcase_add_test(cases, callbacks_that_it_hears_stay_when_ours_go);
 	tcase_add_test(cases, a_handle_that_newer_functions_take_is_cupti_s_own);
