@@ -5,6 +5,7 @@
  */
 #include "report/fatal.h"
 #include "report/kineto_trace.h"
+#include "report/number.h"
 #include <stdlib.h>
 
 #define DEVICES 64u
@@ -58,14 +59,14 @@ static void add_up(struct kineto *kineto, const uint32_t *order)
 			struct kineto_memory *memory = &kineto->memories[order[i]];
 			const uint32_t device = memory->device % DEVICES;
 
-			level[device] += memory->bytes;
+			level[device] = number_sum(level[device], memory->bytes);
 			if (level[device] < least[device])
 				least[device] = level[device];
 			if (round && !memory->totals)
 				memory->allocated = (uint64_t)level[device];
 		}
 		for (uint32_t device = 0; device < DEVICES; device++)
-			level[device] = -least[device];
+			level[device] = number_difference(0, least[device]);
 	}
 }
 
@@ -79,7 +80,8 @@ struct sizes {
 static uint32_t *size_slot(const struct sizes *sizes, const struct kineto *kineto, const struct kineto_memory *memory)
 {
 	const uint64_t bytes = memory->bytes < 0 ? -(uint64_t)memory->bytes : (uint64_t)memory->bytes;
-	size_t i = (bytes * 0x9e3779b97f4a7c15u >> 20) & (sizes->slots - 1);
+	const uint64_t hash = (bytes * 0x9e3779b97f4a7c15u ^ memory->device) * 0xc2b2ae3d27d4eb4fu;
+	size_t i = (hash >> 20) & (sizes->slots - 1);
 
 	for (;; i = (i + 1) & (sizes->slots - 1)) {
 		const struct kineto_memory *known = sizes->last[i] ? &kineto->memories[sizes->last[i] - 1] : NULL;
