@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define LOGICAL_MOST 256u /* threads with a logical number that arrows can name */
+#define TOGETHER_MOST 256u /* ranges of a thread that begin at one moment and are looked at: more than that nest nowhere */
 
 static const char engine[] = "autograd::engine::evaluate_function: ";
 
@@ -73,8 +74,7 @@ static int by_flow(const void *a, const void *b)
 /* The backward function of that thread which starts then; NULL: there is none. */
 static const struct kineto_range *started(const struct kineto_build *build, uint32_t thread, int64_t time)
 {
-	size_t low = build->thread_begin[thread], high = build->thread_begin[thread + 1];
-	const size_t end = high;
+	size_t low = build->thread_begin[thread], high = build->thread_begin[thread + 1], end = high;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -84,6 +84,7 @@ static const struct kineto_range *started(const struct kineto_build *build, uint
 		else
 			high = middle;
 	}
+	end = end - low < TOGETHER_MOST ? end : low + TOGETHER_MOST;
 	for (; low < end; low++) {
 		const struct kineto_range *range = &build->kineto->ranges[build->order[low]];
 
