@@ -125,6 +125,8 @@ struct kineto_fact {
 	uint64_t least; /* of a number, the least that was met */
 };
 
+#define KINETO_OTHERS "of other categories" /* where there are very many */
+
 /* Events that nothing is made of, by category. */
 struct kineto_left_out {
 	uint32_t category;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEFT_OUT_MOST 64u /* categories counted by themselves */
+#define LEFT_OUT_MOST 64u /* categories, the last of which is all others */
 #define NAMES_MOST 64u    /* processes whose names are kept */
 #define SHAPES_MOST 4096u /* bytes; longer ones are not kept */
 
@@ -361,6 +361,41 @@ static uint32_t stack(struct kineto_reader *reader)
 	return given->form == '"' && given->length ? kineto_text(reader, given) : 0;
 }
 
+/* What the event's thread has begun last, + 1. */
+static uint32_t *innermost(struct kineto_reader *reader)
+{
+	const uint32_t of = thread(reader);
+
+	grow(&reader->innermost, &reader->innermost_room, (size_t)of + 1, sizeof *reader->innermost);
+	return &reader->innermost[of];
+}
+
+/* Phase B: its E is to find it. */
+static void begin(struct kineto_reader *reader, uint32_t range)
+{
+	uint32_t *last = innermost(reader);
+
+	grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
+	reader->begun[reader->begun_count++] = (struct kineto_begun){ .range = range, .outer = *last };
+	*last = (uint32_t)reader->begun_count;
+}
+
+/* Phase E: ends what its thread began last. False: there is nothing, or it began later. */
+static bool take_end(struct kineto_reader *reader, int64_t time)
+{
+	uint32_t *last = innermost(reader);
+	const struct kineto_begun *begun = *last ? &reader->begun[*last - 1] : NULL;
+	struct kineto_range *range =
+		begun && begun->range != KINETO_NO_RANGE ? &reader->kineto->ranges[begun->range] : NULL;
+
+	if (!begun || (range && time < range->start))
+		return false;
+	*last = begun->outer;
+	if (range)
+		range->duration = (uint64_t)(time - range->start);
+	return true;
+}
+
 static void take_range(struct kineto_reader *reader, const struct span *span)
 {
 	const struct kineto_event *event = &reader->event;
@@ -387,10 +422,8 @@ static void take_range(struct kineto_reader *reader, const struct span *span)
 		range->shapes = range->kind == TRACE_NODE_OP ? shapes(reader, range->name) : 0;
 		range->stack = stack(reader);
 	}
-	if (span->duration == KINETO_OPEN) {
-		grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
-		reader->begun[reader->begun_count++] = kineto->range_count - 1;
-	}
+	if (span->duration == KINETO_OPEN)
+		begin(reader, (uint32_t)kineto->range_count - 1);
 }
 
 /* A call of Python that is no module's. */
@@ -401,27 +434,12 @@ static bool is_frame(const struct kineto_event *event)
 
 static void take_frame(struct kineto_reader *reader, const struct span *span)
 {
+	if (span->duration == KINETO_OPEN)
+		begin(reader, KINETO_NO_RANGE);
 	*NEW(reader->kineto, frame, frames) = (struct kineto_frame){ .start = span->start,
 		.duration = span->duration == KINETO_OPEN ? INT64_MAX / 4 : span->duration,
 		.name = kineto_text(reader, &reader->event.name),
 		.thread = thread(reader) };
-}
-
-/* Phase E: ends what its thread began last. */
-static bool take_end(struct kineto_reader *reader, int64_t time)
-{
-	const uint32_t of = thread(reader);
-	size_t i = reader->begun_count;
-
-	while (i > 0 && reader->kineto->ranges[reader->begun[i - 1]].thread != of)
-		i--;
-	if (!i)
-		return false;
-	reader->kineto->ranges[reader->begun[i - 1]].duration =
-		(uint64_t)(time - reader->kineto->ranges[reader->begun[i - 1]].start);
-	memmove(&reader->begun[i - 1], &reader->begun[i], (reader->begun_count - i) * sizeof *reader->begun);
-	reader->begun_count--;
-	return true;
 }
 
 static void take_call(struct kineto_reader *reader, const struct span *span)
@@ -446,25 +464,37 @@ static uint32_t place(struct kineto_reader *reader, enum kineto_arg arg, const s
 	return kineto_number(reader->kineto, kineto_text(reader, otherwise));
 }
 
+/* The fact of that key, made where there is none: *is_new. */
+static struct kineto_fact *fact_of(struct kineto_reader *reader, uint32_t key, bool *is_new)
+{
+	struct kineto *kineto = reader->kineto;
+
+	grow(&reader->fact_of, &reader->fact_of_room, (size_t)key + 1, sizeof *reader->fact_of);
+	*is_new = !reader->fact_of[key];
+	if (*is_new) {
+		*NEW(kineto, fact, facts) = (struct kineto_fact){ .key = key };
+		reader->fact_of[key] = (uint32_t)kineto->fact_count;
+	}
+	return &kineto->facts[reader->fact_of[key] - 1];
+}
+
 /* A stream of NCCL's is one process group's: told as a fact, once; nothing is known of a stream on which two are. */
 static void note_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
 {
 	const struct json_text *name = &reader->event.args.of[KINETO_GROUP], *ranks = &reader->event.args.of[KINETO_GROUP_RANKS];
 	struct kineto *kineto = reader->kineto;
+	struct kineto_fact *fact;
 	char text[512];
 	uint32_t key, value;
+	bool is_new;
 
 	if (!name->form || name->form == 'n' || name->length + ranks->length > sizeof text - 8)
 		return;
 	key = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
 	value = text_id(kineto->texts, text,
 		(size_t)snprintf(text, sizeof text, "%.*s %.*s", (int)name->length, name->bytes, (int)ranks->length, ranks->form ? ranks->bytes : ""));
-	for (size_t i = 0; i < kineto->fact_count; i++)
-		if (kineto->facts[i].key == key) {
-			kineto->facts[i].value = kineto->facts[i].value == value ? value : 0;
-			return;
-		}
-	*NEW(kineto, fact, facts) = (struct kineto_fact){ .key = key, .value = value };
+	fact = fact_of(reader, key, &is_new);
+	fact->value = is_new || fact->value == value ? value : 0;
 }
 
 /* The number of its first collective in its process group. */
@@ -472,23 +502,19 @@ static void note_sequence(struct kineto_reader *reader, uint32_t device, uint32_
 {
 	const struct json_text *given = &reader->event.args.of[KINETO_GROUP_SEQUENCE];
 	struct kineto *kineto = reader->kineto;
-	struct kineto_fact *fact = NULL;
+	struct kineto_fact *fact;
 	char text[64];
-	uint32_t key;
 	int64_t number;
+	bool is_new;
 
 	if (!json_signed(given, &number) || number < 0)
 		return;
-	key = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.sequence", device, stream));
-	for (size_t i = 0; i < kineto->fact_count && !fact; i++)
-		fact = kineto->facts[i].key == key ? &kineto->facts[i] : NULL;
-	if (fact && fact->least <= (uint64_t)number)
+	fact = fact_of(reader,
+		text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.sequence", device, stream)), &is_new);
+	if (!is_new && fact->least <= (uint64_t)number)
 		return;
-	if (!fact)
-		fact = NEW(kineto, fact, facts);
-	*fact = (struct kineto_fact){ .key = key,
-		.value = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number)),
-		.least = (uint64_t)number };
+	fact->least = (uint64_t)number;
+	fact->value = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 }
 
 static void take_gpu(struct kineto_reader *reader, const struct span *span)
@@ -569,9 +595,9 @@ static void take_meta(struct kineto_reader *reader)
 	const struct kineto_event *event = &reader->event;
 	char key[64];
 
-	if (!json_is(&event->name, "process_name") || reader->kineto->fact_count >= NAMES_MOST || !event->pid.length ||
-		event->pid.length > 40)
+	if (!json_is(&event->name, "process_name") || !event->pid.length || event->pid.length > 40 || reader->names == NAMES_MOST)
 		return;
+	reader->names++;
 	memcpy(key, "process.", 8);
 	memcpy(key + 8, event->pid.bytes, event->pid.length);
 	key[8 + event->pid.length] = '\0';
@@ -587,28 +613,37 @@ static void leave_out(struct kineto_reader *reader)
 
 	while (i < kineto->left_out_count && kineto->left_outs[i].category != category)
 		i++;
-	if (i == kineto->left_out_count && i == LEFT_OUT_MOST)
-		i = LEFT_OUT_MOST - 1;
-	if (i == kineto->left_out_count)
-		*NEW(kineto, left_out, left_outs) = (struct kineto_left_out){ .category = category };
+	if (i == LEFT_OUT_MOST)
+		i--;
+	else if (i == kineto->left_out_count)
+		*NEW(kineto, left_out, left_outs) = (struct kineto_left_out){ .category =
+			i + 1 < LEFT_OUT_MOST ? category : text_id(kineto->texts, KINETO_OTHERS, strlen(KINETO_OTHERS)) };
 	kineto->left_outs[i].events++;
+	if (event->phase.length == 1 && *event->phase.bytes == 'B')
+		begin(reader, KINETO_NO_RANGE);
 }
 
+/* False: no time that can be, or none at all. */
 static bool read_span(const struct kineto_event *event, struct span *span)
 {
+	const int64_t far = INT64_MAX / 4;
 	int64_t duration = 0;
 
-	if (!json_scaled(&event->time, 3, &span->start))
+	if (!json_scaled(&event->time, 3, &span->start) || span->start >= far || span->start <= -far)
 		return false;
-	if (event->phase.bytes[0] == 'B') {
-		span->duration = KINETO_OPEN;
-		return true;
-	}
 	if (event->phase.bytes[0] == 'X' && !json_scaled(&event->duration, 3, &duration))
 		return false;
-	span->duration = (uint64_t)duration;
-	return duration >= 0 && span->start < INT64_MAX / 4 && span->start > -INT64_MAX / 4 &&
-	       duration < INT64_MAX / 4;
+	span->duration = event->phase.bytes[0] == 'B' ? KINETO_OPEN : (uint64_t)duration;
+	return duration >= 0 && duration < far;
+}
+
+/* An open range that nothing ends lasts to the latest moment. */
+static void reach(struct kineto_reader *reader, const struct span *span)
+{
+	const int64_t end = span->start + (span->duration == KINETO_OPEN ? 0 : (int64_t)span->duration);
+
+	if (end > reader->latest)
+		reader->latest = end;
 }
 
 /* An event with a time. False: nothing can be made of it. */
@@ -618,8 +653,7 @@ static bool take_timed(struct kineto_reader *reader)
 
 	if (!read_span(&reader->event, &span))
 		return false;
-	if (span.start > reader->latest)
-		reader->latest = span.start;
+	reach(reader, &span);
 	switch (reader->event.class) {
 	case KINETO_IS_OPERATOR:
 	case KINETO_IS_ANNOTATION:
@@ -638,8 +672,10 @@ static bool take_timed(struct kineto_reader *reader)
 		take_flow(reader, span.start);
 		break;
 	default:
-		if (span.duration == KINETO_OPEN)
+		if (span.duration == KINETO_OPEN) {
+			begin(reader, KINETO_NO_RANGE);
 			return false;
+		}
 		if (reader->event.class == KINETO_IS_CALL)
 			take_call(reader, &span);
 		else if (reader->event.class == KINETO_IS_SYNC)
@@ -677,13 +713,19 @@ void kineto_events_end(struct kineto_reader *reader)
 {
 	struct kineto *kineto = reader->kineto;
 
-	for (size_t i = 0; i < reader->begun_count; i++) {
-		struct kineto_range *range = &kineto->ranges[reader->begun[i]];
+	for (size_t thread = 0; thread < reader->innermost_room; thread++)
+		for (uint32_t i = reader->innermost[thread]; i; i = reader->begun[i - 1].outer) {
+			struct kineto_range *range;
 
-		range->duration = (uint64_t)(reader->latest - range->start);
-	}
-	kineto->not_ended = reader->begun_count;
+			if (reader->begun[i - 1].range == KINETO_NO_RANGE)
+				continue;
+			range = &kineto->ranges[reader->begun[i - 1].range];
+			range->duration = (uint64_t)(reader->latest - range->start);
+			kineto->not_ended++;
+		}
 	free(reader->begun);
+	free(reader->innermost);
+	free(reader->fact_of);
 	free(reader->thread_slots);
 	free(reader->wants_values);
 }

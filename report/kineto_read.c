@@ -258,7 +258,7 @@ static bool is_trace(const struct kineto_reader *reader)
 
 bool kineto_read(struct kineto *kineto, struct unpacked *file)
 {
-	struct kineto_reader reader = { .kineto = kineto };
+	struct kineto_reader reader = { .kineto = kineto, .latest = INT64_MIN };
 	bool good;
 
 	*kineto = (struct kineto){ .texts = texts_new() };

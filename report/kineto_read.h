@@ -28,6 +28,8 @@ enum kineto_class {
 	KINETO_CLASSES
 };
 
+#define KINETO_NO_RANGE UINT32_MAX
+
 /* The event at hand: spans of the window. */
 struct kineto_event {
 	struct json_text phase, category, name, pid, tid, time, duration, id;
@@ -49,11 +51,19 @@ struct kineto_reader {
 	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;
-	size_t *begun; /* ranges of phase B without their E */
+	struct kineto_begun {
+		uint32_t range; /* its row; KINETO_NO_RANGE: it is none */
+		uint32_t outer; /* what its thread had begun before and not ended, + 1; 0: nothing */
+	} * begun;              /* all of phase B */
 	size_t begun_count, begun_room;
+	uint32_t *innermost; /* by thread: what it began last and has not ended, + 1; 0: nothing */
+	size_t innermost_room;
 	uint8_t *wants_values; /* by an operator's name */
 	size_t wants_room;
-	int64_t latest; /* the latest time of any event */
+	int64_t latest;    /* the latest moment of any event */
+	uint32_t *fact_of; /* by a key's text: its row + 1; 0: none */
+	size_t fact_of_room;
+	size_t names; /* of processes */
 };
 
 uint32_t kineto_text(struct kineto_reader *reader, const struct json_text *text);

@@ -359,22 +359,27 @@ static void put_sources(struct kineto_build *build, bool added)
 		put_meta(build, "source.cupti", "on");
 }
 
-/* What of the file is in no view, by kind. */
+/* What of the file is in no view, by category; those for which there is no room together. */
 static void put_left_out(struct kineto_build *build)
 {
 	const struct kineto *kineto = build->kineto;
 	char line[1024];
+	uint64_t others = 0;
 	size_t used = 0;
 
-	line[0] = '\0';
-	for (size_t i = 0; i < kineto->left_out_count && used + 160 < sizeof line; i++) {
+	for (size_t i = 0; i < kineto->left_out_count; i++) {
 		const struct text category = text_of(kineto->texts, kineto->left_outs[i].category);
 
-		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " %.*s", used ? ", " : "",
-			kineto->left_outs[i].events, category.length < 60 ? (int)category.length : 60, category.bytes);
+		if (used + 160 < sizeof line)
+			used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " %.*s", used ? ", " : "",
+				kineto->left_outs[i].events, category.length < 60 ? (int)category.length : 60, category.bytes);
+		else
+			others += kineto->left_outs[i].events;
 	}
+	if (others)
+		used += (size_t)snprintf(line + used, sizeof line - used, ", %" PRIu64 " " KINETO_OTHERS, others);
 	if (used)
-		writer_meta(build->writer, "import.left_out", line, used < sizeof line ? used : sizeof line - 1);
+		writer_meta(build->writer, "import.left_out", line, used);
 }
 
 /* How much of the file was read, and what is kept as sums only. */

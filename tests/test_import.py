@@ -201,6 +201,14 @@ def memory_without_totals_is_added_up_and_said_to_be(folder):
 
 
 @case
+def memory_that_no_machine_has_is_the_most_that_a_number_holds(folder):
+    for size in (2 ** 63 - 1, -(2 ** 63 - 1)):
+        events = [{"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": 10 * i, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}} for i in range(1, 9)]
+        got = tree(write(folder, [op("a", 0, 100)] + events))
+        assert got["totals"]["allocated_peak_bytes"] == (2 ** 63 - 1 if size > 0 else 0), got["totals"]
+
+
+@case
 def the_busy_time_is_told_apart_by_what_it_was_spent_on(folder):
     events = [kernel(0, 10, 1), kernel(5, 10, 2, name="ncclDevKernel_AllReduce", stream=8), kernel(30, 10, 3, name="RCCL_generic", stream=8),
               X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 35, 10, pid=0, tid=9, device=0, stream=9, bytes=1), X("gpu_memset", "Memset (Device)", 60, 1, pid=0, tid=7, device=0, stream=7)]
@@ -455,6 +463,43 @@ def an_event_whose_time_cannot_be_is_told_and_is_in_no_figure(folder):
             assert shown(path) == want and any("1 events have no time" in warning for warning in tree(path)["warnings"]), (odd, event, shown(path))
 
 
+def begins(name, time, category="cpu_op", tid=1):
+    return {"ph": "B", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": time}
+
+
+def ends(time, tid=1):
+    return {"ph": "E", "pid": 7, "tid": tid, "ts": time}
+
+
+@case
+def an_end_ends_what_its_thread_began_last(folder):
+    """Also what nothing is made of: its end is no other's."""
+    events = [begins("outer", 0), begins("elsewhere", 1, tid=2), begins("unknown", 10, "of nobody"), ends(20), begins("inner", 30), begins("call", 32, "cuda_runtime"),
+              ends(34), ends(40), ends(41, tid=2), begins("left open", 60, tid=3), ends(100), op("last", 110, 10)]
+    got = tree(write(folder, events))
+    assert {name: row["cpu_total_ns"] for name, row in rows(got).items()} == {
+        "outer": 100000, "elsewhere": 40000, "inner": 10000, "last": 10000, "left open": 60000}, rows(got)
+    assert any("1 ranges have no end in the file; they count up to its last event" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def an_end_before_its_beginning_ends_nothing(folder):
+    """It made what lay around last longer. A time that cannot be lost the thread."""
+    events = [op("outer", 0, 200), op("later", 120, 10)]
+    for bad, odd in ((1, [begins("odd", 100), ends(50)]), (2, [begins("odd", -(2 ** 63 - 1) // 1000), ends(2 ** 61 // 1000)]), (2, [begins("odd", 2 ** 62 // 1000), ends(0)])):
+        got = tree(write(folder, events + odd))
+        assert rows(got)["outer"]["cpu_total_ns"] == 200000 and any("%d events have no time" % bad in warning for warning in got["warnings"]), (odd, got["rows"], got["warnings"])
+
+
+@case
+def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
+    """A line has room for some categories, a trace for more; the rest is told together."""
+    events = [op("a", 0, 10)] + [X("category %d" % i, "b", i, 1) for i in range(90) for _ in range(2)] + [X("category 0", "b", 99, 1)]
+    said = view("info", write(folder, events))["rows"][0]["meta"]["import.left_out"]
+    assert said.startswith("3 category 0, 2 category 1, ") and said.endswith(" of other categories"), said
+    assert sum(int(part.split()[0]) for part in said.split(", ")) == 181, said
+
+
 @case
 def gpus_of_other_makers_are_read_by_the_same_rules(folder):
     """What differs is what calls and copies are called, and of which category they are."""
@@ -550,6 +595,22 @@ def numbers_that_thousands_share_take_no_longer(folder):
     path = write(folder, [event for i in range(20000) for event in
                           ({**op("aten::mm", i, 1), "args": forward}, {**op("MmBackward0", 20000 + i, 1, tid=2), "args": backward})])
     assert processor_time(path) < 5 * (processor_time(write(folder, [op("aten::mm", i, 1) for i in range(40000)], "plain.json")) + 0.05)
+
+
+@case
+def what_thousands_have_in_common_takes_no_longer(folder):
+    """An External id of work without a correlation, ends on another thread, arrows to one moment, streams of as many process groups: each was compared with all others."""
+    many = range(20000)
+    plain = processor_time(write(folder, [event for i in many for event in (op("aten::mm", i, 1), launch(i, 1, i + 1), kernel(i, 1, i + 1))], "plain.json"))
+    for name, events in (
+            ("id", [event for i in many for event in ({**launch(i * 10, 1, i + 1), "args": {"correlation": i + 1, "External id": 5}},
+                                                      {**kernel(i * 10 + 1, 1, 0), "args": {"device": 0, "stream": 7, "External id": 5}})]),
+            ("ends", [begins("a", i) for i in many] + [ends(20000 + i, tid=2) for i in many]),
+            ("arrows", [op("a", 0, 1)] + [event for i in many for event in (X("cpu_op", "b", 10, 1, tid=2), *({"ph": ph, "cat": "fwdbwd", "name": "fwdbwd", "id": i, "pid": 7, "tid": tid, "ts": ts}
+                                                                                                       for ph, tid, ts in (("s", 1, 0), ("f", 2, 10))))]),
+            ("groups", [op("a", 0, 1)] + [kernel(i, 1, i + 1, stream=i % 4000, **{"Process Group Name": str(i % 4000), "Seq": i}) for i in many])):
+        took = processor_time(write(folder, events, name + ".json"))
+        assert took < 6 * (plain + 0.05), (name, took, plain)
 
 
 @case
