@@ -12,23 +12,23 @@
 #include <string.h>
 
 const struct diagnose_rule diagnose_rules[] = {
-	{ "overhead-bound", "the GPU waits for launches", NEED_TIMES | NEED_LAUNCHES, diagnose_overhead_bound },
-	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES, diagnose_compute_bound },
-	{ "dominant-event", "one kernel, or without a GPU one operator, has most of the time", 0, diagnose_dominant },
-	{ "tiny-calls", "many kernels that are shorter than their launch", NEED_TIMES | NEED_LAUNCHES, diagnose_tiny },
-	{ "launch-starvation", "fewer blocks than multiprocessors", NEED_TIMES, diagnose_starved },
-	{ "dead-windows", "long moments with nothing launched", NEED_TIMES | NEED_LAUNCHES, diagnose_dead },
+	{ "overhead-bound", "the GPU waits for launches", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_overhead_bound },
+	{ "compute-bound", "the GPU is busy nearly all the time", NEED_TIMES | OF_STEPS_TOO, diagnose_compute_bound },
+	{ "dominant-event", "one kernel, or without a GPU one operator, has most of the time", OF_STEPS_TOO, diagnose_dominant },
+	{ "tiny-calls", "many kernels that are shorter than their launch", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_tiny },
+	{ "launch-starvation", "fewer blocks than multiprocessors", NEED_TIMES | OF_STEPS_TOO, diagnose_starved },
+	{ "dead-windows", "long moments with nothing launched", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_dead },
 	{ "cold-start", "first steps that are much slower", NEED_STEPS, diagnose_cold_start },
-	{ "copy-before-gemm", "copies on the device before matrix products", NEED_TIMES | NEED_LAUNCHES | NEED_RANGES,
+	{ "copy-before-gemm", "copies on the device before matrix products", NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | OF_STEPS_TOO,
 		diagnose_before_gemm },
 	{ "planning-queries", "attributes and heuristics asked for in steady state", NEED_CALLS, diagnose_queries },
-	{ "synchronisation", "waits that make the GPU idle", NEED_TIMES | NEED_LAUNCHES, diagnose_synchronisation },
-	{ "pageable-copies", "copies from and to pageable memory", NEED_TIMES, diagnose_pageable },
+	{ "synchronisation", "waits that make the GPU idle", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_synchronisation },
+	{ "pageable-copies", "copies from and to pageable memory", NEED_TIMES | OF_STEPS_TOO, diagnose_pageable },
 	{ "steady-allocation", "memory of the driver taken or given back in steady state", NEED_CALLS, diagnose_allocation },
 	{ "compile-tax", "what each call of a compiled function costs beside it", NEED_RANGES, diagnose_compile_tax },
 	{ "recompilation", "compiling in steady state", NEED_RANGES, diagnose_recompilation },
 	{ "kernel-variability", "different times for the same launch", NEED_TIMES, diagnose_variability },
-	{ "forward-backward", "backward out of proportion to forward", NEED_TIMES | NEED_RANGES, diagnose_backward },
+	{ "forward-backward", "backward out of proportion to forward", NEED_TIMES | NEED_RANGES | OF_STEPS_TOO, diagnose_backward },
 	{ "another-process", "the GPU was somebody else's, as far as the trace can tell", NEED_TIMES | NEED_LAUNCHES,
 		diagnose_other_process },
 	{ "profiler-cost", "measuring itself", 0, diagnose_cost },
@@ -246,11 +246,12 @@ static const char *kind_of(enum finding_state state)
 	return kinds[state];
 }
 
-static void tell(const struct diagnosis *diagnosis, struct rows *rows, const struct finding *finding)
+static void tell(struct process *process, struct rows *rows, const struct finding *finding)
 {
 	static const char *const confidences[] = { "low", "medium", "high" };
-	struct tally *tally = tally_new(diagnosis->process, finding->node);
+	struct tally *tally = tally_new(process, finding->node);
 
+	tally->row.tree = finding->of->fold->tree;
 	tally_name(tally, finding->rule->name, strlen(finding->rule->name));
 	tally_words(tally, "kind", kind_of(finding->state));
 	if (*finding->why && finding->state != FINDING_CLEAR)
@@ -261,7 +262,7 @@ static void tell(const struct diagnosis *diagnosis, struct rows *rows, const str
 		tally_words(tally, "next", finding->next);
 		tally_words(tally, "confidence", confidences[finding->confidence]);
 		tally_unsigned(tally, "count", finding->count);
-		tell_command(diagnosis, tally, finding);
+		tell_command(finding->of, tally, finding);
 	}
 	if (finding->impact_ns || finding->state == FINDING_FOUND) {
 		tally_unsigned(tally, "impact_ns", finding->impact_ns);
@@ -274,31 +275,111 @@ static void tell(const struct diagnosis *diagnosis, struct rows *rows, const str
 	rows_add(rows, &tally->row);
 }
 
-static void diagnose(const struct options *options, struct processes *processes, struct process *process, struct rows *rows)
+static struct diagnosis *begin(const struct options *options, struct processes *processes, struct process *process)
 {
 	struct diagnosis *diagnosis = need(sizeof *diagnosis);
-	struct finding *findings = need(DIAGNOSE_RULES * sizeof *findings);
-	uint32_t found = 0;
 
 	diagnosis->options = options;
 	diagnosis->processes = processes;
 	diagnosis->process = process;
 	diagnosis->fold = process->fold;
 	diagnose_facts_read(diagnosis);
-	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
-		findings[i].rule = &diagnose_rules[i];
-		ask(diagnosis, &findings[i]);
-	}
+	return diagnosis;
+}
+
+static void end(struct diagnosis *diagnosis)
+{
+	diagnose_facts_free(diagnosis);
+	free(diagnosis);
+}
+
+/* Whether its usual steps are worth a look of their own; then options ask for them. */
+static bool has_small_steps(const struct diagnosis *diagnosis, struct options *options)
+{
+	const struct steps *steps = diagnosis->process->steps;
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	size_t count = 0;
+
+	if (!facts->has_steps || !facts->works || options->steps || diagnosis->process->windows ||
+		diagnose_is_share(facts->steady_ns, facts->whole_ns, LIMIT_STEPS_SMALL))
+		return false;
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->steps[i].kind == STEP_USUAL) {
+			options->first_step = count++ ? options->first_step : steps->steps[i].number;
+			options->last_step = steps->steps[i].number;
+		}
+	options->steps = true;
+	return count >= LIMIT_CALLS_FEW;
+}
+
+/* For what was not found in the whole. */
+static void look_again(struct diagnosis *of_steps, struct finding *finding)
+{
+	struct finding again = { .rule = finding->rule, .of = of_steps };
+	char sentence[sizeof again.sentence];
+
+	ask(of_steps, &again);
+	if (again.state < FINDING_NOTE || again.state <= finding->state)
+		return;
+	SAY(sentence, "%s", again.sentence);
+	SAY(again.sentence, "In steps %llu to %llu: %s", (unsigned long long)of_steps->options->first_step,
+		(unsigned long long)of_steps->options->last_step, sentence);
+	*finding = again;
+}
+
+/* part: the process, with a fold of the steps alone, which stays with the process. */
+static struct diagnosis *look_at_steps(const struct diagnosis *whole, const struct options *options, struct process *part, struct finding *findings)
+{
+	struct fold_options wanted = whole->fold->options;
+	struct diagnosis *of_steps;
+
+	wanted.steps = true;
+	wanted.first_step = options->first_step;
+	wanted.last_step = options->last_step;
+	whole->process->of_steps = fold_run(whole->process->reader, whole->process->texts, &wanted);
+	*part = *whole->process;
+	part->fold = whole->process->of_steps;
+	part->tallies = NULL;
+	of_steps = begin(options, whole->processes, part);
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
+		if (findings[i].rule->needs & OF_STEPS_TOO && findings[i].state < FINDING_FOUND)
+			look_again(of_steps, &findings[i]);
+	tallies_free(part->tallies);
+	return of_steps;
+}
+
+static void tell_all(const struct options *options, struct process *process, struct rows *rows, struct finding *findings)
+{
+	uint32_t found = 0;
+
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_impact);
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		if (findings[i].state == FINDING_FOUND && options->top && found++ >= options->top)
 			rows->more++;
 		else
-			tell(diagnosis, rows, &findings[i]);
+			tell(process, rows, &findings[i]);
 	}
-	diagnose_facts_free(diagnosis);
+}
+
+static void diagnose(const struct options *options, struct processes *processes, struct process *process, struct rows *rows)
+{
+	struct diagnosis *const whole = begin(options, processes, process), *of_steps = NULL;
+	struct finding *findings = need(DIAGNOSE_RULES * sizeof *findings);
+	struct options narrowed = *options;
+	struct process part;
+
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
+		findings[i].rule = &diagnose_rules[i];
+		findings[i].of = whole;
+		ask(whole, &findings[i]);
+	}
+	if (has_small_steps(whole, &narrowed))
+		of_steps = look_at_steps(whole, &narrowed, &part, findings);
+	tell_all(options, process, rows, findings);
+	if (of_steps)
+		end(of_steps);
+	end(whole);
 	free(findings);
-	free(diagnosis);
 }
 
 void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows)

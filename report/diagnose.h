@@ -3,6 +3,9 @@
  * says what it lacks to look. A new rule is an entry in the table of diagnose.c and a function in one of diagnose_*.c;
  * thresholds are in diagnose_limits.h alone.
  *
+ * Steps may be a small part of a run that is long in getting ready, and what is much of them little of the whole: there rules
+ * of shares that find nothing are asked once more, of the usual steps alone.
+ *
  * Rules reckon nothing that a view has: they take the rows of `idle`, the fold's sums, and facts from one pass over the
  * activities (diagnose_facts.c). Steady: in usual steps; where no steps were found, from a quarter of the GPUs' span on to their
  * last work.
@@ -29,6 +32,7 @@ struct diagnose_rule;
  * and process. */
 struct finding {
 	const struct diagnose_rule *rule;
+	const struct diagnosis *of; /* whose fold and options it is of */
 	struct process *process;
 	enum finding_state state;
 	enum finding_confidence confidence;
@@ -53,6 +57,7 @@ enum diagnose_need {
 	NEED_STEPS = 8,
 	NEED_RANGES = 16,
 	NEED_BACKWARD = 32,
+	OF_STEPS_TOO = 64, /* it is about shares of the time: what it does not find in the whole it may in the steps */
 };
 
 struct diagnose_rule {
@@ -100,6 +105,7 @@ struct variable_kernel {
 struct diagnose_facts {
 	uint64_t span_ns, busy_ns, idle_ns; /* of the GPUs, summed */
 	uint64_t steady_from_ns, steady_to_ns, steady_ns; /* steady_ns: how long the steady part is */
+	uint64_t whole_ns; /* from the GPUs' first work to their last */
 	bool has_steps;
 	uint64_t works, calls, kernels, launched, host_copies, known_copies, streams_waiting;
 	struct happened tiny, tiny_calls; /* kernels; the calls that launched them */

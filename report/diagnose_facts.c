@@ -106,6 +106,7 @@ static void find_steady(struct diagnosis *diagnosis)
 	facts->has_steps = steps && steps->sum_ns > 0;
 	facts->steady_from_ns = first + (last - first) / 1000 * LIMIT_STEADY_FROM;
 	facts->steady_to_ns = last;
+	facts->whole_ns = last - first;
 	facts->steady_ns = facts->has_steps ? steps->sum_ns : last - facts->steady_from_ns;
 }
 

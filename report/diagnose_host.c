@@ -260,23 +260,24 @@ void diagnose_cost(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct fold_totals *totals = &diagnosis->fold->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
-	const uint64_t cost = totals->self_ns + totals->overhead_ns;
+	const uint64_t cost = totals->self_ns + totals->overhead_ns,
+		       run = reader_duration_ns(diagnosis->process->reader); /* both are of all of it, whatever part is looked at */
 
 	if (imported && !diagnosis->fold->counts.overhead_records) {
 		diagnose_lacks(finding, "the file has no record of what profiling cost");
 		return;
 	}
-	if (!diagnose_is_share(cost, totals->wall_ns, LIMIT_COST))
+	if (!diagnose_is_share(cost, run, LIMIT_COST))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
 	SAY(finding->why, imported ? "what the profiler says of itself; what Python stacks and shapes cost the host is not in it"
 				   : "the recorder times itself; of all threads together");
 	SAY(finding->sentence, "Measuring took %s of the run's time: figures of the host and idle times are larger than without it.",
-		diagnose_share(diagnosis, cost, totals->wall_ns));
+		diagnose_share(diagnosis, cost, run));
 	SAY(finding->evidence, "%s of CUPTI in %s%s%s, of %s", diagnose_time(diagnosis, totals->overhead_ns),
 		diagnose_counted(diagnosis, diagnosis->fold->counts.overhead_records, "record"), imported ? "" : ", of pperf's own code ",
-		imported ? "" : diagnose_time(diagnosis, totals->self_ns), diagnose_time(diagnosis, totals->wall_ns));
+		imported ? "" : diagnose_time(diagnosis, totals->self_ns), diagnose_time(diagnosis, run));
 	SAY(finding->next, imported ? "Leave its first steps out (schedule with warm-up), and record without with_stack "
 		"and record_shapes to compare."
 				    : "Record less to compare: PPERF_OPS=totals, no call stacks, only some steps (PPERF_SCHEDULE).");

@@ -180,7 +180,7 @@ static const struct process *beside(const struct diagnosis *diagnosis)
 		const struct process *other = &diagnosis->processes->all[i];
 
 		if (other != own && other->gpu_ns && other->rank < 0 && own->rank < 0 && other->pid != own->pid &&
-			other->start_unix_ns < own->start_unix_ns + own->wall_ns &&
+			other->start_unix_ns < own->start_unix_ns + reader_duration_ns(own->reader) &&
 			own->start_unix_ns < other->start_unix_ns + other->wall_ns)
 			return other;
 	}

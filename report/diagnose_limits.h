@@ -31,6 +31,7 @@
 	X(COST, 20, "of the wall time: what measuring costs begins to be in the figures")                               \
 	X(UNKNOWN_MOST, 200, "of the idle time without a known cause: findings on idle time are less sure beyond")      \
 	X(UNKNOWN_HIDES, 500, "of the idle time without a known cause: what is found nothing of may still be there beyond") \
+	X(STEPS_SMALL, 500, "of the GPUs' whole time in usual steps: beyond, what is much of these is much of the whole, too") \
 	X(STEADY_FROM, 250, "of the GPUs' span, where no steps were found: what comes before is taken for start-up")
 
 enum {

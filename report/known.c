@@ -299,6 +299,8 @@ static void put_losses(const struct process *process, const struct style *style)
 static void put_cost(const struct process *process, const struct style *style)
 {
 	const struct fold_totals *totals = &process->fold->totals;
+	const struct fold_options *options = &process->fold->options;
+	const uint64_t run_ns = reader_duration_ns(process->reader); /* nobody knows what parts of it cost */
 	struct paragraph paragraph = { .style = style };
 
 	if (process_meta(process, "import.format").known)
@@ -306,9 +308,9 @@ static void put_cost(const struct process *process, const struct style *style)
 	paragraph_add(&paragraph, "pperf measured ");
 	paragraph_figure(&paragraph, UNIT_TIME, totals->self_ns);
 	paragraph_add(&paragraph, " of its own in the program (");
-	paragraph_percent(&paragraph, totals->self_ns, process->wall_ns);
-	paragraph_add(&paragraph, " of ");
-	paragraph_figure(&paragraph, UNIT_TIME, process->wall_ns);
+	paragraph_percent(&paragraph, totals->self_ns, run_ns);
+	paragraph_add(&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");
+	paragraph_figure(&paragraph, UNIT_TIME, run_ns);
 	paragraph_add(&paragraph, ")");
 	if (totals->overhead_ns) {
 		paragraph_add(&paragraph, ", CUPTI ");

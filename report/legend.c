@@ -97,7 +97,9 @@ static const struct {
 			  "Modes: peaks of the histogram of logarithms, smoothed over 2 * IQR / cbrt(n), that a valley below 70 % "
 			  "of the lower one parts, with at least 5 % of the instances and 5; of fewer than 10 instances neither." },
 	{ "diagnose", "what a rule finds costs so much at most (up to), or exactly that. Steady: in usual steps; where no steps were "
-		      "found, from a quarter of the GPUs' span to its end, which is less sure. What is the end of one rule is the "
+		      "found, from a quarter of the GPUs' span to its end, which is less sure. Where usual steps are less than half of "
+		      "the time from the first work to the last, rules of shares that find nothing look at these steps alone, too (in "
+		      "steps A to B). What is the end of one rule is the "
 		      "beginning of another: idle moments of 1 ms and more are dead windows, shorter ones overhead-bound; kernels "
 		      "below 5 us are tiny, not starved. So impacts of different rules still may overlap, and are no sum." },
 	{ "critical path", "from the last moment of all back to what held it up, and so on to the first: of each call and each work the begin "

@@ -264,6 +264,7 @@ static void let_go(struct process *process)
 	distributions_free(process->distributions);
 	fold_free(process->critical);
 	fold_free(process->named);
+	fold_free(process->of_steps);
 	fold_free(process->fold);
 	steps_free(process->steps);
 	windows_free(process->windows);
@@ -276,7 +277,7 @@ static void let_go(struct process *process)
 		symbols_close(process->symbols);
 	texts_free(process->texts);
 	reader_close(process->reader);
-	process->critical = process->fold = process->named = NULL;
+	process->critical = process->fold = process->named = process->of_steps = NULL;
 	process->steps = NULL;
 	process->tallies = NULL;
 	process->timeline = NULL;

@@ -33,6 +33,7 @@ struct process {
 	struct kept_instance *instances; /* of --instances */
 	size_t instance_count, instance_room;
 	struct tree *flat;       /* one node a name, or whatever --by asks for; NULL: not made */
+	struct fold *of_steps;   /* a fold of its usual steps alone; NULL: not made */
 	struct fold *named;      /* a fold in which kernels have their full names; NULL: not made */
 	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */
 	struct tallies *tallies;    /* rows that views have reckoned (tally.h); NULL: none */

@@ -172,7 +172,7 @@ static void add_memory_verdict(struct paragraph *paragraph, const struct process
 	paragraph_add(paragraph, " and stood at ");
 	paragraph_figure(paragraph, UNIT_BYTES, totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
 	paragraph_add(paragraph, " at the end");
-	if (!place)
+	if (!place || !totals->alloc_bytes)
 		return;
 	paragraph_add(paragraph, "; ");
 	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_ALLOC), totals->alloc_bytes);

@@ -202,6 +202,27 @@ static struct trace_builder *a_long_start_and_pauses(void)
 	return a_long_start(4 * MS);
 }
 
+/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels of 10 us. */
+static struct trace_builder *slow_host_after_a_long_start(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "ready");
+	kernel(&program, "k_a", 2000, 3000, 100 * US);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t begin = 200 * MS + step * 2 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		for (unsigned i = 1; i <= 40; i++)
+			kernel(&program, names[i % 5], begin + i * 40 * US, begin + i * 40 * US + 1000, 10 * US);
+		build_pop(program.builder, 1, begin + 2 * MS - 100);
+	}
+	return program_end(&program, 400 * MS);
+}
+
 static void ask(struct program *program, unsigned step, uint64_t at)
 {
 	(void)step;
@@ -519,6 +540,9 @@ static const struct scene {
 	{ slow_host, "overhead-bound", "finding", "1770000,,upper bound" },
 	{ healthy, "overhead-bound", "clear", "" },
 	{ long_pauses, "overhead-bound", "clear", "" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding", "In steps 0 to 9: The GPU waits" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding", "pperf-report idle trace.bin --steps 0-9" },
+	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
 	{ healthy, "compute-bound", "note", "busy for 100 %" },
 	{ slow_host, "compute-bound", "clear", "" },
 	{ one_kernel_above_all, "dominant-event", "finding", "60.0 % of all GPU time: k_a" },
@@ -683,6 +707,18 @@ START_TEST(findings_are_ranked_by_what_they_cost)
 }
 END_TEST
 
+/* Whatever part of a trace is looked at: nobody knows what of the cost is that part's. */
+START_TEST(what_measuring_costs_is_of_the_whole_run)
+{
+	struct trace_builder *builder = slow_host_after_a_long_start();
+	struct trace_overhead *overhead = build_record(builder, 9, TRACE_OVERHEAD, sizeof *overhead, 401 * MS);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 7 * MS + 1000;
+	ck_assert_ptr_nonnull(strstr(screen_show(builder, "diagnose trace.bin --steps 0-9 -f csv").out, ",profiler-cost,clear,"));
+}
+END_TEST
+
 /* Names and a path as long as they can be, in each finding. */
 START_TEST(brief_is_brief)
 {
@@ -752,6 +788,7 @@ int main(void)
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
+	tcase_add_test(tests, what_measuring_costs_is_of_the_whole_run);
 	tcase_add_test(tests, brief_is_brief);
 	tcase_add_test(tests, another_process_of_the_run_is_named);
 	tcase_add_test(tests, brief_is_of_diagnose);
