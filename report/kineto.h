@@ -9,6 +9,7 @@
 #ifndef PPERF_KINETO_H
 #define PPERF_KINETO_H
 
+#include "report/fatal.h"
 #include "report/json_scan.h"
 #include "report/text.h"
 
@@ -171,6 +172,11 @@ struct kineto {
 	char broken_in[128];  /* the part that is, where it is no byte of JSON */
 	uint64_t whole_graphs; /* pieces of work that are graphs, from the first start to the last end */
 };
+
+/* A row more; what is in it is to be set. */
+#define KINETO_NEW(kineto, type, rows)                                                                               \
+	(grow_plain(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
+		&(kineto)->rows[(kineto)->type##_count++])
 
 /* Reads all of it. False: this is no JSON with trace events; `problem` says what it is instead. */
 bool kineto_read(struct kineto *kineto, struct unpacked *file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kineto_read.h: what the two parts of the reading share: kineto_read.c (the file) and kineto_events.c (its events).
+ * kineto_read.h: what the parts of the reading share: kineto_read.c (the file), kineto_events.c (an event of it), and the
+ * row that becomes of one: kineto_rows.c, kineto_ranges.c (what has a begin and an end on a thread), kineto_tids.c (threads).
  * Nobody else includes it.
  */
 #ifndef PPERF_KINETO_READ_H
@@ -69,11 +70,28 @@ struct kineto_reader {
 uint32_t kineto_text(struct kineto_reader *reader, const struct json_text *text);
 void kineto_fact(struct kineto_reader *reader, const char *key, const struct json_text *value);
 
+struct kineto_span {
+	int64_t start;
+	uint64_t duration; /* KINETO_OPEN: phase B */
+};
+
 /* Reads the event that the scan stands at into reader->event. False: scan.problem. */
 bool kineto_event_read(struct kineto_reader *reader);
 /* Makes a row of it. */
 void kineto_event_take(struct kineto_reader *reader);
 /* All events were read. */
 void kineto_events_end(struct kineto_reader *reader);
+
+/* Of the event at hand: its thread, its External id (0: none). */
+uint32_t kineto_thread_of(struct kineto_reader *reader);
+uint64_t kineto_external_of(const struct kineto_args *args);
+/* It is a range, or a call of Python's. */
+void kineto_take_range(struct kineto_reader *reader, const struct kineto_span *span);
+/* Phase B: its E is to find it. range: its row, or KINETO_NO_RANGE. */
+void kineto_begin(struct kineto_reader *reader, uint32_t range);
+/* Phase E: ends what its thread began last. False: there is nothing, or it began later. */
+bool kineto_take_end(struct kineto_reader *reader, int64_t time);
+/* What has not ended does with the last event. */
+void kineto_ranges_end(struct kineto_reader *reader);
 
 #endif

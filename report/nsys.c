@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEW(kineto, type, rows)                                                                             \
-	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
-		&(kineto)->rows[(kineto)->type##_count++])
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
 
 /* ---- numbers ---- */
@@ -57,7 +54,8 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 		char number[16];
 
 		snprintf(number, sizeof number, "%u", nsys_pid(global));
-		NEW(reader->kineto, process, processes)->pid = text_id(reader->kineto->texts, number, strlen(number));
+		*KINETO_NEW(reader->kineto, process, processes) =
+			(struct kineto_process){ text_id(reader->kineto->texts, number, strlen(number)) };
 		*known = (uint32_t)reader->processes.count;
 	}
 	return *known - 1;
@@ -76,7 +74,7 @@ static void fact(struct nsys_reader *reader, const char *key, struct text value)
 {
 	struct texts *texts = reader->kineto->texts;
 
-	*NEW(reader->kineto, fact, facts) = (struct kineto_fact){
+	*KINETO_NEW(reader->kineto, fact, facts) = (struct kineto_fact){
 		.key = text_id(texts, key, strlen(key)), .value = text_id(texts, value.bytes, value.length)
 	};
 }
@@ -181,7 +179,7 @@ static void read_devices(struct nsys_reader *reader)
 
 		for (unsigned i = 0; i < COUNT(columns); i++)
 			of[i] = nsys_number(rows, i) > 0 ? (uint64_t)nsys_number(rows, i) : 0;
-		*NEW(kineto, device, devices) = (struct kineto_device){ .id = nsys_has(rows, 1) ? of[1] : of[0],
+		*KINETO_NEW(kineto, device, devices) = (struct kineto_device){ .id = nsys_has(rows, 1) ? of[1] : of[0],
 			.name = text_id(kineto->texts, name.bytes, name.length),
 			.memory_bytes = of[3],
 			.major = of[4],
@@ -213,7 +211,7 @@ static void read_threads(struct nsys_reader *reader)
 						: 0;
 
 		if (thread && nsys_has(rows, 1) && nsys_db_string(reader->db, nsys_number(rows, 1), &name))
-			*NEW(kineto, moment, moments) = (struct kineto_moment){ .time = reader->earliest,
+			*KINETO_NEW(kineto, moment, moments) = (struct kineto_moment){ .time = reader->earliest,
 				.name = text_id(kineto->texts, name.bytes, name.length),
 				.thread = thread - 1,
 				.kind = TRACE_OBJECT };
@@ -250,7 +248,7 @@ static void count_others(struct nsys_reader *reader)
 		nsys_rows_end(rows);
 		kineto->events += count;
 		if (count)
-			*NEW(kineto, left_out, left_outs) = (struct kineto_left_out){
+			*KINETO_NEW(kineto, left_out, left_outs) = (struct kineto_left_out){
 				text_id(kineto->texts, table, strlen(table)), count
 			};
 	}

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEW(kineto, type, rows)                                                                             \
-	(grow(&(kineto)->rows, &(kineto)->type##_room, (kineto)->type##_count + 1, sizeof *(kineto)->rows), \
-		&(kineto)->rows[(kineto)->type##_count++])
 #define COUNT(array) ((unsigned)(sizeof(array) / sizeof *(array)))
 
 /* What nsys calls the kinds of NVTX_EVENTS. */
@@ -99,7 +96,7 @@ static uint32_t thread_of(struct nsys_reader *reader, const struct nsys_rows *ro
 		thread.pid = plain_text(reader, number);
 		snprintf(number, sizeof number, "%u", (unsigned)(global & 0xffffff));
 		thread.tid = plain_text(reader, number);
-		*NEW(kineto, thread, threads) = thread;
+		*KINETO_NEW(kineto, thread, threads) = thread;
 		*known = (uint32_t)kineto->thread_count;
 	}
 	return *known - 1;
@@ -120,7 +117,7 @@ static void leave_out(struct nsys_reader *reader, const char *what)
 	while (i < kineto->left_out_count && kineto->left_outs[i].category != category)
 		i++;
 	if (i == kineto->left_out_count)
-		NEW(kineto, left_out, left_outs)->category = category;
+		*KINETO_NEW(kineto, left_out, left_outs) = (struct kineto_left_out){ category, 0 };
 	kineto->left_outs[i].events++;
 }
 
@@ -150,7 +147,7 @@ static uint16_t domain_of(struct nsys_reader *reader, const struct nsys_rows *ro
 	known = nsys_map_at(&reader->domains, (uint64_t)process_of(reader, rows, V_THREAD) << 32 | id);
 	if (!*known) {
 		if (kineto->domain_count < UINT16_MAX)
-			NEW(kineto, domain, domains)->name = 0;
+			*KINETO_NEW(kineto, domain, domains) = (struct kineto_domain){ 0 };
 		*known = (uint32_t)kineto->domain_count;
 	}
 	return (uint16_t)*known;
@@ -171,7 +168,7 @@ static void take_nested(struct nsys_reader *reader, const struct nsys_rows *rows
 		grow(&reader->open, &reader->open_room, reader->open_count + 1, sizeof *reader->open);
 		reader->open[reader->open_count++] = kineto->range_count;
 	}
-	*NEW(kineto, range, ranges) = range;
+	*KINETO_NEW(kineto, range, ranges) = range;
 }
 
 static void take_moment(
@@ -185,7 +182,7 @@ static void take_moment(
 		.kind = (uint16_t)kind,
 		.domain = domain_of(reader, rows) };
 
-	*NEW(reader->kineto, moment, moments) = moment;
+	*KINETO_NEW(reader->kineto, moment, moments) = moment;
 }
 
 static void take_nvtx(struct nsys_reader *reader, const struct nsys_rows *rows)
@@ -256,7 +253,7 @@ static void take_call(struct nsys_reader *reader, const struct nsys_rows *rows)
 	call.thread = thread_of(reader, rows, C_THREAD);
 	if (!reader->kineto->call_count)
 		reader->caller = reader->kineto->threads[call.thread].process;
-	*NEW(reader->kineto, call, calls) = call;
+	*KINETO_NEW(reader->kineto, call, calls) = call;
 }
 
 /* ---- the GPU ---- */
@@ -326,7 +323,7 @@ static void take_kernel(struct nsys_reader *reader, const struct nsys_rows *rows
 	gpu.registers = number32(rows, K_REGISTERS);
 	gpu.static_shared = number32(rows, K_STATIC);
 	gpu.shared = number32(rows, K_DYNAMIC);
-	*NEW(reader->kineto, gpu, gpus) = gpu;
+	*KINETO_NEW(reader->kineto, gpu, gpus) = gpu;
 }
 
 static const char *memory_of(const struct nsys_rows *rows, unsigned column)
@@ -355,7 +352,7 @@ static void take_copy(struct nsys_reader *reader, const struct nsys_rows *rows)
 		memory_of(rows, M_SOURCE), memory_of(rows, M_TARGET));
 	gpu.name = plain_text(reader, name);
 	gpu.bytes = nsys_number(rows, M_BYTES) > 0 ? (uint64_t)nsys_number(rows, M_BYTES) : 0;
-	*NEW(reader->kineto, gpu, gpus) = gpu;
+	*KINETO_NEW(reader->kineto, gpu, gpus) = gpu;
 }
 
 static const char *const set_columns[] = { GPU_COLUMNS, "bytes", "memKind" };
@@ -370,7 +367,7 @@ static void take_set(struct nsys_reader *reader, const struct nsys_rows *rows)
 	snprintf(name, sizeof name, "Memset (%s)", memory_of(rows, G_OWN + 1));
 	gpu.name = plain_text(reader, name);
 	gpu.bytes = nsys_number(rows, M_BYTES) > 0 ? (uint64_t)nsys_number(rows, M_BYTES) : 0;
-	*NEW(reader->kineto, gpu, gpus) = gpu;
+	*KINETO_NEW(reader->kineto, gpu, gpus) = gpu;
 }
 
 static const char *const graph_columns[] = { GPU_COLUMNS };
@@ -383,7 +380,7 @@ static void take_graph(struct nsys_reader *reader, const struct nsys_rows *rows)
 		return;
 	gpu.name = plain_text(reader, "whole graph");
 	reader->kineto->whole_graphs++;
-	*NEW(reader->kineto, gpu, gpus) = gpu;
+	*KINETO_NEW(reader->kineto, gpu, gpus) = gpu;
 }
 
 static const char *const sync_columns[] = { GPU_COLUMNS, "syncType", "eventId" };
@@ -396,7 +393,7 @@ static void take_sync(struct nsys_reader *reader, const struct nsys_rows *rows)
 
 	if (!read_gpu(reader, rows, &at, KINETO_KERNEL))
 		return;
-	*NEW(reader->kineto, sync, syncs) = (struct kineto_sync){ .start = at.start,
+	*KINETO_NEW(reader->kineto, sync, syncs) = (struct kineto_sync){ .start = at.start,
 		.duration = at.duration,
 		.correlation = at.correlation,
 		.name = plain_text(reader, types[type < COUNT(types) ? type : 0]),
@@ -413,7 +410,7 @@ static void take_overhead(struct nsys_reader *reader, const struct nsys_rows *ro
 	struct span span;
 
 	if (read_span(reader, rows, &span, false))
-		*NEW(reader->kineto, overhead, overheads) = (struct kineto_overhead){
+		*KINETO_NEW(reader->kineto, overhead, overheads) = (struct kineto_overhead){
 			span.start, span.duration, process_of(reader, rows, 2) };
 }
 
