@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * arrange_table.c: the tree turned flat: one node for each name, wherever it stands; or for what --by asks for.
  */
+#include "report/categories.h"
 #include "report/column.h"
 #include "report/fatal.h"
 #include "report/keyed.h"
@@ -201,6 +202,21 @@ static bool make_flat(const struct options *options, struct processes *processes
 	return process->flat != NULL;
 }
 
+/* What no rule knows lies around all that one does, so its total says nothing: it comes last, unless an order was asked for. */
+static void put_other_last(const struct process *process, struct row *rows, size_t count)
+{
+	const uint32_t other = text_find(process->texts, CATEGORY_OTHER_NAME, strlen(CATEGORY_OTHER_NAME));
+
+	for (size_t i = 0; i + 1 < count; i++)
+		if (rows[i].tree->nodes[rows[i].node].name == other) {
+			const struct row last = rows[i];
+
+			memmove(&rows[i], &rows[i + 1], (count - i - 1) * sizeof *rows);
+			rows[count - 1] = last;
+			return;
+		}
+}
+
 static void add_rows(const struct options *options, struct process *process, struct rows *rows)
 {
 	const size_t first = rows->count;
@@ -214,6 +230,8 @@ static void add_rows(const struct options *options, struct process *process, str
 					       .parent = NO_ROW,
 					       .of.api = &process->fold->apis[i] });
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+	if (options->by == BY_CATEGORY && !options->sort)
+		put_other_last(process, rows->rows + first, rows->count - first);
 	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), top);
 }
 

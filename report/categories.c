@@ -138,7 +138,7 @@ struct categories *categories_read(const char *path)
 
 	categories->path = path ? path : "built-in categories";
 	categories->text = text_table_read(path, categories_source, "categories");
-	categories->names[categories->count++] = "other";
+	categories->names[categories->count++] = CATEGORY_OTHER_NAME;
 	text_table_lines(categories->text, read_line, categories);
 	if (!categories->rule_count)
 		fatal(STATUS_USAGE, "%s: no rule is in it; a rule is CATEGORY CONDITION PATTERN", categories->path);

@@ -15,6 +15,7 @@
 
 #include "report/tree.h"
 
+#define CATEGORY_OTHER_NAME "other"
 #define CATEGORY_OTHER 0u
 #define CATEGORIES_MOST 64u       /* in one file, with `other` */
 #define CATEGORIES_RULES_MOST 512u
