@@ -46,7 +46,7 @@ static const struct {
 	{ CUPTI_OVERHEAD, "overhead" },
 };
 
-static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
+static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
 	CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
 
 __attribute__((format(printf, 2, 3))) static void tell(const char *key, const char *format, ...)

@@ -46,6 +46,8 @@ struct cupti_client {
 	/* A node of a graph was made: if a call that puts work into a stream is in progress on this
 	 * thread, it was captured. */
 	void (*node_created)(void);
+	/* A context is about to end, in whatever call. context: its id; device: UINT32_MAX: not known. */
+	void (*context_ends)(uint32_t context, uint32_t device);
 	const char *library;   /* path of the libcupti to use; NULL: as it is found */
 	const char *toolkit;   /* where CUDA is installed, as CUDA_HOME says; NULL: not said */
 	bool yields;           /* to another client of CUPTI's, as long as it is active (cupti_yield.h); else both are served */

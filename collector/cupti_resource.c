@@ -63,6 +63,19 @@ static void context_created(const struct cupti_library *cupti, void *handle)
 	}
 }
 
+/* At the end of the process contexts may go, too: what was held then is what the report is asked for. */
+static void context_ends(const struct cupti_library *cupti, void *handle)
+{
+	uint32_t id = 0, device;
+
+	if (atomic_load(&cupti_session->over) || !cupti->context_id || cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
+		return;
+	device = cupti_device_of(id);
+	if (device == UINT32_MAX && cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)
+		device = UINT32_MAX;
+	cupti_session->client->context_ends(id, device);
+}
+
 /* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids
  * come with the records. */
 static void stream_created(const struct cupti_library *cupti, const struct cupti_resource *resource)
@@ -135,6 +148,9 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 	case CUPTI_CONTEXT_CREATED:
 		context_created(cupti, resource->context);
 		cupti_flush_begin();
+		break;
+	case CUPTI_CONTEXT_ENDS:
+		context_ends(cupti, resource->context);
 		break;
 	case CUPTI_STREAM_CREATED:
 		stream_created(cupti, resource);

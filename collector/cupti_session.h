@@ -32,7 +32,7 @@ struct cupti_session {
 	/* cupti_yield.c */
 	atomic_bool away;  /* CUPTI is another client's; changed under lock */
 	bool other_clock;  /* CUPTI's clock is another client's; under lock */
-	bool over;         /* the process ends: as it is it stays; under lock */
+	atomic_bool over;  /* the process ends: as it is it stays; changed under lock */
 	uint64_t left_ns;  /* when that client had nothing enabled any more, 0: it has; under lock */
 
 	/* cupti_flush.c */

@@ -405,7 +405,13 @@ struct trace_sync {
 	uint64_t stream, event; /* handles */
 	uint32_t type, reserved;
 };
-enum trace_memory_flag { TRACE_MEMORY_POOL = 1 /* stream-ordered, from a pool */, TRACE_MEMORY_REGISTERED = 2, TRACE_MEMORY_MAPPED = 4 };
+enum trace_memory_flag {
+	TRACE_MEMORY_POOL = 1, /* stream-ordered, from a pool */
+	TRACE_MEMORY_REGISTERED = 2,
+	TRACE_MEMORY_MAPPED = 4, /* of the host's: where the device sees it; of a device: physical memory, known by its handle, which is no context's */
+	TRACE_MEMORY_ALL = 8,    /* FREE, address 0: what the context had on call.device, which has ended, but for physical memory */
+};
+#define TRACE_MEMORY_CONTEXT 16 /* from this bit of the flags on the last 16 bits of the context's id, of ALLOC and with ALL; 0: not known, with ALL: any */
 /* Taken when the call returned, given back when it began (stamp - duration): from then on another thread may be given the address. */
 struct trace_memory {
 	struct trace_call call;

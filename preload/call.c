@@ -110,7 +110,7 @@ static uint32_t take_stack(const struct call_site *site, uint64_t end, uint64_t 
 /* A callback may not ask the driver, and launches are not worth the question: CUPTI says where they work. */
 static inline uint32_t device_of(const struct call_site *site)
 {
-	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH ? call_here.device : real_device();
+	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH || site->type == CALL_RESET ? call_here.device : real_device();
 }
 
 /* A call's record that is yet to be written, in the words of the format: what was stored in halves a moment ago makes
@@ -274,4 +274,11 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 		call_stack_took(end, stack_ticks);
 	stream_finish();
 	return room;
+}
+
+bool call_write_reset(struct call_site *site, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_memory)] = { [3] = call_pair(TRACE_MEMORY_UNKNOWN, TRACE_MEMORY_ALL | call_context()) };
+
+	return call_write(site, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
 }

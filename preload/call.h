@@ -38,6 +38,7 @@ enum call_type {
 	CALL_ALLOC,   /* with one if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
 	CALL_RELEASE, /* as plain: its allocation is found by its address */
 	CALL_LAUNCH,  /* with one if either is launch */
+	CALL_RESET,   /* as plain: where it worked, call_on has said before */
 };
 
 /* A function that is seen: static data of whoever sees it. */
@@ -61,6 +62,8 @@ struct call_here {
 	uint32_t depth;       /* calls that have begun and not ended */
 	uint32_t device;      /* where it works, if a callback has said so; else UINT32_MAX */
 	bool captured;        /* it made a node of a graph instead of working */
+	bool resets;          /* contexts that end in it are its affair */
+	uint32_t context;     /* where it works, by CUPTI's id, if a callback has said so; else 0 */
 	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
 };
 extern _Thread_local struct call_here call_here;
@@ -99,7 +102,8 @@ static inline uint32_t call_begin(const void *caller)
 		call_here.correlation = 0;
 		call_here.device = UINT32_MAX;
 		call_here.end = 0;
-		call_here.captured = false;
+		call_here.captured = call_here.resets = false;
+		call_here.context = 0;
 		call_here.caller = caller;
 		call_here.frame = frame;
 		call_here.begin = clock_now();
@@ -154,10 +158,17 @@ static inline void call_captured(void)
 	call_here.captured = true;
 }
 
-/* The outermost call works on this device: CUPTI says so. UINT32_MAX: not known. */
-static inline void call_on(uint32_t device)
+/* The outermost call works on this device, in this context: CUPTI says so. UINT32_MAX, 0: not known. */
+static inline void call_on(uint32_t device, uint32_t context)
 {
 	call_here.device = device;
+	call_here.context = context;
+}
+
+/* The context of the outermost call as flags of struct trace_memory have it. */
+static inline uint32_t call_context(void)
+{
+	return call_here.context << TRACE_MEMORY_CONTEXT;
 }
 
 /* How many words of 8 bytes a call's record has behind struct trace_call, and two numbers of 4 bytes as they lie in one. */
@@ -179,6 +190,9 @@ static inline uint64_t call_pair(uint32_t first, uint32_t second)
  * may have been given the address; a result other than 0 says that it is still there. */
 bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
 	size_t words);
+
+/* The same, for a call in which a context ended: what it had is free. call_on has said which. */
+bool call_write_reset(struct call_site *site, int result);
 
 /* Records that pperf itself took so many ticks, from `end` on, for a call stack. Between stream_enter and stream_leave. */
 void call_stack_took(uint64_t end, uint64_t ticks);

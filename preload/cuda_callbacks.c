@@ -108,7 +108,7 @@ static void write_memory(struct driver_call *known, const struct driver_event *e
 		event->object,
 		event->bytes,
 		known->streamed ? stream_of(known, event) : 0,
-		call_pair(event->detail, event->flags),
+		call_pair(event->detail, event->flags | (known->kind == DRIVER_ALLOC ? call_context() : 0)),
 	};
 
 	write(known, known->kind == DRIVER_ALLOC ? TRACE_ALLOC : TRACE_FREE, result, rest, CALL_WORDS(trace_memory));
@@ -198,7 +198,7 @@ static void end_call(struct driver_call *known, const struct cupti_call *call)
 		return;
 	*call->data = 0;
 	if (outer == 0 || lends(known))
-		call_on(cupti_device_of(call->context));
+		call_on(cupti_device_of(call->context), call->context);
 	if (outer == 0) {
 		call_returned();
 		write_event(known, call, *(const int *)call->result);
@@ -230,12 +230,30 @@ static void on_node_created(void)
 	captured = true;
 }
 
+/* Its memory goes with it. Whatever call that happens in goes on afterwards as it was. */
+static void on_context_ends(uint32_t context, uint32_t device)
+{
+	static struct call_site site = { .name = "(context destroyed)", .type = CALL_RESET, .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
+	const struct call_here outer = call_here;
+
+	if (outer.depth && outer.resets) {
+		call_on(device, context);
+		return;
+	}
+	call_end(0);
+	call_begin(NULL);
+	call_on(device, context);
+	call_write_reset(&site, 0);
+	call_here = outer;
+}
+
 static struct cupti_client client = {
 	.calls = driver_call_ids,
 	.timed = driver_timed_ids,
 	.call = on_call,
 	.keeps = is_kept,
 	.node_created = on_node_created,
+	.context_ends = on_context_ends,
 };
 
 /* Whether the value is none of the words for yes, but a path. */

@@ -23,7 +23,7 @@ static inline void write(struct call_site *site, enum trace_kind kind, int resul
 		(uintptr_t)memory->address,
 		memory->bytes,
 		memory->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory->stream),
-		call_pair(memory->kind, memory->flags),
+		call_pair(memory->kind, memory->flags | (kind == TRACE_ALLOC ? call_context() : 0)),
 	};
 
 	call_write(site, kind, result, memory->stream, rest, CALL_WORDS(trace_memory));
@@ -359,6 +359,28 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
 
 	if (outer == 0)
 		pool_given_back(&site, result, address, stream);
+	call_end(outer);
+	return result;
+}
+
+/* ---- all of it ---- */
+
+/* Afterwards nobody knows which device it was. Where CUPTI is there it says which context ends; else it is whatever the device has. */
+int cudaDeviceReset(void)
+{
+	static struct call_site site = { .name = "cudaDeviceReset", .type = CALL_RESET };
+	const struct real *real = real_of(CALLER);
+	const uint32_t device = real_device();
+	uint32_t outer = call_begin(CALLER);
+	int result;
+
+	if (outer == 0) {
+		call_here.resets = true;
+		call_on(device, 0);
+	}
+	result = real->cudaDeviceReset();
+	if (outer == 0)
+		call_write_reset(&site, result);
 	call_end(outer);
 	return result;
 }

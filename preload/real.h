@@ -48,6 +48,7 @@
 	X(cudaFreeHost, (void *address))                                                                               \
 	X(cudaFreeAsync, (void *address, void *stream))                                                                \
 	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                                           \
+	X(cudaDeviceReset, (void))                                                                                     \
 	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                    \
 	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                               \
 	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                         \

@@ -206,6 +206,7 @@ static void memory_line(struct trace_reader *reader, struct line *line, const st
 	line_flag(line, "pool", memory->flags & TRACE_MEMORY_POOL);
 	line_flag(line, "registered", memory->flags & TRACE_MEMORY_REGISTERED);
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
+	line_flag(line, "all", memory->flags & TRACE_MEMORY_ALL);
 }
 
 static void tensor_line(struct trace_reader *reader, struct line *line, const struct trace_tensor *tensor)

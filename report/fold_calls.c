@@ -173,12 +173,30 @@ static void flow(
 	}
 }
 
+/* Of a whole context. */
+static struct memory_change release_all(struct fold *fold, const struct trace_event *event, const struct call *call)
+{
+	struct memory_change change;
+	size_t at = 0;
+
+	while (memory_release_next(fold->memory, event->record, &at, &change))
+		flow(fold, event, call, &change);
+	return (struct memory_change){ .failed = call->record->result != 0 };
+}
+
+static struct memory_change change_of(struct fold *fold, const struct trace_event *event, const struct call *call)
+{
+	const struct trace_memory *record = event->record;
+
+	if (event->kind == TRACE_ALLOC)
+		return memory_alloc(fold->memory, record, call->node, event->time_ns);
+	return record->flags & TRACE_MEMORY_ALL ? release_all(fold, event, call) : memory_release(fold->memory, record, call->begin_ns);
+}
+
 static void move_memory(struct fold *fold, const struct trace_event *event, const struct call *call, uint32_t leaf_node)
 {
 	const bool allocates = event->kind == TRACE_ALLOC;
-	const struct memory_change change = allocates ? memory_alloc(
-								fold->memory, event->record, call->node, event->time_ns)
-						      : memory_release(fold->memory, event->record, call->begin_ns);
+	const struct memory_change change = change_of(fold, event, call);
 	const uint32_t nodes[] = { call->node, leaf_node };
 
 	flow(fold, event, call, &change);

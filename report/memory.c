@@ -10,8 +10,10 @@ struct held {
 	uint64_t since_ns;
 	uint32_t site;
 	uint32_t late_frees; /* releases of earlier owners of the address that are still to be seen */
+	uint16_t context;    /* 0: not known */
 	uint8_t space;       /* enum space */
 	bool live;
+	bool physical; /* no context's */
 };
 
 /* What an address is one of: a handle of an array may equal an address, and a tensor lies in device memory. */
@@ -257,7 +259,9 @@ struct memory_change memory_alloc(
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
-		.space = kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY };
+		.context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT),
+		.space = kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY,
+		.physical = kind == TRACE_MEMORY_DEVICE && record->flags & TRACE_MEMORY_MAPPED };
 
 	if (record->call.result != 0 || record->address == 0) {
 		change.failed = record->call.result != 0;
@@ -291,6 +295,32 @@ struct memory_change memory_release(struct memory *memory, const struct trace_me
 		take_out(memory->tables, held);
 	}
 	return change;
+}
+
+/* What a context had on a device goes with it. */
+static bool goes_with(const struct memory *memory, const struct held *held, const struct trace_memory *record)
+{
+	const uint16_t context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT);
+
+	return held->live && held->space != SPACE_TENSOR && !held->physical &&
+	       memory->levels[memory->sites[held->site].level].device == record->call.device &&
+	       (!context || !held->context || held->context == context);
+}
+
+bool memory_release_next(struct memory *memory, const struct trace_memory *record, size_t *at, struct memory_change *change)
+{
+	struct memory_table *table = memory->tables;
+
+	if (record->call.result != 0)
+		return false;
+	while (*at < table->slots && !goes_with(memory, &table->held[*at], record))
+		++*at;
+	if (*at == table->slots)
+		return false;
+	*change = (struct memory_change){ .kind = TRACE_MEMORY_UNKNOWN };
+	give(memory, &table->held[*at], change);
+	take_out(table, &table->held[*at]); /* another may have come to its place */
+	return true;
 }
 
 /* Device memory that is held on a device, whoever took it. */

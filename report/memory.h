@@ -110,6 +110,10 @@ struct memory_change memory_alloc(
 	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns);
 struct memory_change memory_release(struct memory *memory, const struct trace_memory *record, uint64_t begin_ns);
 
+/* A FREE of all that a context had (TRACE_MEMORY_ALL): gives back one piece of it. *at: 0 at first. false: there is no more. Tensors stay until the allocator
+ * says otherwise. */
+bool memory_release_next(struct memory *memory, const struct trace_memory *record, size_t *at, struct memory_change *change);
+
 /* A TENSOR record made at node `node`. */
 struct memory_change memory_tensor(
 	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns);

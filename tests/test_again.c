@@ -67,7 +67,7 @@ static void make(struct made *one, struct call_site *site, uint64_t duration)
 
 	call_here.begin -= duration;
 	call_correlate(one->call.correlation);
-	call_on(one->call.device);
+	call_on(one->call.device, 0);
 	one->call.duration = duration;
 	one->call.head.flags = site->flags;
 	call_write(site, one->kind, (int)one->call.result, CALL_NO_STREAM, one->rest, one->words);

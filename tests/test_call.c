@@ -191,7 +191,7 @@ START_TEST(a_callback_is_recorded_where_nothing_is_around_it)
 	ck_assert_uint_eq(outer, 0);
 	call_correlate(7);
 	call_captured();
-	call_on(3);
+	call_on(3, 0);
 	record = record_call(&callback, 0, (void *)0x10);
 	ck_assert_uint_eq(record->call.head.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
 	ck_assert_uint_eq(record->call.correlation, 7);

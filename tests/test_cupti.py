@@ -3,13 +3,14 @@
 """What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
 CUPTI does wrong, the program does not notice and the trace says what is missing."""
 import collections, json, os, shutil, signal, subprocess, time
-from harness import BUILD, SANITIZED, Skip, case, environment, main, preload, run, traced
+from harness import BUILD, REPORT, SANITIZED, Skip, case, environment, main, preload, run, traced
 from gpu_truth import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
 
 MAJORS = ("12", "13")
 DROPPED, UNREAD = 6, 7
 FEW = (2, 2, 2)
+ALL = 8 # TRACE_MEMORY_ALL
 
 
 def simulated(major, name):
@@ -43,6 +44,37 @@ def exactly(folder, major, *arguments, env=None):
     assert not wrong, "\n".join(wrong)
     complete(trace)
     return trace
+
+
+# ---- contexts that end ----
+
+def ended(folder, major, how, env=None):
+    """What is held at the end, by kind, and the record that says so."""
+    bare = run(folder, simulated(major, "ends_contexts"), how)
+    under = traced(folder, simulated(major, "ends_contexts"), how, env=env)
+    assert under.stdout == bare.stdout and under.stderr == bare.stderr
+    rows = json.loads(subprocess.run([REPORT, "memory", folder / "trace.bin", "-f", "json"], capture_output=True, check=True).stdout)
+    assert rows["integrity"]["conserved"]
+    records = [c for c in whole(folder / "trace.bin").calls if c.kind == "FREE" and c.mflags & ALL]
+    return rows, records
+
+
+@case
+def what_a_context_had_is_gone_with_it(folder):
+    for major in MAJORS:
+        for how, env, name in (("reset", None, "cudaDeviceReset"), ("reset", {"PPERF_CUPTI": "0"}, "cudaDeviceReset"),
+                               ("primary", None, "(context destroyed)"), ("contexts", None, "(context destroyed)")):
+            rows, records = ended(folder, major, how, env)
+            assert [(c.api, c.result, c.device, c.address) for c in records] == [(name, 0, 0, 0)], (how, env, records)
+            assert (records[0].mflags >> 16 > 0) == (env is None)
+            held = collections.Counter()
+            for row in rows["rows"]:
+                held[row["memory_kind"]] += 0 if row.get("path") else row["held_bytes"]
+            assert +held == {"device": 5 << 20}, (how, env, held)
+            tree = json.loads(subprocess.run([REPORT, "tree", folder / "trace.bin", "-f", "json"], capture_output=True, check=True).stdout)
+            delta = {r["name"]: r["reserved_delta_bytes"] for r in tree["rows"] if r["name"] in ("before", "end", "after")}
+            assert delta == ({"before": 8 << 20, "end": -3 << 20, "after": 0} if how == "contexts" else
+                             {"before": 3 << 20, "end": -3 << 20, "after": 5 << 20}), (how, env, delta)
 
 
 # ---- programs that know what they did ----

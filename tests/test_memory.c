@@ -184,6 +184,69 @@ START_TEST(only_device_memory_is_reserved_and_the_rest_is_kept_apart)
 }
 END_TEST
 
+static void alloc_in(struct trace_builder *builder, uint64_t at, uint64_t address, uint64_t bytes, uint32_t device, uint32_t context)
+{
+	struct trace_memory *record = build_memory(builder, 1, at, TRACE_ALLOC, address, bytes, TRACE_MEMORY_DEVICE, device);
+
+	record->flags = context << TRACE_MEMORY_CONTEXT;
+}
+
+static struct trace_memory *end_context(struct trace_builder *builder, uint64_t at, uint32_t device, uint32_t context)
+{
+	struct trace_memory *record = build_memory(builder, 1, at, TRACE_FREE, 0, 0, TRACE_MEMORY_UNKNOWN, device);
+
+	record->flags = TRACE_MEMORY_ALL | context << TRACE_MEMORY_CONTEXT;
+	return record;
+}
+
+START_TEST(what_a_context_had_goes_with_it_and_nothing_else)
+{
+	struct trace_builder *builder = builder_new();
+	struct folded folded;
+
+	build_push(builder, 1, 1, "a");
+	alloc_in(builder, 10, 0x1000, 1, 0, 1);
+	alloc_in(builder, 20, 0x2000, 10, 0, 2);
+	alloc_in(builder, 30, 0x3000, 100, 0, 0); /* whose it is is not known */
+	alloc_in(builder, 40, 0x4000, 1000, 1, 1);
+	build_memory(builder, 1, 50, TRACE_ALLOC, 0x5000, 10000, TRACE_MEMORY_DEVICE, 0)->flags = TRACE_MEMORY_MAPPED;
+	build_memory(builder, 1, 55, TRACE_ALLOC, 0x6000, 7, TRACE_MEMORY_PINNED, 0);
+	end_context(builder, 60, 0, 1)->call.result = 1; /* it did not come to that */
+	build_pop(builder, 1, 70);
+	build_push(builder, 1, 80, "end");
+	end_context(builder, 90, 0, 1);
+	build_pop(builder, 1, 100);
+	folded = folded_of(builder, NULL);
+	ck_assert_int_eq(folded.fold->totals.reserved_now, 10010);
+	ck_assert_int_eq(memory_of(&folded, "end")->reserved_delta, -101);
+	ck_assert_uint_eq(memory_of(&folded, "a")->free_bytes, 101);
+	ck_assert_uint_eq(memory_of(&folded, "end")->frees, 1);
+	ck_assert_uint_eq(memory_of(&folded, "a")->failed, 1);
+	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_PINNED)->flow.held, 0);
+	ck_assert_uint_eq(folded.fold->memory->counts.null_frees, 0);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(a_reset_by_whom_the_context_is_not_known_takes_what_the_device_has)
+{
+	const struct fold_options second = { .device = 1, .metric = METRIC_RESERVED };
+	struct trace_builder *builder = builder_new();
+	struct folded folded;
+
+	for (uint64_t i = 1; i <= 1000; i++)
+		alloc_in(builder, i, i << 12, 1, (uint32_t)i % 2, 1 + (uint32_t)i % 3);
+	end_context(builder, 2000, 1, 0);
+	alloc_in(builder, 2001, 1 << 12, 3, 1, 9);
+	folded = folded_of(builder, &second);
+	ck_assert_int_eq(folded.fold->totals.reserved_now, 3);
+	ck_assert_uint_eq(folded.fold->memory->counts.replaced, 0);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
 START_TEST(a_level_is_that_of_one_device)
 {
 	const struct fold_options second = { .device = 1, .metric = METRIC_RESERVED };
@@ -326,6 +389,8 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(memory, 60);
+	tcase_add_test(memory, what_a_context_had_goes_with_it_and_nothing_else);
+	tcase_add_test(memory, a_reset_by_whom_the_context_is_not_known_takes_what_the_device_has);
 	tcase_add_test(memory, a_range_has_a_level_at_its_edges_and_a_peak);
 	tcase_add_test(memory, what_is_freed_elsewhere_is_a_flow_of_its_owner);
 	tcase_add_test(memory, a_level_includes_other_threads);

@@ -94,6 +94,7 @@ static void pool_memory(void)
 	CALL(cudaFreeAsync, (p, stream), NULL);
 	CALL(cudaMallocFromPoolAsync_ptsz, (&p, 4004, (void *)0x90, NULL), p);
 	CALL(cudaFreeAsync_ptsz, (p, NULL), NULL);
+	CALL(cudaDeviceReset, (), NULL);
 }
 
 static void launches(void)

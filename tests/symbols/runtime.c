@@ -192,6 +192,11 @@ FREE(cudaFreeArray)
 FREE(cudaFreeMipmappedArray)
 FREE(cudaFreeHost)
 
+int cudaDeviceReset(void)
+{
+	return end(0);
+}
+
 #define FREE_ASYNC(name)                      \
 	int name(void *address, void *stream) \
 	{                                     \
