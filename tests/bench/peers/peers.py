@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 ANYWAY = bool(os.environ.get("BENCH_ANYWAY"))  # a share of the load: 0.1
 SCALE = float(os.environ["BENCH_ANYWAY"]) if ANYWAY else 1
 ROUNDS = 3 if ANYWAY else 9
-PAIRS, TWO, READ, KILLED, STARTS = int(4e6 * SCALE), int(2e6 * SCALE), int(4e6 * SCALE), int(2e5 * SCALE), 10
+PAIRS, TWO, READ, KILLED, STARTS = int(4e6 * SCALE), int(2e6 * SCALE), int(4e6 * SCALE), int(2e5 * SCALE), 20
 # Name, what of theirs, limit; ours in each round by theirs in the same round.
 GATES = (
     ("a range, elapsed, of LTTng-UST's with names", ("elapsed", "lttng"), 0.25),

@@ -10,7 +10,8 @@ METHOD = """\
 Every recorder has the same load: ranges five deep among 1000 names of 31 to 35 bytes, opened and closed in a loop in the program's own
 threads, which stay on one CPU each; what a recorder runs beside them has the other CPUs. A range's time is the loop's, elapsed,
 after every name has been seen once; with two threads it is the CPU time of the slower, as recorders with a process of their own otherwise wait
-for a CPU. A whole run ends when the trace is complete. Start-up is a process with five ranges, less the same without a tool, the least of ten a round.
+for a CPU. A whole run ends when the trace is complete. Start-up is a process with five ranges, less the same without a tool, the least of twenty a round, in a
+folder where no trace is yet.
 What kill -9 takes is counted: the program says how many ranges it has closed and kills itself; what its trace then shows is subtracted.
 Readers have one CPU, the trace is in the page cache, a range is two events.
 
