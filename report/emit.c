@@ -51,6 +51,12 @@ void emit_unsigned(struct emit *emit, uint64_t value)
 	out_unsigned(emit->out, value);
 }
 
+void emit_signed(struct emit *emit, int64_t value)
+{
+	separate(emit);
+	out_signed(emit->out, value);
+}
+
 void emit_double(struct emit *emit, double value)
 {
 	separate(emit);

@@ -20,6 +20,7 @@ void emit_key(struct emit *emit, const char *key);
 void emit_null(struct emit *emit);
 void emit_bool(struct emit *emit, bool value);
 void emit_unsigned(struct emit *emit, uint64_t value);
+void emit_signed(struct emit *emit, int64_t value);
 void emit_double(struct emit *emit, double value);
 void emit_id(struct emit *emit, uint64_t value); /* "0x1f" */
 void emit_string(struct emit *emit, const char *string); /* NULL: null */

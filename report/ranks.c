@@ -51,6 +51,27 @@ static void choose(struct ranks *ranks)
 	give_numbers(ranks);
 }
 
+bool rank_is_wanted(const struct options *options, const struct rank *rank)
+{
+	return options->rank < 0 || options->rank == rank->number;
+}
+
+struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count)
+{
+	const struct tree *tree = rank->fold->tree;
+	struct trace_text *path = need((tree->nodes[node].depth + 2u) * sizeof *path);
+
+	*count = 0;
+	for (uint32_t at = node; at; at = tree->nodes[at].parent)
+		++*count;
+	for (size_t i = *count; node; node = tree->nodes[node].parent) {
+		const struct text name = text_of(rank->process->texts, tree->nodes[node].name);
+
+		path[--i] = (struct trace_text){ name.bytes, name.length, true };
+	}
+	return path;
+}
+
 static void release(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++) {

@@ -115,8 +115,17 @@ void ranks_rows(struct ranks *ranks);
 /* rank_blame.c: one more pass over each trace, for where collectives were launched, and for stragglers. */
 void ranks_blame(struct ranks *ranks);
 
+/* Whether --rank asks for it. */
+bool rank_is_wanted(const struct options *options, const struct rank *rank);
+/* The names from the root to a node of a rank's tree; to be freed. */
+struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count);
+
+struct out;
 /* ranks_print.c */
 bool ranks_print(const struct ranks *ranks, const struct options *options);
+/* ranks_data.c */
+void ranks_print_json(const struct ranks *ranks, const struct options *options, struct out *out);
+void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct out *out);
 
 /* The view. */
 int ranks_view(const struct options *options);

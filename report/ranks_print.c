@@ -1,45 +1,22 @@
 /* SPDX-License-Identifier: MIT
- * ranks_print.c: ranks beside each other, as text, JSON, CSV. See ranks.h.
+ * ranks_print.c: ranks beside each other, as text. See ranks.h.
  */
-#include "report/emit.h"
+#include "report/apart.h"
 #include "report/fatal.h"
 #include "report/next.h"
 #include "report/paragraph.h"
 #include "report/print.h"
 #include "report/rank_columns.h"
 #include "report/ranks.h"
+#include "report/visible.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_wanted(const struct options *options, const struct rank *rank)
-{
-	return options->rank < 0 || options->rank == rank->number;
-}
-
-/* The names from the root to a node, as --focus takes them apart; to be freed with the list. */
-static struct trace_text *path_of(const struct rank *rank, uint32_t node, size_t *count)
-{
-	const struct tree *tree = rank->fold->tree;
-	struct trace_text *path = need((tree->nodes[node].depth + 2u) * sizeof *path);
-
-	*count = 0;
-	for (uint32_t at = node; at; at = tree->nodes[at].parent)
-		++*count;
-	for (size_t i = *count; node; node = tree->nodes[node].parent) {
-		const struct text name = text_of(rank->process->texts, tree->nodes[node].name);
-
-		path[--i] = (struct trace_text){ name.bytes, name.length, true };
-	}
-	return path;
-}
-
-/* ---- text ---- */
-
 static void add_path(struct paragraph *paragraph, const struct rank *rank, uint32_t node)
 {
 	size_t count;
-	struct trace_text *path = path_of(rank, node, &count);
+	struct trace_text *path = ranks_path(rank, node, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -224,7 +201,7 @@ static void put_ranks(const struct ranks *ranks, const struct options *options, 
 	for (size_t i = 0; i < ranks->count; i++) {
 		int64_t value = 0;
 
-		if (!is_wanted(options, &ranks->ranks[i]))
+		if (!rank_is_wanted(options, &ranks->ranks[i]))
 			continue;
 		print_line(style, "%6lld", (long long)ranks->ranks[i].number);
 		for (size_t column = 0; column < shown; column++) {
@@ -236,39 +213,111 @@ static void put_ranks(const struct ranks *ranks, const struct options *options, 
 	}
 }
 
-static void put_row(const struct ranks *ranks, const struct collective_row *row, const struct style *style)
+/* Columns before a collective's name, the most important first: as many as leave the name some room. */
+static const struct {
+	const char *title;
+	size_t columns;
+} before_names[] = { { "wait", CELL }, { "transfer", CELL }, { "calls", CELL }, { "rank last", 14 } };
+
+#define BEFORE_NAMES (sizeof before_names / sizeof *before_names)
+#define NAME_LEAST 24u
+
+static size_t fitting(const struct style *style, size_t *room)
 {
+	size_t used = 2, shown = 0;
+
+	while (shown < BEFORE_NAMES && (!shown || used + before_names[shown].columns + NAME_LEAST <= style->width))
+		used += before_names[shown++].columns;
+	*room = style->width > used ? style->width - used : 1;
+	return shown;
+}
+
+/* It says again that it is a collective: the functions of PyTorch that all of them go through. */
+static bool is_wrapper(const struct trace_text *name)
+{
+	static const char *const wrappers[] = { "nccl:", "record_param_comms", "c10d::" };
+
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+		if (name->length >= strlen(wrappers[i]) && !memcmp(name->bytes, wrappers[i], strlen(wrappers[i])))
+			return true;
+	return false;
+}
+
+/* As it is shown; to be freed. */
+static char *place_text(const struct ranks *ranks, uint32_t node, bool ascii)
+{
+	char *text = NULL, *shown;
+	size_t count, used = 0, room = 0;
+	struct trace_text *path = ranks_path(&ranks->ranks[0], node, &count);
+
+	while (count > 1 && is_wrapper(&path[count - 1]))
+		count--;
+	for (size_t i = 0; i < count; i++) {
+		grow(&text, &room, used + path[i].length + 4, 1);
+		memcpy(text + used, " / ", i ? 3 : 0);
+		used += i ? 3 : 0;
+		memcpy(text + used, path[i].bytes, path[i].length);
+		used += path[i].length;
+	}
+	shown = need(used * 6 + 1);
+	visible(shown, used * 6 + 1, text ? text : "", used, ascii);
+	free(text);
+	free(path);
+	return shown;
+}
+
+/* Where they were asked for, so that those of one kind can be told apart. */
+static struct apart_name *place_names(const struct ranks *ranks, size_t count, size_t room, bool ascii)
+{
+	struct apart_name *names = need((count + 1) * sizeof *names);
+
+	for (size_t i = 0; i < count; i++) {
+		const size_t kind = strlen(collective_name(ranks->rows[i].kind)) + strlen(" in ");
+
+		names[i].whole = place_text(ranks, ranks->rows[i].node, ascii);
+		names[i].columns = room > kind ? room - kind : 1;
+		names[i].list = ranks->rows[i].kind;
+		names[i].is_path = true;
+	}
+	apart_names(names, count, ascii);
+	return names;
+}
+
+static void put_row(const struct ranks *ranks, const struct collective_row *row, const char *place, size_t shown, const struct style *style)
+{
+	const uint64_t values[] = { row->wait_ns, row->transfer_ns, row->count };
 	char last[48] = "-";
 
-	put_cell(style, UNIT_TIME, true, (int64_t)row->wait_ns);
-	put_cell(style, UNIT_TIME, true, (int64_t)row->transfer_ns);
-	put_cell(style, UNIT_COUNT, true, (int64_t)row->count);
+	for (size_t i = 0; i < shown && i < sizeof values / sizeof *values; i++)
+		put_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
 	if (row->last_rank != UINT32_MAX)
 		snprintf(last, sizeof last, "%lld in %llu", (long long)ranks->ranks[row->last_rank].number, (unsigned long long)row->last);
-	print_line(style, "%14s  %s", last, collective_name(row->kind));
-	if (row->node) {
-		size_t count;
-		struct trace_text *path = path_of(&ranks->ranks[0], row->node, &count);
-
+	if (shown == BEFORE_NAMES)
+		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);
+	print_line(style, "  %s", collective_name(row->kind));
+	if (*place) {
 		out_string(style->out, " in ");
-		for (size_t i = count > 3 ? count - 3 : 0; i < count; i++) {
-			out_string(style->out, !i ? "" : i + 3 == count ? ".. / " : " / ");
-			print_visible(style, path[i].bytes, path[i].length, 0);
-		}
-		free(path);
+		out_string(style->out, place);
 	}
 	out_char(style->out, '\n');
 }
 
 static void put_rows(const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const size_t top = options->top ? options->top : 20;
+	const size_t top = options->top ? options->top : 20, count = ranks->row_count < top ? ranks->row_count : top;
+	size_t room;
+	const size_t shown = fitting(style, &room);
+	struct apart_name *names = place_names(ranks, count, room, style->ascii);
 
-	print_line(style, "\n%*s%*s%*s%14s  collective\n", CELL, "wait", CELL, "transfer", CELL, "calls", "rank last");
-	for (size_t i = 0; i < ranks->row_count && i < top; i++)
-		put_row(ranks, &ranks->rows[i], style);
+	out_char(style->out, '\n');
+	for (size_t i = 0; i < shown; i++)
+		print_line(style, "%*s", (int)before_names[i].columns, before_names[i].title);
+	print_line(style, "  collective\n");
+	for (size_t i = 0; i < count; i++)
+		put_row(ranks, &ranks->rows[i], names[i].text, shown, style);
 	if (ranks->row_count > top)
 		print_line(style, "%zu more (-n 0 shows all)\n", ranks->row_count - top);
+	apart_free(names, count);
 }
 
 /* Into the place that made the straggler late, else all ranks' trees. */
@@ -283,7 +332,7 @@ static void put_next(const struct ranks *ranks, const struct options *options, c
 	next_begin(&command, "tree");
 	if (straggler) {
 		/* Places are without steps here. */
-		path = path_of(&ranks->ranks[straggler->rank], straggler->node, &count);
+		path = ranks_path(&ranks->ranks[straggler->rank], straggler->node, &count);
 		command_file(&command, ranks->ranks[straggler->rank].process->path);
 		if (ranks->ranks[straggler->rank].process->rank >= 0) {
 			snprintf(rank, sizeof rank, " --rank %lld", (long long)ranks->ranks[straggler->rank].process->rank);
@@ -321,170 +370,14 @@ static void print_ranks(const struct ranks *ranks, const struct options *options
 	put_next(ranks, options, &style);
 }
 
-/* ---- JSON ---- */
-
-static void emit_signed(struct emit *emit, const char *key, bool known, int64_t value)
-{
-	emit_key(emit, key);
-	if (!known)
-		emit_null(emit);
-	else if (value >= 0)
-		emit_unsigned(emit, (uint64_t)value);
-	else
-		emit_double(emit, (double)value);
-}
-
-static void emit_path(struct emit *emit, const struct rank *rank, uint32_t node)
-{
-	size_t count;
-	struct trace_text *path = path_of(rank, node, &count);
-
-	emit_key(emit, "path");
-	emit_begin(emit, '[');
-	for (size_t i = 0; i < count; i++)
-		emit_text(emit, path[i]);
-	emit_end(emit, ']');
-	free(path);
-}
-
-static void emit_rank(struct emit *emit, const struct rank *rank)
-{
-	int64_t value = 0;
-
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "rank", (uint64_t)rank->number);
-	emit_put_string(emit, "file", rank->process->path);
-	emit_put_unsigned(emit, "pid", rank->process->pid);
-	emit_put_bool(emit, "simulated", rank->process->simulated);
-	emit_put_bool(emit, "aligned", rank->aligned);
-	emit_put_string(emit, "not_aligned_because", rank->aligned ? NULL : rank->why);
-	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-		const bool known = rank_column_value(rank, column, &value);
-
-		emit_signed(emit, rank_columns[column].key, known, value);
-	}
-	emit_key(emit, "drift_ppm");
-	if (rank->fit.moments)
-		emit_double(emit, rank->fit.drift * 1e6);
-	else
-		emit_null(emit);
-	emit_put_unsigned(emit, "aligned_by", rank->fit.moments);
-	emit_end(emit, '}');
-}
-
-static void emit_straggler(struct emit *emit, const struct ranks *ranks, const struct straggler *straggler)
-{
-	const struct rank *rank = &ranks->ranks[straggler->rank];
-
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "rank", (uint64_t)rank->number);
-	emit_put_unsigned(emit, "last", rank->sums.last);
-	emit_put_unsigned(emit, "of", rank->sums.matched);
-	emit_key(emit, "by_chance");
-	emit_double(emit, straggler->expected);
-	emit_put_unsigned(emit, "late_median_ns", rank->sums.late_median_ns);
-	emit_put_unsigned(emit, "late_ns", rank->sums.late_ns);
-	emit_put_string(emit, "meanwhile", !straggler->more_ns ? NULL : straggler->gpu ? "gpu" : "cpu");
-	emit_path(emit, rank, straggler->node);
-	emit_put_unsigned(emit, "more_ns", straggler->more_ns);
-	emit_put_unsigned(emit, "own_ns", straggler->own_ns);
-	emit_put_unsigned(emit, "others_ns", straggler->others_ns);
-	emit_end(emit, '}');
-}
-
-static void emit_collective(struct emit *emit, const struct ranks *ranks, const struct collective_row *row)
-{
-	emit_begin(emit, '{');
-	emit_put_string(emit, "name", collective_name(row->kind));
-	emit_path(emit, &ranks->ranks[0], row->node);
-	emit_put_unsigned(emit, "calls", row->count);
-	emit_put_unsigned(emit, "wait_ns", row->wait_ns);
-	emit_put_unsigned(emit, "transfer_ns", row->transfer_ns);
-	emit_put_unsigned(emit, "decided", row->decided);
-	emit_put_unsigned(emit, "last", row->last);
-	emit_signed(emit, "last_rank", row->last_rank != UINT32_MAX, row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0);
-	emit_end(emit, '}');
-}
-
-static void print_ranks_json(const struct ranks *ranks, const struct options *options, struct out *out)
-{
-	struct emit emit = { .out = out };
-
-	emit_begin(&emit, '{');
-	emit_put_string(&emit, "schema", "pperf.report/1");
-	emit_put_string(&emit, "view", "ranks");
-	emit_put_unsigned(&emit, "reference", (uint64_t)ranks->ranks[0].number);
-	emit_put_unsigned(&emit, "matched", ranks->outcome_count);
-	emit_put_unsigned(&emit, "decided", ranks->decided);
-	emit_put_unsigned(&emit, "undecided", ranks->undecided);
-	emit_put_unsigned(&emit, "communicators", ranks->group_count);
-	emit_put_unsigned(&emit, "without_collectives", ranks->without);
-	emit_key(&emit, "rows");
-	emit_begin(&emit, '[');
-	for (size_t i = 0; i < ranks->count; i++)
-		if (is_wanted(options, &ranks->ranks[i]))
-			emit_rank(&emit, &ranks->ranks[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "stragglers");
-	emit_begin(&emit, '[');
-	for (size_t i = 0; i < ranks->straggler_count; i++)
-		emit_straggler(&emit, ranks, &ranks->stragglers[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "collectives");
-	emit_begin(&emit, '[');
-	for (size_t i = 0; i < ranks->row_count; i++)
-		emit_collective(&emit, ranks, &ranks->rows[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "warnings");
-	emit_begin(&emit, '[');
-	for (size_t i = 0; i < ranks->processes.warning_count; i++)
-		emit_string(&emit, ranks->processes.warnings[i]);
-	emit_end(&emit, ']');
-	emit_end(&emit, '}');
-	out_char(out, '\n');
-}
-
-/* ---- CSV: of ranks ---- */
-
-static void print_ranks_csv(const struct ranks *ranks, const struct options *options, struct out *out)
-{
-	int64_t value = 0;
-
-	out_string(out, "rank,file,aligned");
-	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-		out_char(out, ',');
-		out_string(out, rank_columns[column].key);
-	}
-	out_string(out, ",drift_ppm\r\n");
-	for (size_t i = 0; i < ranks->count; i++) {
-		const struct rank *rank = &ranks->ranks[i];
-
-		if (!is_wanted(options, rank))
-			continue;
-		out_signed(out, rank->number);
-		out_char(out, ',');
-		out_csv_text(out, rank->process->path, strlen(rank->process->path));
-		out_string(out, rank->aligned ? ",true" : ",false");
-		for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-			out_char(out, ',');
-			if (rank_column_value(rank, column, &value))
-				out_signed(out, value);
-		}
-		out_char(out, ',');
-		if (rank->fit.moments)
-			out_double(out, rank->fit.drift * 1e6);
-		out_string(out, "\r\n");
-	}
-}
-
 bool ranks_print(const struct ranks *ranks, const struct options *options)
 {
 	struct out *out = out_open(options->output);
 
 	if (options->format == FORMAT_JSON)
-		print_ranks_json(ranks, options, out);
+		ranks_print_json(ranks, options, out);
 	else if (options->format == FORMAT_CSV)
-		print_ranks_csv(ranks, options, out);
+		ranks_print_csv(ranks, options, out);
 	else
 		print_ranks(ranks, options, out);
 	return out_close(out, options->output);

@@ -269,6 +269,32 @@ def one_rank_can_be_asked_for_and_every_format_has_the_same(folder):
 
 
 @case
+def an_offset_of_years_is_still_whole_nanoseconds(folder):
+    years = view(job(2, lambda r, step: 500 * r, offset=3 * 10 ** 14), folder)["rows"][1]["offset_ns"]
+    assert isinstance(years, int) and abs(years + 3 * 10 ** 17) < 10 ** 6, years
+
+
+@case
+def places_of_collectives_are_told_apart_in_whatever_width(folder):
+    """All of them end in PyTorch's own functions for collectives, which say nothing of where."""
+    places, ranks = ("an awaitable that somebody gave a long name: indices", "an awaitable that somebody gave a long name: offsets"), [Rank(r) for r in range(2)]
+    for step in range(30):
+        base = step * 10000
+        for rank in ranks:
+            rank.op("a step of the training loop", base, base + 2000)
+            rank.op(places[step % 2], base + 10, base + 1990)
+            for depth, name in enumerate(("c10d::alltoall_base_", "record_param_comms", "nccl:all_to_all")):
+                rank.op(name, base + 20 + depth, base + 1900 - depth)
+            rank.kernel("ncclDevKernel_SendRecv_alltoall", base + 30, base + 100 + 50 * rank.number, base + 1000 + step)
+    paths = [r.write(folder) for r in ranks]
+    for width in (40, 60, 80, 120):
+        text = report("ranks", *paths, "--width", width).stdout.decode()
+        assert all(len(line) <= width or " " not in line.strip() for line in text.splitlines()), (width, text)
+        [first, second] = [line for line in text.split(" collective\n")[1].splitlines()[:2]]
+        assert first.split(" in ")[-1] != second.split(" in ")[-1] and "nccl:" not in first + second and max(len(first), len(second)) <= width, (width, first, second)
+
+
+@case
 def files_without_a_number_count_in_their_order(folder):
     ranks = job(2, lambda r, step: 300 * r)
     paths = [r.write(folder, numbered=False) for r in ranks]
