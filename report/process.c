@@ -2,13 +2,14 @@
 #include "report/process.h"
 #include "report/distribution.h"
 #include "report/fatal.h"
+#include "report/file_set.h"
 #include "report/tally.h"
 #include "report/view.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 
 #define SIMULATED_DEVICE "pperf simulated device"
 
@@ -69,42 +70,61 @@ static int64_t rank_of(const struct process *process)
 	return text.length ? rank : -1;
 }
 
-static bool same_file(const char *a, const char *b)
+/* A file that is new to the set. */
+static void add(struct processes *processes, struct file_set *set, size_t *room, const char *path)
 {
-	struct stat left, right;
-
-	return strcmp(a, b) == 0 || (stat(a, &left) == 0 && stat(b, &right) == 0 && left.st_dev == right.st_dev &&
-					    left.st_ino == right.st_ino);
-}
-
-static void add(struct processes *processes, size_t *room, const char *path)
-{
-	for (size_t i = 0; i < processes->count; i++)
-		if (same_file(processes->all[i].path, path))
-			return;
+	if (!file_set_add(set, path))
+		return;
 	grow(&processes->all, room, processes->count + 1, sizeof *processes->all);
 	processes->all[processes->count] = (struct process){ .path = strdup(path) };
 	if (!processes->all[processes->count++].path)
 		fatal(STATUS_UNREADABLE, "no memory for a path");
 }
 
-/* The traces that were named, and those of the same runs beside them. */
-static void find(struct processes *processes, const struct options *options)
+/* Those beside one that was named. `met`: the ones that were found so; the others of their run were found with them. */
+static void add_siblings(
+	struct processes *processes, struct file_set *set, struct file_set *met, size_t *room, const char *path)
 {
 	char error[READER_ERROR_BYTES];
+	struct trace_siblings siblings;
+
+	if (file_set_has(met, path))
+		return;
+	if (!siblings_find(path, &siblings, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
+	for (uint32_t i = 0; i < siblings.count; i++) {
+		if (strcmp(siblings.traces[i].path, path))
+			file_set_add(met, siblings.traces[i].path);
+		add(processes, set, room, siblings.traces[i].path);
+	}
+	siblings_free(&siblings);
+}
+
+/* Each trace that is shown stays open: as many as the system lets this user have. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* The traces that were named, and with_siblings those of the same runs beside them. */
+static void find(struct processes *processes, const struct options *options, bool with_siblings)
+{
+	struct file_set *set = file_set_new(), *met = file_set_new();
 	size_t room = 0;
 
 	for (size_t i = 0; i < options->file_count; i++)
-		add(processes, &room, options->files[i]);
-	for (size_t i = 0; i < options->file_count; i++) {
-		struct trace_siblings siblings;
-
-		if (!siblings_find(options->files[i], &siblings, error))
-			fatal(STATUS_UNREADABLE, "%s", error);
-		for (uint32_t sibling = 0; sibling < siblings.count; sibling++)
-			add(processes, &room, siblings.traces[sibling].path);
-		siblings_free(&siblings);
-	}
+		add(processes, set, &room, options->files[i]);
+	for (size_t i = 0; i < options->file_count && with_siblings; i++)
+		add_siblings(processes, set, met, &room, options->files[i]);
+	file_set_free(set);
+	file_set_free(met);
+	if (processes->count > 1)
+		allow_many_files();
 }
 
 /* Of text, only if it is asked for: it takes a sixth more time where there is much work of GPUs. */
@@ -308,36 +328,45 @@ static bool did_more(const struct process *a, const struct process *b)
 	return a->events != b->events ? a->events > b->events : by_start(a, b) < 0;
 }
 
-/* The number of the one that did most, of those with the rank asked for. */
+/* Keeps of a process that was read what it may be shown for; the others let go. */
+static void choose(struct processes *processes, const struct options *options, size_t candidate, size_t *best)
+{
+	struct process *process = &processes->all[candidate];
+
+	if (options->rank >= 0 && process->rank != options->rank) {
+		let_go(process);
+	} else if (options->all) {
+		process->shown = true;
+		*best = candidate;
+	} else if (*best == SIZE_MAX || did_more(process, &processes->all[*best])) {
+		if (*best != SIZE_MAX)
+			let_go(&processes->all[*best]);
+		*best = candidate;
+	} else {
+		let_go(process);
+	}
+}
+
+/* The number of the one that did most, of those with the rank asked for. What cannot be read is left out. */
 static size_t read_all(struct processes *processes, const struct options *options)
 {
 	char error[READER_ERROR_BYTES];
-	size_t best = SIZE_MAX;
+	size_t best = SIZE_MAX, kept = 0;
 
 	for (size_t i = 0; i < processes->count; i++) {
-		struct process *process = &processes->all[i];
+		struct process *process = &processes->all[kept];
 
-		if (!read_process(process, options, error)) {
-			if (i < options->file_count)
-				fatal(STATUS_UNREADABLE, "%s", error);
-			processes_warn(processes, "%s", error);
-			free(process->path);
-			processes->count--;
-			memmove(process, process + 1, (processes->count - i) * sizeof *process);
-			i--;
-		} else if (options->rank >= 0 && process->rank != options->rank) {
-			let_go(process);
-		} else if (options->all) {
-			process->shown = true;
-			best = i;
-		} else if (best == SIZE_MAX || did_more(process, &processes->all[best])) {
-			if (best != SIZE_MAX)
-				let_go(&processes->all[best]);
-			best = i;
-		} else {
-			let_go(process);
+		*process = processes->all[i];
+		if (read_process(process, options, error)) {
+			choose(processes, options, kept++, &best);
+			continue;
 		}
+		if (i < options->file_count)
+			fatal(STATUS_UNREADABLE, "%s", error);
+		processes_warn(processes, "%s", error);
+		free(process->path);
 	}
+	processes->count = kept;
 	return best;
 }
 
@@ -346,7 +375,7 @@ struct processes processes_read(const struct options *options)
 	struct processes processes = { .count = 0 };
 	size_t best;
 
-	find(&processes, options);
+	find(&processes, options, true);
 	best = read_all(&processes, options);
 	if (best == SIZE_MAX)
 		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0], (long long)options->rank);
@@ -361,10 +390,8 @@ struct processes processes_read_named(const struct options *options)
 {
 	struct processes processes = { .count = 0 };
 	char error[READER_ERROR_BYTES];
-	size_t room = 0;
 
-	for (size_t i = 0; i < options->file_count; i++)
-		add(&processes, &room, options->files[i]);
+	find(&processes, options, false);
 	for (; processes.shown < processes.count; processes.shown++) {
 		struct process *process = &processes.all[processes.shown];
 

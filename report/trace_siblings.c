@@ -23,14 +23,29 @@ static int by_start(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-/* A process writes one trace: another file with its number and start is a copy. */
-static bool is_copy(const struct trace_siblings *siblings, const struct trace_header *header)
+static bool same_process(const struct trace_sibling *a, const struct trace_sibling *b)
 {
-	for (uint32_t i = 0; i < siblings->count; i++)
-		if (siblings->traces[i].pid == header->pid &&
-			siblings->traces[i].start_unix_ns == header->start.realtime_ns)
-			return true;
-	return false;
+	return a->pid == b->pid && a->start_unix_ns == b->start_unix_ns;
+}
+
+/* A process writes one trace: other files with its number and start are copies. Of those from `first` on, which are in order, one is
+ * kept, if it is not among those before. */
+static void drop_copies(struct trace_siblings *siblings, uint32_t first)
+{
+	uint32_t kept = first;
+
+	for (uint32_t i = first; i < siblings->count; i++) {
+		struct trace_sibling *sibling = &siblings->traces[i];
+		bool copy = kept > first && same_process(sibling, &siblings->traces[kept - 1]);
+
+		for (uint32_t named = 0; named < first && !copy; named++)
+			copy = same_process(sibling, &siblings->traces[named]);
+		if (copy)
+			free(sibling->path);
+		else
+			siblings->traces[kept++] = *sibling;
+	}
+	siblings->count = kept;
 }
 
 static void add(
@@ -79,7 +94,7 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 			(entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
 			continue;
 		other = join(path, folder_bytes, entry->d_name);
-		if (look(other, false, &header, &bytes, error) && header.run_id == run_id && !is_copy(siblings, &header))
+		if (look(other, false, &header, &bytes, error) && header.run_id == run_id)
 			add(siblings, room, other, &header, bytes);
 		else
 			free(other);
@@ -110,14 +125,18 @@ bool siblings_find(const char *path, struct trace_siblings *siblings, char error
 	struct trace_header header;
 	size_t room = 0;
 	uint64_t bytes;
+	uint32_t named;
 
 	*siblings = (struct trace_siblings){ 0 };
 	if (!look(path, true, &header, &bytes, error))
 		return false;
 	add(siblings, &room, join(path, (int)strlen(path), ""), &header, bytes);
 	look_inside(path, siblings, &room);
+	named = siblings->count;
 	if (header.run_id)
 		look_around(path, header.run_id, siblings, &room);
+	qsort(siblings->traces + named, siblings->count - named, sizeof *siblings->traces, by_start);
+	drop_copies(siblings, named);
 	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, by_start);
 	return true;
 }
