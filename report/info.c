@@ -19,6 +19,7 @@
 #include <time.h>
 
 #define TITLE_COLUMNS 11
+#define YEAR_2001_NS UINT64_C(1000000000000000000)
 
 /* One trace as text. */
 struct page {
@@ -76,6 +77,12 @@ static void say_meta(const struct page *page, const char *word, const char *key)
 	say_text(page, word, reader_meta(page->reader, key));
 }
 
+/* What pperf's own library tells of itself, another tool's file does not. */
+static bool is_imported(const struct page *page)
+{
+	return reader_meta(page->reader, "import.format").known;
+}
+
 static bool begins_with(struct trace_text text, const char *prefix)
 {
 	return text.length > strlen(prefix) && !memcmp(text.bytes, prefix, strlen(prefix));
@@ -120,13 +127,18 @@ static void say_process(const struct page *page)
 	say_meta(page, "program", "exe");
 	say_meta(page, "directory", "directory");
 	say_meta(page, "host", "host");
-	say(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
-		header->flags & TRACE_FORKED ? ", by fork alone" : "");
+	if (is_imported(page))
+		say(page, "process", "%u", header->pid);
+	else
+		say(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
+			header->flags & TRACE_FORKED ? ", by fork alone" : "");
 	say_meta(page, "rank", "rank");
-	say(page, "started", "%s.%09" PRIu64 " UTC", when, header->start.realtime_ns % 1000000000u);
+	if (header->start.realtime_ns >= YEAR_2001_NS) /* else its times count from nobody knows when */
+		say(page, "started", "%s.%09" PRIu64 " UTC", when, header->start.realtime_ns % 1000000000u);
 	say(page, "recorded", "%s", duration);
-	say(page, "ended", "%s",
-		header->flags & TRACE_ENDED ? "cleanly" : "no: it was killed, left by _exit, or is still running");
+	if (!is_imported(page))
+		say(page, "ended", "%s",
+			header->flags & TRACE_ENDED ? "cleanly" : "no: it was killed, left by _exit, or is still running");
 }
 
 static void say_sources(const struct page *page)
@@ -208,21 +220,23 @@ static void say_file(const struct page *page)
 	number_unsigned(each, payload, recorded ? recorded : 1, 2);
 	for (unsigned i = 0; i < sizeof header->build_id; i++)
 		snprintf(build_id + 2 * i, 3, "%02x", header->build_id[i]);
-	say(page, "file",
+	say(page, is_imported(page) ? "read as" : "file",
 		"%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64 " dictionary blocks",
 		size, header->version, layout->chunks, layout->slots, layout->dictionary);
 	if (layout->totals)
 		say_counted(page);
 	say(page, "threads", "%" PRIu64, layout->streams);
-	say(page, "clock", "%s, %.3f MHz",
-		header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",
-		reader_ticks_per_second(page->reader) / 1e6);
+	if (!is_imported(page))
+		say(page, "clock", "%s, %.3f MHz",
+			header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",
+			reader_ticks_per_second(page->reader) / 1e6);
 	say(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes",
 		reader_nodes(page->reader) - 2, reader_dictionary_count(page->reader, TRACE_COUNTER),
 		reader_dictionary_count(page->reader, TRACE_MODULE), reader_dictionary_count(page->reader, TRACE_STACK) +
 			reader_dictionary_count(page->reader, TRACE_PYTHON_STACK),
 		(uint32_t)layout->dictionary_bytes);
-	say(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s", header->run_id, build_id);
+	if (!is_imported(page))
+		say(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s", header->run_id, build_id);
 	say(page, "records", "%" PRIu64 ", %s bytes each", recorded, recorded ? each : "0");
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
 		if (page->info->records[kind] && event_word(kind))

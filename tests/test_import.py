@@ -231,6 +231,13 @@ def what_the_file_knows_of_itself_is_kept(folder):
 
 
 @case
+def info_says_nothing_of_a_library_that_did_not_write_it(folder):
+    """No parent 0, run 0 and build id 0, nor how a program ended of which nothing is known."""
+    text = report("info", write(folder, [op("a", 0, 10)])).stdout.decode()
+    assert "process     7\n" in text and "read as" in text and not any(word in text for word in ("child of", "libpperf", "MHz", "cleanly", "started")), text
+
+
+@case
 def what_json_does_not_have_is_read_where_programs_write_it(folder):
     text = b"""\xef\xbb\xbf{"traceEvents": [
       {"args": {"x": NaN, "y": [Infinity, -Infinity], "Call stack": "\xff\xfe", "deep": %s}, "dur": 5, "ts": 10, "tid": 1, "pid": 1, "name": "bad \xff\\ud800 utf", "cat": "cpu_op", "ph": "X"},
