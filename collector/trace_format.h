@@ -325,6 +325,7 @@ struct trace_lost {
 	uint64_t stamp, events;
 	uint32_t reason, reserved; /* enum trace_loss */
 };
+/* A call is written once it has returned; where it found no room, the SEAL that made some lies between its begin and its stamp, and is no part of it. */
 enum trace_self_what { TRACE_SELF_SEAL = 1, TRACE_SELF_START, TRACE_SELF_FLUSH, TRACE_SELF_STACK };
 struct trace_self {
 	struct trace_head head;

@@ -61,10 +61,22 @@ uint32_t fold_unattributed(struct fold *fold, uint32_t root)
 	return node;
 }
 
+static void fold_self(struct fold *fold, const struct trace_event *event)
+{
+	const struct trace_self *self = event->record;
+	const uint64_t ns = reader_duration(fold->reader, self->stamp, self->duration);
+	struct thread *thread = event->stream->user;
+
+	fold->totals.self_ns += ns;
+	if (self->what != TRACE_SELF_SEAL || !thread) /* of a thread without ranges and calls nobody asks */
+		return;
+	thread->pause_ns = ns;
+	thread->pause_begin_ns = event->time_ns > ns ? event->time_ns - ns : 0;
+}
+
 /* Everything but the opening and closing of ranges. */
 static void fold_record(struct fold *fold, const struct trace_event *event)
 {
-	const struct trace_self *self = event->record;
 	const struct trace_away *away = event->record;
 
 	switch (event->kind) {
@@ -100,7 +112,7 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 		fold->counts.yielded += fold->state->away;
 		break;
 	case TRACE_SELF:
-		fold->totals.self_ns += reader_duration(fold->reader, self->stamp, self->duration);
+		fold_self(fold, event);
 		break;
 	case TRACE_LAUNCH:
 	case TRACE_GRAPH_LAUNCH:

@@ -242,6 +242,14 @@ static void tell(struct fold *fold, const struct trace_event *event, const struc
 	observer->call(observer->context, &seen);
 }
 
+/* A call is written when it has returned; where there was no room its slot was sealed first, and that is no part of it. */
+static uint64_t without_pause(const struct trace_event *event, uint64_t begin_ns, uint64_t duration_ns)
+{
+	const struct thread *thread = event->stream->user;
+
+	return thread && begin_ns <= thread->pause_begin_ns && thread->pause_ns <= duration_ns ? duration_ns - thread->pause_ns : duration_ns;
+}
+
 void fold_call(struct fold *fold, const struct trace_event *event)
 {
 	struct call call = { .record = event->record };
@@ -250,6 +258,7 @@ void fold_call(struct fold *fold, const struct trace_event *event)
 	call.node = fold_place(fold, event);
 	call.duration_ns = reader_duration(fold->reader, call.record->stamp, call.record->duration);
 	call.begin_ns = event->time_ns > call.duration_ns ? event->time_ns - call.duration_ns : 0;
+	call.duration_ns = without_pause(event, call.begin_ns, call.duration_ns);
 	call.worked = call.record->result == 0 && !(call.record->head.flags & TRACE_CALL_CAPTURED);
 	count_call(fold, event->kind, &call);
 	if (fold->state->counting) {

@@ -39,6 +39,7 @@ struct thread {
 	size_t room, more_room;
 	uint32_t depth, stream, index; /* index: in fold_state.threads */
 	uint64_t self_ns;  /* of the ranges that have closed and count */
+	uint64_t pause_begin_ns, pause_ns; /* when its slot was last sealed */
 	bool had_range;    /* one of them */
 	uint32_t inserted; /* which of the frames is a section, and no range of the trace; NOT_INSERTED: none */
 };

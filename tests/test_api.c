@@ -48,6 +48,32 @@ START_TEST(calls_are_counted_once)
 }
 END_TEST
 
+/* The call took 5 and was written after 40 of a seal's; the next one was not. */
+START_TEST(what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_self *self;
+	struct screen screen;
+
+	build_push(builder, 1, 10, "step");
+	self = build_record(builder, 1, TRACE_SELF, sizeof *self, 145);
+	self->duration = 40;
+	self->what = TRACE_SELF_SEAL;
+	build_launch(builder, 1, 145, 1)->call.duration = 45;
+	self = build_record(builder, 2, TRACE_SELF, sizeof *self, 180);
+	self->duration = 40;
+	self->what = TRACE_SELF_SEAL;
+	build_launch(builder, 1, 190, 2)->call.duration = 7; /* of another thread */
+	self = build_record(builder, 1, TRACE_SELF, sizeof *self, 250);
+	self->duration = 10;
+	self->what = TRACE_SELF_STACK;
+	build_launch(builder, 1, 260, 3)->call.duration = 30;
+	build_pop(builder, 1, 1000);
+	screen = screen_show(builder, "api trace.bin -f csv --columns name,calls,cpu_total_ns,min_ns,max_ns,start_ns");
+	ck_assert_str_eq(screen.out, "name,calls,cpu_total_ns,min_ns,max_ns,start_ns\r\ncudaLaunchKernel,3,42,5,30,230\r\n");
+}
+END_TEST
+
 START_TEST(steps_are_a_part)
 {
 	struct trace_builder *builder = builder_new();
@@ -78,7 +104,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { calls_are_counted_once, steps_are_a_part, text_is_a_table };
+	const TTest *const tests[] = { calls_are_counted_once, what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for,
+		steps_are_a_part, text_is_a_table };
 
 	return scene_suite("api", tests, sizeof tests / sizeof *tests);
 }
