@@ -55,7 +55,7 @@ void arrange_distribution(const struct options *options, struct processes *proce
 static void put_time(const struct style *style, uint64_t ns, size_t width)
 {
 	char text[NUMBER_BYTES];
-	const size_t length = number_scaled(text, UNIT_TIME, ns > INT64_MAX ? INT64_MAX : (int64_t)ns, style->iec, style->ascii);
+	const size_t length = number_scaled(text, UNIT_TIME, number_integer(ns), style->iec, style->ascii);
 	const size_t shown = visible_width(text, length);
 
 	for (size_t i = shown; i < width; i++)

@@ -30,10 +30,7 @@ static size_t figure_text(char *out, const struct style *style, enum unit unit, 
 	if (cell->kind == CELL_REAL)
 		return number_real(out, number, 2);
 	return number_scaled(out, unit,
-		cell->kind == CELL_WHOLE   ? cell->whole
-		: cell->number > INT64_MAX ? INT64_MAX
-					   : (int64_t)cell->number,
-		style->iec, style->ascii);
+		cell->kind == CELL_WHOLE ? cell->whole : number_integer(cell->number), style->iec, style->ascii);
 }
 
 /* `1.02 to 1.31 ms`, in the unit of the larger. */

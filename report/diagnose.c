@@ -50,7 +50,7 @@ static const char *figure(struct diagnosis *diagnosis, enum unit unit, uint64_t 
 {
 	char *text = piece(diagnosis);
 
-	number_scaled(text, unit, value > INT64_MAX ? INT64_MAX : (int64_t)value, diagnosis->options->iec, diagnosis->options->ascii);
+	number_scaled(text, unit, number_integer(value), diagnosis->options->iec, diagnosis->options->ascii);
 	return text;
 }
 
@@ -74,7 +74,7 @@ const char *diagnose_counted(struct diagnosis *diagnosis, uint64_t count, const 
 	const char *plural = what[strlen(what) - 1] == 'h' ? "es" : "s";
 	char *text = piece(diagnosis), number[NUMBER_BYTES];
 
-	number_scaled(number, UNIT_COUNT, count > INT64_MAX ? INT64_MAX : (int64_t)count, false, diagnosis->options->ascii);
+	number_scaled(number, UNIT_COUNT, number_integer(count), false, diagnosis->options->ascii);
 	snprintf(text, sizeof diagnosis->pieces[0], "%s %s%s", number, what, count == 1 ? "" : plural);
 	return text;
 }
@@ -83,7 +83,7 @@ const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t 
 {
 	char *text = piece(diagnosis);
 
-	number_percent(text, part > INT64_MAX ? INT64_MAX : (int64_t)part, whole > INT64_MAX ? INT64_MAX : (int64_t)whole);
+	number_percent(text, number_integer(part), number_integer(whole));
 	return text;
 }
 

@@ -184,7 +184,7 @@ static void say_devices(const struct page *page)
 		char memory[NUMBER_BYTES], line[256];
 
 		number_scaled(memory, UNIT_BYTES,
-			device->memory_bytes <= INT64_MAX ? (int64_t)device->memory_bytes : INT64_MAX, false,
+			number_integer(device->memory_bytes), false,
 			page->ascii);
 		title(page, i ? "" : "devices");
 		snprintf(line, sizeof line, "%u ", device->device);

@@ -69,7 +69,7 @@ void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t valu
 {
 	char text[NUMBER_BYTES];
 
-	number_scaled(text, unit, value > INT64_MAX ? INT64_MAX : (int64_t)value, paragraph->style->iec,
+	number_scaled(text, unit, number_integer(value), paragraph->style->iec,
 		paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);
 }
@@ -78,7 +78,7 @@ void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whol
 {
 	char text[NUMBER_BYTES];
 
-	number_percent(text, (int64_t)part, (int64_t)whole);
+	number_percent(text, number_integer(part), number_integer(whole));
 	paragraph_add(paragraph, "%s", text);
 }
 

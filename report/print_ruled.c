@@ -99,7 +99,7 @@ static void figures(const struct ruled *ruled, size_t index, char *out, size_t r
 	}
 	figure(ruled, before, instance->value,
 		metrics[ruled->rows->rows[ruled->first].process->metric].unit == UNIT_COUNT ? 0 : 2);
-	number_percent(change, (int64_t)instance->value, (int64_t)root->value);
+	number_percent(change, number_integer(instance->value), number_integer(root->value));
 	snprintf(out, room, "%s%s%s (%s)", before, gap, ruled->unit, change);
 }
 

@@ -16,7 +16,7 @@ PROGRAMS += $(patsubst %,$(BUILD)/%,$(basename $(filter-out $(PROGRAM_LIBS),$(PR
 PROGRAMS += $(PROGRAM_LIBS:%.c=$(BUILD)/%.so)
 PROGRAM_CFLAGS = $(BASE_CFLAGS) $(NVTX_CFLAGS) -Wno-missing-prototypes
 
-ASAN = BUILD=$(BUILD)/asan OPT='-O1 -g' CFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer'
+ASAN = BUILD=$(BUILD)/asan OPT='-O1 -g' CFLAGS='-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer'
 TSAN = BUILD=$(BUILD)/tsan OPT='-O1 -g' CFLAGS='-fsanitize=thread'
 RUN = $(PYTHON) tests/run.py --build $(BUILD)
 TEST_SETUP = scripts/setup.sh build test && $(MAKE) --no-print-directory -j$$(nproc)
