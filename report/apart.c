@@ -67,6 +67,15 @@ static size_t begin_of(const struct apart_name *name, size_t at)
 	return from;
 }
 
+/* Paths that differ in their first component: its beginning and its end. */
+static void show_ends(struct apart_name *name, bool ascii)
+{
+	const size_t bytes = strlen(name->whole);
+
+	memcpy(name->text, name->whole, bytes + 1);
+	visible_shorten(name->text, bytes + ELLIPSIS + 1, name->columns, ascii);
+}
+
 /* Its beginning (of a path: nothing), an ellipsis, and what stands at `at` and behind. */
 static void show_from(struct apart_name *name, size_t at, bool ascii)
 {
@@ -78,8 +87,12 @@ static void show_from(struct apart_name *name, size_t at, bool ascii)
 		utf8_decode(name->whole + head, bytes - head, &length);
 		head += length;
 	}
-	if (name->columns < LEAST || from <= head + dot_columns)
+	if (name->columns < LEAST)
 		return;
+	if (from <= head + dot_columns) {
+		show_ends(name, ascii);
+		return;
+	}
 	left = name->columns - visible_width(name->whole, head) - dot_columns;
 	memcpy(name->text, name->whole, head);
 	memcpy(name->text + head, dots, ELLIPSIS);

@@ -59,6 +59,18 @@ START_TEST(paths_are_shown_from_the_component_that_differs)
 }
 END_TEST
 
+/* One that differs from its beginning on leaves the others to be told apart further behind. */
+START_TEST(a_path_that_begins_otherwise_hides_no_others)
+{
+	static const char *const whole[] = { "(before first step) / aten::to / aten::copy / aten::empty",
+		"step / Model / layers.* / query / aten::to / aten::copy / aten::empty",
+		"step / Model / layers.* / value / aten::to / aten::copy / aten::empty" },
+				*const shown[] = { "(before fi...ten::empty", "... query /...en::empty", "... value /...en::empty" };
+
+	expect(whole, shown, 3, 23, true);
+}
+END_TEST
+
 /* What differs from the first of many early leaves others that differ further behind. */
 START_TEST(of_many_each_is_shown_where_it_differs)
 {
@@ -120,6 +132,7 @@ int main(void)
 	tcase_add_test(names, those_that_differ_anyway_keep_their_ends);
 	tcase_add_test(names, names_are_shown_from_where_they_differ);
 	tcase_add_test(names, paths_are_shown_from_the_component_that_differs);
+	tcase_add_test(names, a_path_that_begins_otherwise_hides_no_others);
 	tcase_add_test(names, of_many_each_is_shown_where_it_differs);
 	tcase_add_test(names, lists_do_not_mind_each_other);
 	tcase_add_test(names, any_width_holds);
