@@ -194,27 +194,36 @@ static bool find_calls(
 
 /* ---- what they come to ---- */
 
+static uint64_t took(const struct steps *steps, size_t step)
+{
+	return steps->steps[step].end_ns - steps->steps[step].begin_ns;
+}
+
 /* The first steps that took more than 1.5 times what the later ones take, and clearly more than those differ among
- * themselves: up to the first two in a row that did not. */
+ * themselves: up to the first two in a row that did not. Where steps differ too much for that (a busy machine), the first that took
+ * longer than any of the later half. */
 static void mark_warm_up(struct steps *steps)
 {
 	const size_t count = steps->count - steps->unfinished, half = count / 2;
-	uint64_t *times = need((count + 1) * sizeof *times), usual, spread, limit;
+	uint64_t *times = need((count + 1) * sizeof *times), usual, spread, limit, longest = 0;
 	size_t slow = 0;
 
-	for (size_t i = half; i < count; i++)
-		times[i - half] = steps->steps[i].end_ns - steps->steps[i].begin_ns;
+	for (size_t i = half; i < count; i++) {
+		times[i - half] = took(steps, i);
+		longest = took(steps, i) > longest ? took(steps, i) : longest;
+	}
 	usual = steps_median(times, count - half);
 	for (size_t i = 0; i < count - half; i++)
 		times[i] = times[i] > usual ? times[i] - usual : usual - times[i];
 	spread = steps_median(times, count - half);
 	limit = usual + (usual / 2 > 6 * spread ? usual / 2 : 6 * spread);
-	while (slow < count &&
-		(steps->steps[slow].end_ns - steps->steps[slow].begin_ns > limit ||
-			(slow + 1 < count && steps->steps[slow + 1].end_ns - steps->steps[slow + 1].begin_ns > limit)))
+	while (slow < count && (took(steps, slow) > limit || (slow + 1 < count && took(steps, slow + 1) > limit)))
 		slow++;
 	free(times);
-	if (count < 3 || slow > half || count - slow < 2)
+	if (slow > half)
+		for (slow = 0; slow < half && took(steps, slow) > longest && took(steps, slow) > usual + usual / 2; slow++)
+			continue;
+	if (count < 3 || count - slow < 2)
 		return;
 	for (size_t i = 0; i < slow; i++)
 		steps->steps[i].kind = STEP_WARM_UP;

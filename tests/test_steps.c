@@ -616,6 +616,24 @@ START_TEST(where_every_step_makes_a_graph_they_are_usual)
 }
 END_TEST
 
+/* Without two that are like the later ones in the first half: a model that is compiled in its first step, on a busy machine. */
+START_TEST(a_first_step_that_is_longer_than_all_is_warm_up)
+{
+	struct training training = training_new();
+	struct steps *steps;
+
+	for (unsigned i = 0; i < 20; i++) {
+		training.forward_ns = i == 0 ? 900000 : i < 11 ? 500 + i % 3 * 300 : i == 14 ? 1000 : 100;
+		train_step(&training, "Net");
+	}
+	steps = found(&training);
+	ck_assert_uint_eq(steps->count, 20);
+	ck_assert_uint_eq(steps->warm_up, 1);
+	ck_assert_uint_lt(steps->max_ns, 2000);
+	steps_free(steps);
+}
+END_TEST
+
 START_TEST(times_that_differ_all_along_are_no_warm_up)
 {
 	struct training training = training_new();
@@ -785,6 +803,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, a_step_in_which_a_graph_is_made_is_no_usual_one);
 	tcase_add_test(found_case, the_call_that_ends_a_capture_tells_of_it_too);
 	tcase_add_test(found_case, where_every_step_makes_a_graph_they_are_usual);
+	tcase_add_test(found_case, a_first_step_that_is_longer_than_all_is_warm_up);
 	tcase_add_test(found_case, times_that_differ_all_along_are_no_warm_up);
 	tcase_add_test(found_case, a_step_that_was_killed_is_counted_apart);
 	tcase_add_test(found_case, an_evaluation_at_the_end_is_no_step);
