@@ -31,6 +31,7 @@ struct training {
 	uint32_t tail;              /* the first token behind the last row */
 	enum sign_kind ender, unit; /* unit: what a step begins with */
 	uint32_t units, runs;       /* as many of them as usual, at a row's begin; and of BACKWARD in a row */
+	bool ended;                 /* the program, by itself */
 	struct step_spans *spans;
 };
 
@@ -182,6 +183,35 @@ static bool zero_comes_first(const struct training *training)
 	return first * 10 >= training->row_count * 9;
 }
 
+/* `forward, backward, step, zero_grad`: the first row has none before its gradients, each other one begins with it, and so does what comes
+ * behind the last. */
+static bool zero_comes_last(const struct training *training)
+{
+	const struct row *rows = training->rows;
+	size_t begin = 0;
+
+	if (training->row_count < 3 || units_in(training, rows[0].first, rows[0].end, SIGN_ZERO) > 0)
+		return false;
+	if (training->tail < training->token_count ? token(training, training->tail)->kind != SIGN_ZERO : training->ended)
+		return false;
+	for (size_t i = 1; i < training->row_count; i++)
+		begin += token(training, rows[i].first)->kind == SIGN_ZERO;
+	return begin == training->row_count - 1;
+}
+
+/* Then it is the row's before it. */
+static void give_zeros_back(struct training *training)
+{
+	for (size_t i = 0; i < training->row_count; i++) {
+		uint32_t *const next = i + 1 < training->row_count ? &training->rows[i + 1].first : &training->tail;
+		const uint32_t end = i + 1 < training->row_count ? training->rows[i + 1].end : (uint32_t)training->token_count;
+
+		for (; *next < end && token(training, *next)->kind == SIGN_ZERO; ++*next)
+			training->rows[i].ender = *next;
+		training->rows[i].end = *next;
+	}
+}
+
 static void choose_unit(struct training *training)
 {
 	size_t rows;
@@ -190,6 +220,8 @@ static void choose_unit(struct training *training)
 	training->units = usual_units(training, SIGN_DATA, &rows);
 	if (rows * 10 >= training->row_count * 9)
 		return;
+	if (zero_comes_last(training))
+		give_zeros_back(training);
 	training->unit = zero_comes_first(training) ? SIGN_ZERO : SIGN_FORWARD;
 	training->units = usual_units(training, training->unit, &rows);
 }
@@ -416,7 +448,7 @@ static void judge(const struct training *training, size_t period, bool by_data, 
 void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender,
 	bool ended, struct steps *steps, struct step_spans *spans)
 {
-	struct training training = { .reader = reader, .signs = signs, .ender = ender, .spans = spans };
+	struct training training = { .reader = reader, .signs = signs, .ender = ender, .ended = ended, .spans = spans };
 	size_t period, rows;
 	bool by_data;
 

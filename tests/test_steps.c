@@ -136,6 +136,34 @@ START_TEST(accumulated_gradients_are_one_step)
 }
 END_TEST
 
+/* Gradients are emptied behind the step, not before the next: then what is called in between is an evaluation. Without the last
+ * zero_grad the program may as well have left its first one out. */
+START_TEST(an_evaluation_behind_zero_grad_is_no_part_of_a_step)
+{
+	for (unsigned last = 0; last < 2; last++) {
+		struct training training = training_new();
+		struct steps *steps;
+
+		for (unsigned i = 0; i < 20; i++) {
+			for (unsigned call = 0; i % 10 == 0 && call < 5; call++)
+				train_forward(&training, "GPT");
+			for (unsigned part = 0; part < 2; part++) {
+				train_forward(&training, "GPT");
+				train_backward(&training);
+			}
+			train_optimizer(&training, "AdamW");
+			if (i < 19 || last)
+				train_zero(&training);
+		}
+		steps = found(&training);
+		ck_assert_uint_eq(steps->count, 20);
+		ck_assert_uint_eq(steps->p50_ns, 2 * (100 + 100) + 50 + 10);
+		ck_assert_msg((steps->max_ns < 2 * steps->p50_ns) == last, "%llu", (unsigned long long)steps->max_ns);
+		steps_free(steps);
+	}
+}
+END_TEST
+
 /* A GAN: the discriminator's step, then the generator's. Both optimizers have the same name. */
 static void train_gan(struct training *training, bool batches)
 {
@@ -781,6 +809,7 @@ static Suite *suite(void)
 	tcase_add_test(found_case, an_evaluation_lies_between_steps);
 	tcase_add_test(found_case, an_evaluation_is_told_from_training_without_batches_too);
 	tcase_add_test(found_case, accumulated_gradients_are_one_step);
+	tcase_add_test(found_case, an_evaluation_behind_zero_grad_is_no_part_of_a_step);
 	tcase_add_test(found_case, two_optimizers_make_one_step);
 	tcase_add_test(found_case, what_is_called_before_zero_grad_each_time_is_in_the_step);
 	tcase_add_test(found_case, two_optimizers_side_by_side_make_one_step);
