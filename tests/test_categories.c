@@ -147,9 +147,9 @@ START_TEST(rules_of_ones_own_replace_ours)
 	screen = screen_show(NULL, "table trace.bin --ascii --by category --categories rules");
 	ck_assert_str_eq(screen.out,
 		"   gpu     cpu        %  calls  gpu self  cpu self  gpu avg  cpu avg  name\n"
-		"150 ns  100 ns  100.0 %      1     10 ns    100 ns   150 ns   100 ns  other\n"
 		"100 ns    0 ns   66.7 %      1    100 ns      0 ns   100 ns     0 ns  slow\n"
-		" 40 ns    0 ns   26.7 %      1     40 ns      0 ns    40 ns     0 ns  my-work\n");
+		" 40 ns    0 ns   26.7 %      1     40 ns      0 ns    40 ns     0 ns  my-work\n"
+		"150 ns  100 ns  100.0 %      1     10 ns    100 ns   150 ns   100 ns  other\n");
 }
 END_TEST
 
