@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (facts, order), kineto_thread.c (one thread),
- * kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work), kineto_memory.c, kineto_gpu.c.
+ * kineto_trace.h: from Kineto's rows to a trace of our own. kineto_trace.c (all of it), kineto_order.c (rows by thread and
+ * time), kineto_places.c (the dictionary), kineto_facts.c (what is known of the run and the file), kineto_thread.c (one
+ * thread), kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work), kineto_enclosure.c
+ * (work without ids), kineto_python.c (stacks), kineto_memory.c, kineto_gpu.c.
  */
 #ifndef PPERF_KINETO_TRACE_H
 #define PPERF_KINETO_TRACE_H
@@ -68,6 +70,12 @@ uint32_t kineto_domain(const struct kineto *kineto, uint32_t domain);
 
 /* Sorts rows by their numbers, unless they are in order, as files often are. */
 void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context);
+
+/* Fills order, calls, memories, moments, frames. */
+void kineto_sort_rows(struct kineto_build *build);
+
+/* After all else, of which it tells. added: of the memory, something is added up. */
+void kineto_facts_write(struct kineto_build *build, uint32_t pid, bool added);
 
 /* Of memory events, by time. Drops those of the CPU. True: something had to be added up that the file does not say. */
 int kineto_by_time(const void *a, const void *b, void *memories);
