@@ -187,7 +187,7 @@ static size_t waits_for_records(const struct kineto *kineto, const struct kineto
 	size_t count = 0;
 
 	for (size_t i = 0; i < kineto->sync_count; i++)
-		if (kineto->syncs[i].record && (int64_t)kineto->syncs[i].record > 0)
+		if ((int64_t)kineto->syncs[i].record > 0)
 			waits[count++] = &kineto->syncs[i];
 	qsort(waits, count, sizeof *waits, by_record);
 	return count;
@@ -205,7 +205,7 @@ static void put_records(struct kineto_build *build)
 					 **found = bsearch(&wanted, waits, count, sizeof *waits, by_record);
 		struct trace_gpu_sync record = { .type = TRACE_EVENT_RECORD, .correlation = like.record };
 
-		if (!found || kineto->calls[i].start < build->first)
+		if (!found)
 			continue;
 		record.start_ns = record.end_ns =
 			writer_realtime(build->writer, (uint64_t)(kineto->calls[i].start - build->first));

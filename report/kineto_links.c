@@ -52,14 +52,21 @@ static int compare_threads(const struct kineto_range *left, const struct kineto_
 	return compare_numbers(left, right);
 }
 
+/* Of equal ones the first in the file. */
 static int by_number(const void *a, const void *b, void *ranges)
 {
-	return compare_numbers((struct kineto_range *)ranges + *(const uint32_t *)a, (struct kineto_range *)ranges + *(const uint32_t *)b);
+	const struct kineto_range *left = (struct kineto_range *)ranges + *(const uint32_t *)a, *right = (struct kineto_range *)ranges + *(const uint32_t *)b;
+	const int order = compare_numbers(left, right);
+
+	return order ? order : (left > right) - (left < right);
 }
 
 static int by_thread(const void *a, const void *b, void *ranges)
 {
-	return compare_threads((struct kineto_range *)ranges + *(const uint32_t *)a, (struct kineto_range *)ranges + *(const uint32_t *)b);
+	const struct kineto_range *left = (struct kineto_range *)ranges + *(const uint32_t *)a, *right = (struct kineto_range *)ranges + *(const uint32_t *)b;
+	const int order = compare_threads(left, right);
+
+	return order ? order : (left > right) - (left < right);
 }
 
 static int by_flow(const void *a, const void *b)
@@ -68,7 +75,11 @@ static int by_flow(const void *a, const void *b)
 
 	if (left->id != right->id)
 		return left->id < right->id ? -1 : 1;
-	return left->finish - right->finish;
+	if (left->finish != right->finish)
+		return left->finish - right->finish;
+	if (left->time != right->time)
+		return left->time < right->time ? -1 : 1;
+	return (left->thread > right->thread) - (left->thread < right->thread);
 }
 
 /* The backward function of that thread which starts then; NULL: there is none. */
