@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * column_list.h: the one list of columns. key, title in text, unit, function (figure_X in figures.c), help.
+ * column_list.h: the one list of columns. key, title in text, unit, function (figure_X in figures*.c), help.
  */
 #ifndef PPERF_COLUMN_LIST_H
 #define PPERF_COLUMN_LIST_H
