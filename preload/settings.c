@@ -194,12 +194,22 @@ static const char *value_of(const char *variable)
 	return value && *value ? value : NULL;
 }
 
+static bool flag_of(struct settings *s, const char *variable, bool otherwise)
+{
+	const char *value = value_of(variable);
+	bool on = settings_flag(value, otherwise);
+
+	if (on != settings_flag(value, !otherwise) && value)
+		complain(s, variable, value, "1 or 0");
+	return on;
+}
+
 void settings_read(struct settings *s)
 {
 	const char *output = value_of("PPERF_OUTPUT"), *most = value_of("PPERF_MAX"), *children = value_of("PPERF_CHILDREN");
 	const char *cupti = value_of("PPERF_CUPTI"), *schedule = value_of("PPERF_SCHEDULE");
 
-	s->redact = settings_flag(value_of("PPERF_REDACT"), false);
+	s->redact = flag_of(s, "PPERF_REDACT", false);
 	if (!take_run(s, getenv("PPERF_RUN")))
 		begin_run(s);
 	s->trace.limit_bytes = most ? settings_size(most) : 0;
@@ -213,8 +223,8 @@ void settings_read(struct settings *s)
 		complain(s, "PPERF_CHILDREN", children, "none, gpu or all");
 	if (!expand_output(s, output ? output : "trace.bin"))
 		complain(s, "PPERF_OUTPUT", s->redact ? "[redacted]" : output, "a shorter path");
-	s->nvtx = settings_flag(value_of("PPERF_NVTX"), true);
-	s->cuda = settings_flag(value_of("PPERF_CUDA"), true);
+	s->nvtx = flag_of(s, "PPERF_NVTX", true);
+	s->cuda = flag_of(s, "PPERF_CUDA", true);
 	s->cupti_yields = cupti && !strcasecmp(cupti, "yield");
 	if (cupti && !s->cupti_yields && strcasecmp(cupti, "share") && !strchr(cupti, '/') &&
 	    settings_flag(cupti, true) != settings_flag(cupti, false))
@@ -222,10 +232,12 @@ void settings_read(struct settings *s)
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	if (cupti)
 		snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti);
-	s->tensors = settings_flag(value_of("PPERF_TENSORS"), true);
-	s->python = settings_flag(value_of("PPERF_PYTHON"), true);
-	s->modules = settings_flag(value_of("PPERF_MODULES"), true);
+	s->tensors = flag_of(s, "PPERF_TENSORS", true);
+	s->python = flag_of(s, "PPERF_PYTHON", true);
+	s->modules = flag_of(s, "PPERF_MODULES", true);
 	s->stacks = value_of("PPERF_STACKS");
+	if (s->stacks && strcmp(s->stacks, "alloc") && strcmp(s->stacks, "launch") && strcmp(s->stacks, "off"))
+		complain(s, "PPERF_STACKS", s->stacks, "alloc, launch or off");
 	s->python_stacks = value_of("PPERF_PYSTACKS");
 	if (s->python_stacks && strcmp(s->python_stacks, "alloc") && strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
 		complain(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
@@ -236,8 +248,8 @@ void settings_read(struct settings *s)
 	if (schedule && !s->scheduled)
 		complain(s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
 	s->step_marker = value_of("PPERF_STEP_MARKER");
-	s->shapes = settings_flag(value_of("PPERF_SHAPES"), false);
-	s->quiet = value_of("PPERF_QUIET") ? settings_flag(value_of("PPERF_QUIET"), true) : -1;
+	s->shapes = flag_of(s, "PPERF_SHAPES", false);
+	s->quiet = value_of("PPERF_QUIET") ? flag_of(s, "PPERF_QUIET", true) : -1;
 }
 
 void settings_share(struct settings *s, const char *other_nvtx)

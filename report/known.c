@@ -26,6 +26,29 @@ static const struct {
 	{ "python_stacks", "places in the program's Python files", NULL },
 };
 
+/* What a reason says that has another remedy than most. */
+static const struct {
+	const char *key, *reason, *advice;
+} remedies[] = {
+	{ "", "off: PPERF_", "unset that variable" },
+	{ "cupti", "let this user profile",
+		"start it as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or let every user profile: the NVIDIA "
+		"driver's option NVreg_RestrictProfilingToAdminUsers=0" },
+	{ "cupti", "another tool", "run it without the other profiler" },
+	{ "cupti", "found no driver", "let it find the libcupti of a CUDA that the driver supports, or take a newer driver" },
+	{ "nvtx", "another tool", "unset NVTX_INJECTION64_PATH, or run it without the other tool" },
+	{ "cuda_symbols", "no libcudart is loaded", "start it with libpperf.so's full path in LD_PRELOAD, and the shared CUDA runtime" },
+};
+
+static const char *advice_of(const char *key, struct trace_text state, const char *usual)
+{
+	for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
+		if ((!*remedies[i].key || !strcmp(remedies[i].key, key)) &&
+			memmem(state.bytes, state.length, remedies[i].reason, strlen(remedies[i].reason)))
+			return remedies[i].advice;
+	return usual;
+}
+
 static bool begins(struct trace_text text, const char *with)
 {
 	return text.length >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
@@ -54,17 +77,19 @@ static void put_sources(const struct process *process, const struct style *style
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
 		struct trace_text state;
+		const char *advice;
 
 		snprintf(key, sizeof key, "source.%s", sources[i].key);
 		state = process_meta(process, key);
+		advice = advice_of(sources[i].key, state, sources[i].advice);
 		if (!begins(state, "off") && !begins(state, "partial"))
 			continue;
-		if (begins(state, "partial") && !sources[i].advice)
+		if (begins(state, "partial") && !advice)
 			continue;
 		paragraph_add(&paragraph, "%s %s %s", style->ascii ? "->" : "\xe2\x86\x92",
 			begins(state, "off") ? "no" : "not all", sources[i].missing);
-		if (sources[i].advice)
-			paragraph_add(&paragraph, ": %s", sources[i].advice);
+		if (advice)
+			paragraph_add(&paragraph, ": %s", advice);
 		paragraph_put(&paragraph, "");
 	}
 }

@@ -6,7 +6,9 @@
 set -u
 library=$1 report=$2
 shift 2
-status=0 scratch=
+status=0 scratch= told=
+preloaded=${LD_PRELOAD-} # the command's; what is run here shall not each complain of it
+unset LD_PRELOAD
 
 say() { printf '%-8s %s\n' "$1" "$2"; }
 fine() { say ok "$1"; }
@@ -14,7 +16,14 @@ note() { say note "$1"; [ $# -lt 2 ] || say '' "→ $2"; }
 problem() { say problem "$1"; [ $# -lt 2 ] || say '' "→ $2"; status=1; }
 # The first existing file of the patterns given.
 first() { for file in "$@"; do [ -e "$file" ] && printf '%s\n' "$file" && return; done; return 1; }
-finder() { PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null | sed -n "s|.*$1.* => ||p" | head -1; }
+# A library where the dynamic linker would find it, of a name for the shell.
+finder() (
+	IFS=:
+	for folder in ${LD_LIBRARY_PATH-}; do first "${folder:-.}"/$1 && return; done
+	PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null | sed -n "s/^[[:space:]]*$1 (libc6,\(x86-64\|AArch64\)[^)]*) => //p" | head -1
+)
+# Bytes of a file as one number: FILE OFFSET COUNT.
+number() { od -An -j"$2" -N"$3" -tu"$3" "$1" | tr -d ' '; }
 
 # ---- the library itself ----
 
@@ -26,6 +35,8 @@ check_library() {
 	*"cannot be preloaded"*)
 		problem "the dynamic linker ignores $library: $(printf '%s' "$said" | sed -n 's/.*cannot be preloaded//p' | head -1 | cut -c1-200)" \
 			"built for another architecture or a newer C library, or not readable: build it here, or take the tarball of \`make dist\`" ;;
+	*"Error relocating"* | *"Error loading shared"*)
+		problem "this system's C library is musl (Alpine): $(printf '%s' "$said" | head -1 | cut -c1-200)" "the library is for glibc: take an image of Debian, Ubuntu or Fedora" ;;
 	*version*GLIBC*) problem "$(printf '%s' "$said" | head -1)" "this C library is too old for this build: take the tarball of \`make dist\` (glibc 2.17 and later)" ;;
 	*)
 		if [ $ended != 0 ]; then
@@ -50,6 +61,12 @@ check_settings() {
 	'' | "$library") ;;
 	*) note "NVTX_INJECTION64_PATH names another tool, $NVTX_INJECTION64_PATH" "it is called behind pperf if it can be shared; Nsight Systems cannot: unset it for NVTX ranges" ;;
 	esac
+	for name in $(printf %s "$preloaded" | tr : ' '); do
+		case $name in
+		*/*) [ -e "$name" ] || problem "LD_PRELOAD names $name, which is not there: the dynamic linker goes on without it" 'give the full path, or let pperf run set it' ;;
+		esac
+		case $name in [!/]*/*) [ ! -e "$name" ] || note "LD_PRELOAD names $name, a path that is not full" 'a program that changes its folder starts others without it' ;; esac
+	done
 	[ "${CUDA_LAUNCH_BLOCKING-0}" != 1 ] || note 'CUDA_LAUNCH_BLOCKING=1: each launch waits for its kernel' 'times are of that, not of the usual run'
 	case " ${PYTORCH_NO_CUDA_MEMORY_CACHING-} " in *" 1 "*) note 'PYTORCH_NO_CUDA_MEMORY_CACHING=1: each tensor is a cudaMalloc' 'the memory view shows them as device memory' ;; esac
 }
@@ -61,7 +78,9 @@ check_folder() {
 	case $target in */*) folder=${target%/*} ;; *) folder=. ;; esac
 	case $folder in *%*) note "where PPERF_OUTPUT=$target leads is known when the program runs"; return ;; esac
 	shown=$(readlink -f "$folder" 2> /dev/null || printf '%s' "$folder")
-	if [ ! -d "$folder" ]; then
+	if [ -e "$target" ] && [ ! -f "$target" ]; then
+		problem "$target is no file: no trace is made of that name" "set PPERF_OUTPUT to the name of a file"
+	elif [ ! -d "$folder" ]; then
 		problem "the trace's folder $folder is not there" "mkdir -p $folder"
 	elif ! (umask 077; : > "$folder/.pperf-doctor-$$") 2> /dev/null; then
 		problem "no file can be made in $shown" "set PPERF_OUTPUT to a file in a folder that can be written"
@@ -78,9 +97,9 @@ check_folder() {
 
 # ---- what there is to record ----
 
-check_gpu() {
-	version=$(sed -n 's/.*Kernel Module[^0-9]*\([0-9][0-9.]*\).*/\1/p' /proc/driver/nvidia/version 2> /dev/null | head -1)
-	driver=$(finder 'libcuda\.so\.1' || :)
+check_gpu() { # "... x86_64 Kernel Module  535.54.03 ...", "... Open Kernel Module for x86_64  560.35.03 ..."
+	version=$(sed -n 's/^NVRM version:[^.]*[^0-9.]\([0-9][0-9]*\.[0-9.]*\).*/\1/p' /proc/driver/nvidia/version 2> /dev/null | head -1)
+	driver=$(finder libcuda.so.1 || :)
 	[ -n "$driver" ] || driver=$(first /usr/lib/wsl/lib/libcuda.so.1 /usr/local/nvidia/lib64/libcuda.so.1 || :)
 	if [ -n "$version" ] && [ -n "$driver" ]; then
 		fine "NVIDIA driver $version, $driver"
@@ -104,7 +123,7 @@ for base in site.getsitepackages() + [site.getusersitepackages()] + sys.path:
 check_cupti() {
 	case ${PPERF_CUPTI-} in /*) [ -f "$PPERF_CUPTI" ] && fine "CUPTI as PPERF_CUPTI names it, $PPERF_CUPTI" || problem "PPERF_CUPTI names $PPERF_CUPTI, which is not there" 'unset it, or name a libcupti.so'; return ;; esac
 	found=$(cupti_folders | while read -r folder; do [ -n "$folder" ] && first "$folder"/libcupti.so.1[2-9]; done | head -1)
-	[ -n "$found" ] || found=$(finder 'libcupti\.so\.1[2-9]' || :)
+	[ -n "$found" ] || found=$(finder 'libcupti.so.1[2-9]' || :)
 	if [ -n "$found" ]; then
 		fine "CUPTI is $found, unless the program brings its own"
 	else
@@ -137,27 +156,77 @@ END
 }
 
 check_stacks() {
-	unwinder=$(finder 'libunwind\.so\.8' || :)
+	unwinder=$(finder libunwind.so.8 || :)
 	[ -n "$unwinder" ] && fine "call stacks by $unwinder" || note 'no libunwind.so.8: CUDA calls have no call stacks' 'apt install libunwind8, or dnf install libunwind; PyTorch brings none'
 }
 
 # ---- a command ----
 
+# The dynamic linker that a program of 64 bits names; nothing if it is linked statically.
+interpreter() {
+	at=$(number "$1" 32 8) size=$(number "$1" 54 2) left=$(number "$1" 56 2)
+	while [ "${left:-0}" -gt 0 ]; do
+		if [ "$(number "$1" "$at" 4)" = 3 ]; then
+			tail -c "+$(($(number "$1" $((at + 8)) 8) + 1))" "$1" | head -c "$(($(number "$1" $((at + 32)) 8) - 1))"
+			return
+		fi
+		at=$((at + size)) left=$((left - 1))
+	done
+}
+
+# The loader ignores LD_PRELOAD where a program gets rights that who starts it has not.
+gets_rights() {
+	[ -u "$1" ] && [ ! -O "$1" ] && return
+	[ -g "$1" ] && [ ! -G "$1" ] && return
+	[ "$(id -u)" != 0 ] && [ -n "$(PATH=$PATH:/sbin:/usr/sbin getcap "$1" 2> /dev/null)" ]
+}
+
 # Whether the loader will hear of LD_PRELOAD at all.
 check_file() {
 	path=$(command -v -- "$1") || { echo "pperf: there is no command '$1'" >&2; exit 127; }
 	path=$(readlink -f "$path")
+	! gets_rights "$path" || {
+		problem "$path runs with other rights than yours (setuid, setgid or capabilities): the loader ignores LD_PRELOAD there" \
+			'run the program itself, without such a wrapper, or after sudo: sudo env LD_PRELOAD=... COMMAND'
+		return
+	}
+	[ -r "$path" ] || { note "$path cannot be read: what kind of program it is is not known"; return; }
 	case $(od -An -tx1 -N5 "$path" | tr -d ' ') in
 	7f454c4602) ;;
 	7f454c4601) problem "$path is a program of 32 bits" 'the library has 64; there is no CUDA of 32 bits any more'; return ;;
 	2321*) note "$path is a script; its interpreter is what is recorded"; return ;;
 	*) return ;;
 	esac
-	if [ -u "$path" ] || [ -g "$path" ]; then
-		problem "$path runs with the privileges of its owner (setuid): the loader ignores LD_PRELOAD there" 'run the program itself, without such a wrapper, or after sudo: sudo env LD_PRELOAD=... COMMAND'
-	elif ! head -c 4096 "$path" | LC_ALL=C grep -q 'ld-linux'; then # the interpreter's name, behind the program headers
-		problem "$path is linked statically: there is no loader to hear of LD_PRELOAD" 'build it with shared libraries (nvcc: -cudart shared)'
-	fi
+	[ "$(number "$path" 18 2)" = "$(number "$library" 18 2)" ] || { problem "$path is a program for another processor" 'take the library that is built for it'; return; }
+	linker=$(interpreter "$path")
+	case ${linker##*/} in
+	'') problem "$path is linked statically: there is no loader to hear of LD_PRELOAD" 'build it with shared libraries (nvcc: -cudart shared)' ;;
+	ld-musl*) problem "$path uses musl as its C library, and the library is for glibc: under it the program does not start" 'build it for glibc' ;;
+	esac
+}
+
+# Settings whose values the library did not understand.
+tell_settings() {
+	wrong=$(sed -n 's/^\(warnings\)\{0,1\} *settings \(.*was not understood.*\)/\2/p' "$scratch/info")
+	[ -z "$wrong" ] || [ "$wrong" = "$told" ] || problem "$wrong" 'see libpperf(7)'
+	told=$wrong
+}
+
+# What only the library knows of its settings, it says in a trace: of one mark, which Python makes.
+check_values() {
+	[ -n "$python" ] || return
+	make_scratch
+	LD_PRELOAD=$library PPERF_OUTPUT=$scratch/mark.bin PPERF_QUIET=1 "$python" -c 'import ctypes; ctypes.CDLL(None).nvtxMarkA(b"pperf doctor")' > "$scratch/error" 2>&1 || return
+	[ ! -f "$scratch/mark.bin" ] || ! "$report" info "$scratch/mark.bin" > "$scratch/info" 2> /dev/null || tell_settings
+	rm -f "$scratch"/mark*
+}
+
+make_scratch() {
+	[ -z "$scratch" ] || return 0
+	scratch=$(mktemp -d) || exit 125
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 129' HUP
+	trap 'exit 143' TERM
 }
 
 # The sources of one trace: on, absent, or why not.
@@ -172,15 +241,17 @@ tell_trace() {
 		*) say problem "$name $what" ;;
 		esac
 	done
-	grep -q 'partial\|off: ' "$scratch/info" && status=1
+	sed -n '/^sources/,/^[a-rt-z]/p' "$scratch/info" | grep -q 'partial\|off: ' && status=1
+	"$report" "$1" 2> /dev/null | sed -n '/^sources/,/^coverage/{/^coverage/d;p;}' | sed -n '/→/,$p' | cut -c2-
+	tell_settings
 	"$report" "$1" 2> /dev/null | sed -n '/^coverage/,/^verdict/{/^verdict/d;p;}; /^losses/,/^cost/p'
 }
 
 check_command() {
 	check_file "$1"
-	scratch=$(mktemp -d) || exit 125
-	trap 'rm -rf "$scratch"' EXIT
-	PPERF_OUTPUT=$scratch/trace.bin PPERF_QUIET=1 LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD} "$@"
+	make_scratch
+	trap : INT # Ctrl-C ends the command, and what there is by then is told
+	PPERF_OUTPUT=$scratch/trace.bin PPERF_QUIET=1 LD_PRELOAD=$library${preloaded:+:$preloaded} "$@"
 	ended=$?
 	say '' ''
 	say command "ended with $ended"
@@ -191,9 +262,10 @@ check_command() {
 	fi
 }
 
-python=$(command -v python3 || command -v python || :)
+case ${1-} in python* | */python*) python=$(command -v -- "$1" || :) ;; *) python=$(command -v python3 || command -v python || :) ;; esac
 check_library
 check_settings
+check_values
 check_folder
 check_gpu
 check_cupti

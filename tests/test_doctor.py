@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """pperf doctor: it names what stands in the way, and finds nothing where nothing does."""
-import os
+import os, signal, struct
 from harness import *
 
 CC = os.environ.get("CC", "cc")
@@ -73,15 +73,126 @@ def a_folder_that_is_not_there_is_a_problem(folder):
 
 
 @case
-def a_static_program_a_privileged_one_and_one_that_does_nothing_are_told_apart(folder):
+def a_value_that_is_not_understood_is_a_problem(folder):
+    plain_only()
+    for name, value in {"PPERF_MAX": "12Q", "PPERF_STACKS": "sometimes", "PPERF_CUPTI": "yeild", "PPERF_SCHEDULE": "now", "PPERF_NVTX": "ture", "PPERF_SHAPES": "2"}.items():
+        for command in ([], ["--", program("ranges"), 1, 5]):
+            text = doctor(folder, *command, env={name: value}, check=1)
+            assert text.count("%s=%s was not understood" % (name, value)) == 1, (command, text)
+
+
+@case
+def a_name_under_which_no_trace_can_be_is_a_problem(folder):
+    plain_only()
+    for name in ("/dev/null", str(folder)):
+        assert "%s is no file" % name in doctor(folder, env={"PPERF_OUTPUT": name}, check=1)
+
+
+@case
+def a_preload_that_does_not_happen_is_a_problem(folder):
+    plain_only()
+    assert "LD_PRELOAD names lib/none.so, which is not there" in doctor(folder, env={"LD_PRELOAD": "lib/none.so"}, check=1)
+    text = doctor(folder, "--", program("ranges"), 1, 5, env={"LD_PRELOAD": LIBRARY}, check=0)
+    assert "problem" not in text and "\nok       nvtx\n" in text, text
+
+
+@case
+def what_LD_LIBRARY_PATH_leads_to_is_found(folder):
+    plain_only()
+    (folder / "libs").mkdir()
+    for name in ("libunwind.so.8", "libcuda.so.1"):
+        (folder / "libs" / name).touch()
+    text = doctor(folder, env={"LD_LIBRARY_PATH": "/nonexistent:%s" % (folder / "libs")}, check=None)
+    assert "%s/libs/libunwind.so.8" % folder in text and "%s/libs/libcuda.so.1" % folder in text, text
+
+
+@case
+def the_version_of_the_driver_is_read_of_both_kinds(folder):
+    plain_only()
+    (folder / "libs").mkdir()
+    (folder / "libs" / "libcuda.so.1").touch()
+    doctor(folder, check=0)
+    for line in ("NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun  6 22:20:39 UTC 2023",
+                 "NVIDIA UNIX Open Kernel Module for x86_64  535.54.03  Release Build  (dvs-builder@U16-I3-B03-4-3)  Fri Aug 16 21:42:42 UTC 2024"):
+        script = 'mount -t tmpfs none /proc/driver && mkdir /proc/driver/nvidia || exit 77; echo "NVRM version: %s" > /proc/driver/nvidia/version; "$0" doctor' % line
+        result = run(folder, "unshare", "-rm", "sh", "-c", script, folder / "installed" / "bin" / "pperf", env={"LD_LIBRARY_PATH": str(folder / "libs")})
+        if result.returncode == 77 or b"unshare" in result.stderr:
+            raise Skip("nothing can be mounted here")
+        assert b"ok       NVIDIA driver 535.54.03, " in result.stdout, result.stdout.decode()
+
+
+@case
+def what_CUPTI_refuses_has_a_remedy(folder):
+    plain_only()
+    known_work = BUILD / "cudasim" / "13" / "known_work"
+    if not known_work.exists():
+        raise Skip("the simulated device is not built")
+    for code, remedy in ((35, "NVreg_RestrictProfilingToAdminUsers=0"), (39, "without the other profiler"), (15, "let libcupti of the same CUDA")):
+        text = doctor(folder, "--", known_work, 1, 1, 1, env={"SIM_CUPTI_REFUSE": str(code)}, check=1)
+        assert remedy in text and "problem  cupti off: " in text, text
+
+
+def moved_interpreter(image):
+    """The program with the name of its dynamic linker at its end, where patchelf puts it."""
+    image = bytearray(image)
+    at, size, count = struct.unpack_from("<Q", image, 32)[0], *struct.unpack_from("<HH", image, 54)
+    for head in range(at, at + size * count, size):
+        if struct.unpack_from("<I", image, head)[0] == 3:
+            offset, = struct.unpack_from("<Q", image, head + 8)
+            length, = struct.unpack_from("<Q", image, head + 32)
+            name = bytes(image[offset:offset + length])
+            image[offset:offset + length] = bytes(length)
+            struct.pack_into("<Q", image, head + 8, len(image))
+            return bytes(image) + name
+
+
+@case
+def programs_that_do_not_hear_of_LD_PRELOAD_are_told_apart(folder):
     plain_only()
     (folder / "empty.c").write_text("int main(void) { return 0; }\n")
     run(folder, CC, "-o", "dynamic", "empty.c", check=0)
     assert "it left no trace" in doctor(folder, folder / "dynamic", check=1)
-    os.chmod(folder / "dynamic", 0o4755)
-    assert "setuid" in doctor(folder, folder / "dynamic", check=1)
-    if run(folder, CC, "-static", "-o", "static", "empty.c").returncode == 0:
-        assert "linked statically" in doctor(folder, folder / "static", check=1)
+    (folder / "moved").write_bytes(moved_interpreter((folder / "dynamic").read_bytes()))
+    (folder / "moved").chmod(0o755)
+    assert "linked statically" not in doctor(folder, folder / "moved", check=1)
+    for flags, name, said in ((["-static"], "static", "linked statically"), (["-static-pie"], "static-pie", "linked statically"), (["-m32"], "32", "of 32 bits")):
+        if run(folder, CC, *flags, "-o", name, "empty.c").returncode == 0:
+            assert said in doctor(folder, folder / name, check=1), name
+    if shutil.which("musl-gcc"):
+        run(folder, "musl-gcc", "-o", "musl", "empty.c", check=0)
+        assert "uses musl" in doctor(folder, folder / "musl", check=1)
+
+
+@case
+def a_privileged_program_is_one_whose_rights_are_not_the_users(folder):
+    plain_only()
+    doctor(folder, check=0)
+    shutil.copy(program("ranges"), folder / "own")
+    (folder / "own").chmod(0o4755)
+    text = doctor(folder, folder / "own", 1, 5, check=0)
+    assert "setuid" not in text and "\nok       nvtx\n" in text, text
+    if os.geteuid() != 0:
+        raise Skip("only root can make programs of other users")
+    os.chown(folder / "own", 65534, 65534)
+    (folder / "own").chmod(0o4755)
+    text = doctor(folder, folder / "own", 1, 5, check=1)
+    assert "setuid" in text and "nvtx" not in text, text
+
+
+@case
+def an_interrupt_ends_the_command_and_not_the_doctor(folder):
+    plain_only()
+    doctor(folder, check=0)
+    (folder / "tmp").mkdir()
+    process = subprocess.Popen([folder / "installed" / "bin" / "pperf", "doctor", "--", program("killed"), folder / "progress", "1000"], cwd=folder / "work",
+                               env=environment(TMPDIR=str(folder / "tmp")), stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while b"ready" not in process.stdout.readline():
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)
+    text = process.communicate(timeout=60)[0].decode()
+    assert process.returncode == 0 and "ended with 130" in text and "\nok       nvtx\n" in text, text
+    assert not list((folder / "tmp").iterdir()), "it left something behind"
 
 
 @case
