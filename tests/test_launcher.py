@@ -39,7 +39,7 @@ def own_failures_are_125_to_127(folder):
     script = installed(folder / "installed")
     (folder / "text").write_text("no program\n")
     for arguments, status in (([], 125), (["run"], 125), (["run", "--nonsense", "true"], 125), (["run", "-o"], 125), (["walk"], 125),
-                              (["run", "--stacks", "some", "true"], 125), (["run", "./text"], 126), (["run", "no-such-program"], 127)):
+                              (["run", "--stacks", "some", "true"], 125), (["run", "--max", "12Q", "true"], 125), (["run", "--max=", "true"], 125), (["run", "./text"], 126), (["run", "no-such-program"], 127)):
         result = launch(folder, *arguments, script=script)
         assert result.returncode == status and result.stderr and not result.stdout, (arguments, result)
     (folder / "installed" / "lib" / "libpperf.so").unlink()

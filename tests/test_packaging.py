@@ -127,7 +127,7 @@ def bash_completes_what_the_help_lists(folder):
     script = "source %s/packaging/completion.bash; " % ROOT + 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pperf; printf "%s\\n" "${COMPREPLY[@]}"'
 
     def complete(line):
-        return set(run(folder, "bash", "-c", script, "bash", *line.split(" "), env=env, check=0).stdout.decode().split())
+        return set(run(folder, "bash", "-c", script, "bash", *line.split(" "), env=env, check=0).stdout.decode().splitlines())
 
     env = installed_report(folder)
     for line, expected in COMPLETIONS:
@@ -135,7 +135,14 @@ def bash_completes_what_the_help_lists(folder):
     assert complete("pperf-report ") >= set(views())
     assert complete("pperf-report tree --format j") == {"json"}
     (folder / "tree of mine.bin").touch()
-    assert complete("pperf-report tree --focus x tree") and "diff" not in complete("pperf-report tree dif")
+    assert complete("pperf-report tree --focus x tree") == {"tree of mine.bin"} and "diff" not in complete("pperf-report tree dif")
+    assert complete("pperf-report tree -f j") == complete("pperf-report tree --format = j") == {"json"}
+    assert complete("pperf-report tree --format =") == {"csv", "json", "text"}
+    assert complete("pperf run --stacks ") == {"alloc", "launch", "off"} and complete("pperf run --children = a") == {"all"}
+    assert complete("pperf run -o tree") == {"tree of mine.bin"} and complete("pperf run -o") == {"-o"}
+    for before in ("run", "run --stacks off", "run -o x --", "doctor --", "doctor"):
+        assert "bash" in complete("pperf %s bas" % before), before
+    assert complete("pperf run bash tree") == {"tree of mine.bin"}
 
 
 @case

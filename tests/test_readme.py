@@ -209,4 +209,16 @@ def the_pages_are_well_formed(folder):
             assert not result.returncode and not result.stdout + result.stderr, (result.stdout + result.stderr).decode()
 
 
+@case
+def the_pages_fit_a_terminal_of_80_columns(folder):
+    """What stands as it is (examples, layouts) is not broken by man."""
+    command = next((c for c in (["groff", "-man", "-Tutf8", "-P-cbou", "-rLL=78n"], ["mandoc", "-Tutf8", "-Owidth=78"]) if shutil.which(c[0])), None)
+    if not command:
+        raise Skip("neither mandoc nor groff is installed")
+    for path in sorted((ROOT / "doc").glob("*.[1-8]")):
+        text = re.sub("\033\\[[0-9;]*m|.\b", "", run(folder, *command, str(path), check=0).stdout.decode())
+        wide = [line for line in text.splitlines() if len(line) > 80]
+        assert text and not wide, (path.name, wide)
+
+
 main()
