@@ -60,6 +60,8 @@ struct payload {
 /* Opens the file and finds its blocks. false: refused or unreadable, `error` is one sentence. */
 bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES]);
 void blocks_close(struct trace_blocks *blocks);
+/* For blocks_open alone: the blocks of the open file, as they lie there. false: errno. */
+bool blocks_find(struct trace_blocks *blocks, struct trace_notes *notes);
 
 enum load_result { LOAD_FINE, LOAD_TORN /* its crc is wrong */, LOAD_ERROR /* errno */ };
 
