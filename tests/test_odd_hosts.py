@@ -82,6 +82,22 @@ def a_host_that_closes_everything_and_opens_its_own_finds_it(folder):
 
 
 @case
+def a_host_that_records_has_the_descriptors_it_would_have(folder):
+    plain_only()
+    code = """import ctypes, os
+here = ctypes.CDLL(None)
+def mark():
+    if hasattr(here, "nvtxMarkA"):
+        here.nvtxMarkA(b"x")
+mark(); print([os.open("/dev/null", os.O_RDONLY) for _ in range(5)])
+os.close(0); mark(); print(os.open("/dev/null", os.O_RDONLY)); mark(); print(os.dup(0), os.pipe())
+"""
+    results = [runner(folder, sys.executable, "-c", code, check=0).stdout for runner in (run, traced)]
+    assert results[0] == results[1] and results[0].startswith(b"[3, 4, 5"), results
+    assert len(names(folder / "trace.bin", "mark")) == 3
+
+
+@case
 def NVTX_may_be_called_before_main_and_after_it(folder):
     plain = run(folder, "odd_host", check=0)
     assert traced(folder, "odd_host").stdout == plain.stdout

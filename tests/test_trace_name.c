@@ -91,6 +91,27 @@ START_TEST(the_first_of_a_run_gets_the_plain_name_and_the_next_ones_their_pid)
 }
 END_TEST
 
+/* With a folder in its name it is made without one; else under another. */
+START_TEST(a_trace_is_the_users_alone_whatever_the_umask)
+{
+	static const char *const names[] = {"a.bin", "./b.bin"};
+	static const mode_t masks[] = {0, 022, 077};
+	struct stat st;
+
+	for (size_t i = 0; i < 6; i++) {
+		const char *name = names[i % 2];
+		mode_t before = umask(masks[i / 2]);
+
+		ck_assert_str_eq(make(name, 1), name);
+		umask(before);
+		ck_assert_int_eq(stat(name, &st), 0);
+		ck_assert_uint_eq(st.st_mode & 07777, 0600);
+		ck_assert_uint_eq(st.st_nlink, 1);
+		ck_assert_int_eq(unlink(name), 0);
+	}
+}
+END_TEST
+
 START_TEST(a_finished_trace_of_another_run_becomes_old)
 {
 	put_trace("trace.bin", header_of(1, (uint32_t)getpid(), TRACE_ENDED));
@@ -269,6 +290,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, enter_folder, remove_folder);
 	tcase_add_test(tests, the_first_of_a_run_gets_the_plain_name_and_the_next_ones_their_pid);
+	tcase_add_test(tests, a_trace_is_the_users_alone_whatever_the_umask);
 	tcase_add_test(tests, a_finished_trace_of_another_run_becomes_old);
 	tcase_add_test(tests, a_live_trace_of_another_run_stays);
 	tcase_add_test(tests, a_trace_that_its_writer_has_locked_is_live_wherever_that_is);
