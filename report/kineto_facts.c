@@ -75,6 +75,9 @@ static void put_left_out(struct kineto_build *build)
 	}
 	if (others)
 		used += (size_t)snprintf(line + used, sizeof line - used, ", %" PRIu64 " " KINETO_OTHERS, others);
+	if (build->counts.twice)
+		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " calls a second time", used ? ", " : "",
+			build->counts.twice);
 	if (used)
 		writer_meta(build->writer, "import.left_out", line, used);
 }

@@ -48,7 +48,6 @@ static void tell_call(struct walk *walk, int64_t time, uint32_t depth)
 
 	if (!call->is || (call->end > time && call->depth < depth))
 		return;
-	walk->build->counts.outlasting += call->end > time;
 	kineto_call_write(
 		walk->build, call->call, call->place, since(walk, call->end < time ? call->end : time), false);
 	walk->pending.is = false;
@@ -168,14 +167,21 @@ static uint32_t node_of_call(struct walk *walk, const struct kineto_call *call)
 		return top ? top->node : 0;
 	if (top && has_id(walk, top, call->external))
 		return top->node;
-	walk->build->counts.by_external++;
 	if (touches && has_id(walk, &walk->gone, call->external))
 		return walk->gone.node;
 	for (uint32_t i = walk->depth; i-- > 0;)
 		if (has_id(walk, &walk->frames[i], call->external))
 			return walk->frames[i].node;
-	walk->build->counts.by_external--;
 	return top ? top->node : 0;
+}
+
+/* Nsight Systems has its own record of a call around that of CUPTI: the same id and, but for the version, the same name. */
+static bool is_told(const struct walk *walk, const struct kineto_call *call)
+{
+	const struct kineto_call *around = walk->pending.is ? &walk->build->kineto->calls[walk->pending.call] : NULL;
+
+	return around && call->correlation && call->correlation == around->correlation && call->name == around->name &&
+	       (call->start > around->start || call->duration < around->duration);
 }
 
 static void take_call(struct walk *walk, uint32_t number)
@@ -184,9 +190,16 @@ static void take_call(struct walk *walk, uint32_t number)
 	struct kineto_place place;
 
 	reach(walk, call->start, true);
+	if (is_told(walk, call)) {
+		struct kineto_owner *owner = kineto_owner_of(walk->build, call->correlation);
+
+		walk->build->counts.twice++;
+		if (owner && owner->call == number + 1)
+			owner->call = walk->pending.call + 1;
+		return;
+	}
 	place = (struct kineto_place){ node_of_call(walk, call), stack_at(walk, call->start) };
 	if (walk->pending.is) {
-		walk->build->counts.nested_calls++;
 		kineto_call_write(walk->build, number, place, since(walk, call->start), true);
 		return;
 	}

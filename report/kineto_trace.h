@@ -52,9 +52,7 @@ struct kineto_build {
 	struct kineto_counts {
 		uint64_t too_deep;    /* ranges that are left out: too many were open */
 		uint64_t overlapping; /* ranges that end after one around them */
-		uint64_t outlasting;  /* calls that end after their range: told when that ends */
-		uint64_t nested_calls, other_syncs;
-		uint64_t by_external; /* calls at the very edge of an operator, placed by its id */
+		uint64_t twice;       /* calls that the file has a second time, in themselves */
 	} counts;
 	struct kineto_cpu_memory {
 		uint64_t allocs, frees, alloc_bytes, free_bytes;
