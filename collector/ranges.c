@@ -113,9 +113,10 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	return level;
 }
 
-static __attribute__((noinline)) int push_slowly(const char *text, struct stream *taken)
+/* ready: of the stream that was taken. */
+static __attribute__((noinline)) int push_slowly(const char *text, char *ready)
 {
-	stream_give_back(taken);
+	stream_here.ready = ready;
 	return range_push(0, text, NULL);
 }
 
@@ -130,19 +131,21 @@ int range_push_plain(const char *text)
 	uint64_t now, gap, used;
 	uint32_t node;
 
-	if (__builtin_expect(!s || !text || !(child = likely_child(s, 0, text)), 0))
-		return push_slowly(text, s);
+	if (__builtin_expect(!s, 0))
+		return range_push(0, text, NULL);
+	if (__builtin_expect(!text || !(child = likely_child(s, 0, text)), 0))
+		return push_slowly(text, stream_as_ready(s));
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
-		return push_slowly(text, s);
+		return push_slowly(text, stream_as_ready(s));
 	gap = now - s->last;
 	node = child->node;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_quick_room(s) || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
-		return push_slowly(text, s);
+		return push_slowly(text, stream_as_ready(s));
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1].begin = now;
@@ -191,9 +194,9 @@ int range_pop(uint32_t domain)
 	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(struct stream *taken)
+static __attribute__((noinline)) int pop_slowly(char *ready)
 {
-	stream_give_back(taken);
+	stream_here.ready = ready;
 	return range_pop(0);
 }
 
@@ -205,17 +208,17 @@ int range_pop_plain(void)
 	uint64_t now, gap, used;
 
 	if (__builtin_expect(!s, 0))
-		return pop_slowly(s);
+		return range_pop(0);
 	now = clock_quick();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!slot, 0))
-		return pop_slowly(s);
+		return pop_slowly(stream_as_ready(s));
 	gap = now - s->last;
 	top = s->top;
 	used = slot->used;
 	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > stream_quick_room(s) || top->domain != 0, 0))
-		return pop_slowly(s);
+		return pop_slowly(stream_as_ready(s));
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);

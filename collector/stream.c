@@ -11,11 +11,13 @@
 #include "trace_file.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define RETRY_EVERY 1024u /* refused events between two attempts at a full disk */
+#define INTERRUPTION_LEAST 768 /* bytes of stack: the kernel puts down the registers, which are more than this */
 
 /* What the threads share. Emptied in a forked child. */
 static struct shared {
@@ -377,18 +379,54 @@ static struct stream *try_to_attach(void)
 	return NULL;
 }
 
+/* Was the work that seems to be under way left, by a handler of the program's with siglongjmp? Then the stack is in use again where that work began: whatever
+ * interrupts it lies further down, but for handlers that have a stack of their own. */
+static __attribute__((noinline)) bool was_left(void)
+{
+	const char *began = stream_here.ready, *here = __builtin_frame_address(0);
+	stack_t handlers;
+
+	if (!began || stream_is_ready(began) || here + INTERRUPTION_LEAST < began)
+		return false;
+	return !sigaltstack(NULL, &handlers) && !(handlers.ss_flags & SS_ONSTACK);
+}
+
+/* What was half done is forgotten. The row of open ranges may not be what the payload says, so the next event begins another, which tells it. */
+static void end_left_work(void)
+{
+	struct stream *s = stream_here.mine;
+
+	stream_here.busy = 0;
+	if (!s || !s->slot)
+		return;
+	s->pending = s->refusals = 0;
+	stream_set_top(s, s->top);
+	s->room = s->slot->used;
+	stream_settle(s);
+	stream_lose(s, TRACE_LOST_REENTERED);
+}
+
+static bool is_at_work(void)
+{
+	if (!stream_at_work())
+		return false;
+	if (!was_left())
+		return true;
+	end_left_work();
+	return false;
+}
+
 struct stream *stream_begin_slowly(void)
 {
 	struct stream *s;
 
 	if (is_off())
 		return NULL;
-	if (stream_at_work()) {
+	if (is_at_work()) {
 		trace_lose(TRACE_LOST_REENTERED, 1);
 		return NULL;
 	}
-	stream_here.busy = 1;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_busy_begins();
 	s = try_to_attach();
 	if (!s)
 		stream_here.busy = 0;
@@ -402,11 +440,9 @@ bool stream_enter(void)
 
 bool stream_hold(void)
 {
-	if (stream_at_work() || !shared)
+	if (is_at_work() || !shared)
 		return false;
-	stream_here.busy = 1;
-	stream_here.ready = NULL;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	stream_busy_begins();
 	return true;
 }
 
@@ -496,10 +532,9 @@ void stream_end(void)
 	struct stream *s = stream_here.mine;
 	struct quiet quiet;
 
-	if (!s || !s->slot || stream_at_work())
+	if (!s || !s->slot || is_at_work())
 		return;
-	stream_here.busy = 1;
-	stream_here.ready = NULL;
+	stream_busy_begins();
 	quiet_begin(&quiet);
 	stream_tell_skips(s);
 	end_slot(s);

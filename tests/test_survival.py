@@ -80,7 +80,17 @@ def a_program_that_leaves_from_a_signal_handler_is_not_held_up(folder):
         traced(folder, "interrupted", "exit", moment, timeout=20)
         assert info(folder / "trace.bin")["integrity"]["complete"]
         (folder / "trace.bin").unlink()
-    traced(folder, "interrupted", "jump", timeout=20)
+
+
+@case
+def a_thread_goes_on_after_a_signal_handler_has_jumped_out_of_our_work(folder):
+    for how in "jump", "leave":
+        traced(folder, "interrupted", how, timeout=40)
+        found = names(folder / "trace.bin")
+        lost = info(folder / "trace.bin")["integrity"]["lost_events"]
+        assert found.count("after") == 1000, (how, found.count("after"), lost)
+        assert lost <= 3 * 300, (how, lost)
+        (folder / "trace.bin").unlink()
 
 
 @case

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * interrupted HOW: ranges of ever new names, in which a signal comes at any moment. HOW says what its handler does: exit; jump (back into the
- * loop, 300 times; then another thread goes on); fork (each child goes on with what was interrupted; or: interrupted fork TIMES); stop (waits until another thread has made ten names, 300 times). Or cancel: threads that are
+ * loop, 300 times; then another thread goes on, and this one); leave (the same out of ranges of one name); fork (each child goes on with what was interrupted; or: interrupted fork TIMES); stop (waits until another thread has made ten names, 300 times). Or cancel: threads that are
  * cancelled before they begin have no cancellation point but the one at their end; prints how many came there.
  */
 #include <pthread.h>
@@ -75,6 +75,14 @@ static void on_signal(int number, void (*handler)(int))
 	sigaction(number, &action, NULL);
 }
 
+static void make_after(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		nvtxRangePushA("after");
+		nvtxRangePop();
+	}
+}
+
 static void interrupt_after(long microseconds)
 {
 	const struct itimerval once = {{0, 0}, {0, microseconds}};
@@ -115,7 +123,27 @@ static int run_jump(void)
 		interrupt_after(50 + jumps);
 		make_names(1 << 30);
 	}
+	make_after();
 	return pthread_create(&thread, NULL, other_thread, NULL) || pthread_join(thread, NULL);
+}
+
+/* Nearly always in the quick ways. */
+static int run_leave(void)
+{
+	static volatile int jumps;
+
+	on_signal(SIGALRM, jump);
+	if (sigsetjmp(loop, 1))
+		jumps++;
+	if (jumps < TIMES) {
+		interrupt_after(50 + jumps);
+		for (;;) {
+			nvtxRangePushA("once more");
+			nvtxRangePop();
+		}
+	}
+	make_after();
+	return 0;
 }
 
 static int run_fork(int times)
@@ -191,6 +219,8 @@ int main(int count, char **arguments)
 	nvtxInitialize(NULL);
 	if (!strcmp(how, "jump"))
 		return run_jump();
+	if (!strcmp(how, "leave"))
+		return run_leave();
 	if (!strcmp(how, "fork"))
 		return run_fork(count > 2 ? atoi(arguments[2]) : TIMES);
 	if (!strcmp(how, "stop"))
