@@ -177,6 +177,11 @@ static void put_coverage(const struct process *process, const struct style *styl
 		paragraph_figure(&paragraph, UNIT_COUNT, integrity->graph_launches);
 		paragraph_add(&paragraph, " graph launches");
 	}
+	if (integrity->without_launch) {
+		paragraph_add(&paragraph, "; of ");
+		paragraph_figure(&paragraph, UNIT_COUNT, integrity->without_launch);
+		paragraph_add(&paragraph, " records the launch is not in the file");
+	}
 	paragraph_put(&paragraph, "coverage");
 	if (records)
 		put_methods(process, style);

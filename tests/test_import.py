@@ -79,6 +79,8 @@ def work_without_launch_and_launches_outside_operators_are_shown(folder):
     assert got["integrity"]["without_launch"] == 2 and got["integrity"]["unattributed"] == 3
     assert got["totals"]["attributed_ns"] == 4000 and got["totals"]["unattributed_ns"] == 56000
     assert rows(got)["unattributed"]["gpu_total_ns"] == 56000
+    screen = " ".join(report(folder / "trace.json").stdout.decode().split())
+    assert "recorded: 4 of 2 launches; of 2 records the launch is not in the file" in screen, screen
 
 
 @case
