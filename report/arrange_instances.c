@@ -84,7 +84,8 @@ static void add_tree(const struct options *options, struct process *process, str
 		.node = of->node,
 		.begin_ns = of->begin_ns,
 		.end_ns = of->end_ns,
-		.value = of->value };
+		.value = of->value,
+		.known = process->fold->tree };
 	struct fold_options wanted = process->fold->options;
 	struct fold *fold;
 

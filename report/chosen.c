@@ -6,10 +6,10 @@
 struct choice {
 	struct chosen *chosen;
 	uint32_t *seats; /* by node: the place's index + 1; 0: not asked for */
+	uint8_t *asked;  /* by node: it is */
 	uint32_t seat_count;
 	size_t count, most;
 	enum instances_of which;
-	bool numbering;
 };
 
 static struct chosen *chosen_of(const struct choice *choice, uint32_t node)
@@ -66,33 +66,37 @@ static void keep_worst(struct chosen *chosen, size_t most, const struct chosen_i
 	chosen->list[i] = *instance;
 }
 
-static void count_earlier(struct chosen *chosen, uint64_t begin_ns)
+/* Of the chosen, how many began before then. */
+static size_t begun_before(const struct chosen *chosen, uint64_t ns)
 {
 	size_t low = 0, high = chosen->count;
 
 	while (low < high) {
 		const size_t middle = (low + high) / 2;
 
-		if (chosen->begins[middle] <= begin_ns)
+		if (chosen->begins[middle] < ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	chosen->earlier[low]++;
+	return low;
 }
 
+static void count_earlier(void *context, const struct fold_seen_instance *seen)
+{
+	struct chosen *chosen = chosen_of(context, seen->node);
+
+	if (chosen)
+		chosen->earlier[begun_before(chosen, seen->begin_ns + 1)]++;
+}
+
+/* The first, or the last. */
 static void closed(void *context, const struct fold_seen_instance *seen)
 {
 	const struct choice *choice = context;
 	struct chosen *chosen = chosen_of(choice, seen->node);
 
 	if (!chosen)
-		return;
-	if (choice->numbering) {
-		count_earlier(chosen, seen->begin_ns);
-		return;
-	}
-	if (choice->which != INSTANCES_FIRST && choice->which != INSTANCES_LAST)
 		return;
 	if (chosen->count && (choice->which == INSTANCES_FIRST ? seen->begin_ns >= chosen->list->begin_ns
 							       : seen->begin_ns < chosen->list->begin_ns))
@@ -108,7 +112,7 @@ static void ended(void *context, const struct fold_seen_instance *seen)
 	struct chosen *chosen = chosen_of(choice, seen->node);
 	const struct chosen_instance instance = one(seen);
 
-	if (!chosen || choice->numbering)
+	if (!chosen)
 		return;
 	chosen->instances++;
 	if (choice->which == INSTANCES_WORST || choice->which == INSTANCES_ALL)
@@ -121,7 +125,7 @@ static void begins(void *context)
 {
 	struct choice *choice = context;
 
-	for (size_t i = 0; !choice->numbering && i < choice->count; i++)
+	for (size_t i = 0; i < choice->count; i++)
 		choice->chosen[i].count = choice->chosen[i].instances = 0;
 }
 
@@ -149,29 +153,17 @@ static void give_numbers(struct chosen *chosen)
 
 	for (size_t i = 0; i <= chosen->count; i++)
 		chosen->earlier[i] = sum += chosen->earlier[i];
-	for (size_t i = 0; i < chosen->count; i++) {
-		size_t low = 0, high = chosen->count;
-
-		while (low < high) { /* the first that began then */
-			const size_t middle = (low + high) / 2;
-
-			*(chosen->begins[middle] < chosen->list[i].begin_ns ? &low : &high) = middle + (chosen->begins[middle] <
-				chosen->list[i].begin_ns);
-		}
-		chosen->list[i].number = 1 + chosen->earlier[low];
-	}
+	for (size_t i = 0; i < chosen->count; i++)
+		chosen->list[i].number = 1 + chosen->earlier[begun_before(chosen, chosen->list[i].begin_ns)];
 }
 
-static void run(struct process *process, struct choice *choice)
+static void run(struct process *process, const struct fold_observer *observer)
 {
-	const struct fold_observer observer = {
-		.context = choice, .begins = begins, .closed = closed, .ended = ended
-	};
 	struct fold_options options = process->fold->options;
 
 	options.metric = process->metric;
 	options.pick_metric = false;
-	options.observer = &observer;
+	options.observer = observer;
 	options.no_owners = true;
 	options.no_spread = true;
 	options.no_timeline = process->metric != METRIC_IDLE;
@@ -181,22 +173,30 @@ static void run(struct process *process, struct choice *choice)
 struct chosen *chosen_read(struct process *process, const struct places *places, enum instances_of which, size_t most)
 {
 	struct choice choice = { .count = places->count, .most = most, .which = which };
+	struct fold_observer choosing = { .context = &choice, .begins = begins, .ended = ended },
+			     numbering = { .context = &choice, .closed = count_earlier };
 
 	choice.chosen = need((places->count + 1) * sizeof *choice.chosen);
 	choice.seat_count = process->fold->tree->count;
 	choice.seats = need(choice.seat_count * sizeof *choice.seats);
+	choice.asked = need(choice.seat_count);
 	for (size_t i = 0; i < places->count; i++) {
 		choice.chosen[i].node = places->nodes[i];
 		choice.seats[places->nodes[i]] = (uint32_t)i + 1;
+		choice.asked[places->nodes[i]] = 1;
 	}
-	run(process, &choice);
+	choosing.closed_of = numbering.closed_of = choice.asked;
+	choosing.closed_count = numbering.closed_count = choice.seat_count;
+	if (which == INSTANCES_FIRST || which == INSTANCES_LAST)
+		choosing.closed = closed;
+	run(process, &choosing);
 	for (size_t i = 0; i < places->count; i++)
 		prepare(&choice.chosen[i]);
-	choice.numbering = true;
-	run(process, &choice);
+	run(process, &numbering);
 	for (size_t i = 0; i < places->count; i++)
 		give_numbers(&choice.chosen[i]);
 	free(choice.seats);
+	free(choice.asked);
 	return choice.chosen;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/fold.h"
 #include "report/fatal.h"
+#include "report/fold_gather.h"
 #include "report/fold_state.h"
 #include "report/fold_totals.h"
 #include "report/graph_nodes.h"
@@ -142,149 +143,19 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	}
 }
 
-static inline void tell_plain(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
-{
-	fold_tell_part(fold, thread, frame, end_ns);
-	fold_tell_closed(fold, thread, frame, end_ns);
-}
-
-/* What is done with a range that closes. */
-struct plain_way {
-	bool counted, members, told, timed;
-};
-
-/* A range opens or closes in the usual way. False: nothing was done. counted: somebody reads what ranges come
- * to together; members: and some modules are folded. told: an observer is; timed: and of values. */
-static inline __attribute__((always_inline)) bool plain_event(
-	struct fold *fold, const struct trace_event *event, struct thread **last, const struct plain_way way)
-{
-	struct thread *thread = *last;
-
-	if (__builtin_expect(event->stream != thread->of, 0))
-		*last = thread = fold_thread(fold, event);
-	if (event->kind == TRACE_PUSH) {
-		const uint32_t node = fold->state->nodes[event->node];
-
-		if (__builtin_expect(node == NAMES_OPEN || event->depth >= thread->room ||
-					    event->begin_ns == fold->state->target_ns, 0))
-			return false;
-		thread->frames[event->depth] = (struct frame){
-			.node = node, .place = event->node, .begin_ns = event->begin_ns
-		};
-		thread->depth = event->depth + 1;
-		return true;
-	}
-	if (event->kind == EVENT_POP && __builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
-		struct frame *frame = &thread->frames[event->depth];
-
-		if (way.counted)
-			fold_count_range(fold, thread, frame, event->time_ns);
-		if (way.members)
-			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
-		if (way.told)
-			tell_plain(fold, thread, frame, event->time_ns);
-		if (way.timed)
-			fold_tell_timed(fold, thread, frame, event->time_ns);
-		if (event->depth > 0)
-			frame[-1].child_ns += event->time_ns - frame->begin_ns;
-		thread->depth = event->depth;
-		return true;
-	}
-	return false;
-}
-
-/* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
- * that is for others. */
-static inline __attribute__((always_inline)) int run_plain_as(
-	struct fold *fold, struct trace_event *event, uint64_t *events, const struct plain_way way)
-{
-	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
-
-	for (;; ++*events) {
-		struct trace_event next; /* in registers: its address goes nowhere */
-
-		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &last, way), 1))
-				continue;
-			*event = next;
-			return 1;
-		}
-		return reader_next_any(fold->reader, event);
-	}
-}
-
-static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true });
-}
-
-static int run_plain_with_members(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true });
-}
-
-static int run_plain_and_tell(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	return run_plain_as(fold, event, events, (struct plain_way){ .told = true });
-}
-
-static int run_plain_and_wait(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = false });
-}
-
-static int run_plain_and_tell_all(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true, .told = true, .timed = true });
-}
-
-static bool tells_values(const struct fold_options *options)
-{
-	return options->observer && (options->observer->instance || options->observer->ended);
-}
-
-/* Who is told what ranges come to leaves them to the quick way only where that is their time, or their GPU time: none
- * before the first launch. */
-static bool wants_rich(const struct fold_options *options)
-{
-	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU || options->metric == METRIC_WALL;
-
-	return options->observer && (options->observer->level || (tells_values(options) && (options->pick_metric || !quick)));
-}
-
-/* Nothing but the target itself needs more, and it begins then. */
-static bool can_await_target(const struct fold_options *options)
-{
-	return options->target && !options->observer && !options->pick_metric &&
-	       (options->metric == METRIC_CPU || options->metric == METRIC_WALL || options->metric == METRIC_GPU);
-}
-
-/* The next event that is not plain. */
-static int next_event(struct fold *fold, struct trace_event *event, uint64_t *events)
-{
-	const struct fold_observer *observer = fold->options.observer;
-
-	if (fold->state->rich)
-		return reader_next(fold->reader, event);
-	if (tells_values(&fold->options) && fold->options.metric != METRIC_GPU)
-		return run_plain_and_tell_all(fold, event, events);
-	if (observer && (observer->part || observer->closed || observer->call))
-		return run_plain_and_tell(fold, event, events);
-	if (fold->options.target)
-		return run_plain_and_wait(fold, event, events);
-	if (names_members(fold->names)->count > 1)
-		return run_plain_with_members(fold, event, events);
-	return run_plain(fold, event, events);
-}
-
 /* To the end all the same: what the reader has counted then is of the whole trace. */
 static int pass_over(struct fold *fold)
 {
 	struct trace_event event;
 	int status;
 
-	while ((status = reader_next(fold->reader, &event)) > 0)
-		;
+	do {
+		struct trace_event next; /* in registers: nobody looks at it */
+
+		while (reader_next_short(fold->reader, &next))
+			;
+		status = reader_next_any(fold->reader, &event);
+	} while (status > 0);
 	return status;
 }
 
@@ -294,7 +165,7 @@ static void run(struct fold *fold)
 	uint64_t events = 0, others = 0; /* others: what the reader concluded, not the program recorded */
 	int status;
 
-	while ((status = next_event(fold, &event, &events)) > 0) {
+	while ((status = fold_next(fold, &event, &events)) > 0) {
 		if (__builtin_expect(event.time_ns >= fold->state->edge_ns, 0))
 			sections_go_on(fold, &event);
 		if (event.kind == TRACE_PUSH) {
@@ -316,6 +187,22 @@ static void run(struct fold *fold)
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(fold->reader));
 	fold->counts.events = events - others;
+}
+
+/* Who is told what ranges come to leaves them to the quick way only where that is their time, or their GPU time: none
+ * before the first launch. */
+static bool wants_rich(const struct fold_options *options)
+{
+	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU || options->metric == METRIC_WALL;
+
+	return options->observer && (options->observer->level || (fold_tells_values(options) && (options->pick_metric || !quick)));
+}
+
+/* Nothing but the target itself needs more, and it begins then. */
+static bool can_await_target(const struct fold_options *options)
+{
+	return options->target && !options->observer && !options->pick_metric &&
+	       (options->metric == METRIC_CPU || options->metric == METRIC_WALL || options->metric == METRIC_GPU);
 }
 
 static bool has_kind(struct trace_reader *reader, enum trace_node_kind kind)
@@ -376,6 +263,8 @@ static struct fold *begin(struct trace_reader *reader, struct texts *texts, cons
 		state->warming = true;
 		state->counting = false;
 	}
+	if (can_await_target(options) && options->metric != METRIC_GPU && !state->sections)
+		state->gather = gather_new(fold);
 	fold_counter_find(fold);
 	if (options->observer && options->observer->begins)
 		options->observer->begins(options->observer->context);
@@ -411,6 +300,7 @@ static void end_state(struct fold *fold)
 	join_free(state->join);
 	graph_nodes_free(state->graph_nodes);
 	free(state->graph_seats);
+	gather_free(state->gather);
 	instances_end(&state->instances);
 	free(state);
 	fold->state = NULL;

@@ -29,6 +29,7 @@ struct fold_target {
 	uint32_t stream, node;
 	uint64_t begin_ns, end_ns;
 	long double value; /* of the metric */
+	const struct tree *known; /* of a fold with the same options that has ended: how long places took; NULL: there is none */
 };
 
 /* Whose durations are to be kept in a pass that is made for them: by node, by kernel. */

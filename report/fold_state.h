@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * fold_state.h: what the parts of the fold share while it runs: fold.c, fold_ranges.c and fold_instances.c (ranges),
+ * fold_state.h: what the parts of the fold share while it runs: fold.c, fold_plain.c, fold_ranges.c and fold_instances.c (ranges),
  * fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters).
  * Nobody else includes it.
  */
@@ -42,12 +42,14 @@ struct thread {
 	uint64_t pause_begin_ns, pause_ns; /* when its slot was last sealed */
 	bool had_range;    /* one of them */
 	uint32_t inserted; /* which of the frames is a section, and no range of the trace; NOT_INSERTED: none */
+	uint32_t gathered; /* fold_state.gather: from this one on frames have no more */
 };
 
 struct open_span;
 struct sections;
 struct counted;
 struct gaps;
+struct gather;
 
 struct fold_state {
 	const uint32_t *nodes;   /* by place: names_nodes_below; of the part of the tree that is being filled */
@@ -63,6 +65,7 @@ struct fold_state {
 	bool rich;
 	bool adds_flows; /* somebody asks for what adds up in instances: the metric, or who keeps children */
 	bool rich_for_target; /* and nobody else needs that */
+	struct gather *gather; /* what is in the target, as far as it is small; NULL: each has an instance */
 	uint64_t target_ns;   /* when options.target begins, as long as nothing is rich before; UINT64_MAX: there is none */
 	bool away;     /* CUPTI is another client's */
 	bool counting; /* false: outside of the steps asked for */
@@ -88,6 +91,9 @@ struct fold_state {
 	uint32_t *api_of; /* by text: the index in fold.apis + 1 */
 	size_t api_of_room, api_room;
 };
+
+/* The next event, as reader_next; plain ranges before it are done, and added to `events`. */
+int fold_next(struct fold *fold, struct trace_event *event, uint64_t *events);
 
 /* Ranges. close_at: accounts for the range at that depth up to end_ns; it stays on the stack. rebase: it counts from
  * now on only. */
@@ -191,6 +197,12 @@ static inline struct thread *fold_thread(struct fold *fold, const struct trace_e
 	return __builtin_expect(thread != NULL, 1) ? thread : fold_thread_begins(fold, event->stream);
 }
 
+/* An observer wants what instances have of the metric. */
+static inline bool fold_tells_values(const struct fold_options *options)
+{
+	return options->observer && (options->observer->instance || options->observer->ended);
+}
+
 static inline void fold_become_rich(struct fold *fold)
 {
 	if (__builtin_expect(!fold->state->rich || fold->state->rich_for_target, 0))
@@ -203,7 +215,7 @@ static inline void fold_add_flows(struct fold *fold, struct thread *thread, cons
 		fold_put_flows(fold, thread, flows);
 }
 
-/* The same, where there is too much. */
+/* Launches and records that wait for each other: what has waited for too long, where they are too many. */
 static inline void fold_gpu_go_on(struct fold *fold)
 {
 	if (__builtin_expect(join_is_full(fold->state->join), 0))

@@ -25,7 +25,6 @@ struct instance *instance_new(struct instances *instances, struct instance *pare
 	instance->node = node;
 	instance->begin_ns = instance->end_ns = begin_ns;
 	instance->references = 1;
-	instances->live++;
 	if (parent)
 		parent->references++;
 	return instance;
@@ -167,16 +166,22 @@ static void add_shape(struct instance *group, const struct instance *one)
 	}
 }
 
+/* Of several places it is named after its node. */
+static void add_place(struct instance *group, uint32_t place)
+{
+	if (group->times == 0)
+		group->place = place;
+	else if (group->place != place)
+		group->place = 0;
+}
+
 void instance_add(struct instance *group, const struct instance *one)
 {
 	const bool first = group->times == 0;
 
 	if (group->form == INSTANCE_MANY) {
 		add_shape(group, one);
-		if (first)
-			group->place = one->place;
-		else if (group->place != one->place)
-			group->place = 0;
+		add_place(group, one->place);
 	}
 	if (first || one->begin_ns < group->begin_ns) {
 		group->begin_ns = one->begin_ns;
@@ -191,6 +196,18 @@ void instance_add(struct instance *group, const struct instance *one)
 	group->change += one->change;
 	group->value += one->value;
 	group->times += group->form == INSTANCE_MANY && one->form == INSTANCE_PLACE ? 1 : one->times;
+}
+
+void instance_add_time(struct instance *group, uint32_t place, uint64_t begin_ns, uint64_t end_ns)
+{
+	add_place(group, place);
+	if (group->times == 0 || begin_ns < group->begin_ns)
+		group->begin_ns = begin_ns;
+	if (end_ns > group->end_ns)
+		group->end_ns = end_ns;
+	group->total_ns += end_ns - begin_ns;
+	group->value += end_ns - begin_ns;
+	group->times++;
 }
 
 /* Into the row, by value. False: it is not among the worst. out: who had to go for it, or NULL. */
@@ -399,7 +416,6 @@ void instance_release(struct instances *instances, struct instance *instance)
 	while (instance && --instance->references == 0) {
 		struct instance *parent = instance->parent;
 
-		instances->live--;
 		if (parent)
 			parent->gpu_ns += instance->gpu_ns;
 		if (instances->final(instances->context, instance)) {

@@ -64,7 +64,6 @@ struct instances {
 	 * not is freed. */
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
-	uint64_t live;
 	bool plain; /* none is taken over, and no level is asked for: their memory is used again as it is */
 	struct instance *spare; /* such; a row through `parent` */
 };
@@ -85,6 +84,8 @@ void instance_free(struct instance *instance);
 struct instance *instance_group(struct instance *of, enum instance_form form, uint32_t node, uint32_t place);
 /* The figures of one are part of a group's. */
 void instance_add(struct instance *group, const struct instance *one);
+/* The same of one of a group of many that has a time and nothing else: that is its value. */
+void instance_add_time(struct instance *group, uint32_t place, uint64_t begin_ns, uint64_t end_ns);
 /* Takes over one that is final: as a child of `of` if it is large and there is room, else in its node's group. */
 void instance_keep(struct instance *of, struct instance *one, bool large);
 /* Takes over what it keeps; frees it. */

@@ -473,7 +473,8 @@ const struct instance *process_critical(struct process *process)
 			.node = root,
 			.begin_ns = worst->begin_ns,
 			.end_ns = worst->end_ns,
-			.value = worst->value };
+			.value = worst->value,
+			.known = process->fold->tree };
 		wanted.metric = process->metric;
 		wanted.pick_metric = false;
 		wanted.target = &target;
