@@ -350,15 +350,11 @@ struct activities *activities_read(struct process *process)
 		.work = work,
 		.told = told,
 		.counting = counting };
-	struct fold_options options = process->fold->options;
+	const struct fold_options options = fold_options_telling(process->fold, &observer);
 
 	activities->process = process;
 	activities->sorter =
 		sorter_new(sizeof(struct activity), ACTIVITY_HELD, compare, "what happened on the GPU and around it");
-	options.pick_metric = false;
-	options.observer = &observer;
-	options.no_timeline = true;
-	options.target = NULL;
 	if (process_has_records(process))
 		fold_free(fold_run(process->reader, process->texts, &options));
 	return activities;

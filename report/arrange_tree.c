@@ -118,7 +118,6 @@ static void bring_together(struct walk *walk, struct row *level, size_t count)
 	free(ordered);
 }
 
-/* The nodes to be shown at one level, ordered, cut to what was asked for, and put on the heap, the first on top. */
 /* What is in no step goes behind what is, however long it took. */
 static void put_steps_first(const struct walk *walk, struct row *level, size_t count)
 {
@@ -134,6 +133,7 @@ static void put_steps_first(const struct walk *walk, struct row *level, size_t c
 	free(others);
 }
 
+/* The nodes to be shown at one level, ordered, cut to what was asked for, and put with those that wait, the first on top. */
 static void wait_for(struct walk *walk, struct row *level, size_t count)
 {
 	const uint32_t top = view_top(walk->options);

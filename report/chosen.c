@@ -159,13 +159,9 @@ static void give_numbers(struct chosen *chosen)
 
 static void run(struct process *process, const struct fold_observer *observer)
 {
-	struct fold_options options = process->fold->options;
+	struct fold_options options = fold_options_telling(process->fold, observer);
 
 	options.metric = process->metric;
-	options.pick_metric = false;
-	options.observer = observer;
-	options.no_owners = true;
-	options.no_spread = true;
 	options.no_timeline = process->metric != METRIC_IDLE;
 	fold_free(fold_run(process->reader, process->texts, &options));
 }

@@ -29,11 +29,10 @@ struct diagnosis;
 struct diagnose_rule;
 
 /* What a rule says. Texts are ours; names in them are harmless and short (diagnose_name). Begins as zeros, but for rule
- * and process. */
+ * and of. */
 struct finding {
 	const struct diagnose_rule *rule;
 	const struct diagnosis *of; /* whose fold and options it is of */
-	struct process *process;
 	enum finding_state state;
 	enum finding_confidence confidence;
 	char sentence[512]; /* what is the matter */
@@ -56,8 +55,7 @@ enum diagnose_need {
 	NEED_CALLS = 4,    /* calls to CUDA */
 	NEED_STEPS = 8,
 	NEED_RANGES = 16,
-	NEED_BACKWARD = 32,
-	OF_STEPS_TOO = 64, /* it is about shares of the time: what it does not find in the whole it may in the steps */
+	OF_STEPS_TOO = 32, /* it is about shares of the time: what it does not find in the whole it may in the steps */
 };
 
 struct diagnose_rule {
@@ -82,8 +80,9 @@ struct happened {
 
 void happened_add(struct happened *happened, uint32_t node, uint32_t name, uint64_t at_ns, uint64_t duration_ns);
 uint32_t happened_most(const struct happened *happened); /* the node with most of it; 0 none */
+/* The finding's example is the longest at its place, if that has any. */
+void happened_example(const struct happened *happened, struct finding *finding);
 /* The finding's place is the one with most of it, and its example the longest there. */
-void happened_example(const struct happened *happened, struct finding *finding); /* the longest at its place, if that has any */
 void happened_place(const struct happened *happened, struct finding *finding);
 
 /* Of calls that CUPTI and the library may both have recorded: the records of one of them. */
@@ -98,6 +97,7 @@ const struct happened *happened_shown(const struct happened_calls *calls);
 struct variable_kernel {
 	uint32_t node; /* 0: none */
 	uint64_t excess_ns;
+	uint64_t *medians; /* by node: of those that can be compared; 0: of others */
 	double own[CLOCK_WINDOWS_MOST], others[CLOCK_WINDOWS_MOST]; /* sums of duration / median */
 	uint32_t own_count[CLOCK_WINDOWS_MOST], others_count[CLOCK_WINDOWS_MOST];
 };

@@ -393,5 +393,6 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);
+	free(facts->variable.medians);
 	*facts = (struct diagnose_facts){ .works = 0 };
 }

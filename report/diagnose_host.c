@@ -214,11 +214,8 @@ static void look_for_compiling(const struct diagnosis *diagnosis, struct recompi
 	struct compiler_search search = { .diagnosis = diagnosis, .found = recompiled,
 		.compiling = need(diagnosis->fold->tree->count), .seen = need(diagnosis->fold->tree->count) };
 	const struct fold_observer observer = { .context = &search, .closed = look_at_instance };
-	struct fold_options options = diagnosis->fold->options;
+	const struct fold_options options = fold_options_telling(diagnosis->fold, &observer);
 
-	options.observer = &observer;
-	options.no_owners = true;
-	options.no_timeline = true;
 	if (find_compiling(diagnosis, search.compiling))
 		fold_free(fold_run(diagnosis->process->reader, diagnosis->process->texts, &options));
 	free(search.compiling);

@@ -33,13 +33,14 @@ void diagnose_variable_choose(struct diagnosis *diagnosis)
 	const struct tree *tree = diagnosis->fold->tree;
 	struct variable_kernel *variable = &diagnosis->facts.variable;
 
+	variable->medians = need(tree->count * sizeof *variable->medians);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		uint64_t median, usual, above;
 
 		if (!is_comparable(diagnosis, node))
 			continue;
-		median = at(node, 500);
+		median = variable->medians[id] = at(node, 500);
 		usual = median * node->gpu->self_calls;
 		above = node->gpu->self_ns > usual ? node->gpu->self_ns - usual : 0;
 		if (!diagnose_is_share(at(node, 950) - median, median, LIMIT_VARIABLE_SPREAD) && node->max_ns < 3 * median)
@@ -56,11 +57,10 @@ void diagnose_variable_choose(struct diagnosis *diagnosis)
 void diagnose_variable_add(struct diagnosis *diagnosis, const struct activity *work)
 {
 	struct variable_kernel *variable = &diagnosis->facts.variable;
-	const struct node *node = &diagnosis->fold->tree->nodes[work->node];
-	const uint64_t wall = diagnosis->fold->totals.wall_ns;
-	uint64_t median, window;
+	const uint64_t wall = diagnosis->fold->totals.wall_ns, median = variable->medians[work->node];
+	uint64_t window;
 
-	if (!variable->node || !work->node || !wall || !is_comparable(diagnosis, node) || !(median = at(node, 500)))
+	if (!variable->node || !wall || !median)
 		return;
 	window = (uint64_t)((long double)work->begin_ns * CLOCK_WINDOWS_MOST / wall);
 	if (window >= CLOCK_WINDOWS_MOST)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/diff.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,19 @@ enum unit diff_unit(const struct diff *diff)
 const char *diff_metric_name(const struct diff *diff)
 {
 	return diff->metric == METRIC_USER ? diff->counter : metrics[diff->metric].key;
+}
+
+size_t diff_figure(const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii)
+{
+	const enum unit unit = diff_unit(diff);
+	const size_t before = sign && value > 0;
+
+	out[0] = '+';
+	if (unit == UNIT_USER)
+		return before + number_real(out + before, (long double)value, 4);
+	if (unit == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
+		return before + number_real(out + before, (long double)value, 2);
+	return before + number_scaled(out + before, unit, number_integer(round(value)), iec, ascii);
 }
 
 void diff_free(struct diff *diff)

@@ -70,6 +70,8 @@ void diff_free(struct diff *diff);
 /* What a metric of levels or flows is measured in. */
 enum unit diff_unit(const struct diff *diff);
 const char *diff_metric_name(const struct diff *diff);
+/* A figure of it as people read it, with its sign if that is asked for; room for NUMBER_BYTES + 1. Returns the length. */
+size_t diff_figure(const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii);
 
 /* The view `diff`. Returns the exit status. */
 int diff_view(const struct options *options);

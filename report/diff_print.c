@@ -64,17 +64,10 @@ static const struct diff_node **children(const struct diff *diff, const struct d
 
 static void put_figure(const struct diff *diff, const struct style *style, double value, bool sign)
 {
-	char text[NUMBER_BYTES + 2], *at = text;
+	char text[NUMBER_BYTES + 1];
+	const size_t width = visible_width(text, diff_figure(diff, text, value, sign, style->iec, style->ascii));
 
-	if (sign && value > 0)
-		*at++ = '+';
-	if (diff_unit(diff) == UNIT_USER)
-		number_real(at, (long double)value, 4);
-	else if (diff_unit(diff) == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
-		number_real(at, (long double)value, 2);
-	else
-		number_scaled(at, diff_unit(diff), number_integer(round(value)), style->iec, style->ascii);
-	print_line(style, "%*s%s", (int)(FIGURE - visible_width(text, strlen(text))), "", text);
+	print_line(style, "%*s%s", width < FIGURE ? (int)(FIGURE - width) : 1, "", text);
 }
 
 static void put_relative(const struct style *style, double before, double after)

@@ -303,7 +303,7 @@ static void run(struct process *process, struct reading *reading, enum pass pass
 		.closed = closed,
 		.closed_of = reading->wanted,
 		.closed_count = reading->wanted_count };
-	struct fold_options options = process->fold->options;
+	struct fold_options options = fold_options_telling(process->fold, &observer);
 
 	reading->pass = pass;
 	if (pass != PASS_SPREAD && !reading->too_many) {
@@ -311,10 +311,6 @@ static void run(struct process *process, struct reading *reading, enum pass pass
 		return;
 	}
 	options.metric = METRIC_GPU;
-	options.pick_metric = false;
-	options.observer = &observer;
-	options.no_owners = true;
-	options.no_timeline = true;
 	fold_free(fold_run(process->reader, process->texts, &options));
 }
 

@@ -410,6 +410,17 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	return fold;
 }
 
+struct fold_options fold_options_telling(const struct fold *fold, const struct fold_observer *observer)
+{
+	struct fold_options options = fold->options;
+
+	options.pick_metric = false;
+	options.target = NULL;
+	options.observer = observer;
+	options.no_timeline = options.no_owners = options.no_spread = true;
+	return options;
+}
+
 bool fold_shares(const struct fold *fold, uint32_t root, bool time)
 {
 	const struct node *node = &fold->tree->nodes[root];

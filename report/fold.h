@@ -203,6 +203,10 @@ struct fold {
 struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options);
 void fold_free(struct fold *fold);
 
+/* The options of one more pass over the same trace that is only made to tell an observer: no figure of its own that takes
+ * time (busy and idle, owners of idle moments, percentiles), and no metric but the one that was found. */
+struct fold_options fold_options_telling(const struct fold *fold, const struct fold_observer *observer);
+
 /* Whether that root of the tree is part of what shares are shares of. time: of the CPU; what ran backward has that
  * where it ran, and what is in no step would make those small that somebody looks for. */
 bool fold_shares(const struct fold *fold, uint32_t root, bool time);

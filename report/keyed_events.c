@@ -314,7 +314,7 @@ struct tree *keyed_events(struct process *process, enum rows_by by, char reason[
 	const struct fold_observer observer = {
 		.context = &events, .begins = begins, .part = of_work ? NULL : part, .work = work
 	};
-	struct fold_options options = process->fold->options;
+	const struct fold_options options = fold_options_telling(process->fold, &observer);
 
 	if (!may_tell(process, by) || (by == BY_STEP && !has_steps(process))) {
 		say_why(process, by, reason);
@@ -322,10 +322,6 @@ struct tree *keyed_events(struct process *process, enum rows_by by, char reason[
 	}
 	if (by == BY_STEP)
 		events.step_keys = need((process->steps->count + 1) * sizeof *events.step_keys);
-	options.observer = &observer;
-	options.pick_metric = false;
-	options.no_owners = true;
-	options.no_timeline = true;
 	begins(&events);
 	if (by == BY_THREAD && !process_has_records(process))
 		add_threads(&events);

@@ -169,9 +169,8 @@ static void help(const struct style *style)
 	options_help(style);
 	out_char(style->out, '\n');
 	put(style, 13, "exit status",
-		"0 fine; 1 a difference was found; 2 not a trace, not readable, not written, or incomplete under "
-		"--strict; "
-		"64 wrong usage");
+		"0 fine; 1 a difference was found, or a gate failed; 2 not a trace, not readable, not written, nothing to compare, "
+		"or incomplete under --strict; 64 wrong usage");
 }
 
 static void legend(const struct style *style)

@@ -112,9 +112,9 @@ static uint32_t *site_slot(const struct memory *memory, uint32_t level, uint32_t
 
 	for (;; i = (i + 1) & (tables->site_slot_count - 1)) {
 		const uint32_t index = tables->site_slots[i];
-		const struct memory_site *site = &memory->sites[index - 1];
+		const struct memory_site *site = index ? &memory->sites[index - 1] : NULL;
 
-		if (!index || (site->level == level && site->node == node && site->stack == stack))
+		if (!site || (site->level == level && site->node == node && site->stack == stack))
 			return &tables->site_slots[i];
 	}
 }

@@ -11,7 +11,7 @@
  * two are never added up. The allocator says with each of them what all of a device's tensors hold; where that is not
  * the sum of what the trace has, something is missing, which is counted, and its word is believed.
  *
- * Memory: 48 bytes an allocation that is live, 136 a site (a place of the tree, a call stack, a kind of memory).
+ * Memory: 80 to 160 bytes an allocation of as many as were live at once, 136 a site (a place of the tree, a call stack, a kind of memory).
  */
 #ifndef PPERF_MEMORY_H
 #define PPERF_MEMORY_H

@@ -16,7 +16,7 @@
 	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                                 \
 	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                             \
 	X(METRIC, 'm', "metric", "NAME",                                                                 \
-		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, or a counter's name")          \
+		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a counter's name")          \
 	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
 	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
 	X(BY, 0, "by", "KEY", "a row of table for each name, shape, module, stack, category, stream, thread, rank or step (name)") \

@@ -138,13 +138,13 @@ static void walk(struct path *path)
 		slacks[moment] = path->end_ns - path_moment(path, (uint32_t)moment);
 	for (size_t end = path->edges.count; end;) {
 		const struct group group = group_before(path, end);
+		enum path_kind kind;
 
 		end -= group.count;
 		pass_slack(path, &group);
 		if (group.edges[0].to != current)
 			continue;
-		const enum path_kind kind = kind_between(path, group.held_up_by, current, &whose);
-
+		kind = kind_between(path, group.held_up_by, current, &whose);
 		add_segment(path, path_moment(path, group.held_up_by), path_moment(path, current), whose, kind);
 		current = group.held_up_by;
 	}

@@ -82,13 +82,9 @@ struct path_places *path_places_read(struct process *process)
 {
 	struct path_places *places = need(sizeof *places);
 	const struct fold_observer observer = { .context = places, .begins = begins, .part = part };
-	struct fold_options options = process->fold->options;
+	const struct fold_options options = fold_options_telling(process->fold, &observer);
 
 	places->ranges = sorter_new(sizeof(struct range), RANGES_HELD, compare, "ranges");
-	options.pick_metric = false;
-	options.observer = &observer;
-	options.no_timeline = true;
-	options.target = NULL;
 	fold_free(fold_run(process->reader, process->texts, &options));
 	sorter_rewind(places->ranges);
 	return places;

@@ -271,12 +271,8 @@ struct roofline roofline_read(const struct options *options, struct process *pro
 	const struct fold_observer observer = {
 		.context = &state, .begins = begins, .call = call, .part = part, .work = work
 	};
-	struct fold_options wanted = process->fold->options;
+	const struct fold_options wanted = fold_options_telling(process->fold, &observer);
 
-	wanted.observer = &observer;
-	wanted.pick_metric = false;
-	wanted.no_owners = true;
-	wanted.no_timeline = true;
 	if (process_has_records(process))
 		fold_free(fold_run(process->reader, process->texts, &wanted));
 	adopt_all(&state);

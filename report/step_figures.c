@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/step_figures.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,7 +146,10 @@ static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
 	while (low < high) { /* the first step that ends behind its begin */
 		const size_t middle = (low + high) / 2;
 
-		*(table->steps[middle].step->end_ns > from_ns ? &high : &low) = middle + (table->steps[middle].step->end_ns <= from_ns);
+		if (table->steps[middle].step->end_ns > from_ns)
+			high = middle;
+		else
+			low = middle + 1;
 	}
 	for (; low < table->count && table->steps[low].step->begin_ns < to_ns; low++) {
 		struct step_figures *step = &table->steps[low];
@@ -204,11 +208,8 @@ struct step_table *step_table_read(struct process *process)
 	const struct fold_observer observer = {
 		.context = &reading, .begins = begins, .part = part, .work = work, .level = level
 	};
-	struct fold_options options = process->fold->options;
+	const struct fold_options options = fold_options_telling(process->fold, &observer);
 
-	options.observer = &observer;
-	options.pick_metric = false;
-	options.no_timeline = true;
 	fold_free(fold_run(process->reader, process->texts, &options));
 	levels_until(&reading, UINT64_MAX);
 	read_busy(reading.table, process);
@@ -276,7 +277,7 @@ int64_t step_spread(const int64_t *values, size_t count)
 	memcpy(off, values, count * sizeof *off);
 	median = step_median(off, count);
 	for (size_t i = 0; i < count; i++)
-		off[i] = off[i] < median ? median - off[i] : off[i] - median;
+		off[i] = off[i] < median ? number_difference(median, off[i]) : number_difference(off[i], median);
 	median = step_median(off, count);
 	free(off);
 	return median;
@@ -297,7 +298,7 @@ double step_trend(const int64_t *values, size_t count)
 
 	for (size_t i = 0; i < taken; i++)
 		for (size_t later = i + 1; later < taken; later++)
-			slopes[pairs++] = (double)(values[later * stride] - values[i * stride]) / (double)((later - i) * stride);
+			slopes[pairs++] = (double)number_difference(values[later * stride], values[i * stride]) / (double)((later - i) * stride);
 	qsort(slopes, pairs, sizeof *slopes, by_slope);
 	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
 	free(slopes);

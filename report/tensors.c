@@ -10,7 +10,7 @@
 #define RANGES_SHOWN 6 /* open ranges */
 #define OOMS_SHOWN 5   /* times that memory ran out, in the view `memory`: the last ones */
 
-/* `5.70 GB (7.3 %) of that in no tensor; 0.51 GB more were taken past it`: behind what PyTorch held. */
+/* `, 5.70 GB (7.3 %) of it in no tensor; 0.51 GB more were taken past PyTorch's allocator`: behind what PyTorch held. */
 static void add_rest(struct paragraph *paragraph, uint64_t allocated, uint64_t reserved, int64_t outside)
 {
 	if (reserved > allocated) {
@@ -92,7 +92,7 @@ static void put_owners(const struct process *process, const struct memory_oom *o
 static void add_growth(struct paragraph *paragraph, const struct process *process, const struct fold_open_range *range)
 {
 	const struct text label = text_of(process->texts, range->label);
-	const uint64_t size = range->grown < 0 ? (uint64_t)-range->grown : (uint64_t)range->grown;
+	const uint64_t size = range->grown < 0 ? 0 - (uint64_t)range->grown : (uint64_t)range->grown;
 
 	paragraph_text(paragraph, label.bytes, label.length);
 	paragraph_add(paragraph, range->grown < 0 ? " -" : " +");

@@ -153,6 +153,11 @@ bool timeline_is_communication(struct trace_text name)
 	return false;
 }
 
+static uint8_t kernel_doing(const struct timeline *timeline, uint32_t name)
+{
+	return timeline_is_communication(reader_name(timeline->reader, name)) ? COMMUNICATING : COMPUTING;
+}
+
 static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
 {
 	const struct trace_kernel *kernel = (const struct trace_kernel *)gpu;
@@ -160,11 +165,10 @@ static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
 	if (gpu->head.kind != TRACE_KERNEL)
 		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : SETTING;
 	if (kernel->name >= NAMES_MOST)
-		return timeline_is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+		return kernel_doing(timeline, kernel->name);
 	grow(&timeline->doing, &timeline->doing_room, (size_t)kernel->name + 1, 1);
 	if (!timeline->doing[kernel->name])
-		timeline->doing[kernel->name] =
-			timeline_is_communication(reader_name(timeline->reader, kernel->name)) ? COMMUNICATING : COMPUTING;
+		timeline->doing[kernel->name] = kernel_doing(timeline, kernel->name);
 	return timeline->doing[kernel->name];
 }
 
@@ -450,7 +454,6 @@ static void go_to(struct timeline *timeline, uint64_t now_ns)
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
 	const struct sweep *sweep = &timeline->sweeps[index];
-
 	uint64_t all, busy;
 
 	if (!timeline->away)

@@ -22,7 +22,7 @@
 	X(P, "p", "p", false, "how likely so much of a change is where there is none; corrected for all places")       \
 	X(N, "n", "n", false, "values that were compared, of the side that has fewer")
 
-enum { 
+enum {
 #define X(id, key, title, left, help) DIFF_##id,
 	COLUMNS_OF_DIFF(X)
 #undef X
@@ -136,16 +136,8 @@ static void diff_sort(struct tui_model *model, uint32_t column)
 static void put_figure(const struct tui_model *model, char *out, double value, bool sign)
 {
 	const struct pair *pair = model->context;
-	const enum unit unit = diff_unit(pair->diff);
 
-	if (sign && value > 0)
-		*out++ = '+';
-	if (unit == UNIT_USER)
-		number_real(out, (long double)value, 4);
-	else if (unit == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
-		number_real(out, (long double)value, 2);
-	else
-		number_scaled(out, unit, number_integer(round(value)), model->style->iec, model->style->ascii);
+	diff_figure(pair->diff, out, value, sign, model->style->iec, model->style->ascii);
 }
 
 static const char *found_word(const struct diff_node *node)
@@ -268,14 +260,6 @@ static bool diff_measure(struct tui_model *model, const char *metric)
 	return false;
 }
 
-static uint32_t item_of(const struct tui_model *model, uint32_t key)
-{
-	for (uint32_t i = 0; i < model->count; i++)
-		if (model->items[i].key == key)
-			return i;
-	return TUI_NONE;
-}
-
 /* Inside of a place (0: everywhere), what changed most; 0: nothing that is worth a line. */
 static uint32_t worst_below(const struct diff *diff, uint32_t node)
 {
@@ -305,12 +289,12 @@ static uint32_t diff_worst(struct tui_model *model, uint32_t from, bool last, ch
 		snprintf(said, room, "no place changed by more than noise");
 	else
 		snprintf(said, room, "%u of %u places changed by more than noise", pair->diff->found, pair->diff->count - 1);
-	return next ? item_of(model, next) : TUI_NONE;
+	return next ? tui_item(model, next) : TUI_NONE;
 }
 
 static void put_pair(const struct tui_model *model, struct tui_lines *lines, const char *title, double value, bool sign)
 {
-	char text[NUMBER_BYTES + 2];
+	char text[NUMBER_BYTES + 1];
 
 	put_figure(model, text, value, sign);
 	tui_linef(lines, "  %-22s %s", title, text);

@@ -28,6 +28,14 @@ void tui_model_free(struct tui_model *model)
 	free(model);
 }
 
+uint32_t tui_item(const struct tui_model *model, uint32_t key)
+{
+	for (uint32_t i = 0; i < model->count; i++)
+		if (model->items[i].key == key)
+			return i;
+	return TUI_NONE;
+}
+
 /* The last part of a path. */
 static const char *file_name(const char *path)
 {

@@ -83,6 +83,9 @@ struct tui_model *tui_trace(const struct options *options, const struct style *s
 struct tui_model *tui_diff(const struct options *options, const struct style *style);
 void tui_model_free(struct tui_model *model);
 
+/* The item with that key; TUI_NONE: there is none. */
+uint32_t tui_item(const struct tui_model *model, uint32_t key);
+
 /* For them: fills in `end` from the parents. */
 void tui_model_ends(struct tui_model *model);
 /* What stands in the first row: the file's name, of two (after: NULL, or the second) with what tells them apart. */

@@ -12,17 +12,9 @@ uint32_t tui_cursor_item(const struct tui_state *state)
 	return state->cursor < state->shown_count ? state->shown[state->cursor] : TUI_NONE;
 }
 
-static uint32_t item_of(const struct tui_model *model, uint32_t key)
-{
-	for (uint32_t i = 0; i < model->count; i++)
-		if (model->items[i].key == key)
-			return i;
-	return TUI_NONE;
-}
-
 uint32_t tui_focus_item(const struct tui_state *state)
 {
-	return state->focus_count ? item_of(state->model, state->focus[state->focus_count - 1]) : TUI_NONE;
+	return state->focus_count ? tui_item(state->model, state->focus[state->focus_count - 1]) : TUI_NONE;
 }
 
 bool tui_is_open(const struct tui_state *state, uint32_t item)
@@ -100,7 +92,7 @@ void tui_sort(struct tui_state *state, uint32_t column)
 	const uint32_t item = tui_cursor_item(state), key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
 
 	state->model->kind->sort(state->model, column);
-	tui_rows(state, key == TUI_NONE ? TUI_NONE : item_of(state->model, key));
+	tui_rows(state, key == TUI_NONE ? TUI_NONE : tui_item(state->model, key));
 }
 
 static bool has_capital(const char *text)

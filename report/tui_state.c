@@ -103,17 +103,13 @@ uint32_t tui_sorts(const struct tui_state *state, uint32_t *columns, uint32_t ro
 static void measure(struct tui_state *state)
 {
 	const uint32_t item = tui_cursor_item(state), key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
-	uint32_t now = TUI_NONE;
 
 	state->first_column = 0;
 	if (!state->model->kind->measure(state->model, state->wished_metric)) {
 		begin(state);
 		return;
 	}
-	for (uint32_t i = 0; i < state->model->count; i++)
-		if (state->model->items[i].key == key)
-			now = i;
-	tui_rows(state, now);
+	tui_rows(state, tui_item(state->model, key));
 }
 
 void tui_fulfil(struct tui_state *state)

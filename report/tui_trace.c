@@ -309,20 +309,12 @@ static uint32_t same_place(const struct process *process, const struct tree *tre
 	return at;
 }
 
-static uint32_t item_of(const struct tui_model *model, uint32_t key)
-{
-	for (uint32_t i = 0; i < model->count; i++)
-		if (model->items[i].key == key)
-			return i;
-	return TUI_NONE;
-}
-
 static uint32_t item_of_instance(const struct tui_model *model, const struct process *process, const struct instance *instance)
 {
 	const struct trace *trace = model->context;
 	const uint32_t node = same_place(process, process->critical->tree, instance->node);
 
-	return node ? item_of(model, trace->bases[process - trace->processes.all] + node) : TUI_NONE;
+	return node ? tui_item(model, trace->bases[process - trace->processes.all] + node) : TUI_NONE;
 }
 
 /* Half of it is in one place inside: it is not yet here that it went. */

@@ -21,7 +21,7 @@ OPTIONS = [["--steps", "1-2"], ["--no-steps"], ["--device", "1"], ["--depth", "1
            ["--columns", "calls,cpu_total"], ["--no-fold"], ["--iec"], ["--sources"], ["--all"], ["--rank", "0"], ["--assume-type", "fp16"]]
 OPTIONS += [["--by", key] for key in "name shape module stack category stream thread rank step".split()]
 OPTIONS += [["--instances", which] for which in "worst first last all".split()]
-OPTIONS += [["--metric", metric] for metric in "gpu cpu wall idle calls reserved allocated alloc".split()]
+OPTIONS += [["--metric", metric] for metric in "gpu cpu wall idle calls reserved allocated alloc tensors".split()]
 OPTIONS += [["--demangle", form] for form in "short base full no".split()]
 
 HOSTILE = ["evil \x1b[31mred\x07", "tab\tand\nline", "wide 張量運算 名前", "combining e\u0301\u0301\u0301 \u200b\u202e", "lone \ud800 surrogate", "=1+1,\"quoted\"", "x" * 3000,
@@ -32,7 +32,7 @@ HOSTILE = ["evil \x1b[31mred\x07", "tab\tand\nline", "wide 張量運算 名前",
 def views():
     """Those that --help lists."""
     text = report("--help").stdout.decode().split("\nviews\n")[1].split("\noptions\n")[0]
-    return [name for name in re.findall(r"^  (\w+) ", text, re.M) if name not in NEED_A_TERMINAL]
+    return [name for name in re.findall(r"^  ([\w-]+) ", text, re.M) if name not in NEED_A_TERMINAL]
 
 
 def event(category, name, start, duration, tid=1, pid=7, **args):
