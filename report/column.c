@@ -98,5 +98,7 @@ void columns_choose(struct options *options)
 				(int)(length < 100 ? length : 100), key);
 		key += length;
 	}
+	if (!options->columns[strspn(options->columns, " ,")])
+		fatal(STATUS_USAGE, "--columns takes names of columns, separated by commas; pperf-report --legend lists them");
 	options->row_columns = chosen_keys(options);
 }

@@ -154,6 +154,29 @@ static void put(const struct style *style, size_t indent, const char *title, con
 	paragraph_put(&paragraph, title);
 }
 
+/* What follows, whatever is asked about. */
+static void help_options(const struct style *style)
+{
+	out_string(style->out, "\noptions\n");
+	options_help(style);
+	out_char(style->out, '\n');
+	put(style, 13, "exit status",
+		"0 fine; 1 a difference was found, or a gate failed; 2 not a trace, not readable, not written, nothing to compare, "
+		"or incomplete under --strict; 64 wrong usage");
+}
+
+static void help_of(const struct style *style, const struct view *view)
+{
+	print_line(style, "usage: pperf-report %s %s%s%s [options]\n\n", view->name, view->subject ? view->subject : "",
+		view->subject ? " " : "", view->traces ? view->traces : "TRACE...");
+	put(style, 2, "", view->summary);
+	if (*view->columns) {
+		out_string(style->out, "\ncolumns (-s, --columns); --legend says what each is\n");
+		put(style, 2, "", view->columns);
+	}
+	help_options(style);
+}
+
 static void help(const struct style *style)
 {
 	char title[32];
@@ -165,12 +188,7 @@ static void help(const struct style *style)
 		snprintf(title, sizeof title, "  %s", view->name);
 		put(style, 16, title, view->summary);
 	}
-	out_string(style->out, "\noptions\n");
-	options_help(style);
-	out_char(style->out, '\n');
-	put(style, 13, "exit status",
-		"0 fine; 1 a difference was found, or a gate failed; 2 not a trace, not readable, not written, nothing to compare, "
-		"or incomplete under --strict; 64 wrong usage");
+	help_options(style);
 }
 
 static void legend(const struct style *style)
@@ -208,7 +226,9 @@ int legend_show(const struct options *options)
 	struct out *out = out_open(options->output);
 	const struct style style = style_of(options, out);
 
-	if (options->help)
+	if (options->help && options->view != view_default())
+		help_of(&style, view_find(options->view->name));
+	else if (options->help)
 		help(&style);
 	else if (options->version)
 		out_string(out, "pperf-report " PPERF_VERSION "\n");

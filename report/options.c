@@ -29,7 +29,7 @@
 	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
 	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
 	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
-	X(FOCUS, 0, "focus", "PATH", "only this place (critical starts there): names joined by /, a / in a name written \\/")    \
+	X(FOCUS, 0, "focus", "PATH", "of tree, critical and tui: only this place (critical starts there); names joined by /, a / in a name written \\/") \
 	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
 	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")         \
 	X(STEP_MARKER, 0, "step-marker", "NAME", "each range NAME, or NAME and a number, is a step")     \
@@ -137,7 +137,7 @@ static void steps(struct options *options, const char *text)
 	const char *dash = strchr(text, '-');
 	const size_t length = dash ? (size_t)(dash - text) : strlen(text);
 
-	if (length == 0 || length >= sizeof first)
+	if (length == 0 || length >= sizeof first || strspn(text, "0123456789-") != strlen(text) || (dash && !dash[1]))
 		fatal(STATUS_USAGE, "--steps takes numbers like 10-20 or 7, not `%s`", text);
 	snprintf(first, sizeof first, "%.*s", (int)length, text);
 	options->steps = true;
@@ -391,6 +391,8 @@ struct options options_read(int argc, char **argv)
 	check_output(&options, options.baseline);
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
+	if (options.focus && !options.view->focus && !options.help)
+		fatal(STATUS_USAGE, "--focus is of the views tree, critical and tui: pperf-report tree --focus PATH FILE");
 	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))
 		fatal(STATUS_USAGE, "--brief is of the view diagnose, as text or JSON: pperf-report diagnose --brief FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)

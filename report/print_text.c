@@ -188,21 +188,6 @@ static void put_cells(struct table *table, const struct row *row, bool name_firs
 	}
 }
 
-/* The tree's lines before a name. Returns their width; `label`: that of the name. */
-static size_t branch_of(const struct table *table, size_t index, enum layout layout, size_t label, char *branch, size_t room)
-{
-	const struct row *row = &table->rows->rows[index];
-
-	*branch = '\0';
-	if (layout != LAYOUT_TREE || !row->depth)
-		return 0;
-	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <= table->name_width)
-		print_branch(branch, room, table->rows, index, &table->branches);
-	else
-		snprintf(branch, room, "  (%u) ", row->depth); /* too deep to draw */
-	return visible_width(branch, strlen(branch));
-}
-
 #define BRANCH_BYTES 512
 
 static char *visible_label(const struct table *table, struct text label, size_t *width)
@@ -212,6 +197,23 @@ static char *visible_label(const struct table *table, struct text label, size_t 
 
 	*width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
 	return text;
+}
+
+/* The tree's lines before a name. Returns their width. */
+static size_t branch_of(const struct table *table, size_t index, enum layout layout, char *branch, size_t room)
+{
+	const struct row *row = &table->rows->rows[index];
+	size_t label;
+
+	*branch = '\0';
+	if (layout != LAYOUT_TREE || !row->depth)
+		return 0;
+	free(visible_label(table, row_short_label(row, table->style->ascii), &label));
+	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <= table->name_width)
+		print_branch(branch, room, table->rows, index, &table->branches);
+	else
+		snprintf(branch, room, "  (%u) ", row->depth); /* too deep to draw */
+	return visible_width(branch, strlen(branch));
 }
 
 /* All of them, before the first is shown: which are alike decides how they are made short. */
@@ -227,7 +229,7 @@ static void make_names(struct table *table, enum layout layout)
 		size_t width, before;
 
 		name->whole = visible_label(table, row_label(row, ascii), &width);
-		before = branch_of(table, i, layout, width, branch, sizeof branch);
+		before = branch_of(table, i, layout, branch, sizeof branch);
 		if (before + width > table->name_width) {
 			free(name->whole);
 			name->whole = visible_label(table, row_short_label(row, ascii), &width);
@@ -242,13 +244,10 @@ static void make_names(struct table *table, enum layout layout)
 /* The name with the tree's lines before it. Returns its width. */
 static size_t put_name(struct table *table, size_t index, enum layout layout)
 {
-	const struct row *row = &table->rows->rows[index];
 	const char *text = table->names[index].text;
 	char branch[BRANCH_BYTES] = "";
-	size_t label, width;
+	const size_t width = branch_of(table, index, layout, branch, sizeof branch);
 
-	free(visible_label(table, row_label(row, table->style->ascii), &label));
-	width = branch_of(table, index, layout, label, branch, sizeof branch);
 	if (width) {
 		print_paint(table->style, PAINT_DIM);
 		put(table, branch, strlen(branch));

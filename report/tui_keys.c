@@ -60,7 +60,7 @@ static void show_help(struct tui_state *state)
 {
 	show_lines(state, TUI_HELP);
 	for (size_t i = 0; i < sizeof help / sizeof *help; i++)
-		tui_linef(&state->lines, "%s", help[i]);
+		tui_line(&state->lines, state->model->style, help[i], strlen(help[i]));
 }
 
 static void show_remarks(struct tui_state *state)

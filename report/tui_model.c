@@ -86,7 +86,7 @@ void tui_line(struct tui_lines *lines, const struct style *style, const char *te
 	size_t used = 0;
 
 	do {
-		const size_t width = style->width > 8 ? style->width - 4 : 4, part = fitting(shown + used, length - used, width);
+		const size_t room_left = used ? 4 : 0, width = style->width > 8 ? style->width - room_left : 4, part = fitting(shown + used, length - used, width);
 		char *line = need(part + 5);
 
 		snprintf(line, part + 5, "%s%.*s", used ? "    " : "", (int)part, shown + used);

@@ -9,6 +9,7 @@
 #define MOST_COLUMNS 40u
 #define NAME_SHARE 45u /* percent of the width that names get, if they need it */
 #define NAME_LEAST 16u
+#define NAME_DEEP 12u /* so much of a name is seen beside its indent, if it is as long; else the depth is a number */
 
 struct shown {
 	uint32_t column;
@@ -199,14 +200,16 @@ static void put_name(struct sheet *sheet, unsigned y, uint32_t item, enum tui_pa
 	const bool ascii = model->style->ascii;
 	const char *mark = marks[ascii][tui_has_inside(sheet->state, item) ? 1 + tui_is_open(sheet->state, item) : 0];
 	const uint32_t depth = model->items[item].depth - sheet->base;
-	size_t indent = 2 * (size_t)depth, bytes, left;
+	size_t indent = 2 * (size_t)depth, bytes = model->kind->name(model, item, true, &sheet->name, &sheet->name_room), left;
+	const size_t least = visible_width(sheet->name, bytes);
+	const bool deep = indent + 2 + (least < NAME_DEEP ? least : NAME_DEEP) > sheet->name_width; /* to be drawn */
 	char before[48];
 
-	if (indent + 2 > sheet->name_width / 2) /* too deep to draw */
+	if (deep)
 		snprintf(before, sizeof before, "(%u) %s", depth, mark);
 	else
 		snprintf(before, sizeof before, "%s", mark);
-	indent = indent + 2 > sheet->name_width / 2 ? 0 : indent;
+	indent = deep ? 0 : indent;
 	if (paint == TUI_CURSOR)
 		for (unsigned x = 0; x < sheet->state->width; x++)
 			sheet->canvas->put(sheet->canvas->context, y, x, paint, " ", 1);

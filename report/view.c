@@ -39,6 +39,7 @@ const struct view views[] = {
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
 		.min_percent = 1,
+		.focus = true,
 		.arrange = arrange_tree },
 	{ .name = "tree",
 		.summary = "every place in the hierarchy, with what happened in it and below",
@@ -47,6 +48,7 @@ const struct view views[] = {
 		.text = NODE_TEXT,
 		.min_percent = 1,
 		.next = "critical -m %m",
+		.focus = true,
 		.arrange = arrange_tree },
 	{ .name = "critical",
 		.summary = "the worst instance of the worst root, and what in it made it so",
@@ -57,6 +59,7 @@ const struct view views[] = {
 		.text = "",
 		.next = "tree -m %m %p",
 		.no_spread = true,
+		.focus = true,
 		.arrange = arrange_critical },
 	{ .name = "table",
 		.summary = "one row for each name, wherever it stands; --by: for each shape, module, stack, category, stream, "
@@ -237,12 +240,14 @@ const struct view views[] = {
 			   "anything did",
 		.columns = "",
 		.text = "",
+		.traces = "BEFORE AFTER",
 		.run = diff_view },
 	{ .name = "gate",
 		.summary = "for CI: whether AFTER needs more than BEFORE, a trace or a baseline, by more than "
 			   "--max-regression; exit status 1 if it does",
 		.columns = "",
 		.text = "",
+		.traces = "BEFORE AFTER",
 		.run = gate_view },
 	{ .name = "ranks",
 		.summary = "several ranks of one job: waiting told apart from transfer in each collective, who came last how "
@@ -254,6 +259,8 @@ const struct view views[] = {
 		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and AFTER; ? shows the keys",
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = "",
+		.traces = "TRACE | BEFORE AFTER",
+		.focus = true,
 		.run = tui_view },
 	{ .name = "info",
 		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
@@ -276,6 +283,7 @@ static const struct view instances_view = { .name = "tree",
 	.text = "gpu_total_ns duration_ns share number step start_ns calls delta source",
 	.min_percent = 1,
 	.no_spread = true,
+	.focus = true,
 	.arrange = arrange_instances };
 static const struct view critical_instances_view = { .name = "critical",
 	.summary = "",
@@ -283,6 +291,7 @@ static const struct view critical_instances_view = { .name = "critical",
 	.columns = INSTANCE_COLUMNS,
 	.text = "",
 	.no_spread = true,
+	.focus = true,
 	.arrange = arrange_instances };
 
 const struct view *view_of_instances(const struct options *options)

@@ -75,6 +75,8 @@ struct view {
 	void (*brief)(const struct report *report, struct out *out); /* all of --brief, text or JSON; NULL: there is none */
 	bool no_spread;      /* no percentiles of ranges are shown */
 	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
+	const char *traces;  /* what it takes then, for its usage; NULL: TRACE... */
+	bool focus;          /* it knows --focus */
 	const char *next; /* what one may ask next (next.h); NULL: nothing */
 	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
 };

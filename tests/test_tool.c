@@ -78,6 +78,12 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 	expect_usage(
 		"trace.bin --min-percent 101", "pperf-report: --min-percent takes a number from 0 to 100, not `101`\n");
 	expect_usage("trace.bin --steps 5-3", "pperf-report: --steps 5-3 ends before it begins\n");
+	expect_usage("trace.bin --steps x", "pperf-report: --steps takes numbers like 10-20 or 7, not `x`\n");
+	expect_usage("trace.bin --steps 5-", "pperf-report: --steps takes numbers like 10-20 or 7, not `5-`\n");
+	expect_usage("trace.bin --columns ,",
+		"pperf-report: --columns takes names of columns, separated by commas; pperf-report --legend lists them\n");
+	expect_usage("idle trace.bin --focus main",
+		"pperf-report: --focus is of the views tree, critical and tui: pperf-report tree --focus PATH FILE\n");
 	expect_usage("trace.bin --width 3", "pperf-report: --width takes at least 20 columns, not 3\n");
 	expect_usage("trace.bin --all=1", "pperf-report: --all=1 takes no value; see pperf-report --help\n");
 	expect_usage("trace.bin -s nothing",
@@ -121,6 +127,12 @@ START_TEST(help_version_and_legend_need_no_trace)
 	has(screen.out, "usage: pperf-report [VIEW] TRACE... [options]");
 	has(screen.out, "critical");
 	has(screen.out, "--min-percent P");
+	screen = screen_show_with("", "distribution --help");
+	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  how the durations of one place");
+	has(screen.out, "p75_ns");
+	has(screen.out, "--min-percent P");
+	ck_assert_ptr_null(strstr(screen.out, "critical-path"));
+	has(screen_show_with("", "diff --help").out, "usage: pperf-report diff BEFORE AFTER [options]\n");
 	screen = screen_show_with("", "--version");
 	ck_assert_int_eq(strncmp(screen.out, "pperf-report ", 13), 0);
 	screen = screen_show_with("", "--legend");

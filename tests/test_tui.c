@@ -512,6 +512,37 @@ START_TEST(help_and_remarks_are_scrolled)
 }
 END_TEST
 
+START_TEST(on_a_narrow_screen_help_is_wrapped)
+{
+	open_built(program(0), 40, 60);
+	press('?');
+	has("up, down, k, j        one row\n");
+	has("page up, page down    one screen;\n    space too\n");
+	has_not("\u2026");
+	leave();
+}
+END_TEST
+
+/* Short names stand where they belong as long as there is room for them. */
+START_TEST(the_depth_is_a_number_only_where_a_name_has_no_room)
+{
+	struct trace_builder *builder = builder_new();
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "a name that is longer than that" };
+	enum { NAMES = sizeof names / sizeof *names };
+
+	for (uint64_t i = 0; i < NAMES; i++)
+		build_push(builder, MAIN, 10 * i, names[i]);
+	for (uint64_t i = 0; i < NAMES; i++)
+		build_pop(builder, MAIN, 1000 + 10 * i);
+	open_built(builder, 40, 20);
+	press('*');
+	press('*');
+	has("\n            \u25be g ");
+	has("\n(7)   a nam");
+	leave();
+}
+END_TEST
+
 START_TEST(every_size_is_drawn)
 {
 	static const char keys[] = "*?q!qsqcqmqdq/s";
@@ -737,6 +768,8 @@ int main(void)
 	tcase_add_test(keys, all_that_is_known_of_a_kernel);
 	tcase_add_test(keys, who_took_memory_there);
 	tcase_add_test(keys, help_and_remarks_are_scrolled);
+	tcase_add_test(keys, on_a_narrow_screen_help_is_wrapped);
+	tcase_add_test(keys, the_depth_is_a_number_only_where_a_name_has_no_room);
 	tcase_add_test(keys, every_size_is_drawn);
 	tcase_add_test(keys, hostile_names_are_drawn_as_what_they_are);
 	tcase_add_test(keys, a_trace_without_rows);
