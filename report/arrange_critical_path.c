@@ -263,35 +263,6 @@ static void tell_member(struct critical_path *critical, struct tally *tally, str
 		tally_unsigned(tally, "gain_ns", of->gain_ns);
 }
 
-static void add_under(struct rows *rows, struct tally *tally, uint32_t parent)
-{
-	tally->row.parent = parent;
-	tally->row.depth = 1;
-	rows_add(rows, &tally->row);
-}
-
-static uint32_t add_head(struct process *process, struct rows *rows, const char *name, const char *kind)
-{
-	struct tally *tally = tally_new(process, 0);
-
-	tally_name(tally, name, strlen(name));
-	tally_words(tally, "kind", kind);
-	rows_add(rows, &tally->row);
-	return (uint32_t)rows->count - 1;
-}
-
-static void end_group(const struct options *options, struct process *process, struct rows *rows, uint32_t head, uint32_t top)
-{
-	const struct column *sort = view_sort(options, process);
-
-	rows_sort(rows->rows + head + 1, rows->count - head - 1, sort);
-	if (options->depth < 2) {
-		rows->deep += rows->count - head - 1;
-		rows->count = head + 1;
-	}
-	rows_prune(rows, head + 1, sort, view_min_percent(options), top);
-}
-
 static void add_whole(const struct options *options, struct critical_path *critical, struct rows *rows)
 {
 	const struct path_counts *counts = &critical->path->counts;
@@ -315,9 +286,9 @@ static void add_whole(const struct options *options, struct critical_path *criti
 		tally_name_format(tally, "%s", path_kind_name((enum path_kind)kind));
 		tally_words(tally, "kind", "part");
 		tell(tally, &critical->kinds[kind], critical->all.total_ns);
-		add_under(rows, tally, head);
+		tally_add(rows, tally, head);
 	}
-	end_group(options, critical->process, rows, head, UINT32_MAX);
+	rows_end(options, critical->process, rows, head + 1, 1, UINT32_MAX);
 }
 
 static void add_steps(const struct options *options, struct critical_path *critical, struct rows *rows)
@@ -331,21 +302,21 @@ static void add_steps(const struct options *options, struct critical_path *criti
 		if (!critical->steps[i].total_ns)
 			continue;
 		if (head == NO_ROW)
-			head = add_head(critical->process, rows, "steps", "steps");
+			head = tally_head(critical->process, rows, "steps", "steps");
 		tally = tally_new(critical->process, 0);
 		tally_name_format(tally, "step %llu", (unsigned long long)steps->steps[i].number);
 		tally_words(tally, "kind", "step");
 		tally_unsigned(tally, "step", steps->steps[i].number);
 		tell(tally, &critical->steps[i], critical->all.total_ns);
-		add_under(rows, tally, head);
+		tally_add(rows, tally, head);
 	}
 	if (head != NO_ROW)
-		end_group(options, critical->process, rows, head, view_top(options));
+		rows_end(options, critical->process, rows, head + 1, 1, view_top(options));
 }
 
 static void add_places(const struct options *options, struct critical_path *critical, struct rows *rows)
 {
-	const uint32_t head = add_head(critical->process, rows, "places", "places");
+	const uint32_t head = tally_head(critical->process, rows, "places", "places");
 	struct tally *tally;
 
 	for (uint32_t node = 0; node < critical->places.room; node++) {
@@ -358,16 +329,16 @@ static void add_places(const struct options *options, struct critical_path *crit
 			tally_name_format(tally, "(no range)");
 		tally_words(tally, "kind", "place");
 		tell_member(critical, tally, of);
-		add_under(rows, tally, head);
+		tally_add(rows, tally, head);
 	}
 	if (critical->elsewhere.total_ns) {
 		tally = tally_new(critical->process, 0);
 		tally_name_format(tally, "(asked for in no step that is shown)");
 		tally_words(tally, "kind", "place");
 		tell(tally, &critical->elsewhere, critical->all.total_ns);
-		add_under(rows, tally, head);
+		tally_add(rows, tally, head);
 	}
-	end_group(options, critical->process, rows, head, view_top(options));
+	rows_end(options, critical->process, rows, head + 1, 1, view_top(options));
 }
 
 static void add_works(const struct options *options, struct critical_path *critical, struct rows *rows)
@@ -381,15 +352,15 @@ static void add_works(const struct options *options, struct critical_path *criti
 		if (!critical->works.of[name].count)
 			continue;
 		if (head == NO_ROW)
-			head = add_head(critical->process, rows, "kernels and copies", "kernels");
+			head = tally_head(critical->process, rows, "kernels and copies", "kernels");
 		tally = tally_new(critical->process, 0);
 		tally_name(tally, text.bytes, text.length);
 		tally_words(tally, "kind", "work");
 		tell_member(critical, tally, &critical->works.of[name]);
-		add_under(rows, tally, head);
+		tally_add(rows, tally, head);
 	}
 	if (head != NO_ROW)
-		end_group(options, critical->process, rows, head, view_top(options));
+		rows_end(options, critical->process, rows, head + 1, 1, view_top(options));
 }
 
 static void let_go(struct critical_path *critical)

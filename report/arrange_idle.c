@@ -173,35 +173,19 @@ static void tell(struct tally *tally, const struct gaps *gaps, uint64_t whole_ns
 	tally_unsigned(tally, "gap_max_ns", gaps->longest_ns);
 }
 
-static void add_under(struct rows *rows, struct tally *tally, uint32_t parent)
-{
-	tally->row.parent = parent;
-	tally->row.depth = parent == NO_ROW ? 0 : rows->rows[parent].depth + 1;
-	rows_add(rows, &tally->row);
-}
-
-/* The rows from `first` on, and how many may stay. */
-static void end_group(const struct options *options, struct process *process, struct rows *rows, size_t first)
-{
-	const struct column *sort = view_sort(options, process);
-
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
-}
-
 static void add_cause(const struct options *options, struct idle *idle, struct rows *rows,
 	const struct idle_device *device, enum gap_cause cause, uint32_t parent)
 {
 	const struct owners *owners = &device->causes[cause];
 	struct tally *tally = tally_new(idle->process, 0);
-	const size_t first = rows->count + 1;
+	uint32_t own;
 
 	tally_name_format(tally, "%s", gap_cause_name(cause));
 	tally_words(tally, "kind", "cause");
 	tally_words(tally, "cause", gap_cause_name(cause));
 	tally_unsigned(tally, "device", device->device);
 	tell(tally, &owners->all, idle->total_ns);
-	add_under(rows, tally, parent);
+	own = tally_add(rows, tally, parent);
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
@@ -210,13 +194,9 @@ static void add_cause(const struct options *options, struct idle *idle, struct r
 		tally_words(tally, "cause", gap_cause_name(cause));
 		tally_unsigned(tally, "device", device->device);
 		tell(tally, &owners->of[node], idle->total_ns);
-		add_under(rows, tally, (uint32_t)first - 1);
+		tally_add(rows, tally, own);
 	}
-	if (options->depth < 3) {
-		rows->deep += rows->count - first;
-		rows->count = first;
-	}
-	end_group(options, idle->process, rows, first);
+	rows_end(options, idle->process, rows, own + 1, 2, view_top(options));
 }
 
 static void add_device(
@@ -230,7 +210,7 @@ static void add_device(
 	tally_words(tally, "kind", "device");
 	tally_unsigned(tally, "device", device->device);
 	tell(tally, &device->all, idle->total_ns);
-	add_under(rows, tally, NO_ROW);
+	tally_add(rows, tally, NO_ROW);
 	for (int turn = 0; turn < GAP_CAUSE_COUNT && options->depth > 1; turn++) {
 		int most = -1; /* of those that are left, the one with most */
 
@@ -261,12 +241,8 @@ static void tell_texts(struct tally *tally, const struct long_gap *one)
 
 static void add_longest(const struct options *options, struct idle *idle, struct rows *rows)
 {
-	struct tally *head = tally_new(idle->process, 0);
-	const uint32_t parent = (uint32_t)rows->count;
+	const uint32_t parent = tally_head(idle->process, rows, "longest", "gaps");
 
-	tally_name(head, "longest", 7);
-	tally_words(head, "kind", "gaps");
-	add_under(rows, head, NO_ROW);
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
 	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++) {
 		const struct long_gap *one = &idle->longest[i];
@@ -281,7 +257,7 @@ static void add_longest(const struct options *options, struct idle *idle, struct
 		if (one->ended_by.has_call)
 			tally_unsigned(tally, "thread", one->ended_by.tid);
 		tell_texts(tally, one);
-		add_under(rows, tally, parent);
+		tally_add(rows, tally, parent);
 	}
 }
 

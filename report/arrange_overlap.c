@@ -132,8 +132,7 @@ static struct tally *tell(struct process *process, uint32_t node, const struct s
 static void add_places(const struct options *options, struct process *process, struct rows *rows,
 	const struct overlap_device *device, enum traffic traffic)
 {
-	const struct column *sort = view_sort(options, process);
-	const size_t first = rows->count;
+	const uint32_t parent = (uint32_t)rows->count - 1;
 
 	for (uint32_t node = 0; node < device->room[traffic] && traffic != COMPUTATION; node++) {
 		const struct share_of *share = &device->owners[traffic][node];
@@ -143,16 +142,9 @@ static void add_places(const struct options *options, struct process *process, s
 			continue;
 		tally = tell(process, node, share, device, traffic);
 		tally_words(tally, "kind", "place");
-		tally->row.parent = (uint32_t)first - 1;
-		tally->row.depth = 2;
-		rows_add(rows, &tally->row);
+		tally_add(rows, tally, parent);
 	}
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	if (options->depth < 3) {
-		rows->deep += rows->count - first;
-		rows->count = first;
-	}
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+	rows_end(options, process, rows, parent + 1, 2, view_top(options));
 }
 
 static void add_device(
@@ -174,9 +166,7 @@ static void add_device(
 		tally = tell(process, 0, &device->all[traffic], device, traffic);
 		tally_name_format(tally, "%s", traffics[traffic].name);
 		tally_words(tally, "kind", traffics[traffic].kind);
-		tally->row.parent = parent;
-		tally->row.depth = 1;
-		rows_add(rows, &tally->row);
+		tally_add(rows, tally, parent);
 		add_places(options, process, rows, device, traffic);
 	}
 }

@@ -219,25 +219,6 @@ static void tell_backlog(struct tally *tally, const struct backlog *backlog)
 	tally_unsigned(tally, "queue_ahead_ns", backlog->ahead_ns);
 }
 
-static void end_group(const struct options *options, struct process *process, struct rows *rows, size_t first)
-{
-	const struct column *sort = view_sort(options, process);
-
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	if (options->depth < 2) {
-		rows->deep += rows->count - first;
-		rows->count = first;
-	}
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
-}
-
-static void add_under(struct rows *rows, struct tally *tally, uint32_t parent)
-{
-	tally->row.parent = parent;
-	tally->row.depth = 1;
-	rows_add(rows, &tally->row);
-}
-
 static void add_device(const struct options *options, struct process *process, struct rows *rows, struct queue *queue,
 	struct device_queue *device)
 {
@@ -264,25 +245,15 @@ static void add_device(const struct options *options, struct process *process, s
 			tally_unsigned(tally, "stream", lane->stream);
 		tell_delay(tally, &queue->streams[i].delay);
 		tell_backlog(tally, &queue->streams[i].backlog);
-		add_under(rows, tally, parent);
+		tally_add(rows, tally, parent);
 	}
-	end_group(options, process, rows, parent + 1);
-}
-
-static uint32_t add_head(struct process *process, struct rows *rows, const char *name, const char *kind)
-{
-	struct tally *tally = tally_new(process, 0);
-
-	tally_name(tally, name, strlen(name));
-	tally_words(tally, "kind", kind);
-	rows_add(rows, &tally->row);
-	return (uint32_t)rows->count - 1;
+	rows_end(options, process, rows, parent + 1, 1, view_top(options));
 }
 
 static void add_places(
 	const struct options *options, struct process *process, struct rows *rows, const struct queue *queue)
 {
-	const uint32_t parent = add_head(process, rows, "places", "places");
+	const uint32_t parent = tally_head(process, rows, "places", "places");
 
 	for (uint32_t node = 0; node < queue->place_room; node++) {
 		struct tally *tally;
@@ -292,15 +263,15 @@ static void add_places(
 		tally = tally_new(process, node);
 		tally_words(tally, "kind", "place");
 		tell_delay(tally, &queue->places[node]);
-		add_under(rows, tally, parent);
+		tally_add(rows, tally, parent);
 	}
-	end_group(options, process, rows, parent + 1);
+	rows_end(options, process, rows, parent + 1, 1, view_top(options));
 }
 
 static void add_kernels(
 	const struct options *options, struct process *process, struct rows *rows, const struct queue *queue)
 {
-	const uint32_t parent = add_head(process, rows, "kernels and copies", "kernels");
+	const uint32_t parent = tally_head(process, rows, "kernels and copies", "kernels");
 
 	for (uint32_t name = 0; name < queue->kernel_room; name++) {
 		const struct text text = text_of(process->texts, name);
@@ -312,9 +283,9 @@ static void add_kernels(
 		tally_name(tally, text.bytes, text.length);
 		tally_words(tally, "kind", "work");
 		tell_delay(tally, &queue->kernels[name]);
-		add_under(rows, tally, parent);
+		tally_add(rows, tally, parent);
 	}
-	end_group(options, process, rows, parent + 1);
+	rows_end(options, process, rows, parent + 1, 1, view_top(options));
 }
 
 static int by_device(const void *a, const void *b)

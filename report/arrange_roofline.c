@@ -176,21 +176,12 @@ static void add_device_row(
 	rows_add(rows, &tally->row);
 }
 
-static void add_row(struct rows *rows, struct tally *tally, uint32_t parent, uint32_t depth)
-{
-	tally->row.parent = parent;
-	tally->row.depth = depth;
-	rows_add(rows, &tally->row);
-}
-
 static void add_unknown(const struct options *options, struct process *process, struct rows *rows,
 	struct roofline_device *device, uint32_t parent)
 {
-	const struct column *sort = view_sort(options, process);
 	struct roofline_subject all = { .ns = 0 };
 	struct tally *tally;
 	uint32_t own;
-	size_t first;
 
 	for (size_t i = 0; i < device->unknown.count; i++) {
 		all.ns += device->unknown.all[i].ns;
@@ -201,44 +192,33 @@ static void add_unknown(const struct options *options, struct process *process, 
 		return;
 	tally = tell(process, &all, device, "unknown");
 	tally_name_format(tally, "(FLOPs and bytes unknown)");
-	own = (uint32_t)rows->count;
-	add_row(rows, tally, parent, 1);
-	first = rows->count;
+	own = tally_add(rows, tally, parent);
 	for (size_t i = 0; i < device->unknown.count; i++) {
 		const struct roofline_subject *subject = &device->unknown.all[i];
 		const struct text name = text_of(process->texts, subject->name);
 
 		tally = tell(process, subject, device, "kernel");
 		tally_name(tally, name.bytes, name.length);
-		add_row(rows, tally, own, 2);
+		tally_add(rows, tally, own);
 	}
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	if (options->depth < 3) {
-		rows->deep += rows->count - first;
-		rows->count = first;
-	}
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+	rows_end(options, process, rows, own + 1, 2, view_top(options));
 }
 
 static void add_rows(const struct options *options, struct process *process, struct rows *rows,
 	struct roofline_device *device, const struct peaks_table *table)
 {
-	const struct column *sort = view_sort(options, process);
 	const uint32_t parent = (uint32_t)rows->count;
 	const struct peaks peaks = peaks_of_process(process, table, device->device);
-	size_t first;
 
 	add_device_row(process, rows, device, &peaks);
 	if (options->depth < 2)
 		return;
-	first = rows->count;
 	for (size_t i = 0; i < device->operators.count; i++)
 		if (device->operators.all[i].works)
-			add_row(rows, tell_operator(process, &device->operators.all[i], device, &peaks), parent, 1);
+			tally_add(rows, tell_operator(process, &device->operators.all[i], device, &peaks), parent);
 	for (size_t i = 0; i < device->moves.count; i++)
-		add_row(rows, tell_move(process, &device->moves.all[i], device, &peaks), parent, 1);
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+		tally_add(rows, tell_move(process, &device->moves.all[i], device, &peaks), parent);
+	rows_end(options, process, rows, parent + 1, 1, view_top(options));
 	add_unknown(options, process, rows, device, parent);
 }
 

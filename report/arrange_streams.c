@@ -195,9 +195,6 @@ static struct tally *tell(struct process *process, const struct use *use, uint64
 static void add_lanes(const struct options *options, struct process *process, struct rows *rows,
 	const struct streams *streams, const struct device_use *device, uint32_t parent)
 {
-	const struct column *sort = view_sort(options, process);
-	const size_t first = rows->count;
-
 	for (uint32_t i = 0; i < streams->lanes.count; i++) {
 		const struct lane *lane = &streams->lanes.lanes[i];
 		struct tally *tally;
@@ -211,16 +208,9 @@ static void add_lanes(const struct options *options, struct process *process, st
 		tally_unsigned(tally, "device", lane->device);
 		if (lane->stream != LANES_REST)
 			tally_unsigned(tally, "stream", lane->stream);
-		tally->row.parent = parent;
-		tally->row.depth = 1;
-		rows_add(rows, &tally->row);
+		tally_add(rows, tally, parent);
 	}
-	rows_sort(rows->rows + first, rows->count - first, sort);
-	if (options->depth < 2) {
-		rows->deep += rows->count - first;
-		rows->count = first;
-	}
-	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+	rows_end(options, process, rows, parent + 1, 1, view_top(options));
 }
 
 static int by_device(const void *a, const void *b)
@@ -239,7 +229,6 @@ static void add_device(
 
 	for (uint32_t i = 0; i < streams->lanes.count; i++)
 		lanes += streams->lanes.lanes[i].device == device->device;
-
 	device->use.shared_ns = device->several.total_ns;
 	tally = tell(process, &device->use, device->use.end_unix - device->use.start_unix);
 	tally_name_format(tally, "device %u", device->device);

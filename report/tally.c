@@ -106,6 +106,23 @@ void tally_unknown(struct tally *tally, const char *key)
 	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_NULL };
 }
 
+uint32_t tally_add(struct rows *rows, struct tally *tally, uint32_t parent)
+{
+	tally->row.parent = parent;
+	tally->row.depth = parent == NO_ROW ? 0 : rows->rows[parent].depth + 1;
+	rows_add(rows, &tally->row);
+	return (uint32_t)rows->count - 1;
+}
+
+uint32_t tally_head(struct process *process, struct rows *rows, const char *name, const char *kind)
+{
+	struct tally *tally = tally_new(process, 0);
+
+	tally_name(tally, name, strlen(name));
+	tally_words(tally, "kind", kind);
+	return tally_add(rows, tally, NO_ROW);
+}
+
 const struct cell *tally_cell(const struct tally *tally, const struct column *column)
 {
 	for (size_t i = 0; i < tally->count; i++)

@@ -45,6 +45,11 @@ void tally_text(struct tally *tally, const char *key, const char *bytes, size_t 
 void tally_words(struct tally *tally, const char *key, const char *words);
 void tally_unknown(struct tally *tally, const char *key); /* it has one, and nobody knows it: null, `-` */
 
+/* Adds it: below the row `parent`, or as a root (NO_ROW). Returns its own row. */
+uint32_t tally_add(struct rows *rows, struct tally *tally, uint32_t parent);
+/* Adds a root that others are to lie in: a heading. */
+uint32_t tally_head(struct process *process, struct rows *rows, const char *name, const char *kind);
+
 /* NULL: it has none. */
 const struct cell *tally_cell(const struct tally *tally, const struct column *column);
 

@@ -416,6 +416,18 @@ void rows_sort(struct row *rows, size_t count, const struct column *column)
 	free(sorted);
 }
 
+void rows_end(const struct options *options, struct process *process, struct rows *rows, size_t first, uint32_t depth, uint32_t top)
+{
+	const struct column *sort = view_sort(options, process);
+
+	rows_sort(rows->rows + first, rows->count - first, sort);
+	if (depth >= options->depth) {
+		rows->deep += rows->count - first;
+		rows->count = first;
+	}
+	rows_prune(rows, first, sort, view_min_percent(options), top);
+}
+
 void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top)
 {
 	long double sum = 0, number;

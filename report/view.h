@@ -128,6 +128,9 @@ void rows_sort(struct row *rows, size_t count, const struct column *column);
 /* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond
  * `top`; counts them. */
 void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top);
+/* From row `first` on they are all that lies in one place, at that depth (0: they are roots): ordered and pruned as the view
+ * is, and gone if that is deeper than asked for; what is left out is counted. */
+void rows_end(const struct options *options, struct process *process, struct rows *rows, size_t first, uint32_t depth, uint32_t top);
 double view_min_percent(const struct options *options);
 uint32_t view_top(const struct options *options);
 
