@@ -11,10 +11,46 @@ end
 function __pperf_commands
     pperf --help 2>/dev/null | string match -rg 'pperf ([a-z]+) \[' | sort -u
 end
+# The words that stand behind an option in --help: `--format text|json|csv`, `--stacks WHAT ... : alloc (the default), launch, off (`.
+function __pperf_values -a program option
+    string match -q -- '-*' $option; or return
+    $program --help 2>/dev/null | string match -r -- '^ +(?:-[a-z], )?--[a-z-]+.*' | string match -r -- ".*(?:^| )$option"'[ ,].*' |
+        sed -nE 's/^ +(-[a-z], )?(--[a-z-]+) ([a-z]+(\|[a-z]+)+).*/\3/p; s/^ +(--[a-z]+) [A-Z]+ [^:]*: (.*)\(PPERF_.*/\2/p' |
+        sed -E 's/\([^)]*\)//g; s/[|,;]/ /g' | tr -s ' ' '\n' | string match -r '^[a-z]+$'
+end
+# Of the option before the cursor, or of --option= at it.
+function __pperf_value -a program
+    set -l option (string match -rg -- '^(--[a-z-]+)=' (commandline -ct))
+    if test -n "$option"
+        string replace -r '^' -- "$option=" (__pperf_values $program $option)
+    else
+        __pperf_values $program (commandline -opc)[-1]
+    end
+end
+# What there is for the command of `pperf run` and `pperf doctor`.
+function __pperf_command
+    set -l words (commandline -opc)
+    set -e words[1..2]
+    while set -q words[1]; and string match -q -- '-*' $words[1]
+        switch $words[1]
+            case --
+                set -e words[1]
+                break
+            case -o --output --stacks --max --children
+                set -e words[1]
+                set -q words[1]; or return # a value is asked for
+        end
+        set -e words[1]
+    end
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
+end
 complete -c pperf-report -n 'test (count (commandline -opc)) -eq 1' -a '(__pperf_views)'
 complete -c pperf-report -n 'string match -q -- "-*" (commandline -ct)' -a '(__pperf_options pperf-report)'
+complete -c pperf-report -n 'count (__pperf_value pperf-report) > /dev/null' -f -a '(__pperf_value pperf-report)'
 complete -c pperf -n 'test (count (commandline -opc)) -eq 1' -f -a '(__pperf_commands)'
 complete -c pperf -n '__fish_seen_subcommand_from report; and test (count (commandline -opc)) -eq 2' -a '(__pperf_views)'
 complete -c pperf -n '__fish_seen_subcommand_from report; and string match -q -- "-*" (commandline -ct)' -a '(__pperf_options pperf-report)'
+complete -c pperf -n '__fish_seen_subcommand_from report; and count (__pperf_value pperf-report) > /dev/null' -f -a '(__pperf_value pperf-report)'
 complete -c pperf -n '__fish_seen_subcommand_from run; and string match -q -- "-*" (commandline -ct)' -a '(__pperf_options pperf)'
-complete -c pperf -n '__fish_seen_subcommand_from run; and not string match -q -- "-*" (commandline -ct)' -a '(__fish_complete_subcommand)'
+complete -c pperf -n '__fish_seen_subcommand_from run; and count (__pperf_value pperf) > /dev/null' -f -a '(__pperf_value pperf)'
+complete -c pperf -n '__fish_seen_subcommand_from run doctor; and not string match -q -- "-*" (commandline -ct); and not count (__pperf_value pperf) > /dev/null' -a '(__pperf_command)'

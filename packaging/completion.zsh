@@ -11,11 +11,44 @@ _pperf_views() {
 	_describe view views
 	_files
 }
+# The words that stand behind an option in --help: `--format text|json|csv`, `--stacks WHAT ... : alloc (the default), launch, off (`.
+_pperf_value() {
+	local option=$words[CURRENT-1]
+	local -a values
+	[[ $PREFIX != --*=* ]] || option=${PREFIX%%=*}
+	[[ $option == -* ]] || return 1
+	values=(${(f)"$($1 --help 2> /dev/null | grep -E '^ +(-[a-z], )?--[a-z-]+' | grep -E -- "(^| )${option}[ ,]" |
+		sed -nE 's/^ +(-[a-z], )?(--[a-z-]+) ([a-z]+(\|[a-z]+)+).*/\3/p; s/^ +(--[a-z]+) [A-Z]+ [^:]*: (.*)\(PPERF_.*/\2/p' |
+		sed -E 's/\([^)]*\)//g; s/[|,;]/ /g' | tr -s ' ' '\n' | grep -xE '[a-z]+')"})
+	(( $#values )) || return 1
+	[[ $PREFIX != --*=* ]] || compset -P '*='
+	compadd -- $values
+}
 _pperf_report() {
-	if [[ $PREFIX == -* ]]; then _pperf_options pperf-report
+	if _pperf_value pperf-report; then return
+	elif [[ $PREFIX == -* ]]; then _pperf_options pperf-report
 	elif (( CURRENT == $1 )); then _pperf_views
 	else _files
 	fi
+}
+# What there is for the command of `pperf run` and `pperf doctor`.
+_pperf_command() {
+	local option
+	shift 2 words
+	(( CURRENT -= 2 ))
+	while [[ $words[1] == -* ]] && (( CURRENT > 1 )); do
+		option=$words[1]
+		shift words
+		(( CURRENT-- ))
+		case $option in
+		--) break ;;
+		-o | --output | --stacks | --max | --children)
+			(( CURRENT > 1 )) || { _files; return; }
+			shift words
+			(( CURRENT-- )) ;;
+		esac
+	done
+	_normal
 }
 
 if [[ $service == pperf-report ]]; then
@@ -26,11 +59,10 @@ elif (( CURRENT == 2 )); then
 	_describe command commands
 elif [[ $words[2] == report ]]; then
 	_pperf_report 3
+elif [[ $words[2] == run ]] && _pperf_value pperf; then
+	return
 elif [[ $PREFIX == -* ]]; then
 	_pperf_options pperf
 else
-	shift 2 words
-	(( CURRENT -= 2 ))
-	while [[ $words[1] == -* ]] && (( CURRENT > 1 )); do shift words; (( CURRENT-- )); done
-	_normal
+	_pperf_command
 fi
