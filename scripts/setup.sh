@@ -109,6 +109,7 @@ packages_of() {
 	arm64)
 		arm64=1
 		has_command aarch64-linux-gnu-gcc || need gcc-aarch64-linux-gnu
+		(CC=aarch64-linux-gnu-gcc; CFLAGS=; has_header asm/types.h) || need libc6-dev-arm64-cross # the compiler only recommends it
 		has_command qemu-aarch64-static || need qemu-user-static
 		;;
 	fuzz)
