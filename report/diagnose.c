@@ -18,6 +18,7 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "tiny-calls", "many kernels that are shorter than their launch", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_tiny },
 	{ "launch-starvation", "fewer blocks than multiprocessors", NEED_TIMES | OF_STEPS_TOO, diagnose_starved },
 	{ "dead-windows", "long moments with nothing launched", NEED_TIMES | NEED_LAUNCHES | OF_STEPS_TOO, diagnose_dead },
+	{ "data-loading", "steps that wait for the next batch", NEED_STEPS, diagnose_data },
 	{ "cold-start", "first steps that are much slower", NEED_STEPS, diagnose_cold_start },
 	{ "copy-before-gemm", "copies on the device before matrix products", NEED_TIMES | NEED_LAUNCHES | NEED_RANGES | OF_STEPS_TOO,
 		diagnose_before_gemm },

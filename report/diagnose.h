@@ -65,7 +65,7 @@ struct diagnose_rule {
 };
 
 extern const struct diagnose_rule diagnose_rules[]; /* name NULL: ends the list */
-#define DIAGNOSE_RULES 18u
+#define DIAGNOSE_RULES 19u
 
 /* Things of one sort that happened: how many, how long, where most of it, and the longest. */
 struct happened_there {
@@ -183,6 +183,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_cost(struct diagnosis *diagnosis, struct finding *finding);
+/* diagnose_data.c: what steps wait for. */
+void diagnose_data(struct diagnosis *diagnosis, struct finding *finding);
 /* diagnose_spread.c: one kernel, and how its durations are spread. */
 void diagnose_variability(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_variable_choose(struct diagnosis *diagnosis); /* before the pass of facts */

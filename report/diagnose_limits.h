@@ -17,6 +17,7 @@
 	X(TINY_COUNT, 50, "fewer are over before anybody sees them")                                                    \
 	X(STARVED, 100, "of all GPU time that multiprocessors stood empty in kernels with too few blocks")              \
 	X(DEAD_NS, 1000000, "an idle moment of 1 ms is hundreds of launches long: not launches are slow, nothing came") \
+	X(BATCHES, 100, "of the steps' time: a DataLoader that keeps up takes next to none of it")                         \
 	X(CALLS_FEW, 3, "what happens once or twice may belong to the beginning or the end")                            \
 	X(SUCCESSION, 3, "pairs of a copy and a matrix product: one may be chance")                                      \
 	X(COMPILE_SHARE, 100, "of the compiled regions' own time on the CPU")                                           \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/verdict.h"
+#include "report/batches.h"
 #include "report/column.h"
 #include "report/step_figures.h"
 #include <string.h>
@@ -142,6 +143,21 @@ static bool add_busy(struct paragraph *paragraph, const struct process *process)
 	return has_steps;
 }
 
+#define BATCHES_LEAST 20u /* percent of the steps' time: with less, the GPU waits for something else */
+
+/* What the GPU did not wait for is no matter. */
+static void add_batches(struct paragraph *paragraph, const struct process *process)
+{
+	const struct batches batches = batches_of(process->fold);
+	uint64_t busy = 0, idle = 0;
+
+	if (!batches.ns || batches.ns < batches.steps_ns / 100 * BATCHES_LEAST || !step_busy_read(process, &busy, &idle) || busy > idle)
+		return;
+	paragraph_add(paragraph, "; getting the next batch from the DataLoader took ");
+	paragraph_percent(paragraph, batches.ns, batches.steps_ns);
+	paragraph_add(paragraph, " of the steps' time");
+}
+
 static void add_gpu_verdict(struct paragraph *paragraph, const struct process *process)
 {
 	const struct fold_totals *totals = &process->fold->totals;
@@ -153,6 +169,8 @@ static void add_gpu_verdict(struct paragraph *paragraph, const struct process *p
 		paragraph_figure(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
 		paragraph_add(paragraph, " apart in which CUPTI was another profiler's");
 	}
+	if (of_steps)
+		add_batches(paragraph, process);
 	if (!place)
 		return;
 	paragraph_add(paragraph, "; ");

@@ -43,6 +43,8 @@ def what_is_the_matter_is_found(folder):
     rows = {row["name"]: row for row in rows_of(named("resnet50_num_workers_0"))}
     assert rows["dead-windows"]["kind"] == "finding" and rows["dead-windows"]["impact_ns"] > 250_000_000, rows["dead-windows"]
     assert rows["dead-windows"]["path"][-1] == "aten::copy_", rows["dead-windows"]
+    data = rows["data-loading"]
+    assert data["kind"] == "finding" and data["impact_ns"] > 350_000_000 and data["path"][-1].startswith("enumerate(DataLoader)#_SingleProcess"), data
     # BERT, one sequence at a time on an H100
     assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
     # half of the time the GPU has work, in CUDA graphs, and none of it is seen to run
@@ -59,7 +61,7 @@ def what_is_the_matter_is_found(folder):
 def every_finding_has_what_it_takes(folder):
     for trace in traces():
         rows = rows_of(trace)
-        assert len({row["name"] for row in rows}) == len(rows) == 18, trace
+        assert len({row["name"] for row in rows}) == len(rows) == 19, trace
         for row in rows:
             if row["kind"] == "not checked":
                 assert row["why"], (trace, row)

@@ -144,6 +144,33 @@ START_TEST(the_verdict_is_of_usual_steps)
 }
 END_TEST
 
+/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded while the GPU works is no matter. */
+START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
+{
+	for (unsigned busy = 0; busy < 2; busy++) {
+		struct trace_builder *builder = builder_new();
+		struct screen screen;
+
+		build_device(builder, 0, "a GPU");
+		for (unsigned step = 0; step < 5; step++) {
+			const uint64_t begin = 1000 + step * 1000;
+			char name[32];
+
+			snprintf(name, sizeof name, "ProfilerStep#%u", step);
+			build_push(builder, 1, begin, name);
+			build_push(builder, 1, begin + 10, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+			build_pop(builder, 1, begin + 410);
+			build_launch(builder, 1, begin + 420, step + 1);
+			build_kernel(builder, 9, 9000 + step, step + 1, "k", begin + 430, begin + (busy ? 1230 : 530));
+			build_pop(builder, 1, begin + 1000);
+		}
+		screen = screen_show(builder, "trace.bin --width 200");
+		ck_assert_msg((strstr(screen.out, "; getting the next batch from the DataLoader took 40.0 % of the steps' time; ") == NULL) == busy,
+			"%s", screen.out);
+	}
+}
+END_TEST
+
 START_TEST(without_steps_a_sentence)
 {
 	struct trace_builder *builder = builder_new();
@@ -243,6 +270,7 @@ int main(void)
 	tcase_add_test(screens, only_those_asked_for);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
 	tcase_add_test(screens, the_verdict_is_of_usual_steps);
+	tcase_add_test(screens, the_verdict_tells_of_data_that_steps_wait_for);
 	tcase_add_test(screens, without_steps_a_sentence);
 	tcase_add_test(screens, steps_that_nobody_marked);
 	tcase_add_test(screens, a_step_that_captured_is_marked_and_left_out);
