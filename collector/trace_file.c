@@ -4,25 +4,18 @@
 #include "trace_file.h"
 
 #include "clock.h"
+#include "file_room.h"
 #include "fork_memory.h"
 #include "trace_name.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 enum file_state { FILE_NONE, FILE_OPEN, FILE_REFUSED };
 
@@ -60,52 +53,6 @@ void trace_configure(const struct trace_settings *given)
 	trace_make_room();
 }
 
-static uint64_t page_bytes(void)
-{
-	long page = sysconf(_SC_PAGESIZE);
-
-	return page > 0 ? (uint64_t)page : 4096;
-}
-
-/* SIGXFSZ would kill the program for a limit that only our file has hit. Blocked around each growth, and taken off if it came.
- * Only where there is a limit at all: nearly nowhere. */
-struct signal_guard {
-	sigset_t before;
-	bool limited, was_pending;
-};
-
-static struct signal_guard guard_signal(void)
-{
-	struct signal_guard guard = {0};
-	struct rlimit limit;
-	sigset_t size_signal, pending;
-
-	guard.limited = getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur != RLIM_INFINITY;
-	if (!guard.limited)
-		return guard;
-	sigpending(&pending);
-	guard.was_pending = sigismember(&pending, SIGXFSZ);
-	sigemptyset(&size_signal);
-	sigaddset(&size_signal, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &size_signal, &guard.before);
-	return guard;
-}
-
-static void release_signal(const struct signal_guard *guard)
-{
-	const struct timespec now = {0, 0};
-	sigset_t size_signal;
-
-	if (!guard->limited)
-		return;
-	sigemptyset(&size_signal);
-	sigaddset(&size_signal, SIGXFSZ);
-	if (!guard->was_pending)
-		while (sigtimedwait(&size_signal, NULL, &now) < 0 && errno == EINTR)
-			;
-	pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
-}
-
 /* Where a mapped page cannot turn into a SIGBUS once its room is secured: local file systems that reserve blocks, and memory. */
 static bool may_map(int fd)
 {
@@ -125,45 +72,9 @@ static bool may_map(int fd)
 
 bool (*trace_may_map)(int fd) = may_map;
 
-/* fallocate(2) itself: the posix_ form writes zeros where the file system cannot. 0 or errno. */
-static int secure_room(int fd, int mode, uint64_t offset, uint64_t bytes)
-{
-	struct signal_guard guard = guard_signal();
-	int error;
-
-	do
-		error = fallocate(fd, mode, (off_t)offset, (off_t)bytes) ? errno : 0;
-	while (error == EINTR);
-	release_signal(&guard);
-	return error;
-}
-
-/* Makes every page present and dirty now, not at some event. */
-static void touch(void *block, uint64_t bytes)
-{
-	volatile char *p = block;
-	uint64_t page = page_bytes();
-
-	if (!madvise(block, bytes, MADV_POPULATE_WRITE))
-		return;
-	for (uint64_t i = 0; i < bytes; i += page)
-		p[i] = p[i];
-}
-
-static void *map_file(int fd, uint64_t offset, uint64_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, bytes, MADV_DONTFORK);
-	touch(p, bytes);
-	return p;
-}
-
 static void fill_header(struct trace_header *header)
 {
-	uint64_t page = page_bytes();
+	uint64_t page = file_page_bytes();
 
 	memcpy(header->magic, TRACE_MAGIC, sizeof header->magic);
 	header->version = TRACE_VERSION;
@@ -185,9 +96,9 @@ static struct trace_header *map_beginning(struct trace_file *f, uint64_t page)
 {
 	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) + (TRACE_FIRST_SLOT > page ? TRACE_FIRST_SLOT : page);
 
-	f->ready = all <= settings->limit_bytes && !secure_room(f->fd, 0, 0, all) ? all : page;
-	f->mapped = f->ready == all || !secure_room(f->fd, 0, 0, page);
-	return f->mapped ? map_file(f->fd, 0, f->ready) : NULL;
+	f->ready = all <= settings->limit_bytes && !file_secure_room(f->fd, 0, 0, all) ? all : page;
+	f->mapped = f->ready == all || !file_secure_room(f->fd, 0, 0, page);
+	return f->mapped ? file_map(f->fd, 0, f->ready) : NULL;
 }
 
 /* The header as memory: of the file where that is safe, else our own. */
@@ -231,7 +142,7 @@ static void take_back(const struct trace_file *f)
 static bool make_file(struct trace_file *f)
 {
 	struct trace_header filled = {0};
-	struct signal_guard guard;
+	struct file_signal_guard guard;
 	struct stat st;
 
 	clock_init();
@@ -242,10 +153,10 @@ static bool make_file(struct trace_file *f)
 			return false;
 		filled.flags |= TRACE_FORKED;
 	}
-	guard = guard_signal();
+	guard = file_guard_signal();
 	f->fd = trace_create(settings->output, &filled, f->path);
 	f->error = errno;
-	release_signal(&guard);
+	file_release_signal(&guard);
 	if (f->fd < 0)
 		return false;
 	if (fstat(f->fd, &st) || !(f->header = place_header(f, &filled))) {
@@ -394,13 +305,13 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 		*reason = TRACE_LOST_BAD_FILE;
 		return NULL;
 	}
-	error = secure_room(file->fd, 0, offset, bytes);
+	error = file_secure_room(file->fd, 0, offset, bytes);
 	if (error) {
 		give_room_back(offset, bytes);
 		*reason = TRACE_LOST_FULL_DISK;
 		return NULL;
 	}
-	block = map_file(file->fd, offset, bytes);
+	block = file_map(file->fd, offset, bytes);
 	if (!block) {
 		give_room_back(offset, bytes);
 		*reason = TRACE_LOST_NO_MEMORY;
@@ -429,7 +340,7 @@ struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, 
 
 	if (!file->mapped)
 		block = keep_in_memory(type, bytes, offset, reason);
-	else if ((*offset = take_room(bytes, page_bytes())) == 0)
+	else if ((*offset = take_room(bytes, file_page_bytes())) == 0)
 		*reason = TRACE_LOST_FULL_FILE;
 	else
 		block = map_at(*offset, bytes, reason);
@@ -442,7 +353,7 @@ struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, 
 /* How many bytes were written: fewer than asked for where the disk is full. */
 static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
-	struct signal_guard guard = guard_signal();
+	struct file_signal_guard guard = file_guard_signal();
 	const uint64_t begin = offset;
 	bool whole = true;
 
@@ -460,7 +371,7 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 			part->iov_len -= (size_t)wrote;
 		}
 	}
-	release_signal(&guard);
+	file_release_signal(&guard);
 	return offset - begin;
 }
 
@@ -476,7 +387,7 @@ static void reserve_ahead(uint64_t end)
 	if (!file->mapped || end < AHEAD_FROM || end <= reserved || from + AHEAD_BYTES > file->header->limit_bytes)
 		return;
 	if (__atomic_compare_exchange_n(&file->reserved, &reserved, from + AHEAD_BYTES, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		secure_room(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
+		file_secure_room(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
 }
 
 static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
