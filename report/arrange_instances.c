@@ -5,6 +5,7 @@
 #include "report/chosen.h"
 #include "report/column.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/print.h"
 #include <stdlib.h>
 #include <string.h>
@@ -115,7 +116,7 @@ static void add_row(struct process *process, struct rows *rows, const struct cho
 		.begin_ns = of->begin_ns,
 		.end_ns = of->end_ns,
 		.total_ns = of->end_ns - of->begin_ns,
-		.gpu_ns = process->metric == METRIC_GPU ? (uint64_t)of->value : 0,
+		.gpu_ns = process->metric == METRIC_GPU ? number_whole(of->value) : 0,
 		.change = of->value,
 		.value = of->value,
 		.number = of->number };

@@ -4,6 +4,7 @@
 #include "report/command.h"
 #include "report/device_peaks.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/op_inputs.h"
 #include "report/roofline.h"
 #include "report/tally.h"
@@ -68,7 +69,7 @@ static void tell_figures(
 	if (figures->has_flops && figures->has_bytes && figures->bytes)
 		tally_real(tally, "intensity", (double)figures->flops / (double)figures->bytes);
 	if (flops > 0 && figures->has_flops)
-		tally_unsigned(tally, "peak_flops_per_s", (uint64_t)flops);
+		tally_unsigned(tally, "peak_flops_per_s", number_whole(flops));
 	tell_roof(tally, figures, ns, flops, peaks->bytes);
 }
 
@@ -170,9 +171,9 @@ static void add_device_row(
 	if (peaks->from != PEAKS_NONE)
 		tally_words(tally, "basis", peaks_origin(peaks));
 	if (peaks->flops[PEAK_FP32] > 0)
-		tally_unsigned(tally, "peak_flops_per_s", (uint64_t)peaks->flops[PEAK_FP32]);
+		tally_unsigned(tally, "peak_flops_per_s", number_whole(peaks->flops[PEAK_FP32]));
 	if (peaks->bytes > 0)
-		tally_unsigned(tally, "peak_bytes_per_s", (uint64_t)peaks->bytes);
+		tally_unsigned(tally, "peak_bytes_per_s", number_whole(peaks->bytes));
 	rows_add(rows, &tally->row);
 }
 

@@ -5,6 +5,7 @@
 #include "report/asides.h"
 #include "report/column.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/places.h"
 #include <stdlib.h>
 #include <string.h>
@@ -280,7 +281,7 @@ static void arrange_process(struct walk *walk)
 	find_alive(walk);
 	walk->workless = walk->options->format == FORMAT_TEXT ? asides_workless(walk->process) : NULL;
 	walk->least = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
-	walk->least_cpu_ns = (uint64_t)(cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
+	walk->least_cpu_ns = number_whole(cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
 	walk->root_parent = NO_ROW;
 	if (walk->options->all) {
 		rows_add(walk->rows, &process_row);

@@ -7,6 +7,7 @@
 #include "report/diagnose.h"
 #include "report/distribution.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ void diagnose_variable_add(struct diagnosis *diagnosis, const struct activity *w
 
 	if (!variable->node || !wall || !median)
 		return;
-	window = (uint64_t)((long double)work->begin_ns * CLOCK_WINDOWS_MOST / wall);
+	window = number_whole((long double)work->begin_ns * CLOCK_WINDOWS_MOST / wall);
 	if (window >= CLOCK_WINDOWS_MOST)
 		window = CLOCK_WINDOWS_MOST - 1;
 	if (work->node == variable->node) {

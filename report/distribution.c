@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/distribution.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -162,7 +163,7 @@ static void instance(void *context, uint32_t node, uint64_t at_ns, long double v
 	struct reading *reading = context;
 
 	if (value > 0)
-		add(reading, &reading->gpu, node, at_ns, (uint64_t)value);
+		add(reading, &reading->gpu, node, at_ns, number_whole(value));
 }
 
 static void closed(void *context, const struct fold_seen_instance *seen)
@@ -209,8 +210,8 @@ static uint64_t edge(const struct distribution *into, uint32_t bin)
 	if (bin == 0)
 		return into->min_ns;
 	if (into->by_ratio)
-		return (uint64_t)(least * pow((double)into->max_ns / least, part) + 0.5);
-	return into->min_ns + (uint64_t)((double)(into->max_ns - into->min_ns) * part + 0.5);
+		return number_whole(least * pow((double)into->max_ns / least, part) + 0.5);
+	return into->min_ns + number_whole((double)(into->max_ns - into->min_ns) * part + 0.5);
 }
 
 static void set_bins(struct distribution *into)

@@ -8,6 +8,7 @@
  */
 #include "report/distribution.h"
 #include "report/fatal.h"
+#include "report/number.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -134,10 +135,10 @@ static void take(const struct modes *modes, struct distribution *distribution, c
 		return;
 	*mode = (struct distribution_part){ .kind = DISTRIBUTION_MODE,
 		.of = distribution,
-		.count = (uint64_t)count,
-		.value = (uint64_t)(middle + 0.5),
-		.from = (uint64_t)exp2((modes->first + (double)peak->from) / STEPS),
-		.to = (uint64_t)exp2((modes->first + (double)peak->to) / STEPS),
+		.count = number_whole(count),
+		.value = number_whole(middle + 0.5),
+		.from = number_whole(exp2((modes->first + (double)peak->from) / STEPS)),
+		.to = number_whole(exp2((modes->first + (double)peak->to) / STEPS)),
 		.node = distribution->whole.node };
 	mode->from = mode->from < distribution->min_ns ? distribution->min_ns : mode->from;
 	mode->to = mode->to > distribution->max_ns ? distribution->max_ns : mode->to;

@@ -7,6 +7,7 @@
  * as long as that has most of it.
  */
 #include "report/fatal.h"
+#include "report/number.h"
 #include "report/ranks.h"
 #include <math.h>
 #include <stdio.h>
@@ -177,7 +178,7 @@ static void leaf(void *context, uint32_t node, bool is_work, uint64_t at_ns, uin
 
 static void instance(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
-	spend_cpu(context, node, at_ns, value > 0 ? (uint64_t)value : 0);
+	spend_cpu(context, node, at_ns, number_whole(value));
 }
 
 static bool is_communication(const struct rank *rank, uint32_t node)

@@ -2,6 +2,7 @@
 #include "report/verdict.h"
 #include "report/batches.h"
 #include "report/column.h"
+#include "report/number.h"
 #include "report/step_figures.h"
 #include <string.h>
 
@@ -200,7 +201,7 @@ static void add_memory_verdict(struct paragraph *paragraph, const struct process
 
 static void add_cpu_verdict(struct paragraph *paragraph, const struct process *process)
 {
-	const uint64_t whole = (uint64_t)process->whole;
+	const uint64_t whole = number_whole(process->whole);
 	const uint32_t place = process->metric == METRIC_CPU ? heaviest_place(process->fold, METRIC_CPU, whole) : 0;
 
 	if (!place) {
