@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What somebody may put into a folder of traces, or do to a trace while it is read: the report stays quick, reads nothing else, and says what it left out."""
-import os, resource, struct
+import os, random, resource, socket, struct
 from harness import *
 
 PID, HEADER_BYTES = 72, 4096  # collector/trace_format.h
@@ -42,6 +42,45 @@ def all_processes_are_read_where_there_may_be_so_many_open_files(folder):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(found["capture"]["processes"]) == 151 and not [w for w in found["warnings"] if "open files" in w], found["warnings"][-3:]
+
+
+@case
+def what_lies_beside_a_trace_is_passed_over(folder):
+    traced(folder, "ranges", 1, 5)
+    plain = report("tree", folder / "trace.bin", "-f", "csv").stdout
+    os.mkfifo(folder / "pipe.bin")
+    (folder / "folder.bin").mkdir()
+    with socket.socket(socket.AF_UNIX) as bound:
+        here = os.getcwd()
+        os.chdir(folder) # a socket's path may have 107 bytes
+        try:
+            bound.bind("socket.bin")
+        finally:
+            os.chdir(here)
+        for name, target in {"zero": "/dev/zero", "input": "/dev/stdin", "itself": "itself.bin", "nowhere": "nowhere", "memory": "/proc/self/mem", "messages": "/proc/kmsg",
+                             "another": "pipe.bin", "above": ".."}.items():
+            (folder / (name + ".bin")).symlink_to(target)
+        shutil.copy(folder / "trace.bin", folder / "shut.bin")
+        (folder / "shut.bin").chmod(0)
+        result = report("tree", folder / "trace.bin", "-f", "csv", timeout=60)
+    assert result.stdout == plain and not result.stderr, result.stderr
+
+
+@case
+def a_trace_that_shrinks_and_grows_while_it_is_read_ends_no_report(folder):
+    traced(folder, "ranges", 2, 300000)
+    image, chance = (folder / "trace.bin").read_bytes(), random.Random(4711)
+    for view in ("summary", "critical", "dump", "table") * (1 if SANITIZED else 4):
+        (folder / "trace.bin").write_bytes(image)
+        process = subprocess.Popen([REPORT, view, folder / "trace.bin"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        fd = os.open(folder / "trace.bin", os.O_RDWR)
+        for _ in range(20):
+            os.truncate(fd, chance.choice([0, 100, 4096, len(image) // 3, len(image)]))
+            os.pwrite(fd, chance.randbytes(5000), chance.randrange(len(image)))
+            time.sleep(0.002)
+        os.close(fd)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode in (0, 2) and (process.returncode == 0 or said), (view, process.returncode, said[-500:])
 
 
 main()
