@@ -87,6 +87,10 @@ static void take_out(struct memory_table *table, struct held *held)
 	table->count--;
 }
 
+/* A machine has tens of GPUs. Of a file that names thousands, the rest are one device that is not known: levels are looked
+ * through one by one. */
+#define LEVELS_MOST 1024
+
 static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
 {
 	uint32_t index = 0;
@@ -94,6 +98,8 @@ static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
 	while (index < memory->level_count &&
 		(memory->levels[index].kind != kind || memory->levels[index].device != device))
 		index++;
+	if (index >= LEVELS_MOST && index == memory->level_count && device != UINT32_MAX)
+		return level_of(memory, kind, UINT32_MAX);
 	if (index == memory->level_count) {
 		grow(&memory->levels, &memory->tables->level_room, (size_t)index + 1, sizeof *memory->levels);
 		memory->levels[index].kind = kind;

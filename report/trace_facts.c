@@ -82,12 +82,21 @@ static bool is_any(struct trace_text key, const char *const *list)
 	return false;
 }
 
+static bool begins_with_any(struct trace_text key, const char *const *list)
+{
+	for (; *list; list++)
+		if (key.length > strlen(*list) && !memcmp(key.bytes, *list, strlen(*list)))
+			return true;
+	return false;
+}
+
 /* Without what may be nobody else's business: of a command its first word, of a path its last part. */
 static struct trace_text redact(struct trace_text key, struct trace_text value)
 {
 	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe", "cupti.library", NULL };
 	static const char *const commands[] = { "command", NULL };
-	static const char mark[] = "[redacted]", setting[] = "env.", warning[] = "warning.";
+	static const char mark[] = "[redacted]";
+	static const char *const listed[] = { "env.", "warning.", "import.process", "process.", NULL };
 	const struct trace_text redacted = { mark, sizeof mark - 1, true };
 	const char *end;
 
@@ -100,9 +109,7 @@ static struct trace_text redact(struct trace_text key, struct trace_text value)
 	}
 	if (is_any(key, hidden))
 		return redacted;
-	if (key.length > sizeof setting && !memcmp(key.bytes, setting, sizeof setting - 1) && memchr(value.bytes, '/', value.length))
-		return redacted;
-	if (key.length > sizeof warning && !memcmp(key.bytes, warning, sizeof warning - 1) && memchr(value.bytes, '/', value.length))
+	if (begins_with_any(key, listed) && memchr(value.bytes, '/', value.length))
 		return redacted;
 	return value;
 }

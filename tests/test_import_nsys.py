@@ -193,6 +193,17 @@ def processes_with_the_same_ids_are_kept_apart(folder):
 
 
 @case
+def redacted_processes_have_no_folder(folder):
+    export = usual(folder / "export").put("PROCESSES", globalPid=tid(0, OTHER), pid=OTHER, name="/home/someone/worker")
+    path = export.range("other", 1000, 99000, process=OTHER).done()
+    for view in ("info", "tree", "dump"):
+        for form in ("text", "json"):
+            words = (view, path, "--all", "-f", form) if view != "dump" else (view, path)
+            assert b"someone" not in report(*words, "--redact").stdout, words
+    assert b"someone" in report("info", path).stdout
+
+
+@case
 def nvtx_is_more_than_nested_ranges(folder):
     export = usual(folder / "export")
     export.put("NVTX_EVENTS", start=10, eventType=75, text="library", globalTid=tid(1), domainId=5)
