@@ -11,11 +11,13 @@
 #include "cupti_guest.h"
 #include "cupti_session.h"
 #include "cupti_yield.h"
+#include "dictionary.h"
 #include "gpu_device.h"
 #include "stream.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 
 #define FLUSH_EVERY_NS 100000000L
 #define END_PATIENCE_S 10
@@ -102,19 +104,29 @@ static void *run(void *data)
 	return NULL;
 }
 
-static bool create(struct cupti_session *s)
+/* Returns 0 or an errno. */
+static int create(struct cupti_session *s)
 {
 	pthread_attr_t attributes;
-	int failed;
+	int failed = pthread_attr_init(&attributes);
 
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
+	if (failed)
+		return failed;
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	failed = pthread_create(&s->thread, &attributes, run, s);
 	pthread_attr_destroy(&attributes);
 	if (failed) /* a program with much thread-local data needs more stack than that */
 		failed = pthread_create(&s->thread, NULL, run, s);
-	return !failed;
+	return failed;
+}
+
+static void tell_without(int failed)
+{
+	char text[256];
+
+	snprintf(text, sizeof text, "No thread could be created that asks CUPTI for what is complete (error %d): what the GPU did comes when CUPTI has a "
+				    "buffer full and at the end, and a kill loses more of it; allow the program more threads.", failed);
+	meta_set("warning.cupti_thread", text);
 }
 
 void cupti_flush_begin(void)
@@ -122,7 +134,7 @@ void cupti_flush_begin(void)
 	struct cupti_session *s = cupti_session;
 	pthread_condattr_t clock;
 	sigset_t all, before;
-	int saved = errno;
+	int saved = errno, failed = 0;
 
 	if (atomic_load_explicit(&s->thread_wanted, memory_order_relaxed) || atomic_exchange(&s->thread_wanted, true))
 		return;
@@ -133,8 +145,11 @@ void cupti_flush_begin(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: the program's signals are never delivered there */
 	pthread_mutex_lock(&s->sleep_lock);
-	s->thread_runs = !s->ending && create(s);
+	if (!s->ending)
+		s->thread_runs = !(failed = create(s));
 	pthread_mutex_unlock(&s->sleep_lock);
+	if (failed)
+		tell_without(failed);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 }

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
 CUPTI does wrong, the program does not notice and the trace says what is missing."""
-import collections, json, os, shutil, signal, subprocess, time
-from harness import BUILD, REPORT, SANITIZED, Skip, case, environment, main, preload, run, traced
+import collections, errno, json, os, shutil, signal, subprocess, time
+from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
 from gpu_truth import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
 
@@ -102,6 +102,19 @@ def a_program_that_is_stopped_now_and_then_is_told_exactly(folder):
         wrong = differences(json.loads((folder / "said").read_text()), trace)
         assert not wrong, "\n".join(wrong)
         complete(trace)
+
+
+@case
+def without_a_thread_of_ours_all_comes_at_the_end_and_it_is_said(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has pthread_create, too")
+    env = {"LD_PRELOAD": "%s/lib_refuses.so %s" % (PROGRAMS, preload()), "REFUSE": "thread", "REFUSE_ERROR": str(errno.EAGAIN)}
+    for major in MAJORS:
+        said, trace = known_work(folder, major, 2, 2, 20, env=env)
+        wrong = differences(said, trace)
+        assert not wrong, "\n".join(wrong)
+        text = report("info", folder / "trace.bin").stdout.decode()
+        assert "No thread could be created" in text and "(error %d)" % errno.EAGAIN in text, text
 
 
 @case

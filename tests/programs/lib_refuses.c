@@ -2,15 +2,17 @@
  * lib_refuses: preloaded before libpperf.so, answers some of libpperf's own calls to the system with an error, as a full disk, a used up
  * table of descriptors or a limit would. The program's calls are left alone. The environment says which:
  *
- *	REFUSE        the call: fallocate, pwrite, pwritev, mmap, madvise, open, fcntl, ftruncate, linkat, or clock (a step of CLOCK_REALTIME)
+ *	REFUSE        the call: fallocate, pwrite, pwritev, mmap, madvise, open, fcntl, ftruncate, linkat, thread, or clock (a step of CLOCK_REALTIME)
  *	REFUSE_FROM   how many succeed first (0)
  *	REFUSE_COUNT  how many are refused then (all)
  *	REFUSE_ERROR  errno, or 0: writes are short instead (ENOSPC); of clock the step in seconds
  *	REFUSE_SEEN   a file into which the number of such calls goes at the end
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -142,6 +144,16 @@ int ftruncate(int fd, off_t bytes)
 int linkat(int old_folder, const char *old, int folder, const char *path, int flags)
 {
 	return REFUSES("linkat") ? -1 : (int)syscall(SYS_linkat, old_folder, old, folder, path, flags);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
+{
+	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+	if (REFUSES("thread"))
+		return errno;
+	*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attributes, body, argument);
 }
 
 int clock_gettime(clockid_t id, struct timespec *now)
