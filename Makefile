@@ -32,8 +32,12 @@ $(BUILD)/.checked-%: scripts/setup.sh
 $(BUILD)/libpperf.so: $(LIB_OBJECTS) preload/exports.map
 	$(CC) $(LIB_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(LIB_OBJECTS) -ldl -lpthread $(LIB_LDLIBS)
 
+# It reads files from anywhere: an error in it is to end it, and be of no use to who made the file.
+REPORT_CFLAGS = $(BASE_CFLAGS) -fstack-protector-strong
+REPORT_LDFLAGS = -Wl,-z,relro -Wl,-z,now
+
 $(BUILD)/pperf-report: $(REPORT_OBJECTS)
-	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJECTS) $(REPORT_LIBS)
+	$(CC) $(REPORT_LDFLAGS) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $(REPORT_OBJECTS) $(REPORT_LIBS)
 
 $(BUILD)/lib/%.o: %.c
 	@mkdir -p $(@D)
@@ -46,7 +50,7 @@ $(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
 
 $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(REPORT_CFLAGS) -MMD -MP -c -o $@ $<
 
 setup:
 	@scripts/setup.sh build test

@@ -7,6 +7,8 @@
 #   needs libc only: a library more would be loaded into every program, and could hijack its symbols
 #   at most 256 bytes of thread-local data: room for late-loaded libraries is scarce, and NVTX or the driver may load us late
 #   can be loaded, is never unloaded, is bound at once, and has a build id
+#
+# Of pperf-report, which reads files from anywhere: nothing that calls go through can be written to, and a stack that was written over ends it.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 TLS_MOST=256
@@ -50,6 +52,11 @@ check_flags() { # LIBRARY
 	readelf -dW "$1" | grep -q 'FLAGS_1.*NOW.*NODELETE' && ! readelf -dW "$1" | grep -q TEXTREL && readelf -nW "$1" | grep -q 'Build ID'
 }
 
+check_hardened() { # PROGRAM
+	readelf -dW "$1" | grep -q 'FLAGS_1.*NOW' && readelf -lW "$1" | grep -q GNU_RELRO && readelf -lW "$1" | grep GNU_STACK | grep -q ' RW ' &&
+		readelf --dyn-syms -W "$1" | grep -q __stack_chk_fail
+}
+
 check() { # LIBRARY MAP
 	[ -r "$1" ] || { echo "# $1 is missing: run make first"; result 1 'the library is there'; return; }
 	check_exports "$1" "$2"
@@ -91,6 +98,8 @@ if [ $# -gt 0 ]; then
 	exit $any
 fi
 check "$BUILD/libpperf.so" preload/exports.map
+check_hardened "$BUILD/pperf-report"
+result $? 'pperf-report is bound at once, with a protected stack'
 printf '{\nglobal:\n\twanted; /* why */\nlocal:\n\t*;\n};\n' > "$work/made.map"
 for test in check_exports check_needed check_tls check_flags; do right $test; done
 wrong 'exports more' check_exports 'int more(void) { return 2; }'
@@ -98,6 +107,8 @@ wrong 'exports less' check_exports '' -Wl,--version-script="$work/made.map" -Dwa
 wrong 'needs libm' check_needed '' -Wl,--no-as-needed -lm
 wrong 'has 257 bytes of thread-local data' check_tls '__thread char data[257]; char *use(void) { return data; }'
 wrong 'is bound lazily' check_flags '' -Wl,-z,lazy
+wrong 'is bound lazily' check_hardened 'void use(char *); void other(void) { char text[99]; use(text); }' -fstack-protector-strong -Wl,-z,lazy
+wrong 'has no guard on its stack' check_hardened 'void use(char *); void other(void) { char text[99]; use(text); }' -fno-stack-protector
 wrong 'has no build id' check_flags '' -Wl,--build-id=none
 echo "1..$number"
 exit $any
