@@ -13,7 +13,7 @@ static __thread struct {
 
 /* It ends without quiet_end when a handler of the program's leaves it by siglongjmp, after a fault: then the mask is again what it was. One that is left by a
  * longjmp which brings no mask back goes on: nobody else holds the signals back, and nobody lets them come. */
-static bool is_nested(void)
+bool quiet_is_open(void)
 {
 	sigset_t now;
 
@@ -37,7 +37,7 @@ void quiet_begin(struct quiet *quiet)
 	sigset_t most;
 
 	quiet->error = errno;
-	quiet->nested = is_nested();
+	quiet->nested = quiet_is_open();
 	if (quiet->nested)
 		return;
 	sigfillset(&most);

@@ -25,6 +25,9 @@ struct quiet { /* what was before */
 	bool nested; /* within another piece, which holds all back already */
 };
 
+/* Is the calling thread within such a piece? */
+bool quiet_is_open(void);
+
 void quiet_begin(struct quiet *quiet);
 void quiet_end(const struct quiet *quiet);
 

@@ -379,14 +379,18 @@ static struct stream *try_to_attach(void)
 	return NULL;
 }
 
+/* There in a program that was built with ThreadSanitizer: it calls handlers itself, later, out of any function of libc, with nothing of the kernel's between. */
+extern void __tsan_init(void) __attribute__((weak));
+
 /* Was the work that seems to be under way left, by a handler of the program's with siglongjmp? Then the stack is in use again where that work began: whatever
- * interrupts it lies further down, but for handlers that have a stack of their own. */
+ * interrupts it lies further down, but for handlers that have a stack of their own. Where signals are held back nothing leaves, and who calls us then was called
+ * by us: a function of libc that somebody stands in for. */
 static __attribute__((noinline)) bool was_left(void)
 {
 	const char *began = stream_here.ready, *here = __builtin_frame_address(0);
 	stack_t handlers;
 
-	if (!began || stream_is_ready(began) || here + INTERRUPTION_LEAST < began)
+	if (!began || stream_is_ready(began) || here + INTERRUPTION_LEAST < began || __tsan_init || quiet_is_open())
 		return false;
 	return !sigaltstack(NULL, &handlers) && !(handlers.ss_flags & SS_ONSTACK);
 }
