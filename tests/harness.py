@@ -10,7 +10,7 @@
 
     main()
 """
-import json, os, pathlib, shutil, subprocess, sys, tempfile, time, traceback
+import json, os, pathlib, shutil, struct, subprocess, sys, tempfile, time, traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VARIANT = os.environ.get("PPERF_TEST_VARIANT", "plain")
@@ -71,6 +71,20 @@ def run(folder, name, *arguments, env=None, stdin=None, timeout=120, check=None)
 def traced(folder, name, *arguments, env=None, check=0, **options):
     """Runs a program under the library, in the folder, where its trace will be."""
     return run(folder, name, *arguments, env={"LD_PRELOAD": preload(), **(env or {})}, check=check, **options)
+
+
+def noted(progress):
+    """What a running `killed` has noted in its file so far: of each thread its id and how many marks it has set."""
+    numbers = struct.unpack_from("<6Q", progress.read_bytes())
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def await_marks(process, progress, least):
+    """Waits until every thread of a running `killed` has set so many marks."""
+    deadline = time.monotonic() + 60
+    while min(done for _, done in noted(progress)) < least:
+        assert process.poll() is None and time.monotonic() < deadline, "%s: no %d marks in %s" % (process.poll(), least, noted(progress))
+        time.sleep(0.001)
 
 
 def report(*arguments, check=0, timeout=300):

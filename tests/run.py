@@ -211,6 +211,8 @@ def main():
         board.show(variant + "/build without a warning", Result(int(not noise and not built.returncode), int(bool(noise) or built.returncode != 0), 0, noise),
                    time.monotonic() - start)
         tasks += [t for t in variant_tasks(variant, options.build) if options.only in t.name]
+    if options.only and not tasks:
+        parser.exit(2, "run.py: no task of %s has \"%s\" in its name\n" % (" ".join(options.variants), options.only))
     tasks.sort(key=lambda t: {"python": 0, "suite": 1, "script": 2}[t.kind])
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         list(pool.map(lambda task: board.run(task, options.build), tasks))

@@ -189,6 +189,7 @@ def an_interrupt_ends_the_command_and_not_the_doctor(folder):
                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     while b"ready" not in process.stdout.readline():
         assert process.poll() is None
+    await_marks(process, folder / "progress", 1)
     os.killpg(process.pid, signal.SIGINT)
     text = process.communicate(timeout=60)[0].decode()
     assert process.returncode == 0 and "ended with 130" in text and "\nok       nvtx\n" in text, text

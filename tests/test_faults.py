@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What the system refuses costs records, which are counted, and the program nothing: each call of ours to the system that may fail does."""
-import collections, errno, os, resource, signal, struct, time
+import collections, errno, os, resource, signal, time
 from harness import *
 
 PAIRS = 8000
@@ -298,10 +298,7 @@ def the_folder_of_a_trace_may_go_and_may_become_read_only(folder):
                                    env=environment(LD_PRELOAD=preload(), PPERF_OUTPUT="gone/trace.bin"))
         assert process.stdout.readline() == b"ready\n"
         subprocess.run(["sh", "-c", change], cwd=folder, check=True)
-        progress, deadline = folder / "progress", time.monotonic() + 60
-        while min(struct.unpack_from("<6Q", progress.read_bytes())[1::2]) < 20000:
-            assert process.poll() is None and time.monotonic() < deadline, (change, process.poll())
-            time.sleep(0.01)
+        await_marks(process, folder / "progress", 20000)
         process.kill()
         assert process.communicate() == (b"", b""), change
         subprocess.run(["sh", "-c", "chmod -f 700 gone; rm -rf gone elsewhere"], cwd=folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What was committed is in the file however the process ends, and children and hosts do not spoil it."""
-import json, os, random, re, signal, struct, time
+import json, os, random, re, signal, time
 from harness import *
 
 
@@ -21,13 +21,13 @@ def kill_once(folder, least):
     process = subprocess.Popen([program("killed"), str(progress)], cwd=folder, env=environment(LD_PRELOAD=preload()),
                                stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
-    deadline, noted = time.monotonic() + 5, lambda: struct.unpack_from("<6Q", progress.read_bytes())
-    while sum(noted()[1::2]) < least and time.monotonic() < deadline:
+    deadline = time.monotonic() + 5
+    while sum(done for _, done in noted(progress)) < least and time.monotonic() < deadline:
         pass
     process.kill()
     process.wait()
     process.stdout.close()
-    return list(zip(noted()[::2], noted()[1::2]))
+    return noted(progress)
 
 
 @case
@@ -129,6 +129,7 @@ def a_live_trace_can_be_read(folder):
     process.stdout.readline()
     last = 0
     try:
+        await_marks(process, folder / "progress", 1)
         for _ in range(5):
             time.sleep(0.02)
             found = marks(folder / "trace.bin")
