@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PLACES = 1 << 14, SLOTS = 1 << 16, IN_FLIGHT = 1 << 15, HELD = 1 << 12, DEEPEST = 32, ROUNDS = 3 };
+enum { PLACES = 1 << 14, SLOTS = 1 << 16, IN_FLIGHT = 1 << 15, HELD = 1 << 12, DEEPEST = 32, ROUNDS = 7 };
 #define MEGABYTES 60u
 #define MEMORY_MOST (96u << 10) /* KiB, whatever the trace has */
 
@@ -266,7 +266,7 @@ static int tell(double costs[VIEWS][ROUNDS], const long *kib, double reference)
 	int missed = 0;
 
 	for (unsigned i = 0; i < VIEWS; i++) {
-		const double seconds = view_middle(costs[i], ROUNDS);
+		const double seconds = view_least(costs[i], ROUNDS);
 		const bool path = strcmp(views[i].words[0], "critical-path") == 0; /* its files are mapped: not told from memory */
 		const bool good = seconds <= views[i].most * reference && (path || kib[i] <= (long)MEMORY_MOST);
 
@@ -295,7 +295,7 @@ static int measure(const char *report, const char *path, const struct runner *ru
 			kib[i] = cost.kib > kib[i] ? cost.kib : kib[i];
 		}
 	}
-	usual = view_middle(reference, ROUNDS);
+	usual = view_least(reference, ROUNDS);
 	printf("a trace of %.0f MB, %.1f million events; the reference takes %.3f s, %.1f ns an event\n", (double)runner->bytes / 1e6,
 		(double)runner->event_count / 1e6, usual, usual * 1e9 / (double)runner->event_count);
 	return tell(costs, kib, usual) != 0;

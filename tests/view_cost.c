@@ -69,3 +69,12 @@ double view_middle(double *values, size_t count)
 	qsort(values, count, sizeof *values, by_value);
 	return values[count / 2];
 }
+
+double view_least(const double *values, size_t count)
+{
+	double least = values[0];
+
+	for (size_t i = 1; i < count; i++)
+		least = values[i] < least ? values[i] : least;
+	return least;
+}

@@ -24,4 +24,7 @@ double view_own_seconds(void);
 /* The middle one; sorts them. */
 double view_middle(double *values, size_t count);
 
+/* The least one: of a time that others on the machine only add to, what comes nearest to its own. */
+double view_least(const double *values, size_t count);
+
 #endif

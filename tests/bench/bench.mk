@@ -8,8 +8,7 @@ bench:
 	@scripts/setup.sh build test bench
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-run
 bench-run: all $(BENCH_PROGRAMS) bench-own
-	@$(PYTHON) tests/bench/bench.py $(BUILD)
-	@$(PYTHON) tests/bench/import.py $(BUILD)
+	@status=0; for part in bench import; do $(PYTHON) tests/bench/$$part.py $(BUILD) || status=1; done; exit $$status
 bench-own: $(BENCH_OWN)
 
 # The same load under other recorders: of those that are there. TRACY is a folder of Tracy's sources.
