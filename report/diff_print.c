@@ -180,10 +180,12 @@ static void put_method(const struct diff *diff, const struct style *style)
 	if (diff->by_steps)
 		paragraph_add(&paragraph, "a usual step (mean; %zu before, %zu after; warm-up left out)", diff->sides[0].steps,
 			diff->sides[1].steps);
+	else if (!diff->sides[0].steps && !diff->sides[1].steps)
+		paragraph_add(&paragraph, "the whole run (no usual steps were found); instances were tested");
 	else
 		paragraph_add(&paragraph,
-			"the whole run (%zu and %zu usual steps were found, not %u of each); instances were tested",
-			diff->sides[0].steps, diff->sides[1].steps, COMPARE_LEAST);
+			"the whole run (it takes %u usual steps of each, and %zu and %zu were found); instances were tested",
+			COMPARE_LEAST, diff->sides[0].steps, diff->sides[1].steps);
 	paragraph_put(&paragraph, "compared");
 	paragraph_add(&paragraph, COMPARE_METHOD "; found: p < %.2f and a shift of %.0f %% or more, "
 			       "of times also %g %% of the whole; n of %u on each side at least",

@@ -20,8 +20,8 @@ struct nsys_db {
 	sqlite3 *sqlite;
 	uint64_t rows_most;  /* that the file has room for */
 	uint64_t steps_left; /* of SQLite's machine */
-	char *tables[TABLES_MOST];
-	size_t table_count;
+	char *tables[TABLES_MOST], *others[TABLES_MOST]; /* others: views and virtual tables, which are not read */
+	size_t table_count, other_count;
 	sqlite3_stmt *string;
 	char problem[256], broken[128];
 };
@@ -99,14 +99,19 @@ static sqlite3_stmt *prepare(struct nsys_db *db, const char *table, const char *
 static bool list_tables(struct nsys_db *db)
 {
 	sqlite3_stmt *statement = prepare(
-		db, "sqlite_master", "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0");
+		db, "sqlite_master", "SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master WHERE type IN ('table', 'view')");
 	int result = SQLITE_ERROR;
 
-	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && db->table_count < TABLES_MOST) {
+	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && db->table_count < TABLES_MOST &&
+		db->other_count < TABLES_MOST) {
 		const char *name = (const char *)sqlite3_column_text(statement, 0);
 
-		if (name && strlen(name) < 100 && !strchr(name, '"'))
+		if (!name || strlen(name) >= 100 || strchr(name, '"'))
+			continue;
+		if (sqlite3_column_int(statement, 1))
 			db->tables[db->table_count++] = strdup(name);
+		else
+			db->others[db->other_count++] = strdup(name);
 	}
 	if (statement && result != SQLITE_DONE && result != SQLITE_ROW)
 		note(db, "sqlite_master", sqlite3_errmsg(db->sqlite));
@@ -144,6 +149,8 @@ void nsys_db_close(struct nsys_db *db)
 	sqlite3_close(db->sqlite);
 	for (size_t i = 0; i < db->table_count; i++)
 		free(db->tables[i]);
+	for (size_t i = 0; i < db->other_count; i++)
+		free(db->others[i]);
 	free(db);
 }
 
@@ -158,12 +165,20 @@ const char *nsys_db_problem(const struct nsys_db *db, const char **table)
 	return *db->problem ? db->problem : NULL;
 }
 
-static bool has_table(const struct nsys_db *db, const char *table)
+static bool is_in(char *const *names, size_t count, const char *name)
 {
-	for (size_t i = 0; i < db->table_count; i++)
-		if (!strcmp(db->tables[i], table))
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
 			return true;
 	return false;
+}
+
+/* What is asked for and no table is a loss that is told: an export of Nsight Systems has tables only. */
+static bool has_table(struct nsys_db *db, const char *table)
+{
+	if (is_in(db->others, db->other_count, table))
+		note(db, table, "it is a view or a virtual table, and pperf reads tables only");
+	return is_in(db->tables, db->table_count, table);
 }
 
 /* 0: no such column; 1: it is there; 2: it is the key by which rows are found. */

@@ -191,7 +191,7 @@ START_TEST(also_without_steps)
 	state = 30;
 	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
 	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
-	has(screen.out, "of the whole run");
+	has(screen.out, "of the whole run (no usual steps were found)");
 	has(screen.out, "op_17  n=100, 100");
 	has_not(screen.out, "op_16");
 }

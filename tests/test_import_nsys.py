@@ -298,6 +298,17 @@ def what_precedes_a_broken_page_is_shown(folder):
     assert 0 < sum(row["calls"] for row in got["rows"] if row["kind"] == "range") < 4000 and not got["integrity"]["complete"]
 
 
+@case
+def a_view_where_a_table_should_be_is_told(folder):
+    export = usual(folder / "export")
+    export.db.execute("ALTER TABLE NVTX_EVENTS RENAME TO ranges")
+    export.db.execute("CREATE VIEW NVTX_EVENTS AS SELECT * FROM ranges")
+    export.db.execute("CREATE VIEW nobodys AS SELECT 1")
+    got = tree(export.done())
+    assert [w for w in got["warnings"] if "the table NVTX_EVENTS: it is a view" in w] and "nobodys" not in str(got["warnings"]), got["warnings"]
+    assert not got["integrity"]["complete"] and got["totals"]["gpu_sum_ns"] == 41037, got["totals"]
+
+
 # A database by the byte: what SQLite itself would never write.
 PAGE = 512
 
