@@ -58,6 +58,7 @@ struct python_type {
 	X(PyDict_GetItemString, struct python_object *, (struct python_object * dict, const char *key)) /* borrowed; no error */ \
 	X(PyDict_GetItemWithError, struct python_object *, /* borrowed; NULL also without an exception: it is not there */     \
 		(struct python_object * dict, struct python_object *key))                                                      \
+	X(PyDict_DelItem, int, (struct python_object * dict, struct python_object *key))                                       \
 	X(PyType_FromSpec, struct python_object *, (const struct python_type *type))                                           \
 	X(PyImport_GetModuleDict, struct python_object *, (void)) /* borrowed */                                               \
 	X(PyObject_GetAttrString, struct python_object *, (struct python_object * object, const char *name))                   \
@@ -83,11 +84,16 @@ struct python_type {
 	X(PyErr_Occurred, struct python_object *, (void)) /* borrowed; NULL: none */                                           \
 	X(PyErr_Clear, void, (void))                                                                                           \
 	X(PyErr_SetString, void, (struct python_object * type, const char *text))                                              \
+	X(PyErr_SetObject, void, (struct python_object * type, struct python_object * value))                                  \
 	X(PyErr_ExceptionMatches, int, (struct python_object * type))                                                          \
+	X(PyErr_Fetch, void, (struct python_object * *type, struct python_object * *value, struct python_object * *traceback)) \
+	X(PyErr_NormalizeException, void,                                                                                      \
+		(struct python_object * *type, struct python_object * *value, struct python_object * *traceback))              \
 	X(PyErr_GetExcInfo, void,                                                                                              \
 		(struct python_object * *type, struct python_object * *value, struct python_object * *traceback))              \
 	X(PyErr_SetExcInfo, void, (struct python_object * type, struct python_object * value, struct python_object * traceback)) \
-	X(PyErr_SetInterrupt, void, (void)) /* as if SIGINT had come */                                                        \
+	X(PyThreadState_SetAsyncExc, int, (unsigned long thread, struct python_object *type))                                  \
+	X(PyObject_Type, struct python_object *, (struct python_object * object))                                              \
 	X(PyException_SetTraceback, int, (struct python_object * exception, struct python_object *traceback))                  \
 	X(PyGILState_Ensure, int, (void))                                                                                      \
 	X(PyGILState_Release, void, (int state))                                                                               \
@@ -105,7 +111,7 @@ struct python {
 #undef X
 	struct python_object *none, *false_;     /* borrowed */
 	struct python_object *const *ImportError; /* what PyExc_ImportError is */
-	struct python_object *const *KeyboardInterrupt;
+	struct python_object *const *Exception;   /* what programs catch; KeyboardInterrupt and SystemExit are none */
 	const void *code_type, *runtime;         /* PyCode_Type, _PyRuntime; NULL: not exported */
 	unsigned minor;                           /* of Python 3.minor */
 	bool free_threaded;
@@ -117,7 +123,7 @@ extern struct python python;
 bool python_find(void);
 
 /* Runs `source` (UTF-8) as a module of its own: a dictionary that holds __builtins__ and the functions, and that nobody else sees. `label` stands for the
- * file name. false: it raised; the exception is gone, but for a KeyboardInterrupt, which comes again once the program goes on. */
+ * file name. false: it raised; the exception is gone as by python_forget_error. */
 bool python_run(const char *label, const char *source, const struct python_function *functions, size_t count);
 
 /* None, for a function of ours to return. */
@@ -127,7 +133,14 @@ static inline struct python_object *python_none(void)
 	return python.none;
 }
 
-/* Forgets the exception that is set, if any, as python_run does. */
+/* What stands for the file name of all our text. */
+#define PYTHON_LABEL "<pperf>"
+
+/* Forgets the exception that is set, if any. But the program's handlers of signals run wherever Python happens to be, in our text, too: what they raise
+ * is the program's, and comes again once it goes on. Here that is what is no Exception (Ctrl-C, sys.exit in a handler). */
 void python_forget_error(void);
+
+/* The same after text of ours that calls nothing that raises but Python's own types: then all that was not raised by that text itself is the program's. */
+void python_forget_own_error(void);
 
 #endif

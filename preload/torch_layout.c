@@ -352,7 +352,7 @@ void torch_layout_measure(void)
 		return;
 	numbers.thread(); /* so that the program's thread has the number that it would have without us */
 	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
-	if (!python_run("<pperf>", source, functions, sizeof functions / sizeof functions[0]))
+	if (!python_run(PYTHON_LABEL, source, functions, sizeof functions / sizeof functions[0]))
 		fail("the test operator could not be run");
 	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_IS_MEASURED);
 	if (with_shapes && torch_shapes_known())

@@ -106,7 +106,7 @@ static struct edge {
 } edges[EDGES];
 static atomic_flag edges_written = ATOMIC_FLAG_INIT;
 
-static struct python_object *known, *number_of, *path_below; /* of torch_modules.py */
+static struct python_object *known, *places, *number_of, *path_below; /* of torch_modules.py */
 
 static inline uint64_t edge_key(uint64_t parent, uint64_t child)
 {
@@ -205,7 +205,7 @@ static __attribute__((noinline)) const char *find_text(const struct open_modules
 		python.Py_DecRef(answer);
 	if (arguments)
 		python.Py_DecRef(arguments);
-	python_forget_error();
+	python_forget_own_error();
 	return text;
 }
 
@@ -249,7 +249,7 @@ static __attribute__((noinline)) uint64_t new_number(struct python_object *modul
 		python.Py_DecRef(answer);
 	if (arguments)
 		python.Py_DecRef(arguments);
-	python_forget_error();
+	python_forget_own_error();
 	return number > 0 ? (uint64_t)number : 0;
 }
 
@@ -335,8 +335,28 @@ static bool take(struct python_object **place, struct python_object *tuple, ptrd
 static struct python_object *ask(struct python_object *self, struct python_object *tuple)
 {
 	(void)self;
-	if (!take(&known, tuple, 0) || !take(&number_of, tuple, 1) || !take(&path_below, tuple, 2))
+	if (!take(&known, tuple, 0) || !take(&places, tuple, 1) || !take(&number_of, tuple, 2) || !take(&path_below, tuple, 3))
 		return NULL;
+	return python_none();
+}
+
+static void take_out(struct python_object *dict, struct python_object *reference, const char *attribute)
+{
+	struct python_object *key = dict ? python.PyObject_GetAttrString(reference, attribute) : NULL;
+
+	if (key) {
+		python.PyDict_DelItem(dict, key);
+		python.Py_DecRef(key);
+	}
+	python_forget_error();
+}
+
+/* A module is gone. */
+static struct python_object *forget_module(struct python_object *self, struct python_object *reference)
+{
+	(void)self;
+	take_out(known, reference, "key");
+	take_out(places, reference, "number");
 	return python_none();
 }
 
@@ -406,6 +426,7 @@ void torch_modules_start(void)
 		{"identify", identify, PYTHON_ONE_ARGUMENT, NULL}, {"recorder", recorder, PYTHON_NO_ARGUMENTS, NULL},
 		{"ask", ask, PYTHON_VARARGS, NULL},                {"imported", imported, PYTHON_NO_ARGUMENTS, NULL},
 		{"wanted", wanted, PYTHON_NO_ARGUMENTS, NULL},     {"outcome", outcome, PYTHON_ONE_ARGUMENT, NULL},
+		{"forget", forget_module, PYTHON_ONE_ARGUMENT, NULL},
 	};
 
 	if (!python_find()) {
@@ -420,6 +441,6 @@ void torch_modules_start(void)
 	has_key = has_key || !pthread_key_create(&at_thread_end, forget_thread);
 	if (modules_wanted)
 		meta_set("source.torch_modules", "off: torch was not imported to its end (3)");
-	if (!python_run("<pperf>", torch_modules_source, functions, sizeof functions / sizeof functions[0]))
+	if (!python_run(PYTHON_LABEL, torch_modules_source, functions, sizeof functions / sizeof functions[0]))
 		meta_set("source.torch_modules", "off: an error in Python (4)");
 }

@@ -5,13 +5,15 @@ It is part of libpperf.so (torch_modules.c), which runs it while torch is import
 
     recorder() -> calls                calls[module] = call: it is called, on this thread; del calls[call]: that call ends
     identify(class_name) -> number     a number for a module, for ever its own; its class is part of it
-    ask(known, number_of, path_below)  what is below is asked of these
+    ask(known, places, number_of, path_below)  what is below is asked of these
+    forget(reference)                  to be called when a module is gone. It is written in C: an interrupt never comes there, and what Python's
+                                       own text raised there would be lost
     imported()                         torch has been imported
     wanted() -> bool                   whether modules are
     outcome(text)                      source.torch_modules in the trace
 
 The program must not notice. So no attribute is put on a module, nothing of the program's own is called but what a dictionary holds, and nothing that
-fails here gets out. PyTorch's compiler must not look at any of it either: hide().
+fails here gets out. But what its handlers of signals raise is the program's, wherever they run: who calls us hands it back, so nothing here catches it. PyTorch's compiler must not look at any of it either: hide().
 """
 import sys
 from _weakref import ref
@@ -29,22 +31,14 @@ places = {}  # number: Place, as long
 class_name = type.__dict__["__name__"].__get__  # whatever the class of the class says
 
 
-def forget(reference):
-    known.pop(reference.key, None)
-    places.pop(reference.number, None)
-
-
 def number_of(module):
-    """Makes a module known. 0: that cannot be done."""
-    try:
-        reference = Reference(module, forget)
-        reference.key = id(module)
-        reference.number = identify(class_name(type(module)))
-        places[reference.number] = Place(reference)
-        known[reference.key] = reference.number
-        return reference.number
-    except Exception:
-        return 0
+    """Makes a module known."""
+    reference = Reference(module, forget)
+    reference.key = id(module)
+    reference.number = identify(class_name(type(module)))
+    places[reference.number] = Place(reference)
+    known[reference.key] = reference.number
+    return reference.number
 
 
 # ---- what it is called below another ----
@@ -52,8 +46,8 @@ def number_of(module):
 def submodules(module):
     """[(name, module), ...] as they are now, by none of the program's code."""
     try:
-        return list(object.__getattribute__(module, "__dict__")["_modules"].items())
-    except Exception:
+        return list(dict.items(object.__getattribute__(module, "__dict__")["_modules"]))
+    except (AttributeError, KeyError, TypeError):
         return ()
 
 
@@ -114,19 +108,16 @@ class Place:
 def path_below(number, *open):
     """The path of a module below the nearest of the open ones (their numbers, innermost first) that it is part of. None: of none of them. False: not
     known this time."""
-    try:
-        wanted = places[number].reference()
-        answer = None
-        for other in open:
-            place = places.get(other)
-            path = place.find(wanted) if place and other != number else None
-            if path:
-                return path
-            if path is False:
-                answer = False
-        return answer
-    except Exception:
-        return False
+    wanted = places[number].reference()
+    answer = None
+    for other in open:
+        place = places.get(other)
+        path = place.find(wanted) if place and other != number else None
+        if path:
+            return path
+        if path is False:
+            answer = False
+    return answer
 
 
 # ---- the call ----
@@ -261,11 +252,11 @@ def install():
     if not skip:
         return "off: this PyTorch's compiler cannot be told to leave us alone (2)"
     make = in_place_of(original) if is_as_expected(original) else wrapping
-    ask(known, number_of, path_below)
+    ask(known, places, number_of, path_below)
     function = make(original, recorder())
     dress(function, original)
     stand_in(function, original)
-    hide(skip, function, Place, forget, number_of, submodules, stands_at, path_below)
+    hide(skip, function, Place, number_of, submodules, stands_at, path_below)
     for name in [name for name, value in vars(Module).items() if value is original]:
         setattr(Module, name, function)
     return "on"

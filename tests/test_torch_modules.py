@@ -94,8 +94,12 @@ class Library:
             open.pop()
             self.closed += 1
 
-    def ask(self, known, number_of, path_below):
-        self.known, self.number_of, self.path_below = known, number_of, path_below
+    def ask(self, known, places, number_of, path_below):
+        self.known, self.places, self.number_of, self.path_below = known, places, number_of, path_below
+
+    def forget(self, reference):
+        self.known.pop(reference.key, None)
+        self.places.pop(reference.number, None)
 
     def imported(self):
         self.ends += 1
@@ -107,7 +111,7 @@ class Library:
         self.outcomes.append(text)
 
 
-FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome"
+FUNCTIONS = "identify", "recorder", "ask", "imported", "wanted", "outcome", "forget"
 texts = []
 
 

@@ -391,34 +391,4 @@ def without_modules_there_are_operators_only(folder):
         assert meta(folder / "trace.bin")["source.torch_modules"] == source, meta(folder / "trace.bin")
 
 
-@case
-def an_interrupted_notebook_goes_on(folder):
-    """KeyboardInterrupt at random places, a hundred times: no range stays open."""
-    python(folder, NET + """
-    import _thread, random, signal, time
-    random.seed(1)
-    def interrupted():
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 3e-3))
-        try:
-            while True:
-                net(x)
-                Block()(x)
-        except KeyboardInterrupt:
-            return
-    signal.signal(signal.SIGALRM, lambda *_: _thread.interrupt_main() or None)
-    for _ in range(100):
-        try:
-            interrupted()
-            for _ in range(20):
-                time.sleep(0)
-        except KeyboardInterrupt:
-            pass
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    torch.cuda.nvtx.mark("end")
-    """)
-    mark, = dump(folder / "trace.bin", {"mark"})
-    assert mark["depth"] == 0 if "depth" in mark else True, mark
-    assert all(path[0] in ("Net", "Block") for path in rows(folder / "trace.bin"))
-
-
 main()
