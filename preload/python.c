@@ -64,7 +64,8 @@ struct raised {
 	struct python_object *type, *value, *traceback; /* traceback: NULL, none */
 };
 
-static struct python_object *came_again; /* the last exception of the program's that was raised again; only compared */
+/* The last exception of the program's that was raised again on this thread; only compared. */
+static __thread struct python_object *came_again __attribute__((tls_model("initial-exec")));
 
 static void let_go(struct python_object *object)
 {
