@@ -92,7 +92,7 @@ static bool is_our_line(struct python_object *entry)
 	code = attribute(attribute(entry, "tb_frame"), "f_code");
 	file = attribute(code, "co_filename");
 	text = file ? python.PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
-	ours = text && !strcmp(text, PYTHON_LABEL);
+	ours = text && !strncmp(text, PYTHON_LABEL, strlen(PYTHON_LABEL) - 1);
 	let_go(file);
 	return ours;
 }

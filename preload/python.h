@@ -133,7 +133,7 @@ static inline struct python_object *python_none(void)
 	return python.none;
 }
 
-/* What stands for the file name of all our text. */
+/* What stands for the file name of our text; all such names begin as this one, without the >. */
 #define PYTHON_LABEL "<pperf>"
 
 /* Forgets the exception that is set, if any. But the program's handlers of signals run wherever Python happens to be, in our text, too: what they raise

@@ -13,7 +13,8 @@ It is part of libpperf.so (torch_modules.c), which runs it while torch is import
     outcome(text)                      source.torch_modules in the trace
 
 The program must not notice. So no attribute is put on a module, nothing of the program's own is called but what a dictionary holds, and nothing that
-fails here gets out. But what its handlers of signals raise is the program's, wherever they run: who calls us hands it back, so nothing here catches it. PyTorch's compiler must not look at any of it either: hide().
+fails here gets out. But what its handlers of signals raise is the program's, wherever they run: who calls us hands it back, so nothing that runs in a
+call catches it (at_end, once, does). PyTorch's compiler must not look at any of it either: hide().
 """
 import sys
 from _weakref import ref
