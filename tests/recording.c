@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[4096];
@@ -131,6 +132,14 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	(void)type;
 	(void)where;
 	return remove(path);
+}
+
+uint64_t recording_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void recording_remove(void)

@@ -21,6 +21,9 @@ struct trace_reader *recording_read(void);
  * "unended A", "left open A"; a range's text as given, then " @DOMAIN" if it has one. CLOCK, SELF and STREAM_END are left out. Freed by the caller. */
 char *recording_text(struct trace_reader *reader);
 
+/* The system's monotonic clock, in nanoseconds: what a recorded time may at most be, on a machine that stops now and then. */
+uint64_t recording_clock(void);
+
 /* Removes the folder. */
 void recording_remove(void);
 

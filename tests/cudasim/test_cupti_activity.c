@@ -50,7 +50,7 @@ START_TEST(a_flush_leaves_running_work_alone)
 {
 	CUfunction kernel;
 
-	setenv("SIM_KERNEL_NS", "200000000", 1);
+	setenv("SIM_KERNEL_NS", "1000000000", 1);
 	client_open(_i);
 	kernel = client_kernel("k");
 	client_record(KERNEL, 0);
@@ -66,7 +66,7 @@ START_TEST(a_forced_flush_hands_out_incomplete_records)
 {
 	CUfunction kernel;
 
-	setenv("SIM_KERNEL_NS", "200000000", 1);
+	setenv("SIM_KERNEL_NS", "1000000000", 1);
 	client_open(_i);
 	kernel = client_kernel("k");
 	client_record(KERNEL, 0);
@@ -231,6 +231,7 @@ START_TEST(streams_are_in_order_but_not_among_each_other)
 	uint64_t last[2] = { 0, 0 };
 	bool jumped = false;
 
+	setenv("SIM_KERNEL_NS", "20000000", 1); /* long, so that they overlap however slowly they are launched */
 	client_open(_i);
 	kernel = client_kernel("k");
 	for (int i = 0; i < 2; i++)
@@ -549,7 +550,7 @@ START_TEST(events_have_device_times_on_demand)
 	cudaEvent_t event;
 	CUfunction kernel;
 
-	setenv("SIM_KERNEL_NS", "100000000", 1);
+	setenv("SIM_KERNEL_NS", "1000000000", 1);
 	client_open(_i);
 	kernel = client_kernel("k");
 	ck_assert_int_eq(cuda.cudaEventCreate(&event), cudaSuccess);
@@ -561,7 +562,7 @@ START_TEST(events_have_device_times_on_demand)
 	ck_assert_uint_eq(client.entry_count, 0);
 	client_finish();
 	ck_assert_uint_ge(CUPTI_GET(client_entry(CUPTI_ACTIVITY_KIND_CUDA_EVENT, 0), CudaEvent, deviceTimestamp),
-		before + 100000000);
+		before + 1000000000);
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 
 KERNEL(work)
 
-#define KERNEL_MS 100 /* what a kernel takes in these tests; long, so that a busy machine does not matter */
+#define KERNEL_MS 500 /* what a kernel takes in these tests; long, so that a busy machine does not matter */
 
 static cudaStream_t new_stream(unsigned flags)
 {
@@ -302,7 +302,7 @@ __attribute__((constructor)) static void slow_kernels(void)
 {
 	if (getenv("SIM_KERNEL_NS"))
 		return;
-	setenv("SIM_KERNEL_NS", "100000000", 1);
+	setenv("SIM_KERNEL_NS", "500000000", 1);
 	execl("/proc/self/exe", "test_stream", (char *)NULL);
 }
 
