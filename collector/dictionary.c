@@ -28,6 +28,7 @@ struct dictionary_blocks {
 	uint32_t open;     /* stored with release, when all that is known has been written */
 	uint32_t refusals;
 	enum trace_loss reason; /* of the last of them */
+	uint32_t described; /* stored with release, when the process has said its META */
 };
 
 struct node_key {
@@ -251,18 +252,25 @@ static bool write_known(void)
 }
 
 /* Where there was no room for all of it, the next attempt writes it again: the same records, harmless. */
-static bool open_locked(void)
+static void open_locked(void)
 {
 	blocks->refusals = 0; /* whoever asks backs off already */
-	if (!(blocks->block || next_block(0)) || !write_known())
-		return false;
-	__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
-	return true;
+	if ((blocks->block || next_block(0)) && write_known())
+		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
+}
+
+/* Before it is open: what is said then goes into the first block with all else that is known, and there is no file in which it is missing because another
+ * thread's names have filled that block first and there was no room for the next. Threads that come together may each say it; it is the same. */
+static void describe(void)
+{
+	if (!describe_process || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
+		return;
+	describe_process();
+	__atomic_store_n(&blocks->described, 1, __ATOMIC_RELEASE);
 }
 
 bool dictionary_open(enum trace_loss *reason)
 {
-	bool opened = false;
 	struct quiet quiet;
 
 	*reason = TRACE_LOST_NO_MEMORY;
@@ -270,13 +278,12 @@ bool dictionary_open(enum trace_loss *reason)
 		return false;
 	if (__atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE))
 		return true;
+	describe();
 	lock_blocks(&quiet);
 	if (!blocks->open)
-		opened = open_locked();
+		open_locked();
 	*reason = blocks->reason;
 	unlock_blocks(&quiet);
-	if (opened && describe_process)
-		describe_process();
 	return __atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE);
 }
 

@@ -51,7 +51,8 @@ void meta_set_all(const struct meta *all, size_t count);
  * for it. */
 void dictionary_put(const struct trace_head *record, int inherit);
 
-/* Called once for each process that makes a file, on the thread that does: to say its META. */
+/* Called in each process that makes a file, before the dictionary's first record there: to say its META. Threads whose first events come at the same time
+ * may each call it; later ones do not. */
 void dictionary_on_open(void (*describe)(void));
 
 #endif

@@ -11,7 +11,7 @@ import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, s
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT_S = {"suite": 120, "python": 400, "script": 240}
-SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 1, "hosts": 4, "soak": 20, "arm64": 6}
+SLOWER = {"plain": 1, "asan": 3, "tsan": 5, "torch": 3, "torch-quick": 3, "hosts": 4, "soak": 20, "arm64": 6}
 SANITIZED = ("asan", "tsan")
 # What is for aarch64 runs under qemu's user mode. Cases with this tag need what only a kernel gives: memory that a raw clone finds empty, process_vm_readv, a
 # limit on address space, /proc/self/maps as itself.

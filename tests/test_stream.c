@@ -459,6 +459,53 @@ START_TEST(meta_is_replaced_by_key)
 }
 END_TEST
 
+static __thread bool comes_first;
+
+static void *say_and_record(void *unused)
+{
+	fill(1);
+	return unused;
+}
+
+/* Of two threads that come at once: the first is here for as long as the other takes to record something. */
+static void describe_slowly(void)
+{
+	pthread_t other;
+
+	if (comes_first) {
+		ck_assert_int_eq(pthread_create(&other, NULL, say_and_record, NULL), 0);
+		pthread_join(other, NULL);
+	}
+	meta_set("command", "train");
+}
+
+static uint64_t offset_of(const char *bytes)
+{
+	static char file[1 << 20];
+	FILE *trace = fopen("trace.bin", "rb");
+	size_t count = fread(file, 1, sizeof file, trace);
+	const char *found = memmem(file, count, bytes, strlen(bytes));
+
+	fclose(trace);
+	return found ? (uint64_t)(found - file) : UINT64_MAX;
+}
+
+START_TEST(no_thread_records_before_the_process_is_described)
+{
+	struct trace_reader *reader;
+
+	comes_first = true;
+	recording_begin(0);
+	dictionary_on_open(describe_slowly);
+	fill(1);
+	reader = recording_read();
+	ck_assert_uint_eq(count_pushes(reader), 2);
+	ck_assert(reader_meta(reader, "command").known);
+	reader_close(reader);
+	ck_assert_uint_lt(offset_of("train"), offset_of("fill"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("stream");
@@ -482,6 +529,7 @@ int main(void)
 	tcase_add_test(tests, where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had);
 	tcase_add_test(tests, a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin);
 	tcase_add_test(tests, meta_is_replaced_by_key);
+	tcase_add_test(tests, no_thread_records_before_the_process_is_described);
 	suite_add_tcase(suite, tests);
 	tcase_add_test(real, a_child_of_a_raw_clone_makes_a_file_of_its_own);
 	tcase_add_test(real, a_file_that_cannot_be_mapped_at_all_is_taken_back);
