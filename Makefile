@@ -11,9 +11,9 @@ CFLAGS ?=
 BASE_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) $(WARN_C) -I. $(CFLAGS)
 include scripts/dependencies.mk
 
-PRELOAD = $(wildcard preload/*.c)
-COLLECTOR = $(wildcard collector/*.c)
-REPORT = $(wildcard report/*.c)
+PRELOAD := $(shell find preload -name '*.c' | LC_ALL=C sort)
+COLLECTOR := $(shell find collector -name '*.c' | LC_ALL=C sort)
+REPORT := $(shell find report -name '*.c' | LC_ALL=C sort)
 LIB_OBJECTS = $(PRELOAD:%.c=$(BUILD)/lib/%.o) $(COLLECTOR:%.c=$(BUILD)/lib/%.o)
 REPORT_OBJECTS = $(REPORT:%.c=$(BUILD)/%.o)
 LIB_CFLAGS = $(BASE_CFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fdata-sections $(NVTX_CFLAGS)
@@ -44,9 +44,9 @@ $(BUILD)/lib/%.o: %.c
 	$(CC) $(LIB_CFLAGS) -MMD -MP -c -o $@ $<
 
 # What the assembler reads (.incbin) is in no .d file.
-$(BUILD)/report/categories.o: report/categories.rules
-$(BUILD)/report/peaks.o: report/devices.table
-$(BUILD)/lib/preload/torch_modules.o: preload/torch_modules.py
+$(BUILD)/report/analysis/work_categories.o: report/analysis/work_categories.rules
+$(BUILD)/report/analysis/gpu_peaks.o: report/analysis/gpu_peaks.table
+$(BUILD)/lib/preload/torch/modules.o: preload/torch/modules.py
 
 $(BUILD)/report/%.o: report/%.c
 	@mkdir -p $(@D)

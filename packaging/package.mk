@@ -1,6 +1,6 @@
 # What is given to others: the installed tree, a tarball, a Debian package, a wheel. PORTABLE=1 (dist and wheel set it, in a
 # build folder of its own) makes both files run on every glibc since 2.17, and pperf-report need nothing else.
-VERSION := $(shell sed -n 's/^\#define PPERF_VERSION "\(.*\)"/\1/p' report/legend.h)
+VERSION := $(shell sed -n 's/^\#define PPERF_VERSION "\(.*\)"/\1/p' report/cli/help.h)
 ARCH ?= $(shell uname -m)
 STRIP ?= strip
 LIBDIR ?= $(PREFIX)/lib

@@ -4,8 +4,8 @@
 #ifndef PPERF_SETTINGS_H
 #define PPERF_SETTINGS_H
 
-#include "collector/trace_file.h"
-#include "schedule.h"
+#include "collector/file/trace_file.h"
+#include "collector/stream/schedule.h"
 #include <stdbool.h>
 
 /* Every setting: its variable, what it is without it. PPERF_STEP_MARKER is for the report, which finds it in the trace. */

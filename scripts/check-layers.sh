@@ -15,12 +15,12 @@ pthread pwd regex sched search semaphore setjmp signal spawn stdalign stdarg std
 strings termios threads time ucontext uchar unistd wchar wctype sys/* linux/* asm/* arpa/* net/* netinet/*'
 
 # A library's headers, and the file that may include them; nowhere else, and no other headers at all.
-LIBRARIES='nvtx3/*:preload/nvtx_api.h libelf.h:report/elf_symbols.c gelf.h:report/elf_symbols.c
-libiberty/*:report/decode.c zlib.h:report/unpacked.c sqlite3.h:report/nsys_db.c libunwind.h:preload/stack.c
-ncurses.h:report/tui_terminal.c term.h:report/tui_terminal.c'
+LIBRARIES='nvtx3/*:preload/nvtx/api.h libelf.h:report/symbols/elf_symbols.c gelf.h:report/symbols/elf_symbols.c
+libiberty/*:report/symbols/libiberty.c zlib.h:report/base/gzip_file.c sqlite3.h:report/import/nsys/nsys_database.c libunwind.h:preload/cuda/native_stack.c
+ncurses.h:report/tui/terminal.c term.h:report/tui/terminal.c'
 
 # A library's file name in a string, and the file that may hold it.
-LOADED='libunwind:preload/stack.c libcupti:collector/cupti_load.c libtorch:preload/torch_libraries.c libc10:preload/torch_libraries.c'
+LOADED='libunwind:preload/cuda/native_stack.c libcupti:collector/cupti/load.c libtorch:preload/torch/libraries.c libc10:preload/torch/libraries.c'
 
 broken() { echo "# $*"; failed=1; }
 
@@ -114,24 +114,24 @@ fi
 result $? 'each file includes only what its folder may'
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
-breaks collector/stream.c '#include "preload/call.h"'
-breaks collector/stream.c '#include "report/text.h"'
-breaks collector/stream.h '	#  include "report/text.h" /* why */'
-breaks preload/nvtx.c '#include "report/text.h"'
-breaks preload/nvtx.c '#include "tests/trace_builder.h"'
-breaks report/tree.c '#include "collector/stream.h"'
-breaks report/tree.c '#include "stream.h"'
-breaks report/tree.c '#include "../collector/trace_format.h"'
-breaks report/tree.c '#include HEADER'
-breaks report/tree.c '#include <gelf.h>'
-breaks report/tree.c '#include <libiberty/demangle.h>'
-breaks report/nsys.c '#include <sqlite3.h>'
-breaks preload/nvtx.c '#include <nvtx3/nvToolsExt.h>'
-breaks preload/call.c '#include <libunwind.h>'
-breaks collector/stream.c '#include <cupti.h>'
-breaks preload/nvtx.c '#include <Python.h>'
-breaks preload/nvtx.c '#include <cuda_runtime_api.h>'
-breaks preload/call.c '#define OTHER "libunwind.so.8"'
-breaks preload/call.c '#define OTHER "/usr/lib/libcupti.so.12"'
+breaks collector/stream/stream.c '#include "preload/cuda/traced_call.h"'
+breaks collector/stream/stream.c '#include "report/text/string_table.h"'
+breaks collector/stream/stream.h '	#  include "report/text/string_table.h" /* why */'
+breaks preload/nvtx/nvtx.c '#include "report/text/string_table.h"'
+breaks preload/nvtx/nvtx.c '#include "tests/trace_builder.h"'
+breaks report/profile/call_tree.c '#include "collector/stream/stream.h"'
+breaks report/profile/call_tree.c '#include "stream.h"'
+breaks report/profile/call_tree.c '#include "../collector/trace_format.h"'
+breaks report/profile/call_tree.c '#include HEADER'
+breaks report/profile/call_tree.c '#include <gelf.h>'
+breaks report/profile/call_tree.c '#include <libiberty/demangle.h>'
+breaks report/import/nsys/nsys.c '#include <sqlite3.h>'
+breaks preload/nvtx/nvtx.c '#include <nvtx3/nvToolsExt.h>'
+breaks preload/cuda/traced_call.c '#include <libunwind.h>'
+breaks collector/stream/stream.c '#include <cupti.h>'
+breaks preload/nvtx/nvtx.c '#include <Python.h>'
+breaks preload/nvtx/nvtx.c '#include <cuda_runtime_api.h>'
+breaks preload/cuda/traced_call.c '#define OTHER "libunwind.so.8"'
+breaks preload/cuda/traced_call.c '#define OTHER "/usr/lib/libcupti.so.12"'
 echo "1..$number"
 exit $any

@@ -3,11 +3,11 @@
  * project's floor: an event pair of two time stamps and two stores of 16 bytes, each behind a call through a pointer. All of it in turns in one
  * process; the median of the rounds that had the CPU to themselves.
  */
-#include "collector/clock.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
-#include "preload/call.h"
-#include "preload/real.h"
+#include "collector/process/clock.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "preload/cuda/traced_call.h"
+#include "preload/cuda/real.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

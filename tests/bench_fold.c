@@ -2,8 +2,8 @@
  * bench_fold.c: how fast a trace of nothing but ranges is folded, against the reference of range_trace.h. Processor time, in
  * turns; exits with 1 if the gate is missed.
  */
-#include "report/fatal.h"
-#include "report/fold.h"
+#include "report/base/error.h"
+#include "report/profile/profile.h"
 #include "tests/range_trace.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef PPERF_TESTS_FOLDED_H
 #define PPERF_TESTS_FOLDED_H
 
-#include "report/fold.h"
+#include "report/profile/profile.h"
 #include "tests/screen.h"
 
 struct folded {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/range_trace.h"
-#include "report/fatal.h"
+#include "report/base/error.h"
 #include "tests/block_writer.h"
 #include <stdio.h>
 #include <stdlib.h>

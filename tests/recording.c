@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/recording.h"
 
-#include "collector/stream.h"
-#include "collector/trace_file.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <ftw.h>

@@ -5,7 +5,7 @@
 #ifndef PPERF_RECORDING_H
 #define PPERF_RECORDING_H
 
-#include "report/trace_reader.h"
+#include "report/trace/trace_reader.h"
 #include <stdint.h>
 
 /* A folder under $TMPDIR, now the working directory, and the collector set to write trace.bin there. limit_bytes 0: 1 GiB. */

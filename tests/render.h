@@ -12,7 +12,7 @@
 #ifndef PPERF_RENDER_H
 #define PPERF_RENDER_H
 
-#include "report/trace_reader.h"
+#include "report/trace/trace_reader.h"
 #include "tests/trace_builder.h"
 
 /* The lines of all events, to be freed by the caller. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_activity.c: what happened on GPUs and around them, in the order in which it began, each with its owner.
  */
-#include "report/activity.h"
-#include "report/sorter.h"
+#include "report/analysis/activities.h"
+#include "report/base/external_sort.h"
 #include "tests/screen.h"
 
 #include <check.h>

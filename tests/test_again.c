@@ -2,10 +2,10 @@
  * Calls that are told by an earlier one: what the library writes of repeated calls is read back as if each had been written whole, and what
  * cannot be repeated is.
  */
-#include "collector/dictionary.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
-#include "preload/call.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "preload/cuda/traced_call.h"
 #include "tests/recording.h"
 #include "tests/render.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_apart.c: names that would read the same once they are short are shown from where they differ.
  */
-#include "report/apart.h"
-#include "report/visible.h"
+#include "report/text/shorten_names.h"
+#include "report/base/escape.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * test_away.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are neither busy nor idle, and every view
  * that counts says so.
  */
-#include "report/away.h"
-#include "report/timeline.h"
+#include "report/gpu/cupti_handover.h"
+#include "report/gpu/device_timeline.h"
 #include "tests/folded.h"
 
 #include <check.h>

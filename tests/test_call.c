@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * What every call to CUDA goes through, without CUDA.
  */
-#include "preload/call.h"
-#include "collector/dictionary.h"
-#include "collector/modules.h"
-#include "collector/stream_state.h"
-#include "collector/trace_file.h"
-#include "preload/real.h"
+#include "preload/cuda/traced_call.h"
+#include "collector/file/dictionary.h"
+#include "collector/file/loaded_objects.h"
+#include "collector/stream/stream_state.h"
+#include "collector/file/trace_file.h"
+#include "preload/cuda/real.h"
 
 #include <check.h>
 #include <errno.h>

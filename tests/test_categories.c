@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_categories.c: which category work is of: by its name, by what it was launched in, by rules of one's own.
  */
-#include "report/categories.h"
+#include "report/analysis/work_categories.h"
 #include "tests/screen.h"
 
 #include <check.h>

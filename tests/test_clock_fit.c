@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_clock_fit.c: one clock laid over another: what was put in comes out, and moments that are wrong change nothing.
  */
-#include "report/clock_fit.h"
+#include "report/stats/theil_sen.h"
 
 #include <check.h>
 #include <stdlib.h>

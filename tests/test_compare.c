@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_compare.c: whether two samples differ: known answers, and how often noise is taken for a difference.
  */
-#include "report/compare.h"
+#include "report/stats/mann_whitney.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collector/correlation.h"
+#include "collector/cupti/correlation.h"
 
 #include <check.h>
 #include <stdlib.h>

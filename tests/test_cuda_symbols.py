@@ -10,7 +10,7 @@ SYMBOLS = BUILD / "tests" / "symbols"
 DIRECT12, DIRECT13 = str(SYMBOLS / "direct12"), str(SYMBOLS / "direct13")
 HOST = str(SYMBOLS / "host")
 PATHS = {"LD_LIBRARY_PATH": ":".join(str(SYMBOLS / f) for f in ("12", "13", "renamed", "driver"))}
-FUNCTIONS = re.findall(r"^\tX\((\w+), ", (ROOT / "preload/real.h").read_text(), re.M)
+FUNCTIONS = re.findall(r"^\tX\((\w+), ", (ROOT / "preload/cuda/real.h").read_text(), re.M)
 UNRECORDED = [f for f in FUNCTIONS if "apture" in f or f == "__cudaGetKernel"]
 
 

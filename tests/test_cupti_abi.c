@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Holds what collector/cupti_abi.h says of CUPTI's binary interface against CUPTI's own headers, as this is compiled. The layouts of older
+ * Holds what collector/cupti/abi.h says of CUPTI's binary interface against CUPTI's own headers, as this is compiled. The layouts of older
  * releases stand in the same headers, so that all of them are checked.
  */
-#include "collector/cupti.h"
-#include "collector/cupti_abi.h"
+#include "collector/cupti/session.h"
+#include "collector/cupti/abi.h"
 #include "collector/trace_format.h"
 
 #include <assert.h>

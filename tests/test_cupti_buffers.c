@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collector/cupti_buffers.h"
+#include "collector/cupti/buffers.h"
 
 #include <check.h>
 #include <pthread.h>

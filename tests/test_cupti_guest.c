@@ -2,10 +2,10 @@
  * Another client's calls to CUPTI beside our session, on a CUPTI of a few lines: what reaches it, what the other client is given of the records that
  * we got, in whose buffers and by whose clock.
  */
-#include "collector/cupti_guest.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
-#include "collector/cupti_yield.h"
+#include "collector/cupti/client.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "collector/cupti/handover.h"
 
 #include <check.h>
 #include <stdio.h>

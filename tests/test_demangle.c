@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_demangle.c: names as people write them, and names that were written to harm.
  */
-#include "report/demangle.h"
-#include "report/cxx_name.h"
+#include "report/symbols/demangle.h"
+#include "report/symbols/cxx_name.h"
 
 #include <check.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_diff.c: two runs compared: what noise does not change is not told, what changed is named.
  */
-#include "report/fatal.h"
+#include "report/base/error.h"
 #include "tests/screen.h"
 
 #include <check.h>

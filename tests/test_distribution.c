@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_distribution.c: how durations are spread, against what was put into a trace: percentiles, bins, modes, outliers.
  */
-#include "report/distribution.h"
+#include "report/analysis/duration_distribution.h"
 #include "tests/screen.h"
 
 #include <check.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Holds the callback ids and argument structs of preload/driver_calls.c against the real headers, and reads arguments that are filled in
+ * Holds the callback ids and argument structs of preload/cuda/driver_functions.c against the real headers, and reads arguments that are filled in
  * through the real structs.
  */
 #include "collector/trace_format.h"
-#include "preload/driver_arguments.h"
-#include "preload/driver_calls.h"
+#include "preload/cuda/driver_arguments.h"
+#include "preload/cuda/driver_functions.h"
 
 #include <assert.h>
 #include <check.h>

@@ -2,11 +2,11 @@
  * Activity records laid out by hand, as each release of CUPTI writes them, and what becomes of them
  * in the trace. Offsets and lengths stand here as numbers, apart from the library's own structs.
  */
-#include "collector/correlation.h"
-#include "collector/cupti_session.h"
-#include "collector/gpu_activity.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
+#include "collector/cupti/correlation.h"
+#include "collector/cupti/session_state.h"
+#include "collector/cupti/activity_records.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <errno.h>

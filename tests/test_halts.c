@@ -3,8 +3,8 @@
  */
 #include "tests/recording.h"
 
-#include "collector/ranges.h"
-#include "collector/stream.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
 
 #include <check.h>
 #include <stdlib.h>

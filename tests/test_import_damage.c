@@ -2,11 +2,11 @@
  * test_import_damage.c: traces of other tools with bytes of them changed, dropped, repeated and moved, thousands of times:
  * each is refused or made into a trace that reads to its end, within bounds.
  */
-#include "report/import.h"
-#include "report/kineto_parts.h"
-#include "report/kineto_trace.h"
-#include "report/nsys.h"
-#include "report/unpacked.h"
+#include "report/import/open_trace.h"
+#include "report/import/convert/split_processes.h"
+#include "report/import/convert/convert.h"
+#include "report/import/nsys/nsys.h"
+#include "report/base/gzip_file.h"
 #include "tests/foreign.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collector/intern.h"
+#include "collector/file/intern_table.h"
 
 #include <check.h>
 #include <pthread.h>

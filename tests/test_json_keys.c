@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_json_keys.c: keys are what they say, in whatever order they come.
  */
-#include "report/json_keys.h"
+#include "report/text/json_keys.h"
 
 #include <check.h>
 #include <stdio.h>

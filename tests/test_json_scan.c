@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_json_scan.c: JSON as real programs write it, cut anywhere, and JSON that somebody wrote to do harm.
  */
-#include "report/json_scan.h"
+#include "report/text/json_scanner.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_label.c: which labels fold into one, and which must never.
  */
-#include "report/label.h"
+#include "report/text/label_pattern.h"
 
 #include <check.h>
 #include <string.h>

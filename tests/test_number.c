@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_number.c: figures and names as people get to see them.
  */
-#include "report/number.h"
-#include "report/visible.h"
+#include "report/text/format_number.h"
+#include "report/base/escape.h"
 
 #include <check.h>
 #include <math.h>

@@ -3,9 +3,9 @@
  */
 #include "tests/recording.h"
 
-#include "collector/dictionary.h"
-#include "collector/trace_file.h"
-#include "preload/nvtx.h"
+#include "collector/file/dictionary.h"
+#include "collector/file/trace_file.h"
+#include "preload/nvtx/nvtx.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * test_occupancy.c: occupancy against figures that NVIDIA documents, and against NVIDIA's own cuda_occupancy.h
  * where it is at hand.
  */
-#include "report/occupancy.h"
+#include "report/gpu/occupancy.h"
 
 #include <check.h>
 #include <stdlib.h>

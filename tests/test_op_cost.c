@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_op_cost.c: what operators have to compute and to move, against values reckoned by hand.
  */
-#include "report/op_cost.h"
+#include "report/analysis/op_cost.h"
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

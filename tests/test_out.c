@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_out.c: whatever bytes a text has, its JSON and CSV forms are valid, harmless, and give the bytes back.
  */
-#include "report/out.h"
+#include "report/text/output.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_own_stack.c: what takes much stack runs where there is enough of it, on the calling thread, and nothing is left behind.
  */
-#include "collector/own_stack.h"
+#include "collector/process/large_stack.h"
 
 #include <check.h>
 #include <errno.h>

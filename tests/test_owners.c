@@ -2,7 +2,7 @@
  * test_owners.c: what a place has of the GPU beside its time: the idle moments that its work ended, how long its
  * launches waited, and which part of it ran forward, backward, again or in an optimizer.
  */
-#include "report/delays.h"
+#include "report/profile/launch_delays.h"
 #include "tests/folded.h"
 
 #include <check.h>

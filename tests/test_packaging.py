@@ -45,7 +45,7 @@ def records_a_program(folder, launcher, arguments=()):
 
 @case
 def both_say_the_same_version(folder):
-    said = {name: re.search(r'#define PPERF_VERSION "(.*)"', (ROOT / name).read_text())[1] for name in ("report/legend.h", "preload/pperf.c")}
+    said = {name: re.search(r'#define PPERF_VERSION "(.*)"', (ROOT / name).read_text())[1] for name in ("report/cli/help.h", "preload/library.c")}
     assert len(set(said.values())) == 1, said
 
 

@@ -3,9 +3,9 @@
  */
 #include "tests/recording.h"
 
-#include "collector/ranges.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_python_lines.c: lines from the three formats of table, whole and damaged.
  */
-#include "preload/python_lines.h"
+#include "preload/python/line_table.h"
 
 #include <check.h>
 #include <stdlib.h>

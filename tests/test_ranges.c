@@ -3,10 +3,10 @@
  */
 #include "tests/recording.h"
 
-#include "collector/dictionary.h"
-#include "collector/ranges.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * test_regular_file.c: what is opened of the files that a trace, or who wrote into its folder, names. The kernel is
  * asked (inotify), since a pipe that is opened and closed again leaves nothing to see.
  */
-#include "report/fatal.h"
-#include "report/regular_file.h"
+#include "report/base/error.h"
+#include "report/base/regular_file.h"
 #include "tests/screen.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_roofline.c: the view of what GPUs reached of what they could do, and the table of the latter.
  */
-#include "report/peaks.h"
+#include "report/analysis/gpu_peaks.h"
 #include "tests/scene.h"
 
 #include <check.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_samples.c: percentiles against a sorted array, exact and beyond.
  */
-#include "report/samples.h"
+#include "report/stats/percentiles.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  */
 #include "tests/recording.h"
 
-#include "collector/ranges.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
-#include "collector/window.h"
-#include "preload/schedule.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "collector/stream/recording_switch.h"
+#include "collector/stream/schedule.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -4,10 +4,10 @@
  */
 #include "tests/recording.h"
 
-#include "collector/dictionary.h"
-#include "collector/ranges.h"
-#include "collector/slots.h"
-#include "collector/trace_file.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/ranges.h"
+#include "collector/file/slots.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <stdlib.h>

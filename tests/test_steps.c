@@ -2,7 +2,7 @@
  * test_steps.c: the steps of a program that nobody marked: where they begin and end, what they were found by, and how
  * sure that is.
  */
-#include "report/steps.h"
+#include "report/steps/find_steps.h"
 #include "tests/render.h"
 #include "tests/screen.h"
 #include "tests/training.h"

@@ -2,7 +2,7 @@
  * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of memory, and what is told of
  * all of them.
  */
-#include "report/step_figures.h"
+#include "report/analysis/step_stats.h"
 #include "tests/screen.h"
 #include "tests/training.h"
 

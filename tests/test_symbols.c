@@ -2,8 +2,8 @@
  * test_symbols.c: addresses get their functions from files made here, whole, of another build, cut, damaged, and
  * from what is no file.
  */
-#include "report/symbols.h"
-#include "report/elf_symbols.h"
+#include "report/symbols/symbols.h"
+#include "report/symbols/elf_symbols.h"
 
 #include <check.h>
 #include <elf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_tape.c: what was written is what is read, in memory and in the file.
  */
-#include "report/tape.h"
+#include "report/base/spill_list.h"
 
 #include <check.h>
 #include <stdint.h>

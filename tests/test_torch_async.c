@@ -3,8 +3,8 @@
  */
 #include "tests/recording.h"
 
-#include "collector/ranges.h"
-#include "preload/torch_async.h"
+#include "collector/stream/ranges.h"
+#include "preload/torch/async_ranges.h"
 
 #include <check.h>
 #include <pthread.h>

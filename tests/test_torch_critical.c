@@ -2,7 +2,7 @@
  * test_torch_critical.c: the worst step of a training: its backward by the modules that it was of, on whatever thread,
  * many small operators as one row, and a value that is the tree's.
  */
-#include "report/fold.h"
+#include "report/profile/profile.h"
 #include "tests/folded.h"
 #include "tests/training.h"
 

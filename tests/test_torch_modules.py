@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""preload/torch_modules.py by itself, in this Python, with a torch of a few lines: which names modules have, and what the program can tell."""
+"""preload/torch/modules.py by itself, in this Python, with a torch of a few lines: which names modules have, and what the program can tell."""
 import copy, gc, inspect, pickle, sys, threading, traceback, types, warnings
 from harness import *
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * By which numbers the place of an autograd node's operator is found again, on whatever thread.
  */
-#include "preload/torch_sequence.h"
+#include "preload/torch/autograd_sequence.h"
 
 #include <check.h>
 #include <pthread.h>

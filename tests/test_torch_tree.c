@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_torch_tree.c: PyTorch's hierarchy: modules, operators, and what runs backward beside the operator it is for.
  */
-#include "report/members.h"
+#include "report/profile/module_group.h"
 #include "tests/folded.h"
 
 #include <check.h>

@@ -3,10 +3,10 @@
  */
 #include "tests/recording.h"
 
-#include "collector/ranges.h"
-#include "collector/stream.h"
-#include "collector/totals.h"
-#include "collector/trace_file.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
+#include "collector/stream/counted_totals.h"
+#include "collector/file/trace_file.h"
 
 #include <check.h>
 #include <pthread.h>

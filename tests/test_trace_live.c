@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * test_trace_live.c: traces are read while the library writes them, and large ones in little memory.
  */
-#include "report/trace_reader.h"
+#include "report/trace/trace_reader.h"
 
-#include "collector/ranges.h"
-#include "collector/trace_file.h"
+#include "collector/stream/ranges.h"
+#include "collector/file/trace_file.h"
 #include "tests/recording.h"
 #include "tests/trace_builder.h"
 

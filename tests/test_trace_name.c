@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Which name a new trace gets, and what happens to what had it.
  */
-#include "collector/trace_name.h"
+#include "collector/file/output_path.h"
 
 #include <check.h>
 #include <errno.h>

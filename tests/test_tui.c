@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * test_tui.c: keys, and what is on the screen after them, without a terminal.
  */
-#include "report/fatal.h"
-#include "report/tui_paint.h"
-#include "report/visible.h"
+#include "report/base/error.h"
+#include "report/tui/draw.h"
+#include "report/base/escape.h"
 #include "tests/screen.h"
 
 #include <check.h>

@@ -17,7 +17,7 @@ FUZZ_SHARED = $(addprefix $(BUILD)/tests/fuzz/,host.o printed.o mutate.o mutate_
 FUZZ_LINKED = $(BUILD)/tests/libfixtures.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread $(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))
 comma = ,
 # The report once more, its variables in sections that can be found.
-FUZZ_REPORT = $(patsubst report/%.c,$(BUILD)/tests/fuzz/report/%.o,$(filter-out report/main.c,$(REPORT)))
+FUZZ_REPORT = $(patsubst report/%.c,$(BUILD)/tests/fuzz/report/%.o,$(filter-out report/cli/main.c,$(REPORT)))
 # What is tried, and nothing of the harness, counts which parts of it are reached. Not what it compares with what: that
 # takes half of the time, and changes that know the formats find more.
 FUZZ_COUNTED = $(REPORT:%.c=$(BUILD)/%.o) $(addprefix $(BUILD)/tests/fuzz/,report_main.o python_lines.o)
@@ -37,10 +37,10 @@ suites: replays
 $(BUILD)/tests/fuzz/%.o: tests/fuzz/%.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/fuzz/python_lines.o: preload/python_lines.c
+$(BUILD)/tests/fuzz/python_lines.o: preload/python/line_table.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -MMD -MP -c -o $@ $<
-$(BUILD)/tests/fuzz/report_main.o: report/main.c
+$(BUILD)/tests/fuzz/report_main.o: report/cli/main.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -Wno-missing-prototypes -Dmain=report_main -MMD -MP -c -o $@ $<
 $(BUILD)/tests/fuzz/report/%.o: $(BUILD)/report/%.o

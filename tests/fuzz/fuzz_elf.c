@@ -8,8 +8,8 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/elf_symbols.h"
-#include "report/symbols.h"
+#include "report/symbols/elf_symbols.h"
+#include "report/symbols/symbols.h"
 
 #include <elf.h>
 #include <stdlib.h>

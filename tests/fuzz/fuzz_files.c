@@ -8,7 +8,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/options.h"
+#include "report/run/request.h"
 
 #include <getopt.h>
 #include <stdlib.h>

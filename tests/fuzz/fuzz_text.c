@@ -8,14 +8,14 @@
 #include "tests/fuzz/printed.h"
 #include "tests/fuzz/target.h"
 
-#include "preload/python_lines.h"
-#include "report/categories.h"
-#include "report/cxx_name.h"
-#include "report/demangle.h"
-#include "report/json_scan.h"
-#include "report/label.h"
-#include "report/out.h"
-#include "report/visible.h"
+#include "preload/python/line_table.h"
+#include "report/analysis/work_categories.h"
+#include "report/symbols/cxx_name.h"
+#include "report/symbols/demangle.h"
+#include "report/text/json_scanner.h"
+#include "report/text/label_pattern.h"
+#include "report/text/output.h"
+#include "report/base/escape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

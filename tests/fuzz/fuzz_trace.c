@@ -7,7 +7,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/view.h"
+#include "report/table/view.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/column.h"
-#include "report/options.h"
-#include "report/print.h"
-#include "report/tui_paint.h"
-#include "report/visible.h"
+#include "report/table/column.h"
+#include "report/run/request.h"
+#include "report/print/print.h"
+#include "report/tui/draw.h"
+#include "report/base/escape.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -334,7 +334,7 @@ static void user_files(void)
 				       "\"value\":250.5,\"rows\":[[\"Net\",200],[\"Net/aten::mm\",1.5]]},{\"name\":\"wall\",\"unit\":\"ns\",\"value\":280,\"rows\":[]}]}";
 	static const char peaks[] = "# a GPU\ndevice G* sms=132 fp32=66.9 fp16=989.4 memory=4000\narch 9.0 fp32=256 bf16=4096\n";
 	char text[65536];
-	size_t bytes = own_file("report/categories.rules", text, sizeof text);
+	size_t bytes = own_file("report/analysis/work_categories.rules", text, sizeof text);
 
 	put("files", "arguments", "\0", 1, arguments, sizeof arguments - 1);
 	put("files", "rules", "\1", 1, text, bytes);
@@ -343,7 +343,7 @@ static void user_files(void)
 	put("files", "baseline-json", "\6", 1, baseline, sizeof baseline - 1);
 	put("files", "peaks-few", "\3", 1, peaks, sizeof peaks - 1);
 	put("files", "peaks-json", "\7", 1, peaks, sizeof peaks - 1);
-	bytes = own_file("report/devices.table", text, sizeof text);
+	bytes = own_file("report/analysis/gpu_peaks.table", text, sizeof text);
 	put("files", "peaks", "\3", 1, text, bytes);
 }
 

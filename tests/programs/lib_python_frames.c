@@ -2,13 +2,13 @@
  * lib_python_frames.c: the reading of Python's frames for test_python_frames.py, without the rest of the library.
  * What would go into a trace's dictionary is taken by the linker's --wrap and handed out as text.
  */
-#include "collector/dictionary.h"
-#include "collector/stream.h"
-#include "collector/trace_file.h"
-#include "preload/python.h"
-#include "preload/python_check.h"
-#include "preload/python_frames.h"
-#include "preload/python_peek.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "preload/python/python.h"
+#include "preload/python/frame_selftest.h"
+#include "preload/python/frames.h"
+#include "preload/python/safe_read.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * A library that uses the CUDA runtime it was linked with: makes every call of the interposed family once, some of them so that they
  * fail, and prints all that can be seen of each: result, errno, last error, what was given. The same with and without the preload.
  */
-#include "preload/real.h"
+#include "preload/cuda/real.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * refused with cudaErrorMemoryAllocation; every call leaves its own errno. cudaMallocHost goes through cudaHostAlloc, as one exported
  * function may call another.
  */
-#include "preload/real.h"
+#include "preload/cuda/real.h"
 
 #include <dlfcn.h>
 #include <errno.h>

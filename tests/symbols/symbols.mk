@@ -9,7 +9,7 @@ PROGRAMS += $(SYMBOLS_PROGRAMS)
 
 # folder, version of CUDA, soname, major (a renamed copy keeps the version node)
 define stand_in
-$(SYMBOLS)/$(1)/$(3): tests/symbols/runtime.c preload/real.h preload/cuda_abi.h
+$(SYMBOLS)/$(1)/$(3): tests/symbols/runtime.c preload/cuda/real.h preload/cuda/cuda_abi.h
 	@mkdir -p $$(@D)
 	echo 'libcudart.so.$(4) { global: *; };' > $$@.map
 	$$(CC) $$(SYMBOLS_CFLAGS) -shared -DRUNTIME=$(4) -DVERSION=$(2) -Wl,-soname,$(3) -Wl,--version-script=$$@.map -o $$@ $$< -ldl
@@ -25,13 +25,13 @@ $(SYMBOLS)/driver/libcuda.so.1: tests/symbols/driver.c
 $(SYMBOLS)/client12.so $(SYMBOLS)/direct12: $(SYMBOLS)/12/libcudart.so.12
 $(SYMBOLS)/client13.so $(SYMBOLS)/direct13: $(SYMBOLS)/13/libcudart.so.13
 $(SYMBOLS)/client_renamed.so: $(SYMBOLS)/renamed/libcudart-0a1b2c3d.so.12.4.127
-$(addprefix $(SYMBOLS)/,client12.so client13.so client_renamed.so): $(SYMBOLS)/client%.so: tests/symbols/client.c preload/real.h preload/cuda_abi.h
+$(addprefix $(SYMBOLS)/,client12.so client13.so client_renamed.so): $(SYMBOLS)/client%.so: tests/symbols/client.c preload/cuda/real.h preload/cuda/cuda_abi.h
 	$(CC) $(SYMBOLS_CFLAGS) -shared -DRUNTIME=$(if $(findstring 13,$*),13,12) -o $@ $< $(filter $(SYMBOLS_RUNTIMES),$^)
 # Names no runtime: what it gets is what comes first in the global scope.
-$(SYMBOLS)/client_silent.so: tests/symbols/client.c preload/real.h preload/cuda_abi.h
+$(SYMBOLS)/client_silent.so: tests/symbols/client.c preload/cuda/real.h preload/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(CC) $(SYMBOLS_CFLAGS) -shared -DRUNTIME=13 -o $@ $<
-$(SYMBOLS)/direct12 $(SYMBOLS)/direct13: $(SYMBOLS)/direct%: tests/symbols/main.c tests/symbols/client.c preload/real.h
+$(SYMBOLS)/direct12 $(SYMBOLS)/direct13: $(SYMBOLS)/direct%: tests/symbols/main.c tests/symbols/client.c preload/cuda/real.h
 	$(CC) $(SYMBOLS_CFLAGS) -fno-pic -no-pie -DRUNTIME=$* -o $@ $(filter %.c,$^) $(filter $(SYMBOLS_RUNTIMES),$^)
 $(SYMBOLS)/sites: tests/symbols/sites.c $(SYMBOLS)/13/libcudart.so.13
 	$(CC) $(SYMBOLS_CFLAGS) -rdynamic -o $@ $^ -ldl

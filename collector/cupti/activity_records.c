@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT
+ * gpu_activity.c: see gpu_activity.h.
+ */
+#include "collector/cupti/activity_records.h"
+
+#include "collector/process/clock.h"
+#include "collector/cupti/correlation.h"
+#include "collector/cupti/session.h"
+#include "collector/cupti/abi.h"
+#include "collector/cupti/client.h"
+#include "collector/cupti/session_state.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "collector/stream/recording_switch.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define NAME_MOST 16384u /* bytes of a kernel's name that are kept; CUTLASS has some of 4000 */
+
+#define READ_PATIENCE_NS UINT64_C(1000000000)
+
+_Atomic uint64_t correlation_newest;
+static atomic_bool modules_go;
+static atomic_uint plain_readers; /* threads that read a name where it lies, just now */
+
+/* Either the reader sees that modules go, or it is seen here: both ask after they have said. A name is read in less than a microsecond; the bound is for a thread
+ * that never comes back to it. */
+void gpu_activity_module_unloads(void)
+{
+	const uint64_t began = clock_monotonic_ns();
+
+	atomic_store(&modules_go, true);
+	while (atomic_load(&plain_readers) && clock_monotonic_ns() - began < READ_PATIENCE_NS)
+		sched_yield();
+}
+
+/* Whether a page can be read: the kernel looks at the eight bytes of a signal set before it refuses what to do with
+ * them. Even a strict sandbox lets a program ask that. */
+static bool is_readable(uintptr_t page)
+{
+	return syscall(SYS_rt_sigprocmask, ~0, (void *)page, NULL, 8L) != -1 || errno != EFAULT;
+}
+
+/* A name that may no longer be there: the kernel refuses where we would crash. false: it is gone. */
+static bool careful_copy(char *copy, const char *name)
+{
+	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+	copy[NAME_MOST] = '\0';
+	for (size_t done = 0; done < NAME_MOST;) {
+		size_t step = page - (at + done) % page, room = NAME_MOST - done;
+		struct iovec local = { copy + done, step < room ? step : room };
+		struct iovec remote = { (void *)(at + done), local.iov_len };
+		ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+		if (got <= 0) {
+			if (errno == EFAULT || !is_readable((at + done) & ~(page - 1)))
+				return false;
+			memcpy(local.iov_base, remote.iov_base, local.iov_len); /* not EFAULT: a sandbox forbids asking so */
+			got = (ssize_t)local.iov_len;
+		}
+		if (memchr(copy + done, 0, (size_t)got))
+			break;
+		done += (size_t)got;
+	}
+	return true;
+}
+
+/* The name, while no module has ever been unloaded. false: one has. */
+static bool plain_copy(char *copy, const char *name)
+{
+	bool all_stay;
+
+	atomic_fetch_add(&plain_readers, 1);
+	all_stay = !atomic_load(&modules_go);
+	if (all_stay)
+		*(char *)mempcpy(copy, name, strnlen(name, NAME_MOST)) = '\0';
+	atomic_fetch_sub_explicit(&plain_readers, 1, memory_order_release);
+	return all_stay;
+}
+
+static uint32_t intern(const char *name)
+{
+	char copy[NAME_MOST + 1];
+
+	if (!name || !(plain_copy(copy, name) || careful_copy(copy, name)))
+		return 0;
+	return name_id_always(copy, strnlen(copy, NAME_MOST));
+}
+
+static void fill(
+	struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation, uint64_t graph_node, uint32_t graph)
+{
+	gpu->start_ns = start;
+	gpu->end_ns = end;
+	gpu->correlation = correlation_extend(correlation);
+	gpu->graph_node = graph_node;
+	gpu->graph = graph_node ? graph : 0;
+}
+
+static void place(struct trace_gpu *gpu, uint32_t device, uint32_t context, uint32_t stream)
+{
+	gpu->device = device;
+	gpu->context = context;
+	gpu->stream = stream;
+}
+
+static void write_kernel(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_kernel *from = record;
+	uint32_t name = intern(from->name);
+	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
+
+	(void)cupti;
+	if (!kernel)
+		return;
+	fill(&kernel->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
+	place(&kernel->gpu, from->device, from->context, from->stream);
+	memcpy(kernel->grid, from->grid, sizeof kernel->grid);
+	memcpy(kernel->block, from->block, sizeof kernel->block);
+	kernel->static_shared_bytes = from->static_shared;
+	kernel->dynamic_shared_bytes = from->dynamic_shared;
+	kernel->registers = from->registers;
+	kernel->local_bytes = from->local_per_thread;
+	kernel->name = name;
+	kernel->shared_carveout_bytes = from->shared_executed;
+	stream_commit();
+}
+
+static void write_copy(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_memcpy *from = record;
+	struct trace_gpu_copy *copy = stream_record(TRACE_GPU_COPY, sizeof *copy);
+
+	(void)cupti;
+	if (!copy)
+		return;
+	fill(&copy->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
+	place(&copy->gpu, from->device, from->context, from->stream);
+	copy->bytes = from->bytes;
+	copy->copy_kind = from->copy_kind;
+	copy->source_kind = from->source_kind;
+	copy->target_kind = from->target_kind;
+	copy->other_device = UINT32_MAX;
+	copy->async = from->flags & 1;
+	stream_commit();
+}
+
+static void write_peer_copy(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_memcpy_peer *from = record;
+	struct trace_gpu_copy *copy = stream_record(TRACE_GPU_COPY, sizeof *copy);
+
+	(void)cupti;
+	if (!copy)
+		return;
+	fill(&copy->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
+	place(&copy->gpu, from->device, from->context, from->stream);
+	copy->bytes = from->bytes;
+	copy->copy_kind = from->copy_kind;
+	copy->source_kind = from->source_kind;
+	copy->target_kind = from->target_kind;
+	copy->other_device = from->target_device;
+	copy->async = from->flags & 1;
+	stream_commit();
+}
+
+static void write_set(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_memset *from = record;
+	struct trace_gpu_copy *set = stream_record(TRACE_GPU_SET, sizeof *set);
+
+	(void)cupti;
+	if (!set)
+		return;
+	fill(&set->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
+	place(&set->gpu, from->device, from->context, from->stream);
+	set->bytes = from->bytes;
+	set->target_kind = from->memory_kind;
+	set->other_device = UINT32_MAX;
+	set->value = from->value;
+	set->async = from->flags & 1;
+	stream_commit();
+}
+
+static void write_memory(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_memory *from = record;
+	struct trace_gpu_memory *memory = stream_record(TRACE_GPU_MEMORY, sizeof *memory);
+
+	(void)cupti;
+	if (!memory)
+		return;
+	memory->time_ns = from->time;
+	memory->correlation = correlation_extend(from->correlation);
+	memory->address = from->address;
+	memory->bytes = from->bytes;
+	memory->operation = from->operation;
+	memory->memory_kind = from->memory_kind;
+	memory->device = from->device;
+	memory->stream = from->stream;
+	stream_commit();
+}
+
+static void write_synchronization(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_synchronization *from = record;
+	struct trace_gpu_sync *sync = stream_record(TRACE_GPU_SYNC, sizeof *sync);
+
+	(void)cupti;
+	if (!sync)
+		return;
+	sync->start_ns = from->start;
+	sync->end_ns = from->end;
+	sync->correlation = correlation_extend(from->correlation);
+	sync->type = from->type;
+	sync->context = from->context;
+	sync->stream = from->stream;
+	sync->event = from->event;
+	stream_commit();
+}
+
+static void write_event(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_event *from = record;
+	struct trace_gpu_sync *sync = stream_record(TRACE_GPU_SYNC, sizeof *sync);
+
+	if (!sync)
+		return;
+	if (cupti->version >= CUPTI_VERSION_12_8)
+		sync->start_ns = sync->end_ns = from->device_time;
+	sync->correlation = correlation_extend(from->correlation);
+	sync->type = TRACE_EVENT_RECORD;
+	sync->context = from->context;
+	sync->stream = from->stream;
+	sync->event = from->event;
+	stream_commit();
+}
+
+static void write_overhead(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_overhead *from = record;
+	struct trace_overhead *overhead = stream_record(TRACE_OVERHEAD, sizeof *overhead);
+
+	if (!overhead)
+		return;
+	overhead->start_ns = from->start;
+	overhead->end_ns = from->end;
+	if (cupti->version >= CUPTI_VERSION_12_2)
+		overhead->correlation = correlation_extend(from->correlation);
+	overhead->type = from->type;
+	overhead->tid = from->object_kind == CUPTI_OBJECT_THREAD ? from->object[1] : 0;
+	stream_commit();
+}
+
+static void write_api(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_api *from = record;
+	int domain = from->kind == CUPTI_DRIVER_CALL ? CUPTI_DRIVER : CUPTI_RUNTIME;
+	uint32_t name = cupti_call_name(domain, from->cbid);
+	struct trace_api *api = stream_record(TRACE_API, sizeof *api);
+
+	(void)cupti;
+	if (!api)
+		return;
+	api->start_ns = from->start;
+	api->end_ns = from->end;
+	api->correlation = correlation_extend(from->correlation);
+	api->domain = (uint32_t)domain;
+	api->cbid = from->cbid;
+	api->tid = from->thread;
+	api->result = from->result;
+	api->name = name;
+	stream_commit();
+}
+
+static void write_context(const struct cupti_library *cupti, const void *record)
+{
+	const struct cupti_context *from = record;
+
+	(void)cupti;
+	cupti_write_context(from->context, from->device, from->null_stream);
+}
+
+/* Who writes which kind, and where the id of its call lies; 0: it has none, and is recorded always. */
+static const struct {
+	void (*write)(const struct cupti_library *, const void *);
+	size_t correlation;
+} kinds[] = {
+	[CUPTI_MEMCPY] = { write_copy, offsetof(struct cupti_memcpy, correlation) },
+	[CUPTI_MEMSET] = { write_set, offsetof(struct cupti_memset, correlation) },
+	[CUPTI_DRIVER_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
+	[CUPTI_RUNTIME_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
+	[CUPTI_CONTEXT] = { write_context, 0 },
+	[CUPTI_CONCURRENT_KERNEL] = { write_kernel, offsetof(struct cupti_kernel, correlation) },
+	[CUPTI_OVERHEAD] = { write_overhead, offsetof(struct cupti_overhead, correlation) },
+	[CUPTI_MEMCPY_PEER] = { write_peer_copy, offsetof(struct cupti_memcpy_peer, correlation) },
+	[CUPTI_CUDA_EVENT] = { write_event, offsetof(struct cupti_event, correlation) },
+	[CUPTI_SYNCHRONIZATION] = { write_synchronization, offsetof(struct cupti_synchronization, correlation) },
+	[CUPTI_MEMORY] = { write_memory, offsetof(struct cupti_memory, correlation) },
+};
+
+static bool known(const void *record)
+{
+	uint32_t kind = *(const uint32_t *)record;
+
+	return kind < sizeof kinds / sizeof *kinds && kinds[kind].write;
+}
+
+/* It tells of a call outside of the schedule's windows. Where nothing is said of a call, when it comes decides. */
+static bool passed(const struct cupti_library *cupti, const void *record)
+{
+	const uint32_t kind = *(const uint32_t *)record;
+	uint32_t id = 0;
+
+	if (__builtin_expect(!window_scheduled, 1) || !kinds[kind].correlation)
+		return false;
+	if (kind != CUPTI_OVERHEAD || cupti->version >= CUPTI_VERSION_12_2)
+		memcpy(&id, (const char *)record + kinds[kind].correlation, sizeof id);
+	return !window_has_call(correlation_extend(id));
+}
+
+struct contents {
+	uint32_t known, unknown, broken; /* broken: 1 if the buffer ends in a record that is not whole */
+	uint32_t passed;                 /* of neither: not to be recorded */
+	uint32_t others;                 /* another client asked for them, not we */
+};
+
+static struct contents count(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	struct contents contents = { 0, 0, 0, 0, 0 };
+	void *record = NULL;
+	int result;
+
+	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
+		*(cupti_guest_only(record)      ? &contents.others
+			: !known(record)         ? &contents.unknown
+			: passed(cupti, record) ? &contents.passed
+						: &contents.known) += 1;
+	contents.broken = result != CUPTI_END_OF_BUFFER;
+	return contents;
+}
+
+static void write_batch(const struct contents *contents, uint64_t dropped)
+{
+	struct trace_gpu_batch *batch = stream_record(TRACE_GPU_BATCH, sizeof *batch);
+
+	if (!batch)
+		return;
+	batch->dropped = dropped;
+	batch->records = contents->known;
+	batch->unread = contents->broken;
+	stream_commit();
+}
+
+static void write_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+{
+	void *record = NULL;
+
+	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
+		if (!cupti_guest_only(record) && known(record) && !passed(cupti, record))
+			kinds[*(const uint32_t *)record].write(cupti, record);
+}
+
+void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
+{
+	int saved = errno;
+	const uint64_t began = clock_now();
+	struct contents contents = count(cupti, buffer, valid);
+
+	if (contents.passed) /* of the time that it took to look at all, their part */
+		window_skipped(TRACE_SKIPPED_GPU, contents.passed, contents.passed,
+			(clock_now() - began) * contents.passed / (contents.known + contents.unknown + contents.passed));
+	if (contents.known + contents.unknown + contents.broken + dropped == 0)
+		return;
+	if (stream_enter()) {
+		write_batch(&contents, dropped);
+		write_records(cupti, buffer, valid);
+		stream_leave();
+	} else if (contents.known) {
+		trace_lose(TRACE_LOST_REENTERED, contents.known);
+	}
+	if (dropped)
+		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
+	if (contents.unknown || contents.broken)
+		trace_lose(TRACE_LOST_CUPTI_UNREAD, contents.unknown + contents.broken);
+	errno = saved;
+}

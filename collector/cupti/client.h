@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_guest.h: another profiler in this process that uses CUPTI's activity records: torch.profiler.
+ *
+ * CUPTI has one pair of buffer callbacks, one set of kinds and one clock in a process, and whoever
+ * sets them takes them from the other. As the guest's calls come to us first (preload/cuda/cupti_interpose.c),
+ * neither loses anything: the buffers stay ours, and what the guest asked for is copied into buffers
+ * of its own, with times of its own clock.
+ *
+ * A session of the guest lasts from its first enabled kind until it has disabled the last one. It
+ * gets the records of the kinds that it enabled, of calls that begin in its session; what is left of
+ * them comes with its next flush. None of its records are in our trace, unless they are ours, too.
+ *
+ * Threads: any. No lock of ours is held across a call to CUPTI or to the guest.
+ */
+#ifndef PPERF_CUPTI_GUEST_H
+#define PPERF_CUPTI_GUEST_H
+
+#include "collector/cupti/abi.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cupti_call;
+
+/* ---- for the guest: its calls to CUPTI, with CUPTI's results. Where there is no session of ours
+ * they go on to the libcupti that is loaded; without one the answer is CUPTI_NOT_INITIALIZED. ---- */
+
+int cupti_guest_register(cupti_buffer_requested requested, cupti_buffer_completed completed);
+int cupti_guest_clock(cupti_clock clock);
+int cupti_guest_enable(int kind);
+int cupti_guest_disable(int kind);
+int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on);
+int cupti_guest_enable_and_dump(int kind);
+/* Of one context only: that is not shared, CUPTI is left to the guest (cupti_yield.h). */
+int cupti_guest_enable_context(void *context, int kind);
+int cupti_guest_disable_context(void *context, int kind);
+int cupti_guest_flush(uint32_t flags);
+int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped);
+int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value);
+int cupti_guest_finalize(void);
+int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data);
+int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more);
+int cupti_guest_unsubscribe(void *handle);
+int cupti_guest_enable_callback(uint32_t on, void *handle, int domain, uint32_t id);
+int cupti_guest_enable_domain(uint32_t on, void *handle, int domain);
+int cupti_guest_enable_all_domains(uint32_t on, void *handle);
+int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t id);
+
+/* CUPTI itself: the session's, or that of a guest beside whom we are not (the session was refused, or
+ * is of a process that has forked). NULL: there is none. */
+const struct cupti_library *cupti_guest_library(void);
+
+/* ---- for the session ---- */
+
+/* A callback has come: the guest's turn, after ours. */
+void cupti_guest_hear(int domain, uint32_t id, const void *what);
+
+/* Copies to the guest what it asked for of a buffer that CUPTI completed. dropped: records that were
+ * lost. Keeps errno. */
+void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
+
+/* The process ends: nothing is handed over any more. */
+void cupti_guest_end(void);
+
+/* The guest's callback has been asked for on this id. */
+bool cupti_guest_hears(int domain, uint32_t id);
+
+/* A record is the guest's alone. */
+bool cupti_guest_only(const void *record);
+
+/* The guest is flushing, or will be in a moment: others wait. */
+bool cupti_guest_flushes(void);
+
+extern atomic_bool cupti_guest_listens; /* the guest has kinds enabled */
+void cupti_guest_note(uint32_t correlation);
+/* A call of the driver begins. */
+static inline void cupti_guest_call(uint32_t correlation)
+{
+	if (__builtin_expect(atomic_load_explicit(&cupti_guest_listens, memory_order_relaxed), 0))
+		cupti_guest_note(correlation);
+}
+
+#endif

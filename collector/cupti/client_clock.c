@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_guest_clock.c: see cupti_guest_clock.h.
+ */
+#include "collector/cupti/client_clock.h"
+
+#include <string.h>
+#include <time.h>
+
+#define CLOCK_TRIES 5
+
+uint64_t guest_clock_cupti_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The tightest of a few: a thread may be stopped between two looks. */
+struct clock_pair guest_clock_pair(cupti_clock clock)
+{
+	struct clock_pair best = { 0, 0 };
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; clock && i < CLOCK_TRIES; i++) {
+		uint64_t before = guest_clock_cupti_ns(), theirs = clock(), after = guest_clock_cupti_ns();
+
+		if (after - before < least) {
+			least = after - before;
+			best = (struct clock_pair) { before + (after - before) / 2, theirs };
+		}
+	}
+	return best;
+}
+
+static uint64_t convert(uint64_t time, const struct clock_pair *from, const struct clock_pair *to)
+{
+	const double ticks = (double)(int64_t)(to->guest - from->guest), ns = (double)(int64_t)(to->cupti - from->cupti);
+
+	if (ns <= 0)
+		return from->guest + (time - from->cupti);
+	return from->guest + (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
+}
+
+/* Where the times of a record lie, ended by 0. Layouts have only grown at their end. */
+static const uint16_t times[][6] = {
+	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start), offsetof(struct cupti_memcpy, end) },
+	[CUPTI_MEMSET] = { offsetof(struct cupti_memset, start), offsetof(struct cupti_memset, end) },
+	[CUPTI_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end), offsetof(struct cupti_kernel, completed),
+		offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
+	[CUPTI_DRIVER_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
+	[CUPTI_RUNTIME_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
+	[CUPTI_CONCURRENT_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end),
+		offsetof(struct cupti_kernel, completed), offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
+	[CUPTI_OVERHEAD] = { offsetof(struct cupti_overhead, start), offsetof(struct cupti_overhead, end) },
+	[CUPTI_MEMCPY_PEER] = { offsetof(struct cupti_memcpy_peer, start), offsetof(struct cupti_memcpy_peer, end) },
+	[CUPTI_CUDA_EVENT] = { offsetof(struct cupti_event, device_time) },
+	[CUPTI_SYNCHRONIZATION] = { offsetof(struct cupti_synchronization, start), offsetof(struct cupti_synchronization, end) },
+	[CUPTI_MEMORY] = { offsetof(struct cupti_memory, time) },
+	[CUPTI_GRAPH_TRACE] = { 8, 16 },
+};
+
+void guest_clock_convert(uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to)
+{
+	uint32_t kind;
+	uint64_t time;
+
+	memcpy(&kind, record, sizeof kind);
+	for (size_t i = 0; kind < sizeof times / sizeof *times && i < 6 && times[kind][i]; i++) {
+		if (times[kind][i] + sizeof time > bytes)
+			continue; /* an older release's */
+		memcpy(&time, record + times[kind][i], sizeof time);
+		time = time ? convert(time, from, to) : 0; /* 0: not known */
+		memcpy(record + times[kind][i], &time, sizeof time);
+	}
+}
+
+size_t guest_record_id_place(uint32_t kind)
+{
+	switch (kind) {
+	case CUPTI_MEMCPY: return offsetof(struct cupti_memcpy, correlation);
+	case CUPTI_MEMSET: return offsetof(struct cupti_memset, correlation);
+	case CUPTI_KERNEL:
+	case CUPTI_CONCURRENT_KERNEL: return offsetof(struct cupti_kernel, correlation);
+	case CUPTI_MEMCPY_PEER: return offsetof(struct cupti_memcpy_peer, correlation);
+	case CUPTI_CUDA_EVENT: return offsetof(struct cupti_event, correlation);
+	case CUPTI_MEMORY: return offsetof(struct cupti_memory, correlation);
+	case CUPTI_GRAPH_TRACE: return 4;
+	}
+	return 0;
+}
+
+size_t guest_record_time_place(uint32_t kind)
+{
+	return kind < sizeof times / sizeof *times ? times[kind][0] : 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_resource.c: contexts, streams, graphs and modules, as CUPTI tells that they come. What a
+ * record of the GPU names by number is described here, once, in the dictionary.
+ *
+ * These callbacks run inside the driver, so nothing here calls CUDA, and of CUPTI only what turns a
+ * handle into its number.
+ */
+#include "collector/cupti/session_state.h"
+#include "collector/file/dictionary.h"
+#include "collector/cupti/activity_records.h"
+#include "collector/stream/stream.h"
+
+/* Nodes that become records of the GPU. As in CUgraphNodeType: kernel, copy, set. */
+#define LAST_WORKING_NODE 2u
+
+static struct cupti_context_known *known_context(uint32_t id)
+{
+	struct cupti_context_known *known = &cupti_session->contexts[id % CUPTI_CONTEXTS];
+
+	return id && atomic_load_explicit(&known->id, memory_order_acquire) == id ? known : NULL;
+}
+
+uint32_t cupti_device_of(uint32_t context)
+{
+	struct cupti_context_known *known = cupti_session ? known_context(context) : NULL;
+
+	return known ? known->device : UINT32_MAX;
+}
+
+void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream)
+{
+	struct cupti_context_known *known = known_context(context);
+	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
+		.stream = UINT32_MAX };
+
+	record.context = context;
+	record.device = device;
+	record.null_stream = null_stream;
+	record.handle = known ? known->handle : 0;
+	dictionary_put(&record.head, 0);
+}
+
+/* The trace is made here at the latest: calls in the context are stamped by its clock. */
+static void context_created(const struct cupti_library *cupti, void *handle)
+{
+	uint32_t id = 0, device = UINT32_MAX;
+	struct cupti_context_known *known;
+
+	if (stream_enter())
+		stream_leave();
+	if (!cupti->context_id || cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
+		return;
+	if (cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)
+		device = UINT32_MAX;
+	known = &cupti_session->contexts[id % CUPTI_CONTEXTS];
+	atomic_store_explicit(&known->id, 0, memory_order_relaxed);
+	known->device = device;
+	known->handle = (uintptr_t)handle;
+	atomic_store_explicit(&known->id, id, memory_order_release);
+	if (stream_enter()) {
+		cupti_write_context(id, device, UINT32_MAX);
+		stream_leave();
+	}
+}
+
+/* At the end of the process contexts may go, too: what was held then is what the report is asked for. */
+static void context_ends(const struct cupti_library *cupti, void *handle)
+{
+	uint32_t id = 0, device;
+
+	if (atomic_load(&cupti_session->over) || !cupti->context_id || cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
+		return;
+	device = cupti_device_of(id);
+	if (device == UINT32_MAX && cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)
+		device = UINT32_MAX;
+	cupti_session->client->context_ends(id, device);
+}
+
+/* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids
+ * come with the records. */
+static void stream_created(const struct cupti_library *cupti, const struct cupti_resource *resource)
+{
+	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
+		.null_stream = UINT32_MAX };
+
+	if ((uintptr_t)resource->stream <= 2 || !cupti->context_id || !cupti->stream_id ||
+		cupti->context_id(resource->context, &record.context) != CUPTI_OK ||
+		cupti->stream_id(resource->context, resource->stream, 0, &record.stream) != CUPTI_OK)
+		return;
+	record.device = cupti_device_of(record.context);
+	record.handle = (uintptr_t)resource->stream;
+	if (stream_enter()) {
+		dictionary_put(&record.head, 0);
+		stream_leave();
+	}
+}
+
+static void node_made(const struct cupti_library *cupti, const struct cupti_graph *graph, bool clone)
+{
+	struct trace_graph_node record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_NODE } };
+
+	if (graph->node_type > LAST_WORKING_NODE || !cupti->graph_node_id || !graph->node || (clone && !graph->original_node))
+		return;
+	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
+		return;
+	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
+		return; /* without it, it would look like one that was captured here */
+	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+		record.graph = 0;
+	record.type = graph->node_type;
+	if (stream_enter()) {
+		record.head.node = stream_node();
+		dictionary_put(&record.head, 0);
+		stream_leave();
+	}
+}
+
+static void exec_created(const struct cupti_library *cupti, const struct cupti_graph *graph)
+{
+	struct trace_graph_exec record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_EXEC } };
+
+	record.handle = (uintptr_t)graph->exec;
+	record.exec_id = cupti_graph_exec_id(graph->exec);
+	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+		record.graph = 0;
+	if (stream_enter()) {
+		record.head.node = stream_node();
+		dictionary_put(&record.head, 0);
+		stream_leave();
+	}
+}
+
+uint32_t cupti_graph_exec_id(void *exec)
+{
+	uint32_t id = 0;
+
+	if (!exec || !cupti_runs() || !cupti_session->library.graph_exec_id ||
+		cupti_session->library.graph_exec_id(exec, &id) != CUPTI_OK)
+		return 0;
+	return id;
+}
+
+void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
+{
+	const struct cupti_library *cupti = &cupti_session->library;
+
+	switch (id) {
+	case CUPTI_CONTEXT_CREATED:
+		context_created(cupti, resource->context);
+		cupti_flush_begin();
+		break;
+	case CUPTI_CONTEXT_ENDS:
+		context_ends(cupti, resource->context);
+		break;
+	case CUPTI_STREAM_CREATED:
+		stream_created(cupti, resource);
+		break;
+	case CUPTI_MODULE_UNLOAD:
+		gpu_activity_module_unloads();
+		break;
+	case CUPTI_NODE_CREATED:
+	case CUPTI_NODE_CLONED:
+		node_made(cupti, resource->descriptor, id == CUPTI_NODE_CLONED);
+		if (id == CUPTI_NODE_CREATED)
+			cupti_session->client->node_created();
+		break;
+	case CUPTI_GRAPH_EXEC_CREATED:
+		exec_created(cupti, resource->descriptor);
+		break;
+	}
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ * cupti_session.h: what the cupti*.c files share. For them only.
+ */
+#ifndef PPERF_CUPTI_SESSION_H
+#define PPERF_CUPTI_SESSION_H
+
+#include "collector/cupti/session.h"
+#include "collector/cupti/abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define CUPTI_CONTEXTS 256u
+
+struct cupti_context_known { /* of a context that CUPTI told us of; id 0: none */
+	_Atomic uint32_t id;
+	uint32_t device;
+	uint64_t handle;
+};
+
+/* Lies in memory that a forked child finds zeroed: there it is not running, and nothing is ever
+ * called. */
+struct cupti_session {
+	struct cupti_library library;
+	const struct cupti_client *client;
+	void *subscriber;
+	pthread_mutex_t lock; /* around our own CUPTI calls. Never taken in a callback */
+	atomic_bool running;  /* CUPTI may be called */
+	atomic_bool warned;   /* by a STATE callback */
+	char partial[512];    /* what it refused, for META; under lock */
+
+	/* cupti_yield.c */
+	atomic_bool away;  /* CUPTI is another client's; changed under lock */
+	bool other_clock;  /* CUPTI's clock is another client's; under lock */
+	atomic_bool over;  /* the process ends: as it is it stays; changed under lock */
+	uint64_t left_ns;  /* when that client had nothing enabled any more, 0: it has; under lock */
+
+	/* cupti_flush.c */
+	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
+	pthread_cond_t wake;
+	pthread_t thread;
+	atomic_bool thread_wanted;
+	bool thread_runs, ending;
+	_Atomic uint32_t batches; /* buffers that have arrived */
+	atomic_bool owed;         /* a call was heard of since: there will be records of it */
+	unsigned unanswered;      /* flushes in a row without a buffer, though one is owed */
+	bool doubted;             /* it was said that none come; under lock */
+	uint32_t doubted_at;      /* batches, when it was */
+
+	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
+	uint64_t timed[1024 / 64];                            /* the driver's calls that CUPTI times for us, a bit each */
+};
+extern struct cupti_session *cupti_session; /* NULL: not begun */
+
+static inline bool cupti_runs(void)
+{
+	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
+}
+
+/* cupti.c. Whether the session asks for records of this kind, and for the times of this call of the
+ * driver's. */
+bool cupti_owns_kind(uint32_t kind);
+bool cupti_owns_callback(int domain, uint32_t id);
+static inline bool cupti_times_call(uint32_t cbid)
+{
+	return cupti_session && cbid < 1024 && (cupti_session->timed[cbid / 64] >> cbid % 64 & 1);
+}
+/* Asks for those times, once more where another client of CUPTI's has ended them. */
+void cupti_time_calls(void);
+/* Asks for all that the session is for; and for nothing of it any more but what the guest hears of. Under the lock. */
+void cupti_ask(void);
+void cupti_ask_no_more(void);
+/* Buffers are owed and do not come: asks for a record that CUPTI has at once, and says so if that does not come either. Under the lock. */
+void cupti_doubt(void);
+/* Takes that back if one has come since: CUPTI may keep a buffer in which a record is not complete, as long as a kernel runs. Under the lock. */
+void cupti_doubt_no_more(void);
+
+/* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
+ * anywhere, also from a callback. */
+void cupti_flush_begin(void);
+/* The same, if `call` is made in a context: where the session began after the first context, nobody
+ * tells that it was made. */
+static inline void cupti_flush_need(const struct cupti_call *call)
+{
+	if (__builtin_expect(!atomic_load_explicit(&cupti_session->thread_wanted, memory_order_relaxed), 0) &&
+		call->context)
+		cupti_flush_begin();
+}
+/* Ends it. false: it does not end, because CUPTI does not come back. */
+bool cupti_flush_end(void);
+
+/* cupti_resource.c: contexts, streams, graphs and modules, as they come and go. */
+void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
+/* To the dictionary. Between stream_enter and stream_leave. null_stream: UINT32_MAX unknown. */
+void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream);
+
+#endif

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: MIT
+ * dictionary.c: see dictionary.h. What is known is in memory that a forked child keeps; where it was written is in memory that it finds
+ * empty, so a child's first need writes everything again into its own file.
+ */
+#include "collector/file/dictionary.h"
+
+#include "collector/file/dictionary_blocks.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/file/intern_table.h"
+#include "collector/process/signal_guard.h"
+#include "collector/file/trace_file.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_FIRST TRACE_FIRST_DICT /* enough for what most small programs have to say */
+#define BLOCK_LATER (32u << 10)
+#define RETRY_EVERY 1024u
+#define METAS_MOST 128u
+
+/* This process's blocks. Emptied in a forked child. */
+struct dictionary_blocks {
+	pthread_mutex_t lock;
+	struct trace_block *block; /* the last one */
+	uint64_t offset;
+	uint32_t sequence;
+	uint32_t open;     /* stored with release, when all that is known has been written */
+	uint32_t refusals;
+	enum trace_loss reason; /* of the last of them */
+	uint32_t described; /* stored with release, when the process has said its META */
+};
+
+struct node_key {
+	uint32_t parent, name, domain, kind, link, detail;
+};
+
+struct kept_record { /* for a forked child */
+	struct kept_record *next;
+	struct trace_head head; /* and what belongs to it */
+};
+
+static struct dictionary_blocks *blocks;
+static struct intern names, nodes, stacks;
+static struct meta metas[METAS_MOST]; /* their texts are ours */
+static uint32_t meta_count, counter_count;
+static struct kept_record *kept, **kept_end = &kept;
+static void (*describe_process)(void);
+
+void dictionary_setup(void)
+{
+	blocks = fork_memory(sizeof *blocks);
+}
+
+void dictionary_on_open(void (*describe)(void))
+{
+	describe_process = describe;
+}
+
+static void lock_blocks(struct quiet *quiet)
+{
+	quiet_begin(quiet);
+	pthread_mutex_lock(&blocks->lock);
+}
+
+static void unlock_blocks(const struct quiet *quiet)
+{
+	pthread_mutex_unlock(&blocks->lock);
+	quiet_end(quiet);
+}
+
+/* ---- writing; all under blocks->lock ---- */
+
+static void finish_block(void)
+{
+	struct trace_block *block = blocks->block;
+
+	if (block && !block->crc)
+		block->crc = trace_block_crc(block, block + 1);
+}
+
+static void write_back(void)
+{
+	if (blocks->block && trace_tail_at_risk())
+		trace_write_back(blocks->block, blocks->offset);
+}
+
+static bool next_block(size_t least)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = blocks->block ? BLOCK_LATER : BLOCK_FIRST, offset;
+	struct trace_block *block;
+
+	if (blocks->refusals++ % RETRY_EVERY)
+		return false;
+	if (bytes < least + sizeof *block)
+		bytes = least + sizeof *block;
+	bytes = (bytes + page - 1) & ~(page - 1);
+	block = trace_map_block(TRACE_DICT, bytes, &offset, &blocks->reason);
+	if (!block)
+		return false;
+	finish_block();
+	write_back();
+	block->sequence = blocks->sequence++;
+	blocks->block = block;
+	blocks->offset = offset;
+	blocks->refusals = 0;
+	return true;
+}
+
+/* Room for a record of `size`, zeroed. It counts once `publish` was called. */
+static void *reserve(size_t size)
+{
+	struct trace_block *block = blocks->block;
+
+	if (!block || block->extent - sizeof *block - block->used < size) {
+		if (!next_block(size))
+			return NULL;
+		block = blocks->block;
+	}
+	return (char *)(block + 1) + block->used;
+}
+
+static void publish(size_t size)
+{
+	__atomic_store_n(&blocks->block->used, blocks->block->used + size, __ATOMIC_RELEASE);
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+static struct trace_head head_of(enum trace_kind kind, size_t size, uint32_t node)
+{
+	return (struct trace_head){.size = (uint16_t)size, .kind = (uint8_t)kind, .node = node};
+}
+
+/* Writes the record of an entry that is known. */
+typedef bool write_entry(uint32_t id, const struct interned *entry);
+
+static bool write_name(uint32_t id, const struct interned *entry)
+{
+	size_t size = sizeof(struct trace_name) + rounded(entry->count);
+	struct trace_name *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_name){head_of(TRACE_NAME, size, 0), id, entry->count};
+	memcpy(record + 1, entry->bytes, entry->count);
+	publish(size);
+	return true;
+}
+
+static bool write_node(uint32_t id, const struct interned *entry)
+{
+	struct trace_node *record = reserve(sizeof *record);
+	struct node_key key;
+
+	if (!record)
+		return false;
+	memcpy(&key, entry->bytes, sizeof key);
+	*record = (struct trace_node){head_of(TRACE_NODE, sizeof *record, id), key.parent, key.name, key.domain, key.kind, key.link, key.detail};
+	publish(sizeof *record);
+	return true;
+}
+
+/* Among the stacks, one of Python begins with what is no address. */
+#define PYTHON_STACK_MARK UINT64_MAX
+
+static bool is_python_stack(const struct interned *entry)
+{
+	uint64_t first;
+
+	memcpy(&first, entry->bytes, sizeof first);
+	return first == PYTHON_STACK_MARK;
+}
+
+static bool write_python_stack(uint32_t id, const struct interned *entry)
+{
+	uint32_t bytes = entry->count - (uint32_t)sizeof(uint64_t);
+	size_t size = sizeof(struct trace_python_stack) + bytes;
+	struct trace_python_stack *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_python_stack){head_of(TRACE_PYTHON_STACK, size, 0), id, bytes / (uint32_t)sizeof(struct trace_python_frame)};
+	memcpy(record + 1, entry->bytes + sizeof(uint64_t), bytes);
+	publish(size);
+	return true;
+}
+
+static bool write_stack(uint32_t id, const struct interned *entry)
+{
+	size_t size = sizeof(struct trace_stack) + entry->count;
+	struct trace_stack *record;
+
+	if (is_python_stack(entry))
+		return write_python_stack(id, entry);
+	if (!(record = reserve(size)))
+		return false;
+	*record = (struct trace_stack){head_of(TRACE_STACK, size, 0), id, entry->count / 8};
+	memcpy(record + 1, entry->bytes, entry->count);
+	publish(size);
+	return true;
+}
+
+static bool write_meta(const struct meta *meta)
+{
+	size_t key = strlen(meta->key), value = strlen(meta->value);
+	size_t size = sizeof(struct trace_meta) + rounded(key + value);
+	struct trace_meta *record = reserve(size);
+
+	if (!record)
+		return false;
+	*record = (struct trace_meta){head_of(TRACE_META, size, 0), (uint32_t)key, (uint32_t)value};
+	memcpy(record + 1, meta->key, key);
+	memcpy((char *)(record + 1) + key, meta->value, value);
+	publish(size);
+	return true;
+}
+
+static bool write_record(const struct trace_head *record)
+{
+	void *room = reserve(record->size);
+
+	if (!room)
+		return false;
+	memcpy(room, record, record->size);
+	publish(record->size);
+	return true;
+}
+
+/* ---- opening, in a process or in a forked child ---- */
+
+static bool write_all(const struct intern *table, write_entry *write)
+{
+	for (uint32_t id = 1; id <= table->count; id++)
+		if (!write(id, intern_entry(table, id)))
+			return false;
+	return true;
+}
+
+static bool write_known(void)
+{
+	for (uint32_t i = 0; i < meta_count; i++)
+		if (!write_meta(&metas[i]))
+			return false;
+	for (const struct kept_record *k = kept; k; k = k->next)
+		if (!write_record(&k->head))
+			return false;
+	return write_all(&names, write_name) && write_all(&nodes, write_node) && write_all(&stacks, write_stack);
+}
+
+/* Where there was no room for all of it, the next attempt writes it again: the same records, harmless. */
+static void open_locked(void)
+{
+	blocks->refusals = 0; /* whoever asks backs off already */
+	if ((blocks->block || next_block(0)) && write_known())
+		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
+}
+
+/* Before it is open: what is said then goes into the first block with all else that is known, and there is no file in which it is missing because another
+ * thread's names have filled that block first and there was no room for the next. Threads that come together may each say it; it is the same. */
+static void describe(void)
+{
+	if (!describe_process || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
+		return;
+	describe_process();
+	__atomic_store_n(&blocks->described, 1, __ATOMIC_RELEASE);
+}
+
+bool dictionary_open(enum trace_loss *reason)
+{
+	struct quiet quiet;
+
+	*reason = TRACE_LOST_NO_MEMORY;
+	if (!blocks)
+		return false;
+	if (__atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE))
+		return true;
+	describe();
+	lock_blocks(&quiet);
+	if (!blocks->open)
+		open_locked();
+	*reason = blocks->reason;
+	unlock_blocks(&quiet);
+	return __atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE);
+}
+
+void dictionary_write_back(void)
+{
+	struct quiet quiet;
+
+	if (!blocks || !trace_tail_at_risk())
+		return;
+	lock_blocks(&quiet);
+	write_back();
+	unlock_blocks(&quiet);
+}
+
+void dictionary_close(void)
+{
+	struct quiet quiet;
+
+	if (!blocks)
+		return;
+	lock_blocks(&quiet);
+	finish_block();
+	write_back();
+	unlock_blocks(&quiet);
+}
+
+/* A block that was given its CRC at the end and grows after all (an exit handler recorded something) has none again. */
+static void reopen_block(void)
+{
+	if (blocks->block)
+		blocks->block->crc = 0;
+}
+
+/* ---- adding ---- */
+
+/* What is said once only, and has found no room: nobody comes back to it. */
+static void count_written(bool written)
+{
+	if (!written)
+		trace_lose(blocks->reason, 1);
+}
+
+/* Texts that never repeat come here each time, so this is asked without the lock. */
+static bool is_spent(const struct intern *table, size_t count, uint32_t most, uint64_t most_bytes)
+{
+	return __atomic_load_n(&table->count, __ATOMIC_RELAXED) >= most || __atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + count > most_bytes;
+}
+
+/* Under the lock: the id of what another thread has just added, or a new one. */
+static uint32_t add_locked(struct intern *table, const void *bytes, size_t count, uint32_t hash, write_entry *write)
+{
+	uint32_t id = intern_find(table, bytes, count, hash);
+
+	if (id)
+		return id;
+	id = intern_prepare(table, bytes, count, hash);
+	if (!id)
+		return 0;
+	reopen_block();
+	if (blocks->open && !write(id, intern_entry(table, id)))
+		return 0;
+	intern_publish(table, id);
+	return id;
+}
+
+static uint32_t add(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
+		    write_entry *write)
+{
+	struct quiet quiet;
+	uint32_t id;
+
+	if (!blocks || is_spent(table, count, most, most_bytes))
+		return 0;
+	lock_blocks(&quiet);
+	id = add_locked(table, bytes, count, hash, write);
+	unlock_blocks(&quiet);
+	return id;
+}
+
+static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets);
+
+/* A text that is too long, cut. Not on the stack: the host's threads may have little. */
+static uint32_t name_cut(const char *text, uint32_t budgets)
+{
+	const size_t end = sizeof TRACE_TEXT_CUT - 1, keep = TRACE_TEXT_MAX - end;
+	char *cut = kept_memory(TRACE_TEXT_MAX);
+	uint32_t id;
+
+	if (!cut)
+		return 0;
+	memcpy(cut, text, keep);
+	memcpy(cut + keep, TRACE_TEXT_CUT, end);
+	id = name_within(cut, TRACE_TEXT_MAX, budgets);
+	memory_return(cut, TRACE_TEXT_MAX);
+	return id;
+}
+
+static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets)
+{
+	uint32_t hash, id;
+
+	if (bytes > TRACE_TEXT_MAX)
+		return name_cut(text, budgets);
+	hash = intern_hash(text, bytes);
+	id = intern_find(&names, text, bytes, hash);
+	return id ? id : add(&names, text, bytes, hash, NAME_BUDGET * budgets, (uint64_t)NAME_BUDGET_BYTES * budgets, write_name);
+}
+
+uint32_t name_id(const char *text, size_t bytes)
+{
+	return name_within(text, bytes, 1);
+}
+
+uint32_t name_id_always(const char *text, size_t bytes)
+{
+	uint32_t id = name_within(text, bytes, 4);
+
+	if (!id && blocks)
+		trace_lose(blocks->refusals ? blocks->reason : TRACE_LOST_NO_MEMORY, 1);
+	return id;
+}
+
+const char *name_text(uint32_t name, size_t *bytes)
+{
+	const struct interned *entry = intern_entry(&names, name);
+
+	*bytes = entry->count;
+	return entry->bytes;
+}
+
+static uint32_t node_of(const struct node_key *key)
+{
+	uint32_t hash = intern_hash(key, sizeof *key);
+	uint32_t id = intern_find(&nodes, key, sizeof *key, hash);
+
+	return id ? id : add(&nodes, key, sizeof *key, hash, NODE_BUDGET, UINT64_MAX, write_node);
+}
+
+uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind)
+{
+	return node_of(&(struct node_key){parent, name, domain, (uint32_t)kind, 0, 0});
+}
+
+uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	return node_of(&(struct node_key){parent, name, 0, (uint32_t)kind, link, detail});
+}
+
+static uint32_t stack_of(const void *bytes, size_t count)
+{
+	uint32_t hash = intern_hash(bytes, count);
+	uint32_t id = intern_find(&stacks, bytes, count, hash);
+
+	return id ? id : add(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX, write_stack);
+}
+
+uint32_t stack_id(const uint64_t *frames, uint32_t count)
+{
+	return count ? stack_of(frames, (count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST) * sizeof *frames) : 0;
+}
+
+uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count)
+{
+	struct {
+		uint64_t mark;
+		struct trace_python_frame frames[STACK_FRAMES_MOST];
+	} key = {.mark = PYTHON_STACK_MARK};
+
+	if (!count)
+		return 0;
+	count = count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST;
+	memcpy(key.frames, frames, count * sizeof *frames);
+	return stack_of(&key, sizeof key.mark + count * sizeof *frames);
+}
+
+static const char *keep_text(const char *text)
+{
+	size_t bytes = strnlen(text, TRACE_TEXT_MAX / 2);
+	char *copy = intern_keep(&names, bytes + 1);
+
+	if (copy) {
+		memcpy(copy, text, bytes);
+		copy[bytes] = '\0';
+	}
+	return copy;
+}
+
+/* The place of `key`, made if there is none. */
+static struct meta *find_meta(const char *key)
+{
+	uint32_t i = 0;
+
+	while (i < meta_count && strcmp(metas[i].key, key))
+		i++;
+	if (i == METAS_MOST || (i == meta_count && !(metas[i].key = keep_text(key))))
+		return NULL;
+	return &metas[i];
+}
+
+/* Under the lock. */
+static void set_meta(const char *key, const char *value)
+{
+	struct meta *meta = find_meta(key);
+
+	if (!meta || (meta->value && !strcmp(meta->value, value)) || !(meta->value = keep_text(value)))
+		return;
+	if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
+		__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
+	reopen_block();
+	if (blocks->open)
+		count_written(write_meta(meta));
+}
+
+void meta_set_all(const struct meta *all, size_t count)
+{
+	struct quiet quiet;
+
+	if (!blocks)
+		return;
+	lock_blocks(&quiet);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].value)
+			set_meta(all[i].key, all[i].value);
+	unlock_blocks(&quiet);
+}
+
+void meta_set(const char *key, const char *value)
+{
+	meta_set_all(&(struct meta){key, value}, 1);
+}
+
+static void keep_record(const struct trace_head *record)
+{
+	struct kept_record *k = intern_keep(&names, offsetof(struct kept_record, head) + record->size);
+
+	if (!k)
+		return;
+	k->next = NULL;
+	memcpy(&k->head, record, record->size);
+	__atomic_store_n(kept_end, k, __ATOMIC_RELEASE);
+	kept_end = &k->next;
+}
+
+void dictionary_put(const struct trace_head *record, int inherit)
+{
+	struct quiet quiet;
+
+	if (!blocks)
+		return;
+	lock_blocks(&quiet);
+	reopen_block();
+	if (blocks->open)
+		count_written(write_record(record));
+	if (inherit)
+		keep_record(record);
+	unlock_blocks(&quiet);
+}
+
+uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit)
+{
+	uint32_t id = __atomic_add_fetch(&counter_count, 1, __ATOMIC_RELAXED);
+	struct trace_counter record = {head_of(TRACE_COUNTER, sizeof record, 0), id, name, domain, unit};
+
+	dictionary_put(&record.head, 1);
+	return id;
+}

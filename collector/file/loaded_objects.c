@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ * modules.c: see modules.h.
+ *
+ * What the dynamic linker tells is gathered while it holds its own lock, and written afterwards. Two threads that gather at once may write an
+ * object twice: the same record, harmless.
+ */
+#include "collector/file/loaded_objects.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/process/signal_guard.h"
+
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SEEN 8192u         /* stacks that are remembered; a power of two */
+#define MODULES_MOST 8192u /* objects that are remembered; more are written again when something new is loaded */
+#define SCRATCH_BYTES (256u << 10)
+#define BUILD_ID_MOST 64u
+
+struct found { /* an object; path, then build id follow, padded to 8 */
+	uint64_t start, end, bias;
+	uint32_t path_bytes, build_id_bytes;
+};
+
+struct writing { /* what is needed for one record; not on the stack: the host's threads may have little */
+	struct trace_module module;
+	char texts[PATH_MAX + BUILD_ID_MOST];
+	char real[PATH_MAX];
+};
+
+struct gathering {
+	char *scratch;
+	struct writing *writing;
+	size_t used;
+	uint64_t adds;   /* how many objects have ever been loaded */
+	bool incomplete; /* there was no room for all */
+};
+
+static _Atomic uint64_t seen[SEEN];            /* hashes of stacks whose objects are written */
+static _Atomic uint64_t written[MODULES_MOST]; /* hashes of objects that are */
+static _Atomic uint32_t written_count;
+static _Atomic uint64_t adds_written; /* `adds` when all objects were written */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+static uint64_t hash_addresses(const uint64_t *addresses, uint32_t count)
+{
+	uint64_t hash = count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		hash = (hash ^ addresses[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 32;
+	}
+	return hash ? hash : 1;
+}
+
+static uint64_t hash_found(const struct found *f)
+{
+	return hash_bytes(UINT64_C(0xcbf29ce484222325), f, sizeof *f + f->path_bytes + f->build_id_bytes);
+}
+
+static bool is_written(uint64_t hash)
+{
+	uint32_t count = atomic_load_explicit(&written_count, memory_order_acquire);
+
+	for (uint32_t i = 0; i < count && i < MODULES_MOST; i++)
+		if (atomic_load_explicit(&written[i], memory_order_relaxed) == hash)
+			return true;
+	return false;
+}
+
+static void note_written(uint64_t hash)
+{
+	uint32_t i = atomic_fetch_add(&written_count, 1);
+
+	if (i < MODULES_MOST)
+		atomic_store_explicit(&written[i], hash, memory_order_release);
+	else
+		atomic_fetch_sub(&written_count, 1);
+}
+
+/* ---- under the dynamic linker's lock ---- */
+
+/* The GNU build id in a segment of notes; its size, 0: none. */
+static uint32_t build_id_in(const char *notes, size_t bytes, size_t align, const char **id)
+{
+	const ElfW(Nhdr) * note;
+	size_t name, text;
+
+	align = align < 4 ? 4 : align;
+	for (; bytes >= sizeof *note; notes += text, bytes -= text) {
+		note = (const void *)notes;
+		name = (sizeof *note + note->n_namesz + align - 1) & ~(align - 1);
+		text = (name + note->n_descsz + align - 1) & ~(align - 1);
+		if (name > bytes || note->n_descsz > bytes - name)
+			return 0;
+		*id = notes + name;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(note + 1, "GNU", 4))
+			return note->n_descsz < BUILD_ID_MOST ? note->n_descsz : BUILD_ID_MOST;
+		if (text > bytes)
+			return 0;
+	}
+	return 0;
+}
+
+static uint32_t build_id_of(const struct dl_phdr_info *object, uint64_t start, uint64_t end, const char **id)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uint64_t at = object->dlpi_addr + segment->p_vaddr;
+		uint32_t bytes = 0;
+
+		if (segment->p_type == PT_NOTE && at >= start && at + segment->p_memsz <= end)
+			bytes = build_id_in((const char *)(uintptr_t)at, segment->p_memsz, segment->p_align, id);
+		if (bytes)
+			return bytes;
+	}
+	return 0;
+}
+
+static void extent_of(const struct dl_phdr_info *object, uint64_t *start, uint64_t *end)
+{
+	*start = UINT64_MAX;
+	*end = 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uint64_t from = object->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		*start = from < *start ? from : *start;
+		*end = from + segment->p_memsz > *end ? from + segment->p_memsz : *end;
+	}
+}
+
+static int gather(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct gathering *all = data;
+	struct found *f = (void *)(all->scratch + all->used);
+	const char *id = "";
+	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1),
+	       room = (sizeof *f + path + BUILD_ID_MOST + 7) & ~(size_t)7;
+
+	(void)size;
+	all->adds = object->dlpi_adds;
+	if (SCRATCH_BYTES - all->used < room) {
+		all->incomplete = true;
+		return 1;
+	}
+	memset(f, 0, sizeof *f);
+	extent_of(object, &f->start, &f->end);
+	f->bias = object->dlpi_addr;
+	f->path_bytes = (uint32_t)path;
+	f->build_id_bytes = build_id_of(object, f->start, f->end, &id);
+	memcpy(f + 1, object->dlpi_name, path);
+	memcpy((char *)(f + 1) + path, id, f->build_id_bytes);
+	if (f->end > f->start && !is_written(hash_found(f)))
+		all->used += room;
+	return 0;
+}
+
+static int count_adds(struct dl_phdr_info *object, size_t size, void *data)
+{
+	(void)size;
+	*(uint64_t *)data = object->dlpi_adds;
+	return 1;
+}
+
+/* ---- writing ---- */
+
+/* As a path that holds wherever the report runs: the linker knows the program as "" and others as they were asked for. */
+static size_t absolute(char path[PATH_MAX], char real[PATH_MAX])
+{
+	ssize_t bytes;
+
+	if (!*path) {
+		bytes = readlink("/proc/self/exe", path, PATH_MAX - 1);
+		path[bytes > 0 ? bytes : 0] = '\0';
+	} else if (*path != '/' && strchr(path, '/') && realpath(path, real)) {
+		strcpy(path, real);
+	}
+	return strlen(path);
+}
+
+static void write_module(const struct found *f, struct writing *record)
+{
+	const char *id = (const char *)(f + 1) + f->path_bytes;
+	size_t path, size;
+
+	memset(record, 0, sizeof *record);
+	memcpy(record->texts, f + 1, f->path_bytes);
+	path = absolute(record->texts, record->real);
+	memcpy(record->texts + path, id, f->build_id_bytes);
+	size = (sizeof record->module + path + f->build_id_bytes + 7) & ~(size_t)7;
+	record->module = (struct trace_module){
+		.head = { .size = (uint16_t)size, .kind = TRACE_MODULE },
+		.start = f->start,
+		.end = f->end,
+		.bias = f->bias,
+		.path_bytes = (uint32_t)path,
+		.build_id_bytes = f->build_id_bytes,
+	};
+	dictionary_put(&record->module.head, 1);
+}
+
+static void write_new(const struct gathering *all)
+{
+	for (size_t at = 0; at < all->used;) {
+		const struct found *f = (const void *)(all->scratch + at);
+		uint64_t hash = hash_found(f);
+
+		if (!is_written(hash)) {
+			write_module(f, all->writing);
+			note_written(hash);
+		}
+		at += (sizeof *f + f->path_bytes + BUILD_ID_MOST + 7) & ~(size_t)7;
+	}
+}
+
+static void scan(void)
+{
+	struct gathering all;
+	uint32_t before;
+
+	all.scratch = kept_memory(SCRATCH_BYTES + sizeof *all.writing);
+	if (!all.scratch)
+		return;
+	all.writing = (void *)(all.scratch + SCRATCH_BYTES);
+	do {
+		all.used = 0;
+		all.incomplete = false;
+		before = atomic_load(&written_count);
+		dl_iterate_phdr(gather, &all);
+		write_new(&all);
+	} while (all.incomplete && atomic_load(&written_count) != before);
+	atomic_store(&adds_written, all.adds);
+	memory_return(all.scratch, SCRATCH_BYTES + sizeof *all.writing);
+}
+
+void modules_cover(const uint64_t *addresses, uint32_t count)
+{
+	uint64_t hash = hash_addresses(addresses, count), adds = 0;
+	_Atomic uint64_t *place = &seen[hash & (SEEN - 1)];
+	struct quiet quiet;
+
+	if (atomic_load_explicit(place, memory_order_relaxed) == hash)
+		return;
+	quiet_begin(&quiet); /* the dynamic linker's lock is held */
+	dl_iterate_phdr(count_adds, &adds);
+	if (adds != atomic_load(&adds_written))
+		scan();
+	atomic_store_explicit(place, hash, memory_order_relaxed);
+	quiet_end(&quiet);
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ * trace_file.c: see trace_file.h. All state lies in pages that a forked child finds zeroed, so that there is nothing to forget.
+ */
+#include "collector/file/trace_file.h"
+
+#include "collector/process/clock.h"
+#include "collector/file/file_space.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/file/output_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum file_state { FILE_NONE, FILE_OPEN, FILE_REFUSED };
+
+/* This process's file. Emptied in a forked child. */
+struct trace_file {
+	pthread_mutex_t lock; /* of opening and reopening; zeros: unlocked */
+	int state;            /* enum file_state; FILE_OPEN is stored with release, after all else */
+	int fd;
+	int error; /* errno of FILE_REFUSED */
+	dev_t device;
+	ino_t inode;
+	bool mapped; /* false: TRACE_TAIL_AT_RISK */
+	uint64_t reserved; /* blocks are there up to this offset */
+	uint64_t ready;    /* up to this offset the file is mapped with its header */
+	struct trace_header *header;
+	char path[4096];
+};
+
+static const struct trace_settings *settings;
+static struct trace_file *file;
+static pid_t configured_pid;
+/* Outside the emptied pages: what a child inherited and closes, if it is still what it was. */
+static struct {
+	int fd;
+	pid_t pid;
+	dev_t device;
+	ino_t inode;
+} inherited = {.fd = -1};
+
+void trace_configure(const struct trace_settings *given)
+{
+	settings = given;
+	file = fork_memory(sizeof *file);
+	configured_pid = getpid();
+	trace_make_room();
+}
+
+/* Where a mapped page cannot turn into a SIGBUS once its room is secured: local file systems that reserve blocks, and memory. */
+static bool may_map(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	switch ((unsigned long)fs.f_type) {
+	case 0xEF53:     /* ext2, 3, 4 */
+	case 0x58465342: /* xfs */
+	case 0x01021994: /* tmpfs */
+	case 0x794c7630: /* overlay: the file lies on what is below; fallocate fails where that cannot */
+		return true;
+	}
+	return false;
+}
+
+bool (*trace_may_map)(int fd) = may_map;
+
+static void fill_header(struct trace_header *header)
+{
+	uint64_t page = file_page_bytes();
+
+	memcpy(header->magic, TRACE_MAGIC, sizeof header->magic);
+	header->version = TRACE_VERSION;
+	header->endian = TRACE_ENDIAN;
+	header->header_bytes = (uint32_t)page;
+	header->clock_kind = clock_is_tsc ? TRACE_CLOCK_TSC : TRACE_CLOCK_MONOTONIC;
+	header->run_id = settings->run_id;
+	header->pid = (uint32_t)getpid();
+	header->parent_pid = (uint32_t)getppid();
+	header->page_bytes = (uint32_t)page;
+	header->limit_bytes = settings->limit_bytes;
+	header->start = clock_sample();
+	header->end = page;
+	memcpy(header->build_id, settings->build_id, sizeof header->build_id);
+}
+
+/* The header and what comes first behind it, if there is room for all that; else the header. */
+static struct trace_header *map_beginning(struct trace_file *f, uint64_t page)
+{
+	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) + (TRACE_FIRST_SLOT > page ? TRACE_FIRST_SLOT : page);
+
+	f->ready = all <= settings->limit_bytes && !file_secure_room(f->fd, 0, 0, all) ? all : page;
+	f->mapped = f->ready == all || !file_secure_room(f->fd, 0, 0, page);
+	return f->mapped ? file_map(f->fd, 0, f->ready) : NULL;
+}
+
+/* The header as memory: of the file where that is safe, else our own. */
+static struct trace_header *place_header(struct trace_file *f, const struct trace_header *filled)
+{
+	uint64_t page = filled->header_bytes;
+	struct trace_header *header = trace_may_map(f->fd) ? map_beginning(f, page) : NULL;
+
+	if (f->mapped)
+		return header;
+	header = fork_memory(page);
+	if (header) {
+		*header = *filled;
+		header->flags |= TRACE_TAIL_AT_RISK;
+	}
+	return header;
+}
+
+/* Closes the descriptor of the process that forked us. */
+static void drop_inherited(void)
+{
+	struct stat st;
+
+	if (inherited.fd < 0 || inherited.pid == getpid())
+		return;
+	if (!fstat(inherited.fd, &st) && st.st_dev == inherited.device && st.st_ino == inherited.inode)
+		close(inherited.fd);
+	inherited.fd = -1;
+}
+
+/* Nobody shall find a file in which nothing can be. */
+static void take_back(const struct trace_file *f)
+{
+	struct stat ours, there;
+
+	if (!fstat(f->fd, &ours) && !stat(f->path, &there) && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+		unlink(f->path);
+	close(f->fd);
+}
+
+static bool make_file(struct trace_file *f)
+{
+	struct trace_header filled = {0};
+	struct file_signal_guard guard;
+	struct stat st;
+
+	clock_init();
+	drop_inherited();
+	fill_header(&filled);
+	if (getpid() != configured_pid) {
+		if (settings->skip_forked)
+			return false;
+		filled.flags |= TRACE_FORKED;
+	}
+	guard = file_guard_signal();
+	f->fd = trace_create(settings->output, &filled, f->path);
+	f->error = errno;
+	file_release_signal(&guard);
+	if (f->fd < 0)
+		return false;
+	if (fstat(f->fd, &st) || !(f->header = place_header(f, &filled))) {
+		f->error = errno;
+		take_back(f);
+		return false;
+	}
+	f->device = inherited.device = st.st_dev;
+	f->inode = inherited.inode = st.st_ino;
+	inherited.fd = f->fd;
+	inherited.pid = getpid();
+	return true;
+}
+
+/* What was lost before there was a header to count it in. */
+static uint64_t early_losses[TRACE_LOSS_KINDS];
+
+static void count_early_losses(void)
+{
+	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
+		trace_lose((enum trace_loss)i, __atomic_exchange_n(&early_losses[i], 0, __ATOMIC_RELAXED));
+}
+
+struct trace_header *trace_header(void)
+{
+	if (!file || __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) != FILE_OPEN)
+		return NULL;
+	return file->header;
+}
+
+struct trace_header *trace_open(void)
+{
+	int saved = errno;
+
+	if (file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_NONE) {
+		pthread_mutex_lock(&file->lock);
+		if (file->state == FILE_NONE)
+			__atomic_store_n(&file->state, make_file(file) ? FILE_OPEN : FILE_REFUSED, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&file->lock);
+		if (file->state == FILE_OPEN)
+			count_early_losses();
+	}
+	errno = saved;
+	return trace_header();
+}
+
+void trace_await(void)
+{
+	struct timespec most;
+
+	if (!file)
+		return;
+	clock_gettime(CLOCK_REALTIME, &most);
+	most.tv_sec++;
+	if (pthread_mutex_timedlock(&file->lock, &most))
+		return;
+	if (file->state == FILE_NONE) /* a thread that began one now would be ended in the middle of it */
+		__atomic_store_n(&file->state, FILE_REFUSED, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&file->lock);
+}
+
+const char *trace_path(void)
+{
+	return trace_header() ? file->path : "";
+}
+
+int trace_refusal(void)
+{
+	return file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_REFUSED ? file->error : 0;
+}
+
+const char *trace_output(void)
+{
+	return settings->output;
+}
+
+/* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */
+static uint64_t take_room(uint64_t bytes, uint64_t align)
+{
+	struct trace_header *header = file->header;
+	uint64_t end = __atomic_load_n(&header->end, __ATOMIC_RELAXED), at;
+
+	do {
+		at = (end + align - 1) & ~(align - 1);
+		if (at + bytes > header->limit_bytes)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&header->end, &end, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return at;
+}
+
+/* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk, or without memory, shall not use the file up. */
+static void give_room_back(uint64_t at, uint64_t bytes)
+{
+	uint64_t end = at + bytes;
+
+	__atomic_compare_exchange_n(&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Is the descriptor still our file? Programs close what they do not know, and open something else in its place. */
+static bool descriptor_is_ours(void)
+{
+	struct stat st;
+	int again;
+
+	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
+		return true;
+	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	again = again < 0 ? again : trace_keep(again); /* the program may be about to open its standard ones */
+	if (again < 0)
+		return false;
+	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
+		close(again);
+		return false;
+	}
+	inherited.fd = file->fd = again;
+	return true;
+}
+
+/* descriptor_is_ours by one thread at a time. */
+static bool check_descriptor(void)
+{
+	bool ours;
+
+	pthread_mutex_lock(&file->lock);
+	ours = descriptor_is_ours();
+	pthread_mutex_unlock(&file->lock);
+	return ours;
+}
+
+static void fill_head(struct trace_block *block, enum trace_block_type type, uint64_t extent)
+{
+	block->magic = TRACE_BLOCK_MAGIC;
+	block->type = type;
+	block->extent = extent;
+	block->head_crc = trace_crc32c(0, block, offsetof(struct trace_block, head_crc));
+}
+
+static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_loss *reason)
+{
+	struct trace_block *block;
+	int error;
+
+	if (offset + bytes <= file->ready)
+		return (struct trace_block *)(void *)((char *)file->header + offset);
+	if (!check_descriptor()) {
+		*reason = TRACE_LOST_BAD_FILE;
+		return NULL;
+	}
+	error = file_secure_room(file->fd, 0, offset, bytes);
+	if (error) {
+		give_room_back(offset, bytes);
+		*reason = TRACE_LOST_FULL_DISK;
+		return NULL;
+	}
+	block = file_map(file->fd, offset, bytes);
+	if (!block) {
+		give_room_back(offset, bytes);
+		*reason = TRACE_LOST_NO_MEMORY;
+	}
+	return block;
+}
+
+/* Slots that cannot be mapped take no room in the file: only their chunks do. */
+static struct trace_block *keep_in_memory(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+{
+	struct trace_block *block;
+
+	*offset = 0;
+	*reason = TRACE_LOST_FULL_FILE;
+	if (type != TRACE_SLOT && !(*offset = take_room(bytes, TRACE_ALIGN)))
+		return NULL;
+	block = fork_memory(bytes);
+	*reason = TRACE_LOST_NO_MEMORY;
+	return block;
+}
+
+struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+{
+	struct trace_block *block = NULL;
+	int saved = errno;
+
+	if (!file->mapped)
+		block = keep_in_memory(type, bytes, offset, reason);
+	else if ((*offset = take_room(bytes, file_page_bytes())) == 0)
+		*reason = TRACE_LOST_FULL_FILE;
+	else
+		block = map_at(*offset, bytes, reason);
+	if (block)
+		fill_head(block, type, bytes);
+	errno = saved;
+	return block;
+}
+
+/* How many bytes were written: fewer than asked for where the disk is full. */
+static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
+{
+	struct file_signal_guard guard = file_guard_signal();
+	const uint64_t begin = offset;
+	bool whole = true;
+
+	while (parts > 0 && whole) {
+		ssize_t wrote = pwritev(file->fd, part, parts, (off_t)offset);
+
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		whole = wrote > 0;
+		offset += whole ? (uint64_t)wrote : 0;
+		for (; whole && parts > 0 && (size_t)wrote >= part->iov_len; part++, parts--)
+			wrote -= (ssize_t)part->iov_len;
+		if (whole && parts > 0) {
+			part->iov_base = (char *)part->iov_base + wrote;
+			part->iov_len -= (size_t)wrote;
+		}
+	}
+	file_release_signal(&guard);
+	return offset - begin;
+}
+
+#define AHEAD_FROM (4u << 20) /* of a trace's size */
+#define AHEAD_BYTES (1u << 20)
+
+/* Blocks for the next chunks at once, behind the end of the file, which stays where it is: a write that finds its blocks takes two thirds of the time. Where
+ * it cannot be had, writes find their own, as for the first chunks. */
+static void reserve_ahead(uint64_t end)
+{
+	uint64_t reserved = __atomic_load_n(&file->reserved, __ATOMIC_RELAXED), from = reserved > end ? reserved : end;
+
+	if (!file->mapped || end < AHEAD_FROM || end <= reserved || from + AHEAD_BYTES > file->header->limit_bytes)
+		return;
+	if (__atomic_compare_exchange_n(&file->reserved, &reserved, from + AHEAD_BYTES, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		file_secure_room(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
+}
+
+static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
+{
+	struct iovec parts[2] = {{head, sizeof *head}, {(void *)(uintptr_t)payload, (size_t)head->used}};
+	const uint64_t bytes = sizeof *head + head->used;
+	uint64_t offset, wrote;
+
+	*reason = TRACE_LOST_BAD_FILE;
+	if (!check_descriptor())
+		return false;
+	*reason = TRACE_LOST_FULL_FILE;
+	offset = take_room(head->extent, TRACE_ALIGN);
+	if (!offset)
+		return false;
+	*reason = TRACE_LOST_FULL_DISK;
+	reserve_ahead(offset + bytes);
+	wrote = write_parts(parts, 2, offset);
+	if (!wrote)
+		give_room_back(offset, head->extent);
+	if (wrote < bytes)
+		return false;
+	if (!file->mapped) {
+		struct iovec header = {file->header, sizeof *file->header};
+
+		write_parts(&header, 1, 0);
+	}
+	return true;
+}
+
+bool trace_seal(const struct trace_block *slot, enum trace_loss *reason)
+{
+	struct trace_block head = *slot;
+	uint64_t extent = (sizeof head + slot->used + TRACE_ALIGN - 1) & ~(uint64_t)(TRACE_ALIGN - 1);
+	int saved = errno;
+	bool sealed;
+
+	fill_head(&head, TRACE_CHUNK, extent);
+	head.crc = trace_block_crc(&head, slot + 1);
+	sealed = write_chunk(&head, slot + 1, reason);
+	errno = saved;
+	return sealed;
+}
+
+bool trace_tail_at_risk(void)
+{
+	return trace_header() && !file->mapped;
+}
+
+void trace_write_back(const struct trace_block *block, uint64_t offset)
+{
+	struct iovec part = {(void *)(uintptr_t)block, sizeof *block + (size_t)block->used};
+	int saved = errno;
+
+	if (check_descriptor())
+		write_parts(&part, 1, offset);
+	errno = saved;
+}
+
+void trace_lose(enum trace_loss reason, uint64_t events)
+{
+	struct trace_header *header = trace_header();
+
+	if (events)
+		__atomic_fetch_add(header ? &header->lost[reason] : &early_losses[reason], events, __ATOMIC_RELAXED);
+}
+
+void trace_end(void)
+{
+	struct trace_header *header = trace_header();
+
+	if (!header)
+		return;
+	header->last = clock_sample();
+	__atomic_fetch_or(&header->flags, TRACE_ENDED, __ATOMIC_RELEASE);
+	if (!file->mapped && check_descriptor()) {
+		struct iovec part = {header, sizeof *header};
+
+		write_parts(&part, 1, 0);
+	}
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ * stream_fork.c: a fork by a thread that is in the middle of its own work: see stream.h.
+ */
+#include "collector/stream/stream_state.h"
+
+#include <sys/mman.h>
+
+/* Of the thread that forks in the middle of its own work: its slot, which the child does not inherit, and how far it is. */
+static __thread struct {
+	struct trace_block *slot;
+	const struct totals_block *totals;
+	uint64_t bytes, used, pending;
+} forking __attribute__((tls_model("initial-exec")));
+
+void stream_fork_begins(void)
+{
+	const struct stream *s = stream_here.mine;
+
+	forking.slot = stream_at_work() && s ? s->slot : NULL;
+	if (!forking.slot)
+		return;
+	forking.bytes = forking.slot->extent;
+	forking.totals = s->totals.blocks;
+	forking.used = forking.slot->used;
+	forking.pending = s->pending;
+}
+
+void stream_forked(void)
+{
+	struct stream *s = stream_here.mine;
+	void *slot;
+
+	stream_here.unseen = 0; /* the parent's */
+	if (!forking.slot)
+		return;
+	totals_forked(forking.totals);
+	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (slot == MAP_FAILED)
+		return;
+	s->slot = slot;
+	s->slot->extent = forking.bytes;
+	s->slot->used = forking.used;
+	s->pending = forking.pending;
+	s->room = forking.bytes - sizeof *s->slot;
+	__atomic_store_n(&s->quick_room, 0, __ATOMIC_RELAXED);
+	s->frames = s->first_frames;
+	stream_set_top(s, s->frames + 1); /* there may be something to close */
+	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
+	stream_here.mine = NULL; /* and the next event begins a stream of its own */
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ * range_nodes.h: the node that a range opens, by the thread's own caches: what each asks costs a few comparisons. For ranges.c, owned_ranges.c and
+ * quiet_ranges.c only.
+ */
+#ifndef PPERF_RANGE_NODES_H
+#define PPERF_RANGE_NODES_H
+
+#include "collector/stream/stream_state.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* The child of the innermost open range. sort: a domain, or CACHED_SORT(kind). 0: it gets no id of its own. */
+uint32_t range_child_node(struct stream *s, uint32_t sort, const char *text);
+
+/* The same of any domain, without the caches: names and nodes are looked up by content, or made. */
+uint32_t range_find_child(struct stream *s, uint32_t domain, enum trace_node_kind kind, const char *text);
+
+/* The same with a link and a detail (struct trace_node). */
+uint32_t range_place_node(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+
+static inline uint64_t address_bits(const char *text)
+{
+	return (uint64_t)(uintptr_t)text * 0x9E3779B97F4A7C15u;
+}
+
+static inline struct cached_child *near_place(struct stream *s, uint32_t parent, const char *text)
+{
+	return &s->near[(parent * 2 + ((uintptr_t)text >> 4 & 1)) % STREAM_NEAR];
+}
+
+static inline struct cached_child *far_place(struct stream *s, uint32_t parent, const char *text)
+{
+	return &s->far[(uint32_t)(address_bits(text) >> 32) * (parent | 1) >> 18];
+}
+static_assert(STREAM_FAR == 1 << 14, "far_place takes 14 bits");
+
+#if defined(__SSE2__)
+__attribute__((no_sanitize("address"))) static inline __m128i equal_16(const char *a, const char *b)
+{
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
+
+	return _mm_cmpeq_epi8(x, y);
+}
+
+static inline bool is_all(__m128i bytes)
+{
+	return _mm_movemask_epi8(bytes) == 0xFFFF;
+}
+
+/* strcmp, for a text whose length we know; without a call, and false also where that will not do. Most texts take one question of 16 bytes, or one of three
+ * times 16 that overlap. Of a `text` that is shorter than ours, and only then, bytes behind its end are looked at, in the same page. */
+__attribute__((no_sanitize("address"))) static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
+{
+	size_t last = bytes + 1 - 16, middle = last < 16 ? last : 16;
+	__m128i first;
+
+	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096, 0)) /* always so for CACHED_LONG */
+		return false;
+	first = equal_16(kept, text);
+	if (bytes < 15)
+		return ((unsigned)_mm_movemask_epi8(first) + 1) % (2u << bytes) == 0;
+	return is_all(_mm_and_si128(_mm_and_si128(first, equal_16(kept + last, text + last)), equal_16(kept + middle, text + middle)));
+}
+#else
+static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
+{
+	return bytes < CACHED_SHORT_OF && !strncmp(kept, text, bytes + 1);
+}
+#endif
+
+/* Only the text itself decides: programs reuse their buffers. A kept text that is gone: this is a child, forked since its place was found. */
+static inline bool is_kept_at_once(const char *kept, size_t bytes, const char *text)
+{
+	return kept && same_at_once(kept, bytes, text);
+}
+
+static inline bool is_kept(const char *kept, size_t bytes, const char *text)
+{
+	return kept && (same_at_once(kept, bytes, text) || !strcmp(kept, text));
+}
+
+static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
+{
+	return place->key == key && is_kept(place->chars, place->bytes, text);
+}
+
+/* The place of the cache where this child would be, if it has its parent's key. */
+static inline const struct cached_child *likely_child(struct stream *s, uint32_t sort, const char *text)
+{
+	const uint32_t key = CACHED_KEY(s->node, sort);
+	const struct cached_child *child = near_place(s, s->node, text);
+
+	if (__builtin_expect(child->key == key, 1))
+		return child;
+	child = far_place(s, s->node, text);
+	return child->key == key ? child : NULL;
+}
+
+static inline struct cached_place *cached_place(struct stream *s, const char *text, uint32_t link, uint32_t detail)
+{
+	uint64_t hash = (address_bits(text) >> 32) * (s->node | 1) + (uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
+
+	return &s->places[(hash >> 13 ^ hash) % STREAM_PLACES];
+}
+
+static inline bool is_place(const struct cached_place *place, uint32_t parent, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+{
+	return place->parent == parent && place->link == link && place->kind == (uint32_t)kind && place->detail == detail;
+}
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ * range_frames.h: a thread's row of open ranges, and the words that tell of it. For ranges.c, owned_ranges.c and quiet_ranges.c only.
+ */
+#ifndef PPERF_RANGE_FRAMES_H
+#define PPERF_RANGE_FRAMES_H
+
+#include "collector/stream/stream_state.h"
+
+/* The short forms of trace_format.h. */
+#define FORM_PUSH4 1u
+#define FORM_POP4 2u
+#define FORM_PUSH8 3u
+
+/* stream_begin for ranges: the quick ways are made right if the window has turned. */
+static inline struct stream *range_begin(void)
+{
+	struct stream *s = stream_begin();
+
+	if (s && __builtin_expect(s->shut != window_is_shut(), 0))
+		stream_settle(s);
+	if (s && __builtin_expect(s->vague, 0) && !s->shut)
+		stream_find_path(s);
+	return s;
+}
+
+/* The level that a new range of the domain has. */
+uint32_t range_level(const struct stream *s, uint32_t domain);
+
+/* A push's word, or two where it fits no 4-byte form. */
+void range_put_push(struct stream *s, uint32_t node);
+
+/* Closes a recorded range; its level. The innermost of all, or any. */
+int range_pop_innermost(struct stream *s);
+int range_pop_frame(struct stream *s, struct frame *frame);
+
+/* Out of the row, without a record. */
+void range_take_out(struct stream *s, struct frame *frame);
+
+/* The new innermost range. Its level. There is room. */
+static inline int range_open_frame(struct stream *s, uint32_t node, uint32_t domain)
+{
+	uint32_t level = s->top->domain == domain ? s->top->level + 1 : range_level(s, domain);
+
+	s->top[1].begin = s->last;
+	s->top[1].node = node;
+	s->top[1].domain = domain;
+	s->top[1].level = level;
+	stream_set_top(s, s->top + 1);
+	return (int)level;
+}
+
+#endif

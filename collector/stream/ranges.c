@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ * ranges.c: see ranges.h. range_push and range_pop are the hot path of the whole library: one look into the thread's cache, one stamp, one word.
+ */
+#include "collector/stream/ranges.h"
+
+#include "collector/process/clock.h"
+#include "collector/file/dictionary.h"
+#include "collector/stream/unrecorded_ranges.h"
+#include "collector/stream/range_stack.h"
+#include "collector/stream/node_cache.h"
+#include "collector/file/trace_file.h"
+
+#include <string.h>
+
+/* ---- records with attributes or inline text ---- */
+
+static void fill_range(struct trace_range *record, uint32_t domain, uint32_t name, const char *text, size_t inline_bytes,
+		       const struct range_attributes *attributes)
+{
+	record->domain = domain;
+	record->name = name;
+	if (attributes) {
+		record->head.flags = (uint8_t)attributes->flags;
+		record->category = attributes->category;
+		record->color = attributes->color;
+		record->payload_type = attributes->payload_type;
+		record->payload = attributes->payload;
+	}
+	if (!name) {
+		record->head.flags |= TRACE_HAS_TEXT;
+		record->text_bytes = (uint32_t)inline_bytes;
+		memcpy(record + 1, text, inline_bytes);
+	}
+}
+
+/* A PUSH, START or MARK at the present stamp. `name` 0: the text goes along, cut if it must be. NULL: no room. */
+static struct trace_range *put_range(enum trace_kind kind, uint32_t domain, uint32_t name, const char *text,
+				     const struct range_attributes *attributes)
+{
+	size_t bytes = name ? 0 : strlen(text);
+	struct trace_range *record;
+
+	if (bytes > TRACE_TEXT_MAX)
+		bytes = TRACE_TEXT_MAX;
+	record = stream_record(kind, sizeof *record + ((bytes + 7) & ~(size_t)7));
+	if (record)
+		fill_range(record, domain, name, text, bytes, attributes);
+	return record;
+}
+
+/* The node of pushes whose texts get no ids: one below each parent, or the parent itself at the very end. */
+static uint32_t nameless_child(const struct stream *s, uint32_t domain)
+{
+	uint32_t node = node_id(s->node, 0, domain, TRACE_NODE_RANGE);
+
+	return node ? node : s->node;
+}
+
+static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node, uint32_t domain, const char *text,
+						 const struct range_attributes *attributes)
+{
+	uint32_t name = node ? name_id(text, strlen(text)) : 0;
+	struct trace_range *record;
+	int level;
+
+	if (!node)
+		node = nameless_child(s, domain);
+	record = put_range(TRACE_PUSH, domain, name, text, attributes);
+	if (record)
+		record->head.node = node;
+	level = range_open_frame(s, node, domain);
+	if (record)
+		stream_publish(s);
+	return level;
+}
+
+static int push_plain(struct stream *s, uint32_t node, uint32_t domain)
+{
+	range_put_push(s, node);
+	return range_open_frame(s, node, domain);
+}
+
+/* Deeper than anything we keep: only counted, so that its pop is known again. */
+static int push_beyond(struct stream *s, uint32_t domain)
+{
+	s->beyond++;
+	stream_settle(s);
+	trace_lose(TRACE_LOST_TOO_DEEP, 1); /* not the stream's loss: its row of open ranges stays right */
+	return (int)(range_level(s, domain) + s->beyond - 1);
+}
+
+int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	struct stream *s = range_begin();
+	uint32_t node;
+	int level;
+
+	if (!s) {
+		stream_here.unseen++;
+		return RANGE_REFUSED;
+	}
+	if (!text)
+		text = "";
+	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
+		level = push_beyond(s, domain);
+	} else if (window_is_shut()) {
+		level = range_push_quietly(s, domain, text);
+	} else {
+		node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
+		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_plain(s, node, domain);
+	}
+	stream_finish();
+	return level;
+}
+
+/* ready: of the stream that was taken. */
+static __attribute__((noinline)) int push_slowly(const char *text, char *ready)
+{
+	stream_here.ready = ready;
+	return range_push(0, text, NULL);
+}
+
+/* The hot path, without a call. Reading the counter waits for what stands before it, so little does: the text is compared, and all else loaded, behind
+ * it, while the next event comes near. Nothing has happened yet where it gives up. */
+int range_push_plain(const char *text)
+{
+	struct stream *s = stream_take();
+	const struct cached_child *child;
+	const struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
+	uint32_t node;
+
+	if (__builtin_expect(!s, 0))
+		return range_push(0, text, NULL);
+	if (__builtin_expect(!text || !(child = likely_child(s, 0, text)), 0))
+		return push_slowly(text, stream_as_ready(s));
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
+		return push_slowly(text, stream_as_ready(s));
+	gap = now - s->last;
+	node = child->node;
+	top = s->top;
+	used = slot->used;
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_quick_room(s) || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
+		return push_slowly(text, stream_as_ready(s));
+	s->last = now;
+	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
+	top[1].begin = now;
+	top[1].node = s->node = node;
+	top[1].domain = 0;
+	top[1].level = top->level + 1;
+	s->top = top + 1;
+	stream_give_back(s);
+	return (int)top[1].level;
+}
+
+/* ---- closing ---- */
+
+/* A range of `domain` under open ones of other domains. */
+static int pop_below(struct stream *s, uint32_t domain)
+{
+	struct frame *frame = s->top;
+
+	while (frame > s->frames && frame->domain != domain && frame->domain != (domain | FRAME_QUIET))
+		frame--;
+	if (frame == s->frames && stream_here.unseen)
+		stream_lose_unseen();
+	if (frame == s->frames)
+		return RANGE_REFUSED;
+	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_quietly(s, frame);
+}
+
+int range_pop(uint32_t domain)
+{
+	struct stream *s = range_begin();
+	int level;
+
+	if (!s) {
+		stream_here.unseen -= stream_here.unseen > 0;
+		return RANGE_REFUSED;
+	}
+	if (s->beyond) {
+		level = (int)(range_level(s, domain) + --s->beyond);
+		stream_settle(s);
+	} else if (s->top->domain == domain) {
+		level = range_pop_innermost(s);
+	} else {
+		level = pop_below(s, domain);
+	}
+	stream_finish();
+	return level;
+}
+
+static __attribute__((noinline)) int pop_slowly(char *ready)
+{
+	stream_here.ready = ready;
+	return range_pop(0);
+}
+
+int range_pop_plain(void)
+{
+	struct stream *s = stream_take();
+	struct trace_block *slot;
+	struct frame *top;
+	uint64_t now, gap, used;
+
+	if (__builtin_expect(!s, 0))
+		return range_pop(0);
+	now = clock_quick();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	slot = s->slot;
+	if (__builtin_expect(!slot, 0))
+		return pop_slowly(stream_as_ready(s));
+	gap = now - s->last;
+	top = s->top;
+	used = slot->used;
+	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > stream_quick_room(s) || top->domain != 0, 0))
+		return pop_slowly(stream_as_ready(s));
+	s->last = now;
+	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
+	stream_set_top(s, top - 1);
+	stream_give_back(s);
+	return (int)top->level;
+}
+
+/* ---- start/end and marks ---- */
+
+/* Outside of the schedule's windows, or the end of what began there. */
+static void pass(struct stream *s)
+{
+	stream_skip_ends(s, TRACE_SKIPPED_OTHERS, stream_skip_begins(s, TRACE_SKIPPED_OTHERS));
+	stream_finish();
+}
+
+static void put_plain(enum trace_kind kind, uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	struct stream *s = range_begin();
+	struct trace_range *record;
+
+	if (!s)
+		return;
+	if (window_scheduled && (kind == TRACE_START ? !window_has_start(id) : window_is_shut())) {
+		pass(s);
+		return;
+	}
+	if (!text)
+		text = "";
+	record = put_range(kind, domain, name_id(text, strlen(text)), text, attributes);
+	if (record) {
+		record->id = id;
+		stream_publish(s);
+	}
+	stream_finish();
+}
+
+void range_start_as(uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	put_plain(TRACE_START, id, domain, text, attributes);
+}
+
+uint64_t range_start(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	static uint64_t last;
+	uint64_t id = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+
+	range_start_as(id, domain, text, attributes);
+	return id;
+}
+
+void range_end(uint64_t id)
+{
+	struct stream *s = range_begin();
+	struct trace_end *record;
+
+	if (!s)
+		return;
+	if (window_scheduled && !window_has_end(id)) {
+		pass(s);
+		return;
+	}
+	record = stream_record(TRACE_END, sizeof *record);
+	if (record) {
+		record->id = id;
+		stream_publish(s);
+	}
+	stream_finish();
+}
+
+void range_mark(uint32_t domain, const char *text, const struct range_attributes *attributes)
+{
+	put_plain(TRACE_MARK, 0, domain, text, attributes);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * window.h: whether events are recorded just now (PPERF_SCHEDULE). One switch for all threads; where nobody has asked for a schedule it stands open and
+ * costs nothing: while it is shut, the quick ways of ranges find no room (stream_settle), and all others ask.
+ *
+ * While it is shut, ranges keep their places in the row of open ones, without a record: what is open when a window begins is the path of what is in it. Ranges
+ * that were recorded get their end whenever it comes. Calls that take memory or give it back are recorded always.
+ */
+#ifndef PPERF_WINDOW_H
+#define PPERF_WINDOW_H
+
+#include "collector/trace_format.h"
+#include <stdbool.h>
+
+extern uint32_t window_shut;   /* atomic */
+extern bool window_scheduled;  /* there is a schedule; set by the constructor */
+
+static inline bool window_is_shut(void)
+{
+	return __builtin_expect(__atomic_load_n(&window_shut, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* By the constructor: there will be windows. open: one has begun already. */
+void window_use(bool open);
+
+/* A window begins, or ends. Writes the WINDOW record on this thread; one thread at a time, not within stream_enter. step, cycle, warmup: of struct
+ * trace_window. */
+void window_begin(uint64_t step, uint32_t cycle, uint32_t warmup);
+void window_end(uint64_t step, uint32_t cycle);
+/* In a window the next step begins. */
+void window_step(uint64_t step, uint32_t cycle);
+
+/* So many steps have ended. */
+void window_steps(uint64_t steps);
+
+/* A file has been made: what its header says of all this. */
+void window_describe(struct trace_header *header);
+
+/* What a kind of record is counted as while it is shut: enum trace_skip_kind; -1: it is recorded all the same, or not worth counting. */
+int window_skips(enum trace_kind kind);
+
+/* So many events of a sort have been skipped; of these `measured` took `ticks`. Atomic; not for every event. */
+void window_skipped(enum trace_skip_kind kind, uint64_t events, uint64_t measured, uint64_t ticks);
+
+/* ---- which calls, and which start/end ranges, were recorded; only where window_scheduled ---- */
+
+/* A call was recorded; the GPU may tell of it later. */
+void window_call(uint64_t correlation);
+/* Whether a record of the GPU is of such a call. correlation 0, of no call: whether a window is open. */
+bool window_has_call(uint64_t correlation);
+
+/* A start/end range begins, or ends: whether that is to be recorded. An end is if its beginning was. */
+bool window_has_start(uint64_t id);
+bool window_has_end(uint64_t id);
+
+#endif

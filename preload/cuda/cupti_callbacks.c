@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_callbacks.c: see cuda_callbacks.h.
+ *
+ * A callback writes an event only where no interposed symbol and no other callback is around it;
+ * within a symbol's call it lends its id. It runs in the middle of the program's call: it takes no
+ * lock, allocates nothing, and calls neither CUDA nor, but for the number of a graph, CUPTI.
+ */
+#include "preload/cuda/cupti_callbacks.h"
+
+#include "preload/cuda/traced_call.h"
+#include "collector/cupti/correlation.h"
+#include "collector/cupti/session.h"
+#include "collector/file/dictionary.h"
+#include "collector/process/large_stack.h"
+#include "collector/stream/stream.h"
+#include "preload/cuda/cuda_abi.h"
+#include "preload/cuda/driver_arguments.h"
+#include "preload/cuda/driver_functions.h"
+#include "preload/cuda/native_stack.h"
+#include "preload/torch/torch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool enabled, injected;
+
+/* A graph node was made in this thread's outermost call: its work was captured. */
+static _Thread_local bool captured __attribute__((tls_model("initial-exec")));
+
+/* Of the graph that this thread launched last. */
+static _Thread_local struct {
+	uint64_t correlation;
+	uint32_t id;
+} graph __attribute__((tls_model("initial-exec")));
+
+static uint32_t kernel_name(const char *symbol)
+{
+	uint32_t name;
+	int saved = errno;
+
+	if (!symbol || !stream_enter())
+		return 0;
+	name = name_id_always(symbol, strlen(symbol));
+	stream_leave();
+	errno = saved;
+	return name;
+}
+
+static void write(struct driver_call *known, enum trace_kind kind, int result, const uint64_t *rest, size_t words)
+{
+	if (captured)
+		call_captured();
+	call_write(&known->site, kind, result, CALL_NO_STREAM, rest, words);
+}
+
+static uint64_t stream_of(const struct driver_call *known, const struct driver_event *event)
+{
+	return call_stream(&known->site, (const void *)(uintptr_t)event->stream);
+}
+
+static void write_launch(
+	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_launch)] = {
+		stream_of(known, event),
+		event->object,
+		call_pair(event->grid[0], event->grid[1]),
+		call_pair(event->grid[2], event->block[0]),
+		call_pair(event->block[1], event->block[2]),
+		call_pair(event->shared_bytes, kernel_name(call->symbol)),
+	};
+
+	write(known, TRACE_LAUNCH, result, rest, CALL_WORDS(trace_launch));
+}
+
+static void write_graph_launch(struct driver_call *known, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = { stream_of(known, event), event->object,
+		call_pair(cuda_callbacks_graph(), 0) };
+
+	write(known, TRACE_GRAPH_LAUNCH, result, rest, CALL_WORDS(trace_graph_launch));
+}
+
+static void write_copy(struct driver_call *known, const struct driver_event *event, int result)
+{
+	bool set = known->kind == DRIVER_SET;
+	const uint64_t rest[CALL_WORDS(trace_copy)] = {
+		stream_of(known, event),
+		event->bytes,
+		set ? call_pair(0, event->detail) : call_pair(event->detail, 0),
+	};
+
+	write(known, set ? TRACE_SET : TRACE_COPY, result, rest, CALL_WORDS(trace_copy));
+}
+
+static void write_sync(struct driver_call *known, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_sync)] = { known->streamed ? stream_of(known, event) : 0, event->object,
+		call_pair(event->detail, 0) };
+
+	write(known, TRACE_SYNC, result, rest, CALL_WORDS(trace_sync));
+}
+
+static void write_memory(struct driver_call *known, const struct driver_event *event, int result)
+{
+	const uint64_t rest[CALL_WORDS(trace_memory)] = {
+		event->object,
+		event->bytes,
+		known->streamed ? stream_of(known, event) : 0,
+		call_pair(event->detail, event->flags | (known->kind == DRIVER_ALLOC ? call_context() : 0)),
+	};
+
+	write(known, known->kind == DRIVER_ALLOC ? TRACE_ALLOC : TRACE_FREE, result, rest, CALL_WORDS(trace_memory));
+}
+
+static void write_event(struct driver_call *known, const struct cupti_call *call, int result)
+{
+	struct driver_event event = { .detail = known->detail, .flags = known->flags };
+
+	known->read(&event, known, call->arguments, result == 0);
+	switch (known->kind) {
+	case DRIVER_LAUNCH:
+		write_launch(known, call, &event, result);
+		break;
+	case DRIVER_GRAPH_LAUNCH:
+		write_graph_launch(known, &event, result);
+		break;
+	case DRIVER_COPY:
+	case DRIVER_SET:
+		write_copy(known, &event, result);
+		break;
+	case DRIVER_SYNC:
+		write_sync(known, &event, result);
+		break;
+	case DRIVER_ALLOC:
+	case DRIVER_FREE:
+		write_memory(known, &event, result);
+		break;
+	case DRIVER_CAPTURE_BEGIN:
+		if (result == 0)
+			call_capture_began();
+		break;
+	case DRIVER_CAPTURE_END:
+		if (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED ||
+			result == CUDA_ERROR_CAPTURE_UNJOINED) /* it has ended */
+			call_capture_ended();
+		break;
+	}
+}
+
+/* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way
+ * takes a launch's place. */
+static bool lends(const struct driver_call *known)
+{
+	return known->kind == DRIVER_LAUNCH || known->kind == DRIVER_GRAPH_LAUNCH || known->kind == DRIVER_ALLOC ||
+	       known->kind == DRIVER_FREE;
+}
+
+/* A call that was begun when CUPTI went to another client has no end here. Symbols find that out by themselves. */
+static void forget_unended(void)
+{
+	static _Thread_local uint32_t seen __attribute__((tls_model("initial-exec")));
+	uint32_t handovers = atomic_load_explicit(&cupti_handovers, memory_order_relaxed);
+
+	if (__builtin_expect(handovers == seen, 1))
+		return;
+	seen = handovers;
+	if (call_here.depth && !call_here.caller)
+		call_end(0);
+}
+
+static void begin_call(const struct driver_call *known, const struct cupti_call *call)
+{
+	uint64_t correlation = correlation_of_call(call->correlation);
+	uint32_t outer;
+
+	forget_unended();
+	outer = call_begin(NULL);
+
+	if (outer == 0)
+		captured = false;
+	if (outer == 0 || lends(known))
+		call_correlate(correlation);
+	if (known->kind == DRIVER_GRAPH_LAUNCH) {
+		graph.correlation = correlation;
+		graph.id = cupti_graph_exec_id(
+			(void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
+	}
+	*call->data = call_ticket(outer);
+}
+
+static void end_call(struct driver_call *known, const struct cupti_call *call)
+{
+	uint32_t outer;
+
+	if (!call_is_ticket(*call->data, &outer)) /* it began before we listened */
+		return;
+	*call->data = 0;
+	if (outer == 0 || lends(known))
+		call_on(cupti_device_of(call->context), call->context);
+	if (outer == 0) {
+		call_returned();
+		write_event(known, call, *(const int *)call->result);
+	}
+	call_end(outer);
+}
+
+static void on_call(uint32_t cbid, const struct cupti_call *call)
+{
+	struct driver_call *known = driver_call(cbid);
+
+	if (!known)
+		return;
+	if (call->site == CUPTI_ENTER)
+		begin_call(known, call);
+	else
+		end_call(known, call);
+}
+
+static bool is_kept(uint64_t bits)
+{
+	uint32_t outer;
+
+	return call_is_ticket(bits, &outer);
+}
+
+static void on_node_created(void)
+{
+	captured = true;
+}
+
+/* Its memory goes with it. Whatever call that happens in goes on afterwards as it was. */
+static void on_context_ends(uint32_t context, uint32_t device)
+{
+	static struct call_site site = { .name = "(context destroyed)", .type = CALL_RESET, .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
+	const struct call_here outer = call_here;
+
+	if (outer.depth && outer.resets) {
+		call_on(device, context);
+		return;
+	}
+	call_end(0);
+	call_begin(NULL);
+	call_on(device, context);
+	call_write_reset(&site, 0);
+	call_here = outer;
+}
+
+static struct cupti_client client = {
+	.calls = driver_call_ids,
+	.timed = driver_timed_ids,
+	.call = on_call,
+	.keeps = is_kept,
+	.node_created = on_node_created,
+	.context_ends = on_context_ends,
+};
+
+/* Whether the value is none of the words for yes, but a path. */
+static const char *library_of(const char *setting)
+{
+	return setting && strchr(setting, '/') ? setting : NULL;
+}
+
+/* Copied, as the program may change its environment before we need it. NULL: not said. */
+static const char *toolkit_of(const char *home)
+{
+	static char copy[4096];
+
+	if (!home || *home != '/' || strlen(home) >= sizeof copy)
+		return NULL;
+	return strcpy(copy, home);
+}
+
+void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uint64_t buffer_bytes, bool by_driver)
+{
+	const char *home = getenv("CUDA_HOME");
+
+	client.library = library_of(setting);
+	client.toolkit = toolkit_of(home ? home : getenv("CUDA_PATH"));
+	client.yields = yields;
+	client.buffer_bytes = buffer_bytes;
+	injected = by_driver;
+	enabled = wanted;
+}
+
+void cuda_callbacks_need(void)
+{
+	if (__builtin_expect(enabled && !injected, 0))
+		cupti_start(&client);
+}
+
+void cuda_callbacks_begin(void)
+{
+	if (enabled)
+		cupti_start(&client);
+}
+
+uint32_t cuda_callbacks_graph(void)
+{
+	return graph.correlation && graph.correlation == call_here.correlation ? graph.id : 0;
+}
+
+static void begin(void *unused)
+{
+	(void)unused;
+	stack_prepare(); /* the trace is opened with the first context */
+	torch_late_start();
+	if (enabled)
+		cupti_start(&client);
+}
+
+/* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+int InitializeInjection(void)
+{
+	own_stack_run(begin, NULL);
+	return 1;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_memory.c: the runtime's functions that take memory and give it back.
+ *
+ * Sizes are what was asked for; of pitched memory, what the program was told that it has (pitch times rows). A function with an output pointer that
+ * is NULL fails in the runtime; ours look at it only after a success.
+ */
+#include "preload/cuda/traced_call.h"
+#include "preload/cuda/array_bytes.h"
+#include "preload/cuda/real.h"
+#include "preload/torch/tensor_memory.h"
+
+struct memory {
+	const void *address;
+	uint64_t bytes;
+	const void *stream;
+	enum trace_memory_kind kind;
+	uint32_t flags; /* enum trace_memory_flag */
+};
+
+static inline void write(struct call_site *site, enum trace_kind kind, int result, const struct memory *memory)
+{
+	const uint64_t rest[CALL_WORDS(trace_memory)] = {
+		(uintptr_t)memory->address,
+		memory->bytes,
+		memory->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory->stream),
+		call_pair(memory->kind, memory->flags | (kind == TRACE_ALLOC ? call_context() : 0)),
+	};
+
+	call_write(site, kind, result, memory->stream, rest, CALL_WORDS(trace_memory));
+}
+
+static const void *given(int result, void *const *address)
+{
+	return result == 0 && address ? *address : NULL;
+}
+
+/* Memory without a stream. */
+static inline void taken(struct call_site *site, int result, const void *address, uint64_t bytes,
+	enum trace_memory_kind kind, uint32_t flags)
+{
+	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
+	if (kind == TRACE_MEMORY_DEVICE && result == 0)
+		torch_memory_took(call_here.caller, false);
+}
+
+static void given_back(
+	struct call_site *site, int result, const void *address, enum trace_memory_kind kind, uint32_t flags)
+{
+	write(site, TRACE_FREE, result, &(struct memory){ address, 0, CALL_NO_STREAM, kind, flags });
+}
+
+/* ---- of the device ---- */
+
+int cudaMalloc(void **address, size_t bytes)
+{
+	static struct call_site site = { .name = "cudaMalloc", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMalloc(address, bytes);
+
+	if (outer == 0)
+		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_DEVICE, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
+{
+	static struct call_site site = { .name = "cudaMallocPitch", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocPitch(address, pitch, width, height);
+	uint64_t row = result == 0 && pitch ? *pitch : width;
+
+	if (outer == 0)
+		taken(&site, result, given(result, address), volume_bytes(row, height, 1), TRACE_MEMORY_DEVICE, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent)
+{
+	static struct call_site site = { .name = "cudaMalloc3D", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMalloc3D(address, extent);
+	const bool given = result == 0 && address;
+	uint64_t bytes = volume_bytes(given ? address->pitch : extent.width, extent.height, extent.depth);
+
+	if (outer == 0)
+		taken(&site, result, given ? address->pointer : NULL, bytes, TRACE_MEMORY_DEVICE, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaMallocManaged", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocManaged(address, bytes, flags);
+
+	if (outer == 0)
+		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_MANAGED, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaFree(void *address)
+{
+	static struct call_site site = { .name = "cudaFree", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFree(address);
+
+	if (outer == 0) /* managed memory, too */
+		given_back(&site, result, address, TRACE_MEMORY_UNKNOWN, 0);
+	call_end(outer);
+	return result;
+}
+
+/* ---- arrays: the address is the handle ---- */
+
+static void array_taken(struct call_site *site, int result, void *const *array, const struct cuda_channels *texel,
+	struct cuda_extent extent, unsigned levels, unsigned flags)
+{
+	uint64_t bytes = texel ? array_bytes(texel, extent, levels, flags) : 0;
+
+	taken(site, result, given(result, array), bytes, TRACE_MEMORY_ARRAY, 0);
+}
+
+int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaMallocArray", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocArray(array, texel, width, height, flags);
+
+	if (outer == 0)
+		array_taken(&site, result, array, texel, (struct cuda_extent){ width, height, 0 }, 1, flags);
+	call_end(outer);
+	return result;
+}
+
+int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaMalloc3DArray", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMalloc3DArray(array, texel, extent, flags);
+
+	if (outer == 0)
+		array_taken(&site, result, array, texel, extent, 1, flags);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocMipmappedArray(
+	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaMallocMipmappedArray", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocMipmappedArray(array, texel, extent, levels, flags);
+
+	if (outer == 0)
+		array_taken(&site, result, array, texel, extent, levels, flags);
+	call_end(outer);
+	return result;
+}
+
+int cudaFreeArray(void *array)
+{
+	static struct call_site site = { .name = "cudaFreeArray", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFreeArray(array);
+
+	if (outer == 0)
+		given_back(&site, result, array, TRACE_MEMORY_ARRAY, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaFreeMipmappedArray(void *array)
+{
+	static struct call_site site = { .name = "cudaFreeMipmappedArray", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFreeMipmappedArray(array);
+
+	if (outer == 0)
+		given_back(&site, result, array, TRACE_MEMORY_ARRAY, 0);
+	call_end(outer);
+	return result;
+}
+
+/* ---- of the host ---- */
+
+static uint32_t host_flags(unsigned flags)
+{
+	return flags & CUDA_HOST_ALLOC_MAPPED ? TRACE_MEMORY_MAPPED : 0;
+}
+
+int cudaMallocHost(void **address, size_t bytes)
+{
+	static struct call_site site = { .name = "cudaMallocHost", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocHost(address, bytes);
+
+	if (outer == 0)
+		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_PINNED, 0);
+	call_end(outer);
+	return result;
+}
+
+int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaHostAlloc", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaHostAlloc(address, bytes, flags);
+
+	if (outer == 0)
+		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_PINNED, host_flags(flags));
+	call_end(outer);
+	return result;
+}
+
+int cudaHostRegister(void *address, size_t bytes, unsigned flags)
+{
+	static struct call_site site = { .name = "cudaHostRegister", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaHostRegister(address, bytes, flags);
+
+	if (outer == 0)
+		taken(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
+			TRACE_MEMORY_REGISTERED | host_flags(flags));
+	call_end(outer);
+	return result;
+}
+
+int cudaHostUnregister(void *address)
+{
+	static struct call_site site = { .name = "cudaHostUnregister", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaHostUnregister(address);
+
+	if (outer == 0)
+		given_back(&site, result, address, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED);
+	call_end(outer);
+	return result;
+}
+
+int cudaFreeHost(void *address)
+{
+	static struct call_site site = { .name = "cudaFreeHost", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFreeHost(address);
+
+	if (outer == 0)
+		given_back(&site, result, address, TRACE_MEMORY_PINNED, 0);
+	call_end(outer);
+	return result;
+}
+
+/* ---- in the order of a stream, from a pool ---- */
+
+static void pool_taken(struct call_site *site, int result, void *const *address, uint64_t bytes, const void *stream)
+{
+	write(site, TRACE_ALLOC, result,
+		&(struct memory){ given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+	if (result == 0)
+		torch_memory_took(call_here.caller, true);
+}
+
+static void pool_given_back(struct call_site *site, int result, const void *address, const void *stream)
+{
+	write(site, TRACE_FREE, result, &(struct memory){ address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+}
+
+int cudaMallocAsync(void **address, size_t bytes, void *stream)
+{
+	static struct call_site site = { .name = "cudaMallocAsync", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocAsync(address, bytes, stream);
+
+	if (outer == 0)
+		pool_taken(&site, result, address, bytes, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
+{
+	static struct call_site site = { .name = "cudaMallocAsync_ptsz", .type = CALL_ALLOC, .per_thread = true };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocAsync_ptsz(address, bytes, stream);
+
+	if (outer == 0)
+		pool_taken(&site, result, address, bytes, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stream)
+{
+	static struct call_site site = { .name = "cudaMallocFromPoolAsync", .type = CALL_ALLOC };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocFromPoolAsync(address, bytes, pool, stream);
+
+	if (outer == 0)
+		pool_taken(&site, result, address, bytes, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void *stream)
+{
+	static struct call_site site = {
+		.name = "cudaMallocFromPoolAsync_ptsz", .type = CALL_ALLOC, .per_thread = true
+	};
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaMallocFromPoolAsync_ptsz(address, bytes, pool, stream);
+
+	if (outer == 0)
+		pool_taken(&site, result, address, bytes, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaFreeAsync(void *address, void *stream)
+{
+	static struct call_site site = { .name = "cudaFreeAsync", .type = CALL_RELEASE };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFreeAsync(address, stream);
+
+	if (outer == 0)
+		pool_given_back(&site, result, address, stream);
+	call_end(outer);
+	return result;
+}
+
+int cudaFreeAsync_ptsz(void *address, void *stream)
+{
+	static struct call_site site = { .name = "cudaFreeAsync_ptsz", .type = CALL_RELEASE, .per_thread = true };
+	const struct real *real = real_of(CALLER);
+	uint32_t outer = call_begin(CALLER);
+	int result = real->cudaFreeAsync_ptsz(address, stream);
+
+	if (outer == 0)
+		pool_given_back(&site, result, address, stream);
+	call_end(outer);
+	return result;
+}
+
+/* ---- all of it ---- */
+
+/* Afterwards nobody knows which device it was. Where CUPTI is there it says which context ends; else it is whatever the device has. */
+int cudaDeviceReset(void)
+{
+	static struct call_site site = { .name = "cudaDeviceReset", .type = CALL_RESET };
+	const struct real *real = real_of(CALLER);
+	const uint32_t device = real_device();
+	uint32_t outer = call_begin(CALLER);
+	int result;
+
+	if (outer == 0) {
+		call_here.resets = true;
+		call_on(device, 0);
+	}
+	result = real->cudaDeviceReset();
+	if (outer == 0)
+		call_write_reset(&site, result);
+	call_end(outer);
+	return result;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT
+ * real.c: see real.h. No lock is held while the dynamic linker is asked: what was found is put into a slot of its own, and two threads that
+ * find the same runtime at once fill two slots with the same.
+ */
+#include "preload/cuda/real.h"
+
+#include "preload/cuda/traced_call.h"
+#include "collector/file/dictionary.h"
+#include "collector/cupti/devices.h"
+#include "collector/file/trace_file.h"
+#include "collector/process/signal_guard.h"
+#include "preload/cuda/cupti_callbacks.h"
+#include "preload/torch/torch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RUNTIME_NAME "libcudart"
+#define DRIVER_NAME "libcuda.so.1"
+#define DRIVER_TRIES 64 /* calls without a driver in the process, before we stop looking for one */
+
+struct search {
+	uintptr_t caller;
+	const char *caller_path; /* its object's, "": the program's */
+	const char
+		*version; /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
+	const char *needed;  /* the runtime that its object names, "": none */
+	char path[PATH_MAX]; /* the best runtime so far */
+	uintptr_t base;
+	int rank;
+};
+enum rank { RANK_NONE, RANK_ANY, RANK_MAJOR, RANK_NAME };
+
+struct function {
+	const char *name;
+	size_t offset; /* in struct real */
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define X(name, parameters)                       \
+	static int missing_##name parameters      \
+	{                                         \
+		return CUDA_ERROR_INITIALIZATION; \
+	}
+REAL_FUNCTIONS(X)
+#undef X
+#pragma GCC diagnostic pop
+
+static const struct function functions[] = {
+#define X(name, parameters) { #name, offsetof(struct real, name) },
+	REAL_FUNCTIONS(X)
+#undef X
+};
+
+static const struct real missing = {
+#define X(name, parameters) .name = missing_##name,
+	REAL_FUNCTIONS(X)
+#undef X
+};
+
+struct real real_runtimes[REAL_RUNTIMES];
+_Alignas(64) _Atomic uint64_t real_sites[REAL_SITES];
+
+/* Whose functions real_runtimes[i] holds: the object's base address, stored last; 0: not (yet) filled. */
+static _Atomic uintptr_t bases[REAL_RUNTIMES];
+static _Atomic uint32_t claimed;
+
+/* ---- which runtime ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_runtime(const char *path)
+{
+	return !strncmp(base_name(path), RUNTIME_NAME, sizeof RUNTIME_NAME - 1);
+}
+
+/* libcudart.so.12, libcudart-d0da41ae.so.12.4 -> 12; 0: not said. */
+static int major_of(const char *name)
+{
+	const char *version = strstr(base_name(name), ".so.");
+	int major = 0;
+
+	for (version = version ? version + 4 : ""; *version >= '0' && *version <= '9' && major < 1000; version++)
+		major = major * 10 + (*version - '0');
+	return major;
+}
+
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++)
+		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+/* What `tag` points to; some C libraries have made it an address, others have left it an offset. */
+static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxword) tag)
+{
+	for (const ElfW(Dyn) *d = dynamic_of(object); d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag)
+			return (const char *)(d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr
+										: d->d_un.d_ptr);
+	return NULL;
+}
+
+/* The first text of `tag` that begins like a runtime, "" if none. */
+static const char *dynamic_runtime(const struct dl_phdr_info *object, ElfW(Sxword) tag)
+{
+	const char *strings = dynamic_pointer(object, DT_STRTAB);
+
+	for (const ElfW(Dyn) *d = dynamic_of(object); strings && d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == tag && is_runtime(strings + d->d_un.d_val))
+			return strings + d->d_un.d_val;
+	return "";
+}
+
+/* The first version that the object needs and that begins like a runtime, "" if none. */
+static const char *version_needed(const struct dl_phdr_info *object)
+{
+	const char *strings = dynamic_pointer(object, DT_STRTAB), *at = dynamic_pointer(object, DT_VERNEED);
+	const ElfW(Verneed) *file = (const void *)at;
+
+	while (strings && file) {
+		const ElfW(Vernaux) *version = (const void *)((const char *)file + file->vn_aux);
+
+		if (file->vn_cnt && is_runtime(strings + version->vna_name))
+			return strings + version->vna_name;
+		file = file->vn_next ? (const void *)((const char *)file + file->vn_next) : NULL;
+	}
+	return "";
+}
+
+static bool holds(const struct dl_phdr_info *object, uintptr_t address)
+{
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+
+		if (segment->p_type == PT_LOAD && address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static void take(struct search *search, const char *path, uintptr_t base, enum rank rank)
+{
+	if (strlen(path) >= sizeof search->path)
+		return;
+	strcpy(search->path, path);
+	search->base = base;
+	search->rank = (int)rank;
+}
+
+/* The caller is executing, so its object and the texts in it stay. */
+static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search *search = data;
+
+	(void)size;
+	if (!holds(object, search->caller))
+		return 0;
+	if (is_runtime(object->dlpi_name)) /* from one of its functions to another */
+		take(search, object->dlpi_name, object->dlpi_addr, RANK_NAME);
+	search->caller_path = object->dlpi_name;
+	search->version = version_needed(object);
+	search->needed = dynamic_runtime(object, DT_NEEDED);
+	return 1;
+}
+
+static enum rank rank_of(const struct dl_phdr_info *object, const char *needed)
+{
+	const char *own = dynamic_runtime(object, DT_SONAME);
+
+	if (!*needed)
+		return RANK_ANY;
+	if (!strcmp(needed, base_name(object->dlpi_name)) || !strcmp(needed, own))
+		return RANK_NAME;
+	return major_of(needed) == major_of(*own ? own : object->dlpi_name) ? RANK_MAJOR : RANK_ANY;
+}
+
+static int find_runtime(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search *search = data;
+	enum rank rank;
+
+	(void)size;
+	if (!is_runtime(object->dlpi_name))
+		return 0;
+	rank = rank_of(object, search->needed);
+	if ((int)rank > search->rank)
+		take(search, object->dlpi_name, object->dlpi_addr, rank);
+	return 0;
+}
+
+static void *look_up(void *scope, const char *name, const char *version)
+{
+	return *version ? dlvsym(scope, name, version) : dlsym(scope, name);
+}
+
+static bool take_object_of(struct search *search, const void *address)
+{
+	Dl_info info;
+
+	if (!address || !dladdr(address, &info) || !is_runtime(info.dli_fname))
+		return false;
+	take(search, info.dli_fname, (uintptr_t)info.dli_fbase, RANK_NAME);
+	return search->rank == RANK_NAME;
+}
+
+/* As the linker does: the global scope, then that of the caller's object. By a function that nobody interposes. */
+static bool find_in_scopes(struct search *search)
+{
+	void *object;
+	bool found;
+
+	if (take_object_of(search, look_up(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
+		return true;
+	object = *search->caller_path ? dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	found = object && take_object_of(search, look_up(object, "cudaRuntimeGetVersion", search->version));
+	if (object)
+		dlclose(object);
+	return found;
+}
+
+static bool find(struct search *search)
+{
+	dl_iterate_phdr(find_caller, search);
+	if (search->rank == RANK_NONE && !find_in_scopes(search))
+		dl_iterate_phdr(find_runtime, search);
+	return search->rank != RANK_NONE;
+}
+
+/* ---- its functions ---- */
+
+/* The function of another interposer that was preloaded after us: without us it would be called. It has no versions, and dlvsym would miss it. */
+static void *next_interposer(const char *name)
+{
+	void *next = dlsym(RTLD_NEXT, name);
+	Dl_info info;
+
+	return next && dladdr(next, &info) && !is_runtime(info.dli_fname) ? next : NULL;
+}
+
+static void fill(struct real *real, void *library)
+{
+	*real = missing;
+	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+		void *function = next_interposer(functions[i].name);
+
+		if (!function)
+			function = dlsym(library, functions[i].name);
+		if (function)
+			memcpy((char *)real + functions[i].offset, &function, sizeof function);
+	}
+}
+
+/* Says in the trace that there is a runtime, and which versions there are, in the order in which they were found. */
+static void announce(void *library)
+{
+	static _Atomic int versions[REAL_RUNTIMES];
+	int (*version_of)(int *) = NULL;
+	char text[16 * REAL_RUNTIMES] = "";
+	int version = 0, before, i;
+
+	*(void **)&version_of = dlsym(library, "cudaRuntimeGetVersion");
+	if (version_of && version_of(&version))
+		version = 0;
+	for (i = 0; i < (int)REAL_RUNTIMES; i++) {
+		before = 0;
+		if (atomic_compare_exchange_strong(&versions[i], &before, version) || before == version)
+			break;
+	}
+	for (i = 0; i < (int)REAL_RUNTIMES && (before = atomic_load(&versions[i])); i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), i ? ", %d" : "%d", before);
+	meta_set("source.cuda_symbols", call_enabled ? "on" : "off: PPERF_CUDA=0 (0)");
+	if (*text)
+		meta_set("version.cuda_runtime", text);
+}
+
+/* The index of the runtime at `base`, 0: not known yet. */
+static uint32_t known(uintptr_t base)
+{
+	for (uint32_t i = 1; i < REAL_RUNTIMES; i++)
+		if (atomic_load_explicit(&bases[i], memory_order_acquire) == base)
+			return i;
+	return 0;
+}
+
+/* The runtime stays loaded from here on: its functions are called without asking again. */
+static uint32_t add(const struct search *search)
+{
+	void *library = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
+	uint32_t index;
+
+	if (!library)
+		return 0;
+	index = atomic_fetch_add(&claimed, 1) + 1;
+	if (index >= REAL_RUNTIMES) {
+		atomic_fetch_sub(&claimed, 1);
+		return 0;
+	}
+	fill(&real_runtimes[index], library);
+	atomic_store_explicit(&bases[index], search->base, memory_order_release);
+	announce(library);
+	return index;
+}
+
+/* ---- which caller ---- */
+
+static _Atomic uint64_t *ways_of(const void *caller)
+{
+	return real_sites + ((size_t)(real_site(caller) - real_sites) & ~(size_t)(REAL_WAYS - 1));
+}
+
+/* The runtime of a caller whose first place is another's; 0: it has none. */
+static uint32_t known_site(const void *caller)
+{
+	const _Atomic uint64_t *ways = ways_of(caller);
+
+	for (uint32_t i = 0; i < REAL_WAYS; i++) {
+		uint64_t site = atomic_load_explicit(&ways[i], memory_order_acquire);
+
+		if (site >> REAL_INDEX_BITS == (uintptr_t)caller)
+			return (uint32_t)site & (REAL_RUNTIMES - 1);
+	}
+	return 0;
+}
+
+/* In its first place if that is free, else in another, else in that one all the same. */
+static void remember_site(const void *caller, uint32_t index)
+{
+	const uint64_t site = (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index;
+	_Atomic uint64_t *place = real_site(caller), *ways = ways_of(caller);
+	uint64_t nobody = 0;
+
+	if (atomic_compare_exchange_strong(place, &nobody, site))
+		return;
+	for (uint32_t i = 0; i < REAL_WAYS; i++)
+		if (nobody = 0, atomic_compare_exchange_strong(&ways[i], &nobody, site))
+			return;
+	atomic_store_explicit(place, site, memory_order_release);
+}
+
+static const struct real *find_new(const void *caller)
+{
+	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
+	struct quiet quiet;
+	uint32_t index = 0;
+
+	quiet_begin(&quiet); /* the dynamic linker's lock is held, and our callers' errno stays */
+	if (find(&search)) {
+		index = known(search.base);
+		if (!index)
+			index = add(&search);
+	}
+	if (index)
+		remember_site(caller, index);
+	else
+		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
+	quiet_end(&quiet);
+	call_prepare();
+	cuda_callbacks_need();
+	torch_late_start();
+	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
+		gpu_device_record();
+	return index ? &real_runtimes[index] : &missing;
+}
+
+const struct real *real_find(const void *caller)
+{
+	uint32_t index = known_site(caller);
+
+	return index ? &real_runtimes[index] : find_new(caller);
+}
+
+void real_meet(const void *caller)
+{
+	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
+	struct quiet quiet;
+
+	quiet_begin(&quiet);
+	if (find(&search) && !known(search.base))
+		add(&search);
+	quiet_end(&quiet);
+}
+
+/* ---- the driver ---- */
+
+#define DRIVER_FUNCTIONS(X)                                            \
+	X(cuCtxGetDevice, (int *device))                               \
+	X(cuStreamIsCapturing, (const void *stream, int *status))      \
+	X(cuStreamIsCapturing_ptsz, (const void *stream, int *status)) \
+	X(cuKernelGetName, (const char **name, const void *kernel))
+
+struct driver {
+#define X(name, parameters) int(*name) parameters;
+	DRIVER_FUNCTIONS(X)
+#undef X
+};
+
+/* The driver's functions, found once it is in the process. NULL: it is not, or not yet; then nothing can be asked. */
+static const struct driver *_Atomic driver;
+
+static const struct driver *look_for_driver(void)
+{
+	static struct driver found; /* two threads that look at once write the same */
+	static _Atomic int tries;
+	void *library;
+
+	if (atomic_load_explicit(&tries, memory_order_relaxed) >= DRIVER_TRIES)
+		return NULL;
+	atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed);
+	library = dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return NULL;
+#define X(name, parameters) *(void **)&found.name = dlsym(library, #name);
+	DRIVER_FUNCTIONS(X)
+#undef X
+	atomic_store_explicit(&driver, &found, memory_order_release);
+	return &found;
+}
+
+static const struct driver *driver_there(void)
+{
+	const struct driver *there = atomic_load_explicit(&driver, memory_order_acquire);
+
+	return __builtin_expect(there != NULL, 1) ? there : look_for_driver();
+}
+
+uint32_t real_device(void)
+{
+	const struct driver *there = driver_there();
+	int device = -1, saved = errno;
+
+	if (!there || !there->cuCtxGetDevice || there->cuCtxGetDevice(&device))
+		device = -1;
+	errno = saved;
+	return (uint32_t)device;
+}
+
+bool real_capturing(const void *stream, bool per_thread)
+{
+	const struct driver *there = driver_there();
+	int (*ask)(const void *, int *) = !there       ? NULL
+					  : per_thread ? there->cuStreamIsCapturing_ptsz
+						       : there->cuStreamIsCapturing;
+	int status = 0, saved = errno;
+	bool known = ask && !ask(stream, &status);
+
+	errno = saved;
+	return known && status;
+}
+
+const char *real_kernel_name(const void *kernel)
+{
+	const struct driver *there = driver_there();
+	const char *name = NULL;
+	int saved = errno;
+
+	if (!there || !there->cuKernelGetName || there->cuKernelGetName(&name, kernel))
+		name = NULL;
+	errno = saved;
+	return name;
+}

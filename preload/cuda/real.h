@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ * real.h: the one list of the CUDA runtime's functions that libpperf.so defines, and the real ones behind them.
+ *
+ * A process may have several runtimes: CUDA 12 and 13 at once, copies that a wheel renamed (libcudart-d0da41ae.so.12), each loaded globally or
+ * by RTLD_LOCAL. A call goes to the one that the dynamic linker would have given its caller without us, by the version that the caller's object asks
+ * for: the first in the global scope after us (another interposer that was preloaded, too); else the first among the object's dependencies; else,
+ * for an object that asks for nothing, any that is loaded. What counts as the caller is the object that the call returns to; a tail call
+ * hides the one that made it. The answer is kept by that address, so that a runtime that is loaded later finds its own callers.
+ *
+ * These symbols exist in every process under the preload: dlsym(RTLD_DEFAULT, "cudaMalloc") finds them also where there is no CUDA (a call
+ * then answers cudaErrorInitializationError), and no setting can take them away.
+ */
+#ifndef PPERF_REAL_H
+#define PPERF_REAL_H
+
+#include "preload/cuda/cuda_abi.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REAL_LAUNCH_PARAMETERS                                                                                       \
+	(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **arguments, size_t shared_bytes, \
+		void *stream)
+
+#define REAL_FUNCTIONS(X)                                                                                              \
+	X(cudaMalloc, (void **address, size_t bytes))                                                                  \
+	X(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height))                               \
+	X(cudaMalloc3D, (struct cuda_pitched_pointer *address, struct cuda_extent extent))                            \
+	X(cudaMallocArray,                                                                                             \
+		(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags))        \
+	X(cudaMalloc3DArray,                                                                                           \
+		(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags))          \
+	X(cudaMallocMipmappedArray, (void **array, const struct cuda_channels *texel, struct cuda_extent extent,       \
+					    unsigned levels, unsigned flags))                                          \
+	X(cudaMallocManaged, (void **address, size_t bytes, unsigned flags))                                           \
+	X(cudaMallocHost, (void **address, size_t bytes))                                                              \
+	X(cudaHostAlloc, (void **address, size_t bytes, unsigned flags))                                               \
+	X(cudaHostRegister, (void *address, size_t bytes, unsigned flags))                                             \
+	X(cudaHostUnregister, (void *address))                                                                         \
+	X(cudaMallocAsync, (void **address, size_t bytes, void *stream))                                               \
+	X(cudaMallocAsync_ptsz, (void **address, size_t bytes, void *stream))                                          \
+	X(cudaMallocFromPoolAsync, (void **address, size_t bytes, void *pool, void *stream))                           \
+	X(cudaMallocFromPoolAsync_ptsz, (void **address, size_t bytes, void *pool, void *stream))                      \
+	X(cudaFree, (void *address))                                                                                   \
+	X(cudaFreeArray, (void *array))                                                                                \
+	X(cudaFreeMipmappedArray, (void *array))                                                                       \
+	X(cudaFreeHost, (void *address))                                                                               \
+	X(cudaFreeAsync, (void *address, void *stream))                                                                \
+	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                                           \
+	X(cudaDeviceReset, (void))                                                                                     \
+	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                    \
+	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                               \
+	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                         \
+	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                    \
+	X(__cudaGetKernel, (const void **kernel, const void *function))                                                \
+	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                  \
+	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                             \
+	X(cudaLaunchKernelExC, (const struct cuda_launch_config *config, const void *function, void **arguments))      \
+	X(cudaLaunchKernelExC_ptsz, (const struct cuda_launch_config *config, const void *function, void **arguments)) \
+	X(cudaLaunchCooperativeKernelMultiDevice,                                                                      \
+		(struct cuda_launch_params * launches, unsigned count, unsigned flags))                                \
+	X(cudaGraphLaunch, (void *exec, void *stream))                                                                 \
+	X(cudaGraphLaunch_ptsz, (void *exec, void *stream))                                                            \
+	X(cudaStreamBeginCapture, (void *stream, int mode))                                                            \
+	X(cudaStreamBeginCapture_ptsz, (void *stream, int mode))                                                       \
+	X(cudaStreamBeginCaptureToGraph,                                                                               \
+		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
+	X(cudaStreamBeginCaptureToGraph_ptsz,                                                                          \
+		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
+	X(cudaStreamBeginRecaptureToGraph, (void *stream, int mode, void *graph, void *callback))                      \
+	X(cudaStreamBeginRecaptureToGraph_ptsz, (void *stream, int mode, void *graph, void *callback))                 \
+	X(cudaStreamEndCapture, (void *stream, void **graph))                                                          \
+	X(cudaStreamEndCapture_ptsz, (void *stream, void **graph))
+
+/* What we define. */
+#define X(name, parameters) __attribute__((visibility("default"))) int name parameters;
+REAL_FUNCTIONS(X)
+#undef X
+
+/* A runtime's own. None is NULL: one that a runtime lacks answers CUDA_ERROR_INITIALIZATION. */
+struct real {
+#define X(name, parameters) int(*name) parameters;
+	REAL_FUNCTIONS(X)
+#undef X
+};
+
+#define REAL_SITES 8192u  /* callers that are remembered; a power of two */
+#define REAL_WAYS 8u      /* places where one may stand: those of a cache line */
+#define REAL_RUNTIMES 16u /* 0: none was found */
+#define REAL_INDEX_BITS 4
+
+extern struct real real_runtimes[REAL_RUNTIMES];
+extern _Atomic uint64_t real_sites[REAL_SITES]; /* caller's address << REAL_INDEX_BITS | index of its runtime */
+
+/* The first place of a caller. Each kernel of a program is launched from a call of its own, so two often have the same. */
+static inline _Atomic uint64_t *real_site(const void *caller)
+{
+	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - __builtin_ctz(REAL_SITES))];
+}
+
+/* The slow way: asks the dynamic linker, of a caller that has no place yet; notes in the trace what was found. Keeps errno. */
+const struct real *real_find(const void *caller);
+
+/* The same before the first call, for whoever wants to see none of the questions that are asked of a runtime when it is met.
+ * Keeps errno. */
+void real_meet(const void *caller);
+
+/* The runtime of a call that returns to `caller`. Any thread, no lock; a few instructions once the caller is known. */
+static inline const struct real *real_of(const void *caller)
+{
+	uint64_t site = atomic_load_explicit(real_site(caller), memory_order_acquire);
+
+	if (__builtin_expect(site >> REAL_INDEX_BITS == (uintptr_t)caller, 1))
+		return &real_runtimes[site & (REAL_RUNTIMES - 1)];
+	return real_find(caller);
+}
+
+/* The questions that are asked of CUDA itself, all of them to the driver: it has no last error to disturb. They make no context and are
+ * allowed during a capture. UINT32_MAX, false, NULL: not known (no driver in the process, no current context, an older driver).
+ * A kernel is a cudaKernel_t that was just launched; its name is mangled and the driver's. errno is kept. */
+uint32_t real_device(void);
+bool real_capturing(const void *stream, bool per_thread);
+const char *real_kernel_name(const void *kernel);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT
+ * pperf.c: the library's entry and its end. The constructor reads the settings and sets three variables, so that NVTX and CUDA find us; all
+ * else waits until the program does something worth recording.
+ */
+#include "preload/settings.h"
+
+#include "preload/cuda/traced_call.h"
+#include "collector/file/dictionary.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/process/signal_guard.h"
+#include "collector/stream/stream.h"
+#include "preload/cuda/cupti_callbacks.h"
+#include "preload/nvtx/nvtx.h"
+#include "preload/nvtx/chained_tool.h"
+#include "preload/nvtx/handles.h"
+#include "preload/python/frames.h"
+#include "preload/cuda/native_stack.h"
+#include "preload/torch/torch.h"
+#include "preload/torch/tensor_memory.h"
+#include "preload/torch/modules.h"
+#include "preload/torch/operators.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef PPERF_VERSION
+#define PPERF_VERSION "0.1.0"
+#endif
+
+
+static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
+
+/* ---- what is said of the process in its trace ---- */
+
+#define REDACTED "[redacted]" /* PPERF_REDACT: in place of what may be nobody else's business */
+
+#define COMMAND_BYTES 16384u
+#define SCRATCH_BYTES (2 * COMMAND_BYTES) /* not on the stack: the host's threads may have little */
+
+static void say_link(const char *key, const char *link, char *scratch)
+{
+	ssize_t got = readlink(link, scratch, 4095);
+
+	if (got <= 0)
+		return;
+	scratch[got] = '\0';
+	meta_set(key, scratch);
+}
+
+static bool needs_quotes(const char *word)
+{
+	return !*word || strpbrk(word, " \t\n\"'\\$`*?[]{}();&|<>#~!") != NULL;
+}
+
+/* One argument as a shell would take it. Returns how much was written. */
+static size_t quote(char *to, size_t room, const char *word)
+{
+	size_t used = 0;
+	bool quoted = needs_quotes(word);
+
+	if (quoted && used < room)
+		to[used++] = '\'';
+	for (; *word && used + 8 < room; word++) {
+		if (*word == '\'') {
+			memcpy(to + used, "'\\''", 4);
+			used += 4;
+		} else {
+			to[used++] = *word;
+		}
+	}
+	if (quoted && used < room)
+		to[used++] = '\'';
+	return used;
+}
+
+static void say_command(char *scratch)
+{
+	char *raw = scratch, *text = scratch + COMMAND_BYTES;
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd >= 0 ? read(fd, raw, COMMAND_BYTES - 1) : 0;
+	size_t used = 0;
+
+	if (got > 0)
+		raw[got] = '\0';
+	if (got > 0 && settings->redact)
+		got = (ssize_t)strlen(raw) + 1;
+	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES; at += (ssize_t)strlen(raw + at) + 1) {
+		if (used)
+			text[used++] = ' ';
+		used += quote(text + used, COMMAND_BYTES - used - 1, raw + at);
+	}
+	if (used)
+		meta_set("command", text);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* NULL: not given. */
+static const char *copy_of(const char *value)
+{
+	size_t bytes = value ? strlen(value) + 1 : 1;
+	char *copy = bytes > 1 ? kept_memory(bytes) : NULL;
+
+	if (copy)
+		memcpy(copy, value, bytes);
+	return copy;
+}
+
+/* In the constructor, for say_settings. */
+static void keep_settings(void)
+{
+	static const char names[SETTING_COUNT][24] = {
+#define X(variable, otherwise) #variable,
+		SETTINGS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const char *value = getenv(names[i]);
+
+		settings->given[i] = value && settings->redact && strchr(value, '/') ? REDACTED : copy_of(value);
+	}
+	settings->rank = copy_of(settings_rank());
+	if (!settings->nvtx)
+		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
+	if (!settings->python)
+		meta_set("source.python_stacks", "off: PPERF_PYTHON=0 (0)");
+	if (!settings->cupti)
+		meta_set("source.cupti", "off: PPERF_CUPTI=0 (0)");
+}
+
+/* At the first event: most processes have none. */
+static void say_settings(void)
+{
+	static const struct {
+		char key[28], otherwise[12];
+	} said[SETTING_COUNT] = {
+#define X(variable, otherwise) {"env." #variable, otherwise},
+		SETTINGS(X)
+#undef X
+	};
+
+	struct meta all[SETTING_COUNT + 2];
+
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		all[i] = (struct meta){said[i].key, settings->given[i] ? settings->given[i] : said[i].otherwise};
+	all[SETTING_COUNT] = (struct meta){"rank", settings->rank};
+	all[SETTING_COUNT + 1] = (struct meta){"warning.settings", settings->wrong[0] ? settings->wrong : NULL};
+	meta_set_all(all, SETTING_COUNT + 2);
+}
+
+/* At the first event. The environment is not read any more: another thread may be changing it. */
+static void describe_process(void)
+{
+	char host[256] = "", *scratch = kept_memory(SCRATCH_BYTES);
+
+	say_settings();
+	gethostname(host, sizeof host - 1);
+	meta_set("version.pperf", PPERF_VERSION);
+	meta_set("host", settings->redact ? REDACTED : host);
+	if (settings->redact)
+		meta_set("directory", REDACTED);
+	if (!scratch)
+		return;
+	say_link("exe", "/proc/self/exe", scratch);
+	if (!settings->redact)
+		say_link("directory", "/proc/self/cwd", scratch);
+	say_command(scratch);
+	memory_return(scratch, SCRATCH_BYTES);
+}
+
+/* ---- the beginning ---- */
+
+/* Our own file, as a path that stays right after a chdir. false: it cannot be found. */
+static bool own_path(char path[4096])
+{
+	Dl_info info;
+	char *whole;
+
+	if (!dladdr((void *)&settings, &info) || !info.dli_fname || !(whole = realpath(info.dli_fname, NULL)))
+		return false;
+	snprintf(path, 4096, "%s", whole);
+	free(whole);
+	return true;
+}
+
+static int take_build_id(struct dl_phdr_info *object, size_t size, void *into)
+{
+	const ElfW(Addr) here = (ElfW(Addr))(uintptr_t)&settings;
+
+	(void)size;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && here >= object->dlpi_addr + p->p_vaddr && here < object->dlpi_addr + p->p_vaddr + p->p_memsz)
+			goto ours;
+	}
+	return 0;
+ours:
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
+		const ElfW(Nhdr) *note = (const void *)(uintptr_t)(object->dlpi_addr + p->p_vaddr);
+
+		if (p->p_type == PT_NOTE && p->p_memsz >= sizeof *note + 4 + 20 && note->n_type == NT_GNU_BUILD_ID && note->n_descsz == 20)
+			memcpy(into, (const char *)(note + 1) + ((note->n_namesz + 3) & ~3u), 20);
+	}
+	return 1;
+}
+
+/* A tool that says by its name, or by variables of its own, that it would not share. */
+static bool stands_alone(const char *tool)
+{
+	return strstr(tool, "ToolsInjection") || getenv("NSYS_PROFILING_SESSION_ID");
+}
+
+/* Is it pperf that stands there, by this path, by another, or another copy of it, whose parent process was recorded by that? */
+static bool is_pperf(const char *tool, const char *self)
+{
+	const char *slash = strrchr(tool, '/');
+	struct stat own, there;
+
+	if (!strncmp(slash ? slash + 1 : tool, "libpperf", 8))
+		return true;
+	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino && there.st_dev == own.st_dev;
+}
+
+/* A thread that reads the environment while another changes it may crash, so a process that has threads keeps its own: one that has loaded us late,
+ * by NVTX_INJECTION64_PATH, which is then set already. */
+static void set_variable(const char *name, const char *value, bool replace)
+{
+	const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded"); /* glibc 2.32 and later; an older one does not tell */
+
+	if (!single || *single)
+		setenv(name, value, replace);
+}
+
+/* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
+static void take_nvtx(const char *self)
+{
+	const char *there = getenv("NVTX_INJECTION64_PATH");
+	bool other = there && *there && !is_pperf(there, self);
+
+	if (!settings->nvtx)
+		return;
+	if (other && stands_alone(there)) {
+		settings->nvtx = false;
+		meta_set("source.nvtx", "off: another tool that does not share is in NVTX_INJECTION64_PATH (0)");
+		return;
+	}
+	settings_share(settings, other ? there : NULL);
+	nvtx_chain_set(settings->other_nvtx);
+	set_variable("NVTX_INJECTION64_PATH", self, true);
+}
+
+/* CUDA_INJECTION64_PATH: ours if it is free. Where it is not, CUPTI is started at the first call that is seen. */
+static void take_cuda(const char *self)
+{
+	const bool wanted = settings->cuda && settings->cupti;
+	const char *there;
+
+	if (wanted)
+		set_variable("CUDA_INJECTION64_PATH", self, false);
+	there = getenv("CUDA_INJECTION64_PATH");
+	cuda_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL, settings->cupti_yields, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+				 there && !strcmp(there, self));
+}
+
+/* How PyTorch's allocator is to work; newer releases look at the first of these first. */
+static const char *allocator_setting(void)
+{
+	const char *setting = getenv("PYTORCH_ALLOC_CONF");
+
+	return setting ? setting : getenv("PYTORCH_CUDA_ALLOC_CONF");
+}
+
+/* In a child made by fork. What lies in fork memory is empty there already. */
+static void forked(void)
+{
+	stream_forked();
+	schedule_forked();
+	nvtx_handles_forked();
+	call_forked();
+	stack_forked();
+	torch_modules_forked();
+	torch_ops_forked();
+}
+
+/* A window of the schedule begins or ends. */
+static void window_turned(bool recorded)
+{
+	torch_ops_record(recorded);
+	if (recorded)
+		torch_memory_say_levels();
+}
+
+static void configure_schedule(void)
+{
+	const struct schedule *plan = &settings->schedule;
+	char text[96];
+
+	if (!settings->scheduled)
+		return;
+	snprintf(text, sizeof text, "skip_first:%u,wait:%u,warmup:%u,active:%u,repeat:%u", plan->skip_first, plan->wait, plan->warmup, plan->active,
+		 plan->repeat);
+	meta_set("schedule", text);
+	schedule_configure(plan, settings->step_marker, window_turned);
+}
+
+/* By the user; or the kernel gave this program privileges, and NVTX has loaded us all the same. */
+static bool disabled(void)
+{
+	const char *value = getenv("PPERF_DISABLE");
+
+	return (value && *value && settings_flag(value, true)) || getauxval(AT_SECURE);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	char self[4096];
+	int saved = errno;
+
+	if (disabled() || !(settings = kept_memory(sizeof *settings)))
+		return;
+	settings_read(settings);
+	if (own_path(self)) {
+		dl_iterate_phdr(take_build_id, settings->trace.build_id);
+		stream_configure(&settings->trace);
+		dictionary_on_open(describe_process);
+		keep_settings();
+		settings_share(settings, NULL);
+		take_nvtx(self);
+		take_cuda(self);
+		set_variable("PPERF_RUN", settings->run, true);
+		configure_schedule();
+		nvtx_configure(settings->nvtx);
+		call_configure(settings->cuda, settings->stacks);
+		python_frames_configure(settings->python_stacks);
+		torch_memory_configure(settings->tensors, allocator_setting());
+		torch_modules_configure(settings->python, settings->modules, settings->all_children);
+		torch_ops_configure(settings->ops, settings->shapes, settings->all_children);
+		torch_configure(settings->python);
+		pthread_atfork(stream_fork_begins, NULL, forked);
+	}
+	errno = saved;
+}
+
+/* ---- the end ---- */
+
+/* On a terminal, or where it was asked for; never among the program's own output in a file. */
+static bool may_speak(void)
+{
+	if (settings->quiet >= 0)
+		return !settings->quiet;
+	return isatty(STDERR_FILENO);
+}
+
+#define LINE_BYTES (4096u + 256)
+
+static void say_refusal(char *line)
+{
+	const char *place = *trace_output() ? trace_output() : "in a folder that is gone";
+	int bytes = snprintf(line, LINE_BYTES, "pperf: no trace: %s: %s; PPERF_OUTPUT sets another place\n", place, strerror(trace_refusal()));
+
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return;
+}
+
+static void say_closing_line(const struct trace_header *header, char *line)
+{
+	uint64_t lost = 0;
+	int bytes;
+
+	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
+		lost += header->lost[i];
+	bytes = snprintf(line, LINE_BYTES, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n", trace_path(),
+			 (double)header->end / 1e6, (unsigned long long)header->streams, header->streams == 1 ? "" : "s",
+			 (unsigned long long)lost, lost == 1 ? "" : "s");
+	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
+		return;
+}
+
+__attribute__((destructor)) static void finish(void)
+{
+	const struct trace_header *header;
+	char *line = NULL;
+	struct quiet quiet;
+
+	if (!settings)
+		return;
+	quiet_begin(&quiet);
+	trace_await();
+	header = trace_header();
+	if (header) {
+		torch_ops_finish();
+		stream_end_process();
+		trace_end();
+	}
+	if ((header || trace_refusal()) && may_speak())
+		line = kept_memory(LINE_BYTES); /* the thread that ends the program may have a small stack */
+	if (line && header)
+		say_closing_line(header, line);
+	else if (line)
+		say_refusal(line);
+	memory_return(line, LINE_BYTES);
+	quiet_end(&quiet);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/nvtx/chained_tool.h"
+
+#include "collector/file/dictionary.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static char other_path[4096];
+bool nvtx_chain_at_work;
+static NvtxFunctionPointer next[NVTX_MODULES][NVTX_SLOTS];
+
+void nvtx_chain_set(const char *path)
+{
+	if (path && *path && strlen(path) < sizeof other_path)
+		strcpy(other_path, path);
+}
+
+bool nvtx_chain_wanted(void)
+{
+	return other_path[0] != '\0';
+}
+
+static void *other_library(void)
+{
+	void *library = dlopen(other_path, RTLD_LAZY);
+
+	if (!library)
+		dlerror(); /* nobody's to read */
+	return library;
+}
+
+void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
+{
+	NvtxInitializeInjectionNvtxFunc_t start;
+	void *library, *symbol;
+	int saved = errno;
+
+	if (!other_path[0])
+		return;
+	library = other_library();
+	symbol = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
+	memcpy(&start, &symbol, sizeof start);
+	if (symbol && start(get_table))
+		nvtx_chain_at_work = true;
+	meta_set("warning.nvtx_chain", nvtx_chain_at_work ? "NVTX_INJECTION64_PATH named another tool; its calls go to it as well"
+					       : "NVTX_INJECTION64_PATH named another tool, which could not be started");
+	errno = saved;
+}
+
+bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before)
+{
+	NvtxFunctionPointer none = NULL;
+
+	if (!nvtx_chain_at_work || !there || there == before || there == nvtx_chain_next(module, id))
+		return true;
+	return __atomic_compare_exchange_n(&next[module][id], &none, there, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == there;
+}
+
+NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id)
+{
+	return __atomic_load_n(&next[module][id], __ATOMIC_ACQUIRE);
+}
+
+void nvtx_chain_start_extension(nvtxExtModuleInfo_t *module)
+{
+	NvtxExtInitializeInjectionFunc_t start;
+	void *library, *symbol;
+	int saved = errno;
+
+	if (!other_path[0])
+		return;
+	library = other_library();
+	symbol = library ? dlsym(library, "InitializeInjectionNvtxExtension") : NULL;
+	memcpy(&start, &symbol, sizeof start);
+	if (symbol)
+		start(module);
+	errno = saved;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ * nvtx_counters.c: the counter extension: counters of one number. Groups of numbers with a layout of their own are not taken apart; each such
+ * sample is recorded as one without a value.
+ */
+#include "preload/nvtx/nvtx.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/stream/stream.h"
+#include "preload/nvtx/handles.h"
+
+#include <string.h>
+
+#define COUNTERS_MOST 4096u
+#define FIRST_OWN_ID NVTX_COUNTER_ID_DYNAMIC_START
+
+struct counter {
+	uint64_t id;      /* as the program knows it; stored last */
+	uint32_t domain;
+	uint32_t counter; /* as the trace knows it */
+	uint64_t type;    /* NVTX payload entry type, or a schema's id */
+};
+static struct counter counters[COUNTERS_MOST];
+static uint32_t counter_count;
+
+static const struct counter *find(uint64_t id, uint32_t domain)
+{
+	uint32_t count = __atomic_load_n(&counter_count, __ATOMIC_ACQUIRE);
+
+	if (id >= FIRST_OWN_ID)
+		return id - FIRST_OWN_ID < count && id - FIRST_OWN_ID < COUNTERS_MOST ? &counters[id - FIRST_OWN_ID] : NULL;
+	for (uint32_t i = 0; i < count && i < COUNTERS_MOST; i++)
+		if (__atomic_load_n(&counters[i].id, __ATOMIC_ACQUIRE) == id && counters[i].domain == domain)
+			return &counters[i];
+	return NULL;
+}
+
+static uint64_t NVTX_API counter_register(nvtxDomainHandle_t held, const nvtxCounterAttr_t *attributes)
+{
+	uint32_t domain = nvtx_domain_of(held), place;
+	const char *name = attributes && attributes->name ? attributes->name : "";
+	uint64_t id;
+
+	if (!attributes || !stream_hold())
+		return NVTX_COUNTER_ID_NONE;
+	place = __atomic_fetch_add(&counter_count, 1, __ATOMIC_ACQ_REL);
+	if (place >= COUNTERS_MOST) {
+		meta_set("warning.nvtx_counters", "more than 4096 NVTX counters were registered; the later ones are not recorded");
+		stream_leave();
+		return NVTX_COUNTER_ID_NONE;
+	}
+	id = attributes->structSize >= sizeof *attributes && attributes->counterId ? attributes->counterId : FIRST_OWN_ID + place;
+	counters[place].domain = domain;
+	counters[place].type = attributes->schemaId;
+	counters[place].counter = counter_id(name_id_always(name, strlen(name)), domain, 0);
+	__atomic_store_n(&counters[place].id, id, __ATOMIC_RELEASE);
+	stream_leave();
+	return id;
+}
+
+static void sample(const struct counter *counter, enum trace_metric_type type, uint64_t value)
+{
+	struct trace_metric *record;
+
+	if (!counter || !stream_enter())
+		return;
+	record = stream_record(TRACE_METRIC, sizeof *record);
+	if (record) {
+		record->counter = counter->counter;
+		record->type = (uint32_t)type;
+		record->value = value;
+		stream_commit();
+	}
+	stream_leave();
+}
+
+static uint64_t double_bits(double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof bits);
+	return bits;
+}
+
+static void NVTX_API sample_int64(nvtxDomainHandle_t domain, uint64_t id, int64_t value)
+{
+	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_I64, (uint64_t)value);
+}
+
+static void NVTX_API sample_float64(nvtxDomainHandle_t domain, uint64_t id, double value)
+{
+	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_F64, double_bits(value));
+}
+
+static void NVTX_API sample_no_value(nvtxDomainHandle_t domain, uint64_t id, uint8_t reason)
+{
+	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_NONE, reason);
+}
+
+/* A number at `value`: an integer of `size` bytes, or a float or double. */
+static uint64_t integer_at(const void *value, size_t size, int is_signed)
+{
+	uint64_t bits = 0;
+
+	memcpy(&bits, value, size);
+	if (is_signed && size < 8 && bits >> (size * 8 - 1))
+		bits |= ~(uint64_t)0 << (size * 8);
+	return bits;
+}
+
+static int is_unsigned(uint64_t type)
+{
+	switch (type) {
+	case NVTX_PAYLOAD_ENTRY_TYPE_UCHAR:
+	case NVTX_PAYLOAD_ENTRY_TYPE_USHORT:
+	case NVTX_PAYLOAD_ENTRY_TYPE_UINT:
+	case NVTX_PAYLOAD_ENTRY_TYPE_ULONG:
+	case NVTX_PAYLOAD_ENTRY_TYPE_ULONGLONG:
+	case NVTX_PAYLOAD_ENTRY_TYPE_UINT8:
+	case NVTX_PAYLOAD_ENTRY_TYPE_UINT16:
+	case NVTX_PAYLOAD_ENTRY_TYPE_UINT32:
+	case NVTX_PAYLOAD_ENTRY_TYPE_UINT64:
+	case NVTX_PAYLOAD_ENTRY_TYPE_SIZE:
+		return 1;
+	}
+	return 0;
+}
+
+static int is_integer(uint64_t type)
+{
+	return (type >= NVTX_PAYLOAD_ENTRY_TYPE_CHAR && type <= NVTX_PAYLOAD_ENTRY_TYPE_UINT64) || type == NVTX_PAYLOAD_ENTRY_TYPE_SIZE;
+}
+
+static void sample_at(const struct counter *counter, const void *value, size_t size)
+{
+	float narrow;
+	double wide;
+
+	if (!counter)
+		return;
+	if (value && is_integer(counter->type) && size >= 1 && size <= 8) {
+		sample(counter, TRACE_METRIC_I64, integer_at(value, size, !is_unsigned(counter->type)));
+	} else if (value && size == sizeof narrow && (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT || counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32)) {
+		memcpy(&narrow, value, sizeof narrow);
+		sample(counter, TRACE_METRIC_F64, double_bits((double)narrow));
+	} else if (value && size == sizeof wide && (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE || counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64)) {
+		memcpy(&wide, value, sizeof wide);
+		sample(counter, TRACE_METRIC_F64, double_bits(wide));
+	} else {
+		meta_set("warning.nvtx_counters", "samples of NVTX counter groups are recorded without their values");
+		sample(counter, TRACE_METRIC_NONE, NVTX_COUNTER_SAMPLE_UNAVAILABLE);
+	}
+}
+
+static void NVTX_API sample_value(nvtxDomainHandle_t domain, uint64_t id, const void *value, size_t size)
+{
+	sample_at(find(id, nvtx_domain_of(domain)), value, size);
+}
+
+/* Samples with times of their own, which may be of any clock: counted, without values. */
+static void NVTX_API batch_submit(nvtxDomainHandle_t domain, const nvtxCounterBatch_t *batch)
+{
+	if (batch)
+		sample_at(find(batch->counterId, nvtx_domain_of(domain)), NULL, 0);
+}
+
+const struct nvtx_extension_entry nvtx_counter_entries[] = {
+	{NVTX3EXT_CBID_nvtxCounterRegister, (intptr_t)counter_register},
+	{NVTX3EXT_CBID_nvtxCounterSampleInt64, (intptr_t)sample_int64},
+	{NVTX3EXT_CBID_nvtxCounterSampleFloat64, (intptr_t)sample_float64},
+	{NVTX3EXT_CBID_nvtxCounterSample, (intptr_t)sample_value},
+	{NVTX3EXT_CBID_nvtxCounterSampleNoValue, (intptr_t)sample_no_value},
+	{NVTX3EXT_CBID_nvtxCounterBatchSubmit, (intptr_t)batch_submit},
+};
+const unsigned nvtx_counter_entry_count = sizeof nvtx_counter_entries / sizeof nvtx_counter_entries[0];

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * nvtx_inject.c: where NVTX clients come in. Every executable and library with NVTX in it does so by itself, at its first call, on any thread; NVTX
+ * has loaded us by NVTX_INJECTION64_PATH, or found us loaded already.
+ */
+#include "preload/nvtx/nvtx.h"
+
+#include "collector/file/dictionary.h"
+#include "preload/nvtx/chained_tool.h"
+#include "collector/stream/schedule.h"
+
+static bool enabled;
+
+void nvtx_configure(bool on)
+{
+	enabled = on;
+	nvtx_v2_configure(on);
+}
+
+static void say_version(NvtxGetExportTableFunc_t get_table)
+{
+	const NvtxExportTableVersionInfo *info = get_table(NVTX_ETID_VERSIONINFO);
+
+	if (info && info->struct_size >= offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion) + sizeof info->SetInjectionNvtxVersion)
+		info->SetInjectionNvtxVersion(3);
+}
+
+/* A slot of a client that has not begun holds a function of NVTX's own, which makes threads that call it meanwhile wait. It stays there, and is
+ * noted, so that it is not taken for something that another tool has put there. */
+typedef NvtxFunctionPointer slots_before[NVTX_SLOTS];
+
+static void note_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, slots_before before)
+{
+	NvtxFunctionTable table;
+	unsigned slots = 0;
+
+	if (!callbacks->GetModuleFunctionTable(module, &table, &slots) || !table)
+		return;
+	for (unsigned i = 1; i < slots && i < NVTX_SLOTS; i++)
+		before[i] = table[i] ? *table[i] : NULL;
+}
+
+/* One module of the client: each slot that we know and that it has. A slot that is left as it is stays without effect. */
+static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const slots_before before)
+{
+	NvtxFunctionTable table;
+	unsigned slots = 0;
+
+	if (!callbacks->GetModuleFunctionTable(module, &table, &slots) || !table)
+		return;
+	for (unsigned i = 0; i < nvtx_entry_count; i++) {
+		const struct nvtx_entry *entry = &nvtx_entries[i];
+
+		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
+		    nvtx_chain_take(entry->module, entry->id, *table[entry->id], before[entry->id]))
+			*table[entry->id] = nvtx_chained() || schedule_marks ? entry->function : entry->alone;
+	}
+}
+
+/* One unit begins; the other tool first, if there is one. */
+static int begin_unit(NvtxGetExportTableFunc_t get_table)
+{
+	static const NvtxCallbackModule modules[] = {NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2, NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART,
+						     NVTX_CB_MODULE_SYNC};
+	enum { count = sizeof modules / sizeof modules[0] };
+	const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
+	slots_before before[count] = {{NULL}};
+
+	if (!callbacks || callbacks->struct_size < sizeof *callbacks)
+		return 0;
+	for (unsigned i = 0; i < count; i++)
+		note_module(callbacks, modules[i], before[i]);
+	nvtx_chain_start(get_table);
+	say_version(get_table);
+	for (unsigned i = 0; i < count; i++)
+		fill_module(callbacks, modules[i], before[i]);
+	meta_set("source.nvtx", "on");
+	return 1;
+}
+
+/* The other tool may chain, too, to what it found in NVTX_INJECTION64_PATH: us. A call from within is answered with no. */
+static __thread bool beginning __attribute__((tls_model("initial-exec")));
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
+{
+	int begun;
+
+	if (!enabled || beginning)
+		return 0;
+	beginning = true;
+	begun = begin_unit(get_table);
+	beginning = false;
+	return begun;
+}
+
+static void fill_extension(const nvtxExtModuleSegment_t *segment, const struct nvtx_extension_entry *entries, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (entries[i].id < segment->slotCount && !(nvtx_chained() && segment->functionSlots[entries[i].id] > 2))
+			segment->functionSlots[entries[i].id] = entries[i].function;
+}
+
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
+int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
+{
+	if (!enabled || beginning || !module || module->structSize < offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
+	    !module->segmentsCount || !module->segments) /* early headers end before extInfo */
+		return 0;
+	beginning = true;
+	nvtx_chain_start_extension(module);
+	beginning = false;
+	if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID)
+		fill_extension(&module->segments[0], nvtx_payload_entries, nvtx_payload_entry_count);
+	else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID)
+		fill_extension(&module->segments[0], nvtx_counter_entries, nvtx_counter_entry_count);
+	return 1;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ * python_check.c: see python_check.h.
+ */
+#include "preload/python/frame_selftest.h"
+
+#include "collector/process/fork_wiped_memory.h"
+#include "preload/python/python.h"
+#include "preload/python/frames.h"
+#include "preload/python/user_code.h"
+#include "preload/python/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL "<pperf: the frames are tried>"
+#define TEXT_BYTES (256u << 10) /* of a stack as text */
+#define FRAMES_MOST 64u
+#define SEARCH_MOST 512u
+#define PART_MOST 200u /* bytes of a text that are compared */
+#define PROBES 20 /* calls of `probe` in the text below */
+
+/* A stack as text: a frame a line, innermost first: its line number, file and function, tabs between. `stack` is
+ * given the frame and asked on the probe's own line, so that Python's line is that of the call; once a line
+ * further, where an instruction or two make the difference. Bytes travel as hexadecimal digits. */
+#define TEN "\n\n\n\n\n\n\n\n\n\n"
+#define FAR TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines on which nothing stands */
+static const char trial[] =
+	"import sys\n"
+	"def text(of):\n"
+	"    return of.encode('utf-8', 'surrogateescape')[:200]\n"
+	"def stack(frame, further=0):\n"
+	"    lines = []\n"
+	"    while frame is not None and len(lines) < 64:\n"
+	"        code = frame.f_code\n"
+	"        name = getattr(code, 'co_qualname', code.co_name)\n"
+	"        lines.append(b'%d\\t%s\\t%s\\n' % ((frame.f_lineno or 0) + further, text(code.co_filename), text(name)))\n"
+	"        frame, further = frame.f_back, 0\n"
+	"    return b''.join(lines).hex()\n"
+	"here = sys._getframe\n"
+	"def plain():\n"
+	"    probe(stack(here()))\n"
+	"\n"
+	"\n"
+	"    x = [1,\n"
+	"         2]; probe(stack(here()))\n"
+	"    if x:\n"
+	"        for i in range(2): probe(stack(here()))\n"
+	"    def inner(depth):\n"
+	"        if depth:\n"
+	"            return inner(depth - 1)\n"
+	"        probe(stack(here()))\n"
+	"    probe(\n"
+	"        stack(here(), -1))\n"
+	"    inner(0)\n"
+	"    inner(40)\n"
+	"    [probe(stack(here())) for i in (1,)]\n"
+	"    list(probe(stack(here())) for i in (1,))\n"
+	"    sorted((2, 1),\n"
+	"           key=lambda value: probe(stack(here())) or value)\n"
+	"class Body:\n"
+	"    probe(stack(here()))\n"
+	"    def __init__(self):\n"
+	"        try:\n"
+	"            raise ValueError\n"
+	"        except ValueError:\n"
+	"            probe(stack(here()))\n"
+	"        finally:\n"
+	"            probe(stack(here()))\n"
+	"    @property\n"
+	"    def value(self):\n"
+	"        yield\n"
+	"        probe(stack(here()))\n"
+	"class Row:\n"
+	"    @property\n"
+	"    def here(self):\n"
+	"        probe(stack(here()))\n"
+	"    def __iter__(self):\n"
+	"        (self\n"
+	"         .here)\n"
+	"        return self\n"
+	"    def __next__(self):\n"
+	"        probe(stack(here()))\n"
+	"        raise StopIteration\n"
+	"def rows():\n"
+	"    for _ in Row():\n"
+	"        plain\n"
+	"async def run():\n"
+	"    probe(stack(here()))\n"
+	FAR
+	"    probe(stack(here()))\n"
+	"def h\xc3\xb6he():\n"
+	"    probe(stack(here()))\n"
+	"plain()\n"
+	"rows()\n"
+	"for _ in Body().value: pass\n"
+	"try:\n"
+	"    run().send(None)\n"
+	"except StopIteration:\n"
+	"    pass\n"
+	"h\xc3\xb6he()\n"
+	"getattr(sys, '_stdlib_dir', None) and not_own(sys._stdlib_dir)\n"
+	"for name in ('os', 'torch'):\n"
+	"    file = getattr(sys.modules.get(name), '__file__', None)\n"
+	"    file and not_own(file.rpartition('/')[0])\n";
+
+/* One at a time: the GIL is held. */
+static const struct python_layout *tried;
+static char *text; /* TEXT_BYTES */
+static unsigned same, other;
+
+static size_t append_text(char *to, size_t at, uintptr_t object, char end)
+{
+	char room[PYTHON_TEXT_ROOM];
+	size_t bytes = 0;
+	const char *from = python_text(tried, object, room, &bytes);
+
+	if (!from || at + PART_MOST + 2 > TEXT_BYTES)
+		return at;
+	bytes = bytes < PART_MOST ? bytes : PART_MOST;
+	memcpy(to + at, from, bytes);
+	to[at + bytes] = end;
+	return at + bytes + 1;
+}
+
+/* The stack as `stack` gives it: how many bytes. */
+static size_t read_stack(char *to)
+{
+	uintptr_t at = python_frame_first(tried, (uintptr_t)python.PyGILState_GetThisThreadState());
+	struct python_frame frame;
+	struct python_code code;
+	size_t used = 0;
+	unsigned frames = 0;
+
+	for (unsigned i = 0; at && i < SEARCH_MOST && frames < FRAMES_MOST && used + 4096 < TEXT_BYTES; i++, at = frame.previous) {
+		if (!python_frame_read(tried, at, &frame))
+			return 0;
+		if (!frame.code)
+			continue;
+		if (!python_code_read(tried, frame.code, &code))
+			return 0;
+		used += (size_t)sprintf(to + used, "%u\t", python_code_line(tried, &code, frame.offset));
+		used = append_text(to, used, code.file, '\t');
+		used = append_text(to, used, code.name, '\n');
+		frames++;
+	}
+	return used;
+}
+
+static bool is_text(const char *digits, size_t count, const char *bytes, size_t size)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	if (count != 2 * size)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if (digits[2 * i] != hex[(uint8_t)bytes[i] >> 4] || digits[2 * i + 1] != hex[(uint8_t)bytes[i] & 15])
+			return false;
+	return true;
+}
+
+static struct python_object *probe(struct python_object *self, struct python_object *expected)
+{
+	ptrdiff_t count = 0;
+	const char *digits = python.PyUnicode_AsUTF8AndSize(expected, &count);
+
+	(void)self;
+	if (digits && is_text(digits, (size_t)count, text, read_stack(text)))
+		same++;
+	else
+		other++;
+	python.PyErr_Clear();
+	return python_none();
+}
+
+static struct python_object *not_own(struct python_object *self, struct python_object *folder)
+{
+	ptrdiff_t bytes = 0;
+	const char *utf8 = python.PyUnicode_AsUTF8AndSize(folder, &bytes);
+
+	(void)self;
+	if (utf8)
+		python_not_own(utf8, (size_t)bytes);
+	python.PyErr_Clear();
+	return python_none();
+}
+
+enum python_trouble python_check(const struct python_layout *layout)
+{
+	static const struct python_function functions[] = {
+		{"probe", probe, PYTHON_ONE_ARGUMENT, NULL},
+		{"not_own", not_own, PYTHON_ONE_ARGUMENT, NULL},
+	};
+	bool ran;
+
+	tried = layout;
+	same = other = 0;
+	text = kept_memory(TEXT_BYTES);
+	if (!text)
+		return PYTHON_TROUBLE_NO_MEMORY_FILE;
+	ran = python_run(LABEL, trial, functions, sizeof functions / sizeof functions[0]);
+	memory_return(text, TEXT_BYTES);
+	text = NULL;
+	if (other)
+		return PYTHON_TROUBLE_OTHER_FRAMES;
+	return ran && same == PROBES ? PYTHON_TROUBLE_NONE : PYTHON_TROUBLE_NOT_RUN;
+}

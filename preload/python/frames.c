@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * python_frames.c: see python_frames.h.
+ */
+#include "preload/python/frames.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/process/signal_guard.h"
+#include "collector/stream/stream.h"
+#include "preload/python/python.h"
+#include "preload/python/frame_selftest.h"
+#include "preload/python/safe_read.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STACK_SEARCH_MOST 512u /* frames, the interpreter's own among them, of which a stack is taken */
+#define OWN_SEARCH_MOST 512u   /* frames among which the program's own is looked for */
+
+enum python_stacks python_stacks;
+static struct python_layout layout; /* valid once `works` is true */
+static _Atomic bool works, tried;
+static _Atomic uint8_t *noted; /* a bit for each node: its source is known, or there is none */
+
+bool python_frames_configure(const char *stacks)
+{
+	const bool launch = stacks && !strcmp(stacks, "launch"), alloc = stacks && !strcmp(stacks, "alloc");
+
+	python_stacks = launch ? PYTHON_STACKS_LAUNCH : alloc ? PYTHON_STACKS_ALLOC : PYTHON_STACKS_OFF;
+	return !stacks || launch || alloc || !strcmp(stacks, "off");
+}
+
+/* ---- one frame after the other ---- */
+
+uintptr_t python_frame_first(const struct python_layout *l, uintptr_t thread)
+{
+	uintptr_t frame;
+
+	if (!peek_pointer(&frame, thread + l->thread_frame))
+		return 0;
+	if (l->has_cframe && !peek_pointer(&frame, frame + l->cframe_frame))
+		return 0;
+	return frame;
+}
+
+bool python_frame_read(const struct python_layout *l, uintptr_t address, struct python_frame *frame)
+{
+	uintptr_t instruction;
+	int32_t index;
+	uint8_t owner = 0;
+
+	if (!peek_pointer(&frame->previous, address + l->frame_previous) || !peek_pointer(&frame->code, address + l->frame_code))
+		return false;
+	if (l->at_is_index) {
+		if (!peek(&index, address + l->frame_at, sizeof index))
+			return false;
+		frame->offset = (int64_t)index * l->at_scale;
+		return true;
+	}
+	if (!peek(&owner, address + l->frame_owner, sizeof owner) || !peek_pointer(&instruction, address + l->frame_at))
+		return false;
+	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0; /* 3.14 marks references in the lowest bits */
+	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
+	return true;
+}
+
+static uintptr_t first_frame(void)
+{
+	if (!atomic_load_explicit(&works, memory_order_acquire))
+		return 0;
+	return python_frame_first(&layout, (uintptr_t)python.PyGILState_GetThisThreadState());
+}
+
+/* ---- stacks ---- */
+
+uint32_t python_stack_here(void)
+{
+	struct trace_python_frame frames[STACK_FRAMES_MOST];
+	struct python_place place;
+	struct python_frame frame;
+	uint32_t count = 0;
+	int saved = errno;
+	uintptr_t at = first_frame();
+
+	for (unsigned i = 0; at && i < STACK_SEARCH_MOST && count < STACK_FRAMES_MOST; i++, at = frame.previous) {
+		if (!python_frame_read(&layout, at, &frame))
+			break;
+		if (frame.code && python_place(&layout, frame.code, frame.offset, &place))
+			frames[count++] = place.frame;
+	}
+	errno = saved;
+	return python_stack_id(frames, count);
+}
+
+/* ---- sources ---- */
+
+static bool find_own(struct python_place *place)
+{
+	struct python_frame frame;
+	uintptr_t at = first_frame();
+
+	for (unsigned i = 0; at && i < OWN_SEARCH_MOST; i++, at = frame.previous) {
+		if (!python_frame_read(&layout, at, &frame))
+			return false;
+		if (frame.code && python_place(&layout, frame.code, frame.offset, place) && place->own)
+			return true;
+	}
+	return false;
+}
+
+static __attribute__((noinline)) void note(uint32_t node)
+{
+	struct trace_source record = {{sizeof record, TRACE_SOURCE, 0, node}, {0, 0, 0, 0}};
+	struct python_place place;
+
+	if (!stream_hold())
+		return;
+	if (find_own(&place)) {
+		record.at = place.frame;
+		dictionary_put(&record.head, 1);
+	}
+	stream_leave();
+}
+
+void python_source_note(uint32_t node)
+{
+	const uint8_t bit = (uint8_t)(1u << node % 8);
+	int saved;
+
+	if (!node || node > NODE_BUDGET || !atomic_load_explicit(&works, memory_order_acquire) || !noted)
+		return;
+	if (__builtin_expect(atomic_load_explicit(&noted[node / 8], memory_order_relaxed) & bit, 1))
+		return;
+	if (atomic_fetch_or_explicit(&noted[node / 8], bit, memory_order_relaxed) & bit)
+		return;
+	saved = errno;
+	note(node);
+	errno = saved;
+}
+
+/* ---- the beginning ---- */
+
+static enum python_trouble try_out(struct python_layout *l)
+{
+	enum python_trouble trouble;
+
+	if (!python_find() || !python.code_type)
+		return PYTHON_TROUBLE_NO_PYTHON;
+	if (python.free_threaded)
+		return PYTHON_TROUBLE_FREE_THREADED;
+	if (!peek_open())
+		return PYTHON_TROUBLE_NO_MEMORY_FILE;
+	trouble = python_layout_of(l, python.Py_GetVersion(), python.runtime);
+	if (!trouble)
+		trouble = python_check(l);
+	if (!trouble)
+		peek_trust();
+	peek_close();
+	return trouble;
+}
+
+void python_frames_start(void)
+{
+	enum python_trouble trouble;
+	char state[256];
+	int saved = errno;
+
+	if (atomic_exchange(&tried, true))
+		return;
+	trouble = try_out(&layout);
+	if (!trouble) {
+		python_place_prepare();
+		noted = kept_memory(NODE_BUDGET / 8 + 1);
+		atomic_store_explicit(&works, true, memory_order_release);
+	}
+	snprintf(state, sizeof state, trouble ? "off: %s (%d)" : "on", python_trouble_text(trouble), (int)trouble);
+	meta_set("source.python_stacks", state);
+	errno = saved;
+}

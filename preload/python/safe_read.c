@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ * python_peek.c: see python_peek.h.
+ */
+#include "preload/python/safe_read.h"
+
+#include "collector/process/fork_wiped_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define COPY_BYTES (256u << 10)
+
+bool peek_trusted;
+static int memory_file = -1;
+static char *copy;
+
+bool peek_open(void)
+{
+	int saved = errno;
+
+	copy = kept_memory(COPY_BYTES);
+	memory_file = copy ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
+	errno = saved;
+	return memory_file >= 0;
+}
+
+void peek_trust(void)
+{
+	peek_trusted = true;
+}
+
+void peek_close(void)
+{
+	int saved = errno;
+
+	if (memory_file >= 0)
+		close(memory_file);
+	memory_file = -1;
+	if (copy)
+		memory_return(copy, COPY_BYTES);
+	copy = NULL;
+	errno = saved;
+}
+
+bool peek_carefully(void *to, uintptr_t from, size_t bytes)
+{
+	int saved = errno;
+	ssize_t got = memory_file >= 0 && from <= INTPTR_MAX ? pread(memory_file, to, bytes, (off_t)from) : -1;
+
+	errno = saved;
+	return got == (ssize_t)bytes;
+}
+
+const void *peek_at(uintptr_t from, size_t bytes)
+{
+	if (from < PEEK_LEAST)
+		return NULL;
+	if (peek_trusted)
+		return (const void *)from;
+	return bytes <= COPY_BYTES && copy && peek_carefully(copy, from, bytes) ? copy : NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ * torch_async.c: see torch_async.h.
+ */
+#include "preload/torch/async_ranges.h"
+
+#include "collector/stream/ranges.h"
+#include "collector/file/trace_file.h"
+
+#include <stddef.h>
+
+#define BEGUN 4096u      /* places for ranges under way; a power of two */
+#define PROBES 32u       /* places that one range may take */
+#define ELSEWHERE 32u    /* ranges to be closed by their own threads */
+#define PATIENCE 100000u /* beginnings of ranges until we take it that nobody has it open */
+
+static struct {
+	const void *_Atomic range; /* NULL: free */
+	_Atomic uint64_t id;
+} begun[BEGUN];
+
+static struct {
+	const void *_Atomic range; /* NULL: free */
+	_Atomic uint32_t patience;
+} elsewhere[ELSEWHERE];
+
+_Atomic uint32_t torch_async_waiting;
+
+static uint32_t place_of(const void *range, uint32_t probe)
+{
+	return ((uint32_t)((uint64_t)(uintptr_t)range * UINT64_C(0x9E3779B97F4A7C15) >> 40) + probe) % BEGUN;
+}
+
+void torch_async_begin(const void *range, const char *text)
+{
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t place = place_of(range, i);
+		const void *nobody = NULL;
+
+		if (!atomic_compare_exchange_strong(&begun[place].range, &nobody, range))
+			continue;
+		atomic_store(&begun[place].id, range_start(0, text, NULL));
+		return;
+	}
+	trace_lose(TRACE_LOST_NO_MEMORY, 1);
+}
+
+bool torch_async_end(const void *range)
+{
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t place = place_of(range, i);
+
+		if (atomic_load(&begun[place].range) != range)
+			continue;
+		range_end(atomic_load(&begun[place].id));
+		atomic_store(&begun[place].range, NULL);
+		return true;
+	}
+	return false;
+}
+
+void torch_async_ended_elsewhere(const void *range)
+{
+	for (uint32_t i = 0; i < ELSEWHERE; i++) {
+		const void *nobody = NULL;
+
+		if (!atomic_compare_exchange_strong(&elsewhere[i].range, &nobody, range))
+			continue;
+		atomic_store(&elsewhere[i].patience, PATIENCE);
+		atomic_fetch_add(&torch_async_waiting, 1);
+		return;
+	}
+}
+
+/* Two threads may come to the same conclusion: one of them counts. */
+static void forget(uint32_t i, const void *range)
+{
+	if (atomic_compare_exchange_strong(&elsewhere[i].range, &range, NULL))
+		atomic_fetch_sub(&torch_async_waiting, 1);
+}
+
+void torch_async_close(const void *beginning)
+{
+	for (uint32_t i = 0; i < ELSEWHERE; i++) {
+		const void *range = atomic_load(&elsewhere[i].range);
+
+		if (!range)
+			continue;
+		if (range_close(range) || range == beginning || atomic_fetch_sub(&elsewhere[i].patience, 1) <= 1)
+			forget(i, range);
+	}
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ * torch_libraries.c: see torch_libraries.h.
+ */
+#include "preload/torch/libraries.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* What their file names begin with: wheels and distributions append versions of their own. */
+static const char *const names[TORCH_LIBRARIES] = {
+	[TORCH_CPU] = "libtorch_cpu.so",
+	[TORCH_PYTHON] = "libtorch_python.so",
+	[TORCH_C10] = "libc10.so",
+	[TORCH_C10_CUDA] = "libc10_cuda.so",
+};
+
+static void *_Atomic handles[TORCH_LIBRARIES];
+
+struct search {
+	const char *name; /* NULL: any object */
+	unsigned skip;    /* so many of them */
+	uintptr_t begin, end;
+	char path[PATH_MAX];
+};
+
+static void take_range(const struct dl_phdr_info *object, struct search *search)
+{
+	search->begin = UINTPTR_MAX;
+	search->end = 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		const uintptr_t begin = object->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (begin < search->begin)
+			search->begin = begin;
+		if (begin + segment->p_memsz > search->end)
+			search->end = begin + segment->p_memsz;
+	}
+}
+
+/* The path is copied, as the object may be gone when dl_iterate_phdr has returned. 1: found. */
+static int match(struct dl_phdr_info *object, size_t size, void *data)
+{
+	struct search *search = data;
+	const char *slash = strrchr(object->dlpi_name, '/'), *base = slash ? slash + 1 : object->dlpi_name;
+
+	(void)size;
+	if (!*base || (search->name && strncmp(base, search->name, strlen(search->name)) != 0))
+		return 0;
+	if (strlen(object->dlpi_name) >= sizeof search->path || search->skip-- > 0)
+		return 0;
+	strcpy(search->path, object->dlpi_name);
+	take_range(object, search);
+	return 1;
+}
+
+/* RTLD_NOLOAD: nothing is loaded that was not. */
+static void *open_loaded(struct search *search)
+{
+	void *handle = NULL;
+
+	if (dl_iterate_phdr(match, search)) {
+		handle = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle)
+			dlerror(); /* the program does not find our misses */
+	}
+	return handle;
+}
+
+static void *symbol_in(void *handle, const char *name)
+{
+	void *found = dlsym(handle, name);
+
+	if (!found)
+		dlerror();
+	return found;
+}
+
+void *torch_library(enum torch_library which)
+{
+	void *handle = atomic_load_explicit(&handles[which], memory_order_acquire);
+	struct search search;
+	int saved = errno;
+
+	if (handle)
+		return handle;
+	search.name = names[which];
+	search.skip = 0;
+	handle = open_loaded(&search);
+	if (handle)
+		atomic_store_explicit(&handles[which], handle, memory_order_release);
+	errno = saved;
+	return handle;
+}
+
+bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *end)
+{
+	struct search search = {.name = names[which]};
+	int saved = errno;
+	const bool found = dl_iterate_phdr(match, &search) != 0;
+
+	errno = saved;
+	*begin = search.begin;
+	*end = search.end;
+	return found;
+}
+
+void *torch_symbol(enum torch_library which, const char *name)
+{
+	void *handle = torch_library(which), *found;
+	int saved = errno;
+
+	found = handle ? symbol_in(handle, name) : NULL;
+	errno = saved;
+	return found;
+}
+
+void *torch_symbol_besides(const void *own, const char *name)
+{
+	struct search search = {.name = NULL};
+	void *found, *handle;
+	int saved = errno;
+
+	found = symbol_in(RTLD_NEXT, name);
+	for (unsigned i = 0; !found || found == own; i++) {
+		search.skip = i;
+		found = NULL;
+		if (!dl_iterate_phdr(match, &search))
+			break;
+		handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+		if (handle) {
+			found = symbol_in(handle, name);
+			dlclose(handle);
+		}
+	}
+	errno = saved;
+	return found;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT
+ * torch_modules.c: see torch_modules.h. These are the functions that torch_modules.py has of us.
+ *
+ * A module is a number: how many were known before it << 20 | the name id of its class. A thread keeps the numbers of the modules that it is inside of;
+ * what one is called below another is asked of Python once and then found in a table.
+ */
+#include "preload/torch/modules.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/stream/ranges.h"
+#include "collector/stream/stream.h"
+#include "collector/file/trace_file.h"
+#include "preload/python/python.h"
+#include "preload/python/frames.h"
+#include "collector/stream/schedule.h"
+#include "preload/torch/operators.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CLASS_BITS 20
+#define HOOKS_MOST 8
+#define OPEN_BYTES (64u << 10)
+#define OPEN_MOST ((OPEN_BYTES - sizeof(struct open_modules)) / sizeof(struct open_module))
+#define ASKED_MOST 16u /* of the open modules, when one is looked for */
+#define EDGES 16384u   /* a power of two */
+
+/* The file, as it is; the assembler finds it from the root of the project. */
+__asm__(".pushsection .rodata\n"
+	".hidden torch_modules_source\n"
+	".global torch_modules_source\n"
+	"torch_modules_source:\n"
+	".incbin \"preload/torch/modules.py\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char torch_modules_source[] __attribute__((visibility("hidden")));
+
+static bool python_wanted, modules_wanted, in_children;
+static _Atomic bool waits; /* for something worth a file: see is_quiet */
+static void (*hooks[HOOKS_MOST])(void);
+static size_t hook_count;
+
+/* ---- the modules that a thread is inside of ---- */
+
+struct open_module {
+	const void *call;
+	uint64_t number;
+};
+struct open_modules {
+	uint32_t count;
+	struct open_module rows[];
+};
+
+static __thread struct open_modules *mine;
+static pthread_key_t at_thread_end;
+static bool has_key;
+
+static void forget_thread(void *memory)
+{
+	mine = NULL;
+	memory_return(memory, OPEN_BYTES);
+}
+
+/* NULL: no memory. */
+static struct open_modules *open_modules(void)
+{
+	if (!mine && has_key) {
+		mine = kept_memory(OPEN_BYTES);
+		if (mine && pthread_setspecific(at_thread_end, mine)) {
+			memory_return(mine, OPEN_BYTES);
+			mine = NULL;
+		}
+	}
+	return mine;
+}
+
+static void remember(struct open_modules *open, const void *call, uint64_t number)
+{
+	if (open && open->count < OPEN_MOST)
+		open->rows[open->count++] = (struct open_module){call, number};
+}
+
+/* Nearly always the last; threads that are switched by hand (greenlets) close others first. */
+static void forget(const void *call)
+{
+	struct open_modules *open = mine;
+	uint32_t i = open ? open->count : 0;
+
+	while (i && open->rows[i - 1].call != call)
+		i--;
+	if (!i)
+		return;
+	memmove(&open->rows[i - 1], &open->rows[i], (open->count - i) * sizeof open->rows[0]);
+	open->count--;
+}
+
+/* ---- what a module is called below another ---- */
+
+/* Where free-threaded Python has no lock, one writes at a time and a reader looks at the key before and after. */
+static struct edge {
+	_Atomic uint64_t key;      /* low halves of how many were known before the parent and before the child; 0: none */
+	const char *_Atomic text;  /* a dictionary's, for ever */
+} edges[EDGES];
+static atomic_flag edges_written = ATOMIC_FLAG_INIT;
+
+static struct python_object *known, *places, *number_of, *path_below; /* of torch_modules.py */
+
+static inline uint64_t edge_key(uint64_t parent, uint64_t child)
+{
+	return parent >> CLASS_BITS << 32 | (uint32_t)(child >> CLASS_BITS);
+}
+
+static inline struct edge *edge_place(uint64_t key)
+{
+	return &edges[key * 0x9E3779B97F4A7C15u >> 50];
+}
+static_assert(EDGES == 1 << 14, "edge_place takes 14 bits");
+
+static inline const char *known_text(uint64_t key)
+{
+	struct edge *edge = edge_place(key);
+	const char *text;
+
+	if (atomic_load_explicit(&edge->key, memory_order_acquire) != key)
+		return NULL;
+	text = atomic_load_explicit(&edge->text, memory_order_acquire); /* the key is looked at again after it */
+	return atomic_load_explicit(&edge->key, memory_order_relaxed) == key ? text : NULL;
+}
+
+static void keep_text(uint64_t key, const char *text)
+{
+	struct edge *edge = edge_place(key);
+
+	if (atomic_flag_test_and_set_explicit(&edges_written, memory_order_acquire))
+		return; /* next time */
+	atomic_store_explicit(&edge->key, 0, memory_order_relaxed);
+	atomic_store_explicit(&edge->text, text, memory_order_release); /* and after the key is gone */
+	atomic_store_explicit(&edge->key, key, memory_order_release);
+	atomic_flag_clear_explicit(&edges_written, memory_order_release);
+}
+
+static uint32_t class_of(uint64_t number)
+{
+	return (uint32_t)number & ((1u << CLASS_BITS) - 1);
+}
+
+static const char *class_text(uint64_t number)
+{
+	size_t bytes;
+
+	return class_of(number) ? name_text(class_of(number), &bytes) : "Module";
+}
+
+/* The id of a text of Python's; 0: there is no room for one. */
+static uint32_t name_of(struct python_object *object)
+{
+	ptrdiff_t bytes = 0;
+	const char *text = python.PyUnicode_AsUTF8AndSize(object, &bytes);
+	uint32_t name = 0;
+
+	if (!text)
+		python_forget_error();
+	else if (stream_hold()) {
+		name = name_id_always(text, (size_t)bytes);
+		stream_leave();
+	}
+	return name;
+}
+
+/* A tuple of the module's number and those of the open ones, innermost first. */
+static struct python_object *question(const struct open_modules *open, uint64_t number)
+{
+	uint32_t count = open->count < ASKED_MOST ? open->count : ASKED_MOST;
+	struct python_object *tuple = python.PyTuple_New((ptrdiff_t)count + 1), *value;
+
+	for (uint32_t i = 0; tuple && i <= count; i++) {
+		value = python.PyLong_FromUnsignedLongLong(i ? open->rows[open->count - i].number : number);
+		if (!value || python.PyTuple_SetItem(tuple, (ptrdiff_t)i, value)) {
+			python.Py_DecRef(tuple);
+			return NULL;
+		}
+	}
+	return tuple;
+}
+
+/* Python tells: a path; None, it has none; anything else, not known this time. */
+static __attribute__((noinline)) const char *find_text(const struct open_modules *open, uint64_t number, uint64_t key)
+{
+	struct python_object *arguments = path_below ? question(open, number) : NULL;
+	struct python_object *answer = arguments ? python.PyObject_CallObject(path_below, arguments) : NULL;
+	const char *text = class_text(number);
+	size_t bytes;
+	uint32_t name;
+
+	if (answer && answer != python.none && answer != python.false_) {
+		name = name_of(answer);
+		text = name ? name_text(name, &bytes) : text;
+	}
+	if (answer && answer != python.false_)
+		keep_text(key, text);
+	if (answer)
+		python.Py_DecRef(answer);
+	if (arguments)
+		python.Py_DecRef(arguments);
+	python_forget_own_error();
+	return text;
+}
+
+static inline const char *text_of(const struct open_modules *open, uint64_t number)
+{
+	const char *text;
+	uint64_t key;
+
+	if (!open || !open->count || !number)
+		return class_text(number);
+	key = edge_key(open->rows[open->count - 1].number, number);
+	text = known_text(key);
+	return text ? text : find_text(open, number, key);
+}
+
+/* ---- what Python calls ---- */
+
+/* A forked child that only computes, such as a worker that loads data, is nobody's concern until it calls CUDA or NVTX. */
+static bool is_quiet(void)
+{
+	if (!atomic_load_explicit(&waits, memory_order_relaxed))
+		return false;
+	if (!trace_header())
+		return true;
+	atomic_store(&waits, false);
+	return false;
+}
+
+/* Of a module that is called for the first time. */
+static __attribute__((noinline)) uint64_t new_number(struct python_object *module)
+{
+	struct python_object *arguments = python.PyTuple_New(1), *answer = NULL;
+	long long number = 0;
+
+	python.Py_IncRef(module);
+	if (arguments && !python.PyTuple_SetItem(arguments, 0, module))
+		answer = python.PyObject_CallObject(number_of, arguments);
+	if (answer)
+		number = python.PyLong_AsLongLong(answer);
+	if (answer)
+		python.Py_DecRef(answer);
+	if (arguments)
+		python.Py_DecRef(arguments);
+	python_forget_own_error();
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+static uint64_t number_of_module(struct python_object *module)
+{
+	struct python_object *key = python.PyLong_FromVoidPtr(module);
+	struct python_object *number = key ? python.PyDict_GetItemWithError(known, key) : NULL; /* it lives as long as the module */
+
+	if (key)
+		python.Py_DecRef(key);
+	return number ? (uint64_t)python.PyLong_AsLongLong(number) : new_number(module);
+}
+
+static void enter(struct python_object *module, const void *call)
+{
+	struct open_modules *open = open_modules();
+	uint64_t number = number_of_module(module);
+	const char *text = text_of(open, number);
+
+	if (__builtin_expect(schedule_wanted, 0) && open && !open->count)
+		schedule_model_begins(torch_ops_nodes());
+	remember(open, call, number);
+	if (!is_quiet())
+		python_source_note(range_open(call, text, TRACE_NODE_MODULE, 0, class_of(number)));
+}
+
+static void leave(const void *call)
+{
+	if (!is_quiet())
+		range_close(call);
+	forget(call);
+}
+
+/* `calls[module] = call`, `del calls[call]`. An assignment, since Python's profilers see calls, of whatever is written in C too. */
+static int assign(struct python_object *self, struct python_object *key, struct python_object *value)
+{
+	(void)self;
+	if (value)
+		enter(key, value);
+	else
+		leave(key);
+	return 0;
+}
+
+static struct python_object *recorder(struct python_object *self, struct python_object *nothing)
+{
+	static struct python_slot slots[] = {{PYTHON_SLOT_ASSIGN_ITEM, NULL}, {0, NULL}};
+	static const struct python_type type = {"pperf.calls", 0, 0, PYTHON_TYPE_PLAIN, slots};
+	struct python_object *class, *calls;
+
+	(void)self;
+	(void)nothing;
+	*(int (**)(struct python_object *, struct python_object *, struct python_object *))&slots[0].function = assign;
+	class = python.PyType_FromSpec(&type);
+	calls = class ? python.PyObject_CallObject(class, NULL) : NULL;
+	if (class)
+		python.Py_DecRef(class);
+	return calls;
+}
+
+static struct python_object *identify(struct python_object *self, struct python_object *class_name)
+{
+	static _Atomic uint64_t last;
+	uint64_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+	uint32_t class = name_of(class_name);
+
+	(void)self;
+	if (class >> CLASS_BITS)
+		class = 0;
+	return python.PyLong_FromUnsignedLongLong(number << CLASS_BITS | class);
+}
+
+/* Each stays. */
+static bool take(struct python_object **place, struct python_object *tuple, ptrdiff_t index)
+{
+	*place = python.PyTuple_GetItem(tuple, index);
+	if (!*place)
+		return false;
+	python.Py_IncRef(*place);
+	return true;
+}
+
+static struct python_object *ask(struct python_object *self, struct python_object *tuple)
+{
+	(void)self;
+	if (!take(&known, tuple, 0) || !take(&places, tuple, 1) || !take(&number_of, tuple, 2) || !take(&path_below, tuple, 3))
+		return NULL;
+	return python_none();
+}
+
+static void take_out(struct python_object *dict, struct python_object *reference, const char *attribute)
+{
+	struct python_object *key = dict ? python.PyObject_GetAttrString(reference, attribute) : NULL;
+
+	if (key) {
+		python.PyDict_DelItem(dict, key);
+		python.Py_DecRef(key);
+	}
+	python_forget_error();
+}
+
+/* A module is gone. */
+static struct python_object *forget_module(struct python_object *self, struct python_object *reference)
+{
+	(void)self;
+	take_out(known, reference, "key");
+	take_out(places, reference, "number");
+	return python_none();
+}
+
+static struct python_object *wanted(struct python_object *self, struct python_object *nothing)
+{
+	(void)self;
+	(void)nothing;
+	return python.PyLong_FromLong(modules_wanted);
+}
+
+static struct python_object *imported(struct python_object *self, struct python_object *nothing)
+{
+	(void)self;
+	(void)nothing;
+	for (size_t i = 0; i < hook_count; i++)
+		hooks[i]();
+	hook_count = 0;
+	return python_none();
+}
+
+static struct python_object *outcome(struct python_object *self, struct python_object *text)
+{
+	ptrdiff_t bytes;
+	const char *value = python.PyUnicode_AsUTF8AndSize(text, &bytes);
+
+	(void)self;
+	if (value)
+		meta_set("source.torch_modules", value);
+	python_forget_error();
+	return python_none();
+}
+
+/* ---- the beginning ---- */
+
+void torch_modules_configure(bool python_is, bool modules, bool children)
+{
+	python_wanted = python_is;
+	modules_wanted = modules;
+	in_children = children;
+}
+
+void torch_modules_forked(void)
+{
+	atomic_store(&waits, !in_children);
+}
+
+bool torch_modules_at_end_of_import(void (*hook)(void))
+{
+	if (hook_count == HOOKS_MOST)
+		return false;
+	hooks[hook_count++] = hook;
+	return true;
+}
+
+static void say_version(void)
+{
+	const char *version = python.Py_GetVersion();
+	char text[32];
+
+	snprintf(text, sizeof text, "%.*s%s", (int)strcspn(version, " "), version, python.free_threaded ? "t" : "");
+	meta_set("version.python", text);
+}
+
+void torch_modules_start(void)
+{
+	static const struct python_function functions[] = {
+		{"identify", identify, PYTHON_ONE_ARGUMENT, NULL}, {"recorder", recorder, PYTHON_NO_ARGUMENTS, NULL},
+		{"ask", ask, PYTHON_VARARGS, NULL},                {"imported", imported, PYTHON_NO_ARGUMENTS, NULL},
+		{"wanted", wanted, PYTHON_NO_ARGUMENTS, NULL},     {"outcome", outcome, PYTHON_ONE_ARGUMENT, NULL},
+		{"forget", forget_module, PYTHON_ONE_ARGUMENT, NULL},
+	};
+
+	if (!python_find()) {
+		meta_set("source.torch_modules", "off: this Python keeps its functions to itself (5)");
+		return;
+	}
+	say_version();
+	if (!python_wanted || !modules_wanted)
+		meta_set("source.torch_modules", python_wanted ? "off: PPERF_MODULES=0 (0)" : "off: PPERF_PYTHON=0 (0)");
+	if (!python_wanted)
+		return;
+	has_key = has_key || !pthread_key_create(&at_thread_end, forget_thread);
+	if (modules_wanted)
+		meta_set("source.torch_modules", "off: torch was not imported to its end (3)");
+	if (!python_run(PYTHON_LABEL, torch_modules_source, functions, sizeof functions / sizeof functions[0]))
+		meta_set("source.torch_modules", "off: an error in Python (4)");
+}

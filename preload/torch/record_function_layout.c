@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT
+ * torch_layout.c: see torch_layout.h.
+ */
+#include "preload/torch/record_function_layout.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/process/signal_guard.h"
+#include "preload/python/python.h"
+#include "preload/torch/input_shapes.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define WORDS 41u  /* of a RecordFunction that are looked at: the smallest is 33 words, and behind it is the stack of its thread */
+#define PROBES 2u
+#define WAIT_S 10
+
+_Atomic unsigned torch_layout_known;
+struct torch_layout torch_layout;
+
+static struct torch_numbers numbers;
+static bool with_shapes;
+
+/* What the layout is in the releases that we have seen, for what cannot be measured. */
+static const struct torch_layout releases[] = {
+	{.sequence = 200, .forward_thread = 304, .asynchronous = 320}, /* the new string ABI */
+	{.sequence = 176, .forward_thread = 280, .asynchronous = 296}, /* the old one */
+	{.sequence = 200, .forward_thread = 248, .asynchronous = 264}, /* without kwinputs: 2.1 and before */
+	{.sequence = 176, .forward_thread = 224, .asynchronous = 240},
+};
+
+/* ---- what is watched ---- */
+
+struct probe { /* a RecordFunction as it started, and what ought to be in it */
+	uint64_t words[WORDS];
+	uint64_t sequence, thread;
+	bool seen;
+};
+
+enum step { NOTHING, FORWARD, BACKWARD, SHAPES_FEW, SHAPES_MANY };
+
+static struct {
+	struct probe forward[PROBES], backward[PROBES];
+	uint32_t round;                 /* which of them */
+	_Atomic int step;
+	_Atomic uintptr_t thread;       /* the one that is at work. 0: none */
+	const char *failure;            /* a sentence without its end; NULL: all is well */
+	char said[96];
+} measure;
+
+static const uint64_t magic[PROBES] = {UINT64_C(0x5AC0FFEE12345678), UINT64_C(0x3C0DEDBA5E0FF5E7)};
+
+bool torch_layout_is_ours(void)
+{
+	return atomic_load(&measure.thread) == (uintptr_t)pthread_self();
+}
+
+static void take(struct probe *probe, const void *record_function, uint64_t sequence)
+{
+	if (probe->seen)
+		return;
+	memcpy(probe->words, record_function, sizeof probe->words);
+	probe->sequence = sequence;
+	probe->seen = true;
+}
+
+bool torch_layout_watch(const void *record_function, const char *name, bool backward)
+{
+	int step = atomic_load(&measure.step);
+
+	if (!torch_layout_is_ours())
+		return false;
+	if (step == FORWARD && !backward && !strcmp(name, "aten::mul")) {
+		take(&measure.forward[measure.round], record_function, numbers.sequence());
+		measure.backward[measure.round].thread = numbers.thread();
+	} else if (step == BACKWARD && backward) {
+		take(&measure.backward[measure.round], record_function, measure.backward[measure.round].sequence);
+	} else if ((step == SHAPES_FEW || step == SHAPES_MANY) && !backward && !strcmp(name, "aten::neg")) {
+		torch_shapes_watch((const char *)record_function + torch_layout.inputs, step == SHAPES_MANY);
+	}
+	return true;
+}
+
+/* ---- what follows from it ---- */
+
+static bool fail(const char *failure)
+{
+	if (!measure.failure)
+		measure.failure = failure;
+	return false;
+}
+
+/* The only place behind `after` where each of the probes has its number; 0: there is none, or several. */
+static uint16_t place_of(const uint64_t wanted[PROBES], uint16_t after)
+{
+	uint16_t found = 0;
+
+	for (uint16_t i = (uint16_t)(after / 8 + 1); i < WORDS; i++) {
+		if (measure.backward[0].words[i] != wanted[0] || measure.backward[1].words[i] != wanted[1])
+			continue;
+		if (found)
+			return 0;
+		found = (uint16_t)(8 * i);
+	}
+	return found;
+}
+
+static bool find_links(struct torch_layout *layout)
+{
+	const uint64_t threads[PROBES] = {measure.backward[0].thread, measure.backward[1].thread};
+	const uint64_t sequences[PROBES] = {measure.backward[0].sequence, measure.backward[1].sequence};
+
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (!measure.forward[i].seen || !measure.backward[i].seen)
+			return fail("the test operator was not seen");
+	if (threads[0] == threads[1] || sequences[0] == sequences[1])
+		return fail("two threads have the same number");
+	layout->sequence = place_of(sequences, 0);
+	if (!layout->sequence)
+		return fail("no place has the sequence number");
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (measure.forward[i].words[layout->sequence / 8] != measure.forward[i].sequence)
+			return fail("an operator has not the thread's sequence number");
+	layout->forward_thread = place_of(threads, layout->sequence);
+	layout->inputs = (uint16_t)(layout->sequence + 8);
+	return layout->forward_thread || fail("no place has the forward's thread");
+}
+
+/* No RecordFunction that ends on another thread can be had for the asking, so the place is the releases' own; in one that does not it is 0. */
+static bool find_async(struct torch_layout *layout)
+{
+	for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
+		uint16_t place = releases[i].asynchronous;
+
+		if (releases[i].sequence != layout->sequence || releases[i].forward_thread != layout->forward_thread)
+			continue;
+		layout->asynchronous = place;
+		for (uint32_t j = 0; j < PROBES; j++)
+			if ((measure.forward[j].words[place / 8] & 0xFF) || (measure.backward[j].words[place / 8] & 0xFF))
+				return false;
+		return true;
+	}
+	return false;
+}
+
+static void settle(void)
+{
+	unsigned known = 0;
+
+	if (find_links(&torch_layout)) {
+		known |= TORCH_KNOWS_LINKS;
+		if (find_async(&torch_layout))
+			known |= TORCH_KNOWS_ASYNC;
+	}
+	atomic_fetch_or_explicit(&torch_layout_known, known, memory_order_release);
+}
+
+/* ---- the Python of it ---- */
+
+/* All that computes does so on threads of ours: the program's may be where an operator means something else (no_grad, a mode of its own). */
+static const char source[] =
+	"import sys\n"
+	"torch = sys.modules['torch']\n"
+	"facts(torch.__version__, torch._C._GLIBCXX_USE_CXX11_ABI)\n"
+	"nodes = []\n"
+	"settable = hasattr(torch._C._FunctionBase, '_set_sequence_nr')\n" /* not in 2.1 */
+	"def forward():\n"
+	"	x = torch.ones(1, requires_grad=True, device='cpu', dtype=torch.float32)\n"
+	"	if not settable:\n"
+	"		for _ in range(300 + 200 * len(nodes)):\n" /* then the numbers are at least not the smallest */
+	"			x * 2\n"
+	"	step(1)\n"
+	"	nodes.append((x * 2).grad_fn)\n"
+	"	step(0)\n"
+	"def backward():\n"
+	"	one = torch.ones(1, device='cpu', dtype=torch.float32)\n"
+	"	for i in range(2):\n"
+	"		round(i)\n"
+	"		if settable:\n"
+	"			nodes[i]._set_sequence_nr(number(i))\n"
+	"		expect(nodes[i]._sequence_nr())\n"
+	"		step(2)\n"
+	"		nodes[i](one)\n"
+	"		step(0)\n"
+	"def shapes():\n"
+	"	for i, sizes in (3, (5, 0, 1000003)), (4, (2, 3, 0, 5, 7, 11, 1000033)):\n"
+	"		x = torch.empty(sizes, device='cpu', dtype=torch.float32)\n"
+	"		step(i)\n"
+	"		torch.neg(x)\n"
+	"		step(0)\n"
+	"try:\n"
+	"	for i in range(2):\n"
+	"		round(i)\n"
+	"		in_thread(forward)\n"
+	"	in_thread(backward)\n"
+	"	if settle():\n"
+	"		in_thread(shapes)\n"
+	"finally:\n"
+	"	del forward, backward, shapes, nodes\n"; /* nothing is left that only the garbage collector would take away */
+
+static long number_of(struct python_object *object)
+{
+	long value = python.PyLong_AsLong(object);
+
+	python_forget_error();
+	return value;
+}
+
+static struct python_object *python_facts(struct python_object *self, struct python_object *arguments)
+{
+	ptrdiff_t bytes;
+	const char *version = python.PyUnicode_AsUTF8AndSize(python.PyTuple_GetItem(arguments, 0), &bytes);
+
+	(void)self;
+	if (version)
+		meta_set("version.torch", version);
+	meta_set("torch.abi", python.PyObject_IsTrue(python.PyTuple_GetItem(arguments, 1)) == 1 ? "1" : "0");
+	python_forget_error();
+	return python_none();
+}
+
+static struct python_object *python_step(struct python_object *self, struct python_object *step)
+{
+	(void)self;
+	atomic_store(&measure.step, (int)number_of(step));
+	return python_none();
+}
+
+static struct python_object *python_round(struct python_object *self, struct python_object *round)
+{
+	(void)self;
+	measure.round = (uint32_t)number_of(round) % PROBES;
+	return python_none();
+}
+
+static struct python_object *python_number(struct python_object *self, struct python_object *round)
+{
+	(void)self;
+	return python.PyLong_FromUnsignedLongLong(magic[(uint32_t)number_of(round) % PROBES]);
+}
+
+static struct python_object *python_expect(struct python_object *self, struct python_object *sequence)
+{
+	(void)self;
+	measure.backward[measure.round].sequence = python.PyLong_AsUnsignedLongLong(sequence);
+	python_forget_error();
+	return python_none();
+}
+
+static struct python_object *python_settle(struct python_object *self, struct python_object *unused)
+{
+	(void)self;
+	(void)unused;
+	settle();
+	return python.PyLong_FromLong(with_shapes && (atomic_load(&torch_layout_known) & TORCH_KNOWS_LINKS));
+}
+
+static void *call_in_thread(void *callable)
+{
+	struct python_object *result;
+	int state;
+
+	atomic_store(&measure.thread, (uintptr_t)pthread_self());
+	state = python.PyGILState_Ensure();
+	result = python.PyObject_CallObject(callable, NULL);
+	if (result)
+		python.Py_DecRef(result);
+	python.Py_DecRef(callable);
+	python_forget_error();
+	python.PyGILState_Release(state);
+	atomic_store(&measure.thread, 0);
+	return NULL;
+}
+
+/* A thread of the C library's, of which Python knows nothing before and nothing afterwards, and that is really gone then: what is forked later is forked in a
+ * process with no thread more. It gets none of the program's signals. */
+static bool run_in_thread(struct python_object *callable)
+{
+	struct timespec until;
+	struct quiet quiet;
+	pthread_t thread;
+	int failed;
+
+	quiet_begin(&quiet);
+	failed = pthread_create(&thread, NULL, call_in_thread, callable);
+	quiet_end(&quiet);
+	if (failed)
+		return fail("no thread could be made");
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_S;
+	if (pthread_timedjoin_np(thread, NULL, &until) == 0)
+		return true;
+	pthread_detach(thread);
+	return fail("the test operator did not end");
+}
+
+static struct python_object *python_in_thread(struct python_object *self, struct python_object *callable)
+{
+	void *state;
+
+	(void)self;
+	python.Py_IncRef(callable); /* the thread's; if there is none it is left behind */
+	state = python.PyEval_SaveThread();
+	run_in_thread(callable);
+	python.PyEval_RestoreThread(state);
+	return python_none();
+}
+
+static const struct python_function functions[] = {
+	{"facts", python_facts, PYTHON_VARARGS, NULL},
+	{"step", python_step, PYTHON_ONE_ARGUMENT, NULL},
+	{"round", python_round, PYTHON_ONE_ARGUMENT, NULL},
+	{"number", python_number, PYTHON_ONE_ARGUMENT, NULL},
+	{"expect", python_expect, PYTHON_ONE_ARGUMENT, NULL},
+	{"settle", python_settle, PYTHON_NO_ARGUMENTS, NULL},
+	{"in_thread", python_in_thread, PYTHON_ONE_ARGUMENT, NULL},
+};
+
+/* ---- the whole ---- */
+
+void torch_layout_configure(const struct torch_numbers *torch, bool shapes)
+{
+	numbers = *torch;
+	with_shapes = shapes;
+}
+
+static void say(unsigned known)
+{
+	if (!(known & TORCH_KNOWS_LINKS))
+		snprintf(measure.said, sizeof measure.said, "partial: backward is not linked to forward: %s", measure.failure);
+	else if (with_shapes && !(known & TORCH_KNOWS_SHAPES))
+		snprintf(measure.said, sizeof measure.said, "partial: no shapes: %s", torch_shapes_failure());
+	else
+		snprintf(measure.said, sizeof measure.said, "on");
+	meta_set("source.torch_ops", measure.said);
+	if (!(known & TORCH_KNOWS_LINKS))
+		return;
+	snprintf(measure.said, sizeof measure.said, "sequence %u, forward thread %u, asynchronous %s%u, inputs %s%u", torch_layout.sequence,
+		torch_layout.forward_thread, known & TORCH_KNOWS_ASYNC ? "" : "not ", torch_layout.asynchronous,
+		known & TORCH_KNOWS_SHAPES ? "" : "not looked at, ", torch_layout.inputs);
+	meta_set("torch.layout", measure.said);
+}
+
+void torch_layout_measure(void)
+{
+	int saved = errno;
+
+	if (!numbers.thread)
+		return;
+	numbers.thread(); /* so that the program's thread has the number that it would have without us */
+	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
+	if (!python_run(PYTHON_LABEL, source, functions, sizeof functions / sizeof functions[0]))
+		fail("the test operator could not be run");
+	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_IS_MEASURED);
+	if (with_shapes && torch_shapes_known())
+		atomic_fetch_or_explicit(&torch_layout_known, TORCH_KNOWS_SHAPES, memory_order_release);
+	say(atomic_load(&torch_layout_known));
+	errno = saved;
+}

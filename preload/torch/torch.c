@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ * torch.c: see torch.h.
+ */
+#include "preload/torch/torch.h"
+
+#include "collector/file/dictionary.h"
+#include "preload/python/python.h"
+#include "preload/python/frames.h"
+#include "preload/torch/record_function_layout.h"
+#include "preload/torch/libraries.h"
+#include "preload/torch/tensor_memory.h"
+#include "preload/torch/modules.h"
+#include "preload/torch/operators.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+static bool enabled, with_python;
+static atomic_bool came;  /* initModule was called, or what comes of it has begun */
+static atomic_bool asked; /* Python has been asked to call us when it is at leisure */
+
+void torch_configure(bool run_python)
+{
+	enabled = true;
+	with_python = run_python;
+}
+
+/* With the GIL. */
+static void start_in_python(bool operators)
+{
+	if (operators)
+		torch_modules_at_end_of_import(torch_layout_measure);
+	torch_modules_at_end_of_import(python_frames_start);
+	torch_modules_start();
+}
+
+static void start_here(void)
+{
+	bool operators = torch_ops_start(), in_python = with_python && python_find();
+
+	torch_memory_begin(in_python);
+	if (in_python)
+		start_in_python(operators);
+	else
+		torch_modules_start(); /* says why there are none */
+	if (!in_python && operators)
+		meta_set("source.torch_ops", with_python ? "partial: backward is not linked to forward: Python keeps its functions to itself" :
+							   "partial: backward is not linked to forward: PPERF_PYTHON=0");
+}
+
+/* ---- the usual way ---- */
+
+typedef struct python_object *init_module(void);
+
+/* What a module that needs the symbol gets in a process without it. */
+static struct python_object *no_module(void)
+{
+	if (python_find())
+		python.PyErr_SetString(*python.ImportError, "undefined symbol: initModule");
+	return NULL;
+}
+
+__attribute__((visibility("default"))) struct python_object *initModule(void);
+struct python_object *initModule(void)
+{
+	init_module *real;
+	struct python_object *module;
+	bool of_torch;
+	int saved;
+
+	*(void **)&real = torch_symbol(TORCH_PYTHON, "initModule");
+	of_torch = real != NULL;
+	if (!of_torch)
+		*(void **)&real = torch_symbol_besides((const void *)(uintptr_t)&initModule, "initModule");
+	if (!real)
+		return no_module();
+	if (of_torch && enabled)
+		atomic_store(&came, true);
+	module = real();
+	saved = errno;
+	if (module && of_torch && enabled)
+		start_here();
+	errno = saved;
+	return module;
+}
+
+/* ---- the late way ---- */
+
+static struct python_object *attribute(struct python_object *object, const char *name)
+{
+	struct python_object *value = object ? python.PyObject_GetAttrString(object, name) : NULL;
+
+	if (!value)
+		python_forget_error();
+	return value;
+}
+
+/* Half of an import may be done. */
+static bool torch_is_whole(void)
+{
+	struct python_object *torch = python.PyDict_GetItemString(python.PyImport_GetModuleDict(), "torch");
+	struct python_object *nn = attribute(torch, "nn"), *module = attribute(nn, "Module");
+	bool whole = module != NULL;
+
+	if (nn)
+		python.Py_DecRef(nn);
+	if (module)
+		python.Py_DecRef(module);
+	return whole;
+}
+
+/* By Python's main thread, between two steps of the program. What is not there yet is asked for again at a later call to CUDA. */
+static int at_leisure(void *unused)
+{
+	int saved = errno;
+
+	(void)unused;
+	if (torch_is_whole())
+		start_in_python(true);
+	else
+		atomic_store(&asked, false);
+	errno = saved;
+	return 0;
+}
+
+static void start_late(void)
+{
+	if (!torch_library(TORCH_CPU) || !torch_ops_start() || !with_python || !torch_library(TORCH_PYTHON) || !python_find())
+		return;
+	if (!atomic_exchange(&asked, true) && python.Py_AddPendingCall(at_leisure, NULL))
+		atomic_store(&asked, false);
+}
+
+void torch_late_start(void)
+{
+	int saved = errno;
+
+	if (enabled && !atomic_load(&came))
+		start_late();
+	errno = saved;
+}

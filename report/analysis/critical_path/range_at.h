@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ * path_places.h: in which place a thread was at a moment: the innermost range that was open there. Asked in the order of
+ * time, over all threads.
+ *
+ * One more fold of the trace, whose ranges are sorted outside of memory (sorter.h); in memory are those that are open.
+ * Threads: one.
+ */
+#ifndef PPERF_PATH_PLACES_H
+#define PPERF_PATH_PLACES_H
+
+#include "report/run/process.h"
+
+struct path_places;
+
+struct path_places *path_places_read(struct process *process);
+void path_places_free(struct path_places *places);
+
+/* Tells, piece by piece, in which node the thread was from begin to end; 0: in none. */
+void path_places_within(struct path_places *places, uint32_t tid, uint64_t begin_ns, uint64_t end_ns,
+	void (*tell)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns), void *context);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ * batches.h: how much of the usual steps goes by in getting the next batch from a DataLoader of PyTorch.
+ */
+#ifndef PPERF_BATCHES_H
+#define PPERF_BATCHES_H
+
+#include "report/profile/profile.h"
+
+struct batches {
+	uint64_t ns, steps_ns; /* in DataLoaders; of all usual steps */
+	uint64_t count, longest_ns;
+	uint32_t node; /* where most of it is; 0: there is none */
+};
+
+struct batches batches_of(const struct fold *fold);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/gap_cause.h"
+#include "report/base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS_KEPT 64u /* of a thread: those that can hold it up */
+#define THREADS_MOST 65536u
+
+/* A call that holds its thread up. */
+struct held {
+	uint64_t begin_ns, end_ns, correlation;
+	enum gap_cause as;
+	uint32_t name;
+};
+
+struct caller {
+	struct held calls[CALLS_KEPT]; /* a ring */
+	uint64_t count;
+	uint32_t tid;
+};
+
+struct gap_calls {
+	const struct texts *texts;
+	struct caller **callers;
+	size_t count, room, last;
+};
+
+const char *gap_cause_name(enum gap_cause cause)
+{
+	static const char *const names[] = {
+#define X(cause, text) text,
+		GAP_CAUSES(X)
+#undef X
+	};
+
+	return names[cause];
+}
+
+struct gap_calls *gap_calls_new(const struct texts *texts)
+{
+	struct gap_calls *calls = need(sizeof *calls);
+
+	calls->texts = texts;
+	return calls;
+}
+
+void gap_calls_free(struct gap_calls *calls)
+{
+	for (size_t i = 0; i < calls->count; i++)
+		free(calls->callers[i]);
+	free(calls->callers);
+	free(calls);
+}
+
+static struct caller *caller_of(const struct gap_calls *calls, uint32_t tid)
+{
+	for (size_t i = 0; i < calls->count; i++)
+		if (calls->callers[i]->tid == tid)
+			return calls->callers[i];
+	return NULL;
+}
+
+static bool has(struct text name, const char *part)
+{
+	return memmem(name.bytes, name.length, part, strlen(part)) != NULL;
+}
+
+/* Of a call that the trace says no more of than its name. */
+static enum gap_cause by_name(struct text name)
+{
+	if (has(name, "Synchronize"))
+		return GAP_SYNC;
+	if (has(name, "Memcpy"))
+		return GAP_COPY;
+	if (has(name, "Malloc") || has(name, "Free") || has(name, "MemAlloc") || has(name, "HostAlloc") ||
+		has(name, "MemCreate") || has(name, "MemMap") || has(name, "MemUnmap") || has(name, "MemRelease"))
+		return GAP_ALLOCATION;
+	return GAP_UNKNOWN;
+}
+
+/* UNKNOWN: it holds nobody up. */
+static enum gap_cause holds_up(const struct gap_calls *calls, const struct activity *call)
+{
+	switch (call->kind) {
+	case ACTIVITY_WAIT:
+		return GAP_SYNC;
+	case ACTIVITY_ALLOC:
+	case ACTIVITY_FREE:
+		return GAP_ALLOCATION;
+	case ACTIVITY_COPY_CALL:
+		return GAP_COPY;
+	case ACTIVITY_OTHER_CALL:
+		return by_name(text_of(calls->texts, call->name));
+	default:
+		return GAP_UNKNOWN;
+	}
+}
+
+void gap_calls_add(struct gap_calls *calls, const struct activity *call)
+{
+	const enum gap_cause as = holds_up(calls, call);
+	struct caller *caller;
+
+	if (as == GAP_UNKNOWN || calls->count >= THREADS_MOST)
+		return;
+	caller = caller_of(calls, call->tid);
+	if (!caller) {
+		grow(&calls->callers, &calls->room, calls->count + 1, sizeof(struct caller *));
+		caller = calls->callers[calls->count++] = need(sizeof *caller);
+		caller->tid = call->tid;
+	}
+	caller->calls[caller->count++ % CALLS_KEPT] = (struct held){ .begin_ns = call->begin_ns,
+		.end_ns = call->end_ns,
+		.correlation = call->correlation,
+		.as = as,
+		.name = call->name };
+}
+
+/* How long of from..to the call lasted. */
+static uint64_t within(const struct held *call, uint64_t from_ns, uint64_t to_ns)
+{
+	const uint64_t begin = call->begin_ns > from_ns ? call->begin_ns : from_ns,
+		       end = call->end_ns < to_ns ? call->end_ns : to_ns;
+
+	return end > begin ? end - begin : 0;
+}
+
+static const struct held *recent(const struct caller *caller, uint64_t back)
+{
+	return back < caller->count && back < CALLS_KEPT ? &caller->calls[(caller->count - 1 - back) % CALLS_KEPT] : NULL;
+}
+
+/* What took at least half of the gap, before the work was asked for. False: nothing did. */
+static bool explain_by_time(const struct caller *caller, uint64_t asked_ns, struct gap *gap)
+{
+	uint64_t spent[GAP_CAUSE_COUNT] = { 0 }, longest[GAP_CAUSE_COUNT] = { 0 };
+	uint32_t names[GAP_CAUSE_COUNT] = { 0 };
+	const struct held *call;
+	enum gap_cause most = GAP_SYNC;
+
+	for (uint64_t back = 0; (call = recent(caller, back)); back++) {
+		const uint64_t part = within(call, gap->begin_ns, asked_ns);
+
+		spent[call->as] += part;
+		if (part > longest[call->as]) {
+			longest[call->as] = part;
+			names[call->as] = call->name;
+		}
+	}
+	for (enum gap_cause cause = GAP_ALLOCATION; cause <= GAP_COPY; cause++)
+		if (spent[cause] > spent[most])
+			most = cause;
+	if (spent[most] < (gap->end_ns - gap->begin_ns + 1) / 2 || !spent[most])
+		return false;
+	gap->cause = most;
+	gap->blocked_by = names[most];
+	return true;
+}
+
+/* What the thread was in as the GPU became idle. What it did next could have been done meanwhile, had it not been longer. */
+static void explain_by_begin(const struct caller *caller, uint64_t asked_ns, struct gap *gap)
+{
+	const struct held *call;
+
+	for (uint64_t back = 0; (call = recent(caller, back)); back++) {
+		if (call->begin_ns > gap->begin_ns || call->end_ns < gap->begin_ns ||
+			(call->as == GAP_COPY &&
+				(!call->correlation || call->correlation != gap->last_correlation)))
+			continue;
+		if (asked_ns > call->end_ns && asked_ns - call->end_ns > gap->begin_ns - call->begin_ns)
+			return;
+		gap->cause = call->as;
+		gap->blocked_by = call->name;
+		return;
+	}
+}
+
+void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap)
+{
+	const struct caller *caller = caller_of(calls, work->tid);
+
+	gap->blocked_by = 0;
+	gap->cause = GAP_UNKNOWN;
+	if (!work->has_call)
+		return;
+	if (work->call_begin_ns <= gap->begin_ns) {
+		gap->cause = work->kind == ACTIVITY_COPY && work->call_end_ns > gap->begin_ns ? GAP_COPY
+											       : GAP_DEPENDENCY;
+		return;
+	}
+	gap->cause = GAP_LAUNCH;
+	if (caller && !explain_by_time(caller, work->call_begin_ns, gap))
+		explain_by_begin(caller, work->call_begin_ns, gap);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/gpu_peaks.h"
+#include "report/analysis/work_categories.h"
+#include "report/base/error.h"
+#include "report/text/builtin_table.h"
+#include "report/base/escape.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t\r"
+
+/* The file, as it is; the assembler finds it from the root of the project. */
+__asm__(".pushsection .rodata\n"
+	".hidden peaks_source\n"
+	".global peaks_source\n"
+	"peaks_source:\n"
+	".incbin \"report/analysis/gpu_peaks.table\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char peaks_source[] __attribute__((visibility("hidden")));
+
+/* Behind the peaks: */
+enum { KEY_MEMORY = PEAK_COUNT, KEY_SMS, KEYS };
+
+static const char *const keys[KEYS] = {
+#define X(id, name) [PEAK_##id] = #name,
+	PEAKS(X)
+#undef X
+	[KEY_MEMORY] = "memory",
+	[KEY_SMS] = "sms",
+};
+
+struct line {
+	const char *pattern; /* NULL: of an architecture */
+	uint32_t major, minor;
+	double values[KEYS];
+};
+
+struct peaks_table {
+	char *text; /* of the file, cut into words */
+	const char *path;
+	struct line lines[PEAKS_LINES_MOST];
+	unsigned count;
+};
+
+/* A word of the file, in a sentence for the terminal. */
+static const char *shown(const char *word)
+{
+	static char text[64];
+
+	visible(text, sizeof text, word, strlen(word), true);
+	return text;
+}
+
+static void read_value(const struct peaks_table *table, struct line *line, char *word, unsigned number)
+{
+	char *equals = strchr(word, '='), *end;
+	const char *given = equals ? equals + 1 : "";
+	unsigned key = 0;
+	double value;
+
+	if (equals)
+		*equals = '\0';
+	while (key < KEYS && strcmp(keys[key], word) != 0)
+		key++;
+	if (!equals || key == KEYS)
+		fatal(STATUS_USAGE,
+			"%s:%u: `%s` is no KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, fp16, bf16, fp8, int8, memory and sms",
+			table->path, number, shown(word));
+	value = strtod(given, &end);
+	if (*end || end == given || !isfinite(value) || value <= 0 || value > 1e9)
+		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number, shown(given));
+	line->values[key] = value;
+}
+
+static void read_line(void *context, char *text, unsigned number)
+{
+	struct peaks_table *table = context;
+	char *rest, *word = strtok_r(text, BLANKS, &rest), *of;
+	struct line *line = &table->lines[table->count];
+	char behind;
+
+	if (!word || *word == '#')
+		return;
+	if (table->count == PEAKS_LINES_MOST)
+		fatal(STATUS_USAGE, "%s:%u: one GPU more than the %u that there is room for", table->path, number, PEAKS_LINES_MOST);
+	of = strtok_r(NULL, BLANKS, &rest);
+	if (!of || (strcmp(word, "device") != 0 && strcmp(word, "arch") != 0))
+		fatal(STATUS_USAGE, "%s:%u: a line is `device PATTERN KEY=NUMBER...` or `arch CAPABILITY KEY=NUMBER...`", table->path,
+			number);
+	if (*word == 'd')
+		line->pattern = of;
+	else if (sscanf(of, "%4u.%4u%c", &line->major, &line->minor, &behind) != 2)
+		fatal(STATUS_USAGE, "%s:%u: `%s` is no compute capability such as 9.0", table->path, number, shown(of));
+	while ((word = strtok_r(NULL, BLANKS, &rest)))
+		read_value(table, line, word, number);
+	table->count++;
+}
+
+struct peaks_table *peaks_read(const char *path)
+{
+	struct peaks_table *table = need(sizeof *table);
+
+	table->path = path ? path : "built-in table of GPUs";
+	table->text = text_table_read(path, peaks_source, "GPUs");
+	text_table_lines(table->text, read_line, table);
+	return table;
+}
+
+void peaks_free(struct peaks_table *table)
+{
+	if (!table)
+		return;
+	free(table->text);
+	free(table);
+}
+
+static const struct line *line_of(const struct peaks_table *table, const struct peaks_device *device, bool by_name)
+{
+	for (unsigned i = 0; i < table->count; i++) {
+		const struct line *line = &table->lines[i];
+
+		if (by_name ? line->pattern && device->name_bytes &&
+				      category_matches(line->pattern, device->name, device->name_bytes)
+			    : !line->pattern && line->major == device->major && line->minor == device->minor)
+			return line;
+	}
+	return NULL;
+}
+
+static void take_published(const struct line *line, const struct peaks_device *device, struct peaks *peaks)
+{
+	const double sms = line->values[KEY_SMS];
+	const bool other = sms > 0 && device->multiprocessors && (double)device->multiprocessors != sms;
+
+	peaks->from = other ? PEAKS_OF_PART : PEAKS_OF_TABLE;
+	for (unsigned i = 0; i < PEAK_COUNT; i++)
+		peaks->flops[i] = line->values[i] * 1e12 * (other ? device->multiprocessors / sms : 1);
+	peaks->bytes = other ? 0 : line->values[KEY_MEMORY] * 1e9;
+}
+
+/* Memory moves twice a clock. */
+static double bandwidth(const struct peaks_device *device)
+{
+	return 2.0 * (double)device->memory_clock_hz * (double)device->bus_bits / 8;
+}
+
+bool peaks_find(const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks)
+{
+	const struct line *line = line_of(table, device, true);
+
+	*peaks = (struct peaks){ .from = PEAKS_OF_ATTRIBUTES };
+	if (line) {
+		take_published(line, device, peaks);
+		if (peaks->bytes <= 0 && peaks->from == PEAKS_OF_TABLE)
+			peaks->bytes = bandwidth(device);
+		return true;
+	}
+	line = line_of(table, device, false);
+	for (unsigned i = 0; line && i < PEAK_COUNT; i++)
+		peaks->flops[i] = line->values[i] * (double)device->multiprocessors * (double)device->clock_hz;
+	peaks->bytes = bandwidth(device);
+	if (peaks->bytes <= 0 && peaks->flops[PEAK_FP32] <= 0)
+		peaks->from = PEAKS_NONE;
+	return peaks->from != PEAKS_NONE;
+}
+
+double peaks_flops(const struct peaks *peaks, enum element element, bool matrix)
+{
+	static const enum peak products[ELEMENT_COUNT] = { [ELEMENT_FP64] = PEAK_FP64_MATRIX,
+		[ELEMENT_FP32] = PEAK_FP32,
+		[ELEMENT_TF32] = PEAK_TF32,
+		[ELEMENT_FP16] = PEAK_FP16,
+		[ELEMENT_BF16] = PEAK_BF16,
+		[ELEMENT_FP8] = PEAK_FP8,
+		[ELEMENT_INT8] = PEAK_INT8 };
+
+	if (element == ELEMENT_UNKNOWN || (element > ELEMENT_INT8 && matrix))
+		return 0;
+	if (!matrix) /* on the units for 32 bits, whatever is smaller; those for integers are others, and not in the table */
+		return element == ELEMENT_FP64 ? peaks->flops[PEAK_FP64]
+		       : element <= ELEMENT_FP8 ? peaks->flops[PEAK_FP32] : 0;
+	if (element == ELEMENT_FP64 && peaks->flops[PEAK_FP64_MATRIX] <= 0)
+		return peaks->flops[PEAK_FP64];
+	return peaks->flops[products[element]];
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ * ranks.c: reads the traces of all ranks and has them compared. See ranks.h.
+ */
+#include "report/analysis/ranks/rank_set.h"
+#include "report/base/error.h"
+#include "report/text/output.h"
+#include <stdlib.h>
+
+static int by_number(const void *a, const void *b)
+{
+	const struct rank *left = a, *right = b;
+
+	if (left->number != right->number)
+		return left->number < right->number ? -1 : 1;
+	return (left->process > right->process) - (left->process < right->process);
+}
+
+/* Files that do not say which rank they are count in the order they were given. */
+static void give_numbers(struct ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->count; i++)
+		ranks->counted |= ranks->ranks[i].process->rank < 0;
+	for (size_t i = 0; i < ranks->count; i++)
+		ranks->ranks[i].number = ranks->counted ? (int64_t)i : ranks->ranks[i].process->rank;
+	qsort(ranks->ranks, ranks->count, sizeof *ranks->ranks, by_number);
+	for (size_t i = 1; i < ranks->count; i++)
+		if (ranks->ranks[i].number == ranks->ranks[i - 1].number)
+			fatal(STATUS_USAGE, "%s and %s both say that they are rank %lld; name one trace a rank",
+				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path, (long long)ranks->ranks[i].number);
+}
+
+/* A rank's loaders and compilers have its number, too, and no collectives. */
+static void choose(struct ranks *ranks)
+{
+	ranks->ranks = need((ranks->processes.count + 1) * sizeof *ranks->ranks);
+	for (size_t i = 0; i < ranks->processes.shown; i++) {
+		struct rank rank = { .process = &ranks->processes.all[i] };
+
+		collectives_read(&rank.collectives, rank.process->reader, rank.process->simulated);
+		if (rank.collectives.count)
+			ranks->ranks[ranks->count++] = rank;
+		else
+			collectives_free(&rank.collectives);
+	}
+	ranks->without = (uint32_t)(ranks->processes.shown - ranks->count);
+	if (!ranks->count)
+		fatal(STATUS_USAGE, "no collective is in these traces: neither kernels of NCCL or RCCL nor ranges like gloo:all_reduce");
+	if (ranks->count < 2)
+		fatal(STATUS_USAGE, "only %s has collectives; several ranks are needed: pperf-report ranks TRACE TRACE ...",
+			ranks->ranks[0].process->path);
+	give_numbers(ranks);
+}
+
+bool rank_is_wanted(const struct options *options, const struct rank *rank)
+{
+	return options->rank < 0 || options->rank == rank->number;
+}
+
+struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count)
+{
+	const struct tree *tree = rank->fold->tree;
+	struct trace_text *path = need((tree->nodes[node].depth + 2u) * sizeof *path);
+
+	*count = 0;
+	for (uint32_t at = node; at; at = tree->nodes[at].parent)
+		++*count;
+	for (size_t i = *count; node; node = tree->nodes[node].parent) {
+		const struct text name = text_of(rank->process->texts, tree->nodes[node].name);
+
+		path[--i] = (struct trace_text){ name.bytes, name.length, true };
+	}
+	return path;
+}
+
+static void release(struct ranks *ranks)
+{
+	for (size_t i = 0; i < ranks->count; i++) {
+		collectives_free(&ranks->ranks[i].collectives);
+		fold_free(ranks->ranks[i].fold);
+	}
+	for (size_t i = 0; i < ranks->group_count; i++)
+		free(ranks->groups[i].members);
+	free(ranks->groups);
+	free(ranks->outcomes);
+	free(ranks->rows);
+	free(ranks->ranks);
+	processes_free(&ranks->processes);
+}
+
+int ranks_view(const struct options *options)
+{
+	struct options all = *options;
+	struct ranks ranks = { .count = 0 };
+	bool printed;
+
+	all.all = true;
+	all.rank = -1;
+	ranks.processes = processes_read(&all);
+	choose(&ranks);
+	ranks_group(&ranks);
+	ranks_wait(&ranks);
+	ranks_blame(&ranks);
+	ranks_rows(&ranks);
+	printed = ranks_print(&ranks, options);
+	release(&ranks);
+	return printed ? STATUS_FINE : STATUS_UNREADABLE;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/step_stats.h"
+#include "report/base/error.h"
+#include "report/text/format_number.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TREND_MOST 1024u
+#define OUTLIERS_FROM 5u /* usual steps */
+
+/* Where the fold is among the steps. */
+struct reading {
+	struct process *process;
+	struct step_table *table;
+	size_t at;               /* what threads tell is a little out of order */
+	size_t level_at;         /* the first step whose end has not been reached by the levels */
+	bool inside;             /* of that one, the begin has */
+	int64_t allocated, reserved;
+};
+
+/* NULL: in none. */
+static struct step_figures *step_at(struct reading *reading, uint64_t at_ns)
+{
+	struct step_table *table = reading->table;
+
+	while (reading->at > 0 && table->steps[reading->at - 1].step->end_ns > at_ns)
+		reading->at--;
+	while (reading->at < table->count && table->steps[reading->at].step->end_ns <= at_ns)
+		reading->at++;
+	if (reading->at == table->count || at_ns < table->steps[reading->at].step->begin_ns)
+		return NULL;
+	return &table->steps[reading->at];
+}
+
+static void part(void *context, const struct fold_part *part)
+{
+	struct reading *reading = context;
+	struct step_figures *step = step_at(reading, part->begin_ns);
+	unsigned kind;
+
+	if (!step)
+		return;
+	step->cpu_ns += part->self_ns;
+	kind = part->place ? reader_place(reading->process->reader, part->place)->kind : 0;
+	step->trains |= kind == TRACE_NODE_BACKWARD || kind == TRACE_NODE_OPTIMIZER;
+	step->computes |= kind == TRACE_NODE_MODULE || kind == TRACE_NODE_OP;
+}
+
+static void work(void *context, const struct fold_seen_work *work)
+{
+	struct reading *reading = context;
+	const struct trace_gpu *gpu = work->gpu;
+	struct step_figures *step = work->counts ? step_at(reading, work->launch ? work->launch->begin_ns : work->begin_ns) : NULL;
+
+	if (!step)
+		return;
+	step->gpu_calls++;
+	step->kernels += gpu->head.kind == TRACE_KERNEL;
+	step->gpu_ns += work->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
+	reading->table->has_gpu = true;
+}
+
+static void raise_peaks(struct reading *reading, struct step_figures *step)
+{
+	if (step->allocated_peak < reading->allocated)
+		step->allocated_peak = reading->allocated;
+	if (step->reserved_peak < reading->reserved)
+		step->reserved_peak = reading->reserved;
+}
+
+/* The levels stay what they are up to that moment. */
+static void levels_until(struct reading *reading, uint64_t at_ns)
+{
+	struct step_table *table = reading->table;
+
+	for (; reading->level_at < table->count; reading->level_at++, reading->inside = false) {
+		struct step_figures *step = &table->steps[reading->level_at];
+
+		if (step->step->begin_ns > at_ns)
+			return;
+		if (!reading->inside) {
+			step->allocated_peak = reading->allocated;
+			step->reserved_peak = reading->reserved;
+		}
+		reading->inside = true;
+		if (step->step->end_ns > at_ns)
+			return;
+		step->allocated_end = reading->allocated;
+		step->reserved_end = reading->reserved;
+	}
+}
+
+static void level(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved)
+{
+	struct reading *reading = context;
+
+	levels_until(reading, at_ns);
+	reading->allocated = allocated;
+	reading->reserved = reserved;
+	reading->table->has_reserved |= reserved != 0;
+	reading->table->has_allocated |= allocated != 0;
+	if (reading->inside)
+		raise_peaks(reading, &reading->table->steps[reading->level_at]);
+}
+
+static void begins(void *context)
+{
+	struct reading *reading = context;
+	struct step_table *table = reading->table;
+
+	for (size_t i = 0; i < table->count; i++)
+		table->steps[i] = (struct step_figures){ .step = table->steps[i].step };
+	table->has_gpu = table->has_allocated = table->has_reserved = false;
+	*reading = (struct reading){ .process = reading->process, .table = table };
+}
+
+static struct step_table *new_table(const struct process *process)
+{
+	const struct fold_options *options = &process->fold->options;
+	struct step_table *table = need(sizeof *table);
+
+	table->steps = need((process->steps->count + 1) * sizeof *table->steps);
+	for (size_t i = 0; i < process->steps->count; i++) {
+		const struct step *step = &process->steps->steps[i];
+
+		if (options->steps && (step->number < options->first_step || step->number > options->last_step))
+			continue;
+		table->steps[table->count++].step = step;
+		table->usual += step->kind == STEP_USUAL;
+	}
+	return table;
+}
+
+/* What the gaps that are told of are put into. */
+struct gap_reading {
+	struct step_table *table;
+	const struct away *away;
+};
+
+static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct gap_reading *reading = context;
+	const struct step_table *table = reading->table;
+	size_t low = 0, high = table->count;
+
+	while (low < high) { /* the first step that ends behind its begin */
+		const size_t middle = (low + high) / 2;
+
+		if (table->steps[middle].step->end_ns > from_ns)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	for (; low < table->count && table->steps[low].step->begin_ns < to_ns; low++) {
+		struct step_figures *step = &table->steps[low];
+		const uint64_t from = step->step->begin_ns > from_ns ? step->step->begin_ns : from_ns,
+			       to = step->step->end_ns < to_ns ? step->step->end_ns : to_ns,
+			       idle = to > from ? to - from - away_within(reading->away, AWAY_TRACE, from, to) : 0;
+
+		step->gaps += idle > 0;
+		if (idle > step->gap_max_ns)
+			step->gap_max_ns = idle;
+	}
+}
+
+static void read_busy(struct step_table *table, const struct process *process)
+{
+	struct timeline *timeline = process->fold->timeline;
+	struct gap_reading gaps = { .table = table, .away = timeline ? timeline_away(timeline) : NULL };
+
+	if (timeline) {
+		timeline_rewind(timeline);
+		timeline_watch(timeline, gap, &gaps);
+	}
+	for (size_t i = 0; timeline && i < table->count; i++) {
+		struct step_figures *step = &table->steps[i];
+		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns), idle = timeline_idle(timeline, step->step->begin_ns);
+
+		step->busy_ns = timeline_busy(timeline, step->step->end_ns) - busy;
+		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
+	}
+	if (timeline)
+		timeline_busy(timeline, UINT64_MAX); /* the gap behind the last step, too, may begin in it */
+	table->has_gpu |= timeline != NULL;
+}
+
+/* Off by more than 5 times what usual steps are off, and by 5 % at least. */
+static void find_outliers(struct step_table *table)
+{
+	int64_t *values = need((table->usual + 1) * sizeof *values), median, spread;
+
+	step_table_values(table, SIZE_MAX, values);
+	spread = step_spread(values, table->usual);
+	median = step_median(values, table->usual);
+	for (size_t i = 0; table->usual >= OUTLIERS_FROM && i < table->count; i++) {
+		const struct step *step = table->steps[i].step;
+		const double off = (double)((int64_t)(step->end_ns - step->begin_ns) - median), most = 5 * 1.4826 * (double)spread;
+
+		if (step->kind == STEP_USUAL && (off < 0 ? -off : off) > most && (off < 0 ? -off : off) > 0.05 * (double)median)
+			table->steps[i].outlier = off < 0 ? -1 : 1;
+	}
+	free(values);
+}
+
+struct step_table *step_table_read(struct process *process)
+{
+	struct reading reading = { .process = process, .table = new_table(process) };
+	const struct fold_observer observer = {
+		.context = &reading, .begins = begins, .part = part, .work = work, .level = level
+	};
+	const struct fold_options options = fold_options_telling(process->fold, &observer);
+
+	fold_free(fold_run(process->reader, process->texts, &options));
+	levels_until(&reading, UINT64_MAX);
+	read_busy(reading.table, process);
+	find_outliers(reading.table);
+	return reading.table;
+}
+
+void step_table_free(struct step_table *table)
+{
+	if (table)
+		free(table->steps);
+	free(table);
+}
+
+bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)
+{
+	struct step_table *table = process->steps ? new_table(process) : NULL;
+
+	*busy_ns = *idle_ns = 0;
+	if (table && table->usual)
+		read_busy(table, process);
+	for (size_t i = 0; table && i < table->count; i++)
+		if (table->steps[i].step->kind == STEP_USUAL) {
+			*busy_ns += table->steps[i].busy_ns;
+			*idle_ns += table->steps[i].idle_ns;
+		}
+	step_table_free(table);
+	return *busy_ns + *idle_ns > 0;
+}
+
+void step_table_values(const struct step_table *table, size_t offset, int64_t *values)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct step_figures *figures = &table->steps[i];
+
+		if (figures->step->kind != STEP_USUAL)
+			continue;
+		if (offset == SIZE_MAX)
+			values[count] = (int64_t)(figures->step->end_ns - figures->step->begin_ns);
+		else
+			memcpy(&values[count], (const char *)figures + offset, sizeof *values);
+		count++;
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+int64_t step_median(int64_t *values, size_t count)
+{
+	qsort(values, count, sizeof *values, by_value);
+	return count ? values[(count - 1) / 2] : 0;
+}
+
+int64_t step_spread(const int64_t *values, size_t count)
+{
+	int64_t *off = need((count + 1) * sizeof *off), median;
+
+	memcpy(off, values, count * sizeof *off);
+	median = step_median(off, count);
+	for (size_t i = 0; i < count; i++)
+		off[i] = off[i] < median ? number_difference(median, off[i]) : number_difference(off[i], median);
+	median = step_median(off, count);
+	free(off);
+	return median;
+}
+
+static int by_slope(const void *a, const void *b)
+{
+	const double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+double step_trend(const int64_t *values, size_t count)
+{
+	const size_t stride = (count + TREND_MOST - 1) / TREND_MOST, taken = (count + stride - 1) / stride;
+	double *slopes = need((taken * taken / 2 + 1) * sizeof *slopes), middle;
+	size_t pairs = 0;
+
+	for (size_t i = 0; i < taken; i++)
+		for (size_t later = i + 1; later < taken; later++)
+			slopes[pairs++] = (double)number_difference(values[later * stride], values[i * stride]) / (double)((later - i) * stride);
+	qsort(slopes, pairs, sizeof *slopes, by_slope);
+	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
+	free(slopes);
+	return middle;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ * lanes.h: the streams of each device, numbered as they are met. At most LANES_MOST; what comes after is in one for all
+ * the rest, of each device.
+ */
+#ifndef PPERF_LANES_H
+#define PPERF_LANES_H
+
+#include "report/analysis/activities.h"
+
+#define LANES_MOST 4096u
+#define LANES_REST UINT64_MAX /* the stream of that one */
+
+struct lane {
+	uint64_t stream; /* CUPTI's id */
+	uint32_t device;
+};
+
+struct lanes {
+	struct lane *lanes;
+	uint32_t count;
+	size_t room;
+	uint32_t *slots; /* hash table of numbers + 1 */
+	uint32_t slot_count, last;
+};
+
+/* Its number; the next one if it is new. */
+uint32_t lanes_number(struct lanes *lanes, uint32_t device, uint64_t stream);
+void lanes_free(struct lanes *lanes);
+
+/* `stream 7`, `stream 7 "copies"`: as the program named it (NVTX), if it did. Any bytes; returns their number, at most
+ * `room` - 1, terminated. */
+size_t lane_label(const struct lane *lane, const struct activities *activities, char *out, size_t room);
+
+#endif

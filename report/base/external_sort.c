@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT
+ * sorter.c: see sorter.h. Sorted runs go to the file, then the runs are merged.
+ */
+#include "report/base/external_sort.h"
+
+#include "report/base/error.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN_AHEAD 64u /* entries of a run that are in memory while merging */
+
+struct run {
+	long begin, offset; /* in the file: of the run; of what is not yet in memory */
+	size_t entries_total, left; /* of the run; of those not yet in memory */
+	size_t at, count;           /* of `entries` */
+	unsigned char *entries;
+};
+
+struct sorter {
+	size_t bytes, held_most;
+	int (*order)(const void *, const void *);
+	const char *of;
+	unsigned char *held; /* the run being collected; then the last one */
+	size_t held_count, held_room;
+	uint64_t total;
+	FILE *file;       /* NULL: everything fits */
+	struct run *runs; /* a heap, the run with the least first entry on top; those that are used up lie behind it */
+	size_t run_count, run_room, run_total;
+};
+
+struct sorter *sorter_new(size_t bytes, size_t held, int (*order)(const void *, const void *), const char *of)
+{
+	struct sorter *sorter = need(sizeof *sorter);
+
+	*sorter = (struct sorter){ .bytes = bytes, .held_most = held, .order = order, .of = of };
+	return sorter;
+}
+
+static void add_run(struct sorter *sorter, struct run run)
+{
+	grow(&sorter->runs, &sorter->run_room, sorter->run_total + 1, sizeof *sorter->runs);
+	sorter->runs[sorter->run_total++] = run;
+}
+
+static void spill(struct sorter *sorter)
+{
+	struct run run = { .entries_total = sorter->held_count };
+
+	if (!sorter->file && !(sorter->file = tmpfile()))
+		fatal(STATUS_UNREADABLE, "no temporary file to sort %s in; set TMPDIR to a folder with room:",
+			sorter->of);
+	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
+	run.begin = ftell(sorter->file);
+	if (run.begin < 0 ||
+		fwrite(sorter->held, sorter->bytes, sorter->held_count, sorter->file) != sorter->held_count)
+		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be written:", sorter->of);
+	add_run(sorter, run);
+	sorter->held_count = 0;
+}
+
+void *sorter_add(struct sorter *sorter)
+{
+	void *entry;
+
+	if (sorter->held_count == sorter->held_most)
+		spill(sorter);
+	grow(&sorter->held, &sorter->held_room, sorter->held_count + 1, sorter->bytes);
+	entry = sorter->held + sorter->held_count++ * sorter->bytes;
+	sorter->total++;
+	return memset(entry, 0, sorter->bytes);
+}
+
+uint64_t sorter_count(const struct sorter *sorter)
+{
+	return sorter->total;
+}
+
+static const void *first_of(const struct sorter *sorter, const struct run *run)
+{
+	return run->entries + run->at * sorter->bytes;
+}
+
+static bool comes_first(const struct sorter *sorter, const struct run *a, const struct run *b)
+{
+	return sorter->order(first_of(sorter, a), first_of(sorter, b)) < 0;
+}
+
+static void sift_down(struct sorter *sorter, size_t at)
+{
+	struct run *runs = sorter->runs;
+
+	for (size_t child; (child = 2 * at + 1) < sorter->run_count; at = child) {
+		struct run swapped = runs[at];
+
+		if (child + 1 < sorter->run_count && comes_first(sorter, &runs[child + 1], &runs[child]))
+			child++;
+		if (!comes_first(sorter, &runs[child], &runs[at]))
+			return;
+		runs[at] = runs[child];
+		runs[child] = swapped;
+	}
+}
+
+/* More of a run into memory; its part in memory was used up. */
+static void refill(struct sorter *sorter, struct run *run)
+{
+	const size_t count = run->left < RUN_AHEAD ? run->left : RUN_AHEAD;
+
+	run->at = 0;
+	run->count = count;
+	run->left -= count;
+	if (count == 0)
+		return;
+	if (fseek(sorter->file, run->offset, SEEK_SET) ||
+		fread(run->entries, sorter->bytes, count, sorter->file) != count)
+		fatal(STATUS_UNREADABLE, "the temporary file with %s cannot be read back:", sorter->of);
+	run->offset += (long)(count * sorter->bytes);
+}
+
+/* Collecting is over: what is held is the last run, and stays in memory as it is. */
+static void end_collecting(struct sorter *sorter)
+{
+	if (!sorter->held_count)
+		return;
+	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
+	add_run(sorter, (struct run){ .begin = -1, .entries_total = sorter->held_count, .entries = sorter->held });
+	sorter->held = NULL;
+	sorter->held_count = sorter->held_room = 0;
+}
+
+void sorter_rewind(struct sorter *sorter)
+{
+	end_collecting(sorter);
+	for (size_t i = 0; i < sorter->run_total; i++) {
+		struct run *run = &sorter->runs[i];
+
+		run->at = 0;
+		if (run->begin < 0) {
+			run->count = run->entries_total;
+			continue;
+		}
+		if (!run->entries)
+			run->entries = need(RUN_AHEAD * sorter->bytes);
+		run->offset = run->begin;
+		run->left = run->entries_total;
+		refill(sorter, run);
+	}
+	sorter->run_count = sorter->run_total;
+	for (size_t i = sorter->run_count / 2; i-- > 0;)
+		sift_down(sorter, i);
+}
+
+const void *sorter_first(const struct sorter *sorter)
+{
+	return sorter->run_count ? first_of(sorter, &sorter->runs[0]) : NULL;
+}
+
+void sorter_next(struct sorter *sorter)
+{
+	struct run *run = &sorter->runs[0];
+
+	if (++run->at == run->count && run->begin >= 0)
+		refill(sorter, run);
+	if (run->at >= run->count) { /* kept behind the others, for the next time */
+		const struct run over = *run;
+
+		*run = sorter->runs[--sorter->run_count];
+		sorter->runs[sorter->run_count] = over;
+	}
+	sift_down(sorter, 0);
+}
+
+void sorter_empty(struct sorter *sorter)
+{
+	for (size_t i = 0; i < sorter->run_total; i++)
+		free(sorter->runs[i].entries);
+	if (sorter->file)
+		fclose(sorter->file);
+	sorter->file = NULL;
+	sorter->run_total = sorter->run_count = sorter->held_count = 0;
+	sorter->total = 0;
+}
+
+void sorter_free(struct sorter *sorter)
+{
+	if (!sorter)
+		return;
+	sorter_empty(sorter);
+	free(sorter->runs);
+	free(sorter->held);
+	free(sorter);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/base/gzip_file.h"
+#include "report/base/error.h"
+#include "report/base/progress.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define PACKED_BYTES (256u << 10)
+#define READ_MOST (1u << 30) /* zlib counts in int */
+
+struct unpacked {
+	gzFile file;
+	const char *problem;
+	uint64_t bytes; /* of the file, packed */
+};
+
+struct unpacked *unpacked_open(int fd)
+{
+	struct unpacked *file = need(sizeof *file);
+	struct stat found;
+
+	if (fstat(fd, &found) == 0)
+		file->bytes = (uint64_t)found.st_size;
+	progress_again();
+	lseek(fd, 0, SEEK_SET);
+	file->file = gzdopen(fd, "rb");
+	if (!file->file)
+		fatal(STATUS_UNREADABLE, "no memory to unpack a file");
+	gzbuffer(file->file, PACKED_BYTES);
+	return file;
+}
+
+void unpacked_close(struct unpacked *file)
+{
+	if (!file)
+		return;
+	gzclose_r(file->file);
+	free(file);
+}
+
+/* A packed file that was cut short gives what it has first. */
+static void note_problem(struct unpacked *file)
+{
+	int code = Z_OK;
+
+	gzerror(file->file, &code);
+	if (code == Z_BUF_ERROR)
+		file->problem = "the packed data end too early";
+	else if (code == Z_ERRNO)
+		file->problem = strerror(errno);
+	else if (code != Z_OK && code != Z_STREAM_END)
+		file->problem = "the packed data are damaged";
+}
+
+size_t unpacked_read(struct unpacked *file, char *into, size_t room)
+{
+	int got;
+
+	if (file->problem)
+		return 0;
+	got = gzread(file->file, into, (unsigned)(room < READ_MOST ? room : READ_MOST));
+	if (got <= 0)
+		note_problem(file);
+	else
+		progress_read((uint64_t)got, (uint64_t)gzoffset(file->file), file->bytes);
+	return got > 0 ? (size_t)got : 0;
+}
+
+const char *unpacked_problem(const struct unpacked *file)
+{
+	return file->problem;
+}

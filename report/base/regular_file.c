@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/base/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+/* Those that linux/magic.h has not. */
+#define CGROUP_MAGIC 0x27e0eb
+#define CONFIGFS_MAGIC 0x62656570
+#define FUSECTL_MAGIC 0x65735543
+
+/* Files there are the kernel talking: reading one may wait, or do something. */
+static bool is_kernels(const struct statfs *system)
+{
+	static const uint32_t magics[] = {
+		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, CGROUP_MAGIC,
+		CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, BINFMTFS_MAGIC, CONFIGFS_MAGIC, FUSECTL_MAGIC,
+	};
+
+	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+		if ((uint32_t)system->f_type == magics[i])
+			return true;
+	return false;
+}
+
+/* Asked once more of what was opened, which may have taken the other's place meanwhile; hence O_NONBLOCK, too. */
+int regular_file_open(const char *path, struct stat *status)
+{
+	struct statfs system;
+	int fd;
+
+	memset(status, 0, sizeof *status);
+	if (stat(path, status) || (S_ISREG(status->st_mode) && statfs(path, &system)))
+		return -1;
+	if (!S_ISREG(status->st_mode) || is_kernels(&system)) {
+		errno = ENOTSUP;
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || (!fstat(fd, status) && S_ISREG(status->st_mode) && !fstatfs(fd, &system) && !is_kernels(&system)))
+		return fd;
+	close(fd);
+	errno = ENOTSUP;
+	return -1;
+}

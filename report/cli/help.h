@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * legend.h: what the tool says of itself: --help, --version, --legend. Made from the lists of options, views, metrics
+ * and columns.
+ */
+#ifndef PPERF_LEGEND_H
+#define PPERF_LEGEND_H
+
+#include "report/run/request.h"
+
+#define PPERF_VERSION "0.1.0"
+
+/* Where the options say; returns the exit status. */
+int legend_show(const struct options *options);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold,
+ * choose), a view's rows, a format.
+ */
+#include "report/base/error.h"
+#include "report/cli/help.h"
+#include "report/text/pager.h"
+#include "report/print/print.h"
+#include "report/base/progress.h"
+#include "report/run/warnings.h"
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check_sort(const struct options *options)
+{
+	if (options->sort && !column_find(options->sort, strlen(options->sort)))
+		fatal(STATUS_USAGE, "there is no column `%s` to order by; pperf-report --legend lists them",
+			options->sort);
+}
+
+static enum status judge(const struct options *options, const struct processes *processes)
+{
+	for (size_t i = 0; options->strict && i < processes->shown; i++)
+		if (!processes->all[i].integrity.complete || !processes->all[i].integrity.conserved)
+			return STATUS_UNREADABLE;
+	return STATUS_FINE;
+}
+
+static bool print(const struct report *report)
+{
+	const struct options *options = report->options;
+	struct out *out = out_open(options->output);
+	const struct style style = style_of(options, out);
+
+	if (options->brief)
+		options->view->brief(report, out);
+	else if (options->format == FORMAT_JSON)
+		print_json(report, out);
+	else if (options->format == FORMAT_CSV)
+		print_csv(report, out);
+	else
+		print_text(report, &style);
+	return out_close(out, options->output);
+}
+
+#define SCREEN_ROWS 40u
+
+/* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
+static void arrange(struct report *report, struct options *fitted)
+{
+	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };
+	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SCREEN ||
+			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
+
+	fitted->view->arrange(fitted, report->processes, &report->rows);
+	for (size_t i = 0; !fits && report->rows.count > SCREEN_ROWS && i < sizeof steps / sizeof steps[0]; i++) {
+		free(report->rows.rows);
+		report->rows = (struct rows){ 0 };
+		fitted->min_percent = steps[i];
+		fitted->view->arrange(fitted, report->processes, &report->rows);
+	}
+}
+
+static enum status show(const struct options *options)
+{
+	struct processes processes = processes_read(options);
+	struct options fitted = *options;
+	struct report report = { .options = &fitted, .processes = &processes };
+	enum status status;
+
+	remarks_check_metric(options, &processes);
+	remarks_collect(options, &processes);
+	arrange(&report, &fitted);
+	status = print(&report) ? judge(options, &processes) : STATUS_UNREADABLE;
+	free(report.rows.rows);
+	processes_free(&processes);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+
+	setlocale(LC_CTYPE, "");
+	signal(SIGPIPE, SIG_IGN);
+	options = options_read(argc, argv);
+	pager_allow(!options.no_pager);
+	progress_allow(!options.no_progress);
+	if (options.help || options.version || options.legend)
+		return legend_show(&options);
+	if (options.redact)
+		reader_redact();
+	check_sort(&options);
+	columns_choose(&options);
+	if (options.view->run)
+		return options.view->run(&options);
+	return (int)show(&options);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT
+ * diagnose_facts.c: what rules look at, of one process: from one pass over its activities, and from the rows of `idle`.
+ */
+#include "report/analysis/work_categories.h"
+#include "report/table/column.h"
+#include "report/diagnose/diagnose.h"
+#include "report/base/error.h"
+#include "report/analysis/stream_table.h"
+#include "report/table/computed_row.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define GAPS_SEEN 8192u /* the longest gaps one by one; those beyond are shorter */
+
+/* The last work of a stream, if it was a copy on its device. */
+struct last_copy {
+	uint64_t begin_ns, duration_ns, bytes;
+	uint32_t owner;
+	bool is_copy;
+};
+
+/* What a call's name says of it. */
+enum call_kind { CALL_LOOKED_AT = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_ASKS = 8 };
+
+struct pass {
+	struct diagnosis *diagnosis;
+	struct lanes lanes;
+	struct last_copy *last; /* by lane */
+	size_t last_room;
+	uint8_t *category; /* by node */
+	uint8_t *call_kinds; /* by name: enum call_kind; 0: not looked at yet */
+	size_t call_kinds_room;
+	unsigned gemm;
+};
+
+void happened_add(struct happened *happened, uint32_t node, uint32_t name, uint64_t at_ns, uint64_t duration_ns)
+{
+	struct happened_there *there;
+
+	grow(&happened->of_node, &happened->room, (size_t)node + 1, sizeof *happened->of_node);
+	there = &happened->of_node[node];
+	if (!there->total_ns || duration_ns > there->longest_ns) {
+		there->longest_ns = duration_ns;
+		there->longest_at_ns = at_ns;
+	}
+	there->total_ns += duration_ns + 1; /* 1: of those that took no time, where most of them are */
+	happened->total_ns += duration_ns;
+	if (!happened->count++ || duration_ns > happened->longest_ns) {
+		happened->longest_ns = duration_ns;
+		happened->longest_at_ns = at_ns;
+		happened->longest_name = name;
+	}
+}
+
+uint32_t happened_most(const struct happened *happened)
+{
+	uint32_t most = 0;
+
+	for (uint32_t node = 1; node < happened->room; node++)
+		if (happened->of_node[node].total_ns > (most ? happened->of_node[most].total_ns : 0))
+			most = node;
+	return most;
+}
+
+void happened_example(const struct happened *happened, struct finding *finding)
+{
+	finding->has_example = finding->node < happened->room && happened->of_node[finding->node].total_ns;
+	finding->example_ns = finding->has_example ? happened->of_node[finding->node].longest_at_ns : 0;
+}
+
+void happened_place(const struct happened *happened, struct finding *finding)
+{
+	finding->node = happened_most(happened);
+	happened_example(happened, finding);
+}
+
+const struct happened *happened_shown(const struct happened_calls *calls)
+{
+	return calls->recorded.count >= calls->told.count ? &calls->recorded : &calls->told;
+}
+
+bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns)
+{
+	const struct steps *steps = diagnosis->process->steps;
+
+	if (!diagnosis->facts.has_steps)
+		return at_ns >= diagnosis->facts.steady_from_ns && at_ns < diagnosis->facts.steady_to_ns;
+	return step < steps->count && steps->steps[step].kind == STEP_USUAL;
+}
+
+static void find_steady(struct diagnosis *diagnosis)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	const struct steps *steps = diagnosis->process->steps;
+	const struct timeline_device *devices;
+	const size_t count = diagnosis->fold->timeline ? timeline_devices(diagnosis->fold->timeline, &devices) : 0;
+	const uint64_t start = diagnosis->process->start_unix_ns;
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		first = devices[i].all.first_ns < first ? devices[i].all.first_ns : first;
+		last = devices[i].all.last_ns > last ? devices[i].all.last_ns : last;
+	}
+	first = count && first > start ? first - start : 0;
+	last = count && last > start ? last - start : diagnosis->fold->totals.wall_ns;
+	facts->has_steps = steps && steps->sum_ns > 0;
+	facts->steady_from_ns = first + (last - first) / 1000 * LIMIT_STEADY_FROM;
+	facts->steady_to_ns = last;
+	facts->whole_ns = last - first;
+	facts->steady_ns = facts->has_steps ? steps->sum_ns : last - facts->steady_from_ns;
+}
+
+/* A name of one of these; a pattern that ends the list is NULL. */
+static bool is_one_of(struct text name, const char *const *patterns)
+{
+	for (; *patterns; patterns++)
+		if (category_matches(*patterns, name.bytes, name.length))
+			return true;
+	return false;
+}
+
+/* What libraries ask before they launch, and need to ask once only. */
+static bool is_query(struct text name)
+{
+	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cudaFuncSetAttribute*", "cuFuncGetAttribute*",
+		"cuFuncSetAttribute*", "*OccupancyMax*", "*OccupancyAvailable*", "*GetDeviceProperties*", "cudaDeviceGetAttribute*",
+		"cuDeviceGetAttribute*", "cudaPointerGetAttributes*", "cuPointerGetAttribute*", "cudaMemGetInfo*",
+		"cuMemGetInfo*", "*Heuristic*", "*WorkspaceSize*", "cudnnFind*", "cudnnGet*Algorithm*", NULL };
+
+	return is_one_of(name, patterns);
+}
+
+/* Memory that the driver is asked for; what comes out of a pool by stream order costs little. */
+static bool is_allocation(struct text name)
+{
+	static const char *const patterns[] = { "cudaMalloc*", "cudaFree*", "cuMemAlloc*", "cuMemFree*", "cudaHostAlloc*",
+		"cudaHostRegister*", "cudaHostUnregister*", "cuMemCreate*", "cuMemMap*", "cuMemUnmap*", "cuMemRelease*", NULL };
+
+	return is_one_of(name, patterns) && !category_matches("*Async*", name.bytes, name.length);
+}
+
+static bool is_wait(struct text name)
+{
+	return category_matches("*Synchronize*", name.bytes, name.length);
+}
+
+static uint8_t call_kind(struct pass *pass, uint32_t name)
+{
+	const struct text text = text_of(pass->diagnosis->process->texts, name);
+	uint8_t *kind;
+
+	grow(&pass->call_kinds, &pass->call_kinds_room, (size_t)name + 1, sizeof *pass->call_kinds);
+	kind = &pass->call_kinds[name];
+	if (!*kind)
+		*kind = (uint8_t)(CALL_LOOKED_AT | (is_wait(text) ? CALL_WAITS : 0) |
+				  (is_allocation(text) ? CALL_ALLOCATES : is_query(text) ? CALL_ASKS : 0));
+	return *kind;
+}
+
+static void add_call(struct happened_calls *calls, const struct activity *call)
+{
+	struct happened *happened = activity_is_call(call) ? &calls->recorded : &calls->told;
+
+	happened_add(happened, call->owner, call->name, call->begin_ns, call->duration_ns);
+	happened->bytes += call->kind == ACTIVITY_ALLOC ? call->bytes : 0;
+}
+
+static void take_call(struct pass *pass, const struct activity *call)
+{
+	struct diagnose_facts *facts = &pass->diagnosis->facts;
+	const uint8_t kind = call_kind(pass, call->name);
+
+	facts->calls++;
+	facts->streams_waiting += call->kind == ACTIVITY_STREAM_WAIT;
+	if (call->captured)
+		return;
+	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
+		add_call(&facts->waits, call);
+	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
+		return;
+	facts->steady_launches += call->kind == ACTIVITY_LAUNCH || call->kind == ACTIVITY_GRAPH_LAUNCH;
+	if (kind & CALL_ALLOCATES)
+		add_call(&facts->allocations, call);
+	else if (kind & CALL_ASKS)
+		add_call(&facts->queries, call);
+}
+
+/* Asked for by the same operator, or by one in it. */
+static bool is_within(const struct tree *tree, uint32_t node, uint32_t outer)
+{
+	while (node > outer)
+		node = tree->nodes[node].parent;
+	return node && node == outer;
+}
+
+/* What the copy was for: the operator of the product after it, or one around both that does nothing else. */
+static bool belong_together(const struct tree *tree, uint32_t copy, uint32_t product)
+{
+	const uint32_t around = tree->nodes[product].parent;
+
+	return is_within(tree, copy, product) || is_within(tree, product, copy) ||
+	       (around && tree->nodes[around].kind == NODE_OP && is_within(tree, copy, around));
+}
+
+static void take_copy(struct pass *pass, const struct activity *copy)
+{
+	struct diagnose_facts *facts = &pass->diagnosis->facts;
+	const bool to_host = copy->copy_kind == TRACE_COPY_DTOH, to_device = copy->copy_kind == TRACE_COPY_HTOD;
+	const uint32_t kind = to_host ? copy->target_kind : copy->source_kind;
+
+	if (!to_host && !to_device)
+		return;
+	facts->host_copies++;
+	facts->known_copies += kind != TRACE_MEMORY_UNKNOWN;
+	if (kind != TRACE_MEMORY_PAGEABLE)
+		return;
+	happened_add(&facts->pageable, copy->owner, copy->name, copy->begin_ns, copy->duration_ns);
+	facts->pageable.bytes += copy->bytes;
+}
+
+static void take_kernel(struct pass *pass, const struct activity *kernel, const struct last_copy *before)
+{
+	struct diagnose_facts *facts = &pass->diagnosis->facts;
+	const struct tree *tree = pass->diagnosis->fold->tree;
+
+	facts->kernels++;
+	diagnose_variable_add(pass->diagnosis, kernel);
+	if (!kernel->of_graph && kernel->has_call && kernel->duration_ns < LIMIT_TINY_NS) {
+		happened_add(&facts->tiny, kernel->owner, kernel->name, kernel->begin_ns, kernel->duration_ns);
+		happened_add(&facts->tiny_calls, kernel->owner, kernel->name, kernel->call_begin_ns,
+			kernel->call_end_ns - kernel->call_begin_ns);
+	}
+	if (!before->is_copy || !kernel->in_range || pass->category[kernel->node] != pass->gemm ||
+		!belong_together(tree, before->owner, kernel->owner))
+		return;
+	happened_add(&facts->before_gemm, kernel->owner, kernel->name, before->begin_ns, before->duration_ns);
+	facts->before_gemm.bytes += before->bytes;
+}
+
+static void take_work(struct pass *pass, const struct activity *work)
+{
+	const uint32_t lane = lanes_number(&pass->lanes, work->device, work->stream);
+	struct last_copy *last;
+
+	grow(&pass->last, &pass->last_room, (size_t)lane + 1, sizeof *pass->last);
+	last = &pass->last[lane];
+	pass->diagnosis->facts.works++;
+	pass->diagnosis->facts.launched += work->has_call;
+	if (work->kind == ACTIVITY_COPY)
+		take_copy(pass, work);
+	if (work->kind == ACTIVITY_KERNEL)
+		take_kernel(pass, work, last);
+	*last = (struct last_copy){ .begin_ns = work->begin_ns,
+		.duration_ns = work->duration_ns,
+		.bytes = work->bytes,
+		.owner = work->owner,
+		.is_copy = work->kind == ACTIVITY_COPY && work->copy_kind == TRACE_COPY_DTOD && work->in_range };
+}
+
+static void read_activities(struct diagnosis *diagnosis)
+{
+	struct categories *categories = categories_read(diagnosis->options->categories);
+	struct pass pass = { .diagnosis = diagnosis,
+		.category = categories_of_tree(categories, diagnosis->fold->tree, diagnosis->process->texts) };
+	struct activities *activities = activities_read(diagnosis->process);
+	const struct activity *one;
+
+	while (pass.gemm < categories_count(categories) && strcmp(categories_name(categories, pass.gemm), "GEMM") != 0)
+		pass.gemm++;
+	for (activities_rewind(activities); (one = activities_first(activities)); activities_next(activities))
+		if (activity_is_work(one) && one->timed && one->counts)
+			take_work(&pass, one);
+		else if ((activity_is_call(one) && one->counts) ||
+			 (one->kind == ACTIVITY_API && activities_count_at(activities, one->begin_ns)))
+			take_call(&pass, one);
+	activities_free(activities);
+	categories_free(categories);
+	lanes_free(&pass.lanes);
+	free(pass.last);
+	free(pass.category);
+	free(pass.call_kinds);
+}
+
+static const struct cell *cell_of(const struct row *row, const char *key)
+{
+	return tally_cell(row->of.tally, column_find(key, strlen(key)));
+}
+
+static uint64_t figure_of(const struct row *row, const char *key)
+{
+	const struct cell *cell = cell_of(row, key);
+
+	return cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
+}
+
+static bool says(const struct row *row, const char *key, const char *word)
+{
+	const struct cell *cell = cell_of(row, key);
+
+	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
+	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
+}
+
+/* Most of it: what a program does to get ready is another matter. */
+static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_t length)
+{
+	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
+}
+
+static void take_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	const uint64_t length = figure_of(row, "gap_ns"), at = figure_of(row, "start_ns");
+	const struct cell *call = cell_of(row, "blocked_by");
+	const bool before = is_before_first_step(diagnosis->process->steps, at, length);
+
+	if (length > facts->cause_longest_ns[cause]) {
+		facts->cause_longest_ns[cause] = length;
+		if (cause == GAP_SYNC && call)
+			SAY(facts->blocked_by, "%s", diagnose_bytes_name(diagnosis, call->text.bytes, call->text.length));
+	}
+	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && length >= LIMIT_DEAD_NS)
+		happened_add(before ? &facts->dead_before : &facts->dead, row->node, 0, at, length);
+	if (cause == GAP_LAUNCH)
+		happened_add(length < LIMIT_DEAD_NS ? &facts->late : &facts->launch_long, row->node, 0, at, length);
+	if (cause == GAP_SYNC)
+		happened_add(&facts->synced, row->node, 0, at, length);
+	if (cause == GAP_ALLOCATION && length >= LIMIT_DEAD_NS && !before)
+		happened_add(&facts->dead_allocating, row->node, 0, at, length);
+	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
+		happened_add(&facts->held, row->node, 0, at, length);
+}
+
+static void take_idle_row(struct diagnosis *diagnosis, const struct row *row)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	unsigned cause = 0;
+
+	while (cause < GAP_CAUSE_COUNT && !says(row, "cause", gap_cause_name((enum gap_cause)cause)))
+		cause++;
+	if (cause == GAP_CAUSE_COUNT)
+		return;
+	if (says(row, "kind", "cause")) {
+		facts->cause_ns[cause] += figure_of(row, "gap_ns");
+		facts->cause_gaps[cause] += figure_of(row, "gaps");
+	} else if (says(row, "kind", "gap")) {
+		take_gap(diagnosis, row, (enum gap_cause)cause);
+	} else if (figure_of(row, "gap_ns") > facts->cause_node_ns[cause]) {
+		facts->cause_node_ns[cause] = figure_of(row, "gap_ns");
+		facts->cause_node[cause] = row->node;
+	}
+}
+
+/* As the view has them: all causes and places, and the longest gaps one by one. */
+static void read_idle(struct diagnosis *diagnosis)
+{
+	struct processes only = { .all = diagnosis->process, .count = 1, .shown = 1 };
+	struct options options = *diagnosis->options;
+	struct rows rows = { .count = 0 };
+
+	options.view = view_find("idle");
+	options.top = GAPS_SEEN;
+	options.depth = UINT32_MAX;
+	options.min_percent = 0;
+	options.sort = NULL;
+	arrange_idle(&options, &only, &rows);
+	for (size_t i = 0; i < rows.count; i++)
+		take_idle_row(diagnosis, &rows.rows[i]);
+	free(rows.rows);
+}
+
+void diagnose_facts_read(struct diagnosis *diagnosis)
+{
+	const struct fold_totals *totals = &diagnosis->fold->totals;
+
+	diagnosis->facts = (struct diagnose_facts){ .busy_ns = totals->gpu_busy_ns,
+		.idle_ns = totals->gpu_idle_ns,
+		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns };
+	find_steady(diagnosis);
+	diagnose_variable_choose(diagnosis);
+	read_activities(diagnosis);
+	if (diagnosis->fold->timeline)
+		read_idle(diagnosis);
+}
+
+void diagnose_facts_free(struct diagnosis *diagnosis)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	struct happened *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable, &facts->before_gemm,
+		&facts->allocations.recorded, &facts->allocations.told, &facts->queries.recorded, &facts->queries.told,
+		&facts->waits.recorded, &facts->waits.told, &facts->dead, &facts->dead_before, &facts->dead_allocating, &facts->late, &facts->launch_long,
+		&facts->synced, &facts->held };
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		free(all[i]->of_node);
+	free(facts->variable.medians);
+	*facts = (struct diagnose_facts){ .works = 0 };
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT
+ * diagnose_print.c: what rules found, as text for people; and in few bytes, as text or JSON, for programs.
+ */
+#include "report/diagnose/diagnose.h"
+#include "report/text/json_writer.h"
+#include "report/base/error.h"
+#include "report/text/paragraph.h"
+#include "report/print/print.h"
+#include "report/table/computed_row.h"
+#include "report/base/escape.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct text words_of(const struct row *row, const char *key)
+{
+	const struct cell *cell = tally_cell(row->of.tally, column_find(key, strlen(key)));
+
+	return cell && cell->kind == CELL_TEXT ? cell->text : (struct text){ "", 0 };
+}
+
+static bool figure_of(const struct row *row, const char *key, uint64_t *value)
+{
+	const struct cell *cell = tally_cell(row->of.tally, column_find(key, strlen(key)));
+
+	*value = cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
+	return cell && cell->kind == CELL_UNSIGNED;
+}
+
+static bool is_kind(const struct row *row, const char *kind)
+{
+	const struct text text = words_of(row, "kind");
+
+	return text.length == strlen(kind) && memcmp(text.bytes, kind, text.length) == 0;
+}
+
+/* ---- text ---- */
+
+static void put_words(const struct style *style, const struct row *row, const char *key, const char *title)
+{
+	struct paragraph paragraph = { .style = style, .indent = 14 };
+	const struct text text = words_of(row, key);
+	char head[16];
+
+	if (!text.length)
+		return;
+	snprintf(head, sizeof head, "  %s", title);
+	paragraph_text(&paragraph, text.bytes, text.length);
+	paragraph_put(&paragraph, head);
+}
+
+static void put_where(const struct style *style, const struct row *row)
+{
+	struct paragraph paragraph = { .style = style, .indent = 14 };
+	const struct tree *tree = row->tree;
+	uint32_t nodes[64];
+	const size_t length = row_path(row, nodes, 64);
+	uint64_t at;
+
+	for (size_t i = 0; i < length && i < 64; i++) {
+		const struct text name = text_of(row->process->texts, tree->nodes[nodes[i]].name);
+
+		paragraph_add(&paragraph, "%s", i ? " / " : "");
+		paragraph_text(&paragraph, name.bytes, name.length);
+	}
+	if (length > 64)
+		paragraph_add(&paragraph, " / ...");
+	if (figure_of(row, "start_ns", &at)) {
+		paragraph_add(&paragraph, length ? "; one of them at " : "one of them at ");
+		paragraph_figure(&paragraph, UNIT_TIME, at);
+	}
+	if (paragraph.used)
+		paragraph_put(&paragraph, "  where");
+	free(paragraph.text);
+}
+
+static void add_impact(struct paragraph *paragraph, const struct row *row)
+{
+	uint64_t impact, bytes;
+
+	if (!figure_of(row, "impact_ns", &impact))
+		return;
+	paragraph_add(paragraph, ": %s", words_of(row, "bound").bytes[0] == 'u' ? "up to " : "");
+	paragraph_figure(paragraph, UNIT_TIME, impact);
+	if (figure_of(row, "impact_bytes", &bytes)) {
+		paragraph_add(paragraph, ", ");
+		paragraph_figure(paragraph, UNIT_BYTES, bytes);
+	}
+}
+
+static void put_finding(const struct style *style, const struct row *row, unsigned number)
+{
+	const struct text name = row_name(row), sure = words_of(row, "confidence"), command = words_of(row, "command");
+	struct paragraph paragraph = { .style = style };
+
+	print_paint(style, PAINT_BOLD);
+	print_line(style, number ? "%u. " : "-  ", number);
+	out_bytes(style->out, name.bytes, name.length);
+	print_paint(style, PAINT_NONE);
+	add_impact(&paragraph, row);
+	if (paragraph.used)
+		out_bytes(style->out, paragraph.text, paragraph.used);
+	free(paragraph.text);
+	out_char(style->out, '\n');
+	paragraph = (struct paragraph){ .style = style, .indent = 2 };
+	paragraph_text(&paragraph, words_of(row, "finding").bytes, words_of(row, "finding").length);
+	paragraph_put(&paragraph, "");
+	put_words(style, row, "evidence", "evidence");
+	put_where(style, row);
+	paragraph = (struct paragraph){ .style = style, .indent = 14 };
+	paragraph_text(&paragraph, sure.bytes, sure.length);
+	paragraph_add(&paragraph, ": ");
+	paragraph_text(&paragraph, words_of(row, "why").bytes, words_of(row, "why").length);
+	paragraph_put(&paragraph, "  confidence");
+	put_words(style, row, "next", "next");
+	out_string(style->out, "  shown by    ");
+	out_bytes(style->out, command.bytes, command.length); /* nothing in it must be hidden, or broken: command.h */
+	out_string(style->out, "\n");
+}
+
+/* The names of the rules of a kind, in a line. */
+static void put_names(const struct style *style, const struct row *rows, size_t count, const char *kind, const char *title)
+{
+	struct paragraph paragraph = { .style = style, .indent = 16 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct text name = row_name(&rows[i]);
+
+		if (!is_kind(&rows[i], kind))
+			continue;
+		paragraph_add(&paragraph, "%s%.*s", paragraph.used ? ", " : "", (int)name.length, name.bytes);
+	}
+	if (paragraph.used)
+		paragraph_put(&paragraph, title);
+	free(paragraph.text);
+}
+
+static void put_unchecked(const struct style *style, const struct row *rows, size_t count)
+{
+	const char *title = "not checked";
+
+	for (size_t i = 0; i < count; i++) {
+		struct paragraph paragraph = { .style = style, .indent = 16 };
+		const struct text name = row_name(&rows[i]), why = words_of(&rows[i], "why");
+
+		if (!is_kind(&rows[i], "not checked"))
+			continue;
+		paragraph_add(&paragraph, "%.*s, because ", (int)name.length, name.bytes);
+		paragraph_text(&paragraph, why.bytes, why.length);
+		paragraph_put(&paragraph, title);
+		title = "";
+	}
+}
+
+/* Which says little where little could be looked at. */
+static void put_nothing(struct out *out, const struct row *rows, size_t count, size_t columns)
+{
+	size_t unchecked = 0;
+	char rules[64];
+
+	for (size_t i = 0; i < count; i++)
+		unchecked += is_kind(&rows[i], "not checked");
+	snprintf(rules, sizeof rules, "what could be checked: %zu of %zu rules", count - unchecked, count);
+	out_string(out, "nothing stands out");
+	if (unchecked > count / 2) {
+		out_string(out, sizeof "nothing stands out in" + strlen(rules) > columns ? " in\n  " : " in ");
+		out_string(out, rules);
+	}
+	out_char(out, '\n');
+}
+
+static void put_process(const struct style *style, const struct row *rows, size_t count, bool several)
+{
+	unsigned number = 0;
+
+	if (several) {
+		print_line(style, "pid %u  ", rows->process->pid);
+		print_visible(style, rows->process->path, strlen(rows->process->path), 0);
+		out_char(style->out, '\n');
+	}
+	for (size_t i = 0; i < count; i++)
+		if (is_kind(&rows[i], "finding"))
+			put_finding(style, &rows[i], ++number);
+	if (!number)
+		put_nothing(style->out, rows, count, style->width);
+	for (size_t i = 0; i < count; i++)
+		if (is_kind(&rows[i], "note"))
+			put_finding(style, &rows[i], 0);
+	put_names(style, rows, count, "clear", "nothing found");
+	put_unchecked(style, rows, count);
+}
+
+/* The rows of one process from `first` on. */
+static size_t process_rows(const struct rows *rows, size_t first)
+{
+	size_t end = first;
+
+	while (end < rows->count && rows->rows[end].process == rows->rows[first].process)
+		end++;
+	return end - first;
+}
+
+void draw_diagnose(const struct report *report, const struct style *style)
+{
+	const struct rows *rows = &report->rows;
+
+	for (size_t i = 0, count; i < rows->count; i += count) {
+		count = process_rows(rows, i);
+		if (i)
+			out_char(style->out, '\n');
+		put_process(style, &rows->rows[i], count, report->processes->shown > 1);
+	}
+}
+
+/* ---- in few bytes ---- */
+
+#define BRIEF_BYTES 8192u
+#define BRIEF_LEFT 96u      /* for the sentence about what had no room */
+#define BRIEF_COMMAND 4096u /* a longer one has no room in any case */
+#define BRIEF_PATH 240u
+
+/* Its place, harmless and short, as one text. */
+static void add_place(struct out *out, const struct row *row, bool json, bool ascii)
+{
+	uint32_t nodes[64];
+	const size_t length = row_path(row, nodes, 64);
+	char text[8192];
+	size_t used = 0;
+
+	for (size_t i = 0; i < length && i < 64 && used + 16 < sizeof text; i++) {
+		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? "/" : "");
+		used += visible(text + used, sizeof text - used, name.bytes, name.length < 1000 ? name.length : 1000, ascii);
+	}
+	text[used] = '\0';
+	used = visible_shorten(text, sizeof text, BRIEF_PATH, ascii);
+	if (json)
+		out_json_text(out, text, used);
+	else
+		out_bytes(out, text, used);
+}
+
+static void brief_json_words(struct emit *emit, const struct row *row, const char *key)
+{
+	const struct text text = words_of(row, key);
+
+	emit_key(emit, key);
+	emit_text(emit, (struct trace_text){ text.bytes, text.length, text.length > 0 });
+}
+
+static void brief_json_figure(struct emit *emit, const struct row *row, const char *key)
+{
+	uint64_t value;
+
+	if (figure_of(row, key, &value))
+		emit_put_unsigned(emit, key, value);
+}
+
+static void brief_json_finding(struct out *out, const struct row *row, bool ascii, bool several)
+{
+	struct emit emit = { .out = out };
+	const struct text name = row_name(row);
+
+	emit_begin(&emit, '{');
+	emit_put_text(&emit, "rule", (struct trace_text){ name.bytes, name.length, true });
+	brief_json_words(&emit, row, "kind");
+	if (several)
+		emit_put_unsigned(&emit, "pid", row->process->pid);
+	brief_json_figure(&emit, row, "impact_ns");
+	brief_json_figure(&emit, row, "impact_bytes");
+	brief_json_words(&emit, row, "bound");
+	brief_json_words(&emit, row, "confidence");
+	brief_json_words(&emit, row, "finding");
+	brief_json_words(&emit, row, "evidence");
+	if (row->node) {
+		emit_key(&emit, "path");
+		add_place(out, row, true, ascii);
+		emit.filled = true;
+	}
+	brief_json_figure(&emit, row, "count");
+	brief_json_figure(&emit, row, "start_ns");
+	brief_json_words(&emit, row, "next");
+	brief_json_words(&emit, row, "command");
+	emit_end(&emit, '}');
+}
+
+static void brief_words(struct out *out, const struct row *row, const char *key, const char *title)
+{
+	const struct text text = words_of(row, key);
+
+	if (!text.length)
+		return;
+	out_string(out, title);
+	out_bytes(out, text.bytes, text.length);
+	out_char(out, '\n');
+}
+
+static void brief_text_finding(struct out *out, const struct row *row, bool ascii, bool several)
+{
+	const struct style style = { .out = out, .ascii = ascii };
+	const struct text name = row_name(row);
+	struct paragraph impact = { .style = &style };
+
+	out_bytes(out, name.bytes, name.length);
+	if (several)
+		print_line(&style, " (pid %u)", row->process->pid);
+	add_impact(&impact, row);
+	out_bytes(out, impact.used ? impact.text : "", impact.used);
+	free(impact.text);
+	out_string(out, " (confidence ");
+	out_bytes(out, words_of(row, "confidence").bytes, words_of(row, "confidence").length);
+	out_string(out, ")\n");
+	brief_words(out, row, "finding", "  ");
+	brief_words(out, row, "evidence", "  evidence: ");
+	if (row->node) {
+		out_string(out, "  where: ");
+		add_place(out, row, false, ascii);
+		out_char(out, '\n');
+	}
+	brief_words(out, row, "next", "  next: ");
+	brief_words(out, row, "command", "  shown by: ");
+}
+
+/* What was looked at: of one process only, since there is no room for more. */
+static void brief_tail(struct out *out, const struct rows *rows, bool json, bool several)
+{
+	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear", "not_checked" };
+
+	for (int kind = 0; kind < 2 && !several; kind++) {
+		const char *before = "";
+
+		out_string(out, json ? ", \"" : "");
+		out_string(out, json ? keys[kind] : kind ? "not checked: " : "nothing found by: ");
+		out_string(out, json ? "\": [" : "");
+		for (size_t i = 0; i < rows->count; i++) {
+			const struct text name = row_name(&rows->rows[i]);
+
+			if (!is_kind(&rows->rows[i], kinds[kind]))
+				continue;
+			out_string(out, before);
+			out_string(out, json ? "\"" : "");
+			out_bytes(out, name.bytes, name.length);
+			out_string(out, json ? "\"" : "");
+			before = ", ";
+		}
+		out_string(out, json ? "]" : *before ? "\n" : "none\n");
+	}
+}
+
+static void brief_left(struct out *out, const struct rows *rows, size_t found, size_t left, bool json)
+{
+	char text[BRIEF_LEFT];
+
+	if (!json && !found) {
+		put_nothing(out, rows->rows, rows->count, SIZE_MAX);
+		return;
+	}
+	if (json)
+		snprintf(text, sizeof text, ", \"findings_in_all\": %zu, \"left_out\": %zu}\n", found, left);
+	else
+		snprintf(text, sizeof text, "%zu finding%s%s\n", found, found == 1 ? "" : "s",
+			left ? "; some have no room here: see diagnose without --brief" : "");
+	out_string(out, text);
+}
+
+/* A piece of output that is only kept if it has room: never larger than the buffer. */
+static struct out *piece_new(void)
+{
+	struct out *piece = need(sizeof *piece);
+
+	piece->fd = -1;
+	return piece;
+}
+
+void brief_diagnose(const struct report *report, struct out *out)
+{
+	const struct rows *rows = &report->rows;
+	const bool json = report->options->format == FORMAT_JSON, several = report->processes->shown > 1,
+		   simulated = report_is_simulated(report);
+	struct out *tail = piece_new(), *piece = piece_new();
+	size_t used, found = 0, shown = 0, left = 0;
+	const char *head = json ? simulated ? "{\"schema\": \"pperf.diagnose-brief/1\", \"simulated\": true, \"findings\": ["
+					    : "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": ["
+				: simulated ? "simulated device: no figure of the GPU here is a measurement\n" : "";
+
+	brief_tail(tail, rows, json, several);
+	used = strlen(head) + 1 + tail->used + BRIEF_LEFT;
+	out_string(out, head);
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->rows[i];
+
+		if (!is_kind(row, "finding") && !is_kind(row, "note"))
+			continue;
+		found += is_kind(row, "finding");
+		piece->used = 0;
+		if (words_of(row, "command").length < BRIEF_COMMAND) {
+			out_string(piece, json && shown ? ",\n" : "");
+			(json ? brief_json_finding : brief_text_finding)(piece, row, report->options->ascii, several);
+		}
+		if (!piece->used || used + piece->used > BRIEF_BYTES) {
+			left++;
+			continue;
+		}
+		out_bytes(out, piece->buffer, piece->used);
+		used += piece->used;
+		shown++;
+	}
+	out_string(out, json ? "]" : "");
+	out_bytes(out, tail->buffer, tail->used);
+	brief_left(out, rows, found, left, json);
+	free(tail);
+	free(piece);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/gpu/graph_nodes.h"
+#include "report/base/error.h"
+#include <stdlib.h>
+
+#define COPIES_MOST 16u /* of a graph of a graph ...: a damaged trace may have them go round */
+
+struct graph_nodes {
+	struct trace_reader *reader;
+	const struct trace_graph_node **slots; /* hash table by the node's id; the last record of an id counts */
+	size_t slot_count;
+	struct numbers {
+		uint32_t *all; /* ascending */
+		size_t count;
+	} execs; /* ids of executable graphs with nodes that were captured in a range */
+};
+
+static const struct trace_graph_node **slot_of(const struct graph_nodes *nodes, uint64_t id)
+{
+	size_t i = (size_t)((id + (id >> 32)) * 0x9e3779b97f4a7c15u >> 20) & (nodes->slot_count - 1);
+
+	while (nodes->slots[i] && nodes->slots[i]->graph_node != id)
+		i = (i + 1) & (nodes->slot_count - 1);
+	return &nodes->slots[i];
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* Graphs with nodes that were captured in a range. Which of a graph and its copy an executable graph is said to be made of
+ * is not the same in all versions of CUPTI: both are here. */
+static struct numbers captured_graphs(const struct graph_nodes *nodes, uint32_t count)
+{
+	struct numbers graphs = { .all = need(((size_t)count * 2 + 1) * sizeof *graphs.all) };
+	struct graph_origin origin;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_graph_node *node = reader_dictionary(nodes->reader, TRACE_GRAPH_NODE, i);
+		const struct trace_graph_node *original = node->original ? *slot_of(nodes, node->original) : NULL;
+
+		if (!graph_nodes_origin(nodes, node->graph_node, &origin))
+			continue;
+		graphs.all[graphs.count++] = node->graph;
+		if (original)
+			graphs.all[graphs.count++] = original->graph;
+	}
+	qsort(graphs.all, graphs.count, sizeof *graphs.all, by_number);
+	return graphs;
+}
+
+static bool has_number(const struct numbers *numbers, uint32_t number)
+{
+	return bsearch(&number, numbers->all, numbers->count, sizeof *numbers->all, by_number) != NULL;
+}
+
+static void find_execs(struct graph_nodes *nodes, const struct numbers *graphs)
+{
+	const uint32_t count = reader_dictionary_count(nodes->reader, TRACE_GRAPH_EXEC);
+
+	nodes->execs.all = need(((size_t)count + 1) * sizeof *nodes->execs.all);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_graph_exec *exec = reader_dictionary(nodes->reader, TRACE_GRAPH_EXEC, i);
+
+		if (exec->exec_id && has_number(graphs, exec->graph))
+			nodes->execs.all[nodes->execs.count++] = exec->exec_id;
+	}
+	qsort(nodes->execs.all, nodes->execs.count, sizeof *nodes->execs.all, by_number);
+}
+
+struct graph_nodes *graph_nodes_new(struct trace_reader *reader)
+{
+	const uint32_t count = reader_dictionary_count(reader, TRACE_GRAPH_NODE);
+	struct graph_nodes *nodes = need(sizeof *nodes);
+	struct numbers graphs;
+
+	nodes->reader = reader;
+	for (nodes->slot_count = 16; nodes->slot_count < (size_t)count * 2;)
+		nodes->slot_count *= 2;
+	nodes->slots = need(nodes->slot_count * sizeof(struct trace_graph_node *));
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_graph_node *node = reader_dictionary(reader, TRACE_GRAPH_NODE, i);
+
+		*slot_of(nodes, node->graph_node) = node;
+	}
+	graphs = captured_graphs(nodes, count);
+	find_execs(nodes, &graphs);
+	free(graphs.all);
+	return nodes;
+}
+
+void graph_nodes_free(struct graph_nodes *nodes)
+{
+	if (!nodes)
+		return;
+	free(nodes->slots);
+	free(nodes->execs.all);
+	free(nodes);
+}
+
+bool graph_nodes_origin(const struct graph_nodes *nodes, uint64_t id, struct graph_origin *origin)
+{
+	const struct trace_graph_node *node = id ? *slot_of(nodes, id) : NULL;
+
+	if (!node)
+		return false;
+	origin->instantiated = node->original ? node->head.node : 0;
+	for (unsigned i = 0; node && node->original && i < COPIES_MOST; i++)
+		node = *slot_of(nodes, node->original);
+	if (!node || node->original || !node->head.node || node->head.node >= reader_nodes(nodes->reader))
+		return false;
+	origin->captured = node->head.node;
+	if (origin->instantiated >= reader_nodes(nodes->reader))
+		origin->instantiated = 0;
+	return true;
+}
+
+bool graph_nodes_captured(const struct graph_nodes *nodes, uint32_t exec_id)
+{
+	return has_number(&nodes->execs, exec_id);
+}

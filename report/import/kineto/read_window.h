@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ * kineto_window.h: the part of an unpacked file that is at hand, and a scan of it.
+ */
+#ifndef PPERF_KINETO_WINDOW_H
+#define PPERF_KINETO_WINDOW_H
+
+#include "report/text/json_scanner.h"
+
+#define WINDOW_BYTES (1u << 20)
+#define WINDOW_MOST (256u << 20) /* no value that is read whole is longer */
+
+struct unpacked;
+
+struct window {
+	struct unpacked *file;
+	char *bytes;
+	size_t room, used;
+	uint64_t before; /* bytes of the file that have gone by */
+	struct json_scan scan;
+};
+
+void window_open(struct window *window, struct unpacked *file);
+void window_close(struct window *window);
+
+/* What was begun at `from` reached the window's end: more bytes come behind it, and the scan stands at it again (it may
+ * have moved). False: there are no more, or it is too long; the scan's problem stays. */
+bool window_more(struct window *window, const char *from);
+/* Where the scan stands in the file. */
+uint64_t window_offset(const struct window *window);
+
+#endif

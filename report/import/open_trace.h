@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * import.h: a trace's file, of our own format or made of one that another tool wrote: torch.profiler's JSON (plain or
+ * gzip), Nsight Systems' export as an SQLite database. What a file is, its content says, never its name.
+ *
+ * The one that is made has no name: it lies in TMPDIR (or /tmp), in memory where that cannot be written, and goes with the
+ * process. It is made once, however often the file is opened.
+ */
+#ifndef PPERF_IMPORT_H
+#define PPERF_IMPORT_H
+
+#include "report/trace/trace_reader.h"
+
+/* A file that holds several processes is as many traces: its path is the one that used GPUs most, `PATH#PID` any.
+ *
+ * A descriptor of the trace, to be read with pread and closed; -1: `error` says why not. */
+int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
+
+/* Of a path that import_open has opened: how many processes it holds; 0: it is no file of another tool. */
+size_t import_processes(const char *path);
+/* The path of each from 0, the first one its own. The caller's. */
+char *import_process_path(const char *path, size_t number);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * next.h: what one may ask next: the last line of a view's text, on a terminal, dim: a command to copy, that works. Elsewhere nothing is written: there it
+ * would be in the way of whoever compares or counts lines.
+ *
+ * A view names its own by a pattern of a command's words: %m the metric, %p the place of its first row as --focus takes it (then, without a place, there is
+ * none).
+ */
+#ifndef PPERF_NEXT_H
+#define PPERF_NEXT_H
+
+#include "report/print/shell_command.h"
+#include "report/print/print.h"
+
+/* By the view's pattern. */
+void next_of_view(const struct report *report, const struct style *style);
+
+/* Of a view that does everything itself. Begins as { .ascii = style->ascii }, is printed and freed by next_put. */
+void next_begin(struct command *command, const char *view);
+/* Which traces, and what decides how their places are called. */
+void next_files(struct command *command, const struct options *options);
+/* The path as a word: names joined by /. The same as --focus takes it. */
+void next_path(struct command *command, const struct trace_text *path, size_t count);
+void next_focus(struct command *command, const struct trace_text *path, size_t count);
+void next_put(struct command *command, const struct style *style);
+
+#endif

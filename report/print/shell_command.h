@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ * command.h: a command for people to copy. Words are quoted as a shell takes them; what a terminal must not see is written as \OOO in $'...', which
+ * bash, zsh and ksh read.
+ */
+#ifndef PPERF_COMMAND_H
+#define PPERF_COMMAND_H
+
+#include "report/run/request.h"
+
+/* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
+struct command {
+	bool ascii; /* nothing beyond it is written as it is */
+	char *text;
+	size_t used, room;
+};
+
+/* Ours, as it is. */
+void command_add(struct command *command, const char *text);
+/* A blank and somebody's word. */
+void command_word(struct command *command, const char *bytes, size_t length);
+/* The same of a trace's path, which must be taken neither for a view nor for an option. */
+void command_file(struct command *command, const char *path);
+/* The traces that were asked for. */
+void command_files(struct command *command, const struct options *options);
+
+#endif

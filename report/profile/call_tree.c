@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/profile/call_tree.h"
+#include "report/base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What tells the children of a node apart. */
+struct key {
+	uint32_t parent, name, domain, class;
+	enum node_kind kind;
+};
+
+static uint64_t hash(const struct key *key)
+{
+	uint64_t value = ((uint64_t)key->parent << 32 | key->name) * 0x9e3779b97f4a7c15u;
+
+	value ^= value >> 31 ^ ((uint64_t)key->domain << 8 | key->kind) ^ (uint64_t)key->class << 40;
+	value *= 0xbf58476d1ce4e5b9u;
+	return value ^ value >> 32;
+}
+
+static bool has_key(const struct node *node, const struct key *key)
+{
+	return node->parent == key->parent && node->name == key->name && node->domain == key->domain &&
+	       node->kind == key->kind && node->class == key->class;
+}
+
+/* The slot where the child is or belongs. */
+static uint32_t *slot_of(const struct tree *tree, const struct key *key)
+{
+	size_t i = hash(key) & (tree->slot_count - 1);
+
+	for (;; i = (i + 1) & (tree->slot_count - 1))
+		if (!tree->slots[i] || has_key(&tree->nodes[tree->slots[i]], key))
+			return &tree->slots[i];
+}
+
+static void make_room(struct tree *tree)
+{
+	const uint32_t room = tree->room + tree->room / 2 + 64;
+	struct node *nodes;
+
+	if (tree->count < tree->room)
+		return;
+	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
+	if (!nodes || room < tree->room)
+		fatal(STATUS_UNREADABLE, "no memory for %u places in the tree; close something or raise the limit",
+			room);
+	if (tree->count)
+		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
+	free(tree->nodes);
+	grow(&tree->recent, &(size_t){ tree->room }, room, sizeof *tree->recent);
+	tree->nodes = nodes;
+	tree->room = room;
+}
+
+static void widen(struct tree *tree)
+{
+	free(tree->slots);
+	tree->slot_count = tree->slot_count ? tree->slot_count * 2 : 256;
+	tree->slots = need(tree->slot_count * sizeof *tree->slots);
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct node *node = &tree->nodes[id];
+
+		*slot_of(tree, &(struct key){ node->parent, node->name, node->domain, node->class, node->kind }) = id;
+	}
+}
+
+struct tree *tree_new(void)
+{
+	struct tree *tree = need(sizeof *tree);
+
+	make_room(tree);
+	memset(tree->nodes, 0, sizeof *tree->nodes);
+	tree->count = 1;
+	widen(tree);
+	return tree;
+}
+
+void tree_free(struct tree *tree)
+{
+	if (!tree)
+		return;
+	for (uint32_t id = 0; id < tree->count; id++) {
+		samples_free(&tree->nodes[id].samples);
+		if (tree->nodes[id].gpu) {
+			free(tree->nodes[id].gpu->shape);
+			samples_free(&tree->nodes[id].gpu->delays);
+		}
+		free(tree->nodes[id].gpu);
+		free(tree->nodes[id].memory);
+		free(tree->nodes[id].tensors);
+		if (tree->nodes[id].worst)
+			free(tree->nodes[id].worst->own);
+		free(tree->nodes[id].worst);
+	}
+	free(tree->nodes);
+	free(tree->slots);
+	free(tree->recent);
+	free(tree);
+}
+
+uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	return *slot_of(tree, &(struct key){ parent, name, domain, 0, kind });
+}
+
+static uint32_t add_node(struct tree *tree, const struct key *key)
+{
+	struct node *node;
+
+	make_room(tree);
+	node = &tree->nodes[tree->count];
+	memset(node, 0, sizeof *node);
+	node->parent = key->parent;
+	node->name = key->name;
+	node->domain = key->domain;
+	node->class = key->class;
+	node->kind = (uint8_t)key->kind;
+	node->depth = (uint16_t)(key->parent ? tree->nodes[key->parent].depth + 1 : 0);
+	node->min_ns = UINT64_MAX;
+	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
+	node->next = tree->nodes[key->parent].first_child;
+	tree->nodes[key->parent].first_child = tree->count;
+	return tree->count++;
+}
+
+static uint32_t child_of(struct tree *tree, const struct key *key)
+{
+	uint32_t *recent = &tree->recent[key->parent][key->kind != NODE_KERNEL], *slot;
+
+	slot = slot_of(tree, key);
+	if (*slot)
+		return *recent = *slot;
+	if (tree->count == UINT32_MAX)
+		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold", UINT32_MAX);
+	if ((size_t)tree->count * 2 >= tree->slot_count) {
+		widen(tree);
+		slot = slot_of(tree, key);
+	}
+	return *slot = add_node(tree, key);
+}
+
+uint32_t tree_look_up(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	return child_of(tree, &(struct key){ parent, name, domain, 0, kind });
+}
+
+uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class)
+{
+	return child_of(tree, &(struct key){ parent, name, domain, class, NODE_MODULE });
+}
+
+uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind)
+{
+	return add_node(tree, &(struct key){ .name = name, .kind = kind });
+}
+
+uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+{
+	const uint32_t node = tree_child(tree, parent, name, domain, kind);
+
+	tree->nodes[node].is_group = true;
+	return node;
+}
+
+uint32_t tree_captured(struct tree *tree, uint32_t parent, uint32_t like)
+{
+	const struct node *of = &tree->nodes[like];
+	const uint32_t node = child_of(tree, &(struct key){ parent, of->name, of->domain, of->class, of->kind });
+
+	tree->nodes[node].captured = true;
+	tree->nodes[node].is_again = tree->nodes[like].is_again;
+	return node;
+}
+
+struct node_gpu *tree_new_gpu(struct tree *tree, uint32_t node)
+{
+	return tree->nodes[node].gpu = need(sizeof(struct node_gpu));
+}
+
+struct node_memory *tree_new_memory(struct tree *tree, uint32_t node)
+{
+	return tree->nodes[node].memory = need(sizeof(struct node_memory));
+}
+
+struct node_tensors *tree_new_tensors(struct tree *tree, uint32_t node)
+{
+	return tree->nodes[node].tensors = need(sizeof(struct node_tensors));
+}
+
+struct node_worst *tree_worst(struct tree *tree, uint32_t node)
+{
+	struct node_worst **worst = &tree->nodes[node].worst;
+
+	if (!*worst)
+		*worst = need(sizeof **worst);
+	return *worst;
+}
+
+void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
+{
+	struct node *node = &tree->nodes[id];
+
+	node->calls++;
+	node->total_ns += duration_ns;
+	node->self_ns += duration_ns;
+	if (duration_ns < node->min_ns)
+		node->min_ns = duration_ns;
+	if (duration_ns > node->max_ns)
+		node->max_ns = duration_ns;
+	samples_add(&node->samples, duration_ns, &tree->budget);
+}
+
+/* What it adds to the row that it lies in. */
+static void add_gpu(struct tree *tree, const struct node *node)
+{
+	struct node_gpu *parent;
+
+	if (node->gpu->idle_before_ns)
+		tree_gpu(tree, node->parent)->idle_before_ns += node->gpu->idle_before_ns;
+	/* What a GPU did for a range is in the range's self already, and a graph's in the graph's; their nodes below only
+	 * say what it was. */
+	if (node_kind_class(node->kind) == NODE_WORK || (node->captured && !tree->nodes[node->parent].captured) ||
+		!node->gpu->total_calls)
+		return;
+	parent = tree_gpu(tree, node->parent);
+	parent->total_ns += node->gpu->total_ns;
+	parent->total_calls += node->gpu->total_calls;
+	for (int part = 0; part < NODE_PARTS; part++)
+		parent->part_ns[part] += node->gpu->part_ns[part];
+}
+
+static void add_to_parent(struct tree *tree, uint32_t id)
+{
+	const struct node *node = &tree->nodes[id];
+
+	if (tree->nodes[node->parent].is_group && node_kind_class(node->kind) == NODE_RANGES)
+		tree->nodes[node->parent].total_ns += node->total_ns;
+	if (node->gpu)
+		add_gpu(tree, node);
+	if (node->memory && node_kind_class(node->kind) == NODE_RANGES &&
+		(node->memory->alloc_bytes || node->memory->free_bytes)) {
+		struct node_memory *parent = tree_memory(tree, node->parent);
+
+		parent->alloc_bytes += node->memory->alloc_bytes;
+		parent->free_bytes += node->memory->free_bytes;
+	}
+	if (node->tensors) {
+		const struct tensor_sums *own = &node->tensors->total;
+		struct tensor_sums *parent = &tree_tensors(tree, node->parent)->total;
+
+		parent->alloc_bytes += own->alloc_bytes;
+		parent->free_bytes += own->free_bytes;
+		parent->at_peak += own->at_peak;
+		parent->at_oom += own->at_oom;
+	}
+}
+
+/* By where it stands: as what is around it, unless it is one of those itself. */
+static enum node_part part_of(const struct node *node, enum node_part around)
+{
+	if (node->kind == NODE_BACKWARD || node->elsewhere)
+		return PART_BACKWARD;
+	if (node->kind == NODE_OPTIMIZER)
+		return PART_OPTIMIZER;
+	return node->is_again ? PART_RECOMPUTE : around;
+}
+
+/* A graph, and who launched it, have what was captured as that was. */
+static void split_graph(struct tree *tree, const uint8_t *parts, uint32_t captured)
+{
+	const uint64_t own = tree->nodes[captured].gpu->self_ns;
+	uint32_t graph = captured;
+
+	while (tree->nodes[graph].captured)
+		graph = tree->nodes[graph].parent;
+	for (uint32_t id = graph;; id = tree->nodes[id].parent) {
+		uint64_t *part_ns = tree_gpu(tree, id)->part_ns;
+
+		part_ns[parts[id]] -= own;
+		part_ns[parts[captured]] += own;
+		if (id != graph)
+			return;
+	}
+}
+
+/* All of a node's own is of one part, but for graphs. */
+static void split(struct tree *tree)
+{
+	uint8_t *parts = need(tree->count);
+
+	tree->has_parts = false;
+	for (uint32_t id = 0; id < tree->count; id++) {
+		struct node *node = &tree->nodes[id];
+
+		if (id)
+			parts[id] = (uint8_t)part_of(node, (enum node_part)parts[node->parent]);
+		if (!node->gpu)
+			continue;
+		memset(node->gpu->part_ns, 0, sizeof node->gpu->part_ns);
+		node->gpu->part_ns[parts[id]] = node->gpu->self_ns;
+		tree->has_parts |= parts[id] != PART_FORWARD && node->gpu->self_calls;
+		if (node->captured)
+			split_graph(tree, parts, id);
+	}
+	free(parts);
+}
+
+void tree_sum(struct tree *tree)
+{
+	split(tree);
+	for (uint32_t id = 0; id < tree->count; id++) {
+		struct node_gpu *gpu = tree->nodes[id].gpu;
+		struct node_memory *memory = tree->nodes[id].memory;
+
+		if (tree->nodes[id].is_group)
+			tree->nodes[id].total_ns = 0;
+		if (gpu) {
+			gpu->total_ns = gpu->self_ns;
+			gpu->total_calls = gpu->self_calls;
+			if (node_kind_class(tree->nodes[id].kind) != NODE_WORK || tree->nodes[id].kind == NODE_GRAPH)
+				gpu->idle_before_ns = 0;
+		}
+		if (memory) {
+			memory->alloc_bytes = memory->alloc_self;
+			memory->free_bytes = memory->free_self;
+		}
+		if (tree->nodes[id].tensors)
+			tree->nodes[id].tensors->total = tree->nodes[id].tensors->self;
+	}
+	for (uint32_t id = tree->count - 1; id > 0; id--)
+		add_to_parent(tree, id);
+}
+
+static const struct {
+	const char *name;
+	enum node_class class;
+} kinds[] = {
+#define X(kind, text, group) [NODE_##kind] = { .name = text, .class = NODE_##group },
+	NODE_KINDS(X)
+#undef X
+};
+
+const char *node_kind_name(enum node_kind kind)
+{
+	return kinds[kind].name;
+}
+
+enum node_class node_kind_class(enum node_kind kind)
+{
+	return kinds[kind].class;
+}
+
+static const char *const methods[METHOD_COUNT][2] = {
+#define X(method, name, confidence) [METHOD_##method] = { name, confidence },
+	METHODS(X)
+#undef X
+};
+
+const char *method_name(enum method method)
+{
+	return methods[method][0];
+}
+
+const char *method_confidence(enum method method)
+{
+	return methods[method][1];
+}

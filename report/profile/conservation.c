@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ * fold_sums.c: the check that nothing is owned twice and nothing is lost between the records and the tree.
+ */
+#include "report/profile/profile.h"
+#include <stdio.h>
+
+struct sums {
+	uint64_t ranges_ns, work_ns, unattributed_ns, records;
+	uint64_t roots_ns, alloc_bytes, free_bytes, root_alloc, root_free;
+	struct tensor_sums tensors, root_tensors;
+};
+
+static void add_tensors(struct tensor_sums *sum, const struct tensor_sums *part)
+{
+	sum->alloc_bytes += part->alloc_bytes;
+	sum->free_bytes += part->free_bytes;
+}
+
+static void add_node(struct sums *sums, const struct fold *fold, uint32_t id)
+{
+	const struct node *node = &fold->tree->nodes[id];
+	const enum node_class class = node_kind_class(node->kind);
+
+	if (node->gpu && class == NODE_RANGES && !node->captured) {
+		sums->ranges_ns += node->gpu->self_ns;
+		sums->records += node->gpu->self_calls;
+		if (node->kind == NODE_UNATTRIBUTED)
+			sums->unattributed_ns += node->gpu->self_ns;
+		if (node->parent == 0)
+			sums->roots_ns += node->gpu->total_ns;
+	}
+	if (node->gpu && class == NODE_WORK && node->kind != NODE_GRAPH)
+		sums->work_ns += node->gpu->self_ns;
+	if (node->memory && class == NODE_RANGES) {
+		sums->alloc_bytes += node->memory->alloc_self;
+		sums->free_bytes += node->memory->free_self;
+		if (node->parent == 0) {
+			sums->root_alloc += node->memory->alloc_bytes;
+			sums->root_free += node->memory->free_bytes;
+		}
+	}
+	if (node->tensors)
+		add_tensors(&sums->tensors, &node->tensors->self);
+	if (node->tensors && node->parent == 0)
+		add_tensors(&sums->root_tensors, &node->tensors->total);
+}
+
+static bool tensors_conserved(const struct fold_totals *totals, const struct sums *sums, char *problem, size_t room)
+{
+	if (sums->tensors.alloc_bytes == totals->tensor_alloc_bytes &&
+		sums->tensors.free_bytes == totals->tensor_free_bytes &&
+		sums->root_tensors.alloc_bytes == totals->tensor_alloc_bytes &&
+		sums->root_tensors.free_bytes == totals->tensor_free_bytes)
+		return true;
+	snprintf(problem, room,
+		"tensors are not conserved: they took %llu bytes, ranges own %llu; %llu were given back, ranges own %llu",
+		(unsigned long long)totals->tensor_alloc_bytes, (unsigned long long)sums->tensors.alloc_bytes,
+		(unsigned long long)totals->tensor_free_bytes, (unsigned long long)sums->tensors.free_bytes);
+	return false;
+}
+
+bool fold_conserved(const struct fold *fold, char *problem, size_t room)
+{
+	const struct fold_totals *totals = &fold->totals;
+	const uint64_t records = fold->counts.kernels + fold->counts.copies + fold->counts.sets;
+	struct sums sums = { .records = 0 };
+
+	for (uint32_t id = 1; id < fold->tree->count; id++)
+		add_node(&sums, fold, id);
+	if (totals->attributed_ns + totals->unattributed_ns != totals->gpu_sum_ns ||
+		sums.ranges_ns != totals->gpu_sum_ns || sums.work_ns != totals->gpu_sum_ns ||
+		sums.roots_ns != totals->gpu_sum_ns || sums.unattributed_ns != totals->unattributed_ns) {
+		snprintf(problem, room,
+			"GPU time is not conserved: %llu ns came in, ranges own %llu ns, kernels and copies make %llu "
+			"ns, roots add up to %llu ns",
+			(unsigned long long)totals->gpu_sum_ns, (unsigned long long)sums.ranges_ns,
+			(unsigned long long)sums.work_ns, (unsigned long long)sums.roots_ns);
+		return false;
+	}
+	if (sums.alloc_bytes != totals->alloc_bytes || sums.free_bytes != totals->free_bytes ||
+		sums.root_alloc != totals->alloc_bytes || sums.root_free != totals->free_bytes) {
+		snprintf(problem, room,
+			"memory is not conserved: %llu bytes were taken, ranges own %llu; %llu were given back, ranges "
+			"own %llu",
+			(unsigned long long)totals->alloc_bytes, (unsigned long long)sums.alloc_bytes,
+			(unsigned long long)totals->free_bytes, (unsigned long long)sums.free_bytes);
+		return false;
+	}
+	if (!tensors_conserved(totals, &sums, problem, room))
+		return false;
+	if (fold->counts.attributed + fold->counts.unattributed != records) {
+		snprintf(problem, room,
+			"GPU records are not conserved: %llu came in, %llu have a range, %llu have none",
+			(unsigned long long)records, (unsigned long long)fold->counts.attributed, (unsigned long long)fold->counts.unattributed);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/profile/instance.h"
+#include "report/base/error.h"
+#include "report/gpu/launch_configs.h"
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUPS_LISTED 16u /* more are looked up in a table */
+#define ALIKE_MOST 3u     /* of one name, shown one by one */
+#define STANDS_OUT 3      /* times the mean of the others of its name */
+
+struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
+{
+	struct instance *instance = instances->spare;
+
+	if (instance) {
+		instances->spare = instance->parent;
+		memset(instance, 0, offsetof(struct instance, kids));
+	} else {
+		instance = need(sizeof *instance);
+		instance->times = 1;
+	}
+	instance->parent = parent;
+	instance->node = node;
+	instance->begin_ns = instance->end_ns = begin_ns;
+	instance->references = 1;
+	if (parent)
+		parent->references++;
+	return instance;
+}
+
+void instance_hold(struct instance *instance)
+{
+	instance->references++;
+}
+
+/* Puts the row `first` before `rest`. */
+static struct instance *joined(struct instance *first, struct instance *rest)
+{
+	struct instance *last = first;
+
+	if (!first)
+		return rest;
+	while (last->next)
+		last = last->next;
+	last->next = rest;
+	return first;
+}
+
+/* A tree can be as deep as the program's ranges, so no recursion. */
+void instance_free(struct instance *instance)
+{
+	struct instance *next;
+
+	if (instance)
+		instance->next = NULL;
+	for (; instance; instance = next) {
+		next = joined(instance->kids, joined(instance->groups, instance->next));
+		free(instance->slots);
+		free(instance->label);
+		free(instance->kernel);
+		free(instance);
+	}
+}
+
+void instances_end(struct instances *instances)
+{
+	struct instance *next;
+
+	for (struct instance *spare = instances->spare; spare; spare = next) {
+		next = spare->parent;
+		free(spare);
+	}
+	instances->spare = NULL;
+}
+
+bool instance_worse(const struct instance *a, const struct instance *b)
+{
+	if (a->value != b->value)
+		return a->value > b->value;
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns > b->begin_ns;
+	return a->node != b->node ? a->node > b->node : a->place > b->place;
+}
+
+static bool is_group_of(const struct instance *group, enum instance_form form, uint32_t node, uint32_t place)
+{
+	if (group->form != form)
+		return false;
+	return form == INSTANCE_MANY || !place ? group->node == node && (form == INSTANCE_MANY || !group->place)
+					       : group->place == place;
+}
+
+/* The slot where the group is or belongs. */
+static struct instance **slot_of(const struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+{
+	const uint64_t key = (uint64_t)form << 32 | (form == INSTANCE_MANY || !place ? node : ~place);
+	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (of->slot_count - 1);
+
+	while (of->slots[i] && !is_group_of(of->slots[i], form, node, place))
+		i = (i + 1) & (of->slot_count - 1);
+	return &of->slots[i];
+}
+
+/* What a group is looked up by: the place of one that is many only names it. */
+static uint32_t key_place(const struct instance *group)
+{
+	return group->form == INSTANCE_PLACE ? group->place : 0;
+}
+
+static void widen(struct instance *of)
+{
+	free(of->slots);
+	of->slot_count = of->slot_count ? of->slot_count * 2 : GROUPS_LISTED * 4;
+	of->slots = need(of->slot_count * sizeof(struct instance *));
+	for (struct instance *group = of->groups; group; group = group->next)
+		*slot_of(of, (enum instance_form)group->form, group->node, key_place(group)) = group;
+}
+
+static struct instance *find(const struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+{
+	struct instance *group = of->groups;
+
+	if (of->slots)
+		return *slot_of(of, form, node, place);
+	while (group && !is_group_of(group, form, node, place))
+		group = group->next;
+	return group;
+}
+
+/* One that is not there yet. */
+static void link_group(struct instance *of, struct instance *group)
+{
+	group->next = of->groups;
+	of->groups = group;
+	if (++of->group_count > GROUPS_LISTED && of->group_count * 2 > of->slot_count)
+		widen(of);
+	else if (of->slots)
+		*slot_of(of, (enum instance_form)group->form, group->node, key_place(group)) = group;
+}
+
+struct instance *instance_group(struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+{
+	struct instance *group = find(of, form, node, place);
+
+	if (group)
+		return group;
+	group = need(sizeof *group);
+	group->form = (uint8_t)form;
+	group->node = node;
+	group->place = place;
+	link_group(of, group);
+	return group;
+}
+
+/* Of work, its shape, as long as it is the same. */
+static void add_shape(struct instance *group, const struct instance *one)
+{
+	if (group->times == 0 && one->kernel) {
+		group->kernel = need(sizeof *group->kernel);
+		*group->kernel = *one->kernel;
+	} else if (group->kernel && (!one->kernel || !kernel_same_shape(group->kernel, one->kernel))) {
+		free(group->kernel);
+		group->kernel = NULL;
+	}
+}
+
+/* Of several places it is named after its node. */
+static void add_place(struct instance *group, uint32_t place)
+{
+	if (group->times == 0)
+		group->place = place;
+	else if (group->place != place)
+		group->place = 0;
+}
+
+void instance_add(struct instance *group, const struct instance *one)
+{
+	const bool first = group->times == 0;
+
+	if (group->form == INSTANCE_MANY) {
+		add_shape(group, one);
+		add_place(group, one->place);
+	}
+	if (first || one->begin_ns < group->begin_ns) {
+		group->begin_ns = one->begin_ns;
+		group->before = one->before;
+	}
+	if (first || one->end_ns >= group->end_ns) {
+		group->end_ns = one->end_ns;
+		group->after = one->after;
+	}
+	group->total_ns += one->total_ns;
+	group->gpu_ns += one->gpu_ns;
+	group->change += one->change;
+	group->value += one->value;
+	group->times += group->form == INSTANCE_MANY && one->form == INSTANCE_PLACE ? 1 : one->times;
+}
+
+void instance_add_time(struct instance *group, uint32_t place, uint64_t begin_ns, uint64_t end_ns)
+{
+	add_place(group, place);
+	if (group->times == 0 || begin_ns < group->begin_ns)
+		group->begin_ns = begin_ns;
+	if (end_ns > group->end_ns)
+		group->end_ns = end_ns;
+	group->total_ns += end_ns - begin_ns;
+	group->value += end_ns - begin_ns;
+	group->times++;
+}
+
+/* Into the row, by value. False: it is not among the worst. out: who had to go for it, or NULL. */
+static bool insert(struct instance *of, struct instance *one, struct instance **out)
+{
+	struct instance **link = &of->kids;
+	unsigned index = 0;
+
+	*out = NULL;
+	while (*link && !instance_worse(one, *link)) {
+		link = &(*link)->next;
+		index++;
+	}
+	if (index >= INSTANCE_KEPT)
+		return false;
+	one->next = *link;
+	*link = one;
+	if (++of->kept <= INSTANCE_KEPT)
+		return true;
+	while ((*link)->next)
+		link = &(*link)->next;
+	*out = *link;
+	*link = NULL;
+	of->kept--;
+	return true;
+}
+
+static void into_group(struct instance *of, struct instance *one)
+{
+	struct instance *group = instance_group(of, INSTANCE_MANY, one->node, 0);
+
+	instance_add(group, one);
+	if (one->node == of->node) /* so deep that nothing is told apart */
+		instance_free(one);
+	else
+		instance_dissolve(group, one);
+}
+
+void instance_keep(struct instance *of, struct instance *one, bool large)
+{
+	struct instance *out = NULL;
+	bool kept;
+
+	one->parent = NULL;
+	kept = large && insert(of, one, &out);
+	if (!kept)
+		out = one;
+	if (out)
+		into_group(of, out);
+}
+
+/* Goes as deep as nodes do, which is bounded (TREE_DEEPEST). */
+void instance_dissolve(struct instance *of, struct instance *one)
+{
+	struct instance *kids = one->kids, *groups = one->groups, *next;
+
+	one->kids = one->groups = NULL;
+	instance_free(one);
+	for (; kids; kids = next) {
+		next = kids->next;
+		instance_keep(of, kids, true);
+	}
+	for (; groups; groups = next) {
+		struct instance *known = find(of, (enum instance_form)groups->form, groups->node, key_place(groups));
+
+		next = groups->next;
+		if (!known) {
+			link_group(of, groups);
+			continue;
+		}
+		instance_add(known, groups);
+		instance_dissolve(known, groups);
+	}
+}
+
+static int by_badness(const void *a, const void *b)
+{
+	const struct instance *left = *(struct instance *const *)a, *right = *(struct instance *const *)b;
+
+	return instance_worse(left, right) ? -1 : instance_worse(right, left);
+}
+
+static bool is_small(const struct instance *group, long double least)
+{
+	return (group->value < 0 ? -group->value : group->value) < least;
+}
+
+/* Places that are too small by themselves go together with those of their node. */
+static void fold_places(struct instance *of, long double least)
+{
+	struct instance *groups = of->groups, *next, *small = NULL;
+
+	free(of->slots);
+	of->slots = NULL;
+	of->groups = NULL;
+	of->group_count = of->slot_count = 0;
+	for (; groups; groups = next) {
+		next = groups->next;
+		if (groups->form == INSTANCE_PLACE && is_small(groups, least)) {
+			groups->next = small;
+			small = groups;
+		} else {
+			link_group(of, groups);
+		}
+	}
+	for (; small; small = next) {
+		next = small->next;
+		into_group(of, small);
+	}
+}
+
+static bool same_name(const struct instance *a, const struct instance *b)
+{
+	return a->node == b->node && a->place == b->place && !a->label && !b->label;
+}
+
+/* So many of one name are there, and it is not much worse than the others. */
+static bool is_one_of_many(const struct instance *of, const struct instance *one)
+{
+	const struct instance *group = find(of, INSTANCE_MANY, one->node, 0);
+	uint64_t times = group ? group->times : 0;
+	long double value = group ? group->value : 0;
+
+	for (const struct instance *kid = of->kids; kid; kid = kid->next)
+		if (same_name(kid, one)) {
+			times++;
+			value += kid->value;
+		}
+	return times > ALIKE_MOST && one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
+}
+
+/* Rows that only their order would tell apart go together: a reader counts them otherwise, and does not see their sum. */
+static void gather_alike(struct instance *of)
+{
+	struct instance *many[INSTANCE_KEPT], **link = &of->kids;
+	size_t count = 0;
+	bool gathered[INSTANCE_KEPT], *next = gathered;
+
+	for (const struct instance *kid = of->kids; kid; kid = kid->next)
+		*next++ = is_one_of_many(of, kid);
+	for (next = gathered; *link; next++)
+		if (*next) {
+			many[count++] = *link;
+			*link = (*link)->next;
+			of->kept--;
+		} else {
+			link = &(*link)->next;
+		}
+	for (size_t i = 0; i < count; i++)
+		into_group(of, many[i]);
+}
+
+/* The children of one become a row. */
+static void settle_one(struct instance *of, long double least)
+{
+	struct instance **all, *next;
+	size_t count = 0;
+
+	fold_places(of, least);
+	if (least > 0)
+		gather_alike(of);
+	all = need((of->kept + of->group_count + 1) * sizeof *all);
+	for (struct instance *kid = of->kids; kid; kid = kid->next)
+		all[count++] = kid;
+	for (struct instance *group = of->groups; group; group = next) {
+		next = group->next;
+		if (is_small(group, least))
+			instance_free(group);
+		else
+			all[count++] = group;
+	}
+	qsort(all, count, sizeof *all, by_badness);
+	of->kids = of->groups = NULL;
+	free(of->slots);
+	of->slots = NULL;
+	of->kept = (uint32_t)count;
+	of->group_count = of->slot_count = 0;
+	while (count) {
+		all[--count]->next = of->kids;
+		of->kids = all[count];
+	}
+	free(all);
+}
+
+void instance_settle(struct instance *root, long double least)
+{
+	struct instance **waiting = NULL;
+	size_t count = 1, room = 0;
+
+	grow(&waiting, &room, count, sizeof *waiting);
+	waiting[0] = root;
+	while (count) {
+		struct instance *of = waiting[--count];
+
+		settle_one(of, least);
+		for (struct instance *kid = of->kids; kid; kid = kid->next) {
+			grow(&waiting, &room, count + 1, sizeof *waiting);
+			waiting[count++] = kid;
+		}
+	}
+	free(waiting);
+}
+
+void instance_release(struct instances *instances, struct instance *instance)
+{
+	while (instance && --instance->references == 0) {
+		struct instance *parent = instance->parent;
+
+		if (parent)
+			parent->gpu_ns += instance->gpu_ns;
+		if (instances->final(instances->context, instance)) {
+			instance = parent;
+			continue;
+		}
+		if (instances->plain) {
+			free(instance->label);
+			instance->parent = instances->spare;
+			instances->spare = instance;
+		} else {
+			instance_free(instance);
+		}
+		instance = parent;
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/run/integrity.h"
+#include <stddef.h>
+
+const struct integrity_item integrity_items[] = {
+#define X(item, is_missing, help) \
+	{ .name = #item, .text = help, .offset = offsetof(struct integrity, item), .missing = is_missing },
+	INTEGRITY(X)
+#undef X
+};
+const size_t integrity_item_count = sizeof integrity_items / sizeof *integrity_items;
+
+uint64_t integrity_value(const struct integrity *integrity, size_t item)
+{
+	return *(const uint64_t *)((const char *)integrity + integrity_items[item].offset);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+struct integrity integrity_of(const struct fold *fold)
+{
+	const struct trace_integrity *file = reader_integrity(fold->reader);
+	const struct fold_counts *counts = &fold->counts;
+	struct integrity integrity = {
+		.launches = counts->launches,
+		.kernels = counts->kernels,
+		.copies_called = counts->copies_called,
+		.copies = counts->copies,
+		.sets_called = counts->sets_called,
+		.sets = counts->sets,
+		.graph_launches = counts->graph_launches,
+		.graph_kernels = counts->graph_kernels,
+		.graph_copies = counts->graph_copies,
+		.graph_sets = counts->graph_sets,
+		.captured = counts->captured,
+		.failed_calls = counts->failed_calls,
+		.missing_records = counts->missing_records,
+		.yielded = counts->yielded,
+		.yielded_calls = counts->yielded_calls,
+		.attributed = counts->attributed,
+		.unattributed = counts->unattributed,
+		.without_launch = counts->without_launch,
+		.untimed = counts->untimed,
+		.dropped = larger(counts->dropped, file->lost[TRACE_LOST_CUPTI_DROPPED]),
+		.unread_buffers = larger(counts->unread_buffers, file->lost[TRACE_LOST_CUPTI_UNREAD]),
+		.lost_events = file->lost_events,
+		.unmatched_ends = file->unmatched_ends + counts->unknown_ends,
+		.unended = file->unended,
+		.left_open = file->left_open + counts->spans_left_open,
+		.clock_violations = file->clock_violations + counts->early + counts->backwards,
+		.clock_steps = file->clock_steps,
+		.truncated_streams = file->truncated_streams,
+		.damaged = file->damaged_payloads + file->damaged_blocks + file->torn_chunks + file->missing_chunks +
+			   file->cut_blocks + (file->skipped_bytes > 0) + (file->cut_bytes > 0),
+		.unknown_kinds = file->unknown_kinds,
+		.unknown_frees = fold->memory->counts.unknown_frees,
+		.tensors = fold->memory->counts.tensors,
+		.tensor_differences = fold->memory->counts.tensor_differences,
+		.unknown_tensor_frees = fold->memory->counts.unknown_tensor_frees,
+		.late_work = timeline_late(fold->timeline),
+	};
+
+	integrity.conserved = fold_conserved(fold, integrity.problem, sizeof integrity.problem);
+	integrity.complete = file->complete && !file->tail_at_risk;
+	for (size_t i = 0; i < integrity_item_count; i++)
+		integrity.complete &= !integrity_items[i].missing || integrity_value(&integrity, i) == 0;
+	return integrity;
+}

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/run/process.h"
+#include "report/analysis/duration_distribution.h"
+#include "report/base/error.h"
+#include "report/base/file_set.h"
+#include "report/table/computed_row.h"
+#include "report/table/view.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define SIMULATED_DEVICE "pperf simulated device"
+
+void processes_warn(struct processes *processes, const char *format, ...)
+{
+	char *text = need(1024);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, 1024, format, list);
+	va_end(list);
+	grow(&processes->warnings, &processes->warning_room, processes->warning_count + 1, sizeof(char *));
+	processes->warnings[processes->warning_count++] = text;
+}
+
+struct trace_text process_meta(const struct process *process, const char *key)
+{
+	return reader_meta(process->reader, key);
+}
+
+const struct trace_device *process_device(const struct process *process, uint32_t number)
+{
+	const struct trace_device *device;
+
+	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++)
+		if (device->device == number)
+			return device;
+	return NULL;
+}
+
+bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device)
+{
+	const struct trace_text name = reader_name(reader, device->name);
+
+	return name.length == strlen(SIMULATED_DEVICE) && memcmp(name.bytes, SIMULATED_DEVICE, name.length) == 0;
+}
+
+static bool any_simulated(const struct process *process)
+{
+	const struct trace_device *device;
+
+	for (uint32_t i = 0; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i++)
+		if (device_is_simulated(process->reader, device))
+			return true;
+	return false;
+}
+
+static int64_t rank_of(const struct process *process)
+{
+	const struct trace_text text = process_meta(process, "rank");
+	int64_t rank = 0;
+
+	for (uint32_t i = 0; i < text.length; i++) {
+		if (text.bytes[i] < '0' || text.bytes[i] > '9' || rank > INT32_MAX)
+			return -1;
+		rank = rank * 10 + (text.bytes[i] - '0');
+	}
+	return text.length ? rank : -1;
+}
+
+/* A file that is new to the set. */
+static void add(struct processes *processes, struct file_set *set, size_t *room, const char *path)
+{
+	if (!file_set_add(set, path))
+		return;
+	grow(&processes->all, room, processes->count + 1, sizeof *processes->all);
+	processes->all[processes->count] = (struct process){ .path = strdup(path) };
+	if (!processes->all[processes->count++].path)
+		fatal(STATUS_UNREADABLE, "no memory for a path");
+}
+
+/* Those beside one that was named. `met`: the ones that were found so; the others of their run were found with them. */
+static void add_siblings(
+	struct processes *processes, struct file_set *set, struct file_set *met, size_t *room, const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct trace_siblings siblings;
+
+	if (file_set_has(met, path))
+		return;
+	if (!siblings_find(path, &siblings, error))
+		fatal(STATUS_UNREADABLE, "%s", error);
+	for (uint32_t i = 0; i < siblings.count; i++) {
+		if (strcmp(siblings.traces[i].path, path))
+			file_set_add(met, siblings.traces[i].path);
+		add(processes, set, room, siblings.traces[i].path);
+	}
+	siblings_free(&siblings);
+}
+
+/* Each trace that is shown stays open: as many as the system lets this user have. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* The traces that were named, and with_siblings those of the same runs beside them. */
+static void find(struct processes *processes, const struct options *options, bool with_siblings)
+{
+	struct file_set *set = file_set_new(), *met = file_set_new();
+	size_t room = 0;
+
+	for (size_t i = 0; i < options->file_count; i++)
+		add(processes, set, &room, options->files[i]);
+	for (size_t i = 0; i < options->file_count && with_siblings; i++)
+		add_siblings(processes, set, met, &room, options->files[i]);
+	file_set_free(set);
+	file_set_free(met);
+	if (processes->count > 1)
+		allow_many_files();
+}
+
+/* Of text, only if it is asked for: it takes a sixth more time where there is much work of GPUs. */
+static bool asks_for_owners(const struct options *options)
+{
+	static const char *const keys[] = { "idle_before", "delay_" };
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if ((options->columns && strstr(options->columns, keys[i])) || (options->sort && strstr(options->sort, keys[i])))
+			return true;
+	return options->format != FORMAT_TEXT;
+}
+
+static struct fold_options fold_options_of(const struct options *options)
+{
+	return (struct fold_options){
+		.no_fold = options->no_fold,
+		.demangle = options->demangle,
+		.device = options->device,
+		.metric = options->metric,
+		.pick_metric = !options->metric_name,
+		.counter = options->metric_name,
+		.least_percent = options->min_percent == 0 ? -1 : options->min_percent > 0 ? options->min_percent : 0,
+		.steps = options->steps,
+		.first_step = options->first_step,
+		.last_step = options->last_step,
+		.no_owners = !asks_for_owners(options),
+		.no_spread = options->view->no_spread || options->by != BY_NAME,
+	};
+}
+
+/* What a node has of a metric. Levels do not add up: its worst change. */
+static long double node_amount(const struct node *node, enum metric metric)
+{
+	switch (metric) {
+	case METRIC_GPU:
+		return node->gpu ? node->gpu->total_ns : 0;
+	case METRIC_IDLE:
+		return node->gpu ? node->gpu->idle_ns : 0;
+	case METRIC_ALLOC:
+		return node->memory ? node->memory->alloc_bytes : 0;
+	case METRIC_TENSORS:
+		return node->tensors ? node->tensors->total.alloc_bytes : 0;
+	case METRIC_CPU:
+	case METRIC_WALL:
+		return node->total_ns;
+	case METRIC_CALLS:
+		return node->calls;
+	default:
+		return node->worst ? node->worst->value : 0;
+	}
+}
+
+static bool is_time(enum metric metric)
+{
+	return metric == METRIC_CPU || metric == METRIC_WALL;
+}
+
+/* What the roots have of the metric, together. */
+static long double whole_of(const struct fold *fold)
+{
+	long double sum = 0;
+
+	if (metrics[fold->options.metric].nature == METRIC_LEVEL)
+		return 0;
+	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
+		if (fold_shares(fold, id, is_time(fold->options.metric)))
+			sum += node_amount(&fold->tree->nodes[id], fold->options.metric);
+	return sum;
+}
+
+static void settle(struct process *process)
+{
+	fold_refine(process->fold);
+	process->metric = process->fold->options.metric;
+	process->whole = whole_of(process->fold);
+}
+
+/* All that must be known before the fold, in as few passes as it takes. */
+static void read_ahead(struct process *process, const struct options *options)
+{
+	struct timeline *timeline = NULL;
+
+	process->windows = windows_read(process->reader);
+	process->away = away_read(process->reader);
+	if (!options->no_steps) {
+		timeline = timeline_new(process->reader, options->device);
+		process->steps = windows_steps(
+			process->windows, steps_find(process->reader, options->step_marker, timeline));
+	}
+	if (timeline && timeline_has_ended(timeline) && timeline_devices(timeline, &(const struct timeline_device *){ NULL }))
+		process->timeline = timeline;
+	else
+		timeline_close(timeline);
+}
+
+/* Reads and folds a trace; false: it cannot be read, which is in `error`. */
+static bool read_process(struct process *process, const struct options *options, char *error)
+{
+	struct fold_options wanted = fold_options_of(options);
+	struct trace_text command;
+
+	process->reader = reader_open(process->path, error);
+	if (!process->reader)
+		return false;
+	command = process_meta(process, "command");
+	process->command = need(command.length + 1);
+	memcpy(process->command, command.bytes, command.length);
+	process->pid = reader_header(process->reader)->pid;
+	process->rank = rank_of(process);
+	process->start_unix_ns = reader_start_unix_ns(process->reader);
+	process->simulated = any_simulated(process);
+	process->texts = texts_new();
+	read_ahead(process, options);
+	wanted.windows = process->windows;
+	wanted.found = process->steps;
+	wanted.timeline = process->timeline;
+	process->fold = fold_run(process->reader, process->texts, &wanted);
+	settle(process);
+	process->integrity = integrity_of(process->fold);
+	process->complete = process->integrity.complete && process->integrity.conserved;
+	process->gpu_ns = process->fold->totals.gpu_sum_ns;
+	process->events = process->fold->counts.events;
+	process->wall_ns = process->fold->totals.wall_ns;
+	return true;
+}
+
+void process_measure(struct process *process, enum metric metric, const char *counter)
+{
+	struct fold_options wanted = process->fold->options;
+
+	wanted.metric = metric;
+	wanted.pick_metric = false;
+	wanted.counter = counter;
+	fold_free(process->critical);
+	fold_free(process->named);
+	fold_free(process->fold);
+	tree_free(process->flat);
+	tree_free(process->asides);
+	tallies_free(process->tallies);
+	process->critical = process->named = NULL;
+	process->flat = process->asides = NULL;
+	process->tallies = NULL;
+	process->fold = fold_run(process->reader, process->texts, &wanted);
+	settle(process);
+}
+
+static void let_go(struct process *process)
+{
+	for (size_t i = 0; i < process->instance_count; i++) {
+		fold_free(process->instances[i].fold);
+		instance_free(process->instances[i].instance);
+	}
+	free(process->instances);
+	process->instances = NULL;
+	process->instance_count = process->instance_room = 0;
+	distributions_free(process->distributions);
+	fold_free(process->critical);
+	fold_free(process->named);
+	fold_free(process->of_steps);
+	fold_free(process->fold);
+	steps_free(process->steps);
+	windows_free(process->windows);
+	away_free(process->away);
+	timeline_close(process->timeline);
+	tree_free(process->flat);
+	tree_free(process->asides);
+	tallies_free(process->tallies);
+	if (process->symbols)
+		symbols_close(process->symbols);
+	texts_free(process->texts);
+	reader_close(process->reader);
+	process->critical = process->fold = process->named = process->of_steps = NULL;
+	process->steps = NULL;
+	process->tallies = NULL;
+	process->timeline = NULL;
+	process->windows = NULL;
+	process->away = NULL;
+	process->flat = process->asides = NULL;
+	process->symbols = NULL;
+	process->distributions = NULL;
+	process->texts = NULL;
+	process->reader = NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct process *left = a, *right = b;
+
+	if (left->shown != right->shown)
+		return left->shown ? -1 : 1;
+	if (left->start_unix_ns != right->start_unix_ns)
+		return left->start_unix_ns < right->start_unix_ns ? -1 : 1;
+	return left->pid != right->pid ? (left->pid < right->pid ? -1 : 1) : strcmp(left->path, right->path);
+}
+
+static bool did_more(const struct process *a, const struct process *b)
+{
+	if (a->gpu_ns != b->gpu_ns)
+		return a->gpu_ns > b->gpu_ns;
+	return a->events != b->events ? a->events > b->events : by_start(a, b) < 0;
+}
+
+/* Keeps of a process that was read what it may be shown for; the others let go. */
+static void choose(struct processes *processes, const struct options *options, size_t candidate, size_t *best)
+{
+	struct process *process = &processes->all[candidate];
+
+	if (options->rank >= 0 && process->rank != options->rank) {
+		let_go(process);
+	} else if (options->all) {
+		process->shown = true;
+		*best = candidate;
+	} else if (*best == SIZE_MAX || did_more(process, &processes->all[*best])) {
+		if (*best != SIZE_MAX)
+			let_go(&processes->all[*best]);
+		*best = candidate;
+	} else {
+		let_go(process);
+	}
+}
+
+/* The number of the one that did most, of those with the rank asked for. What cannot be read is left out. */
+static size_t read_all(struct processes *processes, const struct options *options)
+{
+	char error[READER_ERROR_BYTES];
+	size_t best = SIZE_MAX, kept = 0;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		struct process *process = &processes->all[kept];
+
+		*process = processes->all[i];
+		if (read_process(process, options, error)) {
+			choose(processes, options, kept++, &best);
+			continue;
+		}
+		if (i < options->file_count)
+			fatal(STATUS_UNREADABLE, "%s", error);
+		processes_warn(processes, "%s", error);
+		free(process->path);
+	}
+	processes->count = kept;
+	return best;
+}
+
+struct processes processes_read(const struct options *options)
+{
+	struct processes processes = { .count = 0 };
+	size_t best;
+
+	find(&processes, options, true);
+	best = read_all(&processes, options);
+	if (best == SIZE_MAX)
+		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0], (long long)options->rank);
+	processes.all[best].shown = true;
+	qsort(processes.all, processes.count, sizeof *processes.all, by_start);
+	while (processes.shown < processes.count && processes.all[processes.shown].shown)
+		processes.shown++;
+	return processes;
+}
+
+struct processes processes_read_named(const struct options *options)
+{
+	struct processes processes = { .count = 0 };
+	char error[READER_ERROR_BYTES];
+
+	find(&processes, options, false);
+	for (; processes.shown < processes.count; processes.shown++) {
+		struct process *process = &processes.all[processes.shown];
+
+		if (!read_process(process, options, error))
+			fatal(STATUS_UNREADABLE, "%s", error);
+		process->shown = true;
+	}
+	return processes;
+}
+
+struct processes processes_read_side(const struct options *options, const char *path)
+{
+	struct options one = *options;
+
+	if (options->all)
+		fatal(STATUS_USAGE, "one process of each run is compared, not all of them: name the traces, or one of each run with --rank N");
+	one.files = &path;
+	one.file_count = 1;
+	one.metric_name = NULL;
+	one.metric = METRIC_CPU;
+	return one.rank < 0 ? processes_read_named(&one) : processes_read(&one);
+}
+
+void processes_free(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		let_go(&processes->all[i]);
+		free(processes->all[i].command);
+		free(processes->all[i].path);
+	}
+	for (size_t i = 0; i < processes->warning_count; i++)
+		free(processes->warnings[i]);
+	free(processes->warnings);
+	free(processes->all);
+}
+
+/* The root with the most of it, and its worst instance; 0: no root has any. outside: also of what lies outside of usual steps. */
+static uint32_t worst_root_of(const struct fold *fold, enum metric metric, bool outside)
+{
+	uint32_t best = 0;
+	long double most = 0;
+
+	for (uint32_t id = 1; id < fold->tree->count; id++) {
+		const struct node *node = &fold->tree->nodes[id];
+		long double value;
+
+		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
+			node->kind == NODE_UNATTRIBUTED || (node->outside && !outside) || id == fold->spans)
+			continue;
+		value = node_amount(node, metric);
+		if (!best || value > most ||
+			(value == most && text_compare(fold->texts, node->name, fold->tree->nodes[best].name) < 0)) {
+			best = id;
+			most = value;
+		}
+	}
+	return best;
+}
+
+/* Memory is taken by a program's first steps, and then used again. */
+static uint32_t worst_root(const struct fold *fold, enum metric metric)
+{
+	const uint32_t usual = worst_root_of(fold, metric, false);
+
+	return usual ? usual : worst_root_of(fold, metric, true);
+}
+
+const struct instance *process_critical(struct process *process)
+{
+	const uint32_t root = worst_root(process->fold, process->metric);
+	const struct node_worst *worst = root ? process->fold->tree->nodes[root].worst : NULL;
+	struct fold_options wanted = process->fold->options;
+	struct fold_target target;
+
+	if (!worst)
+		return NULL;
+	if (!process->critical) {
+		target = (struct fold_target){ .stream = worst->stream,
+			.node = root,
+			.begin_ns = worst->begin_ns,
+			.end_ns = worst->end_ns,
+			.value = worst->value,
+			.known = process->fold->tree };
+		wanted.metric = process->metric;
+		wanted.pick_metric = false;
+		wanted.target = &target;
+		wanted.no_owners = true;
+		wanted.no_timeline = process->metric != METRIC_IDLE;
+		process->critical = fold_run(process->reader, process->texts, &wanted);
+		process->critical->options.target = NULL;
+	}
+	return process->critical->target;
+}
+
+bool process_has_records(const struct process *process)
+{
+	const struct fold *fold = process->fold;
+
+	return fold->counts.records || fold->options.steps || fold->options.windows;
+}
+
+const struct fold *process_named(struct process *process)
+{
+	struct fold_options wanted = process->fold->options;
+
+	wanted.demangle = DEMANGLE_FULL;
+	if (!process->fold->kernels->count)
+		return process->fold;
+	if (!process->named)
+		process->named = fold_run(process->reader, process->texts, &wanted);
+	return process->named;
+}
+
+size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
+{
+	const struct trace_module *module;
+
+	if (!process->symbols) {
+		process->symbols = symbols_open();
+		for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i)); i++)
+			symbols_add(process->symbols, module);
+	}
+	return symbols_print(process->symbols, address, form, out, room);
+}

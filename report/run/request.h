@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ * options.h: the command line, and where it is silent the environment. One list of options makes the parser and
+ * --help.
+ */
+#ifndef PPERF_OPTIONS_H
+#define PPERF_OPTIONS_H
+
+#include "report/symbols/demangle.h"
+#include "report/profile/metric.h"
+#include "report/trace/op_inputs.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct categories;
+struct style;
+struct view;
+
+/* What the rows of a table are made by. */
+#define ROWS_BY(X)      \
+	X(NAME, name)         \
+	X(SHAPE, shape)       \
+	X(MODULE, module)     \
+	X(STACK, stack)       \
+	X(CATEGORY, category) \
+	X(STREAM, stream)     \
+	X(THREAD, thread)     \
+	X(RANK, rank)         \
+	X(STEP, step)
+
+enum rows_by {
+#define X(by, name) BY_##by,
+	ROWS_BY(X)
+#undef X
+		BY_COUNT
+};
+
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
+enum instances_of { INSTANCES_SUM, INSTANCES_WORST, INSTANCES_FIRST, INSTANCES_LAST, INSTANCES_ALL }; /* SUM: of all */
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+struct options {
+	const struct view *view; /* never NULL */
+	const char *subject;     /* what the view is of, if it takes a name; else NULL */
+	const char **files;
+	size_t file_count;
+	enum format format;
+	const char *output;      /* NULL: stdout */
+	const char *metric_name; /* NULL: not given */
+	enum metric metric;
+	const char *sort;   /* key of a column; NULL: the view's */
+	const char *columns; /* keys, separated by commas, instead of the view's own columns; NULL: those */
+	const char *row_columns; /* keys of all that JSON and CSV say of a row (columns_choose) */
+	enum instances_of instances; /* of a place: what they come to, or single ones */
+	uint32_t depth;     /* levels shown; UINT32_MAX all */
+	uint32_t top;       /* rows of each level shown; UINT32_MAX all; 0: not given */
+	double min_percent; /* below 0: not given */
+	double max_regression; /* percent; below 0: not given */
+	const char *baseline;  /* what a gate is to write; NULL: it compares */
+	enum rows_by by;
+	const char *categories; /* file of rules; NULL: the built-in ones */
+	const char *peaks;  /* file of what GPUs can do; NULL: the built-in one */
+	enum element assumed; /* the type of tensors of which the trace has none; UNKNOWN: none is assumed */
+	const char *focus;  /* NULL: everything */
+	bool steps;
+	uint64_t first_step, last_step;
+	bool no_steps;           /* the tree without steps that nobody marked */
+	const char *step_marker; /* NULL: as the program's environment said */
+	int64_t device, rank; /* -1: not given */
+	bool brief; /* what a view has to say in few bytes */
+	bool all, ascii, iec, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
+	enum color_when color;
+	unsigned width; /* 0: not given */
+	enum demangle_form demangle;
+};
+
+/* A wrong one ends the program with a sentence and STATUS_USAGE. Lives in `argv` and for ever. */
+struct options options_read(int argc, char **argv);
+
+/* The lines of --help about options. */
+void options_help(const struct style *style);
+
+/* Splits a path at `/`; `\/` is a slash in a name, `\\` a backslash. Writes the next component to `out` (room for
+ * what is left of it) and moves *path behind it. False: there is none. */
+bool options_next_component(const char **path, char *out, size_t *length);
+
+#endif

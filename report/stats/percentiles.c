@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/stats/percentiles.h"
+#include "report/base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+static size_t value_bytes(const struct samples *samples)
+{
+	return samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
+static uint64_t value_at(const struct samples *samples, unsigned index)
+{
+	return samples->is_wide ? samples->values.wide[index] : samples->values.narrow[index];
+}
+
+static void count_in(struct histogram *histogram, uint64_t value, uint32_t times)
+{
+	const unsigned exponent = 63u - (unsigned)__builtin_clzll(value | 32);
+	const uint64_t step = exponent < 6 ? value : value >> (exponent - 6);
+	uint32_t **octave = &histogram->octaves[exponent - 5];
+	uint32_t *count;
+
+	if (!*octave)
+		*octave = need(64 * sizeof **octave);
+	count = *octave + (step & 63);
+	*count = times > UINT32_MAX - *count ? UINT32_MAX : *count + times;
+}
+
+/* The middle of the step. */
+static uint64_t step_value(unsigned octave, unsigned step)
+{
+	if (octave == 0)
+		return step;
+	return ((uint64_t)(64 + step) << (octave - 1)) + ((UINT64_C(1) << (octave - 1)) >> 1);
+}
+
+static void put_waiting(struct samples *samples)
+{
+	for (unsigned i = 0; i < samples->used; i++)
+		count_in(samples->histogram, value_at(samples, i), 1);
+	samples->used = 0;
+}
+
+static void give_up_exactness(struct samples *samples, struct samples_budget *budget)
+{
+	samples->histogram = need(sizeof *samples->histogram);
+	put_waiting(samples);
+	budget->bytes -= samples->room * value_bytes(samples);
+	free(samples->values.narrow);
+	samples->values.narrow = need(SAMPLES_WAITING * sizeof *samples->values.narrow);
+	samples->room = SAMPLES_WAITING;
+	samples->is_wide = false;
+}
+
+/* Values of `bytes` bytes each, room for `room`; false: that would be beyond the budget. */
+static bool resize(struct samples *samples, unsigned room, size_t bytes, struct samples_budget *budget)
+{
+	const size_t before = samples->room * value_bytes(samples);
+	void *values;
+
+	if (budget->bytes - before + room * bytes > SAMPLES_BYTES)
+		return false;
+	values = need(room * bytes);
+	if (bytes == value_bytes(samples) && samples->used)
+		memcpy(values, samples->values.narrow, samples->used * bytes);
+	else
+		for (unsigned i = 0; i < samples->used; i++)
+			((uint64_t *)values)[i] = samples->values.narrow[i];
+	free(samples->values.narrow);
+	samples->values.narrow = values;
+	samples->room = (uint16_t)room;
+	samples->is_wide = bytes == sizeof(uint64_t);
+	budget->bytes += room * bytes - before;
+	return true;
+}
+
+static bool make_room(struct samples *samples, uint64_t value, struct samples_budget *budget)
+{
+	unsigned room = samples->room;
+
+	if (samples->used == SAMPLES_EXACT)
+		return false;
+	if (samples->used == room)
+		room = room ? room * 2 : 4;
+	if (resize(samples, room, value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t), budget))
+		return true;
+	budget->early++;
+	return false;
+}
+
+void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_budget *budget)
+{
+	const bool fits = samples->used < samples->room && (samples->is_wide || value <= UINT32_MAX);
+
+	if (samples->is_off)
+		return;
+	if (!samples->histogram && !fits && !make_room(samples, value, budget))
+		give_up_exactness(samples, budget);
+	if (samples->histogram) {
+		put_waiting(samples);
+		count_in(samples->histogram, value, 1);
+	} else if (samples->is_wide) {
+		samples->values.wide[samples->used++] = value;
+	} else {
+		samples->values.narrow[samples->used++] = (uint32_t)value;
+	}
+}
+
+void samples_merge(struct samples *samples, const struct samples *from, struct samples_budget *budget)
+{
+	if (from->histogram && !samples->histogram)
+		give_up_exactness(samples, budget);
+	for (unsigned i = 0; i < from->used; i++)
+		samples_add(samples, value_at(from, i), budget);
+	for (unsigned octave = 0; from->histogram && octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
+			if (from->histogram->octaves[octave][step])
+				count_in(samples->histogram, step_value(octave, step),
+					from->histogram->octaves[octave][step]);
+}
+
+static int by_narrow(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* By their bytes, from the lowest: as fast as they can be read for those that are thousands. */
+static void sort_narrow(uint32_t *values, size_t count)
+{
+	uint32_t *from = values, *to, *scratch;
+	bool sorted = true;
+
+	for (size_t i = 1; i < count && sorted; i++)
+		sorted = values[i - 1] <= values[i];
+	if (sorted)
+		return;
+	if (count < 64) {
+		qsort(values, count, sizeof *values, by_narrow);
+		return;
+	}
+	to = scratch = need(count * sizeof *scratch);
+	for (unsigned shift = 0; shift < 32; shift += 8) { /* four times: they end where they began */
+		uint32_t ends[256] = { 0 }, *swap = from;
+
+		for (size_t i = 0; i < count; i++)
+			ends[from[i] >> shift & 255]++;
+		for (unsigned byte = 1; byte < 256; byte++)
+			ends[byte] += ends[byte - 1];
+		for (size_t i = count; i-- > 0;)
+			to[--ends[from[i] >> shift & 255]] = from[i];
+		from = to;
+		to = swap;
+	}
+	free(scratch);
+}
+
+static int by_wide(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+static uint64_t rank_of(uint64_t count, unsigned per_mille)
+{
+	const uint64_t rank = (count * per_mille + 999) / 1000;
+
+	return rank ? rank : 1;
+}
+
+static uint64_t histogram_percentile(const struct histogram *histogram, unsigned per_mille)
+{
+	uint64_t count = 0, rank;
+
+	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++)
+			count += histogram->octaves[octave][step];
+	rank = rank_of(count, per_mille);
+	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++) {
+			if (rank <= histogram->octaves[octave][step])
+				return step_value(octave, step);
+			rank -= histogram->octaves[octave][step];
+		}
+	return 0;
+}
+
+uint64_t samples_percentile(struct samples *samples, unsigned per_mille)
+{
+	if (samples->histogram) {
+		put_waiting(samples);
+		return histogram_percentile(samples->histogram, per_mille);
+	}
+	if (samples->used == 0)
+		return 0;
+	if (samples->is_wide)
+		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide, by_wide);
+	else
+		sort_narrow(samples->values.narrow, samples->used);
+	return value_at(samples, (unsigned)rank_of(samples->used, per_mille) - 1);
+}
+
+bool samples_exact(const struct samples *samples)
+{
+	return !samples->histogram;
+}
+
+void samples_free(struct samples *samples)
+{
+	for (unsigned octave = 0; samples->histogram && octave < SAMPLES_OCTAVES; octave++)
+		free(samples->histogram->octaves[octave]);
+	free(samples->histogram);
+	free(samples->values.narrow);
+	*samples = (struct samples){ .used = 0 };
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/steps/schedule_windows.h"
+#include "report/base/error.h"
+#include "report/text/format_number.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *text;
+} skips[] = {
+#define X(name, text) { #name, text },
+	TRACE_SKIPS(X)
+#undef X
+};
+
+const char *windows_skip_name(enum trace_skip_kind kind)
+{
+	static char name[32];
+	size_t i = 0;
+
+	for (; skips[kind].name[i] && i + 1 < sizeof name; i++)
+		name[i] = (char)(skips[kind].name[i] | 0x20);
+	name[i] = '\0';
+	return name;
+}
+
+const char *windows_skip_text(enum trace_skip_kind kind)
+{
+	return skips[kind].text;
+}
+
+/* The number behind a word of the schedule: `warmup:`. */
+static uint32_t field(struct trace_text schedule, const char *word)
+{
+	char text[128];
+	const char *at;
+
+	snprintf(text, sizeof text, ",%.*s", (int)(schedule.length < 120 ? schedule.length : 120), schedule.bytes);
+	at = strstr(text, word);
+	return at ? (uint32_t)strtoul(at + strlen(word), NULL, 10) : 0;
+}
+
+static void begin(struct windows *windows, uint64_t at_ns, uint64_t step, uint32_t warmup)
+{
+	grow(&windows->windows, &windows->room, windows->count + 1, sizeof *windows->windows);
+	windows->windows[windows->count++] = (struct window){
+		.begin_ns = at_ns, .first = step, .edge = windows->edge_count, .warmup = warmup
+	};
+}
+
+static struct window *open_window(struct windows *windows)
+{
+	struct window *last = windows->count ? &windows->windows[windows->count - 1] : NULL;
+
+	return last && !last->ended ? last : NULL;
+}
+
+static void add_edge(struct windows *windows, struct window *window, uint64_t at_ns, uint32_t stream)
+{
+	grow(&windows->edges, &windows->edge_room, windows->edge_count + 1, sizeof *windows->edges);
+	windows->edges[windows->edge_count++] = (struct window_edge){ .at_ns = at_ns, .stream = stream };
+	window->steps++;
+}
+
+static void end(struct windows *windows, struct window *window, uint64_t at_ns, bool ended)
+{
+	window->end_ns = at_ns;
+	window->ended = ended;
+	windows->ns += at_ns - window->begin_ns;
+}
+
+/* The first says whether anything was recorded before it. */
+static void take(struct windows *windows, const struct trace_event *event)
+{
+	const struct trace_window *record = event->record;
+	struct window *window;
+
+	if (!windows->count && record->edge != TRACE_WINDOW_BEGINS) {
+		begin(windows, 0, 0, field(windows->schedule, ",warmup:"));
+		add_edge(windows, windows->windows, 0, event->stream->stream);
+	}
+	window = open_window(windows);
+	if (window && record->edge != TRACE_WINDOW_STEP)
+		end(windows, window, event->time_ns, true);
+	if (record->edge == TRACE_WINDOW_BEGINS) {
+		begin(windows, event->time_ns, record->step, record->warmup);
+		window = open_window(windows);
+	}
+	if (window && !window->ended)
+		add_edge(windows, window, event->time_ns, event->stream->stream);
+}
+
+static void read_skips(struct windows *windows, struct trace_reader *reader)
+{
+	const struct trace_header *header = reader_header(reader);
+
+	windows->steps = header->steps;
+	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
+		const struct trace_skip skip = header->skipped[kind];
+
+		windows->skipped[kind] = skip;
+		if (!skip.events)
+			continue;
+		if (!skip.measured)
+			windows->unmeasured = true;
+		else
+			windows->cost_ns += number_whole((long double)skip.ticks * 1e9L / reader_ticks_per_second(reader) /
+							 (long double)skip.measured * (long double)skip.events);
+	}
+}
+
+struct windows *windows_read(struct trace_reader *reader)
+{
+	struct windows *windows;
+	struct trace_event event;
+	struct window *last;
+	int status;
+
+	if (!reader_meta(reader, "schedule").known)
+		return NULL;
+	windows = need(sizeof *windows);
+	windows->schedule = reader_meta(reader, "schedule");
+	reader_rewind(reader);
+	while ((status = reader_next(reader, &event)) > 0)
+		if (event.kind == TRACE_WINDOW)
+			take(windows, &event);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
+	if (!windows->count && !(reader_header(reader)->flags & TRACE_SHUT)) {
+		begin(windows, 0, 0, field(windows->schedule, ",warmup:"));
+		add_edge(windows, windows->windows, 0, 0);
+	}
+	last = open_window(windows);
+	if (last)
+		end(windows, last, reader_duration_ns(reader), false);
+	read_skips(windows, reader);
+	return windows;
+}
+
+void windows_free(struct windows *windows)
+{
+	if (!windows)
+		return;
+	free(windows->windows);
+	free(windows->edges);
+	free(windows);
+}
+
+/* ---- steps ---- */
+
+/* How many of the steps begin in the window; *first is the first that does not begin before it. */
+static size_t steps_in(const struct steps *steps, const struct window *window, size_t *first)
+{
+	size_t end;
+
+	while (*first < steps->count && steps->steps[*first].begin_ns < window->begin_ns)
+		++*first;
+	for (end = *first; end < steps->count && steps->steps[end].begin_ns < window->end_ns; end++)
+		;
+	return end - *first;
+}
+
+static bool agree(const struct windows *windows, const struct steps *steps)
+{
+	size_t first = 0, all = 0;
+
+	for (size_t i = 0; i < windows->count; i++) {
+		const size_t found = steps_in(steps, &windows->windows[i], &first);
+
+		/* what comes behind the last edge of a window that goes on may not be a step yet */
+		if (found != windows->windows[i].steps && (windows->windows[i].ended || found + 1 != windows->windows[i].steps))
+			return false;
+		all += found;
+	}
+	return all && all == steps->count;
+}
+
+static void number(const struct windows *windows, struct steps *steps)
+{
+	size_t first = 0;
+
+	steps->warm_up = steps->unfinished = steps->captures = 0;
+	for (size_t i = 0; i < windows->count; i++) {
+		const struct window *window = &windows->windows[i];
+		const size_t count = steps_in(steps, window, &first);
+
+		for (size_t at = 0; at < count; at++) {
+			struct step *step = &steps->steps[first + at];
+			const bool last = at + 1 == count;
+
+			if (!steps->own_ranges)
+				step->number = window->first + at;
+			if (step->end_ns > window->end_ns)
+				step->end_ns = window->end_ns;
+			if (at < window->warmup)
+				step->kind = STEP_WARM_UP;
+			else if (step->kind != STEP_CAPTURE && (step->kind != STEP_UNFINISHED || !last || window->ended))
+				step->kind = STEP_USUAL;
+			steps->warm_up += step->kind == STEP_WARM_UP;
+			steps->captures += step->kind == STEP_CAPTURE;
+			steps->unfinished += step->kind == STEP_UNFINISHED;
+		}
+	}
+}
+
+static void add(struct steps *steps, const struct step *step)
+{
+	grow(&steps->steps, &steps->room, steps->count + 1, sizeof *steps->steps);
+	steps->steps[steps->count++] = *step;
+}
+
+/* As the program counted them. */
+static void use_edges(const struct windows *windows, struct steps *steps)
+{
+	char warning[sizeof steps->warning];
+
+	memcpy(warning, steps->warning, sizeof warning);
+	free(steps->steps);
+	*steps = (struct steps){ .confidence = STEPS_HIGH, .evidence = "PPERF_SCHEDULE" };
+	memcpy(steps->warning, warning, sizeof warning);
+	for (size_t i = 0; i < windows->count; i++) {
+		const struct window *window = &windows->windows[i];
+
+		for (size_t at = window->edge; at < window->edge + window->steps; at++) {
+			const bool last = at + 1 == window->edge + window->steps;
+			const struct step step = { .begin_ns = windows->edges[at].at_ns,
+				.end_ns = last ? window->end_ns : windows->edges[at + 1].at_ns,
+				.kind = last && !window->ended ? STEP_UNFINISHED : STEP_USUAL };
+
+			steps->stream = windows->edges[at].stream;
+			add(steps, &step);
+		}
+	}
+}
+
+struct steps *windows_steps(const struct windows *windows, struct steps *found)
+{
+	if (!windows)
+		return found;
+	if (!found) {
+		found = need(sizeof *found);
+		snprintf(found->reason, sizeof found->reason, "no step of the program was recorded");
+	}
+	if (!agree(windows, found) && windows->edge_count)
+		use_edges(windows, found);
+	number(windows, found);
+	steps_sum(found);
+	return found;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT
+ * demangle.c: what nvcc and clang do to the names of kernels is undone here; decode.c decodes, cxx_name.c shortens.
+ */
+#include "report/symbols/demangle.h"
+#include "report/symbols/cxx_name.h"
+#include "report/symbols/libiberty.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define ANONYMOUS "(anonymous namespace)"
+/* Followed by the kernel's mangled name, or by _ and its name if that is not mangled (extern "C", and all of clang's). */
+#define STUB_NVCC "__device_stub_"
+#define STUB_TEMPLATE "__wrapper__device_stub_"
+/* Followed by <n>_<n bytes of hash and file>_ and the mangled name. Made by nvcc -rdc=true. */
+#define STATIC_NVCC "__nv_static_"
+
+static struct demangle_counts counts;
+static uint64_t burnt_ns;
+
+/* A decimal number at `*at`, which is moved behind it. 0: none, or more than a name can have. */
+static size_t number(const char **at)
+{
+	size_t value = 0;
+
+	while (isdigit((unsigned char)**at) && value < DEMANGLE_INPUT)
+		value = value * 10 + (size_t)(*(*at)++ - '0');
+	return value;
+}
+
+/* The kernel's own name in that of its host stub or of its entry in the device code: a part of `name`, which is
+ * cut; or `name`. */
+static char *kernel_name(char *name)
+{
+	const char *at = name;
+	size_t length;
+
+	if (!strncmp(name, STATIC_NVCC, strlen(STATIC_NVCC))) {
+		at = name + strlen(STATIC_NVCC);
+		length = number(&at);
+		if (*at++ != '_' || strlen(at) < length + 3 || strncmp(at + length, "__Z", 3))
+			return name;
+		return name + (at - name) + length + 1;
+	}
+	if (!strncmp(name, "_Z", 2)) {
+		at += 2 + (name[2] == 'L');
+		length = number(&at);
+		if (strncmp(at, STUB_NVCC "_Z", strlen(STUB_NVCC "_Z")) || strlen(at) < length ||
+		    length <= strlen(STUB_NVCC))
+			return name;
+		name += at - name;
+		name[length] = '\0';
+	}
+	if (!strncmp(name, STUB_NVCC "_", strlen(STUB_NVCC "_")))
+		return name + strlen(STUB_NVCC) + (name[strlen(STUB_NVCC) + 1] != 'Z');
+	return name;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
+/* `_INTERNAL_` and `_GLOBAL__N_`, hash, file: names of unnamed namespaces that change with each build. `length`: of
+ * the identifier. */
+static bool is_build_hash(const char *identifier, size_t length)
+{
+	static const char *const prefixes[] = {"_INTERNAL_", "_GLOBAL__N__"};
+	size_t prefix;
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+		prefix = strlen(prefixes[i]);
+		if (length >= strlen(ANONYMOUS) && !strncmp(identifier, prefixes[i], prefix) &&
+		    strspn(identifier + prefix, "0123456789abcdef") == 8 && identifier[prefix + 8] == '_')
+			return true;
+	}
+	return false;
+}
+
+static size_t stub_prefix(const char *identifier)
+{
+	static const char *const prefixes[] = {STUB_TEMPLATE, STUB_NVCC "_"};
+
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (!strncmp(identifier, prefixes[i], strlen(prefixes[i])))
+			return strlen(prefixes[i]);
+	return 0;
+}
+
+/* Rewrites the identifiers in the decoded `text` that a compiler made up. It only becomes shorter. Returns the new
+ * length. */
+static size_t tidy(char *text)
+{
+	char *to = text;
+	size_t length;
+
+	for (const char *from = text; *from; from += length) {
+		length = 1;
+		if (!is_word(*from)) {
+			*to++ = *from;
+			continue;
+		}
+		from += stub_prefix(from);
+		for (length = 0; is_word(from[length]); length++)
+			;
+		if (is_build_hash(from, length))
+			to = (char *)memcpy(to, ANONYMOUS, strlen(ANONYMOUS)) + strlen(ANONYMOUS);
+		else
+			to = (char *)memmove(to, from, length) + length;
+	}
+	*to = '\0';
+	return (size_t)(to - text);
+}
+
+static bool is_mangled(const char *name)
+{
+	return !strncmp(name, "_Z", 2) || (!strncmp(name, "_R", 2) && isupper((unsigned char)name[2]));
+}
+
+static bool decode_counted(const char *name, enum decode_style style, char *out, size_t room, size_t *bytes)
+{
+	enum decode_end end = DECODE_TOO_SLOW;
+
+	if (burnt_ns < DEMANGLE_BURNT_NS) {
+		end = decode(name, style, out, room, bytes);
+		if (end == DECODE_TOO_SLOW)
+			burnt_ns += DEMANGLE_TIME_NS;
+	}
+	counts.decoded += end == DECODE_DONE && style == DECODE_WHOLE;
+	counts.too_long += end == DECODE_TOO_LONG;
+	counts.too_slow += end == DECODE_TOO_SLOW;
+	return end == DECODE_DONE;
+}
+
+/* The text of `name` in `out`; for SHORT and BASE the one without parameters, once the whole was seen to be sound.
+ * */
+static size_t decode_text(enum demangle_form form, const char *name, char *out, size_t room)
+{
+	size_t bytes;
+
+	if (!decode_counted(name, DECODE_WHOLE, out, room, &bytes))
+		return 0;
+	if (form != DEMANGLE_FULL && !strncmp(name, "_Z", 2) &&
+	    !decode_counted(name, DECODE_PLAIN, out, room, &bytes))
+		return 0;
+	return tidy(out);
+}
+
+static size_t put(const char *text, size_t bytes, char *out, size_t room)
+{
+	if (bytes >= room) {
+		counts.too_long++;
+		return 0;
+	}
+	memcpy(out, text, bytes);
+	out[bytes] = '\0';
+	return bytes;
+}
+
+/* The arguments of a template in decoded text, one qualified name after the other. */
+struct argument {
+	const char *begin, *end; /* its last component */
+};
+
+static bool is_one_of(const char *text, size_t bytes, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(words[i]) == bytes && !memcmp(words[i], text, bytes))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(text, bytes, words) is_one_of(text, bytes, words, sizeof(words) / sizeof *(words))
+
+/* The next name from `at` on, which is behind it then; unnamed namespaces are no component. false: there is none. */
+static bool next_name(const char **at, struct argument *argument)
+{
+	const char *from = *at;
+
+	while (*from && !(isalpha((unsigned char)*from) || *from == '_'))
+		from += isdigit((unsigned char)*from) ? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz") : 1;
+	argument->begin = from;
+	while (is_word(*from)) {
+		while (is_word(*from))
+			from++;
+		argument->end = from;
+		if (strncmp(from, "::", 2) != 0)
+			break;
+		from += 2;
+		if (!strncmp(from, ANONYMOUS "::", strlen(ANONYMOUS "::")))
+			from += strlen(ANONYMOUS "::");
+		if (is_word(*from))
+			argument->begin = from;
+	}
+	*at = from;
+	return argument->begin < from;
+}
+
+/* PyTorch's templates for kernels say how they go over the data; what they do to it is an argument, maybe inside of
+ * others: the first name that is no number, type or such a shell. */
+static bool functor(const char *at, struct argument *argument)
+{
+	static const char *const shells[] = {
+		"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "void", "const", "volatile",
+		"Half", "BFloat16", "__half", "__nv_bfloat16", "complex", "true", "false", "anonymous", "namespace", "at", "native",
+		"AUnaryFunctor", "BUnaryFunctor", "BinaryFunctor", "gpu_kernel_impl", "gpu_kernel_impl_nocast", "ReduceOp",
+		"func_wrapper_t", "TensorListMetadata", "TensorListScalarListMetadata", "FusedOptimizerTensorListMetadata",
+		"Array", "array", "OffsetCalculator", "TrivialOffsetCalculator", "TensorIteratorBase", "TensorIterator",
+		"LoadWithCast", "LoadWithoutCast", "StoreWithCast", "StoreWithoutCast", "operator", "lambda", "std", "c10",
+	};
+
+	while (next_name(&at, argument))
+		if (!IS_ONE_OF(argument->begin, (size_t)(argument->end - argument->begin), shells))
+			return true;
+	return false;
+}
+
+static bool first_argument(const char *at, struct argument *argument)
+{
+	for (argument->begin = at; is_word(*at) || *at == ':'; at++)
+		if (*at == ':')
+			argument->begin = at + 1;
+	argument->end = at;
+	return argument->begin < at && *at;
+}
+
+/* CUTLASS launches everything through a few templates, whose names say nothing, and so does PyTorch what goes over
+ * elements: what runs is an argument. Appends its last component to the `bytes` of `base` (room for as many as `text`
+ * has): Kernel<Gemm>; one that says that it is CUTLASS's takes the place of the last component: cutlass_80_gemm. */
+static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
+{
+	static const char own[] = "cutlass_";
+	static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
+	static const char *const loops[] = {
+		"vectorized_elementwise_kernel", "unrolled_elementwise_kernel", "elementwise_kernel", "legacy_elementwise_kernel",
+		"elementwise_kernel_with_index", "index_elementwise_kernel", "unrolled_elementwise_kernel_for_multi_outputs",
+		"elementwise_kernel_manual_unroll", "vectorized_templated_elementwise_kernel", "reduce_kernel",
+		"multi_tensor_apply_kernel", "distribution_elementwise_grid_stride_kernel", "kernelPointwiseApply1",
+		"kernelPointwiseApply2", "kernelPointwiseApply3",
+	};
+	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrappers), loop = IS_ONE_OF(base + last, bytes - last, loops);
+	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
+	struct argument argument;
+	size_t length;
+
+	if (!from)
+		return bytes;
+	from++;
+	if (!(loop ? functor : first_argument)(from, &argument))
+		return bytes;
+	length = (size_t)(argument.end - argument.begin);
+	if (!loop && !strncmp(argument.begin, own, strlen(own))) {
+		memcpy(base + last, argument.begin, length);
+		return last + length;
+	}
+	base[bytes++] = '<';
+	memcpy(base + bytes, argument.begin, length);
+	bytes += length;
+	base[bytes++] = '>';
+	return bytes;
+}
+
+static size_t shorten(enum demangle_form form, const char *text, size_t bytes, char *out, size_t room)
+{
+	static char base[DEMANGLE_OUTPUT + 1];
+	size_t last = 0;
+
+	bytes = bytes < sizeof base ? cxx_name(text, bytes, base, &last) : 0;
+	if (bytes && form == DEMANGLE_SHORT)
+		bytes = add_argument(text, base, bytes, last);
+	if (form == DEMANGLE_BASE)
+		last = 0;
+	return bytes ? put(base + last, bytes - last, out, room) : 0;
+}
+
+size_t demangle(enum demangle_form form, const char *name, size_t bytes, char *out, size_t room)
+{
+	static char copy[DEMANGLE_INPUT + 1], text[DEMANGLE_OUTPUT + 1];
+	char *kernel;
+	size_t length;
+
+	if (form == DEMANGLE_NO || memchr(name, '\0', bytes))
+		return 0;
+	if (bytes > DEMANGLE_INPUT) {
+		counts.too_long += bytes > 2 && !memcmp(name, "_Z", 2);
+		return 0;
+	}
+	memcpy(copy, name, bytes);
+	copy[bytes] = '\0';
+	kernel = kernel_name(copy);
+	if (!is_mangled(kernel)) {
+		if (form != DEMANGLE_FULL && kernel == copy)
+			return shorten(form, kernel, strlen(kernel), out, room);
+		return kernel == copy ? 0 : put(kernel, strlen(kernel), out, room);
+	}
+	length = decode_text(form, kernel, text, sizeof text);
+	if (!length)
+		return kernel == copy ? 0 : put(kernel, strlen(kernel), out, room);
+	if (form != DEMANGLE_FULL) {
+		bytes = shorten(form, text, length, out, room);
+		if (bytes)
+			return bytes;
+	}
+	return put(text, length, out, room);
+}
+
+struct demangle_counts demangle_counts(void)
+{
+	return counts;
+}

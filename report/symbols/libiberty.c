@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ * decode.c: libiberty's decoder, made to stop.
+ *
+ * It takes three measures, each for something that a short name can ask for:
+ *   time      A parsed name is a graph in which parts are shared, and the decoder walks it as a tree: 2^60 steps from
+ *             200 bytes, and not all of them print. So a timer of the thread's processor time jumps out of it.
+ *   output    The callback jumps out when the text is longer than the room.
+ *   stack     It recurses over the name. Up to 1024 bytes it bounds that itself. CUTLASS's kernels have names of several
+ *             thousand bytes: these are decoded with DMGL_NO_RECURSE_LIMIT, on a stack that is large enough.
+ * Jumping out is sound because the C++ decoder behind the callback interface owns nothing: no memory, no locks, all
+ * of its state is on the stack (libiberty is the same there from binutils 2.38 to 2.44). The Rust decoder does
+ * allocate, so no timer runs for it: its work grows with what it prints, but for one construct that is refused
+ * before.
+ */
+#include "report/symbols/libiberty.h"
+#include "report/symbols/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id /* glibc has the name from 2.39 on, the field always */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+#define SHORT_NAME 1024u         /* libiberty refuses longer ones unless told not to */
+#define LARGE_STACK (64u << 20)  /* DEMANGLE_INPUT bytes were seen to take 8 MiB of it, and SCOPES_STACK */
+#define SCOPES_STACK (16u << 20) /* for an array that libiberty sizes by a product, see scopes_bytes() */
+#define RUST_BINDER_DIGITS 2     /* of the count in `for<'a, 'b>`, base 62 */
+
+struct job {
+	const char *mangled;
+	int options;
+	int (*decoder)(const char *, int, demangle_callbackref, void *);
+	char *out;
+	size_t room, used;
+	enum decode_end end;
+};
+
+/* One thread at a time is decoding, so one place to jump to is enough. */
+static sigjmp_buf stop;
+static volatile sig_atomic_t running;
+
+static void out_of_time(int signal)
+{
+	(void)signal;
+	if (running)
+		siglongjmp(stop, DECODE_TOO_SLOW);
+}
+
+/* The Rust decoder holds memory while it prints what is not ASCII; the next text is as good a place to stop. */
+static bool is_ascii(const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	return true;
+}
+
+static void put(const char *text, size_t bytes, void *opaque)
+{
+	struct job *job = opaque;
+
+	if (bytes == 0)
+		return;
+	if (job->used < job->room && bytes < job->room - job->used) {
+		memcpy(job->out + job->used, text, bytes);
+		job->used += bytes;
+		return;
+	}
+	job->used = job->room;
+	if (is_ascii(text, bytes))
+		siglongjmp(stop, DECODE_TOO_LONG);
+}
+
+/* A timer that ends after DEMANGLE_TIME_NS of this thread's processor time, in a signal to this thread. */
+static bool timer_begin(timer_t *timer)
+{
+	struct sigaction action = {.sa_handler = out_of_time, .sa_flags = SA_NODEFER | SA_RESTART};
+	struct itimerspec limit = {.it_value = {.tv_sec = 0, .tv_nsec = DEMANGLE_TIME_NS}};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGVTALRM};
+
+	event.sigev_notify_thread_id = gettid();
+	sigaction(SIGVTALRM, &action, NULL);
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, timer) && timer_create(CLOCK_MONOTONIC, &event, timer))
+		return false;
+	if (!timer_settime(*timer, 0, &limit, NULL))
+		return true;
+	timer_delete(*timer);
+	return false;
+}
+
+static void run(struct job *job)
+{
+	int jumped = sigsetjmp(stop, 0);
+
+	if (jumped == 0) {
+		running = 1;
+		job->end = job->decoder(job->mangled, job->options, put, job) ? DECODE_DONE : DECODE_NOT_MANGLED;
+		if (job->end == DECODE_DONE && job->used == job->room)
+			job->end = DECODE_TOO_LONG;
+	} else {
+		job->end = (enum decode_end)jumped;
+	}
+	running = 0;
+}
+
+static void *run_timed(void *opaque)
+{
+	struct job *job = opaque;
+	sigset_t alarm, before;
+	timer_t timer;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGVTALRM);
+	pthread_sigmask(SIG_UNBLOCK, &alarm, &before);
+	job->end = DECODE_TOO_SLOW;
+	if (timer_begin(&timer)) {
+		run(job);
+		timer_delete(timer);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return NULL;
+}
+
+/* libiberty makes an array of 16 bytes times the templates times the references to template parameters in the
+ * graph, each of which it may count twice. At least this many letters are needed to write them. */
+static size_t scopes_bytes(const char *mangled)
+{
+	size_t references = 0, templates = 0;
+
+	for (const char *p = mangled; *p; p++) {
+		templates += *p == 'I';
+		references += (*p == 'R' || *p == 'O') && (p[1] == 'T' || p[1] == 'S');
+	}
+	return 16 * 2 * templates * 2 * references;
+}
+
+static void run_on_large_stack(struct job *job)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	job->end = DECODE_TOO_LONG;
+	if (scopes_bytes(job->mangled) > SCOPES_STACK)
+		return;
+	pthread_attr_init(&attributes);
+	if (!pthread_attr_setstacksize(&attributes, LARGE_STACK) &&
+	    !pthread_create(&thread, &attributes, run_timed, job))
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
+static bool is_rust_legacy(const char *mangled)
+{
+	const char *hash = strstr(mangled, "17h");
+
+	return !strncmp(mangled, "_ZN", 3) && hash && strspn(hash + 3, "0123456789abcdef") == 16 && hash[19] == 'E';
+}
+
+/* `G` and a count in base 62 up to `_` declares that many lifetimes, silently where a path is skipped. Letters of
+ * an identifier can look the same; a name is then shown mangled without need. */
+static bool rust_binders_are_small(const char *mangled)
+{
+	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t count;
+
+	for (const char *p = strchr(mangled, 'G'); p; p = strchr(p + 1, 'G')) {
+		count = strspn(p + 1, digits);
+		if (count > RUST_BINDER_DIGITS && p[1 + count] == '_')
+			return false;
+	}
+	return true;
+}
+
+static void decode_rust(struct job *job)
+{
+	job->decoder = rust_demangle_callback;
+	if (rust_binders_are_small(job->mangled))
+		run(job);
+	else
+		job->end = DECODE_TOO_SLOW;
+}
+
+static void decode_cxx(struct job *job)
+{
+	job->decoder = cplus_demangle_v3_callback;
+	if (strlen(job->mangled) <= SHORT_NAME) {
+		run_timed(job);
+		return;
+	}
+	job->options |= DMGL_NO_RECURSE_LIMIT;
+	run_on_large_stack(job);
+}
+
+enum decode_end decode(const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes)
+{
+	struct job job = {.mangled = mangled, .out = out, .room = room, .end = DECODE_NOT_MANGLED};
+
+	if (style == DECODE_WHOLE)
+		job.options = DMGL_PARAMS | DMGL_ANSI;
+	if (!strncmp(mangled, "_R", 2) || is_rust_legacy(mangled))
+		decode_rust(&job);
+	if (job.end == DECODE_NOT_MANGLED && !strncmp(mangled, "_Z", 2)) {
+		job.used = 0;
+		decode_cxx(&job);
+	}
+	if (job.end == DECODE_DONE)
+		out[job.used] = '\0';
+	*bytes = job.used;
+	return job.end;
+}

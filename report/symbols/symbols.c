@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ * symbols.c: two search trees of libc's: the modules by the addresses they take up, the symbol tables by build id.
+ */
+#include "report/symbols/symbols.h"
+#include "report/symbols/elf_symbols.h"
+#include "report/base/error.h"
+
+#include <limits.h>
+#include <search.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEBUG_FOLDER "/usr/lib/debug"
+
+struct build {
+	struct elf_symbols table;
+	struct build_id id;
+};
+
+struct module {
+	uint64_t start, end, bias;
+	struct build *build;   /* NULL: it has no build id */
+	char *path;
+	enum symbol_miss miss; /* once it was tried */
+	bool tried;
+};
+
+struct symbols {
+	void *modules, *builds;
+	const char *debug_folder;
+	uint64_t missed[SYMBOL_MISS_COUNT];
+};
+
+/* Modules that overlap are the same place in the tree. */
+static int by_place(const void *left, const void *right)
+{
+	const struct module *a = left, *b = right;
+
+	if (a->end <= b->start)
+		return -1;
+	return a->start >= b->end;
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct build_id *a = &((const struct build *)left)->id, *b = &((const struct build *)right)->id;
+
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return memcmp(a->content, b->content, a->bytes);
+}
+
+/* What lies at the place of `key` in the tree: what was there, or else `key` itself. */
+static void *put(void **tree, void *key, int (*compare)(const void *, const void *))
+{
+	void **node = tsearch(key, tree, compare);
+
+	if (node)
+		return *node;
+	fatal(STATUS_UNREADABLE, "no memory for the modules of the trace; close something or raise the limit");
+}
+
+static void *find(const void *key, void *const *tree, int (*compare)(const void *, const void *))
+{
+	void **node = tfind(key, tree, compare);
+
+	return node ? *node : NULL;
+}
+
+static void module_free(void *opaque)
+{
+	struct module *module = opaque;
+
+	free(module->path);
+	free(module);
+}
+
+static void build_free(void *opaque)
+{
+	struct build *build = opaque;
+
+	elf_symbols_free(&build->table);
+	free(build);
+}
+
+struct symbols *symbols_open(void)
+{
+	struct symbols *symbols = need(sizeof *symbols);
+
+	symbols->debug_folder = DEBUG_FOLDER;
+	return symbols;
+}
+
+void symbols_close(struct symbols *symbols)
+{
+	tdestroy(symbols->modules, module_free);
+	tdestroy(symbols->builds, build_free);
+	free(symbols);
+}
+
+void symbols_debug_folder(struct symbols *symbols, const char *folder)
+{
+	symbols->debug_folder = folder;
+}
+
+static struct build *build_of(struct symbols *symbols, const unsigned char *id, size_t bytes)
+{
+	struct build *build, *known;
+
+	if (bytes == 0 || bytes > BUILD_ID_MOST)
+		return NULL;
+	build = need(sizeof *build);
+	memcpy(build->id.content, id, bytes);
+	build->id.bytes = bytes;
+	known = put(&symbols->builds, build, by_id);
+	if (known != build)
+		free(build);
+	return known;
+}
+
+int symbols_add(struct symbols *symbols, const struct trace_module *record)
+{
+	const char *path = (const char *)(record + 1);
+	struct module *module, *unloaded;
+
+	if (record->start >= record->end || record->head.size < sizeof *record ||
+	    (uint64_t)record->path_bytes + record->build_id_bytes > record->head.size - sizeof *record)
+		return -1;
+	module = need(sizeof *module);
+	module->start = record->start;
+	module->end = record->end;
+	module->bias = record->bias;
+	module->path = need(record->path_bytes + 1u);
+	memcpy(module->path, path, record->path_bytes);
+	module->build = build_of(symbols, (const unsigned char *)path + record->path_bytes, record->build_id_bytes);
+	while ((unloaded = put(&symbols->modules, module, by_place)) != module) {
+		tdelete(unloaded, &symbols->modules, by_place);
+		module_free(unloaded);
+	}
+	return 0;
+}
+
+static enum symbol_miss read_debug_file(const struct symbols *symbols, struct build *build)
+{
+	char hex[2 * BUILD_ID_MOST + 1] = "", path[4096];
+	int length;
+
+	for (size_t i = 0; i < build->id.bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build->id.content[i]);
+	length = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", symbols->debug_folder, hex, hex + 2);
+	if (length >= (int)sizeof path)
+		return SYMBOL_NO_FILE;
+	return elf_symbols_read(&build->table, path, &build->id, ELF_SYMTAB);
+}
+
+/* Says why the module's own file was no use, unless another one was. */
+static enum symbol_miss load(const struct symbols *symbols, const struct module *module)
+{
+	struct build *build = module->build;
+	enum symbol_miss miss;
+
+	if (module->path[0] != '/')
+		return SYMBOL_NOT_A_FILE;
+	if (!build)
+		return SYMBOL_NO_BUILD_ID;
+	if (build->table.count)
+		return SYMBOL_NONE;
+	miss = elf_symbols_read(&build->table, module->path, &build->id, ELF_SYMTAB);
+	if (miss == SYMBOL_NONE || read_debug_file(symbols, build) == SYMBOL_NONE)
+		return SYMBOL_NONE;
+	if (miss != SYMBOL_NO_SYMBOLS)
+		return miss;
+	return elf_symbols_read(&build->table, module->path, &build->id, ELF_DYNSYM);
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (slash && slash[1])
+		return slash + 1;
+	return *path ? path : "(no name)";
+}
+
+static struct symbol look_up(struct symbols *symbols, uint64_t address)
+{
+	const struct module place = {.start = address - 1, .end = address};
+	struct module *module = find(&place, &symbols->modules, by_place);
+	struct symbol symbol = {.miss = SYMBOL_NO_MODULE, .offset = address};
+	const struct elf_function *function;
+
+	if (address == 0 || !module)
+		return symbol;
+	if (!module->tried) {
+		module->miss = load(symbols, module);
+		module->tried = true;
+	}
+	symbol = (struct symbol){.miss = module->miss, .offset = address - module->bias, .path = module->path};
+	symbol.module = file_name(module->path);
+	if (symbol.miss != SYMBOL_NONE)
+		return symbol;
+	function = elf_symbols_find(&module->build->table, symbol.offset - 1);
+	if (!function) {
+		symbol.miss = SYMBOL_BETWEEN;
+		return symbol;
+	}
+	symbol.function = module->build->table.names + function->name;
+	symbol.offset -= function->start;
+	return symbol;
+}
+
+struct symbol symbols_find(struct symbols *symbols, uint64_t return_address)
+{
+	struct symbol symbol = look_up(symbols, return_address);
+
+	symbols->missed[symbol.miss]++;
+	return symbol;
+}
+
+size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form, char *out, size_t room)
+{
+	static char decoded[DEMANGLE_OUTPUT + 1];
+	struct symbol symbol = symbols_find(symbols, return_address);
+	const char *function = symbol.function;
+	const unsigned long long offset = symbol.offset;
+	const int most = room < INT_MAX / 2 ? (int)room : INT_MAX / 2;
+	int length;
+
+	if (room == 0)
+		return 0;
+	if (function && demangle(form, function, strlen(function), decoded, sizeof decoded))
+		function = decoded;
+	if (function)
+		length = snprintf(out, room, "%.*s+0x%llx (%s)", most, function, offset, symbol.module);
+	else if (symbol.module)
+		length = snprintf(out, room, "%s+0x%llx", symbol.module, offset);
+	else
+		length = snprintf(out, room, "0x%llx", offset);
+	return length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+uint64_t symbols_missed(const struct symbols *symbols, enum symbol_miss miss)
+{
+	return symbols->missed[miss];
+}
+
+const char *symbol_miss_text(enum symbol_miss miss)
+{
+	static const char *const texts[] = {
+#define X(miss, text) text,
+		SYMBOL_MISSES(X)
+#undef X
+	};
+
+	return texts[miss];
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT
+ * figures.h: the function of each column: its value for a row, CELL_NONE if the row has no such thing.
+ */
+#ifndef PPERF_FIGURES_H
+#define PPERF_FIGURES_H
+
+#include "report/table/column.h"
+#include "report/table/column_list.h"
+
+#define X(key, title, unit, function, help) \
+	struct cell figure_##function(const struct row *row, const struct rows *rows);
+COLUMNS(X)
+#undef X
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ * view.h: a view is rows and columns; the rows are arranged here, the columns know their values (column.h), printers
+ * know formats (print.h). No printer per view: a new view is an entry in a table and a function that arranges.
+ */
+#ifndef PPERF_VIEW_H
+#define PPERF_VIEW_H
+
+#include "report/run/process.h"
+
+#define NO_ROW UINT32_MAX
+
+enum row_kind {
+	ROW_NODE, /* of the tree, or of a flat one */
+	ROW_PROCESS,
+	ROW_INSTANCE, /* of the critical tree */
+	ROW_SHAPE,    /* of a kernel */
+	ROW_LEVEL,    /* a kind of memory on a device */
+	ROW_SITE,     /* where memory of it was taken */
+	ROW_API,
+	ROW_TALLY,     /* its figures are its view's own (tally.h) */
+	ROW_PART, /* of a distribution */
+};
+
+/* One line. What it shows belongs to its process. */
+struct row {
+	struct process *process;
+	enum row_kind kind;
+	uint32_t parent, depth; /* parent: index of a row before it, or NO_ROW */
+	uint32_t node;          /* of `tree`: its own, or where it happened */
+	const struct tree *tree;
+	union {
+		const struct instance *instance;
+		const struct kernel *shape;
+		const struct memory_level *level;
+		const struct memory_site *site;
+		const struct fold_api *api;
+		const struct tally *tally;
+		const struct distribution_part *part;
+	} of;
+};
+
+struct column;
+struct out;
+struct report;
+struct style;
+
+struct rows {
+	struct row *rows;
+	size_t count, room;
+	uint64_t small, deep, more; /* left out: below --min-percent, below --depth, beyond --top */
+	bool told;                  /* why there are none is among the warnings */
+};
+
+/* How text is laid out. */
+enum layout {
+	LAYOUT_TABLE,  /* the name last */
+	LAYOUT_TREE,   /* the name first, indented under its parent */
+	LAYOUT_RULED,  /* the critical tree */
+	LAYOUT_SCREEN, /* what there is to know first, then a tree */
+};
+
+struct view {
+	const char *name;    /* NULL: ends the list */
+	const char *summary; /* its line in --help */
+	enum layout layout;
+	const char *columns; /* keys of all that a row can have, for JSON and CSV */
+	const char *text;    /* keys of those in text, the most important first; empty ones are left out */
+	const char *sort;    /* key; NULL: what the metric makes of it */
+	double min_percent;  /* of text */
+	uint32_t top;        /* of text; 0 all */
+	void (*arrange)(const struct options *options, struct processes *processes, struct rows *rows);
+	/* What text says before the rows, NULL: nothing. */
+	void (*lead)(const struct report *report, const struct style *style);
+	void (*draw)(const struct report *report, const struct style *style); /* text, instead of a table; NULL: none */
+	void (*brief)(const struct report *report, struct out *out); /* all of --brief, text or JSON; NULL: there is none */
+	bool no_spread;      /* no percentiles of ranges are shown */
+	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
+	const char *traces;  /* what it takes then, for its usage; NULL: TRACE... */
+	bool focus;          /* it knows --focus */
+	const char *next; /* what one may ask next (next.h); NULL: nothing */
+	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
+};
+
+const struct view *view_find(const char *name); /* NULL: none of that name */
+const struct view *view_default(void);
+extern const struct view views[];
+/* The view that --instances makes of options->view: itself if that was not given. Ends the program with a sentence if it
+ * has no instances to show. */
+const struct view *view_of_instances(const struct options *options);
+
+/* Arrangements, each in its file. */
+void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_categories(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_overlap(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_roofline(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_critical_path(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_api(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
+
+void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows);
+void draw_diagnose(const struct report *report, const struct style *style);
+void brief_diagnose(const struct report *report, struct out *out);
+
+void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);
+void draw_distribution(const struct report *report, const struct style *style);
+
+/* An instance and what is kept of those inside. */
+void arrange_instance(const struct options *options, struct process *process, struct rows *rows, const struct tree *tree,
+	const struct instance *root);
+/* Of one critical tree, only the rows with the most of it; counts the others. */
+void critical_excerpt(struct rows *rows, size_t most);
+
+/* For them. */
+struct row *rows_add(struct rows *rows, const struct row *row);
+/* What rows are ordered and pruned by: --sort, else the view's key, else the metric of the process. */
+const struct column *view_sort(const struct options *options, const struct process *process);
+/* Orders `count` rows: the largest first, rows without a value last, equal ones by their time on the CPU, then by
+ * name. */
+void rows_sort(struct row *rows, size_t count, const struct column *column);
+/* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond
+ * `top`; counts them. */
+void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top);
+/* From row `first` on they are all that lies in one place, at that depth (0: they are roots): ordered and pruned as the view
+ * is, and gone if that is deeper than asked for; what is left out is counted. */
+void rows_end(const struct options *options, struct process *process, struct rows *rows, size_t first, uint32_t depth, uint32_t top);
+double view_min_percent(const struct options *options);
+uint32_t view_top(const struct options *options);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ * text_table.c: see text_table.h.
+ */
+#include "report/text/builtin_table.h"
+
+#include "report/base/error.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MOST (1u << 20)
+
+static char *read_file(const char *path, const char *what)
+{
+	FILE *file = fopen(path, "r");
+	size_t used = 0, room = 0, got;
+	char *text = NULL;
+
+	if (!file)
+		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what, strerror(errno));
+	do {
+		grow(&text, &room, used + 4096, 1);
+		got = fread(text + used, 1, 4095, file);
+		used += got;
+		text[used] = '\0';
+	} while (got && used < FILE_MOST);
+	if (ferror(file))
+		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what, strerror(errno));
+	if (got)
+		fatal(STATUS_USAGE, "%s: too large for a table of %s: more than 1 MB", path, what);
+	fclose(file);
+	if (strlen(text) != used)
+		fatal(STATUS_USAGE, "%s: a table of %s is text, and this has a byte 0", path, what);
+	return text;
+}
+
+char *text_table_read(const char *path, const char *built_in, const char *what)
+{
+	char *text = path ? read_file(path, what) : strdup(built_in);
+
+	if (!text)
+		fatal(STATUS_UNREADABLE, "no memory for the table of %s", what);
+	return text;
+}
+
+void text_table_lines(char *text, void (*take)(void *context, char *line, unsigned number), void *context)
+{
+	unsigned number = 0;
+
+	for (char *line = text, *next; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		take(context, line, ++number);
+	}
+}

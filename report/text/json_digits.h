@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * json_digits.h: digits by the sixteen, for json_scan.c (where a number ends) and json_value.c (what it is) alone. From
+ * `at` on JSON_SLACK bytes are readable.
+ */
+#ifndef PPERF_JSON_DIGITS_H
+#define PPERF_JSON_DIGITS_H
+
+#include "report/text/json_scanner.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+static inline bool is_digit(char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static inline const char *past_digits(const char *at)
+{
+	while (is_digit(*at))
+		at++;
+	return at;
+}
+
+/* Past up to 16 digits. */
+static inline const char *past_some_digits(const char *at)
+{
+#if defined(__SSE2__)
+	const __m128i values = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+	const __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(9)), values);
+
+	return at + __builtin_ctz(~(unsigned)_mm_movemask_epi8(digits));
+#else
+	return past_digits(at);
+#endif
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text/json_keys.h"
+#include <assert.h>
+
+static_assert(JSON_KEY_BYTES == 32, "a bit of the mask for each byte; the slack behind a window can be compared");
+
+/* Its row; 0: it is not known. `quoted` is from quote to colon. */
+static unsigned row_of(const struct json_keys *keys, const char *quoted, size_t length)
+{
+	for (unsigned row = 1; row <= keys->count; row++)
+		if (keys->known[row].length == length && !memcmp(keys->known[row].text, quoted, length))
+			return row;
+	return 0;
+}
+
+static unsigned learn(struct json_keys *keys, const char *quoted, size_t length, unsigned meaning)
+{
+	struct json_known_key *key;
+
+	if (keys->count == JSON_KEYS_MOST)
+		return 0;
+	key = &keys->known[++keys->count];
+	memcpy(key->text, quoted, length);
+	key->mask = (uint32_t)((UINT64_C(1) << length) - 1);
+	key->length = (uint16_t)length;
+	key->meaning = (uint16_t)meaning;
+	return keys->count;
+}
+
+bool json_keys_other(struct json_scan *scan, struct json_keys *keys, unsigned *meaning)
+{
+	struct json_text key;
+	const char *quoted;
+	size_t length;
+	unsigned row = 0;
+
+	if (!json_key(scan, &key))
+		return false;
+	*meaning = keys->meaning(&key);
+	quoted = key.bytes - 1;
+	length = (size_t)(scan->at - quoted);
+	if (length <= JSON_KEY_BYTES) {
+		row = row_of(keys, quoted, length);
+		if (!row)
+			row = learn(keys, quoted, length, *meaning);
+		keys->known[keys->last].next = (uint16_t)row;
+	}
+	keys->last = row;
+	return true;
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT
+ * json_value.c: what a text of JSON says: a string without its escapes, a number as an integer.
+ */
+#include "report/text/json_digits.h"
+
+/* Of eight characters, the first in the lowest byte, with '0' taken off each. */
+static inline uint64_t value_of_eight(uint64_t digits)
+{
+	digits = digits * 10 + (digits >> 8);
+	return ((digits & 0x000000ff000000ff) * 0x000f424000000064 + (digits >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >> 32;
+}
+
+/* Of up to 16 digits that are known to be such, with JSON_SLACK readable bytes from their first one on. */
+static inline uint64_t value_of_digits(const char *at, unsigned count)
+{
+	uint64_t first, last, sum = 0;
+
+	if (count == 0)
+		return 0;
+	if (count > 8) {
+		memcpy(&first, at, sizeof first);
+		sum = value_of_eight((first ^ 0x3030303030303030) << 8 * (16 - count)) * 100000000;
+		memcpy(&last, at + count - 8, sizeof last);
+		return sum + value_of_eight(last ^ 0x3030303030303030);
+	}
+	memcpy(&last, at, sizeof last);
+	return value_of_eight((last ^ 0x3030303030303030) << 8 * (8 - count));
+}
+
+static int hex_digit(char byte)
+{
+	if (is_digit(byte))
+		return byte - '0';
+	byte |= 0x20;
+	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* The four digits behind \u; below 0: they are none. */
+static int32_t hex_four(const char *at, const char *end)
+{
+	int32_t value = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		const int digit = hex_digit(at[i]);
+
+		if (digit < 0)
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+static char *put_code(char *out, uint32_t code)
+{
+	if (code < 0x80) {
+		*out++ = (char)code;
+		return out;
+	}
+	if (code < 0x800) {
+		*out++ = (char)(0xc0 | code >> 6);
+	} else {
+		if (code < 0x10000) {
+			*out++ = (char)(0xe0 | code >> 12);
+		} else {
+			*out++ = (char)(0xf0 | code >> 18);
+			*out++ = (char)(0x80 | (code >> 12 & 0x3f));
+		}
+		*out++ = (char)(0x80 | (code >> 6 & 0x3f));
+	}
+	*out++ = (char)(0x80 | (code & 0x3f));
+	return out;
+}
+
+/* `at` is behind \u, `code` its four digits; takes in the second of a pair. */
+static const char *pair_code(const char *at, const char *end, uint32_t *code)
+{
+	int32_t low;
+
+	at += 4;
+	if ((*code & 0xfc00) != 0xd800 || end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return at;
+	low = hex_four(at + 2, end);
+	if (low < 0 || (low & 0xfc00) != 0xdc00)
+		return at;
+	*code = 0x10000 + ((*code & 0x3ff) << 10) + ((uint32_t)low & 0x3ff);
+	return at + 6;
+}
+
+size_t json_unescape(const struct json_text *text, char *out)
+{
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	const char *at = text->bytes, *end = at + text->length, *known;
+	char *begin = out;
+
+	while (at < end) {
+		const int32_t four = *at == '\\' && at + 1 < end && at[1] == 'u' ? hex_four(at + 2, end) : -1;
+
+		if (four >= 0) {
+			uint32_t code = (uint32_t)four;
+
+			at = pair_code(at + 2, end, &code);
+			out = put_code(out, code);
+		} else if (*at == '\\' && at + 1 < end && at[1] && (known = strchr(from, at[1]))) {
+			*out++ = to[known - from];
+			at += 2;
+		} else {
+			*out++ = *at++;
+		}
+	}
+	return (size_t)(out - begin);
+}
+
+static bool hexadecimal(const char *at, const char *end, uint64_t *value)
+{
+	*value = 0;
+	if (at == end || end - at > 16)
+		return false;
+	for (; at < end; at++) {
+		const int digit = hex_digit(*at);
+
+		if (digit < 0)
+			return false;
+		*value = *value << 4 | (uint64_t)digit;
+	}
+	return true;
+}
+
+bool json_unsigned(const struct json_text *text, uint64_t *value)
+{
+	const char *at = text->bytes, *end = at + text->length;
+	uint64_t sum = 0;
+
+	if ((text->form != '0' && text->form != '"') || at == end)
+		return false;
+	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
+		return hexadecimal(at + 2, end, value);
+	if (text->form == '0' && text->length <= 15 && past_some_digits(at) == end) {
+		*value = value_of_digits(at, (unsigned)text->length);
+		return true;
+	}
+	if (text->length <= 19) { /* fits, whatever it is */
+		for (; at < end && is_digit(*at); at++)
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		if (at == end)
+			*value = sum;
+		return at == end;
+	}
+	for (; at < end; at++)
+		if (!is_digit(*at) || __builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
+			__builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
+			return false;
+	*value = sum;
+	return true;
+}
+
+bool json_signed(const struct json_text *text, int64_t *value)
+{
+	struct json_text plain = *text;
+	const bool negative = text->length && *text->bytes == '-';
+	uint64_t size;
+
+	plain.bytes += negative;
+	plain.length -= negative;
+	if (!json_unsigned(&plain, &size) || size > INT64_MAX)
+		return false;
+	*value = negative ? -(int64_t)size : (int64_t)size;
+	return true;
+}
+
+static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
+
+/* The same of 1414456661852.962: few enough digits, and no more decimals than are asked for. False: not so. */
+static inline bool scaled_plainly(const struct json_text *text, int power, int64_t *value)
+{
+	const char *const end = text->bytes + text->length, *const point = past_some_digits(text->bytes);
+	uint64_t sum;
+	int decimals = 0;
+
+	if (text->length > 18 || power < 0 || power > 9 || point == text->bytes || point > end ||
+		point - text->bytes > 16)
+		return false;
+	sum = value_of_digits(text->bytes, (unsigned)(point - text->bytes));
+	if (point < end) {
+		decimals = (int)(end - point) - 1;
+		if (*point != '.' || past_some_digits(point + 1) != end || decimals > power)
+			return false;
+		sum = sum * tens[decimals] + value_of_digits(point + 1, (unsigned)decimals);
+	}
+	power -= decimals;
+	if (power > 0 && text->length > 18 - (size_t)power)
+		return false;
+	*value = (int64_t)(sum * tens[power]);
+	return true;
+}
+
+/* Where a number's digits are, its point taken out of them. */
+struct digits {
+	const char *at, *end;
+	int64_t scale; /* of the last digit: a power of ten */
+	bool negative;
+};
+
+static bool read_exponent(const char *at, const char *end, int64_t *exponent)
+{
+	const bool negative = at < end && *at == '-';
+
+	at += at < end && (*at == '-' || *at == '+');
+	*exponent = 0;
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (!is_digit(*at))
+			return false;
+		if (*exponent < 1000000)
+			*exponent = *exponent * 10 + (*at - '0');
+	}
+	if (negative)
+		*exponent = -*exponent;
+	return true;
+}
+
+static bool read_digits(const struct json_text *text, struct digits *digits)
+{
+	const char *end = text->bytes + text->length, *point = NULL, *at;
+	int64_t exponent = 0;
+
+	digits->negative = text->length && *text->bytes == '-';
+	digits->at = at = text->bytes + digits->negative;
+	for (; at < end && (is_digit(*at) || (*at == '.' && !point)); at++)
+		if (*at == '.')
+			point = at;
+	digits->end = at;
+	if (at == digits->at || (at < end && (*at | 0x20) != 'e') ||
+		(at < end && !read_exponent(at + 1, end, &exponent)))
+		return false;
+	digits->scale = exponent - (point ? digits->end - point - 1 : 0);
+	return true;
+}
+
+/* Half to even: what is cut off, as its first digit and whether any other is there. */
+static void round_off(uint64_t *sum, int first, bool more)
+{
+	if (first > 5 || (first == 5 && (more || *sum & 1)))
+		++*sum;
+}
+
+bool json_scaled(const struct json_text *text, int power, int64_t *value)
+{
+	struct digits digits;
+	uint64_t sum = 0;
+	int64_t left; /* digits of the text that count, and zeros behind it */
+	int cut = 0;
+	bool more = false;
+
+	if (text->form != '0' && text->form != '"')
+		return false;
+	if (scaled_plainly(text, power, value))
+		return true;
+	if (!read_digits(text, &digits))
+		return false;
+	left = digits.scale + power;
+	for (const char *at = digits.at; at < digits.end; at++)
+		left += *at != '.';
+	for (const char *at = digits.at; at < digits.end; at++) {
+		if (*at == '.')
+			continue;
+		if (left > 0) {
+			if (sum > (INT64_MAX - 9) / 10)
+				return false;
+			sum = sum * 10 + (uint64_t)(*at - '0');
+		} else if (left == 0) {
+			cut = *at - '0';
+		} else {
+			more |= *at != '0';
+		}
+		left--;
+	}
+	for (; left > 0; left--) {
+		if (!sum)
+			break;
+		if (sum > (INT64_MAX - 9) / 10)
+			return false;
+		sum *= 10;
+	}
+	round_off(&sum, cut, more);
+	*value = digits.negative ? -(int64_t)sum : (int64_t)sum;
+	return true;
+}

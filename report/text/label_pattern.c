@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text/label_pattern.h"
+#include <string.h>
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* May follow a number and make it part of a longer word. */
+static bool continues_word(char c)
+{
+	const unsigned char byte = (unsigned char)c;
+
+	return is_digit(c) || (unsigned)((byte | 32) - 'a') < 26 || c == '_' || c == '+' || c == '-' || byte >= 0x80;
+}
+
+/* Whether a number may begin after the character before `at`. *brackets: how many are open there. */
+static bool may_begin(const char *text, size_t at, unsigned *brackets)
+{
+	const char c = at ? text[at - 1] : '\0';
+	const bool opens = c == '[' || c == '(' || c == '{';
+
+	if (opens)
+		++*brackets;
+	else if ((c == ']' || c == ')' || c == '}') && *brackets)
+		--*brackets;
+	return opens || c == ' ' || c == '=' || c == '#' || c == '.' || (c == ',' && *brackets);
+}
+
+static size_t digits(const char *text, size_t length, size_t at)
+{
+	while (at < length && is_digit(text[at]))
+		at++;
+	return at;
+}
+
+/* 1.2.3 is no number with a fraction. */
+static bool is_version(const char *text, size_t length, size_t at)
+{
+	return text[at] == '.' && at + 1 < length && is_digit(text[at + 1]);
+}
+
+/* Where the number that begins at `at`, after the character before it, ends; `at` itself if none does. */
+static size_t number_end(const char *text, size_t length, size_t at)
+{
+	const bool dotted = text[at - 1] == '.';
+	size_t begin = at, end, fraction;
+
+	if (!dotted && (text[begin] == '-' || text[begin] == '+'))
+		begin++;
+	end = digits(text, length, begin);
+	if (end == begin)
+		return at;
+	if (!dotted && end + 1 < length && text[end] == '.') {
+		fraction = digits(text, length, end + 1);
+		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) &&
+									 !is_version(text, length, fraction))))
+			return fraction;
+	}
+	return end == length || !continues_word(text[end]) ? end : at;
+}
+
+size_t label_fold(const char *text, size_t length, char *out)
+{
+	unsigned brackets = 0;
+	size_t used = 0;
+
+	for (size_t i = 0; i < length;) {
+		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
+
+		if (end > i) {
+			out[used++] = '*';
+			i = end;
+		} else {
+			out[used++] = text[i++];
+		}
+	}
+	return used;
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return length == strlen(word) && memcmp(text, word, length) == 0;
+}
+
+/* What torch.compile, FSDP and activation checkpointing put around a module, and DDP around a whole model. */
+static bool is_wrapper(const char *part, size_t length, bool first)
+{
+	return is_word(part, length, "_orig_mod") || is_word(part, length, "_fsdp_wrapped_module") ||
+	       is_word(part, length, "_checkpoint_wrapped_module") || (first && is_word(part, length, "module"));
+}
+
+size_t label_fold_module(const char *path, size_t length, char *out)
+{
+	size_t used = 0;
+
+	for (size_t at = 0, end; at <= length; at = end + 1) {
+		const char *dot = memchr(path + at, '.', length - at);
+
+		end = dot ? (size_t)(dot - path) : length;
+		if ((dot || used) && is_wrapper(path + at, end - at, at == 0))
+			continue;
+		if (used)
+			out[used++] = '.';
+		if (end > at && digits(path, end, at) == end) {
+			out[used++] = '*';
+		} else {
+			memcpy(out + used, path + at, end - at);
+			used += end - at;
+		}
+	}
+	return used;
+}
+
+size_t label_fold_operator(const char *name, size_t length, char *out)
+{
+	static const char compiled[] = "Torch-Compiled Region: ";
+	const size_t prefix = sizeof compiled - 1;
+	const char *slash = length > prefix && memcmp(name, compiled, prefix) == 0 ? memrchr(name, '/', length) : NULL;
+
+	memcpy(out, name, length);
+	if (!slash || slash + 1 == name + length)
+		return length;
+	length = (size_t)(slash + 1 - name);
+	out[length++] = '*';
+	return length;
+}
+
+bool label_number(const char *text, size_t length, uint64_t *number)
+{
+	unsigned brackets = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < length; i++) {
+		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
+		size_t at = i;
+
+		if (end == i)
+			continue;
+		found = true;
+		*number = 0;
+		for (at += !is_digit(text[at]); at < end && is_digit(text[at]) && *number < UINT64_MAX / 16; at++)
+			*number = *number * 10 + (uint64_t)(text[at] - '0');
+		i = end - 1;
+	}
+	return found;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text/pager.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool allowed;
+static pid_t running; /* 0: none */
+static int to_it = -1;
+static void (*on_interrupt)(int), (*on_quit)(int); /* as they were before the pager */
+
+void pager_allow(bool allow)
+{
+	allowed = allow;
+}
+
+bool pager_runs(void)
+{
+	return running > 0;
+}
+
+static bool is_there(const char *program)
+{
+	const char *path = getenv("PATH"), *end;
+	char file[4096];
+
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		snprintf(file, sizeof file, "%.*s/%s", (int)(end - path < 3000 ? end - path : 3000), path, program);
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* NULL: none. */
+static const char *command(void)
+{
+	const char *pager = getenv("PPERF_PAGER");
+
+	if (!pager)
+		pager = getenv("PAGER");
+	if (!pager)
+		return is_there("less") ? "less" : NULL;
+	return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+}
+
+/* Lines that a terminal so wide makes of it. Bytes are not columns; of lines that are longer than it, few are told for too many. */
+static size_t lines_of(const char *bytes, size_t count, unsigned width)
+{
+	size_t lines = 0, in_line = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		in_line += ((unsigned char)bytes[i] & 0xc0) != 0x80;
+		if (bytes[i] == '\n') {
+			lines += 1 + (in_line - 1 ? (in_line - 2) / width : 0);
+			in_line = 0;
+		}
+	}
+	return lines + (in_line > 0);
+}
+
+bool pager_wanted(const char *bytes, size_t count)
+{
+	struct winsize size = { .ws_row = 0 };
+
+	if (!allowed || running || isatty(STDOUT_FILENO) != 1 || !command())
+		return false;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
+		size.ws_row = 24;
+	/* The shell's next prompt needs a line, too. */
+	return lines_of(bytes, count, size.ws_col ? size.ws_col : 80) + 1 > size.ws_row;
+}
+
+static void wait_at_exit(void)
+{
+	const char *name;
+
+	pager_finish(&name);
+}
+
+static void leave_signals_to_it(void)
+{
+	on_interrupt = signal(SIGINT, SIG_IGN);
+	on_quit = signal(SIGQUIT, SIG_IGN);
+}
+
+static void take_signals_back(void)
+{
+	signal(SIGINT, on_interrupt);
+	signal(SIGQUIT, on_quit);
+}
+
+/* It has the terminal's signals as they usually are; we wait for it and leave it ^C, before it can be told of one. */
+static pid_t spawn(const char *program, int from)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t defaults;
+	char *const arguments[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)program, NULL };
+	pid_t pid = -1;
+
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGINT);
+	sigaddset(&defaults, SIGQUIT);
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
+	if (posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments, environ))
+		pid = -1;
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return pid;
+}
+
+int pager_start(void)
+{
+	static bool registered;
+	const char *program = command();
+	int ends[2];
+
+	if (!program || pipe2(ends, O_CLOEXEC))
+		return -1;
+	setenv("LESS", "FRX", 0);
+	setenv("LV", "-c", 0);
+	/* Who may run this as another user may not thereby run anything as him, which less would do at a key. */
+	if (getenv("SUDO_UID"))
+		setenv("LESSSECURE", "1", 0);
+	leave_signals_to_it();
+	running = spawn(program, ends[0]);
+	close(ends[0]);
+	if (running < 0) {
+		running = 0;
+		take_signals_back();
+		close(ends[1]);
+		return -1;
+	}
+	if (!registered)
+		atexit(wait_at_exit);
+	registered = true;
+	return to_it = ends[1];
+}
+
+bool pager_finish(const char **name)
+{
+	int status = 0;
+
+	*name = command();
+	if (!running)
+		return true;
+	close(to_it);
+	while (waitpid(running, &status, 0) < 0 && errno == EINTR)
+		continue;
+	running = 0;
+	take_signals_back();
+	return !WIFEXITED(status) || (WEXITSTATUS(status) != 126 && WEXITSTATUS(status) != 127);
+}

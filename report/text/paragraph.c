@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text/paragraph.h"
+#include "report/base/error.h"
+#include "report/base/escape.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void paragraph_add(struct paragraph *paragraph, const char *format, ...)
+{
+	char piece[2048];
+	va_list list;
+	int written;
+	size_t length;
+
+	va_start(list, format);
+	written = vsnprintf(piece, sizeof piece, format, list);
+	va_end(list);
+	length = written < 0 ? 0 : (size_t)written < sizeof piece ? (size_t)written : sizeof piece - 1;
+	grow(&paragraph->text, &paragraph->room, paragraph->used + length + 1, 1);
+	memcpy(paragraph->text + paragraph->used, piece, length + 1);
+	paragraph->used += length;
+}
+
+/* Somebody else's text. */
+void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length)
+{
+	grow(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
+	paragraph->used += visible(
+		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
+}
+
+#define NARROW 50u     /* columns; with fewer, titles have a line of their own */
+#define NARROW_INDENT 2u
+
+static bool stands_alone(const struct paragraph *paragraph)
+{
+	return paragraph->style->width < NARROW;
+}
+
+static size_t indent_of(const struct paragraph *paragraph)
+{
+	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+
+	return stands_alone(paragraph) && indent > NARROW_INDENT ? NARROW_INDENT : indent;
+}
+
+/* The columns of a line behind its title. */
+static size_t line_columns(const struct paragraph *paragraph)
+{
+	const size_t indent = indent_of(paragraph);
+
+	return paragraph->style->width > indent + 20 ? paragraph->style->width - indent : 20;
+}
+
+void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length)
+{
+	const size_t marks = 4; /* quotes around it, and a comma or brackets */
+	const size_t before = paragraph->used;
+
+	paragraph_text(paragraph, bytes, length);
+	if (paragraph->used > before)
+		paragraph->used = before + visible_shorten(paragraph->text + before, paragraph->room - before,
+						   line_columns(paragraph) - marks, paragraph->style->ascii);
+}
+
+void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value)
+{
+	char text[NUMBER_BYTES];
+
+	number_scaled(text, unit, number_integer(value), paragraph->style->iec,
+		paragraph->style->ascii);
+	paragraph_add(paragraph, "%s", text);
+}
+
+void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole)
+{
+	char text[NUMBER_BYTES];
+
+	number_percent(text, number_integer(part), number_integer(whole));
+	paragraph_add(paragraph, "%s", text);
+}
+
+/* A number and its unit are one word. */
+static bool joins(const char *text, size_t space)
+{
+	static const char *const units[] = { "%", "ns", "us", "\xc2\xb5s", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB",
+		"TiB" };
+	const char *word = text + space + 1;
+	const size_t length = strcspn(word, " ,;:.)");
+
+	if (!space || text[space - 1] < '0' || text[space - 1] > '9')
+		return false;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strlen(units[i]) == length && memcmp(units[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+static size_t word_end(const char *text, size_t from)
+{
+	size_t end = from + strcspn(text + from, " ");
+
+	while (text[end] && joins(text, end))
+		end += 1 + strcspn(text + end + 1, " ");
+	return end;
+}
+
+/* The bytes of the next line: as many words as fit into `columns`, at least one. */
+static size_t line_bytes(const char *text, size_t columns)
+{
+	size_t end = word_end(text, 0);
+
+	for (;;) {
+		const size_t next = text[end] ? word_end(text, end + 1) : end;
+
+		if (next == end || visible_width(text, next) > columns)
+			return end;
+		end = next;
+	}
+}
+
+void paragraph_put(struct paragraph *paragraph, const char *title)
+{
+	const struct style *style = paragraph->style;
+	const size_t indent = indent_of(paragraph);
+	const char *text = paragraph->text ? paragraph->text : "";
+
+	if (stands_alone(paragraph) && *title) {
+		print_paint(style, PAINT_BOLD);
+		print_line(style, "%s\n", title);
+		print_paint(style, PAINT_NONE);
+		title = "";
+	}
+
+	for (bool first = true; *text || first; first = false) {
+		const size_t length = line_bytes(text, line_columns(paragraph));
+
+		print_paint(style, PAINT_BOLD);
+		print_line(style, "%-*s", (int)indent, first ? title : "");
+		print_paint(style, PAINT_NONE);
+		out_bytes(style->out, text, length);
+		out_char(style->out, '\n');
+		text += length + (text[length] == ' ');
+	}
+	free(paragraph->text);
+	*paragraph = (struct paragraph){ .style = style, .indent = paragraph->indent };
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/trace/op_inputs.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 4u /* sizes, types, values, FLOPs */
+
+static const struct {
+	const char *name;
+	unsigned bytes;
+} elements[ELEMENT_COUNT] = {
+	[ELEMENT_UNKNOWN] = { "", 0 },
+	[ELEMENT_FP64] = { "fp64", 8 },
+	[ELEMENT_FP32] = { "fp32", 4 },
+	[ELEMENT_TF32] = { "tf32", 4 },
+	[ELEMENT_FP16] = { "fp16", 2 },
+	[ELEMENT_BF16] = { "bf16", 2 },
+	[ELEMENT_FP8] = { "fp8", 1 },
+	[ELEMENT_INT8] = { "int8", 1 },
+	[ELEMENT_INT16] = { "int16", 2 },
+	[ELEMENT_INT32] = { "int32", 4 },
+	[ELEMENT_INT64] = { "int64", 8 },
+};
+
+static const struct {
+	const char *name;
+	enum element element;
+} spellings[] = {
+	{ "double", ELEMENT_FP64 },
+	{ "float", ELEMENT_FP32 },
+	{ "c10::Half", ELEMENT_FP16 },
+	{ "c10::BFloat16", ELEMENT_BF16 },
+	{ "c10::Float8_e4m3fn", ELEMENT_FP8 },
+	{ "c10::Float8_e5m2", ELEMENT_FP8 },
+	{ "c10::Float8_e4m3fnuz", ELEMENT_FP8 },
+	{ "c10::Float8_e5m2fnuz", ELEMENT_FP8 },
+	{ "signed char", ELEMENT_INT8 },
+	{ "unsigned char", ELEMENT_INT8 },
+	{ "bool", ELEMENT_INT8 },
+	{ "short", ELEMENT_INT16 },
+	{ "short int", ELEMENT_INT16 },
+	{ "int", ELEMENT_INT32 },
+	{ "long", ELEMENT_INT64 },
+	{ "long int", ELEMENT_INT64 },
+};
+
+const char *element_name(enum element element)
+{
+	return elements[element].name;
+}
+
+unsigned element_bytes(enum element element)
+{
+	return elements[element].bytes;
+}
+
+static bool is(const char *name, const char *text, size_t length)
+{
+	return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+enum element element_find(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+		if (is(spellings[i].name, name, length))
+			return spellings[i].element;
+	for (enum element i = ELEMENT_FP64; i < ELEMENT_COUNT; i++)
+		if (is(elements[i].name, name, length))
+			return i;
+	return ELEMENT_UNKNOWN;
+}
+
+struct cursor {
+	const char *at, *end;
+};
+
+static bool take(struct cursor *cursor, char c)
+{
+	while (cursor->at < cursor->end && *cursor->at == ' ')
+		cursor->at++;
+	if (cursor->at == cursor->end || *cursor->at != c)
+		return false;
+	cursor->at++;
+	return true;
+}
+
+static bool take_number(struct cursor *cursor, uint64_t *number)
+{
+	const char *start;
+
+	take(cursor, ' ');
+	*number = 0;
+	for (start = cursor->at; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
+		if (__builtin_mul_overflow(*number, UINT64_C(10), number) ||
+			__builtin_add_overflow(*number, (uint64_t)(*cursor->at - '0'), number))
+			return false;
+	return cursor->at > start;
+}
+
+/* `[64, 128]`. A list of tensors is none of these, and is not read. */
+static bool take_sizes(struct cursor *cursor, struct op_input *input)
+{
+	*input = (struct op_input){ .count = 1 };
+	if (!take(cursor, '['))
+		return false;
+	if (take(cursor, ']'))
+		return true;
+	do {
+		if (input->dimensions == OP_DIMENSIONS_MOST || !take_number(cursor, &input->sizes[input->dimensions]) ||
+			__builtin_mul_overflow(input->count, input->sizes[input->dimensions], &input->count))
+			return false;
+		input->dimensions++;
+	} while (take(cursor, ','));
+	return take(cursor, ']');
+}
+
+static bool take_inputs(struct cursor *cursor, struct op_inputs *inputs)
+{
+	struct op_input input;
+
+	if (!take(cursor, '['))
+		return false;
+	if (take(cursor, ']'))
+		return true;
+	do {
+		if (!take_sizes(cursor, &input))
+			return false;
+		if (inputs->count < OP_INPUTS_MOST)
+			inputs->all[inputs->count++] = input;
+	} while (take(cursor, ','));
+	return take(cursor, ']');
+}
+
+/* The text at `index` of `["a","b"]`. No value that is asked for has a quote in it. */
+static bool text_at(const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
+{
+	struct cursor cursor = { list, list + bytes };
+
+	if (!take(&cursor, '['))
+		return false;
+	for (unsigned i = 0;; i++) {
+		const char *start, *close;
+
+		if (!take(&cursor, '"'))
+			return false;
+		start = cursor.at;
+		close = memchr(start, '"', (size_t)(cursor.end - start));
+		if (!close || memchr(start, '\\', (size_t)(close - start)))
+			return false;
+		cursor.at = close + 1;
+		if (i == index) {
+			*text = start;
+			*length = (size_t)(close - start);
+			return true;
+		}
+		if (!take(&cursor, ','))
+			return false;
+	}
+}
+
+static void read_types(struct op_inputs *inputs, const char *list, size_t bytes)
+{
+	const char *name;
+	size_t length;
+
+	inputs->typed = bytes > 0;
+	for (unsigned i = 0; i < inputs->count && text_at(list, bytes, i, &name, &length); i++)
+		inputs->all[i].element = element_find(name, length);
+}
+
+size_t op_inputs_shapes(const char *text, size_t length)
+{
+	const char *tab = length ? memchr(text, '\t', length) : NULL;
+
+	return tab ? (size_t)(tab - text) : length;
+}
+
+bool op_inputs_read(struct op_inputs *inputs, const char *text, size_t length)
+{
+	struct cursor parts[PARTS] = { { text, text } };
+
+	memset(inputs, 0, sizeof *inputs);
+	for (unsigned i = 0; i < PARTS; i++) {
+		const size_t bytes = op_inputs_shapes(text, length);
+
+		parts[i] = (struct cursor){ text, text + bytes };
+		text += bytes + (bytes < length);
+		length -= bytes + (bytes < length);
+	}
+	if (!take_inputs(&parts[0], inputs) || parts[0].at != parts[0].end)
+		return false;
+	read_types(inputs, parts[1].at, (size_t)(parts[1].end - parts[1].at));
+	inputs->values = parts[2].at;
+	inputs->value_bytes = (size_t)(parts[2].end - parts[2].at);
+	inputs->has_flops = take_number(&parts[3], &inputs->flops);
+	return true;
+}
+
+bool op_inputs_value(const struct op_inputs *inputs, unsigned index, const char **value, size_t *length)
+{
+	return text_at(inputs->values, inputs->value_bytes, index, value, length) && *length;
+}
+
+unsigned op_inputs_numbers(const struct op_inputs *inputs, unsigned index, int64_t *numbers, unsigned room)
+{
+	struct cursor cursor;
+	unsigned count = 0;
+	const char *value;
+	size_t length;
+	bool list;
+
+	if (!op_inputs_value(inputs, index, &value, &length))
+		return 0;
+	cursor = (struct cursor){ value, value + length };
+	list = take(&cursor, '[');
+	do {
+		const bool negative = take(&cursor, '-');
+		uint64_t number;
+
+		if (count == room || !take_number(&cursor, &number) || number > INT64_MAX)
+			return 0;
+		numbers[count++] = negative ? -(int64_t)number : (int64_t)number;
+	} while (list && take(&cursor, ','));
+	return (!list || take(&cursor, ']')) && cursor.at == cursor.end ? count : 0;
+}
+
+int op_inputs_truth(const struct op_inputs *inputs, unsigned index)
+{
+	const char *value;
+	size_t length;
+
+	if (!op_inputs_value(inputs, index, &value, &length))
+		return -1;
+	return is("True", value, length) || is("true", value, length) ? 1
+	       : is("False", value, length) || is("false", value, length) ? 0 : -1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * trace_again.c: see trace_again.h.
+ */
+#include "report/trace/repeated_call.h"
+
+#include "report/trace/record_check.h"
+
+#include <string.h>
+
+/* A call record's struct; 0: `kind` is none. */
+static size_t call_bytes(unsigned kind)
+{
+	switch (kind) {
+	case TRACE_LAUNCH:
+		return sizeof(struct trace_launch);
+	case TRACE_GRAPH_LAUNCH:
+		return sizeof(struct trace_graph_launch);
+	case TRACE_COPY:
+	case TRACE_SET:
+		return sizeof(struct trace_copy);
+	case TRACE_SYNC:
+		return sizeof(struct trace_sync);
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+		return sizeof(struct trace_memory);
+	}
+	return 0;
+}
+static_assert(sizeof(struct trace_launch) <= sizeof(union whole_call) &&
+		      sizeof(struct trace_memory) <= sizeof(union whole_call) &&
+		      sizeof(struct trace_graph_launch) <= sizeof(union whole_call),
+	"every call fits");
+
+const char *again_expand(const struct trace_again *again, const unsigned char *payload, union whole_call *whole)
+{
+	size_t at = (size_t)again->of * 8, here = (size_t)((const unsigned char *)again - payload),
+	       more = again->head.size - sizeof *again, bytes;
+	const struct trace_head *was = (const void *)(payload + at);
+
+	if (at >= here || record_problem(was, here - at))
+		return "repeats one that does not lie before it";
+	bytes = call_bytes(was->kind);
+	if (!bytes)
+		return "repeats one that is no call";
+	if (sizeof whole->call + more > bytes)
+		return "repeats a call with more than it has";
+	memcpy(whole, was, bytes);
+	memcpy(whole->words + sizeof whole->call / 8, again + 1, more);
+	whole->call.head.size = (uint16_t)bytes;
+	whole->call.head.node = again->head.node;
+	whole->call.stamp = again->stamp;
+	whole->call.duration = again->duration;
+	whole->call.correlation += again->correlation;
+	return NULL;
+}

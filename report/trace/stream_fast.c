@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ * trace_quick.c: the structs of which a trace has millions (calls, tensors, what the GPU did), where nothing is odd about
+ * them and it is their stream's turn: the same as trace_stream.c does, in one go.
+ */
+#include "report/trace/trace_reader_state.h"
+
+#include <string.h>
+
+enum { NOT_QUICK, TIMED = 1, UNTIMED = 2 };
+
+/* Kinds without texts behind their struct, and without a meaning for the row of open ranges. */
+static const struct {
+	uint16_t bytes;
+	uint8_t quick;
+} kinds[TRACE_KINDS] = {
+	[TRACE_KERNEL] = { sizeof(struct trace_kernel), UNTIMED },
+	[TRACE_GPU_COPY] = { sizeof(struct trace_gpu_copy), UNTIMED },
+	[TRACE_GPU_SET] = { sizeof(struct trace_gpu_copy), UNTIMED },
+	[TRACE_API] = { sizeof(struct trace_api), UNTIMED },
+	[TRACE_LAUNCH] = { sizeof(struct trace_launch), TIMED },
+	[TRACE_GRAPH_LAUNCH] = { sizeof(struct trace_graph_launch), TIMED },
+	[TRACE_COPY] = { sizeof(struct trace_copy), TIMED },
+	[TRACE_SET] = { sizeof(struct trace_copy), TIMED },
+	[TRACE_SYNC] = { sizeof(struct trace_sync), TIMED },
+	[TRACE_ALLOC] = { sizeof(struct trace_memory), TIMED },
+	[TRACE_FREE] = { sizeof(struct trace_memory), TIMED },
+	[TRACE_AGAIN] = { sizeof(struct trace_again), TIMED },
+	[TRACE_TENSOR] = { sizeof(struct trace_tensor), TIMED },
+	[TRACE_TENSOR_NEXT] = { sizeof(struct trace_tensor_next), TIMED },
+};
+
+/* The call that an AGAIN stands for. Of one that repeats the same call as the one before, only what differs is new. */
+static const struct trace_head *call_of(struct trace_reader *reader, const struct trace_again *again)
+{
+	struct reader_state *state = reader->state;
+	const unsigned char *payload = reader->run->stream->cursor->payload.bytes;
+	const struct trace_call *was = (const void *)(payload + (size_t)again->of * 8);
+	union whole_call *whole = &state->call;
+
+	if (was == state->again_of && again->head.size == sizeof *again) {
+		whole->call.head.node = again->head.node;
+		whole->call.stamp = again->stamp;
+		whole->call.duration = again->duration;
+		whole->call.correlation = was->correlation + again->correlation;
+		return &whole->call.head;
+	}
+	state->again_of = NULL;
+	if (again_expand(again, payload, whole))
+		return NULL;
+	state->again_of = again->head.size == sizeof *again ? was : NULL;
+	return &whole->call.head;
+}
+
+bool stream_quick(struct trace_reader *reader, struct trace_event *event)
+{
+	struct reader_state *state = reader->state;
+	struct stream_run *run = reader->run;
+	const struct trace_head *head = (const void *)run->word;
+	const size_t room = (size_t)(run->end - run->word) * 4;
+	uint64_t stamp = run->stamp;
+
+	if (room < sizeof *head || (uintptr_t)head % 8 || head->kind >= TRACE_KINDS || kinds[head->kind].quick == NOT_QUICK ||
+		head->size < kinds[head->kind].bytes || head->size > room || head->size % 8 || head->node > reader->node_last)
+		return false;
+	if (kinds[head->kind].quick == TIMED) {
+		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
+		if (stamp < run->stamp)
+			return false;
+	}
+	if (stamp > reader->until)
+		return false;
+	run->word += head->size / 4;
+	if (head->kind == TRACE_AGAIN) {
+		const struct trace_head *call = call_of(reader, (const void *)head);
+
+		if (!call) {
+			run->word -= head->size / 4;
+			return false;
+		}
+		head = call;
+	} else if (head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) {
+		head = tensor_expand(&state->tensor_totals, head, &state->tensor);
+	}
+	run->stamp = stamp;
+	run->stream->started = 1;
+	state->now = stamp;
+	state->last_ns = reader_stamp_time(reader, stamp);
+	event->kind = head->kind;
+	event->node = head->node;
+	event->depth = run->depth;
+	event->missing = 0;
+	event->time_ns = state->last_ns;
+	event->begin_ns = event->last_ns = 0;
+	event->record = head;
+	event->stream = run->stream;
+	return true;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ * trace_turn.c: whose turn it is. Streams wait in a heap, each with the stamp of its next record. The first one
+ * runs until its next record would be later than what the second one waits with, or than the end of the clock's
+ * present piece: struct trace_reader has what it needs for that, so that the common records never leave the header.
+ */
+#include "report/trace/trace_reader_state.h"
+
+#include "report/base/error.h"
+
+/* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be
+ * foreseen. */
+static inline void sift_down(struct reader_state *state, wide_uint moved)
+{
+	wide_uint *heap = state->heap;
+	uint32_t at = 0, child;
+
+	while ((child = 2 * at + 1) < state->heap_count) {
+		child += heap[child + 1] < heap[child];
+		if (moved <= heap[child])
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = moved;
+}
+
+void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t stamp)
+{
+	wide_uint *heap = state->heap, moved = WAITING(stamp, stream);
+	uint32_t at = state->heap_count++;
+
+	heap[state->heap_count] = WAITING_NONE;
+	while (at && moved < heap[(at - 1) / 2]) {
+		heap[at] = heap[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	heap[at] = moved;
+}
+
+/* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at
+ * all by itself while a payload's beginning is compared with what is open. */
+static inline void set_until(struct trace_reader *reader, const struct stream_cursor *cursor)
+{
+	const struct reader_state *state = reader->state;
+	wide_uint first = state->heap[0], mine = WAITING(WAITING_STAMP(first), cursor->run.stream);
+	uint64_t until = WAITING_STAMP(first) - (first < mine && WAITING_STAMP(first));
+
+	until = until < state->piece_end ? until : state->piece_end;
+	reader->until = cursor->opening ? 0 : until;
+}
+
+static void reach_piece(struct trace_reader *reader, uint64_t stamp)
+{
+	struct reader_state *state = reader->state;
+	const struct clock_map *clock = &state->clock;
+	const struct clock_piece *piece;
+
+	state->piece = clock_find(clock, stamp, state->piece);
+	piece = &clock->pieces[state->piece];
+	state->piece_end = state->piece + 1 < clock->count ? piece[1].raw - 1 : UINT64_MAX;
+	reader->clock_raw = piece->raw;
+	reader->clock_ns = piece->ns;
+	reader->clock_scale = piece->scale;
+}
+
+static inline void reach(struct trace_reader *reader, const struct stream_cursor *cursor, uint64_t stamp)
+{
+	if (stamp > reader->state->piece_end || stamp < reader->clock_raw)
+		reach_piece(reader, stamp);
+	set_until(reader, cursor);
+}
+
+static struct stream_cursor *cursor_of(struct trace_stream *stream, uint64_t stamp)
+{
+	struct stream_cursor *cursor = stream->cursor;
+
+	if (__builtin_expect(!cursor, 0)) {
+		cursor = stream->cursor = need(sizeof *cursor);
+		cursor->run.stream = stream;
+		cursor->run.stamp = stamp < STAMP_END ? stamp : STAMP_END;
+		cursor->next = stream->block;
+	}
+	return cursor;
+}
+
+/* The turn goes to the stream that waited so. */
+static inline void begin_turn(struct trace_reader *reader, wide_uint waiting)
+{
+	struct reader_state *state = reader->state;
+	uint64_t stamp = WAITING_STAMP(waiting);
+	struct stream_cursor *cursor = cursor_of(WAITING_STREAM(waiting), stamp);
+
+	reader->run = &cursor->run;
+	if (stamp < STAMP_END)
+		state->now = stamp > state->now ? stamp : state->now;
+	reach(reader, cursor, stamp < STAMP_END ? stamp : state->now);
+}
+
+void turn_reach(struct trace_reader *reader, uint64_t stamp)
+{
+	reach(reader, reader->run->stream->cursor, stamp);
+}
+
+static inline bool hand_over(struct trace_reader *reader, uint64_t stamp)
+{
+	struct reader_state *state = reader->state;
+	wide_uint mine = WAITING(stamp, reader->run->stream), first = state->heap[0];
+
+	if (mine <= first)
+		return false;
+	sift_down(state, mine);
+	begin_turn(reader, first);
+	return true;
+}
+
+bool turn_is_mine(struct trace_reader *reader, uint64_t stamp)
+{
+	if (__builtin_expect(stamp <= reader->until, 1))
+		return true;
+	if (hand_over(reader, stamp))
+		return false;
+	turn_reach(reader, stamp);
+	return true;
+}
+
+void turn_hand_over(struct trace_reader *reader)
+{
+	const struct stream_run *run = reader->run;
+	const uint32_t *word = run->word;
+	uint64_t stamp = run->stamp;
+
+	if (word == run->end || reader->until == 0)
+		return;
+	switch (*word & 3) {
+	case FORM_PUSH4:
+		stamp += *word >> 2 & 0x3fff;
+		break;
+	case FORM_POP4:
+		stamp += *word >> 2;
+		break;
+	case FORM_PUSH8:
+		stamp += run->end - word >= 2 ? word[1] : 0;
+		break;
+	default:
+		return;
+	}
+	if (stamp > reader->until)
+		hand_over(reader, stamp);
+}
+
+bool turn_take(struct trace_reader *reader)
+{
+	struct reader_state *state = reader->state;
+	wide_uint first = state->heap[0], last;
+
+	if (state->heap_count == 0)
+		return false;
+	last = state->heap[--state->heap_count];
+	state->heap[state->heap_count] = WAITING_NONE;
+	if (state->heap_count)
+		sift_down(state, last);
+	begin_turn(reader, first);
+	return true;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ * trace_blocks.c: see trace_blocks.h.
+ */
+#include "report/trace/trace_blocks.h"
+
+#include "report/base/error.h"
+#include "report/import/open_trace.h"
+#include "report/base/progress.h"
+#include "report/trace/trace_header.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NEW_BLOCK_BYTES 131072u /* no slot or dictionary block is larger */
+#define STARTING_MOST 16u       /* threads that had no slot yet */
+
+static int compare(const void *left, const void *right)
+{
+	const struct block_entry *a = left, *b = right;
+	bool dictionary_a = a->type == TRACE_DICT, dictionary_b = b->type == TRACE_DICT;
+	unsigned worth_a = a->cut ? 2 : a->type == TRACE_SLOT, worth_b = b->cut ? 2 : b->type == TRACE_SLOT;
+
+	if (dictionary_a != dictionary_b)
+		return dictionary_a - dictionary_b;
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	if (a->sequence != b->sequence)
+		return a->sequence < b->sequence ? -1 : 1;
+	if (worth_a != worth_b)
+		return worth_a < worth_b ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void order(struct trace_blocks *blocks)
+{
+	if (blocks->count)
+		qsort(blocks->entries, blocks->count, sizeof *blocks->entries, compare);
+	for (uint32_t i = 0; i < blocks->count && blocks->entries[i].type != TRACE_DICT; i++) {
+		blocks->streams_end = i + 1;
+		blocks->layout.streams += i == 0 || blocks->entries[i].stream != blocks->entries[i - 1].stream;
+	}
+}
+
+/* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks
+ * of its slots, new slots, dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
+static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
+{
+	uint64_t end = blocks->header.end, have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
+	uint64_t about_to_write = blocks->in_flight + (blocks->layout.slots + STARTING_MOST) * NEW_BLOCK_BYTES;
+
+	if (have >= end || (!(blocks->header.flags & TRACE_ENDED) && end - have <= about_to_write))
+		return;
+	notes->integrity.cut_bytes = end - have;
+	note_add(notes, blocks->file_bytes,
+		"the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut; copy it again",
+		end - have);
+}
+
+/* A process that is at work has moved the header's end meanwhile. */
+static void check_growth(struct trace_blocks *blocks)
+{
+	struct trace_header now;
+
+	blocks->begun_end = UINT64_MAX;
+	if (read_at(blocks->fd, &now, sizeof now, 0) == sizeof now && now.end != blocks->header.end)
+		blocks->begun_end = blocks->header.end;
+}
+
+bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES])
+{
+	bool whole;
+
+	*blocks = (struct trace_blocks){ .fd = -1 };
+	blocks->fd = import_open(notes->path, &blocks->file_bytes, error);
+	if (blocks->fd < 0 || !header_read(blocks->fd, notes->path, &blocks->header, error))
+		return false;
+	whole = blocks_find(blocks, notes);
+	if (!whole)
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", notes->path, strerror(errno));
+	order(blocks);
+	check_growth(blocks);
+	check_end(blocks, notes);
+	return whole;
+}
+
+void blocks_close(struct trace_blocks *blocks)
+{
+	if (blocks->fd >= 0)
+		close(blocks->fd);
+	for (uint32_t i = 0; i < blocks->copy_count; i++)
+		free(blocks->copies[i]);
+	free(blocks->copies);
+	free(blocks->entries);
+	free(blocks->totals);
+	free(blocks->samples);
+}
+
+static const struct slot_copy *find_copy(const struct trace_blocks *blocks, uint64_t offset)
+{
+	uint32_t low = 0, high = blocks->copy_count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (blocks->copies[middle]->offset <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return blocks->copies[low];
+}
+
+static void describe(struct payload *payload, const struct trace_block *head, uint32_t used)
+{
+	payload->used = used;
+	payload->tid = head->tid;
+	payload->base_stamp = head->base_stamp;
+	payload->lost = head->lost;
+}
+
+enum load_result blocks_load(
+	const struct trace_blocks *blocks, const struct block_entry *entry, struct payload *payload)
+{
+	size_t bytes = sizeof(struct trace_block) + entry->used;
+	struct trace_block head;
+	int64_t got;
+
+	if (entry->type == TRACE_SLOT) {
+		const struct slot_copy *copy = find_copy(blocks, entry->offset);
+
+		payload->bytes = copy->payload;
+		describe(payload, &copy->head, entry->used);
+		return LOAD_FINE;
+	}
+	payload->used = 0;
+	grow(&payload->storage, &payload->room, bytes, 1);
+	got = read_at(blocks->fd, payload->storage, bytes, entry->offset);
+	if (got < 0)
+		return LOAD_ERROR;
+	progress_read((uint64_t)got, entry->offset, blocks->file_bytes);
+	memcpy(&head, payload->storage, sizeof head);
+	if ((size_t)got < bytes || head.stream != entry->stream || head.sequence != entry->sequence ||
+		head.used < entry->used)
+		return LOAD_TORN;
+	payload->bytes = payload->storage + sizeof head;
+	describe(payload, &head, entry->used);
+	if (entry->cut || (entry->type == TRACE_DICT && head.crc == 0))
+		return LOAD_FINE;
+	return head.used == entry->used && trace_block_crc(&head, payload->bytes) == head.crc ? LOAD_FINE : LOAD_TORN;
+}
+
+void payload_free(struct payload *payload)
+{
+	free(payload->storage);
+	*payload = (struct payload){ 0 };
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT
+ * trace_clock.c: see trace_clock.h.
+ */
+#include "report/trace/trace_clock.h"
+
+#include "report/base/error.h"
+#include "report/text/format_number.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_NS 100000000u /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
+#define LAST_PIECE_NS 50000000u
+#define SAMPLE_SLACK_NS 1000000 /* a sample whose process was interrupted between two clocks may be that far off */
+#define RATE_SLACK 0.01
+#define RATE_LEAST 0.001      /* ns a tick; 1 THz */
+#define RATE_MOST 100.0       /* 10 MHz */
+#define STEP_NS 200000        /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
+#define STEP_LAST_NS 1000000  /* that nothing confirms */
+#define BASELINE_NS 10000000u /* over less than that, a rate is a guess */
+#define SAMPLE_MOST READER_TIME_MAX
+
+static int by_raw(const void *left, const void *right)
+{
+	const struct trace_clock *a = left, *b = right;
+
+	if (a->raw != b->raw)
+		return a->raw < b->raw ? -1 : 1;
+	return (a->monotonic_ns > b->monotonic_ns) - (a->monotonic_ns < b->monotonic_ns);
+}
+
+static double ticks_between(const struct trace_clock *from, const struct trace_clock *to)
+{
+	return (double)(to->raw - from->raw);
+}
+
+static double ns_between(const struct trace_clock *from, const struct trace_clock *to)
+{
+	return (double)to->monotonic_ns - (double)from->monotonic_ns;
+}
+
+/* What two neighbouring samples say of the rate. */
+struct vote {
+	double rate, weight;
+};
+
+static int by_rate(const void *left, const void *right)
+{
+	const struct vote *a = left, *b = right;
+
+	return (a->rate > b->rate) - (a->rate < b->rate);
+}
+
+static int by_weight(const void *left, const void *right)
+{
+	const struct vote *a = left, *b = right;
+
+	return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count, struct vote *votes)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 1; i < count; i++) {
+		double ticks = ticks_between(&samples[i - 1], &samples[i]),
+		       ns = ns_between(&samples[i - 1], &samples[i]);
+
+		if (ticks > 0 && ns >= ticks * RATE_LEAST && ns <= ticks * RATE_MOST)
+			votes[used++] = (struct vote){ ns / ticks, ticks };
+	}
+	return used;
+}
+
+/* Nanoseconds a tick: the median of what neighbours say. The longer the time between them the more it counts, but
+ * none counts for more than three usual ones: neither a damaged sample nor a time when the machine slept decides.
+ * 0: nobody knows. */
+static double nominal_rate(const struct trace_clock *samples, uint32_t count)
+{
+	struct vote *votes = need(count * sizeof *votes);
+	uint32_t used = collect_votes(samples, count, votes);
+	double most, total = 0, rate = 0;
+
+	if (used == 0) {
+		free(votes);
+		return 0;
+	}
+	qsort(votes, used, sizeof *votes, by_weight);
+	most = 3 * votes[used / 2].weight;
+	for (uint32_t i = 0; i < used; i++) {
+		votes[i].weight = votes[i].weight < most ? votes[i].weight : most;
+		total += votes[i].weight;
+	}
+	qsort(votes, used, sizeof *votes, by_rate);
+	for (uint32_t i = 0; i < used && total > 0; i++) {
+		rate = votes[i].rate;
+		total -= 2 * votes[i].weight;
+	}
+	free(votes);
+	return rate;
+}
+
+/* A later sample that fits the rate, up to what an interruption may do. */
+static bool agree(const struct trace_clock *from, const struct trace_clock *to, double rate)
+{
+	double expected = ticks_between(from, to) * rate, off = ns_between(from, to) - expected;
+
+	if (to->monotonic_ns < from->monotonic_ns)
+		return false;
+	return off <= expected * RATE_SLACK + SAMPLE_SLACK_NS && off >= -expected * RATE_SLACK - SAMPLE_SLACK_NS;
+}
+
+/* Does samples[i] stay, the last that stayed being `kept`? If it contradicts that one, the next sample decides. */
+static bool stays(
+	const struct trace_clock *kept, const struct trace_clock *samples, uint32_t i, uint32_t count, double rate)
+{
+	const struct trace_clock *sample = &samples[i], *next = i + 1 < count ? &samples[i + 1] : NULL;
+
+	if (sample->raw >= SAMPLE_MOST || sample->monotonic_ns >= SAMPLE_MOST || sample->realtime_ns >= SAMPLE_MOST)
+		return false;
+	if (!kept)
+		return !next || agree(sample, next, rate) || i + 2 >= count || !agree(next, &samples[i + 2], rate);
+	if (agree(kept, sample, rate))
+		return true;
+	return next && !agree(kept, next, rate) && agree(sample, next, rate) &&
+	       sample->monotonic_ns >= kept->monotonic_ns &&
+	       ns_between(kept, sample) <= ticks_between(kept, sample) * RATE_MOST;
+}
+
+static uint32_t keep_good(struct trace_clock *samples, uint32_t count, double rate, struct trace_notes *notes)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct trace_clock sample = samples[i];
+
+		if (stays(kept ? &samples[kept - 1] : NULL, samples, i, count, rate))
+			samples[kept++] = sample;
+		else
+			notes->integrity.clock_samples_refused++;
+	}
+	return kept;
+}
+
+static void add_piece(struct clock_map *map, size_t *room, uint64_t raw, uint64_t ns, uint64_t scale)
+{
+	grow(&map->pieces, room, (size_t)map->count + 1, sizeof *map->pieces);
+	map->pieces[map->count++] = (struct clock_piece){ raw, ns, scale };
+}
+
+static uint64_t scale_between(const struct trace_clock *from, const struct trace_clock *to)
+{
+	wide_uint ns = to->monotonic_ns - from->monotonic_ns;
+
+	return (uint64_t)((ns << READER_SCALE_BITS) / (to->raw - from->raw));
+}
+
+/* The samples between which pieces are straight: put to the front. */
+static uint32_t choose_knots(struct trace_clock *samples, uint32_t count)
+{
+	uint32_t knots = 1;
+	const struct trace_clock last = samples[count - 1];
+
+	for (uint32_t i = 1; i < count; i++)
+		if (samples[i].monotonic_ns - samples[knots - 1].monotonic_ns >= PIECE_NS &&
+			samples[i].raw > samples[knots - 1].raw)
+			samples[knots++] = samples[i];
+	if (knots > 1 && last.monotonic_ns - samples[knots - 1].monotonic_ns < LAST_PIECE_NS)
+		knots--;
+	if (last.raw > samples[knots - 1].raw && last.monotonic_ns > samples[knots - 1].monotonic_ns)
+		samples[knots++] = last;
+	return knots;
+}
+
+/* Where the axis ends, so that no time overflows. */
+static void add_end(struct clock_map *map, size_t *room)
+{
+	const struct clock_piece *last = &map->pieces[map->count - 1];
+	wide_uint ticks;
+
+	if (last->scale == 0)
+		return;
+	ticks = ((wide_uint)(READER_TIME_MAX - last->ns) << READER_SCALE_BITS) / last->scale;
+	if (ticks < UINT64_MAX - last->raw)
+		add_piece(map, room, last->raw + (uint64_t)ticks, READER_TIME_MAX, 0);
+}
+
+static void build_pieces(struct clock_map *map, struct trace_clock *knots, uint32_t count, double rate)
+{
+	const uint64_t nominal = number_whole(rate * (double)(UINT64_C(1) << READER_SCALE_BITS));
+	const uint64_t zero = knots[0].monotonic_ns;
+	size_t room = 0;
+
+	add_piece(map, &room, 0, 0, 0);
+	for (uint32_t i = 0; i + 1 < count; i++)
+		add_piece(map, &room, knots[i].raw, knots[i].monotonic_ns - zero,
+			scale_between(&knots[i], &knots[i + 1]));
+	add_piece(map, &room, knots[count - 1].raw, knots[count - 1].monotonic_ns - zero,
+		count > 1 ? scale_between(&knots[0], &knots[count - 1]) : nominal);
+	add_end(map, &room);
+	map->ticks_per_second = 1e9 / rate;
+	if (count > 1)
+		map->ticks_per_second = ticks_between(&knots[0], &knots[count - 1]) /
+					ns_between(&knots[0], &knots[count - 1]) * 1e9;
+}
+
+/* Ticks are nanoseconds. */
+static void build_plain(struct clock_map *map, const struct trace_clock *start)
+{
+	size_t room = 0;
+
+	add_piece(map, &room, 0, 0, 0);
+	add_piece(map, &room, start->raw, 0, UINT64_C(1) << READER_SCALE_BITS);
+	add_end(map, &room);
+	map->ticks_per_second = 1e9;
+}
+
+static int64_t offset_of(const struct trace_clock *sample, uint64_t zero)
+{
+	return (int64_t)(sample->realtime_ns - (sample->monotonic_ns - zero));
+}
+
+static bool is_step(const struct trace_clock *samples, uint32_t i, uint32_t count, uint64_t zero, int64_t present)
+{
+	int64_t now = offset_of(&samples[i], zero), off = now - present, next;
+
+	if (i + 1 == count)
+		return llabs(off) > STEP_LAST_NS;
+	next = offset_of(&samples[i + 1], zero);
+	return llabs(off) > STEP_NS && llabs(next - now) < llabs(next - present);
+}
+
+static void build_offsets(
+	struct clock_map *map, const struct trace_clock *samples, uint32_t count, struct trace_notes *notes)
+{
+	const uint64_t zero = samples[0].monotonic_ns;
+	size_t room = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		int64_t present = i ? map->offsets[map->offset_count - 1].offset : 0;
+		uint64_t seen = samples[i].monotonic_ns - zero;
+
+		if (i && !is_step(samples, i, count, zero, present))
+			continue;
+		grow(&map->offsets, &room, (size_t)map->offset_count + 1, sizeof *map->offsets);
+		map->offsets[map->offset_count++] = (struct clock_offset){ i ? samples[i - 1].monotonic_ns - zero : 0,
+			seen, offset_of(&samples[i], zero) };
+		if (i == 0)
+			continue;
+		notes->integrity.clock_steps++;
+		note_add(notes, UINT64_MAX,
+			"the system's clock was set by %.6f s, %.3f s after the start: times of GPU work near that "
+			"moment are uncertain",
+			(double)(offset_of(&samples[i], zero) - present) * 1e-9, (double)seen * 1e-9);
+	}
+}
+
+static void check_baseline(const struct trace_header *header, const struct trace_clock *first,
+	const struct trace_clock *last, struct trace_notes *notes)
+{
+	if (header->clock_kind == TRACE_CLOCK_TSC && !(header->flags & TRACE_ENDED) &&
+		last->monotonic_ns - first->monotonic_ns < BASELINE_NS)
+		note_add(notes, UINT64_MAX,
+			"the clocks were compared over %.3f ms only before the process was killed: durations may be "
+			"off by a per mille or more",
+			(double)(last->monotonic_ns - first->monotonic_ns) * 1e-6);
+}
+
+void clock_build(struct clock_map *map, const struct trace_header *header, struct trace_clock *found,
+	uint32_t found_count, struct trace_notes *notes)
+{
+	uint32_t count = 0;
+	struct trace_clock *samples = need(((size_t)found_count + 2) * sizeof *samples);
+	double rate;
+
+	*map = (struct clock_map){ 0 };
+	samples[count++] = header->start;
+	for (uint32_t i = 0; i < found_count; i++)
+		if (found[i].raw >= header->start.raw)
+			samples[count++] = found[i];
+		else
+			notes->integrity.clock_samples_refused++;
+	if (header->last.raw > header->start.raw)
+		samples[count++] = header->last;
+	qsort(samples + 1, count - 1, sizeof *samples, by_raw);
+	rate = nominal_rate(samples, count);
+	if (rate == 0 && header->clock_kind == TRACE_CLOCK_TSC)
+		note_add(notes, UINT64_MAX,
+			"no two clock samples: the counter is taken to run at 1 GHz, times are not to be trusted");
+	rate = rate > 0 ? rate : 1;
+	count = keep_good(samples, count, rate, notes);
+	if (count == 0)
+		samples[count++] = (struct trace_clock){ 0 };
+	build_offsets(map, samples, count, notes);
+	map->last_ns = samples[count - 1].monotonic_ns - samples[0].monotonic_ns;
+	check_baseline(header, &samples[0], &samples[count - 1], notes);
+	if (header->clock_kind == TRACE_CLOCK_MONOTONIC)
+		build_plain(map, &samples[0]);
+	else
+		build_pieces(map, samples, choose_knots(samples, count), rate);
+	free(samples);
+}
+
+void clock_free(struct clock_map *map)
+{
+	free(map->pieces);
+	free(map->offsets);
+}
+
+uint32_t clock_find(const struct clock_map *map, uint64_t stamp, uint32_t near)
+{
+	uint32_t low = 0, high = map->count;
+
+	if (near < map->count && map->pieces[near].raw <= stamp) {
+		low = near;
+		if (near + 1 == map->count || map->pieces[near + 1].raw > stamp)
+			return near;
+	}
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (map->pieces[middle].raw <= stamp)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint64_t clock_ns(const struct clock_map *map, uint64_t stamp)
+{
+	const struct clock_piece *piece = &map->pieces[clock_find(map, stamp, map->count / 2)];
+
+	return piece->ns + reader_scale(stamp - piece->raw, piece->scale);
+}
+
+uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, uint64_t hint)
+{
+	uint64_t latest = hint + SAMPLE_SLACK_NS;
+	uint32_t i = map->offset_count;
+
+	if (realtime_ns >= SAMPLE_MOST)
+		return hint;
+	while (i > 1 && map->offsets[i - 1].after > hint)
+		i--;
+	while (i-- > 0) {
+		const struct clock_offset *offset = &map->offsets[i];
+		int64_t time = (int64_t)realtime_ns - offset->offset;
+
+		if (i > 0 && (time < (int64_t)offset->after || time > (int64_t)latest))
+			continue;
+		if (time < 0)
+			return 0;
+		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen && (uint64_t)time > hint
+			       ? hint
+			       : (uint64_t)time;
+	}
+	return 0;
+}

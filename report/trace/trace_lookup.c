@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ * trace_facts.c: the dictionary, as trace_reader.h offers it.
+ */
+#include "report/trace/trace_reader_state.h"
+
+#include <string.h>
+
+static const struct trace_text no_text = { "", 0, false };
+
+struct trace_text reader_name(struct trace_reader *reader, uint32_t name)
+{
+	const struct trace_dictionary *dictionary = &reader->state->dictionary;
+
+	if (name == 0)
+		return no_text;
+	if (name >= dictionary->name_end || !dictionary->names[name].bytes) {
+		reader->state->notes.integrity.unknown_names++;
+		return no_text;
+	}
+	return (struct trace_text){ dictionary->names[name].bytes, dictionary->names[name].length, true };
+}
+
+uint32_t reader_nodes(const struct trace_reader *reader)
+{
+	return reader->state->dictionary.place_end + 1;
+}
+
+const struct trace_place *reader_place(const struct trace_reader *reader, uint32_t node)
+{
+	const struct trace_dictionary *dictionary = &reader->state->dictionary;
+
+	return &dictionary->places[node < dictionary->place_end ? node : dictionary->place_end];
+}
+
+struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event)
+{
+	const struct trace_range *range = event->record;
+
+	if (event->record && (event->kind == TRACE_PUSH || event->kind == TRACE_START || event->kind == TRACE_MARK)) {
+		if (range->head.flags & TRACE_HAS_TEXT)
+			return (struct trace_text){ (const char *)(range + 1), range->text_bytes, true };
+		if (range->name || event->kind != TRACE_PUSH)
+			return reader_name(reader, range->name);
+	}
+	return reader_name(reader, reader_place(reader, event->node)->name);
+}
+
+struct trace_text reader_module_path(const struct trace_module *module)
+{
+	return (struct trace_text){ (const char *)(module + 1), module->path_bytes, module->path_bytes > 0 };
+}
+
+struct trace_text reader_module_build_id(const struct trace_module *module)
+{
+	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes, module->build_id_bytes,
+		module->build_id_bytes > 0 };
+}
+
+uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind)
+{
+	return kind < TRACE_KINDS ? reader->state->dictionary.lists[kind].count : 0;
+}
+
+const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index)
+{
+	return index < reader_dictionary_count(reader, kind) ? reader->state->dictionary.lists[kind].records[index]
+							     : NULL;
+}
+
+static bool redacting;
+
+void reader_redact(void)
+{
+	redacting = true;
+}
+
+static bool is_any(struct trace_text key, const char *const *list)
+{
+	for (; *list; list++)
+		if (key.length == strlen(*list) && !memcmp(key.bytes, *list, key.length))
+			return true;
+	return false;
+}
+
+static bool begins_with_any(struct trace_text key, const char *const *list)
+{
+	for (; *list; list++)
+		if (key.length > strlen(*list) && !memcmp(key.bytes, *list, strlen(*list)))
+			return true;
+	return false;
+}
+
+/* Without what may be nobody else's business: of a command its first word, of a path its last part. */
+static struct trace_text redact(struct trace_text key, struct trace_text value)
+{
+	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe", "cupti.library", NULL };
+	static const char *const commands[] = { "command", NULL };
+	static const char mark[] = "[redacted]";
+	static const char *const listed[] = { "env.", "warning.", "import.process", "process.", NULL };
+	const struct trace_text redacted = { mark, sizeof mark - 1, true };
+	const char *end;
+
+	if (is_any(key, commands) && (end = memchr(value.bytes, ' ', value.length)))
+		value.length = (uint32_t)(end - value.bytes);
+	if (is_any(key, paths) || is_any(key, commands)) {
+		if ((end = memrchr(value.bytes, '/', value.length)))
+			value = (struct trace_text){ end + 1, value.length - (uint32_t)(end + 1 - value.bytes), true };
+		return value;
+	}
+	if (is_any(key, hidden))
+		return redacted;
+	if (begins_with_any(key, listed) && memchr(value.bytes, '/', value.length))
+		return redacted;
+	return value;
+}
+
+uint32_t reader_metas(const struct trace_reader *reader)
+{
+	return reader_dictionary_count(reader, TRACE_META);
+}
+
+void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value)
+{
+	const struct trace_meta *meta = reader_dictionary(reader, TRACE_META, index);
+
+	*key = *value = no_text;
+	if (!meta)
+		return;
+	*key = (struct trace_text){ (const char *)(meta + 1), meta->key_bytes, true };
+	*value = (struct trace_text){ key->bytes + meta->key_bytes, meta->value_bytes, true };
+	if (redacting)
+		*value = redact(*key, *value);
+}
+
+struct trace_text reader_meta(const struct trace_reader *reader, const char *wanted)
+{
+	size_t length = strlen(wanted);
+
+	for (uint32_t i = 0; i < reader_metas(reader); i++) {
+		struct trace_text key, value;
+
+		reader_meta_at(reader, i, &key, &value);
+		if (key.length == length && !memcmp(key.bytes, wanted, length))
+			return value;
+	}
+	return no_text;
+}
+
+static const void *find_record(const struct trace_reader *reader, enum trace_kind kind, uint32_t id)
+{
+	const struct record_list *list = &reader->state->dictionary.lists[kind];
+	uint32_t low = 0, high = list->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (dictionary_record_id(list->records[middle]) < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < list->count && dictionary_record_id(list->records[low]) == id ? list->records[low] : NULL;
+}
+
+const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
+{
+	return find_record(reader, TRACE_STACK, stack);
+}
+
+const struct trace_python_stack *reader_python_stack(const struct trace_reader *reader, uint32_t stack)
+{
+	return find_record(reader, TRACE_PYTHON_STACK, stack);
+}
+
+const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node)
+{
+	return find_record(reader, TRACE_SOURCE, node);
+}
+
+const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter)
+{
+	return find_record(reader, TRACE_COUNTER, counter);
+}

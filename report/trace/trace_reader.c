@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ * trace_reader.c: opening, passes and closing. See trace_reader.h.
+ */
+#include "report/trace/trace_reader_state.h"
+
+#include "report/base/error.h"
+#include "report/base/progress.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int reader_next_any(struct trace_reader *reader, struct trace_event *event)
+{
+	struct reader_state *state = reader->state;
+	int status = 0;
+
+	if (state->over) {
+		stream_free(state->over);
+		state->over = NULL;
+	}
+	if (__builtin_expect(reader->until != 0, 1)) { /* until 0: what is open comes first */
+		if (reader->run->word != reader->run->end && *reader->run->word == 0 && !state->failed)
+			reader->run->word++; /* padding */
+		if (reader->run->word != reader->run->end && stream_quick(reader, event))
+			return 1;
+	}
+	turn_hand_over(reader);
+	if (reader_next_short(reader, event))
+		return 1;
+	while (status == 0 && !state->failed) {
+		if (!reader->run->stream && !turn_take(reader))
+			return 0;
+		status = stream_step(reader, event);
+	}
+	return state->failed ? -1 : status;
+}
+
+static void free_streams(struct reader_state *state)
+{
+	for (uint32_t i = 0; i < state->stream_count; i++)
+		stream_free(&state->streams[i]);
+}
+
+static void list_streams(struct reader_state *state)
+{
+	const struct trace_blocks *blocks = &state->blocks;
+	struct trace_stream *stream = NULL;
+
+	state->stream_count = (uint32_t)blocks->layout.streams;
+	state->streams = need(state->stream_count * sizeof *state->streams);
+	state->heap = need(((size_t)state->stream_count + 1) * sizeof *state->heap);
+	for (uint32_t i = 0, count = 0; i < blocks->streams_end; i++) {
+		if (!stream || blocks->entries[i].stream != stream->stream) {
+			stream = &state->streams[count];
+			stream->stream = blocks->entries[i].stream;
+			stream->block = i;
+			stream->ordinal = count++;
+		}
+		stream->blocks++;
+	}
+}
+
+/* The least of what its heads say: one of them may be damaged, and a stream that waits too long would be late for
+ * ever. */
+static uint64_t first_stamp(const struct reader_state *state, const struct trace_stream *stream)
+{
+	const struct block_entry *entry = &state->blocks.entries[stream->block];
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < stream->blocks; i++)
+		least = entry[i].base_stamp < least ? entry[i].base_stamp : least;
+	return least;
+}
+
+void reader_rewind(struct trace_reader *reader)
+{
+	struct reader_state *state = reader->state;
+
+	progress_again();
+	free_streams(state);
+	state->notes = state->at_open;
+	state->heap_count = 0;
+	state->heap[0] = WAITING_NONE;
+	for (uint32_t i = 0; i < state->stream_count; i++) {
+		struct trace_stream *stream = &state->streams[i];
+
+		stream->user = NULL;
+		stream->started = 0;
+		stream->tid = 0;
+		turn_wait(state, stream, first_stamp(state, stream));
+	}
+	state->piece = 0;
+	state->now = state->last_ns = state->last_stream_lost = 0;
+	state->over = NULL;
+	state->tensor_totals = (struct tensor_totals){ .of[0].allocated = 0 };
+	reader->run = &state->idle;
+	reader->until = reader->clock_raw = state->piece_end = 0;
+}
+
+struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
+{
+	struct trace_reader *reader = need(sizeof *reader);
+	struct reader_state *state = need(sizeof *state);
+	struct trace_integrity *integrity = &state->notes.integrity;
+
+	reader->state = state;
+	state->path = need(strlen(path) + 1);
+	strcpy(state->path, path);
+	state->notes.path = state->path;
+	progress_file(path);
+	if (!blocks_open(&state->blocks, &state->notes, error)) {
+		reader_close(reader);
+		return NULL;
+	}
+	if (!totals_read(&state->totals, &state->blocks, &state->notes) ||
+		!dictionary_read(&state->dictionary, &state->blocks, &state->notes)) {
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", path, strerror(errno));
+		reader_close(reader);
+		return NULL;
+	}
+	clock_build(
+		&state->clock, &state->blocks.header, state->blocks.samples, state->blocks.sample_count, &state->notes);
+	totals_scale(&state->totals, state->clock.ticks_per_second, state->dictionary.place_end, &state->notes);
+	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
+		integrity->lost[i] = state->blocks.header.lost[i];
+	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
+	integrity->tail_at_risk = (state->blocks.header.flags & TRACE_TAIL_AT_RISK) && !integrity->ended;
+	state->at_open = state->notes;
+	list_streams(state);
+	reader->node_last = state->dictionary.place_end - 1;
+	reader_rewind(reader);
+	return reader;
+}
+
+void reader_close(struct trace_reader *reader)
+{
+	struct reader_state *state;
+
+	if (!reader)
+		return;
+	state = reader->state;
+	free_streams(state);
+	free(state->streams);
+	free(state->heap);
+	dictionary_free(&state->dictionary);
+	totals_free(&state->totals);
+	clock_free(&state->clock);
+	blocks_close(&state->blocks);
+	free(state->path);
+	free(state);
+	free(reader);
+}
+
+const char *reader_path(const struct trace_reader *reader)
+{
+	return reader->state->path;
+}
+
+const struct trace_header *reader_header(const struct trace_reader *reader)
+{
+	return &reader->state->blocks.header;
+}
+
+const struct trace_layout *reader_layout(const struct trace_reader *reader)
+{
+	return &reader->state->blocks.layout;
+}
+
+const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count)
+{
+	*count = reader->state->totals.count;
+	return reader->state->totals.places;
+}
+
+uint32_t reader_streams(const struct trace_reader *reader)
+{
+	return reader->state->stream_count;
+}
+
+struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal)
+{
+	return &reader->state->streams[ordinal];
+}
+
+uint64_t reader_start_unix_ns(const struct trace_reader *reader)
+{
+	return reader->state->blocks.header.start.realtime_ns;
+}
+
+uint64_t reader_duration_ns(const struct trace_reader *reader)
+{
+	uint64_t seen = clock_ns(&reader->state->clock, reader->state->now);
+
+	return seen > reader->state->clock.last_ns ? seen : reader->state->clock.last_ns;
+}
+
+double reader_ticks_per_second(const struct trace_reader *reader)
+{
+	return reader->state->clock.ticks_per_second;
+}
+
+uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)
+{
+	return clock_ns(&reader->state->clock, stamp);
+}
+
+uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks)
+{
+	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
+
+	if (from >= reader->clock_raw && stamp <= reader->state->piece_end) /* it lies in the present piece of the clock */
+		return reader_stamp_time(reader, stamp) - reader_stamp_time(reader, from);
+	return reader_time(reader, stamp) - reader_time(reader, from);
+}
+
+uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
+{
+	return clock_from_realtime(&reader->state->clock, realtime_ns, reader->state->last_ns);
+}
+
+/* CLOCK_REALTIME was never set. */
+static bool reader_plain_realtime(const struct trace_reader *reader, uint64_t realtime_ns, uint64_t *ns)
+{
+	const struct clock_map *clock = &reader->state->clock;
+	int64_t time;
+
+	if (clock->offset_count != 1 || realtime_ns >= READER_TIME_MAX)
+		return false;
+	time = (int64_t)realtime_ns - clock->offsets[0].offset;
+	*ns = (uint64_t)time;
+	return time >= 0;
+}
+
+bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns, uint64_t *start, uint64_t *end)
+{
+	*start = *end = 0;
+	if (start_ns == 0 && end_ns == 0)
+		return false;
+	if (start_ns <= end_ns && reader_plain_realtime(reader, start_ns, start) && reader_plain_realtime(reader, end_ns, end))
+		return true;
+	*start = reader_realtime(reader, start_ns);
+	*end = reader_realtime(reader, end_ns);
+	if (*end < *start) {
+		reader->state->notes.integrity.clock_violations++;
+		*end = *start;
+	}
+	return true;
+}
+
+/* Events that the streams' heads count as lost, of the streams read so far. */
+static uint64_t lost_in_streams(const struct reader_state *state)
+{
+	uint64_t lost = state->last_stream_lost;
+
+	for (uint32_t i = 0; i < state->stream_count; i++)
+		if (state->streams[i].cursor && &state->streams[i] != state->over)
+			lost += state->streams[i].cursor->lost;
+	return lost;
+}
+
+const struct trace_integrity *reader_integrity(struct trace_reader *reader)
+{
+	struct reader_state *state = reader->state;
+	struct trace_integrity *all = &state->notes.integrity;
+	uint64_t streams = lost_in_streams(state);
+
+	all->lost_events = 0;
+	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
+		all->lost_events += all->lost[i];
+	if (streams > all->lost_events)
+		all->lost_events = streams;
+	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks || all->damaged_payloads ||
+			  all->damaged_blocks || all->cut_blocks || all->duplicate_chunks || all->skipped_bytes ||
+			  all->truncated_streams || all->unmatched_ends || all->unended || all->resumed ||
+			  all->unknown_kinds || all->unknown_nodes || all->unknown_names || all->tail_at_risk ||
+			  all->cut_bytes);
+	return all;
+}
+
+const char *reader_warning(const struct trace_reader *reader, unsigned index)
+{
+	const struct trace_notes *notes = &reader->state->notes;
+
+	return index < notes->count && index < NOTES_MOST ? notes->notes[index] : NULL;
+}
+
+const char *reader_error(const struct trace_reader *reader)
+{
+	return reader->state->error;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT
+ * tui_keys.c: what each key does.
+ */
+#include "report/base/error.h"
+#include "report/tui/state.h"
+#include "report/base/escape.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const help[] = {
+	"moving",
+	"  up, down, k, j        one row",
+	"  page up, page down    one screen; space too",
+	"  home, end             the first row, the last",
+	"  right, +, l           open; on an open one: to the first row inside",
+	"  left, -, h            close; on a closed one: to the row around it",
+	"  enter                 open or close; of a kernel: all that is known of it",
+	"  *                     open it and all that lies in it; again: close",
+	"  f                     only this place and what lies in it (focus)",
+	"  u, backspace          back to what was shown before",
+	"  w                     down the critical path, a level with each press;",
+	"                        of two traces: to what changed most inside",
+	"  W                     to where that path ends: the worst place",
+	"",
+	"finding",
+	"  /                     type a part of a name; enter stays, escape goes back",
+	"  n, N                  the next one, the one before",
+	"",
+	"figures",
+	"  s                     choose the column that rows are ordered by",
+	"  <, >                  order by the column before, after",
+	"  [, ]                  show columns further left, right",
+	"  c                     choose the columns",
+	"  m                     choose the metric; the trace is read once more",
+	"  %                     parts of the whole (of the focus), or figures",
+	"",
+	"more",
+	"  d                     all figures of a place, kernels' launches, call stacks",
+	"  !                     what must be said of the trace",
+	"  ?                     this",
+	"  q                     leave; out of a list: back",
+	"",
+	"Every figure is that of the view `tree`, of two traces of the view `diff`;",
+	"pperf-report --legend says what each means.",
+};
+
+static void say(struct tui_state *state, const char *text)
+{
+	snprintf(state->message, sizeof state->message, "%s", text);
+}
+
+static void show_lines(struct tui_state *state, enum tui_mode mode)
+{
+	state->mode = mode;
+	state->line_top = 0;
+	tui_lines_free(&state->lines);
+}
+
+static void show_help(struct tui_state *state)
+{
+	show_lines(state, TUI_HELP);
+	for (size_t i = 0; i < sizeof help / sizeof *help; i++)
+		tui_line(&state->lines, state->model->style, help[i], strlen(help[i]));
+}
+
+static void show_remarks(struct tui_state *state)
+{
+	show_lines(state, TUI_REMARKS);
+	for (size_t i = 0; i < state->model->remarks.count; i++)
+		tui_linef(&state->lines, "%s", state->model->remarks.lines[i]);
+	if (state->model->simulated)
+		tui_linef(&state->lines, "simulated device: no figure of the GPU here is a measurement");
+	if (!state->lines.count)
+		tui_linef(&state->lines, "nothing: no warning");
+}
+
+static void show_details(struct tui_state *state)
+{
+	const uint32_t item = tui_cursor_item(state);
+
+	if (item == TUI_NONE)
+		return;
+	show_lines(state, TUI_DETAILS);
+	state->model->kind->details(state->model, item, &state->lines);
+}
+
+static void show_menu(struct tui_state *state, enum tui_mode mode, uint32_t count, uint32_t at)
+{
+	if (!count) {
+		say(state, "there is nothing to choose from");
+		return;
+	}
+	state->mode = mode;
+	state->menu_count = count;
+	state->menu = at < count ? at : 0;
+	state->menu_top = 0;
+}
+
+static void show_metrics(struct tui_state *state)
+{
+	const char *keys[METRIC_COUNT];
+	const uint32_t count = tui_metrics(state, keys, METRIC_COUNT);
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(keys[i], state->model->metric) == 0)
+			at = i;
+	show_menu(state, TUI_METRICS, count, at);
+}
+
+static void show_sorts(struct tui_state *state)
+{
+	uint32_t columns[256], at = 0;
+	const uint32_t count = tui_sorts(state, columns, 256);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (columns[i] == state->model->sort)
+			at = i;
+	show_menu(state, TUI_SORTS, count, at);
+}
+
+static void move_to(struct tui_state *state, int64_t row)
+{
+	if (row >= state->shown_count)
+		row = (int64_t)state->shown_count - 1;
+	state->cursor = row < 0 ? 0 : (uint32_t)row;
+	tui_scroll(state);
+}
+
+static void go_in(struct tui_state *state, uint32_t item)
+{
+	if (!tui_has_inside(state, item))
+		return;
+	if (tui_is_open(state, item)) {
+		move_to(state, (int64_t)state->cursor + 1);
+		return;
+	}
+	tui_open(state, item, true);
+	tui_rows(state, item);
+}
+
+static void go_out(struct tui_state *state, uint32_t item)
+{
+	const uint32_t around = state->model->items[item].parent, focus = tui_focus_item(state);
+
+	if (tui_is_open(state, item)) {
+		tui_open(state, item, false);
+		tui_rows(state, item);
+	} else if (around != TUI_NONE && item != focus) {
+		tui_rows(state, around);
+	}
+}
+
+static void enter(struct tui_state *state, uint32_t item)
+{
+	if (state->model->kind->has_details_first(state->model, item) || !tui_has_inside(state, item)) {
+		show_details(state);
+		return;
+	}
+	tui_open(state, item, !tui_is_open(state, item));
+	tui_rows(state, item);
+}
+
+static void focus(struct tui_state *state, uint32_t item)
+{
+	if (item == tui_focus_item(state))
+		return;
+	grow(&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
+	state->focus[state->focus_count++] = state->model->items[item].key;
+	tui_open(state, item, true);
+	tui_rows(state, item);
+}
+
+static void focus_back(struct tui_state *state)
+{
+	const uint32_t item = tui_focus_item(state);
+
+	if (!state->focus_count) {
+		say(state, "everything is shown");
+		return;
+	}
+	state->focus_count--;
+	tui_reveal(state, item);
+}
+
+/* The column to order by, so many further on among those shown. */
+static void sort_beside(struct tui_state *state, int by)
+{
+	const struct tui_model *model = state->model;
+
+	for (int64_t i = (int64_t)model->sort + by; i >= 0 && i < model->column_count; i += by)
+		if (model->columns[i].shown && model->columns[i].filled && model->columns[i].sortable) {
+			tui_sort(state, (uint32_t)i);
+			return;
+		}
+	say(state, by > 0 ? "no column further right" : "no column further left");
+}
+
+static void find_again(struct tui_state *state, bool back)
+{
+	const uint32_t from = tui_cursor_item(state), item = *state->search && from != TUI_NONE ? tui_find(state, from, back ? -1 : 1) : TUI_NONE;
+
+	if (!*state->search)
+		say(state, "nothing is searched for: /");
+	else if (item == TUI_NONE)
+		say(state, "there is no such name");
+	else
+		tui_reveal(state, item);
+}
+
+static uint32_t filled_columns(const struct tui_state *state)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < state->model->column_count; i++)
+		count += state->model->columns[i].shown && state->model->columns[i].filled;
+	return count;
+}
+
+static void begin_search(struct tui_state *state)
+{
+	if (!state->shown_count)
+		return;
+	state->mode = TUI_SEARCH;
+	state->search[0] = '\0';
+	state->search_from = tui_cursor_item(state);
+	memcpy(state->open_before, state->open, state->model->keys);
+}
+
+/* Keys that are about the row under the cursor. */
+static void row_key(struct tui_state *state, int key, uint32_t item)
+{
+	switch (key) {
+	case TUI_RIGHT: case '+': case 'l':
+		go_in(state, item);
+		break;
+	case TUI_LEFT: case '-': case 'h':
+		go_out(state, item);
+		break;
+	case TUI_ENTER:
+		enter(state, item);
+		break;
+	case '*':
+		tui_open_all(state, item, !tui_is_open(state, item));
+		tui_rows(state, item);
+		break;
+	case 'f':
+		focus(state, item);
+		break;
+	case 'd':
+		show_details(state);
+		break;
+	default:
+		break;
+	}
+}
+
+static void move_key(struct tui_state *state, int key)
+{
+	const int64_t page = tui_row_count(state) > 1 ? tui_row_count(state) - 1 : 1, at = state->cursor;
+
+	switch (key) {
+	case TUI_UP: case 'k':
+		move_to(state, at - 1);
+		break;
+	case TUI_DOWN: case 'j':
+		move_to(state, at + 1);
+		break;
+	case TUI_PAGE_UP:
+		move_to(state, at - page);
+		break;
+	case TUI_PAGE_DOWN: case ' ':
+		move_to(state, at + page);
+		break;
+	case TUI_HOME:
+		move_to(state, 0);
+		break;
+	case TUI_END:
+		move_to(state, state->shown_count);
+		break;
+	default:
+		break;
+	}
+}
+
+static void figures_key(struct tui_state *state, int key)
+{
+	switch (key) {
+	case 's':
+		show_sorts(state);
+		break;
+	case '<': case '>':
+		sort_beside(state, key == '>' ? 1 : -1);
+		break;
+	case '[':
+		state->first_column -= state->first_column > 0;
+		break;
+	case ']':
+		state->first_column += state->first_column + 1 < filled_columns(state);
+		break;
+	case 'c':
+		show_menu(state, TUI_COLUMNS, state->model->column_count, 0);
+		break;
+	case 'm':
+		show_metrics(state);
+		break;
+	case '%':
+		state->percent = !state->percent;
+		break;
+	default:
+		break;
+	}
+}
+
+static void tree_key(struct tui_state *state, int key)
+{
+	const uint32_t item = tui_cursor_item(state);
+
+	switch (key) {
+	case 'q':
+		state->quit = true;
+		break;
+	case '?':
+		show_help(state);
+		break;
+	case '!':
+		show_remarks(state);
+		break;
+	case '/':
+		begin_search(state);
+		break;
+	case 'n': case 'N':
+		find_again(state, key == 'N');
+		break;
+	case 'u': case TUI_BACKSPACE:
+		focus_back(state);
+		break;
+	case 'w':
+		state->wish = TUI_WORST_NEXT;
+		break;
+	case 'W':
+		state->wish = TUI_WORST_LAST;
+		break;
+	default:
+		move_key(state, key);
+		figures_key(state, key);
+		if (item != TUI_NONE)
+			row_key(state, key, item);
+	}
+}
+
+/* As it is typed, from where the cursor was. */
+static void look_for(struct tui_state *state)
+{
+	const uint32_t item = *state->search ? tui_find(state, state->search_from, 0) : state->search_from;
+
+	if (item == TUI_NONE)
+		say(state, "there is no such name");
+	memcpy(state->open, state->open_before, state->model->keys);
+	tui_reveal(state, item == TUI_NONE ? state->search_from : item);
+}
+
+static void search_key(struct tui_state *state, int key)
+{
+	size_t length = strlen(state->search);
+
+	if (key == TUI_ENTER) {
+		state->mode = TUI_TREE;
+	} else if (key == TUI_ESCAPE) {
+		state->mode = TUI_TREE;
+		state->search[0] = '\0';
+		look_for(state);
+	} else if (key == TUI_BACKSPACE) {
+		while (length && (state->search[--length] & 0xc0) == 0x80)
+			;
+		state->search[length] = '\0';
+		look_for(state);
+	} else if (key >= ' ' && key < 256 && key != 127 && length + 1 < sizeof state->search) {
+		state->search[length] = (char)key;
+		state->search[length + 1] = '\0';
+		look_for(state);
+	}
+}
+
+static void lines_key(struct tui_state *state, int key)
+{
+	const size_t room = tui_row_count(state) + 1, last = state->lines.count > room ? state->lines.count - room : 0;
+
+	if (key == TUI_UP || key == 'k')
+		state->line_top -= state->line_top > 0;
+	else if (key == TUI_DOWN || key == 'j')
+		state->line_top++;
+	else if (key == TUI_PAGE_UP)
+		state->line_top -= state->line_top > room ? room : state->line_top;
+	else if (key == TUI_PAGE_DOWN || key == ' ')
+		state->line_top += room;
+	else if (key == TUI_HOME)
+		state->line_top = 0;
+	else if (key == TUI_END)
+		state->line_top = last;
+	else if (key == 'q' || key == 'd' || key == '?' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_ENTER || key == TUI_BACKSPACE)
+		state->mode = TUI_TREE;
+	if (state->line_top > last)
+		state->line_top = last;
+}
+
+static void choose(struct tui_state *state)
+{
+	const char *keys[METRIC_COUNT];
+	uint32_t columns[256];
+
+	if (state->mode == TUI_COLUMNS) {
+		state->model->columns[state->menu].shown = !state->model->columns[state->menu].shown;
+		return;
+	}
+	if (state->mode == TUI_SORTS && state->menu < tui_sorts(state, columns, 256)) {
+		state->model->columns[columns[state->menu]].shown = true;
+		tui_sort(state, columns[state->menu]);
+	}
+	if (state->mode == TUI_METRICS && state->menu < tui_metrics(state, keys, METRIC_COUNT)) {
+		state->wished_metric = keys[state->menu];
+		state->wish = strcmp(state->wished_metric, state->model->metric) == 0 ? TUI_NOTHING : TUI_MEASURE;
+	}
+	state->mode = TUI_TREE;
+}
+
+static void menu_key(struct tui_state *state, int key)
+{
+	const uint32_t page = tui_row_count(state), last = state->menu_count - 1;
+
+	if (key == TUI_UP || key == 'k')
+		state->menu -= state->menu > 0;
+	else if (key == TUI_DOWN || key == 'j')
+		state->menu += state->menu < last;
+	else if (key == TUI_PAGE_UP)
+		state->menu -= state->menu > page ? page : state->menu;
+	else if (key == TUI_PAGE_DOWN)
+		state->menu += last - state->menu > page ? page : last - state->menu;
+	else if (key == TUI_HOME)
+		state->menu = 0;
+	else if (key == TUI_END)
+		state->menu = last;
+	else if (key == TUI_ENTER || key == ' ')
+		choose(state);
+	else if (key == 'q' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_BACKSPACE || key == 'c')
+		state->mode = TUI_TREE;
+	if (state->menu < state->menu_top)
+		state->menu_top = state->menu;
+	if (state->menu >= state->menu_top + page)
+		state->menu_top = state->menu - page + 1;
+}
+
+void tui_key(struct tui_state *state, int key)
+{
+	state->message[0] = '\0';
+	switch (state->mode) {
+	case TUI_TREE:
+		tree_key(state, key);
+		break;
+	case TUI_SEARCH:
+		search_key(state, key);
+		break;
+	case TUI_DETAILS: case TUI_HELP: case TUI_REMARKS:
+		lines_key(state, key);
+		break;
+	default:
+		menu_key(state, key);
+	}
+}

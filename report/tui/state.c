@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/tui/state.h"
+#include "report/base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Level by level, as long as all rows fit. */
+static void open_what_fits(struct tui_state *state)
+{
+	const struct tui_model *model = state->model;
+	uint32_t *of_depth = need((TREE_DEEPEST + 2) * sizeof *of_depth), rows = 0, depth = 0;
+
+	for (uint32_t i = 0; i < model->count; i++)
+		of_depth[model->items[i].depth < TREE_DEEPEST ? model->items[i].depth : TREE_DEEPEST]++;
+	rows = of_depth[0];
+	while (depth < TREE_DEEPEST && of_depth[depth + 1] && rows + of_depth[depth + 1] <= tui_row_count(state))
+		rows += of_depth[++depth];
+	for (uint32_t i = 0; i < model->count; i++)
+		if (model->items[i].depth < depth)
+			tui_open(state, i, true);
+	free(of_depth);
+}
+
+/* The first of the first: where the metric went. */
+static void open_heaviest(struct tui_state *state)
+{
+	const struct tui_model *model = state->model;
+	uint32_t rows, item = 0;
+
+	tui_rows(state, TUI_NONE);
+	rows = state->shown_count;
+	while (item < model->count && tui_has_inside(state, item)) {
+		for (uint32_t i = item + 1; i < model->items[item].end && !tui_is_open(state, item); i = model->items[i].end)
+			rows++;
+		if (rows > tui_row_count(state))
+			return;
+		tui_open(state, item++, true);
+	}
+}
+
+static void begin(struct tui_state *state)
+{
+	free(state->open);
+	free(state->open_before);
+	state->open = need((size_t)state->model->keys + 1);
+	state->open_before = need((size_t)state->model->keys + 1);
+	state->focus_count = 0;
+	state->cursor = state->top = 0;
+	open_what_fits(state);
+	open_heaviest(state);
+	tui_rows(state, TUI_NONE);
+	state->cursor = state->top = 0;
+}
+
+struct tui_state *tui_state_new(struct tui_model *model, unsigned width, unsigned height)
+{
+	struct tui_state *state = need(sizeof *state);
+
+	*state = (struct tui_state){ .model = model, .width = width, .height = height };
+	begin(state);
+	if (model->remarks.count)
+		strcpy(state->message, "! shows what must be said of this trace");
+	return state;
+}
+
+void tui_state_free(struct tui_state *state)
+{
+	tui_lines_free(&state->lines);
+	free(state->open);
+	free(state->open_before);
+	free(state->shown);
+	free(state->focus);
+	free(state);
+}
+
+void tui_resize(struct tui_state *state, unsigned width, unsigned height)
+{
+	state->width = width;
+	state->height = height;
+	tui_scroll(state);
+}
+
+uint32_t tui_metrics(const struct tui_state *state, const char **keys, uint32_t room)
+{
+	uint32_t count = 0;
+
+	for (unsigned metric = 0; metric < METRIC_COUNT && count < room; metric++)
+		if (*metrics[metric].key && state->model->kind->has_metric(state->model, metrics[metric].key))
+			keys[count++] = metrics[metric].key;
+	return count;
+}
+
+uint32_t tui_sorts(const struct tui_state *state, uint32_t *columns, uint32_t room)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < state->model->column_count && count < room; i++)
+		if (state->model->columns[i].sortable && state->model->columns[i].filled)
+			columns[count++] = i;
+	return count;
+}
+
+static void measure(struct tui_state *state)
+{
+	const uint32_t item = tui_cursor_item(state), key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
+
+	state->first_column = 0;
+	if (!state->model->kind->measure(state->model, state->wished_metric)) {
+		begin(state);
+		return;
+	}
+	tui_rows(state, tui_item(state->model, key));
+}
+
+void tui_fulfil(struct tui_state *state)
+{
+	const enum tui_wish wish = state->wish;
+	uint32_t item;
+
+	state->wish = TUI_NOTHING;
+	if (wish == TUI_MEASURE)
+		measure(state);
+	if (wish != TUI_WORST_NEXT && wish != TUI_WORST_LAST)
+		return;
+	item = state->model->kind->worst(state->model, tui_cursor_item(state), wish == TUI_WORST_LAST, state->message,
+		sizeof state->message);
+	if (item != TUI_NONE)
+		tui_reveal(state, item);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/tui/tui.h"
+#include "report/base/error.h"
+#include "report/tui/terminal.h"
+#include <unistd.h>
+
+static void draw(struct tui_state *state)
+{
+	const struct tui_canvas canvas = terminal_begin();
+
+	tui_paint(state, &canvas);
+	terminal_end();
+}
+
+static void browse(struct tui_model *model, struct style *style)
+{
+	struct tui_state *state;
+	unsigned width, height;
+	int key = 0;
+
+	terminal_size(&width, &height);
+	state = tui_state_new(model, width, height);
+	while (!state->quit && key != TERMINAL_GONE) {
+		draw(state);
+		if (state->wish != TUI_NOTHING) {
+			tui_fulfil(state);
+			continue;
+		}
+		key = terminal_key();
+		if (key == TERMINAL_RESIZED) {
+			terminal_size(&width, &height);
+			style->width = width;
+			tui_resize(state, width, height);
+		} else if (key > 0) {
+			/* On a screen that is too small nothing is seen of what a key does. */
+			if (key == 'q' || (width >= TUI_LEAST_WIDTH && height >= TUI_LEAST_HEIGHT))
+				tui_key(state, key);
+		}
+	}
+	terminal_close();
+	tui_state_free(state);
+}
+
+static void check(const struct options *options)
+{
+	if (options->file_count > 2)
+		fatal(STATUS_USAGE, "tui shows one trace, or compares two: pperf-report tui TRACE, pperf-report tui BEFORE AFTER");
+	if (options->format != FORMAT_TEXT || options->output)
+		fatal(STATUS_USAGE, "tui shows rows on a terminal only; pperf-report tree and diff have them for -f and -o");
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		fatal(STATUS_USAGE, "tui needs a terminal to show something on; pperf-report tree prints the same");
+}
+
+int tui_view(const struct options *options)
+{
+	struct tui_model *model;
+	struct out *out;
+	struct style style;
+
+	check(options);
+	out = out_open(NULL);
+	style = style_of(options, out);
+	model = options->file_count == 2 ? tui_diff(options, &style) : tui_trace(options, &style);
+	terminal_open(style.color);
+	browse(model, &style);
+	tui_model_free(model);
+	return out_close(out, NULL) ? STATUS_FINE : STATUS_UNREADABLE;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_distribution.c: how durations are spread, as rows; and as text, with bars.
+ */
+#include "report/analysis/duration_distribution.h"
+#include "report/base/error.h"
+#include "report/print/print.h"
+#include "report/base/escape.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_part(struct rows *rows, struct process *process, const struct distribution_part *part)
+{
+	const bool has_place = part->kind == DISTRIBUTION_OUTLIER || process->distributions->places.count == 1;
+	const struct row row = { .process = process,
+		.kind = ROW_PART,
+		.parent = NO_ROW,
+		.node = has_place ? part->node : 0,
+		.tree = has_place ? process->fold->tree : NULL,
+		.of.part = part };
+
+	rows_add(rows, &row);
+}
+
+static void add_all(const struct options *options, struct rows *rows, struct process *process, const struct distribution *of)
+{
+	const uint32_t most = options->top && options->top < of->far_count ? options->top : of->far_count;
+
+	if (!of->count)
+		return;
+	add_part(rows, process, &of->whole);
+	for (uint32_t i = 0; i < of->bin_count; i++)
+		add_part(rows, process, &of->bins[i]);
+	for (uint32_t i = 0; i < of->mode_count; i++)
+		add_part(rows, process, &of->modes[i]);
+	for (uint32_t i = 0; i < most; i++)
+		add_part(rows, process, &of->far[i]);
+}
+
+void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++) {
+		struct process *process = &processes->all[i];
+
+		process->distributions =
+			distributions_read(process, places_named(process, options->no_fold, options->subject));
+		add_all(options, rows, process, &process->distributions->cpu);
+		add_all(options, rows, process, &process->distributions->gpu);
+	}
+}
+
+#define TIME_WIDTH 10
+#define NARROW 60u /* columns; with fewer, lines have less in them */
+
+static void put_time(const struct style *style, uint64_t ns, size_t width)
+{
+	char text[NUMBER_BYTES];
+	const size_t length = number_scaled(text, UNIT_TIME, number_integer(ns), style->iec, style->ascii);
+	const size_t shown = visible_width(text, length);
+
+	for (size_t i = shown; i < width; i++)
+		out_char(style->out, ' ');
+	out_bytes(style->out, text, length);
+}
+
+static void put_count(const struct style *style, uint64_t count, size_t width)
+{
+	char text[NUMBER_BYTES];
+
+	number_scaled(text, UNIT_COUNT, (int64_t)count, style->iec, style->ascii);
+	print_line(style, "%*s", (int)width, text);
+}
+
+/* A bar of so many eighths of a column. */
+static void put_bar(const struct style *style, uint64_t eighths)
+{
+	static const char *const parts[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b",
+		"\xe2\x96\x8a", "\xe2\x96\x89" };
+
+	for (; eighths >= 8; eighths -= 8)
+		out_string(style->out, style->ascii ? "#" : "\xe2\x96\x88");
+	if (style->ascii)
+		out_string(style->out, eighths >= 4 ? "#" : "");
+	else
+		out_string(style->out, parts[eighths]);
+}
+
+static void put_bins(const struct style *style, const struct distribution *of)
+{
+	const unsigned left = 2 * TIME_WIDTH + 18, room = style->width > left ? style->width - left : 1;
+	const uint64_t least = style->ascii ? 4 : 1;
+	uint64_t most = 1, eighths;
+
+	for (uint32_t i = 0; i < of->bin_count; i++)
+		most = of->bins[i].count > most ? of->bins[i].count : most;
+	for (uint32_t i = 0; i < of->bin_count; i++) {
+		const struct distribution_part *bin = &of->bins[i];
+
+		eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
+		put_time(style, bin->from, 2 + TIME_WIDTH);
+		out_string(style->out, " to ");
+		put_time(style, bin->to, TIME_WIDTH);
+		put_count(style, bin->count, 10);
+		if (bin->count)
+			out_string(style->out, "  ");
+		put_bar(style, bin->count && eighths < least ? least : eighths);
+		out_char(style->out, '\n');
+	}
+}
+
+static void put_percentiles(const struct style *style, const struct distribution *of)
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} figures[] = { { "min", of->min_ns }, { "p25", of->p25 }, { "p50", of->p50 }, { "p75", of->p75 }, { "p95", of->p95 },
+		{ "p99", of->p99 }, { "max", of->max_ns } };
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+		if (used + 6 + TIME_WIDTH > style->width) {
+			out_char(style->out, '\n');
+			used = 0;
+		}
+		print_line(style, "  %s ", figures[i].name);
+		put_time(style, figures[i].ns, 0);
+		used += 6 + TIME_WIDTH;
+	}
+	out_char(style->out, '\n');
+}
+
+static void put_modes(const struct style *style, const struct distribution *of)
+{
+	if (of->count < DISTRIBUTION_JUDGED) {
+		print_line(style, "  too few instances to tell modes and outliers (%u)\n", DISTRIBUTION_JUDGED);
+		return;
+	}
+	print_line(style, "  %s", of->mode_count == 1 ? "one mode: " : of->mode_count ? "modes: " : "no mode");
+	for (uint32_t i = 0; i < of->mode_count; i++) {
+		out_string(style->out, !i ? "" : style->width < NARROW ? ",\n         " : ", ");
+		put_time(style, of->modes[i].value, 0);
+		print_line(style, " (%.0f %%)", 100 * (double)of->modes[i].count / (double)of->count);
+	}
+	out_char(style->out, '\n');
+}
+
+/* What it happened in, the innermost last. */
+static void put_path(const struct style *style, const struct row *row, size_t room)
+{
+	uint32_t nodes[64];
+	const size_t length = row_path(row, nodes, sizeof nodes / sizeof *nodes);
+	char *text = need(64 * 256);
+	size_t used = 0;
+
+	for (size_t i = 0; i + 1 < length && i < sizeof nodes / sizeof *nodes; i++) {
+		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+
+		used += (size_t)snprintf(text + used, 4, "%s", i ? " / " : "");
+		memcpy(text + used, name.bytes, name.length < 250 ? name.length : 250);
+		used += name.length < 250 ? name.length : 250;
+	}
+	if (used)
+		out_string(style->out, "  in ");
+	print_visible(style, text, used, room);
+	free(text);
+}
+
+#define SHOWN_OUTLIERS 10u
+
+static void put_outliers(const struct style *style, const struct options *options, const struct row *rows, size_t count,
+	const struct distribution *of)
+{
+	const size_t most = options->top ? options->top : SHOWN_OUTLIERS;
+	size_t shown = 0;
+
+	if (!of->outliers)
+		return;
+	out_string(style->out, "  outliers: ");
+	put_count(style, of->outliers, 0);
+	out_string(style->out, ", above ");
+	put_time(style, of->high, 0);
+	if (of->low) {
+		out_string(style->out, " or below ");
+		put_time(style, of->low, 0);
+	}
+	out_string(style->out, style->width < NARROW ? "\n" : " (3 interquartile ranges away)\n");
+	for (size_t i = 0; i < count && shown < most; i++) {
+		const struct distribution_part *part = rows[i].of.part;
+		uint64_t step;
+
+		if (part->of != of || part->kind != DISTRIBUTION_OUTLIER)
+			continue;
+		shown++;
+		put_time(style, part->value, 2 + TIME_WIDTH);
+		out_string(style->out, "  #");
+		put_count(style, part->number, 0);
+		out_string(style->out, " at ");
+		put_time(style, part->at_ns, 0);
+		if (distribution_step(rows[i].process, part->at_ns, &step))
+			print_line(style, ", step %llu", (unsigned long long)step);
+		if (style->width >= NARROW)
+			put_path(style, &rows[i], style->width > 64 ? style->width - 50 : 14);
+		out_char(style->out, '\n');
+	}
+	if (of->outliers > shown)
+		print_line(style, "  and %llu more\n", (unsigned long long)(of->outliers - shown));
+}
+
+static void put_head(const struct style *style, const struct row *row)
+{
+	const struct distribution *of = row->of.part->of;
+	const struct text name = row_name(row);
+	const size_t places = row->process->distributions->places.count;
+	const bool is_range =
+		node_kind_class(row->process->fold->tree->nodes[row->of.part->node].kind) == NODE_RANGES;
+
+	print_paint(style, PAINT_BOLD);
+	print_visible(style, name.bytes, name.length, style->width > 42 ? style->width - 30 : 12);
+	print_paint(style, PAINT_NONE);
+	if (places > 1)
+		print_line(style, " (%zu places)", places);
+	out_string(style->out, of->of_gpu ? " on the GPU:" : " on the CPU:");
+	out_string(style->out, style->width < NARROW ? "\n  " : " ");
+	put_count(style, of->count, 0);
+	print_line(style, " instance%s%s, ", of->count == 1 ? "" : "s", is_range && of->of_gpu ? " with work" : "");
+	put_time(style, of->total_ns, 0);
+	out_string(style->out, "\n");
+}
+
+void draw_distribution(const struct report *report, const struct style *style)
+{
+	const struct rows *rows = &report->rows;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct distribution_part *part = rows->rows[i].of.part;
+
+		if (part->kind != DISTRIBUTION_WHOLE)
+			continue;
+		if (i)
+			out_char(style->out, '\n');
+		put_head(style, &rows->rows[i]);
+		put_percentiles(style, part->of);
+		put_bins(style, part->of);
+		put_modes(style, part->of);
+		put_outliers(style, report->options, rows->rows, rows->count, part->of);
+	}
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT
+ * dump.c: see dump.h. Two rows are merged by time: what the threads recorded, and what the GPU did.
+ */
+#include "report/views/dump.h"
+
+#include "report/views/dump_record.h"
+#include "report/base/error.h"
+#include "report/run/request.h"
+#include "report/trace/record_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A range that is open and was opened by a struct record: what its end cannot tell. */
+struct dump_range {
+	char *text; /* inline; NULL: it has a name, or neither */
+	uint32_t length, name, domain;
+	bool own; /* `name` and `domain` hold, not the node's */
+};
+
+/* The open ranges of a stream; event.stream->user. */
+struct dump_stack {
+	struct dump_range *ranges;
+	size_t room;
+};
+
+/* A START that has not ended. By id, in a table with open addressing. */
+struct dump_start {
+	uint64_t id, begin_ns; /* id 0: a free place */
+	struct dump_range range;
+};
+
+struct dump {
+	struct trace_reader *reader;
+	struct gpu_order *gpu;
+	struct out *out;
+	struct dump_start *starts;
+	size_t start_count, start_room; /* room: a power of two */
+	void (*write)(struct out *out, const struct line *line);
+	struct line line;
+};
+
+static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
+{
+	struct dump_stack *stack = stream->user;
+
+	if (!stack)
+		stack = stream->user = need(sizeof *stack);
+	grow(&stack->ranges, &stack->room, (size_t)depth + 1, sizeof *stack->ranges);
+	return &stack->ranges[depth];
+}
+
+static void free_stack(struct trace_stream *stream)
+{
+	struct dump_stack *stack = stream->user;
+
+	if (!stack)
+		return;
+	for (size_t i = 0; i < stack->room; i++)
+		free(stack->ranges[i].text);
+	free(stack->ranges);
+	free(stack);
+	stream->user = NULL;
+}
+
+static struct dump_range keep(const struct trace_range *record)
+{
+	struct dump_range range = { NULL, 0, record->name, record->domain, true };
+
+	if (record->head.flags & TRACE_HAS_TEXT) {
+		range.length = record->text_bytes;
+		range.text = need(range.length);
+		memcpy(range.text, record + 1, range.length);
+	}
+	return range;
+}
+
+static void range_names(struct dump *dump, const struct dump_range *range, uint32_t node)
+{
+	const struct trace_place *place = reader_place(dump->reader, node);
+
+	if (range->text)
+		line_text(&dump->line, DUMP_name, (struct trace_text){ range->text, range->length, true });
+	else
+		line_text(&dump->line, DUMP_name,
+			reader_name(dump->reader, range->own && range->name ? range->name : place->name));
+	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, range->own ? range->domain : place->domain));
+}
+
+static void push(struct dump *dump, const struct trace_event *event)
+{
+	struct dump_range *range = range_at(event->stream, event->depth);
+
+	free(range->text);
+	*range = event->record ? keep(event->record) : (struct dump_range){ 0 };
+	line_string(&dump->line, DUMP_kind, "push");
+	range_names(dump, range, event->node);
+	if (event->record)
+		range_line(&dump->line, event->record);
+}
+
+/* A range closes, or is taken up again, or given up. */
+static void other_range_event(struct dump *dump, const struct trace_event *event)
+{
+	struct dump_range *range = range_at(event->stream, event->depth);
+
+	line_string(&dump->line, DUMP_kind, event_word(event->kind));
+	if (event->kind == EVENT_RESUMED) {
+		free(range->text);
+		*range = (struct dump_range){ 0 };
+	}
+	range_names(dump, range, event->node);
+	if (event->kind == EVENT_POP)
+		line_unsigned(&dump->line, DUMP_duration_ns, event->time_ns - event->begin_ns);
+	else
+		line_unsigned(&dump->line, DUMP_begin_ns, event->begin_ns);
+	if (event->kind == EVENT_UNENDED || event->kind == EVENT_LEFT_OPEN)
+		line_unsigned(&dump->line, DUMP_last_ns, event->last_ns);
+}
+
+/* After the line was written: the ranges inside the one that closed move out. */
+static void close_range(const struct trace_event *event)
+{
+	struct dump_stack *stack = event->stream->user;
+	size_t after = event->depth + 1u;
+
+	free(stack->ranges[event->depth].text);
+	memmove(&stack->ranges[event->depth], &stack->ranges[after], (stack->room - after) * sizeof *stack->ranges);
+	stack->ranges[stack->room - 1] = (struct dump_range){ 0 };
+}
+
+static struct dump_start *find_start(const struct dump *dump, uint64_t id)
+{
+	size_t mask = dump->start_room - 1, at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+
+	while (dump->starts[at].id && dump->starts[at].id != id)
+		at = (at + 1) & mask;
+	return &dump->starts[at];
+}
+
+static void grow_starts(struct dump *dump)
+{
+	struct dump_start *old = dump->starts;
+	size_t old_room = dump->start_room;
+
+	dump->start_room = old_room ? old_room * 2 : 64;
+	dump->starts = need(dump->start_room * sizeof *dump->starts);
+	for (size_t i = 0; i < old_room; i++)
+		if (old[i].id)
+			*find_start(dump, old[i].id) = old[i];
+	free(old);
+}
+
+/* Takes a start out, and puts what stood behind it where it will be found. */
+static void remove_start(struct dump *dump, struct dump_start *start)
+{
+	size_t mask = dump->start_room - 1;
+
+	free(start->range.text);
+	*start = (struct dump_start){ 0 };
+	dump->start_count--;
+	for (size_t at = (size_t)(start - dump->starts + 1) & mask; dump->starts[at].id; at = (at + 1) & mask) {
+		struct dump_start moved = dump->starts[at];
+
+		dump->starts[at] = (struct dump_start){ 0 };
+		*find_start(dump, moved.id) = moved;
+	}
+}
+
+static void start(struct dump *dump, const struct trace_event *event, const struct trace_range *record)
+{
+	struct dump_start *entry;
+
+	if (dump->start_count * 2 >= dump->start_room)
+		grow_starts(dump);
+	line_string(&dump->line, DUMP_kind, "start");
+	line_id(&dump->line, DUMP_id, record->id);
+	line_text(&dump->line, DUMP_name, reader_event_text(dump->reader, event));
+	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, record->domain));
+	range_line(&dump->line, record);
+	if (record->id == 0)
+		return;
+	entry = find_start(dump, record->id);
+	dump->start_count += entry->id == 0;
+	free(entry->range.text);
+	*entry = (struct dump_start){ record->id, event->time_ns, keep(record) };
+}
+
+static void end(struct dump *dump, const struct trace_event *event, const struct trace_end *record)
+{
+	struct dump_start *entry = dump->start_room && record->id ? find_start(dump, record->id) : NULL;
+
+	line_string(&dump->line, DUMP_kind, "end");
+	line_id(&dump->line, DUMP_id, record->id);
+	line_null(&dump->line, DUMP_name);
+	line_null(&dump->line, DUMP_domain);
+	if (!entry || !entry->id)
+		return;
+	range_names(dump, &entry->range, 0);
+	line_unsigned(&dump->line, DUMP_duration_ns, event->time_ns - entry->begin_ns);
+}
+
+static void mark(struct dump *dump, const struct trace_event *event, const struct trace_range *record)
+{
+	line_string(&dump->line, DUMP_kind, "mark");
+	line_text(&dump->line, DUMP_name, reader_event_text(dump->reader, event));
+	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, record->domain));
+	range_line(&dump->line, record);
+}
+
+static void begin_line(struct dump *dump, uint64_t time_ns, uint32_t tid)
+{
+	line_begin(&dump->line);
+	line_unsigned(&dump->line, DUMP_t_ns, time_ns);
+	line_unsigned(&dump->line, DUMP_pid, reader_header(dump->reader)->pid);
+	line_unsigned(&dump->line, DUMP_tid, tid);
+}
+
+static bool is_range_event(uint32_t kind)
+{
+	return kind == TRACE_PUSH || (kind >= EVENT_POP && kind <= EVENT_LEFT_OPEN);
+}
+
+/* What is not in trace_format.h, or needs to know more than the record. false: not shown. */
+static bool describe(struct dump *dump, const struct trace_event *event)
+{
+	struct line *line = &dump->line;
+
+	switch (event->kind) {
+	case TRACE_PUSH:
+		push(dump, event);
+		break;
+	case EVENT_POP:
+	case EVENT_RESUMED:
+	case EVENT_UNENDED:
+	case EVENT_LEFT_OPEN:
+		other_range_event(dump, event);
+		break;
+	case TRACE_START:
+		start(dump, event, event->record);
+		break;
+	case TRACE_END:
+		end(dump, event, event->record);
+		break;
+	case TRACE_MARK:
+		mark(dump, event, event->record);
+		break;
+	case EVENT_UNMATCHED:
+		line_string(line, DUMP_kind, "pop");
+		line_null(line, DUMP_name);
+		line_null(line, DUMP_domain);
+		return true;
+	case EVENT_GAP:
+		line_string(line, DUMP_kind, "gap");
+		line_unsigned(line, DUMP_missing, event->missing);
+		line_unsigned(line, DUMP_last_ns, event->last_ns);
+		return true;
+	default:
+		return record_line(dump->reader, event, line);
+	}
+	if (is_range_event(event->kind))
+		line_unsigned(line, DUMP_depth, event->depth);
+	if (event->node)
+		line_unsigned(line, DUMP_node, event->node);
+	return true;
+}
+
+static void show_gpu(struct dump *dump, const struct gpu_entry *entry)
+{
+	begin_line(dump, entry->time_ns, entry->tid);
+	gpu_line(dump->reader, entry, &dump->line);
+	dump->write(dump->out, &dump->line);
+}
+
+/* Up to a moment of a stream: what the GPU began before it. */
+static void show_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
+{
+	const struct gpu_entry *entry;
+
+	while ((entry = gpu_order_first(dump->gpu)) &&
+		(entry->time_ns < time_ns || (entry->time_ns == time_ns && entry->stream < stream))) {
+		show_gpu(dump, entry);
+		gpu_order_next(dump->gpu);
+	}
+}
+
+static void show(struct dump *dump, const struct trace_event *event)
+{
+	show_gpu_until(dump, event->time_ns, event->stream->stream);
+	begin_line(dump, event->time_ns, event->stream->tid);
+	if (describe(dump, event))
+		dump->write(dump->out, &dump->line);
+	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED || event->kind == EVENT_LEFT_OPEN)
+		close_range(event);
+	else if (event->kind == TRACE_END && dump->start_room && ((const struct trace_end *)event->record)->id) {
+		struct dump_start *entry = find_start(dump, ((const struct trace_end *)event->record)->id);
+
+		if (entry->id)
+			remove_start(dump, entry);
+	} else if (event->kind == EVENT_STREAM_END)
+		free_stack(event->stream);
+}
+
+static void free_dump(struct dump *dump)
+{
+	for (size_t i = 0; i < dump->start_room; i++)
+		free(dump->starts[i].range.text);
+	free(dump->starts);
+	for (uint32_t i = 0; i < reader_streams(dump->reader); i++)
+		free_stack(reader_stream(dump->reader, i));
+	gpu_order_free(dump->gpu);
+	reader_close(dump->reader);
+}
+
+static void show_sources(struct dump *dump)
+{
+	const struct trace_source *source;
+
+	for (uint32_t i = 0; (source = reader_dictionary(dump->reader, TRACE_SOURCE, i)); i++) {
+		begin_line(dump, 0, 0);
+		source_line(dump->reader, &dump->line, source);
+		dump->write(dump->out, &dump->line);
+	}
+}
+
+/* false: the trace is incomplete. */
+static bool dump_trace(struct dump *dump, const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct trace_event event;
+	bool complete;
+	int status;
+
+	dump->reader = reader_open(path, error);
+	if (!dump->reader)
+		fatal(STATUS_UNREADABLE, "%s", error);
+	dump->gpu = gpu_order_read(dump->reader);
+	show_sources(dump);
+	while ((status = reader_next(dump->reader, &event)) > 0 && !dump->out->error)
+		show(dump, &event);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(dump->reader));
+	show_gpu_until(dump, UINT64_MAX, 0);
+	complete = reader_integrity(dump->reader)->complete;
+	free_dump(dump);
+	return complete;
+}
+
+int dump_view(const struct options *options)
+{
+	struct out *out = out_open(options->output);
+	bool complete = true;
+
+	if (options->format == FORMAT_CSV)
+		line_write_header(out);
+	for (size_t i = 0; i < options->file_count; i++) {
+		struct dump dump = { .out = out, .line.ascii = options->ascii };
+
+		dump.write = options->format == FORMAT_JSON  ? line_write_json
+			     : options->format == FORMAT_CSV ? line_write_csv
+							     : line_write_text;
+		complete &= dump_trace(&dump, options->files[i]);
+	}
+	out_close(out, options->output);
+	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_FINE;
+}

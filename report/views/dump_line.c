@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT
+ * dump_line.c: see dump_line.h.
+ */
+#include "report/views/dump_line.h"
+
+#include "report/base/error.h"
+#include "report/base/escape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {
+#define X(name) #name,
+	DUMP_KEYS(X)
+#undef X
+};
+
+/* As JSON wants them, with the comma of the value before. */
+static const struct {
+	const char *text;
+	size_t bytes;
+} json_keys[] = {
+#define X(name) { ",\"" #name "\":", sizeof(",\"" #name "\":") - 1 },
+	DUMP_KEYS(X)
+#undef X
+};
+
+void line_begin(struct line *line)
+{
+	line->present = 0;
+}
+
+static struct value *add(struct line *line, enum dump_key key, enum value_type type)
+{
+	line->present |= UINT64_C(1) << key;
+	line->values[key].type = (uint8_t)type;
+	return &line->values[key];
+}
+
+void line_null(struct line *line, enum dump_key key)
+{
+	add(line, key, VALUE_NULL);
+}
+
+void line_unsigned(struct line *line, enum dump_key key, uint64_t value)
+{
+	add(line, key, VALUE_UNSIGNED)->of.number = value;
+}
+
+void line_signed(struct line *line, enum dump_key key, int64_t value)
+{
+	add(line, key, VALUE_SIGNED)->of.whole = value;
+}
+
+void line_wide(struct line *line, enum dump_key key, int64_t value)
+{
+	add(line, key, VALUE_WIDE)->of.whole = value;
+}
+
+void line_id(struct line *line, enum dump_key key, uint64_t value)
+{
+	add(line, key, VALUE_ID)->of.number = value;
+}
+
+void line_color(struct line *line, enum dump_key key, uint32_t argb)
+{
+	add(line, key, VALUE_COLOR)->of.number = argb;
+}
+
+void line_double(struct line *line, enum dump_key key, double value)
+{
+	add(line, key, VALUE_DOUBLE)->of.real = value;
+}
+
+void line_flag(struct line *line, const char *flag, bool set)
+{
+	size_t used = line->present >> DUMP_flags & 1 ? strlen(line->flags) : 0;
+
+	if (!set)
+		return;
+	snprintf(line->flags + used, sizeof line->flags - used, "%s%s", used ? " " : "", flag);
+	line_string(line, DUMP_flags, line->flags);
+}
+
+void line_text(struct line *line, enum dump_key key, struct trace_text text)
+{
+	if (text.known)
+		add(line, key, VALUE_TEXT)->of.text = text;
+	else
+		line_null(line, key);
+}
+
+void line_string(struct line *line, enum dump_key key, const char *string)
+{
+	line_text(line, key, (struct trace_text){ string, (uint32_t)strlen(string), true });
+}
+
+void line_triple(struct line *line, enum dump_key key, const uint32_t triple[3])
+{
+	memcpy(add(line, key, VALUE_TRIPLE)->of.triple, triple, 3 * sizeof triple[0]);
+}
+
+void line_frames(struct line *line, enum dump_key key, struct value_frames frames)
+{
+	add(line, key, VALUE_FRAMES)->of.frames = frames;
+}
+
+/* What is the same in every format; false: the format must know. */
+static bool write_plain(struct out *out, const struct value *value)
+{
+	switch (value->type) {
+	case VALUE_UNSIGNED:
+		out_unsigned(out, value->of.number);
+		return true;
+	case VALUE_SIGNED:
+		out_signed(out, value->of.whole);
+		return true;
+	}
+	return false;
+}
+
+static void write_id(struct out *out, const struct value *value)
+{
+	bool color = value->type == VALUE_COLOR;
+
+	if (value->type == VALUE_WIDE)
+		out_signed(out, value->of.whole);
+	else
+		out_hex(out, value->of.number, color ? 8 : 1, color);
+}
+
+static void write_triple(struct out *out, const struct value *value, char between)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		if (i)
+			out_char(out, between);
+		out_unsigned(out, value->of.triple[i]);
+	}
+}
+
+static void write_json_name(struct out *out, const char *key, struct trace_text text)
+{
+	out_string(out, key);
+	if (text.known)
+		out_json_text(out, text.bytes, text.length);
+	else
+		out_string(out, "null");
+}
+
+static void write_json_frames(struct out *out, const struct value_frames *value)
+{
+	out_char(out, '[');
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct trace_python_frame *frame = &value->frames[i];
+
+		write_json_name(out, i ? ",{\"function\":" : "{\"function\":", reader_name(value->reader, frame->function));
+		write_json_name(out, ",\"file\":", reader_name(value->reader, frame->file));
+		out_string(out, ",\"line\":");
+		out_unsigned(out, frame->line);
+		out_char(out, '}');
+	}
+	out_char(out, ']');
+}
+
+static void write_json_value(struct out *out, const struct value *value)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_NULL:
+		out_bytes(out, "null", 4);
+		break;
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		out_char(out, '"');
+		write_id(out, value);
+		out_char(out, '"');
+		break;
+	case VALUE_DOUBLE:
+		out_json_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		out_json_text(out, value->of.text.bytes, value->of.text.length);
+		break;
+	case VALUE_TRIPLE:
+		out_char(out, '[');
+		write_triple(out, value, ',');
+		out_char(out, ']');
+		break;
+	case VALUE_FRAMES:
+		write_json_frames(out, &value->of.frames);
+		break;
+	}
+}
+
+void line_write_json(struct out *out, const struct line *line)
+{
+	size_t comma = 1;
+
+	out_char(out, '{');
+	for (uint64_t left = line->present; left; left &= left - 1) {
+		unsigned key = (unsigned)__builtin_ctzll(left);
+
+		out_bytes(out, json_keys[key].text + comma, json_keys[key].bytes - comma);
+		write_json_value(out, &line->values[key]);
+		comma = 0;
+	}
+	out_bytes(out, "}\n", 2);
+}
+
+/* Of all frames: CSV quotes a value as a whole. */
+static void write_csv_frames(struct out *out, const struct value_frames *value)
+{
+	char *text = NULL;
+	size_t used = 0, room = 0;
+
+	for (uint32_t i = 0; i < value->count; i++) {
+		const struct trace_python_frame *frame = &value->frames[i];
+		const struct trace_text file = reader_name(value->reader, frame->file),
+					function = reader_name(value->reader, frame->function);
+
+		grow(&text, &room, used + file.length + function.length + 32, 1);
+		used += (size_t)sprintf(text + used, "%s", i ? " < " : "");
+		memcpy(text + used, file.bytes, file.length);
+		used += file.length;
+		used += (size_t)sprintf(text + used, ":%u ", frame->line);
+		memcpy(text + used, function.bytes, function.length);
+		used += function.length;
+	}
+	out_csv_text(out, text ? text : "", used);
+	free(text);
+}
+
+static void write_csv_value(struct out *out, const struct value *value)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		write_id(out, value);
+		break;
+	case VALUE_DOUBLE:
+		out_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		out_csv_text(out, value->of.text.bytes, value->of.text.length);
+		break;
+	case VALUE_TRIPLE:
+		write_triple(out, value, ' ');
+		break;
+	case VALUE_FRAMES:
+		write_csv_frames(out, &value->of.frames);
+		break;
+	}
+}
+
+void line_write_csv(struct out *out, const struct line *line)
+{
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (key)
+			out_char(out, ',');
+		if (line->present >> key & 1)
+			write_csv_value(out, &line->values[key]);
+	}
+	out_bytes(out, "\r\n", 2);
+}
+
+void line_write_header(struct out *out)
+{
+	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
+		if (key)
+			out_char(out, ',');
+		out_string(out, names[key]);
+	}
+	out_bytes(out, "\r\n", 2);
+}
+
+static void write_visibly(struct out *out, struct trace_text text, bool ascii)
+{
+	char shown[256];
+	uint32_t part;
+
+	/* By parts; a character may be divided between two only if it is damaged anyway: parts end before a
+	 * character begins. */
+	for (; text.length; text.bytes += part, text.length -= part) {
+		part = text.length < 40 ? text.length : 40;
+		while (part < text.length && part > 36 && ((unsigned char)text.bytes[part] & 0xc0) == 0x80)
+			part--;
+		out_bytes(out, shown, visible(shown, sizeof shown, text.bytes, part, ascii));
+	}
+}
+
+static void write_text_frames(struct out *out, const struct value_frames *value, bool ascii)
+{
+	for (uint32_t i = 0; i < value->count; i++) {
+		out_string(out, i ? " < " : "");
+		write_visibly(out, reader_name(value->reader, value->frames[i].file), ascii);
+		out_char(out, ':');
+		out_unsigned(out, value->frames[i].line);
+		out_char(out, ' ');
+		write_visibly(out, reader_name(value->reader, value->frames[i].function), ascii);
+	}
+}
+
+static void write_text_value(struct out *out, const struct value *value, bool ascii)
+{
+	if (write_plain(out, value))
+		return;
+	switch (value->type) {
+	case VALUE_NULL:
+		out_char(out, '-');
+		break;
+	case VALUE_WIDE:
+	case VALUE_ID:
+	case VALUE_COLOR:
+		write_id(out, value);
+		break;
+	case VALUE_DOUBLE:
+		out_double(out, value->of.real);
+		break;
+	case VALUE_TEXT:
+		write_visibly(out, value->of.text, ascii);
+		break;
+	case VALUE_TRIPLE:
+		write_triple(out, value, ',');
+		break;
+	case VALUE_FRAMES:
+		write_text_frames(out, &value->of.frames, ascii);
+		break;
+	}
+}
+
+static void write_spaces(struct out *out, uint64_t count)
+{
+	while (count-- > 0)
+		out_char(out, ' ');
+}
+
+/* Seconds, with nanoseconds, in 14 columns. */
+static void write_time(struct out *out, uint64_t ns)
+{
+	char text[24];
+	size_t at = sizeof text, digits = 0;
+
+	for (; ns || digits < 10; digits++, ns /= 10) {
+		if (digits == 9)
+			text[--at] = '.';
+		text[--at] = (char)('0' + ns % 10);
+	}
+	write_spaces(out, sizeof text - at < 14 ? 14 - (sizeof text - at) : 0);
+	out_bytes(out, text + at, sizeof text - at);
+}
+
+static uint64_t number_of(const struct line *line, enum dump_key key)
+{
+	return line->present >> key & 1 ? line->values[key].of.number : 0;
+}
+
+void line_write_text(struct out *out, const struct line *line)
+{
+	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid | UINT64_C(1) << DUMP_tid |
+			       UINT64_C(1) << DUMP_kind | UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
+	uint64_t depth = number_of(line, DUMP_depth);
+
+	write_time(out, number_of(line, DUMP_t_ns));
+	write_spaces(out, 2);
+	out_unsigned(out, number_of(line, DUMP_tid));
+	write_spaces(out, 2 + 2 * (depth < 40 ? depth : 40));
+	write_text_value(out, &line->values[DUMP_kind], line->ascii);
+	if (line->present >> DUMP_name & 1) {
+		out_char(out, ' ');
+		write_text_value(out, &line->values[DUMP_name], line->ascii);
+	}
+	for (uint64_t left = line->present & ~first; left; left &= left - 1) {
+		unsigned key = (unsigned)__builtin_ctzll(left);
+
+		if (line->values[key].type == VALUE_NULL)
+			continue;
+		write_spaces(out, 2);
+		out_string(out, names[key]);
+		out_char(out, '=');
+		write_text_value(out, &line->values[key], line->ascii);
+	}
+	out_char(out, '\n');
+}

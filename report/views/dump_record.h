@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ * dump_record.h: the records as lines: which keys each kind has.
+ */
+#ifndef PPERF_DUMP_RECORD_H
+#define PPERF_DUMP_RECORD_H
+
+#include "report/views/dump_line.h"
+#include "report/gpu/record_order.h"
+
+/* Adds what is particular to a record with a stamp. NVTX's ranges are not among them: dump.c knows their names.
+ * false: it is not shown. */
+bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line);
+/* The same for what CUPTI delivered. */
+void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line);
+/* Where a place was first entered. It has no time of its own. */
+void source_line(struct trace_reader *reader, struct line *line, const struct trace_source *source);
+/* Domain (the given one), category, colour and payload of a PUSH, START or MARK. */
+void range_line(struct line *line, const struct trace_range *range);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_instances.c: single instances of a place, or of each root, instead of what all of them come to: one with what
+ * happened in it, or a row for each.
+ */
+#include "report/analysis/pick_instances.h"
+#include "report/table/column.h"
+#include "report/base/error.h"
+#include "report/text/format_number.h"
+#include "report/print/print.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TREES_MOST 4u /* each is a pass over the trace */
+#define ROWS_TEXT 20u
+#define ROWS_USUAL 1000u
+#define ROWS_MOST 100000u /* of a place, whatever was asked for: they are kept in memory */
+
+static bool has_instances(const struct process *process, uint32_t id)
+{
+	const struct node *node = &process->fold->tree->nodes[id];
+
+	return node_kind_class(node->kind) == NODE_RANGES && node->calls && !node->is_group && !node->is_counted &&
+	       node->kind != NODE_SPANS && node->kind != NODE_UNATTRIBUTED &&
+	       !(process->fold->spans && node->parent == process->fold->spans);
+}
+
+/* The roots, those with the most first; or what --focus leads to. Ends the program with a sentence if that has none. */
+static struct places find_places(const struct options *options, const struct process *process)
+{
+	const struct tree *tree = process->fold->tree;
+	struct places all = { .nodes = NULL }, found = { .nodes = need(tree->count * sizeof *found.nodes) };
+	size_t room = 0;
+
+	if (options->focus)
+		all = places_at(process, options->no_fold, options->focus, NULL);
+	for (uint32_t id = options->focus ? 0 : tree->nodes[0].first_child; id; id = tree->nodes[id].next) {
+		grow(&all.nodes, &room, all.count + 1, sizeof *all.nodes);
+		all.nodes[all.count++] = id;
+	}
+	for (size_t i = 0; i < all.count; i++)
+		if (has_instances(process, all.nodes[i]))
+			found.nodes[found.count++] = all.nodes[i];
+	if (options->focus && !all.count)
+		fatal(STATUS_USAGE, "there is no place `%s`; names are joined by /, a / in a name is written \\/",
+			options->focus);
+	if (options->focus && !found.count)
+		fatal(STATUS_USAGE, "`%s` has no instances: it is no range, or they were only counted", options->focus);
+	free(all.nodes);
+	return found;
+}
+
+/* Ordered by what the view is ordered by, cut to what was asked for. */
+static void cut_places(const struct options *options, struct process *process, struct places *places, struct rows *cut)
+{
+	const struct column *sort = view_sort(options, process);
+	struct rows level = { .rows = NULL };
+
+	for (size_t i = 0; i < places->count; i++)
+		rows_add(&level, &(struct row){ .process = process,
+					 .kind = ROW_NODE,
+					 .parent = NO_ROW,
+					 .node = places->nodes[i],
+					 .tree = process->fold->tree });
+	rows_sort(level.rows, level.count, sort);
+	rows_prune(&level, 0, sort, options->focus || metrics[process->metric].nature == METRIC_LEVEL ? 0 : view_min_percent(options),
+		options->top && options->instances != INSTANCES_ALL ? options->top : TREES_MOST);
+	for (size_t i = 0; i < level.count; i++)
+		places->nodes[i] = level.rows[i].node;
+	places->count = level.count;
+	cut->small += level.small;
+	cut->more += level.more;
+	free(level.rows);
+}
+
+static void keep(struct process *process, struct kept_instance kept)
+{
+	grow(&process->instances, &process->instance_room, process->instance_count + 1, sizeof *process->instances);
+	process->instances[process->instance_count++] = kept;
+}
+
+/* The instance with what happened in it, from one more pass. */
+static void add_tree(const struct options *options, struct process *process, struct rows *rows, const struct chosen_instance *of)
+{
+	const struct fold_target target = { .stream = of->stream,
+		.node = of->node,
+		.begin_ns = of->begin_ns,
+		.end_ns = of->end_ns,
+		.value = of->value,
+		.known = process->fold->tree };
+	struct fold_options wanted = process->fold->options;
+	struct fold *fold;
+
+	wanted.metric = process->metric;
+	wanted.pick_metric = false;
+	wanted.target = &target;
+	wanted.no_owners = true;
+	fold = fold_run(process->reader, process->texts, &wanted);
+	keep(process, (struct kept_instance){ .fold = fold });
+	fold->options.target = NULL;
+	if (!fold->target)
+		return;
+	fold->target->number = of->number;
+	arrange_instance(options, process, rows, fold->tree, fold->target);
+}
+
+/* One row, without what happened in it. */
+static void add_row(struct process *process, struct rows *rows, const struct chosen_instance *of)
+{
+	struct instance *instance = need(sizeof *instance);
+
+	keep(process, (struct kept_instance){ .instance = instance });
+	*instance = (struct instance){ .node = of->node,
+		.place = of->place,
+		.stream = of->stream,
+		.times = 1,
+		.begin_ns = of->begin_ns,
+		.end_ns = of->end_ns,
+		.total_ns = of->end_ns - of->begin_ns,
+		.gpu_ns = process->metric == METRIC_GPU ? number_whole(of->value) : 0,
+		.change = of->value,
+		.value = of->value,
+		.number = of->number };
+	rows_add(rows, &(struct row){ .process = process,
+			       .kind = ROW_INSTANCE,
+			       .parent = NO_ROW,
+			       .node = of->node,
+			       .tree = process->fold->tree,
+			       .of.instance = instance });
+}
+
+static size_t rows_wanted(const struct options *options)
+{
+	if (!options->top)
+		return options->format == FORMAT_TEXT ? ROWS_TEXT : ROWS_USUAL;
+	return options->top < ROWS_MOST ? options->top : ROWS_MOST;
+}
+
+void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	const bool all = options->instances == INSTANCES_ALL;
+	const size_t most = all ? rows_wanted(options) : 1;
+
+	for (size_t p = 0; p < processes->shown; p++) {
+		struct process *process = &processes->all[p];
+		struct places places = find_places(options, process);
+		struct chosen *chosen;
+
+		cut_places(options, process, &places, rows);
+		chosen = chosen_read(process, &places, options->instances, most);
+		for (size_t i = 0; i < places.count; i++) {
+			for (size_t k = 0; k < chosen[i].count; k++)
+				if (all)
+					add_row(process, rows, &chosen[i].list[k]);
+				else
+					add_tree(options, process, rows, &chosen[i].list[k]);
+			rows->more += all ? chosen[i].instances - chosen[i].count : 0;
+		}
+		chosen_free(chosen, places.count);
+		free(places.nodes);
+	}
+}

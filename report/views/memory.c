@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_memory.c: each kind of memory on each device, and below it the places that took it.
+ */
+#include "report/table/column.h"
+#include "report/base/error.h"
+#include "report/analysis/allocation_sites.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The moment that counts is when memory ran out, if it did; other kinds of memory have a peak only. */
+static const struct column *sites_sort(
+	const struct options *options, const struct process *process, const struct memory_level *level)
+{
+	const char *peak = "at_peak_bytes";
+
+	return options->sort || level->ooms ? view_sort(options, process) : column_find(peak, strlen(peak));
+}
+
+/* Text has a place once; whoever asks for sources or stacks, and a program, wants each. */
+static bool merges(const struct options *options)
+{
+	return options->format == FORMAT_TEXT && !options->sources && !(options->columns && strstr(options->columns, "stack"));
+}
+
+static void add_sites(const struct options *options, struct process *process, struct rows *rows, uint32_t level)
+{
+	const struct memory *memory = process->fold->memory;
+	const uint32_t parent = (uint32_t)rows->count - 1;
+	const size_t first = rows->count;
+	const struct memory_site *sites;
+	uint32_t count;
+	const struct column *sort = sites_sort(options, process, &memory->levels[level]);
+
+	if (merges(options))
+		memory_sites_merge(process);
+	sites = merges(options) ? memory->merged : memory->sites;
+	count = merges(options) ? memory->merged_count : memory->site_count;
+	for (uint32_t i = 0; i < count; i++)
+		if (sites[i].level == level)
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_SITE,
+					       .parent = parent,
+					       .depth = 1,
+					       .node = sites[i].node,
+					       .tree = process->fold->tree,
+					       .of.site = &sites[i] });
+	rows_sort(rows->rows + first, rows->count - first, sort);
+	if (options->depth < 2) {
+		rows->deep += rows->count - first;
+		rows->count = first;
+	}
+	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
+}
+
+/* Tensors, then device memory, then by kind and device. */
+static int by_kind(const void *a, const void *b)
+{
+	const struct memory_level *left = *(struct memory_level *const *)a, *right = *(struct memory_level *const *)b;
+
+	if ((left->kind == MEMORY_TENSOR) != (right->kind == MEMORY_TENSOR))
+		return left->kind == MEMORY_TENSOR ? -1 : 1;
+	if (memory_is_device(left->kind) != memory_is_device(right->kind))
+		return memory_is_device(left->kind) ? -1 : 1;
+	if (left->kind != right->kind)
+		return left->kind < right->kind ? -1 : 1;
+	return (left->device > right->device) - (left->device < right->device);
+}
+
+static void add_levels(const struct options *options, struct process *process, struct rows *rows)
+{
+	const struct memory *memory = process->fold->memory;
+	const struct memory_level **levels = need((memory->level_count + 1) * sizeof(struct memory_level *));
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		levels[i] = &memory->levels[i];
+	qsort(levels, memory->level_count, sizeof(struct memory_level *), by_kind);
+	for (uint32_t i = 0; i < memory->level_count; i++) {
+		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device &&
+			levels[i]->device != UINT32_MAX)
+			continue;
+		rows_add(
+			rows, &(struct row){
+				      .process = process, .kind = ROW_LEVEL, .parent = NO_ROW, .of.level = levels[i] });
+		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
+	}
+	free(levels);
+}
+
+void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		add_levels(options, &processes->all[i], rows);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/views/memory_summary.h"
+#include "report/analysis/allocation_sites.h"
+#include "report/base/error.h"
+#include "report/views/summary_headline.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define OWNERS 4       /* places named in a sentence */
+#define RANGES_SHOWN 6 /* open ranges */
+#define OOMS_SHOWN 5   /* times that memory ran out, in the view `memory`: the last ones */
+
+/* `, 5.70 GB (7.3 %) of it in no tensor; 0.51 GB more were taken past PyTorch's allocator`: behind what PyTorch held. */
+static void add_rest(struct paragraph *paragraph, uint64_t allocated, uint64_t reserved, int64_t outside)
+{
+	if (reserved > allocated) {
+		paragraph_add(paragraph, ", ");
+		paragraph_figure(paragraph, UNIT_BYTES, reserved - allocated);
+		paragraph_add(paragraph, " (");
+		paragraph_percent(paragraph, reserved - allocated, reserved);
+		paragraph_add(paragraph, ") of it in no tensor");
+	}
+	if (outside > 0) {
+		paragraph_add(paragraph, "; ");
+		paragraph_figure(paragraph, UNIT_BYTES, (uint64_t)outside);
+		paragraph_add(paragraph, " more were taken past PyTorch's allocator");
+	} else if (outside < 0) {
+		paragraph_add(paragraph, "; how that was taken is not all in the trace");
+	}
+}
+
+/* ---- out of memory ---- */
+
+struct owner {
+	uint32_t node;
+	uint64_t bytes;
+};
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct owner *left = a, *right = b;
+
+	if (left->bytes != right->bytes)
+		return left->bytes > right->bytes ? -1 : 1;
+	return (left->node > right->node) - (left->node < right->node);
+}
+
+/* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
+static struct owner *owners_of(const struct process *process, uint32_t device, size_t *count)
+{
+	const struct memory *memory = process->fold->memory;
+	struct owner *owners = need(process->fold->tree->count * sizeof *owners);
+	uint32_t *same = places_in_any_step(process->fold->tree);
+
+	for (uint32_t i = 0; i < memory->site_count; i++) {
+		const struct memory_site *site = &memory->sites[i];
+
+		if (&memory->levels[site->level] != memory_tensors(memory, device))
+			continue;
+		owners[same[site->node]].node = same[site->node];
+		owners[same[site->node]].bytes += site->flow.at_oom;
+	}
+	free(same);
+	qsort(owners, process->fold->tree->count, sizeof *owners, by_bytes);
+	for (*count = 0; *count < process->fold->tree->count && owners[*count].bytes; ++*count)
+		;
+	return owners;
+}
+
+static void put_owners(const struct process *process, const struct memory_oom *oom, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	size_t count;
+	struct owner *owners = owners_of(process, oom->device, &count);
+
+	for (size_t i = 0; i < count && i < OWNERS; i++) {
+		paragraph_add(&paragraph, i ? ", " : "live then: ");
+		paragraph_figure(&paragraph, UNIT_BYTES, owners[i].bytes);
+		paragraph_add(&paragraph, " (");
+		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
+		paragraph_add(&paragraph, ") taken ");
+		verdict_place(&paragraph, process, owners[i].node);
+	}
+	if (count > OWNERS)
+		paragraph_add(&paragraph, ", the rest in %zu other place%s", count - OWNERS,
+			count - OWNERS == 1 ? "" : "s");
+	if (count)
+		paragraph_put(&paragraph, "");
+	free(owners);
+}
+
+static void add_growth(struct paragraph *paragraph, const struct process *process, const struct fold_open_range *range)
+{
+	const struct text label = text_of(process->texts, range->label);
+	const uint64_t size = range->grown < 0 ? 0 - (uint64_t)range->grown : (uint64_t)range->grown;
+
+	paragraph_text(paragraph, label.bytes, label.length);
+	paragraph_add(paragraph, range->grown < 0 ? " -" : " +");
+	paragraph_figure(paragraph, UNIT_BYTES, size);
+}
+
+/* The ranges that were open, and what tensors held more than when each of them began. */
+static void put_growth(const struct process *process, const struct memory_oom *oom, const struct style *style)
+{
+	const struct fold_open_range *ranges = process->fold->oom_ranges + oom->first_open;
+	struct paragraph paragraph = { .style = style };
+
+	for (uint32_t i = 0; i < oom->open; i++) {
+		if (oom->open > RANGES_SHOWN && i == RANGES_SHOWN - 2) {
+			i = oom->open - 2;
+			paragraph_add(&paragraph, ", ...");
+		}
+		paragraph_add(&paragraph, i ? ", " : "tensors had grown since each of these began: ");
+		add_growth(&paragraph, process, &ranges[i]);
+	}
+	if (oom->open)
+		paragraph_put(&paragraph, "");
+}
+
+static void put_oom(const struct process *process, const struct memory_oom *oom, const struct style *style)
+{
+	const struct trace_device *device = process_device(process, oom->device);
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph, "out of memory on GPU %u after ", oom->device);
+	paragraph_figure(&paragraph, UNIT_TIME, oom->time_ns);
+	paragraph_add(&paragraph, ": ");
+	paragraph_figure(&paragraph, UNIT_BYTES, oom->asked);
+	paragraph_add(&paragraph, " were asked for ");
+	verdict_place(&paragraph, process, oom->node);
+	paragraph_put(&paragraph, "OOM");
+	paragraph_add(&paragraph, "tensors held ");
+	paragraph_figure(&paragraph, UNIT_BYTES, oom->allocated);
+	paragraph_add(&paragraph, "; PyTorch held ");
+	paragraph_figure(&paragraph, UNIT_BYTES, oom->reserved);
+	if (device) {
+		paragraph_add(&paragraph, " of the GPU's ");
+		paragraph_figure(&paragraph, UNIT_BYTES, device->memory_bytes);
+	}
+	add_rest(&paragraph, oom->allocated, oom->reserved, oom->outside);
+	paragraph_put(&paragraph, "");
+	put_growth(process, oom, style);
+}
+
+void tensors_put_oom(const struct process *process, const struct style *style)
+{
+	const struct memory *memory = process->fold->memory;
+	struct paragraph paragraph = { .style = style };
+
+	if (!memory->oom_count)
+		return;
+	put_oom(process, &memory->ooms[memory->oom_count - 1], style);
+	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
+	if (memory->counts.ooms > 1) {
+		paragraph_add(&paragraph, "memory ran out %llu times; this was the last%s",
+			(unsigned long long)memory->counts.ooms,
+			memory->counts.ooms > memory->oom_count ? " that was kept" : "");
+		paragraph_put(&paragraph, "");
+	}
+}
+
+/* ---- levels ---- */
+
+static void put_level(const struct process *process, const struct memory_level *level, const struct style *style)
+{
+	const struct memory_pool *pool = &level->pool;
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_add(&paragraph, "on GPU %u tensors reached ", level->device);
+	paragraph_figure(&paragraph, UNIT_BYTES, pool->peak);
+	paragraph_add(&paragraph, ", ");
+	verdict_place(&paragraph, process, pool->peak_node);
+	paragraph_add(&paragraph, ", and stood at ");
+	paragraph_figure(&paragraph, UNIT_BYTES, pool->allocated);
+	paragraph_add(&paragraph, " at the end");
+	if (pool->reserved_most) {
+		paragraph_add(&paragraph, "; at that peak PyTorch held ");
+		paragraph_figure(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
+		add_rest(&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
+	}
+	paragraph_put(&paragraph, "tensors");
+}
+
+/* It was listened to, and said nothing. */
+static void put_silence(const struct process *process, const struct style *style)
+{
+	const struct trace_text state = process_meta(process, "source.torch_memory");
+	struct paragraph paragraph = { .style = style };
+
+	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 || !process->fold->totals.reserved_peak)
+		return;
+	paragraph_add(&paragraph,
+		"PyTorch's allocator reported none, and device memory was taken: by another allocator that PyTorch was given, or past it");
+	paragraph_put(&paragraph, "tensors");
+}
+
+void tensors_put_levels(const struct process *process, const struct style *style)
+{
+	const struct memory *memory = process->fold->memory;
+
+	for (uint32_t i = 0; i < memory->level_count; i++)
+		if (memory->levels[i].kind == MEMORY_TENSOR && memory->levels[i].pool.peak)
+			put_level(process, &memory->levels[i], style);
+	if (!memory->counts.tensors && !memory->counts.ooms)
+		put_silence(process, style);
+}
+
+void tensors_lead(const struct report *report, const struct style *style)
+{
+	for (size_t i = 0; i < report->processes->shown; i++) {
+		const struct process *process = &report->processes->all[i];
+		const struct memory *memory = process->fold->memory;
+		const uint32_t first = memory->oom_count > OOMS_SHOWN ? memory->oom_count - OOMS_SHOWN : 0;
+
+		if (first)
+			print_line(style, "memory ran out %llu times; the last %u:\n", (unsigned long long)memory->counts.ooms,
+				OOMS_SHOWN);
+		for (uint32_t oom = first; oom < memory->oom_count; oom++)
+			put_oom(process, &memory->ooms[oom], style);
+		tensors_put_levels(process, style);
+		if (memory->counts.tensors || memory->counts.ooms)
+			out_char(style->out, '\n');
+	}
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT
+ * screen.c: what there is to know first: what ran, what is known of it and what not, where the time or the memory
+ * went. Every figure here is measured; what is missing is said, with what to do about it.
+ */
+#include "report/print/shell_command.h"
+#include "report/views/summary_coverage.h"
+#include "report/text/paragraph.h"
+#include "report/print/print.h"
+#include "report/views/memory_summary.h"
+#include "report/views/summary_headline.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TREE_LINES 12 /* of the critical tree */
+
+static const char *dot(const struct style *style)
+{
+	return style->ascii ? ", " : " \xc2\xb7 ";
+}
+
+static void put_what_ran(const struct process *process, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct trace_text host = process_meta(process, "host");
+
+	if (*process->command)
+		paragraph_text(&paragraph, process->command, strlen(process->command));
+	else
+		paragraph_add(&paragraph, "(the trace does not say what)");
+	paragraph_put(&paragraph, "ran");
+	paragraph_add(&paragraph, "pid %u", process->pid);
+	if (process->rank >= 0)
+		paragraph_add(&paragraph, "%srank %lld", dot(style), (long long)process->rank);
+	if (host.length) {
+		paragraph_add(&paragraph, "%s", dot(style));
+		paragraph_text(&paragraph, host.bytes, host.length);
+	}
+	paragraph_add(&paragraph, "%s", dot(style));
+	paragraph_figure(&paragraph, UNIT_TIME, process->wall_ns);
+	paragraph_add(&paragraph, "%s", dot(style));
+	paragraph_figure(&paragraph, UNIT_COUNT, process->events);
+	paragraph_add(&paragraph, " events%s", dot(style));
+	paragraph_text(&paragraph, process->path, strlen(process->path));
+	if (!(reader_header(process->reader)->flags & TRACE_ENDED) && !process_meta(process, "import.format").known)
+		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running", dot(style));
+	paragraph_put(&paragraph, "");
+}
+
+static void add_version(struct paragraph *paragraph, const struct process *process, const char *key, const char *title)
+{
+	const struct trace_text version = process_meta(process, key);
+
+	if (!version.length)
+		return;
+	paragraph_add(paragraph, "%s%s ", dot(paragraph->style), title);
+	paragraph_text(paragraph, version.bytes, version.length);
+}
+
+/* How many devices from that one on have numbers in a row and one name. */
+static uint32_t devices_alike(const struct process *process, uint32_t from)
+{
+	const struct trace_device *first = reader_dictionary(process->reader, TRACE_DEVICE, from), *next;
+	uint32_t count = 1;
+
+	while ((next = reader_dictionary(process->reader, TRACE_DEVICE, from + count)) && next->name == first->name &&
+		next->device == first->device + count)
+		count++;
+	return count;
+}
+
+static void put_devices(const struct process *process, const struct style *style)
+{
+	const struct trace_device *device;
+	struct paragraph paragraph = { .style = style };
+
+	for (uint32_t i = 0, count; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i += count) {
+		const struct trace_text name = reader_name(process->reader, device->name);
+
+		count = devices_alike(process, i);
+		paragraph_add(&paragraph, count > 1 ? "GPUs %u-%u " : "GPU %u ", device->device, device->device + count - 1);
+		if (name.length)
+			paragraph_text(&paragraph, name.bytes, name.length);
+		else
+			paragraph_add(&paragraph, "(the trace has no name of %s)", count > 1 ? "them" : "it");
+		if (i == 0) {
+			add_version(&paragraph, process, "version.cuda_runtime", "CUDA runtime");
+			add_version(&paragraph, process, "version.cuda_driver", "driver");
+			add_version(&paragraph, process, "version.cupti", "CUPTI");
+		}
+		paragraph_put(&paragraph, i ? "" : "device");
+	}
+	if (process->simulated) {
+		paragraph_add(&paragraph,
+			"SIMULATED: counts and bytes are what the program did; no time of this GPU is a measurement");
+		paragraph_put(&paragraph, "");
+	}
+}
+
+static void add_left_out(struct paragraph *paragraph, size_t count, const char *what)
+{
+	if (!count)
+		return;
+	paragraph_add(paragraph, ", ");
+	paragraph_figure(paragraph, UNIT_COUNT, count);
+	paragraph_add(paragraph, " %s left out", what);
+}
+
+/* Steps that nobody marked, if somebody looked for them. */
+static void put_steps(const struct process *process, const struct style *style)
+{
+	const struct steps *steps = process->steps;
+	struct paragraph paragraph = { .style = style };
+	size_t usual;
+
+	if (!steps)
+		return;
+	if (!steps->count) {
+		paragraph_add(&paragraph, "none found: %s", steps->reason);
+		paragraph_put(&paragraph, "steps");
+		return;
+	}
+	usual = steps_usual(steps);
+	paragraph_figure(&paragraph, UNIT_COUNT, usual);
+	if (usual) {
+		paragraph_add(&paragraph, usual == 1 ? " step of " : " steps of ");
+		paragraph_figure(&paragraph, UNIT_TIME, steps->p50_ns);
+		if (usual > 1)
+			paragraph_add(&paragraph, " (p50)");
+	} else {
+		paragraph_add(&paragraph, " whole steps");
+	}
+	add_left_out(&paragraph, steps->warm_up, "warm-up");
+	add_left_out(&paragraph, steps->captures, steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
+	add_left_out(&paragraph, steps->unfinished, "unfinished");
+	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence, steps_confidence_name(steps->confidence),
+		*steps->reason ? ": " : "", steps->reason);
+	paragraph_put(&paragraph, "steps");
+}
+
+static const char *metric_name(const struct process *process)
+{
+	return process->metric == METRIC_USER ? process->fold->options.counter : metrics[process->metric].key;
+}
+
+static void put_critical(const struct report *report, const struct style *style)
+{
+	struct process *process = &report->processes->all[0];
+	const struct instance *root = process_critical(process);
+	struct processes only = { .all = process, .count = 1, .shown = 1 };
+	struct options options = *report->options;
+	struct rows rows = { .count = 0 };
+	struct paragraph paragraph = { .style = style };
+
+	if (!root)
+		return;
+	options.depth = UINT32_MAX;
+	options.top = UINT32_MAX;
+	options.all = false;
+	arrange_critical(&options, &only, &rows);
+	paragraph_add(&paragraph, "by %s: ", metric_name(process));
+	if (process->fold->tree->nodes[root->node].calls > 1) {
+		paragraph_add(&paragraph, "the worst of ");
+		paragraph_figure(&paragraph, UNIT_COUNT, process->fold->tree->nodes[root->node].calls);
+		paragraph_add(&paragraph, " instances ");
+	} else {
+		paragraph_add(&paragraph, "the only instance ");
+	}
+	verdict_place(&paragraph, process, root->node);
+	paragraph_put(&paragraph, "critical");
+	critical_excerpt(&rows, TREE_LINES);
+	print_ruled(&rows, &options, style);
+	if (rows.more)
+		print_line(style, "and %llu lines more\n", (unsigned long long)rows.more);
+	free(rows.rows);
+}
+
+/* What they order by is held by the GPU. */
+static bool metrics_are_memory(enum metric metric)
+{
+	return metric == METRIC_RESERVED || metric == METRIC_ALLOCATED;
+}
+
+/* Whether the traces are of several ranks of one job. */
+static bool several_ranks(const struct processes *processes)
+{
+	int64_t first = -1;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		if (processes->all[i].rank >= 0 && first >= 0 && processes->all[i].rank != first)
+			return true;
+		first = processes->all[i].rank >= 0 ? processes->all[i].rank : first;
+	}
+	return false;
+}
+
+static void put_command(struct command *command, const char *title, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	paragraph_text(&paragraph, command->text, command->used); /* nothing in it needs to be made visible */
+	paragraph_put(&paragraph, title);
+	free(command->text);
+}
+
+static void put_next(const struct report *report, const struct process *process, const struct style *style)
+{
+	struct command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
+		       diagnose = { .ascii = style->ascii };
+	const struct fold_totals *totals = &process->fold->totals;
+	const bool exhausted = process->fold->memory->counts.ooms > 0,
+		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);
+
+	command_add(&command, exhausted ? "pperf-report memory" : "pperf-report critical");
+	command_file(&command, process->path);
+	if (!exhausted) {
+		const char *metric = !memory                  ? metric_name(process)
+				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
+							      : metrics[METRIC_RESERVED].key;
+
+		command_add(&command, " -m");
+		command_word(&command, metric, strlen(metric));
+	}
+	put_command(&command, "next", style);
+	if (process->fold->timeline) {
+		command_add(&diagnose, "pperf-report diagnose");
+		command_file(&diagnose, process->path);
+		put_command(&diagnose, "", style);
+	}
+	if (!several_ranks(report->processes))
+		return;
+	command_add(&ranks, "pperf-report ranks");
+	command_files(&ranks, report->options);
+	put_command(&ranks, "", style);
+}
+
+void print_screen(const struct report *report, const struct style *style)
+{
+	const struct process *process = &report->processes->all[0];
+
+	put_what_ran(process, style);
+	put_devices(process, style);
+	tensors_put_oom(process, style);
+	known_put_sources(process, style);
+	put_steps(process, style);
+	known_put_counted(process, style);
+	verdict_put(process, style);
+	tensors_put_levels(process, style);
+	known_put_losses(process, style);
+	out_char(style->out, '\n');
+	put_critical(report, style);
+	out_char(style->out, '\n');
+	put_next(report, process, style);
+	out_char(style->out, '\n');
+	if (report->rows.count)
+		print_table(report, &report->rows, LAYOUT_TREE, style);
+}

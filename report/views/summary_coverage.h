@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ * known.h: of the first screen, how much of the program is known: where that comes from, what of it was recorded when, what
+ * is missing and what looking cost. What is missing is said with what to do about it.
+ */
+#ifndef PPERF_KNOWN_H
+#define PPERF_KNOWN_H
+
+#include "report/print/print.h"
+#include "report/run/process.h"
+
+/* Sources, coverage, times without CUPTI, windows. */
+void known_put_sources(const struct process *process, const struct style *style);
+/* Operators that are in no record. */
+void known_put_counted(const struct process *process, const struct style *style);
+/* Losses and cost. */
+void known_put_losses(const struct process *process, const struct style *style);
+
+#endif

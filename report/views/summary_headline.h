@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ * verdict.h: one measured sentence each for time and memory: how much, and the place where most of it was asked for.
+ */
+#ifndef PPERF_VERDICT_H
+#define PPERF_VERDICT_H
+
+#include "report/text/paragraph.h"
+
+void verdict_put(const struct process *process, const struct style *style);
+
+/* "in `a / b`", or that it was in no range. */
+void verdict_place(struct paragraph *paragraph, const struct process *process, uint32_t node);
+
+#endif

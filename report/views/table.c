@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ * arrange_table.c: the tree turned flat: one node for each name, wherever it stands; or for what --by asks for.
+ */
+#include "report/analysis/work_categories.h"
+#include "report/table/column.h"
+#include "report/base/error.h"
+#include "report/analysis/group_by.h"
+#include "report/text/format_number.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it
+ * already. */
+static void merge_figures(struct node *flat, const struct node *node, bool inner)
+{
+	flat->calls += node->calls;
+	flat->self_ns += node->self_ns;
+	flat->call_ns += node->call_ns;
+	if (node->labels > flat->labels)
+		flat->labels = node->labels;
+	flat->left_open |= node->left_open;
+	if (node->min_ns < flat->min_ns)
+		flat->min_ns = node->min_ns;
+	if (node->max_ns > flat->max_ns)
+		flat->max_ns = node->max_ns;
+	if (!inner)
+		flat->total_ns += node->total_ns;
+}
+
+/* again: it is work, or what was captured, and its range has it as its own. */
+static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
+{
+	struct node_gpu *gpu = tree_gpu(tree, id);
+
+	gpu->self_ns += from->self_ns;
+	gpu->again_ns += again ? from->self_ns : 0;
+	gpu->self_calls += from->self_calls;
+	gpu->untimed += from->untimed;
+	gpu->bytes += from->bytes;
+	gpu->method = from->method;
+	gpu->several_shapes |= from->several_shapes ||
+			       (gpu->shape && from->shape && !kernel_same_shape(gpu->shape, from->shape));
+	if (from->shape && !gpu->shape) {
+		gpu->shape = need(sizeof *gpu->shape);
+		*gpu->shape = *from->shape;
+	}
+	if (inner)
+		return;
+	gpu->total_ns += from->total_ns;
+	gpu->total_calls += from->total_calls;
+	gpu->idle_ns += from->idle_ns;
+}
+
+static void merge_memory(struct tree *tree, uint32_t id, const struct node_memory *from, bool inner)
+{
+	struct node_memory *memory = tree_memory(tree, id);
+
+	memory->alloc_self += from->alloc_self;
+	memory->free_self += from->free_self;
+	memory->allocs += from->allocs;
+	memory->frees += from->frees;
+	memory->failed += from->failed;
+	if (from->has_level && (!memory->has_level || memory->reserved_peak < from->reserved_peak))
+		memory->reserved_peak = from->reserved_peak;
+	memory->has_level |= from->has_level;
+	if (inner)
+		return;
+	memory->alloc_bytes += from->alloc_bytes;
+	memory->free_bytes += from->free_bytes;
+	memory->reserved_delta = number_sum(memory->reserved_delta, from->reserved_delta);
+}
+
+static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tensors *from, bool inner)
+{
+	struct node_tensors *tensors = tree_tensors(tree, id);
+
+	tensors->allocs += from->allocs;
+	tensors->frees += from->frees;
+	if (from->has_level && (!tensors->has_level || tensors->allocated_peak < from->allocated_peak))
+		tensors->allocated_peak = from->allocated_peak;
+	tensors->has_level |= from->has_level;
+	if (inner)
+		return;
+	tensors->total.alloc_bytes += from->total.alloc_bytes;
+	tensors->total.free_bytes += from->total.free_bytes;
+	tensors->total.at_peak += from->total.at_peak;
+	tensors->total.at_oom += from->total.at_oom;
+	tensors->allocated_delta = number_sum(tensors->allocated_delta, from->allocated_delta);
+}
+
+static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst *from)
+{
+	struct node_worst *worst = tree_worst(tree, id);
+
+	if (!from->found || (worst->found && (from->value < worst->value || (from->value == worst->value &&
+										    from->begin_ns < worst->begin_ns))))
+		return;
+	*worst = *from;
+	worst->own = NULL;
+}
+
+static void merge(struct tree *flat, uint32_t id, const struct node *node, bool inner)
+{
+	merge_figures(&flat->nodes[id], node, inner);
+	samples_merge(&flat->nodes[id].samples, &node->samples, &flat->budget);
+	if (node->gpu)
+		merge_gpu(flat, id, node->gpu, inner, node->captured || node_kind_class(node->kind) == NODE_WORK);
+	if (node->memory)
+		merge_memory(flat, id, node->memory, inner);
+	if (node->tensors)
+		merge_tensors(flat, id, node->tensors, inner);
+	if (node->worst)
+		merge_worst(flat, id, node->worst);
+}
+
+static uint32_t flat_node(struct tree *flat, const struct fold *fold, uint32_t id)
+{
+	const struct node *node = &fold->tree->nodes[id];
+	const bool span = fold->spans && node->parent == fold->spans;
+	const uint32_t before = flat->count;
+	uint32_t flat_id;
+
+	flat_id = node->class ? tree_module(flat, 0, node->name, node->domain, node->class)
+			      : tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
+	flat->nodes[flat_id].captured = node->captured && (flat_id >= before || flat->nodes[flat_id].captured);
+	if (node->class || node->captured)
+		return flat_id;
+	flat->nodes[flat_id].is_group = node->is_group;
+	flat->nodes[flat_id].elsewhere = node->elsewhere;
+	flat->nodes[flat_id].is_counted |= node->is_counted;
+	return flat_id;
+}
+
+static struct tree *flatten(const struct process *process)
+{
+	const struct fold *fold = process->fold;
+	const struct tree *tree = fold->tree;
+	struct tree *flat = tree_new();
+	uint32_t *flat_of = need(tree->count * sizeof *flat_of), *open = NULL, node = 0;
+	size_t room = 0;
+
+	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts
+	 * what lies around. */
+	for (;;) {
+		uint32_t next = tree->nodes[node].first_child;
+
+		while (!next && node) {
+			open[flat_of[node]]--;
+			next = tree->nodes[node].next;
+			node = tree->nodes[node].parent;
+		}
+		if (!next)
+			break;
+		node = next;
+		flat_of[node] = flat_node(flat, fold, node);
+		grow(&open, &room, flat->count, sizeof *open);
+		if (node != fold->spans)
+			merge(flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
+		open[flat_of[node]]++;
+	}
+	free(open);
+	free(flat_of);
+	return flat;
+}
+
+/* CUPTI times some calls that were recorded as they were made, too. */
+static bool has_calls(const struct process *process, uint32_t name)
+{
+	static const enum node_kind kinds[] = { NODE_API, NODE_SYNC, NODE_ALLOC };
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (tree_find(process->flat, 0, name, 0, kinds[i]))
+			return true;
+	return false;
+}
+
+static void add_nodes(struct process *process, struct rows *rows)
+{
+	for (uint32_t id = 1; id < process->flat->count; id++) {
+		const struct node *node = &process->flat->nodes[id];
+
+		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_NODE,
+					       .parent = NO_ROW,
+					       .node = id,
+					       .tree = process->flat });
+	}
+}
+
+/* false: there is nothing to make them of. */
+static bool make_flat(const struct options *options, struct processes *processes, struct process *process)
+{
+	char reason[KEYED_REASON];
+
+	if (!process->flat && options->by == BY_NAME)
+		process->flat = flatten(process);
+	else if (!process->flat)
+		process->flat = keyed_tree(process, options->by, options->categories, reason);
+	if (!process->flat)
+		processes_warn(processes, "%s: %s", process->path, reason);
+	return process->flat != NULL;
+}
+
+/* What no rule knows lies around all that one does, so its total says nothing: it comes last, unless an order was asked for. */
+static void put_other_last(const struct process *process, struct row *rows, size_t count)
+{
+	const uint32_t other = text_find(process->texts, CATEGORY_OTHER_NAME, strlen(CATEGORY_OTHER_NAME));
+
+	for (size_t i = 0; i + 1 < count; i++)
+		if (rows[i].tree->nodes[rows[i].node].name == other) {
+			const struct row last = rows[i];
+
+			memmove(&rows[i], &rows[i + 1], (count - i - 1) * sizeof *rows);
+			rows[count - 1] = last;
+			return;
+		}
+}
+
+static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+{
+	const size_t first = rows->count;
+	const uint32_t top = view_top(options);
+
+	add_nodes(process, rows);
+	for (uint32_t i = 0; options->by == BY_NAME && i < process->fold->api_count; i++)
+		if (!has_calls(process, process->fold->apis[i].name))
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_API,
+					       .parent = NO_ROW,
+					       .of.api = &process->fold->apis[i] });
+	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+	if (options->by == BY_CATEGORY && !options->sort)
+		put_other_last(process, rows->rows + first, rows->count - first);
+	rows_prune(rows, first, view_sort(options, process), view_min_percent(options), top);
+}
+
+void arrange_table(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		if (make_flat(options, processes, &processes->all[i]))
+			add_rows(options, &processes->all[i], rows);
+		else
+			rows->told = true;
+}
+
+void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows)
+{
+	for (size_t i = 0; i < processes->shown; i++) {
+		struct process *process = &processes->all[i];
+		const struct kernels *kernels = process->fold->kernels;
+		const size_t first = rows->count;
+
+		for (uint32_t kernel = 0; kernel < kernels->count; kernel++)
+			rows_add(rows, &(struct row){ .process = process,
+					       .kind = ROW_SHAPE,
+					       .parent = NO_ROW,
+					       .node = kernels->kernels[kernel].node,
+					       .tree = process->fold->tree,
+					       .of.shape = &kernels->kernels[kernel] });
+		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
+		rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
+	}
+}
