@@ -2,7 +2,7 @@
 SOURCES = $(PRELOAD) $(COLLECTOR) $(REPORT)
 # Cppcheck's own mistakes: volatile accesses, members of a struct passed on to be filled, a value returned as it was tested.
 CPPCHECK_MISTAKEN = missingIncludeSystem selfAssignment ctuuninitvar identicalInnerCondition
-C_FILES = $(wildcard $(addsuffix /*.[ch],preload collector report tests tests/programs tests/cudasim tests/bench tests/bench/peers))
+C_FILES = $(shell find preload collector report tests -name "*.[ch]" -not -path "tests/torch/*" | LC_ALL=C sort)
 
 #: make lint         clang-tidy and cppcheck over the library and the report
 lint:

@@ -4,7 +4,7 @@
 
 torch: those of PyTorch, in each environment that is there; torch-quick: what is not long of them, in one (tests/torch/torch.mk).
 
-Check suites are counted by their summary line, tests/test_*.py and scripts/check-* by TAP or else by their exit status.
+Check suites are counted by their summary line, tests/system/test_*.py and scripts/check-* by TAP or else by their exit status.
 Each runs with a limit in time and a TMPDIR of its own that must be empty when it is done. The last line is the result.
 """
 import argparse, concurrent.futures, glob, os, re, shutil, signal, subprocess, sys, tempfile, threading, time
@@ -79,7 +79,7 @@ def environment(task, build, directory):
     variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
-               PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests"), **SANITIZER_OPTIONS)
+               PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests/support"), **SANITIZER_OPTIONS)
     if task.variant == "torch-quick":
         env["PPERF_TEST_QUICK"] = "1"
     if task.variant == "arm64":
@@ -130,8 +130,8 @@ def make(build, *targets):
 
 def arm64_tasks(build):
     print("arm64: what needs a real kernel is left out: tests with the tag real-kernel", flush=True)
-    suites = [os.path.basename(path)[:-2] for path in sorted(glob.glob(os.path.join(ROOT, "tests/test_*.c")))]
-    return ([Task("arm64", "suite", s, ["qemu-aarch64-static", os.path.join(ROOT, build, "arm64/tests", s)]) for s in suites] +
+    suites = [os.path.relpath(path, ROOT)[:-2] for path in sorted(sum((glob.glob(os.path.join(ROOT, "tests", folder, "**/test_*.c"), recursive=True) for folder in ("collector", "preload", "report")), []))]
+    return ([Task("arm64", "suite", os.path.basename(s), ["qemu-aarch64-static", os.path.join(ROOT, build, "arm64", s)]) for s in suites] +
             [Task("arm64", "python", os.path.basename(s), [sys.executable, s]) for s in sorted(glob.glob(os.path.join(ROOT, "tests/arm64/test_*.py")))])
 
 
@@ -147,7 +147,7 @@ def variant_tasks(variant, build):
     folder = os.path.join(build, variant) if variant in SANITIZED else build
     tasks = [Task(variant, "suite", os.path.basename(s), [os.path.join(ROOT, folder, s)]) for s in suites]
     if variant != "tsan":
-        for script in sorted(glob.glob(os.path.join(ROOT, "tests/test_*.py"))):
+        for script in sorted(glob.glob(os.path.join(ROOT, "tests/system/test_*.py"))):
             tasks.append(Task(variant, "python", os.path.basename(script), [sys.executable, script]))
     if variant == "plain":
         for script in sorted(glob.glob(os.path.join(ROOT, "scripts/check-*"))):

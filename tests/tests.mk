@@ -1,13 +1,13 @@
-# The tests. tests/test_X.c is a Check suite, linked with what it uses of the report and the library; tests/test_X.py
-# runs whole programs; tests/programs/X.c (or .cc) is one of those, tests/programs/lib_X.c something that they load.
-# tests/*.c of other names is shared by the suites. Programs that need CUDA are built by cudasim.mk, which adds to
+# The tests. test_X.c in tests/collector, tests/preload and tests/report is a Check suite, linked with what it uses of the report and the
+# library; tests/system/test_X.py runs whole programs; tests/programs/X.c (or .cc) is one of those, tests/programs/lib_X.c a library that
+# they load. The suites share tests/support. Programs that need CUDA are built by cudasim.mk, which adds to
 # SUITES and PROGRAMS what it has.
 CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -lsubunit -lrt -lm)
-SUITE_SOURCES = $(wildcard tests/test_*.c)
-# test_demangle measures time, which is another under TSan; test_own_stack makes threads with less stack than TSan needs. What they call
+SUITE_SOURCES := $(shell find tests/collector tests/preload tests/report -name 'test_*.c' | LC_ALL=C sort)
+# test_demangle measures time, which is another under TSan; test_large_stack makes threads with less stack than TSan needs. What they call
 # shares nothing between threads.
-THREADED = $(filter-out test_demangle test_own_stack,$(patsubst tests/%.c,%,$(shell grep -l pthread_create $(SUITE_SOURCES) /dev/null)))
-FIXTURES = $(filter-out tests/test_% tests/bench_%,$(wildcard tests/*.c))
+THREADED = $(filter-out %/test_demangle %/test_large_stack,$(patsubst %.c,%,$(shell grep -l pthread_create $(SUITE_SOURCES))))
+FIXTURES = $(wildcard tests/support/*.c)
 SUITES += $(SUITE_SOURCES:%.c=$(BUILD)/%)
 
 PROGRAM_SOURCES := $(shell grep -L '<cu[dp]\|"kernels.h"' $(wildcard tests/programs/*.c tests/programs/*.cc) /dev/null | grep -v /dev/null)
@@ -32,7 +32,7 @@ test-plain test-asan test-tsan test-hosts soak:
 #: make soak-views  every view with every option, sanitized, on our own traces and all of the folders PPERF_TEST_DATA and PPERF_TEST_TRACES (hours)
 soak-views: programs asan
 	PPERF_TEST_SOAK=1 PPERF_TEST_VARIANT=asan PPERF_TEST_BUILD=$(BUILD) PPERF_TEST_TOOLS=$(BUILD)/asan ASAN_OPTIONS=detect_leaks=0 \
-		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/test_every_view.py
+		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/system/test_every_view.py
 
 # A part that does not build counts as failed, so the runner goes on and says so.
 test-run: ; @$(RUN) plain asan tsan torch-quick
@@ -49,9 +49,9 @@ plain: all suites programs
 asan:
 	@$(MAKE) --no-print-directory $(ASAN) all suites
 tsan:
-	@$(MAKE) --no-print-directory $(TSAN) $(patsubst %,$(BUILD)/tsan/tests/%,$(THREADED))
+	@$(MAKE) --no-print-directory $(TSAN) $(THREADED:%=$(BUILD)/tsan/%)
 list-suites: ; @echo $(patsubst $(BUILD)/%,%,$(SUITES))
-list-threaded: ; @echo $(addprefix tests/,$(THREADED))
+list-threaded: ; @echo $(THREADED)
 
 $(BUILD)/tests/libpperf.a: $(LIB_OBJECTS)
 $(BUILD)/tests/libreport.a: $(REPORT_OBJECTS)
@@ -66,8 +66,8 @@ $(BUILD)/tests/%.o: tests/%.c
 	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Where both sides have a name, the suite means that of the side whose headers it includes.
-$(SUITE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a pperf.a)
-	first=$$(grep -q '"report/' tests/test_$*.c && echo report || echo pperf); \
+$(SUITE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(addprefix $(BUILD)/tests/lib,fixtures.a report.a pperf.a)
+	first=$$(grep -q '"report/' $*.c && echo report || echo pperf); \
 	$(CC) $(OPT) $(CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
 		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread
 

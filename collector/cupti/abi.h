@@ -3,7 +3,7 @@
  * files and their tests only.
  *
  * libcupti is found at run time, of whatever version the program has, so nothing here comes from
- * its headers: numbers and record layouts are written down, and tests/test_cupti_abi.c asserts each
+ * its headers: numbers and record layouts are written down, and tests/collector/test_cupti_abi.c asserts each
  * of them against the real headers where there are any.
  *
  * A library always writes the newest record layout it knows. From CUDA 12.0 (API version 19) on the

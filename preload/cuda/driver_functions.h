@@ -8,7 +8,7 @@
  * twice, with two ids. Functions of CUDA before 3.2 (32-bit sizes) are left out.
  *
  * The numbers and argument structs are the driver's, the same in CUDA 12 and 13;
- * tests/test_driver_calls.c holds them against the real headers.
+ * tests/preload/test_driver_functions.c holds them against the real headers.
  */
 #ifndef PPERF_DRIVER_CALLS_H
 #define PPERF_DRIVER_CALLS_H

@@ -148,7 +148,7 @@ def report_memory():
 
 
 def brought_along():
-    for path in sorted(glob.glob(str(BUILD / "tests" / "bench_*"))):
+    for path in sorted(glob.glob(str(BUILD / "tests" / "bench" / "bench_*"))):
         if not os.access(path, os.X_OK) or "." in os.path.basename(path):
             continue
         print(os.path.basename(path) + ":", flush=True)

@@ -12,24 +12,23 @@ SIM_CFLAGS = -std=c11 -D_GNU_SOURCE= $(OPT) $(WARN_C) $(CFLAGS) -Itests/cudasim 
 # Linked so that the calls inside a library stay inside, whatever is preloaded.
 SIM_LDFLAGS = $(OPT) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -Wl,-rpath,'$$ORIGIN' -Wl,--build-id=sha1
 
-SIM_CORE = core scope device context stream event memory array value argument vmm pool kernel learn fatbin cubin work host capture graph graph_exec \
-	driver_device driver_memory driver_pool driver_copy driver_stream driver_launch driver_graph driver_symbol
-SIM_RUNTIME = runtime_error runtime_device runtime_registry runtime_launch runtime_memory runtime_copy runtime_stream \
-	runtime_graph
-SIM_CUPTI = $(patsubst tests/cudasim/%.c,%,$(filter-out %/cupti_client.c,$(wildcard tests/cudasim/cupti*.c)))
+sim_sources = $(patsubst tests/cudasim/%.c,%,$(wildcard $(1:%=tests/cudasim/%/*.c)))
+SIM_CORE = $(filter-out core/stubs,$(call sim_sources,core driver))
+SIM_RUNTIME = $(call sim_sources,runtime)
+SIM_CUPTI = $(call sim_sources,cupti)
 
 # The test programs that need CUDA: C programs of their own, linked with the shared runtime of a major.
 SIM_PROGRAMS = $(patsubst tests/programs/%.c,%,$(shell grep -l '<cuda_runtime_api.h>\|"kernels.h"' $(wildcard tests/programs/*.c) /dev/null))
 # The Check suites: of the runtime once for each major, of CUPTI once (they load what they test).
-SIM_CUPTI_SUITES = $(patsubst tests/cudasim/%.c,%,$(wildcard tests/cudasim/test_cupti*.c))
-SIM_SUITES = $(filter-out $(SIM_CUPTI_SUITES),$(patsubst tests/cudasim/%.c,%,$(wildcard tests/cudasim/test_*.c)))
+SIM_CUPTI_SUITES = $(patsubst tests/cudasim/tests/%.c,%,$(wildcard tests/cudasim/tests/test_cupti*.c))
+SIM_SUITES = $(filter-out $(SIM_CUPTI_SUITES),$(patsubst tests/cudasim/tests/%.c,%,$(wildcard tests/cudasim/tests/test_*.c)))
 SIM_SUITE_FILES = $(SIM_CUPTI_SUITES:%=$(SIM)/%) $(foreach m,12 13,$(SIM_SUITES:%=$(SIM)/$(m)/%))
 SIM_CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -lsubunit -lrt -lm) -lpthread -ldl
 
 cudasim:
 cudasim-tests: $(SIM_SUITE_FILES)
 SIM_LIBRARY_FILES = $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m)))
-include tests/cudasim/libraries.mk
+include tests/cudasim/libraries/libraries.mk
 cudasim-libraries: $(SIM_LIBRARY_FILES)
 SUITES += $(SIM_SUITE_FILES)
 PROGRAMS += $(foreach m,12 13,$(addprefix $(SIM)/$(m)/,libcuda.so.1 libcudart.so.$(m) libcupti.so.$(m) $(SIM_PROGRAMS)))
@@ -39,27 +38,27 @@ cudasim: cudasim-$(1)
 cudasim-$(1): $$(addprefix $$(SIM)/$(1)/,libcuda.so.1 libcudart.so.$(1) $$(if $$(SIM_CUPTI),libcupti.so.$(1)) $$(SIM_PROGRAMS))
 
 # CUPTI's ids of the functions.
-$$(SIM)/$(1)/obj/cbids_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/cbids.awk
+$$(SIM)/$(1)/obj/cbids_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/core/cbids.awk
 	@mkdir -p $$(@D)
-	awk -v major=$(1) -f tests/cudasim/cbids.awk $$< | LC_ALL=C sort > $$@
-$$(SIM)/$(1)/obj/scope.o: $$(SIM)/$(1)/obj/cbids_driver.h $$(SIM)/$(1)/obj/cbids_runtime.h
-$$(SIM)/$(1)/obj/cbid_names_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/cbid_names.awk
+	awk -v major=$(1) -f tests/cudasim/core/cbids.awk $$< | LC_ALL=C sort > $$@
+$$(SIM)/$(1)/obj/core/scope.o: $$(SIM)/$(1)/obj/cbids_driver.h $$(SIM)/$(1)/obj/cbids_runtime.h
+$$(SIM)/$(1)/obj/cbid_names_%.h: $$(CUDA_INCLUDE)/cupti_%_cbid.h tests/cudasim/core/cbid_names.awk
 	@mkdir -p $$(@D)
-	awk -f tests/cudasim/cbid_names.awk $$< > $$@
-$$(SIM)/$(1)/obj/cupti_info.o: $$(SIM)/$(1)/obj/cbid_names_driver.h $$(SIM)/$(1)/obj/cbid_names_runtime.h
+	awk -f tests/cudasim/core/cbid_names.awk $$< > $$@
+$$(SIM)/$(1)/obj/cupti/info.o: $$(SIM)/$(1)/obj/cbid_names_driver.h $$(SIM)/$(1)/obj/cbid_names_runtime.h
 
 # cuda.h and cuda_runtime_api.h then declare every version of a function under its own name.
 $$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_CORE:%=%.o) $$(SIM_RUNTIME:%=%.o)): SIM_MODE = -D__CUDA_API_VERSION_INTERNAL
 $$(SIM)/$(1)/obj/%.o: tests/cudasim/%.c
 	@mkdir -p $$(@D)
-	$$(CC) $$(SIM_CFLAGS) $$(SIM_MODE) -DSIM_MAJOR=$(1) -fPIC -fvisibility=hidden -I$$(@D) -MMD -MP -c -o $$@ $$<
+	$$(CC) $$(SIM_CFLAGS) $$(SIM_MODE) -DSIM_MAJOR=$(1) -fPIC -fvisibility=hidden -I$$(SIM)/$(1)/obj -MMD -MP -c -o $$@ $$<
 
-$$(SIM)/$(1)/obj/stubs_driver.h: $$(SIM_CORE:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/stubs.awk
-	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=driver -v major=$(1) -f tests/cudasim/stubs.awk - $$(CUDA_INCLUDE)/cuda.h > $$@
-$$(SIM)/$(1)/obj/stubs_runtime.h: $$(SIM_RUNTIME:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/stubs.awk
-	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=runtime -v major=$(1) -f tests/cudasim/stubs.awk - $$(addprefix $$(CUDA_INCLUDE)/,cuda_runtime_api.h generated_cuda_runtime_api_meta.h) > $$@
-$$(SIM)/$(1)/obj/stubs_%.o: $$(SIM)/$(1)/obj/stubs_%.h tests/cudasim/stubs.c tests/cudasim/entry.h
-	$$(CC) $$(SIM_CFLAGS) -fno-builtin -fPIC -fvisibility=hidden -DSIM_STUBS='"$$(<F)"' -I$$(@D) -c -o $$@ tests/cudasim/stubs.c
+$$(SIM)/$(1)/obj/stubs_driver.h: $$(SIM_CORE:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/core/stubs.awk
+	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=driver -v major=$(1) -f tests/cudasim/core/stubs.awk - $$(CUDA_INCLUDE)/cuda.h > $$@
+$$(SIM)/$(1)/obj/stubs_runtime.h: $$(SIM_RUNTIME:%=$$(SIM)/$(1)/obj/%.o) tests/cudasim/core/stubs.awk
+	nm -g --defined-only $$(filter %.o,$$^) | awk -v domain=runtime -v major=$(1) -f tests/cudasim/core/stubs.awk - $$(addprefix $$(CUDA_INCLUDE)/,cuda_runtime_api.h generated_cuda_runtime_api_meta.h) > $$@
+$$(SIM)/$(1)/obj/stubs_%.o: $$(SIM)/$(1)/obj/stubs_%.h tests/cudasim/core/stubs.c tests/cudasim/core/entry.h
+	$$(CC) $$(SIM_CFLAGS) -fno-builtin -fPIC -fvisibility=hidden -DSIM_STUBS='"$$(<F)"' -I$$(@D) -c -o $$@ tests/cudasim/core/stubs.c
 
 $$(SIM)/$(1)/libcuda.so.1: $$(addprefix $$(SIM)/$(1)/obj/,$$(SIM_CORE:%=%.o) stubs_driver.o)
 	$$(CC) $$(SIM_LDFLAGS) -Wl,-z,defs -Wl,-soname,libcuda.so.1 -o $$@ $$^ -lpthread -ldl
@@ -73,19 +72,19 @@ $$(SIM)/$(1)/libcupti.so.$(1): $$(SIM_CUPTI:%=$$(SIM)/$(1)/obj/%.o) $$(SIM)/$(1)
 $$(SIM_PROGRAMS:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/programs/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(SIM)/$(1)/libcudart.so.$(1) -Wl,--as-needed \
 		$$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl -lm
-$$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/%.c $$(SIM)/$(1)/libcudart.so.$(1)
+$$(SIM_SUITES:%=$$(SIM)/$(1)/%): $$(SIM)/$(1)/%: tests/cudasim/tests/%.c $$(SIM)/$(1)/libcudart.so.$(1)
 	$$(CC) $$(SIM_CFLAGS) -MMD -MP -MF $$(@D)/obj/$$*.d -DSIM_MAJOR=$(1) -o $$@ $$< $$(addprefix $$(@D)/,$$(SIM_TESTED_$$*)) \
 		$$(SIM)/$(1)/libcudart.so.$(1) $$(SIM)/$(1)/libcuda.so.1 -Wl,-rpath,'$$$$ORIGIN' $$(SIM_CHECK_LIBS)
-$$(SIM)/$(1)/lib_injection.so: tests/cudasim/lib_injection.c
+$$(SIM)/$(1)/lib_injection.so: tests/cudasim/tests/lib_injection.c
 	@mkdir -p $$(@D)
 	$$(CC) $$(SIM_CFLAGS) $$(LDFLAGS) -fPIC -shared -o $$@ $$< -ldl
 $$(SIM)/$(1)/test_device: $$(SIM)/$(1)/lib_injection.so
--include $$(wildcard $$(SIM)/$(1)/obj/*.d)
+-include $$(wildcard $$(SIM)/$(1)/obj/*.d $$(SIM)/$(1)/obj/*/*.d)
 endef
 $(eval $(call cudasim_major,12))
 $(eval $(call cudasim_major,13))
 
-$(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/%.c tests/cudasim/cupti_client.c | cudasim-libraries
+$(SIM_CUPTI_SUITES:%=$(SIM)/%): $(SIM)/%: tests/cudasim/tests/%.c tests/cudasim/tests/cupti_client.c | cudasim-libraries
 	$(CC) $(SIM_CFLAGS) -MMD -MP -o $@ $^ $(SIM_CHECK_LIBS)
 -include $(SIM_CUPTI_SUITES:%=$(SIM)/%.d)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be kept: FOLDER/X for fuzz_X.
  */
-#include "tests/foreign.h"
-#include "tests/screen.h"
-#include "tests/training.h"
+#include "tests/support/foreign_traces.h"
+#include "tests/support/run_report.h"
+#include "tests/support/training_trace.h"
 
 #include <elf.h>
 #include <stddef.h>

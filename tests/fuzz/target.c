@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/host.h"
-#include "tests/training.h"
+#include "tests/support/training_trace.h"
 
 #include <stdio.h>
 

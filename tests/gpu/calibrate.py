@@ -9,10 +9,10 @@ what was launched in each module and operator, from a trace.
 """
 import argparse, collections, concurrent.futures, os, pathlib, re, subprocess, sys, tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import pytorch
 from evidence import Evidence
-from gpu_truth import calls, gpu, owners, paths
+from gpu_reference import calls, gpu, owners, paths
 from pytorch import MODELS, Side
 from raw_trace import whole
 

@@ -8,9 +8,9 @@ Claims are checks: a wrong one is a failure. What only a real GPU can tell (whos
 and kept, and nothing is assumed of it."""
 import argparse, bisect, collections, gzip, json, os, pathlib, shutil, signal, statistics, struct, subprocess, sys, tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from evidence import Evidence
-from gpu_truth import CALLBACK, CAPTURED, calls, complete, differences, gpu, owners
+from gpu_reference import CALLBACK, CAPTURED, calls, complete, differences, gpu, owners
 from harness import environment, preload, run, traced
 from raw_trace import SLOT, CHUNK, blocks, structs, whole
 

@@ -6,10 +6,10 @@ the traces. Needs a Python with PyTorch for CUDA; no network. Called by scripts/
 import argparse, collections, json, pathlib, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parent / "support"))
 import pytorch
 from evidence import Evidence
-from gpu_truth import calls, gpu, owners, paths
+from gpu_reference import calls, gpu, owners, paths
 from pytorch import MODELS, Side
 from raw_trace import whole
 

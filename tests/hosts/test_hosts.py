@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Programs that others wrote, under the library: the same output, the same status, no file left."""
 import json, re
-from beside import *
-from gpu_truth import differences
+from profiler_beside import *
+from gpu_reference import differences
 from raw_trace import whole
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Servers and runtimes of others: those that fork under load, change users, handle signals of their own, reload, and start many processes."""
-from beside import *
+from profiler_beside import *
 
 # A server that does not come up is told of, and ends the script.
 WAIT = """up() { tries=0; until eval "$1"; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 1200 ] || { echo "not up: $1"; cat $2; exit 9; }; done; }

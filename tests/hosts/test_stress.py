@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """stress-ng's processes, threads, faults and loads of libraries, and what the library costs a program that records nothing."""
 import re
-from beside import *
+from profiler_beside import *
 
 STRESSORS = {"fork": 1000, "vfork": 1000, "clone": 50, "pthread": 1000, "dynlib": 300, "sigsegv": 1000, "exec": 300, "daemon": 200, "sigchld": 300,
              "forkheavy": 20, "close": 500, "sigabrt": 100, "zombie": 300, "spawn": 200, "fault": 500, "signal": 2000}

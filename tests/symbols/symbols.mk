@@ -42,4 +42,4 @@ $(SYMBOLS)/host: tests/symbols/host.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE_CFLAGS) -o $@ $< -ldl -lpthread
 
-$(BUILD)/tests/bench_cuda: $(SYMBOLS)/13/libcudart.so.13 $(SYMBOLS)/driver/libcuda.so.1
+$(BUILD)/tests/bench/bench_cuda: $(SYMBOLS)/13/libcudart.so.13 $(SYMBOLS)/driver/libcuda.so.1

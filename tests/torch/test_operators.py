@@ -3,7 +3,7 @@
 """PyTorch's operators, autograd nodes and record_function ranges, with PyTorch itself and without a GPU: that none is lost and each is where it belongs,
 that every autograd node is linked to the operator that made it, and that the program cannot tell."""
 import json, os, re, sys, textwrap
-import decoder
+import reference_decoder as decoder
 from harness import *
 
 ENVIRONMENT = {"GLOO_SOCKET_IFNAME": "lo"}

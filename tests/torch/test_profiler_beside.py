@@ -3,7 +3,7 @@
 """torch.profiler and the library in one process, on the simulated device: CUPTI has one client, and both are served. What torch.profiler shows is what
 it shows alone; what the library recorded is complete before, in and after torch.profiler's sessions."""
 import collections, json, pathlib, sys
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from harness import *
 from raw_trace import whole
 

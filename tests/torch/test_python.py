@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The nvtx package and PyTorch, both as they come from PyPI, under the library and without a GPU."""
 import importlib.util, sys
-from exact import compare
+from exact_times import compare
 from harness import *
 
 SCRIPTS = ROOT / "tests" / "torch"

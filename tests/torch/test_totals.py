@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """PPERF_OPS=totals with PyTorch itself: each operator is counted at the place where it would have been recorded, and a killed process has its totals."""
 import collections, json, signal, sys, textwrap
-import decoder
+import reference_decoder as decoder
 from harness import *
 
 NETS = {

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ * test_cupti_handover.c: times in which CUPTI was another client's (PPERF_CUPTI=yield): they are neither busy nor idle, and every view
+ * that counts says so.
+ */
+#include "report/gpu/cupti_handover.h"
+#include "report/gpu/device_timeline.h"
+#include "tests/support/profile_fixture.h"
+
+#include <check.h>
+#include <string.h>
+
+enum { MAIN = 1, GPU = 9 }; /* streams */
+
+static struct trace_builder *yielded(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_meta(builder, "cupti.yielded", "1");
+	build_device(builder, 0, "a GPU");
+	return builder;
+}
+
+static void edge(struct trace_builder *builder, uint64_t at, enum trace_away_edge what)
+{
+	struct trace_away *record = build_record(builder, MAIN, TRACE_AWAY, sizeof *record, at);
+
+	record->edge = what;
+	record->realtime_ns = BUILDER_START_UNIX_NS + at;
+}
+
+static void has(const char *text, const char *wanted)
+{
+	ck_assert_msg(strstr(text, wanted) != NULL, "`%s` is not in:\n%.2500s", wanted, text);
+}
+
+/* From 250 to 400 it was away; the kernel before ran on up to 300. */
+static struct trace_builder *once(void)
+{
+	struct trace_builder *builder = yielded();
+
+	build_push(builder, MAIN, 0, "before");
+	build_launch(builder, MAIN, 10, 1);
+	build_launch(builder, MAIN, 20, 2);
+	build_pop(builder, MAIN, 210);
+	build_push(builder, MAIN, 240, "meanwhile");
+	edge(builder, 250, TRACE_AWAY_BEGINS);
+	build_launch(builder, MAIN, 260, 0);
+	edge(builder, 400, TRACE_AWAY_ENDS);
+	build_pop(builder, MAIN, 410);
+	build_push(builder, MAIN, 420, "after");
+	build_launch(builder, MAIN, 430, 3);
+	build_pop(builder, MAIN, 560);
+	build_kernel(builder, GPU, 1000, 1, "k", 100, 200);
+	build_kernel(builder, GPU, 1000, 2, "k", 220, 300);
+	build_kernel(builder, GPU, 1000, 3, "k", 500, 600);
+	return builder;
+}
+
+START_TEST(what_is_not_known_is_neither_busy_nor_idle)
+{
+	const struct timeline_device *devices;
+	struct folded folded = folded_of(once(), NULL);
+
+	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 100 + 80 + 100);
+	ck_assert_uint_eq(folded.fold->totals.gpu_unknown_ns, 100);
+	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 500 - 280 - 100);
+	ck_assert_uint_eq(folded.fold->totals.gpu_idle_charged_ns, folded.fold->totals.gpu_idle_ns);
+	ck_assert_uint_eq(timeline_devices(folded.fold->timeline, &devices), 1);
+	ck_assert_uint_eq(devices[0].unknown_ns, 100);
+	folded_check(&folded);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(a_range_that_it_was_away_in_is_not_idle_then)
+{
+	struct folded folded = folded_of(once(), NULL);
+
+	ck_assert_uint_eq(folded_node(&folded, "before")->gpu->idle_ns, 10);    /* 200 to 210 */
+	ck_assert_uint_eq(folded_node(&folded, "meanwhile")->gpu->idle_ns, 10); /* 400 to 410 */
+	ck_assert_uint_eq(folded_node(&folded, "after")->gpu->idle_ns, 80);     /* 420 to 500 */
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(what_did_not_end_goes_on_to_the_end)
+{
+	struct trace_builder *builder = yielded();
+	struct folded folded;
+
+	build_push(builder, MAIN, 0, "all");
+	build_launch(builder, MAIN, 10, 1);
+	build_launch(builder, MAIN, 11, 2);
+	edge(builder, 300, TRACE_AWAY_BEGINS);
+	build_pop(builder, MAIN, 900);
+	build_kernel(builder, GPU, 1000, 1, "k", 100, 200);
+	build_kernel(builder, GPU, 1000, 2, "k", 700, 800); /* of another time than the rest: no trace of ours has that */
+	folded = folded_of(builder, NULL);
+	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 200);
+	ck_assert_uint_eq(folded.fold->totals.gpu_unknown_ns, 400);
+	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 100);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(edges_that_cannot_be_do_no_harm)
+{
+	struct trace_builder *builder = yielded();
+	struct trace_away *wrong;
+	struct folded folded;
+	struct away *away;
+
+	edge(builder, 50, TRACE_AWAY_ENDS); /* of nothing */
+	edge(builder, 100, TRACE_AWAY_BEGINS);
+	edge(builder, 110, TRACE_AWAY_BEGINS);
+	edge(builder, 200, TRACE_AWAY_ENDS);
+	edge(builder, 300, TRACE_AWAY_BEGINS);
+	wrong = build_record(builder, MAIN, TRACE_AWAY, sizeof *wrong, 350);
+	wrong->edge = TRACE_AWAY_ENDS; /* long before it began, by CUPTI's clock */
+	edge(builder, 400, TRACE_AWAY_BEGINS);
+	build_push(builder, MAIN, 1000, "x");
+	build_pop(builder, MAIN, 1100);
+	folded = folded_of(builder, NULL);
+	away = away_read(folded.reader);
+	ck_assert_uint_eq(away->count, 3);
+	ck_assert(away->open);
+	ck_assert_uint_eq(away->ns, 100 + 50 + 700);
+	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 0, 100), 0);
+	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 150, 320), 50 + 20);
+	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 320, 150), 0);
+	ck_assert_uint_eq(away_within(away, AWAY_REALTIME, 0, BUILDER_START_UNIX_NS + 399), 100);
+	ck_assert_uint_eq(away_within(NULL, AWAY_TRACE, 0, 100), 0);
+	away_free(away);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(every_view_says_so)
+{
+	struct screen screen = screen_show(once(), "trace.bin");
+
+	has(screen.out, "away      CUPTI was left to another profiler 150 ns long: from 250 ns to 400 ns");
+	has(screen.out, "launches, copies and memsets seen then: 1");
+	has(screen.out, "the GPU was busy 70.0 % of the 400 ns");
+	has(screen.out, "100 ns apart in which CUPTI was another profiler's");
+	has(screen.out, "LOSSES    1 times that CUPTI was left to another profiler");
+	screen = screen_show(once(), "tree trace.bin -f json");
+	has(screen.out, "\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
+	has(screen.out, "\"gpu_idle_ns\": 120, \"gpu_unknown_ns\": 100,");
+	has(screen.out, "\"yielded\": 1, \"yielded_calls\": 1");
+	screen = screen_show(once(), "idle trace.bin -f json");
+	has(screen.out, "\"gap_ns\": 120");
+	screen = screen_show(once(), "info trace.bin");
+	has(screen.out, "from 250 ns to 400 ns CUPTI was another profiler's");
+	screen = screen_show(once(), "info trace.bin -f json");
+	has(screen.out, "\"away\":[{\"begin_ns\":250,\"end_ns\":400}]");
+	screen = screen_show(once(), "dump trace.bin");
+	has(screen.out, "action=begins");
+	has(screen.out, "action=ends");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("away");
+	TCase *all = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(all, screen_enter, screen_leave);
+	tcase_add_test(all, what_is_not_known_is_neither_busy_nor_idle);
+	tcase_add_test(all, a_range_that_it_was_away_in_is_not_idle_then);
+	tcase_add_test(all, what_did_not_end_goes_on_to_the_end);
+	tcase_add_test(all, edges_that_cannot_be_do_no_harm);
+	tcase_add_test(all, every_view_says_so);
+	suite_add_tcase(suite, all);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

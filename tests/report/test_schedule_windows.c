@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ * test_schedule_windows.c: traces of some steps (PPERF_SCHEDULE): figures are of the windows, steps have the program's numbers, and
+ * what was not recorded is not missing.
+ */
+#include "tests/support/profile_fixture.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAIN = 1, OTHER = 2, GPU = 3 }; /* streams */
+
+static struct trace_builder *scheduled(const char *schedule, uint64_t steps)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_meta(builder, "schedule", schedule);
+	builder_header(builder)->steps = steps;
+	return builder;
+}
+
+static void edge(struct trace_builder *builder, uint64_t at, enum trace_window_edge what, uint64_t step, uint32_t warmup)
+{
+	struct trace_window *record = build_record(builder, MAIN, TRACE_WINDOW, sizeof *record, at);
+
+	record->edge = what;
+	record->step = step;
+	record->warmup = warmup;
+}
+
+static void span(struct trace_builder *builder, uint64_t from, uint64_t to, const char *name)
+{
+	build_push(builder, MAIN, from, name);
+	build_pop(builder, MAIN, to);
+}
+
+/* As the tool folds it. */
+static struct folded fold(struct trace_builder *builder)
+{
+	struct fold_options options = { .device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT };
+	struct folded folded = folded_of(builder, NULL);
+	struct windows *windows = windows_read(folded.reader);
+	struct steps *steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
+
+	options.windows = windows;
+	options.found = steps;
+	folded_again(&folded, &options);
+	folded_check(&folded);
+	return folded;
+}
+
+static void expect(const struct folded *folded, const char *path, uint64_t calls, uint64_t total)
+{
+	const struct node *node = folded_node(folded, path);
+
+	ck_assert_msg(node != NULL, "%s is not there", path);
+	ck_assert_msg(node->calls == calls && node->total_ns == total, "%s: %llu calls, %llu ns", path,
+		(unsigned long long)node->calls, (unsigned long long)node->total_ns);
+}
+
+static void has(const char *text, const char *wanted)
+{
+	ck_assert_msg(strstr(text, wanted) != NULL, "`%s` is not in:\n%.1500s", wanted, text);
+}
+
+START_TEST(only_windows_count)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:0", 5);
+	struct folded folded;
+
+	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
+	span(builder, 110, 140, "work");
+	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
+	edge(builder, 300, TRACE_WINDOW_BEGINS, 3, 0);
+	span(builder, 350, 390, "work");
+	edge(builder, 400, TRACE_WINDOW_ENDS, 4, 0);
+	build_push(builder, MAIN, 900, "after"); /* whatever is there counts in windows only */
+	build_pop(builder, MAIN, 1000);
+	folded = fold(builder);
+	expect(&folded, "step", 2, 200);
+	expect(&folded, "step/work", 2, 70);
+	ck_assert_uint_eq(folded.fold->totals.wall_ns, 200);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(steps_are_those_of_the_program_where_none_are_found)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:1,active:2,repeat:1", 9);
+	struct windows *windows;
+	struct folded folded;
+	struct steps *steps;
+
+	span(builder, 10, 90, "work"); /* it began with the program: step 0 */
+	edge(builder, 100, TRACE_WINDOW_STEP, 1, 0);
+	span(builder, 110, 140, "work");
+	edge(builder, 150, TRACE_WINDOW_STEP, 2, 0);
+	span(builder, 160, 180, "work");
+	edge(builder, 200, TRACE_WINDOW_ENDS, 3, 0);
+	folded = folded_of(builder, NULL);
+	windows = windows_read(folded.reader);
+	steps = windows_steps(windows, NULL);
+	ck_assert_uint_eq(windows->count, 1);
+	ck_assert_uint_eq(windows->ns, 200);
+	ck_assert_uint_eq(windows->steps, 9);
+	ck_assert_uint_eq(steps->count, 3);
+	ck_assert_uint_eq(steps->warm_up, 1);
+	ck_assert_str_eq(steps->evidence, "PPERF_SCHEDULE");
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(steps->steps[i].number, i);
+		ck_assert_uint_eq(steps->steps[i].kind, i ? STEP_USUAL : STEP_WARM_UP);
+	}
+	ck_assert_uint_eq(steps->steps[1].begin_ns, 100);
+	ck_assert_uint_eq(steps->steps[1].end_ns, 150);
+	ck_assert_uint_eq(steps->steps[2].end_ns, 200);
+	ck_assert_uint_eq(steps->p50_ns, 50);
+	steps_free(steps);
+	windows_free(windows);
+	folded_free(&folded);
+}
+END_TEST
+
+/* Two steps as an optimizer tells them. */
+static void train(struct trace_builder *builder, uint64_t at, const char *name)
+{
+	span(builder, at + 10, at + 20, "Optimizer.zero_grad#SGD.zero_grad");
+	span(builder, at + 30, at + 60, name);
+	span(builder, at + 70, at + 90, "Optimizer.step#SGD.step");
+}
+
+START_TEST(steps_that_are_found_have_the_programs_numbers)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:3,warmup:1,active:1,repeat:0", 11);
+	static const uint64_t wanted[] = { 3, 4, 8, 9 };
+	struct windows *windows;
+	struct folded folded;
+	struct steps *steps;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		edge(builder, 100 + 1000 * i, TRACE_WINDOW_BEGINS, 3 + 5 * i, 1);
+		train(builder, 100 + 1000 * i, "a");
+		edge(builder, 200 + 1000 * i, TRACE_WINDOW_STEP, 4 + 5 * i, 0);
+		train(builder, 200 + 1000 * i, "a");
+		edge(builder, 300 + 1000 * i, TRACE_WINDOW_ENDS, 5 + 5 * i, 0);
+	}
+	folded = folded_of(builder, NULL);
+	windows = windows_read(folded.reader);
+	steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
+	ck_assert_str_eq(steps->evidence, "optimizer.step");
+	ck_assert_uint_eq(steps->count, 4);
+	ck_assert_uint_eq(steps->warm_up, 2);
+	for (size_t i = 0; i < 4; i++) {
+		ck_assert_uint_eq(steps->steps[i].number, wanted[i]);
+		ck_assert_uint_eq(steps->steps[i].kind, i % 2 ? STEP_USUAL : STEP_WARM_UP);
+		ck_assert_uint_le(steps->steps[i].end_ns, i < 2 ? 300 : 1300);
+	}
+	steps_free(steps);
+	windows_free(windows);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(a_window_that_was_cut_off_is_unfinished)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:5,repeat:0", 2);
+	struct screen screen;
+
+	builder_header(builder)->flags = 0;
+	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
+	span(builder, 110, 140, "work");
+	edge(builder, 150, TRACE_WINDOW_STEP, 2, 0);
+	span(builder, 160, 200, "work");
+	screen = screen_show(builder, "trace.bin --width 120");
+	has(screen.out, "window    steps 1-2 (unfinished) of 2 recorded, ");
+	has(screen.out, ", 1 unfinished left out; found by PPERF_SCHEDULE (high)");
+}
+END_TEST
+
+START_TEST(where_there_was_no_window_nothing_counts_unless_it_was_open)
+{
+	for (int shut = 0; shut < 2; shut++) {
+		struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:0,active:5,repeat:0", 0);
+		struct folded folded;
+
+		if (shut)
+			builder_header(builder)->flags |= TRACE_SHUT;
+		span(builder, 110, 140, "work");
+		folded = fold(builder);
+		ck_assert_int_eq(folded.fold->totals.wall_ns == 0, shut);
+		folded_free(&folded);
+	}
+}
+END_TEST
+
+START_TEST(the_gpu_is_busy_and_idle_in_windows)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:0", 4);
+	struct screen screen;
+
+	build_device(builder, 0, "GPU");
+	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
+	build_push(builder, MAIN, 110, "work");
+	build_launch(builder, MAIN, 120, 1);
+	build_pop(builder, MAIN, 130);
+	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
+	edge(builder, 1000, TRACE_WINDOW_BEGINS, 3, 0);
+	build_push(builder, MAIN, 1010, "work");
+	build_launch(builder, MAIN, 1020, 5);
+	build_pop(builder, MAIN, 1030);
+	edge(builder, 1100, TRACE_WINDOW_ENDS, 4, 0);
+	build_kernel(builder, GPU, 1200, 1, "gemm", 130, 180);
+	build_kernel(builder, GPU, 1200, 5, "gemm", 1030, 1090);
+	screen = screen_show(builder, "tree trace.bin -f json");
+	has(screen.out, "\"wall_ns\": 200, \"gpu_sum_ns\": 110, \"gpu_busy_ns\": 110, \"gpu_idle_ns\": 50,");
+}
+END_TEST
+
+static void level(struct trace_builder *builder, uint64_t at, uint64_t allocated, uint64_t reserved)
+{
+	build_tensor(builder, MAIN, at, 0, 0, allocated, reserved)->head.flags = TRACE_TENSOR_LEVEL;
+}
+
+START_TEST(tensors_that_came_and_went_meanwhile_are_no_difference)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:0,active:1,repeat:0", 4);
+	struct folded folded;
+	const struct memory *memory;
+
+	build_push(builder, MAIN, 10, "work");
+	build_tensor(builder, MAIN, 20, 0x1000, 512, 512, 2048);
+	build_tensor(builder, MAIN, 30, 0x2000, 1024, 1536, 2048);
+	build_pop(builder, MAIN, 40);
+	edge(builder, 100, TRACE_WINDOW_ENDS, 1, 0);
+	build_alloc(builder, MAIN, 150, 0x100000, 1 << 20); /* recorded always */
+	edge(builder, 200, TRACE_WINDOW_BEGINS, 2, 0); /* 0x1000 has gone, 0x3000 has come */
+	level(builder, 201, 4096, 1 << 20);
+	build_push(builder, MAIN, 210, "work");
+	build_tensor(builder, MAIN, 220, 0x1000, 512, 4608, 1 << 20);
+	build_tensor(builder, MAIN, 230, 0x3000, -2048, 2560, 1 << 20);
+	build_pop(builder, MAIN, 240);
+	edge(builder, 300, TRACE_WINDOW_ENDS, 3, 0);
+	folded = fold(builder);
+	memory = folded.fold->memory;
+	ck_assert_uint_eq(memory->counts.tensor_differences, 0);
+	ck_assert_uint_eq(memory->counts.unknown_tensor_frees, 0);
+	ck_assert_int_eq(folded.fold->totals.allocated_peak, 4608);
+	ck_assert_int_eq(folded.fold->totals.allocated_now, 2560);
+	ck_assert_int_eq(folded.fold->totals.reserved_peak, 1 << 20);
+	ck_assert_uint_eq(folded_node(&folded, "step/work")->tensors->self.alloc_bytes, 512 + 1024 + 512);
+	ck_assert_uint_eq(folded_node(&folded, "step/work")->tensors->allocs, 3);
+	ck_assert_uint_eq(memory_tensors(memory, 0)->pool.allocated, 2560);
+	folded_free(&folded);
+}
+END_TEST
+
+START_TEST(what_was_passed_is_told_with_what_it_cost)
+{
+	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:1", 100);
+	struct screen screen;
+
+	builder_header(builder)->skipped[TRACE_SKIPPED_RANGES] = (struct trace_skip){ 1000, 10, 500 };
+	builder_header(builder)->skipped[TRACE_SKIPPED_GPU] = (struct trace_skip){ 40, 40, 1000 };
+	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
+	span(builder, 110, 140, "work");
+	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
+	screen = screen_show(builder, "trace.bin --width 200");
+	has(screen.out, "outside   seen and not recorded: 1,000 beginnings and ends of ranges, 40 records of the GPU; "
+					 "that cost about 51.00 µs in pperf, from those that were measured\n");
+	ck_assert_msg(strstr(screen.out, "window    step 1 of 100 recorded, 100 ns (PPERF_SCHEDULE=skip_first:0,wait:1") != NULL, "%s", screen.out);
+	screen = screen_show(NULL, "tree trace.bin -f json");
+	has(screen.out, "\"skipped\": {\"ranges\": 1000, \"calls\": 0, \"tensors\": 0, \"others\": 0, \"gpu\": 40}, "
+					 "\"skipped_cost_ns\": 51000");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("windows");
+	TCase *cases = tcase_create("windows");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(cases, screen_enter, screen_leave);
+	tcase_add_test(cases, only_windows_count);
+	tcase_add_test(cases, steps_are_those_of_the_program_where_none_are_found);
+	tcase_add_test(cases, steps_that_are_found_have_the_programs_numbers);
+	tcase_add_test(cases, a_window_that_was_cut_off_is_unfinished);
+	tcase_add_test(cases, where_there_was_no_window_nothing_counts_unless_it_was_open);
+	tcase_add_test(cases, the_gpu_is_busy_and_idle_in_windows);
+	tcase_add_test(cases, tensors_that_came_and_went_meanwhile_are_no_difference);
+	tcase_add_test(cases, what_was_passed_is_told_with_what_it_cost);
+	suite_add_tcase(suite, cases);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT
+ * test_command_line.c: the command line, the formats, the exit status, and what happens to bad input.
+ */
+#include "tests/support/run_report.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Two steps with a layer each, which launches a kernel; one copy outside of any range; a hostile name. */
+static struct trace_builder *a_run(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_meta(builder, "command", "./train --steps 2");
+	build_meta(builder, "host", "node7");
+	build_meta(builder, "version.pperf", "0.1");
+	build_meta(builder, "source.nvtx", "on");
+	build_meta(builder, "source.cupti", "off: not found (-1)");
+	build_device(builder, 0, "NVIDIA H100");
+	build_alloc(builder, 1, 5, 0x1000, 1000);
+	for (unsigned i = 0; i < 2; i++) {
+		char label[16];
+
+		snprintf(label, sizeof label, "step %u", i);
+		build_push(builder, 1, 100 + i * 100, label);
+		build_push(builder, 1, 110 + i * 100, "lay/er");
+		build_launch(builder, 1, 120 + i * 100, 10 + i);
+		build_alloc(builder, 1, 125 + i * 100, 0x2000 + i * 0x1000, 500);
+		build_pop(builder, 1, 130 + i * 100);
+		build_pop(builder, 1, 150 + i * 100);
+	}
+	build_push(builder, 2, 300, "=cmd\x1b[2J\xff,\"q\"");
+	build_pop(builder, 2, 310);
+	build_copy(builder, 1, 320, TRACE_COPY, 30, 64);
+	build_kernel(builder, 9, 1000, 10, "_Z4gemmPf", 400, 500);
+	build_kernel(builder, 9, 1000, 11, "_Z4gemmPf", 500, 640);
+	build_gpu_copy(builder, 9, 1000, TRACE_GPU_COPY, 30, 64, 700, 710);
+	return builder;
+}
+
+static void write_run(const char *path)
+{
+	struct trace_builder *builder = a_run();
+
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+static void has(const char *text, const char *part)
+{
+	ck_assert_msg(strstr(text, part) != NULL, "`%s` is not in:\n%s", part, text);
+}
+
+static void expect_usage(const char *arguments, const char *sentence)
+{
+	const struct screen screen = screen_show_with("", arguments);
+
+	ck_assert_str_eq(screen.err, sentence);
+	ck_assert_str_eq(screen.out, "");
+	ck_assert_int_eq(screen.status, 64);
+}
+
+START_TEST(wrong_usage_is_one_sentence_and_64)
+{
+	write_run("trace.bin");
+	expect_usage("", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
+	expect_usage("tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
+	expect_usage("tre trace.bin", "pperf-report: there is no view and no file `tre`; see pperf-report --help\n");
+	expect_usage("-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
+	expect_usage("--nonsense trace.bin",
+		"pperf-report: there is no option --nonsense, or it is cut too short; see pperf-report --help\n");
+	expect_usage("trace.bin -f", "pperf-report: -f needs a value; see pperf-report --help\n");
+	expect_usage("trace.bin -f xml", "pperf-report: --format takes one of text, json, csv, not `xml`\n");
+	expect_usage("trace.bin -d -1", "pperf-report: --depth takes a whole number up to 4294967295, not `-1`\n");
+	expect_usage(
+		"trace.bin --min-percent 101", "pperf-report: --min-percent takes a number from 0 to 100, not `101`\n");
+	expect_usage("trace.bin --steps 5-3", "pperf-report: --steps 5-3 ends before it begins\n");
+	expect_usage("trace.bin --steps x", "pperf-report: --steps takes numbers like 10-20 or 7, not `x`\n");
+	expect_usage("trace.bin --steps 5-", "pperf-report: --steps takes numbers like 10-20 or 7, not `5-`\n");
+	expect_usage("trace.bin --columns ,",
+		"pperf-report: --columns takes names of columns, separated by commas; pperf-report --legend lists them\n");
+	expect_usage("idle trace.bin --focus main",
+		"pperf-report: --focus is of the views tree, critical and tui: pperf-report tree --focus PATH FILE\n");
+	expect_usage("trace.bin --width 3", "pperf-report: --width takes at least 20 columns, not 3\n");
+	expect_usage("trace.bin --all=1", "pperf-report: --all=1 takes no value; see pperf-report --help\n");
+	expect_usage("trace.bin -s nothing",
+		"pperf-report: there is no column `nothing` to order by; pperf-report --legend lists them\n");
+	expect_usage("trace.bin --rank 3", "pperf-report: no process of the run of trace.bin has rank 3\n");
+	expect_usage("tree trace.bin --focus nowhere",
+		"pperf-report: there is no place `nowhere`; names are joined by /, a / in a name is written \\/\n");
+}
+END_TEST
+
+START_TEST(what_cannot_be_read_is_a_sentence_and_2)
+{
+	struct screen screen;
+
+	screen = screen_show_with("", "gone.bin");
+	ck_assert_int_eq(screen.status, 2);
+	has(screen.err, "gone.bin");
+	ck_assert_ptr_eq(strchr(screen.err, '\n'), screen.err + strlen(screen.err) - 1);
+	if (system("echo hello > text.bin; : > empty.bin; mkdir folder"))
+		ck_abort();
+	ck_assert_int_eq(screen_show_with("", "text.bin").status, 2);
+	ck_assert_int_eq(screen_show_with("", "empty.bin").status, 2);
+	ck_assert_int_eq(screen_show_with("", "folder").status, 2);
+}
+END_TEST
+
+START_TEST(a_trace_may_be_called_like_a_view)
+{
+	write_run("tree");
+	ck_assert_int_eq(screen_show_with("", "./tree").status, 0);
+	ck_assert_int_eq(screen_show_with("", "tree ./tree").status, 0);
+	ck_assert_int_eq(screen_show_with("", "tree tree").status, 0); /* only the first word can be a view */
+}
+END_TEST
+
+START_TEST(help_version_and_legend_need_no_trace)
+{
+	struct screen screen = screen_show_with("", "--help");
+
+	ck_assert_int_eq(screen.status, 0);
+	has(screen.out, "usage: pperf-report [VIEW] TRACE... [options]");
+	has(screen.out, "critical");
+	has(screen.out, "--min-percent P");
+	screen = screen_show_with("", "distribution --help");
+	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  how the durations of one place");
+	has(screen.out, "p75_ns");
+	has(screen.out, "--min-percent P");
+	ck_assert_ptr_null(strstr(screen.out, "critical-path"));
+	has(screen_show_with("", "diff --help").out, "usage: pperf-report diff BEFORE AFTER [options]\n");
+	screen = screen_show_with("", "--version");
+	ck_assert_int_eq(strncmp(screen.out, "pperf-report ", 13), 0);
+	screen = screen_show_with("", "--legend");
+	has(screen.out, "nearest rank");
+	has(screen.out, "gpu_total_ns");
+	has(screen.out, "reserved");
+	screen = screen_show_to("/dev/full", "--help");
+	ck_assert_int_eq(screen.status, 2);
+}
+END_TEST
+
+/* Everything that a reader of the JSON may rely on is there, in every view. */
+START_TEST(every_view_has_the_whole_envelope)
+{
+	static const char *const views[] = { "", "tree ", "critical ", "table ", "kernels ", "memory " };
+	static const char *const parts[] = { "\"schema\": \"pperf.report/1\"",
+		"\"view\": ", "\"files\": [\"trace.bin\"]", "\"command\": \"./train --steps 2\"", "\"pid\": 100",
+		"\"rank\": null", "\"start_unix_ns\": 1700000000000000000", "\"duration_ns\": ", "\"host\": \"node7\"",
+		"\"versions\": {\"pperf\": \"0.1\"", "\"torch\": null", "\"cuda_runtime\": null",
+		"\"cuda_driver\": null", "\"cupti\": null", "\"compile_mode\": null",
+		"\"devices\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"uuid\": ",
+		"null, \"simulated\": false", "\"nvtx\": \"on\"",
+		"\"torch_ops\": \"absent\"", "\"cuda_symbols\": \"absent\"", "\"cupti\": \"off: not found (-1)\"",
+		"\"processes\": [{", "\"launches\": 2", "\"kernels\": 2", "\"copies_called\": 1", "\"copies\": 1",
+		"\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0", "\"missing_records\": 0",
+		"\"attributed\": 2", "\"unattributed\": 1", "\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0",
+		"\"unmatched_ends\": 0", "\"left_open\": 0", "\"clock_violations\": 0", "\"truncated_streams\": 0",
+		"\"complete\": true", "\"conserved\": true", "\"wall_ns\": ", "\"gpu_sum_ns\": 250",
+		"\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60", "\"attributed_ns\": 240", "\"unattributed_ns\": 10",
+		"\"reserved_peak_bytes\": 2000", "\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0",
+		"\"warnings\": []", "\"rows\": [" };
+	char arguments[64];
+	struct screen screen;
+
+	write_run("trace.bin");
+	snprintf(arguments, sizeof arguments, "%strace.bin -f json", views[_i]);
+	screen = screen_show_with("", arguments);
+	ck_assert_int_eq(screen.status, 0);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		has(screen.out, parts[i]);
+}
+END_TEST
+
+START_TEST(a_tree_row_says_all_that_it_knows)
+{
+	const struct screen screen = screen_show(a_run(), "tree trace.bin -f json");
+
+	has(screen.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"step *\", \"label\": \"step * \xc3\x97"
+			"2\", \"kind\": \"range\", \"path\": [\"step *\"], "
+			"\"share\": 0.96, \"calls\": 2, \"gpu_total_ns\": 240, \"gpu_self_ns\": 0, \"gpu_calls\": 2, "
+			"\"cpu_total_ns\": 100, \"cpu_self_ns\": 60, \"cpu_self_x_ns\": 60, "
+			"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 285, \"delay_p95_ns\": 285, "
+			"\"min_ns\": 50, \"p50_ns\": 50, \"p95_ns\": 50, \"p99_ns\": 50, \"max_ns\": 50, "
+			"\"reserved_delta_bytes\": 1000, \"reserved_peak_bytes\": 2000, "
+			"\"alloc_bytes\": 1000, \"free_bytes\": 0, \"labels\": 2, \"worst\": {\"metric\": \"gpu\", "
+			"\"label\": \"step 1\", \"start_ns\": 200, \"value\": 140}}");
+	has(screen.out, "\"name\": \"gemm\", \"label\": \"gemm  <<<(64,1,1),(128,1,1)>>>\", \"kind\": \"kernel\", "
+			"\"path\": [\"step *\", \"lay/er\", \"gemm\"]");
+	has(screen.out, "\"grid\": [64, 1, 1], \"block\": [128, 1, 1], \"shared_bytes\": 0, \"registers\": 32, "
+			"\"waves_per_sm\": ");
+	has(screen.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
+	has(screen.out, "\"kind\": \"unattributed\"");
+	has(screen.out, "\"name\": \"=cmd\\u001b[2J\\udcff,\\\"q\\\"\"");
+}
+END_TEST
+
+START_TEST(csv_is_rfc_4180_and_no_formula)
+{
+	const struct screen screen = screen_show(a_run(), "tree trace.bin -f csv");
+
+	ck_assert_int_eq(screen.status, 0);
+	ck_assert_int_eq(strncmp(screen.out, "id,parent,depth,name,label,kind,", 32), 0);
+	has(screen.out, "\r\n0,,0,step *,step * \xc3\x97"
+			"2,range,,step *,");
+	has(screen.out, ",step */lay\\\\/er,"); /* a slash in a name, and RFC-quoted nothing */
+	has(screen.out, "\"\\x3dcmd\\x1b[2J\\xff,\"\"q\"\"\"");
+	ck_assert_ptr_null(strchr(screen.out, '\033'));
+	ck_assert_ptr_null(strstr(screen.out, "\r\n\r\n"));
+}
+END_TEST
+
+START_TEST(no_control_byte_reaches_the_screen)
+{
+	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ", "critical ", "info ",
+		"dump " };
+	char arguments[64];
+	struct screen screen;
+
+	write_run("trace.bin");
+	snprintf(arguments, sizeof arguments, "%strace.bin -m cpu --min-percent 0", views[_i]);
+	screen = screen_show_with("", arguments);
+	ck_assert_int_eq(screen.status, 0);
+	for (const char *c = screen.out; *c; c++)
+		ck_assert_msg(*c == '\n' || (unsigned char)*c >= ' ', "byte %d", *c);
+	ck_assert_ptr_null(strchr(screen.out, '\377'));
+}
+END_TEST
+
+START_TEST(no_line_of_text_is_wider_than_asked_for)
+{
+	static const unsigned widths[] = { 40, 60, 80, 120, 200 };
+	static const char *const views[] = { "tree", "table", "kernels", "memory" };
+
+	write_run("trace.bin");
+	for (size_t width = 0; width < sizeof widths / sizeof *widths; width++)
+		for (size_t view = 0; view < sizeof views / sizeof *views; view++) {
+			char arguments[96];
+			struct screen screen;
+
+			snprintf(arguments, sizeof arguments, "%s trace.bin --min-percent 0 --ascii --width %u",
+				views[view], widths[width]);
+			screen = screen_show_with("", arguments);
+			for (const char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+				ck_assert_msg(
+					strcspn(line, "\n") <= widths[width] || strncmp(line, "not shown", 9) == 0,
+					"%s, %u: %.*s", views[view], widths[width], (int)strcspn(line, "\n"), line);
+		}
+}
+END_TEST
+
+START_TEST(the_same_trace_gives_the_same_bytes)
+{
+	static const char *const arguments[] = { "trace.bin", "trace.bin -f json", "table trace.bin -f csv",
+		"critical trace.bin", "kernels trace.bin -f json" };
+
+	write_run("trace.bin");
+	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
+		ck_assert_str_eq(screen_show_with("", arguments[i]).out, screen_show_with("", arguments[i]).out);
+}
+END_TEST
+
+START_TEST(rows_are_pruned_only_when_asked_for)
+{
+	struct screen screen;
+
+	screen = screen_show(a_run(), "tree trace.bin -f json -d 1");
+	ck_assert_ptr_null(strstr(screen.out, "\"depth\": 1"));
+	screen = screen_show(NULL, "tree trace.bin -f json --min-percent 50");
+	ck_assert_ptr_null(strstr(screen.out, "cmd"));
+	has(screen.out, "\"kind\": \"unattributed\"");
+	screen = screen_show(NULL, "tree trace.bin -f json -n 1");
+	ck_assert_ptr_null(strstr(screen.out, "unattributed\","));
+	screen = screen_show(NULL, "tree trace.bin --focus 'step 1/lay\\/er' -f json");
+	has(screen.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"lay/er\"");
+	screen = screen_show(NULL, "tree trace.bin -s name -f json");
+	ck_assert_int_eq(screen.status, 0);
+}
+END_TEST
+
+START_TEST(a_file_can_be_written)
+{
+	struct screen screen = screen_show(a_run(), "tree trace.bin -o out.txt");
+	struct stat about;
+
+	ck_assert_int_eq(screen.status, 0);
+	ck_assert_str_eq(screen.out, "");
+	ck_assert(stat("out.txt", &about) == 0 && about.st_size > 0);
+	screen = screen_show(NULL, "tree trace.bin -o no/such/folder");
+	ck_assert_int_eq(screen.status, 2);
+	has(screen.err, "no/such/folder");
+}
+END_TEST
+
+START_TEST(what_cannot_be_printed_is_said)
+{
+	struct screen screen;
+
+	write_run("trace.bin");
+	screen = screen_show_to("/dev/full", "tree trace.bin");
+	ck_assert_int_eq(screen.status, 2);
+	has(screen.err, "cannot be written");
+	screen = screen_show_with("", "tree trace.bin -f json -o /dev/full");
+	ck_assert_int_eq(screen.status, 2);
+}
+END_TEST
+
+START_TEST(colour_follows_flag_then_environment)
+{
+	write_run("trace.bin");
+	ck_assert_ptr_null(strchr(screen_show_with("", "tree trace.bin").out, '\033')); /* no terminal */
+	ck_assert_ptr_nonnull(strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+	ck_assert_ptr_nonnull(strchr(screen_show_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
+	ck_assert_ptr_null(strchr(screen_show_with("NO_COLOR=1 FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+	ck_assert_ptr_null(strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin --color never").out, '\033'));
+}
+END_TEST
+
+START_TEST(a_cut_trace_is_shown_and_only_strict_minds)
+{
+	struct trace_builder *builder = a_run();
+	const unsigned char *bytes;
+	struct screen screen;
+	size_t count;
+	FILE *file;
+
+	builder_header(builder)->flags = 0;
+	bytes = builder_bytes(builder, &count);
+	file = fopen("cut.bin", "w");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_uint_eq(fwrite(bytes, 1, count - 200, file), count - 200);
+	fclose(file);
+	builder_free(builder);
+	screen = screen_show_with("", "cut.bin");
+	ck_assert_int_eq(screen.status, 0);
+	has(screen.out, "LOSSES");
+	ck_assert_int_eq(screen_show_with("", "tree cut.bin --strict").status, 2);
+	has(screen_show_with("", "cut.bin -f json").out, "\"complete\": false");
+}
+END_TEST
+
+START_TEST(the_simulated_device_is_named_on_every_screen)
+{
+	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ", "critical " };
+	struct trace_builder *builder = builder_new();
+	char arguments[64];
+	struct screen screen;
+
+	build_device(builder, 0, "pperf simulated device");
+	build_push(builder, 1, 10, "a");
+	build_alloc(builder, 1, 11, 0x1000, 10);
+	build_launch(builder, 1, 12, 1);
+	build_pop(builder, 1, 20);
+	build_kernel(builder, 9, 100, 1, "k", 30, 40);
+	builder_write(builder, "trace.bin");
+	builder_free(builder);
+	snprintf(arguments, sizeof arguments, "%strace.bin", views[_i]);
+	screen = screen_show_with("", arguments);
+	ck_assert_msg(strstr(screen.out, "simulated") || strstr(screen.out, "SIMULATED"), "%s", screen.out);
+	strcat(arguments, " -f json");
+	screen = screen_show_with("", arguments);
+	has(screen.out, "\"simulated\": true");
+	has(screen.out, "\"provenance\": \"simulated\"");
+}
+END_TEST
+
+/* Three processes of one run: the parent only makes ranges, one child has the most GPU time. */
+static void write_family(void)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const paths[] = { "trace.bin", "trace.201.bin", "trace.202.bin" };
+		struct trace_builder *builder = builder_new();
+
+		builder_header(builder)->pid = 200 + i;
+		if (i) {
+			char rank[8];
+
+			snprintf(rank, sizeof rank, "%u", i - 1);
+			build_meta(builder, "rank", rank);
+		}
+		build_push(builder, 1, 100, i ? "child" : "parent");
+		if (i)
+			build_launch(builder, 1, 110, 1);
+		build_pop(builder, 1, 120);
+		if (i)
+			build_kernel(builder, 9, 500, 1, "k", 200, 200 + i * 50);
+		builder_write(builder, paths[i]);
+		builder_free(builder);
+	}
+}
+
+START_TEST(of_a_run_the_process_that_did_most_is_shown)
+{
+	struct screen screen;
+
+	write_family();
+	screen = screen_show_with("", "tree trace.bin");
+	has(screen.out, "child");
+	has(screen.out, "also pid 200: ");
+	has(screen.out, "also pid 201: ");
+	ck_assert_ptr_null(strstr(screen.out, "also pid 202"));
+	screen = screen_show_with("", "tree trace.bin -f json --rank 0");
+	has(screen.out, "\"pid\": 201, \"rank\": 0, \"start_unix_ns\"");
+	has(screen.out, "\"gpu_sum_ns\": 50, ");
+	screen = screen_show_with("", "tree trace.201.bin -f json --all");
+	has(screen.out, "\"kind\": \"process\", \"pid\": 200");
+	has(screen.out, "\"kind\": \"process\", \"pid\": 202");
+	has(screen.out, "\"gpu_sum_ns\": 150, ");
+	screen = screen_show_with("", "critical trace.bin --all");
+	has(screen.out, "pid 200\nparent ");
+}
+END_TEST
+
+START_TEST(the_first_screen_says_what_ran_and_where_the_time_went)
+{
+	const struct screen screen = screen_show(a_run(), "trace.bin");
+
+	has(screen.out, "ran       ./train --steps 2\n");
+	has(screen.out, "pid 100");
+	has(screen.out, "node7");
+	has(screen.out, "device    GPU 0 NVIDIA H100\n");
+	has(screen.out, "cupti off: not found (-1)");
+	has(screen.out, "→ no times of kernels and copies: ");
+	has(screen.out, "coverage  66.7 % of 3 GPU records have the range that asked for them");
+	has(screen.out, "2 of 2 launches, 1 of 1 copies");
+	has(screen.out, "verdict   the GPU was busy 80.6 % of the 310 ns");
+	has(screen.out, "96.0 % of");
+	has(screen.out, "losses    none\n");
+	has(screen.out, "cost      pperf measured 0 ns");
+	has(screen.out, "step 1 ───");
+	has(screen.out, "next      pperf-report critical trace.bin -m reserved\n");
+}
+END_TEST
+
+/* Sixty children of one range, of 1000 to 1590 ns. */
+static struct trace_builder *a_large_run(void)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 100;
+
+	build_push(builder, 1, at, "whole");
+	for (unsigned i = 0; i < 60; i++) {
+		char label[32];
+
+		snprintf(label, sizeof label, "part%c%c", 'a' + (int)(i / 10), 'a' + (int)(i % 10));
+		build_push(builder, 1, at, label);
+		at += 1000 + 10 * i;
+		build_pop(builder, 1, at);
+	}
+	build_push(builder, 1, at, "heavy");
+	build_pop(builder, 1, at + 40000);
+	build_pop(builder, 1, at + 40000);
+	return builder;
+}
+
+START_TEST(a_large_tree_is_cut_to_a_screen_and_says_so)
+{
+	struct screen screen = screen_show(a_large_run(), "trace.bin");
+
+	has(screen.out, "not shown: 48 below 1.25 % (--min-percent 0)");
+	has(screen.out, "`whole`; largest");
+	has(screen.out, "`heavy` (34.0 %)");
+	ck_assert_ptr_null(strstr(screen.out, "partaa"));
+	screen = screen_show(NULL, "tree trace.bin");
+	has(screen.out, "partfj");
+	screen = screen_show(NULL, "trace.bin --min-percent 1");
+	has(screen.out, "partfj");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("tool");
+	TCase *tool = tcase_create("tool");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tool, 60);
+	tcase_add_checked_fixture(tool, screen_enter, screen_leave);
+	tcase_add_test(tool, wrong_usage_is_one_sentence_and_64);
+	tcase_add_test(tool, what_cannot_be_read_is_a_sentence_and_2);
+	tcase_add_test(tool, a_trace_may_be_called_like_a_view);
+	tcase_add_test(tool, help_version_and_legend_need_no_trace);
+	tcase_add_loop_test(tool, every_view_has_the_whole_envelope, 0, 6);
+	tcase_add_test(tool, a_tree_row_says_all_that_it_knows);
+	tcase_add_test(tool, csv_is_rfc_4180_and_no_formula);
+	tcase_add_loop_test(tool, no_control_byte_reaches_the_screen, 0, 8);
+	tcase_add_test(tool, no_line_of_text_is_wider_than_asked_for);
+	tcase_add_test(tool, the_same_trace_gives_the_same_bytes);
+	tcase_add_test(tool, rows_are_pruned_only_when_asked_for);
+	tcase_add_test(tool, a_file_can_be_written);
+	tcase_add_test(tool, what_cannot_be_printed_is_said);
+	tcase_add_test(tool, colour_follows_flag_then_environment);
+	tcase_add_test(tool, a_cut_trace_is_shown_and_only_strict_minds);
+	tcase_add_loop_test(tool, the_simulated_device_is_named_on_every_screen, 0, 6);
+	tcase_add_test(tool, of_a_run_the_process_that_did_most_is_shown);
+	tcase_add_test(tool, the_first_screen_says_what_ran_and_where_the_time_went);
+	tcase_add_test(tool, a_large_tree_is_cut_to_a_screen_and_says_so);
+	suite_add_tcase(suite, tool);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

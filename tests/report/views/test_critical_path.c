@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: MIT
+ * test_critical_path.c: the longest chain of small runs, reckoned by hand.
+ */
+#include "tests/support/run_report.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_COLUMNS 40
+
+/* The fields of one line; ends them in place. */
+static size_t split(char *line, char **fields)
+{
+	size_t count = 0;
+
+	for (char *field = line; field && count < MOST_COLUMNS; count++) {
+		char *comma = strchr(field, ',');
+
+		if (comma)
+			*comma++ = '\0';
+		fields[count] = field;
+		field = comma;
+	}
+	return count;
+}
+
+static size_t column_of(char **titles, size_t count, const char *title)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(titles[i], title))
+			return i;
+	ck_abort_msg("no column %s", title);
+}
+
+/* Of the row of that kind and name; -1: the cell is empty. -2: there is no such row. */
+static long long cell(const struct screen *screen, const char *kind, const char *name, const char *title)
+{
+	char *text = strdup(screen->out), *rest = text, *line = strsep(&rest, "\n");
+	char *titles[MOST_COLUMNS], *fields[MOST_COLUMNS];
+	const size_t columns = split(line, titles), wanted = column_of(titles, columns, title),
+		     names = column_of(titles, columns, "label"), kinds = column_of(titles, columns, "kind");
+	long long found = -2;
+
+	while (rest && found == -2) {
+		line = strsep(&rest, "\n");
+		if (split(line, fields) == columns && !strcmp(fields[kinds], kind) && !strcmp(fields[names], name))
+			found = *fields[wanted] ? atoll(fields[wanted]) : -1;
+	}
+	free(text);
+	return found;
+}
+
+static void expect(const struct screen *screen, const char *kind, const char *name, const char *title, long long value)
+{
+	const long long found = cell(screen, kind, name, title);
+
+	ck_assert_msg(found == value, "%s of %s `%s` is %lld, not %lld, in\n%s", title, kind, name, found, value, screen->out);
+}
+
+/* The parts of the path, by kind; 0: there is no such row. They are the whole. */
+struct parts {
+	long long kernels, copies, host, calls, launch, hand_over, sync, unknown;
+};
+
+static void expect_parts(const struct screen *screen, struct parts parts)
+{
+	const struct {
+		const char *name;
+		long long ns;
+	} all[] = { { "kernels", parts.kernels }, { "copies", parts.copies }, { "host", parts.host },
+		{ "calls", parts.calls }, { "launch", parts.launch }, { "hand-over", parts.hand_over },
+		{ "synchronisation", parts.sync }, { "unknown", parts.unknown } };
+	long long sum = 0;
+
+	ck_assert_int_eq(screen->status, 0);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		expect(screen, "part", all[i].name, "path_ns", all[i].ns ? all[i].ns : -2);
+		sum += all[i].ns;
+	}
+	expect(screen, "path", "critical path", "path_ns", sum);
+}
+
+/* Called for 5, on the stream of that number, whose handle is ten times that. */
+static void launch(struct trace_builder *builder, uint32_t thread, uint64_t begin, uint64_t id, uint32_t stream)
+{
+	build_launch(builder, thread, begin + 5, id)->stream = stream * 10;
+}
+
+static void kernel(struct trace_builder *builder, uint64_t id, const char *name, uint32_t stream, uint64_t begin, uint64_t end)
+{
+	build_kernel(builder, 9, 90000, id, name, begin, end)->gpu.stream = stream;
+}
+
+static void sync(struct trace_builder *builder, uint32_t thread, enum trace_sync_type type, uint32_t stream, uint64_t event,
+	uint64_t begin, uint64_t end)
+{
+	const uint32_t api = build_name(builder, "a synchronisation");
+	struct trace_sync *record = build_record(builder, thread, TRACE_SYNC, sizeof *record, end);
+
+	record->call.duration = end - begin;
+	record->call.api = api;
+	record->type = type;
+	record->stream = stream * 10;
+	record->event = event;
+}
+
+static struct trace_builder *begin(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_device(builder, 0, "a GPU");
+	return builder;
+}
+
+static struct screen show(struct trace_builder *builder)
+{
+	return screen_show(builder, "critical-path trace.bin -f csv");
+}
+
+START_TEST(the_host_is_too_slow)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 1, 195, 2, 7);
+	kernel(builder, 1, "a", 7, 105, 110);
+	kernel(builder, 2, "b", 7, 205, 210);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 5, .launch = 10, .host = 95, .calls = 5 });
+	expect(&screen, "work", "a", "slack_min_ns", 95); /* b is asked for at 195, and a launch takes 10 */
+	expect(&screen, "work", "a", "gain_ns", 0);
+	expect(&screen, "work", "b", "gain_ns", 5);
+	expect(&screen, "work", "b", "path_ns", 15);
+	expect(&screen, "place", "(no range)", "path_ns", 95); /* the calls in no range are unattributed */
+}
+END_TEST
+
+/* A kernel is over before the next one's launch is, though after that began: the launch holds it up. */
+START_TEST(launches_are_too_slow)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		launch(builder, 1, 100 + 10 * i, i + 1, 7);
+		kernel(builder, i + 1, "k", 7, 105 + 10 * i, 113 + 10 * i);
+	}
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 8, .launch = 5, .host = 10, .calls = 10 });
+	expect(&screen, "work", "k", "gain_ns", 8);
+}
+END_TEST
+
+START_TEST(the_gpu_is_too_slow)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "work");
+	for (uint64_t i = 0; i < 3; i++)
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+	build_pop(builder, 1, 130);
+	kernel(builder, 1, "k", 7, 110, 210);
+	kernel(builder, 2, "k", 7, 211, 311);
+	kernel(builder, 3, "k", 7, 311, 411);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 300, .launch = 15, .hand_over = 1 });
+	expect(&screen, "place", "work", "path_ns", 316);
+	expect(&screen, "place", "work", "path_gpu_ns", 300);
+	expect(&screen, "place", "work", "calls", 6);
+	expect(&screen, "work", "k", "slack_p50_ns", 0);
+	expect(&screen, "work", "k", "gain_ns", 411 - 130); /* the last is asked for at 115, and a launch takes 15 */
+}
+END_TEST
+
+/* Calls alone in their ranges, whose work is asked for inside: each may take longer by what is waited for anyway. */
+START_TEST(calls_have_slack)
+{
+	struct trace_builder *builder = begin();
+	const uint32_t api = build_name(builder, "cudaEventQuery");
+	struct screen screen;
+	static const char *const names[] = { "first", "second" };
+	static const long long slacks[] = { 190, 278 };
+
+	for (uint64_t i = 0; i < 3; i++) {
+		launch(builder, 1, 95 + 20 * i, i + 1, 7);
+		if (i == 2)
+			break;
+		build_push(builder, 1, 101 + 20 * i, names[i]);
+		struct trace_sync *query = build_record(builder, 1, TRACE_SYNC, sizeof *query, 110 + 20 * i);
+		query->call.duration = 5;
+		query->call.api = api;
+		build_pop(builder, 1, 112 + 20 * i);
+	}
+	kernel(builder, 1, "k", 7, 97, 307); /* the second is asked for at 115, the third at 135, and a launch takes 2 */
+	kernel(builder, 2, "k", 7, 307, 415);
+	kernel(builder, 3, "k", 7, 415, 420);
+	screen = show(builder);
+	for (int i = 0; i < 2; i++) {
+		expect(&screen, "place", names[i], "slack_min_ns", slacks[i]);
+		expect(&screen, "place", names[i], "path_ns", 0);
+	}
+}
+END_TEST
+
+START_TEST(a_stream_waits_for_another)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	sync(builder, 1, TRACE_EVENT_RECORD, 7, 0xe1, 105, 110);
+	launch(builder, 1, 115, 2, 8);
+	sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 8, 0xe1, 125, 130);
+	launch(builder, 1, 131, 4, 7); /* after the record: nobody waits for it */
+	launch(builder, 1, 140, 3, 8);
+	kernel(builder, 1, "a", 7, 110, 310);
+	kernel(builder, 2, "b", 8, 125, 175);
+	kernel(builder, 3, "c", 8, 312, 400);
+	kernel(builder, 4, "d", 7, 310, 311);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 288, .launch = 15, .hand_over = 2 });
+	expect(&screen, "work", "b", "slack_min_ns", 135); /* a ends at 310 */
+	expect(&screen, "work", "a", "slack_min_ns", 0);
+	expect(&screen, "work", "d", "slack_min_ns", 89);
+	expect(&screen, "work", "a", "gain_ns", 135); /* then b holds c up */
+	expect(&screen, "path", "critical path", "stream_waits", 1);
+	expect(&screen, "path", "critical path", "stream_waits_unknown", 0);
+}
+END_TEST
+
+/* An event that is recorded anew stands for what it was when somebody began to wait. */
+START_TEST(an_event_is_what_it_was)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	sync(builder, 1, TRACE_EVENT_RECORD, 7, 0xe1, 105, 110);
+	sync(builder, 1, TRACE_SYNC_STREAM_WAIT, 8, 0xe1, 111, 112);
+	launch(builder, 1, 115, 2, 7);
+	sync(builder, 1, TRACE_EVENT_RECORD, 7, 0xe1, 125, 130);
+	launch(builder, 1, 135, 3, 8);
+	sync(builder, 1, TRACE_SYNC_EVENT, 0, 0xe1, 141, 505);
+	kernel(builder, 1, "a", 7, 110, 210);
+	kernel(builder, 2, "b", 7, 210, 500);
+	kernel(builder, 3, "c", 8, 215, 300);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 390, .launch = 15, .sync = 5 });
+	expect(&screen, "work", "c", "slack_min_ns", 205); /* nobody waits for it */
+	expect(&screen, "path", "critical path", "waits", 1);
+	expect(&screen, "path", "critical path", "waits_unknown", 0);
+}
+END_TEST
+
+START_TEST(the_host_waits_in_the_middle)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "outer");
+	launch(builder, 1, 95, 1, 7);
+	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 105, 205);
+	build_push(builder, 1, 215, "prepare");
+	build_pop(builder, 1, 245);
+	launch(builder, 1, 250, 2, 7);
+	build_pop(builder, 1, 310);
+	kernel(builder, 1, "a", 7, 110, 200);
+	kernel(builder, 2, "b", 7, 260, 300);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 130, .launch = 25, .sync = 5, .host = 45 });
+	expect(&screen, "place", "outer / prepare", "path_ns", 30);
+	expect(&screen, "place", "outer", "path_ns", 175);
+	expect(&screen, "place", "outer", "path_host_ns", 15);
+	expect(&screen, "work", "a", "gain_ns", 90); /* the call would begin at 105, but the launch took 15 */
+}
+END_TEST
+
+/* The wait seems to be over before the work is: two clocks. */
+START_TEST(clocks_are_a_little_apart)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	sync(builder, 1, TRACE_SYNC_STREAM, 7, 0, 105, 205);
+	launch(builder, 1, 250, 2, 7);
+	kernel(builder, 1, "a", 7, 110, 206);
+	kernel(builder, 2, "b", 7, 260, 300);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 135, .launch = 25, .host = 45 });
+	expect(&screen, "work", "a", "slack_min_ns", 0);
+}
+END_TEST
+
+/* 100 in a call, 10 of the host, 10 of a launch, 10 of a kernel. */
+START_TEST(calls_can_be_gained_by)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "take");
+	sync(builder, 1, 0, 0, 0, 95, 195); /* a call that waits for nothing */
+	build_pop(builder, 1, 200);
+	build_push(builder, 1, 201, "use");
+	launch(builder, 1, 205, 1, 7);
+	build_pop(builder, 1, 230);
+	kernel(builder, 1, "k", 7, 215, 225);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
+	expect(&screen, "place", "take", "gain_ns", 100);
+	expect(&screen, "place", "use", "gain_ns", 10); /* of the call the kernel's begin does not wait for the end */
+	expect(&screen, "work", "k", "gain_ns", 10);
+}
+END_TEST
+
+/* The host waits 5 longer than the kernel runs: all that not waiting at all would save. */
+START_TEST(a_wait_gains_what_it_is_longer)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_push(builder, 1, 90, "work");
+	launch(builder, 1, 95, 1, 7);
+	build_pop(builder, 1, 101);
+	build_push(builder, 1, 102, "wait");
+	sync(builder, 1, TRACE_SYNC_STREAM, 7, 0, 105, 315);
+	build_pop(builder, 1, 316);
+	kernel(builder, 1, "k", 7, 110, 310);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 200, .launch = 15, .sync = 5 });
+	expect(&screen, "place", "wait", "gain_ns", 5);
+	expect(&screen, "place", "work", "gain_ns", 200);
+}
+END_TEST
+
+static void default_stream(struct trace_builder *builder, uint32_t stream)
+{
+	struct trace_context *context = build_dictionary(builder, TRACE_CONTEXT, sizeof *context);
+
+	context->context = 1;
+	context->stream = UINT32_MAX;
+	context->null_stream = stream;
+}
+
+/* a on stream 8 up to 50,100; b was asked for at 120 on stream 7 and began 2 us after the end of a; then c on stream 8. */
+static struct trace_builder *one_after_the_other(void)
+{
+	struct trace_builder *builder = begin();
+
+	launch(builder, 1, 95, 1, 8);
+	launch(builder, 1, 120, 2, 7);
+	launch(builder, 1, 140, 3, 8);
+	kernel(builder, 1, "a", 8, 100, 50100);
+	kernel(builder, 2, "b", 7, 52100, 92100);
+	kernel(builder, 3, "c", 8, 92600, 93000);
+	return builder;
+}
+
+START_TEST(the_default_stream_waits_for_others_and_they_for_it)
+{
+	struct trace_builder *builder = one_after_the_other();
+	struct screen screen;
+
+	default_stream(builder, 7);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 50000 + 40000 + 400, .launch = 5, .hand_over = 2000 + 500 });
+	expect(&screen, "path", "critical path", "default_waits", 2);
+	expect(&screen, "work", "a", "slack_min_ns", 0);
+	expect(&screen, "work", "b", "slack_min_ns", 0);
+	expect(&screen, "work", "b", "gain_ns", 40000);
+	expect(&screen, "work", "a", "gain_ns", 50100 - 125); /* b was asked for at 120, and a launch takes 5 */
+}
+END_TEST
+
+/* Between streams of which none is the default one, nothing is inferred: b could have begun 5 after its call at 120, and c
+ * after a. */
+START_TEST(other_streams_do_not_wait_for_each_other)
+{
+	struct trace_builder *builder = one_after_the_other();
+	struct screen screen;
+
+	default_stream(builder, 9);
+	screen = show(builder);
+	expect(&screen, "path", "critical path", "default_waits", 0);
+	expect(&screen, "work", "b", "slack_min_ns", 900);
+	expect(&screen, "work", "b", "gain_ns", 0);
+	expect(&screen, "part", "unknown", "path_ns", 42500);
+}
+END_TEST
+
+START_TEST(two_threads)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 2, 145, 2, 8);
+	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 200, 305);
+	kernel(builder, 1, "a", 7, 105, 115);
+	kernel(builder, 2, "b", 8, 160, 300);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 140, .launch = 15, .sync = 5, .host = 50 });
+	expect(&screen, "work", "a", "slack_min_ns", 185);
+}
+END_TEST
+
+/* What one thread did for long before the other went on is what that waited for. */
+START_TEST(threads_take_turns)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 2, 50, 100, 7);
+	kernel(builder, 100, "k", 7, 60, 61);
+	for (uint64_t i = 0; i < 16; i++) {
+		launch(builder, 1, 95 + 10 * i, i + 1, 7);
+		kernel(builder, i + 1, "k", 7, 101 + 10 * i, 102 + 10 * i);
+	}
+	launch(builder, 2, 395, 101, 7);
+	kernel(builder, 101, "last", 7, 405, 500);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
+}
+END_TEST
+
+START_TEST(a_copy_beside_a_kernel)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	build_copy(builder, 1, 106, TRACE_COPY, 2, 64)->stream = 80;
+	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 120, 212);
+	kernel(builder, 1, "k", 7, 110, 210);
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 2, 64, 110, 160)->gpu.stream = 8;
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 100, .launch = 15, .sync = 2 });
+	expect(&screen, "work", "memcpy HtoD", "slack_min_ns", 50);
+	expect(&screen, "work", "memcpy HtoD", "gain_ns", 0);
+}
+END_TEST
+
+/* The call of a copy that ended in it waited for it. */
+START_TEST(a_copy_that_is_waited_for)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	build_copy(builder, 1, 200, TRACE_COPY, 1, 64)->call.duration = 100;
+	launch(builder, 1, 250, 2, 0);
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 190);
+	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
+}
+END_TEST
+
+START_TEST(a_tie)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 1, 101, 2, 8);
+	sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 120, 212);
+	kernel(builder, 1, "a", 7, 110, 210);
+	kernel(builder, 2, "b", 8, 110, 210);
+	screen = show(builder);
+	expect(&screen, "path", "critical path", "path_ns", 117);
+	expect(&screen, "path", "critical path", "path_gpu_ns", 100);
+	for (int i = 0; i < 2; i++) {
+		expect(&screen, "work", i ? "b" : "a", "slack_min_ns", 0);
+		expect(&screen, "work", i ? "b" : "a", "gain_ns", 0);
+	}
+}
+END_TEST
+
+START_TEST(work_without_times)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 1, 105, 2, 7);
+	kernel(builder, 1, "a", 7, 0, 0);
+	kernel(builder, 2, "b", 7, 115, 125);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 5, .calls = 5 });
+	expect(&screen, "path", "critical path", "untimed", 1);
+}
+END_TEST
+
+/* Branches of a graph on two streams; what comes after it waits for both. */
+START_TEST(a_graph)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 80, 9, 7);
+	build_graph_launch(builder, 1, 100, 1, 5)->stream = 70;
+	launch(builder, 1, 105, 2, 7);
+	kernel(builder, 9, "before", 7, 85, 90);
+	kernel(builder, 1, "g1", 7, 110, 150);
+	kernel(builder, 1, "g2", 8, 110, 200);
+	kernel(builder, 1, "g3", 7, 200, 220);
+	kernel(builder, 1, "g4", 8, 200, 300);
+	kernel(builder, 2, "after", 7, 302, 310);
+	screen = show(builder);
+	expect_parts(&screen, (struct parts){ .kernels = 198, .launch = 15, .hand_over = 2, .host = 10, .calls = 5 });
+	expect(&screen, "work", "g1", "slack_min_ns", 130); /* 50 up to g2, and what g3 has */
+	expect(&screen, "work", "g3", "slack_min_ns", 80);
+}
+END_TEST
+
+/* A GPU that does nothing for long though all that it came after is over waits for nobody knows what. */
+START_TEST(what_nothing_explains_is_unknown)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	launch(builder, 1, 95, 1, 7);
+	launch(builder, 1, 105, 2, 7);
+	kernel(builder, 1, "a", 7, 110, 210);
+	kernel(builder, 2, "b", 7, 50210, 50300);
+	kernel(builder, 77, "stray", 8, 60000, 60100);
+	screen = show(builder);
+	expect(&screen, "path", "critical path", "path_ns", 60100 - 95);
+	expect(&screen, "part", "unknown", "path_ns", 60000 - 95); /* before a stray nothing is known */
+	screen = screen_show(NULL, "critical-path trace.bin");
+	ck_assert_int_eq(screen.status, 0);
+}
+END_TEST
+
+/* Steps have their part of the chain, and together with --steps all that is shown. */
+START_TEST(steps)
+{
+	struct trace_builder *builder = begin();
+	struct screen screen;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "step %d", (int)i);
+		build_push(builder, 1, 100 + 1000 * i, name);
+		launch(builder, 1, 110 + 1000 * i, i + 1, 7);
+		sync(builder, 1, TRACE_SYNC_CONTEXT, 0, 0, 120 + 1000 * i, 905 + 1000 * i);
+		build_pop(builder, 1, 1000 + 1000 * i);
+		kernel(builder, i + 1, "k", 7, 150 + 1000 * i, 900 + 1000 * i);
+	}
+	screen = screen_show(builder, "critical-path trace.bin -f csv --steps 1");
+	expect_parts(&screen, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
+	screen = screen_show(NULL, "critical-path trace.bin -f csv --steps 0-2");
+	/* The first 10 of the first and the last 95 of the last are beyond the first call and the last; between steps 100. */
+	expect_parts(&screen, (struct parts){ .kernels = 2250, .launch = 120, .sync = 15, .host = 410, .unknown = 105 });
+}
+END_TEST
+
+START_TEST(nothing_of_the_kind)
+{
+	struct trace_builder *builder = builder_new();
+	struct screen screen;
+
+	build_push(builder, 1, 10, "alone");
+	build_pop(builder, 1, 20);
+	screen = screen_show(builder, "critical-path trace.bin");
+	ck_assert_int_eq(screen.status, 0);
+	ck_assert_ptr_nonnull(strstr(screen.out, "nothing of this kind is in the trace"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("critical_path");
+	TCase *graphs = tcase_create("graphs");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(graphs, screen_enter, screen_leave);
+	tcase_add_test(graphs, the_host_is_too_slow);
+	tcase_add_test(graphs, launches_are_too_slow);
+	tcase_add_test(graphs, the_gpu_is_too_slow);
+	tcase_add_test(graphs, calls_have_slack);
+	tcase_add_test(graphs, a_stream_waits_for_another);
+	tcase_add_test(graphs, an_event_is_what_it_was);
+	tcase_add_test(graphs, the_host_waits_in_the_middle);
+	tcase_add_test(graphs, clocks_are_a_little_apart);
+	tcase_add_test(graphs, calls_can_be_gained_by);
+	tcase_add_test(graphs, a_wait_gains_what_it_is_longer);
+	tcase_add_test(graphs, the_default_stream_waits_for_others_and_they_for_it);
+	tcase_add_test(graphs, other_streams_do_not_wait_for_each_other);
+	tcase_add_test(graphs, two_threads);
+	tcase_add_test(graphs, threads_take_turns);
+	tcase_add_test(graphs, a_copy_beside_a_kernel);
+	tcase_add_test(graphs, a_copy_that_is_waited_for);
+	tcase_add_test(graphs, a_tie);
+	tcase_add_test(graphs, work_without_times);
+	tcase_add_test(graphs, a_graph);
+	tcase_add_test(graphs, what_nothing_explains_is_unknown);
+	tcase_add_test(graphs, steps);
+	tcase_add_test(graphs, nothing_of_the_kind);
+	suite_add_tcase(suite, graphs);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

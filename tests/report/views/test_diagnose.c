@@ -1,0 +1,834 @@
+/* SPDX-License-Identifier: MIT
+ * test_diagnose.c: each rule of the checklist, on a program that has what it looks for and on one that has not; and what is
+ * said of a healthy program, in text, JSON and few bytes.
+ */
+#include "tests/support/run_report.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define US 1000u
+#define MS 1000000u
+
+/* A program that is being made: a launching thread, and the GPU behind it. */
+struct program {
+	struct trace_builder *builder;
+	uint64_t correlation;
+	struct {
+		const char *name;
+		uint64_t correlation, start, end, grid;
+		uint64_t bytes; /* of a copy */
+		uint32_t copy_kind, memory_kind;
+	} work[1024];
+	size_t count;
+};
+
+static struct program program_new(void)
+{
+	struct program program = { .builder = builder_new() };
+
+	build_device(program.builder, 0, "a GPU");
+	return program;
+}
+
+/* Launched at `at`, on the GPU from `start` on for so long. */
+static void kernel(struct program *program, const char *name, uint64_t at, uint64_t start, uint64_t length)
+{
+	ck_assert_uint_lt(program->count, 1024);
+	build_launch(program->builder, 1, at, ++program->correlation);
+	program->work[program->count].name = name;
+	program->work[program->count].correlation = program->correlation;
+	program->work[program->count].grid = 1024;
+	program->work[program->count].start = start;
+	program->work[program->count++].end = start + length;
+}
+
+static void copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at, uint64_t start, uint64_t length)
+{
+	build_copy(program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
+	program->work[program->count].correlation = program->correlation;
+	program->work[program->count].bytes = 4096;
+	program->work[program->count].copy_kind = kind;
+	program->work[program->count].memory_kind = memory;
+	program->work[program->count].start = start;
+	program->work[program->count++].end = start + length;
+}
+
+/* What the GPU did reaches the trace at its end. */
+static struct trace_builder *program_end(struct program *program, uint64_t at)
+{
+	for (size_t i = 0; i < program->count; i++)
+		if (program->work[i].bytes) {
+			struct trace_gpu_copy *record = build_gpu_copy(program->builder, 9, at, TRACE_GPU_COPY,
+				program->work[i].correlation, program->work[i].bytes, program->work[i].start, program->work[i].end);
+
+			record->copy_kind = program->work[i].copy_kind;
+			record->source_kind = program->work[i].memory_kind;
+			record->target_kind = TRACE_MEMORY_DEVICE;
+		} else {
+			build_kernel(program->builder, 9, at, program->work[i].correlation, program->work[i].name,
+				program->work[i].start, program->work[i].end)->grid[0] = (uint32_t)program->work[i].grid;
+		}
+	return program->builder;
+}
+
+static const char *const names[] = { "k_a", "k_b", "k_c", "k_d", "k_e" };
+
+/* Kernels one right after the other, launched long before. */
+static struct trace_builder *healthy(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 100; i++)
+		kernel(&program, names[i % 5], 1000 + i * 1000, 10 * US + i * 10 * US, 10 * US);
+	build_pop(program.builder, 1, 1100 * US);
+	return program_end(&program, 1200 * US);
+}
+
+/* `count` kernels of `length`, launched one each `period`, which begin 1 us later. */
+static struct trace_builder *regular(unsigned count, uint64_t period, uint64_t length, unsigned kinds)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < count; i++)
+		kernel(&program, names[i % 5 < kinds ? i % 5 : 0], (i + 1) * period, (i + 1) * period + 1000, length);
+	build_pop(program.builder, 1, (count + 1) * period);
+	return program_end(&program, (count + 2) * period);
+}
+
+static struct trace_builder *slow_host(void)
+{
+	return regular(60, 40 * US, 10 * US, 5);
+}
+
+static struct trace_builder *one_kernel_above_all(void)
+{
+	return regular(60, 12 * US, 10 * US, 3); /* k_a has three of five */
+}
+
+static struct trace_builder *crumbs(void)
+{
+	return regular(200, 8 * US, 2 * US, 5);
+}
+
+static struct trace_builder *long_pauses(void)
+{
+	return regular(6, 5 * MS, 100 * US, 5);
+}
+
+static struct trace_builder *small_grids(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 20; i++) {
+		kernel(&program, names[i % 5], 1000 + i * 1000, 100 * US + i * 100 * US, 100 * US);
+		program.work[i].grid = 4;
+	}
+	build_pop(program.builder, 1, 2 * MS);
+	return program_end(&program, 3 * MS);
+}
+
+/* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for 100 us at most; the first
+ * takes `first` longer. */
+static struct trace_builder *steps(uint64_t first, void (*before)(struct program *program, unsigned step, uint64_t at))
+{
+	struct program program = program_new();
+
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t begin = 1000 + step * MS + (step ? first : 0), late = begin + 200 * US + (step ? 0 : first);
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		if (before)
+			before(&program, step, begin + 1000);
+		for (unsigned i = 0; i < 39; i++)
+			kernel(&program, names[i % 5], late + i * 1000, late + 1000 + i * 20 * US, 20 * US);
+		build_pop(program.builder, 1, begin + MS - 100 + (step ? 0 : first));
+	}
+	return program_end(&program, first + 20 * MS);
+}
+
+static struct trace_builder *even_steps(void)
+{
+	return steps(0, NULL);
+}
+
+static struct trace_builder *slow_first_step(void)
+{
+	return steps(9 * MS, NULL);
+}
+
+/* A kernel 100 ms before five steps of 5 ms each; their pauses are of 5 ms less 100 us in the middle, but for one of 8 ms that is
+ * another place's. */
+static struct trace_builder *a_long_start(uint64_t pause)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "ready");
+	kernel(&program, "k_a", 2000, 3000, 100 * US);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 5; step++) {
+		const uint64_t begin = 100 * MS + step * 5 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		build_push(program.builder, 1, begin + 100, "first");
+		kernel(&program, "k_b", begin + 1000, begin + 2000, 5 * MS - pause - 2000);
+		build_pop(program.builder, 1, begin + 1100);
+		build_push(program.builder, 1, begin + 1200, step == 3 ? "rare" : "usual");
+		if (step != 3)
+			kernel(&program, "k_c", begin + 5 * MS - 3000, begin + 5 * MS - 2000, 1000);
+		build_pop(program.builder, 1, begin + 5 * MS - 2000);
+		build_pop(program.builder, 1, begin + 5 * MS - 100);
+	}
+	return program_end(&program, 200 * MS);
+}
+
+static struct trace_builder *a_long_start_only(void)
+{
+	return a_long_start(500 * US);
+}
+
+static struct trace_builder *a_long_start_and_pauses(void)
+{
+	return a_long_start(4 * MS);
+}
+
+/* A kernel 200 ms before ten steps of 2 ms each, in which the host is late with each of 40 kernels of 10 us. */
+static struct trace_builder *slow_host_after_a_long_start(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 1000, "ready");
+	kernel(&program, "k_a", 2000, 3000, 100 * US);
+	build_pop(program.builder, 1, 4000);
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t begin = 200 * MS + step * 2 * MS;
+		char name[32];
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, begin, name);
+		for (unsigned i = 1; i <= 40; i++)
+			kernel(&program, names[i % 5], begin + i * 40 * US, begin + i * 40 * US + 1000, 10 * US);
+		build_pop(program.builder, 1, begin + 2 * MS - 100);
+	}
+	return program_end(&program, 400 * MS);
+}
+
+static void ask(struct program *program, unsigned step, uint64_t at)
+{
+	(void)step;
+	for (unsigned i = 0; i < 20; i++)
+		build_api(program->builder, "cudaFuncGetAttributes", at + i * 1000, at + i * 1000 + 900);
+}
+
+static void fetch_for(struct program *program, uint64_t at, uint64_t length)
+{
+	build_push(program->builder, 1, at, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+	build_pop(program->builder, 1, at + length);
+}
+
+static void fetch_slowly(struct program *program, unsigned step, uint64_t at)
+{
+	fetch_for(program, at, step ? 110 * US : 150 * US);
+}
+
+static void fetch_quickly(struct program *program, unsigned step, uint64_t at)
+{
+	(void)step;
+	fetch_for(program, at, 50 * US);
+}
+
+static struct trace_builder *slow_data(void)
+{
+	return steps(0, fetch_slowly);
+}
+
+static struct trace_builder *quick_data(void)
+{
+	return steps(0, fetch_quickly);
+}
+
+static void ask_at_first(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0)
+		ask(program, step, at);
+}
+
+static struct trace_builder *asking(void)
+{
+	return steps(0, ask);
+}
+
+static struct trace_builder *asking_at_first(void)
+{
+	return steps(9 * MS, ask_at_first);
+}
+
+static void take(struct program *program, unsigned step, uint64_t at)
+{
+	const uint32_t api = build_name(program->builder, "cudaMalloc");
+	struct trace_memory *memory = build_memory(program->builder, 1, at + 50 * US, TRACE_ALLOC, 0x10000 * (step + 1), 1 << 20,
+		TRACE_MEMORY_DEVICE, 0);
+
+	memory->call.duration = 50 * US;
+	memory->call.api = api;
+}
+
+static void take_at_first(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0)
+		take(program, step, at);
+}
+
+static struct trace_builder *taking(void)
+{
+	return steps(0, take);
+}
+
+static struct trace_builder *taking_at_first(void)
+{
+	return steps(9 * MS, take_at_first);
+}
+
+static void compile(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0 || step == 5) {
+		build_push(program->builder, 1, at, "_compile.compile_inner (dynamo_timed)");
+		build_pop(program->builder, 1, at + 90 * US);
+	}
+}
+
+static void compile_at_first(struct program *program, unsigned step, uint64_t at)
+{
+	if (step == 0)
+		compile(program, step, at);
+}
+
+static struct trace_builder *compiling(void)
+{
+	return steps(9 * MS, compile);
+}
+
+static struct trace_builder *compiling_at_first(void)
+{
+	return steps(9 * MS, compile_at_first);
+}
+
+static void call_compiled(struct program *program, uint64_t at, uint64_t tax, uint64_t graph)
+{
+	build_push(program->builder, 1, at, "TorchDynamo Cache Lookup");
+	build_pop(program->builder, 1, at + tax);
+	build_push(program->builder, 1, at + tax, "Torch-Compiled Region: 0/0");
+	build_push(program->builder, 1, at + tax + 100, "## Call CompiledFxGraph x ##");
+	kernel(program, "triton_a", at + tax + 1000, at + tax + 2000, 10 * US);
+	build_pop(program->builder, 1, at + tax + 100 + graph);
+	build_pop(program->builder, 1, at + tax + 200 + graph);
+}
+
+static struct trace_builder *taxed(void)
+{
+	struct program program = program_new();
+
+	for (unsigned i = 0; i < 20; i++)
+		call_compiled(&program, 1000 + i * 100 * US, 40 * US, 30 * US);
+	return program_end(&program, 3 * MS);
+}
+
+static struct trace_builder *hardly_taxed(void)
+{
+	struct program program = program_new();
+
+	for (unsigned i = 0; i < 20; i++)
+		call_compiled(&program, 1000 + i * 100 * US, 1 * US, 80 * US);
+	return program_end(&program, 3 * MS);
+}
+
+/* A copy on the device and a product, ten times, in one operator or in two. */
+static struct trace_builder *products(bool together)
+{
+	struct program program = program_new();
+
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 1000 + i * 100 * US;
+
+		build_push(program.builder, 1, at, together ? "aten::addmm" : "copying");
+		copy(&program, TRACE_COPY_DTOD, TRACE_MEMORY_DEVICE, at + 1000, at + 2000, 5 * US);
+		if (!together) {
+			build_pop(program.builder, 1, at + 5 * US);
+			build_push(program.builder, 1, at + 6 * US, "aten::addmm");
+		}
+		kernel(&program, "ampere_sgemm_128x64_tn", at + 8 * US, at + 10 * US, 80 * US);
+		build_pop(program.builder, 1, at + 90 * US);
+	}
+	return program_end(&program, 3 * MS);
+}
+
+static struct trace_builder *products_with_copies(void)
+{
+	return products(true);
+}
+
+static struct trace_builder *products_beside_copies(void)
+{
+	return products(false);
+}
+
+static struct trace_builder *copies(uint32_t memory)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "load");
+	for (unsigned i = 0; i < 10; i++)
+		copy(&program, TRACE_COPY_HTOD, memory, 1000 + i * 50 * US, 2000 + i * 50 * US, 40 * US);
+	build_pop(program.builder, 1, MS);
+	return program_end(&program, 2 * MS);
+}
+
+static struct trace_builder *pageable(void)
+{
+	return copies(TRACE_MEMORY_PAGEABLE);
+}
+
+static struct trace_builder *pinned(void)
+{
+	return copies(TRACE_MEMORY_PINNED);
+}
+
+static struct trace_builder *from_somewhere(void)
+{
+	return copies(TRACE_MEMORY_UNKNOWN);
+}
+
+/* The host waits for each kernel, and only then asks for the next. */
+static struct trace_builder *waiting(void)
+{
+	struct program program = program_new();
+	const uint32_t api = build_name(program.builder, "cudaStreamSynchronize");
+
+	build_push(program.builder, 1, 100, "aten::item");
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t at = 10 * US + i * 100 * US;
+		struct trace_sync *sync;
+
+		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
+		sync = build_record(program.builder, 1, TRACE_SYNC, sizeof *sync, at + 90 * US);
+		sync->call.duration = 88 * US;
+		sync->call.api = api;
+		sync->type = TRACE_SYNC_STREAM;
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
+/* A hundred of one kernel at one place; which take longer is `slow`'s matter. */
+static struct trace_builder *spread(uint64_t (*length)(unsigned i))
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 200; i++) {
+		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US, length(i));
+		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US, 20 * US);
+	}
+	build_pop(program.builder, 1, MS);
+	return program_end(&program, 40 * MS);
+}
+
+static uint64_t two_values(unsigned i)
+{
+	return (i % 3 ? 20 * US : 40 * US) + i % 7 * 10;
+}
+
+static uint64_t rarely_slow(unsigned i)
+{
+	return i % 50 == 7 ? 45 * US : 10 * US + i % 7 * 10;
+}
+
+static uint64_t alike(unsigned i)
+{
+	return 40 * US + i % 5 * 100;
+}
+
+static struct trace_builder *bimodal(void)
+{
+	return spread(two_values);
+}
+
+static struct trace_builder *rare(void)
+{
+	return spread(rarely_slow);
+}
+
+static struct trace_builder *as_ever(void)
+{
+	return spread(alike);
+}
+
+/* For a third of the trace all kernels take half as long again. */
+static struct trace_builder *throttled(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 200; i++) {
+		const uint64_t slow = i > 120 && i < 180;
+
+		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US, 20 * US + slow * 10 * US + i % 4 * 100);
+		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US, 20 * US + slow * 10 * US + i % 3 * 100);
+	}
+	build_pop(program.builder, 1, MS);
+	return program_end(&program, 40 * MS);
+}
+
+static struct trace_builder *there_and_back(uint64_t backward)
+{
+	struct program program = program_new();
+	const uint32_t forward = build_node(program.builder, 0, "model", NULL, TRACE_NODE_MODULE),
+		       back = build_node(program.builder, 0, "MmBackward0", NULL, TRACE_NODE_BACKWARD);
+
+	build_push_node(program.builder, 1, 100, forward);
+	kernel(&program, "k_a", 1000, 10 * US, 100 * US);
+	build_pop(program.builder, 1, 2000);
+	build_push_node(program.builder, 1, 3000, back);
+	kernel(&program, "k_b", 4000, 110 * US, backward);
+	build_pop(program.builder, 1, 5000);
+	return program_end(&program, 5 * MS);
+}
+
+static struct trace_builder *long_backward(void)
+{
+	return there_and_back(900 * US);
+}
+
+static struct trace_builder *usual_backward(void)
+{
+	return there_and_back(200 * US);
+}
+
+/* Asked for at once, and begun long after the one before had ended. */
+static struct trace_builder *held_up(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 8; i++)
+		kernel(&program, names[i % 5], 1000 + i * 1000, 20 * US + i * 900 * US, 100 * US);
+	build_pop(program.builder, 1, MS);
+	return program_end(&program, 9 * MS);
+}
+
+static struct trace_builder *dear(void)
+{
+	struct trace_builder *builder = healthy();
+	struct trace_overhead *overhead = build_record(builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 500 * US;
+	return builder;
+}
+
+/* No GPU: one of three ranges takes nearly all. */
+static struct trace_builder *waiting_ranges(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 100, "gloo:all_reduce");
+	build_pop(builder, 1, 900);
+	build_push(builder, 1, 910, "load");
+	build_pop(builder, 1, 950);
+	build_push(builder, 1, 960, "compute");
+	build_pop(builder, 1, 990);
+	return builder;
+}
+
+static struct trace_builder *only_ranges(void)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 100, "work");
+	build_pop(builder, 1, 900);
+	return builder;
+}
+
+/* What is said of a rule: its kind, and what its line has in it. */
+static const struct scene {
+	struct trace_builder *(*build)(void);
+	const char *rule, *kind, *part;
+} scenes[] = {
+	{ slow_host, "overhead-bound", "finding", "1770000,,upper bound" },
+	{ healthy, "overhead-bound", "clear", "" },
+	{ long_pauses, "overhead-bound", "clear", "" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding", "In steps 0 to 9: The GPU waits" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding", "pperf-report idle trace.bin --steps 0-9" },
+	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
+	{ healthy, "compute-bound", "note", "busy for 100 %" },
+	{ slow_host, "compute-bound", "clear", "" },
+	{ one_kernel_above_all, "dominant-event", "finding", "60.0 % of all GPU time: k_a" },
+	{ healthy, "dominant-event", "clear", "" },
+	{ waiting_ranges, "dominant-event", "finding", "On the CPU gloo:all_reduce has 92.0 %" },
+	{ only_ranges, "dominant-event", "clear", "" },
+	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
+	{ healthy, "tiny-calls", "clear", "" },
+	{ small_grids, "launch-starvation", "finding", "4 blocks for 108 multiprocessors (0.00 waves per SM)" },
+	{ healthy, "launch-starvation", "clear", "" },
+	{ long_pauses, "dead-windows", "finding", "5 windows, together 24.50 ms" },
+	{ slow_host, "dead-windows", "clear", "" },
+	{ a_long_start_only, "dead-windows", "note", "Before the first step the GPU stands idle for 99.90 ms" },
+	{ a_long_start_and_pauses, "dead-windows", "finding", "not counted are those before the first step, 99.90 ms" },
+	{ slow_data, "data-loading", "finding", "takes 11.4 % of their time" },
+	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
+	{ quick_data, "data-loading", "clear", "" },
+	{ even_steps, "data-loading", "not checked", "no DataLoader of PyTorch is in its steps" },
+	{ slow_first_step, "cold-start", "finding", "9000000,,measured,1" },
+	{ even_steps, "cold-start", "clear", "" },
+	{ healthy, "cold-start", "not checked", "no steps were found" },
+	{ products_with_copies, "copy-before-gemm", "finding", "50000,40960,measured,10" },
+	{ products_beside_copies, "copy-before-gemm", "clear", "" },
+	{ asking, "planning-queries", "finding", "180000,,upper bound,200" },
+	{ asking_at_first, "planning-queries", "clear", "" },
+	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
+	{ waiting, "synchronisation", "finding", ".item()" },
+	{ slow_host, "synchronisation", "clear", "" },
+	{ pageable, "pageable-copies", "finding", "400000,40960,upper bound,10" },
+	{ pinned, "pageable-copies", "clear", "" },
+	{ from_somewhere, "pageable-copies", "not checked", "in what memory of the host" },
+	{ taking, "steady-allocation", "finding", "500000,10485760,measured,10" },
+	{ taking_at_first, "steady-allocation", "clear", "" },
+	{ taxed, "compile-tax", "finding", "pays 40.20" },
+	{ hardly_taxed, "compile-tax", "clear", "" },
+	{ compiling, "recompilation", "finding", "90000,,measured,1" },
+	{ compiling_at_first, "recompilation", "clear", "" },
+	{ bimodal, "kernel-variability", "finding", "bimodal: 2 usual values" },
+	{ rare, "kernel-variability", "finding", "rare slow instances: 4 of 200" },
+	{ throttled, "kernel-variability", "finding", "clock-like" },
+	{ as_ever, "kernel-variability", "clear", "" },
+	{ long_backward, "forward-backward", "finding", "9.0 times" },
+	{ usual_backward, "forward-backward", "clear", "" },
+	{ healthy, "forward-backward", "not checked", "nothing in it ran backward" },
+	{ held_up, "another-process", "finding", "5600000,,upper bound,7" },
+	{ slow_host, "another-process", "clear", "" },
+	{ dear, "profiler-cost", "finding", "499.00" },
+	{ healthy, "profiler-cost", "clear", "" },
+	{ only_ranges, "overhead-bound", "not checked", "no work of a GPU with times is in it" },
+};
+
+START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
+{
+	const struct scene *scene = &scenes[_i];
+	const struct screen screen = screen_show(scene->build(), "diagnose trace.bin -f csv --ascii");
+	char head[64], *line, *end;
+
+	ck_assert_int_eq(screen.status, 0);
+	snprintf(head, sizeof head, ",%s,", scene->rule);
+	line = strstr(screen.out, head);
+	ck_assert_msg(line != NULL, "no row of %s in\n%s", scene->rule, screen.out);
+	if ((end = strstr(line, "\r\n")))
+		*end = '\0';
+	snprintf(head, sizeof head, ",%s,%s,", scene->rule, scene->kind);
+	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", scene->rule, scene->kind, line);
+	ck_assert_msg(strstr(line, scene->part) != NULL, "no `%s` in %s", scene->part, line);
+}
+END_TEST
+
+/* Two pauses of 5 ms before work in a, one of 8 ms before that in b: a has most of it, so the moment that is shown is one of a's,
+ * though b's is the longest. */
+START_TEST(the_moment_is_one_at_the_place)
+{
+	static const char *const places[] = { "s", "a", "b", "a" };
+	const uint64_t at[] = { 1000 * US, 6100 * US, 14200 * US, 19300 * US };
+	struct program program = program_new();
+	struct screen screen;
+
+	for (unsigned i = 0; i < 4; i++) {
+		build_push(program.builder, 1, at[i] - 3000, places[i]);
+		kernel(&program, "k_a", at[i] - 1000, at[i], 100 * US);
+		build_pop(program.builder, 1, at[i]);
+	}
+	screen = screen_show(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
+	ck_assert_msg(strstr(screen.out, "together 18.00 ms") && strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
+			      strstr(screen.out, "  where       a; one of them at 1.10 ms\n"),
+		"%s", screen.out);
+}
+END_TEST
+
+/* A program that is shown by the command of each of its findings. */
+START_TEST(the_command_of_each_finding_works)
+{
+	const struct screen screen = screen_show(scenes[_i].build(), "diagnose trace.bin --brief");
+	static const char mark[] = "  shown by: pperf-report ";
+
+	ck_assert_int_eq(screen.status, 0);
+	for (char *at = screen.out; (at = strstr(at, mark)); ) {
+		char *const end = strchr(at, '\n');
+		struct screen shown;
+
+		ck_assert_ptr_nonnull(end);
+		*end = '\0';
+		shown = screen_show(NULL, at + strlen(mark));
+		ck_assert_msg(shown.status == 0 && strlen(shown.out) > 0, "%s: %d %s", at, shown.status, shown.err);
+		at = end + 1;
+	}
+}
+END_TEST
+
+START_TEST(of_a_healthy_program_nothing_stands_out)
+{
+	const struct screen screen = screen_show(healthy(), "diagnose trace.bin --ascii");
+
+	ck_assert_str_eq(screen.err, "");
+	ck_assert_str_eq(screen.out,
+		"nothing stands out\n"
+		"-  compute-bound\n"
+		"  The GPU is busy for 100 % of its span: only faster or fewer kernels make this\n"
+		"  program faster.\n"
+		"  evidence    1.00 ms busy of 1.00 ms; computation 1.00 ms, communication 0 ns,\n"
+		"              copies 0 ns\n"
+		"  confidence  high: busy is a union of measured times\n"
+		"  next        Begin with the largest category and its kernels: lower precision\n"
+		"              (bf16, TF32), fused attention, channels_last, fusion by\n"
+		"              torch.compile.\n"
+		"  shown by    pperf-report categories trace.bin\n"
+		"nothing found   overhead-bound, dominant-event, tiny-calls, launch-starvation,\n"
+		"                dead-windows, copy-before-gemm, planning-queries,\n"
+		"                synchronisation, pageable-copies, steady-allocation,\n"
+		"                compile-tax, recompilation, kernel-variability, another-process,\n"
+		"                profiler-cost\n"
+		"not checked     data-loading, because no steps were found in it (--step-marker\n"
+		"                NAME says what one is)\n"
+		"                cold-start, because no steps were found in it (--step-marker\n"
+		"                NAME says what one is)\n"
+		"                forward-backward, because nothing in it ran backward\n");
+}
+END_TEST
+
+/* What costs most comes first. */
+START_TEST(little_that_could_be_checked_is_no_health)
+{
+	ck_assert_ptr_nonnull(strstr(screen_show(only_ranges(), "diagnose trace.bin").out,
+		"nothing stands out in what could be checked: 4 of 19 rules\n"));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --brief").out,
+		"nothing stands out in what could be checked: 4 of 19 rules\n"));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin --width 58").out,
+		"nothing stands out in what could be checked: 4 of 19 rules\n"));
+	for (int columns = 40; columns < 58; columns += 17) {
+		char words[64];
+
+		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
+		ck_assert_ptr_nonnull(strstr(screen_show(NULL, words).out,
+			"nothing stands out in\n  what could be checked: 4 of 19 rules\n"));
+	}
+}
+END_TEST
+
+START_TEST(findings_are_ranked_by_what_they_cost)
+{
+	const struct screen screen = screen_show(crumbs(), "diagnose trace.bin --ascii");
+	const char *first = strstr(screen.out, "1. overhead-bound: up to 1.19 ms\n"), *second = strstr(screen.out, "2. "
+		"tiny-calls: up to 400.00 us\n");
+
+	ck_assert_msg(first && second && first < second, "%s", screen.out);
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin -n 1 --ascii").out, "not shown: 1 more (--top 0)\n"));
+}
+END_TEST
+
+/* Whatever part of a trace is looked at: nobody knows what of the cost is that part's. */
+START_TEST(what_measuring_costs_is_of_the_whole_run)
+{
+	struct trace_builder *builder = slow_host_after_a_long_start();
+	struct trace_overhead *overhead = build_record(builder, 9, TRACE_OVERHEAD, sizeof *overhead, 401 * MS);
+
+	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
+	overhead->end_ns = BUILDER_START_UNIX_NS + 7 * MS + 1000;
+	ck_assert_ptr_nonnull(strstr(screen_show(builder, "diagnose trace.bin --steps 0-9 -f csv").out, ",profiler-cost,clear,"));
+}
+END_TEST
+
+/* Names and a path as long as they can be, in each finding. */
+START_TEST(brief_is_brief)
+{
+	static char name[40001];
+	struct program program = program_new();
+	struct screen screen;
+
+	for (size_t i = 0; i + 1 < sizeof name; i++)
+		name[i] = i % 7 ? (char)('a' + i % 26) : '\x1b';
+	build_push(program.builder, 1, 100, name);
+	for (unsigned i = 0; i < 200; i++)
+		kernel(&program, i % 4 ? name : names[i % 5], 8 * US + i * 8 * US, 9 * US + i * 8 * US, 2 * US);
+	build_pop(program.builder, 1, 2 * MS);
+	screen = screen_show(program_end(&program, 3 * MS), "diagnose trace.bin --brief");
+	ck_assert_uint_le(strlen(screen.out), 8192);
+	ck_assert_ptr_null(strchr(screen.out, '\x1b'));
+	ck_assert_ptr_nonnull(strstr(screen.out, "overhead-bound"));
+	screen = screen_show(NULL, "diagnose trace.bin --brief -f json");
+	ck_assert_uint_le(strlen(screen.out), 8192);
+	ck_assert_ptr_nonnull(strstr(screen.out, "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": [{\"rule\":\"overhead-bound\""));
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"not_checked\": [\"data-loading\""));
+}
+END_TEST
+
+/* Two programs of one run, both with work at that time; of ranks each has a GPU of its own. */
+START_TEST(another_process_of_the_run_is_named)
+{
+	struct trace_builder *own = held_up(), *other = slow_host();
+	struct screen screen;
+
+	builder_header(other)->pid = 200;
+	builder_write(other, "other.bin");
+	builder_free(other);
+	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
+	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,finding,Process 200 of the same run"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "5600000,,upper bound,1,,medium,"));
+	other = slow_host();
+	builder_header(other)->pid = 200;
+	build_meta(other, "rank", "1");
+	builder_write(other, "other.bin");
+	builder_free(other);
+	own = healthy();
+	build_meta(own, "rank", "0");
+	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
+	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,clear,"));
+}
+END_TEST
+
+START_TEST(brief_is_of_diagnose)
+{
+	ck_assert_int_eq(screen_show(healthy(), "tree trace.bin --brief").status, 64);
+	ck_assert_int_eq(screen_show(NULL, "diagnose trace.bin --brief -f csv").status, 64);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("diagnose");
+	TCase *tests = tcase_create("diagnose");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
+	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0, sizeof scenes / sizeof *scenes);
+	tcase_add_test(tests, the_moment_is_one_at_the_place);
+	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
+	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
+	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
+	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);
+	tcase_add_test(tests, what_measuring_costs_is_of_the_whole_run);
+	tcase_add_test(tests, brief_is_brief);
+	tcase_add_test(tests, another_process_of_the_run_is_named);
+	tcase_add_test(tests, brief_is_of_diagnose);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: MIT
+ * test_diff.c: two runs compared: what noise does not change is not told, what changed is named.
+ */
+#include "report/base/error.h"
+#include "tests/support/run_report.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAIN = 1, GPU = 2 }; /* streams */
+enum { OPS = 50, STEPS = 100 };
+
+static uint64_t state;
+
+static double uniform(void)
+{
+	uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return ((double)((z ^ (z >> 31)) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+	return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+}
+
+/* A run: in each step each operator, with noise of 2.5 %; op_17 `factor` times as long. */
+struct run {
+	bool marked;     /* in steps */
+	bool gpu;        /* each operator launches a kernel, which has the time */
+	double factor;
+	double slower; /* of all operators; 0: as usual */
+	double likeness; /* of a step's noise and that of the one before */
+	const char *extra; /* an operator more in each step; NULL: none */
+	const char *prefix;
+	bool is_small; /* a fifth of the operators and half of the steps: of what is done a hundred times */
+};
+
+static uint64_t op(struct trace_builder *builder, const struct run *run, uint64_t at, int number, double noise)
+{
+	const double base = 20000 + 1000 * (number % 7);
+	const uint64_t took = (uint64_t)(base * (number == 17 ? run->factor : 1) * (1 + run->slower) * (1 + 0.025 * noise));
+	static uint64_t correlation;
+	char name[32];
+
+	snprintf(name, sizeof name, "%s%d", run->prefix ? run->prefix : "op_", number);
+	build_push(builder, MAIN, at, name);
+	if (run->gpu) {
+		char kernel[40];
+
+		snprintf(kernel, sizeof kernel, "kernel_%d", number);
+		build_launch(builder, MAIN, at + 10, ++correlation);
+		build_kernel(builder, GPU, at + 50, correlation, kernel, at + 20, at + 20 + took);
+	}
+	build_pop(builder, MAIN, at + took + 100);
+	return at + took + 200;
+}
+
+static void write_run(const char *path, const struct run *run)
+{
+	struct trace_builder *builder = builder_new();
+	double noise[OPS] = { 0 };
+	uint64_t at = 1000;
+
+	if (run->gpu)
+		build_device(builder, 0, "device");
+	for (int step = 0; step < (run->is_small ? STEPS / 2 : STEPS); step++) {
+		if (run->marked)
+			build_push(builder, MAIN, at, "turn");
+		for (int number = 0; number < (run->is_small ? OPS / 5 : OPS); number++) {
+			noise[number] = run->likeness * noise[number] + sqrt(1 - run->likeness * run->likeness) * normal();
+			at = op(builder, run, at, number, noise[number]);
+		}
+		if (run->extra) {
+			build_push(builder, MAIN, at, run->extra);
+			build_pop(builder, MAIN, at + 30000);
+			at += 30100;
+		}
+		if (run->marked)
+			build_pop(builder, MAIN, at);
+		at += 500;
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+static struct screen diff(const struct run *before, const struct run *after, const char *options)
+{
+	char arguments[200];
+
+	write_run("a.bin", before);
+	write_run("b.bin", after);
+	snprintf(arguments, sizeof arguments, "diff a.bin b.bin --step-marker turn %s", options);
+	return screen_show(NULL, arguments);
+}
+
+static void has(const char *text, const char *wanted)
+{
+	ck_assert_msg(strstr(text, wanted) != NULL, "`%s` is not in:\n%.3000s", wanted, text);
+}
+
+static void has_not(const char *text, const char *unwanted)
+{
+	ck_assert_msg(strstr(text, unwanted) == NULL, "`%s` is in:\n%.3000s", unwanted, text);
+}
+
+static int found_in(int pairs, const struct run *run)
+{
+	int found = 0;
+
+	for (int pair = 0; pair < pairs; pair++) {
+		struct screen screen = diff(run, run, "");
+
+		ck_assert_int_lt(screen.status, 2);
+		found += screen.status;
+	}
+	return found;
+}
+
+START_TEST(equal_runs_differ_in_5_of_100_at_most)
+{
+	state = 1;
+	ck_assert_int_le(found_in(100, &(struct run){ .marked = true, .factor = 1, .is_small = true }), 5);
+}
+END_TEST
+
+START_TEST(nor_do_those_whose_steps_are_like_the_one_before)
+{
+	state = 2;
+	ck_assert_int_le(found_in(40, &(struct run){ .marked = true, .factor = 1, .likeness = 0.6, .is_small = true }), 2);
+}
+END_TEST
+
+START_TEST(nor_those_without_steps)
+{
+	state = 3;
+	ck_assert_int_le(found_in(40, &(struct run){ .factor = 1, .is_small = true }), 2);
+}
+END_TEST
+
+static void check_named(const struct run *before, const struct run *after)
+{
+	struct screen screen = diff(before, after, "");
+
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "op_17");
+	has(screen.out, "<0.0001");
+	for (int number = 0; number < OPS; number++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "op_%d\n", number);
+		if (number != 17)
+			has_not(screen.out, name);
+	}
+}
+
+START_TEST(five_percent_in_one_of_50_operators_is_named)
+{
+	for (state = 10; state < 14; state++) {
+		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 1.05 });
+		check_named(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 0.95 });
+	}
+}
+END_TEST
+
+START_TEST(a_run_that_is_slower_as_a_whole_hides_nobody)
+{
+	const struct run before = { .marked = true, .factor = 1 }, after = { .marked = true, .factor = 1, .slower = 0.06 };
+	struct screen screen;
+
+	state = 25;
+	screen = diff(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "a place in the middle changed by +6.");
+	check_named(&before, &(struct run){ .marked = true, .factor = 1.05, .slower = 0.06 });
+}
+END_TEST
+
+START_TEST(also_without_steps)
+{
+	struct screen screen;
+
+	state = 30;
+	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1.05 }, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "of the whole run (no usual steps were found)");
+	has(screen.out, "op_17  n=100, 100");
+	has_not(screen.out, "op_16");
+}
+END_TEST
+
+START_TEST(on_the_gpu_the_kernel_and_its_operator)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1 },
+			 after = { .marked = true, .gpu = true, .factor = 1.05 };
+	struct screen screen;
+
+	state = 40;
+	screen = diff(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "gpu of a usual step (mean; 100 before, 100 after");
+	has(screen.out, "op_17\n");
+	has(screen.out, "kernel_17\n");
+	has_not(screen.out, "kernel_18");
+	screen = diff(&before, &before, "");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "0 of 101 places changed");
+}
+END_TEST
+
+START_TEST(what_is_new_and_what_is_gone)
+{
+	const struct run plain = { .marked = true, .factor = 1 }, more = { .marked = true, .factor = 1, .extra = "extra" };
+	struct screen screen;
+
+	state = 50;
+	screen = diff(&plain, &more, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "        0 ns    30.00 \u00b5s   +30.00 \u00b5s         -  new       ");
+	has(screen.out, "1 new, 0 gone");
+	screen = diff(&more, &plain, "-f csv");
+	has(screen.out, "turn/extra,range,gone,30000,0,-30000,-1,-30000,");
+}
+END_TEST
+
+START_TEST(json_has_all_rows)
+{
+	const struct run before = { .marked = true, .factor = 1 }, after = { .marked = true, .factor = 1.05 };
+	struct screen screen, again;
+
+	state = 60;
+	screen = diff(&before, &after, "-f json");
+	has(screen.out, "{\"schema\":\"pperf.report/1\",\"view\":\"diff\",\"files\":[\"a.bin\",\"b.bin\"],\"metric\":\"cpu\","
+			"\"unit\":\"ns\",\"basis\":\"step\",\"steps_before\":100,\"steps_after\":100,");
+	has(screen.out, "\"common_change\":");
+	has(screen.out, "\"tested\":51,");
+	has(screen.out, "\"path\":[\"turn\",\"op_49\"],\"status\":\"both\",\"before\":");
+	has(screen.out, "\"significant\":true,\"n\":100,\"n_before\":100,\"n_after\":100}");
+	again = screen_show(NULL, "diff a.bin b.bin --step-marker turn -f json");
+	ck_assert_str_eq(screen.out, again.out);
+}
+END_TEST
+
+START_TEST(one_value_is_not_tested)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 100, "once");
+		build_pop(builder, MAIN, 1100 + 1000 * i);
+		builder_write(builder, paths[i]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "diff a.bin b.bin");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "once  not tested (n=1)");
+	has(screen.out, "+100.0 %");
+}
+END_TEST
+
+/* Ten turns of 100, a pause of 10 after each, and a worker's range in each of them. */
+static void write_two_threads(const char *path, uint64_t worker)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 100;
+
+	for (uint64_t i = 0; i < 10; i++, at += 110) {
+		build_push(builder, MAIN, at, "turn");
+		build_push(builder, 3, at, "load");
+		build_pop(builder, 3, at + worker);
+		build_pop(builder, MAIN, at + 100);
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(wall_is_how_long_it_took_and_cpu_what_all_threads_did)
+{
+	struct screen screen;
+
+	write_two_threads("a.bin", 80);
+	write_two_threads("b.bin", 100);
+	screen = screen_show(NULL, "diff a.bin b.bin -m cpu"); /* 10 times 180, 10 times 200 */
+	has(screen.out, "1.80 \u00b5s     2.00 \u00b5s     +200 ns   +11.1 %          all");
+	screen = screen_show(NULL, "diff a.bin b.bin -m wall"); /* from the trace's start, which is 0, to its end */
+	has(screen.out, "1.19 \u00b5s     1.19 \u00b5s        0 ns    +0.0 %          all");
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m wall");
+	has(screen.out, "100 ns      100 ns        0 ns    +0.0 %          all");
+	screen = screen_show(NULL, "gate a.bin b.bin --ascii -m wall,cpu");
+	has(screen.out, "pass wall: 1.19 us -> 1.19 us, +0.0 %");
+	has(screen.out, "FAIL cpu: 1.80 us -> 2.00 us, +11.1 %");
+}
+END_TEST
+
+START_TEST(memory_that_a_step_takes)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+		uint64_t at = 100;
+
+		for (uint64_t i = 0; i < 20; i++, at += 100) {
+			build_push(builder, MAIN, at, "turn");
+			build_push(builder, MAIN, at + 1, "loss");
+			build_alloc(builder, MAIN, at + 10, 4096, 1000 + 1000 * run);
+			build_free(builder, MAIN, at + 20, 4096);
+			build_pop(builder, MAIN, at + 40);
+			build_pop(builder, MAIN, at + 50);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m alloc");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "     1.00 kB     2.00 kB    +1.00 kB  +100.0 %  <0.0001 turn");
+	screen = screen_show(NULL, "diff a.bin b.bin --step-marker turn -m reserved");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+}
+END_TEST
+
+/* The figures keep their place, and the name what is left of the line, whatever the width. */
+START_TEST(lines_are_as_wide_as_asked)
+{
+	static const int widths[] = { 40, 60, 80, 120 };
+	struct screen screen;
+
+	state = 7;
+	screen = diff(&(struct run){ .marked = true, .factor = 1 }, &(struct run){ .marked = true, .factor = 1,
+		.extra = "an operator with a name that is far too long for a line of a terminal, in which it stands beside five columns" }, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+		char command[100];
+
+		snprintf(command, sizeof command, "diff a.bin b.bin --step-marker turn --ascii --width %d", widths[i]);
+		screen = screen_show(NULL, command);
+		has(screen.out, "an op");
+		for (char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
+			ck_assert_msg(strcspn(line, "\n") <= (size_t)widths[i], "%.120s", line);
+	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_compared)
+{
+	struct screen screen;
+
+	state = 70;
+	screen = diff(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1, .prefix = "other_" }, "");
+	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
+	has(screen.err, "have no place in common with any `cpu`");
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m gpu").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin -m nothing").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin none.bin").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+static struct screen gate(const struct run *before, const struct run *after, const char *options)
+{
+	char arguments[200];
+
+	write_run("a.bin", before);
+	write_run("b.bin", after);
+	snprintf(arguments, sizeof arguments, "gate a.bin b.bin --step-marker turn %s", options);
+	return screen_show(NULL, arguments);
+}
+
+START_TEST(a_gate_fails_and_says_who_it_was)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1 },
+			 after = { .marked = true, .gpu = true, .factor = 5 }; /* 1/50 of a step: 8 % more */
+	struct screen screen;
+
+	state = 80;
+	screen = gate(&before, &after, "");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(strncmp(screen.out, "FAIL gpu: 1.15 ms → 1.2", 24), 0);
+	has(screen.out, "% (limit +5 %; p <0.0001, n=100, 100); most of it in turn/op_17/kernel_17 (+");
+	ck_assert_ptr_eq(strchr(screen.out, '\n') + 1, strstr(screen.out, "method"));
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --step-marker turn --max-regression 20%").status, STATUS_FINE);
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn --metric cpu,gpu --max-regression 3");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL cpu: ");
+	has(screen.out, "FAIL gpu: ");
+	screen = screen_show(NULL, "gate b.bin a.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "pass gpu: ");
+}
+END_TEST
+
+/* Steps of 2 to 40 us that are mostly noise, `factor` as long. */
+static void write_noise(const char *path, double factor, int steps)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+
+	for (int step = 0; step < steps; step++) {
+		build_push(builder, MAIN, at, "turn");
+		build_push(builder, MAIN, at + 1, "work");
+		at += (uint64_t)(factor * (2000 + 38000 * uniform()));
+		build_pop(builder, MAIN, at);
+		build_pop(builder, MAIN, at + 1);
+		at += 500;
+	}
+	builder_write(builder, path);
+	builder_free(builder);
+}
+
+START_TEST(a_gate_does_not_fail_for_noise)
+{
+	const char *command = "gate a.bin b.bin --step-marker turn -m cpu --max-regression 0";
+	int failed = 0, beyond = 0;
+	struct screen screen;
+
+	state = 100;
+	for (int pair = 0; pair < 60; pair++) {
+		write_noise("a.bin", 1, 40);
+		write_noise("b.bin", 1, 40);
+		screen = screen_show(NULL, command);
+		ck_assert_int_lt(screen.status, 2);
+		failed += screen.status;
+		beyond += strstr(screen.out, "beyond the limit, but no more than noise") != NULL;
+	}
+	ck_assert_int_le(failed, 3);
+	ck_assert_int_ge(beyond, 15); /* so many would have failed it */
+	write_noise("b.bin", 2, 40);
+	screen = screen_show(NULL, command);
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL cpu: ");
+	has(screen.out, "most of it in turn/work");
+	has(screen.out, "Mann-Whitney");
+}
+END_TEST
+
+START_TEST(a_gate_says_by_what_it_was_told_from_noise)
+{
+	struct screen screen;
+
+	state = 101;
+	write_noise("a.bin", 1, 40);
+	write_noise("b.bin", 4, 30);
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu");
+	has(screen.out, "(limit +5 %; p <0.0001, n=40, 30)");
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker turn -m cpu -f json");
+	has(screen.out, "\"ranks\":[null,null],\"method\":\"Mann-Whitney");
+	has(screen.out, "\"passed\":false,\"beyond\":true,\"p\":");
+	has(screen.out, "\"n_before\":40,\"n_after\":30,");
+	screen = screen_show(NULL, "gate a.bin b.bin --step-marker none -m cpu"); /* a run is one value */
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "(limit +5 %); most of it in turn");
+	has_not(screen.out, "Mann-Whitney");
+}
+END_TEST
+
+START_TEST(a_gate_names_an_operator_that_takes_5_percent_more)
+{
+	for (state = 110; state < 113; state++) {
+		struct screen screen = gate(&(struct run){ .marked = true, .gpu = true, .factor = 20 },
+			&(struct run){ .marked = true, .gpu = true, .factor = 21 }, "-m gpu --max-regression 1%");
+
+		ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+		has(screen.out, "most of it in turn/op_17/kernel_17");
+	}
+}
+END_TEST
+
+/* Two runs of two ranks; rank 1 of the second is slower. */
+static void write_ranks(void)
+{
+	for (int file = 0; file < 4; file++) {
+		struct trace_builder *builder = builder_new();
+		const uint64_t took = 1000 + 1000 * (file == 3);
+		char path[16], rank[2] = { (char)('0' + file % 2), 0 };
+
+		snprintf(path, sizeof path, "%c%d.bin", "ab"[file / 2], file % 2);
+		builder_header(builder)->run_id = 7 + (uint64_t)(file / 2);
+		builder_header(builder)->pid = 100 + (uint32_t)file;
+		build_meta(builder, "rank", rank);
+		for (uint64_t step = 0, at = 100; step < 20; step++, at += took + 100) {
+			build_push(builder, MAIN, at, "turn");
+			build_pop(builder, MAIN, at + took);
+		}
+		builder_write(builder, path);
+		builder_free(builder);
+	}
+}
+
+START_TEST(the_rank_that_was_asked_for_is_compared)
+{
+	struct screen screen;
+
+	write_ranks();
+	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "a0.bin (rank 0; --rank N: another)");
+	screen = screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "a1.bin (rank 1)");
+	has(screen.out, "b1.bin (rank 1)");
+	has(screen_show(NULL, "diff a0.bin b0.bin --step-marker turn --rank 1 -f json").out, "\"ranks\":[1,1],");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn");
+	ck_assert_int_eq(screen.status, STATUS_FINE);
+	has(screen.out, "rank 0 before, 0 after; --rank N: another\n");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --step-marker turn --rank 1");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "rank 1 before, 1 after\n");
+	ck_assert_int_eq(screen_show(NULL, "gate a0.bin --rank 1 --write-baseline base.json").status, STATUS_FINE);
+	has(screen_show(NULL, "gate base.json b0.bin --rank 1").out, "rank 1 before, 1 after\n");
+	screen = screen_show(NULL, "diff a0.bin b0.bin --rank 5");
+	ck_assert_int_eq(screen.status, STATUS_USAGE);
+	has(screen.err, "no process of the run of a0.bin has rank 5");
+	screen = screen_show(NULL, "gate a0.bin b0.bin --all");
+	ck_assert_int_eq(screen.status, STATUS_USAGE);
+	has(screen.err, "one process of each run is compared");
+	ck_assert_int_eq(screen_show(NULL, "diff a0.bin b0.bin --all").status, STATUS_USAGE);
+}
+END_TEST
+
+/* Each step works on two GPUs; on the second it takes twice the time in the second run. */
+START_TEST(only_the_device_that_was_asked_for)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+		uint64_t at = 1000, correlation = 0;
+
+		build_device(builder, 0, "device");
+		for (int step = 0; step < 20; step++, at += 10000) {
+			build_push(builder, MAIN, at, "turn");
+			for (uint32_t device = 0; device < 2; device++) {
+				build_launch(builder, MAIN, at + 10 + 100 * device, ++correlation);
+				build_kernel(builder, GPU, at + 9000, correlation, "kernel", at + 500,
+					at + 1500 + 1000 * run * device)
+					->gpu.device = device;
+			}
+			build_pop(builder, MAIN, at + 9500);
+		}
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 0").status, STATUS_FINE);
+	ck_assert_int_eq(screen_show(NULL, "diff a.bin b.bin --step-marker turn -m gpu --device 1").status, STATUS_DIFFERENT);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 0").status, STATUS_FINE);
+	has(screen_show(NULL, "gate a.bin b.bin --step-marker turn -m gpu --device 1").out, ", +100.0 %");
+}
+END_TEST
+
+START_TEST(a_gate_with_a_baseline_says_the_same)
+{
+	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä" },
+			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä" };
+	struct screen traces, baseline;
+
+	state = 90;
+	traces = gate(&before, &after, "-m gpu,cpu,calls -f csv");
+	ck_assert_int_eq(traces.status, STATUS_DIFFERENT);
+	ck_assert_int_eq(screen_show(NULL, "gate --write-baseline base.json a.bin --step-marker turn").status, STATUS_FINE);
+	baseline = screen_show(NULL, "gate base.json b.bin --step-marker turn -m gpu,cpu,calls -f csv");
+	ck_assert_int_eq(baseline.status, STATUS_DIFFERENT);
+	ck_assert_str_eq(baseline.out, traces.out);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn --max-regression 0").status, STATUS_FINE);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json b.bin --step-marker none").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(truncate("base.json", 300), 0);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+static const char *const damaged_baselines[] = {
+	"\"figures\":[{\"name\":\"gpu\",\"rows\":[[]]}]",
+	"\"steps\":-1,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"steps\":1e308,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"steps\":18446744073709551616,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"rank\":-1e300,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"rank\":9223372036854775808,\"figures\":[{\"name\":\"gpu\",\"value\":1}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1e999}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1,\"values\":[-1e999]}]",
+	"\"figures\":[{\"name\":\"gpu\",\"value\":1,\"rows\":[[\"a\",1e999]]}]",
+};
+
+START_TEST(a_baseline_with_numbers_that_are_none_is_damaged)
+{
+	const struct run run = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/" };
+	FILE *file;
+
+	state = 90;
+	gate(&run, &run, "-m gpu");
+	file = fopen("base.json", "w");
+	fprintf(file, "{\"schema\":\"pperf.baseline/1\",%s}", damaged_baselines[_i]);
+	fclose(file);
+	ck_assert_int_eq(screen_show(NULL, "gate base.json a.bin --step-marker turn").status, STATUS_UNREADABLE);
+}
+END_TEST
+
+START_TEST(a_gate_of_peaks)
+{
+	static const char *const paths[] = { "a.bin", "b.bin" };
+	struct screen screen;
+
+	for (uint64_t run = 0; run < 2; run++) {
+		struct trace_builder *builder = builder_new();
+
+		build_push(builder, MAIN, 1, "model");
+		build_alloc(builder, MAIN, 10, 4096, 1000000);
+		build_pop(builder, MAIN, 20);
+		build_push(builder, MAIN, 21, "loss");
+		build_alloc(builder, MAIN, 30, 8192, 1000 + 200000 * run);
+		build_free(builder, MAIN, 40, 8192);
+		build_pop(builder, MAIN, 50);
+		builder_write(builder, paths[run]);
+		builder_free(builder);
+	}
+	screen = screen_show(NULL, "gate a.bin b.bin --metric reserved_peak --max-regression 10%");
+	ck_assert_int_eq(screen.status, STATUS_DIFFERENT);
+	has(screen.out, "FAIL reserved_peak: 1.00 MB → 1.20 MB, +20.0 % (limit +10 %); most of it in loss (+200.00 kB)\n");
+}
+END_TEST
+
+START_TEST(what_a_gate_cannot_do)
+{
+	struct screen screen;
+
+	state = 95;
+	screen = gate(&(struct run){ .factor = 1 }, &(struct run){ .factor = 1 }, "-m gpu");
+	ck_assert_int_eq(screen.status, STATUS_UNREADABLE);
+	has(screen.err, "a.bin has nothing of `gpu` to compare");
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin -m nothing").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin --max-regression much").status, STATUS_USAGE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin none.bin").status, STATUS_UNREADABLE);
+	ck_assert_int_eq(screen_show(NULL, "gate a.bin b.bin").status, STATUS_FINE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("diff");
+	TCase *runs = tcase_create("runs");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(runs, screen_enter, screen_leave);
+	tcase_set_timeout(runs, 120);
+	tcase_add_test(runs, equal_runs_differ_in_5_of_100_at_most);
+	tcase_add_test(runs, nor_do_those_whose_steps_are_like_the_one_before);
+	tcase_add_test(runs, nor_those_without_steps);
+	tcase_add_test(runs, five_percent_in_one_of_50_operators_is_named);
+	tcase_add_test(runs, a_run_that_is_slower_as_a_whole_hides_nobody);
+	tcase_add_test(runs, also_without_steps);
+	tcase_add_test(runs, on_the_gpu_the_kernel_and_its_operator);
+	tcase_add_test(runs, what_is_new_and_what_is_gone);
+	tcase_add_test(runs, json_has_all_rows);
+	tcase_add_test(runs, one_value_is_not_tested);
+	tcase_add_test(runs, wall_is_how_long_it_took_and_cpu_what_all_threads_did);
+	tcase_add_test(runs, memory_that_a_step_takes);
+	tcase_add_test(runs, lines_are_as_wide_as_asked);
+	tcase_add_test(runs, what_cannot_be_compared);
+	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
+	tcase_add_test(runs, a_gate_does_not_fail_for_noise);
+	tcase_add_test(runs, a_gate_says_by_what_it_was_told_from_noise);
+	tcase_add_test(runs, a_gate_names_an_operator_that_takes_5_percent_more);
+	tcase_add_test(runs, the_rank_that_was_asked_for_is_compared);
+	tcase_add_test(runs, only_the_device_that_was_asked_for);
+	tcase_add_test(runs, a_gate_with_a_baseline_says_the_same);
+	tcase_add_loop_test(runs, a_baseline_with_numbers_that_are_none_is_damaged, 0, sizeof damaged_baselines / sizeof *damaged_baselines);
+	tcase_add_test(runs, a_gate_of_peaks);
+	tcase_add_test(runs, what_a_gate_cannot_do);
+	suite_add_tcase(suite, runs);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * test_steps_view.c: the view of steps, by hand: times, what the GPU did meanwhile, levels of memory, and what is told of
+ * all of them.
+ */
+#include "report/analysis/step_stats.h"
+#include "tests/support/run_report.h"
+#include "tests/support/training_trace.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void memory_of_step(struct trace_builder *builder, uint64_t at, uint64_t index)
+{
+	const uint64_t before = 100 * index, passing = 0x10000 + index * 0x100, staying = 0x20000 + index * 0x100;
+
+	build_tensor(builder, 1, at + 150, passing, 5000, before + 5000, 8000);
+	build_tensor(builder, 1, at + 160, staying, 100, before + 5100, 8000);
+	build_tensor(builder, 1, at + 190, passing, -5000, before + 100, 8000);
+}
+
+/* 900 long, each 1000 behind the one before; the sixth is 1900 long. In each a kernel of 200, launched 110 after it began,
+ * runs from 300 on; 5000 bytes come and go, and 100 stay. The last one computes no gradients. */
+static struct trace_builder *eight_steps(void)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+	char name[32];
+
+	build_device(builder, 0, "GPU");
+	for (uint64_t i = 0; i < 8; i++) {
+		uint32_t step, op;
+
+		snprintf(name, sizeof name, "ProfilerStep#%u", (unsigned)i);
+		step = build_place(builder, 0, name, TRACE_NODE_STEP, 0, NULL);
+		op = build_place(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
+		build_push_node(builder, 1, at, step);
+		build_push_node(builder, 1, at + 100, op);
+		build_launch(builder, 1, at + 115, i + 1);
+		memory_of_step(builder, at, i);
+		build_pop(builder, 1, at + 200);
+		if (i < 7) {
+			build_push_node(builder, 1, at + 200, build_place(builder, step, "MmBackward0", TRACE_NODE_BACKWARD, 0, NULL));
+			build_pop(builder, 1, at + 250);
+		}
+		build_kernel(builder, 9, at + 800, i + 1, "gemm", at + 300, at + 500);
+		build_pop(builder, 1, at + (i == 5 ? 1900 : 900));
+		at += i == 5 ? 2000 : 1000;
+	}
+	return builder;
+}
+
+static void expect(const struct screen *screen, const char *out)
+{
+	ck_assert_str_eq(screen->err, "");
+	ck_assert_str_eq(screen->out, out);
+	ck_assert_int_eq(screen->status, 0);
+}
+
+START_TEST(each_step_has_its_times_and_its_memory)
+{
+	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --width 165");
+
+	ck_assert_str_eq(screen.out,
+		"                         duration    busy     idle  gaps  longest  tensor peak  kernels  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
+		"step 0                     900 ns  200 ns   400 ns     1   400 ns      5.10 kB        1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 1                     900 ns  200 ns   700 ns     2   400 ns      5.20 kB        1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 2                     900 ns  200 ns   700 ns     2   400 ns      5.30 kB        1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 3                     900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB        1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 5 (slow)             1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB        1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB        1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 7                     900 ns  200 ns   300 ns     1   300 ns      5.80 kB        1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
+		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        200 B        0           200 B      0 ns      0 B              0 B                0 ns\n"
+		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B        0           100 B      0 ns      0 B              0 B                0 ns\n"
+		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
+}
+END_TEST
+
+START_TEST(json_has_all_of_it)
+{
+	const struct screen screen = screen_show(eight_steps(), "steps trace.bin -f json");
+
+	ck_assert_str_eq(screen.err, "");
+	ck_assert_ptr_nonnull(strstr(screen.out,
+		"{\"name\": \"step 5 (slow)\", \"label\": \"step 5 (slow)\", \"kind\": \"step\", \"step\": 5, \"step_kind\": \"training\", "
+		"\"state\": \"usual\", \"outlier\": \"slow\", \"start_ns\": 6000, \"duration_ns\": 1900, \"cpu_self_ns\": 1900, "
+		"\"gpu_total_ns\": 200, \"busy_ns\": 200, \"idle_ns\": 1700, \"gaps\": 2, \"gap_max_ns\": 1400, \"kernels\": 1, \"gpu_calls\": 1, "
+		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, \"reserved_peak_bytes\": 8000, "
+		"\"reserved_end_bytes\": 8000}"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "tensors hold 100 B more after each of 8 usual steps than after the one before"));
+}
+END_TEST
+
+START_TEST(only_those_asked_for)
+{
+	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
+
+	ck_assert_str_eq(screen.out,
+		"                         duration    busy     idle  gaps  longest  tensor peak\n"
+		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB\n"
+		"step 5                    1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB\n"
+		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.60 kB\n"
+		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        100 B\n"
+		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B\n");
+}
+END_TEST
+
+/* Where not all have room, those that are not like the others stay, in time's order. */
+START_TEST(the_odd_ones_are_not_left_out)
+{
+	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
+
+	ck_assert_str_eq(screen.out,
+		"                         duration    busy     idle  gaps\n"
+		"step 0                     900 ns  200 ns   400 ns     1\n"
+		"step 5 (slow)             1.90 us  200 ns  1.70 us     2\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2\n"
+		"median distance from it      0 ns    0 ns     0 ns     0\n"
+		"trend, a step                0 ns    0 ns     0 ns     0\n"
+		"not shown: 6 more (--top 0)\n"
+		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
+}
+END_TEST
+
+/* What came before the steps is told of where it makes the whole another matter. */
+START_TEST(the_verdict_is_of_usual_steps)
+{
+	struct trace_builder *builder = eight_steps();
+	struct screen screen = screen_show(builder, "trace.bin --width 120");
+
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 21.3 % of the time; 100 % of all GPU work was launched in "));
+	ck_assert_ptr_null(strstr(screen.out, "from its first work"));
+	builder = eight_steps();
+	build_launch(builder, 1, 90010, 99);
+	build_kernel(builder, 9, 100500, 99, "late", 100000, 100010);
+	screen = screen_show(builder, "trace.bin --width 120");
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 20.3 % of the time, in all 1.6 % of the 98.71 "));
+	screen = screen_show(eight_steps(), "trace.bin --no-steps");
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
+}
+END_TEST
+
+/* A DataLoader that takes 40 % of each step, in which the GPU has nothing to do; what is loaded while the GPU works is no matter. */
+START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
+{
+	for (unsigned busy = 0; busy < 2; busy++) {
+		struct trace_builder *builder = builder_new();
+		struct screen screen;
+
+		build_device(builder, 0, "a GPU");
+		for (unsigned step = 0; step < 5; step++) {
+			const uint64_t begin = 1000 + step * 1000;
+			char name[32];
+
+			snprintf(name, sizeof name, "ProfilerStep#%u", step);
+			build_push(builder, 1, begin, name);
+			build_push(builder, 1, begin + 10, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+			build_pop(builder, 1, begin + 410);
+			build_launch(builder, 1, begin + 420, step + 1);
+			build_kernel(builder, 9, 9000 + step, step + 1, "k", begin + 430, begin + (busy ? 1230 : 530));
+			build_pop(builder, 1, begin + 1000);
+		}
+		screen = screen_show(builder, "trace.bin --width 200");
+		ck_assert_msg((strstr(screen.out, "; getting the next batch from the DataLoader took 40.0 % of the steps' time; ") == NULL) == busy,
+			"%s", screen.out);
+	}
+}
+END_TEST
+
+START_TEST(without_steps_a_sentence)
+{
+	struct trace_builder *builder = builder_new();
+	struct screen screen;
+
+	build_push(builder, 1, 100, "work");
+	build_pop(builder, 1, 200);
+	screen = screen_show(builder, "steps trace.bin");
+	expect(&screen, "warning: trace.bin: no steps were found; --step-marker NAME says which ranges are steps\n");
+}
+END_TEST
+
+START_TEST(steps_that_nobody_marked)
+{
+	struct training training = training_new();
+	struct screen screen;
+
+	training.correlation = 1;
+	for (int i = 0; i < 4; i++)
+		train_step(&training, "Net");
+	screen = screen_show(training.builder, "steps trace.bin --ascii --width 100");
+	ck_assert_str_eq(screen.out,
+		"                         duration  cpu self  does        start\n"
+		"step 0                     290 ns    290 ns  training  1.00 us\n"
+		"step 1                     290 ns    290 ns  training  1.29 us\n"
+		"step 2                     290 ns    290 ns  training  1.58 us\n"
+		"step 3                     270 ns    270 ns  training  1.87 us\n"
+		"median of usual steps      290 ns    290 ns\n"
+		"median distance from it      0 ns      0 ns\n"
+		"trend, a step               -3 ns     -3 ns\n");
+}
+END_TEST
+
+START_TEST(a_step_that_captured_is_marked_and_left_out)
+{
+	struct training training = training_new();
+	struct screen screen;
+
+	for (int i = 0; i < 5; i++) {
+		train_data(&training);
+		if (i == 1)
+			build_launch(training.builder, training.stream, training.now, 77)->call.head.flags = TRACE_CALL_CAPTURED;
+		train_forward(&training, "Net");
+		train_backward(&training);
+		train_optimizer(&training, "SGD");
+		training.now += 30;
+	}
+	screen = screen_show(training.builder, "steps trace.bin --ascii --width 60");
+	ck_assert_ptr_nonnull(strstr(screen.out, "step 1 (capture)           290 ns"));
+	screen = screen_show(NULL, "steps trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"state\": \"capture\""));
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"captures\": 1"));
+	screen = screen_show(NULL, "trace.bin --ascii");
+	ck_assert_ptr_nonnull(strstr(screen.out, "4 steps of 290 ns (p50), 1 that captured a CUDA graph left out; found"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "step (capture)"));
+}
+END_TEST
+
+START_TEST(medians_spreads_and_trends)
+{
+	int64_t odd[] = { 5, 1, 9 }, even[] = { 4, 1, 3, 2 };
+	const int64_t line[] = { 10, 13, 16, 19 }, bent[] = { 10, 20, 1000, 40 }, flat[] = { 7, 7, 7 };
+
+	ck_assert_int_eq(step_median(odd, 3), 5);
+	ck_assert_int_eq(step_median(even, 4), 2);
+	ck_assert_int_eq(step_median(odd, 0), 0);
+	ck_assert_int_eq(step_spread(line, 4), 3);
+	ck_assert_int_eq(step_spread(flat, 3), 0);
+	ck_assert(step_trend(line, 4) == 3);
+	ck_assert(step_trend(flat, 3) == 0);
+	ck_assert(step_trend(bent, 4) == 10); /* of 10, 495, 10, 980, 10 and -960 */
+}
+END_TEST
+
+START_TEST(a_trend_of_many_steps)
+{
+	enum { MANY = 5000 };
+	int64_t *values = calloc(MANY, sizeof *values);
+
+	for (int i = 0; i < MANY; i++)
+		values[i] = 7 * i + i % 3;
+	ck_assert(step_trend(values, MANY) > 6.9 && step_trend(values, MANY) < 7.1);
+	free(values);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("steps view");
+	TCase *screens = tcase_create("screens"), *figures = tcase_create("figures");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
+	tcase_add_test(screens, each_step_has_its_times_and_its_memory);
+	tcase_add_test(screens, json_has_all_of_it);
+	tcase_add_test(screens, only_those_asked_for);
+	tcase_add_test(screens, the_odd_ones_are_not_left_out);
+	tcase_add_test(screens, the_verdict_is_of_usual_steps);
+	tcase_add_test(screens, the_verdict_tells_of_data_that_steps_wait_for);
+	tcase_add_test(screens, without_steps_a_sentence);
+	tcase_add_test(screens, steps_that_nobody_marked);
+	tcase_add_test(screens, a_step_that_captured_is_marked_and_left_out);
+	tcase_add_test(figures, medians_spreads_and_trends);
+	tcase_add_test(figures, a_trend_of_many_steps);
+	suite_add_tcase(suite, screens);
+	suite_add_tcase(suite, figures);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

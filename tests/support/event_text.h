@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ * event_text.h: the events of a trace as lines, so that a test can show what it expects.
+ *
+ *	100 s1 push step            time, stream, what happens, its text
+ *	150 s1   pop layer 110      two blanks for each range around it; when the range opened
+ *	200 s1 gap 2 seen 150       so many payloads are missing; the last time the stream was seen
+ *	200 s1 unended step 100 seen 150
+ *	300 s1 end
+ *
+ * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be read.
+ */
+#ifndef PPERF_RENDER_H
+#define PPERF_RENDER_H
+
+#include "report/trace/trace_reader.h"
+#include "tests/support/trace_builder.h"
+
+/* The lines of all events, to be freed by the caller. */
+char *render_events(struct trace_reader *reader);
+
+/* Opens what was built, from a file in memory. */
+struct trace_reader *open_built(struct trace_builder *builder);
+struct trace_reader *open_bytes(const void *bytes, size_t count);
+/* Why these bytes are refused; NULL if they are not. Static. */
+const char *refusal_of(const void *bytes, size_t count);
+
+#endif

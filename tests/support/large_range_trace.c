@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/large_range_trace.h"
+#include "report/base/error.h"
+#include "tests/support/block_writer.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { DEPTH = RANGE_TRACE_DEPTH, CHAINS = RANGE_TRACE_CHAINS, NAMES = CHAINS + DEPTH, SLOTS = 1 << 17 };
+#define FIRST_STAMP 1000u
+#define OUTERMOST (CHAINS * DEPTH + 1) /* the node that all others can be in; its name is the last, too */
+
+/* The same events for both, one after the other. */
+struct source {
+	uint64_t stamp;
+	uint32_t chain, step;
+};
+
+static struct range_event next_event(struct source *source)
+{
+	struct range_event event;
+
+	source->stamp += 20 + ((source->stamp * 2654435761u) >> 28 & 31);
+	event = (struct range_event){ .stamp = source->stamp,
+		.id = source->step < DEPTH ? source->chain + source->step + 1 : 0 };
+	if (++source->step == 2 * DEPTH) {
+		source->step = 0;
+		source->chain = source->chain + 1 < CHAINS ? source->chain + 1 : 0;
+	}
+	return event;
+}
+
+enum { PAGE = 4096 };
+
+struct range_event *range_trace_events(size_t count)
+{
+	const size_t size = (count * sizeof(struct range_event) + PAGE - 1) / PAGE * PAGE;
+	struct range_event *events = aligned_alloc(PAGE, size);
+	struct source source = { .stamp = FIRST_STAMP };
+
+	if (!events)
+		fatal(STATUS_UNREADABLE, "no memory");
+	madvise(events, size, MADV_DONTFORK);
+	for (size_t i = 0; i < count; i++)
+		events[i] = next_event(&source);
+	return events;
+}
+
+/* ---- the reference ---- */
+
+struct place {
+	uint32_t id, parent;
+	uint64_t count, sum, self, least, most;
+};
+
+struct reference {
+	struct place *places;
+	struct {
+		uint64_t key;
+		uint32_t place;
+	} * slots;
+	uint32_t count;
+	uint64_t begin[64], inner[64];
+	uint32_t stack[64], depth;
+};
+
+static uint32_t child(struct reference *fold, uint32_t parent, uint32_t id)
+{
+	const uint64_t key = (uint64_t)(parent + 1) << 32 | id;
+	size_t i = key * 0x9e3779b97f4a7c15u >> 40 & (SLOTS - 1);
+
+	for (;; i = (i + 1) & (SLOTS - 1)) {
+		if (fold->slots[i].key == key)
+			return fold->slots[i].place;
+		if (!fold->slots[i].key) {
+			fold->slots[i].key = key;
+			fold->slots[i].place = fold->count;
+			fold->places[fold->count] = (struct place){ .id = id, .parent = parent, .least = UINT64_MAX };
+			return fold->count++;
+		}
+	}
+}
+
+static inline void fold_event(struct reference *fold, const struct range_event *event)
+{
+	struct place *place;
+	uint64_t duration;
+
+	if (event->id) {
+		const uint32_t entered = child(fold, fold->stack[fold->depth], event->id);
+
+		fold->depth++;
+		fold->stack[fold->depth] = entered;
+		fold->begin[fold->depth] = event->stamp;
+		fold->inner[fold->depth] = 0;
+		return;
+	}
+	place = &fold->places[fold->stack[fold->depth]];
+	duration = event->stamp - fold->begin[fold->depth];
+	place->count++;
+	place->sum += duration;
+	place->self += duration - fold->inner[fold->depth];
+	if (duration < place->least)
+		place->least = duration;
+	if (duration > place->most)
+		place->most = duration;
+	fold->inner[--fold->depth] += duration;
+}
+
+uint64_t range_trace_reference(const struct range_event *events, size_t count)
+{
+	struct reference fold = {
+		.places = calloc(65536, sizeof *fold.places), .slots = calloc(SLOTS, sizeof *fold.slots), .count = 1
+	};
+	uint64_t calls = 0;
+
+	if (!fold.places || !fold.slots)
+		fatal(STATUS_UNREADABLE, "no memory");
+	for (size_t i = 0; i < count; i++)
+		fold_event(&fold, &events[i]);
+	for (uint32_t i = 1; i < fold.count; i++)
+		calls += fold.places[i].count;
+	free(fold.places);
+	free(fold.slots);
+	return calls;
+}
+
+/* ---- the trace ---- */
+
+static void put_name(struct block_writer *writer, uint32_t id, const char *text)
+{
+	struct trace_name *record = block_writer_record(writer, TRACE_NAME, sizeof *record + strlen(text));
+
+	record->name = id;
+	record->bytes = (uint32_t)strlen(text);
+	memcpy(record + 1, text, strlen(text));
+}
+
+static void put_node(struct block_writer *writer, uint32_t id, uint32_t parent, uint32_t name)
+{
+	struct trace_node *record = block_writer_record(writer, TRACE_NODE, sizeof *record);
+
+	record->head.node = id;
+	record->parent = parent;
+	record->name = name;
+	record->kind = TRACE_NODE_RANGE;
+	if (writer->used > BLOCK_WRITER_PAYLOAD - 64)
+		block_writer_seal(writer, TRACE_DICT, 0);
+}
+
+/* A parent's number is below its children's: where there is one around all, they come after it. */
+static uint32_t node_of(uint32_t chain, uint32_t depth, int outermost)
+{
+	return chain * DEPTH + depth + 1 + (outermost != 0);
+}
+
+static void put_dictionary(struct block_writer *writer, int outermost)
+{
+	char text[32];
+
+	for (uint32_t name = 1; name <= NAMES; name++) {
+		snprintf(text, sizeof text, "range_%u_of_many", name);
+		put_name(writer, name, text);
+	}
+	put_name(writer, NAMES + 1, "whole_program");
+	block_writer_seal(writer, TRACE_DICT, 0);
+	if (outermost)
+		put_node(writer, 1, 0, NAMES + 1);
+	for (uint32_t chain = 0; chain < CHAINS; chain++)
+		for (uint32_t depth = 0; depth < DEPTH; depth++) {
+			const uint32_t node = node_of(chain, depth, outermost);
+
+			put_node(writer, node, depth ? node - 1 : outermost != 0, chain + depth + 1);
+		}
+	block_writer_seal(writer, TRACE_DICT, 0);
+}
+
+static void put_word(struct block_writer *writer, uint32_t word)
+{
+	memcpy(writer->payload + writer->used, &word, sizeof word);
+	writer->used += sizeof word;
+}
+
+/* What a payload begins with: a clock, and what is open. */
+static void begin_payload(struct block_writer *writer, uint64_t stamp, int outermost)
+{
+	struct trace_open *open;
+
+	block_writer_begin(writer, stamp);
+	if (!outermost)
+		return;
+	open = block_writer_record(writer, TRACE_OPEN, sizeof *open);
+	open->head.node = 1;
+	open->begin_stamp = FIRST_STAMP;
+}
+
+/* Payloads end between two chains, so that no other OPEN is needed. */
+static void put_events(struct block_writer *writer, size_t count, int outermost)
+{
+	struct source source = { .stamp = FIRST_STAMP };
+	uint64_t last = source.stamp;
+
+	block_writer_begin(writer, source.stamp);
+	if (outermost)
+		put_word(writer, 1 | 1u << 16);
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t node = node_of(source.chain, source.step, outermost);
+		const struct range_event event = next_event(&source);
+
+		put_word(writer, (uint32_t)(event.stamp - last) << 2 | (event.id ? 1 | node << 16 : 2));
+		last = event.stamp;
+		if (source.step == 0 && writer->used > BLOCK_WRITER_PAYLOAD - 128) {
+			block_writer_seal(writer, TRACE_CHUNK, 1);
+			begin_payload(writer, event.stamp, outermost);
+		}
+	}
+	if (outermost)
+		put_word(writer, 2);
+	block_writer_seal(writer, TRACE_CHUNK, 1);
+}
+
+uint64_t range_trace_write(const char *path, size_t count, int outermost)
+{
+	struct block_writer *writer = block_writer_open(path);
+
+	put_dictionary(writer, outermost);
+	put_events(writer, count, outermost);
+	return block_writer_close(writer, 1);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ * view_test.h: a suite of the views: each test makes a trace, has it shown, and looks for what must be there.
+ */
+#ifndef PPERF_TESTS_SCENE_H
+#define PPERF_TESTS_SCENE_H
+
+#include "tests/support/run_report.h"
+
+#include <check.h>
+
+/* `part` is in `out`; it is not. */
+void scene_has(const char *out, const char *part);
+void scene_lacks(const char *out, const char *part);
+
+/* The whole of a suite whose tests have a folder each: what its main returns.
+ *
+ *	const TTest *const tests[] = { first_test, second_test };
+ *
+ *	return scene_suite("name", tests, sizeof tests / sizeof *tests);
+ */
+int scene_suite(const char *name, const TTest *const *tests, size_t count);
+
+#endif

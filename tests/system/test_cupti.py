@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What CUPTI tells, on the simulated device: programs that know what they did are believed only if the trace says exactly the same; and whatever
+CUPTI does wrong, the program does not notice and the trace says what is missing."""
+import collections, errno, json, os, shutil, signal, subprocess, time
+from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
+from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
+from raw_trace import whole
+
+MAJORS = ("12", "13")
+DROPPED, UNREAD = 6, 7
+FEW = (2, 2, 2)
+ALL = 8 # TRACE_MEMORY_ALL
+
+
+def simulated(major, name):
+    path = BUILD / "cudasim" / major / name
+    if not path.exists():
+        raise Skip("the simulated device is not built (no %s)" % path)
+    return str(path)
+
+
+def known_work(folder, major, *arguments, env=None, check=0):
+    """Runs known_work under the library: what it says, and its trace."""
+    for path in folder.glob("*.bin*"):
+        path.unlink()
+    result = traced(folder, simulated(major, "known_work"), *arguments, env=env, check=check)
+    assert result.stderr == b"", result.stderr
+    return json.loads(result.stdout), whole(folder / "trace.bin")
+
+
+def guest(folder, major, *arguments, env=None, check=0):
+    """Runs cuda_guest without and with the library: the same, else a failure. Its output."""
+    bare = run(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
+    under = traced(folder, simulated(major, "cuda_guest"), *arguments, env=env, check=check)
+    assert under.stdout == bare.stdout, (bare.stdout, under.stdout)
+    assert under.stderr == bare.stderr, under.stderr
+    return bare.stdout.decode()
+
+
+def exactly(folder, major, *arguments, env=None):
+    output, trace = known_work(folder, major, *arguments, env=env)
+    wrong = differences(output, trace)
+    assert not wrong, "\n".join(wrong)
+    complete(trace)
+    return trace
+
+
+# ---- contexts that end ----
+
+def ended(folder, major, how, env=None):
+    """What is held at the end, by kind, and the record that says so."""
+    bare = run(folder, simulated(major, "ends_contexts"), how)
+    under = traced(folder, simulated(major, "ends_contexts"), how, env=env)
+    assert under.stdout == bare.stdout and under.stderr == bare.stderr
+    rows = json.loads(subprocess.run([REPORT, "memory", folder / "trace.bin", "-f", "json"], capture_output=True, check=True).stdout)
+    assert rows["integrity"]["conserved"]
+    records = [c for c in whole(folder / "trace.bin").calls if c.kind == "FREE" and c.mflags & ALL]
+    return rows, records
+
+
+@case
+def what_a_context_had_is_gone_with_it(folder):
+    for major in MAJORS:
+        for how, env, name in (("reset", None, "cudaDeviceReset"), ("reset", {"PPERF_CUPTI": "0"}, "cudaDeviceReset"),
+                               ("primary", None, "(context destroyed)"), ("contexts", None, "(context destroyed)")):
+            rows, records = ended(folder, major, how, env)
+            assert [(c.api, c.result, c.device, c.address) for c in records] == [(name, 0, 0, 0)], (how, env, records)
+            assert (records[0].mflags >> 16 > 0) == (env is None)
+            held = collections.Counter()
+            for row in rows["rows"]:
+                held[row["memory_kind"]] += 0 if row.get("path") else row["held_bytes"]
+            assert +held == {"device": 5 << 20}, (how, env, held)
+            tree = json.loads(subprocess.run([REPORT, "tree", folder / "trace.bin", "-f", "json"], capture_output=True, check=True).stdout)
+            delta = {r["name"]: r["reserved_delta_bytes"] for r in tree["rows"] if r["name"] in ("before", "end", "after")}
+            assert delta == ({"before": 8 << 20, "end": -3 << 20, "after": 0} if how == "contexts" else
+                             {"before": 3 << 20, "end": -3 << 20, "after": 5 << 20}), (how, env, delta)
+
+
+# ---- programs that know what they did ----
+
+@case
+def each_path_has_the_counts_and_bytes_that_the_program_knows(folder):
+    for major in MAJORS:
+        for threads, streams, iterations in ((1, 1, 50), (2, 3, 20), (4, 1, 20), (16, 2, 8)):
+            exactly(folder, major, threads, streams, iterations)
+
+
+@case
+def a_program_that_is_stopped_now_and_then_is_told_exactly(folder):
+    for major in MAJORS:
+        with open(folder / "said", "wb") as said:
+            process = subprocess.Popen([simulated(major, "known_work"), "4", "2", "60"], cwd=folder, env=environment(LD_PRELOAD=preload()), stdout=said)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            for number in (signal.SIGSTOP, signal.SIGCONT):
+                process.send_signal(number)
+                time.sleep(0.01)
+        process.kill()
+        assert process.wait() == 0, process.returncode
+        trace = whole(folder / "trace.bin")
+        wrong = differences(json.loads((folder / "said").read_text()), trace)
+        assert not wrong, "\n".join(wrong)
+        complete(trace)
+
+
+@case
+def without_a_thread_of_ours_all_comes_at_the_end_and_it_is_said(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's runtime has pthread_create, too")
+    env = {"LD_PRELOAD": "%s/lib_refuses.so %s" % (PROGRAMS, preload()), "REFUSE": "thread", "REFUSE_ERROR": str(errno.EAGAIN)}
+    for major in MAJORS:
+        said, trace = known_work(folder, major, 2, 2, 20, env=env)
+        wrong = differences(said, trace)
+        assert not wrong, "\n".join(wrong)
+        text = report("info", folder / "trace.bin").stdout.decode()
+        assert "No thread could be created" in text and "(error %d)" % errno.EAGAIN in text, text
+
+
+@case
+def every_release_of_cupti_is_read(folder):
+    for major, versions in (("12", (19, 20, 21, 22, 23, 24, 26, 27, 28)), ("13", (130000, 130001))):
+        for version in versions:
+            trace = exactly(folder, major, *FEW, env={"SIM_CUPTI_VERSION": str(version)})
+            assert trace.meta["version.cupti"] == str(version)
+            assert ("warning.cupti" in trace.meta) == (version == 130000), trace.meta
+            assert trace.meta["cupti.library"].endswith("cudasim/%s/libcupti.so.%s" % (major, major))
+            assert {r.name for r in trace.records if r.kind == "API"} <= trace.names.keys()
+
+
+@case
+def kernels_have_their_shape_their_name_and_a_time(folder):
+    for major in MAJORS:
+        trace = exactly(folder, major, 1, 1, 2)
+        kernels = [r for r in trace.records if r.kind == "KERNEL"]
+        assert {trace.names[k.name] for k in kernels} == {"_Z%d%sPfm" % (len(n), n) for n in
+                                                         ("forward_kernel", "layer_kernel", "backward_kernel", "graph_kernel")}
+        assert all(k.block == (128, 1, 1) and k.start_ns < k.end_ns and k.device == 0 for k in kernels)
+        assert {k.grid for k in kernels if trace.names[k.name] == "_Z14forward_kernelPfm"} == {(256, 1, 1)}
+        streams = {c.stream for c in trace.dictionary["CONTEXT"]} | {c.null_stream for c in trace.dictionary["CONTEXT"]}
+        assert {k.gpu_stream for k in kernels} <= streams
+
+
+@case
+def the_device_is_described(folder):
+    for major in MAJORS:
+        trace = exactly(folder, major, 1, 1, 1)
+        devices = trace.dictionary["DEVICE"]
+        assert len(devices) == 1
+        device = devices[0]
+        assert trace.names[device.name] == "pperf simulated device"
+        assert device.device == 0 and any(device.uuid)
+        assert all(v > 0 for k, v in vars(device).items() if k not in ("device", "minor", "node", "uuid")), device
+        assert trace.meta["version.cuda_driver"].startswith(major)
+
+
+@case
+def graphs_are_known_by_their_nodes(folder):
+    for major in MAJORS:
+        guest(folder, major, "captures", 5)
+        trace = whole(folder / "trace.bin")
+        captured = [c for c in trace.calls if c.flags & CAPTURED]
+        assert collections.Counter(c.kind for c in captured) == {"LAUNCH": 5, "SET": 1}
+        nodes = {n.graph_node: n for n in trace.dictionary["GRAPH_NODE"]}
+        made, clones = [n for n in nodes.values() if not n.original], [n for n in nodes.values() if n.original]
+        assert collections.Counter(n.type for n in made) == {0: 5, 2: 1} == collections.Counter(n.type for n in clones)
+        assert all(nodes[c.original].type == c.type for c in clones)
+        (exec_,), launches = trace.dictionary["GRAPH_EXEC"], calls(trace, "GRAPH_LAUNCH")
+        assert [(g.exec, g.exec_id) for g in launches] == [(exec_.handle, exec_.exec_id)] * 2
+        work = [r for r in gpu(trace) if r.graph_node]
+        assert collections.Counter(r.graph_node for r in work) == {c.graph_node: 2 for c in clones}
+        assert {r.graph for r in work} == {exec_.exec_id}
+        assert len([r for r in gpu(trace) if not r.graph_node]) == 1
+        complete(trace)
+        (folder / "trace.bin").unlink()
+
+
+@case
+def what_no_symbol_shows_is_seen_by_callbacks_once(folder):
+    for major in MAJORS:
+        guest(folder, major, "hidden", 20)
+        trace = whole(folder / "trace.bin")
+        launches, memory = calls(trace, "LAUNCH"), calls(trace, "ALLOC", "FREE")
+        assert len(launches) == 20 and all(c.api == "cuLaunchKernel" and c.flags & CALLBACK for c in launches)
+        assert {(c.grid, c.block, c.shared_bytes, trace.names[c.name], c.device) for c in launches} == \
+            {((3, 2, 1), (64, 1, 1), 256, "_Z12guest_kernelPfm", 0)}
+        assert [(c.kind, c.bytes, c.memory_kind) for c in memory] == [("ALLOC", 4096, 3), ("FREE", 0, 0)]
+        assert memory[0].address == memory[1].address != 0
+        assert [(c.kind, c.bytes, c.value) for c in calls(trace, "COPY", "SET")] == [("SET", 1024, 7), ("COPY", 2048, 0)]
+        complete(trace)
+        (folder / "trace.bin").unlink()
+
+
+@case
+def allocations_agree_with_what_cupti_says_of_them(folder):
+    for major in MAJORS:
+        trace = exactly(folder, major, 2, 2, 5)
+        ours = collections.Counter((c.correlation, c.address, c.kind == "ALLOC") for c in calls(trace, "ALLOC", "FREE"))
+        theirs = collections.Counter((r.correlation, r.address, r.operation == 1) for r in trace.records if r.kind == "GPU_MEMORY")
+        assert ours == theirs
+        sizes = {c.correlation: c.bytes for c in calls(trace, "ALLOC")}
+        assert all(sizes[r.correlation] == r.bytes for r in trace.records if r.kind == "GPU_MEMORY" and r.operation == 1)
+
+
+@case
+def ids_that_begin_again_are_told_apart(folder):
+    for major in MAJORS:
+        trace = exactly(folder, major, 2, 1, 200, env={"SIM_CUPTI_WRAP": "1"})
+        ids = [c.correlation for c in trace.calls if c.correlation]
+        assert min(ids) < 2**32 < max(ids) and max(ids) - min(ids) < 20000
+
+
+@case
+def ids_may_be_those_of_the_outermost_call(folder):
+    for major in MAJORS:
+        exactly(folder, major, 2, 1, 20, env={"SIM_CUPTI_KERNEL_ID": "outer"})
+
+
+# ---- what CUPTI may do wrong ----
+
+def degraded(folder, major, arguments=FEW, **env):
+    """The program says the same; the trace's calls are as they should be. The trace."""
+    fine, _ = known_work(folder, major, *arguments)
+    output, trace = known_work(folder, major, *arguments, env=env)
+    assert output == fine
+    total = fine["total"]
+    assert len(calls(trace, "LAUNCH")) == total["launches"] and len(calls(trace, "GRAPH_LAUNCH")) == total["graph_launches"]
+    return trace
+
+
+def works_missing(trace):
+    """Calls that put work on the GPU and of which no record came."""
+    there = {r.correlation for r in gpu(trace)}
+    return [c for c in calls(trace, "LAUNCH", "COPY", "SET", "GRAPH_LAUNCH") if c.correlation not in there]
+
+
+@case
+def refused_the_host_side_goes_on_and_the_code_is_told(folder):
+    for major in MAJORS:
+        for code, reason in ((39, "another tool holds CUPTI"), (35, "does not let this user profile"), (999, "found no driver"), (15, "")):
+            trace = degraded(folder, major, SIM_CUPTI_REFUSE=str(code))
+            source = trace.meta["source.cupti"]
+            assert source.startswith("off: ") and reason in source and source.endswith("(%d)" % code), source
+            assert not gpu(trace) and not any(trace.lost)
+            assert [trace.names[d.name] for d in trace.dictionary["DEVICE"]] == ["pperf simulated device"]
+
+
+@case
+def a_kind_that_is_refused_is_named_and_the_others_come(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, SIM_CUPTI_ENABLE_FAIL="10:14,49:21")
+        assert trace.meta["source.cupti"] == "partial: CUPTI refused kernels (14), memory (21)"
+        kinds = collections.Counter(r.kind for r in trace.records)
+        assert kinds["KERNEL"] == 0 == kinds["GPU_MEMORY"] and kinds["GPU_COPY"] > 0 < kinds["GPU_SET"]
+
+
+@case
+def dropped_records_are_counted(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, (2, 2, 20), SIM_CUPTI_DROP="10")
+        dropped = sum(r.dropped for r in trace.records if r.kind == "GPU_BATCH")
+        assert trace.lost[DROPPED] == dropped > 0
+        assert works_missing(trace)
+        trace = degraded(folder, major, (2, 2, 20), SIM_CUPTI_SILENT_DROP="10")
+        assert not any(trace.lost) and works_missing(trace)
+
+
+@case
+def untimed_kernels_stay_and_are_recognisable(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, (1, 1, 10), SIM_CUPTI_UNTIMED="3")
+        kernels = [r for r in trace.records if r.kind == "KERNEL"]
+        untimed = [k for k in kernels if k.start_ns == 0 == k.end_ns]
+        assert len(untimed) == len(kernels) // 3
+        complete(trace)
+
+
+@case
+def late_and_disordered_records_find_their_calls(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, (4, 2, 20), SIM_CUPTI_ORDER="shuffle")
+        complete(trace)
+        trace = degraded(folder, major, (2, 1, 200), SIM_CUPTI_LATE="20")
+        ids = {c.correlation for c in trace.calls}
+        assert gpu(trace) and all(r.correlation in ids for r in gpu(trace))
+
+
+@case
+def records_may_come_from_threads_that_end_and_a_flush_may_be_slow(folder):
+    for major in MAJORS:
+        complete(degraded(folder, major, (4, 2, 20), SIM_CUPTI_THREAD="new"))
+        complete(degraded(folder, major, (2, 2, 20), SIM_CUPTI_SLOW_FLUSH="300"))
+
+
+@case
+def an_allocation_that_fails_is_the_programs_and_is_recorded(folder):
+    for major in MAJORS:
+        result = traced(folder, simulated(major, "cuda_guest"), "works", 5, env={"SIM_FAIL_MALLOC": "1"}, check=1)
+        assert result.stderr == b"cuda_guest: cudaMalloc((void **)&data, BYTES): 2\n", result.stderr
+        failed, = [r for r in whole(folder / "trace.bin").records if r.kind == "ALLOC"]
+        assert failed.result == 2 and failed.bytes == 4096, failed
+        (folder / "trace.bin").unlink()
+
+
+@case
+def unknown_records_are_counted_and_the_rest_is_read(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, (1, 1, 10), SIM_CUPTI_UNKNOWN="5")
+        assert trace.lost[UNREAD] > 0 and not works_missing(trace)
+
+
+@case
+def a_buffer_that_breaks_off_is_read_up_to_there(folder):
+    for major in MAJORS:
+        trace = degraded(folder, major, (2, 1, 10), SIM_CUPTI_INVALID="1")
+        batches = [r for r in trace.records if r.kind == "GPU_BATCH"]
+        assert trace.lost[UNREAD] == sum(b.unread for b in batches) > 0
+        counted = [r for r in trace.records if r.kind in (*GPU, "GPU_SYNC", "GPU_MEMORY", "API", "OVERHEAD")]
+        assert sum(b.records for b in batches) >= len(counted) > 0 and works_missing(trace)
+
+
+@case
+def cupti_that_gives_up_leaves_the_host_side(folder):
+    for major in MAJORS:
+        output, trace = known_work(folder, major, 1, 1, 20, env={"SIM_CUPTI_FATAL": "20"})
+        assert trace.meta["source.cupti"].startswith("partial: CUPTI failed on the way: "), trace.meta["source.cupti"]
+        assert len(calls(trace, "LAUNCH")) == output["total"]["launches"]
+
+
+@case
+def too_few_buffers_lose_records_and_nothing_else(folder):
+    for major, version in (("12", 26), ("12", 28), ("13", 130001)):
+        env = {"SIM_CUPTI_VERSION": str(version), "PPERF_CUPTI_BUFFERS": "2M"}
+        trace = degraded(folder, major, (16, 4, 20), **env)
+        missing = works_missing(trace)
+        assert bool(missing) <= bool(trace.lost[DROPPED] + trace.lost[UNREAD]), (len(missing), trace.lost)
+        by_id = owners(trace)
+        assert all(r.correlation in by_id for r in gpu(trace))
+
+
+@case
+def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
+    for major in MAJORS:
+        guest(folder, major, "robs", 5)
+        trace = whole(folder / "trace.bin")
+        assert trace.meta["source.cupti"].startswith("partial: another profiler in the program has taken CUPTI's buffers"), trace.meta["source.cupti"]
+        assert len(calls(trace, "LAUNCH")) == 10 and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
+        (folder / "trace.bin").unlink()
+        guest(folder, major, "works", 5)
+        assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
+        (folder / "trace.bin").unlink()
+
+
+@case
+def work_that_takes_long_is_no_other_client(folder):
+    for major in MAJORS:
+        guest(folder, major, "works", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "3600000"})
+        assert whole(folder / "trace.bin").meta["source.cupti"] == "on"
+        (folder / "trace.bin").unlink()
+    traced(folder, simulated("13", "cuda_guest"), "outlasts", 5, env={"SIM_CUPTI_WHOLE": "1", "SIM_CUPTI_LATE": "2700"}, check=-9)
+    trace = whole(folder / "trace.bin")
+    assert trace.meta["source.cupti"] == "on" and len([r for r in trace.records if r.kind == "KERNEL"]) == 5
+
+
+@case
+def no_libcupti_is_a_sentence(folder):
+    for major in MAJORS:
+        place = folder / ("alone" + major)
+        place.mkdir()
+        for name in ("known_work", "libcuda.so.1", "libcudart.so.%s" % major):
+            shutil.copy(simulated(major, name), place)
+        result = traced(folder, str(place / "known_work"), *FEW, env={"CUDA_HOME": None, "LD_LIBRARY_PATH": None})
+        trace = whole(folder / "trace.bin")
+        assert trace.meta["source.cupti"].startswith("off: "), trace.meta["source.cupti"]
+        assert len(calls(trace, "LAUNCH")) == json.loads(result.stdout)["total"]["launches"]
+        (folder / "trace.bin").unlink()
+
+
+@case
+def another_libcupti_can_be_named_and_cupti_can_be_left_alone(folder):
+    for major in MAJORS:
+        shutil.copy(simulated(major, "libcupti.so.%s" % major), folder / "mine.so")
+        named = folder / "mine.so"
+        os.symlink(simulated(major, "libcuda.so.1"), folder / "libcuda.so.1")
+        trace = exactly(folder, major, *FEW, env={"PPERF_CUPTI": str(named)})
+        assert trace.meta["cupti.library"] == str(named)
+        os.unlink(folder / "libcuda.so.1")
+        trace = degraded(folder, major, PPERF_CUPTI="/nonexistent/libcupti.so")
+        assert trace.meta["source.cupti"].startswith("off: PPERF_CUPTI names a library that cannot be loaded: /nonexistent/")
+        trace = degraded(folder, major, PPERF_CUPTI="0")
+        assert trace.meta["source.cupti"] == "off: PPERF_CUPTI=0 (0)" and "version.cupti" not in trace.meta
+
+
+@case
+def somebody_elses_injection_does_not_keep_us_out(folder):
+    for major in MAJORS:
+        exactly(folder, major, 1, 2, 5, env={"CUDA_INJECTION64_PATH": "/nonexistent/tool.so"})
+        output, trace = known_work(folder, major, 8, 1, 5, env={"CUDA_INJECTION64_PATH": "/nonexistent/tool.so"})
+        by_id, total = owners(trace), output["total"]
+        assert trace.meta["source.cupti"] == "on"
+        # Calls that other threads had begun when the first one started CUPTI have no id.
+        assert all(r.correlation in by_id for r in gpu(trace) if r.correlation)
+        assert len(calls(trace, "LAUNCH")) == total["launches"]
+        assert any(r.kind == "KERNEL" for r in trace.records)
+
+
+# ---- as a guest ----
+
+@case
+def the_first_call_may_come_from_a_thread_with_little_stack(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's frames need more")
+    for major in MAJORS:
+        for kibibytes in (32, 48, 64, 128):
+            bare = run(folder, simulated(major, "small_stack"), kibibytes, check=0)
+            under = traced(folder, simulated(major, "small_stack"), kibibytes)
+            assert (under.stdout, under.stderr) == (bare.stdout, bare.stderr) and [r.kind for r in gpu(whole(folder / "trace.bin"))] == ["KERNEL"], (kibibytes, under)
+            (folder / "trace.bin").unlink()
+
+
+@case
+def the_program_may_end_from_a_thread_with_little_stack(folder):
+    if SANITIZED:
+        raise Skip("the sanitizer's frames need more")
+    for major in MAJORS:
+        for kibibytes in (16, 20, 64):
+            bare = run(folder, simulated(major, "small_stack"), kibibytes, "exits", check=0)
+            under = traced(folder, simulated(major, "small_stack"), kibibytes, "exits")
+            trace = whole(folder / "trace.bin")
+            assert (under.stdout, under.stderr) == (bare.stdout, bare.stderr) and [r.kind for r in gpu(trace)] == ["KERNEL"], (kibibytes, under)
+            assert trace.meta["source.cupti"] == "on"
+            (folder / "trace.bin").unlink()
+
+
+@case
+def a_thread_of_ours_comes_with_the_first_context_and_takes_no_signal(folder):
+    for major in MAJORS:
+        result = traced(folder, simulated(major, "cuda_guest"), "tasks").stdout.decode().splitlines()
+        ours = 1 + (1 if SANITIZED else 0)  # a sanitizer may have one of its own
+        before, asked, made = [int(line.split(": ")[1].split()[0]) for line in result]
+        assert before <= ours and asked <= before + 1 and asked < made, result
+        assert result[1].endswith(", 0 that take signals") and result[2].endswith(", 0 that take signals"), result
+
+
+@case
+def a_program_that_only_asks_has_no_trace(folder):
+    for major in MAJORS:
+        guest(folder, major, "asks")
+        assert not list(folder.glob("*.bin*"))
+
+
+@case
+def what_was_complete_survives_a_kill(folder):
+    for major in MAJORS:
+        for way, status in (("idles", -signal.SIGKILL), ("leaves", 3)):
+            guest(folder, major, way, 100, check=status)
+            trace = whole(folder / "trace.bin")
+            assert len([r for r in trace.records if r.kind == "KERNEL"]) == 100, way
+            complete(trace)
+            (folder / "trace.bin").unlink()
+
+
+@case
+def an_exit_from_any_thread_brings_everything(folder):
+    for major in MAJORS:
+        guest(folder, major, "thread_exits", 100, check=4)
+        complete(whole(folder / "trace.bin"))
+        (folder / "trace.bin").unlink()
+
+
+@case
+def children_never_call_cupti_and_do_not_hang(folder):
+    for major in MAJORS:
+        log = folder / "calls"
+        guest(folder, major, "forks", 10, env={"SIM_CUPTI_HANG_FORK": "1", "SIM_CUPTI_LOG": str(log)})
+        assert len({line.split()[0] for line in log.read_text().splitlines()}) == 1, "a child called CUPTI"
+        trace = whole(folder / "trace.bin")
+        assert len([r for r in trace.records if r.kind == "KERNEL"]) == 20
+        complete(trace)
+        for path in folder.glob("trace*"):
+            path.unlink()
+        log.unlink()
+
+
+main()

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""diagnose on traces of real GPUs, where PPERF_TEST_DATA names the folder with them: what is known to be the matter with each is found, no rule speaks
+without evidence, each command that is given works, and --brief is brief."""
+import functools, json, os, pathlib, shlex, subprocess, sys
+
+from harness import REPORT, Skip, case, environment, main
+
+
+def traces():
+    folder = os.environ.get("PPERF_TEST_DATA")
+    if not folder:
+        raise Skip("PPERF_TEST_DATA does not name the folder with traces of other tools")
+    folder = pathlib.Path(folder)
+    return sorted([*folder.glob("kineto/*.json*"), *folder.glob("nsys/*.sqlite")])
+
+
+def report(*arguments):
+    run = subprocess.run([str(REPORT), *map(str, arguments)], capture_output=True, text=True, env=environment(), timeout=120)
+    assert run.returncode == 0, (arguments, run.returncode, run.stderr)
+    return run.stdout
+
+
+@functools.cache
+def rows_of(trace):
+    return json.loads(report("diagnose", trace, "-f", "json"))["rows"]
+
+
+def said(trace, kind):
+    return [row["name"] for row in rows_of(trace) if row["kind"] == kind]
+
+
+def named(part):
+    found = [trace for trace in traces() if part in trace.name]
+    assert len(found) == 1, (part, found)
+    return found[0]
+
+
+@case
+def what_is_the_matter_is_found(folder):
+    # ResNet-50 whose data are loaded by the training's own thread: five windows of some 60 ms, one a step
+    rows = {row["name"]: row for row in rows_of(named("resnet50_num_workers_0"))}
+    assert rows["dead-windows"]["kind"] == "finding" and rows["dead-windows"]["impact_ns"] > 250_000_000, rows["dead-windows"]
+    assert rows["dead-windows"]["path"][-1] == "aten::copy_", rows["dead-windows"]
+    data = rows["data-loading"]
+    assert data["kind"] == "finding" and data["impact_ns"] > 350_000_000 and data["path"][-1].startswith("enumerate(DataLoader)#_SingleProcess"), data
+    # BERT, one sequence at a time on an H100
+    assert said(named("gaunernst_bert-small"), "finding")[0] == "overhead-bound"
+    # half of the time the GPU has work, in CUDA graphs, and none of it is seen to run
+    row = rows_of(named("negative_queue_length"))[0]
+    assert (row["name"], row["confidence"]) == ("another-process", "low") and row["impact_ns"] > 600_000_000, row
+    # all that decoding does is in CUDA graphs
+    assert said(named("graph_execution"), "finding") == [] and "compute-bound" in said(named("graph_execution"), "note")
+    # copies of 262 MB from memory that is not pinned, and two blocks for 108 multiprocessors
+    found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
+    assert "pageable-copies" in found and "launch-starvation" in found, found
+
+
+@case
+def every_finding_has_what_it_takes(folder):
+    for trace in traces():
+        rows = rows_of(trace)
+        assert len({row["name"] for row in rows}) == len(rows) == 19, trace
+        for row in rows:
+            if row["kind"] == "not checked":
+                assert row["why"], (trace, row)
+            if row["kind"] in ("finding", "note"):
+                assert all(row[key] for key in ("finding", "evidence", "confidence", "why", "next", "command", "count")), (trace, row)
+            if row["kind"] == "finding":
+                assert row["impact_ns"] > 0 and row["bound"] in ("measured", "upper bound"), (trace, row)
+        impacts = [row["impact_ns"] for row in rows if row["kind"] == "finding"]
+        assert impacts == sorted(impacts, reverse=True), trace
+
+
+@case
+def every_command_works(folder):
+    done = set()
+    for trace in traces():
+        for row in rows_of(trace):
+            # of each rule one command, and all that name a place
+            if row.get("command") and (row["name"] not in done or "--focus" in row["command"] or "distribution" in row["command"]):
+                done.add(row["name"])
+                words = shlex.split(row["command"])
+                assert words[0] == "pperf-report" and report(*words[1:]), row
+
+
+@case
+def brief_is_brief(folder):
+    for trace in traces():
+        text, words = report("diagnose", "--brief", trace), report("diagnose", "--brief", trace, "-f", "json")
+        assert len(text.encode()) <= 8192 and len(words.encode()) <= 8192, trace
+        brief = json.loads(words)
+        assert brief["left_out"] == 0, trace
+        assert [one["rule"] for one in brief["findings"]] == said(trace, "finding") + said(trace, "note"), trace
+
+
+main()

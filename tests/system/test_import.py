@@ -1,0 +1,632 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Traces of torch.profiler: small ones made here, of every era and with every trap that real ones set. Of real ones: test_import_reference.py."""
+import gzip, json, os, random, re, resource
+from harness import case, main, report
+
+ENGINE = "autograd::engine::evaluate_function: "
+PARTS = {"sum_us": "gpu_sum_ns", "busy_us": "gpu_busy_ns", "idle_us": "gpu_idle_ns", "computation_us": "gpu_computation_ns",
+         "comm_us": "gpu_communication_ns", "exposed_comm_us": "gpu_exposed_communication_ns", "memcpy_us": "gpu_copy_ns",
+         "exposed_memcpy_us": "gpu_exposed_copy_ns"}
+
+
+def view(name, *arguments):
+    return json.loads(report(name, *arguments, "-f", "json").stdout)
+
+
+def tree(*arguments):
+    """As the profiler has it: nothing folded, no steps found, names of kernels as they are."""
+    return view("tree", *arguments, "--no-fold", "--no-steps", "--demangle", "no")
+
+
+def write(folder, events, name="trace.json", **facts):
+    path = folder / name
+    path.write_text(json.dumps({"schemaVersion": 1, **facts, "traceEvents": events}))
+    return path
+
+
+def X(category, name, start, duration, tid=1, pid=7, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": duration, "args": args}
+
+
+def op(name, start, duration, **more):
+    return X("cpu_op", name, start, duration, **more)
+
+
+def launch(start, duration, correlation, name="cudaLaunchKernel", **more):
+    return X("cuda_runtime", name, start, duration, correlation=correlation, **more)
+
+
+def kernel(start, duration, correlation, name="gemm", stream=7, **more):
+    return X("kernel", name, start, duration, pid=0, tid=stream, correlation=correlation, device=0, stream=stream, **more)
+
+
+def rows(view, kind=None):
+    return {row["name"]: row for row in view["rows"] if kind is None or row["kind"] == kind}
+
+
+# ---- small ones ----
+
+@case
+def times_are_the_digits_in_the_file(folder):
+    """As doubles these would be off by up to 128 ns."""
+    start = 1682000000000000
+    text = '{"schemaVersion":1,"traceEvents":[%s]}' % ",".join(
+        '{"ph":"X","cat":"cpu_op","name":"op","pid":1,"tid":1,"ts":%d.%03d,"dur":%s}' % (start + i * 10, i, "1.001") for i in range(50))
+    (folder / "trace.json").write_text(text)
+    pushes = [json.loads(line)["t_ns"] for line in report("dump", folder / "trace.json", "-f", "json").stdout.splitlines() if b'"push"' in line]
+    assert pushes == [i * 10000 + i for i in range(50)], pushes
+    got = rows(tree(folder / "trace.json"))["op"]
+    assert got["cpu_total_ns"] == 50 * 1001 and got["min_ns"] == got["max_ns"] == 1001
+
+
+@case
+def the_old_words_mean_the_same(folder):
+    events = [X("Operator", "ProfilerStep#1", 0, 100, tid="1"), X("Operator", "aten::mm", 10, 50, tid=1), X("Runtime", "cudaLaunchKernel", 20, 5, tid="1", correlation=3),
+              X("Kernel", "gemm", 30, 40, pid=0, tid="stream 7", correlation=3), X("Memcpy", "Memcpy HtoD (Pageable -> Device)", 80, 4, pid=0, tid="stream 7", correlation=4, bytes=64),
+              X("Memset", "Memset (Device)", 90, 2, pid=0, tid="stream 7", correlation=5, bytes=8)]
+    got = tree(write(folder, events))
+    assert [row["kind"] for row in got["rows"] if row["name"] in ("ProfilerStep#1", "aten::mm")] == ["range", "op"], got["rows"]
+    assert rows(got)["gemm"]["path"] == ["ProfilerStep#1", "aten::mm", "gemm"]
+    assert (got["integrity"]["copies"], got["integrity"]["sets"], got["integrity"]["without_launch"]) == (1, 1, 2)
+    assert rows(got)["memcpy HtoD"]["bytes"] == 64
+
+
+@case
+def work_without_launch_and_launches_outside_operators_are_shown(folder):
+    events = [op("a", 0, 10), launch(2, 1, 1), launch(20, 1, 2), kernel(5, 4, 1), kernel(25, 8, 2), kernel(40, 16, 99), kernel(60, 32, 0)]
+    got = tree(write(folder, events))
+    assert got["integrity"]["without_launch"] == 2 and got["integrity"]["unattributed"] == 3
+    assert got["totals"]["attributed_ns"] == 4000 and got["totals"]["unattributed_ns"] == 56000
+    assert rows(got)["unattributed"]["gpu_total_ns"] == 56000
+    screen = " ".join(report(folder / "trace.json").stdout.decode().split())
+    assert "recorded: 4 of 2 launches; of 2 records the launch is not in the file" in screen, screen
+
+
+@case
+def a_shape_that_is_not_in_the_file_is_not_shown_as_zeros(folder):
+    """ROCm's kernels in graphs have none."""
+    path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), kernel(20, 10, 1)])
+    assert "<<<" not in report("tree", path).stdout.decode()
+    path = write(folder, [op("aten::mm", 0, 50), launch(2, 3, 1), {**kernel(20, 10, 1), "args": {**kernel(20, 10, 1)["args"], "grid": [4, 1, 1], "block": [32, 1, 1]}}])
+    assert "<<<(4,1,1),(32,1,1)>>>" in report("tree", path).stdout.decode()
+
+
+@case
+def gpus_of_one_name_are_one_line(folder):
+    events = [op("aten::mm", 0, 50), launch(2, 3, 1), kernel(20, 10, 1)]
+
+    def lines(names):
+        path = write(folder, events, deviceProperties=[{"id": i, "name": name} for i, name in enumerate(names)])
+        text = report(path).stdout.decode()
+        return [line.strip() for line in text[text.index("device "):text.index("imported ")].splitlines()]
+    assert lines(["A", "A", "B", "A"]) == ["device    GPUs 0-1 A", "GPU 2 B", "GPU 3 A"], lines(["A", "A", "B", "A"])
+    assert lines(["", ""]) == ["device    GPUs 0-1 (the trace has no name of them)"]
+
+
+@case
+def a_graphs_kernels_belong_to_its_launch(folder):
+    events = [op("replay", 0, 50), launch(2, 10, 1, name="cudaGraphLaunch")] + [kernel(20 + i, 1, 1, name="k%d" % (i % 3)) for i in range(30)]
+    got = tree(write(folder, events))
+    assert got["totals"]["methods"]["graph-level"] == {"records": 30, "ns": 30000}
+    assert rows(got)["k0"]["path"] == ["replay", "graph", "k0"] and rows(got)["graph"]["calls"] == 1
+    got = view("table", folder / "trace.json")
+    once = [row["gpu_self_ns"] - row["gpu_self_again_ns"] for row in got["rows"] if row.get("gpu_self_ns") is not None]
+    assert sum(once) == got["totals"]["gpu_sum_ns"] < sum(row.get("gpu_self_ns") or 0 for row in got["rows"]), got["rows"]
+
+
+@case
+def touching_is_not_nesting_and_a_child_may_outlast_its_parent(folder):
+    events = [op("first", 0, 10), op("second", 10, 10), op("none", 20, 0), op("outer", 30, 10), op("longer", 35, 10), op("inside", 41, 1), op("after", 45, 1)]
+    random.Random(1).shuffle(events)
+    got = tree(write(folder, events))
+    paths = {row["name"]: row["path"] for row in got["rows"]}
+    assert paths["second"] == ["second"] and paths["none"] == ["none"] and paths["after"] == ["after"], paths
+    assert paths["longer"] == ["outer", "longer"] and paths["inside"] == ["outer", "longer", "inside"], paths
+    assert [rows(got)[name]["cpu_total_ns"] for name in ("outer", "longer")] == [10000, 10000]
+    assert any("1 ranges end before one that began in them" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def self_times_add_up_to_the_time_in_which_there_was_any_range(folder):
+    """However they overlap: of a child that outlasts its parent the part inside is taken off, and no moment is in two self times, or in none."""
+    got = rows(tree(write(folder, [op("outer", 0, 10), op("longer", 5, 10), op("third", 8, 20), op("inside", 12, 1)])))
+    assert {name: row["cpu_self_ns"] for name, row in got.items()} == {"outer": 5000, "longer": 3000, "third": 19000, "inside": 1000}, got
+    assert {name: row["cpu_total_ns"] for name, row in got.items()} == {"outer": 10000, "longer": 10000, "third": 20000, "inside": 1000}, got
+    for seed in range(8):
+        dice = random.Random(seed)
+        events = [op("op%d" % (i % 11), dice.randrange(400), dice.randrange(1, 60), tid=1 + i % 2) for i in range(40)]
+        moments = {(event["tid"], moment) for event in events for moment in range(event["ts"], event["ts"] + event["dur"])}
+        got = tree(write(folder, events), "--all")["rows"]
+        assert sum(row.get("cpu_self_ns") or 0 for row in got) == 1000 * len(moments), (seed, len(moments))
+        assert sum(row.get("cpu_total_ns") or 0 for row in got) == 1000 * sum(event["dur"] for event in events), seed
+
+
+@case
+def ranges_that_overlap_without_end_take_no_room_without_end(folder):
+    events = [op("op%d" % (i % 7), i * 10, 25) for i in range(20000)]
+    got = tree(write(folder, events))
+    assert len(got["rows"]) < 2000, len(got["rows"])
+    assert sum(row["calls"] for row in got["rows"]) == 20000 and got["integrity"]["conserved"]
+
+
+@case
+def backward_finds_its_operator_by_number_and_thread(folder):
+    def with_number(event, number, forward=0):
+        return {**event, "args": {**event["args"], "Sequence number": number, "Fwd thread id": forward}}
+    events = [X("python_function", "nn.Module: Net_0", 0, 30), with_number(op("aten::linear", 1, 10), 5), with_number(op("aten::addmm", 2, 5), 5), launch(3, 1, 1), kernel(4, 2, 1, name="forward"),
+              op(ENGINE + "AddmmBackward0", 50, 20, tid=2), with_number(op("AddmmBackward0", 51, 18, tid=2), 5, 1), launch(52, 1, 2, tid=2), kernel(60, 7, 2, name="backward")]
+    got = view("tree", write(folder, events))
+    assert rows(got)["backward"]["path"] == ["Net.*", "aten::linear (bwd)", "AddmmBackward0", "backward"], rows(got)["backward"]
+    assert rows(got)["Net.*"]["gpu_total_ns"] == 9000 and rows(got)["Net.*"]["class"] == "Net"
+
+
+@case
+def a_number_that_two_threads_have_leads_where_the_arrow_does(folder):
+    def numbered(name, start, tid, forward=0):
+        return X("cpu_op", name, start, 5, tid=tid, **{"Sequence number": 1, "Fwd thread id": forward})
+    arrow = [{"ph": "s", "id": 9, "cat": "fwdbwd", "name": "fwdbwd", "pid": 7, "tid": 1, "ts": 0}, {"ph": "f", "id": 9, "cat": "fwdbwd", "name": "fwdbwd", "pid": 7, "tid": 3, "ts": 50, "bp": "e"}]
+    events = [numbered("left", 0, 1), numbered("right", 10, 2), numbered("MulBackward0", 50, 3, forward=4), launch(51, 1, 1, tid=3), kernel(60, 1, 1)]
+    with_arrow, without = (rows(view("tree", write(folder, events + more)))["MulBackward0"]["path"] for more in (arrow, []))
+    assert with_arrow == ["left (bwd)", "MulBackward0"] and without == ["MulBackward0"], (with_arrow, without)
+
+
+@case
+def an_operators_id_decides_at_its_very_edge(folder):
+    ids = {"External id": 2}, {"External id": 4}
+    events = [X("cpu_op", "outer", 0, 100, **ids[0]), X("cpu_op", "inner", 20, 50, **ids[1])]
+    events += [X("cuda_runtime", "cudaLaunchKernel", 20, 0, correlation=i, **ids[i % 2]) for i in (1, 2)] + [kernel(30, 5, 1), kernel(40, 3, 2)]
+    got = tree(write(folder, events))
+    assert {tuple(row["path"]): row["gpu_self_ns"] for row in got["rows"] if row["kind"] == "kernel"} == {("outer", "gemm"): 3000, ("outer", "inner", "gemm"): 5000}
+
+
+@case
+def memory_is_of_the_operator_and_the_cpus_is_not_mixed_in(folder):
+    def memory(time, size, total, kind=1, address=64):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time,
+                "args": {"Device Type": kind, "Device Id": 0 if kind else -1, "Bytes": size, "Addr": address, "Total Allocated": total, "Total Reserved": 4096}}
+    events = [op("a", 0, 10), memory(2, 512, 1536), memory(3, 100, 100, kind=0), op("b", 20, 10), memory(25, 1024, 2560, address=128), memory(40, -512, 2048)]
+    got = tree(write(folder, events))
+    assert (got["totals"]["tensor_alloc_bytes"], got["totals"]["tensor_free_bytes"], got["totals"]["allocated_peak_bytes"]) == (1536, 512, 2560)
+    assert [rows(got)[name]["tensor_alloc_bytes"] for name in "ab"] == [512, 1024]
+    assert got["integrity"]["tensor_differences"] == 0 and got["capture"]["sources"]["torch_memory"] == "on"
+
+
+@case
+def memory_without_totals_is_added_up_and_said_to_be(folder):
+    def memory(time, size):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": time, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}}
+    got = tree(write(folder, [op("a", 0, 100)] + [memory(10 * i, size) for i, size in enumerate((512, 512, -512, -1024, 512, -512, -512))]))
+    assert got["totals"]["allocated_peak_bytes"] == 2048 and got["totals"]["tensor_alloc_bytes"] == 1536
+    assert got["integrity"]["tensor_differences"] == 0
+    assert got["capture"]["sources"]["torch_memory"].startswith("partial: the file does not say")
+
+
+@case
+def memory_that_no_machine_has_is_the_most_that_a_number_holds(folder):
+    for size in (2 ** 63 - 1, -(2 ** 63 - 1)):
+        events = [{"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 1, "ts": 10 * i, "args": {"Device Type": 1, "Device Id": 0, "Bytes": size}} for i in range(1, 9)]
+        got = tree(write(folder, [op("a", 0, 100)] + events))
+        assert got["totals"]["allocated_peak_bytes"] == (2 ** 63 - 1 if size > 0 else 0), got["totals"]
+
+
+@case
+def the_busy_time_is_told_apart_by_what_it_was_spent_on(folder):
+    events = [kernel(0, 10, 1), kernel(5, 10, 2, name="ncclDevKernel_AllReduce", stream=8), kernel(30, 10, 3, name="RCCL_generic", stream=8),
+              X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 35, 10, pid=0, tid=9, device=0, stream=9, bytes=1), X("gpu_memset", "Memset (Device)", 60, 1, pid=0, tid=7, device=0, stream=7)]
+    totals = tree(write(folder, events))["totals"]
+    assert [totals[PARTS[key]] // 1000 for key in ("sum_us", "busy_us", "idle_us", "computation_us", "comm_us", "exposed_comm_us", "memcpy_us", "exposed_memcpy_us")] \
+        == [41, 31, 30, 11, 20, 15, 10, 5], totals
+
+
+@case
+def what_the_file_knows_of_itself_is_kept(folder):
+    device = {"id": 3, "name": "H100", "totalGlobalMem": 85018279936, "computeMajor": 9, "computeMinor": 0, "numSms": 132}
+    name = {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "ts": 0, "args": {"name": "python3"}}
+    path = write(folder, [name, op("a", 1000, 1)], deviceProperties=[device], distributedInfo={"rank": 5, "world_size": 8}, cuda_runtime_version=12040,
+                 baseTimeNanoseconds=1711964646000000000)
+    capture = tree(path)["capture"]
+    assert (capture["rank"], capture["command"], capture["pid"]) == (5, "python3", 7), capture
+    assert capture["versions"]["cuda_runtime"] == "12040" and capture["start_unix_ns"] == 1711964646001000000
+    assert (capture["devices"][0]["id"], capture["devices"][0]["name"], capture["devices"][0]["multiprocessors"]) == (3, "H100", 132)
+    assert capture["sources"]["torch_ops"] == "on" and capture["sources"]["nvtx"] == capture["sources"]["cupti"] == "absent"
+
+
+@case
+def info_says_nothing_of_a_library_that_did_not_write_it(folder):
+    """No parent 0, run 0 and build id 0, nor how a program ended of which nothing is known."""
+    text = report("info", write(folder, [op("a", 0, 10)])).stdout.decode()
+    assert "process     7\n" in text and "read as" in text and not any(word in text for word in ("child of", "libpperf", "MHz", "cleanly", "started")), text
+
+
+@case
+def what_json_does_not_have_is_read_where_programs_write_it(folder):
+    text = b"""\xef\xbb\xbf{"traceEvents": [
+      {"args": {"x": NaN, "y": [Infinity, -Infinity], "Call stack": "\xff\xfe", "deep": %s}, "dur": 5, "ts": 10, "tid": 1, "pid": 1, "name": "bad \xff\\ud800 utf", "cat": "cpu_op", "ph": "X"},
+      {"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 1, "tid": 1, "ts": NaN, "dur": 1}, 17, null, "text", [],
+      {"ph": "B", "cat": "cpu_op", "name": "begun", "pid": 1, "tid": 1, "ts": 20}, {"ph": "E", "pid": 1, "tid": 1, "ts": 27},
+      {"ph": "C", "name": "counter", "pid": 1, "ts": 3, "args": {"v": 1}}], "deviceProperties": "none", "other": {"a": []}}""" % (b"[" * 3000 + b"]" * 3000)
+    (folder / "trace.json").write_bytes(text)
+    got = tree(folder / "trace.json")
+    assert sorted(row["cpu_total_ns"] for row in got["rows"]) == [5000, 7000], got["rows"]
+    assert any("1 events have no time" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def a_file_that_was_cut_is_read_up_to_there(folder):
+    path = write(folder, [op("op%d" % (i % 5), i * 10, 5) for i in range(400)])
+    whole = path.read_bytes()
+    (folder / "cut.json").write_bytes(whole[:len(whole) // 2])
+    got = tree(folder / "cut.json")
+    assert 190 < sum(row["calls"] for row in got["rows"]) < 210 and not got["integrity"]["complete"]
+    assert any("of the JSON: ends in the middle" in warning for warning in got["warnings"]), got["warnings"]
+    packed = gzip.compress(whole)
+    (folder / "cut.json.gz").write_bytes(packed[:len(packed) - 20])
+    assert not tree(folder / "cut.json.gz")["integrity"]["complete"]
+    report("tree", folder / "cut.json", "--strict", check=2)
+
+
+@case
+def a_file_is_read_in_parts_that_may_end_anywhere(folder):
+    """Parts are of 1 MiB: the first one ends at each byte of an event and of what is between two."""
+    before, event = '{"traceEvents": [{"ph": "M", "name": "', '{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 10, "dur": 5, "args": {"External id": 12}}'
+    for offset in range(0, len(event) + 6):
+        text = before + "x" * ((1 << 20) - len(before) - 3 - offset) + '"},\n' + event + " ,\n " + event.replace("10", "30") + ' ] , "distributedInfo": {"rank": 3}}'
+        (folder / "trace.json").write_text(text)
+        got = tree(folder / "trace.json")
+        assert rows(got)["a"]["calls"] == 2 and got["capture"]["rank"] == 3 and got["integrity"]["complete"], (offset, got["warnings"])
+
+
+@case
+def a_comma_before_a_closing_bracket_is_no_damage(folder):
+    """Wherever the parts end that are read, too."""
+    def name_of(size):
+        return {"ph": "M", "name": "x" * size}
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [name_of(0), op("a", 0, 10, odd=1), launch(2, 1, 1), kernel(5, 4, 1, grid=[4, 1, 1])], "distributedInfo": {"rank": 3}})
+    ended = text.replace("}", ", }").replace("]", " ,\r\n]")
+    for offset in (None, *range(-4, len(ended) - ended.index("grid") + 4)):
+        size = 0 if offset is None else (1 << 20) - ended.index("grid") - offset
+        (folder / "trace.json").write_text(ended.replace('"name": ""', '"name": "%s"' % ("x" * size)), newline="")
+        got = tree(folder / "trace.json")
+        assert got["integrity"]["complete"] and not got["warnings"], (offset, got["warnings"])
+        assert rows(got)["a"]["gpu_total_ns"] == 4000 and got["capture"]["rank"] == 3, offset
+    for wrong in (",,]", "[,"):
+        (folder / "trace.json").write_text(json.dumps([op("a", 0, 10), op("b", 20, 10)]).replace(wrong[-1], wrong))
+        assert not (report("tree", folder / "trace.json", "-f", "json", check=None).returncode == 0 and tree(folder / "trace.json")["integrity"]["complete"]), wrong
+
+
+@case
+def events_that_end_with_the_file_are_whole(folder):
+    """As of a program that was killed while it wrote: nothing of them is missing, but what should follow."""
+    text = json.dumps([op("a", 0, 10), op("b", 20, 10)])[:-1]
+    for end in ("", ",", ",\n", " , "):
+        (folder / "trace.json").write_text(text + end)
+        got = tree(folder / "trace.json")
+        assert set(rows(got)) == {"a", "b"} and not got["integrity"]["complete"], (end, got["rows"])
+
+
+@case
+def work_without_correlation_is_of_a_call_where_its_external_id_says(folder):
+    def without(event, external):
+        return {**event, "args": {**{key: value for key, value in event["args"].items() if key != "correlation"}, "External id": external}}
+    events = [op("outer", 0, 100, **{"External id": 4}), op("first", 10, 10, **{"External id": 5}), op("second", 30, 20, **{"External id": 6}),
+              without(launch(11, 1, 0, name="cudaStreamIsCapturing"), 5), without(launch(12, 1, 0), 5), without(launch(14, 1, 0), 5), without(launch(32, 1, 0), 6),
+              without(launch(35, 1, 0, name="cudaMemcpyAsync"), 6), without(launch(70, 1, 0), 4), launch(80, 1, 77),
+              *(without(kernel(start, 2, 0, name=name), external) for start, name, external in ((40, "a", 5), (43, "b", 5), (46, "c", 5), (50, "d", 6), (75, "e", 4), (78, "too early", 9), (5, "before", 5))),
+              without(X("gpu_memcpy", "Memcpy DtoD (Device -> Device)", 55, 4, pid=0, tid=7, device=0, stream=7, bytes=64), 6), kernel(90, 1, 77, name="with id")]
+    got = tree(write(folder, events))
+    paths = {row["name"]: row["path"] for row in got["rows"]}
+    assert [paths[name] for name in "abc"] == [["outer", "first", name] for name in "abc"] and paths["d"] == ["outer", "second", "d"] and paths["e"] == ["outer", "e"], paths
+    assert paths["memcpy DtoD"] == ["outer", "second", "memcpy DtoD"] and paths["with id"] == ["outer", "with id"], paths
+    assert got["integrity"]["without_launch"] == 2 and got["totals"]["methods"]["enclosure"] == {"records": 6, "ns": 14000} and got["totals"]["methods"]["correlation"]["records"] == 1, got["totals"]
+    assert rows(got)["a"]["method"] == "enclosure" and rows(got)["a"]["confidence"] == "medium" and got["integrity"]["conserved"]
+
+
+@case
+def shapes_of_inputs_are_kept_whatever_the_white_space(folder):
+    dims = op("aten::mm", 0, 10, **{"Input Dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
+    old = op("aten::mm", 20, 10, **{"Input dims": [[64, 1024], [1024], []], "Input type": ["float", "float", "Scalar"]})
+    none = op("aten::mm", 40, 10, **{"Input Dims": []})
+    path = write(folder, [dims, old, none])
+    path.write_text(path.read_text().replace("[64, 1024]", "[64,\n1024 ]", 1))
+    records = [json.loads(line) for line in report("dump", path, "-f", "json").stdout.splitlines()]
+    nodes = [record["node"] for record in records if record["kind"] == "push"]
+    assert nodes[0] == nodes[1] != nodes[2], nodes
+    assert rows(tree(path))["aten::mm"]["calls"] == 3
+
+
+def stacks(path):
+    return {record.get("api", record["kind"]): [(f["file"], f["line"], f["function"]) for f in record.get("python_stack", [])]
+            for record in map(json.loads, report("dump", path, "-f", "json").stdout.splitlines()) if "api" in record or record["kind"] == "tensor"}
+
+
+@case
+def pythons_functions_are_the_stack_of_what_they_call(folder):
+    def python(name, start, duration, **more):
+        return X("python_function", name, start, duration, **more)
+    memory = {"ph": "i", "name": "[memory]", "pid": 7, "tid": 1, "ts": 25, "args": {"Bytes": 512, "Addr": 4096, "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 1024}}
+    events = [python("train.py(7): <module>", 0, 100), python("nn.Module: Net_0", 10, 80), python("net.py(3): forward", 11, 50), python("<built-in function linear at 0x7f00>", 20, 10),
+              op("aten::linear", 21, 8), launch(22, 1, 1), memory, launch(70, 1, 2, name="cudaMemcpyAsync"), launch(200, 1, 3, name="cudaMemsetAsync"), python("other.py(1): run", 0, 500, tid=2)]
+    got = stacks(write(folder, events))
+    inner = [(None, 0, "<built-in function linear>"), ("net.py", 3, "forward"), ("train.py", 7, "<module>")]
+    assert got == {"cudaLaunchKernel": inner, "tensor": inner, "cudaMemcpyAsync": inner[2:], "cudaMemsetAsync": []}, got
+    assert view("tree", write(folder, events))["capture"]["sources"]["python_stacks"] == "on"
+
+
+@case
+def the_stack_of_an_operator_as_old_files_have_it(folder):
+    text = "net.py(12): forward;/a b/train.py(3): step;;train.py(9): <module>"
+    events = [op("outer", 0, 100, **{"Call stack": text}), op("inner", 10, 20, **{"Call stack": ""}), launch(15, 1, 1), launch(120, 1, 2, name="cudaFree"), launch(50, 1, 3, name="cudaMalloc")]
+    got = stacks(write(folder, events))
+    assert got["cudaLaunchKernel"] == got["cudaMalloc"] == [("net.py", 12, "forward"), ("/a b/train.py", 3, "step"), ("train.py", 9, "<module>")] and not got["cudaFree"], got
+
+
+@case
+def stacks_without_bottom_and_names_without_form_take_no_room_without_end(folder):
+    deep = [X("python_function", "f%d" % (i % 400), i, 100000 - 2 * i) for i in range(5000)]
+    odd = [X("python_function", name, 6000 + i, 50000, tid=2) for i, name in enumerate(["(1): x", "a(99999999999): b", "a(): b", "): ", ":", "a(1):b", " at 0x", ""])]
+    got = stacks(write(folder, deep + odd + [launch(5500, 1, 1), launch(6100, 1, 2, name="cudaFree", tid=2)]))
+    assert len(got["cudaLaunchKernel"]) == 128 and len(got["cudaFree"]) == 8, got
+
+
+@case
+def packed_and_plain_are_the_same_whatever_they_are_called(folder):
+    path = write(folder, [op("a", 1, 2), launch(1, 1, 1), kernel(3, 4, 1)])
+    (folder / "trace.bin").write_bytes(gzip.compress(path.read_bytes()))
+    plain, packed = (report("tree", name, "-f", "csv").stdout for name in (path, folder / "trace.bin"))
+    assert plain == packed and plain
+
+
+@case
+def a_file_that_is_none_is_refused_in_one_sentence(folder):
+    for content in (b"{}", b"[1, 2", b"{\"traceEvents\": 5}", b"{\"a\": {}}", b"[]", b"{\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"v8\", \"name\": \"a\", \"ts\": 1, \"dur\": 1}]}",
+                    b"{nonsense", b"[" * 100000, gzip.compress(b"hello"), gzip.compress(b"{}")[:-12], b"\x1f\x8b", b"\x1f\x8bnot gzip at all", b"   "):
+        (folder / "file").write_bytes(content)
+        said = report(folder / "file", check=2)
+        assert said.stderr.count(b"\n") == 1 and not said.stdout, (content[:40], said.stderr)
+
+
+FULL = {"Input Dims": [[8, 8], []], "Call stack": "a.py(1): f;b.py(2): g", "External id": 3, "Sequence number": 5, "Fwd thread id": 0}
+
+
+def of_everything():
+    """One of each kind of event, in the words of now."""
+    def raw(**event):
+        return {"pid": 7, "tid": 1, **event}
+    return [X("user_annotation", "ProfilerStep#1", 0, 500), X("python_function", "a.py(1): f", 1, 400), X("python_function", "nn.Module: Net_0", 2, 300), op("aten::mm", 10, 50, **FULL),
+            launch(20, 5, 1), launch(30, 5, 2, name="cudaMemcpyAsync"), launch(40, 5, 3, name="cudaGraphLaunch"), launch(50, 5, 4, name="cudaStreamSynchronize"), kernel(60, 7, 1, grid=[4, 1, 1], block=[128, 1, 1]),
+            X("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 70, 3, pid=0, tid=7, device=0, stream=7, correlation=2, bytes=64), kernel(80, 7, 3), kernel(90, 7, 3, name="nccl"),
+            X("cuda_sync", "Stream Sync", 50, 5, pid=0, tid=7, device=0, stream=7, correlation=4), X("overhead", "Buffer Flush", 95, 3), X("gpu_user_annotation", "ProfilerStep#1", 60, 60, pid=0, tid=7),
+            raw(ph="i", name="[memory]", ts=25, args={"Bytes": 512, "Addr": 4096, "Device Type": 1, "Device Id": 0, "Total Allocated": 512, "Total Reserved": 1024}),
+            raw(ph="s", cat="fwdbwd", name="fwdbwd", id=1, ts=10), raw(ph="f", cat="fwdbwd", name="fwdbwd", id=1, ts=200, tid=2, bp="e"), raw(ph="s", cat="ac2g", name="ac2g", id=1, ts=20),
+            op("MmBackward0", 200, 30, tid=2, **{**FULL, "Fwd thread id": 1}), raw(ph="M", name="process_name", ts=0, args={"name": "python3"}), raw(ph="B", cat="cpu_op", name="begun", ts=300), raw(ph="E", ts=310)]
+
+
+@case
+def the_era_of_a_file_makes_no_difference(folder):
+    """The same run as it was written in 2021, with times as integers, as decimals and as texts, counted from now or from a base, with the facts first or last."""
+    events, now = of_everything(), {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset"}
+    base, day = 1711964646000000000, 1711964646000000
+
+    def figures(events, text=str, **facts):
+        path = folder / "era.json"
+        path.write_text(text(json.dumps({"schemaVersion": 1, **facts, "traceEvents": events})))
+        got = tree(path)
+        return [(row["path"], row.get("calls"), row.get("cpu_total_ns"), row.get("cpu_self_x_ns"), row.get("gpu_total_ns")) for row in got["rows"]], got["totals"]["gpus"], got["capture"]["start_unix_ns"]
+    rows_now, gpus, start = figures(events, baseTimeNanoseconds=base)
+    assert len(rows_now) > 10 and start == base
+    old = [{**event, "cat": now.get(event.get("cat"), event.get("cat"))} for event in events]
+    for event in old:
+        if event["cat"] == "Kernel":
+            event.update(tid="stream 7")
+    later = [{**event, "ts": event["ts"] + day} for event in events]
+    decimals = [{**event, "ts": "@%d.000@" % event["ts"], **({"dur": "@%d.0@" % event["dur"]} if "dur" in event else {})} for event in events]
+    for variant, changed, text, facts, begin in (
+            ("2021", old, str, {"baseTimeNanoseconds": base}, start), ("now in microseconds", later, str, {}, start), ("both", later, str, {"baseTimeNanoseconds": base}, None),
+            ("decimals", decimals, lambda text: text.replace('"@', "").replace('@"', ""), {"baseTimeNanoseconds": base}, start),
+            ("exponents", decimals, lambda text: text.replace('"@', "").replace('.0@"', "0e-1").replace('.000@"', "00.0E-2"), {"baseTimeNanoseconds": base}, start),
+            ("nanoseconds shown", events, str, {"baseTimeNanoseconds": base, "displayTimeUnit": "ns"}, start),
+            ("facts last", events, lambda text: '{"traceEvents"' + text.split('"traceEvents"')[1][:-1] + ', "baseTimeNanoseconds": %d, "schemaVersion": 1}' % base, {}, start),
+            ("pids as texts", [{**event, "pid": str(event["pid"])} for event in events], str, {"baseTimeNanoseconds": base}, start),
+            ("keys turned round", [dict(reversed(event.items())) for event in events], str, {"baseTimeNanoseconds": base}, start),
+            ("events turned round", sorted(events, key=lambda event: -event["ts"] if event["ph"] not in "BE" else 0), str, {"baseTimeNanoseconds": base}, start),
+            ("one line an event", events, lambda text: text.replace("}, {", "},\n  {").replace(", ", " ,\r\n\t"), {"baseTimeNanoseconds": base}, start)):
+        rows_then, gpus_then, start_then = figures(changed, text, **facts)
+        assert rows_then == rows_now and gpus_then == gpus, (variant, [pair for pair in zip(rows_then, rows_now) if pair[0] != pair[1]][:3], gpus_then)
+        assert begin is None or start_then == begin, (variant, start_then)
+
+
+def shown(path):
+    return [(row["path"], row["kind"], row.get("calls"), row.get("cpu_total_ns"), row.get("cpu_self_ns"), row.get("gpu_total_ns")) for row in tree(path)["rows"]]
+
+
+@case
+def the_form_of_a_file_makes_no_difference(folder):
+    events = [op("outer", 0, 100), op("inner", 10, 50), launch(20, 5, 1), kernel(30, 40, 1), launch(70, 5, 2), kernel(80, 10, 2, name="second")]
+    whole = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    want, number = shown(write(folder, events)), r'"(ts|dur)": (\d+)'
+    for variant, text in (
+            ("events alone", json.dumps(events)),
+            ("lines end as on Windows", "\ufeff" + json.dumps(json.loads(whole), indent=1).replace("\n", "\r\n")),
+            ("displayTimeUnit is no unit", whole.replace("{", '{"displayTimeUnit": "ns", ', 1)),
+            ("a base", whole.replace("{", '{"baseTimeNanoseconds": 1711964646000000000, ', 1)),
+            ("exponents", re.sub(number, lambda match: '"%s": %.3E' % (match[1], int(match[2])), whole)),
+            ("exponents below 0", re.sub(number, r'"\1": \g<2>0e-1', whole)),
+            ("times as texts", re.sub(number, r'"\1": "\2.000"', whole)),
+            ("before the clock's zero", re.sub(r'"ts": (\d+)', lambda match: '"ts": %d' % (int(match[1]) - 50), whole)),
+            ("more behind the end", whole + "\n" + whole[:40])):
+        (folder / "variant.json").write_text(text, newline="")
+        assert shown(folder / "variant.json") == want, (variant, shown(folder / "variant.json"))
+    for variant, packed in (("zeros behind it", gzip.compress(whole.encode()) + b"\0" * 512), ("anything behind it", gzip.compress(whole.encode()) + b"anything")):
+        (folder / "variant").write_bytes(packed)
+        assert shown(folder / "variant") == want, variant
+
+
+@case
+def an_event_whose_time_cannot_be_is_told_and_is_in_no_figure(folder):
+    events = [op("a", 0, 100), launch(20, 5, 1), kernel(30, 40, 1)]
+    want = shown(write(folder, events))
+    for odd in ({"ts": 10 ** 25}, {"dur": 10 ** 25}, {"dur": 2 ** 63 - 1}, {"dur": -3}, {"ts": -10 ** 25}, {"dur": None}, {"ts": "soon"}, {"ts": [1]}, {"dur": True}):
+        for event in (op("odd", 50, 1), launch(50, 1, 9), kernel(80, 1, 9)):
+            path = write(folder, events + [{**event, **odd}])
+            assert shown(path) == want and any("1 events have no time" in warning for warning in tree(path)["warnings"]), (odd, event, shown(path))
+
+
+def begins(name, time, category="cpu_op", tid=1):
+    return {"ph": "B", "cat": category, "name": name, "pid": 7, "tid": tid, "ts": time}
+
+
+def ends(time, tid=1):
+    return {"ph": "E", "pid": 7, "tid": tid, "ts": time}
+
+
+@case
+def an_end_ends_what_its_thread_began_last(folder):
+    """Also what nothing is made of: its end is no other's."""
+    events = [begins("outer", 0), begins("elsewhere", 1, tid=2), begins("unknown", 10, "of nobody"), ends(20), begins("inner", 30), begins("call", 32, "cuda_runtime"),
+              ends(34), ends(40), ends(41, tid=2), begins("left open", 60, tid=3), ends(100), op("last", 110, 10)]
+    got = tree(write(folder, events))
+    assert {name: row["cpu_total_ns"] for name, row in rows(got).items()} == {
+        "outer": 100000, "elsewhere": 40000, "inner": 10000, "last": 10000, "left open": 60000}, rows(got)
+    assert any("1 ranges have no end in the file; they count up to its last event" in warning for warning in got["warnings"]), got["warnings"]
+
+
+@case
+def an_end_before_its_beginning_ends_nothing(folder):
+    """It made what lay around last longer. A time that cannot be lost the thread."""
+    events = [op("outer", 0, 200), op("later", 120, 10)]
+    for bad, odd in ((1, [begins("odd", 100), ends(50)]), (2, [begins("odd", -(2 ** 63 - 1) // 1000), ends(2 ** 61 // 1000)]), (2, [begins("odd", 2 ** 62 // 1000), ends(0)])):
+        got = tree(write(folder, events + odd))
+        assert rows(got)["outer"]["cpu_total_ns"] == 200000 and any("%d events have no time" % bad in warning for warning in got["warnings"]), (odd, got["rows"], got["warnings"])
+
+
+@case
+def what_is_left_out_is_counted_whatever_there_is_of_it(folder):
+    """A line has room for some categories, a trace for more; the rest is told together."""
+    events = [op("a", 0, 10)] + [X("category %d" % i, "b", i, 1) for i in range(90) for _ in range(2)] + [X("category 0", "b", 99, 1)]
+    said = view("info", write(folder, events))["rows"][0]["meta"]["import.left_out"]
+    assert said.startswith("3 category 0, 2 category 1, ") and said.endswith(" of other categories"), said
+    assert sum(int(part.split()[0]) for part in said.split(", ")) == 181, said
+
+
+@case
+def gpus_of_other_makers_are_read_by_the_same_rules(folder):
+    """What differs is what calls and copies are called, and of which category they are."""
+    def copy(name, start, correlation):
+        return X("gpu_memcpy", name, start, 1, pid=2, tid=0, device=0, stream=7, correlation=correlation, bytes=64)
+    for category, launches, copied in (
+            ("cuda_runtime", ("hipLaunchKernel", "hipExtModuleLaunchKernel", "hipMemcpyWithStream"), "CopyHostToDevice"),
+            ("cuda_driver", ("cuLaunchKernelEx", "cudaLaunchKernelExC", "cudaMemcpyAsync"), "Memcpy HtoD (Pageable -> Device)"),
+            ("xpu_runtime", ("urEnqueueKernelLaunch", "urEnqueueKernelLaunchWithArgsExp", "urEnqueueUSMMemcpy"), "Memcpy HtoD (Host -> Device)"),
+            ("xpu_driver", ("zeCommandListAppendLaunchKernel", "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy"), "zeCommandListAppendMemoryCopy(HostToDevice)"),
+            ("privateuse1_runtime", ("aclrtLaunchKernel", "aclnnAdd", "aclrtMemcpy"), "MEMCPY_HtoD")):
+        calls = [X(category, name, 12 + 10 * i, 5, correlation=i + 1) for i, name in enumerate(launches)]
+        got = tree(write(folder, [op("outer", 0, 100), op("inner", 10, 40), *calls, kernel(50, 20, 1, name="one"), kernel(70, 10, 2, name="two"), copy(copied, 90, 3)]))
+        assert rows(got)["inner"]["gpu_self_ns"] == got["totals"]["attributed_ns"] == 31000 and got["totals"]["unattributed_ns"] == 0, (category, got["rows"])
+        assert rows(got)["memcpy HtoD"]["path"] == ["outer", "inner", "memcpy HtoD"] and got["integrity"]["without_launch"] == 0, (category, got["rows"])
+
+
+@case
+def a_file_that_holds_events_twice_counts_them_twice_but_no_launch(folder):
+    events = [op("a", 0, 50), launch(10, 5, 1), kernel(20, 4, 1)]
+    got = tree(write(folder, events + events))
+    assert got["integrity"]["conserved"] and got["totals"]["gpu_sum_ns"] == 8000 and got["totals"]["gpus"][0]["busy_ns"] == 4000, got["totals"]
+    assert rows(got)["gemm"]["calls"] == 2 and got["integrity"]["launches"] == 1 and got["integrity"]["without_launch"] == 0, got["integrity"]
+
+
+@case
+def ids_that_are_no_ids_lead_nowhere(folder):
+    for odd in (-1, 0, None, "", "x", 1.5, True, [1], 18446744073709551615, 18446744073709551616, 1e300):
+        got = tree(write(folder, [op("a", 0, 50), launch(10, 5, odd), kernel(20, 4, odd), launch(12, 5, 1), kernel(30, 4, 1)]))
+        assert got["integrity"]["conserved"] and got["totals"]["gpu_sum_ns"] == 8000 and rows(got)["a"]["gpu_total_ns"] >= 4000, odd
+
+
+@case
+def several_processes_in_a_file_keep_their_threads_apart(folder):
+    events = [op("a", 0, 50, pid=1, tid=1), op("b", 10, 20, pid=2, tid=1), launch(15, 1, 1, pid=1, tid=1), launch(16, 1, 2, pid=2, tid=1), kernel(20, 1, 1, name="ka"), kernel(22, 1, 2, name="kb")]
+    paths = {row["name"]: row["path"] for row in tree(write(folder, events))["rows"]}
+    assert paths["ka"] == ["a", "ka"] and paths["kb"] == ["b", "kb"] and paths["b"] == ["b"], paths
+
+
+@case
+def each_of_many_threads_is_found_again(folder):
+    """The first is looked up where there is none yet; later ones meet others at their place."""
+    threads = [(pid, tid) for tid in [0, 2 ** 31, 2 ** 53, *range(1, 200)] for pid in (0, 7)]
+    events = [op("a", 10 * turn, 5, pid=pid, tid=tid) for turn in range(2) for pid, tid in threads]
+    got = tree(write(folder, events), "--all")
+    assert sum(row["calls"] for row in got["rows"] if row["name"] == "a") == len(events), got["rows"]
+
+
+@case
+def gzip_may_have_members_and_an_end_that_is_missing(folder):
+    path = write(folder, of_everything())
+    whole = path.read_bytes()
+    want = report("tree", path, "-f", "csv").stdout
+    members = b"".join(gzip.compress(whole[i:i + 777], 1 + i % 9) for i in range(0, len(whole), 777))
+    for name, content in (("members", members), ("empty members", gzip.compress(b"") + members + gzip.compress(b""))):
+        (folder / "packed").write_bytes(content)
+        assert report("tree", folder / "packed", "-f", "csv").stdout == want, name
+    for cut in (900, len(members) // 2, len(members) * 4 // 5):
+        (folder / "packed").write_bytes(members[:-cut])
+        said = report("tree", folder / "packed", "-f", "json", check=None)
+        assert said.returncode == 0 and not json.loads(said.stdout)["integrity"]["complete"], (cut, said)
+    (folder / "packed").write_bytes(members[:9000] + b"\0" * 40 + members[9040:])
+    assert report("tree", folder / "packed", check=None, timeout=20).returncode in (0, 2)
+
+
+@case
+def a_file_of_random_damage_is_survived(folder):
+    path = write(folder, [X("python_function", "nn.Module: Net_0", 0, 900)] + [op("op%d" % i, i * 10, 5) for i in range(30)] + [launch(i * 10 + 1, 2, i + 1) for i in range(30)] +
+                 [kernel(i * 10 + 5, 7, i + 1, grid=[4, 1, 1], block=[128, 1, 1]) for i in range(30)], deviceProperties=[{"id": 0, "name": "G"}])
+    whole, dice = path.read_bytes(), random.Random(7)
+    for round in range(int(os.environ.get("PPERF_TEST_ROUNDS", "60"))):
+        broken = bytearray(whole)
+        for _ in range(dice.randint(1, 8)):
+            at = dice.randrange(len(broken))
+            broken[at:at + dice.randint(0, 3)] = bytes(dice.choice(b'{}[]":,\\0-9e\x00\xff') for _ in range(dice.randint(0, 4)))
+        (folder / "broken.json").write_bytes(broken)
+        said = report("tree", folder / "broken.json", "-f", "json", check=None, timeout=20)
+        assert said.returncode in (0, 2), (round, said.returncode, said.stderr)
+
+
+def processor_time(path):
+    """The report's own, whatever else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report("tree", path, "-f", "json")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@case
+def numbers_that_thousands_share_take_no_longer(folder):
+    """Each backward function was compared with every operator of its number: 6 s for these."""
+    forward, backward = ({"Sequence number": 4, "Fwd thread id": thread} for thread in (0, 1))
+    path = write(folder, [event for i in range(20000) for event in
+                          ({**op("aten::mm", i, 1), "args": forward}, {**op("MmBackward0", 20000 + i, 1, tid=2), "args": backward})])
+    assert processor_time(path) < 5 * (processor_time(write(folder, [op("aten::mm", i, 1) for i in range(40000)], "plain.json")) + 0.05)
+
+
+@case
+def what_thousands_have_in_common_takes_no_longer(folder):
+    """An External id of work without a correlation, ends on another thread, arrows to one moment, streams of as many process groups: each was compared with all others."""
+    many = range(20000)
+    plain = processor_time(write(folder, [event for i in many for event in (op("aten::mm", i, 1), launch(i, 1, i + 1), kernel(i, 1, i + 1))], "plain.json"))
+    for name, events in (
+            ("id", [event for i in many for event in ({**launch(i * 10, 1, i + 1), "args": {"correlation": i + 1, "External id": 5}},
+                                                      {**kernel(i * 10 + 1, 1, 0), "args": {"device": 0, "stream": 7, "External id": 5}})]),
+            ("ends", [begins("a", i) for i in many] + [ends(20000 + i, tid=2) for i in many]),
+            ("arrows", [op("a", 0, 1)] + [event for i in many for event in (X("cpu_op", "b", 10, 1, tid=2), *({"ph": ph, "cat": "fwdbwd", "name": "fwdbwd", "id": i, "pid": 7, "tid": tid, "ts": ts}
+                                                                                                       for ph, tid, ts in (("s", 1, 0), ("f", 2, 10))))]),
+            ("groups", [op("a", 0, 1)] + [kernel(i, 1, i + 1, stream=i % 4000, **{"Process Group Name": str(i % 4000), "Seq": i}) for i in many])):
+        took = processor_time(write(folder, events, name + ".json"))
+        assert took < 6 * (plain + 0.05), (name, took, plain)
+
+
+@case
+def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_nobody_has(folder):
+    path = write(folder, [op("op", i, 10000) for i in range(5000)])
+    process = view("info", path)
+    assert "904 ranges begin inside of more others than a program nests; they are left out" in json.dumps(process), process
+    assert sum(row["calls"] for row in tree(path)["rows"]) == 4096
+
+main()
