@@ -61,8 +61,8 @@
  * contexts (parent, name, domain, kind); 0 is the root, "no range open". domain: the name id of an NVTX domain, 0 the
  * default one. stack: a call stack; 0 is none. Correlation ids are CUPTI's, extended to 64 bits; 0 is none.
  */
-#ifndef PPERF_TRACE_FORMAT_H
-#define PPERF_TRACE_FORMAT_H
+#ifndef PPERF_COLLECTOR_TRACE_FORMAT_H
+#define PPERF_COLLECTOR_TRACE_FORMAT_H
 
 #include <assert.h>
 #include <stddef.h>

@@ -343,6 +343,7 @@ __attribute__((constructor)) static void begin(void)
 		configure_schedule();
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
+		call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start, .device_memory = torch_memory_took });
 		python_frames_configure(settings->python_stacks);
 		torch_memory_configure(settings->tensors, allocator_setting());
 		torch_modules_configure(settings->python, settings->modules, settings->all_children);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "settings.h"
+#include "preload/settings.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * settings.h: the PPERF_* variables, read once by the constructor. What they mean to users: libpperf(7).
  */
-#ifndef PPERF_SETTINGS_H
-#define PPERF_SETTINGS_H
+#ifndef PPERF_PRELOAD_SETTINGS_H
+#define PPERF_PRELOAD_SETTINGS_H
 
 #include "collector/file/trace_file.h"
 #include "collector/stream/schedule.h"

@@ -11,8 +11,8 @@
  * all versions share; what came later is read only if the loaded version is at least the one noted.
  * Never use sizeof of these to step from record to record.
  */
-#ifndef PPERF_CUPTI_ABI_H
-#define PPERF_CUPTI_ABI_H
+#ifndef PPERF_COLLECTOR_CUPTI_ABI_H
+#define PPERF_COLLECTOR_CUPTI_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * given back. Nothing of a buffer is lost without being counted: what CUPTI dropped, what could not
  * be read, what nobody asked for.
  */
-#ifndef PPERF_GPU_ACTIVITY_H
-#define PPERF_GPU_ACTIVITY_H
+#ifndef PPERF_COLLECTOR_CUPTI_ACTIVITY_RECORDS_H
+#define PPERF_COLLECTOR_CUPTI_ACTIVITY_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

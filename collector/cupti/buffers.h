@@ -5,8 +5,8 @@
  *
  * Threads: any, without locks.
  */
-#ifndef PPERF_CUPTI_BUFFERS_H
-#define PPERF_CUPTI_BUFFERS_H
+#ifndef PPERF_COLLECTOR_CUPTI_BUFFERS_H
+#define PPERF_COLLECTOR_CUPTI_BUFFERS_H
 
 #include <stdbool.h>
 #include <stddef.h>

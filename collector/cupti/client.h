@@ -12,8 +12,8 @@
  *
  * Threads: any. No lock of ours is held across a call to CUPTI or to the guest.
  */
-#ifndef PPERF_CUPTI_GUEST_H
-#define PPERF_CUPTI_GUEST_H
+#ifndef PPERF_COLLECTOR_CUPTI_CLIENT_H
+#define PPERF_COLLECTOR_CUPTI_CLIENT_H
 
 #include "collector/cupti/abi.h"
 

@@ -8,8 +8,8 @@
  *
  * Threads: any. No lock is held across a call to the guest.
  */
-#ifndef PPERF_CUPTI_GUEST_BUFFER_H
-#define PPERF_CUPTI_GUEST_BUFFER_H
+#ifndef PPERF_COLLECTOR_CUPTI_CLIENT_BUFFERS_H
+#define PPERF_COLLECTOR_CUPTI_CLIENT_BUFFERS_H
 
 #include "collector/cupti/abi.h"
 

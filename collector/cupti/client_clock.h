@@ -4,8 +4,8 @@
  *
  * Threads: any; nothing is kept.
  */
-#ifndef PPERF_CUPTI_GUEST_CLOCK_H
-#define PPERF_CUPTI_GUEST_CLOCK_H
+#ifndef PPERF_COLLECTOR_CUPTI_CLIENT_CLOCK_H
+#define PPERF_COLLECTOR_CUPTI_CLIENT_CLOCK_H
 
 #include "collector/cupti/abi.h"
 

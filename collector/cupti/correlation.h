@@ -6,8 +6,8 @@
  * that tells which round it belongs to. Records of the GPU come later than the call they belong to,
  * but never 2^31 calls later. Threads: any.
  */
-#ifndef PPERF_CORRELATION_H
-#define PPERF_CORRELATION_H
+#ifndef PPERF_COLLECTOR_CUPTI_CORRELATION_H
+#define PPERF_COLLECTOR_CUPTI_CORRELATION_H
 
 #include <stdatomic.h>
 #include <stdint.h>

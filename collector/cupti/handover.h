@@ -8,8 +8,8 @@
  *
  * Threads: any; not in a callback of CUPTI's.
  */
-#ifndef PPERF_CUPTI_YIELD_H
-#define PPERF_CUPTI_YIELD_H
+#ifndef PPERF_COLLECTOR_CUPTI_HANDOVER_H
+#define PPERF_COLLECTOR_CUPTI_HANDOVER_H
 
 #include "collector/cupti/session_state.h"
 

@@ -12,8 +12,8 @@
  *
  * Locks: one mutex around pperf's own CUPTI calls, never taken in a callback.
  */
-#ifndef PPERF_CUPTI_H
-#define PPERF_CUPTI_H
+#ifndef PPERF_COLLECTOR_CUPTI_SESSION_H
+#define PPERF_COLLECTOR_CUPTI_SESSION_H
 
 #include <stdbool.h>
 #include <stddef.h>

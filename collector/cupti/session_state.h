@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * cupti_session.h: what the cupti*.c files share. For them only.
  */
-#ifndef PPERF_CUPTI_SESSION_H
-#define PPERF_CUPTI_SESSION_H
+#ifndef PPERF_COLLECTOR_CUPTI_SESSION_STATE_H
+#define PPERF_COLLECTOR_CUPTI_SESSION_STATE_H
 
 #include "collector/cupti/session.h"
 #include "collector/cupti/abi.h"

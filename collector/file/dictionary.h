@@ -6,8 +6,8 @@
  * this folder is made under it. errno is kept. Threads: any, between stream_enter or stream_hold and stream_leave. Before there is a file all is
  * kept, and written when there is one.
  */
-#ifndef PPERF_DICTIONARY_H
-#define PPERF_DICTIONARY_H
+#ifndef PPERF_COLLECTOR_FILE_DICTIONARY_H
+#define PPERF_COLLECTOR_FILE_DICTIONARY_H
 
 #include "collector/trace_format.h"
 

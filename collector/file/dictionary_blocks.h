@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * dictionary_file.h: the dictionary's blocks in the file. For stream.c, which opens it before a stream's first record.
  */
-#ifndef PPERF_DICTIONARY_FILE_H
-#define PPERF_DICTIONARY_FILE_H
+#ifndef PPERF_COLLECTOR_FILE_DICTIONARY_BLOCKS_H
+#define PPERF_COLLECTOR_FILE_DICTIONARY_BLOCKS_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

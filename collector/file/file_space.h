@@ -2,8 +2,8 @@
  * file_room.h: blocks of a file secured before they are used, and mapped so that they are really there; and no signal for a limit that only our file has
  * hit. For trace_file.c.
  */
-#ifndef PPERF_FILE_ROOM_H
-#define PPERF_FILE_ROOM_H
+#ifndef PPERF_COLLECTOR_FILE_FILE_SPACE_H
+#define PPERF_COLLECTOR_FILE_FILE_SPACE_H
 
 #include <signal.h>
 #include <stdbool.h>

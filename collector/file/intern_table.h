@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * intern.h: byte strings to small numbers, by content. Finding takes no lock and may run while one thread adds.
  */
-#ifndef PPERF_INTERN_H
-#define PPERF_INTERN_H
+#ifndef PPERF_COLLECTOR_FILE_INTERN_TABLE_H
+#define PPERF_COLLECTOR_FILE_INTERN_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * modules.h: the loaded objects, so that the report can resolve addresses later.
  */
-#ifndef PPERF_MODULES_H
-#define PPERF_MODULES_H
+#ifndef PPERF_COLLECTOR_FILE_LOADED_OBJECTS_H
+#define PPERF_COLLECTOR_FILE_LOADED_OBJECTS_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_name.h: where a new trace file goes, and how it gets there without ever showing half a header or taking a file that is in use.
  */
-#ifndef PPERF_TRACE_NAME_H
-#define PPERF_TRACE_NAME_H
+#ifndef PPERF_COLLECTOR_FILE_OUTPUT_PATH_H
+#define PPERF_COLLECTOR_FILE_OUTPUT_PATH_H
 
 #include "collector/trace_format.h"
 

@@ -2,8 +2,8 @@
  * slots.h: the slots of the trace file that threads write to. One that is given back goes to the next thread that needs one. Threads: any, with
  * signals held back (quiet.h).
  */
-#ifndef PPERF_SLOTS_H
-#define PPERF_SLOTS_H
+#ifndef PPERF_COLLECTOR_FILE_SLOTS_H
+#define PPERF_COLLECTOR_FILE_SLOTS_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * trace_file.h: the file of this process: made at the first need, given out in blocks, written by sealing. Threads: any.
  * Nothing here prints, sets errno or raises a signal in the host; what cannot be written is counted in the header (trace_lose).
  */
-#ifndef PPERF_TRACE_FILE_H
-#define PPERF_TRACE_FILE_H
+#ifndef PPERF_COLLECTOR_FILE_TRACE_FILE_H
+#define PPERF_COLLECTOR_FILE_TRACE_FILE_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * clock.h: the one clock of the trace. The time stamp counter where the kernel itself trusts it (its clock source is tsc and
  * this process may read it), else CLOCK_MONOTONIC. A stamp is most of what an event costs: about 10 ns against 22.
  */
-#ifndef PPERF_CLOCK_H
-#define PPERF_CLOCK_H
+#ifndef PPERF_COLLECTOR_PROCESS_CLOCK_H
+#define PPERF_COLLECTOR_PROCESS_CLOCK_H
 
 #include "collector/trace_format.h"
 #include <time.h>

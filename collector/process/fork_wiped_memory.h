@@ -3,8 +3,8 @@
  * cursors or descriptors and begins anew. Where the kernel cannot empty it (gVisor; Linux before 4.14) children made by fork empty it themselves,
  * and one that was made by the bare system call must not record.
  */
-#ifndef PPERF_FORK_MEMORY_H
-#define PPERF_FORK_MEMORY_H
+#ifndef PPERF_COLLECTOR_PROCESS_FORK_WIPED_MEMORY_H
+#define PPERF_COLLECTOR_PROCESS_FORK_WIPED_MEMORY_H
 
 #include <stddef.h>
 

@@ -13,8 +13,8 @@
  * Two system calls, so never in a hot path. May be nested: a piece within another makes one, which asks whether that is still open. A handler of the program's
  * may have left it, after a fault, by siglongjmp.
  */
-#ifndef PPERF_QUIET_H
-#define PPERF_QUIET_H
+#ifndef PPERF_COLLECTOR_PROCESS_SIGNAL_GUARD_H
+#define PPERF_COLLECTOR_PROCESS_SIGNAL_GUARD_H
 
 #include <signal.h>
 #include <stdbool.h>

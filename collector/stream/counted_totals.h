@@ -4,8 +4,8 @@
  *
  * Within stream_enter and stream_leave, but for totals_copy_blocks.
  */
-#ifndef PPERF_TOTALS_H
-#define PPERF_TOTALS_H
+#ifndef PPERF_COLLECTOR_STREAM_COUNTED_TOTALS_H
+#define PPERF_COLLECTOR_STREAM_COUNTED_TOTALS_H
 
 #include "collector/trace_format.h"
 

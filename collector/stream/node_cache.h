@@ -2,8 +2,8 @@
  * range_nodes.h: the node that a range opens, by the thread's own caches: what each asks costs a few comparisons. For ranges.c, owned_ranges.c and
  * quiet_ranges.c only.
  */
-#ifndef PPERF_RANGE_NODES_H
-#define PPERF_RANGE_NODES_H
+#ifndef PPERF_COLLECTOR_STREAM_NODE_CACHE_H
+#define PPERF_COLLECTOR_STREAM_NODE_CACHE_H
 
 #include "collector/stream/stream_state.h"
 

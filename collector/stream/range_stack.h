@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * range_frames.h: a thread's row of open ranges, and the words that tell of it. For ranges.c, owned_ranges.c and quiet_ranges.c only.
  */
-#ifndef PPERF_RANGE_FRAMES_H
-#define PPERF_RANGE_FRAMES_H
+#ifndef PPERF_COLLECTOR_STREAM_RANGE_STACK_H
+#define PPERF_COLLECTOR_STREAM_RANGE_STACK_H
 
 #include "collector/stream/stream_state.h"
 

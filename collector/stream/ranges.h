@@ -2,8 +2,8 @@
  * ranges.h: the open ranges of a thread, and what opens and closes them, whoever asks. Texts are copied during the call.
  * Each function does its own stream_enter; from any thread. domain: a name id, 0 the default domain.
  */
-#ifndef PPERF_RANGES_H
-#define PPERF_RANGES_H
+#ifndef PPERF_COLLECTOR_STREAM_RANGES_H
+#define PPERF_COLLECTOR_STREAM_RANGES_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

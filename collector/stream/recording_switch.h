@@ -5,8 +5,8 @@
  * While it is shut, ranges keep their places in the row of open ones, without a record: what is open when a window begins is the path of what is in it. Ranges
  * that were recorded get their end whenever it comes. Calls that take memory or give it back are recorded always.
  */
-#ifndef PPERF_WINDOW_H
-#define PPERF_WINDOW_H
+#ifndef PPERF_COLLECTOR_STREAM_RECORDING_SWITCH_H
+#define PPERF_COLLECTOR_STREAM_RECORDING_SWITCH_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -12,8 +12,8 @@
  *
  * Threads: any; who is told of two edges at once believes one.
  */
-#ifndef PPERF_SCHEDULE_H
-#define PPERF_SCHEDULE_H
+#ifndef PPERF_COLLECTOR_STREAM_SCHEDULE_H
+#define PPERF_COLLECTOR_STREAM_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>

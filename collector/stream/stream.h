@@ -14,8 +14,8 @@
  *	}
  *	stream_leave();
  */
-#ifndef PPERF_STREAM_H
-#define PPERF_STREAM_H
+#ifndef PPERF_COLLECTOR_STREAM_STREAM_H
+#define PPERF_COLLECTOR_STREAM_STREAM_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

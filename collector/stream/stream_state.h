@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * stream_state.h: a thread's stream from the inside, for the hot paths of ranges.c and preload/cuda/traced_call.c. Nobody else includes it.
  */
-#ifndef PPERF_STREAM_STATE_H
-#define PPERF_STREAM_STATE_H
+#ifndef PPERF_COLLECTOR_STREAM_STREAM_STATE_H
+#define PPERF_COLLECTOR_STREAM_STREAM_STATE_H
 
 #include "collector/process/clock.h"
 #include "collector/stream/stream.h"

@@ -3,8 +3,8 @@
  * (stream_find_path): a program that names its steps `step 7` would fill the dictionary with what is in no record.
  * For ranges.c, owned_ranges.c and range_frames.h only. There is room for a frame.
  */
-#ifndef PPERF_QUIET_RANGES_H
-#define PPERF_QUIET_RANGES_H
+#ifndef PPERF_COLLECTOR_STREAM_UNRECORDED_RANGES_H
+#define PPERF_COLLECTOR_STREAM_UNRECORDED_RANGES_H
 
 #include "collector/stream/stream_state.h"
 

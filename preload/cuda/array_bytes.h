@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * cuda_array.h: how many bytes memory of a shape has.
  */
-#ifndef PPERF_CUDA_ARRAY_H
-#define PPERF_CUDA_ARRAY_H
+#ifndef PPERF_PRELOAD_CUDA_ARRAY_BYTES_H
+#define PPERF_PRELOAD_CUDA_ARRAY_BYTES_H
 
 #include "preload/cuda/cuda_abi.h"
 

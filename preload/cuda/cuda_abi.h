@@ -3,8 +3,8 @@
  * pperf builds without CUDA; tests/test_real.c holds them against the real headers where there are any. Handles (streams, graphs, pools,
  * arrays) are void *, results and enumerations are int.
  */
-#ifndef PPERF_CUDA_ABI_H
-#define PPERF_CUDA_ABI_H
+#ifndef PPERF_PRELOAD_CUDA_CUDA_ABI_H
+#define PPERF_PRELOAD_CUDA_CUDA_ABI_H
 
 #include <stddef.h>
 

@@ -17,7 +17,6 @@
 #include "preload/cuda/driver_arguments.h"
 #include "preload/cuda/driver_functions.h"
 #include "preload/cuda/native_stack.h"
-#include "preload/torch/torch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -305,7 +304,7 @@ static void begin(void *unused)
 {
 	(void)unused;
 	stack_prepare(); /* the trace is opened with the first context */
-	torch_late_start();
+	call_hook_first_call();
 	if (enabled)
 		cupti_start(&client);
 }

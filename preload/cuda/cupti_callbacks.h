@@ -7,8 +7,8 @@
  * CUDA_INJECTION64_PATH names this library. Where that variable belongs to somebody else, the first
  * interposed call starts it.
  */
-#ifndef PPERF_CUDA_CALLBACKS_H
-#define PPERF_CUDA_CALLBACKS_H
+#ifndef PPERF_PRELOAD_CUDA_CUPTI_CALLBACKS_H
+#define PPERF_PRELOAD_CUDA_CUPTI_CALLBACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,6 @@
 #include "preload/cuda/traced_call.h"
 #include "preload/cuda/array_bytes.h"
 #include "preload/cuda/real.h"
-#include "preload/torch/tensor_memory.h"
 
 struct memory {
 	const void *address;
@@ -40,7 +39,7 @@ static inline void taken(struct call_site *site, int result, const void *address
 {
 	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
 	if (kind == TRACE_MEMORY_DEVICE && result == 0)
-		torch_memory_took(call_here.caller, false);
+		call_hook_device_memory(call_here.caller, false);
 }
 
 static void given_back(
@@ -275,7 +274,7 @@ static void pool_taken(struct call_site *site, int result, void *const *address,
 	write(site, TRACE_ALLOC, result,
 		&(struct memory){ given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 	if (result == 0)
-		torch_memory_took(call_here.caller, true);
+		call_hook_device_memory(call_here.caller, true);
 }
 
 static void pool_given_back(struct call_site *site, int result, const void *address, const void *stream)

@@ -3,8 +3,8 @@
  * callback. One struct serves all functions whose arguments lie the same. For driver_calls.c and
  * its test.
  */
-#ifndef PPERF_DRIVER_ARGUMENTS_H
-#define PPERF_DRIVER_ARGUMENTS_H
+#ifndef PPERF_PRELOAD_CUDA_DRIVER_ARGUMENTS_H
+#define PPERF_PRELOAD_CUDA_DRIVER_ARGUMENTS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * driver_read.h: what the arguments of the driver's functions say, a reader for each shape of
  * arguments. For driver_calls.c only.
  */
-#ifndef PPERF_DRIVER_READ_H
-#define PPERF_DRIVER_READ_H
+#ifndef PPERF_PRELOAD_CUDA_DRIVER_DECODE_H
+#define PPERF_PRELOAD_CUDA_DRIVER_DECODE_H
 
 #include "preload/cuda/driver_functions.h"
 

@@ -10,8 +10,8 @@
  * The numbers and argument structs are the driver's, the same in CUDA 12 and 13;
  * tests/preload/test_driver_functions.c holds them against the real headers.
  */
-#ifndef PPERF_DRIVER_CALLS_H
-#define PPERF_DRIVER_CALLS_H
+#ifndef PPERF_PRELOAD_CUDA_DRIVER_FUNCTIONS_H
+#define PPERF_PRELOAD_CUDA_DRIVER_FUNCTIONS_H
 
 #include "preload/cuda/traced_call.h"
 

@@ -5,8 +5,8 @@
  * its C++ exceptions. unw_backtrace neither allocates by malloc nor takes a lock once it has seen a frame.
  * Threads: any.
  */
-#ifndef PPERF_STACK_H
-#define PPERF_STACK_H
+#ifndef PPERF_PRELOAD_CUDA_NATIVE_STACK_H
+#define PPERF_PRELOAD_CUDA_NATIVE_STACK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,7 +10,6 @@
 #include "collector/file/trace_file.h"
 #include "collector/process/signal_guard.h"
 #include "preload/cuda/cupti_callbacks.h"
-#include "preload/torch/torch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -369,7 +368,7 @@ static const struct real *find_new(const void *caller)
 	quiet_end(&quiet);
 	call_prepare();
 	cuda_callbacks_need();
-	torch_late_start();
+	call_hook_first_call();
 	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
 		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;

@@ -10,8 +10,8 @@
  * These symbols exist in every process under the preload: dlsym(RTLD_DEFAULT, "cudaMalloc") finds them also where there is no CUDA (a call
  * then answers cudaErrorInitializationError), and no setting can take them away.
  */
-#ifndef PPERF_REAL_H
-#define PPERF_REAL_H
+#ifndef PPERF_PRELOAD_CUDA_REAL_H
+#define PPERF_PRELOAD_CUDA_REAL_H
 
 #include "preload/cuda/cuda_abi.h"
 

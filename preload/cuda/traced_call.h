@@ -22,10 +22,11 @@
  *
  * Threads: any. Nothing here takes a lock, allocates, or changes errno or CUDA's last error.
  */
-#ifndef PPERF_CALL_H
-#define PPERF_CALL_H
+#ifndef PPERF_PRELOAD_CUDA_TRACED_CALL_H
+#define PPERF_PRELOAD_CUDA_TRACED_CALL_H
 
 #include "collector/process/clock.h"
+#include "collector/stream/call_record.h"
 #include "collector/trace_format.h"
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -78,6 +79,21 @@ bool call_configure(bool enabled, const char *stacks);
 
 /* What call_configure was told; true before. */
 extern bool call_enabled;
+
+/* What another part of the library does at calls to CUDA. Unset members are skipped. */
+struct call_hooks {
+	/* At the first call of a program's call site and inside cuInit: not frequent. Called outside of stream_enter. */
+	void (*first_call)(void);
+	/* After a call that returns to `caller` has allocated device memory; `pool`: from a memory pool. Called on the calling thread. */
+	void (*device_memory)(const void *caller, bool pool);
+};
+
+/* Set by the library's constructor, before there is a second thread; never changed afterwards. */
+void call_set_hooks(const struct call_hooks *hooks);
+
+/* Run the hooks. */
+void call_hook_first_call(void);
+void call_hook_device_memory(const void *caller, bool pool);
 
 /* What must be there before the first call begins, since it would count as that call's time or change the clock under it: the trace, libunwind.
  * Any number of times, where the program's own call would have the dynamic linker at work, too; outside of stream_enter. Keeps errno. */
@@ -169,14 +185,6 @@ static inline void call_on(uint32_t device, uint32_t context)
 static inline uint32_t call_context(void)
 {
 	return call_here.context << TRACE_MEMORY_CONTEXT;
-}
-
-/* How many words of 8 bytes a call's record has behind struct trace_call, and two numbers of 4 bytes as they lie in one. */
-#define CALL_WORDS(type) ((sizeof(struct type) - sizeof(struct trace_call)) / 8)
-
-static inline uint64_t call_pair(uint32_t first, uint32_t second)
-{
-	return first | (uint64_t)second << 32;
 }
 
 /* Writes the record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one

@@ -2,8 +2,8 @@
  * nvtx_chain.h: another NVTX tool that the user had set. It is loaded and set up as if pperf were not there; each call then goes to it as well, with
  * the program's own arguments, and the program gets its answers (handles, levels, ids).
  */
-#ifndef PPERF_NVTX_CHAIN_H
-#define PPERF_NVTX_CHAIN_H
+#ifndef PPERF_PRELOAD_NVTX_CHAINED_TOOL_H
+#define PPERF_PRELOAD_NVTX_CHAINED_TOOL_H
 
 #include "preload/nvtx/api.h"
 #include <stdbool.h>

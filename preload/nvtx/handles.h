@@ -4,8 +4,8 @@
  * A program holds the address of a struct nvtx_handle; where another tool is chained (nvtx_chain.h) it holds what that tool gave, and we keep which
  * of ours is meant. Handles live for ever, also in a forked child; domains and strings of the same text are the same handle.
  */
-#ifndef PPERF_NVTX_HANDLES_H
-#define PPERF_NVTX_HANDLES_H
+#ifndef PPERF_PRELOAD_NVTX_HANDLES_H
+#define PPERF_PRELOAD_NVTX_HANDLES_H
 
 #include <stdint.h>
 

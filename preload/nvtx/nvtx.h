@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * nvtx.h: what an NVTX client calls, so that nvtx_inject.c can put it in its tables and nvtx_v2.c behind the old symbols.
  */
-#ifndef PPERF_NVTX_H
-#define PPERF_NVTX_H
+#ifndef PPERF_PRELOAD_NVTX_NVTX_H
+#define PPERF_PRELOAD_NVTX_NVTX_H
 
 #include "preload/nvtx/api.h"
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * nvtx_text.h: the texts and attributes of an NVTX call, as the collector wants them.
  */
-#ifndef PPERF_NVTX_TEXT_H
-#define PPERF_NVTX_TEXT_H
+#ifndef PPERF_PRELOAD_NVTX_TEXT_H
+#define PPERF_PRELOAD_NVTX_TEXT_H
 
 #include "collector/stream/ranges.h"
 #include "preload/nvtx/api.h"

@@ -7,8 +7,8 @@
  * of them share (3.12 on), or against where its parts lie, how long they are and a part of what they say. Threads:
  * any, between stream_hold or stream_enter and stream_leave. No lock, no malloc.
  */
-#ifndef PPERF_PYTHON_PLACE_H
-#define PPERF_PYTHON_PLACE_H
+#ifndef PPERF_PRELOAD_PYTHON_CODE_LOCATION_H
+#define PPERF_PRELOAD_PYTHON_CODE_LOCATION_H
 
 #include "collector/trace_format.h"
 #include "preload/python/layout.h"

@@ -4,8 +4,8 @@
  * near and far, and says each time what Python itself takes for the stack: file, qualified name and line of every
  * frame, to the outermost. What is read from memory must be the same, letter by letter.
  */
-#ifndef PPERF_PYTHON_CHECK_H
-#define PPERF_PYTHON_CHECK_H
+#ifndef PPERF_PRELOAD_PYTHON_FRAME_SELFTEST_H
+#define PPERF_PRELOAD_PYTHON_FRAME_SELFTEST_H
 
 #include "preload/python/layout.h"
 

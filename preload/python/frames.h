@@ -9,8 +9,8 @@
  * entered. And call stacks, where PPERF_PYSTACKS asks for them: of launches and allocations; PPERF_STACKS gives the
  * native one where a thread has no Python.
  */
-#ifndef PPERF_PYTHON_FRAMES_H
-#define PPERF_PYTHON_FRAMES_H
+#ifndef PPERF_PRELOAD_PYTHON_FRAMES_H
+#define PPERF_PRELOAD_PYTHON_FRAMES_H
 
 #include "preload/python/code_location.h"
 

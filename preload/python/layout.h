@@ -6,8 +6,8 @@
  * its fields are (the beginning of _PyRuntime): what it says is taken, the table only fills in what it does not
  * say. Nothing of this is trusted before python_check.h has tried it.
  */
-#ifndef PPERF_PYTHON_LAYOUT_H
-#define PPERF_PYTHON_LAYOUT_H
+#ifndef PPERF_PRELOAD_PYTHON_LAYOUT_H
+#define PPERF_PRELOAD_PYTHON_LAYOUT_H
 
 #include "preload/python/line_table.h"
 #include <stdint.h>

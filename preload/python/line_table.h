@@ -11,8 +11,8 @@
  * varints. 15: no line. A varint has 6 bits a byte, the lowest first; bit 6: another byte follows. A signed one has
  * its sign in bit 0.
  */
-#ifndef PPERF_PYTHON_LINES_H
-#define PPERF_PYTHON_LINES_H
+#ifndef PPERF_PRELOAD_PYTHON_LINE_TABLE_H
+#define PPERF_PRELOAD_PYTHON_LINE_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * Whoever calls one of them, or python_run, holds the GIL (on a free-threaded build: has a thread state attached), but for those that take it. None of
  * this prints, and none leaves an exception behind.
  */
-#ifndef PPERF_PYTHON_H
-#define PPERF_PYTHON_H
+#ifndef PPERF_PRELOAD_PYTHON_PYTHON_H
+#define PPERF_PRELOAD_PYTHON_PYTHON_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * Until peek_trust each read goes through the kernel, so that a wrong address is an answer and no crash: that is
  * how layouts are tried. Afterwards they are plain reads. Threads: before peek_trust one only.
  */
-#ifndef PPERF_PYTHON_PEEK_H
-#define PPERF_PYTHON_PEEK_H
+#ifndef PPERF_PRELOAD_PYTHON_SAFE_READ_H
+#define PPERF_PRELOAD_PYTHON_SAFE_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * python_text.h: the characters of a Python str, read where they lie (python_peek.h). No Python function is called
  * and no GIL needed: a str does not change.
  */
-#ifndef PPERF_PYTHON_TEXT_H
-#define PPERF_PYTHON_TEXT_H
+#ifndef PPERF_PRELOAD_PYTHON_STR_H
+#define PPERF_PRELOAD_PYTHON_STR_H
 
 #include "preload/python/layout.h"
 

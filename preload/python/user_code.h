@@ -2,8 +2,8 @@
  * python_own.h: whose a file of Python code is, by its name: the program's own, or that of what it is built on
  * (PyTorch, installed packages, the standard library, code that is made as it runs, ours).
  */
-#ifndef PPERF_PYTHON_OWN_H
-#define PPERF_PYTHON_OWN_H
+#ifndef PPERF_PRELOAD_PYTHON_USER_CODE_H
+#define PPERF_PRELOAD_PYTHON_USER_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

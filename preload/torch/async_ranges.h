@@ -5,8 +5,8 @@
  *
  * Threads: any; no lock. What finds no room is counted as lost.
  */
-#ifndef PPERF_TORCH_ASYNC_H
-#define PPERF_TORCH_ASYNC_H
+#ifndef PPERF_PRELOAD_TORCH_ASYNC_RANGES_H
+#define PPERF_PRELOAD_TORCH_ASYNC_RANGES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  *
  * Threads: any. Noting takes no lock and makes no system call but at a thread's first; looking up takes none. errno is kept.
  */
-#ifndef PPERF_TORCH_SEQUENCE_H
-#define PPERF_TORCH_SEQUENCE_H
+#ifndef PPERF_PRELOAD_TORCH_AUTOGRAD_SEQUENCE_H
+#define PPERF_PRELOAD_TORCH_AUTOGRAD_SEQUENCE_H
 
 #include <stdint.h>
 

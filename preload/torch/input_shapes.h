@@ -3,8 +3,8 @@
  * lie is measured on two tensors of known sizes, one with few dimensions (they lie in the tensor) and one with many (elsewhere); while that is being
  * found out the memory is read through the kernel, which does not fault. Without a measurement nothing is read.
  */
-#ifndef PPERF_TORCH_SHAPES_H
-#define PPERF_TORCH_SHAPES_H
+#ifndef PPERF_PRELOAD_TORCH_INPUT_SHAPES_H
+#define PPERF_PRELOAD_TORCH_INPUT_SHAPES_H
 
 #include <stdbool.h>
 #include <stdint.h>

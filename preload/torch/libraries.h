@@ -5,8 +5,8 @@
  * Threads: any. No lock of ours is held while the dynamic linker is asked. errno is kept. Not in a hot path before it has answered once; nothing here
  * allocates, but the dynamic linker may.
  */
-#ifndef PPERF_TORCH_LIBRARIES_H
-#define PPERF_TORCH_LIBRARIES_H
+#ifndef PPERF_PRELOAD_TORCH_LIBRARIES_H
+#define PPERF_PRELOAD_TORCH_LIBRARIES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * What runs in Python is torch_modules.py, which is part of the library. A range's text is the module's path below the module that called it, the
  * class's name where there is no such path; its detail is the class. Nothing of ours is an attribute of a module, and compilers do not see us.
  */
-#ifndef PPERF_TORCH_MODULES_H
-#define PPERF_TORCH_MODULES_H
+#ifndef PPERF_PRELOAD_TORCH_MODULES_H
+#define PPERF_PRELOAD_TORCH_MODULES_H
 
 #include <stdbool.h>
 

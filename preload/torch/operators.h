@@ -2,8 +2,8 @@
  * torch_ops.h: PyTorch's operators, autograd nodes and record_function ranges become ranges of the trace, on every thread, by the callbacks that
  * PyTorch itself has for profilers (at::addGlobalCallback). They stay for the life of the process.
  */
-#ifndef PPERF_TORCH_OPS_H
-#define PPERF_TORCH_OPS_H
+#ifndef PPERF_PRELOAD_TORCH_OPERATORS_H
+#define PPERF_PRELOAD_TORCH_OPERATORS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Until then, and where that fails, torch_layout_known lacks the bits, and source.torch_ops says what is missing for what reason.
  */
-#ifndef PPERF_TORCH_LAYOUT_H
-#define PPERF_TORCH_LAYOUT_H
+#ifndef PPERF_PRELOAD_TORCH_RECORD_FUNCTION_LAYOUT_H
+#define PPERF_PRELOAD_TORCH_RECORD_FUNCTION_LAYOUT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -14,8 +14,8 @@
  * Only devices of type CUDA (ROCm's builds call theirs so, too): `allocated` is a level of one device, and the numbers of other types'
  * devices, the CPU's among them, begin at 0 again.
  */
-#ifndef PPERF_TORCH_MEMORY_H
-#define PPERF_TORCH_MEMORY_H
+#ifndef PPERF_PRELOAD_TORCH_TENSOR_MEMORY_H
+#define PPERF_PRELOAD_TORCH_TENSOR_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>

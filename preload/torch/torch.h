@@ -4,8 +4,8 @@
  * Python's options are. In order: the operators (torch_ops.h), Python's frames (python_frames.h), the modules (torch_modules.h), which also tell
  * when the import is over, and then the measuring of what the operators do not tell by themselves (torch_layout.h).
  */
-#ifndef PPERF_TORCH_H
-#define PPERF_TORCH_H
+#ifndef PPERF_PRELOAD_TORCH_TORCH_H
+#define PPERF_PRELOAD_TORCH_TORCH_H
 
 #include <stdbool.h>
 

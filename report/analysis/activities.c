@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/activities.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>

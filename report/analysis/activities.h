@@ -17,8 +17,8 @@
  * --device: only that device's work. --steps and PPERF_SCHEDULE: all is there, `counts` says what was asked for, and
  * activities_windows when that was. Threads: one.
  */
-#ifndef PPERF_ACTIVITY_H
-#define PPERF_ACTIVITY_H
+#ifndef PPERF_REPORT_ANALYSIS_ACTIVITIES_H
+#define PPERF_REPORT_ANALYSIS_ACTIVITIES_H
 
 #include "report/run/process.h"
 

@@ -2,7 +2,7 @@
  * memory_sites.c: see memory_sites.h.
  */
 #include "report/analysis/allocation_sites.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 static bool is_same(const struct node *a, const struct node *b)

@@ -2,8 +2,8 @@
  * memory_sites.h: the sites of memory (memory.h) as a reader of text wants them: one for each place, however many kinds of steps it ran in and however
  * many call stacks led to it.
  */
-#ifndef PPERF_MEMORY_SITES_H
-#define PPERF_MEMORY_SITES_H
+#ifndef PPERF_REPORT_ANALYSIS_ALLOCATION_SITES_H
+#define PPERF_REPORT_ANALYSIS_ALLOCATION_SITES_H
 
 #include "report/run/process.h"
 

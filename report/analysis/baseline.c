@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/baseline.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

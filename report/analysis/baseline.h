@@ -4,8 +4,8 @@
  * A baseline is JSON: {"schema":"pperf.baseline/1","basis":"step","steps":100,"rank":null,"figures":[{"name":"gpu","unit":"ns",
  * "value":1.5,"values":[1.4,1.6],"rows":[["turn/op",1.2], ...]}]}. Paths are written as --focus takes them.
  */
-#ifndef PPERF_SHEET_H
-#define PPERF_SHEET_H
+#ifndef PPERF_REPORT_ANALYSIS_BASELINE_H
+#define PPERF_REPORT_ANALYSIS_BASELINE_H
 
 #include "report/analysis/metric_samples.h"
 #include "report/text/output.h"

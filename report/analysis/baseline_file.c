@@ -3,6 +3,7 @@
  */
 #include "report/stats/mann_whitney.h"
 #include "report/text/json_writer.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/json_scanner.h"
 #include "report/analysis/baseline.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * batches.h: how much of the usual steps goes by in getting the next batch from a DataLoader of PyTorch.
  */
-#ifndef PPERF_BATCHES_H
-#define PPERF_BATCHES_H
+#ifndef PPERF_REPORT_ANALYSIS_DATALOADER_WAIT_H
+#define PPERF_REPORT_ANALYSIS_DATALOADER_WAIT_H
 
 #include "report/profile/profile.h"
 

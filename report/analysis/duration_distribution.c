@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdlib.h>

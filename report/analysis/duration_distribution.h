@@ -10,8 +10,8 @@
  * more than three interquartile ranges above the upper or below the lower quartile (a range of less than 1 % of the median
  * counts as that). Modes: see distribution_modes.c.
  */
-#ifndef PPERF_DISTRIBUTION_H
-#define PPERF_DISTRIBUTION_H
+#ifndef PPERF_REPORT_ANALYSIS_DURATION_DISTRIBUTION_H
+#define PPERF_REPORT_ANALYSIS_DURATION_DISTRIBUTION_H
 
 #include "report/run/node_lookup.h"
 

@@ -7,7 +7,7 @@
  * lower peak parts from a neighbour, and those with less than 5 % of the instances, or less than 5.
  */
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdlib.h>

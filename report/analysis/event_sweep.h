@@ -3,8 +3,8 @@
  * gaps are made of. In the GPU's own nanoseconds (activity.start_unix_ns), so that sums are exact; what ends at a moment
  * comes before what begins at it. Memory: what runs at once.
  */
-#ifndef PPERF_EDGES_H
-#define PPERF_EDGES_H
+#ifndef PPERF_REPORT_ANALYSIS_EVENT_SWEEP_H
+#define PPERF_REPORT_ANALYSIS_EVENT_SWEEP_H
 
 #include "report/analysis/activities.h"
 

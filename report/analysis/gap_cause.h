@@ -12,8 +12,8 @@
  *                    no longer than the call had: without it there need have been no gap
  *   launch-bound     it had not asked yet: the program was slower than the GPU
  */
-#ifndef PPERF_GAP_CAUSE_H
-#define PPERF_GAP_CAUSE_H
+#ifndef PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
+#define PPERF_REPORT_ANALYSIS_GAP_CAUSE_H
 
 #include "report/analysis/activities.h"
 

@@ -8,8 +8,8 @@
  *	if (peaks_find(table, &device, &peaks) && peaks.flops[PEAK_BF16] > 0)
  *		...
  */
-#ifndef PPERF_PEAKS_H
-#define PPERF_PEAKS_H
+#ifndef PPERF_REPORT_ANALYSIS_GPU_PEAKS_H
+#define PPERF_REPORT_ANALYSIS_GPU_PEAKS_H
 
 #include "report/trace/op_inputs.h"
 

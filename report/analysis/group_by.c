@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/group_by.h"
 #include "report/analysis/work_categories.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

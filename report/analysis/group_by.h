@@ -7,8 +7,8 @@
  * once however often a key comes again inside of itself; and what ran backward for it. Calls: how often it was entered
  * from outside.
  */
-#ifndef PPERF_KEYED_H
-#define PPERF_KEYED_H
+#ifndef PPERF_REPORT_ANALYSIS_GROUP_BY_H
+#define PPERF_REPORT_ANALYSIS_GROUP_BY_H
 
 #include "report/run/process.h"
 

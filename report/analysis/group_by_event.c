@@ -3,7 +3,7 @@
  * trace, in which the fold tells of each range and of each piece of GPU work.
  */
 #include "report/run/call_stack.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/group_by.h"
 #include "report/trace/op_inputs.h"
 #include <stdio.h>

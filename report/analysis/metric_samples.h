@@ -5,8 +5,8 @@
  * By steps: what began (GPU work: was launched) in a usual step counts for it; nothing else counts. Of more than
  * AMOUNTS_MOST steps every k-th is a value. By instances: every k-th, of a place with more than AMOUNTS_MOST.
  */
-#ifndef PPERF_AMOUNTS_H
-#define PPERF_AMOUNTS_H
+#ifndef PPERF_REPORT_ANALYSIS_METRIC_SAMPLES_H
+#define PPERF_REPORT_ANALYSIS_METRIC_SAMPLES_H
 
 #include "report/run/process.h"
 

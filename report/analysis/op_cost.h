@@ -6,8 +6,8 @@
  *
  * What a formula needs and the trace has not (a type, a stride, whether attention is causal) leaves its figure unknown.
  */
-#ifndef PPERF_OP_COST_H
-#define PPERF_OP_COST_H
+#ifndef PPERF_REPORT_ANALYSIS_OP_COST_H
+#define PPERF_REPORT_ANALYSIS_OP_COST_H
 
 #include "report/trace/op_inputs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/pick_instances.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 struct choice {

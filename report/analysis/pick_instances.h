@@ -2,8 +2,8 @@
  * chosen.h: the instances of places that somebody wants to look at: the first, the last, those that are worst by the
  * metric. From two passes over the trace that are made for it, in memory for those alone.
  */
-#ifndef PPERF_CHOSEN_H
-#define PPERF_CHOSEN_H
+#ifndef PPERF_REPORT_ANALYSIS_PICK_INSTANCES_H
+#define PPERF_REPORT_ANALYSIS_PICK_INSTANCES_H
 
 #include "report/run/node_lookup.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/roofline_model.h"
 #include "report/analysis/activities.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/trace/op_inputs.h"
 #include <stdlib.h>
 #include <string.h>

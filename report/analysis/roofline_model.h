@@ -4,8 +4,8 @@
  * is that of the kernels that it launched, itself and in what it called. What a graph replayed, and whatever has no formula, is
  * among what is not known: a device has each nanosecond of its work once.
  */
-#ifndef PPERF_ROOFLINE_H
-#define PPERF_ROOFLINE_H
+#ifndef PPERF_REPORT_ANALYSIS_ROOFLINE_MODEL_H
+#define PPERF_REPORT_ANALYSIS_ROOFLINE_MODEL_H
 
 #include "report/analysis/op_cost.h"
 #include "report/run/process.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/run_diff.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
 #include <math.h>

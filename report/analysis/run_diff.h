@@ -9,8 +9,8 @@
  * least DIFF_PLACES places were tested, a relative shift must also be DIFF_SPREADS robust deviations away from the
  * median of all places' shifts; and always DIFF_SHARE of the whole.
  */
-#ifndef PPERF_DIFF_H
-#define PPERF_DIFF_H
+#ifndef PPERF_REPORT_ANALYSIS_RUN_DIFF_H
+#define PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 
 #include "report/analysis/metric_samples.h"
 #include "report/stats/mann_whitney.h"
@@ -72,8 +72,5 @@ enum unit diff_unit(const struct diff *diff);
 const char *diff_metric_name(const struct diff *diff);
 /* A figure of it as people read it, with its sign if that is asked for; room for NUMBER_BYTES + 1. Returns the length. */
 size_t diff_figure(const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii);
-
-/* The view `diff`. Returns the exit status. */
-int diff_view(const struct options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_stats.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
 #include <string.h>

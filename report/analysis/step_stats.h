@@ -5,8 +5,8 @@
  *
  * Memory: some 140 bytes a step.
  */
-#ifndef PPERF_STEP_FIGURES_H
-#define PPERF_STEP_FIGURES_H
+#ifndef PPERF_REPORT_ANALYSIS_STEP_STATS_H
+#define PPERF_REPORT_ANALYSIS_STEP_STATS_H
 
 #include "report/run/process.h"
 

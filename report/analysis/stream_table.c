@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/stream_table.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 

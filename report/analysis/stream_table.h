@@ -2,8 +2,8 @@
  * lanes.h: the streams of each device, numbered as they are met. At most LANES_MOST; what comes after is in one for all
  * the rest, of each device.
  */
-#ifndef PPERF_LANES_H
-#define PPERF_LANES_H
+#ifndef PPERF_REPORT_ANALYSIS_STREAM_TABLE_H
+#define PPERF_REPORT_ANALYSIS_STREAM_TABLE_H
 
 #include "report/analysis/activities.h"
 

@@ -10,8 +10,8 @@
  *
  * Memory: a few bytes a rule; while a tree is looked at, 64 bytes a node and a name.
  */
-#ifndef PPERF_CATEGORIES_H
-#define PPERF_CATEGORIES_H
+#ifndef PPERF_REPORT_ANALYSIS_WORK_CATEGORIES_H
+#define PPERF_REPORT_ANALYSIS_WORK_CATEGORIES_H
 
 #include "report/profile/call_tree.h"
 

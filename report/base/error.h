@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * fatal.h: how the tool ends early, and memory that is there or ends it. A short-lived tool may die with a good
- * sentence; it frees nothing then.
+ * Ends the program with one sentence on stderr. A short-lived tool may exit early; it frees nothing then.
  */
-#ifndef PPERF_FATAL_H
-#define PPERF_FATAL_H
-
-#include <stddef.h>
+#ifndef PPERF_REPORT_BASE_ERROR_H
+#define PPERF_REPORT_BASE_ERROR_H
 
 enum status {
 	STATUS_FINE = 0,
@@ -20,14 +17,5 @@ _Noreturn void fatal(enum status status, const char *format, ...) __attribute__(
 
 /* Called before the sentence is written: who holds the terminal gives it back. NULL: nobody does. */
 extern void (*fatal_before)(void);
-
-/* Zeroed; never NULL. */
-void *need(size_t bytes);
-
-/* Room for at least `count` elements of `size` bytes in *array, of which *room are there; what is new is zeroed.
- * Grows by half again. */
-void grow(void *array, size_t *room, size_t count, size_t size);
-/* The same, but what is new holds anything: memory that is never used is never touched. */
-void grow_plain(void *array, size_t *room, size_t count, size_t size);
 
 #endif

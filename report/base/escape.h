@@ -3,8 +3,8 @@
  * control characters: those, bytes that are no UTF-8, and characters that change the direction or hide text are
  * written `\x1b`, `\xff`, `\u202e`.
  */
-#ifndef PPERF_VISIBLE_H
-#define PPERF_VISIBLE_H
+#ifndef PPERF_REPORT_BASE_ESCAPE_H
+#define PPERF_REPORT_BASE_ESCAPE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,6 +3,7 @@
  */
 #include "report/base/external_sort.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * First all are put in, then they are read, as often as wanted. Equal entries come in any order: whoever wants one
  * has a comparison that knows no equal ones. Ends the program with a sentence if the file cannot be written or read.
  */
-#ifndef PPERF_SORTER_H
-#define PPERF_SORTER_H
+#ifndef PPERF_REPORT_BASE_EXTERNAL_SORT_H
+#define PPERF_REPORT_BASE_EXTERNAL_SORT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/base/file_set.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

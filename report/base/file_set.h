@@ -2,8 +2,8 @@
  * file_set.h: files that were met, each once, whatever it was called: by device and inode; what is no file (a process in another
  * tool's export) by its name.
  */
-#ifndef PPERF_FILE_SET_H
-#define PPERF_FILE_SET_H
+#ifndef PPERF_REPORT_BASE_FILE_SET_H
+#define PPERF_REPORT_BASE_FILE_SET_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/base/gzip_file.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/progress.h"
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * unpacked.h: a file's bytes in order, those of a gzip file unpacked on the way (zlib; the only file that knows it).
  */
-#ifndef PPERF_UNPACKED_H
-#define PPERF_UNPACKED_H
+#ifndef PPERF_REPORT_BASE_GZIP_FILE_H
+#define PPERF_REPORT_BASE_GZIP_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

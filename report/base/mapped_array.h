@@ -7,8 +7,8 @@
  *
  * Addresses change by spool_add. Ends the program with a sentence if there is no room for it. Threads: one.
  */
-#ifndef PPERF_SPOOL_H
-#define PPERF_SPOOL_H
+#ifndef PPERF_REPORT_BASE_MAPPED_ARRAY_H
+#define PPERF_REPORT_BASE_MAPPED_ARRAY_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  *
  * A trace is read several times: each time it begins at 0 % again.
  */
-#ifndef PPERF_PROGRESS_H
-#define PPERF_PROGRESS_H
+#ifndef PPERF_REPORT_BASE_PROGRESS_H
+#define PPERF_REPORT_BASE_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

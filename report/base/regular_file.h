@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * regular_file.h: files whose names come from somebody else: what a trace names, what lies or is linked to in its folder.
  */
-#ifndef PPERF_REGULAR_FILE_H
-#define PPERF_REGULAR_FILE_H
+#ifndef PPERF_REPORT_BASE_REGULAR_FILE_H
+#define PPERF_REPORT_BASE_REGULAR_FILE_H
 
 #include <sys/stat.h>
 

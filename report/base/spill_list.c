@@ -3,6 +3,7 @@
  */
 #include "report/base/spill_list.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 
 #include <stdbool.h>

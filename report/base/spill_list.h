@@ -8,8 +8,8 @@
  *
  * Ends the program with a sentence if there is no room for it. Threads: one.
  */
-#ifndef PPERF_TAPE_H
-#define PPERF_TAPE_H
+#ifndef PPERF_REPORT_BASE_SPILL_LIST_H
+#define PPERF_REPORT_BASE_SPILL_LIST_H
 
 #include <stddef.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/cli/help.h"
+#include "report/cli/command_line.h"
+#include "report/cli/view_list.h"
 #include "report/table/column.h"
 #include "report/diagnose/diagnose.h"
 #include "report/base/error.h"
@@ -158,7 +160,7 @@ static void put(const struct style *style, size_t indent, const char *title, con
 static void help_options(const struct style *style)
 {
 	out_string(style->out, "\noptions\n");
-	options_help(style);
+	command_line_help(style);
 	out_char(style->out, '\n');
 	put(style, 13, "exit status",
 		"0 fine; 1 a difference was found, or a gate failed; 2 not a trace, not readable, not written, nothing to compare, "
@@ -184,7 +186,7 @@ static void help(const struct style *style)
 	out_string(style->out, "usage: pperf-report [VIEW] TRACE... [options]\n\nShows what a program did, from the "
 			       "trace that libpperf.so wrote of it. "
 			       "A trace named like a view is\ngiven as ./tree. A process of a file that holds several (Nsight Systems) is FILE#PID.\n\nviews\n");
-	for (const struct view *view = views; view->name; view++) {
+	for (const struct view *view = view_list; view->name; view++) {
 		snprintf(title, sizeof title, "  %s", view->name);
 		put(style, 16, title, view->summary);
 	}
@@ -224,7 +226,7 @@ static void legend(const struct style *style)
 int legend_show(const struct options *options)
 {
 	struct out *out = out_open(options->output);
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 
 	if (options->help && options->view != view_default())
 		help_of(&style, view_find(options->view->name));

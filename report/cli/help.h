@@ -2,10 +2,10 @@
  * legend.h: what the tool says of itself: --help, --version, --legend. Made from the lists of options, views, metrics
  * and columns.
  */
-#ifndef PPERF_LEGEND_H
-#define PPERF_LEGEND_H
+#ifndef PPERF_REPORT_CLI_HELP_H
+#define PPERF_REPORT_CLI_HELP_H
 
-#include "report/run/request.h"
+#include "report/run/options.h"
 
 #define PPERF_VERSION "0.1.0"
 

@@ -2,6 +2,7 @@
  * pperf-report: reads traces, folds them, shows views. The one way through it: options, processes (read, fold,
  * choose), a view's rows, a format.
  */
+#include "report/cli/command_line.h"
 #include "report/base/error.h"
 #include "report/cli/help.h"
 #include "report/text/pager.h"
@@ -33,7 +34,7 @@ static bool print(const struct report *report)
 {
 	const struct options *options = report->options;
 	struct out *out = out_open(options->output);
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 
 	if (options->brief)
 		options->view->brief(report, out);
@@ -86,7 +87,7 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN);
-	options = options_read(argc, argv);
+	options = command_line_parse(argc, argv);
 	pager_allow(!options.no_pager);
 	progress_allow(!options.no_progress);
 	if (options.help || options.version || options.legend)

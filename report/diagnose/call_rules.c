@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * diagnose_calls.c: rules about what the host asked for: planning, memory, copies.
  */
-#include "report/diagnose/diagnose.h"
+#include "report/diagnose/diagnosis_internal.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * diagnose_data.c: the rule about the data that steps wait for.
  */
 #include "report/analysis/dataloader_wait.h"
-#include "report/diagnose/diagnose.h"
+#include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/step_stats.h"
 
 void diagnose_data(struct diagnosis *diagnosis, struct finding *finding)

@@ -2,7 +2,8 @@
  * diagnose.c: the table of rules, how they are asked, and what they say as rows. See diagnose.h.
  */
 #include "report/diagnose/diagnose.h"
-#include "report/base/error.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/base/alloc.h"
 #include "report/print/next_command.h"
 #include "report/table/computed_row.h"
 #include "report/base/escape.h"
@@ -51,7 +52,7 @@ static const char *figure(struct diagnosis *diagnosis, enum unit unit, uint64_t 
 {
 	char *text = piece(diagnosis);
 
-	number_scaled(text, unit, number_integer(value), diagnosis->options->iec, diagnosis->options->ascii);
+	number_scaled(text, unit, number_integer(value), diagnosis->options->style.iec, diagnosis->options->style.ascii);
 	return text;
 }
 
@@ -75,7 +76,7 @@ const char *diagnose_counted(struct diagnosis *diagnosis, uint64_t count, const 
 	const char *plural = what[strlen(what) - 1] == 'h' ? "es" : "s";
 	char *text = piece(diagnosis), number[NUMBER_BYTES];
 
-	number_scaled(number, UNIT_COUNT, number_integer(count), false, diagnosis->options->ascii);
+	number_scaled(number, UNIT_COUNT, number_integer(count), false, diagnosis->options->style.ascii);
 	snprintf(text, sizeof diagnosis->pieces[0], "%s %s%s", number, what, count == 1 ? "" : plural);
 	return text;
 }
@@ -98,8 +99,8 @@ const char *diagnose_bytes_name(struct diagnosis *diagnosis, const char *bytes, 
 
 	if (length > NAME_BYTES_READ)
 		length = NAME_BYTES_READ;
-	visible(shown, sizeof shown, bytes, length, diagnosis->options->ascii);
-	used = visible_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->ascii);
+	visible(shown, sizeof shown, bytes, length, diagnosis->options->style.ascii);
+	used = visible_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->style.ascii);
 	if (used >= sizeof diagnosis->pieces[0]) /* many characters without a width */
 		for (used = sizeof diagnosis->pieces[0] - 1; used && ((unsigned char)shown[used] & 0xc0) == 0x80; used--)
 			continue;
@@ -229,7 +230,7 @@ static void add_selection(struct command *command, const struct options *options
 
 static void tell_command(const struct diagnosis *diagnosis, struct tally *tally, const struct finding *finding)
 {
-	struct command command = { .ascii = diagnosis->options->ascii };
+	struct command command = { .ascii = diagnosis->options->style.ascii };
 
 	next_begin(&command, finding->view);
 	if (finding->at_path && finding->node)
@@ -340,12 +341,12 @@ static struct diagnosis *look_at_steps(const struct diagnosis *whole, const stru
 	whole->process->of_steps = fold_run(whole->process->reader, whole->process->texts, &wanted);
 	*part = *whole->process;
 	part->fold = whole->process->of_steps;
-	part->tallies = NULL;
+	part->attachments = NULL;
 	of_steps = begin(options, whole->processes, part);
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
 		if (findings[i].rule->needs & OF_STEPS_TOO && findings[i].state < FINDING_FOUND)
 			look_again(of_steps, &findings[i]);
-	tallies_free(part->tallies);
+	process_detach_all(part);
 	return of_steps;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * diagnose_facts.c: what rules look at, of one process: from one pass over its activities, and from the rows of `idle`.
  */
+#include "report/views/views.h"
 #include "report/analysis/work_categories.h"
 #include "report/table/column.h"
-#include "report/diagnose/diagnose.h"
-#include "report/base/error.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/base/alloc.h"
 #include "report/analysis/stream_table.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>

@@ -2,8 +2,9 @@
  * diagnose_print.c: what rules found, as text for people; and in few bytes, as text or JSON, for programs.
  */
 #include "report/diagnose/diagnose.h"
+#include "report/diagnose/diagnosis_internal.h"
 #include "report/text/json_writer.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
 #include "report/table/computed_row.h"
@@ -246,7 +247,7 @@ static void brief_json_words(struct emit *emit, const struct row *row, const cha
 	const struct text text = words_of(row, key);
 
 	emit_key(emit, key);
-	emit_text(emit, (struct trace_text){ text.bytes, text.length, text.length > 0 });
+	emit_text(emit, text.length ? text : (struct text){ NULL, 0 });
 }
 
 static void brief_json_figure(struct emit *emit, const struct row *row, const char *key)
@@ -263,7 +264,7 @@ static void brief_json_finding(struct out *out, const struct row *row, bool asci
 	const struct text name = row_name(row);
 
 	emit_begin(&emit, '{');
-	emit_put_text(&emit, "rule", (struct trace_text){ name.bytes, name.length, true });
+	emit_put_text(&emit, "rule", name);
 	brief_json_words(&emit, row, "kind");
 	if (several)
 		emit_put_unsigned(&emit, "pid", row->process->pid);
@@ -396,7 +397,7 @@ void brief_diagnose(const struct report *report, struct out *out)
 		piece->used = 0;
 		if (words_of(row, "command").length < BRIEF_COMMAND) {
 			out_string(piece, json && shown ? ",\n" : "");
-			(json ? brief_json_finding : brief_text_finding)(piece, row, report->options->ascii, several);
+			(json ? brief_json_finding : brief_text_finding)(piece, row, report->options->style.ascii, several);
 		}
 		if (!piece->used || used + piece->used > BRIEF_BYTES) {
 			left++;

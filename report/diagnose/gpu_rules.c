@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * diagnose_gpu.c: rules about what a GPU did.
  */
-#include "report/diagnose/diagnose.h"
-#include "report/base/error.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/base/alloc.h"
 #include "report/gpu/occupancy.h"
 #include <stdio.h>
 #include <stdlib.h>

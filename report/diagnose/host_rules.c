@@ -2,8 +2,8 @@
  * diagnose_host.c: rules about beginnings, compilers, and what measuring costs.
  */
 #include "report/analysis/work_categories.h"
-#include "report/diagnose/diagnose.h"
-#include "report/base/error.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include "report/base/alloc.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

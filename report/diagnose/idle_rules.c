@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * diagnose_idle.c: rules about when a GPU had nothing to do.
  */
-#include "report/diagnose/diagnose.h"
+#include "report/diagnose/diagnosis_internal.h"
 #include <stdio.h>
 #include <string.h>
 

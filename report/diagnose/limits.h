@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * diagnose_limits.h: when a rule of `diagnose` speaks: every threshold, with its reason. Shares are thousandths, times ns.
  */
-#ifndef PPERF_DIAGNOSE_LIMITS_H
-#define PPERF_DIAGNOSE_LIMITS_H
+#ifndef PPERF_REPORT_DIAGNOSE_LIMITS_H
+#define PPERF_REPORT_DIAGNOSE_LIMITS_H
 
 /* name, value, reason */
 #define DIAGNOSE_LIMITS(X)                                                                                              \

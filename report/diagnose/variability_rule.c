@@ -4,9 +4,9 @@
  * The candidate is the leaf of the tree with most time above its median. Its shape is that of the view `distribution`;
  * whether the clock did it is told by windows of the trace in which other kernels were slower or faster, too.
  */
-#include "report/diagnose/diagnose.h"
+#include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * JOIN_MATCHED other launches, which now and then have another one soon; JOIN_HELD records. What is pushed out, oldest first, is handed to `gone`, which counts it. Correlation ids are
  * looked up, never times.
  */
-#ifndef PPERF_JOIN_H
-#define PPERF_JOIN_H
+#ifndef PPERF_REPORT_GPU_CORRELATION_JOIN_H
+#define PPERF_REPORT_GPU_CORRELATION_JOIN_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

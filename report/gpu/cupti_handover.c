@@ -3,6 +3,7 @@
  */
 #include "report/gpu/cupti_handover.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * Memory: 48 bytes each time.
  */
-#ifndef PPERF_AWAY_H
-#define PPERF_AWAY_H
+#ifndef PPERF_REPORT_GPU_CUPTI_HANDOVER_H
+#define PPERF_REPORT_GPU_CUPTI_HANDOVER_H
 
 #include "report/trace/trace_reader.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/device_timeline.h"
 #include "report/gpu/cupti_handover.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/gpu/interval_queue.h"
 #include "report/base/spill_list.h"

@@ -14,8 +14,8 @@
  *	for each event of a pass: timeline_show(timeline, &event);
  *	timeline_end(timeline);
  */
-#ifndef PPERF_TIMELINE_H
-#define PPERF_TIMELINE_H
+#ifndef PPERF_REPORT_GPU_DEVICE_TIMELINE_H
+#define PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/graph_nodes.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 #define COPIES_MOST 16u /* of a graph of a graph ...: a damaged trace may have them go round */

@@ -3,8 +3,8 @@
  * that it is of; that node is a copy of one that was made while a range captured a call. Memory grows with the nodes of
  * graphs in the trace's dictionary, never with events.
  */
-#ifndef PPERF_GRAPH_NODES_H
-#define PPERF_GRAPH_NODES_H
+#ifndef PPERF_REPORT_GPU_GRAPH_NODES_H
+#define PPERF_REPORT_GPU_GRAPH_NODES_H
 
 #include "report/trace/trace_reader.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/interval_queue.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 static void heap_up(struct intervals *intervals, struct interval interval)

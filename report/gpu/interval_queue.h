@@ -2,8 +2,8 @@
  * intervals.h: intervals that come roughly by their start, taken in that order; of equal starts those first that came
  * in order. Memory: those that wait.
  */
-#ifndef PPERF_INTERVALS_H
-#define PPERF_INTERVALS_H
+#ifndef PPERF_REPORT_GPU_INTERVAL_QUEUE_H
+#define PPERF_REPORT_GPU_INTERVAL_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/launch_configs.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 #include <string.h>
 

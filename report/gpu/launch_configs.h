@@ -3,8 +3,8 @@
  * block, shared memory and registers. At most KERNELS_MOST; what comes after goes to one entry for all the rest (name
  * 0).
  */
-#ifndef PPERF_KERNELS_H
-#define PPERF_KERNELS_H
+#ifndef PPERF_REPORT_GPU_LAUNCH_CONFIGS_H
+#define PPERF_REPORT_GPU_LAUNCH_CONFIGS_H
 
 #include "collector/trace_format.h"
 #include "report/stats/percentiles.h"

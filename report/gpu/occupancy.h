@@ -10,8 +10,8 @@
  *
  * Pure computation: no state, no allocation, any thread.
  */
-#ifndef PPERF_OCCUPANCY_H
-#define PPERF_OCCUPANCY_H
+#ifndef PPERF_REPORT_GPU_OCCUPANCY_H
+#define PPERF_REPORT_GPU_OCCUPANCY_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/record_order.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/external_sort.h"
 #include "report/trace/record_check.h"

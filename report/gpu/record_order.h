@@ -3,8 +3,8 @@
  * afterwards and in no strict order, so a trace is read once to sort them; GPU_ORDER_HELD at a time in memory, the
  * rest in a temporary file that has no name.
  */
-#ifndef PPERF_GPU_ORDER_H
-#define PPERF_GPU_ORDER_H
+#ifndef PPERF_REPORT_GPU_RECORD_ORDER_H
+#define PPERF_REPORT_GPU_RECORD_ORDER_H
 
 #include "report/trace/trace_reader.h"
 

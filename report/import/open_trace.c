@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/open_trace.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
+#include "report/base/progress.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
 #include "report/import/nsys/nsys.h"
@@ -239,6 +240,16 @@ int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES
 	if (fd >= 0 && !fstat(fd, &status))
 		*bytes = (uint64_t)status.st_size;
 	return fd;
+}
+
+struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES])
+{
+	uint64_t bytes = 0;
+	int fd;
+
+	progress_file(path);
+	fd = import_open(path, &bytes, error);
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
 }
 
 size_t import_processes(const char *path)

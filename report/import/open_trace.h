@@ -5,8 +5,8 @@
  * The one that is made has no name: it lies in TMPDIR (or /tmp), in memory where that cannot be written, and goes with the
  * process. It is made once, however often the file is opened.
  */
-#ifndef PPERF_IMPORT_H
-#define PPERF_IMPORT_H
+#ifndef PPERF_REPORT_IMPORT_OPEN_TRACE_H
+#define PPERF_REPORT_IMPORT_OPEN_TRACE_H
 
 #include "report/trace/trace_reader.h"
 
@@ -14,6 +14,9 @@
  *
  * A descriptor of the trace, to be read with pread and closed; -1: `error` says why not. */
 int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
+
+/* Opens a file of any known format for reading. NULL: `error` is one sentence. The reader is freed by reader_close. */
+struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES]);
 
 /* Of a path that import_open has opened: how many processes it holds; 0: it is no file of another tool. */
 size_t import_processes(const char *path);

@@ -2,7 +2,7 @@
  * trace_siblings.c: the files of one run. Every file of the folder whose header has the run's id, whatever it is
  * called.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/open_trace.h"
 #include "report/trace/trace_header.h"
 

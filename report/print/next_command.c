@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/print/next_command.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/run/process.h"
 #include "report/table/view.h"
 #include <inttypes.h>

@@ -5,8 +5,8 @@
  * A view names its own by a pattern of a command's words: %m the metric, %p the place of its first row as --focus takes it (then, without a place, there is
  * none).
  */
-#ifndef PPERF_NEXT_H
-#define PPERF_NEXT_H
+#ifndef PPERF_REPORT_PRINT_NEXT_COMMAND_H
+#define PPERF_REPORT_PRINT_NEXT_COMMAND_H
 
 #include "report/print/shell_command.h"
 #include "report/print/print.h"

@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * print.h: formats. Each takes any view's rows; none knows a view. The same report always gives the same bytes.
  */
-#ifndef PPERF_PRINT_H
-#define PPERF_PRINT_H
+#ifndef PPERF_REPORT_PRINT_PRINT_H
+#define PPERF_REPORT_PRINT_PRINT_H
 
 #include "report/table/column.h"
-#include "report/text/output.h"
+#include "report/text/style.h"
 
 struct report {
 	const struct options *options;
 	struct processes *processes;
 	struct rows rows;
 };
-
-/* How text may look. */
-struct style {
-	struct out *out;
-	bool terminal, color, ascii, iec;
-	bool width_given;
-	unsigned width;
-};
-
-/* From the options, the environment and what `out` writes to. */
-struct style style_of(const struct options *options, struct out *out);
 
 /* The envelope up to the rows, which are the caller's; the brace is left open. */
 void print_json_head(const struct report *report, struct out *out);
@@ -36,16 +25,6 @@ void print_text(const struct report *report, const struct style *style);
 void print_table(const struct report *report, const struct rows *rows, enum layout layout, const struct style *style);
 /* The critical tree. */
 void print_ruled(const struct rows *rows, const struct options *options, const struct style *style);
-/* What there is to know first. */
-void print_screen(const struct report *report, const struct style *style);
-
-/* One line, visible, shortened to `columns` (0: as it is). */
-void print_visible(const struct style *style, const char *text, size_t bytes, size_t columns);
-/* printf to style->out, for texts that are ours. */
-void print_line(const struct style *style, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
-void print_paint(const struct style *style, enum paint paint); /* nothing without colour */
 
 /* How a tree is drawn: `  │   ├── `, or with less room `│ ├ `. */
 struct branches {

@@ -5,7 +5,7 @@
  *	  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)
  */
 #include "report/text/shorten_names.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/print/print.h"
 #include "report/base/escape.h"

@@ -2,7 +2,7 @@
  * print_csv.c: rows as RFC 4180: a header, figures as plain integers, no unit in a cell.
  */
 #include "report/run/call_stack.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/print/print.h"
 #include <stdio.h>
 #include <stdlib.h>

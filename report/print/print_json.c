@@ -3,7 +3,7 @@
  * million rows needs no more memory than one of ten.
  */
 #include "report/run/call_stack.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/print/print_json_parts.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "report/text/shorten_names.h"
 #include "report/table/cell_text.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
@@ -370,7 +370,7 @@ void print_text(const struct report *report, const struct style *style)
 	const enum layout layout = report->options->view->layout;
 
 	if (layout == LAYOUT_SCREEN)
-		print_screen(report, style);
+		report->options->view->draw(report, style);
 	else if (!report->rows.count && !report->rows.small && !report->rows.deep)
 		put_nothing(report, style);
 	else if (report->options->view->draw)

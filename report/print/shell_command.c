@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/print/shell_command.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/table/view.h"
 #include "report/base/escape.h"
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * command.h: a command for people to copy. Words are quoted as a shell takes them; what a terminal must not see is written as \OOO in $'...', which
  * bash, zsh and ksh read.
  */
-#ifndef PPERF_COMMAND_H
-#define PPERF_COMMAND_H
+#ifndef PPERF_REPORT_PRINT_SHELL_COMMAND_H
+#define PPERF_REPORT_PRINT_SHELL_COMMAND_H
 
-#include "report/run/request.h"
+#include "report/run/options.h"
 
 /* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
 struct command {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fold_spans.c: what NVTX has besides nested ranges: start/end ranges, marks and counters.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>

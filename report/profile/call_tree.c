@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/call_tree.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include <stdlib.h>
 #include <string.h>

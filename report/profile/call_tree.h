@@ -5,8 +5,8 @@
  * children first. Times in ns, memory in bytes. `gpu`, `memory` and `worst` are there only for nodes that have
  * something to say of it.
  */
-#ifndef PPERF_TREE_H
-#define PPERF_TREE_H
+#ifndef PPERF_REPORT_PROFILE_CALL_TREE_H
+#define PPERF_REPORT_PROFILE_CALL_TREE_H
 
 #include "collector/trace_format.h"
 #include "report/stats/percentiles.h"

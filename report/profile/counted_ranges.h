@@ -14,8 +14,8 @@
  *
  * With --steps nothing that was counted is in the tree: nobody knows when it was.
  */
-#ifndef PPERF_FOLD_TOTALS_H
-#define PPERF_FOLD_TOTALS_H
+#ifndef PPERF_REPORT_PROFILE_COUNTED_RANGES_H
+#define PPERF_REPORT_PROFILE_COUNTED_RANGES_H
 
 #include "report/profile/profile_state.h"
 

@@ -2,7 +2,7 @@
  * fold_refine.c: percentiles made exact in further passes, where the durations of all places did not fit into memory
  * at once.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile.h"
 #include <stdlib.h>
 #include <string.h>

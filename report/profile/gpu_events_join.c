@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fold_gpu.c: what the GPU did, joined to the call that asked for it by correlation id.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include <stdlib.h>
 #include <string.h>

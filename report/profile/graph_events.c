@@ -10,7 +10,7 @@
  *	                                                         aten::addmm
  *	                                                             sgemm
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/gpu/graph_nodes.h"
 

@@ -4,7 +4,7 @@
  * expected, as in the timeline, so that both come to the same idle time.
  */
 #include "report/gpu/cupti_handover.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/gpu/interval_queue.h"
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/instance.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/gpu/launch_configs.h"
 #include <stddef.h>
 #include <stdlib.h>

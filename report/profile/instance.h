@@ -12,8 +12,8 @@
  *
  * Memory: the open instances, those with launches under way, and of what is kept no more than places each.
  */
-#ifndef PPERF_INSTANCE_H
-#define PPERF_INSTANCE_H
+#ifndef PPERF_REPORT_PROFILE_INSTANCE_H
+#define PPERF_REPORT_PROFILE_INSTANCE_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * delays.h: how long what was launched in a place waited for its turn: from the launching call's begin to the work's
  * begin on the GPU.
  */
-#ifndef PPERF_DELAYS_H
-#define PPERF_DELAYS_H
+#ifndef PPERF_REPORT_PROFILE_LAUNCH_DELAYS_H
+#define PPERF_REPORT_PROFILE_LAUNCH_DELAYS_H
 
 #include "report/profile/call_tree.h"
 

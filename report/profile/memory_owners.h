@@ -13,8 +13,8 @@
  *
  * Memory: 80 to 160 bytes an allocation of as many as were live at once, 136 a site (a place of the tree, a call stack, a kind of memory).
  */
-#ifndef PPERF_MEMORY_H
-#define PPERF_MEMORY_H
+#ifndef PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
+#define PPERF_REPORT_PROFILE_MEMORY_OWNERS_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * metric.h: what a tree can be ordered by, and what "worst" means. One list.
  */
-#ifndef PPERF_METRIC_H
-#define PPERF_METRIC_H
+#ifndef PPERF_REPORT_PROFILE_METRIC_H
+#define PPERF_REPORT_PROFILE_METRIC_H
 
 #include "report/text/format_number.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/module_group.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 struct members *members_new(void)

@@ -4,8 +4,8 @@
  *
  * What a member takes on the GPU is all that was launched in it and in what it calls, and what runs backward for that.
  */
-#ifndef PPERF_MEMBERS_H
-#define PPERF_MEMBERS_H
+#ifndef PPERF_REPORT_PROFILE_MODULE_GROUP_H
+#define PPERF_REPORT_PROFILE_MODULE_GROUP_H
 
 #include <stdbool.h>
 #include <stddef.h>

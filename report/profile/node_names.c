@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/node_names.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/label_pattern.h"
 #include "report/profile/node_names_state.h"
 #include <stdlib.h>

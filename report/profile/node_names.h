@@ -5,8 +5,8 @@
  * names): an array, filled once, so entering a range costs one look-up however many names there are. Only places
  * below texts that were not worth an id in the trace depend on what is open at the time (NAMES_OPEN).
  */
-#ifndef PPERF_NAMES_H
-#define PPERF_NAMES_H
+#ifndef PPERF_REPORT_PROFILE_NODE_NAMES_H
+#define PPERF_REPORT_PROFILE_NODE_NAMES_H
 
 #include "report/symbols/demangle.h"
 #include "report/text/string_table.h"

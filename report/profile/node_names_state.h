@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * names_state.h: what names.c and placement.c share. Nobody else includes it.
  */
-#ifndef PPERF_NAMES_STATE_H
-#define PPERF_NAMES_STATE_H
+#ifndef PPERF_REPORT_PROFILE_NODE_NAMES_STATE_H
+#define PPERF_REPORT_PROFILE_NODE_NAMES_STATE_H
 
 #include "report/profile/module_group.h"
 #include "report/profile/node_names.h"

@@ -21,8 +21,8 @@
  * which no operator is known, communication, and, as `(gradient accumulation)`, sums and AccumulateGrad of which no
  * operator is known. A module that is called inside a backward function is computed once more: `layers.* (recompute)`.
  */
-#ifndef PPERF_PLACEMENT_H
-#define PPERF_PLACEMENT_H
+#ifndef PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
+#define PPERF_REPORT_PROFILE_NODE_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/profile.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/profile/small_instances.h"
 #include "report/profile/profile_state.h"

@@ -6,8 +6,8 @@
  * section that it was launched in). Ranges that start on one
  * thread and end on another (start/end) own nothing and stand below the node `spans`.
  */
-#ifndef PPERF_FOLD_H
-#define PPERF_FOLD_H
+#ifndef PPERF_REPORT_PROFILE_PROFILE_H
+#define PPERF_REPORT_PROFILE_PROFILE_H
 
 #include "report/profile/instance.h"
 #include "report/gpu/correlation_join.h"

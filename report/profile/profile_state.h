@@ -3,8 +3,8 @@
  * fold_calls.c (what the CPU asked for), fold_gpu.c (what the GPU did), fold_spans.c (start/end ranges, marks, counters).
  * Nobody else includes it.
  */
-#ifndef PPERF_FOLD_STATE_H
-#define PPERF_FOLD_STATE_H
+#ifndef PPERF_REPORT_PROFILE_PROFILE_STATE_H
+#define PPERF_REPORT_PROFILE_PROFILE_STATE_H
 
 #include "report/profile/profile.h"
 #include "report/profile/module_group.h"

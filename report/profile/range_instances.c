@@ -2,7 +2,7 @@
  * fold_instances.c: what one begin..end of a range comes to besides its time: the levels at its edges, what happened in it,
  * whether it is the worst, or one that is wanted.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/profile/step_sections.h"
 #include <stdlib.h>

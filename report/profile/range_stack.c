@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * fold_ranges.c: ranges that open and close on a thread.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/profile/counted_ranges.h"
 #include "report/profile/step_sections.h"

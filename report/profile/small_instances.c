@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/small_instances.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/node_placement.h"
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
  *
  * A range that is open so has neither an instance nor a frame_more. Before anything else happens, gather_pause gives it both.
  */
-#ifndef PPERF_FOLD_GATHER_H
-#define PPERF_FOLD_GATHER_H
+#ifndef PPERF_REPORT_PROFILE_SMALL_INSTANCES_H
+#define PPERF_REPORT_PROFILE_SMALL_INSTANCES_H
 
 #include "report/profile/profile_state.h"
 

@@ -9,8 +9,8 @@
  * section, on whatever thread, stands below it. Steps that are ranges of the program itself keep their row; only what
  * lies around them is put into sections.
  */
-#ifndef PPERF_SECTIONS_H
-#define PPERF_SECTIONS_H
+#ifndef PPERF_REPORT_PROFILE_STEP_SECTIONS_H
+#define PPERF_REPORT_PROFILE_STEP_SECTIONS_H
 
 #include "report/profile/profile_state.h"
 

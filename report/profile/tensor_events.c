@@ -2,7 +2,7 @@
  * fold_tensors.c: what PyTorch's allocator gave to tensors and took back, in the ranges that asked, and what was going on
  * when it had none left.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/profile/profile_state.h"
 #include "report/text/format_number.h"
 #include <string.h>

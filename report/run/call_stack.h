@@ -2,8 +2,8 @@
  * call_stack.h: who called, as text: the frames of a native stack (functions, from the program's files) or of one
  * of Python (file, line, function), and where in the program's own files a place was first entered.
  */
-#ifndef PPERF_CALL_STACK_H
-#define PPERF_CALL_STACK_H
+#ifndef PPERF_REPORT_RUN_CALL_STACK_H
+#define PPERF_REPORT_RUN_CALL_STACK_H
 
 #include "report/run/process.h"
 

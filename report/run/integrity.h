@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * integrity.h: what is missing, in numbers. One list makes the JSON object and the sentences of the first screen.
  */
-#ifndef PPERF_INTEGRITY_H
-#define PPERF_INTEGRITY_H
+#ifndef PPERF_REPORT_RUN_INTEGRITY_H
+#define PPERF_REPORT_RUN_INTEGRITY_H
 
 #include "report/profile/profile.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/run/node_lookup.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/label_pattern.h"
 #include "report/base/escape.h"

@@ -2,8 +2,8 @@
  * places.h: the places that somebody means by what they typed: a path of names joined by `/` (`\/` is a slash in a name),
  * from the root on; a name, wherever it stands.
  */
-#ifndef PPERF_PLACES_H
-#define PPERF_PLACES_H
+#ifndef PPERF_REPORT_RUN_NODE_LOOKUP_H
+#define PPERF_REPORT_RUN_NODE_LOOKUP_H
 
 #include "report/run/process.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/run/process.h"
-#include "report/analysis/duration_distribution.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/import/open_trace.h"
 #include "report/base/file_set.h"
-#include "report/table/computed_row.h"
-#include "report/table/view.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +151,7 @@ static struct fold_options fold_options_of(const struct options *options)
 		.first_step = options->first_step,
 		.last_step = options->last_step,
 		.no_owners = !asks_for_owners(options),
-		.no_spread = options->view->no_spread || options->by != BY_NAME,
+		.no_spread = options->no_percentiles,
 	};
 }
 
@@ -227,7 +226,7 @@ static bool read_process(struct process *process, const struct options *options,
 	struct fold_options wanted = fold_options_of(options);
 	struct trace_text command;
 
-	process->reader = reader_open(process->path, error);
+	process->reader = trace_open(process->path, error);
 	if (!process->reader)
 		return false;
 	command = process_meta(process, "command");
@@ -252,6 +251,41 @@ static bool read_process(struct process *process, const struct options *options,
 	return true;
 }
 
+/* One thing that a view keeps with its process. */
+struct process_attachment {
+	struct process_attachment *next;
+	const void *key;
+	void *data;
+	void (*release)(void *data);
+};
+
+void process_attach(struct process *process, const void *key, void *data, void (*release)(void *data))
+{
+	struct process_attachment *attachment = need(sizeof *attachment);
+
+	*attachment = (struct process_attachment){ process->attachments, key, data, release };
+	process->attachments = attachment;
+}
+
+void *process_attached(const struct process *process, const void *key)
+{
+	for (const struct process_attachment *attachment = process->attachments; attachment; attachment = attachment->next)
+		if (attachment->key == key)
+			return attachment->data;
+	return NULL;
+}
+
+void process_detach_all(struct process *process)
+{
+	while (process->attachments) {
+		struct process_attachment *attachment = process->attachments;
+
+		process->attachments = attachment->next;
+		attachment->release(attachment->data);
+		free(attachment);
+	}
+}
+
 void process_measure(struct process *process, enum metric metric, const char *counter)
 {
 	struct fold_options wanted = process->fold->options;
@@ -264,10 +298,9 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	fold_free(process->fold);
 	tree_free(process->flat);
 	tree_free(process->asides);
-	tallies_free(process->tallies);
+	process_detach_all(process);
 	process->critical = process->named = NULL;
 	process->flat = process->asides = NULL;
-	process->tallies = NULL;
 	process->fold = fold_run(process->reader, process->texts, &wanted);
 	settle(process);
 }
@@ -281,7 +314,7 @@ static void let_go(struct process *process)
 	free(process->instances);
 	process->instances = NULL;
 	process->instance_count = process->instance_room = 0;
-	distributions_free(process->distributions);
+	process_detach_all(process);
 	fold_free(process->critical);
 	fold_free(process->named);
 	fold_free(process->of_steps);
@@ -292,20 +325,17 @@ static void let_go(struct process *process)
 	timeline_close(process->timeline);
 	tree_free(process->flat);
 	tree_free(process->asides);
-	tallies_free(process->tallies);
 	if (process->symbols)
 		symbols_close(process->symbols);
 	texts_free(process->texts);
 	reader_close(process->reader);
 	process->critical = process->fold = process->named = process->of_steps = NULL;
 	process->steps = NULL;
-	process->tallies = NULL;
 	process->timeline = NULL;
 	process->windows = NULL;
 	process->away = NULL;
 	process->flat = process->asides = NULL;
 	process->symbols = NULL;
-	process->distributions = NULL;
 	process->texts = NULL;
 	process->reader = NULL;
 }

@@ -4,13 +4,13 @@
  * The one shown is the one that did most (most GPU time, then most events, then the earliest), or with --all each. Of
  * the others a line is left; their readers, folds and texts are gone (NULL).
  */
-#ifndef PPERF_PROCESS_H
-#define PPERF_PROCESS_H
+#ifndef PPERF_REPORT_RUN_PROCESS_H
+#define PPERF_REPORT_RUN_PROCESS_H
 
 #include "report/gpu/cupti_handover.h"
 #include "report/profile/profile.h"
 #include "report/run/integrity.h"
-#include "report/run/request.h"
+#include "report/run/options.h"
 #include "report/symbols/symbols.h"
 
 /* One instance that is shown: with its children, or alone. */
@@ -36,8 +36,7 @@ struct process {
 	struct fold *of_steps;   /* a fold of its usual steps alone; NULL: not made */
 	struct fold *named;      /* a fold in which kernels have their full names; NULL: not made */
 	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */
-	struct tallies *tallies;    /* rows that views have reckoned (tally.h); NULL: none */
-	struct distributions *distributions; /* of what was asked for; NULL: nobody did */
+	struct process_attachment *attachments; /* what views keep with the process (process_attach); NULL: nothing */
 	struct symbols *symbols; /* NULL: not asked for yet */
 	enum metric metric;      /* what it is ordered by: what was asked for, else gpu or cpu */
 	long double whole;       /* of that metric: what shares are shares of; 0: it has none (levels) */
@@ -74,6 +73,14 @@ struct trace_text process_meta(const struct process *process, const char *key);
 /* The GPU of that number, NULL if the trace does not describe it. */
 const struct trace_device *process_device(const struct process *process, uint32_t device);
 bool device_is_simulated(struct trace_reader *reader, const struct trace_device *device);
+
+/* Keeps `data` with the process under `key`, an address that its owner alone uses, until process_release or processes_free,
+ * which pass it to `release`. */
+void process_attach(struct process *process, const void *key, void *data, void (*release)(void *data));
+/* Returns what was attached under `key`, or NULL. */
+void *process_attached(const struct process *process, const void *key);
+/* Releases all that is attached. */
+void process_detach_all(struct process *process);
 
 /* The critical tree of its metric, found at the first call: NULL if no range has anything of it. */
 const struct instance *process_critical(struct process *process);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * remarks.h: what must be said beside any view of a trace.
  */
-#ifndef PPERF_REMARKS_H
-#define PPERF_REMARKS_H
+#ifndef PPERF_REPORT_RUN_WARNINGS_H
+#define PPERF_REPORT_RUN_WARNINGS_H
 
 #include "report/run/process.h"
 

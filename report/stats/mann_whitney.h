@@ -9,8 +9,8 @@
  *
  * Nothing is random here: the same values give the same answer.
  */
-#ifndef PPERF_COMPARE_H
-#define PPERF_COMPARE_H
+#ifndef PPERF_REPORT_STATS_MANN_WHITNEY_H
+#define PPERF_REPORT_STATS_MANN_WHITNEY_H
 
 #include <stdbool.h>
 #include <stddef.h>

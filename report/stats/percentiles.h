@@ -8,8 +8,8 @@
  * needs more room turns into a histogram early, and another pass over the trace must make it exact again
  * (fold_refine).
  */
-#ifndef PPERF_SAMPLES_H
-#define PPERF_SAMPLES_H
+#ifndef PPERF_REPORT_STATS_PERCENTILES_H
+#define PPERF_REPORT_STATS_PERCENTILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

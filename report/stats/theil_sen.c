@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/stats/theil_sen.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <math.h>
 #include <stdlib.h>
 

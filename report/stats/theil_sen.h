@@ -2,8 +2,8 @@
  * clock_fit.h: how one clock goes beside another, from moments that both saw: offset and, with enough of them, drift. Robust: up to a quarter of
  * the moments may be wrong altogether (slopes of all pairs, their median; the median of what is left).
  */
-#ifndef PPERF_CLOCK_FIT_H
-#define PPERF_CLOCK_FIT_H
+#ifndef PPERF_REPORT_STATS_THEIL_SEN_H
+#define PPERF_REPORT_STATS_THEIL_SEN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/find_steps.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/steps/step_rules.h"
 #include "report/base/escape.h"
 #include <stdio.h>

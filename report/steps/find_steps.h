@@ -17,8 +17,8 @@
  *
  * Memory: 40 bytes a step, and the signs while they are looked for (step_signs.h).
  */
-#ifndef PPERF_STEPS_H
-#define PPERF_STEPS_H
+#ifndef PPERF_REPORT_STEPS_FIND_STEPS_H
+#define PPERF_REPORT_STEPS_FIND_STEPS_H
 
 #include "report/trace/trace_reader.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/schedule_windows.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
 #include <stdio.h>

@@ -6,8 +6,8 @@
  *
  * Memory: 48 bytes a window, 16 a step recorded.
  */
-#ifndef PPERF_WINDOWS_H
-#define PPERF_WINDOWS_H
+#ifndef PPERF_REPORT_STEPS_SCHEDULE_WINDOWS_H
+#define PPERF_REPORT_STEPS_SCHEDULE_WINDOWS_H
 
 #include "report/steps/find_steps.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * step_times.c: when steps begin and end.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/label_pattern.h"
 #include "report/steps/step_rules.h"
 #include <stdlib.h>

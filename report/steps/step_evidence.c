@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/step_evidence.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>

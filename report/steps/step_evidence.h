@@ -6,8 +6,8 @@
  * Memory: 32 bytes a sign and one a place. Gradients that are computed in a row are one sign, a module inside a module
  * is none, so a step has a handful of them.
  */
-#ifndef PPERF_STEP_SIGNS_H
-#define PPERF_STEP_SIGNS_H
+#ifndef PPERF_REPORT_STEPS_STEP_EVIDENCE_H
+#define PPERF_REPORT_STEPS_STEP_EVIDENCE_H
 
 #include "report/trace/trace_reader.h"
 

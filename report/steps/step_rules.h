@@ -2,8 +2,8 @@
  * step_rules.h: from signs to steps: one function for each sort of evidence. steps.c decides, step_training.c and
  * step_times.c do it; nobody else includes this.
  */
-#ifndef PPERF_STEP_RULES_H
-#define PPERF_STEP_RULES_H
+#ifndef PPERF_REPORT_STEPS_STEP_RULES_H
+#define PPERF_REPORT_STEPS_STEP_RULES_H
 
 #include "report/steps/step_evidence.h"
 #include "report/steps/find_steps.h"

@@ -3,7 +3,7 @@
  * rid of what precedes the training in it (an evaluation: batches and forwards without gradients), compared with its
  * neighbours, and then is a step, part of one (several optimizers), or several (an optimizer that was skipped).
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/steps/step_rules.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * cxx_name.h: the name in the text of a C++ or Rust function, as a demangler prints it. Text only, linear time, no
  * state.
  */
-#ifndef PPERF_CXX_NAME_H
-#define PPERF_CXX_NAME_H
+#ifndef PPERF_REPORT_SYMBOLS_CXX_NAME_H
+#define PPERF_REPORT_SYMBOLS_CXX_NAME_H
 
 #include <stddef.h>
 

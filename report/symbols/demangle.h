@@ -15,8 +15,8 @@
  *
  * Nothing is cached: callers keep the result by name id. One thread at a time. The handler of SIGVTALRM becomes ours.
  */
-#ifndef PPERF_DEMANGLE_H
-#define PPERF_DEMANGLE_H
+#ifndef PPERF_REPORT_SYMBOLS_DEMANGLE_H
+#define PPERF_REPORT_SYMBOLS_DEMANGLE_H
 
 #include <stddef.h>
 #include <stdint.h>

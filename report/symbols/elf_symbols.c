@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/symbols/elf_symbols.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/regular_file.h"
 

@@ -6,8 +6,8 @@
  * most ELF_SYMBOLS_BYTES together, each checked against the file's size first; a section that lies about itself
  * makes the file BAD_ELF.
  */
-#ifndef PPERF_ELF_SYMBOLS_H
-#define PPERF_ELF_SYMBOLS_H
+#ifndef PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
+#define PPERF_REPORT_SYMBOLS_ELF_SYMBOLS_H
 
 #include "report/symbols/symbols.h"
 

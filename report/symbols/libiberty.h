@@ -2,8 +2,8 @@
  * decode.h: one mangled name, decoded by libiberty within bounds. The only user of libiberty; demangle.h says why
  * it is that one. One thread at a time. The handler of SIGVTALRM becomes ours.
  */
-#ifndef PPERF_DECODE_H
-#define PPERF_DECODE_H
+#ifndef PPERF_REPORT_SYMBOLS_LIBIBERTY_H
+#define PPERF_REPORT_SYMBOLS_LIBIBERTY_H
 
 #include <stddef.h>
 

@@ -3,6 +3,7 @@
  */
 #include "report/symbols/symbols.h"
 #include "report/symbols/elf_symbols.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 
 #include <limits.h>

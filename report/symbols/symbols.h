@@ -11,8 +11,8 @@
  * struct symbols and lives until symbols_close. Function names are those in the files, any bytes: make them visible
  * before they reach a terminal. Threads: one.
  */
-#ifndef PPERF_SYMBOLS_H
-#define PPERF_SYMBOLS_H
+#ifndef PPERF_REPORT_SYMBOLS_SYMBOLS_H
+#define PPERF_REPORT_SYMBOLS_SYMBOLS_H
 
 #include "collector/trace_format.h"
 #include "report/symbols/demangle.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * cell_text.h: a figure as people read it, the same wherever text is shown.
  */
-#ifndef PPERF_CELL_TEXT_H
-#define PPERF_CELL_TEXT_H
+#ifndef PPERF_REPORT_TABLE_CELL_TEXT_H
+#define PPERF_REPORT_TABLE_CELL_TEXT_H
 
-#include "report/print/print.h"
+#include "report/table/column.h"
+#include "report/text/style.h"
 
 #define CELL_TEXT_BYTES 96 /* what `out` must have room for */
 

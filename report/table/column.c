@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/table/column.h"
 #include "report/table/column_list.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/table/column_values.h"
 #include "report/table/computed_row.h"

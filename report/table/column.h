@@ -2,8 +2,8 @@
  * column.h: every figure that a row can show. One table makes the output, the sort keys, the CSV header and the
  * legend.
  */
-#ifndef PPERF_COLUMN_H
-#define PPERF_COLUMN_H
+#ifndef PPERF_REPORT_TABLE_COLUMN_H
+#define PPERF_REPORT_TABLE_COLUMN_H
 
 #include "report/profile/module_group.h"
 #include "report/table/view.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * column_list.h: the one list of columns. key, title in text, unit, function (figure_X in figures*.c), help.
  */
-#ifndef PPERF_COLUMN_LIST_H
-#define PPERF_COLUMN_LIST_H
+#ifndef PPERF_REPORT_TABLE_COLUMN_LIST_H
+#define PPERF_REPORT_TABLE_COLUMN_LIST_H
 
 #define COLUMNS(X)                                                                                                    \
 	X("id", "", COUNT, id, "number of the row")                                                                   \

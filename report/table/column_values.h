@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * figures.h: the function of each column: its value for a row, CELL_NONE if the row has no such thing.
  */
-#ifndef PPERF_FIGURES_H
-#define PPERF_FIGURES_H
+#ifndef PPERF_REPORT_TABLE_COLUMN_VALUES_H
+#define PPERF_REPORT_TABLE_COLUMN_VALUES_H
 
 #include "report/table/column.h"
 #include "report/table/column_list.h"

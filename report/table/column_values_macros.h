@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * figure_cells.h: what the functions of figures.h are made with. For figures.c, figures_memory.c and figures_spread.c alone.
  */
-#ifndef PPERF_FIGURE_CELLS_H
-#define PPERF_FIGURE_CELLS_H
+#ifndef PPERF_REPORT_TABLE_COLUMN_VALUES_MACROS_H
+#define PPERF_REPORT_TABLE_COLUMN_VALUES_MACROS_H
 
 #include "report/analysis/duration_distribution.h"
 #include "report/table/column_values.h"

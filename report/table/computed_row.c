@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/table/computed_row.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,14 +15,45 @@ static char *copy(const char *bytes, size_t length)
 	return text;
 }
 
+/* The rows of a process: attached to it. */
+struct tallies {
+	struct tally **tallies;
+	size_t count, room;
+};
+
+static void tallies_free(void *data)
+{
+	struct tallies *tallies = data;
+
+	for (size_t i = 0; i < tallies->count; i++) {
+		for (size_t cell = 0; cell < tallies->tallies[i]->count; cell++)
+			free(tallies->tallies[i]->cells[cell].own);
+		free(tallies->tallies[i]->cells);
+		free(tallies->tallies[i]->name);
+		free(tallies->tallies[i]);
+	}
+	free(tallies->tallies);
+	free(tallies);
+}
+
+static void keep(struct process *process, struct tally *tally)
+{
+	static const char key;
+	struct tallies *tallies = process_attached(process, &key);
+
+	if (!tallies) {
+		tallies = need(sizeof *tallies);
+		process_attach(process, &key, tallies, tallies_free);
+	}
+	grow(&tallies->tallies, &tallies->room, tallies->count + 1, sizeof(struct tally *));
+	tallies->tallies[tallies->count++] = tally;
+}
+
 struct tally *tally_new(struct process *process, uint32_t node)
 {
 	struct tally *tally = need(sizeof *tally);
 
-	if (!process->tallies)
-		process->tallies = need(sizeof *process->tallies);
-	grow(&process->tallies->tallies, &process->tallies->room, process->tallies->count + 1, sizeof(struct tally *));
-	process->tallies->tallies[process->tallies->count++] = tally;
+	keep(process, tally);
 	tally->row = (struct row){ .process = process,
 		.kind = ROW_TALLY,
 		.parent = NO_ROW,
@@ -129,18 +161,4 @@ const struct cell *tally_cell(const struct tally *tally, const struct column *co
 		if (tally->cells[i].column == column)
 			return &tally->cells[i].cell;
 	return NULL;
-}
-
-void tallies_free(struct tallies *tallies)
-{
-	for (size_t i = 0; tallies && i < tallies->count; i++) {
-		for (size_t cell = 0; cell < tallies->tallies[i]->count; cell++)
-			free(tallies->tallies[i]->cells[cell].own);
-		free(tallies->tallies[i]->cells);
-		free(tallies->tallies[i]->name);
-		free(tallies->tallies[i]);
-	}
-	if (tallies)
-		free(tallies->tallies);
-	free(tallies);
 }

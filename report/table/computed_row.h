@@ -11,8 +11,8 @@
  * Keys are the columns' (column_list.h); a new figure needs an entry there, with `reckoned` as its function. A tally
  * belongs to its process, and goes with it.
  */
-#ifndef PPERF_TALLY_H
-#define PPERF_TALLY_H
+#ifndef PPERF_REPORT_TABLE_COMPUTED_ROW_H
+#define PPERF_REPORT_TABLE_COMPUTED_ROW_H
 
 #include "report/table/column.h"
 
@@ -52,12 +52,5 @@ uint32_t tally_head(struct process *process, struct rows *rows, const char *name
 
 /* NULL: it has none. */
 const struct cell *tally_cell(const struct tally *tally, const struct column *column);
-
-/* Those of a process. */
-struct tallies {
-	struct tally **tallies;
-	size_t count, room;
-};
-void tallies_free(struct tallies *tallies);
 
 #endif

@@ -4,7 +4,7 @@
 #include "report/run/call_stack.h"
 #include "report/table/column.h"
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/table/computed_row.h"
 #include <stdio.h>
 #include <stdlib.h>

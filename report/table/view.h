@@ -2,8 +2,8 @@
  * view.h: a view is rows and columns; the rows are arranged here, the columns know their values (column.h), printers
  * know formats (print.h). No printer per view: a new view is an entry in a table and a function that arranges.
  */
-#ifndef PPERF_VIEW_H
-#define PPERF_VIEW_H
+#ifndef PPERF_REPORT_TABLE_VIEW_H
+#define PPERF_REPORT_TABLE_VIEW_H
 
 #include "report/run/process.h"
 
@@ -83,42 +83,9 @@ struct view {
 
 const struct view *view_find(const char *name); /* NULL: none of that name */
 const struct view *view_default(void);
-extern const struct view views[];
-/* The view that --instances makes of options->view: itself if that was not given. Ends the program with a sentence if it
- * has no instances to show. */
-const struct view *view_of_instances(const struct options *options);
+/* Sets the list that view_find and view_default search: entries up to one without a name. */
+void views_set(const struct view *list);
 
-/* Arrangements, each in its file. */
-void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_categories(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_overlap(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_roofline(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_critical_path(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_api(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
-
-void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows);
-void draw_diagnose(const struct report *report, const struct style *style);
-void brief_diagnose(const struct report *report, struct out *out);
-
-void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows);
-void draw_distribution(const struct report *report, const struct style *style);
-
-/* An instance and what is kept of those inside. */
-void arrange_instance(const struct options *options, struct process *process, struct rows *rows, const struct tree *tree,
-	const struct instance *root);
-/* Of one critical tree, only the rows with the most of it; counts the others. */
-void critical_excerpt(struct rows *rows, size_t most);
-
-/* For them. */
 struct row *rows_add(struct rows *rows, const struct row *row);
 /* What rows are ordered and pruned by: --sort, else the view's key, else the metric of the process. */
 const struct column *view_sort(const struct options *options, const struct process *process);

@@ -3,6 +3,7 @@
  */
 #include "report/text/builtin_table.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * text_table.h: a table in text that is built in and that a user may replace: categories of kernels, peaks of GPUs.
  */
-#ifndef PPERF_TEXT_TABLE_H
-#define PPERF_TEXT_TABLE_H
+#ifndef PPERF_REPORT_TEXT_BUILTIN_TABLE_H
+#define PPERF_REPORT_TEXT_BUILTIN_TABLE_H
 
 /* The text at `path`, or a copy of `built_in` if path is NULL; the caller frees it. A file that cannot be read, is larger
  * than 1 MB or has a byte 0 ends the program with a sentence that calls it a table of `what`. */

@@ -2,8 +2,8 @@
  * number.h: figures as people read them, computed from exact integers and rounded half to even. Nothing here depends
  * on a locale.
  */
-#ifndef PPERF_NUMBER_H
-#define PPERF_NUMBER_H
+#ifndef PPERF_REPORT_TEXT_FORMAT_NUMBER_H
+#define PPERF_REPORT_TEXT_FORMAT_NUMBER_H
 
 #include <stdbool.h>
 #include <stddef.h>

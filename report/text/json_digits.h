@@ -2,8 +2,8 @@
  * json_digits.h: digits by the sixteen, for json_scan.c (where a number ends) and json_value.c (what it is) alone. From
  * `at` on JSON_SLACK bytes are readable.
  */
-#ifndef PPERF_JSON_DIGITS_H
-#define PPERF_JSON_DIGITS_H
+#ifndef PPERF_REPORT_TEXT_JSON_DIGITS_H
+#define PPERF_REPORT_TEXT_JSON_DIGITS_H
 
 #include "report/text/json_scanner.h"
 

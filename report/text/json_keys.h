@@ -2,8 +2,8 @@
  * json_keys.h: the keys of many objects that are alike. A program writes them in the same order again and again, so each
  * key is compared first with the one that came behind its predecessor last time; what it means was found out then.
  */
-#ifndef PPERF_JSON_KEYS_H
-#define PPERF_JSON_KEYS_H
+#ifndef PPERF_REPORT_TEXT_JSON_KEYS_H
+#define PPERF_REPORT_TEXT_JSON_KEYS_H
 
 #include "report/text/json_scanner.h"
 

@@ -18,8 +18,8 @@
  * what real traces hold: NaN and Infinity, raw control characters, bytes that are not UTF-8, lone surrogates, a comma before
  * the bracket that closes.
  */
-#ifndef PPERF_JSON_SCAN_H
-#define PPERF_JSON_SCAN_H
+#ifndef PPERF_REPORT_TEXT_JSON_SCANNER_H
+#define PPERF_REPORT_TEXT_JSON_SCANNER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -81,9 +81,9 @@ void emit_string(struct emit *emit, const char *string)
 	out_json_text(emit->out, string, strlen(string));
 }
 
-void emit_text(struct emit *emit, struct trace_text text)
+void emit_text(struct emit *emit, struct text text)
 {
-	if (!text.known) {
+	if (!text.bytes) {
 		emit_null(emit);
 		return;
 	}
@@ -117,7 +117,7 @@ void emit_put_string(struct emit *emit, const char *key, const char *string)
 	emit_string(emit, string);
 }
 
-void emit_put_text(struct emit *emit, const char *key, struct trace_text text)
+void emit_put_text(struct emit *emit, const char *key, struct text text)
 {
 	emit_key(emit, key);
 	emit_text(emit, text);

@@ -16,8 +16,8 @@
  *	layers.0.attn                   ->  layers.*.attn
  *	_orig_mod.layers.0, module.0    ->  layers.*, *
  */
-#ifndef PPERF_LABEL_H
-#define PPERF_LABEL_H
+#ifndef PPERF_REPORT_TEXT_LABEL_PATTERN_H
+#define PPERF_REPORT_TEXT_LABEL_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
 #include "report/text/output.h"
 
 #include "collector/trace_format.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/pager.h"
 #include "report/base/progress.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * out.h: output by the million lines: a buffer, numbers without printf, and texts as JSON and CSV want them.
  */
-#ifndef PPERF_OUT_H
-#define PPERF_OUT_H
+#ifndef PPERF_REPORT_TEXT_OUTPUT_H
+#define PPERF_REPORT_TEXT_OUTPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>

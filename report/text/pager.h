@@ -2,8 +2,8 @@
  * pager.h: what is longer than the screen goes through a pager, as git does it: $PPERF_PAGER, else $PAGER, else less if there is one; `cat` or an
  * empty one is none. LESS is FRX and LV -c where they are not set.
  */
-#ifndef PPERF_PAGER_H
-#define PPERF_PAGER_H
+#ifndef PPERF_REPORT_TEXT_PAGER_H
+#define PPERF_REPORT_TEXT_PAGER_H
 
 #include <stdbool.h>
 #include <stddef.h>

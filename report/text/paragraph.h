@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * paragraph.h: text that is put together from pieces, then printed under a title, wrapped between words.
  */
-#ifndef PPERF_PARAGRAPH_H
-#define PPERF_PARAGRAPH_H
+#ifndef PPERF_REPORT_TEXT_PARAGRAPH_H
+#define PPERF_REPORT_TEXT_PARAGRAPH_H
 
-#include "report/print/print.h"
+#include "report/text/format_number.h"
+#include "report/text/style.h"
 
 #define INDENT 10 /* columns of titles, unless it says otherwise */
 

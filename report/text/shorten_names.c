@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/text/shorten_names.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/escape.h"
 #include <stdlib.h>
 #include <string.h>

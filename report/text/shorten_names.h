@@ -6,8 +6,8 @@
  *	sm80_xmma_fprop_64x128_warpgroup_cudnn   ->  sm80_...64x1...cudnn
  *	sm80_xmma_fprop_64x64_warpgroup_cudnn    ->  sm80_...64x6...cudnn
  */
-#ifndef PPERF_APART_H
-#define PPERF_APART_H
+#ifndef PPERF_REPORT_TEXT_SHORTEN_NAMES_H
+#define PPERF_REPORT_TEXT_SHORTEN_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

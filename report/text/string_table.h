@@ -2,8 +2,8 @@
  * text.h: texts by number. The same bytes get the same id, 0 is the empty text; ids count up in the order of first
  * use. A text may hold any bytes, zeros too; each is also terminated, for convenience.
  */
-#ifndef PPERF_TEXT_H
-#define PPERF_TEXT_H
+#ifndef PPERF_REPORT_TEXT_STRING_TABLE_H
+#define PPERF_REPORT_TEXT_STRING_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
  */
 #include "report/trace/trace_blocks.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/trace/record_check.h"
 #include "report/trace/trace_header.h"
 

@@ -3,7 +3,7 @@
  */
 #include "report/trace/counted_totals.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/trace/trace_header.h"
 
 #include <stdlib.h>

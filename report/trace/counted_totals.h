@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_totals.h: the rows of TRACE_TOTALS blocks, added up by place.
  */
-#ifndef PPERF_TRACE_TOTALS_H
-#define PPERF_TRACE_TOTALS_H
+#ifndef PPERF_REPORT_TRACE_COUNTED_TOTALS_H
+#define PPERF_REPORT_TRACE_COUNTED_TOTALS_H
 
 #include "report/trace/trace_blocks.h"
 

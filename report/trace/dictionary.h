@@ -5,8 +5,8 @@
  * The writer gives ids one after another, so a file cannot have ids much beyond the number of records that fit into
  * it: an id above (file bytes / 16) + 1024 is damage. Tables therefore take at most twice the file.
  */
-#ifndef PPERF_TRACE_DICTIONARY_H
-#define PPERF_TRACE_DICTIONARY_H
+#ifndef PPERF_REPORT_TRACE_DICTIONARY_H
+#define PPERF_REPORT_TRACE_DICTIONARY_H
 
 #include "report/trace/trace_blocks.h"
 

@@ -2,8 +2,8 @@
  * op_inputs.h: what a trace says of the inputs of an operator: sizes, and where the recorder had them, types and the
  * values of those that are no tensors (struct trace_node's `detail`, as trace_format.h describes it).
  */
-#ifndef PPERF_OP_INPUTS_H
-#define PPERF_OP_INPUTS_H
+#ifndef PPERF_REPORT_TRACE_OP_INPUTS_H
+#define PPERF_REPORT_TRACE_OP_INPUTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_notes.h: what the parts of the reader note while they read: counts, and the first few findings as sentences.
  */
-#ifndef PPERF_TRACE_NOTES_H
-#define PPERF_TRACE_NOTES_H
+#ifndef PPERF_REPORT_TRACE_READ_WARNINGS_H
+#define PPERF_REPORT_TRACE_READ_WARNINGS_H
 
 #include "report/trace/trace_reader.h"
 

@@ -2,8 +2,8 @@
  * trace_check.h: what is known of each kind of record, and whether a record is what its kind promises before
  * anybody looks into it.
  */
-#ifndef PPERF_TRACE_CHECK_H
-#define PPERF_TRACE_CHECK_H
+#ifndef PPERF_REPORT_TRACE_RECORD_CHECK_H
+#define PPERF_REPORT_TRACE_RECORD_CHECK_H
 
 #include "report/trace/trace_reader.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_again.h: calls that the trace describes by an earlier one.
  */
-#ifndef PPERF_TRACE_AGAIN_H
-#define PPERF_TRACE_AGAIN_H
+#ifndef PPERF_REPORT_TRACE_REPEATED_CALL_H
+#define PPERF_REPORT_TRACE_REPEATED_CALL_H
 
 #include "collector/trace_format.h"
 

@@ -5,7 +5,7 @@
  */
 #include "report/trace/trace_reader_state.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/trace/record_check.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "report/trace/trace_reader_state.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 
 /* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be
  * foreseen. */

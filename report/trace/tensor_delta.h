@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_tensors.h: the short form of what PyTorch's allocator reports, made whole by what it reported before.
  */
-#ifndef PPERF_TRACE_TENSORS_H
-#define PPERF_TRACE_TENSORS_H
+#ifndef PPERF_REPORT_TRACE_TENSOR_DELTA_H
+#define PPERF_REPORT_TRACE_TENSOR_DELTA_H
 
 #include "collector/trace_format.h"
 

@@ -3,8 +3,7 @@
  */
 #include "report/trace/trace_blocks.h"
 
-#include "report/base/error.h"
-#include "report/import/open_trace.h"
+#include "report/base/alloc.h"
 #include "report/base/progress.h"
 #include "report/trace/trace_header.h"
 
@@ -70,13 +69,12 @@ static void check_growth(struct trace_blocks *blocks)
 		blocks->begun_end = blocks->header.end;
 }
 
-bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES])
+bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes, struct trace_notes *notes, char error[READER_ERROR_BYTES])
 {
 	bool whole;
 
-	*blocks = (struct trace_blocks){ .fd = -1 };
-	blocks->fd = import_open(notes->path, &blocks->file_bytes, error);
-	if (blocks->fd < 0 || !header_read(blocks->fd, notes->path, &blocks->header, error))
+	*blocks = (struct trace_blocks){ .fd = fd, .file_bytes = file_bytes };
+	if (!header_read(blocks->fd, notes->path, &blocks->header, error))
 		return false;
 	whole = blocks_find(blocks, notes);
 	if (!whole)

@@ -2,8 +2,8 @@
  * trace_blocks.h: the blocks of a trace file: found, ordered, and read one at a time. Never mapped: a file that
  * shrinks or is being written must not raise a signal here.
  */
-#ifndef PPERF_TRACE_BLOCKS_H
-#define PPERF_TRACE_BLOCKS_H
+#ifndef PPERF_REPORT_TRACE_TRACE_BLOCKS_H
+#define PPERF_REPORT_TRACE_TRACE_BLOCKS_H
 
 #include "report/trace/read_warnings.h"
 
@@ -57,8 +57,8 @@ struct payload {
 	uint64_t base_stamp, lost;
 };
 
-/* Opens the file and finds its blocks. false: refused or unreadable, `error` is one sentence. */
-bool blocks_open(struct trace_blocks *blocks, struct trace_notes *notes, char error[READER_ERROR_BYTES]);
+/* Finds the blocks of the file `fd` of `file_bytes` bytes, which blocks_close closes. false: refused or unreadable, `error` is one sentence. */
+bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes, struct trace_notes *notes, char error[READER_ERROR_BYTES]);
 void blocks_close(struct trace_blocks *blocks);
 /* For blocks_open alone: the blocks of the open file, as they lie there. false: errno. */
 bool blocks_find(struct trace_blocks *blocks, struct trace_notes *notes);

@@ -3,7 +3,7 @@
  */
 #include "report/trace/trace_clock.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 
 #include <inttypes.h>

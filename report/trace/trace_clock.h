@@ -7,8 +7,8 @@
  * nanosecond. A sample that contradicts its neighbours is refused; a change that they confirm (a suspended machine)
  * is believed.
  */
-#ifndef PPERF_TRACE_CLOCK_H
-#define PPERF_TRACE_CLOCK_H
+#ifndef PPERF_REPORT_TRACE_TRACE_CLOCK_H
+#define PPERF_REPORT_TRACE_TRACE_CLOCK_H
 
 #include "report/trace/read_warnings.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * trace_header.h: is a file a trace, and one that this program reads?
  */
-#ifndef PPERF_TRACE_HEADER_H
-#define PPERF_TRACE_HEADER_H
+#ifndef PPERF_REPORT_TRACE_TRACE_HEADER_H
+#define PPERF_REPORT_TRACE_TRACE_HEADER_H
 
 #include "report/trace/trace_reader.h"
 

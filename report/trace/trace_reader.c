@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * trace_reader.c: opening, passes and closing. See trace_reader.h.
  */
+#include "report/trace/trace_header.h"
 #include "report/trace/trace_reader_state.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/progress.h"
 
 #include <errno.h>
@@ -101,6 +102,14 @@ void reader_rewind(struct trace_reader *reader)
 
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES])
 {
+	uint64_t bytes = 0;
+	const int fd = trace_file_open(path, &bytes, error);
+
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
+}
+
+struct trace_reader *reader_open_fd(int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+{
 	struct trace_reader *reader = need(sizeof *reader);
 	struct reader_state *state = need(sizeof *state);
 	struct trace_integrity *integrity = &state->notes.integrity;
@@ -110,7 +119,7 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 	strcpy(state->path, path);
 	state->notes.path = state->path;
 	progress_file(path);
-	if (!blocks_open(&state->blocks, &state->notes, error)) {
+	if (!blocks_open(&state->blocks, fd, file_bytes, &state->notes, error)) {
 		reader_close(reader);
 		return NULL;
 	}

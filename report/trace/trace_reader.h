@@ -32,10 +32,11 @@
  * Never more than ten times the file and 1 MiB. Pointers into the dictionary live as long as the reader;
  * event.record and what follows it until the next call of reader_next. Threads: one reader, one thread.
  */
-#ifndef PPERF_TRACE_READER_H
-#define PPERF_TRACE_READER_H
+#ifndef PPERF_REPORT_TRACE_TRACE_READER_H
+#define PPERF_REPORT_TRACE_TRACE_READER_H
 
 #include "collector/trace_format.h"
+#include "report/text/string_table.h"
 #include <stdbool.h>
 
 #define READER_ERROR_BYTES 512
@@ -135,6 +136,12 @@ struct trace_text {
 	bool known;        /* false: no such id, or id 0 */
 };
 
+/* The same bytes; NULL if the text is not known. */
+static inline struct text trace_text_or_null(struct trace_text text)
+{
+	return (struct text){ text.known ? text.bytes : NULL, text.length };
+}
+
 /* A place in the tree of contexts. Node 0 is the root; the last one (reader_nodes() - 1) stands for ids that the
  * dictionary lacks. */
 struct trace_place {
@@ -167,6 +174,9 @@ struct trace_reader {
 
 /* Opens a trace. NULL: refused, with one sentence in `error`: path, offset, what was expected, what to do. */
 struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES]);
+
+/* Reads the trace in the open file `fd`, which the reader closes, also on failure. `path` names it in messages and is copied. */
+struct trace_reader *reader_open_fd(int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES]);
 void reader_close(struct trace_reader *reader); /* NULL is fine */
 
 /* The next pass begins at the first event again. Streams are new; integrity's counts begin anew. */

@@ -2,8 +2,8 @@
  * trace_state.h: what the reader keeps to itself. For trace_reader.c, trace_turn.c, trace_stream.c and
  * trace_quick.c only.
  */
-#ifndef PPERF_TRACE_STATE_H
-#define PPERF_TRACE_STATE_H
+#ifndef PPERF_REPORT_TRACE_TRACE_READER_STATE_H
+#define PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 
 #include "report/trace/repeated_call.h"
 #include "report/trace/tensor_delta.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/trace/trace_writer.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

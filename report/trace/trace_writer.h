@@ -13,8 +13,8 @@
  *
  * One stream at a time, its events in order of their times. Memory: two blocks and what is open.
  */
-#ifndef PPERF_TRACE_WRITE_H
-#define PPERF_TRACE_WRITE_H
+#ifndef PPERF_REPORT_TRACE_TRACE_WRITER_H
+#define PPERF_REPORT_TRACE_TRACE_WRITER_H
 
 #include "collector/trace_format.h"
 #include <stdbool.h>

@@ -3,7 +3,7 @@
  * launched, who took memory there.
  */
 #include "report/run/call_stack.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/tui/model.h"
 #include "report/base/escape.h"
 #include <stdio.h>

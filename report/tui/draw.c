@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/tui/draw.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/escape.h"
 #include <stdio.h>
 #include <stdlib.h>

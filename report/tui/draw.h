@@ -2,8 +2,8 @@
  * tui_paint.h: what a state looks like, as pieces of text at places of a screen. What is put is visible text
  * (visible.h) and never wider than the screen. Who draws it clears the screen first.
  */
-#ifndef PPERF_TUI_PAINT_H
-#define PPERF_TUI_PAINT_H
+#ifndef PPERF_REPORT_TUI_DRAW_H
+#define PPERF_REPORT_TUI_DRAW_H
 
 #include "report/tui/state.h"
 

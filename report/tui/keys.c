@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tui_keys.c: what each key does.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/tui/state.h"
 #include "report/base/escape.h"
 #include <stdio.h>

@@ -5,8 +5,8 @@
  *
  * A place keeps its key whatever it is ordered or measured by; its number among the items it does not.
  */
-#ifndef PPERF_TUI_MODEL_H
-#define PPERF_TUI_MODEL_H
+#ifndef PPERF_REPORT_TUI_MODEL_H
+#define PPERF_REPORT_TUI_MODEL_H
 
 #include "report/table/cell_text.h"
 

@@ -2,7 +2,7 @@
  * tui_diff.c: two traces to browse: every place of either, as diff.h compares them.
  */
 #include "report/analysis/run_diff.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/run/warnings.h"
 #include "report/tui/model.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tui_trace.c: a trace to browse: all rows of the view `tree`, and its columns.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/run/warnings.h"
 #include "report/tui/model.h"

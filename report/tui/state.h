@@ -5,8 +5,8 @@
  *
  * Cost: a key that opens or closes is O(rows shown); ordering and searching are O(places).
  */
-#ifndef PPERF_TUI_STATE_H
-#define PPERF_TUI_STATE_H
+#ifndef PPERF_REPORT_TUI_STATE_H
+#define PPERF_REPORT_TUI_STATE_H
 
 #include "report/tui/model.h"
 

@@ -5,8 +5,8 @@
  * Whatever ends the program gives the terminal back as it was: terminal_close, exit, fatal(), SIGTERM, SIGINT, SIGHUP,
  * SIGQUIT, and a crash. Signals end the program as if it had not caught them.
  */
-#ifndef PPERF_TUI_TERMINAL_H
-#define PPERF_TUI_TERMINAL_H
+#ifndef PPERF_REPORT_TUI_TERMINAL_H
+#define PPERF_REPORT_TUI_TERMINAL_H
 
 #include "report/tui/draw.h"
 

@@ -59,7 +59,7 @@ int tui_view(const struct options *options)
 
 	check(options);
 	out = out_open(NULL);
-	style = style_of(options, out);
+	style = style_of(&options->style, out);
 	model = options->file_count == 2 ? tui_diff(options, &style) : tui_trace(options, &style);
 	terminal_open(style.color);
 	browse(model, &style);

@@ -3,10 +3,10 @@
  *
  *	options, files -> tui_model (tui_trace, tui_diff) -> tui_state (keys) -> tui_paint -> tui_terminal
  */
-#ifndef PPERF_TUI_H
-#define PPERF_TUI_H
+#ifndef PPERF_REPORT_TUI_TUI_H
+#define PPERF_REPORT_TUI_TUI_H
 
-#include "report/run/request.h"
+#include "report/run/options.h"
 
 /* Returns the exit status. */
 int tui_view(const struct options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tui_rows.c: which places are rows of the screen, and which of them is looked at.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/tui/state.h"
 #include <ctype.h>
 #include <stdlib.h>

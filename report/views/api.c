@@ -2,8 +2,9 @@
  * arrange_api.c: the calls to CUDA by name: how many, how long, how many failed. Of a name that both the call records and
  * CUPTI's have, those are taken of which there are more: they are the same calls.
  */
+#include "report/views/views.h"
 #include "report/analysis/activities.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * arrange_categories.c: each category with work of a GPU, and below it the kernels and copies that it is made of.
  */
+#include "report/views/views.h"
 #include "report/table/column.h"
 #include "report/analysis/group_by.h"
 #include <stdlib.h>

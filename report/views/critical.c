@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arrange_critical.c: the critical tree: an instance and what is kept of those inside.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/table/view.h"
 #include <stdlib.h>
 

@@ -2,7 +2,8 @@
  * arrange_critical_path.c: the longest chain of a run, by what it is made of, by step, by place and by kernel; how far
  * what is not on it is from being on it; and what could be gained.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/range_at.h"
 #include "report/table/computed_row.h"

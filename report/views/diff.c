@@ -2,7 +2,9 @@
  * diff_print.c: two runs beside each other, as text, JSON, CSV.
  */
 #include "report/analysis/run_diff.h"
+#include "report/views/views.h"
 #include "report/text/json_writer.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/print/next_command.h"
 #include "report/text/format_number.h"
@@ -216,7 +218,7 @@ static void put_file(const struct diff *diff, const struct style *style, unsigne
 
 static void print_diff(const struct diff *diff, const struct options *options, struct out *out)
 {
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 	uint32_t left = options->top ? options->top : 40, more = 0;
 	struct command command = { .ascii = style.ascii };
 
@@ -261,7 +263,7 @@ static void emit_name(struct emit *emit, const struct diff *diff, const char *ke
 	const struct text text = text_of(diff->texts, id);
 
 	emit_key(emit, key);
-	emit_text(emit, (struct trace_text){ .bytes = text.bytes, .length = text.length, .known = true });
+	emit_text(emit, text);
 }
 
 static void emit_path(struct emit *emit, const struct diff *diff, uint32_t id)
@@ -276,7 +278,7 @@ static void emit_path(struct emit *emit, const struct diff *diff, uint32_t id)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct text text = text_of(diff->texts, diff->nodes[path[i]].name);
 
-		emit_text(emit, (struct trace_text){ .bytes = text.bytes, .length = text.length, .known = true });
+		emit_text(emit, text);
 	}
 	emit_end(emit, ']');
 	free(path);
@@ -322,7 +324,7 @@ static void emit_unit(struct emit *emit, const struct diff *diff)
 	if (diff->metric == METRIC_USER) {
 		const struct text unit = text_of(diff->sides[1].process->texts, diff->sides[1].amounts->fold->counter_unit);
 
-		emit_put_text(emit, "unit", (struct trace_text){ .bytes = unit.bytes, .length = unit.length, .known = true });
+		emit_put_text(emit, "unit", unit);
 	} else {
 		emit_put_string(emit, "unit", unit_name(diff));
 	}

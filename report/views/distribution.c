@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT
  * arrange_distribution.c: how durations are spread, as rows; and as text, with bars.
  */
+#include "report/views/views.h"
 #include "report/analysis/duration_distribution.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/print/print.h"
 #include "report/base/escape.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static const char distributions_key; /* of process_attach */
+
+static struct distributions *distributions_of(const struct process *process)
+{
+	return process_attached(process, &distributions_key);
+}
+
+static void release_distributions(void *distributions)
+{
+	distributions_free(distributions);
+}
+
 static void add_part(struct rows *rows, struct process *process, const struct distribution_part *part)
 {
-	const bool has_place = part->kind == DISTRIBUTION_OUTLIER || process->distributions->places.count == 1;
+	const bool has_place = part->kind == DISTRIBUTION_OUTLIER || distributions_of(process)->places.count == 1;
 	const struct row row = { .process = process,
 		.kind = ROW_PART,
 		.parent = NO_ROW,
@@ -41,11 +54,12 @@ void arrange_distribution(const struct options *options, struct processes *proce
 {
 	for (size_t i = 0; i < processes->shown; i++) {
 		struct process *process = &processes->all[i];
-
-		process->distributions =
+		struct distributions *distributions =
 			distributions_read(process, places_named(process, options->no_fold, options->subject));
-		add_all(options, rows, process, &process->distributions->cpu);
-		add_all(options, rows, process, &process->distributions->gpu);
+
+		process_attach(process, &distributions_key, distributions, release_distributions);
+		add_all(options, rows, process, &distributions->cpu);
+		add_all(options, rows, process, &distributions->gpu);
 	}
 }
 
@@ -210,7 +224,7 @@ static void put_head(const struct style *style, const struct row *row)
 {
 	const struct distribution *of = row->of.part->of;
 	const struct text name = row_name(row);
-	const size_t places = row->process->distributions->places.count;
+	const size_t places = distributions_of(row->process)->places.count;
 	const bool is_range =
 		node_kind_class(row->process->fold->tree->nodes[row->of.part->node].kind) == NODE_RANGES;
 

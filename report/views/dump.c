@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * dump.c: see dump.h. Two rows are merged by time: what the threads recorded, and what the GPU did.
  */
-#include "report/views/dump.h"
+#include "report/views/views.h"
 
 #include "report/views/dump_record.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
-#include "report/run/request.h"
+#include "report/import/open_trace.h"
+#include "report/run/options.h"
 #include "report/trace/record_check.h"
 
 #include <stdlib.h>
@@ -331,7 +333,7 @@ static bool dump_trace(struct dump *dump, const char *path)
 	bool complete;
 	int status;
 
-	dump->reader = reader_open(path, error);
+	dump->reader = trace_open(path, error);
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	dump->gpu = gpu_order_read(dump->reader);
@@ -354,7 +356,7 @@ int dump_view(const struct options *options)
 	if (options->format == FORMAT_CSV)
 		line_write_header(out);
 	for (size_t i = 0; i < options->file_count; i++) {
-		struct dump dump = { .out = out, .line.ascii = options->ascii };
+		struct dump dump = { .out = out, .line.ascii = options->style.ascii };
 
 		dump.write = options->format == FORMAT_JSON  ? line_write_json
 			     : options->format == FORMAT_CSV ? line_write_csv

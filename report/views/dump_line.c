@@ -3,7 +3,7 @@
  */
 #include "report/views/dump_line.h"
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/escape.h"
 
 #include <stdio.h>

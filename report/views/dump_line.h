@@ -2,8 +2,8 @@
  * dump_line.h: one record as keys and values, and how such a line is written in each format. One list makes the
  * keys of JSON, the header of CSV and the words of text.
  */
-#ifndef PPERF_DUMP_LINE_H
-#define PPERF_DUMP_LINE_H
+#ifndef PPERF_REPORT_VIEWS_DUMP_LINE_H
+#define PPERF_REPORT_VIEWS_DUMP_LINE_H
 
 #include "report/text/output.h"
 #include "report/trace/trace_reader.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * dump_record.h: the records as lines: which keys each kind has.
  */
-#ifndef PPERF_DUMP_RECORD_H
-#define PPERF_DUMP_RECORD_H
+#ifndef PPERF_REPORT_VIEWS_DUMP_RECORD_H
+#define PPERF_REPORT_VIEWS_DUMP_RECORD_H
 
 #include "report/views/dump_line.h"
 #include "report/gpu/record_order.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/views/gate.h"
+#include "report/views/views.h"
 #include "report/stats/mann_whitney.h"
 #include "report/text/json_writer.h"
 #include "report/base/error.h"
 #include "report/print/next_command.h"
 #include "report/text/format_number.h"
-#include "report/run/request.h"
+#include "report/run/options.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
 #include "report/analysis/baseline.h"
@@ -327,7 +327,7 @@ static void put_next(const struct gate *gate, const struct options *options, con
 static bool print_gate(const struct gate *gate, const struct options *options)
 {
 	struct out *out = out_open(options->output);
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 
 	if (options->format == FORMAT_JSON)
 		print_gate_json(gate, out);

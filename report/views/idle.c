@@ -2,7 +2,8 @@
  * arrange_idle.c: each moment in which a GPU had nothing to do, with who ended it and why it came to that: by device,
  * cause and place, and the longest ones by themselves.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/analysis/gap_cause.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>

@@ -2,8 +2,9 @@
  * info.c: see info.h.
  */
 #include "report/print/next_command.h"
-#include "report/views/info.h"
+#include "report/views/views.h"
 
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/views/info_json.h"
 #include "report/text/format_number.h"
@@ -385,7 +386,7 @@ static void write_csv(struct out *out, const struct options *options, const stru
 
 static void write_texts(struct out *out, const struct options *options, struct info *infos)
 {
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 	struct command command = { .ascii = style.ascii };
 
 	for (size_t i = 0; i < options->file_count; i++) {

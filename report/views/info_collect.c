@@ -4,6 +4,7 @@
 #include "report/views/info_collect.h"
 
 #include "report/base/error.h"
+#include "report/import/open_trace.h"
 
 static void count(struct info *info, const struct trace_event *event)
 {
@@ -23,7 +24,7 @@ void info_collect(struct info *info, const char *path)
 	struct trace_event event;
 	int status;
 
-	*info = (struct info){ .reader = reader_open(path, error) };
+	*info = (struct info){ .reader = trace_open(path, error) };
 	if (!info->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	while ((status = reader_next(info->reader, &event)) > 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * info_collect.h: what `info` shows of one trace: everything counted in one pass.
  */
-#ifndef PPERF_INFO_COLLECT_H
-#define PPERF_INFO_COLLECT_H
+#ifndef PPERF_REPORT_VIEWS_INFO_COLLECT_H
+#define PPERF_REPORT_VIEWS_INFO_COLLECT_H
 
 #include "report/gpu/cupti_handover.h"
 #include "report/trace/trace_reader.h"

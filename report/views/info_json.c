@@ -10,7 +10,7 @@
 
 static void put_meta(struct emit *emit, const struct info *info, const char *name, const char *key)
 {
-	emit_put_text(emit, name, reader_meta(info->reader, key));
+	emit_put_text(emit, name, trace_text_or_null(reader_meta(info->reader, key)));
 }
 
 static void put_id(struct emit *emit, const char *key, uint64_t id)
@@ -28,10 +28,10 @@ static void put_metas(struct emit *emit, const struct info *info)
 		struct trace_text key, value;
 
 		reader_meta_at(info->reader, i, &key, &value);
-		emit_text(emit, key);
+		emit_text(emit, trace_text_or_null(key));
 		out_char(emit->out, ':');
 		emit->filled = false;
-		emit_text(emit, value);
+		emit_text(emit, trace_text_or_null(value));
 	}
 	emit_end(emit, '}');
 }
@@ -142,9 +142,9 @@ static void put_counters(struct emit *emit, const struct info *info)
 	emit_begin(emit, '[');
 	for (uint32_t i = 0; (counter = reader_dictionary(info->reader, TRACE_COUNTER, i)); i++) {
 		emit_begin(emit, '{');
-		emit_put_text(emit, "name", reader_name(info->reader, counter->name));
-		emit_put_text(emit, "domain", reader_name(info->reader, counter->domain));
-		emit_put_text(emit, "unit", reader_name(info->reader, counter->unit));
+		emit_put_text(emit, "name", trace_text_or_null(reader_name(info->reader, counter->name)));
+		emit_put_text(emit, "domain", trace_text_or_null(reader_name(info->reader, counter->domain)));
+		emit_put_text(emit, "unit", trace_text_or_null(reader_name(info->reader, counter->unit)));
 		emit_end(emit, '}');
 	}
 	emit_end(emit, ']');

@@ -2,8 +2,10 @@
  * arrange_instances.c: single instances of a place, or of each root, instead of what all of them come to: one with what
  * happened in it, or a row for each.
  */
+#include "report/views/views.h"
 #include "report/analysis/pick_instances.h"
 #include "report/table/column.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
 #include "report/print/print.h"

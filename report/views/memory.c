@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * arrange_memory.c: each kind of memory on each device, and below it the places that took it.
  */
+#include "report/views/views.h"
 #include "report/table/column.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/allocation_sites.h"
 #include <stdlib.h>
 #include <string.h>

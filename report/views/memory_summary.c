@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/memory_summary.h"
 #include "report/analysis/allocation_sites.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/views/summary_headline.h"
 #include <stdlib.h>
 #include <string.h>

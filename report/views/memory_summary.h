@@ -2,9 +2,10 @@
  * tensors.h: sentences on PyTorch's memory: how much its tensors held and where, what of it was not theirs, and what there
  * was when it ran out.
  */
-#ifndef PPERF_TENSORS_H
-#define PPERF_TENSORS_H
+#ifndef PPERF_REPORT_VIEWS_MEMORY_SUMMARY_H
+#define PPERF_REPORT_VIEWS_MEMORY_SUMMARY_H
 
+#include "report/print/print.h"
 #include "report/text/paragraph.h"
 
 /* On the first screen: the last time that memory ran out, with what was live then; nothing if it never did. */

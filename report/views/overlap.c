@@ -2,8 +2,9 @@
  * arrange_overlap.c: how much of what a GPU copied and communicated it did while it computed: by device, and by the
  * places that asked for it.
  */
+#include "report/views/views.h"
 #include "report/analysis/event_sweep.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
  * arrange_queue.c: how long work waited between the call that asked for it and its begin on the GPU, and how much was
  * asked for and not done yet while time went on: of each device and stream, place and kernel.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/external_sort.h"
 #include "report/table/computed_row.h"

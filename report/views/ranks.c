@@ -2,12 +2,14 @@
  * ranks_print.c: ranks beside each other, as text. See ranks.h.
  */
 #include "report/text/shorten_names.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/print/next_command.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
 #include "report/views/ranks_columns.h"
-#include "report/analysis/ranks/rank_set.h"
+#include "report/views/ranks.h"
+#include "report/views/views.h"
+#include "report/base/error.h"
 #include "report/base/escape.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,7 +352,7 @@ static void put_next(const struct ranks *ranks, const struct options *options, c
 
 static void print_ranks(const struct ranks *ranks, const struct options *options, struct out *out)
 {
-	const struct style style = style_of(options, out);
+	const struct style style = style_of(&options->style, out);
 	bool simulated = false;
 
 	put_head(ranks, &style);
@@ -370,7 +372,7 @@ static void print_ranks(const struct ranks *ranks, const struct options *options
 	put_next(ranks, options, &style);
 }
 
-bool ranks_print(const struct ranks *ranks, const struct options *options)
+static bool ranks_print(const struct ranks *ranks, const struct options *options)
 {
 	struct out *out = out_open(options->output);
 
@@ -381,4 +383,15 @@ bool ranks_print(const struct ranks *ranks, const struct options *options)
 	else
 		print_ranks(ranks, options, out);
 	return out_close(out, options->output);
+}
+
+int ranks_view(const struct options *options)
+{
+	struct ranks ranks;
+	bool printed;
+
+	ranks_read(&ranks, options);
+	printed = ranks_print(&ranks, options);
+	ranks_free(&ranks);
+	return printed ? STATUS_FINE : STATUS_UNREADABLE;
 }

@@ -2,8 +2,8 @@
  * rank_columns.h: what a rank's row of the view `ranks` can have, in text, JSON and CSV, and what it means. They are not in column_list.h, as a
  * rank is no row of a tree; --legend has both.
  */
-#ifndef PPERF_RANK_COLUMNS_H
-#define PPERF_RANK_COLUMNS_H
+#ifndef PPERF_REPORT_VIEWS_RANKS_COLUMNS_H
+#define PPERF_REPORT_VIEWS_RANKS_COLUMNS_H
 
 #include "report/text/format_number.h"
 #include "report/analysis/ranks/rank_set.h"

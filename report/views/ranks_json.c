@@ -3,7 +3,7 @@
  */
 #include "report/text/json_writer.h"
 #include "report/views/ranks_columns.h"
-#include "report/analysis/ranks/rank_set.h"
+#include "report/views/ranks.h"
 #include <stdlib.h>
 
 static void emit_known(struct emit *emit, const char *key, bool known, int64_t value)
@@ -23,7 +23,7 @@ static void emit_path(struct emit *emit, const struct rank *rank, uint32_t node)
 	emit_key(emit, "path");
 	emit_begin(emit, '[');
 	for (size_t i = 0; i < count; i++)
-		emit_text(emit, path[i]);
+		emit_text(emit, trace_text_or_null(path[i]));
 	emit_end(emit, ']');
 	free(path);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arrange_steps.c: a row for each step, in time's order, and behind them what usual steps have in common.
  */
-#include "report/base/error.h"
+#include "report/views/views.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/analysis/step_stats.h"
 #include "report/table/computed_row.h"

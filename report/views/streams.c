@@ -2,8 +2,9 @@
  * arrange_streams.c: each device, and below it its streams: what ran there, who put it there, and whether it ran beside
  * anything else.
  */
+#include "report/views/views.h"
 #include "report/analysis/event_sweep.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/stream_table.h"
 #include "report/table/computed_row.h"
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "report/views/summary_coverage.h"
 #include "report/text/paragraph.h"
 #include "report/print/print.h"
+#include "report/views/views.h"
 #include "report/views/memory_summary.h"
 #include "report/views/summary_headline.h"
 #include <stdio.h>
@@ -234,7 +235,7 @@ static void put_next(const struct report *report, const struct process *process,
 	put_command(&ranks, "", style);
 }
 
-void print_screen(const struct report *report, const struct style *style)
+void draw_summary(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 

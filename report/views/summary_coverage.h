@@ -2,8 +2,8 @@
  * known.h: of the first screen, how much of the program is known: where that comes from, what of it was recorded when, what
  * is missing and what looking cost. What is missing is said with what to do about it.
  */
-#ifndef PPERF_KNOWN_H
-#define PPERF_KNOWN_H
+#ifndef PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H
+#define PPERF_REPORT_VIEWS_SUMMARY_COVERAGE_H
 
 #include "report/print/print.h"
 #include "report/run/process.h"

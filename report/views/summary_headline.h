@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * verdict.h: one measured sentence each for time and memory: how much, and the place where most of it was asked for.
  */
-#ifndef PPERF_VERDICT_H
-#define PPERF_VERDICT_H
+#ifndef PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H
+#define PPERF_REPORT_VIEWS_SUMMARY_HEADLINE_H
 
+#include "report/run/process.h"
 #include "report/text/paragraph.h"
 
 void verdict_put(const struct process *process, const struct style *style);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * arrange_table.c: the tree turned flat: one node for each name, wherever it stands; or for what --by asks for.
  */
+#include "report/views/views.h"
 #include "report/analysis/work_categories.h"
 #include "report/table/column.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/group_by.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>

@@ -2,8 +2,10 @@
  * arrange_tree.c: the hierarchy as rows: parents first, children by weight, what was not asked for left out and
  * counted.
  */
+#include "report/views/views.h"
 #include "report/views/tree_extra_rows.h"
 #include "report/table/column.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
 #include "report/run/node_lookup.h"

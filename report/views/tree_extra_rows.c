@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/tree_extra_rows.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
 #include <string.h>

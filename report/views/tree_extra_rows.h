@@ -9,8 +9,8 @@
  *	(backward)
  *	    (shown in modules, as (bwd))
  */
-#ifndef PPERF_ASIDES_H
-#define PPERF_ASIDES_H
+#ifndef PPERF_REPORT_VIEWS_TREE_EXTRA_ROWS_H
+#define PPERF_REPORT_VIEWS_TREE_EXTRA_ROWS_H
 
 #include "report/table/column.h"
 

@@ -8,7 +8,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/run/request.h"
+#include "report/cli/command_line.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int read_options(void *context)
 	struct line *line = context;
 
 	optind = 0;
-	options_read(line->count, line->words);
+	command_line_parse(line->count, line->words);
 	return 0;
 }
 

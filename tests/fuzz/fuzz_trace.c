@@ -7,7 +7,7 @@
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/target.h"
 
-#include "report/table/view.h"
+#include "report/cli/view_list.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -48,9 +48,9 @@ static const struct view *view_of(unsigned char choice)
 {
 	size_t count = 0;
 
-	while (views[count].name)
+	while (view_list[count].name)
 		count++;
-	return strcmp(views[choice % count].name, "tui") ? &views[choice % count] : view_default();
+	return strcmp(view_list[choice % count].name, "tui") ? &view_list[choice % count] : &view_list[0];
 }
 
 #define ONE_OF(line, choice, option, ...)                                                                        \

@@ -8,7 +8,7 @@
 #include "tests/fuzz/target.h"
 
 #include "report/table/column.h"
-#include "report/run/request.h"
+#include "report/cli/command_line.h"
 #include "report/print/print.h"
 #include "report/tui/draw.h"
 #include "report/base/escape.h"
@@ -57,8 +57,8 @@ static int browse(void *context)
 	struct tui_state *state;
 
 	optind = 0;
-	options = options_read(session->compare ? 4 : 3, words);
-	style = style_of(&options, out_open(NULL));
+	options = command_line_parse(session->compare ? 4 : 3, words);
+	style = style_of(&options.style, out_open(NULL));
 	style.width = session->width;
 	columns_choose(&options);
 	model = session->compare ? tui_diff(&options, &style) : tui_trace(&options, &style);

@@ -11,8 +11,8 @@
  *	block_writer_seal(writer, TRACE_CHUNK, 1);
  *	block_writer_close(writer, 1);
  */
-#ifndef PPERF_BLOCK_WRITER_H
-#define PPERF_BLOCK_WRITER_H
+#ifndef PPERF_TESTS_SUPPORT_BLOCK_WRITER_H
+#define PPERF_TESTS_SUPPORT_BLOCK_WRITER_H
 
 #include "collector/trace_format.h"
 #include <stddef.h>

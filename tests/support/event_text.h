@@ -9,8 +9,8 @@
  *
  * CLOCK records are left out. Everything here fails the test with a sentence when a trace cannot be read.
  */
-#ifndef PPERF_RENDER_H
-#define PPERF_RENDER_H
+#ifndef PPERF_TESTS_SUPPORT_EVENT_TEXT_H
+#define PPERF_TESTS_SUPPORT_EVENT_TEXT_H
 
 #include "report/trace/trace_reader.h"
 #include "tests/support/trace_builder.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * foreign_traces.h: small files of other tools, with something of everything that is read of them, for tests that damage them.
  */
-#ifndef PPERF_TESTS_FOREIGN_H
-#define PPERF_TESTS_FOREIGN_H
+#ifndef PPERF_TESTS_SUPPORT_FOREIGN_TRACES_H
+#define PPERF_TESTS_SUPPORT_FOREIGN_TRACES_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * The events: ranges nested RANGE_TRACE_DEPTH deep, RANGE_TRACE_CHAINS chains of names, some 20 to 50 ticks apart; about 5000
  * places. 4 bytes each in the trace.
  */
-#ifndef PPERF_RANGE_TRACE_H
-#define PPERF_RANGE_TRACE_H
+#ifndef PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
+#define PPERF_TESTS_SUPPORT_LARGE_RANGE_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  * for the loss. Each operator takes tensors and launches. What the GPU did comes some thousand records later. A step
  * has some 6100 events, 912 of them launches, in about 160 KB.
  */
-#ifndef PPERF_TESTS_TRAINING_LOAD_H
-#define PPERF_TESTS_TRAINING_LOAD_H
+#ifndef PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
+#define PPERF_TESTS_SUPPORT_LARGE_TRAINING_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>

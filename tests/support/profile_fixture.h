@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * profile_fixture.h: a trace made in a test, folded, and its nodes by path.
  */
-#ifndef PPERF_TESTS_FOLDED_H
-#define PPERF_TESTS_FOLDED_H
+#ifndef PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
+#define PPERF_TESTS_SUPPORT_PROFILE_FIXTURE_H
 
 #include "report/profile/profile.h"
 #include "tests/support/run_report.h"

@@ -2,8 +2,8 @@
  * recording_fixture.h: the collector at work inside a test: it records into a folder of the test's own and the reader shows what came of it. One a process
  * (Check runs each test in one of its own).
  */
-#ifndef PPERF_RECORDING_H
-#define PPERF_RECORDING_H
+#ifndef PPERF_TESTS_SUPPORT_RECORDING_FIXTURE_H
+#define PPERF_TESTS_SUPPORT_RECORDING_FIXTURE_H
 
 #include "report/trace/trace_reader.h"
 #include <stdint.h>

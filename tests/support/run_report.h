@@ -7,8 +7,8 @@
  *	ck_assert_str_eq(screen.out, "slam ────...");
  *
  */
-#ifndef PPERF_TESTS_SCREEN_H
-#define PPERF_TESTS_SCREEN_H
+#ifndef PPERF_TESTS_SUPPORT_RUN_REPORT_H
+#define PPERF_TESTS_SUPPORT_RUN_REPORT_H
 
 #include "tests/support/trace_builder.h"
 

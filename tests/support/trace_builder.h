@@ -19,8 +19,8 @@
  * sealing; the dictionary lies before the slots. Everything here aborts with a sentence when it is used wrongly or
  * memory runs out.
  */
-#ifndef PPERF_TRACE_BUILDER_H
-#define PPERF_TRACE_BUILDER_H
+#ifndef PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
+#define PPERF_TESTS_SUPPORT_TRACE_BUILDER_H
 
 #include "collector/trace_format.h"
 #include <stddef.h>

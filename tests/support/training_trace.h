@@ -7,8 +7,8 @@
  *	train_step(&training, "Net");
  *	builder_write(training.builder, "trace.bin");
  */
-#ifndef PPERF_TESTS_TRAINING_H
-#define PPERF_TESTS_TRAINING_H
+#ifndef PPERF_TESTS_SUPPORT_TRAINING_TRACE_H
+#define PPERF_TESTS_SUPPORT_TRAINING_TRACE_H
 
 #include "tests/support/trace_builder.h"
 

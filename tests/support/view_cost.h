@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * view_cost.h: what a view of pperf-report costs: the processor time and the memory of a whole process.
  */
-#ifndef PPERF_TESTS_VIEW_COST_H
-#define PPERF_TESTS_VIEW_COST_H
+#ifndef PPERF_TESTS_SUPPORT_VIEW_COST_H
+#define PPERF_TESTS_SUPPORT_VIEW_COST_H
 
 #include <stdbool.h>
 #include <stddef.h>

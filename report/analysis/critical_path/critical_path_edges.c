@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * path_edges.c: what came after what: one moment after the other, with what each waited for.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/cuda_events.h"
 #include "report/gpu/device_timeline.h"

@@ -2,7 +2,7 @@
  * path_nodes.c: the calls and the work of a run as nodes, by begin: work finds its call, and shows on which stream of the
  * GPU the calls on that handle end up.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include <string.h>
 

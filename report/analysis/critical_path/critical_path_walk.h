@@ -35,8 +35,8 @@
  * Memory: the graph lies in mapped temporary files (spool.h), about 200 bytes an event; beyond it only what was asked for
  * and is not done is held, threads, streams and events. Threads: one.
  */
-#ifndef PPERF_PATH_H
-#define PPERF_PATH_H
+#ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
+#define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 
 #include "report/analysis/activities.h"
 #include "report/analysis/stream_table.h"

@@ -4,8 +4,8 @@
  *
  * Memory grows with streams, with events, and with records that are open; never with what is over. Threads: one.
  */
-#ifndef PPERF_PATH_EVENTS_H
-#define PPERF_PATH_EVENTS_H
+#ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CUDA_EVENTS_H
+#define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CUDA_EVENTS_H
 
 #include "report/analysis/critical_path/critical_path_walk.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/critical_path/range_at.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include <stdlib.h>
 

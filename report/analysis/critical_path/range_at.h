@@ -5,8 +5,8 @@
  * One more fold of the trace, whose ranges are sorted outside of memory (sorter.h); in memory are those that are open.
  * Threads: one.
  */
-#ifndef PPERF_PATH_PLACES_H
-#define PPERF_PATH_PLACES_H
+#ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_RANGE_AT_H
+#define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_RANGE_AT_H
 
 #include "report/run/process.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/collectives.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include <stdio.h>
 #include <stdlib.h>

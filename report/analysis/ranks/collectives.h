@@ -12,8 +12,8 @@
  * Where the collective waits for the others in the call, not in the kernel, as on the simulated device, it begins with the range it was launched in.
  * Memory: 64 bytes a collective.
  */
-#ifndef PPERF_COLLECTIVES_H
-#define PPERF_COLLECTIVES_H
+#ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
+#define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 
 #include "report/trace/trace_reader.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rank_groups.c: which communicators of different ranks are one, and how the ranks' clocks go beside each other. See ranks.h.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * ranks.c: reads the traces of all ranks and has them compared. See ranks.h.
  */
 #include "report/analysis/ranks/rank_set.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/output.h"
 #include <stdlib.h>
@@ -72,7 +73,7 @@ struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *co
 	return path;
 }
 
-static void release(struct ranks *ranks)
+void ranks_free(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++) {
 		collectives_free(&ranks->ranks[i].collectives);
@@ -87,21 +88,17 @@ static void release(struct ranks *ranks)
 	processes_free(&ranks->processes);
 }
 
-int ranks_view(const struct options *options)
+void ranks_read(struct ranks *ranks, const struct options *options)
 {
 	struct options all = *options;
-	struct ranks ranks = { .count = 0 };
-	bool printed;
 
+	*ranks = (struct ranks){ .count = 0 };
 	all.all = true;
 	all.rank = -1;
-	ranks.processes = processes_read(&all);
-	choose(&ranks);
-	ranks_group(&ranks);
-	ranks_wait(&ranks);
-	ranks_blame(&ranks);
-	ranks_rows(&ranks);
-	printed = ranks_print(&ranks, options);
-	release(&ranks);
-	return printed ? STATUS_FINE : STATUS_UNREADABLE;
+	ranks->processes = processes_read(&all);
+	choose(ranks);
+	ranks_group(ranks);
+	ranks_wait(ranks);
+	ranks_blame(ranks);
+	ranks_rows(ranks);
 }

@@ -11,8 +11,8 @@
  *
  * Memory: places times ranks, and 80 bytes a collective and rank.
  */
-#ifndef PPERF_RANKS_H
-#define PPERF_RANKS_H
+#ifndef PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
+#define PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
 
 #include "report/stats/theil_sen.h"
 #include "report/analysis/ranks/collectives.h"
@@ -120,14 +120,8 @@ bool rank_is_wanted(const struct options *options, const struct rank *rank);
 /* The names from the root to a node of a rank's tree; to be freed. */
 struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count);
 
-struct out;
-/* ranks_print.c */
-bool ranks_print(const struct ranks *ranks, const struct options *options);
-/* ranks_data.c */
-void ranks_print_json(const struct ranks *ranks, const struct options *options, struct out *out);
-void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct out *out);
-
-/* The view. */
-int ranks_view(const struct options *options);
+/* Reads every rank of the run that options->files name, and fills all of `ranks`. Too few ranks end the program with a sentence. */
+void ranks_read(struct ranks *ranks, const struct options *options);
+void ranks_free(struct ranks *ranks);
 
 #endif

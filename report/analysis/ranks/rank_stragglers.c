@@ -6,7 +6,7 @@
  * compared in all ranks, and each with the median of the others, place by place, by path. From the place with most of it the largest in it is followed,
  * as long as that has most of it.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rank_waits.c: each matched collective on one clock: who began last, what the others waited, what was transferred. See ranks.h.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * neither addresses nor what the allocator held: what it held is added up, from the least that it can have been; a block
  * that was given back is the last one of its size that is not.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>

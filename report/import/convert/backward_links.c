@@ -4,7 +4,7 @@
  * of the thread. Which thread of the file that is, the arrows from operators to their backward functions say; without
  * arrows a number leads to its operator where only one thread has it.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * kineto_trace.c: the trace as a whole: whose it is, from when to when, and its parts in their order.
  */
 #include "report/import/convert/convert.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <errno.h>
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * thread), kineto_links.c (what ran backward for what), kineto_calls.c (which calls make a GPU work), kineto_enclosure.c
  * (work without ids), kineto_python.c (stacks), kineto_memory.c, kineto_gpu.c.
  */
-#ifndef PPERF_KINETO_TRACE_H
-#define PPERF_KINETO_TRACE_H
+#ifndef PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
+#define PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 
 #include "report/import/convert/event_rows.h"
 #include "report/import/convert/python_stacks.h"

@@ -2,7 +2,7 @@
  * kineto_calls.c: calls to the runtime and the driver, and their ids. Kineto gives each its own; where an id comes twice,
  * the first call in the file has it.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 
 static struct kineto_owner *slot_of(const struct kineto_build *build, uint64_t correlation)

@@ -6,10 +6,10 @@
  * of two rounded numbers only where the file has more than three decimals of a microsecond. Memory: some 50 to 110
  * bytes an event that is of use, each text once; nothing for the others.
  */
-#ifndef PPERF_KINETO_H
-#define PPERF_KINETO_H
+#ifndef PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
+#define PPERF_REPORT_IMPORT_CONVERT_EVENT_ROWS_H
 
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/text/json_scanner.h"
 #include "report/text/string_table.h"
 

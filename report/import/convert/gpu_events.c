@@ -2,7 +2,7 @@
  * kineto_gpu.c: what the GPU did, in the order in which it began, a few hundred at a time, each told when all of them and
  * the calls that asked for them were over.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * was open at its launch, and so have the calls made there: it is taken for the work of one of these, in their order.
  * Which range the call lies in, the nesting on its thread says as ever.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * kineto_places.c: the trace's dictionary: names, and the places of ranges.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

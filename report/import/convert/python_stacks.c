@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/convert/python_stacks.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

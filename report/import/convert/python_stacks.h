@@ -3,8 +3,8 @@
  * (`python_function`), or a text with each operator (`Call stack`, until 2022). A stack becomes a record when something
  * of ours has it; equal ones are one.
  */
-#ifndef PPERF_KINETO_PYTHON_H
-#define PPERF_KINETO_PYTHON_H
+#ifndef PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
+#define PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
 
 #include "report/import/convert/event_rows.h"
 #include "report/trace/trace_writer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * kineto_order.c: rows by their thread and time.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/convert/split_processes.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <stdlib.h>
 
 /* Whose a row is, of each type that has an owner. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * kineto_parts.h: rows of several processes, one process at a time.
  */
-#ifndef PPERF_KINETO_PARTS_H
-#define PPERF_KINETO_PARTS_H
+#ifndef PPERF_REPORT_IMPORT_CONVERT_SPLIT_PROCESSES_H
+#define PPERF_REPORT_IMPORT_CONVERT_SPLIT_PROCESSES_H
 
 #include "report/import/convert/event_rows.h"
 

@@ -4,7 +4,7 @@
  * A range lies in what was open when it began, whether or not that lasts to its end; touching is not nesting. A call is
  * made where it begins, in a range that begins at the same moment too, and is told when it returns.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * kineto_args.h: the arguments of an event that somebody asks for. One list makes the numbers and the search.
  */
-#ifndef PPERF_KINETO_ARGS_H
-#define PPERF_KINETO_ARGS_H
+#ifndef PPERF_REPORT_IMPORT_KINETO_EVENT_ARGS_H
+#define PPERF_REPORT_IMPORT_KINETO_EVENT_ARGS_H
 
 #include "report/text/json_keys.h"
 

@@ -2,7 +2,7 @@
  * kineto_read.c: the file's outer form: an object with the events and facts, or an array of events alone.
  */
 #include "report/import/kineto/kineto_reader.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/base/gzip_file.h"
 #include <stdlib.h>
 
@@ -287,19 +287,4 @@ void kineto_free(struct kineto *kineto)
 #define X(type, rows) free(kineto->rows);
 	KINETO_ROWS(X)
 #undef X
-}
-
-uint32_t kineto_number(const struct kineto *kineto, uint32_t id)
-{
-	struct text text = text_of(kineto->texts, id);
-	struct json_text number = { .form = '"' };
-	uint64_t value;
-
-	if (text.length > 7 && !memcmp(text.bytes, "stream ", 7)) {
-		text.bytes += 7;
-		text.length -= 7;
-	}
-	number.bytes = text.bytes;
-	number.length = text.length;
-	return json_unsigned(&number, &value) && value <= UINT32_MAX ? (uint32_t)value : 0;
 }

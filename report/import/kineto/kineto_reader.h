@@ -3,8 +3,8 @@
  * row that becomes of one: kineto_rows.c, kineto_ranges.c (what has a begin and an end on a thread), kineto_tids.c (threads).
  * Nobody else includes it.
  */
-#ifndef PPERF_KINETO_READ_H
-#define PPERF_KINETO_READ_H
+#ifndef PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
+#define PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
 
 #include "report/import/convert/event_rows.h"
 #include "report/import/kineto/event_args.h"

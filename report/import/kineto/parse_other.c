@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * kineto_rows.c: the row that becomes of an event: calls, the GPU's work, memory, arrows, facts. Ranges: kineto_ranges.c.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * kineto_ranges.c: operators, annotations, modules and Python's functions, with an end or without.
  */
 #include "collector/trace_format.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
 #include <stdio.h>
 #include <stdlib.h>

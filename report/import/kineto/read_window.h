@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * kineto_window.h: the part of an unpacked file that is at hand, and a scan of it.
  */
-#ifndef PPERF_KINETO_WINDOW_H
-#define PPERF_KINETO_WINDOW_H
+#ifndef PPERF_REPORT_IMPORT_KINETO_READ_WINDOW_H
+#define PPERF_REPORT_IMPORT_KINETO_READ_WINDOW_H
 
 #include "report/text/json_scanner.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * kineto_tids.c: the threads of a file, by what it calls their processes and them.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/kineto/kineto_reader.h"
 #include <stdlib.h>
 

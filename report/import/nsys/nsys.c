@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/nsys/nsys.h"
 #include "collector/trace_format.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

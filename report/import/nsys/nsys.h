@@ -4,8 +4,8 @@
  *
  * Its schema differs from version to version: each table and column is asked for, and none must be there.
  */
-#ifndef PPERF_NSYS_H
-#define PPERF_NSYS_H
+#ifndef PPERF_REPORT_IMPORT_NSYS_NSYS_H
+#define PPERF_REPORT_IMPORT_NSYS_NSYS_H
 
 #include "report/import/convert/event_rows.h"
 #include "report/import/nsys/nsys_database.h"

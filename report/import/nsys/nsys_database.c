@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/nsys/nsys_database.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
  *		use(nsys_number(rows, 0), nsys_has(rows, 1));
  *	nsys_rows_end(rows);
  */
-#ifndef PPERF_NSYS_DB_H
-#define PPERF_NSYS_DB_H
+#ifndef PPERF_REPORT_IMPORT_NSYS_NSYS_DATABASE_H
+#define PPERF_REPORT_IMPORT_NSYS_NSYS_DATABASE_H
 
 #include "report/text/string_table.h"
 #include <stdbool.h>

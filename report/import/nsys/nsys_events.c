@@ -2,7 +2,7 @@
  * nsys_events.c: what has a time in the database: NVTX, calls, the GPU's work, waits, the profiler's own time.
  */
 #include "collector/trace_format.h"
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/import/nsys/nsys.h"
 #include <inttypes.h>
 #include <stdio.h>

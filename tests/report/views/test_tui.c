@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_tui.c: keys, and what is on the screen after them, without a terminal.
  */
-#include "report/base/error.h"
+#include "report/base/alloc.h"
 #include "report/tui/draw.h"
 #include "report/base/escape.h"
 #include "tests/support/run_report.h"
@@ -87,7 +87,7 @@ static const char *screen(void)
 static void open_arguments(char **arguments, int count, unsigned width, unsigned height)
 {
 	optind = 0;
-	tui.options = options_read(count, arguments);
+	tui.options = command_line_parse(count, arguments);
 	tui.style = (struct style){ .width = width };
 	tui.model = tui.options.file_count == 2 ? tui_diff(&tui.options, &tui.style) : tui_trace(&tui.options, &tui.style);
 	tui.state = tui_state_new(tui.model, width, height);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/run/request.h"
+#include "report/cli/command_line.h"
+#include "report/cli/view_list.h"
 #include "report/base/error.h"
 #include "report/text/paragraph.h"
 #include "report/table/view.h"
@@ -179,9 +180,9 @@ static bool *flag_of(struct options *options, enum option_id id)
 	case OPTION_BRIEF:
 		return &options->brief;
 	case OPTION_ASCII:
-		return &options->ascii;
+		return &options->style.ascii;
 	case OPTION_IEC:
-		return &options->iec;
+		return &options->style.iec;
 	case OPTION_NO_FOLD:
 		return &options->no_fold;
 	case OPTION_SOURCES:
@@ -270,11 +271,11 @@ static void set(struct options *options, enum option_id id, const char *value)
 		options->rank = (int64_t)number("rank", value, UINT32_MAX);
 		break;
 	case OPTION_COLOR:
-		options->color = (enum color_when)word("color", value, when, 3);
+		options->style.color = (enum color_when)word("color", value, when, 3);
 		break;
 	case OPTION_WIDTH:
-		options->width = (unsigned)number("width", value, 10000);
-		if (options->width < 20)
+		options->style.width = (unsigned)number("width", value, 10000);
+		if (options->style.width < 20)
 			fatal(STATUS_USAGE, "--width takes at least 20 columns, not %s", value);
 		break;
 	case OPTION_DEMANGLE:
@@ -353,7 +354,7 @@ static void check_view(const struct options *options, const struct view *view)
 		options->files[0]);
 }
 
-struct options options_read(int argc, char **argv)
+struct options command_line_parse(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
 		.min_percent = -1,
@@ -364,6 +365,7 @@ struct options options_read(int argc, char **argv)
 		.demangle = DEMANGLE_SHORT };
 	const struct view *view;
 
+	views_set(view_list);
 	parse(&options, argc, argv);
 	options.view = view_default();
 	options.files = (const char **)argv + optind;
@@ -380,6 +382,7 @@ struct options options_read(int argc, char **argv)
 		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help", options.files[0]);
 	check_view(&options, view);
 	options.view = view_of_instances(&options);
+	options.no_percentiles = options.view->no_spread || options.by != BY_NAME;
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
 		options.file_count--;
@@ -400,7 +403,7 @@ struct options options_read(int argc, char **argv)
 	return options;
 }
 
-void options_help(const struct style *style)
+void command_line_help(const struct style *style)
 {
 	for (size_t i = 0; i < COUNT; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 29 };
@@ -412,20 +415,4 @@ void options_help(const struct style *style)
 		paragraph_add(&paragraph, "%s", list[i].help);
 		paragraph_put(&paragraph, form);
 	}
-}
-
-bool options_next_component(const char **path, char *out, size_t *length)
-{
-	const char *from = *path;
-
-	*length = 0;
-	if (!*from)
-		return false;
-	for (; *from && *from != '/'; from++) {
-		if (*from == '\\' && (from[1] == '/' || from[1] == '\\'))
-			from++;
-		out[(*length)++] = *from;
-	}
-	*path = *from ? from + 1 : from;
-	return true;
 }

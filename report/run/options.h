@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * options.h: the command line, and where it is silent the environment. One list of options makes the parser and
- * --help.
+ * Holds what the user asks for: the parsed command line. Plain data, filled by command_line_parse.
  */
-#ifndef PPERF_OPTIONS_H
-#define PPERF_OPTIONS_H
+#ifndef PPERF_REPORT_RUN_OPTIONS_H
+#define PPERF_REPORT_RUN_OPTIONS_H
 
 #include "report/symbols/demangle.h"
+#include "report/text/style.h"
 #include "report/profile/metric.h"
 #include "report/trace/op_inputs.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct categories;
-struct style;
 struct view;
 
 /* What the rows of a table are made by. */
@@ -37,7 +35,6 @@ enum rows_by {
 
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
 enum instances_of { INSTANCES_SUM, INSTANCES_WORST, INSTANCES_FIRST, INSTANCES_LAST, INSTANCES_ALL }; /* SUM: of all */
-enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct options {
 	const struct view *view; /* never NULL */
@@ -68,17 +65,11 @@ struct options {
 	const char *step_marker; /* NULL: as the program's environment said */
 	int64_t device, rank; /* -1: not given */
 	bool brief; /* what a view has to say in few bytes */
-	bool all, ascii, iec, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
-	enum color_when color;
-	unsigned width; /* 0: not given */
+	bool no_percentiles; /* the view shows no percentiles of ranges: none are computed */
+	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
+	struct style_settings style;
 	enum demangle_form demangle;
 };
-
-/* A wrong one ends the program with a sentence and STATUS_USAGE. Lives in `argv` and for ever. */
-struct options options_read(int argc, char **argv);
-
-/* The lines of --help about options. */
-void options_help(const struct style *style);
 
 /* Splits a path at `/`; `\/` is a slash in a name, `\\` a backslash. Writes the next component to `out` (room for
  * what is left of it) and moves *path behind it. False: there is none. */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/stream/call_record.h"
+
+#include "collector/stream/stream_state.h"
+
+#include <assert.h>
+
+#define MOST_BYTES (4 + sizeof(struct trace_launch)) /* of a call's record, padding before it included */
+
+/* Where the words of a call record lie. */
+enum word { HEAD, STAMP, DURATION, CORRELATION, OUTCOME, PLACE, REST };
+static_assert(offsetof(struct trace_call, duration) == 8 * DURATION &&
+		      offsetof(struct trace_call, correlation) == 8 * CORRELATION &&
+		      offsetof(struct trace_call, result) == 8 * OUTCOME &&
+		      offsetof(struct trace_call, stack) == 8 * PLACE && sizeof(struct trace_call) == 8 * REST,
+	"enum word is struct trace_call");
+static_assert(offsetof(struct trace_again, duration) == 16 && offsetof(struct trace_again, of) == 20 &&
+		      offsetof(struct trace_again, correlation) == 22 && sizeof(struct trace_again) == 24,
+	"put_again writes it so");
+static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 && CALL_WORDS(trace_copy) == 3 &&
+		      CALL_WORDS(trace_sync) == 3 && CALL_WORDS(trace_memory) == 4,
+	"is_like compares 3, 4 or 6 words");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "call_pair puts the first number into the low half");
+
+/* Where the last call that was like this one would be noted. Words that AGAIN may change do not count, but what is
+ * launched does. */
+static inline uint16_t *note_of(struct stream *s, const struct call_record *record)
+{
+	uint64_t key = record->outcome + record->rest[2] +
+		       (record->words == CALL_WORDS(trace_launch) ? record->rest[1] : 0);
+
+	return &s->calls[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(STREAM_CALLS))];
+}
+
+/* Whether an AGAIN of `was` can stand for the call. A loop would take longer than all this. */
+static inline bool is_like(const uint64_t *was, const struct call_record *record)
+{
+	uint64_t differ = (uint32_t)was[HEAD] ^ record->head;
+
+	differ |= was[OUTCOME] ^ record->outcome;
+	differ |= was[PLACE] ^ record->place;
+	differ |= (record->correlation - was[CORRELATION]) >> 16;
+	differ |= (record->stamp - record->begin) >> 32;
+	differ |= was[REST + 2] ^ record->rest[2];
+	if (record->words > 3)
+		differ |= was[REST + 3] ^ record->rest[3];
+	if (record->words > 4)
+		differ |= (was[REST + 4] ^ record->rest[4]) | (was[REST + 5] ^ record->rest[5]);
+	return !differ;
+}
+
+/* The record's size in words. */
+static inline size_t put_again(uint64_t *at, const struct call_record *record, uint32_t node, uint16_t of, const uint64_t *was)
+{
+	size_t words = record->rest[1] != was[REST + 1] ? 2 : record->rest[0] != was[REST];
+	uint32_t correlation = (uint32_t)(record->correlation - was[CORRELATION]);
+
+	at[0] = call_pair((uint32_t)(sizeof(struct trace_again) + 8 * words) | TRACE_AGAIN << 16, node);
+	at[1] = record->stamp;
+	at[2] = call_pair((uint32_t)(record->stamp - record->begin), of | correlation << 16);
+	at[3] = record->rest[0];
+	at[4] = record->rest[1];
+	return 3 + words;
+}
+
+static inline size_t put_whole(uint64_t *at, const struct call_record *record, uint32_t node)
+{
+	at[HEAD] = call_pair(record->head, node);
+	at[STAMP] = record->stamp;
+	at[DURATION] = record->stamp - record->begin;
+	at[CORRELATION] = record->correlation;
+	at[OUTCOME] = record->outcome;
+	at[PLACE] = record->place;
+	for (size_t i = 0; i < record->words; i++)
+		at[REST + i] = record->rest[i];
+	return REST + record->words;
+}
+
+/* Writes the record, or the AGAIN that says as much. There is room. */
+static inline void put(struct stream *s, struct call_record *record)
+{
+	uint64_t *payload = (void *)(s->slot + 1);
+	uint64_t used = s->slot->used, at = (used + 7) / 8;
+	uint16_t *note = note_of(s, record), of = *note;
+	size_t words;
+
+	if (used & 4)
+		((uint32_t *)payload)[used / 4] = 0; /* padding */
+	record->stamp = s->last = record->stamp > s->last ? record->stamp : s->last;
+	if (of && is_like(payload + of, record)) {
+		words = put_again(payload + at, record, s->node, of, payload + of);
+	} else {
+		words = put_whole(payload + at, record, s->node);
+		*note = at <= UINT16_MAX ? (uint16_t)at : 0;
+	}
+	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);
+}
+
+uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words)
+{
+	return (uint32_t)(8 * (REST + words)) | (uint32_t)kind << 16 | flags << 24;
+}
+
+/* Outside of the recording windows only allocations and frees are recorded. */
+static bool is_skipped(struct stream *s, enum trace_kind kind)
+{
+	if (!window_is_shut() || window_skips(kind) < 0)
+		return false;
+	stream_skip_ends(s, TRACE_SKIPPED_CALLS, stream_skip_begins(s, TRACE_SKIPPED_CALLS));
+	stream_finish();
+	return true;
+}
+
+struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation)
+{
+	struct stream *s = stream_begin();
+
+	if (!s || is_skipped(s, kind))
+		return NULL;
+	if (__builtin_expect(window_scheduled, 0) && !window_is_shut())
+		window_call(correlation);
+	if (__builtin_expect(s->vague, 0))
+		stream_find_path(s);
+	return s;
+}
+
+bool call_record_put(struct stream *s, struct call_record *record)
+{
+	if (__builtin_expect(record->stamp > s->last + STREAM_GAP_MOST, 0))
+		stream_clock(s);
+	if (!stream_room(s, MOST_BYTES))
+		return false;
+	put(s, record);
+	return true;
+}
+
+void call_record_end(void)
+{
+	stream_finish();
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ * Writes the records of CUDA calls into the calling thread's stream. A call that differs from an earlier one of the same
+ * payload in few words is written as the short record AGAIN.
+ *
+ *	struct stream *stream = call_record_begin(kind, correlation);
+ *
+ *	if (stream) {
+ *		call_record_put(stream, &record);
+ *		call_record_end();
+ *	}
+ *
+ * Nothing here takes a lock, allocates, or changes errno.
+ */
+#ifndef PPERF_COLLECTOR_STREAM_CALL_RECORD_H
+#define PPERF_COLLECTOR_STREAM_CALL_RECORD_H
+
+#include "collector/trace_format.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct stream;
+
+/* The words of 8 bytes that a record of this type has behind struct trace_call. */
+#define CALL_WORDS(type) ((sizeof(struct type) - sizeof(struct trace_call)) / 8)
+
+/* Two numbers of 4 bytes as they are stored in one word. */
+static inline uint64_t call_pair(uint32_t first, uint32_t second)
+{
+	return first | (uint64_t)second << 32;
+}
+
+/* The content of a call's record, in the words of the format. Halves that were stored a moment ago would make the processor
+ * wait when they are read as a whole word to be compared. */
+struct call_record {
+	uint64_t begin, stamp, correlation;
+	uint64_t outcome; /* call_pair(result, api) */
+	uint64_t place;   /* call_pair(stack, device) */
+	const uint64_t *rest;
+	size_t words;  /* of rest: CALL_WORDS */
+	uint32_t head; /* call_record_head */
+};
+
+/* Returns the first word of the record: its size, kind and flags. */
+uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words);
+
+/* Acquires the thread's stream for one record of `kind`. NULL: the event is not recorded (refused, or outside of a recording
+ * window); then there is no call_record_end. */
+struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation);
+
+/* Writes the record; sets its stamp to the stream's last stamp if that is later. false: there was no room; the loss is counted. */
+bool call_record_put(struct stream *stream, struct call_record *record);
+
+/* Releases the thread's stream. */
+void call_record_end(void);
+
+#endif

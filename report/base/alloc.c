@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/base/alloc.h"
+#include "report/base/error.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void no_memory(size_t bytes)
+{
+	fatal(STATUS_UNREADABLE, "no memory for another %zu bytes; close something or raise the limit", bytes);
+}
+
+void *need(size_t bytes)
+{
+	void *memory = calloc(1, bytes ? bytes : 1);
+
+	if (!memory)
+		no_memory(bytes);
+	return memory;
+}
+
+void grow_plain(void *array, size_t *room, size_t count, size_t size)
+{
+	size_t more = *room + *room / 2 + 16;
+	char *memory;
+
+	if (count <= *room)
+		return;
+	if (more < count)
+		more = count;
+	if (more > SIZE_MAX / size)
+		no_memory(SIZE_MAX);
+	memcpy(&memory, array, sizeof memory);
+	memory = realloc(memory, more * size);
+	if (!memory)
+		no_memory(more * size);
+	memcpy(array, &memory, sizeof memory);
+	*room = more;
+}
+
+void grow(void *array, size_t *room, size_t count, size_t size)
+{
+	const size_t before = *room;
+	char *memory;
+
+	if (count <= before)
+		return;
+	grow_plain(array, room, count, size);
+	memcpy(&memory, array, sizeof memory);
+	memset(memory + before * size, 0, (*room - before) * size);
+}

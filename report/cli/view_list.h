@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ * Lists all views: their names, columns, limits and functions. A new view is an entry here.
+ */
+#ifndef PPERF_REPORT_CLI_VIEW_LIST_H
+#define PPERF_REPORT_CLI_VIEW_LIST_H
+
+#include "report/table/view.h"
+
+/* Ends with an entry without a name; the first entry is the default view. */
+extern const struct view view_list[];
+
+/* Returns the view that --instances makes of options->view, or options->view itself without --instances. Ends the program
+ * with a sentence if the view has no instances to show. */
+const struct view *view_of_instances(const struct options *options);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/import/convert/event_rows.h"
+#include <string.h>
+
+uint32_t kineto_number(const struct kineto *kineto, uint32_t id)
+{
+	struct text text = text_of(kineto->texts, id);
+	struct json_text number = { .form = '"' };
+	uint64_t value;
+
+	if (text.length > 7 && !memcmp(text.bytes, "stream ", 7)) {
+		text.bytes += 7;
+		text.length -= 7;
+	}
+	number.bytes = text.bytes;
+	number.length = text.length;
+	return json_unsigned(&number, &value) && value <= UINT32_MAX ? (uint32_t)value : 0;
+}

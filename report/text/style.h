@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ * Says what text output may use (colour, width, characters beyond ASCII) and prints pieces of text in that style.
+ */
+#ifndef PPERF_REPORT_TEXT_STYLE_H
+#define PPERF_REPORT_TEXT_STYLE_H
+
+#include "report/text/output.h"
+
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* What the command line asks for. */
+struct style_settings {
+	enum color_when color;
+	bool ascii;     /* no character beyond ASCII */
+	bool iec;       /* KiB instead of kB */
+	unsigned width; /* columns to fill; 0: not given */
+};
+
+/* How text may look. */
+struct style {
+	struct out *out;
+	bool terminal, color, ascii, iec;
+	bool width_given;
+	unsigned width;
+};
+
+/* Decides the style from the settings, the environment (NO_COLOR, FORCE_COLOR, TERM, COLUMNS) and what `out` writes to. */
+struct style style_of(const struct style_settings *settings, struct out *out);
+
+/* Prints one line of foreign text, escaped; shortened to `columns` if that is not 0. */
+void print_visible(const struct style *style, const char *text, size_t bytes, size_t columns);
+/* printf to style->out, for our own texts. */
+void print_line(const struct style *style, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
+/* Switches the colour; prints nothing where style->color is false. */
+void print_paint(const struct style *style, enum paint paint);
+
+#endif

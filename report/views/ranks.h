@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT
+ * Prints the ranks view in each format.
+ */
+#ifndef PPERF_REPORT_VIEWS_RANKS_H
+#define PPERF_REPORT_VIEWS_RANKS_H
+
+#include "report/analysis/ranks/rank_set.h"
+#include "report/text/output.h"
+
+void ranks_print_json(const struct ranks *ranks, const struct options *options, struct out *out);
+void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct out *out);
+
+#endif
