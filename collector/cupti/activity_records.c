@@ -3,6 +3,7 @@
  */
 #include "collector/cupti/activity_records.h"
 
+#include "collector/cupti/contexts.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/correlation.h"
 #include "collector/cupti/session.h"

@@ -3,6 +3,7 @@
  */
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/subscription.h"
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/client_clock.h"
 #include "collector/cupti/handover.h"

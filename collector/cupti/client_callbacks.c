@@ -9,6 +9,7 @@
  */
 #include "collector/cupti/client.h"
 
+#include "collector/cupti/subscription.h"
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 

@@ -6,6 +6,7 @@
  * There is no thread before the first context: a program that merely asks whether there is a GPU,
  * and then forks, stays with one.
  */
+#include "collector/cupti/subscription.h"
 #include "collector/process/clock.h"
 #include "collector/cupti/buffers.h"
 #include "collector/cupti/client.h"

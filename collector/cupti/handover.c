@@ -3,7 +3,9 @@
  */
 #include "collector/cupti/handover.h"
 
+#include "collector/cupti/subscription.h"
 #include "collector/process/clock.h"
+#include "collector/cupti/client.h"
 #include "collector/cupti/client_clock.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/signal_guard.h"
@@ -54,7 +56,7 @@ static void count_times(void)
 static void step_aside(struct cupti_session *s, cupti_clock clock)
 {
 	put_edge(TRACE_AWAY_BEGINS);
-	cupti_ask_no_more();
+	cupti_ask_no_more(cupti_guest_hears);
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
 	atomic_store_explicit(&s->away, true, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);

@@ -5,6 +5,7 @@
  * These callbacks run inside the driver, so nothing here calls CUDA, and of CUPTI only what turns a
  * handle into its number.
  */
+#include "collector/cupti/contexts.h"
 #include "collector/cupti/session_state.h"
 #include "collector/file/dictionary.h"
 #include "collector/cupti/activity_records.h"
@@ -12,33 +13,6 @@
 
 /* Nodes that become records of the GPU. As in CUgraphNodeType: kernel, copy, set. */
 #define LAST_WORKING_NODE 2u
-
-static struct cupti_context_known *known_context(uint32_t id)
-{
-	struct cupti_context_known *known = &cupti_session->contexts[id % CUPTI_CONTEXTS];
-
-	return id && atomic_load_explicit(&known->id, memory_order_acquire) == id ? known : NULL;
-}
-
-uint32_t cupti_device_of(uint32_t context)
-{
-	struct cupti_context_known *known = cupti_session ? known_context(context) : NULL;
-
-	return known ? known->device : UINT32_MAX;
-}
-
-void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream)
-{
-	struct cupti_context_known *known = known_context(context);
-	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
-		.stream = UINT32_MAX };
-
-	record.context = context;
-	record.device = device;
-	record.null_stream = null_stream;
-	record.handle = known ? known->handle : 0;
-	dictionary_put(&record.head, 0);
-}
 
 /* The trace is made here at the latest: calls in the context are stamped by its clock. */
 static void context_created(const struct cupti_library *cupti, void *handle)
@@ -128,16 +102,6 @@ static void exec_created(const struct cupti_library *cupti, const struct cupti_g
 		dictionary_put(&record.head, 0);
 		stream_leave();
 	}
-}
-
-uint32_t cupti_graph_exec_id(void *exec)
-{
-	uint32_t id = 0;
-
-	if (!exec || !cupti_runs() || !cupti_session->library.graph_exec_id ||
-		cupti_session->library.graph_exec_id(exec, &id) != CUPTI_OK)
-		return 0;
-	return id;
 }
 
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)

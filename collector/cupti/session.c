@@ -8,6 +8,7 @@
 #include "collector/cupti/client.h"
 #include "collector/cupti/client_buffers.h"
 #include "collector/cupti/session_state.h"
+#include "collector/cupti/subscription.h"
 #include "collector/cupti/handover.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
@@ -18,47 +19,13 @@
 #include "collector/file/trace_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BUFFERS_DEFAULT (UINT64_C(64) << 20)
-#define CALL_IDS 1024u
-#define REASON_BYTES 4600 /* a path and a sentence */
 
-struct cupti_session *cupti_session;
 static atomic_int begun; /* not forgotten by a forked child: it shall not begin */
-static _Atomic uint32_t call_names[2][CALL_IDS];
-
-/* The kinds of record that are asked for, and what they are called in messages. */
-static const struct {
-	int kind;
-	const char *what;
-} kinds[] = {
-	{ CUPTI_CONCURRENT_KERNEL, "kernels" },
-	{ CUPTI_MEMCPY, "copies" },
-	{ CUPTI_MEMCPY_PEER, "copies between devices" },
-	{ CUPTI_MEMSET, "memsets" },
-	{ CUPTI_MEMORY, "memory" },
-	{ CUPTI_SYNCHRONIZATION, "synchronisation" },
-	{ CUPTI_CUDA_EVENT, "events" },
-	{ CUPTI_OVERHEAD, "overhead" },
-};
-
-static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
-	CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
-
-__attribute__((format(printf, 2, 3))) static void tell(const char *key, const char *format, ...)
-{
-	char text[REASON_BYTES + 64];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	meta_set(key, text);
-}
 
 /* What a result code means to whoever reads the report. */
 static const char *meaning(const struct cupti_library *cupti, int result)
@@ -81,35 +48,18 @@ static const char *meaning(const struct cupti_library *cupti, int result)
 	return "CUPTI refused";
 }
 
-static void note_refusal(struct cupti_session *s, const char *what, int result)
-{
-	size_t length = strlen(s->partial);
-
-	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what,
-		result);
-}
-
-/* Under the lock. */
-static void tell_state(const struct cupti_session *s)
-{
-	if (*s->partial)
-		tell("source.cupti", "partial: %s", s->partial);
-	else
-		tell("source.cupti", "on");
-}
-
 static void on_state(uint32_t id, const struct cupti_state *state)
 {
 	const char *message = state->message ? state->message : "no reason given";
 
 	if (id == CUPTI_WARNING) { /* of which one is enough */
 		if (!atomic_exchange(&cupti_session->warned, true))
-			tell("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
+			cupti_set_state("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
 		return;
 	}
 	if (id == CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
 		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
-	tell("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message, state->result);
+	cupti_set_state("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message, state->result);
 }
 
 /* What CUPTI calls may be called in a forked child, too, where there is no client. */
@@ -193,138 +143,6 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
 }
 
-bool cupti_owns_callback(int domain, uint32_t id)
-{
-	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
-
-	for (const uint16_t *call = cupti_session->client->calls(); domain == CUPTI_DRIVER && *call; call++)
-		ours |= *call == id;
-	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources; i++)
-		ours |= resources[i] == id;
-	return ours;
-}
-
-/* Callback ids that this version does not have yet are no loss: there is nothing that could be
- * called. */
-static void enable_callbacks(struct cupti_session *s)
-{
-	const struct cupti_library *cupti = &s->library;
-	int refused = CUPTI_OK, result;
-
-	for (const uint16_t *id = s->client->calls(); *id; id++)
-		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK &&
-			result != CUPTI_INVALID_PARAMETER)
-			refused = result;
-	if (refused)
-		note_refusal(s, "callbacks of calls", refused);
-	refused = CUPTI_OK;
-	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
-			refused = result;
-	if (refused)
-		note_refusal(s, "callbacks of contexts and graphs", refused);
-	for (uint32_t id = CUPTI_FATAL_ERROR; id <= CUPTI_WARNING; id++)
-		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
-}
-
-bool cupti_owns_kind(uint32_t kind)
-{
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if ((uint32_t)kinds[i].kind == kind)
-			return true;
-	return kind == CUPTI_CONTEXT;
-}
-
-void cupti_time_calls(void)
-{
-	struct cupti_session *s = cupti_session;
-
-	if (!s->library.enable_driver_api)
-		return;
-	for (const uint16_t *id = s->client->timed; *id; id++) {
-		s->library.enable_driver_api(*id, 1);
-		if (*id < 1024)
-			s->timed[*id / 64] |= UINT64_C(1) << *id % 64;
-	}
-}
-
-static void enable_kinds(struct cupti_session *s)
-{
-	const struct cupti_library *cupti = &s->library;
-	int result;
-
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
-			note_refusal(s, kinds[i].what, result);
-	/* Also those that exist already, where the program was faster than we. */
-	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
-		cupti->enable(CUPTI_CONTEXT);
-	cupti_time_calls();
-}
-
-void cupti_ask(void)
-{
-	const size_t refused = strlen(cupti_session->partial);
-
-	enable_callbacks(cupti_session);
-	enable_kinds(cupti_session);
-	if (strlen(cupti_session->partial) > refused)
-		tell_state(cupti_session);
-}
-
-static void disable_callback(struct cupti_session *s, int domain, uint32_t id)
-{
-	if (!cupti_guest_hears(domain, id))
-		s->library.enable_callback(0, s->subscriber, domain, id);
-}
-
-static void disable_kinds(struct cupti_session *s)
-{
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
-		s->library.disable(kinds[i].kind);
-}
-
-/* What a failure of CUPTI's own says is still heard. */
-void cupti_ask_no_more(void)
-{
-	struct cupti_session *s = cupti_session;
-
-	for (const uint16_t *id = s->client->calls(); *id; id++)
-		disable_callback(s, CUPTI_DRIVER, *id);
-	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-		disable_callback(s, CUPTI_RESOURCE, resources[i]);
-	disable_kinds(s);
-	s->library.disable(CUPTI_CONTEXT);
-	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
-}
-
-void cupti_doubt(void)
-{
-	struct cupti_session *s = cupti_session;
-	const uint32_t batches = atomic_load(&s->batches);
-
-	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
-		return;
-	s->library.flush_all(0);
-	if (atomic_load(&s->batches) != batches)
-		return;
-	s->doubted = true;
-	s->doubted_at = batches;
-	tell("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
-			     "dlsym; run it with PPERF_CUPTI=0, or without the other");
-}
-
-/* What CUPTI said of itself since, that it failed, is the last word. */
-void cupti_doubt_no_more(void)
-{
-	struct cupti_session *s = cupti_session;
-
-	if (!s->doubted || !cupti_runs() || atomic_load(&s->batches) == s->doubted_at)
-		return;
-	s->doubted = false;
-	tell_state(s);
-}
-
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
 {
 	size_t bytes = sizeof value;
@@ -357,7 +175,7 @@ static void open_session(struct cupti_session *s)
 
 	result = cupti->subscribe(&s->subscriber, on_event, NULL);
 	if (result != CUPTI_OK) {
-		tell("source.cupti", "off: %s (%d)", meaning(cupti, result), result);
+		cupti_set_state("source.cupti", "off: %s (%d)", meaning(cupti, result), result);
 		return;
 	}
 	atomic_store_explicit(&s->running, true, memory_order_release);
@@ -366,24 +184,24 @@ static void open_session(struct cupti_session *s)
 	if (cupti_buffers_setup(s->client->buffer_bytes ? s->client->buffer_bytes : BUFFERS_DEFAULT))
 		result = cupti->register_buffers(on_buffer_requested, on_buffer_completed);
 	if (result != CUPTI_OK)
-		note_refusal(s, "buffers", result);
-	enable_callbacks(s);
+		cupti_note_refusal(s, "buffers", result);
+	cupti_enable_callbacks(s);
 	if (result == CUPTI_OK)
-		enable_kinds(s);
-	tell_state(s);
+		cupti_enable_kinds(s);
+	cupti_set_source(s);
 }
 
 static void tell_versions(const struct cupti_library *cupti)
 {
-	tell("version.cupti", "%u", cupti->version);
-	tell("cupti.library", "%s", cupti->path);
+	cupti_set_state("version.cupti", "%u", cupti->version);
+	cupti_set_state("cupti.library", "%s", cupti->path);
 	if (cupti->driver_version)
-		tell("version.cuda_driver", "%d", cupti->driver_version);
+		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
 	if (cupti->version == CUPTI_VERSION_13_0)
-		tell("warning.cupti",
+		cupti_set_state("warning.cupti",
 			"CUPTI 13.0 (130000) is known to crash and to hang; 13.0 Update 1 or later is not.");
 	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
-		tell("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.",
+		cupti_set_state("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.",
 			cupti->version);
 }
 
@@ -401,7 +219,7 @@ static void end_here(void *unused)
 	if (!cupti_runs())
 		return;
 	if (!cupti_flush_end()) {
-		tell("source.cupti", "partial: CUPTI did not come back from a flush at the end (0)");
+		cupti_set_state("source.cupti", "partial: CUPTI did not come back from a flush at the end (0)");
 		return;
 	}
 	cupti_guest_end();
@@ -412,7 +230,7 @@ static void end_here(void *unused)
 			s->library.flush_all(0);
 		if (atomic_load(&s->owed))
 			cupti_doubt();
-		disable_kinds(s);
+		cupti_disable_kinds(s);
 		if (cupti_runs())
 			s->library.flush_all(CUPTI_FLUSH_FORCED);
 		cupti_doubt_no_more();
@@ -429,18 +247,18 @@ static void end_session(void)
 /* CUDA does not work in a child made by fork, so there CUPTI has nothing to tell either. */
 static void in_forked_child(void)
 {
-	tell("source.cupti", "absent");
+	cupti_set_state("source.cupti", "absent");
 }
 
 static void begin_session(void *wanted)
 {
 	const struct cupti_client *client = wanted;
-	char reason[REASON_BYTES];
+	char reason[CUPTI_REASON_BYTES];
 	bool loaded;
 
 	cupti_session = fork_memory(sizeof *cupti_session);
 	if (!cupti_session) {
-		tell("source.cupti", "off: no memory (%d)", CUPTI_NO_MEMORY);
+		cupti_set_state("source.cupti", "off: no memory (%d)", CUPTI_NO_MEMORY);
 		return;
 	}
 	cupti_session->client = client;
@@ -448,7 +266,7 @@ static void begin_session(void *wanted)
 	atexit(end_session); /* now that CUPTI's own handlers are registered: the last one runs first */
 	pthread_atfork(NULL, NULL, in_forked_child);
 	if (!loaded) {
-		tell("source.cupti", "off: %s (0)", reason);
+		cupti_set_state("source.cupti", "off: %s (0)", reason);
 		return;
 	}
 	tell_versions(&cupti_session->library);
@@ -465,21 +283,4 @@ void cupti_start(const struct cupti_client *client)
 		return;
 	own_stack_run(begin_session, (void *)(uintptr_t)client);
 	errno = saved;
-}
-
-uint32_t cupti_call_name(int domain, uint32_t cbid)
-{
-	const struct cupti_library *cupti = &cupti_session->library;
-	_Atomic uint32_t *kept = cbid < CALL_IDS ? &call_names[domain - 1][cbid] : NULL;
-	uint32_t id = kept ? atomic_load_explicit(kept, memory_order_relaxed) : 0;
-	const char *name = NULL;
-
-	if (id)
-		return id;
-	if (!cupti->callback_name || cupti->callback_name(domain, cbid, &name) != CUPTI_OK || !name)
-		return 0;
-	id = name_id_always(name, strlen(name));
-	if (kept)
-		atomic_store_explicit(kept, id, memory_order_relaxed);
-	return id;
 }

@@ -57,23 +57,16 @@ static inline bool cupti_runs(void)
 	return cupti_session && atomic_load_explicit(&cupti_session->running, memory_order_acquire);
 }
 
-/* cupti.c. Whether the session asks for records of this kind, and for the times of this call of the
- * driver's. */
-bool cupti_owns_kind(uint32_t kind);
-bool cupti_owns_callback(int domain, uint32_t id);
+/* Whether CUPTI times this function of the driver for us. */
 static inline bool cupti_times_call(uint32_t cbid)
 {
 	return cupti_session && cbid < 1024 && (cupti_session->timed[cbid / 64] >> cbid % 64 & 1);
 }
-/* Asks for those times, once more where another client of CUPTI's has ended them. */
-void cupti_time_calls(void);
-/* Asks for all that the session is for; and for nothing of it any more but what the guest hears of. Under the lock. */
-void cupti_ask(void);
-void cupti_ask_no_more(void);
-/* Buffers are owed and do not come: asks for a record that CUPTI has at once, and says so if that does not come either. Under the lock. */
-void cupti_doubt(void);
-/* Takes that back if one has come since: CUPTI may keep a buffer in which a record is not complete, as long as a kernel runs. Under the lock. */
-void cupti_doubt_no_more(void);
+
+#define CUPTI_REASON_BYTES 4600 /* a path and a sentence */
+
+/* printf into the trace's facts (META), under `key`. */
+void cupti_set_state(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */
@@ -91,7 +84,5 @@ bool cupti_flush_end(void);
 
 /* cupti_resource.c: contexts, streams, graphs and modules, as they come and go. */
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);
-/* To the dictionary. Between stream_enter and stream_leave. null_stream: UINT32_MAX unknown. */
-void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream);
 
 #endif

@@ -1,9 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * range_frames.c: see range_frames.h.
- */
+/* SPDX-License-Identifier: MIT */
 #include "collector/stream/range_stack.h"
-
-#include "collector/process/clock.h"
 
 #include <string.h>
 
@@ -15,80 +11,8 @@ uint32_t range_level(const struct stream *s, uint32_t domain)
 	return 0;
 }
 
-/* Room for a short form, and the gap that it shall hold, in this order: making room may stamp. After a long gap the clocks are noted
- * first. A counter that seems to step back stands still. false: no room, the event is lost. */
-static bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
-{
-	bool room = stream_room(s, bytes);
-	uint64_t now = clock_now();
-
-	if (room && now > s->last && now - s->last >= STREAM_GAP_MOST) {
-		stream_clock(s);
-		room = stream_room(s, bytes);
-		now = clock_now();
-	}
-	*gap = now > s->last ? now - s->last : 0;
-	if (room && *gap >= STREAM_GAP_MOST) /* halted for long since the clocks were noted: the event came with them */
-		*gap = 0;
-	s->last += *gap;
-	return room;
-}
-
-void range_put_push(struct stream *s, uint32_t node)
-{
-	uint64_t gap;
-	uint32_t words[2];
-	bool wide;
-
-	if (!prepare_short(s, sizeof words, &gap))
-		return;
-	wide = node > 0xFFFF || gap >= 1 << 14;
-	words[0] = wide ? node << 2 | FORM_PUSH8 : node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
-	words[1] = (uint32_t)gap;
-	stream_put_words(s, words, wide ? sizeof words : sizeof words[0]);
-}
-
 void range_take_out(struct stream *s, struct frame *frame)
 {
 	memmove(frame, frame + 1, (size_t)(s->top - frame) * sizeof *frame);
 	stream_set_top(s, s->top - 1);
-}
-
-static uint32_t recorded_below(const struct stream *s, const struct frame *frame)
-{
-	uint32_t count = 0;
-
-	while (--frame > s->frames)
-		count += frame_is_recorded(frame);
-	return count;
-}
-
-int range_pop_frame(struct stream *s, struct frame *frame)
-{
-	struct trace_pop_at *record = stream_record(TRACE_POP_AT, sizeof *record);
-	int level = (int)frame->level;
-
-	if (record) {
-		record->head.node = frame->node;
-		record->index = recorded_below(s, frame);
-		stream_publish(s);
-	}
-	range_take_out(s, frame);
-	return level;
-}
-
-/* Before the frame goes: if this seals, the new payload begins with the range still open. */
-int range_pop_innermost(struct stream *s)
-{
-	uint64_t gap;
-	uint32_t word;
-	int level;
-
-	if (prepare_short(s, sizeof word, &gap)) {
-		word = (uint32_t)gap << 2 | FORM_POP4;
-		stream_put_words(s, &word, sizeof word);
-	}
-	level = (int)s->top->level;
-	stream_set_top(s, s->top - 1);
-	return level;
 }

@@ -6,11 +6,6 @@
 
 #include "collector/stream/stream_state.h"
 
-/* The short forms of trace_format.h. */
-#define FORM_PUSH4 1u
-#define FORM_POP4 2u
-#define FORM_PUSH8 3u
-
 /* stream_begin for ranges: the quick ways are made right if the window has turned. */
 static inline struct stream *range_begin(void)
 {
@@ -25,13 +20,6 @@ static inline struct stream *range_begin(void)
 
 /* The level that a new range of the domain has. */
 uint32_t range_level(const struct stream *s, uint32_t domain);
-
-/* A push's word, or two where it fits no 4-byte form. */
-void range_put_push(struct stream *s, uint32_t node);
-
-/* Closes a recorded range; its level. The innermost of all, or any. */
-int range_pop_innermost(struct stream *s);
-int range_pop_frame(struct stream *s, struct frame *frame);
 
 /* Out of the row, without a record. */
 void range_take_out(struct stream *s, struct frame *frame);

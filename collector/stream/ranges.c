@@ -6,6 +6,7 @@
 #include "collector/process/clock.h"
 #include "collector/file/dictionary.h"
 #include "collector/stream/unrecorded_ranges.h"
+#include "collector/stream/range_records.h"
 #include "collector/stream/range_stack.h"
 #include "collector/stream/node_cache.h"
 #include "collector/file/trace_file.h"

@@ -3,7 +3,6 @@
  */
 #include "collector/stream/recording_switch.h"
 
-#include "collector/stream/stream_state.h"
 #include "collector/file/trace_file.h"
 
 #define SPANS 64u   /* windows whose calls are known; records of the GPU are never that late */
@@ -40,53 +39,22 @@ static void mark_header(struct trace_header *header)
 		__atomic_fetch_and(&header->flags, ~(uint32_t)TRACE_SHUT, __ATOMIC_RELAXED);
 }
 
-static void turn(bool shut)
+void window_set(bool shut)
 {
 	struct trace_header *header = trace_header();
 
 	__atomic_store_n(&window_shut, shut, __ATOMIC_SEQ_CST);
-	stream_window_turned(shut);
 	if (header)
 		mark_header(header);
 }
 
-static void put_window(enum trace_window_edge edge, uint64_t step, uint32_t cycle, uint32_t warmup)
-{
-	struct trace_window *record;
-
-	if (!stream_enter())
-		return;
-	record = stream_record(TRACE_WINDOW, sizeof *record);
-	if (record) {
-		record->step = step;
-		record->edge = edge;
-		record->cycle = cycle;
-		record->warmup = warmup;
-		stream_commit();
-	}
-	stream_leave();
-}
-
-void window_begin(uint64_t step, uint32_t cycle, uint32_t warmup)
+void window_new_span(void)
 {
 	uint32_t number = __atomic_load_n(&span_count, __ATOMIC_SEQ_CST);
 
 	__atomic_store_n(&spans[number % SPANS].first, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&spans[number % SPANS].last, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&span_count, number + 1, __ATOMIC_SEQ_CST);
-	put_window(TRACE_WINDOW_BEGINS, step, cycle, warmup);
-	turn(false);
-}
-
-void window_end(uint64_t step, uint32_t cycle)
-{
-	turn(true);
-	put_window(TRACE_WINDOW_ENDS, step, cycle, 0);
-}
-
-void window_step(uint64_t step, uint32_t cycle)
-{
-	put_window(TRACE_WINDOW_STEP, step, cycle, 0);
 }
 
 void window_steps(uint64_t steps)

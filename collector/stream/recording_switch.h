@@ -22,12 +22,12 @@ static inline bool window_is_shut(void)
 /* By the constructor: there will be windows. open: one has begun already. */
 void window_use(bool open);
 
-/* A window begins, or ends. Writes the WINDOW record on this thread; one thread at a time, not within stream_enter. step, cycle, warmup: of struct
- * trace_window. */
-void window_begin(uint64_t step, uint32_t cycle, uint32_t warmup);
-void window_end(uint64_t step, uint32_t cycle);
-/* In a window the next step begins. */
-void window_step(uint64_t step, uint32_t cycle);
+/* Pauses (`shut`) or resumes recording, and marks the trace's header. The fast paths of other threads end with
+ * stream_window_turned, which comes after it. */
+void window_set(bool shut);
+
+/* From here on calls are noted as those of a new window. */
+void window_new_span(void);
 
 /* So many steps have ended. */
 void window_steps(uint64_t steps);

@@ -3,7 +3,7 @@
  */
 #include "collector/stream/schedule.h"
 
-#include "collector/stream/stream.h"
+#include "collector/stream/stream_state.h"
 #include "collector/stream/recording_switch.h"
 
 #include <errno.h>
@@ -88,6 +88,49 @@ struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t s
 	at -= schedule->wait;
 	phase.warmup = at < schedule->warmup ? schedule->warmup - (uint32_t)at : 0;
 	return phase;
+}
+
+/* ---- the recording windows ---- */
+
+static void turn(bool shut)
+{
+	window_set(shut);
+	stream_window_turned(shut);
+}
+
+static void put_window(enum trace_window_edge edge, uint64_t step, uint32_t cycle_number, uint32_t warmup)
+{
+	struct trace_window *record;
+
+	if (!stream_enter())
+		return;
+	record = stream_record(TRACE_WINDOW, sizeof *record);
+	if (record) {
+		record->step = step;
+		record->edge = edge;
+		record->cycle = cycle_number;
+		record->warmup = warmup;
+		stream_commit();
+	}
+	stream_leave();
+}
+
+static void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup)
+{
+	window_new_span();
+	put_window(TRACE_WINDOW_BEGINS, step, cycle_number, warmup);
+	turn(false);
+}
+
+static void window_end(uint64_t step, uint32_t cycle_number)
+{
+	turn(true);
+	put_window(TRACE_WINDOW_ENDS, step, cycle_number, 0);
+}
+
+static void window_step(uint64_t step, uint32_t cycle_number)
+{
+	put_window(TRACE_WINDOW_STEP, step, cycle_number, 0);
 }
 
 void schedule_configure(const struct schedule *schedule, const char *step_marker, void (*turned)(bool))

@@ -27,17 +27,6 @@ void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begi
 		stream_tell_skips(s);
 }
 
-uint64_t stream_pass_begins(enum trace_skip_kind kind)
-{
-	return stream_here.mine ? stream_skip_begins(stream_here.mine, kind) : 0;
-}
-
-void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin)
-{
-	if (stream_here.mine)
-		stream_skip_ends(stream_here.mine, kind, begin);
-}
-
 bool stream_is_skipped(struct stream *s, enum trace_kind kind)
 {
 	int as = window_skips(kind);

@@ -65,8 +65,7 @@ static bool take_slot(struct stream *s, bool later, enum trace_loss *reason)
 	return true;
 }
 
-/* A record where there is known to be room; 8-byte aligned. Pending until stream_publish. */
-static void *put(struct stream *s, enum trace_kind kind, size_t size)
+void *stream_put_head(struct stream *s, enum trace_kind kind, size_t size)
 {
 	struct trace_head *head;
 
@@ -85,7 +84,7 @@ static void *put(struct stream *s, enum trace_kind kind, size_t size)
 
 static void put_clock(struct stream *s, const struct trace_clock *now)
 {
-	struct trace_clock_record *clock = put(s, TRACE_CLOCK, sizeof *clock);
+	struct trace_clock_record *clock = stream_put_head(s, TRACE_CLOCK, sizeof *clock);
 
 	clock->stamp = s->last = now->raw > s->last ? now->raw : s->last;
 	clock->monotonic_ns = now->monotonic_ns;
@@ -124,7 +123,7 @@ static void put_open(struct stream *s)
 
 		if (!frame_is_recorded(frame))
 			continue;
-		record = put(s, TRACE_OPEN, sizeof *record);
+		record = stream_put_head(s, TRACE_OPEN, sizeof *record);
 		record->head.node = frame->node;
 		record->begin_stamp = frame->begin;
 		told++;
@@ -154,14 +153,14 @@ static void begin_payload(struct stream *s, uint32_t sequence)
 /* What the last seal cost, and what was lost before it: into the new payload. */
 static void tell(struct stream *s, uint64_t began)
 {
-	struct trace_self *self = put(s, TRACE_SELF, sizeof *self);
+	struct trace_self *self = stream_put_head(s, TRACE_SELF, sizeof *self);
 	uint64_t now = clock_now();
 
 	self->stamp = s->last = now > s->last ? now : s->last;
 	self->duration = self->stamp - began;
 	self->what = TRACE_SELF_SEAL;
 	if (s->lost > s->lost_told) {
-		struct trace_lost *lost = put(s, TRACE_LOST, sizeof *lost);
+		struct trace_lost *lost = stream_put_head(s, TRACE_LOST, sizeof *lost);
 
 		lost->stamp = s->last;
 		lost->events = s->lost - s->lost_told;
@@ -453,58 +452,6 @@ bool stream_hold(void)
 void stream_leave(void)
 {
 	stream_finish();
-}
-
-static bool is_timed(enum trace_kind kind)
-{
-	static const uint8_t timed[TRACE_KINDS] = {
-#define X(kind, type, is, text) [TRACE_##kind] = is,
-		TRACE_RECORDS(X)
-#undef X
-	};
-
-	return timed[kind];
-}
-
-void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
-{
-	struct stream *s = stream_here.mine;
-	struct trace_timed *record;
-
-	if (__builtin_expect(!s, 0)) /* stream_forked */
-		return NULL;
-	if (window_is_shut() && stream_is_skipped(s, kind))
-		return NULL;
-	if (__builtin_expect(s->vague, 0))
-		stream_find_path(s);
-	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
-		stream_clock(s);
-	if (!stream_room(s, size + 4))
-		return NULL;
-	record = put(s, kind, size);
-	if (is_timed(kind))
-		record->stamp = s->last = stamp > s->last ? stamp : s->last;
-	return record;
-}
-
-void *stream_record(enum trace_kind kind, size_t size)
-{
-	return stream_record_at(kind, size, clock_now());
-}
-
-void stream_commit(void)
-{
-	if (__builtin_expect(stream_here.mine != NULL, 1)) /* stream_forked */
-		stream_publish(stream_here.mine);
-}
-
-uint32_t stream_node(void)
-{
-	struct stream *s = stream_here.mine;
-
-	if (s && s->slot && s->vague)
-		stream_find_path(s);
-	return s && s->slot ? s->node : 0;
 }
 
 uint32_t stream_tid(void)

@@ -228,6 +228,10 @@ bool stream_is_skipped(struct stream *s, enum trace_kind kind);
 /* Makes room for `bytes` where there is none: seals. false: no room, one event is counted as lost. */
 bool stream_make_room(struct stream *s, size_t bytes);
 
+/* Begins a record behind those that are pending: zeroed, with its head filled in and aligned to 8 bytes. There is room for `size`
+ * bytes and 4 of padding. */
+void *stream_put_head(struct stream *s, enum trace_kind kind, size_t size);
+
 /* One event of this stream was not recorded. */
 void stream_lose(struct stream *s, enum trace_loss reason);
 

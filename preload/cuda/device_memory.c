@@ -6,6 +6,7 @@
  */
 #include "preload/cuda/traced_call.h"
 #include "preload/cuda/array_bytes.h"
+#include "preload/cuda/driver_query.h"
 #include "preload/cuda/real.h"
 
 struct memory {
@@ -369,7 +370,7 @@ int cudaDeviceReset(void)
 {
 	static struct call_site site = { .name = "cudaDeviceReset", .type = CALL_RESET };
 	const struct real *real = real_of(CALLER);
-	const uint32_t device = real_device();
+	const uint32_t device = driver_device();
 	uint32_t outer = call_begin(CALLER);
 	int result;
 

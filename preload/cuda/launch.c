@@ -10,6 +10,7 @@
 #include "collector/file/loaded_objects.h"
 #include "collector/stream/stream.h"
 #include "preload/cuda/cupti_callbacks.h"
+#include "preload/cuda/driver_query.h"
 #include "preload/cuda/real.h"
 
 #include <string.h>
@@ -127,7 +128,7 @@ static uint32_t look_up_name(const void *kernel)
 	uint32_t name;
 
 	call_returned();
-	text = real_kernel_name(kernel);
+	text = driver_kernel_name(kernel);
 	if (!text || !stream_enter())
 		return 0;
 	name = name_id_always(text, strlen(text));

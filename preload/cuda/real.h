@@ -116,11 +116,4 @@ static inline const struct real *real_of(const void *caller)
 	return real_find(caller);
 }
 
-/* The questions that are asked of CUDA itself, all of them to the driver: it has no last error to disturb. They make no context and are
- * allowed during a capture. UINT32_MAX, false, NULL: not known (no driver in the process, no current context, an older driver).
- * A kernel is a cudaKernel_t that was just launched; its name is mangled and the driver's. errno is kept. */
-uint32_t real_device(void);
-bool real_capturing(const void *stream, bool per_thread);
-const char *real_kernel_name(const void *kernel);
-
 #endif

@@ -7,6 +7,7 @@
 #include "collector/stream/call_record.h"
 #include "collector/stream/stream.h"
 #include "preload/python/frames.h"
+#include "preload/cuda/driver_query.h"
 #include "preload/cuda/real.h"
 #include "preload/cuda/native_stack.h"
 
@@ -87,7 +88,7 @@ static bool is_captured(const struct call_site *site, const void *stream)
 	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM ||
 		!atomic_load_explicit(&captures, memory_order_relaxed))
 		return false;
-	return real_capturing(stream, site->per_thread);
+	return driver_is_capturing(stream, site->per_thread);
 }
 
 static uint32_t api_of(struct call_site *site)
@@ -129,7 +130,7 @@ static uint32_t take_stack(const struct call_site *site, uint64_t end, uint64_t 
 /* A callback may not ask the driver, and launches are not worth the question: CUPTI says where they work. */
 static inline uint32_t device_of(const struct call_site *site)
 {
-	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH || site->type == CALL_RESET ? call_here.device : real_device();
+	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH || site->type == CALL_RESET ? call_here.device : driver_device();
 }
 
 void call_stack_took(uint64_t end, uint64_t ticks)

@@ -2,10 +2,11 @@
  * python_check.c: see python_check.h.
  */
 #include "preload/python/frame_selftest.h"
+#include "preload/python/code_location.h"
+#include "preload/python/frame_walk.h"
 
 #include "collector/process/fork_wiped_memory.h"
 #include "preload/python/python.h"
-#include "preload/python/frames.h"
 #include "preload/python/user_code.h"
 #include "preload/python/str.h"
 

@@ -33,17 +33,4 @@ uint32_t python_stack_here(void);
  * own is there, it is noted. Cheap when noted. Not within stream_enter. */
 void python_source_note(uint32_t node);
 
-/* A frame, and the place where it is, read one by one:
- *	struct python_frame frame = python_frame_first(layout, thread state);
- *	for (; python_frame_read(layout, &frame); frame = frame.previous ...) */
-struct python_frame {
-	uintptr_t code, previous; /* code 0: a frame of the interpreter's own */
-	int64_t offset;
-};
-
-/* The thread's innermost; 0: it has none. thread: what PyGILState_GetThisThreadState gives. */
-uintptr_t python_frame_first(const struct python_layout *layout, uintptr_t thread);
-/* false: it is none. */
-bool python_frame_read(const struct python_layout *layout, uintptr_t address, struct python_frame *frame);
-
 #endif

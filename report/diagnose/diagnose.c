@@ -7,7 +7,6 @@
 #include "report/print/next_command.h"
 #include "report/table/computed_row.h"
 #include "report/base/escape.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,99 +36,6 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ .name = NULL },
 };
 static_assert(sizeof diagnose_rules / sizeof *diagnose_rules == DIAGNOSE_RULES + 1, "findings are kept by rule");
-
-bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille)
-{
-	return whole && (long double)part * 1000 >= (long double)whole * per_mille;
-}
-
-static char *piece(struct diagnosis *diagnosis)
-{
-	return diagnosis->pieces[diagnosis->piece++ % DIAGNOSE_PIECES];
-}
-
-static const char *figure(struct diagnosis *diagnosis, enum unit unit, uint64_t value)
-{
-	char *text = piece(diagnosis);
-
-	number_scaled(text, unit, number_integer(value), diagnosis->options->style.iec, diagnosis->options->style.ascii);
-	return text;
-}
-
-const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns)
-{
-	return figure(diagnosis, UNIT_TIME, ns);
-}
-
-const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes)
-{
-	return figure(diagnosis, UNIT_BYTES, bytes);
-}
-
-const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count)
-{
-	return figure(diagnosis, UNIT_COUNT, count);
-}
-
-const char *diagnose_counted(struct diagnosis *diagnosis, uint64_t count, const char *what)
-{
-	const char *plural = what[strlen(what) - 1] == 'h' ? "es" : "s";
-	char *text = piece(diagnosis), number[NUMBER_BYTES];
-
-	number_scaled(number, UNIT_COUNT, number_integer(count), false, diagnosis->options->style.ascii);
-	snprintf(text, sizeof diagnosis->pieces[0], "%s %s%s", number, what, count == 1 ? "" : plural);
-	return text;
-}
-
-const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t whole)
-{
-	char *text = piece(diagnosis);
-
-	number_percent(text, number_integer(part), number_integer(whole));
-	return text;
-}
-
-#define NAME_COLUMNS 64u
-#define NAME_BYTES_READ 2000u
-
-const char *diagnose_bytes_name(struct diagnosis *diagnosis, const char *bytes, size_t length)
-{
-	char *text = piece(diagnosis), shown[6 * NAME_BYTES_READ + 1];
-	size_t used;
-
-	if (length > NAME_BYTES_READ)
-		length = NAME_BYTES_READ;
-	visible(shown, sizeof shown, bytes, length, diagnosis->options->style.ascii);
-	used = visible_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->style.ascii);
-	if (used >= sizeof diagnosis->pieces[0]) /* many characters without a width */
-		for (used = sizeof diagnosis->pieces[0] - 1; used && ((unsigned char)shown[used] & 0xc0) == 0x80; used--)
-			continue;
-	memcpy(text, shown, used);
-	text[used] = '\0';
-	return text;
-}
-
-const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text)
-{
-	const struct text name = text_of(diagnosis->process->texts, text);
-
-	return name.length ? diagnose_bytes_name(diagnosis, name.bytes, name.length) : "(no name)";
-}
-
-void diagnose_say(char *text, size_t room, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, room, format, list);
-	va_end(list);
-}
-
-void diagnose_lacks(struct finding *finding, const char *what)
-{
-	finding->state = FINDING_UNCHECKED;
-	SAY(finding->why, "%s", what);
-}
 
 /* What the trace lacks of it; NULL: nothing. */
 static const char *lacking(const struct diagnosis *diagnosis, unsigned needs)

@@ -19,14 +19,6 @@ static void trust_idle(struct diagnosis *diagnosis, struct finding *finding)
 	}
 }
 
-uint64_t diagnose_late(const struct diagnosis *diagnosis, uint64_t *gaps)
-{
-	const struct diagnose_facts *facts = &diagnosis->facts;
-
-	*gaps = facts->cause_gaps[GAP_LAUNCH] - facts->launch_long.count;
-	return facts->cause_ns[GAP_LAUNCH] - facts->launch_long.total_ns;
-}
-
 /* Nothing was found, but most of what there is to look at has no known cause. */
 static void check_known(struct diagnosis *diagnosis, struct finding *finding)
 {

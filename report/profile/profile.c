@@ -9,60 +9,6 @@
 #include "report/profile/step_sections.h"
 #include <stdlib.h>
 
-struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream)
-{
-	struct fold_state *state = fold->state;
-	struct thread *thread = need(sizeof *thread);
-
-	grow(&state->threads, &state->thread_room, state->thread_count + 1, sizeof(struct thread *));
-	thread->of = stream;
-	thread->stream = stream->stream;
-	thread->index = (uint32_t)state->thread_count;
-	state->threads[state->thread_count++] = thread;
-	thread->inserted = NOT_INSERTED;
-	stream->user = thread;
-	sections_meet(fold, thread);
-	return thread;
-}
-
-static void keep_time(struct fold *fold, const struct thread *thread)
-{
-	if (!thread->had_range)
-		return;
-	grow(&fold->threads, &fold->thread_room, fold->thread_count + 1, sizeof *fold->threads);
-	fold->threads[fold->thread_count++] = (struct fold_thread_time){ .tid = thread->of->tid, .self_ns = thread->self_ns };
-}
-
-static void end_thread(struct fold *fold, struct trace_stream *stream, uint64_t now_ns)
-{
-	struct fold_state *state = fold->state;
-	struct thread *thread = stream->user, *last;
-
-	if (!thread)
-		return;
-	sections_part(fold, thread, now_ns);
-	keep_time(fold, thread);
-	last = state->threads[--state->thread_count];
-	state->threads[thread->index] = last;
-	last->index = thread->index;
-	free(thread->frames);
-	free(thread->more);
-	free(thread);
-	stream->user = NULL;
-}
-
-uint32_t fold_unattributed(struct fold *fold, uint32_t root)
-{
-	uint32_t node;
-
-	if (!root && fold->unattributed)
-		return fold->unattributed;
-	node = tree_child(fold->tree, root, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
-	if (!root)
-		fold->unattributed = node;
-	return node;
-}
-
 static void fold_self(struct fold *fold, const struct trace_event *event)
 {
 	const struct trace_self *self = event->record;
@@ -92,7 +38,9 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 		fold_left_open(fold, event);
 		break;
 	case EVENT_STREAM_END:
-		end_thread(fold, event->stream, event->time_ns);
+		if (event->stream->user)
+			sections_part(fold, event->stream->user, event->time_ns);
+		fold_thread_ends(fold, event->stream);
 		break;
 	case TRACE_START:
 		fold_span_start(fold, event);
@@ -394,7 +342,7 @@ struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const st
 	if (fold->state->counting && fold_is_partial(fold))
 		fold_window_ends(fold);
 	for (size_t i = 0; i < fold->state->thread_count; i++)
-		keep_time(fold, fold->state->threads[i]);
+		fold_keep_time(fold, fold->state->threads[i]);
 	fold_gpu_end(fold);
 	fold_gaps_end(fold);
 	memory_finish(fold->memory);

@@ -144,7 +144,14 @@ bool fold_is_target(const struct fold *fold, const struct thread *thread, const 
 void fold_impoverish(struct fold_state *state);
 /* The instance of a thread's range at that depth, and those around it. */
 struct instance *fold_instance(struct fold *fold, struct thread *thread, uint32_t depth);
+/* A thread's first event; the caller passes the thread to sections_meet. */
 struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream);
+/* step_sections.c: a thread begins. */
+void sections_meet(struct fold *fold, struct thread *thread);
+/* Its last one. */
+void fold_thread_ends(struct fold *fold, struct trace_stream *stream);
+/* Adds the thread's time in ranges to fold->threads, if it had any. */
+void fold_keep_time(struct fold *fold, const struct thread *thread);
 /* For good; for as long as the target is open. */
 void fold_enrich(struct fold *fold);
 void fold_enrich_target(struct fold *fold);
@@ -194,7 +201,11 @@ static inline struct thread *fold_thread(struct fold *fold, const struct trace_e
 {
 	struct thread *thread = event->stream->user;
 
-	return __builtin_expect(thread != NULL, 1) ? thread : fold_thread_begins(fold, event->stream);
+	if (__builtin_expect(thread != NULL, 1))
+		return thread;
+	thread = fold_thread_begins(fold, event->stream);
+	sections_meet(fold, thread);
+	return thread;
 }
 
 /* An observer wants what instances have of the metric. */

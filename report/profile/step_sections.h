@@ -21,8 +21,7 @@ void sections_free(struct sections *sections);
 /* The event is beyond what is in force (fold_state.edge_ns): goes on to the section that it lies in. */
 void sections_go_on(struct fold *fold, const struct trace_event *event);
 
-/* A thread begins, or ends. */
-void sections_meet(struct fold *fold, struct thread *thread);
+/* A thread ends. */
 void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns);
 
 /* Before a range opens or closes at `index` of its thread's row: whether its section was closed to make way. Then

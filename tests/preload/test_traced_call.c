@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * What every call to CUDA goes through, without CUDA.
  */
+#include "preload/cuda/driver_query.h"
 #include "preload/cuda/traced_call.h"
 #include "collector/file/dictionary.h"
 #include "collector/file/loaded_objects.h"
@@ -311,7 +312,7 @@ START_TEST(streams_of_the_thread_have_their_own_handle)
 	ck_assert_uint_eq(call_stream(&twin, (void *)0x50), 0x50);
 	call_capture_ended();
 	call_capture_began();
-	ck_assert(!real_capturing(NULL, true));
+	ck_assert(!driver_is_capturing(NULL, true));
 	call_capture_ended();
 }
 END_TEST
@@ -323,8 +324,8 @@ START_TEST(without_a_runtime_there_is_an_answer_and_it_is_not_kept)
 	ck_assert_int_eq(real_find(program)->cudaMalloc(&p, 8), CUDA_ERROR_INITIALIZATION);
 	ck_assert_ptr_eq(real_of(program), real_find(program));
 	ck_assert_uint_eq(atomic_load(real_site(program)), 0);
-	ck_assert_uint_eq(real_device(), UINT32_MAX);
-	ck_assert_ptr_null(real_kernel_name(program));
+	ck_assert_uint_eq(driver_device(), UINT32_MAX);
+	ck_assert_ptr_null(driver_kernel_name(program));
 }
 END_TEST
 

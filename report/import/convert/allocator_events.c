@@ -39,16 +39,6 @@ static void drop_cpu(struct kineto_build *build)
 	kineto->memory_count = kept;
 }
 
-int kineto_by_time(const void *a, const void *b, void *context)
-{
-	const struct kineto_memory *memories = context;
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	if (memories[left].time != memories[right].time)
-		return memories[left].time < memories[right].time ? -1 : 1;
-	return left < right ? -1 : 1;
-}
-
 /* The level of each device, event by event. round 0: how low it goes; round 1: with that as its beginning. */
 static void add_up(struct kineto *kineto, const uint32_t *order)
 {

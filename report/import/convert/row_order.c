@@ -5,6 +5,16 @@
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
+int kineto_by_time(const void *a, const void *b, void *context)
+{
+	const struct kineto_memory *memories = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (memories[left].time != memories[right].time)
+		return memories[left].time < memories[right].time ? -1 : 1;
+	return left < right ? -1 : 1;
+}
+
 static int by_range(const void *a, const void *b, void *context)
 {
 	const struct kineto_range *ranges = context;

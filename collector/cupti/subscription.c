@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/cupti/subscription.h"
+
+#include "collector/cupti/session_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The kinds of record that are asked for, and what they are called in messages. */
+static const struct {
+	int kind;
+	const char *what;
+} kinds[] = {
+	{ CUPTI_CONCURRENT_KERNEL, "kernels" },
+	{ CUPTI_MEMCPY, "copies" },
+	{ CUPTI_MEMCPY_PEER, "copies between devices" },
+	{ CUPTI_MEMSET, "memsets" },
+	{ CUPTI_MEMORY, "memory" },
+	{ CUPTI_SYNCHRONIZATION, "synchronisation" },
+	{ CUPTI_CUDA_EVENT, "events" },
+	{ CUPTI_OVERHEAD, "overhead" },
+};
+
+static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
+	CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
+
+void cupti_note_refusal(struct cupti_session *s, const char *what, int result)
+{
+	size_t length = strlen(s->partial);
+
+	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what,
+		result);
+}
+
+/* Under the lock. */
+void cupti_set_source(const struct cupti_session *s)
+{
+	if (*s->partial)
+		cupti_set_state("source.cupti", "partial: %s", s->partial);
+	else
+		cupti_set_state("source.cupti", "on");
+}
+
+bool cupti_owns_callback(int domain, uint32_t id)
+{
+	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
+
+	for (const uint16_t *call = cupti_session->client->calls(); domain == CUPTI_DRIVER && *call; call++)
+		ours |= *call == id;
+	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources; i++)
+		ours |= resources[i] == id;
+	return ours;
+}
+
+/* Callback ids that this version does not have yet are no loss: there is nothing that could be
+ * called. */
+void cupti_enable_callbacks(struct cupti_session *s)
+{
+	const struct cupti_library *cupti = &s->library;
+	int refused = CUPTI_OK, result;
+
+	for (const uint16_t *id = s->client->calls(); *id; id++)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK &&
+			result != CUPTI_INVALID_PARAMETER)
+			refused = result;
+	if (refused)
+		cupti_note_refusal(s, "callbacks of calls", refused);
+	refused = CUPTI_OK;
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
+			refused = result;
+	if (refused)
+		cupti_note_refusal(s, "callbacks of contexts and graphs", refused);
+	for (uint32_t id = CUPTI_FATAL_ERROR; id <= CUPTI_WARNING; id++)
+		cupti->enable_callback(1, s->subscriber, CUPTI_STATE, id); /* from 12.2 on */
+}
+
+bool cupti_owns_kind(uint32_t kind)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if ((uint32_t)kinds[i].kind == kind)
+			return true;
+	return kind == CUPTI_CONTEXT;
+}
+
+void cupti_time_calls(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (!s->library.enable_driver_api)
+		return;
+	for (const uint16_t *id = s->client->timed; *id; id++) {
+		s->library.enable_driver_api(*id, 1);
+		if (*id < 1024)
+			s->timed[*id / 64] |= UINT64_C(1) << *id % 64;
+	}
+}
+
+void cupti_enable_kinds(struct cupti_session *s)
+{
+	const struct cupti_library *cupti = &s->library;
+	int result;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if ((result = cupti->enable(kinds[i].kind)) != CUPTI_OK)
+			cupti_note_refusal(s, kinds[i].what, result);
+	/* Also those that exist already, where the program was faster than we. */
+	if (!cupti->enable_and_dump || cupti->enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
+		cupti->enable(CUPTI_CONTEXT);
+	cupti_time_calls();
+}
+
+void cupti_ask(void)
+{
+	const size_t refused = strlen(cupti_session->partial);
+
+	cupti_enable_callbacks(cupti_session);
+	cupti_enable_kinds(cupti_session);
+	if (strlen(cupti_session->partial) > refused)
+		cupti_set_source(cupti_session);
+}
+
+static void disable_callback(struct cupti_session *s, int domain, uint32_t id, cupti_callback_used *is_used)
+{
+	if (!is_used(domain, id))
+		s->library.enable_callback(0, s->subscriber, domain, id);
+}
+
+void cupti_disable_kinds(struct cupti_session *s)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && cupti_runs(); i++)
+		s->library.disable(kinds[i].kind);
+}
+
+/* What a failure of CUPTI's own says is still heard. */
+void cupti_ask_no_more(cupti_callback_used *is_used)
+{
+	struct cupti_session *s = cupti_session;
+
+	for (const uint16_t *id = s->client->calls(); *id; id++)
+		disable_callback(s, CUPTI_DRIVER, *id, is_used);
+	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+		disable_callback(s, CUPTI_RESOURCE, resources[i], is_used);
+	cupti_disable_kinds(s);
+	s->library.disable(CUPTI_CONTEXT);
+	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
+}
+
+void cupti_doubt(void)
+{
+	struct cupti_session *s = cupti_session;
+	const uint32_t batches = atomic_load(&s->batches);
+
+	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
+		return;
+	s->library.flush_all(0);
+	if (atomic_load(&s->batches) != batches)
+		return;
+	s->doubted = true;
+	s->doubted_at = batches;
+	cupti_set_state("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
+			     "dlsym; run it with PPERF_CUPTI=0, or without the other");
+}
+
+/* What CUPTI said of itself since, that it failed, is the last word. */
+void cupti_doubt_no_more(void)
+{
+	struct cupti_session *s = cupti_session;
+
+	if (!s->doubted || !cupti_runs() || atomic_load(&s->batches) == s->doubted_at)
+		return;
+	s->doubted = false;
+	cupti_set_source(s);
+}

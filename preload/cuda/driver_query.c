@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/cuda/driver_query.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#define DRIVER_NAME "libcuda.so.1"
+#define DRIVER_TRIES 64 /* calls without a driver in the process, before we stop looking for one */
+
+#define DRIVER_FUNCTIONS(X)                                            \
+	X(cuCtxGetDevice, (int *device))                               \
+	X(cuStreamIsCapturing, (const void *stream, int *status))      \
+	X(cuStreamIsCapturing_ptsz, (const void *stream, int *status)) \
+	X(cuKernelGetName, (const char **name, const void *kernel))
+
+struct driver {
+#define X(name, parameters) int(*name) parameters;
+	DRIVER_FUNCTIONS(X)
+#undef X
+};
+
+/* The driver's functions, found once it is in the process. NULL: it is not, or not yet; then nothing can be asked. */
+static const struct driver *_Atomic driver;
+
+static const struct driver *look_for_driver(void)
+{
+	static struct driver found; /* two threads that look at once write the same */
+	static _Atomic int tries;
+	void *library;
+
+	if (atomic_load_explicit(&tries, memory_order_relaxed) >= DRIVER_TRIES)
+		return NULL;
+	atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed);
+	library = dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return NULL;
+#define X(name, parameters) *(void **)&found.name = dlsym(library, #name);
+	DRIVER_FUNCTIONS(X)
+#undef X
+	atomic_store_explicit(&driver, &found, memory_order_release);
+	return &found;
+}
+
+static const struct driver *driver_there(void)
+{
+	const struct driver *there = atomic_load_explicit(&driver, memory_order_acquire);
+
+	return __builtin_expect(there != NULL, 1) ? there : look_for_driver();
+}
+
+uint32_t driver_device(void)
+{
+	const struct driver *there = driver_there();
+	int device = -1, saved = errno;
+
+	if (!there || !there->cuCtxGetDevice || there->cuCtxGetDevice(&device))
+		device = -1;
+	errno = saved;
+	return (uint32_t)device;
+}
+
+bool driver_is_capturing(const void *stream, bool per_thread)
+{
+	const struct driver *there = driver_there();
+	int (*ask)(const void *, int *) = !there       ? NULL
+					  : per_thread ? there->cuStreamIsCapturing_ptsz
+						       : there->cuStreamIsCapturing;
+	int status = 0, saved = errno;
+	bool known = ask && !ask(stream, &status);
+
+	errno = saved;
+	return known && status;
+}
+
+const char *driver_kernel_name(const void *kernel)
+{
+	const struct driver *there = driver_there();
+	const char *name = NULL;
+	int saved = errno;
+
+	if (!there || !there->cuKernelGetName || there->cuKernelGetName(&name, kernel))
+		name = NULL;
+	errno = saved;
+	return name;
+}

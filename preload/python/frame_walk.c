@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "preload/python/frame_walk.h"
+
+#include "preload/python/safe_read.h"
+
+uintptr_t python_frame_first(const struct python_layout *l, uintptr_t thread)
+{
+	uintptr_t frame;
+
+	if (!peek_pointer(&frame, thread + l->thread_frame))
+		return 0;
+	if (l->has_cframe && !peek_pointer(&frame, frame + l->cframe_frame))
+		return 0;
+	return frame;
+}
+
+bool python_frame_read(const struct python_layout *l, uintptr_t address, struct python_frame *frame)
+{
+	uintptr_t instruction;
+	int32_t index;
+	uint8_t owner = 0;
+
+	if (!peek_pointer(&frame->previous, address + l->frame_previous) || !peek_pointer(&frame->code, address + l->frame_code))
+		return false;
+	if (l->at_is_index) {
+		if (!peek(&index, address + l->frame_at, sizeof index))
+			return false;
+		frame->offset = (int64_t)index * l->at_scale;
+		return true;
+	}
+	if (!peek(&owner, address + l->frame_owner, sizeof owner) || !peek_pointer(&instruction, address + l->frame_at))
+		return false;
+	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0; /* 3.14 marks references in the lowest bits */
+	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
+	return true;
+}
