@@ -115,20 +115,20 @@ static void put_window(enum trace_window_edge edge, uint64_t step, uint32_t cycl
 	stream_leave();
 }
 
-static void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup)
+void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup)
 {
 	window_new_span();
 	put_window(TRACE_WINDOW_BEGINS, step, cycle_number, warmup);
 	turn(false);
 }
 
-static void window_end(uint64_t step, uint32_t cycle_number)
+void window_end(uint64_t step, uint32_t cycle_number)
 {
 	turn(true);
 	put_window(TRACE_WINDOW_ENDS, step, cycle_number, 0);
 }
 
-static void window_step(uint64_t step, uint32_t cycle_number)
+void window_step(uint64_t step, uint32_t cycle_number)
 {
 	put_window(TRACE_WINDOW_STEP, step, cycle_number, 0);
 }

@@ -51,6 +51,13 @@ void schedule_ended(uint64_t key);
 /* The outermost module is about to be called; nodes: how many autograd nodes the thread has made so far. */
 void schedule_model_begins(uint64_t nodes);
 
+/* Resumes or pauses recording and writes the WINDOW record on this thread; the arguments are members of struct trace_window.
+ * One thread at a time, not within stream_enter. Called by the schedule itself, and by tests. */
+void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup);
+void window_end(uint64_t step, uint32_t cycle_number);
+/* Writes the record of the next step of a recording window. */
+void window_step(uint64_t step, uint32_t cycle_number);
+
 /* The key of a range of NVTX that was pushed on this thread. */
 uint64_t schedule_key(uint32_t domain, int level);
 

@@ -6,6 +6,7 @@
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
 #include "collector/cupti/handover.h"
+#include "collector/cupti/subscription.h"
 
 #include <check.h>
 #include <stdio.h>

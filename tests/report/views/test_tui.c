@@ -2,6 +2,7 @@
  * test_tui.c: keys, and what is on the screen after them, without a terminal.
  */
 #include "report/base/alloc.h"
+#include "report/cli/command_line.h"
 #include "report/tui/draw.h"
 #include "report/base/escape.h"
 #include "tests/support/run_report.h"
