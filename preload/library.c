@@ -36,8 +36,7 @@
 #define PPERF_VERSION "0.1.0"
 #endif
 
-
-static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
+static struct pperf_settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done */
 
 /* ---- what is said of the process in its trace ---- */
 
@@ -46,7 +45,7 @@ static struct settings *settings; /* NULL: PPERF_DISABLE, nothing is ever done *
 #define COMMAND_BYTES 16384u
 #define SCRATCH_BYTES (2 * COMMAND_BYTES) /* not on the stack: the host's threads may have little */
 
-static void say_link(const char *key, const char *link, char *scratch)
+static void write_link(const char *key, const char *link, char *scratch)
 {
 	ssize_t got = readlink(link, scratch, 4095);
 
@@ -62,7 +61,7 @@ static bool needs_quotes(const char *word)
 }
 
 /* One argument as a shell would take it. Returns how much was written. */
-static size_t quote(char *to, size_t room, const char *word)
+static size_t shell_quote(char *to, size_t room, const char *word)
 {
 	size_t used = 0;
 	bool quoted = needs_quotes(word);
@@ -82,7 +81,7 @@ static size_t quote(char *to, size_t room, const char *word)
 	return used;
 }
 
-static void say_command(char *scratch)
+static void write_command_line(char *scratch)
 {
 	char *raw = scratch, *text = scratch + COMMAND_BYTES;
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -93,10 +92,11 @@ static void say_command(char *scratch)
 		raw[got] = '\0';
 	if (got > 0 && settings->redact)
 		got = (ssize_t)strlen(raw) + 1;
-	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES; at += (ssize_t)strlen(raw + at) + 1) {
+	for (ssize_t at = 0; at < got && used + 16 < COMMAND_BYTES;
+		at += (ssize_t)strlen(raw + at) + 1) {
 		if (used)
 			text[used++] = ' ';
-		used += quote(text + used, COMMAND_BYTES - used - 1, raw + at);
+		used += shell_quote(text + used, COMMAND_BYTES - used - 1, raw + at);
 	}
 	if (used)
 		meta_set("command", text);
@@ -105,10 +105,10 @@ static void say_command(char *scratch)
 }
 
 /* NULL: not given. */
-static const char *copy_of(const char *value)
+static const char *copy_string(const char *value)
 {
 	size_t bytes = value ? strlen(value) + 1 : 1;
-	char *copy = bytes > 1 ? kept_memory(bytes) : NULL;
+	char *copy = bytes > 1 ? fork_kept_alloc(bytes) : NULL;
 
 	if (copy)
 		memcpy(copy, value, bytes);
@@ -116,10 +116,10 @@ static const char *copy_of(const char *value)
 }
 
 /* In the constructor, for say_settings. */
-static void keep_settings(void)
+static void save_settings(void)
 {
 	static const char names[SETTING_COUNT][24] = {
-#define X(variable, otherwise) #variable,
+#define X(variable, fallback) #variable,
 		SETTINGS(X)
 #undef X
 	};
@@ -127,9 +127,11 @@ static void keep_settings(void)
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		const char *value = getenv(names[i]);
 
-		settings->given[i] = value && settings->redact && strchr(value, '/') ? REDACTED : copy_of(value);
+		settings->given_values[i] = value && settings->redact && strchr(value, '/')
+						    ? REDACTED
+						    : copy_string(value);
 	}
-	settings->rank = copy_of(settings_rank());
+	settings->rank = copy_string(settings_rank());
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
 	if (!settings->python)
@@ -139,12 +141,12 @@ static void keep_settings(void)
 }
 
 /* At the first event: most processes have none. */
-static void say_settings(void)
+static void write_settings(void)
 {
 	static const struct {
-		char key[28], otherwise[12];
-	} said[SETTING_COUNT] = {
-#define X(variable, otherwise) {"env." #variable, otherwise},
+		char key[28], fallback[12];
+	} defaults[SETTING_COUNT] = {
+#define X(variable, fallback) { "env." #variable, fallback },
 		SETTINGS(X)
 #undef X
 	};
@@ -152,18 +154,21 @@ static void say_settings(void)
 	struct meta all[SETTING_COUNT + 2];
 
 	for (size_t i = 0; i < SETTING_COUNT; i++)
-		all[i] = (struct meta){said[i].key, settings->given[i] ? settings->given[i] : said[i].otherwise};
-	all[SETTING_COUNT] = (struct meta){"rank", settings->rank};
-	all[SETTING_COUNT + 1] = (struct meta){"warning.settings", settings->wrong[0] ? settings->wrong : NULL};
+		all[i] = (struct meta){ defaults[i].key, settings->given_values[i]
+								 ? settings->given_values[i]
+								 : defaults[i].fallback };
+	all[SETTING_COUNT] = (struct meta){ "rank", settings->rank };
+	all[SETTING_COUNT + 1] = (struct meta){ "warning.settings",
+		settings->bad_value[0] ? settings->bad_value : NULL };
 	meta_set_all(all, SETTING_COUNT + 2);
 }
 
 /* At the first event. The environment is not read any more: another thread may be changing it. */
 static void describe_process(void)
 {
-	char host[256] = "", *scratch = kept_memory(SCRATCH_BYTES);
+	char host[256] = "", *scratch = fork_kept_alloc(SCRATCH_BYTES);
 
-	say_settings();
+	write_settings();
 	gethostname(host, sizeof host - 1);
 	meta_set("version.pperf", PPERF_VERSION);
 	meta_set("host", settings->redact ? REDACTED : host);
@@ -171,29 +176,30 @@ static void describe_process(void)
 		meta_set("directory", REDACTED);
 	if (!scratch)
 		return;
-	say_link("exe", "/proc/self/exe", scratch);
+	write_link("exe", "/proc/self/exe", scratch);
 	if (!settings->redact)
-		say_link("directory", "/proc/self/cwd", scratch);
-	say_command(scratch);
-	memory_return(scratch, SCRATCH_BYTES);
+		write_link("directory", "/proc/self/cwd", scratch);
+	write_command_line(scratch);
+	fork_kept_free(scratch, SCRATCH_BYTES);
 }
 
 /* ---- the beginning ---- */
 
 /* Our own file, as a path that stays right after a chdir. false: it cannot be found. */
-static bool own_path(char path[4096])
+static bool own_library_path(char path[4096])
 {
 	Dl_info info;
 	char *whole;
 
-	if (!dladdr((void *)&settings, &info) || !info.dli_fname || !(whole = realpath(info.dli_fname, NULL)))
+	if (!dladdr((void *)&settings, &info) || !info.dli_fname ||
+		!(whole = realpath(info.dli_fname, NULL)))
 		return false;
 	snprintf(path, 4096, "%s", whole);
 	free(whole);
 	return true;
 }
 
-static int take_build_id(struct dl_phdr_info *object, size_t size, void *into)
+static int copy_build_id(struct dl_phdr_info *object, size_t size, void *into)
 {
 	const ElfW(Addr) here = (ElfW(Addr))(uintptr_t)&settings;
 
@@ -201,7 +207,8 @@ static int take_build_id(struct dl_phdr_info *object, size_t size, void *into)
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 
-		if (p->p_type == PT_LOAD && here >= object->dlpi_addr + p->p_vaddr && here < object->dlpi_addr + p->p_vaddr + p->p_memsz)
+		if (p->p_type == PT_LOAD && here >= object->dlpi_addr + p->p_vaddr &&
+			here < object->dlpi_addr + p->p_vaddr + p->p_memsz)
 			goto ours;
 	}
 	return 0;
@@ -210,14 +217,15 @@ ours:
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 		const ElfW(Nhdr) *note = (const void *)(uintptr_t)(object->dlpi_addr + p->p_vaddr);
 
-		if (p->p_type == PT_NOTE && p->p_memsz >= sizeof *note + 4 + 20 && note->n_type == NT_GNU_BUILD_ID && note->n_descsz == 20)
+		if (p->p_type == PT_NOTE && p->p_memsz >= sizeof *note + 4 + 20 &&
+			note->n_type == NT_GNU_BUILD_ID && note->n_descsz == 20)
 			memcpy(into, (const char *)(note + 1) + ((note->n_namesz + 3) & ~3u), 20);
 	}
 	return 1;
 }
 
 /* A tool that says by its name, or by variables of its own, that it would not share. */
-static bool stands_alone(const char *tool)
+static bool tool_refuses_sharing(const char *tool)
 {
 	return strstr(tool, "ToolsInjection") || getenv("NSYS_PROFILING_SESSION_ID");
 }
@@ -230,39 +238,42 @@ static bool is_pperf(const char *tool, const char *self)
 
 	if (!strncmp(slash ? slash + 1 : tool, "libpperf", 8))
 		return true;
-	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino && there.st_dev == own.st_dev;
+	return !stat(tool, &there) && !stat(self, &own) && there.st_ino == own.st_ino &&
+	       there.st_dev == own.st_dev;
 }
 
 /* A thread that reads the environment while another changes it may crash, so a process that has threads keeps its own: one that has loaded us late,
  * by NVTX_INJECTION64_PATH, which is then set already. */
 static void set_variable(const char *name, const char *value, bool replace)
 {
-	const char *single = dlsym(RTLD_DEFAULT, "__libc_single_threaded"); /* glibc 2.32 and later; an older one does not tell */
+	const char *single = dlsym(RTLD_DEFAULT,
+		"__libc_single_threaded"); /* glibc 2.32 and later; an older one does not tell */
 
 	if (!single || *single)
 		setenv(name, value, replace);
 }
 
 /* NVTX_INJECTION64_PATH: ours if it is free. Another tool that is named there is chained behind us, or left alone. */
-static void take_nvtx(const char *self)
+static void claim_nvtx_injection(const char *self)
 {
 	const char *there = getenv("NVTX_INJECTION64_PATH");
 	bool other = there && *there && !is_pperf(there, self);
 
 	if (!settings->nvtx)
 		return;
-	if (other && stands_alone(there)) {
+	if (other && tool_refuses_sharing(there)) {
 		settings->nvtx = false;
-		meta_set("source.nvtx", "off: another tool that does not share is in NVTX_INJECTION64_PATH (0)");
+		meta_set("source.nvtx",
+			"off: another tool that does not share is in NVTX_INJECTION64_PATH (0)");
 		return;
 	}
-	settings_share(settings, other ? there : NULL);
+	settings_export(settings, other ? there : NULL);
 	nvtx_chain_set(settings->other_nvtx);
 	set_variable("NVTX_INJECTION64_PATH", self, true);
 }
 
 /* CUDA_INJECTION64_PATH: ours if it is free. Where it is not, CUPTI is started at the first call that is seen. */
-static void take_cuda(const char *self)
+static void claim_cuda_injection(const char *self)
 {
 	const bool wanted = settings->cuda && settings->cupti;
 	const char *there;
@@ -270,8 +281,9 @@ static void take_cuda(const char *self)
 	if (wanted)
 		set_variable("CUDA_INJECTION64_PATH", self, false);
 	there = getenv("CUDA_INJECTION64_PATH");
-	cuda_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL, settings->cupti_yields, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
-				 there && !strcmp(there, self));
+	cupti_callbacks_configure(wanted, getenv("PPERF_CUPTI") ? settings->cupti_library : NULL,
+		settings->cupti_hands_over, settings_size(getenv("PPERF_CUPTI_BUFFERS")),
+		there && !strcmp(there, self));
 }
 
 /* How PyTorch's allocator is to work; newer releases look at the first of these first. */
@@ -283,23 +295,23 @@ static const char *allocator_setting(void)
 }
 
 /* In a child made by fork. What lies in fork memory is empty there already. */
-static void forked(void)
+static void fork_child_library(void)
 {
 	stream_forked();
 	schedule_forked();
 	nvtx_handles_forked();
 	call_forked();
-	stack_forked();
+	native_stack_forked();
 	torch_modules_forked();
 	torch_ops_forked();
 }
 
 /* A window of the schedule begins or ends. */
-static void window_turned(bool recorded)
+static void on_recording_changed(bool recorded)
 {
 	torch_ops_record(recorded);
 	if (recorded)
-		torch_memory_say_levels();
+		torch_memory_write_levels();
 }
 
 static void configure_schedule(void)
@@ -309,47 +321,49 @@ static void configure_schedule(void)
 
 	if (!settings->scheduled)
 		return;
-	snprintf(text, sizeof text, "skip_first:%u,wait:%u,warmup:%u,active:%u,repeat:%u", plan->skip_first, plan->wait, plan->warmup, plan->active,
-		 plan->repeat);
+	snprintf(text, sizeof text, "skip_first:%u,wait:%u,warmup:%u,active:%u,repeat:%u",
+		plan->skip_first, plan->wait, plan->warmup, plan->active, plan->repeat);
 	meta_set("schedule", text);
-	schedule_configure(plan, settings->step_marker, window_turned);
+	schedule_configure(plan, settings->step_marker, on_recording_changed);
 }
 
 /* By the user; or the kernel gave this program privileges, and NVTX has loaded us all the same. */
-static bool disabled(void)
+static bool is_disabled(void)
 {
 	const char *value = getenv("PPERF_DISABLE");
 
 	return (value && *value && settings_flag(value, true)) || getauxval(AT_SECURE);
 }
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void start_library(void)
 {
 	char self[4096];
 	int saved = errno;
 
-	if (disabled() || !(settings = kept_memory(sizeof *settings)))
+	if (is_disabled() || !(settings = fork_kept_alloc(sizeof *settings)))
 		return;
 	settings_read(settings);
-	if (own_path(self)) {
-		dl_iterate_phdr(take_build_id, settings->trace.build_id);
+	if (own_library_path(self)) {
+		dl_iterate_phdr(copy_build_id, settings->trace.build_id);
 		stream_configure(&settings->trace);
 		dictionary_on_open(describe_process);
-		keep_settings();
-		settings_share(settings, NULL);
-		take_nvtx(self);
-		take_cuda(self);
+		save_settings();
+		settings_export(settings, NULL);
+		claim_nvtx_injection(self);
+		claim_cuda_injection(self);
 		set_variable("PPERF_RUN", settings->run, true);
 		configure_schedule();
 		nvtx_configure(settings->nvtx);
 		call_configure(settings->cuda, settings->stacks);
-		call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start, .device_memory = torch_memory_took });
+		call_set_hooks(&(const struct call_hooks){ .first_call = torch_late_start,
+			.device_memory = torch_memory_note_allocation });
 		python_frames_configure(settings->python_stacks);
 		torch_memory_configure(settings->tensors, allocator_setting());
-		torch_modules_configure(settings->python, settings->modules, settings->all_children);
+		torch_modules_configure(
+			settings->python, settings->modules, settings->all_children);
 		torch_ops_configure(settings->ops, settings->shapes, settings->all_children);
 		torch_configure(settings->python);
-		pthread_atfork(stream_fork_begins, NULL, forked);
+		pthread_atfork(stream_fork_prepare, NULL, fork_child_library);
 	}
 	errno = saved;
 }
@@ -357,7 +371,7 @@ __attribute__((constructor)) static void begin(void)
 /* ---- the end ---- */
 
 /* On a terminal, or where it was asked for; never among the program's own output in a file. */
-static bool may_speak(void)
+static bool may_print(void)
 {
 	if (settings->quiet >= 0)
 		return !settings->quiet;
@@ -366,51 +380,54 @@ static bool may_speak(void)
 
 #define LINE_BYTES (4096u + 256)
 
-static void say_refusal(char *line)
+static void print_open_error(char *line)
 {
-	const char *place = *trace_output() ? trace_output() : "in a folder that is gone";
-	int bytes = snprintf(line, LINE_BYTES, "pperf: no trace: %s: %s; PPERF_OUTPUT sets another place\n", place, strerror(trace_refusal()));
+	const char *location = *trace_output() ? trace_output() : "in a folder that is gone";
+	int bytes = snprintf(line, LINE_BYTES,
+		"pperf: no trace: %s: %s; PPERF_OUTPUT sets another place\n", location,
+		strerror(trace_open_error()));
 
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
 		return;
 }
 
-static void say_closing_line(const struct trace_header *header, char *line)
+static void print_closing_line(const struct trace_header *header, char *line)
 {
 	uint64_t lost = 0;
 	int bytes;
 
 	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
 		lost += header->lost[i];
-	bytes = snprintf(line, LINE_BYTES, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n", trace_path(),
-			 (double)header->end / 1e6, (unsigned long long)header->streams, header->streams == 1 ? "" : "s",
-			 (unsigned long long)lost, lost == 1 ? "" : "s");
+	bytes = snprintf(line, LINE_BYTES, "pperf: %s, %.1f MB, %llu thread%s, %llu event%s lost\n",
+		trace_path(), (double)header->end / 1e6, (unsigned long long)header->streams,
+		header->streams == 1 ? "" : "s", (unsigned long long)lost, lost == 1 ? "" : "s");
 	if (bytes > 0 && write(STDERR_FILENO, line, (size_t)bytes) < 0)
 		return;
 }
 
-__attribute__((destructor)) static void finish(void)
+__attribute__((destructor)) static void end_library(void)
 {
 	const struct trace_header *header;
 	char *line = NULL;
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	if (!settings)
 		return;
-	quiet_begin(&quiet);
-	trace_await();
+	signal_guard_begin(&guard);
+	trace_finish_opening();
 	header = trace_header();
 	if (header) {
 		torch_ops_finish();
 		stream_end_process();
 		trace_end();
 	}
-	if ((header || trace_refusal()) && may_speak())
-		line = kept_memory(LINE_BYTES); /* the thread that ends the program may have a small stack */
+	if ((header || trace_open_error()) && may_print())
+		line = fork_kept_alloc(
+			LINE_BYTES); /* the thread that ends the program may have a small stack */
 	if (line && header)
-		say_closing_line(header, line);
+		print_closing_line(header, line);
 	else if (line)
-		say_refusal(line);
-	memory_return(line, LINE_BYTES);
-	quiet_end(&quiet);
+		print_open_error(line);
+	fork_kept_free(line, LINE_BYTES);
+	signal_guard_end(&guard);
 }

@@ -10,15 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-bool settings_flag(const char *value, bool otherwise)
+bool settings_flag(const char *value, bool fallback)
 {
-	static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"off", "on"}, {"no", "yes"}};
+	static const char *const words[][2] = { { "0", "1" }, { "false", "true" }, { "off", "on" },
+		{ "no", "yes" } };
 
 	for (size_t i = 0; value && i < sizeof words / sizeof words[0]; i++)
 		for (int on = 0; on < 2; on++)
 			if (!strcasecmp(value, words[i][on]))
 				return on;
-	return otherwise;
+	return fallback;
 }
 
 uint64_t settings_size(const char *value)
@@ -46,9 +47,11 @@ uint64_t settings_size(const char *value)
 	return (uint64_t)number << shift;
 }
 
-static void complain(struct settings *s, const char *variable, const char *value, const char *wanted)
+static void note_bad_value(
+	struct pperf_settings *s, const char *variable, const char *value, const char *wanted)
 {
-	snprintf(s->wrong, sizeof s->wrong, "%s=%.80s was not understood (%s); the default was used", variable, value, wanted);
+	snprintf(s->bad_value, sizeof s->bad_value,
+		"%s=%.80s was not understood (%s); the default was used", variable, value, wanted);
 }
 
 /* ---- PPERF_RUN: "ID DIRECTORY-BYTES DIRECTORY OTHER-NVTX", so that children know what the first process of the run knew ---- */
@@ -65,7 +68,7 @@ static uint64_t new_run_id(void)
 	return (id ^ (uint64_t)getpid() << 44) | 1;
 }
 
-static bool take_run(struct settings *s, const char *run)
+static bool parse_run(struct pperf_settings *s, const char *run)
 {
 	unsigned long long id, bytes;
 	int at = 0;
@@ -81,7 +84,7 @@ static bool take_run(struct settings *s, const char *run)
 	return true;
 }
 
-static void begin_run(struct settings *s)
+static void start_run(struct pperf_settings *s)
 {
 	s->trace.run_id = new_run_id();
 	if (!getcwd(s->directory, sizeof s->directory))
@@ -89,17 +92,18 @@ static void begin_run(struct settings *s)
 	s->other_nvtx = "";
 }
 
-static void write_run(struct settings *s)
+static void format_run(struct pperf_settings *s)
 {
-	snprintf(s->run, sizeof s->run, "%016llx %zu %s%s%s", (unsigned long long)s->trace.run_id, strlen(s->directory), s->directory,
-		 *s->other_nvtx ? " " : "", s->other_nvtx);
+	snprintf(s->run, sizeof s->run, "%016llx %zu %s%s%s", (unsigned long long)s->trace.run_id,
+		strlen(s->directory), s->directory, *s->other_nvtx ? " " : "", s->other_nvtx);
 }
 
 /* ---- PPERF_OUTPUT ---- */
 
 const char *settings_rank(void)
 {
-	static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+	static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+		"SLURM_PROCID" };
 
 	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
 		const char *value = getenv(variables[i]);
@@ -166,7 +170,7 @@ static size_t append_field(char *to, size_t room, const char *pattern, size_t *u
 	return 1;
 }
 
-static bool expand_output(struct settings *s, const char *pattern)
+static bool expand_output(struct pperf_settings *s, const char *pattern)
 {
 	char *output = s->trace.output;
 	size_t room = sizeof s->trace.output, used = 0, wrote;
@@ -174,7 +178,8 @@ static bool expand_output(struct settings *s, const char *pattern)
 	if (*pattern != '/' && !*s->directory)
 		pattern = "";
 	else if (*pattern != '/')
-		used = (size_t)snprintf(output, room, "%s/", strcmp(s->directory, "/") ? s->directory : "");
+		used = (size_t)snprintf(
+			output, room, "%s/", strcmp(s->directory, "/") ? s->directory : "");
 	while (*pattern && used + 8 < room) {
 		if (*pattern != '%') {
 			output[used++] = *pattern++;
@@ -187,74 +192,82 @@ static bool expand_output(struct settings *s, const char *pattern)
 	return !*pattern;
 }
 
-static const char *value_of(const char *variable)
+static const char *variable_value(const char *variable)
 {
 	const char *value = getenv(variable);
 
 	return value && *value ? value : NULL;
 }
 
-static bool flag_of(struct settings *s, const char *variable, bool otherwise)
+static bool variable_flag(struct pperf_settings *s, const char *variable, bool fallback)
 {
-	const char *value = value_of(variable);
-	bool on = settings_flag(value, otherwise);
+	const char *value = variable_value(variable);
+	bool on = settings_flag(value, fallback);
 
-	if (on != settings_flag(value, !otherwise) && value)
-		complain(s, variable, value, "1 or 0");
+	if (on != settings_flag(value, !fallback) && value)
+		note_bad_value(s, variable, value, "1 or 0");
 	return on;
 }
 
-void settings_read(struct settings *s)
+void settings_read(struct pperf_settings *s)
 {
-	const char *output = value_of("PPERF_OUTPUT"), *most = value_of("PPERF_MAX"), *children = value_of("PPERF_CHILDREN");
-	const char *cupti = value_of("PPERF_CUPTI"), *schedule = value_of("PPERF_SCHEDULE");
+	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
+		   *children = variable_value("PPERF_CHILDREN");
+	const char *cupti = variable_value("PPERF_CUPTI"),
+		   *schedule = variable_value("PPERF_SCHEDULE");
 
-	s->redact = flag_of(s, "PPERF_REDACT", false);
-	if (!take_run(s, getenv("PPERF_RUN")))
-		begin_run(s);
-	s->trace.limit_bytes = most ? settings_size(most) : 0;
-	if (most && !s->trace.limit_bytes)
-		complain(s, "PPERF_MAX", most, "a size such as 512M");
+	s->redact = variable_flag(s, "PPERF_REDACT", false);
+	if (!parse_run(s, getenv("PPERF_RUN")))
+		start_run(s);
+	s->trace.limit_bytes = limit ? settings_size(limit) : 0;
+	if (limit && !s->trace.limit_bytes)
+		note_bad_value(s, "PPERF_MAX", limit, "a size such as 512M");
 	if (!s->trace.limit_bytes)
 		s->trace.limit_bytes = settings_size("4G");
 	s->all_children = children && !strcmp(children, "all");
 	s->trace.skip_forked = children && !strcmp(children, "none");
-	if (children && strcmp(children, "none") && strcmp(children, "gpu") && strcmp(children, "all"))
-		complain(s, "PPERF_CHILDREN", children, "none, gpu or all");
+	if (children && strcmp(children, "none") && strcmp(children, "gpu") &&
+		strcmp(children, "all"))
+		note_bad_value(s, "PPERF_CHILDREN", children, "none, gpu or all");
 	if (!expand_output(s, output ? output : "trace.bin"))
-		complain(s, "PPERF_OUTPUT", s->redact ? "[redacted]" : output, "a shorter path");
-	s->nvtx = flag_of(s, "PPERF_NVTX", true);
-	s->cuda = flag_of(s, "PPERF_CUDA", true);
-	s->cupti_yields = cupti && !strcasecmp(cupti, "yield");
-	if (cupti && !s->cupti_yields && strcasecmp(cupti, "share") && !strchr(cupti, '/') &&
-	    settings_flag(cupti, true) != settings_flag(cupti, false))
-		complain(s, "PPERF_CUPTI", cupti, "0, 1, share, yield or the path of a libcupti");
+		note_bad_value(
+			s, "PPERF_OUTPUT", s->redact ? "[redacted]" : output, "a shorter path");
+	s->nvtx = variable_flag(s, "PPERF_NVTX", true);
+	s->cuda = variable_flag(s, "PPERF_CUDA", true);
+	s->cupti_hands_over = cupti && !strcasecmp(cupti, "yield");
+	if (cupti && !s->cupti_hands_over && strcasecmp(cupti, "share") && !strchr(cupti, '/') &&
+		settings_flag(cupti, true) != settings_flag(cupti, false))
+		note_bad_value(
+			s, "PPERF_CUPTI", cupti, "0, 1, share, yield or the path of a libcupti");
 	s->cupti = s->cuda && settings_flag(cupti, true); /* else it is a path */
 	if (cupti)
 		snprintf(s->cupti_library, sizeof s->cupti_library, "%s", cupti);
-	s->tensors = flag_of(s, "PPERF_TENSORS", true);
-	s->python = flag_of(s, "PPERF_PYTHON", true);
-	s->modules = flag_of(s, "PPERF_MODULES", true);
-	s->stacks = value_of("PPERF_STACKS");
-	if (s->stacks && strcmp(s->stacks, "alloc") && strcmp(s->stacks, "launch") && strcmp(s->stacks, "off"))
-		complain(s, "PPERF_STACKS", s->stacks, "alloc, launch or off");
-	s->python_stacks = value_of("PPERF_PYSTACKS");
-	if (s->python_stacks && strcmp(s->python_stacks, "alloc") && strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
-		complain(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
-	s->ops = value_of("PPERF_OPS");
+	s->tensors = variable_flag(s, "PPERF_TENSORS", true);
+	s->python = variable_flag(s, "PPERF_PYTHON", true);
+	s->modules = variable_flag(s, "PPERF_MODULES", true);
+	s->stacks = variable_value("PPERF_STACKS");
+	if (s->stacks && strcmp(s->stacks, "alloc") && strcmp(s->stacks, "launch") &&
+		strcmp(s->stacks, "off"))
+		note_bad_value(s, "PPERF_STACKS", s->stacks, "alloc, launch or off");
+	s->python_stacks = variable_value("PPERF_PYSTACKS");
+	if (s->python_stacks && strcmp(s->python_stacks, "alloc") &&
+		strcmp(s->python_stacks, "launch") && strcmp(s->python_stacks, "off"))
+		note_bad_value(s, "PPERF_PYSTACKS", s->python_stacks, "alloc, launch or off");
+	s->ops = variable_value("PPERF_OPS");
 	if (s->ops && strcmp(s->ops, "events") && strcmp(s->ops, "totals") && strcmp(s->ops, "off"))
-		complain(s, "PPERF_OPS", s->ops, "events, totals or off");
+		note_bad_value(s, "PPERF_OPS", s->ops, "events, totals or off");
 	s->scheduled = schedule && schedule_parse(schedule, &s->schedule);
 	if (schedule && !s->scheduled)
-		complain(s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
-	s->step_marker = value_of("PPERF_STEP_MARKER");
-	s->shapes = flag_of(s, "PPERF_SHAPES", false);
-	s->quiet = value_of("PPERF_QUIET") ? flag_of(s, "PPERF_QUIET", true) : -1;
+		note_bad_value(
+			s, "PPERF_SCHEDULE", schedule, "such as wait:1,warmup:1,active:3,repeat:1");
+	s->step_marker = variable_value("PPERF_STEP_MARKER");
+	s->shapes = variable_flag(s, "PPERF_SHAPES", false);
+	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;
 }
 
-void settings_share(struct settings *s, const char *other_nvtx)
+void settings_export(struct pperf_settings *s, const char *other_nvtx)
 {
 	if (other_nvtx)
 		s->other_nvtx = other_nvtx;
-	write_run(s);
+	format_run(s);
 }

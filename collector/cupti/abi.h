@@ -35,7 +35,7 @@ enum cupti_result {
 	CUPTI_NO_MEMORY = 8,
 	CUPTI_END_OF_BUFFER = 12, /* MAX_LIMIT_REACHED */
 	CUPTI_NOT_INITIALIZED = 15,
-	CUPTI_INVALID_KIND = 21,  /* an incomplete record */
+	CUPTI_INVALID_KIND = 21, /* an incomplete record */
 	CUPTI_HARDWARE_BUSY = 26,
 	CUPTI_NO_PRIVILEGES = 35,
 	CUPTI_OTHER_SUBSCRIBER = 39,
@@ -72,7 +72,7 @@ enum cupti_kind {
 	CUPTI_MEMCPY_PEER = 22, /* MEMCPY2 */
 	CUPTI_CUDA_EVENT = 36,
 	CUPTI_SYNCHRONIZATION = 38,
-	CUPTI_MEMORY = 49, /* MEMORY2 */
+	CUPTI_MEMORY = 49,      /* MEMORY2 */
 	CUPTI_GRAPH_TRACE = 51, /* another client's */
 };
 
@@ -183,43 +183,52 @@ struct cupti_state {
 };
 
 typedef void (*cupti_callback)(void *data, int domain, uint32_t cbid, const void *call);
-typedef void (*cupti_buffer_requested)(uint8_t **buffer, size_t *bytes, size_t *most_records);
-typedef void (*cupti_buffer_completed)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+typedef void (*cupti_buffer_requested)(uint8_t **buffer, size_t *bytes, size_t *max_records);
+typedef void (*cupti_buffer_completed)(
+	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
 typedef uint64_t (*cupti_clock)(void);
 
 /* Every function that is used: 1 if pperf cannot do without, member, symbol, arguments. All return
  * a CUptiResult. */
-#define CUPTI_FUNCTIONS(X)                                                                                       \
-	X(1, get_version, cuptiGetVersion, (uint32_t * version))                                                 \
-	X(1, subscribe, cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data))                \
-	X(1, enable_callback, cuptiEnableCallback, (uint32_t on, void *subscriber, int domain, uint32_t cbid))   \
-	X(1, register_buffers, cuptiActivityRegisterCallbacks, (cupti_buffer_requested, cupti_buffer_completed)) \
-	X(1, enable, cuptiActivityEnable, (int kind))                                                            \
-	X(1, disable, cuptiActivityDisable, (int kind))                                                          \
-	X(1, flush_all, cuptiActivityFlushAll, (uint32_t flags))                                                 \
-	X(1, next_record, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, void **record))           \
-	X(1, dropped, cuptiActivityGetNumDroppedRecords, (void *context, uint32_t stream, size_t *dropped))      \
-	X(0, result_text, cuptiGetResultString, (int result, const char **text))                                 \
-	X(0, callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name))                \
-	X(0, set_thread_id_type, cuptiSetThreadIdType, (int type))                                               \
-	X(0, set_attribute, cuptiActivitySetAttribute, (int attribute, size_t *bytes, void *value))              \
-	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                                            \
-	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))                       \
-	X(0, register_clock, cuptiActivityRegisterTimestampCallback, (cupti_clock clock))                         \
-	X(0, finalize, cuptiFinalize, (void))                                                                    \
-	X(0, unsubscribe, cuptiUnsubscribe, (void *subscriber))                                                  \
-	X(0, enable_domain, cuptiEnableDomain, (uint32_t on, void *subscriber, int domain))                      \
-	X(0, subscribe_v2, cuptiSubscribe_v2, (void **subscriber, cupti_callback callback, void *data, void *more)) \
-	X(0, enable_all_domains, cuptiEnableAllDomains, (uint32_t on, void *subscriber))                         \
-	X(0, callback_state, cuptiGetCallbackState, (uint32_t *on, void *subscriber, int domain, uint32_t cbid)) \
-	X(0, enable_context, cuptiActivityEnableContext, (void *context, int kind))                              \
-	X(0, disable_context, cuptiActivityDisableContext, (void *context, int kind))                            \
-	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                                       \
-	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                                         \
-	X(0, stream_id, cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))     \
-	X(0, graph_id, cuptiGetGraphId, (void *graph, uint32_t *id))                                             \
-	X(0, graph_node_id, cuptiGetGraphNodeId, (void *node, uint64_t *id))                                     \
+#define CUPTI_FUNCTIONS(X)                                                                        \
+	X(1, get_version, cuptiGetVersion, (uint32_t * version))                                  \
+	X(1, subscribe, cuptiSubscribe, (void **subscriber, cupti_callback callback, void *data)) \
+	X(1, enable_callback, cuptiEnableCallback,                                                \
+		(uint32_t on, void *subscriber, int domain, uint32_t cbid))                       \
+	X(1, register_buffers, cuptiActivityRegisterCallbacks,                                    \
+		(cupti_buffer_requested, cupti_buffer_completed))                                 \
+	X(1, enable, cuptiActivityEnable, (int kind))                                             \
+	X(1, disable, cuptiActivityDisable, (int kind))                                           \
+	X(1, flush_all, cuptiActivityFlushAll, (uint32_t flags))                                  \
+	X(1, next_record, cuptiActivityGetNextRecord,                                             \
+		(uint8_t * buffer, size_t valid, void **record))                                  \
+	X(1, dropped, cuptiActivityGetNumDroppedRecords,                                          \
+		(void *context, uint32_t stream, size_t *dropped))                                \
+	X(0, result_text, cuptiGetResultString, (int result, const char **text))                  \
+	X(0, callback_name, cuptiGetCallbackName, (int domain, uint32_t cbid, const char **name)) \
+	X(0, set_thread_id_type, cuptiSetThreadIdType, (int type))                                \
+	X(0, set_attribute, cuptiActivitySetAttribute,                                            \
+		(int attribute, size_t *bytes, void *value))                                      \
+	X(0, enable_and_dump, cuptiActivityEnableAndDump, (int kind))                             \
+	X(0, enable_driver_api, cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t on))        \
+	X(0, register_clock, cuptiActivityRegisterTimestampCallback, (cupti_clock clock))         \
+	X(0, finalize, cuptiFinalize, (void))                                                     \
+	X(0, unsubscribe, cuptiUnsubscribe, (void *subscriber))                                   \
+	X(0, enable_domain, cuptiEnableDomain, (uint32_t on, void *subscriber, int domain))       \
+	X(0, subscribe_v2, cuptiSubscribe_v2,                                                     \
+		(void **subscriber, cupti_callback callback, void *data, void *more))             \
+	X(0, enable_all_domains, cuptiEnableAllDomains, (uint32_t on, void *subscriber))          \
+	X(0, callback_state, cuptiGetCallbackState,                                               \
+		(uint32_t * on, void *subscriber, int domain, uint32_t cbid))                     \
+	X(0, enable_context, cuptiActivityEnableContext, (void *context, int kind))               \
+	X(0, disable_context, cuptiActivityDisableContext, (void *context, int kind))             \
+	X(0, context_id, cuptiGetContextId, (void *context, uint32_t *id))                        \
+	X(0, device_id, cuptiGetDeviceId, (void *context, uint32_t *id))                          \
+	X(0, stream_id, cuptiGetStreamIdEx,                                                       \
+		(void *context, void *stream, uint8_t per_thread, uint32_t *id))                  \
+	X(0, graph_id, cuptiGetGraphId, (void *graph, uint32_t *id))                              \
+	X(0, graph_node_id, cuptiGetGraphNodeId, (void *node, uint64_t *id))                      \
 	X(0, graph_exec_id, cuptiGetGraphExecId, (void *exec, uint32_t *id))
 
 /* A loaded libcupti. Members that are not needed may be NULL. */
@@ -236,7 +245,7 @@ struct cupti_library {
 /* Finds libcupti, loads it without showing it to anyone else, and resolves the functions. wanted: a
  * path to take instead; toolkit: where CUDA is installed; NULL: not said. false: `reason` says in a
  * sentence why not. errno is not kept. */
-int cupti_load(
-	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes);
+int cupti_load(struct cupti_library *library, const char *wanted, const char *toolkit, char *reason,
+	size_t reason_bytes);
 
 #endif

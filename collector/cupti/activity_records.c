@@ -24,22 +24,23 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define NAME_MOST 16384u /* bytes of a kernel's name that are kept; CUTLASS has some of 4000 */
+#define KERNEL_NAME_MAX \
+	16384u /* bytes of a kernel's name that are kept; CUTLASS has some of 4000 */
 
-#define READ_PATIENCE_NS UINT64_C(1000000000)
+#define READERS_WAIT_NS UINT64_C(1000000000)
 
 _Atomic uint64_t correlation_newest;
-static atomic_bool modules_go;
-static atomic_uint plain_readers; /* threads that read a name where it lies, just now */
+static atomic_bool modules_unload;
+static atomic_uint direct_readers; /* threads that read a name where it lies, just now */
 
 /* Either the reader sees that modules go, or it is seen here: both ask after they have said. A name is read in less than a microsecond; the bound is for a thread
  * that never comes back to it. */
-void gpu_activity_module_unloads(void)
+void activity_records_module_unloads(void)
 {
 	const uint64_t began = clock_monotonic_ns();
 
-	atomic_store(&modules_go, true);
-	while (atomic_load(&plain_readers) && clock_monotonic_ns() - began < READ_PATIENCE_NS)
+	atomic_store(&modules_unload, true);
+	while (atomic_load(&direct_readers) && clock_monotonic_ns() - began < READERS_WAIT_NS)
 		sched_yield();
 }
 
@@ -51,13 +52,13 @@ static bool is_readable(uintptr_t page)
 }
 
 /* A name that may no longer be there: the kernel refuses where we would crash. false: it is gone. */
-static bool careful_copy(char *copy, const char *name)
+static bool copy_name_checked(char *copy, const char *name)
 {
 	uintptr_t at = (uintptr_t)name, page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-	copy[NAME_MOST] = '\0';
-	for (size_t done = 0; done < NAME_MOST;) {
-		size_t step = page - (at + done) % page, room = NAME_MOST - done;
+	copy[KERNEL_NAME_MAX] = '\0';
+	for (size_t done = 0; done < KERNEL_NAME_MAX;) {
+		size_t step = page - (at + done) % page, room = KERNEL_NAME_MAX - done;
 		struct iovec local = { copy + done, step < room ? step : room };
 		struct iovec remote = { (void *)(at + done), local.iov_len };
 		ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
@@ -65,7 +66,8 @@ static bool careful_copy(char *copy, const char *name)
 		if (got <= 0) {
 			if (errno == EFAULT || !is_readable((at + done) & ~(page - 1)))
 				return false;
-			memcpy(local.iov_base, remote.iov_base, local.iov_len); /* not EFAULT: a sandbox forbids asking so */
+			memcpy(local.iov_base, remote.iov_base,
+				local.iov_len); /* not EFAULT: a sandbox forbids asking so */
 			got = (ssize_t)local.iov_len;
 		}
 		if (memchr(copy + done, 0, (size_t)got))
@@ -76,29 +78,29 @@ static bool careful_copy(char *copy, const char *name)
 }
 
 /* The name, while no module has ever been unloaded. false: one has. */
-static bool plain_copy(char *copy, const char *name)
+static bool copy_name_direct(char *copy, const char *name)
 {
 	bool all_stay;
 
-	atomic_fetch_add(&plain_readers, 1);
-	all_stay = !atomic_load(&modules_go);
+	atomic_fetch_add(&direct_readers, 1);
+	all_stay = !atomic_load(&modules_unload);
 	if (all_stay)
-		*(char *)mempcpy(copy, name, strnlen(name, NAME_MOST)) = '\0';
-	atomic_fetch_sub_explicit(&plain_readers, 1, memory_order_release);
+		*(char *)mempcpy(copy, name, strnlen(name, KERNEL_NAME_MAX)) = '\0';
+	atomic_fetch_sub_explicit(&direct_readers, 1, memory_order_release);
 	return all_stay;
 }
 
-static uint32_t intern(const char *name)
+static uint32_t kernel_name_id(const char *name)
 {
-	char copy[NAME_MOST + 1];
+	char copy[KERNEL_NAME_MAX + 1];
 
-	if (!name || !(plain_copy(copy, name) || careful_copy(copy, name)))
+	if (!name || !(copy_name_direct(copy, name) || copy_name_checked(copy, name)))
 		return 0;
-	return name_id_always(copy, strnlen(copy, NAME_MOST));
+	return name_id_always(copy, strnlen(copy, KERNEL_NAME_MAX));
 }
 
-static void fill(
-	struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation, uint64_t graph_node, uint32_t graph)
+static void fill_times(struct trace_gpu *gpu, uint64_t start, uint64_t end, uint32_t correlation,
+	uint64_t graph_node, uint32_t graph)
 {
 	gpu->start_ns = start;
 	gpu->end_ns = end;
@@ -107,7 +109,7 @@ static void fill(
 	gpu->graph = graph_node ? graph : 0;
 }
 
-static void place(struct trace_gpu *gpu, uint32_t device, uint32_t context, uint32_t stream)
+static void fill_location(struct trace_gpu *gpu, uint32_t device, uint32_t context, uint32_t stream)
 {
 	gpu->device = device;
 	gpu->context = context;
@@ -117,14 +119,15 @@ static void place(struct trace_gpu *gpu, uint32_t device, uint32_t context, uint
 static void write_kernel(const struct cupti_library *cupti, const void *record)
 {
 	const struct cupti_kernel *from = record;
-	uint32_t name = intern(from->name);
+	uint32_t name = kernel_name_id(from->name);
 	struct trace_kernel *kernel = stream_record(TRACE_KERNEL, sizeof *kernel);
 
 	(void)cupti;
 	if (!kernel)
 		return;
-	fill(&kernel->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
-	place(&kernel->gpu, from->device, from->context, from->stream);
+	fill_times(&kernel->gpu, from->start, from->end, from->correlation, from->graph_node,
+		from->graph);
+	fill_location(&kernel->gpu, from->device, from->context, from->stream);
 	memcpy(kernel->grid, from->grid, sizeof kernel->grid);
 	memcpy(kernel->block, from->block, sizeof kernel->block);
 	kernel->static_shared_bytes = from->static_shared;
@@ -136,7 +139,7 @@ static void write_kernel(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_copy(const struct cupti_library *cupti, const void *record)
+static void write_memcpy(const struct cupti_library *cupti, const void *record)
 {
 	const struct cupti_memcpy *from = record;
 	struct trace_gpu_copy *copy = stream_record(TRACE_GPU_COPY, sizeof *copy);
@@ -144,8 +147,9 @@ static void write_copy(const struct cupti_library *cupti, const void *record)
 	(void)cupti;
 	if (!copy)
 		return;
-	fill(&copy->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
-	place(&copy->gpu, from->device, from->context, from->stream);
+	fill_times(&copy->gpu, from->start, from->end, from->correlation, from->graph_node,
+		from->graph);
+	fill_location(&copy->gpu, from->device, from->context, from->stream);
 	copy->bytes = from->bytes;
 	copy->copy_kind = from->copy_kind;
 	copy->source_kind = from->source_kind;
@@ -163,8 +167,9 @@ static void write_peer_copy(const struct cupti_library *cupti, const void *recor
 	(void)cupti;
 	if (!copy)
 		return;
-	fill(&copy->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
-	place(&copy->gpu, from->device, from->context, from->stream);
+	fill_times(&copy->gpu, from->start, from->end, from->correlation, from->graph_node,
+		from->graph);
+	fill_location(&copy->gpu, from->device, from->context, from->stream);
 	copy->bytes = from->bytes;
 	copy->copy_kind = from->copy_kind;
 	copy->source_kind = from->source_kind;
@@ -174,7 +179,7 @@ static void write_peer_copy(const struct cupti_library *cupti, const void *recor
 	stream_commit();
 }
 
-static void write_set(const struct cupti_library *cupti, const void *record)
+static void write_memset(const struct cupti_library *cupti, const void *record)
 {
 	const struct cupti_memset *from = record;
 	struct trace_gpu_copy *set = stream_record(TRACE_GPU_SET, sizeof *set);
@@ -182,8 +187,9 @@ static void write_set(const struct cupti_library *cupti, const void *record)
 	(void)cupti;
 	if (!set)
 		return;
-	fill(&set->gpu, from->start, from->end, from->correlation, from->graph_node, from->graph);
-	place(&set->gpu, from->device, from->context, from->stream);
+	fill_times(&set->gpu, from->start, from->end, from->correlation, from->graph_node,
+		from->graph);
+	fill_location(&set->gpu, from->device, from->context, from->stream);
 	set->bytes = from->bytes;
 	set->target_kind = from->memory_kind;
 	set->other_device = UINT32_MAX;
@@ -192,7 +198,7 @@ static void write_set(const struct cupti_library *cupti, const void *record)
 	stream_commit();
 }
 
-static void write_memory(const struct cupti_library *cupti, const void *record)
+static void write_gpu_memory(const struct cupti_library *cupti, const void *record)
 {
 	const struct cupti_memory *from = record;
 	struct trace_gpu_memory *memory = stream_record(TRACE_GPU_MEMORY, sizeof *memory);
@@ -229,7 +235,7 @@ static void write_synchronization(const struct cupti_library *cupti, const void 
 	stream_commit();
 }
 
-static void write_event(const struct cupti_library *cupti, const void *record)
+static void write_cuda_event(const struct cupti_library *cupti, const void *record)
 {
 	const struct cupti_event *from = record;
 	struct trace_gpu_sync *sync = stream_record(TRACE_GPU_SYNC, sizeof *sync);
@@ -296,20 +302,21 @@ static const struct {
 	void (*write)(const struct cupti_library *, const void *);
 	size_t correlation;
 } kinds[] = {
-	[CUPTI_MEMCPY] = { write_copy, offsetof(struct cupti_memcpy, correlation) },
-	[CUPTI_MEMSET] = { write_set, offsetof(struct cupti_memset, correlation) },
+	[CUPTI_MEMCPY] = { write_memcpy, offsetof(struct cupti_memcpy, correlation) },
+	[CUPTI_MEMSET] = { write_memset, offsetof(struct cupti_memset, correlation) },
 	[CUPTI_DRIVER_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
 	[CUPTI_RUNTIME_CALL] = { write_api, offsetof(struct cupti_api, correlation) },
 	[CUPTI_CONTEXT] = { write_context, 0 },
 	[CUPTI_CONCURRENT_KERNEL] = { write_kernel, offsetof(struct cupti_kernel, correlation) },
 	[CUPTI_OVERHEAD] = { write_overhead, offsetof(struct cupti_overhead, correlation) },
 	[CUPTI_MEMCPY_PEER] = { write_peer_copy, offsetof(struct cupti_memcpy_peer, correlation) },
-	[CUPTI_CUDA_EVENT] = { write_event, offsetof(struct cupti_event, correlation) },
-	[CUPTI_SYNCHRONIZATION] = { write_synchronization, offsetof(struct cupti_synchronization, correlation) },
-	[CUPTI_MEMORY] = { write_memory, offsetof(struct cupti_memory, correlation) },
+	[CUPTI_CUDA_EVENT] = { write_cuda_event, offsetof(struct cupti_event, correlation) },
+	[CUPTI_SYNCHRONIZATION] = { write_synchronization,
+		offsetof(struct cupti_synchronization, correlation) },
+	[CUPTI_MEMORY] = { write_gpu_memory, offsetof(struct cupti_memory, correlation) },
 };
 
-static bool known(const void *record)
+static bool is_known_record(const void *record)
 {
 	uint32_t kind = *(const uint32_t *)record;
 
@@ -317,48 +324,50 @@ static bool known(const void *record)
 }
 
 /* It tells of a call outside of the schedule's windows. Where nothing is said of a call, when it comes decides. */
-static bool passed(const struct cupti_library *cupti, const void *record)
+static bool is_skipped_record(const struct cupti_library *cupti, const void *record)
 {
 	const uint32_t kind = *(const uint32_t *)record;
 	uint32_t id = 0;
 
-	if (__builtin_expect(!window_scheduled, 1) || !kinds[kind].correlation)
+	if (__builtin_expect(!recording_scheduled, 1) || !kinds[kind].correlation)
 		return false;
 	if (kind != CUPTI_OVERHEAD || cupti->version >= CUPTI_VERSION_12_2)
 		memcpy(&id, (const char *)record + kinds[kind].correlation, sizeof id);
-	return !window_has_call(correlation_extend(id));
+	return !recording_has_call(correlation_extend(id));
 }
 
-struct contents {
-	uint32_t known, unknown, broken; /* broken: 1 if the buffer ends in a record that is not whole */
-	uint32_t passed;                 /* of neither: not to be recorded */
-	uint32_t others;                 /* another client asked for them, not we */
+struct buffer_contents {
+	uint32_t known, unknown,
+		broken;   /* broken: 1 if the buffer ends in a record that is not whole */
+	uint32_t skipped; /* of neither: not to be recorded */
+	uint32_t others;  /* another client asked for them, not we */
 };
 
-static struct contents count(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
+static struct buffer_contents count_records(
+	const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct contents contents = { 0, 0, 0, 0, 0 };
+	struct buffer_contents buffer_contents = { 0, 0, 0, 0, 0 };
 	void *record = NULL;
 	int result;
 
 	while ((result = cupti->next_record(buffer, valid, &record)) == CUPTI_OK)
-		*(cupti_guest_only(record)      ? &contents.others
-			: !known(record)         ? &contents.unknown
-			: passed(cupti, record) ? &contents.passed
-						: &contents.known) += 1;
-	contents.broken = result != CUPTI_END_OF_BUFFER;
-	return contents;
+		*(cupti_client_owns_record(record)         ? &buffer_contents.others
+			: !is_known_record(record)         ? &buffer_contents.unknown
+			: is_skipped_record(cupti, record) ? &buffer_contents.skipped
+							   : &buffer_contents.known) += 1;
+	buffer_contents.broken = result != CUPTI_END_OF_BUFFER;
+	return buffer_contents;
 }
 
-static void write_batch(const struct contents *contents, uint64_t dropped)
+static void write_batch(const struct buffer_contents *buffer_contents, uint64_t dropped)
 {
 	struct trace_gpu_batch *batch = stream_record(TRACE_GPU_BATCH, sizeof *batch);
 
 	if (!batch)
 		return;
 	batch->dropped = dropped;
-	batch->records = contents->known;
-	batch->unread = contents->broken;
+	batch->records = buffer_contents->known;
+	batch->unread = buffer_contents->broken;
 	stream_commit();
 }
 
@@ -367,31 +376,37 @@ static void write_records(const struct cupti_library *cupti, uint8_t *buffer, si
 	void *record = NULL;
 
 	while (cupti->next_record(buffer, valid, &record) == CUPTI_OK)
-		if (!cupti_guest_only(record) && known(record) && !passed(cupti, record))
+		if (!cupti_client_owns_record(record) && is_known_record(record) &&
+			!is_skipped_record(cupti, record))
 			kinds[*(const uint32_t *)record].write(cupti, record);
 }
 
-void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
+void activity_records_read(
+	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
 {
 	int saved = errno;
 	const uint64_t began = clock_now();
-	struct contents contents = count(cupti, buffer, valid);
+	struct buffer_contents buffer_contents = count_records(cupti, buffer, valid);
 
-	if (contents.passed) /* of the time that it took to look at all, their part */
-		window_skipped(TRACE_SKIPPED_GPU, contents.passed, contents.passed,
-			(clock_now() - began) * contents.passed / (contents.known + contents.unknown + contents.passed));
-	if (contents.known + contents.unknown + contents.broken + dropped == 0)
+	if (buffer_contents.skipped) /* of the time that it took to look at all, their part */
+		recording_add_skipped(TRACE_SKIPPED_GPU, buffer_contents.skipped,
+			buffer_contents.skipped,
+			(clock_now() - began) * buffer_contents.skipped /
+				(buffer_contents.known + buffer_contents.unknown +
+					buffer_contents.skipped));
+	if (buffer_contents.known + buffer_contents.unknown + buffer_contents.broken + dropped == 0)
 		return;
 	if (stream_enter()) {
-		write_batch(&contents, dropped);
+		write_batch(&buffer_contents, dropped);
 		write_records(cupti, buffer, valid);
 		stream_leave();
-	} else if (contents.known) {
-		trace_lose(TRACE_LOST_REENTERED, contents.known);
+	} else if (buffer_contents.known) {
+		trace_lose(TRACE_LOST_REENTERED, buffer_contents.known);
 	}
 	if (dropped)
 		trace_lose(TRACE_LOST_CUPTI_DROPPED, dropped);
-	if (contents.unknown || contents.broken)
-		trace_lose(TRACE_LOST_CUPTI_UNREAD, contents.unknown + contents.broken);
+	if (buffer_contents.unknown || buffer_contents.broken)
+		trace_lose(
+			TRACE_LOST_CUPTI_UNREAD, buffer_contents.unknown + buffer_contents.broken);
 	errno = saved;
 }

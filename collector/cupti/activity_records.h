@@ -16,10 +16,11 @@ struct cupti_library;
 /* Writes a GPU_BATCH and what is in the first `valid` bytes of `buffer` to the calling thread's
  * stream. dropped: records that CUPTI says it lost. Called by CUPTI's threads and by those that
  * flush. Keeps errno. */
-void gpu_activity_read(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
+void activity_records_read(
+	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
 /* A module is about to be unloaded: the names that records point to may go, and are read with care
  * from now on. Nobody reads one otherwise any more when this comes back. */
-void gpu_activity_module_unloads(void);
+void activity_records_module_unloads(void);
 
 #endif

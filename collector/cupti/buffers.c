@@ -12,25 +12,26 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define BUFFER_LEAST (UINT64_C(1) << 20)
-#define BUFFERS_MOST 1024u
-#define BUFFERS_LEAST 2u
-#define READY_AHEAD 4u
+#define BUFFER_MIN_BYTES (UINT64_C(1) << 20)
+#define BUFFERS_MAX 1024u
+#define BUFFERS_MIN 2u
+#define PREFAULT_AHEAD 4u
 #define SCRATCH_BYTES (UINT64_C(1) << 20)
 
-static uint8_t *pool, *scratch;
+static uint8_t *buffer_memory, *scratch;
 static uint64_t buffer_bytes;
-static uint32_t count, ready; /* ready: that many have memory */
+static uint32_t buffer_count, prefaulted; /* ready: that many have memory */
 static _Atomic uint32_t most_used;
-static _Atomic uint64_t free_bits[BUFFERS_MOST / 64];
+static _Atomic uint64_t free_bits[BUFFERS_MAX / 64];
 
 static void mark_free(uint32_t index)
 {
-	atomic_fetch_or_explicit(&free_bits[index / 64], UINT64_C(1) << index % 64, memory_order_release);
+	atomic_fetch_or_explicit(
+		&free_bits[index / 64], UINT64_C(1) << index % 64, memory_order_release);
 }
 
 /* Really there, not only promised. Buffers in use may be touched: nothing in them changes. */
-static void populate(uint8_t *from, uint64_t bytes)
+static void populate_pages(uint8_t *from, uint64_t bytes)
 {
 	if (madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
 		return;
@@ -40,55 +41,58 @@ static void populate(uint8_t *from, uint64_t bytes)
 
 bool cupti_buffers_setup(uint64_t total)
 {
-	uint64_t number = total / BUFFER_LEAST;
+	uint64_t number = total / BUFFER_MIN_BYTES;
 	void *memory;
 
-	count = number > BUFFERS_MOST ? BUFFERS_MOST : number < BUFFERS_LEAST ? BUFFERS_LEAST : (uint32_t)number;
-	buffer_bytes = total / count & ~UINT64_C(4095);
-	if (buffer_bytes < BUFFER_LEAST)
-		buffer_bytes = BUFFER_LEAST;
-	memory = mmap(NULL, count * buffer_bytes + SCRATCH_BYTES, PROT_READ | PROT_WRITE,
+	buffer_count = number > BUFFERS_MAX   ? BUFFERS_MAX
+		       : number < BUFFERS_MIN ? BUFFERS_MIN
+					      : (uint32_t)number;
+	buffer_bytes = total / buffer_count & ~UINT64_C(4095);
+	if (buffer_bytes < BUFFER_MIN_BYTES)
+		buffer_bytes = BUFFER_MIN_BYTES;
+	memory = mmap(NULL, buffer_count * buffer_bytes + SCRATCH_BYTES, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return false;
-	pool = memory; /* a forked child has it, too: CUPTI may write to the buffer it holds there */
-	scratch = pool + count * buffer_bytes;
-	for (uint32_t i = 0; i < count; i++)
+	buffer_memory =
+		memory; /* a forked child has it, too: CUPTI may write to the buffer it holds there */
+	scratch = buffer_memory + buffer_count * buffer_bytes;
+	for (uint32_t i = 0; i < buffer_count; i++)
 		mark_free(i);
-	cupti_buffers_keep_ready();
+	cupti_buffers_prefault();
 	return true;
 }
 
 /* The lowest free buffer of 64, or -1. */
-static int take_bit(_Atomic uint64_t *word)
+static int acquire_bit(_Atomic uint64_t *word)
 {
 	uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
 
 	while (bits)
-		if (atomic_compare_exchange_weak_explicit(
-			    word, &bits, bits & (bits - 1), memory_order_acquire, memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(word, &bits, bits & (bits - 1),
+			    memory_order_acquire, memory_order_relaxed))
 			return __builtin_ctzll(bits);
 	return -1;
 }
 
 static void note_use(uint32_t used)
 {
-	uint32_t most = atomic_load_explicit(&most_used, memory_order_relaxed);
+	uint32_t highest = atomic_load_explicit(&most_used, memory_order_relaxed);
 
-	while (used > most && !atomic_compare_exchange_weak_explicit(
-				      &most_used, &most, used, memory_order_relaxed, memory_order_relaxed))
+	while (used > highest && !atomic_compare_exchange_weak_explicit(&most_used, &highest, used,
+					 memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
-uint8_t *cupti_buffers_take(size_t *bytes)
+uint8_t *cupti_buffers_acquire(size_t *bytes)
 {
-	for (uint32_t word = 0; word * 64 < count; word++) {
-		int bit = take_bit(&free_bits[word]);
+	for (uint32_t word = 0; word * 64 < buffer_count; word++) {
+		int bit = acquire_bit(&free_bits[word]);
 
 		if (bit >= 0) {
 			note_use(word * 64 + (uint32_t)bit + 1);
 			*bytes = buffer_bytes;
-			return pool + (word * 64 + (uint32_t)bit) * buffer_bytes;
+			return buffer_memory + (word * 64 + (uint32_t)bit) * buffer_bytes;
 		}
 	}
 	return NULL;
@@ -100,9 +104,9 @@ uint8_t *cupti_buffers_scratch(size_t *bytes)
 	return scratch;
 }
 
-bool cupti_buffers_is_ours(const uint8_t *buffer)
+bool cupti_buffers_contains(const uint8_t *buffer)
 {
-	return pool && buffer >= pool && buffer < scratch;
+	return buffer_memory && buffer >= buffer_memory && buffer < scratch;
 }
 
 bool cupti_buffers_is_scratch(const uint8_t *buffer)
@@ -110,20 +114,21 @@ bool cupti_buffers_is_scratch(const uint8_t *buffer)
 	return scratch && buffer == scratch;
 }
 
-void cupti_buffers_give(const uint8_t *buffer)
+void cupti_buffers_release(const uint8_t *buffer)
 {
-	if (cupti_buffers_is_ours(buffer))
-		mark_free((uint32_t)((uint64_t)(buffer - pool) / buffer_bytes));
+	if (cupti_buffers_contains(buffer))
+		mark_free((uint32_t)((uint64_t)(buffer - buffer_memory) / buffer_bytes));
 }
 
-void cupti_buffers_keep_ready(void)
+void cupti_buffers_prefault(void)
 {
-	uint32_t wanted = atomic_load_explicit(&most_used, memory_order_relaxed) + READY_AHEAD;
+	uint32_t wanted = atomic_load_explicit(&most_used, memory_order_relaxed) + PREFAULT_AHEAD;
 
-	if (wanted > count)
-		wanted = count;
-	if (wanted > ready) {
-		populate(pool + ready * buffer_bytes, (wanted - ready) * buffer_bytes);
-		ready = wanted;
+	if (wanted > buffer_count)
+		wanted = buffer_count;
+	if (wanted > prefaulted) {
+		populate_pages(buffer_memory + prefaulted * buffer_bytes,
+			(wanted - prefaulted) * buffer_bytes);
+		prefaulted = wanted;
 	}
 }

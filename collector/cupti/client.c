@@ -16,36 +16,37 @@
 #define KINDS 128u
 #define CALLS 1024u
 #define WAIT_NS 1000000L /* between two looks at whether a delivery has ended */
-#define WAITS_MOST 2000
+#define WAITS_MAX 2000
 
-struct bits {
+struct client_bits {
 	_Atomic uint64_t word[CALLS / 64];
 };
 
 static struct {
 	_Atomic(cupti_clock) clock;
-	struct bits on, asked;                 /* kinds: enabled now; at any time since it began */
-	struct bits calls_on, calls_off;       /* of the driver's calls, one by one */
-	atomic_int of_contexts;                /* kinds that are on for one context, each for each */
-	_Atomic uint32_t first, last;          /* correlation ids of its calls; 0: none yet */
-	_Atomic uint64_t began_ns, ended_ns;   /* by CUPTI's clock */
+	struct client_bits on, ever_enabled;    /* kinds: enabled now; at any time since it began */
+	struct client_bits calls_on, calls_off; /* of the driver's calls, one by one */
+	atomic_int context_kinds;            /* kinds that are on for one context, each for each */
+	_Atomic uint32_t first, last;        /* correlation ids of its calls; 0: none yet */
+	_Atomic uint64_t began_ns, ended_ns; /* by CUPTI's clock */
 	_Atomic uint64_t dropped;
-	atomic_bool open;                      /* there are, or may still come, records for it */
+	atomic_bool open; /* there are, or may still come, records for it */
 	atomic_int delivering, flushing;
-	pthread_mutex_t lock;                  /* of what follows */
+	pthread_mutex_t lock; /* of what follows */
 	struct clock_pair origin;
-} guest = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} client = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-atomic_bool cupti_guest_listens;
+atomic_bool cupti_client_is_active;
 
 /* ---- small things ---- */
 
-static bool has(struct bits *bits, uint32_t i)
+static bool bits_has(struct client_bits *bits, uint32_t i)
 {
-	return i < CALLS && (atomic_load_explicit(&bits->word[i / 64], memory_order_relaxed) >> i % 64 & 1);
+	return i < CALLS &&
+	       (atomic_load_explicit(&bits->word[i / 64], memory_order_relaxed) >> i % 64 & 1);
 }
 
-static void set(struct bits *bits, uint32_t i, bool on)
+static void bits_set(struct client_bits *bits, uint32_t i, bool on)
 {
 	if (i < CALLS && on)
 		atomic_fetch_or(&bits->word[i / 64], UINT64_C(1) << i % 64);
@@ -53,7 +54,7 @@ static void set(struct bits *bits, uint32_t i, bool on)
 		atomic_fetch_and(&bits->word[i / 64], ~(UINT64_C(1) << i % 64));
 }
 
-static bool any(struct bits *bits)
+static bool bits_any(struct client_bits *bits)
 {
 	uint64_t all = 0;
 
@@ -62,27 +63,27 @@ static bool any(struct bits *bits)
 	return all != 0;
 }
 
-static void clear(struct bits *bits)
+static void bits_clear(struct client_bits *bits)
 {
 	for (size_t i = 0; i < CALLS / 64; i++)
 		atomic_store(&bits->word[i], 0);
 }
 
-static void lock(struct quiet *quiet)
+static void lock_client(struct signal_guard *guard)
 {
-	quiet_begin(quiet);
-	pthread_mutex_lock(&guest.lock);
+	signal_guard_begin(guard);
+	pthread_mutex_lock(&client.lock);
 }
 
-static void unlock(const struct quiet *quiet)
+static void unlock_client(const struct signal_guard *guard)
 {
-	pthread_mutex_unlock(&guest.lock);
-	quiet_end(quiet);
+	pthread_mutex_unlock(&client.lock);
+	signal_guard_end(guard);
 }
 
-#define FORWARD(member, arguments)                          \
-	do {                                                \
-		const struct cupti_library *real = cupti_guest_library(); \
+#define FORWARD(member, arguments)                                                            \
+	do {                                                                                  \
+		const struct cupti_library *real = cupti_client_library();                    \
 		return real && real->member ? real->member arguments : CUPTI_NOT_INITIALIZED; \
 	} while (0)
 
@@ -91,85 +92,89 @@ static void unlock(const struct quiet *quiet)
 /* Both clocks at the beginning of what is to be converted. */
 static void set_origin(void)
 {
-	struct clock_pair origin = guest_clock_pair(atomic_load(&guest.clock));
-	struct quiet quiet;
+	struct clock_pair origin = client_clock_pair(atomic_load(&client.clock));
+	struct signal_guard guard;
 
-	lock(&quiet);
-	guest.origin = origin;
-	unlock(&quiet);
+	lock_client(&guard);
+	client.origin = origin;
+	unlock_client(&guard);
 }
 
 static struct clock_pair get_origin(void)
 {
 	struct clock_pair origin;
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	lock(&quiet);
-	origin = guest.origin;
-	unlock(&quiet);
+	lock_client(&guard);
+	origin = client.origin;
+	unlock_client(&guard);
 	return origin;
 }
 
 /* ---- its records ---- */
 
 /* Ids are given in order, and begin again after 2^32. */
-static bool id_within(uint32_t id)
+static bool correlation_within(uint32_t id)
 {
-	uint32_t first = atomic_load(&guest.first), last = atomic_load(&guest.last);
+	uint32_t first = atomic_load(&client.first), last = atomic_load(&client.last);
 
 	return first && (int32_t)(id - first) >= 0 && (int32_t)(id - last) <= 0;
 }
 
 static bool in_session(const uint8_t *record, uint32_t kind)
 {
-	size_t place = guest_record_id_place(kind);
+	size_t offset = client_record_correlation_offset(kind);
 	uint64_t start;
 	uint32_t id;
 
-	if (place) {
-		memcpy(&id, record + place, sizeof id);
-		return id_within(id);
+	if (offset) {
+		memcpy(&id, record + offset, sizeof id);
+		return correlation_within(id);
 	}
-	place = guest_record_time_place(kind);
-	if (!place)
+	offset = client_record_time_offset(kind);
+	if (!offset)
 		return true; /* contexts, names, external ids: no time */
-	memcpy(&start, record + place, sizeof start);
-	return start >= atomic_load(&guest.began_ns) && start <= atomic_load(&guest.ended_ns);
+	memcpy(&start, record + offset, sizeof start);
+	return start >= atomic_load(&client.began_ns) && start <= atomic_load(&client.ended_ns);
 }
 
-static bool wanted(const uint8_t *record)
+static bool client_wants(const uint8_t *record)
 {
 	uint32_t kind, cbid;
 
 	memcpy(&kind, record, sizeof kind);
 	if (kind == CUPTI_DRIVER_CALL) {
 		memcpy(&cbid, record + offsetof(struct cupti_api, cbid), sizeof cbid);
-		if (!has(&guest.calls_on, cbid) && (!has(&guest.asked, kind) || has(&guest.calls_off, cbid)))
+		if (!bits_has(&client.calls_on, cbid) && (!bits_has(&client.ever_enabled, kind) ||
+								 bits_has(&client.calls_off, cbid)))
 			return false;
-	} else if (!has(&guest.asked, kind) && kind != CUPTI_RUNTIME_CALL) { /* these may be asked for one by one */
+	} else if (!bits_has(&client.ever_enabled, kind) &&
+		   kind != CUPTI_RUNTIME_CALL) { /* these may be asked for one by one */
 		return false;
 	}
 	return in_session(record, kind);
 }
 
 /* origin, now: both clocks at two moments. */
-static void append(struct guest_buffer *to, const uint8_t *record, size_t bytes, const struct clock_pair *origin, const struct clock_pair *now)
+static void append_record(struct client_buffer *to, const uint8_t *record, size_t bytes,
+	const struct clock_pair *origin, const struct clock_pair *now)
 {
-	uint8_t *at = guest_buffer_room(to, bytes);
+	uint8_t *at = client_buffer_reserve(to, bytes);
 
 	if (!at) {
-		atomic_fetch_add(&guest.dropped, 1);
+		atomic_fetch_add(&client.dropped, 1);
 		return;
 	}
 	memcpy(at, record, bytes);
 	if (now->cupti)
-		guest_clock_convert(at, bytes, origin, now);
+		client_clock_convert(at, bytes, origin, now);
 }
 
 static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, size_t valid)
 {
-	struct clock_pair now = guest_clock_pair(atomic_load(&guest.clock)), origin = get_origin();
-	struct guest_buffer to = guest_buffer_take();
+	struct clock_pair now = client_clock_pair(atomic_load(&client.clock)),
+			  origin = get_origin();
+	struct client_buffer to = client_buffer_acquire();
 	void *next = NULL;
 	int result = cupti->next_record(buffer, valid, &next);
 
@@ -178,150 +183,157 @@ static void copy_records(const struct cupti_library *cupti, uint8_t *buffer, siz
 
 		result = cupti->next_record(buffer, valid, &next);
 		end = result == CUPTI_OK ? next : buffer + valid;
-		if (!wanted(record))
+		if (!client_wants(record))
 			continue;
 		if (result == CUPTI_OK || result == CUPTI_END_OF_BUFFER)
-			append(&to, record, (size_t)(end - record), &origin, &now);
+			append_record(&to, record, (size_t)(end - record), &origin, &now);
 		else
-			atomic_fetch_add(&guest.dropped, 1); /* what follows is not whole: nobody knows where this one ends */
+			atomic_fetch_add(&client.dropped,
+				1); /* what follows is not whole: nobody knows where this one ends */
 	}
-	guest_buffer_leave(&to);
+	client_buffer_release(&to);
 }
 
-void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
+void cupti_client_deliver(
+	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped)
 {
 	int saved = errno;
 
-	if (!atomic_load(&guest.open))
+	if (!atomic_load(&client.open))
 		return;
-	atomic_fetch_add(&guest.delivering, 1);
-	atomic_fetch_add(&guest.dropped, dropped);
+	atomic_fetch_add(&client.delivering, 1);
+	atomic_fetch_add(&client.dropped, dropped);
 	if (valid)
 		copy_records(cupti, buffer, valid);
-	atomic_fetch_sub(&guest.delivering, 1);
+	atomic_fetch_sub(&client.delivering, 1);
 	errno = saved;
 }
 
-bool cupti_guest_only(const void *record)
+bool cupti_client_owns_record(const void *record)
 {
 	uint32_t head[2];
 
 	memcpy(head, record, sizeof head);
-	if (!atomic_load_explicit(&guest.began_ns, memory_order_relaxed) && !atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
+	if (!atomic_load_explicit(&client.began_ns, memory_order_relaxed) &&
+		!atomic_load_explicit(&cupti_handovers, memory_order_relaxed))
 		return false; /* there has never been one */
-	return !cupti_owns_kind(head[0]) && !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
+	return !cupti_owns_kind(head[0]) &&
+	       !(head[0] == CUPTI_DRIVER_CALL && cupti_times_call(head[1]));
 }
 
-void cupti_guest_note(uint32_t correlation)
+void cupti_client_note_call(uint32_t correlation)
 {
-	uint32_t none = 0, last = atomic_load_explicit(&guest.last, memory_order_relaxed);
+	uint32_t none = 0, last = atomic_load_explicit(&client.last, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&guest.first, memory_order_relaxed))
-		atomic_compare_exchange_strong(&guest.first, &none, correlation);
+	if (!atomic_load_explicit(&client.first, memory_order_relaxed))
+		atomic_compare_exchange_strong(&client.first, &none, correlation);
 	while ((last == 0 || (int32_t)(correlation - last) > 0) &&
-		!atomic_compare_exchange_weak(&guest.last, &last, correlation))
+		!atomic_compare_exchange_weak(&client.last, &last, correlation))
 		;
 }
 
 /* ---- its calls ---- */
 
-int cupti_guest_register(cupti_buffer_requested requested, cupti_buffer_completed completed)
+int cupti_client_register(cupti_buffer_requested requested, cupti_buffer_completed completed)
 {
 	if (!cupti_runs())
 		FORWARD(register_buffers, (requested, completed));
 	if (!requested || !completed)
 		return CUPTI_INVALID_PARAMETER;
-	guest_buffers_give(); /* to the callback that was */
-	guest_buffers_of(requested, completed);
+	client_buffers_complete(); /* to the callback that was */
+	client_buffers_set_callbacks(requested, completed);
 	return CUPTI_OK;
 }
 
-int cupti_guest_clock(cupti_clock clock)
+int cupti_client_set_clock(cupti_clock clock)
 {
 	if (!cupti_runs())
 		FORWARD(register_clock, (clock));
 	if (!clock)
 		return CUPTI_INVALID_PARAMETER;
-	atomic_store(&guest.clock, clock);
-	if (cupti_is_away())
-		return cupti_yield_clock(clock);
-	if (!cupti_session->client->yields)
+	atomic_store(&client.clock, clock);
+	if (cupti_is_handed_over())
+		return cupti_handover_set_clock(clock);
+	if (!cupti_session->config->hands_over)
 		set_origin();
 	return CUPTI_OK;
 }
 
-static void begin_session(void)
+static void begin_client_session(void)
 {
-	clear(&guest.asked);
-	atomic_store(&guest.first, 0);
-	atomic_store(&guest.last, 0);
+	bits_clear(&client.ever_enabled);
+	atomic_store(&client.first, 0);
+	atomic_store(&client.last, 0);
 	set_origin();
-	atomic_store(&guest.began_ns, guest_clock_cupti_ns());
-	atomic_store(&guest.ended_ns, UINT64_MAX);
-	atomic_store(&guest.open, true);
-	atomic_store(&cupti_guest_listens, true);
+	atomic_store(&client.began_ns, client_clock_cupti_ns());
+	atomic_store(&client.ended_ns, UINT64_MAX);
+	atomic_store(&client.open, true);
+	atomic_store(&cupti_client_is_active, true);
 }
 
 /* It has asked for something. A buffer of its own is there from now on. */
-static void note_enabled(struct bits *bits, uint32_t i)
+static void note_enabled(struct client_bits *bits, uint32_t i)
 {
-	if (!atomic_load(&cupti_guest_listens))
-		begin_session();
-	set(bits, i, true);
-	guest_buffers_hold();
+	if (!atomic_load(&cupti_client_is_active))
+		begin_client_session();
+	bits_set(bits, i, true);
+	client_buffers_prefetch();
 }
 
-static void note_disabled(struct bits *bits, uint32_t i)
+static void note_disabled(struct client_bits *bits, uint32_t i)
 {
-	set(bits, i, false);
-	if (any(&guest.on) || any(&guest.calls_on) || !atomic_load(&cupti_guest_listens))
+	bits_set(bits, i, false);
+	if (bits_any(&client.on) || bits_any(&client.calls_on) ||
+		!atomic_load(&cupti_client_is_active))
 		return;
-	atomic_store(&cupti_guest_listens, false);
-	atomic_store(&guest.ended_ns, guest_clock_cupti_ns());
+	atomic_store(&cupti_client_is_active, false);
+	atomic_store(&client.ended_ns, client_clock_cupti_ns());
 }
 
 /* Where it has CUPTI to itself its calls are CUPTI's affair; that there is something enabled is ours. */
-static bool has_cupti(bool enables)
+static bool client_has_cupti(bool enables)
 {
-	if (enables && cupti_session->client->yields)
-		cupti_yield(atomic_load(&guest.clock));
-	return cupti_is_away();
+	if (enables && cupti_session->config->hands_over)
+		cupti_hand_over(atomic_load(&client.clock));
+	return cupti_is_handed_over();
 }
 
-static void end_alone(void)
+static void end_handover_if_idle(void)
 {
-	if (!any(&guest.on) && !any(&guest.calls_on) && atomic_load(&guest.of_contexts) <= 0)
-		cupti_yield_ends();
+	if (!bits_any(&client.on) && !bits_any(&client.calls_on) &&
+		atomic_load(&client.context_kinds) <= 0)
+		cupti_handover_client_idle();
 }
 
-static int note_alone(int result, struct bits *bits, uint32_t i, bool on)
+static int note_handed_over(int result, struct client_bits *bits, uint32_t i, bool on)
 {
 	if (result != CUPTI_OK && on)
 		on = false; /* it may have been the only one */
-	set(bits, i, on);
+	bits_set(bits, i, on);
 	if (!on)
-		end_alone();
+		end_handover_if_idle();
 	return result;
 }
 
-int cupti_guest_enable(int kind)
+int cupti_client_enable(int kind)
 {
 	int result = CUPTI_OK;
 
 	if (!cupti_runs())
 		FORWARD(enable, (kind));
-	if (has_cupti(true))
-		return note_alone(cupti_session->library.enable(kind), &guest.on, (uint32_t)kind, true);
+	if (client_has_cupti(true))
+		return note_handed_over(
+			cupti_session->library.enable(kind), &client.on, (uint32_t)kind, true);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.enable(kind);
 	if (result != CUPTI_OK || kind < 0 || kind >= (int)KINDS)
 		return result;
-	note_enabled(&guest.on, (uint32_t)kind);
-	set(&guest.asked, (uint32_t)kind, true);
+	note_enabled(&client.on, (uint32_t)kind);
+	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	return CUPTI_OK;
 }
 
-int cupti_guest_enable_and_dump(int kind)
+int cupti_client_enable_and_dump(int kind)
 {
 	int result;
 
@@ -329,19 +341,20 @@ int cupti_guest_enable_and_dump(int kind)
 		FORWARD(enable_and_dump, (kind));
 	if (!cupti_session->library.enable_and_dump)
 		return CUPTI_NOT_INITIALIZED;
-	if (has_cupti(true))
-		return note_alone(cupti_session->library.enable_and_dump(kind), &guest.on, (uint32_t)kind, true);
+	if (client_has_cupti(true))
+		return note_handed_over(cupti_session->library.enable_and_dump(kind), &client.on,
+			(uint32_t)kind, true);
 	if (kind < 0 || kind >= (int)KINDS)
 		return cupti_session->library.enable_and_dump(kind);
-	note_enabled(&guest.on, (uint32_t)kind); /* first: what is there comes at once */
-	set(&guest.asked, (uint32_t)kind, true);
+	note_enabled(&client.on, (uint32_t)kind); /* first: what is there comes at once */
+	bits_set(&client.ever_enabled, (uint32_t)kind, true);
 	result = cupti_session->library.enable_and_dump(kind);
 	if (result != CUPTI_OK)
-		note_disabled(&guest.on, (uint32_t)kind);
+		note_disabled(&client.on, (uint32_t)kind);
 	return result;
 }
 
-int cupti_guest_enable_context(void *context, int kind)
+int cupti_client_enable_context(void *context, int kind)
 {
 	int result;
 
@@ -349,16 +362,16 @@ int cupti_guest_enable_context(void *context, int kind)
 		FORWARD(enable_context, (context, kind));
 	if (!cupti_session->library.enable_context)
 		return CUPTI_NOT_INITIALIZED;
-	cupti_yield(atomic_load(&guest.clock));
+	cupti_hand_over(atomic_load(&client.clock));
 	result = cupti_session->library.enable_context(context, kind);
 	if (result == CUPTI_OK)
-		atomic_fetch_add(&guest.of_contexts, 1);
+		atomic_fetch_add(&client.context_kinds, 1);
 	else
-		end_alone();
+		end_handover_if_idle();
 	return result;
 }
 
-int cupti_guest_disable_context(void *context, int kind)
+int cupti_client_disable_context(void *context, int kind)
 {
 	int result;
 
@@ -366,32 +379,34 @@ int cupti_guest_disable_context(void *context, int kind)
 		FORWARD(disable_context, (context, kind));
 	if (!cupti_session->library.disable_context)
 		return CUPTI_NOT_INITIALIZED;
-	if (!cupti_is_away())
+	if (!cupti_is_handed_over())
 		return CUPTI_OK; /* ours stay on */
 	result = cupti_session->library.disable_context(context, kind);
-	if (atomic_load(&guest.of_contexts) > 0 && atomic_fetch_sub(&guest.of_contexts, 1) == 1)
-		end_alone();
+	if (atomic_load(&client.context_kinds) > 0 &&
+		atomic_fetch_sub(&client.context_kinds, 1) == 1)
+		end_handover_if_idle();
 	return result;
 }
 
-int cupti_guest_disable(int kind)
+int cupti_client_disable(int kind)
 {
 	int result = CUPTI_OK;
 
 	if (!cupti_runs())
 		FORWARD(disable, (kind));
-	if (has_cupti(false))
-		return note_alone(cupti_session->library.disable(kind), &guest.on, (uint32_t)kind, false);
+	if (client_has_cupti(false))
+		return note_handed_over(
+			cupti_session->library.disable(kind), &client.on, (uint32_t)kind, false);
 	if (!cupti_owns_kind((uint32_t)kind))
 		result = cupti_session->library.disable(kind);
 	if (kind == CUPTI_DRIVER_CALL)
 		cupti_time_calls(); /* with the kind, ours may have gone */
 	if (kind >= 0 && kind < (int)KINDS)
-		note_disabled(&guest.on, (uint32_t)kind);
+		note_disabled(&client.on, (uint32_t)kind);
 	return result;
 }
 
-int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on)
+int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on)
 {
 	int result = CUPTI_OK;
 
@@ -399,78 +414,80 @@ int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on)
 		FORWARD(enable_driver_api, (cbid, on));
 	if (!cupti_session->library.enable_driver_api)
 		return CUPTI_NOT_INITIALIZED;
-	if (has_cupti(on))
-		return note_alone(cupti_session->library.enable_driver_api(cbid, on), &guest.calls_on, cbid, on);
+	if (client_has_cupti(on))
+		return note_handed_over(cupti_session->library.enable_driver_api(cbid, on),
+			&client.calls_on, cbid, on);
 	if (on || !cupti_times_call(cbid))
 		result = cupti_session->library.enable_driver_api(cbid, on);
 	if (result != CUPTI_OK)
 		return result;
-	set(&guest.calls_off, cbid, !on);
+	bits_set(&client.calls_off, cbid, !on);
 	if (on)
-		note_enabled(&guest.calls_on, cbid);
+		note_enabled(&client.calls_on, cbid);
 	else
-		note_disabled(&guest.calls_on, cbid);
+		note_disabled(&client.calls_on, cbid);
 	return CUPTI_OK;
 }
 
 /* Deliveries on other threads. Bounded, should the guest's callback wait for the thread that flushes. */
-static void await_deliveries(void)
+static void wait_for_deliveries(void)
 {
 	const struct timespec wait = { 0, WAIT_NS };
 
-	for (int i = 0; i < WAITS_MOST && atomic_load(&guest.delivering); i++)
+	for (int i = 0; i < WAITS_MAX && atomic_load(&client.delivering); i++)
 		nanosleep(&wait, NULL);
 }
 
-bool cupti_guest_flushes(void)
+bool cupti_client_is_flushing(void)
 {
-	return atomic_load(&guest.flushing) != 0;
+	return atomic_load(&client.flushing) != 0;
 }
 
-int cupti_guest_flush(uint32_t flags)
+int cupti_client_flush(uint32_t flags)
 {
 	struct cupti_session *s = cupti_session;
-	struct quiet quiet;
+	struct signal_guard guard;
 	int result;
 
 	if (!cupti_runs())
 		FORWARD(flush_all, (flags));
-	if (has_cupti(false)) {
+	if (client_has_cupti(false)) {
 		result = s->library.flush_all(flags);
-		cupti_yield_over();
+		cupti_handover_finish();
 		return result;
 	}
-	atomic_fetch_add(&guest.flushing, 1);
-	quiet_begin(&quiet);
-	pthread_mutex_lock(&s->lock); /* a flush of ours that has begun has come back; another does not begin */
+	atomic_fetch_add(&client.flushing, 1);
+	signal_guard_begin(&guard);
+	pthread_mutex_lock(
+		&s->lock); /* a flush of ours that has begun has come back; another does not begin */
 	pthread_mutex_unlock(&s->lock);
-	quiet_end(&quiet);
+	signal_guard_end(&guard);
 	result = s->library.flush_all(flags);
-	await_deliveries();
-	atomic_fetch_sub(&guest.flushing, 1);
-	guest_buffers_give();
-	if (atomic_load(&cupti_guest_listens))
-		guest_buffers_hold();
+	wait_for_deliveries();
+	atomic_fetch_sub(&client.flushing, 1);
+	client_buffers_complete();
+	if (atomic_load(&cupti_client_is_active))
+		client_buffers_prefetch();
 	else if (flags & CUPTI_FLUSH_FORCED)
-		atomic_store(&guest.open, false);
+		atomic_store(&client.open, false);
 	return result;
 }
 
-int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped)
+int cupti_client_get_dropped(void *context, uint32_t stream, size_t *dropped)
 {
 	if (!cupti_runs())
 		FORWARD(dropped, (context, stream, dropped));
-	if (has_cupti(false))
+	if (client_has_cupti(false))
 		return cupti_session->library.dropped(context, stream, dropped);
 	if (!dropped)
 		return CUPTI_INVALID_PARAMETER;
-	*dropped = (size_t)atomic_exchange(&guest.dropped, 0);
+	*dropped = (size_t)atomic_exchange(&client.dropped, 0);
 	return CUPTI_OK;
 }
 
 /* What sizes its buffers is the guest's affair. Buffers for each thread are not had while others are
  * in use, and ours always are. */
-int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value)
+int cupti_client_set_attribute(int attribute, size_t *bytes, void *value)
 {
 	if (cupti_runs() && attribute == CUPTI_BUFFER_EACH_THREAD)
 		return CUPTI_OK;
@@ -478,29 +495,29 @@ int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value)
 }
 
 /* Ends the guest's session, not ours. */
-int cupti_guest_finalize(void)
+int cupti_client_finalize(void)
 {
 	if (!cupti_runs())
 		FORWARD(finalize, ());
 	for (uint32_t kind = 0; kind < KINDS; kind++)
-		if (has(&guest.on, kind))
-			cupti_guest_disable((int)kind);
+		if (bits_has(&client.on, kind))
+			cupti_client_disable((int)kind);
 	for (uint32_t cbid = 0; cbid < CALLS; cbid++)
-		if (has(&guest.calls_on, cbid))
-			cupti_guest_enable_driver_api(cbid, 0);
-	clear(&guest.calls_off);
-	atomic_store(&guest.of_contexts, 0);
-	if (cupti_is_away())
-		end_alone();
-	cupti_yield_over();
-	atomic_store(&guest.open, false);
-	await_deliveries();
-	guest_buffers_give();
+		if (bits_has(&client.calls_on, cbid))
+			cupti_client_enable_driver_api(cbid, 0);
+	bits_clear(&client.calls_off);
+	atomic_store(&client.context_kinds, 0);
+	if (cupti_is_handed_over())
+		end_handover_if_idle();
+	cupti_handover_finish();
+	atomic_store(&client.open, false);
+	wait_for_deliveries();
+	client_buffers_complete();
 	return CUPTI_OK;
 }
 
-void cupti_guest_end(void)
+void cupti_client_end(void)
 {
-	atomic_store(&cupti_guest_listens, false);
-	atomic_store(&guest.open, false);
+	atomic_store(&cupti_client_is_active, false);
+	atomic_store(&client.open, false);
 }

@@ -27,59 +27,61 @@ struct cupti_call;
 /* ---- for the guest: its calls to CUPTI, with CUPTI's results. Where there is no session of ours
  * they go on to the libcupti that is loaded; without one the answer is CUPTI_NOT_INITIALIZED. ---- */
 
-int cupti_guest_register(cupti_buffer_requested requested, cupti_buffer_completed completed);
-int cupti_guest_clock(cupti_clock clock);
-int cupti_guest_enable(int kind);
-int cupti_guest_disable(int kind);
-int cupti_guest_enable_driver_api(uint32_t cbid, uint8_t on);
-int cupti_guest_enable_and_dump(int kind);
+int cupti_client_register(cupti_buffer_requested requested, cupti_buffer_completed completed);
+int cupti_client_set_clock(cupti_clock clock);
+int cupti_client_enable(int kind);
+int cupti_client_disable(int kind);
+int cupti_client_enable_driver_api(uint32_t cbid, uint8_t on);
+int cupti_client_enable_and_dump(int kind);
 /* Of one context only: that is not shared, CUPTI is left to the guest (cupti_yield.h). */
-int cupti_guest_enable_context(void *context, int kind);
-int cupti_guest_disable_context(void *context, int kind);
-int cupti_guest_flush(uint32_t flags);
-int cupti_guest_dropped(void *context, uint32_t stream, size_t *dropped);
-int cupti_guest_set_attribute(int attribute, size_t *bytes, void *value);
-int cupti_guest_finalize(void);
-int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data);
-int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more);
-int cupti_guest_unsubscribe(void *handle);
-int cupti_guest_enable_callback(uint32_t on, void *handle, int domain, uint32_t id);
-int cupti_guest_enable_domain(uint32_t on, void *handle, int domain);
-int cupti_guest_enable_all_domains(uint32_t on, void *handle);
-int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t id);
+int cupti_client_enable_context(void *context, int kind);
+int cupti_client_disable_context(void *context, int kind);
+int cupti_client_flush(uint32_t flags);
+int cupti_client_get_dropped(void *context, uint32_t stream, size_t *dropped);
+int cupti_client_set_attribute(int attribute, size_t *bytes, void *value);
+int cupti_client_finalize(void);
+int cupti_client_subscribe(void **handle, cupti_callback callback, void *data);
+int cupti_client_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more);
+int cupti_client_unsubscribe(void *handle);
+int cupti_client_enable_callback(uint32_t on, void *handle, int domain, uint32_t id);
+int cupti_client_enable_domain(uint32_t on, void *handle, int domain);
+int cupti_client_enable_all_domains(uint32_t on, void *handle);
+int cupti_client_callback_state(uint32_t *on, void *handle, int domain, uint32_t id);
 
 /* CUPTI itself: the session's, or that of a guest beside whom we are not (the session was refused, or
  * is of a process that has forked). NULL: there is none. */
-const struct cupti_library *cupti_guest_library(void);
+const struct cupti_library *cupti_client_library(void);
 
 /* ---- for the session ---- */
 
 /* A callback has come: the guest's turn, after ours. */
-void cupti_guest_hear(int domain, uint32_t id, const void *what);
+void cupti_client_forward_callback(int domain, uint32_t id, const void *what);
 
 /* Copies to the guest what it asked for of a buffer that CUPTI completed. dropped: records that were
  * lost. Keeps errno. */
-void cupti_guest_deliver(const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
+void cupti_client_deliver(
+	const struct cupti_library *cupti, uint8_t *buffer, size_t valid, uint64_t dropped);
 
 /* The process ends: nothing is handed over any more. */
-void cupti_guest_end(void);
+void cupti_client_end(void);
 
 /* The guest's callback has been asked for on this id. */
-bool cupti_guest_hears(int domain, uint32_t id);
+bool cupti_client_has_callback(int domain, uint32_t id);
 
 /* A record is the guest's alone. */
-bool cupti_guest_only(const void *record);
+bool cupti_client_owns_record(const void *record);
 
 /* The guest is flushing, or will be in a moment: others wait. */
-bool cupti_guest_flushes(void);
+bool cupti_client_is_flushing(void);
 
-extern atomic_bool cupti_guest_listens; /* the guest has kinds enabled */
-void cupti_guest_note(uint32_t correlation);
+extern atomic_bool cupti_client_is_active; /* the guest has kinds enabled */
+void cupti_client_note_call(uint32_t correlation);
 /* A call of the driver begins. */
-static inline void cupti_guest_call(uint32_t correlation)
+static inline void cupti_client_on_call(uint32_t correlation)
 {
-	if (__builtin_expect(atomic_load_explicit(&cupti_guest_listens, memory_order_relaxed), 0))
-		cupti_guest_note(correlation);
+	if (__builtin_expect(
+		    atomic_load_explicit(&cupti_client_is_active, memory_order_relaxed), 0))
+		cupti_client_note_call(correlation);
 }
 
 #endif

@@ -11,106 +11,108 @@
 
 static _Atomic(cupti_buffer_requested) on_requested;
 static _Atomic(cupti_buffer_completed) on_completed;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static struct guest_buffer waits;
+static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static struct client_buffer pending;
 
-void guest_buffers_of(cupti_buffer_requested requested, cupti_buffer_completed completed)
+void client_buffers_set_callbacks(
+	cupti_buffer_requested requested, cupti_buffer_completed completed)
 {
 	atomic_store(&on_requested, requested);
 	atomic_store(&on_completed, completed);
 }
 
-void guest_buffer_request(uint8_t **buffer, size_t *bytes, size_t *most_records)
+void client_buffer_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
-	cupti_buffer_requested ask = atomic_load(&on_requested);
+	cupti_buffer_requested requested_callback = atomic_load(&on_requested);
 
 	*buffer = NULL;
 	*bytes = 0;
-	*most_records = 0;
-	if (ask)
-		ask(buffer, bytes, most_records);
+	*max_records = 0;
+	if (requested_callback)
+		requested_callback(buffer, bytes, max_records);
 }
 
-void guest_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+void client_buffer_forward_complete(
+	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
-	cupti_buffer_completed tell = atomic_load(&on_completed);
+	cupti_buffer_completed completed_callback = atomic_load(&on_completed);
 
-	if (buffer && tell)
-		tell(context, stream, buffer, bytes, valid);
+	if (buffer && completed_callback)
+		completed_callback(context, stream, buffer, bytes, valid);
 }
 
-static void complete(const struct guest_buffer *buffer)
+static void complete_buffer(const struct client_buffer *buffer)
 {
-	guest_buffer_complete(NULL, 0, buffer->memory, buffer->bytes, buffer->used);
+	client_buffer_forward_complete(NULL, 0, buffer->memory, buffer->bytes, buffer->used);
 }
 
-static struct guest_buffer request(void)
+static struct client_buffer request_buffer(void)
 {
-	struct guest_buffer buffer = { NULL, 0, 0 };
-	size_t most; /* as many as fit: a bound on their number is not kept */
+	struct client_buffer buffer = { NULL, 0, 0 };
+	size_t max_records_unused; /* as many as fit: a bound on their number is not kept */
 
-	guest_buffer_request(&buffer.memory, &buffer.bytes, &most);
+	client_buffer_forward_request(&buffer.memory, &buffer.bytes, &max_records_unused);
 	return buffer;
 }
 
-struct guest_buffer guest_buffer_take(void)
+struct client_buffer client_buffer_acquire(void)
 {
-	struct guest_buffer taken;
-	struct quiet quiet;
+	struct client_buffer acquired;
+	struct signal_guard guard;
 
-	quiet_begin(&quiet);
-	pthread_mutex_lock(&lock);
-	taken = waits;
-	waits = (struct guest_buffer) { NULL, 0, 0 };
-	pthread_mutex_unlock(&lock);
-	quiet_end(&quiet);
-	return taken;
+	signal_guard_begin(&guard);
+	pthread_mutex_lock(&pending_lock);
+	acquired = pending;
+	pending = (struct client_buffer){ NULL, 0, 0 };
+	pthread_mutex_unlock(&pending_lock);
+	signal_guard_end(&guard);
+	return acquired;
 }
 
-void guest_buffer_leave(const struct guest_buffer *buffer)
+void client_buffer_release(const struct client_buffer *buffer)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 	bool left;
 
 	if (!buffer->memory)
 		return;
-	quiet_begin(&quiet);
-	pthread_mutex_lock(&lock);
-	left = !waits.memory;
+	signal_guard_begin(&guard);
+	pthread_mutex_lock(&pending_lock);
+	left = !pending.memory;
 	if (left)
-		waits = *buffer;
-	pthread_mutex_unlock(&lock);
-	quiet_end(&quiet);
+		pending = *buffer;
+	pthread_mutex_unlock(&pending_lock);
+	signal_guard_end(&guard);
 	if (!left)
-		complete(buffer);
+		complete_buffer(buffer);
 }
 
-uint8_t *guest_buffer_room(struct guest_buffer *buffer, size_t bytes)
+uint8_t *client_buffer_reserve(struct client_buffer *buffer, size_t bytes)
 {
 	if (buffer->memory && buffer->bytes - buffer->used < bytes) {
-		complete(buffer);
+		complete_buffer(buffer);
 		buffer->memory = NULL;
 	}
 	if (!buffer->memory)
-		*buffer = request();
+		*buffer = request_buffer();
 	if (!buffer->memory || buffer->bytes < bytes)
 		return NULL;
 	buffer->used += bytes;
 	return buffer->memory + buffer->used - bytes;
 }
 
-void guest_buffers_hold(void)
+void client_buffers_prefetch(void)
 {
-	struct guest_buffer buffer = guest_buffer_take();
+	struct client_buffer buffer = client_buffer_acquire();
 
 	if (!buffer.memory)
-		buffer = request();
-	guest_buffer_leave(&buffer);
+		buffer = request_buffer();
+	client_buffer_release(&buffer);
 }
 
-void guest_buffers_give(void)
+void client_buffers_complete(void)
 {
-	struct guest_buffer left = guest_buffer_take();
+	struct client_buffer left = client_buffer_acquire();
 
-	complete(&left);
+	complete_buffer(&left);
 }

@@ -16,28 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct guest_buffer {
+struct client_buffer {
 	uint8_t *memory; /* NULL: none */
 	size_t bytes, used;
 };
 
 /* The guest's callbacks, from now on. */
-void guest_buffers_of(cupti_buffer_requested requested, cupti_buffer_completed completed);
+void client_buffers_set_callbacks(
+	cupti_buffer_requested requested, cupti_buffer_completed completed);
 
 /* The one that waits; that of nobody if there is none. */
-struct guest_buffer guest_buffer_take(void);
+struct client_buffer client_buffer_acquire(void);
 /* For the next records; or the guest gets it as it is, where another thread has left one. */
-void guest_buffer_leave(const struct guest_buffer *buffer);
+void client_buffer_release(const struct client_buffer *buffer);
 /* Where `bytes` more go, in this one or, once that is full, in another; NULL: nowhere. */
-uint8_t *guest_buffer_room(struct guest_buffer *buffer, size_t bytes);
+uint8_t *client_buffer_reserve(struct client_buffer *buffer, size_t bytes);
 
 /* One waits from now on. */
-void guest_buffers_hold(void);
+void client_buffers_prefetch(void);
 /* The guest gets the one that waits, as it is. */
-void guest_buffers_give(void);
+void client_buffers_complete(void);
 
 /* The guest's callbacks, called as CUPTI calls them. Without: there is no buffer, and one that is completed is forgotten. */
-void guest_buffer_request(uint8_t **buffer, size_t *bytes, size_t *most_records);
-void guest_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+void client_buffer_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
+void client_buffer_forward_complete(
+	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
 
 #endif

@@ -19,26 +19,29 @@
 #define IDS 1024u
 
 static struct {
-	atomic_bool taken;
+	atomic_bool in_use;
 	_Atomic(cupti_callback) callback;
 	void *_Atomic data;
 	_Atomic uint64_t on[DOMAINS][IDS / 64];
 } subscriber;
 
-bool cupti_guest_hears(int domain, uint32_t id)
+bool cupti_client_has_callback(int domain, uint32_t id)
 {
 	return domain > 0 && domain < DOMAINS && id < IDS &&
-	       (atomic_load_explicit(&subscriber.on[domain][id / 64], memory_order_relaxed) >> id % 64 & 1);
+	       (atomic_load_explicit(&subscriber.on[domain][id / 64], memory_order_relaxed) >>
+			       id % 64 &
+		       1);
 }
 
-static int turn(int domain, uint32_t id, bool on)
+static int set_callback(int domain, uint32_t id, bool on)
 {
 	int result = CUPTI_OK;
 
 	if (domain <= 0 || domain >= DOMAINS || id >= IDS)
 		return CUPTI_INVALID_PARAMETER;
-	if (cupti_is_away() || !cupti_owns_callback(domain, id))
-		result = cupti_session->library.enable_callback(on, cupti_session->subscriber, domain, id);
+	if (cupti_is_handed_over() || !cupti_owns_callback(domain, id))
+		result = cupti_session->library.enable_callback(
+			on, cupti_session->subscriber, domain, id);
 	if (result != CUPTI_OK)
 		return result;
 	if (on)
@@ -48,23 +51,24 @@ static int turn(int domain, uint32_t id, bool on)
 	return CUPTI_OK;
 }
 
-static void turn_all_off(int domain)
+static void disable_callbacks(int domain)
 {
 	for (uint32_t id = 0; id < IDS; id++)
-		if (cupti_guest_hears(domain, id))
-			turn(domain, id, false);
+		if (cupti_client_has_callback(domain, id))
+			set_callback(domain, id, false);
 }
 
-int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data)
+int cupti_client_subscribe(void **handle, cupti_callback callback, void *data)
 {
 	if (!cupti_runs()) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->subscribe ? real->subscribe(handle, callback, data) : CUPTI_NOT_INITIALIZED;
+		return real && real->subscribe ? real->subscribe(handle, callback, data)
+					       : CUPTI_NOT_INITIALIZED;
 	}
 	if (!handle)
 		return CUPTI_INVALID_PARAMETER;
-	if (atomic_exchange(&subscriber.taken, true))
+	if (atomic_exchange(&subscriber.in_use, true))
 		return CUPTI_OTHER_SUBSCRIBER;
 	atomic_store(&subscriber.data, data);
 	atomic_store(&subscriber.callback, callback);
@@ -74,112 +78,123 @@ int cupti_guest_subscribe(void **handle, cupti_callback callback, void *data)
 
 /* From 13.2 on there are functions that want this handle (cuptiActivityEnable_v2), which are not shared: one of ours would crash there. So CUPTI answers, who
  * has us already. */
-static int subscribe_alone(void **handle, cupti_callback callback, void *data, void *more)
+static int forward_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
 	const struct cupti_library *real = &cupti_session->library;
-	int result = real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more) : CUPTI_NOT_INITIALIZED;
+	int result = real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more)
+					: CUPTI_NOT_INITIALIZED;
 
 	if (result != CUPTI_OK)
-		meta_set("warning.cupti_guest", "Another profiler in the program asked for CUPTI in the way of 13.2 and later, which cannot be shared, and was "
-						"refused; run it with PPERF_CUPTI=0, or without the other.");
+		meta_set("warning.cupti_guest",
+			"Another profiler in the program asked for CUPTI in the way of 13.2 and "
+			"later, which cannot be shared, and was "
+			"refused; run it with PPERF_CUPTI=0, or without the other.");
 	return result;
 }
 
 /* `more` has the other one's name in it where there is one, which it keeps as it was: nobody is before the guest. */
-int cupti_guest_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
+int cupti_client_subscribe_v2(void **handle, cupti_callback callback, void *data, void *more)
 {
-	const struct cupti_library *real = cupti_guest_library();
+	const struct cupti_library *real = cupti_client_library();
 
 	if (!cupti_runs())
-		return real && real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more) : CUPTI_NOT_INITIALIZED;
+		return real && real->subscribe_v2 ? real->subscribe_v2(handle, callback, data, more)
+						  : CUPTI_NOT_INITIALIZED;
 	if (real->version >= CUPTI_VERSION_13_2)
-		return subscribe_alone(handle, callback, data, more);
-	return cupti_guest_subscribe(handle, callback, data);
+		return forward_subscribe_v2(handle, callback, data, more);
+	return cupti_client_subscribe(handle, callback, data);
 }
 
-int cupti_guest_unsubscribe(void *handle)
+int cupti_client_unsubscribe(void *handle)
 {
 	if (handle != &subscriber) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->unsubscribe ? real->unsubscribe(handle) : CUPTI_NOT_INITIALIZED;
+		return real && real->unsubscribe ? real->unsubscribe(handle)
+						 : CUPTI_NOT_INITIALIZED;
 	}
 	for (int domain = 1; domain < DOMAINS && cupti_runs(); domain++)
-		turn_all_off(domain);
+		disable_callbacks(domain);
 	atomic_store(&subscriber.callback, (cupti_callback)0);
-	atomic_store(&subscriber.taken, false);
+	atomic_store(&subscriber.in_use, false);
 	return CUPTI_OK;
 }
 
-int cupti_guest_enable_callback(uint32_t on, void *handle, int domain, uint32_t id)
+int cupti_client_enable_callback(uint32_t on, void *handle, int domain, uint32_t id)
 {
 	if (handle != &subscriber || !cupti_runs()) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->enable_callback ? real->enable_callback(on, handle, domain, id) : CUPTI_NOT_INITIALIZED;
+		return real && real->enable_callback ? real->enable_callback(on, handle, domain, id)
+						     : CUPTI_NOT_INITIALIZED;
 	}
-	return turn(domain, id, on != 0);
+	return set_callback(domain, id, on != 0);
 }
 
 /* Ids that this release does not have yet answer that they are invalid. */
-int cupti_guest_enable_domain(uint32_t on, void *handle, int domain)
+int cupti_client_enable_domain(uint32_t on, void *handle, int domain)
 {
 	if (handle != &subscriber || !cupti_runs()) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->enable_domain ? real->enable_domain(on, handle, domain) : CUPTI_NOT_INITIALIZED;
+		return real && real->enable_domain ? real->enable_domain(on, handle, domain)
+						   : CUPTI_NOT_INITIALIZED;
 	}
 	if (domain <= 0 || domain >= DOMAINS)
 		return CUPTI_INVALID_PARAMETER;
 	if (!on)
-		turn_all_off(domain);
+		disable_callbacks(domain);
 	for (uint32_t id = 1; on && id < IDS; id++)
-		turn(domain, id, true);
+		set_callback(domain, id, true);
 	return CUPTI_OK;
 }
 
-int cupti_guest_enable_all_domains(uint32_t on, void *handle)
+int cupti_client_enable_all_domains(uint32_t on, void *handle)
 {
 	if (handle != &subscriber || !cupti_runs()) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->enable_all_domains ? real->enable_all_domains(on, handle) : CUPTI_NOT_INITIALIZED;
+		return real && real->enable_all_domains ? real->enable_all_domains(on, handle)
+							: CUPTI_NOT_INITIALIZED;
 	}
 	for (int domain = 1; domain < DOMAINS; domain++)
-		cupti_guest_enable_domain(on, handle, domain);
+		cupti_client_enable_domain(on, handle, domain);
 	return CUPTI_OK;
 }
 
-int cupti_guest_callback_state(uint32_t *on, void *handle, int domain, uint32_t id)
+int cupti_client_callback_state(uint32_t *on, void *handle, int domain, uint32_t id)
 {
 	if (handle != &subscriber || !cupti_runs()) {
-		const struct cupti_library *real = cupti_guest_library();
+		const struct cupti_library *real = cupti_client_library();
 
-		return real && real->callback_state ? real->callback_state(on, handle, domain, id) : CUPTI_NOT_INITIALIZED;
+		return real && real->callback_state ? real->callback_state(on, handle, domain, id)
+						    : CUPTI_NOT_INITIALIZED;
 	}
 	if (!on || domain <= 0 || domain >= DOMAINS)
 		return CUPTI_INVALID_PARAMETER;
-	*on = cupti_guest_hears(domain, id);
+	*on = cupti_client_has_callback(domain, id);
 	return CUPTI_OK;
 }
 
 /* Its end comes here after it was ours, so that what is left there is of one that ends elsewhere. */
-static bool bits_are_ours(int domain, uint32_t id, const struct cupti_call *call)
+static bool data_is_ours(int domain, uint32_t id, const struct cupti_call *call)
 {
 	if (domain != CUPTI_DRIVER)
 		return false;
-	return call->site == CUPTI_ENTER ? !cupti_is_away() && cupti_owns_callback(domain, id) : cupti_session->client->keeps(*call->data);
+	return call->site == CUPTI_ENTER
+		       ? !cupti_is_handed_over() && cupti_owns_callback(domain, id)
+		       : cupti_session->config->is_own_data(*call->data);
 }
 
-void cupti_guest_hear(int domain, uint32_t id, const void *what)
+void cupti_client_forward_callback(int domain, uint32_t id, const void *what)
 {
 	cupti_callback callback = atomic_load_explicit(&subscriber.callback, memory_order_relaxed);
 	struct cupti_call copy;
 	uint64_t bits = 0;
 
-	if (__builtin_expect(!callback, 1) || !cupti_guest_hears(domain, id))
+	if (__builtin_expect(!callback, 1) || !cupti_client_has_callback(domain, id))
 		return;
-	if (bits_are_ours(domain, id, what)) {
+	if (data_is_ours(domain, id, what)) {
 		memcpy(&copy, what, sizeof copy);
 		copy.data = &bits;
 		what = &copy;

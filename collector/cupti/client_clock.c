@@ -8,7 +8,7 @@
 
 #define CLOCK_TRIES 5
 
-uint64_t guest_clock_cupti_ns(void)
+uint64_t client_clock_cupti_ns(void)
 {
 	struct timespec now;
 
@@ -17,80 +17,103 @@ uint64_t guest_clock_cupti_ns(void)
 }
 
 /* The tightest of a few: a thread may be stopped between two looks. */
-struct clock_pair guest_clock_pair(cupti_clock clock)
+struct clock_pair client_clock_pair(cupti_clock clock)
 {
 	struct clock_pair best = { 0, 0 };
-	uint64_t least = UINT64_MAX;
+	uint64_t shortest = UINT64_MAX;
 
 	for (int i = 0; clock && i < CLOCK_TRIES; i++) {
-		uint64_t before = guest_clock_cupti_ns(), theirs = clock(), after = guest_clock_cupti_ns();
+		uint64_t before = client_clock_cupti_ns(), theirs = clock(),
+			 after = client_clock_cupti_ns();
 
-		if (after - before < least) {
-			least = after - before;
-			best = (struct clock_pair) { before + (after - before) / 2, theirs };
+		if (after - before < shortest) {
+			shortest = after - before;
+			best = (struct clock_pair){ before + (after - before) / 2, theirs };
 		}
 	}
 	return best;
 }
 
-static uint64_t convert(uint64_t time, const struct clock_pair *from, const struct clock_pair *to)
+static uint64_t convert_time(
+	uint64_t time, const struct clock_pair *from, const struct clock_pair *to)
 {
-	const double ticks = (double)(int64_t)(to->guest - from->guest), ns = (double)(int64_t)(to->cupti - from->cupti);
+	const double ticks = (double)(int64_t)(to->client - from->client),
+		     ns = (double)(int64_t)(to->cupti - from->cupti);
 
 	if (ns <= 0)
-		return from->guest + (time - from->cupti);
-	return from->guest + (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
+		return from->client + (time - from->cupti);
+	return from->client +
+	       (uint64_t)(int64_t)((double)(int64_t)(time - from->cupti) * (ticks / ns));
 }
 
 /* Where the times of a record lie, ended by 0. Layouts have only grown at their end. */
-static const uint16_t times[][6] = {
-	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start), offsetof(struct cupti_memcpy, end) },
-	[CUPTI_MEMSET] = { offsetof(struct cupti_memset, start), offsetof(struct cupti_memset, end) },
-	[CUPTI_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end), offsetof(struct cupti_kernel, completed),
+static const uint16_t time_offsets[][6] = {
+	[CUPTI_MEMCPY] = { offsetof(struct cupti_memcpy, start),
+		offsetof(struct cupti_memcpy, end) },
+	[CUPTI_MEMSET] = { offsetof(struct cupti_memset, start),
+		offsetof(struct cupti_memset, end) },
+	[CUPTI_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end),
+		offsetof(struct cupti_kernel, completed), offsetof(struct cupti_kernel, queued),
+		offsetof(struct cupti_kernel, submitted) },
+	[CUPTI_DRIVER_CALL] = { offsetof(struct cupti_api, start),
+		offsetof(struct cupti_api, end) },
+	[CUPTI_RUNTIME_CALL] = { offsetof(struct cupti_api, start),
+		offsetof(struct cupti_api, end) },
+	[CUPTI_CONCURRENT_KERNEL] = { offsetof(struct cupti_kernel, start),
+		offsetof(struct cupti_kernel, end), offsetof(struct cupti_kernel, completed),
 		offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
-	[CUPTI_DRIVER_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
-	[CUPTI_RUNTIME_CALL] = { offsetof(struct cupti_api, start), offsetof(struct cupti_api, end) },
-	[CUPTI_CONCURRENT_KERNEL] = { offsetof(struct cupti_kernel, start), offsetof(struct cupti_kernel, end),
-		offsetof(struct cupti_kernel, completed), offsetof(struct cupti_kernel, queued), offsetof(struct cupti_kernel, submitted) },
-	[CUPTI_OVERHEAD] = { offsetof(struct cupti_overhead, start), offsetof(struct cupti_overhead, end) },
-	[CUPTI_MEMCPY_PEER] = { offsetof(struct cupti_memcpy_peer, start), offsetof(struct cupti_memcpy_peer, end) },
+	[CUPTI_OVERHEAD] = { offsetof(struct cupti_overhead, start),
+		offsetof(struct cupti_overhead, end) },
+	[CUPTI_MEMCPY_PEER] = { offsetof(struct cupti_memcpy_peer, start),
+		offsetof(struct cupti_memcpy_peer, end) },
 	[CUPTI_CUDA_EVENT] = { offsetof(struct cupti_event, device_time) },
-	[CUPTI_SYNCHRONIZATION] = { offsetof(struct cupti_synchronization, start), offsetof(struct cupti_synchronization, end) },
+	[CUPTI_SYNCHRONIZATION] = { offsetof(struct cupti_synchronization, start),
+		offsetof(struct cupti_synchronization, end) },
 	[CUPTI_MEMORY] = { offsetof(struct cupti_memory, time) },
 	[CUPTI_GRAPH_TRACE] = { 8, 16 },
 };
 
-void guest_clock_convert(uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to)
+void client_clock_convert(
+	uint8_t *record, size_t bytes, const struct clock_pair *from, const struct clock_pair *to)
 {
 	uint32_t kind;
 	uint64_t time;
 
 	memcpy(&kind, record, sizeof kind);
-	for (size_t i = 0; kind < sizeof times / sizeof *times && i < 6 && times[kind][i]; i++) {
-		if (times[kind][i] + sizeof time > bytes)
+	for (size_t i = 0;
+		kind < sizeof time_offsets / sizeof *time_offsets && i < 6 && time_offsets[kind][i];
+		i++) {
+		if (time_offsets[kind][i] + sizeof time > bytes)
 			continue; /* an older release's */
-		memcpy(&time, record + times[kind][i], sizeof time);
-		time = time ? convert(time, from, to) : 0; /* 0: not known */
-		memcpy(record + times[kind][i], &time, sizeof time);
+		memcpy(&time, record + time_offsets[kind][i], sizeof time);
+		time = time ? convert_time(time, from, to) : 0; /* 0: not known */
+		memcpy(record + time_offsets[kind][i], &time, sizeof time);
 	}
 }
 
-size_t guest_record_id_place(uint32_t kind)
+size_t client_record_correlation_offset(uint32_t kind)
 {
 	switch (kind) {
-	case CUPTI_MEMCPY: return offsetof(struct cupti_memcpy, correlation);
-	case CUPTI_MEMSET: return offsetof(struct cupti_memset, correlation);
+	case CUPTI_MEMCPY:
+		return offsetof(struct cupti_memcpy, correlation);
+	case CUPTI_MEMSET:
+		return offsetof(struct cupti_memset, correlation);
 	case CUPTI_KERNEL:
-	case CUPTI_CONCURRENT_KERNEL: return offsetof(struct cupti_kernel, correlation);
-	case CUPTI_MEMCPY_PEER: return offsetof(struct cupti_memcpy_peer, correlation);
-	case CUPTI_CUDA_EVENT: return offsetof(struct cupti_event, correlation);
-	case CUPTI_MEMORY: return offsetof(struct cupti_memory, correlation);
-	case CUPTI_GRAPH_TRACE: return 4;
+	case CUPTI_CONCURRENT_KERNEL:
+		return offsetof(struct cupti_kernel, correlation);
+	case CUPTI_MEMCPY_PEER:
+		return offsetof(struct cupti_memcpy_peer, correlation);
+	case CUPTI_CUDA_EVENT:
+		return offsetof(struct cupti_event, correlation);
+	case CUPTI_MEMORY:
+		return offsetof(struct cupti_memory, correlation);
+	case CUPTI_GRAPH_TRACE:
+		return 4;
 	}
 	return 0;
 }
 
-size_t guest_record_time_place(uint32_t kind)
+size_t client_record_time_offset(uint32_t kind)
 {
-	return kind < sizeof times / sizeof *times ? times[kind][0] : 0;
+	return kind < sizeof time_offsets / sizeof *time_offsets ? time_offsets[kind][0] : 0;
 }

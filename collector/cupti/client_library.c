@@ -7,25 +7,26 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
 
-const struct cupti_library *cupti_guest_library(void)
+const struct cupti_library *cupti_client_library(void)
 {
 	static _Atomic(struct cupti_library *) loaded;
 	struct cupti_library *found = atomic_load(&loaded), *other = NULL;
-	struct quiet quiet;
+	struct signal_guard guard;
 	char reason[4600];
 
 	if (cupti_runs())
 		return &cupti_session->library;
 	if (found)
 		return found;
-	found = kept_memory(sizeof *found);
+	found = fork_kept_alloc(sizeof *found);
 	if (!found)
 		return NULL;
-	quiet_begin(&quiet);
-	cupti_load(found, NULL, NULL, reason, sizeof reason); /* a version that we cannot use is good enough for its own client */
-	quiet_end(&quiet);
+	signal_guard_begin(&guard);
+	cupti_load(found, NULL, NULL, reason,
+		sizeof reason); /* a version that we cannot use is good enough for its own client */
+	signal_guard_end(&guard);
 	if (atomic_compare_exchange_strong(&loaded, &other, found))
 		return found;
-	memory_return(found, sizeof *found);
+	fork_kept_free(found, sizeof *found);
 	return other;
 }

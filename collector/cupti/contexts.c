@@ -4,30 +4,30 @@
 #include "collector/cupti/session_state.h"
 #include "collector/file/dictionary.h"
 
-static struct cupti_context_known *known_context(uint32_t id)
+static struct cupti_known_context *find_context(uint32_t id)
 {
-	struct cupti_context_known *known = &cupti_session->contexts[id % CUPTI_CONTEXTS];
+	struct cupti_known_context *entry = &cupti_session->contexts[id % CUPTI_CONTEXTS];
 
-	return id && atomic_load_explicit(&known->id, memory_order_acquire) == id ? known : NULL;
+	return id && atomic_load_explicit(&entry->id, memory_order_acquire) == id ? entry : NULL;
 }
 
 uint32_t cupti_device_of(uint32_t context)
 {
-	struct cupti_context_known *known = cupti_session ? known_context(context) : NULL;
+	struct cupti_known_context *entry = cupti_session ? find_context(context) : NULL;
 
-	return known ? known->device : UINT32_MAX;
+	return entry ? entry->device : UINT32_MAX;
 }
 
 void cupti_write_context(uint32_t context, uint32_t device, uint32_t null_stream)
 {
-	struct cupti_context_known *known = known_context(context);
+	struct cupti_known_context *entry = find_context(context);
 	struct trace_context record = { .head = { .size = sizeof record, .kind = TRACE_CONTEXT },
 		.stream = UINT32_MAX };
 
 	record.context = context;
 	record.device = device;
 	record.null_stream = null_stream;
-	record.handle = known ? known->handle : 0;
+	record.handle = entry ? entry->handle : 0;
 	dictionary_put(&record.head, 0);
 }
 

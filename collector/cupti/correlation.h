@@ -32,7 +32,8 @@ extern _Atomic uint64_t correlation_newest; /* the process's; use the functions 
 /* The id of a GPU record. */
 static inline uint64_t correlation_extend(uint32_t id)
 {
-	return correlation_near(atomic_load_explicit(&correlation_newest, memory_order_relaxed), id);
+	return correlation_near(
+		atomic_load_explicit(&correlation_newest, memory_order_relaxed), id);
 }
 
 /* The id of a call that begins now. Two threads that both move `newest` leave either's value: both

@@ -12,9 +12,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define DEVICES_MOST 64
+#define DEVICES_MAX 64
 
-static struct driver {
+static struct device_functions {
 	int (*count)(int *count);
 	int (*get)(int *device, int ordinal);
 	int (*name)(char *name, int bytes, int device);
@@ -29,7 +29,8 @@ static const struct {
 } attributes[] = {
 	{ 1, offsetof(struct trace_device, max_threads_per_block) },
 	{ 8, offsetof(struct trace_device, shared_bytes_per_block) },
-	{ 97, offsetof(struct trace_device, shared_bytes_per_block) }, /* where a kernel may opt in to more */
+	{ 97, offsetof(struct trace_device,
+		      shared_bytes_per_block) }, /* where a kernel may opt in to more */
 	{ 10, offsetof(struct trace_device, warp_threads) },
 	{ 12, offsetof(struct trace_device, registers_per_block) },
 	{ 16, offsetof(struct trace_device, multiprocessors) },
@@ -64,7 +65,8 @@ static int find_driver(void)
 	*(void **)&driver.name = dlsym(library, "cuDeviceGetName");
 	*(void **)&driver.attribute = dlsym(library, "cuDeviceGetAttribute");
 	*(void **)&driver.memory = dlsym(library, "cuDeviceTotalMem_v2");
-	*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid_v2"); /* of the MIG instance, where it is one */
+	*(void **)&driver.uuid = dlsym(
+		library, "cuDeviceGetUuid_v2"); /* of the MIG instance, where it is one */
 	if (!driver.uuid)
 		*(void **)&driver.uuid = dlsym(library, "cuDeviceGetUuid");
 	dlerror();
@@ -83,7 +85,8 @@ static void read_rates(struct trace_device_rates *record, int device)
 static void record_device(int ordinal)
 {
 	struct trace_device record = { .head = { .size = sizeof record, .kind = TRACE_DEVICE } };
-	struct trace_device_rates speed = { .head = { .size = sizeof speed, .kind = TRACE_DEVICE_RATES } };
+	struct trace_device_rates speed = { .head = { .size = sizeof speed,
+						    .kind = TRACE_DEVICE_RATES } };
 	char name[256] = "";
 	size_t bytes = 0;
 	int device, value;
@@ -115,10 +118,11 @@ void gpu_device_record(void)
 
 	if (!atomic_flag_test_and_set(&begun)) {
 		if (find_driver() && driver.count(&count) == 0)
-			for (int i = 0; i < count && i < DEVICES_MOST; i++)
+			for (int i = 0; i < count && i < DEVICES_MAX; i++)
 				record_device(i);
 		else
-			atomic_flag_clear(&begun); /* the driver is not there yet, or not initialised */
+			atomic_flag_clear(
+				&begun); /* the driver is not there yet, or not initialised */
 	}
 	errno = saved;
 }

@@ -20,20 +20,20 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define FLUSH_EVERY_NS 100000000L
-#define END_PATIENCE_S 10
-#define UNANSWERED_MOST 20u /* flushes: two seconds */
+#define FLUSH_INTERVAL_NS 100000000L
+#define JOIN_TIMEOUT_S 10
+#define EMPTY_FLUSHES_MAX 20u /* flushes: two seconds */
 #define STACK_BYTES (512u << 10)
-#define WORTH_TELLING_NS 1000000u
+#define FLUSH_COST_MIN_NS 1000000u
 
 /* Sleeps. false: the thread is to end. */
-static bool sleep_on(struct cupti_session *s)
+static bool sleep_until_next_flush(struct cupti_session *s)
 {
 	struct timespec until;
 	bool ending;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += FLUSH_EVERY_NS;
+	until.tv_nsec += FLUSH_INTERVAL_NS;
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
@@ -46,7 +46,7 @@ static bool sleep_on(struct cupti_session *s)
 	return !ending;
 }
 
-static void tell(uint64_t began)
+static void record_flush_cost(uint64_t began)
 {
 	struct trace_self *self;
 
@@ -62,51 +62,55 @@ static void tell(uint64_t began)
 }
 
 /* What CUPTI's clients hear of leaves records, and those a buffer, sooner or later. */
-static void look_whether_they_come(struct cupti_session *s, uint32_t batches)
+static void check_buffers_arrive(struct cupti_session *s, uint32_t completed_buffers)
 {
-	const bool come = !atomic_load(&s->owed) || atomic_load(&s->batches) != batches || cupti_is_away();
+	const bool arrived = !atomic_load(&s->records_expected) ||
+			     atomic_load(&s->completed_buffers) != completed_buffers ||
+			     cupti_is_handed_over();
 
-	s->unanswered = come ? 0 : s->unanswered + 1;
-	if (come ? !s->doubted : s->unanswered % UNANSWERED_MOST != 0)
+	s->empty_flushes = arrived ? 0 : s->empty_flushes + 1;
+	if (arrived ? !s->stalled : s->empty_flushes % EMPTY_FLUSHES_MAX != 0)
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (come)
-		cupti_doubt_no_more();
-	else if (cupti_runs() && !cupti_is_away())
-		cupti_doubt();
+	if (arrived)
+		cupti_clear_stalled();
+	else if (cupti_runs() && !cupti_is_handed_over())
+		cupti_check_stalled();
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void flush(struct cupti_session *s)
+static void flush_buffers(struct cupti_session *s)
 {
-	uint32_t batches = atomic_load_explicit(&s->batches, memory_order_relaxed);
+	uint32_t completed_buffers = atomic_load_explicit(
+		&s->completed_buffers, memory_order_relaxed);
 	uint64_t began = clock_now(), began_ns = clock_monotonic_ns();
 
 	pthread_mutex_lock(&s->lock);
-	if (cupti_runs() && !cupti_guest_flushes() && !cupti_is_away())
+	if (cupti_runs() && !cupti_client_is_flushing() && !cupti_is_handed_over())
 		s->library.flush_all(0);
 	pthread_mutex_unlock(&s->lock);
-	if (atomic_load_explicit(&s->batches, memory_order_relaxed) != batches ||
-		clock_monotonic_ns() - began_ns > WORTH_TELLING_NS)
-		tell(began);
-	look_whether_they_come(s, batches);
+	if (atomic_load_explicit(&s->completed_buffers, memory_order_relaxed) !=
+			completed_buffers ||
+		clock_monotonic_ns() - began_ns > FLUSH_COST_MIN_NS)
+		record_flush_cost(began);
+	check_buffers_arrive(s, completed_buffers);
 }
 
-static void *run(void *data)
+static void *run_flush_thread(void *data)
 {
 	struct cupti_session *s = data;
 
 	gpu_device_record();
-	while (sleep_on(s) && cupti_runs()) {
-		flush(s);
-		cupti_yield_look();
-		cupti_buffers_keep_ready();
+	while (sleep_until_next_flush(s) && cupti_runs()) {
+		flush_buffers(s);
+		cupti_handover_poll();
+		cupti_buffers_prefault();
 	}
 	return NULL;
 }
 
 /* Returns 0 or an errno. */
-static int create(struct cupti_session *s)
+static int create_flush_thread(struct cupti_session *s)
 {
 	pthread_attr_t attributes;
 	int failed = pthread_attr_init(&attributes);
@@ -114,48 +118,54 @@ static int create(struct cupti_session *s)
 	if (failed)
 		return failed;
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	failed = pthread_create(&s->thread, &attributes, run, s);
+	failed = pthread_create(&s->thread, &attributes, run_flush_thread, s);
 	pthread_attr_destroy(&attributes);
 	if (failed) /* a program with much thread-local data needs more stack than that */
-		failed = pthread_create(&s->thread, NULL, run, s);
+		failed = pthread_create(&s->thread, NULL, run_flush_thread, s);
 	return failed;
 }
 
-static void tell_without(int failed)
+static void warn_no_thread(int failed)
 {
 	char text[256];
 
-	snprintf(text, sizeof text, "No thread could be created that asks CUPTI for what is complete (error %d): what the GPU did comes when CUPTI has a "
-				    "buffer full and at the end, and a kill loses more of it; allow the program more threads.", failed);
+	snprintf(text, sizeof text,
+		"No thread could be created that asks CUPTI for what is complete (error %d): what "
+		"the GPU did comes when CUPTI has a "
+		"buffer full and at the end, and a kill loses more of it; allow the program more "
+		"threads.",
+		failed);
 	meta_set("warning.cupti_thread", text);
 }
 
-void cupti_flush_begin(void)
+void cupti_flush_start(void)
 {
 	struct cupti_session *s = cupti_session;
 	pthread_condattr_t clock;
 	sigset_t all, before;
 	int saved = errno, failed = 0;
 
-	if (atomic_load_explicit(&s->thread_wanted, memory_order_relaxed) || atomic_exchange(&s->thread_wanted, true))
+	if (atomic_load_explicit(&s->thread_requested, memory_order_relaxed) ||
+		atomic_exchange(&s->thread_requested, true))
 		return;
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->wake, &clock);
 	pthread_condattr_destroy(&clock);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited: the program's signals are never delivered there */
+	pthread_sigmask(SIG_SETMASK, &all,
+		&before); /* inherited: the program's signals are never delivered there */
 	pthread_mutex_lock(&s->sleep_lock);
 	if (!s->ending)
-		s->thread_runs = !(failed = create(s));
+		s->thread_runs = !(failed = create_flush_thread(s));
 	pthread_mutex_unlock(&s->sleep_lock);
 	if (failed)
-		tell_without(failed);
+		warn_no_thread(failed);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 }
 
-bool cupti_flush_end(void)
+bool cupti_flush_stop(void)
 {
 	struct cupti_session *s = cupti_session;
 	struct timespec until;
@@ -170,6 +180,6 @@ bool cupti_flush_end(void)
 	if (!runs)
 		return true;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_PATIENCE_S;
+	until.tv_sec += JOIN_TIMEOUT_S;
 	return pthread_timedjoin_np(s->thread, NULL, &until) == 0;
 }

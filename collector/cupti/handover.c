@@ -13,39 +13,40 @@
 
 #include <stdio.h>
 
-#define FETCHES_NS UINT64_C(1000000000) /* so long may the other take until it fetches what is left */
+#define CLIENT_FETCH_NS \
+	UINT64_C(1000000000) /* so long may the other take until it fetches what is left */
 
 _Atomic uint32_t cupti_handovers;
 
-static void lock(struct quiet *quiet)
+static void lock_session(struct signal_guard *guard)
 {
-	quiet_begin(quiet);
+	signal_guard_begin(guard);
 	pthread_mutex_lock(&cupti_session->lock);
 }
 
-static void unlock(const struct quiet *quiet)
+static void unlock_session(const struct signal_guard *guard)
 {
 	pthread_mutex_unlock(&cupti_session->lock);
-	quiet_end(quiet);
+	signal_guard_end(guard);
 }
 
-static void put_edge(enum trace_away_edge edge)
+static void write_handover_edge(enum trace_away_edge edge)
 {
-	struct trace_away *away;
+	struct trace_away *handed_over;
 
 	if (!stream_enter())
 		return;
-	away = stream_record(TRACE_AWAY, sizeof *away);
-	if (away) {
-		away->realtime_ns = guest_clock_cupti_ns();
-		away->edge = edge;
+	handed_over = stream_record(TRACE_AWAY, sizeof *handed_over);
+	if (handed_over) {
+		handed_over->realtime_ns = client_clock_cupti_ns();
+		handed_over->edge = edge;
 		stream_commit();
 	}
 	stream_leave();
 }
 
 /* The report looks for the edges where this is set. */
-static void count_times(void)
+static void write_handover_count(void)
 {
 	char times[16];
 
@@ -53,92 +54,94 @@ static void count_times(void)
 	meta_set("cupti.yielded", times);
 }
 
-static void step_aside(struct cupti_session *s, cupti_clock clock)
+static void hand_over_locked(struct cupti_session *s, cupti_clock clock)
 {
-	put_edge(TRACE_AWAY_BEGINS);
-	cupti_ask_no_more(cupti_guest_hears);
+	write_handover_edge(TRACE_AWAY_BEGINS);
+	cupti_disable_all(cupti_client_has_callback);
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
-	atomic_store_explicit(&s->away, true, memory_order_release);
+	atomic_store_explicit(&s->handed_over, true, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
 	if (clock && s->library.register_clock && s->library.register_clock(clock) == CUPTI_OK)
-		s->other_clock = true;
-	count_times();
+		s->client_clock_set = true;
+	write_handover_count();
 }
 
-void cupti_yield(cupti_clock clock)
+void cupti_hand_over(cupti_clock clock)
 {
 	struct cupti_session *s = cupti_session;
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	lock(&quiet);
-	s->left_ns = 0;
-	if (cupti_runs() && !atomic_load(&s->away) && !s->over)
-		step_aside(s, clock);
-	unlock(&quiet);
+	lock_session(&guard);
+	s->client_idle_since_ns = 0;
+	if (cupti_runs() && !atomic_load(&s->handed_over) && !s->process_ending)
+		hand_over_locked(s, clock);
+	unlock_session(&guard);
 }
 
-int cupti_yield_clock(cupti_clock clock)
+int cupti_handover_set_clock(cupti_clock clock)
 {
 	struct cupti_session *s = cupti_session;
-	struct quiet quiet;
+	struct signal_guard guard;
 	int result = CUPTI_NOT_INITIALIZED;
 
-	lock(&quiet);
+	lock_session(&guard);
 	if (s->library.register_clock)
 		result = s->library.register_clock(clock);
 	if (result == CUPTI_OK)
-		s->other_clock = true;
-	unlock(&quiet);
+		s->client_clock_set = true;
+	unlock_session(&guard);
 	return result;
 }
 
 /* A clock that was set cannot be unset; this one is CUPTI's own. */
-static void set_own_clock(struct cupti_session *s)
+static void restore_cupti_clock(struct cupti_session *s)
 {
-	if (s->other_clock && s->library.register_clock(guest_clock_cupti_ns) == CUPTI_OK)
-		s->other_clock = false;
+	if (s->client_clock_set && s->library.register_clock(client_clock_cupti_ns) == CUPTI_OK)
+		s->client_clock_set = false;
 }
 
 /* Under the lock. What the other has not fetched it gets first: in its own buffers. */
-static void take_back(struct cupti_session *s)
+static void take_cupti_back(struct cupti_session *s)
 {
-	if (!s->left_ns || !cupti_runs() || !atomic_load(&s->away) || s->over)
+	if (!s->client_idle_since_ns || !cupti_runs() || !atomic_load(&s->handed_over) ||
+		s->process_ending)
 		return;
-	s->left_ns = 0;
+	s->client_idle_since_ns = 0;
 	s->library.flush_all(CUPTI_FLUSH_FORCED);
-	set_own_clock(s);
-	atomic_store_explicit(&s->away, false, memory_order_release);
+	restore_cupti_clock(s);
+	atomic_store_explicit(&s->handed_over, false, memory_order_release);
 	atomic_fetch_add(&cupti_handovers, 1);
-	cupti_ask();
-	put_edge(TRACE_AWAY_ENDS);
+	cupti_enable_all();
+	write_handover_edge(TRACE_AWAY_ENDS);
 }
 
-void cupti_yield_ends(void)
+void cupti_handover_client_idle(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	lock(&quiet);
-	cupti_session->left_ns = clock_monotonic_ns();
-	unlock(&quiet);
+	lock_session(&guard);
+	cupti_session->client_idle_since_ns = clock_monotonic_ns();
+	unlock_session(&guard);
 }
 
-void cupti_yield_over(void)
+void cupti_handover_finish(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	lock(&quiet);
-	take_back(cupti_session);
-	unlock(&quiet);
+	lock_session(&guard);
+	take_cupti_back(cupti_session);
+	unlock_session(&guard);
 }
 
-void cupti_yield_look(void)
+void cupti_handover_poll(void)
 {
 	struct cupti_session *s = cupti_session;
 
-	if (!cupti_is_away())
+	if (!cupti_is_handed_over())
 		return;
 	pthread_mutex_lock(&s->lock);
-	if (s->left_ns && clock_monotonic_ns() - s->left_ns > FETCHES_NS)
-		take_back(s);
+	if (s->client_idle_since_ns &&
+		clock_monotonic_ns() - s->client_idle_since_ns > CLIENT_FETCH_NS)
+		take_cupti_back(s);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -14,23 +14,24 @@
 #include "collector/cupti/session_state.h"
 
 /* Whether it is the other's just now. */
-static inline bool cupti_is_away(void)
+static inline bool cupti_is_handed_over(void)
 {
-	return cupti_session && atomic_load_explicit(&cupti_session->away, memory_order_acquire);
+	return cupti_session &&
+	       atomic_load_explicit(&cupti_session->handed_over, memory_order_acquire);
 }
 
 /* The other is about to enable something. clock: its own, NULL: CUPTI's. What had been recorded arrives first; what was
  * still running then has no times. */
-void cupti_yield(cupti_clock clock);
+void cupti_hand_over(cupti_clock clock);
 
 /* The other has set its clock while CUPTI is its. */
-int cupti_yield_clock(cupti_clock clock);
+int cupti_handover_set_clock(cupti_clock clock);
 
 /* The other has nothing enabled any more. CUPTI is taken back when it has fetched what is left, */
-void cupti_yield_ends(void);
+void cupti_handover_client_idle(void);
 /* which it has now, */
-void cupti_yield_over(void);
+void cupti_handover_finish(void);
 /* or never does: called now and then, takes it back once that has taken long. */
-void cupti_yield_look(void);
+void cupti_handover_poll(void);
 
 #endif

@@ -33,7 +33,8 @@ static int is_library(const char *name, const char *stem)
 {
 	size_t length = strlen(stem);
 
-	return !strncmp(name, stem, length) && (name[length] == '.' || name[length] == '-') && strstr(name, ".so");
+	return !strncmp(name, stem, length) && (name[length] == '.' || name[length] == '-') &&
+	       strstr(name, ".so");
 }
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *data)
@@ -77,7 +78,7 @@ static int driver_version(void)
 	return version;
 }
 
-static int resolve(struct cupti_library *library, char *reason, size_t reason_bytes)
+static int resolve_functions(struct cupti_library *library, char *reason, size_t reason_bytes)
 {
 #define X(needed, member, symbol, arguments)                                            \
 	*(void **)&library->member = dlsym(library->handle, #symbol);                   \
@@ -105,7 +106,8 @@ static int open_at(struct cupti_library *library, const char *path, int flags)
 	return 1;
 }
 
-__attribute__((format(printf, 2, 3))) static int open_formatted(struct cupti_library *library, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int open_formatted(
+	struct cupti_library *library, const char *format, ...)
 {
 	char path[4096];
 	va_list arguments;
@@ -126,8 +128,10 @@ static int open_beside(struct cupti_library *library, const char *cudart, int ma
 	if (!slash)
 		return 0;
 	return open_formatted(library, "%.*s/libcupti.so.%d", folder, cudart, major) ||
-	       open_formatted(library, "%.*s/../../cuda_cupti/lib/libcupti.so.%d", folder, cudart, major) ||
-	       open_formatted(library, "%.*s/../extras/CUPTI/lib64/libcupti.so.%d", folder, cudart, major);
+	       open_formatted(library, "%.*s/../../cuda_cupti/lib/libcupti.so.%d", folder, cudart,
+		       major) ||
+	       open_formatted(
+		       library, "%.*s/../extras/CUPTI/lib64/libcupti.so.%d", folder, cudart, major);
 }
 
 static int open_installed(struct cupti_library *library, const char *toolkit, int major)
@@ -139,13 +143,14 @@ static int open_installed(struct cupti_library *library, const char *toolkit, in
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (prefixes[i] && *prefixes[i] == '/' &&
 			(open_formatted(library, "%s/lib64/libcupti.so.%d", prefixes[i], major) ||
-				open_formatted(library, "%s/extras/CUPTI/lib64/libcupti.so.%d", prefixes[i], major)))
+				open_formatted(library, "%s/extras/CUPTI/lib64/libcupti.so.%d",
+					prefixes[i], major)))
 			return 1;
 	return 0;
 }
 
-static int open_any(
-	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes)
+static int open_any(struct cupti_library *library, const char *wanted, const char *toolkit,
+	char *reason, size_t reason_bytes)
 {
 	struct loaded loaded = { { 0 }, { 0 } };
 	int newest, oldest;
@@ -154,7 +159,8 @@ static int open_any(
 	if (wanted) {
 		if (open_at(library, wanted, 0))
 			return 1;
-		snprintf(reason, reason_bytes, "PPERF_CUPTI names a library that cannot be loaded: %s", dlerror());
+		snprintf(reason, reason_bytes,
+			"PPERF_CUPTI names a library that cannot be loaded: %s", dlerror());
 		return 0;
 	}
 	if (*loaded.cupti && open_at(library, loaded.cupti, RTLD_NOLOAD))
@@ -169,21 +175,24 @@ static int open_any(
 			open_installed(library, toolkit, major))
 			return 1;
 	snprintf(reason, reason_bytes,
-		"libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path", newest);
+		"libcupti.so.%d was not found; install CUDA's CUPTI or set PPERF_CUPTI to its path",
+		newest);
 	return 0;
 }
 
-int cupti_load(
-	struct cupti_library *library, const char *wanted, const char *toolkit, char *reason, size_t reason_bytes)
+int cupti_load(struct cupti_library *library, const char *wanted, const char *toolkit, char *reason,
+	size_t reason_bytes)
 {
 	int found;
 
 	library->driver_version = driver_version();
-	found = open_any(library, wanted, toolkit, reason, reason_bytes) && resolve(library, reason, reason_bytes);
+	found = open_any(library, wanted, toolkit, reason, reason_bytes) &&
+		resolve_functions(library, reason, reason_bytes);
 	dlerror(); /* the program does not find our misses */
 	if (!found)
 		return 0;
-	if (library->get_version(&library->version) != CUPTI_OK || library->version < CUPTI_VERSION_12_0) {
+	if (library->get_version(&library->version) != CUPTI_OK ||
+		library->version < CUPTI_VERSION_12_0) {
 		snprintf(reason, reason_bytes, "%s is older than CUDA 12.0", library->path);
 		return 0;
 	}

@@ -12,13 +12,13 @@
 #include "collector/stream/stream.h"
 
 /* Nodes that become records of the GPU. As in CUgraphNodeType: kernel, copy, set. */
-#define LAST_WORKING_NODE 2u
+#define LAST_GPU_NODE_TYPE 2u
 
 /* The trace is made here at the latest: calls in the context are stamped by its clock. */
 static void context_created(const struct cupti_library *cupti, void *handle)
 {
 	uint32_t id = 0, device = UINT32_MAX;
-	struct cupti_context_known *known;
+	struct cupti_known_context *entry;
 
 	if (stream_enter())
 		stream_leave();
@@ -26,11 +26,11 @@ static void context_created(const struct cupti_library *cupti, void *handle)
 		return;
 	if (cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)
 		device = UINT32_MAX;
-	known = &cupti_session->contexts[id % CUPTI_CONTEXTS];
-	atomic_store_explicit(&known->id, 0, memory_order_relaxed);
-	known->device = device;
-	known->handle = (uintptr_t)handle;
-	atomic_store_explicit(&known->id, id, memory_order_release);
+	entry = &cupti_session->contexts[id % CUPTI_CONTEXTS];
+	atomic_store_explicit(&entry->id, 0, memory_order_relaxed);
+	entry->device = device;
+	entry->handle = (uintptr_t)handle;
+	atomic_store_explicit(&entry->id, id, memory_order_release);
 	if (stream_enter()) {
 		cupti_write_context(id, device, UINT32_MAX);
 		stream_leave();
@@ -42,12 +42,14 @@ static void context_ends(const struct cupti_library *cupti, void *handle)
 {
 	uint32_t id = 0, device;
 
-	if (atomic_load(&cupti_session->over) || !cupti->context_id || cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
+	if (atomic_load(&cupti_session->process_ending) || !cupti->context_id ||
+		cupti->context_id(handle, &id) != CUPTI_OK || id == 0)
 		return;
 	device = cupti_device_of(id);
-	if (device == UINT32_MAX && cupti->device_id && cupti->device_id(handle, &device) != CUPTI_OK)
+	if (device == UINT32_MAX && cupti->device_id &&
+		cupti->device_id(handle, &device) != CUPTI_OK)
 		device = UINT32_MAX;
-	cupti_session->client->context_ends(id, device);
+	cupti_session->config->context_ends(id, device);
 }
 
 /* The default streams have no handle of their own, and CUPTI cannot tell which is meant: their ids
@@ -59,7 +61,8 @@ static void stream_created(const struct cupti_library *cupti, const struct cupti
 
 	if ((uintptr_t)resource->stream <= 2 || !cupti->context_id || !cupti->stream_id ||
 		cupti->context_id(resource->context, &record.context) != CUPTI_OK ||
-		cupti->stream_id(resource->context, resource->stream, 0, &record.stream) != CUPTI_OK)
+		cupti->stream_id(resource->context, resource->stream, 0, &record.stream) !=
+			CUPTI_OK)
 		return;
 	record.device = cupti_device_of(record.context);
 	record.handle = (uintptr_t)resource->stream;
@@ -69,17 +72,21 @@ static void stream_created(const struct cupti_library *cupti, const struct cupti
 	}
 }
 
-static void node_made(const struct cupti_library *cupti, const struct cupti_graph *graph, bool clone)
+static void graph_node_created(
+	const struct cupti_library *cupti, const struct cupti_graph *graph, bool clone)
 {
-	struct trace_graph_node record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_NODE } };
+	struct trace_graph_node record = { .head = { .size = sizeof record,
+						   .kind = TRACE_GRAPH_NODE } };
 
-	if (graph->node_type > LAST_WORKING_NODE || !cupti->graph_node_id || !graph->node || (clone && !graph->original_node))
+	if (graph->node_type > LAST_GPU_NODE_TYPE || !cupti->graph_node_id || !graph->node ||
+		(clone && !graph->original_node))
 		return;
 	if (cupti->graph_node_id(graph->node, &record.graph_node) != CUPTI_OK)
 		return;
 	if (clone && cupti->graph_node_id(graph->original_node, &record.original) != CUPTI_OK)
 		return; /* without it, it would look like one that was captured here */
-	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+	if (graph->graph && cupti->graph_id &&
+		cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;
 	record.type = graph->node_type;
 	if (stream_enter()) {
@@ -89,13 +96,15 @@ static void node_made(const struct cupti_library *cupti, const struct cupti_grap
 	}
 }
 
-static void exec_created(const struct cupti_library *cupti, const struct cupti_graph *graph)
+static void graph_exec_created(const struct cupti_library *cupti, const struct cupti_graph *graph)
 {
-	struct trace_graph_exec record = { .head = { .size = sizeof record, .kind = TRACE_GRAPH_EXEC } };
+	struct trace_graph_exec record = { .head = { .size = sizeof record,
+						   .kind = TRACE_GRAPH_EXEC } };
 
 	record.handle = (uintptr_t)graph->exec;
 	record.exec_id = cupti_graph_exec_id(graph->exec);
-	if (graph->graph && cupti->graph_id && cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
+	if (graph->graph && cupti->graph_id &&
+		cupti->graph_id(graph->graph, &record.graph) != CUPTI_OK)
 		record.graph = 0;
 	if (stream_enter()) {
 		record.head.node = stream_node();
@@ -111,7 +120,7 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 	switch (id) {
 	case CUPTI_CONTEXT_CREATED:
 		context_created(cupti, resource->context);
-		cupti_flush_begin();
+		cupti_flush_start();
 		break;
 	case CUPTI_CONTEXT_ENDS:
 		context_ends(cupti, resource->context);
@@ -120,16 +129,16 @@ void cupti_on_resource(uint32_t id, const struct cupti_resource *resource)
 		stream_created(cupti, resource);
 		break;
 	case CUPTI_MODULE_UNLOAD:
-		gpu_activity_module_unloads();
+		activity_records_module_unloads();
 		break;
 	case CUPTI_NODE_CREATED:
 	case CUPTI_NODE_CLONED:
-		node_made(cupti, resource->descriptor, id == CUPTI_NODE_CLONED);
+		graph_node_created(cupti, resource->descriptor, id == CUPTI_NODE_CLONED);
 		if (id == CUPTI_NODE_CREATED)
-			cupti_session->client->node_created();
+			cupti_session->config->node_created();
 		break;
 	case CUPTI_GRAPH_EXEC_CREATED:
-		exec_created(cupti, resource->descriptor);
+		graph_exec_created(cupti, resource->descriptor);
 		break;
 	}
 }

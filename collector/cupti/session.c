@@ -25,10 +25,10 @@
 
 #define BUFFERS_DEFAULT (UINT64_C(64) << 20)
 
-static atomic_int begun; /* not forgotten by a forked child: it shall not begin */
+static atomic_int started; /* not forgotten by a forked child: it shall not begin */
 
 /* What a result code means to whoever reads the report. */
-static const char *meaning(const struct cupti_library *cupti, int result)
+static const char *describe_result(const struct cupti_library *cupti, int result)
 {
 	const char *text = NULL;
 
@@ -54,93 +54,100 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 
 	if (id == CUPTI_WARNING) { /* of which one is enough */
 		if (!atomic_exchange(&cupti_session->warned, true))
-			cupti_set_state("warning.cupti_state", "CUPTI warns: %.400s (%d).", message, state->result);
+			cupti_set_state("warning.cupti_state", "CUPTI warns: %.400s (%d).", message,
+				state->result);
 		return;
 	}
-	if (id == CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
+	if (id ==
+		CUPTI_FATAL_ERROR) /* CUPTI takes itself out of the process: it may not be called any more */
 		atomic_store_explicit(&cupti_session->running, false, memory_order_release);
-	cupti_set_state("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message, state->result);
+	cupti_set_state("source.cupti", "partial: CUPTI failed on the way: %.400s (%d)", message,
+		state->result);
 }
 
 /* What CUPTI calls may be called in a forked child, too, where there is no client. */
-static void on_event(void *data, int domain, uint32_t id, const void *what)
+static void on_callback(void *data, int domain, uint32_t id, const void *what)
 {
-	const struct cupti_client *client = cupti_session->client;
+	const struct cupti_config *config = cupti_session->config;
 	int saved;
 
 	(void)data;
-	if (__builtin_expect(!client, 0))
+	if (__builtin_expect(!config, 0))
 		return;
 	if (__builtin_expect(domain == CUPTI_DRIVER, 1)) {
 		const struct cupti_call *call = what;
 
 		if (call->site == CUPTI_ENTER)
-			cupti_guest_call(call->correlation);
-		if (__builtin_expect(!cupti_is_away(), 1)) {
-			client->call(id, what);
-			cupti_flush_need(what);
-			if (__builtin_expect(!atomic_load_explicit(&cupti_session->owed, memory_order_relaxed), 0))
-				atomic_store_explicit(&cupti_session->owed, true, memory_order_relaxed);
+			cupti_client_on_call(call->correlation);
+		if (__builtin_expect(!cupti_is_handed_over(), 1)) {
+			config->call(id, what);
+			cupti_flush_start_if_needed(what);
+			if (__builtin_expect(!atomic_load_explicit(&cupti_session->records_expected,
+						     memory_order_relaxed),
+				    0))
+				atomic_store_explicit(&cupti_session->records_expected, true,
+					memory_order_relaxed);
 		}
-		cupti_guest_hear(domain, id, what);
+		cupti_client_forward_callback(domain, id, what);
 		return;
 	}
 	saved = errno;
-	if (domain == CUPTI_RESOURCE && !cupti_is_away())
+	if (domain == CUPTI_RESOURCE && !cupti_is_handed_over())
 		cupti_on_resource(id, what);
 	else if (domain == CUPTI_STATE)
 		on_state(id, what);
-	cupti_guest_hear(domain, id, what);
+	cupti_client_forward_callback(domain, id, what);
 	errno = saved;
 }
 
-static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most_records)
+static void on_buffer_requested(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
-	*most_records = 0; /* as many as fit */
+	*max_records = 0; /* as many as fit */
 	*bytes = 0;
 	*buffer = NULL;
-	if (cupti_session->client && cupti_is_away())
-		guest_buffer_request(buffer, bytes, most_records);
-	else if (cupti_session->client)
-		*buffer = cupti_buffers_take(bytes);
+	if (cupti_session->config && cupti_is_handed_over())
+		client_buffer_forward_request(buffer, bytes, max_records);
+	else if (cupti_session->config)
+		*buffer = cupti_buffers_acquire(bytes);
 	if (!*buffer && cupti_session->library.version < CUPTI_VERSION_12_9)
 		*buffer = cupti_buffers_scratch(bytes); /* these crash when they are given none */
 }
 
 /* What was in it is lost: of the scratch nobody knows how much that was, and where CUPTI is another's, the times may be of
  * another clock. */
-static void lose_buffer(const uint8_t *buffer, size_t valid)
+static void drop_buffer(const uint8_t *buffer, size_t valid)
 {
 	if (valid)
 		trace_lose(TRACE_LOST_CUPTI_UNREAD, 1);
-	cupti_buffers_give(buffer);
+	cupti_buffers_release(buffer);
 }
 
-static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+static void on_buffer_completed(
+	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
 	const struct cupti_library *cupti = &cupti_session->library;
-	bool ours = cupti_buffers_is_ours(buffer);
+	bool ours = cupti_buffers_contains(buffer);
 	size_t dropped = 0;
 
-	if (!cupti_session->client)
+	if (!cupti_session->config)
 		return;
 	if (!ours && buffer && !cupti_buffers_is_scratch(buffer)) {
-		guest_buffer_complete(context, stream, buffer, bytes, valid);
+		client_buffer_forward_complete(context, stream, buffer, bytes, valid);
 		return;
 	}
-	if (cupti_is_away()) {
-		lose_buffer(buffer, valid);
+	if (cupti_is_handed_over()) {
+		drop_buffer(buffer, valid);
 		return;
 	}
 	if (cupti->dropped(NULL, 0, &dropped) != CUPTI_OK)
 		dropped = 0;
 	if (!ours)
-		lose_buffer(buffer, valid);
-	gpu_activity_read(cupti, buffer, ours ? valid : 0, dropped);
-	cupti_guest_deliver(cupti, buffer, ours ? valid : 0, dropped);
-	cupti_buffers_give(buffer);
-	atomic_store_explicit(&cupti_session->owed, false, memory_order_relaxed);
-	atomic_fetch_add_explicit(&cupti_session->batches, 1, memory_order_relaxed);
+		drop_buffer(buffer, valid);
+	activity_records_read(cupti, buffer, ours ? valid : 0, dropped);
+	cupti_client_deliver(cupti, buffer, ours ? valid : 0, dropped);
+	cupti_buffers_release(buffer);
+	atomic_store_explicit(&cupti_session->records_expected, false, memory_order_relaxed);
+	atomic_fetch_add_explicit(&cupti_session->completed_buffers, 1, memory_order_relaxed);
 }
 
 static void set_flag(const struct cupti_library *cupti, int attribute, uint8_t value)
@@ -173,15 +180,17 @@ static void open_session(struct cupti_session *s)
 	const struct cupti_library *cupti = &s->library;
 	int result;
 
-	result = cupti->subscribe(&s->subscriber, on_event, NULL);
+	result = cupti->subscribe(&s->subscriber, on_callback, NULL);
 	if (result != CUPTI_OK) {
-		cupti_set_state("source.cupti", "off: %s (%d)", meaning(cupti, result), result);
+		cupti_set_state(
+			"source.cupti", "off: %s (%d)", describe_result(cupti, result), result);
 		return;
 	}
 	atomic_store_explicit(&s->running, true, memory_order_release);
 	set_attributes(cupti);
 	result = CUPTI_NO_MEMORY;
-	if (cupti_buffers_setup(s->client->buffer_bytes ? s->client->buffer_bytes : BUFFERS_DEFAULT))
+	if (cupti_buffers_setup(
+		    s->config->buffer_bytes ? s->config->buffer_bytes : BUFFERS_DEFAULT))
 		result = cupti->register_buffers(on_buffer_requested, on_buffer_completed);
 	if (result != CUPTI_OK)
 		cupti_note_refusal(s, "buffers", result);
@@ -191,49 +200,52 @@ static void open_session(struct cupti_session *s)
 	cupti_set_source(s);
 }
 
-static void tell_versions(const struct cupti_library *cupti)
+static void write_cupti_versions(const struct cupti_library *cupti)
 {
 	cupti_set_state("version.cupti", "%u", cupti->version);
 	cupti_set_state("cupti.library", "%s", cupti->path);
 	if (cupti->driver_version)
 		cupti_set_state("version.cuda_driver", "%d", cupti->driver_version);
 	if (cupti->version == CUPTI_VERSION_13_0)
-		cupti_set_state("warning.cupti",
-			"CUPTI 13.0 (130000) is known to crash and to hang; 13.0 Update 1 or later is not.");
+		cupti_set_state("warning.cupti", "CUPTI 13.0 (130000) is known to crash and to "
+						 "hang; 13.0 Update 1 or later is not.");
 	if (cupti->version >= CUPTI_VERSION_13_2 && cupti->version < CUPTI_VERSION_13_3)
-		cupti_set_state("warning.cupti", "CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does not.",
+		cupti_set_state("warning.cupti",
+			"CUPTI 13.2 (%u) is known to become slow in long runs; 13.3 or later does "
+			"not.",
 			cupti->version);
 }
 
 /* At exit, before the driver's own end: what is complete comes, what is not is given up. Callbacks
  * stay as they are for ever. */
-static void end_here(void *unused)
+static void end_session_on_stack(void *unused)
 {
 	struct cupti_session *s = cupti_session;
 
 	(void)unused;
-	if (!s || !s->client) /* a forked child */
+	if (!s || !s->config) /* a forked child */
 		return;
 	if (trace_header()) /* a program that only asked for devices leaves nothing */
 		gpu_device_record();
 	if (!cupti_runs())
 		return;
-	if (!cupti_flush_end()) {
-		cupti_set_state("source.cupti", "partial: CUPTI did not come back from a flush at the end (0)");
+	if (!cupti_flush_stop()) {
+		cupti_set_state("source.cupti",
+			"partial: CUPTI did not come back from a flush at the end (0)");
 		return;
 	}
-	cupti_guest_end();
+	cupti_client_end();
 	pthread_mutex_lock(&s->lock);
-	s->over = true;
-	if (!cupti_is_away()) {
-		if (atomic_load(&s->owed))
+	s->process_ending = true;
+	if (!cupti_is_handed_over()) {
+		if (atomic_load(&s->records_expected))
 			s->library.flush_all(0);
-		if (atomic_load(&s->owed))
-			cupti_doubt();
+		if (atomic_load(&s->records_expected))
+			cupti_check_stalled();
 		cupti_disable_kinds(s);
 		if (cupti_runs())
 			s->library.flush_all(CUPTI_FLUSH_FORCED);
-		cupti_doubt_no_more();
+		cupti_clear_stalled();
 	}
 	pthread_mutex_unlock(&s->lock);
 }
@@ -241,46 +253,47 @@ static void end_here(void *unused)
 /* Any thread may end the program, and what CUPTI still has is read on that one. */
 static void end_session(void)
 {
-	own_stack_run(end_here, NULL);
+	large_stack_run(end_session_on_stack, NULL);
 }
 
 /* CUDA does not work in a child made by fork, so there CUPTI has nothing to tell either. */
-static void in_forked_child(void)
+static void write_absent_in_child(void)
 {
 	cupti_set_state("source.cupti", "absent");
 }
 
-static void begin_session(void *wanted)
+static void start_session(void *wanted)
 {
-	const struct cupti_client *client = wanted;
+	const struct cupti_config *config = wanted;
 	char reason[CUPTI_REASON_BYTES];
 	bool loaded;
 
-	cupti_session = fork_memory(sizeof *cupti_session);
+	cupti_session = fork_wiped_alloc(sizeof *cupti_session);
 	if (!cupti_session) {
 		cupti_set_state("source.cupti", "off: no memory (%d)", CUPTI_NO_MEMORY);
 		return;
 	}
-	cupti_session->client = client;
-	loaded = cupti_load(&cupti_session->library, client->library, client->toolkit, reason, sizeof reason);
+	cupti_session->config = config;
+	loaded = cupti_load(
+		&cupti_session->library, config->library, config->toolkit, reason, sizeof reason);
 	atexit(end_session); /* now that CUPTI's own handlers are registered: the last one runs first */
-	pthread_atfork(NULL, NULL, in_forked_child);
+	pthread_atfork(NULL, NULL, write_absent_in_child);
 	if (!loaded) {
 		cupti_set_state("source.cupti", "off: %s (0)", reason);
 		return;
 	}
-	tell_versions(&cupti_session->library);
+	write_cupti_versions(&cupti_session->library);
 	pthread_mutex_lock(&cupti_session->lock);
 	open_session(cupti_session);
 	pthread_mutex_unlock(&cupti_session->lock);
 }
 
-void cupti_start(const struct cupti_client *client)
+void cupti_start(const struct cupti_config *config)
 {
 	int saved = errno;
 
-	if (atomic_load_explicit(&begun, memory_order_relaxed) || atomic_exchange(&begun, 1))
+	if (atomic_load_explicit(&started, memory_order_relaxed) || atomic_exchange(&started, 1))
 		return;
-	own_stack_run(begin_session, (void *)(uintptr_t)client);
+	large_stack_run(start_session, (void *)(uintptr_t)config);
 	errno = saved;
 }

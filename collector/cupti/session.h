@@ -35,29 +35,30 @@ struct cupti_call {
 enum cupti_call_site { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 
 /* What the session is for. Lives for ever. */
-struct cupti_client {
-	const uint16_t *(*calls)(void); /* callback ids of the driver's calls to hear of, ended by 0; asked when the session begins */
+struct cupti_config {
+	const uint16_t *(*calls)(
+		void); /* callback ids of the driver's calls to hear of, ended by 0; asked when the session begins */
 	const uint16_t *timed; /* of those that CUPTI shall time, ended by 0 */
 	/* A call begins or ends, on the thread that makes it. May not call CUDA or CUPTI, wait, or
 	 * take a lock of ours. */
 	void (*call)(uint32_t cbid, const struct cupti_call *call);
 	/* Whether `call` has put these 64 bits into cupti_call.data. */
-	bool (*keeps)(uint64_t bits);
+	bool (*is_own_data)(uint64_t bits);
 	/* A node of a graph was made: if a call that puts work into a stream is in progress on this
 	 * thread, it was captured. */
 	void (*node_created)(void);
 	/* A context is about to end, in whatever call. context: its id; device: UINT32_MAX: not known. */
 	void (*context_ends)(uint32_t context, uint32_t device);
-	const char *library;   /* path of the libcupti to use; NULL: as it is found */
-	const char *toolkit;   /* where CUDA is installed, as CUDA_HOME says; NULL: not said */
-	bool yields;           /* to another client of CUPTI's, as long as it is active (cupti_yield.h); else both are served */
+	const char *library; /* path of the libcupti to use; NULL: as it is found */
+	const char *toolkit; /* where CUDA is installed, as CUDA_HOME says; NULL: not said */
+	bool hands_over; /* to another client of CUPTI's, as long as it is active (cupti_yield.h); else both are served */
 	uint64_t buffer_bytes; /* bound on CUPTI's buffers; 0: the default, 64 MiB */
 };
 
 /* Starts the session: at most once in a process and its forked children, whoever calls, however
  * often. Call it when the driver is being initialised (InitializeInjection), or before a call to
  * CUDA; never between stream_enter and stream_leave. errno is kept. */
-void cupti_start(const struct cupti_client *client);
+void cupti_start(const struct cupti_config *config);
 
 /* Changes when CUPTI is left to another client or taken back: an EXIT may be missing to an ENTER from before. */
 extern _Atomic uint32_t cupti_handovers;

@@ -26,8 +26,8 @@ void cupti_set_state(const char *key, const char *format, ...)
 uint32_t cupti_call_name(int domain, uint32_t cbid)
 {
 	const struct cupti_library *cupti = &cupti_session->library;
-	_Atomic uint32_t *kept = cbid < CALL_IDS ? &call_names[domain - 1][cbid] : NULL;
-	uint32_t id = kept ? atomic_load_explicit(kept, memory_order_relaxed) : 0;
+	_Atomic uint32_t *cached = cbid < CALL_IDS ? &call_names[domain - 1][cbid] : NULL;
+	uint32_t id = cached ? atomic_load_explicit(cached, memory_order_relaxed) : 0;
 	const char *name = NULL;
 
 	if (id)
@@ -35,7 +35,7 @@ uint32_t cupti_call_name(int domain, uint32_t cbid)
 	if (!cupti->callback_name || cupti->callback_name(domain, cbid, &name) != CUPTI_OK || !name)
 		return 0;
 	id = name_id_always(name, strlen(name));
-	if (kept)
-		atomic_store_explicit(kept, id, memory_order_relaxed);
+	if (cached)
+		atomic_store_explicit(cached, id, memory_order_relaxed);
 	return id;
 }

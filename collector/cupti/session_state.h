@@ -12,7 +12,7 @@
 
 #define CUPTI_CONTEXTS 256u
 
-struct cupti_context_known { /* of a context that CUPTI told us of; id 0: none */
+struct cupti_known_context { /* of a context that CUPTI told us of; id 0: none */
 	_Atomic uint32_t id;
 	uint32_t device;
 	uint64_t handle;
@@ -22,7 +22,7 @@ struct cupti_context_known { /* of a context that CUPTI told us of; id 0: none *
  * called. */
 struct cupti_session {
 	struct cupti_library library;
-	const struct cupti_client *client;
+	const struct cupti_config *config;
 	void *subscriber;
 	pthread_mutex_t lock; /* around our own CUPTI calls. Never taken in a callback */
 	atomic_bool running;  /* CUPTI may be called */
@@ -30,25 +30,26 @@ struct cupti_session {
 	char partial[512];    /* what it refused, for META; under lock */
 
 	/* cupti_yield.c */
-	atomic_bool away;  /* CUPTI is another client's; changed under lock */
-	bool other_clock;  /* CUPTI's clock is another client's; under lock */
-	atomic_bool over;  /* the process ends: as it is it stays; changed under lock */
-	uint64_t left_ns;  /* when that client had nothing enabled any more, 0: it has; under lock */
+	atomic_bool handed_over;    /* CUPTI is another client's; changed under lock */
+	bool client_clock_set;      /* CUPTI's clock is another client's; under lock */
+	atomic_bool process_ending; /* the process ends: as it is it stays; changed under lock */
+	uint64_t
+		client_idle_since_ns; /* when that client had nothing enabled any more, 0: it has; under lock */
 
 	/* cupti_flush.c */
 	pthread_mutex_t sleep_lock; /* never held while CUPTI is called */
 	pthread_cond_t wake;
 	pthread_t thread;
-	atomic_bool thread_wanted;
+	atomic_bool thread_requested;
 	bool thread_runs, ending;
-	_Atomic uint32_t batches; /* buffers that have arrived */
-	atomic_bool owed;         /* a call was heard of since: there will be records of it */
-	unsigned unanswered;      /* flushes in a row without a buffer, though one is owed */
-	bool doubted;             /* it was said that none come; under lock */
-	uint32_t doubted_at;      /* batches, when it was */
+	_Atomic uint32_t completed_buffers; /* buffers that have arrived */
+	atomic_bool records_expected; /* a call was heard of since: there will be records of it */
+	unsigned empty_flushes;       /* flushes in a row without a buffer, though one is owed */
+	bool stalled;                 /* it was said that none come; under lock */
+	uint32_t stalled_at;          /* batches, when it was */
 
-	struct cupti_context_known contexts[CUPTI_CONTEXTS]; /* by id modulo */
-	uint64_t timed[1024 / 64];                            /* the driver's calls that CUPTI times for us, a bit each */
+	struct cupti_known_context contexts[CUPTI_CONTEXTS]; /* by id modulo */
+	uint64_t timed[1024 / 64]; /* the driver's calls that CUPTI times for us, a bit each */
 };
 extern struct cupti_session *cupti_session; /* NULL: not begun */
 
@@ -66,21 +67,24 @@ static inline bool cupti_times_call(uint32_t cbid)
 #define CUPTI_REASON_BYTES 4600 /* a path and a sentence */
 
 /* printf into the trace's facts (META), under `key`. */
-void cupti_set_state(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cupti_set_state(const char *key, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* cupti_flush.c. Starts the thread that fetches what is complete ten times a second; once, from
  * anywhere, also from a callback. */
-void cupti_flush_begin(void);
+void cupti_flush_start(void);
 /* The same, if `call` is made in a context: where the session began after the first context, nobody
  * tells that it was made. */
-static inline void cupti_flush_need(const struct cupti_call *call)
+static inline void cupti_flush_start_if_needed(const struct cupti_call *call)
 {
-	if (__builtin_expect(!atomic_load_explicit(&cupti_session->thread_wanted, memory_order_relaxed), 0) &&
+	if (__builtin_expect(
+		    !atomic_load_explicit(&cupti_session->thread_requested, memory_order_relaxed),
+		    0) &&
 		call->context)
-		cupti_flush_begin();
+		cupti_flush_start();
 }
 /* Ends it. false: it does not end, because CUPTI does not come back. */
-bool cupti_flush_end(void);
+bool cupti_flush_stop(void);
 
 /* cupti_resource.c: contexts, streams, graphs and modules, as they come and go. */
 void cupti_on_resource(uint32_t id, const struct cupti_resource *resource);

@@ -21,15 +21,16 @@ static const struct {
 	{ CUPTI_OVERHEAD, "overhead" },
 };
 
-static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS, CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD,
-	CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED, CUPTI_NODE_CLONED };
+static const uint32_t resources[] = { CUPTI_CONTEXT_CREATED, CUPTI_CONTEXT_ENDS,
+	CUPTI_STREAM_CREATED, CUPTI_MODULE_UNLOAD, CUPTI_NODE_CREATED, CUPTI_GRAPH_EXEC_CREATED,
+	CUPTI_NODE_CLONED };
 
 void cupti_note_refusal(struct cupti_session *s, const char *what, int result)
 {
 	size_t length = strlen(s->partial);
 
-	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)", length ? ", " : "CUPTI refused ", what,
-		result);
+	snprintf(s->partial + length, sizeof s->partial - length, "%s%s (%d)",
+		length ? ", " : "CUPTI refused ", what, result);
 }
 
 /* Under the lock. */
@@ -45,9 +46,11 @@ bool cupti_owns_callback(int domain, uint32_t id)
 {
 	bool ours = domain == CUPTI_STATE && id >= CUPTI_FATAL_ERROR && id <= CUPTI_WARNING;
 
-	for (const uint16_t *call = cupti_session->client->calls(); domain == CUPTI_DRIVER && *call; call++)
+	for (const uint16_t *call = cupti_session->config->calls(); domain == CUPTI_DRIVER && *call;
+		call++)
 		ours |= *call == id;
-	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources; i++)
+	for (size_t i = 0; domain == CUPTI_RESOURCE && i < sizeof resources / sizeof *resources;
+		i++)
 		ours |= resources[i] == id;
 	return ours;
 }
@@ -59,15 +62,17 @@ void cupti_enable_callbacks(struct cupti_session *s)
 	const struct cupti_library *cupti = &s->library;
 	int refused = CUPTI_OK, result;
 
-	for (const uint16_t *id = s->client->calls(); *id; id++)
-		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) != CUPTI_OK &&
+	for (const uint16_t *id = s->config->calls(); *id; id++)
+		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_DRIVER, *id)) !=
+				CUPTI_OK &&
 			result != CUPTI_INVALID_PARAMETER)
 			refused = result;
 	if (refused)
 		cupti_note_refusal(s, "callbacks of calls", refused);
 	refused = CUPTI_OK;
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-		if ((result = cupti->enable_callback(1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
+		if ((result = cupti->enable_callback(
+			     1, s->subscriber, CUPTI_RESOURCE, resources[i])) != CUPTI_OK)
 			refused = result;
 	if (refused)
 		cupti_note_refusal(s, "callbacks of contexts and graphs", refused);
@@ -89,7 +94,7 @@ void cupti_time_calls(void)
 
 	if (!s->library.enable_driver_api)
 		return;
-	for (const uint16_t *id = s->client->timed; *id; id++) {
+	for (const uint16_t *id = s->config->timed; *id; id++) {
 		s->library.enable_driver_api(*id, 1);
 		if (*id < 1024)
 			s->timed[*id / 64] |= UINT64_C(1) << *id % 64;
@@ -110,7 +115,7 @@ void cupti_enable_kinds(struct cupti_session *s)
 	cupti_time_calls();
 }
 
-void cupti_ask(void)
+void cupti_enable_all(void)
 {
 	const size_t refused = strlen(cupti_session->partial);
 
@@ -120,7 +125,8 @@ void cupti_ask(void)
 		cupti_set_source(cupti_session);
 }
 
-static void disable_callback(struct cupti_session *s, int domain, uint32_t id, cupti_callback_used *is_used)
+static void disable_callback(
+	struct cupti_session *s, int domain, uint32_t id, cupti_callback_used *is_used)
 {
 	if (!is_used(domain, id))
 		s->library.enable_callback(0, s->subscriber, domain, id);
@@ -133,11 +139,11 @@ void cupti_disable_kinds(struct cupti_session *s)
 }
 
 /* What a failure of CUPTI's own says is still heard. */
-void cupti_ask_no_more(cupti_callback_used *is_used)
+void cupti_disable_all(cupti_callback_used *is_used)
 {
 	struct cupti_session *s = cupti_session;
 
-	for (const uint16_t *id = s->client->calls(); *id; id++)
+	for (const uint16_t *id = s->config->calls(); *id; id++)
 		disable_callback(s, CUPTI_DRIVER, *id, is_used);
 	for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
 		disable_callback(s, CUPTI_RESOURCE, resources[i], is_used);
@@ -146,29 +152,30 @@ void cupti_ask_no_more(cupti_callback_used *is_used)
 	s->library.disable(CUPTI_DRIVER_CALL); /* and what was said of single calls */
 }
 
-void cupti_doubt(void)
+void cupti_check_stalled(void)
 {
 	struct cupti_session *s = cupti_session;
-	const uint32_t batches = atomic_load(&s->batches);
+	const uint32_t completed_buffers = atomic_load(&s->completed_buffers);
 
 	if (!s->library.enable_and_dump || s->library.enable_and_dump(CUPTI_CONTEXT) != CUPTI_OK)
 		return;
 	s->library.flush_all(0);
-	if (atomic_load(&s->batches) != batches)
+	if (atomic_load(&s->completed_buffers) != completed_buffers)
 		return;
-	s->doubted = true;
-	s->doubted_at = batches;
-	cupti_set_state("source.cupti", "partial: another profiler in the program has taken CUPTI's buffers, by functions that it got from "
-			     "dlsym; run it with PPERF_CUPTI=0, or without the other");
+	s->stalled = true;
+	s->stalled_at = completed_buffers;
+	cupti_set_state("source.cupti", "partial: another profiler in the program has taken "
+					"CUPTI's buffers, by functions that it got from "
+					"dlsym; run it with PPERF_CUPTI=0, or without the other");
 }
 
 /* What CUPTI said of itself since, that it failed, is the last word. */
-void cupti_doubt_no_more(void)
+void cupti_clear_stalled(void)
 {
 	struct cupti_session *s = cupti_session;
 
-	if (!s->doubted || !cupti_runs() || atomic_load(&s->batches) == s->doubted_at)
+	if (!s->stalled || !cupti_runs() || atomic_load(&s->completed_buffers) == s->stalled_at)
 		return;
-	s->doubted = false;
+	s->stalled = false;
 	cupti_set_source(s);
 }

@@ -18,13 +18,13 @@ void cupti_enable_kinds(struct cupti_session *s);
 void cupti_disable_kinds(struct cupti_session *s);
 
 /* Enables all that the session needs. Under the session's lock. */
-void cupti_ask(void);
+void cupti_enable_all(void);
 
 /* Whether somebody else uses this callback. */
 typedef bool cupti_callback_used(int domain, uint32_t id);
 
 /* Disables all that the session enabled, except callbacks that `is_used` names. Under the session's lock. */
-void cupti_ask_no_more(cupti_callback_used *is_used);
+void cupti_disable_all(cupti_callback_used *is_used);
 
 /* Notes what CUPTI refused, for cupti_set_source. Under the session's lock. */
 void cupti_note_refusal(struct cupti_session *s, const char *what, int result);
@@ -33,9 +33,9 @@ void cupti_set_source(const struct cupti_session *s);
 
 /* Buffers are owed and do not come: asks for a record that CUPTI has at once, and says so in the trace if that does not come
  * either. Under the session's lock. */
-void cupti_doubt(void);
+void cupti_check_stalled(void);
 /* Takes that back if one has come since: CUPTI may keep a buffer in which a record is not complete, as long as a kernel runs.
  * Under the session's lock. */
-void cupti_doubt_no_more(void);
+void cupti_clear_stalled(void);
 
 #endif

@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_FIRST TRACE_FIRST_DICT /* enough for what most small programs have to say */
-#define BLOCK_LATER (32u << 10)
+#define FIRST_BLOCK_BYTES TRACE_FIRST_DICT /* enough for what most small programs have to say */
+#define NEXT_BLOCK_BYTES (32u << 10)
 #define RETRY_EVERY 1024u
-#define METAS_MOST 128u
+#define METAS_MAX 128u
 
 /* This process's blocks. Emptied in a forked child. */
 struct dictionary_blocks {
@@ -25,48 +25,48 @@ struct dictionary_blocks {
 	struct trace_block *block; /* the last one */
 	uint64_t offset;
 	uint32_t sequence;
-	uint32_t open;     /* stored with release, when all that is known has been written */
+	uint32_t open; /* stored with release, when all that is known has been written */
 	uint32_t refusals;
 	enum trace_loss reason; /* of the last of them */
-	uint32_t described; /* stored with release, when the process has said its META */
+	uint32_t described;     /* stored with release, when the process has said its META */
 };
 
 struct node_key {
 	uint32_t parent, name, domain, kind, link, detail;
 };
 
-struct kept_record { /* for a forked child */
-	struct kept_record *next;
+struct inherited_record { /* for a forked child */
+	struct inherited_record *next;
 	struct trace_head head; /* and what belongs to it */
 };
 
 static struct dictionary_blocks *blocks;
-static struct intern names, nodes, stacks;
-static struct meta metas[METAS_MOST]; /* their texts are ours */
+static struct intern_table names, nodes, stacks;
+static struct meta metas[METAS_MAX]; /* their texts are ours */
 static uint32_t meta_count, counter_count;
-static struct kept_record *kept, **kept_end = &kept;
-static void (*describe_process)(void);
+static struct inherited_record *inherited_records, **inherited_end = &inherited_records;
+static void (*on_open)(void);
 
 void dictionary_setup(void)
 {
-	blocks = fork_memory(sizeof *blocks);
+	blocks = fork_wiped_alloc(sizeof *blocks);
 }
 
-void dictionary_on_open(void (*describe)(void))
+void dictionary_on_open(void (*describe_process_once)(void))
 {
-	describe_process = describe;
+	on_open = describe_process_once;
 }
 
-static void lock_blocks(struct quiet *quiet)
+static void lock_blocks(struct signal_guard *guard)
 {
-	quiet_begin(quiet);
+	signal_guard_begin(guard);
 	pthread_mutex_lock(&blocks->lock);
 }
 
-static void unlock_blocks(const struct quiet *quiet)
+static void unlock_blocks(const struct signal_guard *guard)
 {
 	pthread_mutex_unlock(&blocks->lock);
-	quiet_end(quiet);
+	signal_guard_end(guard);
 }
 
 /* ---- writing; all under blocks->lock ---- */
@@ -85,15 +85,16 @@ static void write_back(void)
 		trace_write_back(blocks->block, blocks->offset);
 }
 
-static bool next_block(size_t least)
+static bool map_dictionary_block(size_t min_bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = blocks->block ? BLOCK_LATER : BLOCK_FIRST, offset;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+		 bytes = blocks->block ? NEXT_BLOCK_BYTES : FIRST_BLOCK_BYTES, offset;
 	struct trace_block *block;
 
 	if (blocks->refusals++ % RETRY_EVERY)
 		return false;
-	if (bytes < least + sizeof *block)
-		bytes = least + sizeof *block;
+	if (bytes < min_bytes + sizeof *block)
+		bytes = min_bytes + sizeof *block;
 	bytes = (bytes + page - 1) & ~(page - 1);
 	block = trace_map_block(TRACE_DICT, bytes, &offset, &blocks->reason);
 	if (!block)
@@ -108,31 +109,31 @@ static bool next_block(size_t least)
 }
 
 /* Room for a record of `size`, zeroed. It counts once `publish` was called. */
-static void *reserve(size_t size)
+static void *reserve_bytes(size_t size)
 {
 	struct trace_block *block = blocks->block;
 
 	if (!block || block->extent - sizeof *block - block->used < size) {
-		if (!next_block(size))
+		if (!map_dictionary_block(size))
 			return NULL;
 		block = blocks->block;
 	}
 	return (char *)(block + 1) + block->used;
 }
 
-static void publish(size_t size)
+static void publish_bytes(size_t size)
 {
 	__atomic_store_n(&blocks->block->used, blocks->block->used + size, __ATOMIC_RELEASE);
 }
 
-static size_t rounded(size_t bytes)
+static size_t round_up_8(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
 }
 
-static struct trace_head head_of(enum trace_kind kind, size_t size, uint32_t node)
+static struct trace_head dictionary_head(enum trace_kind kind, size_t size, uint32_t node)
 {
-	return (struct trace_head){.size = (uint16_t)size, .kind = (uint8_t)kind, .node = node};
+	return (struct trace_head){ .size = (uint16_t)size, .kind = (uint8_t)kind, .node = node };
 }
 
 /* Writes the record of an entry that is known. */
@@ -140,27 +141,28 @@ typedef bool write_entry(uint32_t id, const struct interned *entry);
 
 static bool write_name(uint32_t id, const struct interned *entry)
 {
-	size_t size = sizeof(struct trace_name) + rounded(entry->count);
-	struct trace_name *record = reserve(size);
+	size_t size = sizeof(struct trace_name) + round_up_8(entry->count);
+	struct trace_name *record = reserve_bytes(size);
 
 	if (!record)
 		return false;
-	*record = (struct trace_name){head_of(TRACE_NAME, size, 0), id, entry->count};
+	*record = (struct trace_name){ dictionary_head(TRACE_NAME, size, 0), id, entry->count };
 	memcpy(record + 1, entry->bytes, entry->count);
-	publish(size);
+	publish_bytes(size);
 	return true;
 }
 
 static bool write_node(uint32_t id, const struct interned *entry)
 {
-	struct trace_node *record = reserve(sizeof *record);
+	struct trace_node *record = reserve_bytes(sizeof *record);
 	struct node_key key;
 
 	if (!record)
 		return false;
 	memcpy(&key, entry->bytes, sizeof key);
-	*record = (struct trace_node){head_of(TRACE_NODE, sizeof *record, id), key.parent, key.name, key.domain, key.kind, key.link, key.detail};
-	publish(sizeof *record);
+	*record = (struct trace_node){ dictionary_head(TRACE_NODE, sizeof *record, id), key.parent,
+		key.name, key.domain, key.kind, key.link, key.detail };
+	publish_bytes(sizeof *record);
 	return true;
 }
 
@@ -179,60 +181,63 @@ static bool write_python_stack(uint32_t id, const struct interned *entry)
 {
 	uint32_t bytes = entry->count - (uint32_t)sizeof(uint64_t);
 	size_t size = sizeof(struct trace_python_stack) + bytes;
-	struct trace_python_stack *record = reserve(size);
+	struct trace_python_stack *record = reserve_bytes(size);
 
 	if (!record)
 		return false;
-	*record = (struct trace_python_stack){head_of(TRACE_PYTHON_STACK, size, 0), id, bytes / (uint32_t)sizeof(struct trace_python_frame)};
+	*record = (struct trace_python_stack){ dictionary_head(TRACE_PYTHON_STACK, size, 0), id,
+		bytes / (uint32_t)sizeof(struct trace_python_frame) };
 	memcpy(record + 1, entry->bytes + sizeof(uint64_t), bytes);
-	publish(size);
+	publish_bytes(size);
 	return true;
 }
 
-static bool write_stack(uint32_t id, const struct interned *entry)
+static bool write_native_stack(uint32_t id, const struct interned *entry)
 {
 	size_t size = sizeof(struct trace_stack) + entry->count;
 	struct trace_stack *record;
 
 	if (is_python_stack(entry))
 		return write_python_stack(id, entry);
-	if (!(record = reserve(size)))
+	if (!(record = reserve_bytes(size)))
 		return false;
-	*record = (struct trace_stack){head_of(TRACE_STACK, size, 0), id, entry->count / 8};
+	*record = (struct trace_stack){ dictionary_head(TRACE_STACK, size, 0), id,
+		entry->count / 8 };
 	memcpy(record + 1, entry->bytes, entry->count);
-	publish(size);
+	publish_bytes(size);
 	return true;
 }
 
 static bool write_meta(const struct meta *meta)
 {
 	size_t key = strlen(meta->key), value = strlen(meta->value);
-	size_t size = sizeof(struct trace_meta) + rounded(key + value);
-	struct trace_meta *record = reserve(size);
+	size_t size = sizeof(struct trace_meta) + round_up_8(key + value);
+	struct trace_meta *record = reserve_bytes(size);
 
 	if (!record)
 		return false;
-	*record = (struct trace_meta){head_of(TRACE_META, size, 0), (uint32_t)key, (uint32_t)value};
+	*record = (struct trace_meta){ dictionary_head(TRACE_META, size, 0), (uint32_t)key,
+		(uint32_t)value };
 	memcpy(record + 1, meta->key, key);
 	memcpy((char *)(record + 1) + key, meta->value, value);
-	publish(size);
+	publish_bytes(size);
 	return true;
 }
 
 static bool write_record(const struct trace_head *record)
 {
-	void *room = reserve(record->size);
+	void *room = reserve_bytes(record->size);
 
 	if (!room)
 		return false;
 	memcpy(room, record, record->size);
-	publish(record->size);
+	publish_bytes(record->size);
 	return true;
 }
 
 /* ---- opening, in a process or in a forked child ---- */
 
-static bool write_all(const struct intern *table, write_entry *write)
+static bool write_entries(const struct intern_table *table, write_entry *write)
 {
 	for (uint32_t id = 1; id <= table->count; id++)
 		if (!write(id, intern_entry(table, id)))
@@ -240,78 +245,79 @@ static bool write_all(const struct intern *table, write_entry *write)
 	return true;
 }
 
-static bool write_known(void)
+static bool write_everything(void)
 {
 	for (uint32_t i = 0; i < meta_count; i++)
 		if (!write_meta(&metas[i]))
 			return false;
-	for (const struct kept_record *k = kept; k; k = k->next)
+	for (const struct inherited_record *k = inherited_records; k; k = k->next)
 		if (!write_record(&k->head))
 			return false;
-	return write_all(&names, write_name) && write_all(&nodes, write_node) && write_all(&stacks, write_stack);
+	return write_entries(&names, write_name) && write_entries(&nodes, write_node) &&
+	       write_entries(&stacks, write_native_stack);
 }
 
 /* Where there was no room for all of it, the next attempt writes it again: the same records, harmless. */
 static void open_locked(void)
 {
 	blocks->refusals = 0; /* whoever asks backs off already */
-	if ((blocks->block || next_block(0)) && write_known())
+	if ((blocks->block || map_dictionary_block(0)) && write_everything())
 		__atomic_store_n(&blocks->open, 1, __ATOMIC_RELEASE);
 }
 
 /* Before it is open: what is said then goes into the first block with all else that is known, and there is no file in which it is missing because another
  * thread's names have filled that block first and there was no room for the next. Threads that come together may each say it; it is the same. */
-static void describe(void)
+static void describe_process_once(void)
 {
-	if (!describe_process || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
+	if (!on_open || __atomic_load_n(&blocks->described, __ATOMIC_ACQUIRE))
 		return;
-	describe_process();
+	on_open();
 	__atomic_store_n(&blocks->described, 1, __ATOMIC_RELEASE);
 }
 
 bool dictionary_open(enum trace_loss *reason)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	*reason = TRACE_LOST_NO_MEMORY;
 	if (!blocks)
 		return false;
 	if (__atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE))
 		return true;
-	describe();
-	lock_blocks(&quiet);
+	describe_process_once();
+	lock_blocks(&guard);
 	if (!blocks->open)
 		open_locked();
 	*reason = blocks->reason;
-	unlock_blocks(&quiet);
+	unlock_blocks(&guard);
 	return __atomic_load_n(&blocks->open, __ATOMIC_ACQUIRE);
 }
 
 void dictionary_write_back(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	if (!blocks || !trace_tail_at_risk())
 		return;
-	lock_blocks(&quiet);
+	lock_blocks(&guard);
 	write_back();
-	unlock_blocks(&quiet);
+	unlock_blocks(&guard);
 }
 
 void dictionary_close(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	if (!blocks)
 		return;
-	lock_blocks(&quiet);
+	lock_blocks(&guard);
 	finish_block();
 	write_back();
-	unlock_blocks(&quiet);
+	unlock_blocks(&guard);
 }
 
 /* A block that was given its CRC at the end and grows after all (an exit handler recorded something) has none again. */
-static void reopen_block(void)
+static void clear_block_crc(void)
 {
 	if (blocks->block)
 		blocks->block->crc = 0;
@@ -320,20 +326,23 @@ static void reopen_block(void)
 /* ---- adding ---- */
 
 /* What is said once only, and has found no room: nobody comes back to it. */
-static void count_written(bool written)
+static void count_if_lost(bool written)
 {
 	if (!written)
 		trace_lose(blocks->reason, 1);
 }
 
 /* Texts that never repeat come here each time, so this is asked without the lock. */
-static bool is_spent(const struct intern *table, size_t count, uint32_t most, uint64_t most_bytes)
+static bool budget_is_spent(
+	const struct intern_table *table, size_t count, uint32_t max_count, uint64_t max_bytes)
 {
-	return __atomic_load_n(&table->count, __ATOMIC_RELAXED) >= most || __atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + count > most_bytes;
+	return __atomic_load_n(&table->count, __ATOMIC_RELAXED) >= max_count ||
+	       __atomic_load_n(&table->bytes, __ATOMIC_RELAXED) + count > max_bytes;
 }
 
 /* Under the lock: the id of what another thread has just added, or a new one. */
-static uint32_t add_locked(struct intern *table, const void *bytes, size_t count, uint32_t hash, write_entry *write)
+static uint32_t add_locked(struct intern_table *table, const void *bytes, size_t count,
+	uint32_t hash, write_entry *write)
 {
 	uint32_t id = intern_find(table, bytes, count, hash);
 
@@ -342,64 +351,66 @@ static uint32_t add_locked(struct intern *table, const void *bytes, size_t count
 	id = intern_prepare(table, bytes, count, hash);
 	if (!id)
 		return 0;
-	reopen_block();
+	clear_block_crc();
 	if (blocks->open && !write(id, intern_entry(table, id)))
 		return 0;
 	intern_publish(table, id);
 	return id;
 }
 
-static uint32_t add(struct intern *table, const void *bytes, size_t count, uint32_t hash, uint32_t most, uint64_t most_bytes,
-		    write_entry *write)
+static uint32_t add_entry(struct intern_table *table, const void *bytes, size_t count,
+	uint32_t hash, uint32_t max_count, uint64_t max_bytes, write_entry *write)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 	uint32_t id;
 
-	if (!blocks || is_spent(table, count, most, most_bytes))
+	if (!blocks || budget_is_spent(table, count, max_count, max_bytes))
 		return 0;
-	lock_blocks(&quiet);
+	lock_blocks(&guard);
 	id = add_locked(table, bytes, count, hash, write);
-	unlock_blocks(&quiet);
+	unlock_blocks(&guard);
 	return id;
 }
 
-static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets);
+static uint32_t name_within_budget(const char *text, size_t bytes, uint32_t budgets);
 
 /* A text that is too long, cut. Not on the stack: the host's threads may have little. */
-static uint32_t name_cut(const char *text, uint32_t budgets)
+static uint32_t name_truncated(const char *text, uint32_t budgets)
 {
 	const size_t end = sizeof TRACE_TEXT_CUT - 1, keep = TRACE_TEXT_MAX - end;
-	char *cut = kept_memory(TRACE_TEXT_MAX);
+	char *cut = fork_kept_alloc(TRACE_TEXT_MAX);
 	uint32_t id;
 
 	if (!cut)
 		return 0;
 	memcpy(cut, text, keep);
 	memcpy(cut + keep, TRACE_TEXT_CUT, end);
-	id = name_within(cut, TRACE_TEXT_MAX, budgets);
-	memory_return(cut, TRACE_TEXT_MAX);
+	id = name_within_budget(cut, TRACE_TEXT_MAX, budgets);
+	fork_kept_free(cut, TRACE_TEXT_MAX);
 	return id;
 }
 
-static uint32_t name_within(const char *text, size_t bytes, uint32_t budgets)
+static uint32_t name_within_budget(const char *text, size_t bytes, uint32_t budgets)
 {
 	uint32_t hash, id;
 
 	if (bytes > TRACE_TEXT_MAX)
-		return name_cut(text, budgets);
+		return name_truncated(text, budgets);
 	hash = intern_hash(text, bytes);
 	id = intern_find(&names, text, bytes, hash);
-	return id ? id : add(&names, text, bytes, hash, NAME_BUDGET * budgets, (uint64_t)NAME_BUDGET_BYTES * budgets, write_name);
+	return id ? id
+		  : add_entry(&names, text, bytes, hash, NAME_BUDGET * budgets,
+			    (uint64_t)NAME_BUDGET_BYTES * budgets, write_name);
 }
 
 uint32_t name_id(const char *text, size_t bytes)
 {
-	return name_within(text, bytes, 1);
+	return name_within_budget(text, bytes, 1);
 }
 
 uint32_t name_id_always(const char *text, size_t bytes)
 {
-	uint32_t id = name_within(text, bytes, 4);
+	uint32_t id = name_within_budget(text, bytes, 4);
 
 	if (!id && blocks)
 		trace_lose(blocks->refusals ? blocks->reason : TRACE_LOST_NO_MEMORY, 1);
@@ -414,55 +425,63 @@ const char *name_text(uint32_t name, size_t *bytes)
 	return entry->bytes;
 }
 
-static uint32_t node_of(const struct node_key *key)
+static uint32_t find_or_add_node(const struct node_key *key)
 {
 	uint32_t hash = intern_hash(key, sizeof *key);
 	uint32_t id = intern_find(&nodes, key, sizeof *key, hash);
 
-	return id ? id : add(&nodes, key, sizeof *key, hash, NODE_BUDGET, UINT64_MAX, write_node);
+	return id ? id
+		  : add_entry(&nodes, key, sizeof *key, hash, NODE_BUDGET, UINT64_MAX, write_node);
 }
 
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind)
 {
-	return node_of(&(struct node_key){parent, name, domain, (uint32_t)kind, 0, 0});
+	return find_or_add_node(&(struct node_key){ parent, name, domain, (uint32_t)kind, 0, 0 });
 }
 
-uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+uint32_t node_id_linked(
+	uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
-	return node_of(&(struct node_key){parent, name, 0, (uint32_t)kind, link, detail});
+	return find_or_add_node(
+		&(struct node_key){ parent, name, 0, (uint32_t)kind, link, detail });
 }
 
-static uint32_t stack_of(const void *bytes, size_t count)
+static uint32_t find_or_add_stack(const void *bytes, size_t count)
 {
 	uint32_t hash = intern_hash(bytes, count);
 	uint32_t id = intern_find(&stacks, bytes, count, hash);
 
-	return id ? id : add(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX, write_stack);
+	return id ? id
+		  : add_entry(&stacks, bytes, count, hash, STACK_BUDGET, UINT64_MAX,
+			    write_native_stack);
 }
 
 uint32_t stack_id(const uint64_t *frames, uint32_t count)
 {
-	return count ? stack_of(frames, (count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST) * sizeof *frames) : 0;
+	return count ? find_or_add_stack(
+			       frames, (count < STACK_FRAMES_MAX ? count : STACK_FRAMES_MAX) *
+					       sizeof *frames)
+		     : 0;
 }
 
 uint32_t python_stack_id(const struct trace_python_frame *frames, uint32_t count)
 {
 	struct {
 		uint64_t mark;
-		struct trace_python_frame frames[STACK_FRAMES_MOST];
-	} key = {.mark = PYTHON_STACK_MARK};
+		struct trace_python_frame frames[STACK_FRAMES_MAX];
+	} key = { .mark = PYTHON_STACK_MARK };
 
 	if (!count)
 		return 0;
-	count = count < STACK_FRAMES_MOST ? count : STACK_FRAMES_MOST;
+	count = count < STACK_FRAMES_MAX ? count : STACK_FRAMES_MAX;
 	memcpy(key.frames, frames, count * sizeof *frames);
-	return stack_of(&key, sizeof key.mark + count * sizeof *frames);
+	return find_or_add_stack(&key, sizeof key.mark + count * sizeof *frames);
 }
 
-static const char *keep_text(const char *text)
+static const char *copy_to_arena(const char *text)
 {
 	size_t bytes = strnlen(text, TRACE_TEXT_MAX / 2);
-	char *copy = intern_keep(&names, bytes + 1);
+	char *copy = intern_alloc(&names, bytes + 1);
 
 	if (copy) {
 		memcpy(copy, text, bytes);
@@ -478,7 +497,7 @@ static struct meta *find_meta(const char *key)
 
 	while (i < meta_count && strcmp(metas[i].key, key))
 		i++;
-	if (i == METAS_MOST || (i == meta_count && !(metas[i].key = keep_text(key))))
+	if (i == METAS_MAX || (i == meta_count && !(metas[i].key = copy_to_arena(key))))
 		return NULL;
 	return &metas[i];
 }
@@ -488,64 +507,67 @@ static void set_meta(const char *key, const char *value)
 {
 	struct meta *meta = find_meta(key);
 
-	if (!meta || (meta->value && !strcmp(meta->value, value)) || !(meta->value = keep_text(value)))
+	if (!meta || (meta->value && !strcmp(meta->value, value)) ||
+		!(meta->value = copy_to_arena(value)))
 		return;
 	if (meta == &metas[meta_count]) /* with release: a child may be forked at any moment */
 		__atomic_store_n(&meta_count, meta_count + 1, __ATOMIC_RELEASE);
-	reopen_block();
+	clear_block_crc();
 	if (blocks->open)
-		count_written(write_meta(meta));
+		count_if_lost(write_meta(meta));
 }
 
 void meta_set_all(const struct meta *all, size_t count)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	if (!blocks)
 		return;
-	lock_blocks(&quiet);
+	lock_blocks(&guard);
 	for (size_t i = 0; i < count; i++)
 		if (all[i].value)
 			set_meta(all[i].key, all[i].value);
-	unlock_blocks(&quiet);
+	unlock_blocks(&guard);
 }
 
 void meta_set(const char *key, const char *value)
 {
-	meta_set_all(&(struct meta){key, value}, 1);
+	meta_set_all(&(struct meta){ key, value }, 1);
 }
 
-static void keep_record(const struct trace_head *record)
+static void save_for_children(const struct trace_head *record)
 {
-	struct kept_record *k = intern_keep(&names, offsetof(struct kept_record, head) + record->size);
+	struct inherited_record *k = intern_alloc(
+		&names, offsetof(struct inherited_record, head) + record->size);
 
 	if (!k)
 		return;
 	k->next = NULL;
 	memcpy(&k->head, record, record->size);
-	__atomic_store_n(kept_end, k, __ATOMIC_RELEASE);
-	kept_end = &k->next;
+	__atomic_store_n(inherited_end, k, __ATOMIC_RELEASE);
+	inherited_end = &k->next;
 }
 
 void dictionary_put(const struct trace_head *record, int inherit)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
 	if (!blocks)
 		return;
-	lock_blocks(&quiet);
-	reopen_block();
+	lock_blocks(&guard);
+	clear_block_crc();
 	if (blocks->open)
-		count_written(write_record(record));
+		count_if_lost(write_record(record));
 	if (inherit)
-		keep_record(record);
-	unlock_blocks(&quiet);
+		save_for_children(record);
+	unlock_blocks(&guard);
 }
 
 uint32_t counter_id(uint32_t name, uint32_t domain, uint32_t unit)
 {
 	uint32_t id = __atomic_add_fetch(&counter_count, 1, __ATOMIC_RELAXED);
-	struct trace_counter record = {head_of(TRACE_COUNTER, sizeof record, 0), id, name, domain, unit};
+	struct trace_counter record = { dictionary_head(TRACE_COUNTER, sizeof record, 0), id, name,
+		domain, unit };
 
 	dictionary_put(&record.head, 1);
 	return id;

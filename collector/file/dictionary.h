@@ -17,7 +17,7 @@
 #define NAME_BUDGET_BYTES (32u << 20)
 #define NODE_BUDGET 1048575u /* ids fit in 20 bits */
 #define STACK_BUDGET 262144u
-#define STACK_FRAMES_MOST 64u
+#define STACK_FRAMES_MAX 64u
 
 /* The id of a text, by content. 0: the budget is spent, or no room. Longer texts are cut (TRACE_TEXT_MAX). */
 uint32_t name_id(const char *text, size_t bytes);
@@ -29,7 +29,8 @@ const char *name_text(uint32_t name, size_t *bytes);
 /* The node `name` of `domain` under `parent`. 0: budget spent or no room. name 0: the parent's one child for texts without an id. */
 uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_node_kind kind);
 /* The same with a link and a detail: two of them that differ in these are two nodes. See struct trace_node. */
-uint32_t node_id_about(uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+uint32_t node_id_linked(
+	uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail);
 
 /* The id of a call stack: return addresses, innermost first, of which STACK_FRAMES_MOST are kept. 0: budget spent or no room. */
 uint32_t stack_id(const uint64_t *frames, uint32_t count);

@@ -19,9 +19,9 @@ uint64_t file_page_bytes(void)
 	return page > 0 ? (uint64_t)page : 4096;
 }
 
-struct file_signal_guard file_guard_signal(void)
+struct sigxfsz_guard sigxfsz_block(void)
 {
-	struct file_signal_guard guard = {0};
+	struct sigxfsz_guard guard = { 0 };
 	struct rlimit limit;
 	sigset_t size_signal, pending;
 
@@ -36,9 +36,9 @@ struct file_signal_guard file_guard_signal(void)
 	return guard;
 }
 
-void file_release_signal(const struct file_signal_guard *guard)
+void sigxfsz_restore(const struct sigxfsz_guard *guard)
 {
-	const struct timespec now = {0, 0};
+	const struct timespec now = { 0, 0 };
 	sigset_t size_signal;
 
 	if (!guard->limited)
@@ -51,20 +51,20 @@ void file_release_signal(const struct file_signal_guard *guard)
 	pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
 }
 
-int file_secure_room(int fd, int mode, uint64_t offset, uint64_t bytes)
+int file_allocate(int fd, int mode, uint64_t offset, uint64_t bytes)
 {
-	struct file_signal_guard guard = file_guard_signal();
+	struct sigxfsz_guard guard = sigxfsz_block();
 	int error;
 
 	do
 		error = fallocate(fd, mode, (off_t)offset, (off_t)bytes) ? errno : 0;
 	while (error == EINTR);
-	file_release_signal(&guard);
+	sigxfsz_restore(&guard);
 	return error;
 }
 
 /* Makes every page present and dirty now, not at some event. */
-static void touch(void *block, uint64_t bytes)
+static void touch_pages(void *block, uint64_t bytes)
 {
 	volatile char *p = block;
 	uint64_t page = file_page_bytes();
@@ -82,6 +82,6 @@ void *file_map(int fd, uint64_t offset, uint64_t bytes)
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, bytes, MADV_DONTFORK);
-	touch(p, bytes);
+	touch_pages(p, bytes);
 	return p;
 }

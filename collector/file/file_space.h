@@ -13,15 +13,15 @@ uint64_t file_page_bytes(void);
 
 /* SIGXFSZ would kill the program for a limit that only our file has hit. Blocked around each growth, and taken off if it came.
  * Only where there is a limit at all: nearly nowhere. */
-struct file_signal_guard {
+struct sigxfsz_guard {
 	sigset_t before;
 	bool limited, was_pending;
 };
-struct file_signal_guard file_guard_signal(void);
-void file_release_signal(const struct file_signal_guard *guard);
+struct sigxfsz_guard sigxfsz_block(void);
+void sigxfsz_restore(const struct sigxfsz_guard *guard);
 
 /* fallocate(2) itself: the posix_ form writes zeros where the file system cannot. 0 or errno. */
-int file_secure_room(int fd, int mode, uint64_t offset, uint64_t bytes);
+int file_allocate(int fd, int mode, uint64_t offset, uint64_t bytes);
 
 /* Shared, not inherited by a forked child, every page present and dirty. NULL: no memory. */
 void *file_map(int fd, uint64_t offset, uint64_t bytes);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define KEEP_BYTES (64u << 10)
+#define TABLE_ARENA_BYTES (64u << 10)
 #define POOL_BYTES (512u << 10)
 
 struct intern_index {
@@ -18,15 +18,15 @@ struct intern_index {
 
 /* What all tables have taken from the system and not used yet: a mapping for each piece would cost more than what lies in it. Each table
  * has a lock of its own, so this has none: a piece is whoever's it is that moved `used` over it. */
-struct pool {
+struct intern_pool {
 	_Alignas(64) uint64_t used; /* of bytes; beyond their end: it is spent */
 	_Alignas(64) char bytes[POOL_BYTES - 64];
 };
 
-static struct pool *pool;
+static struct intern_pool *pool;
 
 /* NULL: there is not as much left. */
-static void *take_from(struct pool *from, size_t bytes)
+static void *pool_alloc_from(struct intern_pool *from, size_t bytes)
 {
 	const uint64_t at = __atomic_fetch_add(&from->used, bytes, __ATOMIC_RELAXED);
 
@@ -34,26 +34,26 @@ static void *take_from(struct pool *from, size_t bytes)
 }
 
 /* Zeroed; never given back. A fork may come between any two instructions: its child has a piece fewer, never one twice. */
-static void *take(size_t bytes)
+static void *pool_alloc(size_t bytes)
 {
-	struct pool *now = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), *fresh;
-	void *given;
+	struct intern_pool *now = __atomic_load_n(&pool, __ATOMIC_ACQUIRE), *fresh;
+	void *allocated;
 
 	bytes = (bytes + 63) & ~(size_t)63;
 	if (bytes > POOL_BYTES / 4)
-		return kept_memory(bytes);
-	if (now && (given = take_from(now, bytes)))
-		return given;
-	fresh = kept_memory(sizeof *fresh);
+		return fork_kept_alloc(bytes);
+	if (now && (allocated = pool_alloc_from(now, bytes)))
+		return allocated;
+	fresh = fork_kept_alloc(sizeof *fresh);
 	if (!fresh)
 		return NULL;
-	given = take_from(fresh, bytes);
+	allocated = pool_alloc_from(fresh, bytes);
 	/* Where another thread was quicker, the rest of this one is never touched. */
 	__atomic_compare_exchange_n(&pool, &now, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-	return given;
+	return allocated;
 }
 
-static inline uint64_t mix(uint64_t h)
+static inline uint64_t mix_word(uint64_t h)
 {
 	h *= 0x9E3779B97F4A7C15u;
 	return h ^ h >> 32;
@@ -66,20 +66,21 @@ uint32_t intern_hash(const void *bytes, size_t count)
 
 	for (; count >= 8; count -= 8, p += 8) {
 		memcpy(&word, p, 8);
-		h = mix(h ^ word);
+		h = mix_word(h ^ word);
 	}
 	word = 0;
 	memcpy(&word, p, count);
-	h = mix(h ^ word);
+	h = mix_word(h ^ word);
 	return (uint32_t)(h ^ h >> 29);
 }
 
-const struct interned *intern_entry(const struct intern *table, uint32_t id)
+const struct interned *intern_entry(const struct intern_table *table, uint32_t id)
 {
 	return &table->chunks[(id - 1) / INTERN_CHUNK][(id - 1) % INTERN_CHUNK];
 }
 
-uint32_t intern_find(const struct intern *table, const void *bytes, size_t count, uint32_t hash)
+uint32_t intern_find(
+	const struct intern_table *table, const void *bytes, size_t count, uint32_t hash)
 {
 	/* Acquire pairs with the release of the index and of each id: what an id leads to is whole. */
 	const struct intern_index *index = __atomic_load_n(&table->index, __ATOMIC_ACQUIRE);
@@ -94,12 +95,13 @@ uint32_t intern_find(const struct intern *table, const void *bytes, size_t count
 		if (!id)
 			return 0;
 		entry = intern_entry(table, id);
-		if (entry->hash == hash && entry->count == count && !memcmp(entry->bytes, bytes, count))
+		if (entry->hash == hash && entry->count == count &&
+			!memcmp(entry->bytes, bytes, count))
 			return id;
 	}
 }
 
-static void insert(struct intern_index *index, uint32_t hash, uint32_t id)
+static void index_insert(struct intern_index *index, uint32_t hash, uint32_t id)
 {
 	uint32_t i = hash;
 
@@ -109,7 +111,7 @@ static void insert(struct intern_index *index, uint32_t hash, uint32_t id)
 }
 
 /* At most two thirds full. 0: no memory. */
-static int make_room(struct intern *table)
+static int index_reserve(struct intern_table *table)
 {
 	const struct intern_index *old = table->index;
 	uint32_t slots = old ? old->mask + 1 : 0;
@@ -118,63 +120,64 @@ static int make_room(struct intern *table)
 	if ((uint64_t)(table->count + 2) * 3 < (uint64_t)slots * 2)
 		return 1;
 	slots = slots ? slots * 2 : 1024;
-	index = take(sizeof *index + slots * sizeof index->ids[0]);
+	index = pool_alloc(sizeof *index + slots * sizeof index->ids[0]);
 	if (!index)
 		return 0;
 	index->mask = slots - 1;
 	for (uint32_t id = 1; id <= table->count; id++)
-		insert(index, intern_entry(table, id)->hash, id);
+		index_insert(index, intern_entry(table, id)->hash, id);
 	__atomic_store_n(&table->index, index, __ATOMIC_RELEASE);
 	return 1;
 }
 
 /* As take; a fork may come between any two stores, and in this order its child finds too little left, never too much. */
-void *intern_keep(struct intern *table, size_t bytes)
+void *intern_alloc(struct intern_table *table, size_t bytes)
 {
-	void *given;
+	void *allocated;
 
 	bytes = (bytes + 15) & ~(size_t)15;
-	if (bytes > KEEP_BYTES / 4)
-		return kept_memory(bytes);
-	if (bytes > table->left) {
-		char *fresh = take(KEEP_BYTES);
+	if (bytes > TABLE_ARENA_BYTES / 4)
+		return fork_kept_alloc(bytes);
+	if (bytes > table->arena_left) {
+		char *fresh = pool_alloc(TABLE_ARENA_BYTES);
 
 		if (!fresh)
 			return NULL;
-		table->free_bytes = fresh;
-		__atomic_store_n(&table->left, KEEP_BYTES, __ATOMIC_RELEASE);
+		table->arena = fresh;
+		__atomic_store_n(&table->arena_left, TABLE_ARENA_BYTES, __ATOMIC_RELEASE);
 	}
-	given = table->free_bytes;
-	table->left -= bytes;
-	__atomic_store_n(&table->free_bytes, table->free_bytes + bytes, __ATOMIC_RELEASE);
-	return given;
+	allocated = table->arena;
+	table->arena_left -= bytes;
+	__atomic_store_n(&table->arena, table->arena + bytes, __ATOMIC_RELEASE);
+	return allocated;
 }
 
-uint32_t intern_prepare(struct intern *table, const void *bytes, size_t count, uint32_t hash)
+uint32_t intern_prepare(struct intern_table *table, const void *bytes, size_t count, uint32_t hash)
 {
 	uint32_t id = table->count + 1, chunk = (id - 1) / INTERN_CHUNK;
 	struct interned *entry;
 	char *copy;
 
-	if (chunk >= INTERN_CHUNKS || !make_room(table))
+	if (chunk >= INTERN_CHUNKS || !index_reserve(table))
 		return 0;
-	if (!table->chunks[chunk] && !(table->chunks[chunk] = take(INTERN_CHUNK * sizeof *entry)))
+	if (!table->chunks[chunk] &&
+		!(table->chunks[chunk] = pool_alloc(INTERN_CHUNK * sizeof *entry)))
 		return 0;
-	copy = intern_keep(table, count + 1);
+	copy = intern_alloc(table, count + 1);
 	if (!copy)
 		return 0;
 	memcpy(copy, bytes, count);
 	copy[count] = '\0';
 	entry = &table->chunks[chunk][(id - 1) % INTERN_CHUNK];
-	*entry = (struct interned){copy, (uint32_t)count, hash};
+	*entry = (struct interned){ copy, (uint32_t)count, hash };
 	return id;
 }
 
-void intern_publish(struct intern *table, uint32_t id)
+void intern_publish(struct intern_table *table, uint32_t id)
 {
 	const struct interned *entry = intern_entry(table, id);
 
 	__atomic_store_n(&table->bytes, table->bytes + entry->count, __ATOMIC_RELAXED);
 	__atomic_store_n(&table->count, id, __ATOMIC_RELEASE);
-	insert(table->index, entry->hash, id);
+	index_insert(table->index, entry->hash, id);
 }

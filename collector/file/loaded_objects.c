@@ -18,32 +18,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SEEN 8192u         /* stacks that are remembered; a power of two */
-#define MODULES_MOST 8192u /* objects that are remembered; more are written again when something new is loaded */
+#define SEEN_STACKS 8192u /* stacks that are remembered; a power of two */
+#define OBJECTS_MAX \
+	8192u /* objects that are remembered; more are written again when something new is loaded */
 #define SCRATCH_BYTES (256u << 10)
-#define BUILD_ID_MOST 64u
+#define BUILD_ID_MAX 64u
 
-struct found { /* an object; path, then build id follow, padded to 8 */
+struct found_object { /* an object; path, then build id follow, padded to 8 */
 	uint64_t start, end, bias;
 	uint32_t path_bytes, build_id_bytes;
 };
 
-struct writing { /* what is needed for one record; not on the stack: the host's threads may have little */
+struct record_buffer { /* what is needed for one record; not on the stack: the host's threads may have little */
 	struct trace_module module;
-	char texts[PATH_MAX + BUILD_ID_MOST];
+	char texts[PATH_MAX + BUILD_ID_MAX];
 	char real[PATH_MAX];
 };
 
-struct gathering {
+struct object_scan {
 	char *scratch;
-	struct writing *writing;
+	struct record_buffer *record_buffer;
 	size_t used;
 	uint64_t adds;   /* how many objects have ever been loaded */
 	bool incomplete; /* there was no room for all */
 };
 
-static _Atomic uint64_t seen[SEEN];            /* hashes of stacks whose objects are written */
-static _Atomic uint64_t written[MODULES_MOST]; /* hashes of objects that are */
+static _Atomic uint64_t seen[SEEN_STACKS];    /* hashes of stacks whose objects are written */
+static _Atomic uint64_t written[OBJECTS_MAX]; /* hashes of objects that are */
 static _Atomic uint32_t written_count;
 static _Atomic uint64_t adds_written; /* `adds` when all objects were written */
 
@@ -67,26 +68,27 @@ static uint64_t hash_addresses(const uint64_t *addresses, uint32_t count)
 	return hash ? hash : 1;
 }
 
-static uint64_t hash_found(const struct found *f)
+static uint64_t hash_object(const struct found_object *f)
 {
-	return hash_bytes(UINT64_C(0xcbf29ce484222325), f, sizeof *f + f->path_bytes + f->build_id_bytes);
+	return hash_bytes(
+		UINT64_C(0xcbf29ce484222325), f, sizeof *f + f->path_bytes + f->build_id_bytes);
 }
 
 static bool is_written(uint64_t hash)
 {
 	uint32_t count = atomic_load_explicit(&written_count, memory_order_acquire);
 
-	for (uint32_t i = 0; i < count && i < MODULES_MOST; i++)
+	for (uint32_t i = 0; i < count && i < OBJECTS_MAX; i++)
 		if (atomic_load_explicit(&written[i], memory_order_relaxed) == hash)
 			return true;
 	return false;
 }
 
-static void note_written(uint64_t hash)
+static void mark_written(uint64_t hash)
 {
 	uint32_t i = atomic_fetch_add(&written_count, 1);
 
-	if (i < MODULES_MOST)
+	if (i < OBJECTS_MAX)
 		atomic_store_explicit(&written[i], hash, memory_order_release);
 	else
 		atomic_fetch_sub(&written_count, 1);
@@ -95,7 +97,7 @@ static void note_written(uint64_t hash)
 /* ---- under the dynamic linker's lock ---- */
 
 /* The GNU build id in a segment of notes; its size, 0: none. */
-static uint32_t build_id_in(const char *notes, size_t bytes, size_t align, const char **id)
+static uint32_t build_id_in_notes(const char *notes, size_t bytes, size_t align, const char **id)
 {
 	const ElfW(Nhdr) * note;
 	size_t name, text;
@@ -108,15 +110,17 @@ static uint32_t build_id_in(const char *notes, size_t bytes, size_t align, const
 		if (name > bytes || note->n_descsz > bytes - name)
 			return 0;
 		*id = notes + name;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(note + 1, "GNU", 4))
-			return note->n_descsz < BUILD_ID_MOST ? note->n_descsz : BUILD_ID_MOST;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+			!memcmp(note + 1, "GNU", 4))
+			return note->n_descsz < BUILD_ID_MAX ? note->n_descsz : BUILD_ID_MAX;
 		if (text > bytes)
 			return 0;
 	}
 	return 0;
 }
 
-static uint32_t build_id_of(const struct dl_phdr_info *object, uint64_t start, uint64_t end, const char **id)
+static uint32_t object_build_id(
+	const struct dl_phdr_info *object, uint64_t start, uint64_t end, const char **id)
 {
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
@@ -124,14 +128,15 @@ static uint32_t build_id_of(const struct dl_phdr_info *object, uint64_t start, u
 		uint32_t bytes = 0;
 
 		if (segment->p_type == PT_NOTE && at >= start && at + segment->p_memsz <= end)
-			bytes = build_id_in((const char *)(uintptr_t)at, segment->p_memsz, segment->p_align, id);
+			bytes = build_id_in_notes((const char *)(uintptr_t)at, segment->p_memsz,
+				segment->p_align, id);
 		if (bytes)
 			return bytes;
 	}
 	return 0;
 }
 
-static void extent_of(const struct dl_phdr_info *object, uint64_t *start, uint64_t *end)
+static void object_extent(const struct dl_phdr_info *object, uint64_t *start, uint64_t *end)
 {
 	*start = UINT64_MAX;
 	*end = 0;
@@ -146,13 +151,13 @@ static void extent_of(const struct dl_phdr_info *object, uint64_t *start, uint64
 	}
 }
 
-static int gather(struct dl_phdr_info *object, size_t size, void *data)
+static int collect_object(struct dl_phdr_info *object, size_t size, void *data)
 {
-	struct gathering *all = data;
-	struct found *f = (void *)(all->scratch + all->used);
+	struct object_scan *all = data;
+	struct found_object *f = (void *)(all->scratch + all->used);
 	const char *id = "";
 	size_t path = strnlen(object->dlpi_name, PATH_MAX - 1),
-	       room = (sizeof *f + path + BUILD_ID_MOST + 7) & ~(size_t)7;
+	       room = (sizeof *f + path + BUILD_ID_MAX + 7) & ~(size_t)7;
 
 	(void)size;
 	all->adds = object->dlpi_adds;
@@ -161,13 +166,13 @@ static int gather(struct dl_phdr_info *object, size_t size, void *data)
 		return 1;
 	}
 	memset(f, 0, sizeof *f);
-	extent_of(object, &f->start, &f->end);
+	object_extent(object, &f->start, &f->end);
 	f->bias = object->dlpi_addr;
 	f->path_bytes = (uint32_t)path;
-	f->build_id_bytes = build_id_of(object, f->start, f->end, &id);
+	f->build_id_bytes = object_build_id(object, f->start, f->end, &id);
 	memcpy(f + 1, object->dlpi_name, path);
 	memcpy((char *)(f + 1) + path, id, f->build_id_bytes);
-	if (f->end > f->start && !is_written(hash_found(f)))
+	if (f->end > f->start && !is_written(hash_object(f)))
 		all->used += room;
 	return 0;
 }
@@ -182,7 +187,7 @@ static int count_adds(struct dl_phdr_info *object, size_t size, void *data)
 /* ---- writing ---- */
 
 /* As a path that holds wherever the report runs: the linker knows the program as "" and others as they were asked for. */
-static size_t absolute(char path[PATH_MAX], char real[PATH_MAX])
+static size_t make_absolute(char path[PATH_MAX], char real[PATH_MAX])
 {
 	ssize_t bytes;
 
@@ -195,14 +200,14 @@ static size_t absolute(char path[PATH_MAX], char real[PATH_MAX])
 	return strlen(path);
 }
 
-static void write_module(const struct found *f, struct writing *record)
+static void write_module(const struct found_object *f, struct record_buffer *record)
 {
 	const char *id = (const char *)(f + 1) + f->path_bytes;
 	size_t path, size;
 
 	memset(record, 0, sizeof *record);
 	memcpy(record->texts, f + 1, f->path_bytes);
-	path = absolute(record->texts, record->real);
+	path = make_absolute(record->texts, record->real);
 	memcpy(record->texts + path, id, f->build_id_bytes);
 	size = (sizeof record->module + path + f->build_id_bytes + 7) & ~(size_t)7;
 	record->module = (struct trace_module){
@@ -216,52 +221,52 @@ static void write_module(const struct found *f, struct writing *record)
 	dictionary_put(&record->module.head, 1);
 }
 
-static void write_new(const struct gathering *all)
+static void write_new(const struct object_scan *all)
 {
 	for (size_t at = 0; at < all->used;) {
-		const struct found *f = (const void *)(all->scratch + at);
-		uint64_t hash = hash_found(f);
+		const struct found_object *f = (const void *)(all->scratch + at);
+		uint64_t hash = hash_object(f);
 
 		if (!is_written(hash)) {
-			write_module(f, all->writing);
-			note_written(hash);
+			write_module(f, all->record_buffer);
+			mark_written(hash);
 		}
-		at += (sizeof *f + f->path_bytes + BUILD_ID_MOST + 7) & ~(size_t)7;
+		at += (sizeof *f + f->path_bytes + BUILD_ID_MAX + 7) & ~(size_t)7;
 	}
 }
 
-static void scan(void)
+static void record_new_objects(void)
 {
-	struct gathering all;
+	struct object_scan all;
 	uint32_t before;
 
-	all.scratch = kept_memory(SCRATCH_BYTES + sizeof *all.writing);
+	all.scratch = fork_kept_alloc(SCRATCH_BYTES + sizeof *all.record_buffer);
 	if (!all.scratch)
 		return;
-	all.writing = (void *)(all.scratch + SCRATCH_BYTES);
+	all.record_buffer = (void *)(all.scratch + SCRATCH_BYTES);
 	do {
 		all.used = 0;
 		all.incomplete = false;
 		before = atomic_load(&written_count);
-		dl_iterate_phdr(gather, &all);
+		dl_iterate_phdr(collect_object, &all);
 		write_new(&all);
 	} while (all.incomplete && atomic_load(&written_count) != before);
 	atomic_store(&adds_written, all.adds);
-	memory_return(all.scratch, SCRATCH_BYTES + sizeof *all.writing);
+	fork_kept_free(all.scratch, SCRATCH_BYTES + sizeof *all.record_buffer);
 }
 
-void modules_cover(const uint64_t *addresses, uint32_t count)
+void loaded_objects_record(const uint64_t *addresses, uint32_t count)
 {
 	uint64_t hash = hash_addresses(addresses, count), adds = 0;
-	_Atomic uint64_t *place = &seen[hash & (SEEN - 1)];
-	struct quiet quiet;
+	_Atomic uint64_t *slot = &seen[hash & (SEEN_STACKS - 1)];
+	struct signal_guard guard;
 
-	if (atomic_load_explicit(place, memory_order_relaxed) == hash)
+	if (atomic_load_explicit(slot, memory_order_relaxed) == hash)
 		return;
-	quiet_begin(&quiet); /* the dynamic linker's lock is held */
+	signal_guard_begin(&guard); /* the dynamic linker's lock is held */
 	dl_iterate_phdr(count_adds, &adds);
 	if (adds != atomic_load(&adds_written))
-		scan();
-	atomic_store_explicit(place, hash, memory_order_relaxed);
-	quiet_end(&quiet);
+		record_new_objects();
+	atomic_store_explicit(slot, hash, memory_order_relaxed);
+	signal_guard_end(&guard);
 }

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define PATH_BYTES 4096
-#define NAMES_TRIED 1000
+#define NAME_TRIES 1000
 
-struct paths { /* not on the stack: the host's threads may have little */
+struct output_paths { /* not on the stack: the host's threads may have little */
 	char temporary[PATH_BYTES + 40];
 	char plain[PATH_BYTES];
 	char old[PATH_BYTES + 8];
@@ -26,7 +26,7 @@ struct paths { /* not on the stack: the host's threads may have little */
 };
 
 /* Fills in %p, %n and %%; `number` is 0 at the first try. false: too long. */
-static bool expand(char *path, const char *output, unsigned number)
+static bool expand_pattern(char *path, const char *output, unsigned number)
 {
 	size_t used = 0;
 
@@ -59,25 +59,30 @@ static bool insert_pid(char *path, const char *plain, unsigned serial)
 	int n;
 
 	if (serial < 2)
-		n = snprintf(path, PATH_BYTES, "%.*s.%d%s", stem, plain, (int)getpid(), plain + stem);
+		n = snprintf(
+			path, PATH_BYTES, "%.*s.%d%s", stem, plain, (int)getpid(), plain + stem);
 	else
-		n = snprintf(path, PATH_BYTES, "%.*s.%d.%u%s", stem, plain, (int)getpid(), serial, plain + stem);
+		n = snprintf(path, PATH_BYTES, "%.*s.%d.%u%s", stem, plain, (int)getpid(), serial,
+			plain + stem);
 	return n > 0 && n < PATH_BYTES;
 }
 
-static bool lock(int fd, short type)
+static bool lock_file(int fd, short type)
 {
-	struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+	struct flock whole = { .l_type = type, .l_whence = SEEK_SET };
 
-	return !fcntl(fd, F_SETLK, &whole) || (errno != EAGAIN && errno != EACCES); /* some file systems have none */
+	return !fcntl(fd, F_SETLK, &whole) ||
+	       (errno != EAGAIN && errno != EACCES); /* some file systems have none */
 }
 
 /* Is its writer at work? It holds a lock, which also tells about other machines and containers; but it may have lost it, with its descriptor. */
 static bool is_live(int fd, const struct trace_header *header)
 {
-	if (!lock(fd, F_WRLCK))
+	if (!lock_file(fd, F_WRLCK))
 		return true;
-	if (header->flags & TRACE_ENDED || header->pid == (uint32_t)getpid()) /* we have no trace: it is of a container before */
+	if (header->flags & TRACE_ENDED ||
+		header->pid ==
+			(uint32_t)getpid()) /* we have no trace: it is of a container before */
 		return false;
 	return !kill((pid_t)header->pid, 0) || errno != ESRCH;
 }
@@ -90,7 +95,8 @@ static bool is_finished_trace(int fd, uint64_t run_id)
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	if (pread(fd, &old, sizeof old, 0) != (ssize_t)sizeof old || memcmp(old.magic, TRACE_MAGIC, sizeof old.magic))
+	if (pread(fd, &old, sizeof old, 0) != (ssize_t)sizeof old ||
+		memcmp(old.magic, TRACE_MAGIC, sizeof old.magic))
 		return false;
 	return old.run_id != run_id && !is_live(fd, &old);
 }
@@ -99,7 +105,7 @@ static bool is_finished_trace(int fd, uint64_t run_id)
  * other has just put in its place. true: something changed, try the name again. */
 static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_id)
 {
-	struct stat ours, there;
+	struct stat opened, there;
 	bool moved = false;
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
@@ -107,7 +113,8 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 		return errno == ENOENT;
 	snprintf(old, PATH_BYTES + 8, "%s.old", path);
 	if (is_finished_trace(fd, run_id)) {
-		if (fstat(fd, &ours) || stat(path, &there) || ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+		if (fstat(fd, &opened) || stat(path, &there) || opened.st_ino != there.st_ino ||
+			opened.st_dev != there.st_dev)
 			moved = true; /* another process was first */
 		else
 			moved = !rename(path, old);
@@ -117,7 +124,7 @@ static bool move_aside(const char *path, char old[PATH_BYTES + 8], uint64_t run_
 }
 
 /* A device or a folder stands there, beside which nobody looks for a trace: 0, or errno. */
-static int place_error(const char *path)
+static int path_error(const char *path)
 {
 	struct stat st;
 
@@ -131,7 +138,7 @@ static int place_error(const char *path)
 /* `fd` once more, out of the way of the program's own. */
 static int high_descriptor(int fd)
 {
-	static const int floors[] = {1000, 500, 200, 64, 3};
+	static const int floors[] = { 1000, 500, 200, 64, 3 };
 	int high = -1;
 
 	for (size_t i = 0; i < sizeof floors / sizeof floors[0] && high < 0; i++)
@@ -139,17 +146,18 @@ static int high_descriptor(int fd)
 	return high;
 }
 
-int trace_keep(int fd)
+int output_move_fd_high(int fd)
 {
 	int high = high_descriptor(fd);
 
 	close(fd);
 	if (high >= 0)
-		lock(high, F_RDLCK); /* not before: closing any descriptor of a file takes its locks away */
+		lock_file(high,
+			F_RDLCK); /* not before: closing any descriptor of a file takes its locks away */
 	return high;
 }
 
-void trace_make_room(void)
+void output_grow_fd_table(void)
 {
 	int fd = open("/", O_PATH | O_CLOEXEC), high = fd < 0 ? -1 : high_descriptor(fd);
 
@@ -163,12 +171,13 @@ void trace_make_room(void)
 static bool write_header(int fd, const struct trace_header *header)
 {
 	errno = ENOSPC; /* of a short write */
-	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header && !ftruncate(fd, header->header_bytes);
+	return pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
+	       !ftruncate(fd, header->header_bytes);
 }
 
 /* link(2), of what the place in /proc leads to; or on file systems without it a rename that replaces nothing, or one that replaces what was created
  * for that: 0, or errno. */
-static int give_name(const struct paths *p, const char *path)
+static int link_to_name(const struct output_paths *p, const char *path)
 {
 	const char *temporary = p->temporary;
 	int fd;
@@ -189,20 +198,21 @@ static int give_name(const struct paths *p, const char *path)
 }
 
 /* Finds the name under which `temporary` may stand. 0, or errno. */
-static int settle(struct paths *p, const char *output, uint64_t run_id, char *path)
+static int choose_name(struct output_paths *p, const char *output, uint64_t run_id, char *path)
 {
 	bool numbered = strstr(output, "%n") != NULL;
 
 	strcpy(path, p->plain);
-	for (unsigned taken = 0; taken < NAMES_TRIED;) {
-		int error = give_name(p, path);
+	for (unsigned names_in_use = 0; names_in_use < NAME_TRIES;) {
+		int error = link_to_name(p, path);
 
 		if (error != EEXIST)
 			return error;
 		if (move_aside(path, p->old, run_id))
 			continue;
-		taken++;
-		if (!(numbered ? expand(path, output, taken) : insert_pid(path, p->plain, taken)))
+		names_in_use++;
+		if (!(numbered ? expand_pattern(path, output, names_in_use)
+			       : insert_pid(path, p->plain, names_in_use)))
 			return ENAMETOOLONG;
 	}
 	return EEXIST;
@@ -210,19 +220,21 @@ static int settle(struct paths *p, const char *output, uint64_t run_id, char *pa
 
 /* A file that goes with the process if that ends before it has its name. Its place in /proc is what is linked. false: not on this file system, or
  * without /proc. */
-static bool create_nameless(struct paths *p, const char *output, const struct trace_header *header, char *path, int *fd)
+static bool create_nameless(struct output_paths *p, const char *output,
+	const struct trace_header *header, char *path, int *fd)
 {
 	const char *slash = strrchr(p->plain, '/');
 
-	snprintf(p->temporary, sizeof p->temporary, "%.*s/", slash ? (int)(slash - p->plain) : 0, p->plain);
+	snprintf(p->temporary, sizeof p->temporary, "%.*s/", slash ? (int)(slash - p->plain) : 0,
+		p->plain);
 	*fd = slash ? open(p->temporary, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600) : -1;
 	if (*fd >= 0)
-		*fd = trace_keep(*fd);
+		*fd = output_move_fd_high(*fd);
 	if (*fd < 0)
 		return false;
 	snprintf(p->temporary, sizeof p->temporary, "/proc/thread-self/fd/%d", *fd);
 	p->nameless = true;
-	if (write_header(*fd, header) && !settle(p, output, header->run_id, path))
+	if (write_header(*fd, header) && !choose_name(p, output, header->run_id, path))
 		return true;
 	close(*fd);
 	p->nameless = false;
@@ -230,34 +242,38 @@ static bool create_nameless(struct paths *p, const char *output, const struct tr
 }
 
 /* 0 and *fd, or errno. */
-static int create(struct paths *p, const char *output, const struct trace_header *header, char *path, int *fd)
+static int create_file(struct output_paths *p, const char *output,
+	const struct trace_header *header, char *path, int *fd)
 {
 	int error;
 
-	if (!expand(p->plain, output, 0))
+	if (!expand_pattern(p->plain, output, 0))
 		return ENAMETOOLONG;
-	error = place_error(p->plain);
+	error = path_error(p->plain);
 	if (error || create_nameless(p, output, header, path, fd))
 		return error;
 	/* The clock, since in another container our pid may be another's. */
-	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(), (unsigned)header->start.raw);
+	snprintf(p->temporary, sizeof p->temporary, "%s.%d.%08x.part", p->plain, (int)getpid(),
+		(unsigned)header->start.raw);
 	*fd = open(p->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return errno;
-	*fd = trace_keep(*fd);
-	error = *fd < 0 || !write_header(*fd, header) ? errno : settle(p, output, header->run_id, path);
+	*fd = output_move_fd_high(*fd);
+	error = *fd < 0 || !write_header(*fd, header)
+			? errno
+			: choose_name(p, output, header->run_id, path);
 	unlink(p->temporary);
 	if (error && *fd >= 0)
 		close(*fd);
 	return error;
 }
 
-int trace_create(const char *output, const struct trace_header *header, char *path)
+int output_create(const char *output, const struct trace_header *header, char *path)
 {
-	struct paths *p = kept_memory(sizeof *p);
-	int fd = -1, error = p ? create(p, output, header, path, &fd) : ENOMEM;
+	struct output_paths *p = fork_kept_alloc(sizeof *p);
+	int fd = -1, error = p ? create_file(p, output, header, path, &fd) : ENOMEM;
 
-	memory_return(p, sizeof *p);
+	fork_kept_free(p, sizeof *p);
 	errno = error;
 	return error ? -1 : fd;
 }

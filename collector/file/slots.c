@@ -10,93 +10,94 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLOT_FIRST TRACE_FIRST_SLOT
-#define SLOT_LATER (64u << 10)
-#define LISTED_FIRST 1024u
+#define SLOT_SMALL_BYTES TRACE_FIRST_SLOT
+#define SLOT_LARGE_BYTES (64u << 10)
+#define INLINE_FREE_SLOTS 1024u
 
-struct slot { /* a free one */
+struct free_slot { /* a free one */
 	struct trace_block *block;
 	uint64_t offset;
 };
 
-struct slot_list {
-	struct slot *slots; /* `first`, or more */
+struct free_slot_list {
+	struct free_slot *slots; /* `first`, or more */
 	uint32_t count, room;
-	struct slot first[LISTED_FIRST];
+	struct free_slot inline_slots[INLINE_FREE_SLOTS];
 };
 
 /* Emptied in a forked child. */
 static struct free_slots {
 	pthread_mutex_t lock;
-	struct slot_list lists[2]; /* of first and later sizes */
-} *free_slots;
+	struct free_slot_list lists[2]; /* of first and later sizes */
+} * free_slots;
 
 bool slots_setup(void)
 {
-	free_slots = fork_memory(sizeof *free_slots);
+	free_slots = fork_wiped_alloc(sizeof *free_slots);
 	return free_slots != NULL;
 }
 
-static uint64_t slot_bytes(bool later)
+static uint64_t slot_bytes(bool large)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes = later ? SLOT_LATER : SLOT_FIRST;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+		 bytes = large ? SLOT_LARGE_BYTES : SLOT_SMALL_BYTES;
 
 	return bytes > page ? bytes : page;
 }
 
-bool slot_is_later(const struct trace_block *slot)
+bool slot_is_large(const struct trace_block *slot)
 {
 	return slot->extent >= slot_bytes(true);
 }
 
 /* Room for one more. A shorter list stays: at most as much again. false: no memory. */
-static bool widen(struct slot_list *list)
+static bool grow_free_list(struct free_slot_list *list)
 {
-	const uint32_t room = list->room ? list->room * 2 : LISTED_FIRST;
-	struct slot *wider;
+	const uint32_t room = list->room ? list->room * 2 : INLINE_FREE_SLOTS;
+	struct free_slot *grown;
 
 	if (list->count < list->room)
 		return true;
-	wider = list->room ? fork_memory(room * sizeof *wider) : list->first;
-	if (!wider)
+	grown = list->room ? fork_wiped_alloc(room * sizeof *grown) : list->inline_slots;
+	if (!grown)
 		return false;
 	if (list->count)
-		memcpy(wider, list->slots, list->count * sizeof *wider);
-	list->slots = wider;
+		memcpy(grown, list->slots, list->count * sizeof *grown);
+	list->slots = grown;
 	list->room = room;
 	return true;
 }
 
-struct trace_block *slot_take(bool later, uint64_t *offset, enum trace_loss *reason)
+struct trace_block *slot_acquire(bool large, uint64_t *offset, enum trace_loss *reason)
 {
-	struct slot_list *list = &free_slots->lists[later];
-	struct slot found = {0};
+	struct free_slot_list *list = &free_slots->lists[large];
+	struct free_slot found = { 0 };
 
 	pthread_mutex_lock(&free_slots->lock);
 	if (list->count)
 		found = list->slots[--list->count];
 	pthread_mutex_unlock(&free_slots->lock);
 	if (!found.block)
-		found.block = trace_map_block(TRACE_SLOT, slot_bytes(later), &found.offset, reason);
+		found.block = trace_map_block(TRACE_SLOT, slot_bytes(large), &found.offset, reason);
 	*offset = found.offset;
 	return found.block;
 }
 
 /* One that is not listed, for want of memory, is never used again. */
-void slot_give(struct trace_block *slot, uint64_t offset)
+void slot_release(struct trace_block *slot, uint64_t offset)
 {
-	struct slot_list *list = &free_slots->lists[slot->extent > slot_bytes(false)];
+	struct free_slot_list *list = &free_slots->lists[slot->extent > slot_bytes(false)];
 
 	slot->stream = 0;
 	pthread_mutex_lock(&free_slots->lock);
-	if (widen(list))
-		list->slots[list->count++] = (struct slot){slot, offset};
+	if (grow_free_list(list))
+		list->slots[list->count++] = (struct free_slot){ slot, offset };
 	pthread_mutex_unlock(&free_slots->lock);
 }
 
 /* An exchange, since a mere store would let what is written afterwards come before it, and a reader would take the old records for those of the new
  * head. */
-void slot_empty(struct trace_block *slot)
+void slot_clear(struct trace_block *slot)
 {
 	__atomic_exchange_n(&slot->used, 0, __ATOMIC_ACQ_REL);
 }
@@ -115,7 +116,8 @@ uint64_t slot_events(const struct trace_block *slot)
 			word += form == 3 ? 2 : 1;
 			continue;
 		}
-		events += head->kind != TRACE_CLOCK && head->kind != TRACE_OPEN && head->kind != TRACE_SELF && head->kind != TRACE_LOST;
+		events += head->kind != TRACE_CLOCK && head->kind != TRACE_OPEN &&
+			  head->kind != TRACE_SELF && head->kind != TRACE_LOST;
 		word += head->size / sizeof *word;
 	}
 	return events;

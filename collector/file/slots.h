@@ -12,14 +12,14 @@
 bool slots_setup(void);
 
 /* A slot, empty: of the first size, or of the later one. NULL: no room, *reason says why. */
-struct trace_block *slot_take(bool later, uint64_t *offset, enum trace_loss *reason);
-bool slot_is_later(const struct trace_block *slot);
+struct trace_block *slot_acquire(bool large, uint64_t *offset, enum trace_loss *reason);
+bool slot_is_large(const struct trace_block *slot);
 
 /* An empty one may go to another thread. */
-void slot_give(struct trace_block *slot, uint64_t offset);
+void slot_release(struct trace_block *slot, uint64_t offset);
 
 /* Its records have been sealed. */
-void slot_empty(struct trace_block *slot);
+void slot_clear(struct trace_block *slot);
 
 /* What its payload holds that the program did. */
 uint64_t slot_events(const struct trace_block *slot);

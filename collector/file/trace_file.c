@@ -17,17 +17,17 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum file_state { FILE_NONE, FILE_OPEN, FILE_REFUSED };
+enum file_state { FILE_NONE, FILE_OPEN, FILE_FAILED };
 
 /* This process's file. Emptied in a forked child. */
 struct trace_file {
 	pthread_mutex_t lock; /* of opening and reopening; zeros: unlocked */
-	int state;            /* enum file_state; FILE_OPEN is stored with release, after all else */
+	int state; /* enum file_state; FILE_OPEN is stored with release, after all else */
 	int fd;
 	int error; /* errno of FILE_REFUSED */
 	dev_t device;
 	ino_t inode;
-	bool mapped; /* false: TRACE_TAIL_AT_RISK */
+	bool mapped;       /* false: TRACE_TAIL_AT_RISK */
 	uint64_t reserved; /* blocks are there up to this offset */
 	uint64_t ready;    /* up to this offset the file is mapped with its header */
 	struct trace_header *header;
@@ -43,18 +43,18 @@ static struct {
 	pid_t pid;
 	dev_t device;
 	ino_t inode;
-} inherited = {.fd = -1};
+} inherited = { .fd = -1 };
 
-void trace_configure(const struct trace_settings *given)
+void trace_configure(const struct trace_settings *configured)
 {
-	settings = given;
-	file = fork_memory(sizeof *file);
+	settings = configured;
+	file = fork_wiped_alloc(sizeof *file);
 	configured_pid = getpid();
-	trace_make_room();
+	output_grow_fd_table();
 }
 
 /* Where a mapped page cannot turn into a SIGBUS once its room is secured: local file systems that reserve blocks, and memory. */
-static bool may_map(int fd)
+static bool mapping_is_safe(int fd)
 {
 	struct statfs fs;
 
@@ -70,7 +70,7 @@ static bool may_map(int fd)
 	return false;
 }
 
-bool (*trace_may_map)(int fd) = may_map;
+bool (*trace_may_map)(int fd) = mapping_is_safe;
 
 static void fill_header(struct trace_header *header)
 {
@@ -92,24 +92,25 @@ static void fill_header(struct trace_header *header)
 }
 
 /* The header and what comes first behind it, if there is room for all that; else the header. */
-static struct trace_header *map_beginning(struct trace_file *f, uint64_t page)
+static struct trace_header *map_first_blocks(struct trace_file *f, uint64_t page)
 {
-	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) + (TRACE_FIRST_SLOT > page ? TRACE_FIRST_SLOT : page);
+	const uint64_t all = page + (TRACE_FIRST_DICT > page ? TRACE_FIRST_DICT : page) +
+			     (TRACE_FIRST_SLOT > page ? TRACE_FIRST_SLOT : page);
 
-	f->ready = all <= settings->limit_bytes && !file_secure_room(f->fd, 0, 0, all) ? all : page;
-	f->mapped = f->ready == all || !file_secure_room(f->fd, 0, 0, page);
+	f->ready = all <= settings->limit_bytes && !file_allocate(f->fd, 0, 0, all) ? all : page;
+	f->mapped = f->ready == all || !file_allocate(f->fd, 0, 0, page);
 	return f->mapped ? file_map(f->fd, 0, f->ready) : NULL;
 }
 
 /* The header as memory: of the file where that is safe, else our own. */
-static struct trace_header *place_header(struct trace_file *f, const struct trace_header *filled)
+static struct trace_header *map_header(struct trace_file *f, const struct trace_header *filled)
 {
 	uint64_t page = filled->header_bytes;
-	struct trace_header *header = trace_may_map(f->fd) ? map_beginning(f, page) : NULL;
+	struct trace_header *header = trace_may_map(f->fd) ? map_first_blocks(f, page) : NULL;
 
 	if (f->mapped)
 		return header;
-	header = fork_memory(page);
+	header = fork_wiped_alloc(page);
 	if (header) {
 		*header = *filled;
 		header->flags |= TRACE_TAIL_AT_RISK;
@@ -118,50 +119,52 @@ static struct trace_header *place_header(struct trace_file *f, const struct trac
 }
 
 /* Closes the descriptor of the process that forked us. */
-static void drop_inherited(void)
+static void close_inherited(void)
 {
 	struct stat st;
 
 	if (inherited.fd < 0 || inherited.pid == getpid())
 		return;
-	if (!fstat(inherited.fd, &st) && st.st_dev == inherited.device && st.st_ino == inherited.inode)
+	if (!fstat(inherited.fd, &st) && st.st_dev == inherited.device &&
+		st.st_ino == inherited.inode)
 		close(inherited.fd);
 	inherited.fd = -1;
 }
 
 /* Nobody shall find a file in which nothing can be. */
-static void take_back(const struct trace_file *f)
+static void remove_file(const struct trace_file *f)
 {
 	struct stat ours, there;
 
-	if (!fstat(f->fd, &ours) && !stat(f->path, &there) && ours.st_ino == there.st_ino && ours.st_dev == there.st_dev)
+	if (!fstat(f->fd, &ours) && !stat(f->path, &there) && ours.st_ino == there.st_ino &&
+		ours.st_dev == there.st_dev)
 		unlink(f->path);
 	close(f->fd);
 }
 
 static bool make_file(struct trace_file *f)
 {
-	struct trace_header filled = {0};
-	struct file_signal_guard guard;
+	struct trace_header filled = { 0 };
+	struct sigxfsz_guard guard;
 	struct stat st;
 
 	clock_init();
-	drop_inherited();
+	close_inherited();
 	fill_header(&filled);
 	if (getpid() != configured_pid) {
 		if (settings->skip_forked)
 			return false;
 		filled.flags |= TRACE_FORKED;
 	}
-	guard = file_guard_signal();
-	f->fd = trace_create(settings->output, &filled, f->path);
+	guard = sigxfsz_block();
+	f->fd = output_create(settings->output, &filled, f->path);
 	f->error = errno;
-	file_release_signal(&guard);
+	sigxfsz_restore(&guard);
 	if (f->fd < 0)
 		return false;
-	if (fstat(f->fd, &st) || !(f->header = place_header(f, &filled))) {
+	if (fstat(f->fd, &st) || !(f->header = map_header(f, &filled))) {
 		f->error = errno;
-		take_back(f);
+		remove_file(f);
 		return false;
 	}
 	f->device = inherited.device = st.st_dev;
@@ -177,7 +180,8 @@ static uint64_t early_losses[TRACE_LOSS_KINDS];
 static void count_early_losses(void)
 {
 	for (int i = 0; i < TRACE_LOSS_KINDS; i++)
-		trace_lose((enum trace_loss)i, __atomic_exchange_n(&early_losses[i], 0, __ATOMIC_RELAXED));
+		trace_lose((enum trace_loss)i,
+			__atomic_exchange_n(&early_losses[i], 0, __ATOMIC_RELAXED));
 }
 
 struct trace_header *trace_header(void)
@@ -194,7 +198,8 @@ struct trace_header *trace_open(void)
 	if (file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_NONE) {
 		pthread_mutex_lock(&file->lock);
 		if (file->state == FILE_NONE)
-			__atomic_store_n(&file->state, make_file(file) ? FILE_OPEN : FILE_REFUSED, __ATOMIC_RELEASE);
+			__atomic_store_n(&file->state, make_file(file) ? FILE_OPEN : FILE_FAILED,
+				__ATOMIC_RELEASE);
 		pthread_mutex_unlock(&file->lock);
 		if (file->state == FILE_OPEN)
 			count_early_losses();
@@ -203,18 +208,19 @@ struct trace_header *trace_open(void)
 	return trace_header();
 }
 
-void trace_await(void)
+void trace_finish_opening(void)
 {
-	struct timespec most;
+	struct timespec deadline;
 
 	if (!file)
 		return;
-	clock_gettime(CLOCK_REALTIME, &most);
-	most.tv_sec++;
-	if (pthread_mutex_timedlock(&file->lock, &most))
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec++;
+	if (pthread_mutex_timedlock(&file->lock, &deadline))
 		return;
-	if (file->state == FILE_NONE) /* a thread that began one now would be ended in the middle of it */
-		__atomic_store_n(&file->state, FILE_REFUSED, __ATOMIC_RELEASE);
+	if (file->state ==
+		FILE_NONE) /* a thread that began one now would be ended in the middle of it */
+		__atomic_store_n(&file->state, FILE_FAILED, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&file->lock);
 }
 
@@ -223,9 +229,10 @@ const char *trace_path(void)
 	return trace_header() ? file->path : "";
 }
 
-int trace_refusal(void)
+int trace_open_error(void)
 {
-	return file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_REFUSED ? file->error : 0;
+	return file && __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_FAILED ? file->error
+										      : 0;
 }
 
 const char *trace_output(void)
@@ -234,7 +241,7 @@ const char *trace_output(void)
 }
 
 /* Room for `bytes` at a multiple of `align`: its offset, or 0 when PPERF_MAX is reached. */
-static uint64_t take_room(uint64_t bytes, uint64_t align)
+static uint64_t reserve_space(uint64_t bytes, uint64_t align)
 {
 	struct trace_header *header = file->header;
 	uint64_t end = __atomic_load_n(&header->end, __ATOMIC_RELAXED), at;
@@ -243,16 +250,18 @@ static uint64_t take_room(uint64_t bytes, uint64_t align)
 		at = (end + align - 1) & ~(align - 1);
 		if (at + bytes > header->limit_bytes)
 			return 0;
-	} while (!__atomic_compare_exchange_n(&header->end, &end, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&header->end, &end, at + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return at;
 }
 
 /* Room that was taken and not touched, if nobody has taken any behind it: attempts at a full disk, or without memory, shall not use the file up. */
-static void give_room_back(uint64_t at, uint64_t bytes)
+static void release_space(uint64_t at, uint64_t bytes)
 {
 	uint64_t end = at + bytes;
 
-	__atomic_compare_exchange_n(&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(
+		&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Is the descriptor still our file? Programs close what they do not know, and open something else in its place. */
@@ -264,7 +273,9 @@ static bool descriptor_is_ours(void)
 	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
 		return true;
 	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	again = again < 0 ? again : trace_keep(again); /* the program may be about to open its standard ones */
+	again = again < 0 ? again
+			  : output_move_fd_high(
+				    again); /* the program may be about to open its standard ones */
 	if (again < 0)
 		return false;
 	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
@@ -305,42 +316,44 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 		*reason = TRACE_LOST_BAD_FILE;
 		return NULL;
 	}
-	error = file_secure_room(file->fd, 0, offset, bytes);
+	error = file_allocate(file->fd, 0, offset, bytes);
 	if (error) {
-		give_room_back(offset, bytes);
+		release_space(offset, bytes);
 		*reason = TRACE_LOST_FULL_DISK;
 		return NULL;
 	}
 	block = file_map(file->fd, offset, bytes);
 	if (!block) {
-		give_room_back(offset, bytes);
+		release_space(offset, bytes);
 		*reason = TRACE_LOST_NO_MEMORY;
 	}
 	return block;
 }
 
 /* Slots that cannot be mapped take no room in the file: only their chunks do. */
-static struct trace_block *keep_in_memory(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+static struct trace_block *allocate_in_memory(
+	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
 {
 	struct trace_block *block;
 
 	*offset = 0;
 	*reason = TRACE_LOST_FULL_FILE;
-	if (type != TRACE_SLOT && !(*offset = take_room(bytes, TRACE_ALIGN)))
+	if (type != TRACE_SLOT && !(*offset = reserve_space(bytes, TRACE_ALIGN)))
 		return NULL;
-	block = fork_memory(bytes);
+	block = fork_wiped_alloc(bytes);
 	*reason = TRACE_LOST_NO_MEMORY;
 	return block;
 }
 
-struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
+struct trace_block *trace_map_block(
+	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason)
 {
 	struct trace_block *block = NULL;
 	int saved = errno;
 
 	if (!file->mapped)
-		block = keep_in_memory(type, bytes, offset, reason);
-	else if ((*offset = take_room(bytes, file_page_bytes())) == 0)
+		block = allocate_in_memory(type, bytes, offset, reason);
+	else if ((*offset = reserve_space(bytes, file_page_bytes())) == 0)
 		*reason = TRACE_LOST_FULL_FILE;
 	else
 		block = map_at(*offset, bytes, reason);
@@ -353,7 +366,7 @@ struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, 
 /* How many bytes were written: fewer than asked for where the disk is full. */
 static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 {
-	struct file_signal_guard guard = file_guard_signal();
+	struct sigxfsz_guard guard = sigxfsz_block();
 	const uint64_t begin = offset;
 	bool whole = true;
 
@@ -371,7 +384,7 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 			part->iov_len -= (size_t)wrote;
 		}
 	}
-	file_release_signal(&guard);
+	sigxfsz_restore(&guard);
 	return offset - begin;
 }
 
@@ -382,17 +395,21 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
  * it cannot be had, writes find their own, as for the first chunks. */
 static void reserve_ahead(uint64_t end)
 {
-	uint64_t reserved = __atomic_load_n(&file->reserved, __ATOMIC_RELAXED), from = reserved > end ? reserved : end;
+	uint64_t reserved = __atomic_load_n(&file->reserved, __ATOMIC_RELAXED),
+		 from = reserved > end ? reserved : end;
 
-	if (!file->mapped || end < AHEAD_FROM || end <= reserved || from + AHEAD_BYTES > file->header->limit_bytes)
+	if (!file->mapped || end < AHEAD_FROM || end <= reserved ||
+		from + AHEAD_BYTES > file->header->limit_bytes)
 		return;
-	if (__atomic_compare_exchange_n(&file->reserved, &reserved, from + AHEAD_BYTES, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		file_secure_room(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
+	if (__atomic_compare_exchange_n(&file->reserved, &reserved, from + AHEAD_BYTES, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		file_allocate(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
 }
 
 static bool write_chunk(struct trace_block *head, const void *payload, enum trace_loss *reason)
 {
-	struct iovec parts[2] = {{head, sizeof *head}, {(void *)(uintptr_t)payload, (size_t)head->used}};
+	struct iovec parts[2] = { { head, sizeof *head },
+		{ (void *)(uintptr_t)payload, (size_t)head->used } };
 	const uint64_t bytes = sizeof *head + head->used;
 	uint64_t offset, wrote;
 
@@ -400,18 +417,18 @@ static bool write_chunk(struct trace_block *head, const void *payload, enum trac
 	if (!check_descriptor())
 		return false;
 	*reason = TRACE_LOST_FULL_FILE;
-	offset = take_room(head->extent, TRACE_ALIGN);
+	offset = reserve_space(head->extent, TRACE_ALIGN);
 	if (!offset)
 		return false;
 	*reason = TRACE_LOST_FULL_DISK;
 	reserve_ahead(offset + bytes);
 	wrote = write_parts(parts, 2, offset);
 	if (!wrote)
-		give_room_back(offset, head->extent);
+		release_space(offset, head->extent);
 	if (wrote < bytes)
 		return false;
 	if (!file->mapped) {
-		struct iovec header = {file->header, sizeof *file->header};
+		struct iovec header = { file->header, sizeof *file->header };
 
 		write_parts(&header, 1, 0);
 	}
@@ -421,7 +438,8 @@ static bool write_chunk(struct trace_block *head, const void *payload, enum trac
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason)
 {
 	struct trace_block head = *slot;
-	uint64_t extent = (sizeof head + slot->used + TRACE_ALIGN - 1) & ~(uint64_t)(TRACE_ALIGN - 1);
+	uint64_t extent = (sizeof head + slot->used + TRACE_ALIGN - 1) &
+			  ~(uint64_t)(TRACE_ALIGN - 1);
 	int saved = errno;
 	bool sealed;
 
@@ -439,7 +457,7 @@ bool trace_tail_at_risk(void)
 
 void trace_write_back(const struct trace_block *block, uint64_t offset)
 {
-	struct iovec part = {(void *)(uintptr_t)block, sizeof *block + (size_t)block->used};
+	struct iovec part = { (void *)(uintptr_t)block, sizeof *block + (size_t)block->used };
 	int saved = errno;
 
 	if (check_descriptor())
@@ -452,7 +470,8 @@ void trace_lose(enum trace_loss reason, uint64_t events)
 	struct trace_header *header = trace_header();
 
 	if (events)
-		__atomic_fetch_add(header ? &header->lost[reason] : &early_losses[reason], events, __ATOMIC_RELAXED);
+		__atomic_fetch_add(header ? &header->lost[reason] : &early_losses[reason], events,
+			__ATOMIC_RELAXED);
 }
 
 void trace_end(void)
@@ -464,7 +483,7 @@ void trace_end(void)
 	header->last = clock_sample();
 	__atomic_fetch_or(&header->flags, TRACE_ENDED, __ATOMIC_RELEASE);
 	if (!file->mapped && check_descriptor()) {
-		struct iovec part = {header, sizeof *header};
+		struct iovec part = { header, sizeof *header };
 
 		write_parts(&part, 1, 0);
 	}

@@ -9,11 +9,12 @@
 #include <stdbool.h>
 
 struct trace_settings {
-	uint64_t limit_bytes;  /* PPERF_MAX */
+	uint64_t limit_bytes; /* PPERF_MAX */
 	uint64_t run_id;
-	bool skip_forked;      /* PPERF_CHILDREN=none: a child made by fork records nothing */
-	uint8_t build_id[20];  /* of this library; zeros if it has none */
-	char output[4096];     /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
+	bool skip_forked;     /* PPERF_CHILDREN=none: a child made by fork records nothing */
+	uint8_t build_id[20]; /* of this library; zeros if it has none */
+	char output
+		[4096]; /* absolute; only %p (pid), %n (counter) and %% are still to be filled in */
 };
 
 /* A file begins with room for its header, a first block of names and a thread's first slot, which are made in one go. */
@@ -32,18 +33,19 @@ struct trace_header *trace_header(void);
 
 /* Before the process ends, so that no half of a file is left: if another thread is just making the file, waits for it, a second at most; where there is
  * none yet, none is made any more. */
-void trace_await(void);
+void trace_finish_opening(void);
 
 /* The path of this process's file; "" if it has none. */
 const char *trace_path(void);
 
 /* Why there will be no file: errno, 0 if nothing was refused; and where it should have been. */
-int trace_refusal(void);
+int trace_open_error(void);
 const char *trace_output(void);
 
 /* A block of `bytes` (a multiple of the page), zeroed and really there; *offset is its place in the file. magic, type, extent and head_crc are
  * filled. Not inherited by a forked child. NULL: no room, *reason says why. */
-struct trace_block *trace_map_block(enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);
+struct trace_block *trace_map_block(
+	enum trace_block_type type, uint64_t bytes, uint64_t *offset, enum trace_loss *reason);
 
 /* Writes `slot`'s head and used payload to the end of the file as a chunk, in one write. false: it could not, *reason says why. */
 bool trace_seal(const struct trace_block *slot, enum trace_loss *reason);

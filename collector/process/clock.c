@@ -15,7 +15,8 @@ int clock_is_tsc;
 static int kernel_trusts_tsc(void)
 {
 	char source[16] = "";
-	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+	int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		O_RDONLY | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
@@ -51,7 +52,7 @@ static uint64_t realtime_ns(void)
 /* The tightest of a few brackets: an interrupt between two reads would shift one clock against another. */
 struct trace_clock clock_sample(void)
 {
-	struct trace_clock best = {0};
+	struct trace_clock best = { 0 };
 	uint64_t width = UINT64_MAX;
 
 	for (int i = 0; i < 3; i++) {
@@ -63,7 +64,7 @@ struct trace_clock clock_sample(void)
 		if (after - before >= width)
 			continue;
 		width = after - before;
-		best = (struct trace_clock){before + width / 2, monotonic, realtime};
+		best = (struct trace_clock){ before + width / 2, monotonic, realtime };
 	}
 	return best;
 }

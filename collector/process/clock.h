@@ -24,7 +24,7 @@ static inline uint64_t clock_monotonic_ns(void)
 }
 
 /* Where the counter is the clock there is a stamp without a question: ask clock_is_quick once, long before. */
-static inline int clock_is_quick(void)
+static inline int clock_has_fast_read(void)
 {
 #if defined(__x86_64__)
 	return clock_is_tsc;
@@ -33,7 +33,7 @@ static inline int clock_is_quick(void)
 #endif
 }
 
-static inline uint64_t clock_quick(void)
+static inline uint64_t clock_now_fast(void)
 {
 #if defined(__x86_64__)
 	return __builtin_ia32_rdtsc();

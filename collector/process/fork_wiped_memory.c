@@ -11,12 +11,12 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-struct region { /* that the kernel does not empty */
-	struct region *next;
+struct wiped_region { /* that the kernel does not empty */
+	struct wiped_region *next;
 	void *start;
 	size_t bytes;
 };
-static struct region *regions;
+static struct wiped_region *regions;
 
 /* The small things of the beginning together: a mapping for each costs more than what lies in it. Never given back. */
 #define ARENA_BYTES (64u << 10)
@@ -24,40 +24,42 @@ static struct region *regions;
 static char *arena;
 static size_t arena_used;
 
-void *kept_memory(size_t bytes)
+void *fork_kept_alloc(size_t bytes)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void memory_return(void *memory, size_t bytes)
+void fork_kept_free(void *memory, size_t bytes)
 {
 	if (memory)
 		munmap(memory, bytes);
 }
 
 /* In a forked child. */
-static void empty_regions(void)
+static void wipe_regions(void)
 {
-	for (const struct region *r = regions; r; r = r->next)
+	for (const struct wiped_region *r = regions; r; r = r->next)
 		madvise(r->start, r->bytes, MADV_DONTNEED);
 }
 
-static bool remember(void *start, size_t bytes)
+static bool register_region(void *start, size_t bytes)
 {
-	struct region *r = kept_memory(sizeof *r);
+	struct wiped_region *r = fork_kept_alloc(sizeof *r);
 
 	if (!r)
 		return false;
-	*r = (struct region){__atomic_load_n(&regions, __ATOMIC_RELAXED), start, bytes};
-	while (!__atomic_compare_exchange_n(&regions, &r->next, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	*r = (struct wiped_region){ __atomic_load_n(&regions, __ATOMIC_RELAXED), start, bytes };
+	while (!__atomic_compare_exchange_n(
+		&regions, &r->next, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
-	return r->next || !pthread_atfork(NULL, NULL, empty_regions);
+	return r->next || !pthread_atfork(NULL, NULL, wipe_regions);
 }
 
 /* An emulator (qemu's user mode) may say yes to all advice and follow none of this one: who agrees to nonsense is not believed. */
-static bool kernel_is_believed(void *start, size_t bytes)
+static bool madvise_rejects_nonsense(void *start, size_t bytes)
 {
 	static int8_t answer; /* 0: not asked yet; threads that ask at once get the same */
 	int8_t known = __atomic_load_n(&answer, __ATOMIC_RELAXED);
@@ -69,20 +71,21 @@ static bool kernel_is_believed(void *start, size_t bytes)
 	return known > 0;
 }
 
-static bool kernel_will_empty(void *start, size_t bytes)
+static bool kernel_wipes_on_fork(void *start, size_t bytes)
 {
 	const int saved = errno;
-	const bool will = !madvise(start, bytes, MADV_WIPEONFORK) && kernel_is_believed(start, bytes);
+	const bool will = !madvise(start, bytes, MADV_WIPEONFORK) &&
+			  madvise_rejects_nonsense(start, bytes);
 
 	errno = saved;
 	return will;
 }
 
-static void *map_emptied(size_t bytes)
+static void *map_wiped(size_t bytes)
 {
-	void *p = kept_memory(bytes);
+	void *p = fork_kept_alloc(bytes);
 
-	if (p && !kernel_will_empty(p, bytes) && !remember(p, bytes)) {
+	if (p && !kernel_wipes_on_fork(p, bytes) && !register_region(p, bytes)) {
 		munmap(p, bytes);
 		return NULL;
 	}
@@ -90,15 +93,17 @@ static void *map_emptied(size_t bytes)
 }
 
 /* NULL: no room there. */
-static void *arena_memory(size_t bytes)
+static void *arena_alloc(size_t bytes)
 {
-	const size_t taken = (bytes + 63) & ~(size_t)63, at = __atomic_fetch_add(&arena_used, taken, __ATOMIC_RELAXED);
+	const size_t taken = (bytes + 63) & ~(size_t)63,
+		     at = __atomic_fetch_add(&arena_used, taken, __ATOMIC_RELAXED);
 	char *there = __atomic_load_n(&arena, __ATOMIC_ACQUIRE), *fresh;
 
 	if (at + taken > ARENA_BYTES)
 		return NULL;
-	if (!there && (fresh = map_emptied(ARENA_BYTES))) {
-		if (__atomic_compare_exchange_n(&arena, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!there && (fresh = map_wiped(ARENA_BYTES))) {
+		if (__atomic_compare_exchange_n(
+			    &arena, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			there = fresh;
 		else
 			munmap(fresh, ARENA_BYTES);
@@ -106,9 +111,9 @@ static void *arena_memory(size_t bytes)
 	return there ? there + at : NULL;
 }
 
-void *fork_memory(size_t bytes)
+void *fork_wiped_alloc(size_t bytes)
 {
-	void *small = bytes <= SMALL_BYTES ? arena_memory(bytes) : NULL;
+	void *small = bytes <= SMALL_BYTES ? arena_alloc(bytes) : NULL;
 
-	return small ? small : map_emptied(bytes);
+	return small ? small : map_wiped(bytes);
 }

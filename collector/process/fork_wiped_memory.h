@@ -9,12 +9,12 @@
 #include <stddef.h>
 
 /* Zeroed memory for the life of the process, emptied in a child, at a multiple of 64. NULL: no memory. Touched only as it is used. */
-void *fork_memory(size_t bytes);
+void *fork_wiped_alloc(size_t bytes);
 
 /* Zeroed pages that a child inherits as they are. NULL: no memory. */
-void *kept_memory(size_t bytes);
+void *fork_kept_alloc(size_t bytes);
 
 /* Gives back what kept_memory gave. */
-void memory_return(void *memory, size_t bytes);
+void fork_kept_free(void *memory, size_t bytes);
 
 #endif

@@ -15,22 +15,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENOUGH_BYTES ((size_t)128 << 10)
-#define OWN_BYTES ((size_t)512 << 10) /* pages that are not touched are none */
-#define GUARD_BYTES ((size_t)64 << 10) /* at least a page, whatever its size */
+#define ENOUGH_STACK_BYTES ((size_t)128 << 10)
+#define LARGE_STACK_BYTES ((size_t)512 << 10) /* pages that are not touched are none */
+#define GUARD_BYTES ((size_t)64 << 10)        /* at least a page, whatever its size */
 
 /* The first thread's stack grows as far as the limit allows; asking for its attributes would read a file. It begins at what the kernel has put there. A
  * program may have other stacks, for tasks and signals, that this thread is on. */
-static bool main_has_enough(uintptr_t here)
+static bool main_stack_is_enough(uintptr_t here)
 {
 	const uintptr_t begin = getauxval(AT_RANDOM);
 	struct rlimit limit;
 
-	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 8 * ENOUGH_BYTES &&
-	       (!begin || (here < begin && begin - here <= limit.rlim_cur - ENOUGH_BYTES));
+	return !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur >= 8 * ENOUGH_STACK_BYTES &&
+	       (!begin || (here < begin && begin - here <= limit.rlim_cur - ENOUGH_STACK_BYTES));
 }
 
-static bool has_enough(void)
+static bool stack_is_enough(void)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	pthread_attr_t attributes;
@@ -38,18 +38,19 @@ static bool has_enough(void)
 	size_t bytes = 0;
 
 	if (syscall(SYS_gettid) == getpid())
-		return main_has_enough(here);
+		return main_stack_is_enough(here);
 	if (pthread_getattr_np(pthread_self(), &attributes))
 		return true; /* not known: as most have it */
 	if (pthread_attr_getstack(&attributes, &lowest, &bytes))
 		bytes = 0;
 	pthread_attr_destroy(&attributes);
-	return here - (uintptr_t)lowest < bytes && here - (uintptr_t)lowest >= ENOUGH_BYTES;
+	return here - (uintptr_t)lowest < bytes && here - (uintptr_t)lowest >= ENOUGH_STACK_BYTES;
 }
 
 /* Not by makecontext: AddressSanitizer's prints a warning into the program. The frame pointer finds the way back for whoever unwinds. */
 #if defined(__x86_64__)
-static __attribute__((noinline)) bool cross(char *top, void (*function)(void *), void *argument)
+static __attribute__((noinline)) bool switch_stack(
+	char *top, void (*function)(void *), void *argument)
 {
 	if (!__builtin_frame_address(0))
 		return false;
@@ -59,12 +60,14 @@ static __attribute__((noinline)) bool cross(char *top, void (*function)(void *),
 			 "movq %%rbx, %%rsp"
 			 : "+D"(argument), [top] "+S"(top), [function] "+d"(function)
 			 :
-			 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-			   "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+			 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2",
+			 "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+			 "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
 	return true;
 }
 #elif defined(__aarch64__)
-static __attribute__((noinline)) bool cross(char *top, void (*function)(void *), void *argument)
+static __attribute__((noinline)) bool switch_stack(
+	char *top, void (*function)(void *), void *argument)
 {
 	register void *first __asm__("x0") = argument;
 
@@ -76,13 +79,15 @@ static __attribute__((noinline)) bool cross(char *top, void (*function)(void *),
 			 "mov sp, x19"
 			 : "+r"(first)
 			 : [top] "r"(top), [function] "r"(function)
-			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x30",
-			   "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
-			   "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "memory", "cc");
+			 : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
+			 "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x30", "v0", "v1",
+			 "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+			 "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+			 "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "memory", "cc");
 	return true;
 }
 #else
-static bool cross(char *top, void (*function)(void *), void *argument)
+static bool switch_stack(char *top, void (*function)(void *), void *argument)
 {
 	(void)top, (void)function, (void)argument;
 	return false;
@@ -90,23 +95,24 @@ static bool cross(char *top, void (*function)(void *), void *argument)
 #endif
 
 /* The program's signals wait: a handler may look at where the stack is, and find itself nowhere. */
-void own_stack_run(void (*function)(void *), void *argument)
+void large_stack_run(void (*function)(void *), void *argument)
 {
 	const int saved = errno;
 	char *memory = MAP_FAILED;
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	if (!has_enough())
-		memory = mmap(NULL, GUARD_BYTES + OWN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	if (!stack_is_enough())
+		memory = mmap(NULL, GUARD_BYTES + LARGE_STACK_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (memory == MAP_FAILED) {
 		function(argument);
 	} else {
-		quiet_begin(&quiet);
+		signal_guard_begin(&guard);
 		mprotect(memory, GUARD_BYTES, PROT_NONE);
-		if (!cross(memory + GUARD_BYTES + OWN_BYTES, function, argument))
+		if (!switch_stack(memory + GUARD_BYTES + LARGE_STACK_BYTES, function, argument))
 			function(argument);
-		munmap(memory, GUARD_BYTES + OWN_BYTES);
-		quiet_end(&quiet);
+		munmap(memory, GUARD_BYTES + LARGE_STACK_BYTES);
+		signal_guard_end(&guard);
 	}
 	errno = saved;
 }

@@ -7,6 +7,6 @@
 
 /* Calls `function` on the calling thread; on memory of our own where less than 128 KiB of the thread's stack are left, or where it is at work on
  * a stack that is not the thread's. Where there is no such memory, on what there is. Nothing may jump or throw out of `function`. Keeps errno. */
-void own_stack_run(void (*function)(void *), void *argument);
+void large_stack_run(void (*function)(void *), void *argument);
 
 #endif

@@ -19,16 +19,16 @@
 #include <signal.h>
 #include <stdbool.h>
 
-struct quiet { /* what was before */
+struct signal_guard { /* what was before */
 	sigset_t signals;
 	int cancel, error;
 	bool nested; /* within another piece, which holds all back already */
 };
 
 /* Is the calling thread within such a piece? */
-bool quiet_is_open(void);
+bool signal_guard_is_active(void);
 
-void quiet_begin(struct quiet *quiet);
-void quiet_end(const struct quiet *quiet);
+void signal_guard_begin(struct signal_guard *guard);
+void signal_guard_end(const struct signal_guard *guard);
 
 #endif

@@ -5,40 +5,45 @@
 
 #include <assert.h>
 
-#define MOST_BYTES (4 + sizeof(struct trace_launch)) /* of a call's record, padding before it included */
+#define CALL_BYTES_MAX \
+	(4 + sizeof(struct trace_launch)) /* of a call's record, padding before it included */
 
 /* Where the words of a call record lie. */
-enum word { HEAD, STAMP, DURATION, CORRELATION, OUTCOME, PLACE, REST };
+enum call_word { HEAD, STAMP, DURATION, CORRELATION, RESULT_API, STACK_DEVICE, REST };
 static_assert(offsetof(struct trace_call, duration) == 8 * DURATION &&
 		      offsetof(struct trace_call, correlation) == 8 * CORRELATION &&
-		      offsetof(struct trace_call, result) == 8 * OUTCOME &&
-		      offsetof(struct trace_call, stack) == 8 * PLACE && sizeof(struct trace_call) == 8 * REST,
+		      offsetof(struct trace_call, result) == 8 * RESULT_API &&
+		      offsetof(struct trace_call, stack) == 8 * STACK_DEVICE &&
+		      sizeof(struct trace_call) == 8 * REST,
 	"enum word is struct trace_call");
-static_assert(offsetof(struct trace_again, duration) == 16 && offsetof(struct trace_again, of) == 20 &&
-		      offsetof(struct trace_again, correlation) == 22 && sizeof(struct trace_again) == 24,
+static_assert(
+	offsetof(struct trace_again, duration) == 16 && offsetof(struct trace_again, of) == 20 &&
+		offsetof(struct trace_again, correlation) == 22 && sizeof(struct trace_again) == 24,
 	"put_again writes it so");
-static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 && CALL_WORDS(trace_copy) == 3 &&
-		      CALL_WORDS(trace_sync) == 3 && CALL_WORDS(trace_memory) == 4,
+static_assert(CALL_WORDS(trace_launch) == 6 && CALL_WORDS(trace_graph_launch) == 3 &&
+		      CALL_WORDS(trace_copy) == 3 && CALL_WORDS(trace_sync) == 3 &&
+		      CALL_WORDS(trace_memory) == 4,
 	"is_like compares 3, 4 or 6 words");
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "call_pair puts the first number into the low half");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	"call_pair puts the first number into the low half");
 
 /* Where the last call that was like this one would be noted. Words that AGAIN may change do not count, but what is
  * launched does. */
-static inline uint16_t *note_of(struct stream *s, const struct call_record *record)
+static inline uint16_t *similar_call_slot(struct stream *s, const struct call_record *record)
 {
-	uint64_t key = record->outcome + record->rest[2] +
+	uint64_t key = record->result_api + record->rest[2] +
 		       (record->words == CALL_WORDS(trace_launch) ? record->rest[1] : 0);
 
 	return &s->calls[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(STREAM_CALLS))];
 }
 
 /* Whether an AGAIN of `was` can stand for the call. A loop would take longer than all this. */
-static inline bool is_like(const uint64_t *was, const struct call_record *record)
+static inline bool is_repeat_of(const uint64_t *was, const struct call_record *record)
 {
 	uint64_t differ = (uint32_t)was[HEAD] ^ record->head;
 
-	differ |= was[OUTCOME] ^ record->outcome;
-	differ |= was[PLACE] ^ record->place;
+	differ |= was[RESULT_API] ^ record->result_api;
+	differ |= was[STACK_DEVICE] ^ record->stack_device;
 	differ |= (record->correlation - was[CORRELATION]) >> 16;
 	differ |= (record->stamp - record->begin) >> 32;
 	differ |= was[REST + 2] ^ record->rest[2];
@@ -50,12 +55,14 @@ static inline bool is_like(const uint64_t *was, const struct call_record *record
 }
 
 /* The record's size in words. */
-static inline size_t put_again(uint64_t *at, const struct call_record *record, uint32_t node, uint16_t of, const uint64_t *was)
+static inline size_t append_repeated(uint64_t *at, const struct call_record *record, uint32_t node,
+	uint16_t of, const uint64_t *was)
 {
 	size_t words = record->rest[1] != was[REST + 1] ? 2 : record->rest[0] != was[REST];
 	uint32_t correlation = (uint32_t)(record->correlation - was[CORRELATION]);
 
-	at[0] = call_pair((uint32_t)(sizeof(struct trace_again) + 8 * words) | TRACE_AGAIN << 16, node);
+	at[0] = call_pair(
+		(uint32_t)(sizeof(struct trace_again) + 8 * words) | TRACE_AGAIN << 16, node);
 	at[1] = record->stamp;
 	at[2] = call_pair((uint32_t)(record->stamp - record->begin), of | correlation << 16);
 	at[3] = record->rest[0];
@@ -63,35 +70,35 @@ static inline size_t put_again(uint64_t *at, const struct call_record *record, u
 	return 3 + words;
 }
 
-static inline size_t put_whole(uint64_t *at, const struct call_record *record, uint32_t node)
+static inline size_t append_full(uint64_t *at, const struct call_record *record, uint32_t node)
 {
 	at[HEAD] = call_pair(record->head, node);
 	at[STAMP] = record->stamp;
 	at[DURATION] = record->stamp - record->begin;
 	at[CORRELATION] = record->correlation;
-	at[OUTCOME] = record->outcome;
-	at[PLACE] = record->place;
+	at[RESULT_API] = record->result_api;
+	at[STACK_DEVICE] = record->stack_device;
 	for (size_t i = 0; i < record->words; i++)
 		at[REST + i] = record->rest[i];
 	return REST + record->words;
 }
 
 /* Writes the record, or the AGAIN that says as much. There is room. */
-static inline void put(struct stream *s, struct call_record *record)
+static inline void append_call(struct stream *s, struct call_record *record)
 {
 	uint64_t *payload = (void *)(s->slot + 1);
 	uint64_t used = s->slot->used, at = (used + 7) / 8;
-	uint16_t *note = note_of(s, record), of = *note;
+	uint16_t *similar = similar_call_slot(s, record), of = *similar;
 	size_t words;
 
 	if (used & 4)
 		((uint32_t *)payload)[used / 4] = 0; /* padding */
 	record->stamp = s->last = record->stamp > s->last ? record->stamp : s->last;
-	if (of && is_like(payload + of, record)) {
-		words = put_again(payload + at, record, s->node, of, payload + of);
+	if (of && is_repeat_of(payload + of, record)) {
+		words = append_repeated(payload + at, record, s->node, of, payload + of);
 	} else {
-		words = put_whole(payload + at, record, s->node);
-		*note = at <= UINT16_MAX ? (uint16_t)at : 0;
+		words = append_full(payload + at, record, s->node);
+		*similar = at <= UINT16_MAX ? (uint16_t)at : 0;
 	}
 	__atomic_store_n(&s->slot->used, 8 * (at + words), __ATOMIC_RELEASE);
 }
@@ -104,9 +111,9 @@ uint32_t call_record_head(enum trace_kind kind, uint32_t flags, size_t words)
 /* Outside of the recording windows only allocations and frees are recorded. */
 static bool is_skipped(struct stream *s, enum trace_kind kind)
 {
-	if (!window_is_shut() || window_skips(kind) < 0)
+	if (!recording_is_paused() || recording_skip_kind(kind) < 0)
 		return false;
-	stream_skip_ends(s, TRACE_SKIPPED_CALLS, stream_skip_begins(s, TRACE_SKIPPED_CALLS));
+	stream_skip_end(s, TRACE_SKIPPED_CALLS, stream_skip_begin(s, TRACE_SKIPPED_CALLS));
 	stream_finish();
 	return true;
 }
@@ -117,20 +124,20 @@ struct stream *call_record_begin(enum trace_kind kind, uint64_t correlation)
 
 	if (!s || is_skipped(s, kind))
 		return NULL;
-	if (__builtin_expect(window_scheduled, 0) && !window_is_shut())
-		window_call(correlation);
-	if (__builtin_expect(s->vague, 0))
-		stream_find_path(s);
+	if (__builtin_expect(recording_scheduled, 0) && !recording_is_paused())
+		recording_note_call(correlation);
+	if (__builtin_expect(s->unresolved, 0))
+		stream_resolve_nodes(s);
 	return s;
 }
 
 bool call_record_put(struct stream *s, struct call_record *record)
 {
-	if (__builtin_expect(record->stamp > s->last + STREAM_GAP_MOST, 0))
-		stream_clock(s);
-	if (!stream_room(s, MOST_BYTES))
+	if (__builtin_expect(record->stamp > s->last + STREAM_GAP_MAX, 0))
+		stream_write_clock(s);
+	if (!stream_reserve(s, CALL_BYTES_MAX))
 		return false;
-	put(s, record);
+	append_call(s, record);
 	return true;
 }
 

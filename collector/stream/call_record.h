@@ -33,8 +33,8 @@ static inline uint64_t call_pair(uint32_t first, uint32_t second)
  * wait when they are read as a whole word to be compared. */
 struct call_record {
 	uint64_t begin, stamp, correlation;
-	uint64_t outcome; /* call_pair(result, api) */
-	uint64_t place;   /* call_pair(stack, device) */
+	uint64_t result_api;   /* call_pair(result, api) */
+	uint64_t stack_device; /* call_pair(stack, device) */
 	const uint64_t *rest;
 	size_t words;  /* of rest: CALL_WORDS */
 	uint32_t head; /* call_record_head */

@@ -10,124 +10,131 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PLACES_FIRST 1024u
+#define SLOTS_MIN 1024u
 #define RETRY_EVERY 1024u
 
 /* ---- the table ---- */
 
 /* Where the node is or belongs. Half of the places are free. */
-static struct total_place *find(struct total_place *places, uint32_t mask, uint32_t node)
+static struct total_slot *find_slot(struct total_slot *slots, uint32_t mask, uint32_t node)
 {
 	uint32_t at = node & mask;
 
-	while (places[at].node && places[at].node != node)
+	while (slots[at].node && slots[at].node != node)
 		at = (at + 1) & mask;
-	return &places[at];
+	return &slots[at];
 }
 
 /* Room for one more. A smaller table stays: at most as much again. */
-static bool widen(struct totals *totals)
+static bool grow_slots(struct totals *totals)
 {
-	const uint32_t had = totals->places ? totals->mask + 1 : 0, places = had ? had * 2 : PLACES_FIRST;
-	struct total_place *wider;
+	const uint32_t had = totals->slots ? totals->mask + 1 : 0,
+		       slots = had ? had * 2 : SLOTS_MIN;
+	struct total_slot *grown;
 
 	if (totals->rows * 2 < had)
 		return true;
-	wider = fork_memory(places * sizeof *wider);
-	if (!wider)
+	grown = fork_wiped_alloc(slots * sizeof *grown);
+	if (!grown)
 		return false;
 	for (uint32_t i = 0; i < had; i++)
-		if (totals->places[i].node)
-			*find(wider, places - 1, totals->places[i].node) = totals->places[i];
-	totals->places = wider;
-	totals->mask = places - 1;
+		if (totals->slots[i].node)
+			*find_slot(grown, slots - 1, totals->slots[i].node) = totals->slots[i];
+	totals->slots = grown;
+	totals->mask = slots - 1;
 	return true;
 }
 
 /* ---- the rows ---- */
 
-static bool is_full(const struct trace_block *block)
+static bool block_is_full(const struct trace_block *block)
 {
 	return block->extent - sizeof *block - block->used < sizeof(struct trace_total);
 }
 
-static bool next_block(struct totals *totals)
+static bool map_next_block(struct totals *totals)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint32_t number = totals->block_count;
-	uint64_t bytes = number < 4 ? TOTALS_BLOCK_FIRST << number : TOTALS_BLOCK_MOST, offset;
+	uint64_t bytes = number < 4 ? TOTALS_BLOCK_MIN << number : TOTALS_BLOCK_MAX, offset;
 	enum trace_loss reason = TRACE_LOST_NO_MEMORY;
 	struct trace_block *block;
 
 	bytes = bytes > page ? bytes : page;
 	if (!totals->blocks)
-		totals->blocks = kept_memory(TOTALS_BLOCKS * sizeof *totals->blocks);
-	block = totals->blocks && number < TOTALS_BLOCKS ? trace_map_block(TRACE_TOTALS, bytes, &offset, &reason) : NULL;
+		totals->blocks = fork_kept_alloc(TOTALS_BLOCKS * sizeof *totals->blocks);
+	block = totals->blocks && number < TOTALS_BLOCKS
+			? trace_map_block(TRACE_TOTALS, bytes, &offset, &reason)
+			: NULL;
 	totals->reason = reason;
 	if (!block)
 		return false;
 	block->sequence = number;
-	totals->blocks[number] = (struct totals_block){block, offset, bytes};
+	totals->blocks[number] = (struct totals_block){ block, offset, bytes };
 	__atomic_store_n(&totals->block_count, number + 1, __ATOMIC_RELEASE);
 	return true;
 }
 
 /* The row is whole before a reader can see it. */
-static struct trace_total *add_row(struct totals *totals, uint32_t node)
+static struct trace_total *append_row(struct totals *totals, uint32_t node)
 {
-	struct trace_block *block = totals->block_count ? totals->blocks[totals->block_count - 1].block : NULL;
+	struct trace_block *block = totals->block_count
+					    ? totals->blocks[totals->block_count - 1].block
+					    : NULL;
 	struct trace_total *row;
 
-	if (!block || is_full(block)) {
-		if (totals->refusals++ % RETRY_EVERY || !next_block(totals))
+	if (!block || block_is_full(block)) {
+		if (totals->refusals++ % RETRY_EVERY || !map_next_block(totals))
 			return NULL;
 		totals->refusals = 0;
 		block = totals->blocks[totals->block_count - 1].block;
 	}
 	row = (struct trace_total *)(void *)((char *)(block + 1) + block->used);
-	*row = (struct trace_total){.node = node};
+	*row = (struct trace_total){ .node = node };
 	__atomic_store_n(&block->used, block->used + sizeof *row, __ATOMIC_RELEASE);
 	return row;
 }
 
-static struct trace_total *make_row(struct totals *totals, uint32_t node)
+static struct trace_total *create_row(struct totals *totals, uint32_t node)
 {
-	struct total_place *place;
+	struct total_slot *slot;
 	struct trace_total *row;
 
-	if (!widen(totals)) {
+	if (!grow_slots(totals)) {
 		totals->reason = TRACE_LOST_NO_MEMORY;
 		return NULL;
 	}
-	place = find(totals->places, totals->mask, node);
-	row = add_row(totals, node);
+	slot = find_slot(totals->slots, totals->mask, node);
+	row = append_row(totals, node);
 	if (!row)
 		return NULL;
-	place->row = row;
-	place->node = node;
+	slot->row = row;
+	slot->node = node;
 	totals->rows++;
 	return row;
 }
 
 struct trace_total *totals_row(struct totals *totals, uint32_t node, enum trace_loss *reason)
 {
-	struct trace_total *row = totals->places ? find(totals->places, totals->mask, node)->row : NULL;
-	struct quiet quiet;
+	struct trace_total *row = totals->slots ? find_slot(totals->slots, totals->mask, node)->row
+						: NULL;
+	struct signal_guard guard;
 
 	if (!row) {
-		quiet_begin(&quiet);
-		row = make_row(totals, node);
-		quiet_end(&quiet);
+		signal_guard_begin(&guard);
+		row = create_row(totals, node);
+		signal_guard_end(&guard);
 	}
 	if (row)
-		totals->at_once[node % TOTALS_AT_ONCE] = (struct total_place){row, node};
+		totals->cached_rows[node % TOTALS_CACHE_ROWS] = (struct total_slot){ row, node };
 	*reason = (enum trace_loss)totals->reason;
 	return row;
 }
 
 void totals_write_back(const struct totals *totals)
 {
-	const uint32_t count = __atomic_load_n(&totals->block_count, __ATOMIC_ACQUIRE); /* another thread's, at the end of the process */
+	const uint32_t count = __atomic_load_n(&totals->block_count,
+		__ATOMIC_ACQUIRE); /* another thread's, at the end of the process */
 
 	for (uint32_t i = 0; i < count && trace_tail_at_risk(); i++)
 		trace_write_back(totals->blocks[i].block, totals->blocks[i].offset);
@@ -136,7 +143,7 @@ void totals_write_back(const struct totals *totals)
 void totals_forked(const struct totals_block *blocks)
 {
 	for (uint32_t i = 0; blocks && i < TOTALS_BLOCKS && blocks[i].block; i++)
-		if (mmap(blocks[i].block, blocks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
-		    MAP_FAILED)
+		if (mmap(blocks[i].block, blocks[i].bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
 			return;
 }

@@ -9,13 +9,13 @@
 
 #include "collector/trace_format.h"
 
-#define TOTALS_BLOCK_FIRST (8u << 10) /* bytes; each is twice as large as the one before, up to: */
-#define TOTALS_BLOCK_MOST (128u << 10)
+#define TOTALS_BLOCK_MIN (8u << 10) /* bytes; each is twice as large as the one before, up to: */
+#define TOTALS_BLOCK_MAX (128u << 10)
 #define TOTALS_BLOCKS 264u /* have a row for every node that there can be */
 
-#define TOTALS_AT_ONCE 8192u /* rows that are found by the quick ways; a power of two */
+#define TOTALS_CACHE_ROWS 8192u /* rows that are found by the quick ways; a power of two */
 
-struct total_place {
+struct total_slot {
 	struct trace_total *row;
 	uint32_t node; /* 0: free */
 };
@@ -25,15 +25,17 @@ struct totals_block {
 	uint64_t offset, bytes;
 };
 
-struct totals { /* zeros: none yet. In fork memory */
-	struct total_place *places; /* a hash table by node, of all rows */
-	uint32_t mask;              /* how many places it has, less one; a power of two, less one */
+struct totals {                   /* zeros: none yet. In fork memory */
+	struct total_slot *slots; /* a hash table by node, of all rows */
+	uint32_t mask;            /* how many places it has, less one; a power of two, less one */
 	uint32_t rows;
-	uint32_t refusals;          /* since there was room last: backs off */
-	uint32_t reason;            /* enum trace_loss of the last one */
+	uint32_t refusals; /* since there was room last: backs off */
+	uint32_t reason;   /* enum trace_loss of the last one */
 	uint32_t block_count;
-	struct totals_block *blocks; /* TOTALS_BLOCKS of them, in memory that a forked child keeps */
-	struct total_place at_once[TOTALS_AT_ONCE]; /* by the node's last bits: rows that were asked for last */
+	struct totals_block
+		*blocks; /* TOTALS_BLOCKS of them, in memory that a forked child keeps */
+	struct total_slot cached_rows
+		[TOTALS_CACHE_ROWS]; /* by the node's last bits: rows that were asked for last */
 };
 
 /* The row of a node, made at its first call. NULL: no room, *reason says why. */
@@ -46,11 +48,11 @@ void totals_write_back(const struct totals *totals);
 void totals_forked(const struct totals_block *blocks);
 
 /* The row where it is found at once, else NULL. */
-static inline struct trace_total *totals_row_at_once(const struct totals *totals, uint32_t node)
+static inline struct trace_total *totals_row_cached(const struct totals *totals, uint32_t node)
 {
-	const struct total_place *place = &totals->at_once[node % TOTALS_AT_ONCE];
+	const struct total_slot *slot = &totals->cached_rows[node % TOTALS_CACHE_ROWS];
 
-	return __builtin_expect(place->node == node, 1) ? place->row : NULL;
+	return __builtin_expect(slot->node == node, 1) ? slot->row : NULL;
 }
 
 /* One more instance. Whoever reads the file meanwhile sees each number before or after. */

@@ -12,11 +12,11 @@ static __thread struct {
 	uint64_t bytes, used, pending;
 } forking __attribute__((tls_model("initial-exec")));
 
-void stream_fork_begins(void)
+void stream_fork_prepare(void)
 {
-	const struct stream *s = stream_here.mine;
+	const struct stream *s = stream_tls.mine;
 
-	forking.slot = stream_at_work() && s ? s->slot : NULL;
+	forking.slot = stream_is_working() && s ? s->slot : NULL;
 	if (!forking.slot)
 		return;
 	forking.bytes = forking.slot->extent;
@@ -27,14 +27,15 @@ void stream_fork_begins(void)
 
 void stream_forked(void)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = stream_tls.mine;
 	void *slot;
 
-	stream_here.unseen = 0; /* the parent's */
+	stream_tls.refused_ranges = 0; /* the parent's */
 	if (!forking.slot)
 		return;
 	totals_forked(forking.totals);
-	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	slot = mmap(forking.slot, forking.bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (slot == MAP_FAILED)
 		return;
 	s->slot = slot;
@@ -42,9 +43,9 @@ void stream_forked(void)
 	s->slot->used = forking.used;
 	s->pending = forking.pending;
 	s->room = forking.bytes - sizeof *s->slot;
-	__atomic_store_n(&s->quick_room, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->fast_room, 0, __ATOMIC_RELAXED);
 	s->frames = s->first_frames;
 	stream_set_top(s, s->frames + 1); /* there may be something to close */
-	s->top_most = s->frames + STREAM_FRAMES_FIRST - 1;
-	stream_here.mine = NULL; /* and the next event begins a stream of its own */
+	s->top_limit = s->frames + STREAM_FRAMES_INLINE - 1;
+	stream_tls.mine = NULL; /* and the next event begins a stream of its own */
 }

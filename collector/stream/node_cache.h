@@ -13,102 +13,115 @@
 #endif
 
 /* The child of the innermost open range. sort: a domain, or CACHED_SORT(kind). 0: it gets no id of its own. */
-uint32_t range_child_node(struct stream *s, uint32_t sort, const char *text);
+uint32_t range_child_node(struct stream *s, uint32_t domain_or_kind, const char *text);
 
 /* The same of any domain, without the caches: names and nodes are looked up by content, or made. */
-uint32_t range_find_child(struct stream *s, uint32_t domain, enum trace_node_kind kind, const char *text);
+uint32_t range_resolve_child(
+	struct stream *s, uint32_t domain, enum trace_node_kind kind, const char *text);
 
 /* The same with a link and a detail (struct trace_node). */
-uint32_t range_place_node(struct stream *s, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+uint32_t range_linked_child_node(struct stream *s, const char *text, enum trace_node_kind kind,
+	uint32_t link, uint32_t detail);
 
-static inline uint64_t address_bits(const char *text)
+static inline uint64_t hash_address(const char *text)
 {
 	return (uint64_t)(uintptr_t)text * 0x9E3779B97F4A7C15u;
 }
 
-static inline struct cached_child *near_place(struct stream *s, uint32_t parent, const char *text)
+static inline struct cached_child *by_parent_slot(
+	struct stream *s, uint32_t parent, const char *text)
 {
-	return &s->near[(parent * 2 + ((uintptr_t)text >> 4 & 1)) % STREAM_NEAR];
+	return &s->by_parent[(parent * 2 + ((uintptr_t)text >> 4 & 1)) % STREAM_BY_PARENT];
 }
 
-static inline struct cached_child *far_place(struct stream *s, uint32_t parent, const char *text)
+static inline struct cached_child *by_text_slot(struct stream *s, uint32_t parent, const char *text)
 {
-	return &s->far[(uint32_t)(address_bits(text) >> 32) * (parent | 1) >> 18];
+	return &s->by_text[(uint32_t)(hash_address(text) >> 32) * (parent | 1) >> 18];
 }
-static_assert(STREAM_FAR == 1 << 14, "far_place takes 14 bits");
+static_assert(STREAM_BY_TEXT == 1 << 14, "far_place takes 14 bits");
 
 #if defined(__SSE2__)
-__attribute__((no_sanitize("address"))) static inline __m128i equal_16(const char *a, const char *b)
+__attribute__((no_sanitize("address"))) static inline __m128i compare_16(
+	const char *a, const char *b)
 {
-	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)a), y = _mm_loadu_si128((const __m128i *)(const void *)b);
+	__m128i x = _mm_loadu_si128((const __m128i *)(const void *)a),
+		y = _mm_loadu_si128((const __m128i *)(const void *)b);
 
 	return _mm_cmpeq_epi8(x, y);
 }
 
-static inline bool is_all(__m128i bytes)
+static inline bool all_equal(__m128i bytes)
 {
 	return _mm_movemask_epi8(bytes) == 0xFFFF;
 }
 
 /* strcmp, for a text whose length we know; without a call, and false also where that will not do. Most texts take one question of 16 bytes, or one of three
  * times 16 that overlap. Of a `text` that is shorter than ours, and only then, bytes behind its end are looked at, in the same page. */
-__attribute__((no_sanitize("address"))) static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
+__attribute__((no_sanitize("address"))) static inline bool equal_fast(
+	const char *cached, size_t bytes, const char *text)
 {
 	size_t last = bytes + 1 - 16, middle = last < 16 ? last : 16;
 	__m128i first;
 
-	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096, 0)) /* always so for CACHED_LONG */
+	if (__builtin_expect(((uintptr_t)text & 4095) + bytes + 16 > 4096,
+		    0)) /* always so for CACHED_LONG */
 		return false;
-	first = equal_16(kept, text);
+	first = compare_16(cached, text);
 	if (bytes < 15)
 		return ((unsigned)_mm_movemask_epi8(first) + 1) % (2u << bytes) == 0;
-	return is_all(_mm_and_si128(_mm_and_si128(first, equal_16(kept + last, text + last)), equal_16(kept + middle, text + middle)));
+	return all_equal(_mm_and_si128(_mm_and_si128(first, compare_16(cached + last, text + last)),
+		compare_16(cached + middle, text + middle)));
 }
 #else
-static inline bool same_at_once(const char *kept, size_t bytes, const char *text)
+static inline bool equal_fast(const char *cached, size_t bytes, const char *text)
 {
-	return bytes < CACHED_SHORT_OF && !strncmp(kept, text, bytes + 1);
+	return bytes < CACHED_INLINE_BYTES && !strncmp(cached, text, bytes + 1);
 }
 #endif
 
 /* Only the text itself decides: programs reuse their buffers. A kept text that is gone: this is a child, forked since its place was found. */
-static inline bool is_kept_at_once(const char *kept, size_t bytes, const char *text)
+static inline bool matches_text_fast(const char *cached, size_t bytes, const char *text)
 {
-	return kept && same_at_once(kept, bytes, text);
+	return cached && equal_fast(cached, bytes, text);
 }
 
-static inline bool is_kept(const char *kept, size_t bytes, const char *text)
+static inline bool matches_text(const char *cached, size_t bytes, const char *text)
 {
-	return kept && (same_at_once(kept, bytes, text) || !strcmp(kept, text));
+	return cached && (equal_fast(cached, bytes, text) || !strcmp(cached, text));
 }
 
-static inline bool is_child(const struct cached_child *place, uint32_t key, const char *text)
+static inline bool is_cached_child(const struct cached_child *slot, uint32_t key, const char *text)
 {
-	return place->key == key && is_kept(place->chars, place->bytes, text);
+	return slot->key == key && matches_text(slot->chars, slot->bytes, text);
 }
 
 /* The place of the cache where this child would be, if it has its parent's key. */
-static inline const struct cached_child *likely_child(struct stream *s, uint32_t sort, const char *text)
+static inline const struct cached_child *lookup_child(
+	struct stream *s, uint32_t domain_or_kind, const char *text)
 {
-	const uint32_t key = CACHED_KEY(s->node, sort);
-	const struct cached_child *child = near_place(s, s->node, text);
+	const uint32_t key = CACHED_KEY(s->node, domain_or_kind);
+	const struct cached_child *child = by_parent_slot(s, s->node, text);
 
 	if (__builtin_expect(child->key == key, 1))
 		return child;
-	child = far_place(s, s->node, text);
+	child = by_text_slot(s, s->node, text);
 	return child->key == key ? child : NULL;
 }
 
-static inline struct cached_place *cached_place(struct stream *s, const char *text, uint32_t link, uint32_t detail)
+static inline struct cached_linked_child *linked_child_slot(
+	struct stream *s, const char *text, uint32_t link, uint32_t detail)
 {
-	uint64_t hash = (address_bits(text) >> 32) * (s->node | 1) + (uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
+	uint64_t hash = (hash_address(text) >> 32) * (s->node | 1) +
+			(uint64_t)(link ^ detail << 8) * 0x9E3779B1u;
 
-	return &s->places[(hash >> 13 ^ hash) % STREAM_PLACES];
+	return &s->linked[(hash >> 13 ^ hash) % STREAM_LINKED];
 }
 
-static inline bool is_place(const struct cached_place *place, uint32_t parent, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+static inline bool is_linked_child(const struct cached_linked_child *slot, uint32_t parent,
+	enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
-	return place->parent == parent && place->link == link && place->kind == (uint32_t)kind && place->detail == detail;
+	return slot->parent == parent && slot->link == link && slot->kind == (uint32_t)kind &&
+	       slot->detail == detail;
 }
 
 #endif

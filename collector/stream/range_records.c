@@ -6,30 +6,31 @@
 
 /* Room for a short form, and the gap that it shall hold, in this order: making room may stamp. After a long gap the clocks are noted
  * first. A counter that seems to step back stands still. false: no room, the event is lost. */
-static bool prepare_short(struct stream *s, size_t bytes, uint64_t *gap)
+static bool reserve_short(struct stream *s, size_t bytes, uint64_t *gap)
 {
-	bool room = stream_room(s, bytes);
+	bool room = stream_reserve(s, bytes);
 	uint64_t now = clock_now();
 
-	if (room && now > s->last && now - s->last >= STREAM_GAP_MOST) {
-		stream_clock(s);
-		room = stream_room(s, bytes);
+	if (room && now > s->last && now - s->last >= STREAM_GAP_MAX) {
+		stream_write_clock(s);
+		room = stream_reserve(s, bytes);
 		now = clock_now();
 	}
 	*gap = now > s->last ? now - s->last : 0;
-	if (room && *gap >= STREAM_GAP_MOST) /* halted for long since the clocks were noted: the event came with them */
+	if (room &&
+		*gap >= STREAM_GAP_MAX) /* halted for long since the clocks were noted: the event came with them */
 		*gap = 0;
 	s->last += *gap;
 	return room;
 }
 
-void range_put_push(struct stream *s, uint32_t node)
+void range_write_push(struct stream *s, uint32_t node)
 {
 	uint64_t gap;
 	uint32_t words[2];
 	bool wide;
 
-	if (!prepare_short(s, sizeof words, &gap))
+	if (!reserve_short(s, sizeof words, &gap))
 		return;
 	wide = node > 0xFFFF || gap >= 1 << 14;
 	words[0] = wide ? node << 2 | FORM_PUSH8 : node << 16 | (uint32_t)gap << 2 | FORM_PUSH4;
@@ -37,7 +38,7 @@ void range_put_push(struct stream *s, uint32_t node)
 	stream_put_words(s, words, wide ? sizeof words : sizeof words[0]);
 }
 
-static uint32_t recorded_below(const struct stream *s, const struct frame *frame)
+static uint32_t recorded_below(const struct stream *s, const struct range_frame *frame)
 {
 	uint32_t count = 0;
 
@@ -46,7 +47,7 @@ static uint32_t recorded_below(const struct stream *s, const struct frame *frame
 	return count;
 }
 
-int range_pop_frame(struct stream *s, struct frame *frame)
+int range_pop_frame(struct stream *s, struct range_frame *frame)
 {
 	struct trace_pop_at *record = stream_record(TRACE_POP_AT, sizeof *record);
 	int level = (int)frame->level;
@@ -56,7 +57,7 @@ int range_pop_frame(struct stream *s, struct frame *frame)
 		record->index = recorded_below(s, frame);
 		stream_publish(s);
 	}
-	range_take_out(s, frame);
+	range_remove_frame(s, frame);
 	return level;
 }
 
@@ -67,7 +68,7 @@ int range_pop_innermost(struct stream *s)
 	uint32_t word;
 	int level;
 
-	if (prepare_short(s, sizeof word, &gap)) {
+	if (reserve_short(s, sizeof word, &gap)) {
 		word = (uint32_t)gap << 2 | FORM_POP4;
 		stream_put_words(s, &word, sizeof word);
 	}

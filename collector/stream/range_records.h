@@ -12,10 +12,10 @@
 #define FORM_PUSH8 3u
 
 /* Writes the push of a range of `node`: one word of 4 bytes, or two where it fits no 4-byte form. */
-void range_put_push(struct stream *s, uint32_t node);
+void range_write_push(struct stream *s, uint32_t node);
 
 /* Close a recorded range: the innermost, or any. Return its level. */
 int range_pop_innermost(struct stream *s);
-int range_pop_frame(struct stream *s, struct frame *frame);
+int range_pop_frame(struct stream *s, struct range_frame *frame);
 
 #endif

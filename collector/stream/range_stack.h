@@ -11,10 +11,10 @@ static inline struct stream *range_begin(void)
 {
 	struct stream *s = stream_begin();
 
-	if (s && __builtin_expect(s->shut != window_is_shut(), 0))
-		stream_settle(s);
-	if (s && __builtin_expect(s->vague, 0) && !s->shut)
-		stream_find_path(s);
+	if (s && __builtin_expect(s->paused != recording_is_paused(), 0))
+		stream_update_limits(s);
+	if (s && __builtin_expect(s->unresolved, 0) && !s->paused)
+		stream_resolve_nodes(s);
 	return s;
 }
 
@@ -22,7 +22,7 @@ static inline struct stream *range_begin(void)
 uint32_t range_level(const struct stream *s, uint32_t domain);
 
 /* Out of the row, without a record. */
-void range_take_out(struct stream *s, struct frame *frame);
+void range_remove_frame(struct stream *s, struct range_frame *frame);
 
 /* The new innermost range. Its level. There is room. */
 static inline int range_open_frame(struct stream *s, uint32_t node, uint32_t domain)

@@ -15,8 +15,8 @@
 
 /* ---- records with attributes or inline text ---- */
 
-static void fill_range(struct trace_range *record, uint32_t domain, uint32_t name, const char *text, size_t inline_bytes,
-		       const struct range_attributes *attributes)
+static void fill_range(struct trace_range *record, uint32_t domain, uint32_t name, const char *text,
+	size_t inline_bytes, const struct range_attributes *attributes)
 {
 	record->domain = domain;
 	record->name = name;
@@ -35,8 +35,8 @@ static void fill_range(struct trace_range *record, uint32_t domain, uint32_t nam
 }
 
 /* A PUSH, START or MARK at the present stamp. `name` 0: the text goes along, cut if it must be. NULL: no room. */
-static struct trace_range *put_range(enum trace_kind kind, uint32_t domain, uint32_t name, const char *text,
-				     const struct range_attributes *attributes)
+static struct trace_range *append_range(enum trace_kind kind, uint32_t domain, uint32_t name,
+	const char *text, const struct range_attributes *attributes)
 {
 	size_t bytes = name ? 0 : strlen(text);
 	struct trace_range *record;
@@ -57,8 +57,8 @@ static uint32_t nameless_child(const struct stream *s, uint32_t domain)
 	return node ? node : s->node;
 }
 
-static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node, uint32_t domain, const char *text,
-						 const struct range_attributes *attributes)
+static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node, uint32_t domain,
+	const char *text, const struct range_attributes *attributes)
 {
 	uint32_t name = node ? name_id(text, strlen(text)) : 0;
 	struct trace_range *record;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node
 
 	if (!node)
 		node = nameless_child(s, domain);
-	record = put_range(TRACE_PUSH, domain, name, text, attributes);
+	record = append_range(TRACE_PUSH, domain, name, text, attributes);
 	if (record)
 		record->head.node = node;
 	level = range_open_frame(s, node, domain);
@@ -77,17 +77,18 @@ static __attribute__((noinline)) int push_record(struct stream *s, uint32_t node
 
 static int push_plain(struct stream *s, uint32_t node, uint32_t domain)
 {
-	range_put_push(s, node);
+	range_write_push(s, node);
 	return range_open_frame(s, node, domain);
 }
 
 /* Deeper than anything we keep: only counted, so that its pop is known again. */
-static int push_beyond(struct stream *s, uint32_t domain)
+static int push_too_deep(struct stream *s, uint32_t domain)
 {
-	s->beyond++;
-	stream_settle(s);
-	trace_lose(TRACE_LOST_TOO_DEEP, 1); /* not the stream's loss: its row of open ranges stays right */
-	return (int)(range_level(s, domain) + s->beyond - 1);
+	s->too_deep++;
+	stream_update_limits(s);
+	trace_lose(TRACE_LOST_TOO_DEEP,
+		1); /* not the stream's loss: its row of open ranges stays right */
+	return (int)(range_level(s, domain) + s->too_deep - 1);
 }
 
 int range_push(uint32_t domain, const char *text, const struct range_attributes *attributes)
@@ -97,27 +98,30 @@ int range_push(uint32_t domain, const char *text, const struct range_attributes 
 	int level;
 
 	if (!s) {
-		stream_here.unseen++;
+		stream_tls.refused_ranges++;
 		return RANGE_REFUSED;
 	}
 	if (!text)
 		text = "";
-	if (s->beyond || (s->top == s->top_most && !stream_grow_frames(s))) {
-		level = push_beyond(s, domain);
-	} else if (window_is_shut()) {
-		level = range_push_quietly(s, domain, text);
+	if (s->too_deep || (s->top == s->top_limit && !stream_grow_frames(s))) {
+		level = push_too_deep(s, domain);
+	} else if (recording_is_paused()) {
+		level = range_push_unrecorded(s, domain, text);
 	} else {
-		node = domain < CACHED_DOMAINS ? range_child_node(s, domain, text) : range_find_child(s, domain, TRACE_NODE_RANGE, text);
-		level = attributes || !node ? push_record(s, node, domain, text, attributes) : push_plain(s, node, domain);
+		node = domain < CACHED_DOMAINS
+			       ? range_child_node(s, domain, text)
+			       : range_resolve_child(s, domain, TRACE_NODE_RANGE, text);
+		level = attributes || !node ? push_record(s, node, domain, text, attributes)
+					    : push_plain(s, node, domain);
 	}
 	stream_finish();
 	return level;
 }
 
 /* ready: of the stream that was taken. */
-static __attribute__((noinline)) int push_slowly(const char *text, char *ready)
+static __attribute__((noinline)) int push_slow(const char *text, char *owner_word)
 {
-	stream_here.ready = ready;
+	stream_tls.owner_word = owner_word;
 	return range_push(0, text, NULL);
 }
 
@@ -125,28 +129,30 @@ static __attribute__((noinline)) int push_slowly(const char *text, char *ready)
  * it, while the next event comes near. Nothing has happened yet where it gives up. */
 int range_push_plain(const char *text)
 {
-	struct stream *s = stream_take();
+	struct stream *s = stream_acquire();
 	const struct cached_child *child;
 	const struct trace_block *slot;
-	struct frame *top;
+	struct range_frame *top;
 	uint64_t now, gap, used;
 	uint32_t node;
 
 	if (__builtin_expect(!s, 0))
 		return range_push(0, text, NULL);
-	if (__builtin_expect(!text || !(child = likely_child(s, 0, text)), 0))
-		return push_slowly(text, stream_as_ready(s));
-	now = clock_quick();
+	if (__builtin_expect(!text || !(child = lookup_child(s, 0, text)), 0))
+		return push_slow(text, stream_owner_word(s));
+	now = clock_now_fast();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
-	if (__builtin_expect(!is_kept_at_once(child->chars, child->bytes, text) || !slot, 0))
-		return push_slowly(text, stream_as_ready(s));
+	if (__builtin_expect(!matches_text_fast(child->chars, child->bytes, text) || !slot, 0))
+		return push_slow(text, stream_owner_word(s));
 	gap = now - s->last;
 	node = child->node;
 	top = s->top;
 	used = slot->used;
-	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_quick_room(s) || node > 0xFFFF || top == s->top_most || top->domain + 1 > 1, 0))
-		return push_slowly(text, stream_as_ready(s));
+	if (__builtin_expect(gap >= 1 << 14 || used + sizeof(uint32_t) > stream_fast_room(s) ||
+				     node > 0xFFFF || top == s->top_limit || top->domain + 1 > 1,
+		    0))
+		return push_slow(text, stream_owner_word(s));
 	s->last = now;
 	stream_put_word_at(s->slot, used, node << 16 | (uint32_t)gap << 2 | FORM_PUSH4);
 	top[1].begin = now;
@@ -154,24 +160,25 @@ int range_push_plain(const char *text)
 	top[1].domain = 0;
 	top[1].level = top->level + 1;
 	s->top = top + 1;
-	stream_give_back(s);
+	stream_release(s);
 	return (int)top[1].level;
 }
 
 /* ---- closing ---- */
 
 /* A range of `domain` under open ones of other domains. */
-static int pop_below(struct stream *s, uint32_t domain)
+static int pop_not_innermost(struct stream *s, uint32_t domain)
 {
-	struct frame *frame = s->top;
+	struct range_frame *frame = s->top;
 
-	while (frame > s->frames && frame->domain != domain && frame->domain != (domain | FRAME_QUIET))
+	while (frame > s->frames && frame->domain != domain &&
+		frame->domain != (domain | FRAME_UNRECORDED))
 		frame--;
-	if (frame == s->frames && stream_here.unseen)
-		stream_lose_unseen();
+	if (frame == s->frames && stream_tls.refused_ranges)
+		stream_lose_refused_end();
 	if (frame == s->frames)
 		return RANGE_REFUSED;
-	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_quietly(s, frame);
+	return frame->domain == domain ? range_pop_frame(s, frame) : range_pop_unrecorded(s, frame);
 }
 
 int range_pop(uint32_t domain)
@@ -180,76 +187,81 @@ int range_pop(uint32_t domain)
 	int level;
 
 	if (!s) {
-		stream_here.unseen -= stream_here.unseen > 0;
+		stream_tls.refused_ranges -= stream_tls.refused_ranges > 0;
 		return RANGE_REFUSED;
 	}
-	if (s->beyond) {
-		level = (int)(range_level(s, domain) + --s->beyond);
-		stream_settle(s);
+	if (s->too_deep) {
+		level = (int)(range_level(s, domain) + --s->too_deep);
+		stream_update_limits(s);
 	} else if (s->top->domain == domain) {
 		level = range_pop_innermost(s);
 	} else {
-		level = pop_below(s, domain);
+		level = pop_not_innermost(s, domain);
 	}
 	stream_finish();
 	return level;
 }
 
-static __attribute__((noinline)) int pop_slowly(char *ready)
+static __attribute__((noinline)) int pop_slow(char *owner_word)
 {
-	stream_here.ready = ready;
+	stream_tls.owner_word = owner_word;
 	return range_pop(0);
 }
 
 int range_pop_plain(void)
 {
-	struct stream *s = stream_take();
+	struct stream *s = stream_acquire();
 	struct trace_block *slot;
-	struct frame *top;
+	struct range_frame *top;
 	uint64_t now, gap, used;
 
 	if (__builtin_expect(!s, 0))
 		return range_pop(0);
-	now = clock_quick();
+	now = clock_now_fast();
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	slot = s->slot;
 	if (__builtin_expect(!slot, 0))
-		return pop_slowly(stream_as_ready(s));
+		return pop_slow(stream_owner_word(s));
 	gap = now - s->last;
 	top = s->top;
 	used = slot->used;
-	if (__builtin_expect(gap >= STREAM_GAP_MOST || used + sizeof(uint32_t) > stream_quick_room(s) || top->domain != 0, 0))
-		return pop_slowly(stream_as_ready(s));
+	if (__builtin_expect(gap >= STREAM_GAP_MAX ||
+				     used + sizeof(uint32_t) > stream_fast_room(s) ||
+				     top->domain != 0,
+		    0))
+		return pop_slow(stream_owner_word(s));
 	s->last = now;
 	stream_put_word_at(slot, used, (uint32_t)gap << 2 | FORM_POP4);
 	stream_set_top(s, top - 1);
-	stream_give_back(s);
+	stream_release(s);
 	return (int)top->level;
 }
 
 /* ---- start/end and marks ---- */
 
 /* Outside of the schedule's windows, or the end of what began there. */
-static void pass(struct stream *s)
+static void skip_range(struct stream *s)
 {
-	stream_skip_ends(s, TRACE_SKIPPED_OTHERS, stream_skip_begins(s, TRACE_SKIPPED_OTHERS));
+	stream_skip_end(s, TRACE_SKIPPED_OTHERS, stream_skip_begin(s, TRACE_SKIPPED_OTHERS));
 	stream_finish();
 }
 
-static void put_plain(enum trace_kind kind, uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
+static void record_start_or_mark(enum trace_kind kind, uint64_t id, uint32_t domain,
+	const char *text, const struct range_attributes *attributes)
 {
 	struct stream *s = range_begin();
 	struct trace_range *record;
 
 	if (!s)
 		return;
-	if (window_scheduled && (kind == TRACE_START ? !window_has_start(id) : window_is_shut())) {
-		pass(s);
+	if (recording_scheduled &&
+		(kind == TRACE_START ? !recording_begin_async(id) : recording_is_paused())) {
+		skip_range(s);
 		return;
 	}
 	if (!text)
 		text = "";
-	record = put_range(kind, domain, name_id(text, strlen(text)), text, attributes);
+	record = append_range(kind, domain, name_id(text, strlen(text)), text, attributes);
 	if (record) {
 		record->id = id;
 		stream_publish(s);
@@ -257,9 +269,10 @@ static void put_plain(enum trace_kind kind, uint64_t id, uint32_t domain, const 
 	stream_finish();
 }
 
-void range_start_as(uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
+void range_start_as(
+	uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
-	put_plain(TRACE_START, id, domain, text, attributes);
+	record_start_or_mark(TRACE_START, id, domain, text, attributes);
 }
 
 uint64_t range_start(uint32_t domain, const char *text, const struct range_attributes *attributes)
@@ -278,8 +291,8 @@ void range_end(uint64_t id)
 
 	if (!s)
 		return;
-	if (window_scheduled && !window_has_end(id)) {
-		pass(s);
+	if (recording_scheduled && !recording_end_async(id)) {
+		skip_range(s);
 		return;
 	}
 	record = stream_record(TRACE_END, sizeof *record);
@@ -292,5 +305,5 @@ void range_end(uint64_t id)
 
 void range_mark(uint32_t domain, const char *text, const struct range_attributes *attributes)
 {
-	put_plain(TRACE_MARK, 0, domain, text, attributes);
+	record_start_or_mark(TRACE_MARK, 0, domain, text, attributes);
 }

@@ -32,25 +32,28 @@ int range_pop_plain(void);
  * stands in the thread's row of open ones; no range_pop does. The caller's word for `owner` need not be an address, and one owner may have
  * several open: the innermost closes first. kind, link, detail: of struct trace_node. The node it opened; 0: none could be had, or recording is
  * off, and then no range_close is expected, but does no harm. */
-uint32_t range_open(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+uint32_t range_open(const void *object, const char *text, enum trace_node_kind kind, uint32_t link,
+	uint32_t detail);
 
 /* Whether the innermost open range of this thread is of that node. */
-bool range_is_in(uint32_t node);
+bool range_is_innermost(uint32_t node);
 
 /* false: this thread has no range of that owner open. */
-bool range_close(const void *owner);
+bool range_close(const void *object);
 
 /* The same of a range that leaves no record: its instances are only counted, and their time added up, by node (totals.h). What happens in it
  * has its node as any other. range_close closes it too; range_close_counted is the quick way. */
-uint32_t range_open_counted(const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
-bool range_close_counted(const void *owner);
+uint32_t range_open_counted(const void *object, const char *text, enum trace_node_kind kind,
+	uint32_t link, uint32_t detail);
+bool range_close_counted(const void *object);
 
 /* A range that may end on any thread. The id is unique in the process and never 0. */
 uint64_t range_start(uint32_t domain, const char *text, const struct range_attributes *attributes);
 void range_end(uint64_t id);
 
 /* The same for a tool that gives the ids itself. */
-void range_start_as(uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes);
+void range_start_as(
+	uint64_t id, uint32_t domain, const char *text, const struct range_attributes *attributes);
 
 void range_mark(uint32_t domain, const char *text, const struct range_attributes *attributes);
 

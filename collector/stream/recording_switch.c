@@ -5,59 +5,59 @@
 
 #include "collector/file/trace_file.h"
 
-#define SPANS 64u   /* windows whose calls are known; records of the GPU are never that late */
-#define STARTS 4096u /* start/end ranges that are open at once; a power of two */
-#define STARTS_TRIED 16u
+#define CALL_SPANS 64u /* windows whose calls are known; records of the GPU are never that late */
+#define ASYNC_SLOTS 4096u /* start/end ranges that are open at once; a power of two */
+#define ASYNC_PROBES 16u
 
-uint32_t window_shut;
-bool window_scheduled;
+uint32_t recording_paused;
+bool recording_scheduled;
 
 static uint64_t steps_ended; /* atomic; for a file that is made later */
 
 /* The calls that were recorded in a window: ids are given in order, so the first and the last tell. Those at its edges may have been handed out just
  * before or after. */
-static struct span {
+static struct call_span {
 	uint64_t first, last; /* atomic; 0: none so far */
-} spans[SPANS];
+} spans[CALL_SPANS];
 static uint32_t span_count; /* atomic; the last one is the one in use */
 
-static uint64_t starts[STARTS];     /* atomic; recorded and not ended; 0: free */
-static uint32_t starts_overflowed;  /* atomic; not all are there: any end is recorded */
+static uint64_t open_async[ASYNC_SLOTS]; /* atomic; recorded and not ended; 0: free */
+static uint32_t open_async_overflowed;   /* atomic; not all are there: any end is recorded */
 
-void window_use(bool open)
+void recording_use_schedule(bool open)
 {
-	window_scheduled = true;
-	__atomic_store_n(&window_shut, !open, __ATOMIC_SEQ_CST);
+	recording_scheduled = true;
+	__atomic_store_n(&recording_paused, !open, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&span_count, open, __ATOMIC_SEQ_CST);
 }
 
-static void mark_header(struct trace_header *header)
+static void set_paused_flag(struct trace_header *header)
 {
-	if (__atomic_load_n(&window_shut, __ATOMIC_SEQ_CST))
-		__atomic_fetch_or(&header->flags, TRACE_SHUT, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&recording_paused, __ATOMIC_SEQ_CST))
+		__atomic_fetch_or(&header->flags, TRACE_PAUSED, __ATOMIC_RELAXED);
 	else
-		__atomic_fetch_and(&header->flags, ~(uint32_t)TRACE_SHUT, __ATOMIC_RELAXED);
+		__atomic_fetch_and(&header->flags, ~(uint32_t)TRACE_PAUSED, __ATOMIC_RELAXED);
 }
 
-void window_set(bool shut)
+void recording_set_paused(bool paused)
 {
 	struct trace_header *header = trace_header();
 
-	__atomic_store_n(&window_shut, shut, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&recording_paused, paused, __ATOMIC_SEQ_CST);
 	if (header)
-		mark_header(header);
+		set_paused_flag(header);
 }
 
-void window_new_span(void)
+void recording_new_window(void)
 {
 	uint32_t number = __atomic_load_n(&span_count, __ATOMIC_SEQ_CST);
 
-	__atomic_store_n(&spans[number % SPANS].first, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&spans[number % SPANS].last, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spans[number % CALL_SPANS].first, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spans[number % CALL_SPANS].last, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&span_count, number + 1, __ATOMIC_SEQ_CST);
 }
 
-void window_steps(uint64_t steps)
+void recording_set_steps_ended(uint64_t steps)
 {
 	struct trace_header *header = trace_header();
 
@@ -66,15 +66,16 @@ void window_steps(uint64_t steps)
 		__atomic_store_n(&header->steps, steps, __ATOMIC_RELAXED);
 }
 
-void window_describe(struct trace_header *header)
+void recording_fill_header(struct trace_header *header)
 {
-	if (!window_scheduled)
+	if (!recording_scheduled)
 		return;
-	__atomic_store_n(&header->steps, __atomic_load_n(&steps_ended, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-	mark_header(header);
+	__atomic_store_n(
+		&header->steps, __atomic_load_n(&steps_ended, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	set_paused_flag(header);
 }
 
-int window_skips(enum trace_kind kind)
+int recording_skip_kind(enum trace_kind kind)
 {
 	switch (kind) {
 	case TRACE_LAUNCH:
@@ -95,7 +96,8 @@ int window_skips(enum trace_kind kind)
 	}
 }
 
-void window_skipped(enum trace_skip_kind kind, uint64_t events, uint64_t measured, uint64_t ticks)
+void recording_add_skipped(
+	enum trace_skip_kind kind, uint64_t events, uint64_t measured, uint64_t ticks)
 {
 	struct trace_header *header = trace_header();
 
@@ -110,65 +112,73 @@ void window_skipped(enum trace_skip_kind kind, uint64_t events, uint64_t measure
 
 /* ---- which were recorded ---- */
 
-void window_call(uint64_t correlation)
+void recording_note_call(uint64_t correlation)
 {
 	uint32_t count = __atomic_load_n(&span_count, __ATOMIC_RELAXED);
-	struct span *span = &spans[(count - 1) % SPANS];
-	uint64_t known = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
+	struct call_span *call_span = &spans[(count - 1) % CALL_SPANS];
+	uint64_t known = __atomic_load_n(&call_span->first, __ATOMIC_RELAXED);
 
 	if (!count || !correlation)
 		return;
 	while ((!known || correlation < known) &&
-	       !__atomic_compare_exchange_n(&span->first, &known, correlation, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		!__atomic_compare_exchange_n(&call_span->first, &known, correlation, true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-	known = __atomic_load_n(&span->last, __ATOMIC_RELAXED);
-	while (correlation > known && !__atomic_compare_exchange_n(&span->last, &known, correlation, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	known = __atomic_load_n(&call_span->last, __ATOMIC_RELAXED);
+	while (correlation > known &&
+		!__atomic_compare_exchange_n(&call_span->last, &known, correlation, true,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
-bool window_has_call(uint64_t correlation)
+bool recording_has_call(uint64_t correlation)
 {
-	uint32_t count = __atomic_load_n(&span_count, __ATOMIC_RELAXED), least = count > SPANS ? count - SPANS : 0;
+	uint32_t count = __atomic_load_n(&span_count, __ATOMIC_RELAXED),
+		 oldest = count > CALL_SPANS ? count - CALL_SPANS : 0;
 
 	if (!correlation)
-		return !window_is_shut();
-	for (uint32_t i = count; i > least; i--) {
-		const struct span *span = &spans[(i - 1) % SPANS];
-		uint64_t first = __atomic_load_n(&span->first, __ATOMIC_RELAXED);
-		bool goes_on = i == count && !window_is_shut(); /* and the call has not returned yet */
+		return !recording_is_paused();
+	for (uint32_t i = count; i > oldest; i--) {
+		const struct call_span *call_span = &spans[(i - 1) % CALL_SPANS];
+		uint64_t first = __atomic_load_n(&call_span->first, __ATOMIC_RELAXED);
+		bool goes_on = i == count &&
+			       !recording_is_paused(); /* and the call has not returned yet */
 
-		if (first && correlation >= first && (goes_on || correlation <= __atomic_load_n(&span->last, __ATOMIC_RELAXED)))
+		if (first && correlation >= first &&
+			(goes_on ||
+				correlation <= __atomic_load_n(&call_span->last, __ATOMIC_RELAXED)))
 			return true;
 	}
 	return false;
 }
 
-static uint64_t *start_place(uint64_t id, uint32_t number)
+static uint64_t *async_slot(uint64_t id, uint32_t number)
 {
-	return &starts[((id * UINT64_C(0x9e3779b97f4a7c15) >> 40) + number) % STARTS];
+	return &open_async[((id * UINT64_C(0x9e3779b97f4a7c15) >> 40) + number) % ASYNC_SLOTS];
 }
 
-static bool exchange(uint64_t *place, uint64_t was, uint64_t is)
+static bool replace_if(uint64_t *slot, uint64_t was, uint64_t is)
 {
-	return __atomic_load_n(place, __ATOMIC_RELAXED) == was &&
-	       __atomic_compare_exchange_n(place, &was, is, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_load_n(slot, __ATOMIC_RELAXED) == was &&
+	       __atomic_compare_exchange_n(
+		       slot, &was, is, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-bool window_has_start(uint64_t id)
+bool recording_begin_async(uint64_t id)
 {
-	if (window_is_shut())
+	if (recording_is_paused())
 		return false;
-	for (uint32_t i = 0; i < STARTS_TRIED; i++)
-		if (exchange(start_place(id, i), 0, id))
+	for (uint32_t i = 0; i < ASYNC_PROBES; i++)
+		if (replace_if(async_slot(id, i), 0, id))
 			return true;
-	__atomic_store_n(&starts_overflowed, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&open_async_overflowed, 1, __ATOMIC_RELAXED);
 	return true;
 }
 
-bool window_has_end(uint64_t id)
+bool recording_end_async(uint64_t id)
 {
-	for (uint32_t i = 0; i < STARTS_TRIED; i++)
-		if (exchange(start_place(id, i), id, 0))
+	for (uint32_t i = 0; i < ASYNC_PROBES; i++)
+		if (replace_if(async_slot(id, i), id, 0))
 			return true;
-	return !window_is_shut() || __atomic_load_n(&starts_overflowed, __ATOMIC_RELAXED);
+	return !recording_is_paused() || __atomic_load_n(&open_async_overflowed, __ATOMIC_RELAXED);
 }

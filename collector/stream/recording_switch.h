@@ -11,45 +11,46 @@
 #include "collector/trace_format.h"
 #include <stdbool.h>
 
-extern uint32_t window_shut;   /* atomic */
-extern bool window_scheduled;  /* there is a schedule; set by the constructor */
+extern uint32_t recording_paused; /* atomic */
+extern bool recording_scheduled;  /* there is a schedule; set by the constructor */
 
-static inline bool window_is_shut(void)
+static inline bool recording_is_paused(void)
 {
-	return __builtin_expect(__atomic_load_n(&window_shut, __ATOMIC_RELAXED) != 0, 0);
+	return __builtin_expect(__atomic_load_n(&recording_paused, __ATOMIC_RELAXED) != 0, 0);
 }
 
 /* By the constructor: there will be windows. open: one has begun already. */
-void window_use(bool open);
+void recording_use_schedule(bool open);
 
 /* Pauses (`shut`) or resumes recording, and marks the trace's header. The fast paths of other threads end with
  * stream_window_turned, which comes after it. */
-void window_set(bool shut);
+void recording_set_paused(bool shut);
 
 /* From here on calls are noted as those of a new window. */
-void window_new_span(void);
+void recording_new_window(void);
 
 /* So many steps have ended. */
-void window_steps(uint64_t steps);
+void recording_set_steps_ended(uint64_t steps);
 
 /* A file has been made: what its header says of all this. */
-void window_describe(struct trace_header *header);
+void recording_fill_header(struct trace_header *header);
 
 /* What a kind of record is counted as while it is shut: enum trace_skip_kind; -1: it is recorded all the same, or not worth counting. */
-int window_skips(enum trace_kind kind);
+int recording_skip_kind(enum trace_kind kind);
 
 /* So many events of a sort have been skipped; of these `measured` took `ticks`. Atomic; not for every event. */
-void window_skipped(enum trace_skip_kind kind, uint64_t events, uint64_t measured, uint64_t ticks);
+void recording_add_skipped(
+	enum trace_skip_kind kind, uint64_t events, uint64_t measured, uint64_t ticks);
 
 /* ---- which calls, and which start/end ranges, were recorded; only where window_scheduled ---- */
 
 /* A call was recorded; the GPU may tell of it later. */
-void window_call(uint64_t correlation);
+void recording_note_call(uint64_t correlation);
 /* Whether a record of the GPU is of such a call. correlation 0, of no call: whether a window is open. */
-bool window_has_call(uint64_t correlation);
+bool recording_has_call(uint64_t correlation);
 
 /* A start/end range begins, or ends: whether that is to be recorded. An end is if its beginning was. */
-bool window_has_start(uint64_t id);
-bool window_has_end(uint64_t id);
+bool recording_begin_async(uint64_t id);
+bool recording_end_async(uint64_t id);
 
 #endif

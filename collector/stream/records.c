@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_timed(enum trace_kind kind)
+static bool is_timed_kind(enum trace_kind kind)
 {
 	static const uint8_t timed[TRACE_KINDS] = {
 #define X(kind, type, is, text) [TRACE_##kind] = is,
@@ -16,21 +16,21 @@ static bool is_timed(enum trace_kind kind)
 
 void *stream_record_at(enum trace_kind kind, size_t size, uint64_t stamp)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = stream_tls.mine;
 	struct trace_timed *record;
 
 	if (__builtin_expect(!s, 0)) /* stream_forked */
 		return NULL;
-	if (window_is_shut() && stream_is_skipped(s, kind))
+	if (recording_is_paused() && stream_is_skipped(s, kind))
 		return NULL;
-	if (__builtin_expect(s->vague, 0))
-		stream_find_path(s);
-	if (stamp - s->last > STREAM_GAP_MOST && stamp > s->last)
-		stream_clock(s);
-	if (!stream_room(s, size + 4))
+	if (__builtin_expect(s->unresolved, 0))
+		stream_resolve_nodes(s);
+	if (stamp - s->last > STREAM_GAP_MAX && stamp > s->last)
+		stream_write_clock(s);
+	if (!stream_reserve(s, size + 4))
 		return NULL;
 	record = stream_put_head(s, kind, size);
-	if (is_timed(kind))
+	if (is_timed_kind(kind))
 		record->stamp = s->last = stamp > s->last ? stamp : s->last;
 	return record;
 }
@@ -42,26 +42,26 @@ void *stream_record(enum trace_kind kind, size_t size)
 
 void stream_commit(void)
 {
-	if (__builtin_expect(stream_here.mine != NULL, 1)) /* stream_forked */
-		stream_publish(stream_here.mine);
+	if (__builtin_expect(stream_tls.mine != NULL, 1)) /* stream_forked */
+		stream_publish(stream_tls.mine);
 }
 
 uint32_t stream_node(void)
 {
-	struct stream *s = stream_here.mine;
+	struct stream *s = stream_tls.mine;
 
-	if (s && s->slot && s->vague)
-		stream_find_path(s);
+	if (s && s->slot && s->unresolved)
+		stream_resolve_nodes(s);
 	return s && s->slot ? s->node : 0;
 }
 
-uint64_t stream_pass_begins(enum trace_skip_kind kind)
+uint64_t stream_begin_skipped_event(enum trace_skip_kind kind)
 {
-	return stream_here.mine ? stream_skip_begins(stream_here.mine, kind) : 0;
+	return stream_tls.mine ? stream_skip_begin(stream_tls.mine, kind) : 0;
 }
 
-void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin)
+void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin)
 {
-	if (stream_here.mine)
-		stream_skip_ends(stream_here.mine, kind, begin);
+	if (stream_tls.mine)
+		stream_skip_end(stream_tls.mine, kind, begin);
 }

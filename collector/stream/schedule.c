@@ -11,44 +11,54 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MARKER_MOST 256u
+#define MARKER_MAX 256u
 
-bool schedule_wanted, schedule_marks;
+bool schedule_wanted, schedule_has_marker;
 
 /* What steps are told by; a greater one is believed. */
-enum sign { SIGN_NONE, SIGN_MODEL, SIGN_OPTIMIZER, SIGN_PROFILER, SIGN_MARKER, SIGNS };
+enum step_evidence {
+	EVIDENCE_NONE,
+	EVIDENCE_MODEL,
+	EVIDENCE_OPTIMIZER,
+	EVIDENCE_PROFILER,
+	EVIDENCE_MARKER,
+	EVIDENCES
+};
 
 static struct schedule plan;
-static char marker[MARKER_MOST];
-static void (*told)(bool recorded);
+static char marker[MARKER_MAX];
+static void (*on_recording_changed)(bool recorded);
 
-static atomic_flag at_work = ATOMIC_FLAG_INIT;
-static enum sign believed;         /* from here on under at_work */
-static uint64_t ended[SIGNS];      /* steps, by each sign */
-static enum sign waits_for_key;    /* a range of that sign is about to open */
-static enum sign open_sign;        /* and one is open */
-static _Atomic uint64_t open_key;  /* 0: none is; read without the flag */
-static bool stepped, batches, models; /* an optimizer has stepped since the last batch; there are batches; a model was called */
+static atomic_flag schedule_lock = ATOMIC_FLAG_INIT;
+static enum step_evidence trusted_evidence; /* from here on under at_work */
+static uint64_t steps_ended[EVIDENCES];     /* steps, by each sign */
+static enum step_evidence pending_evidence; /* a range of that sign is about to open */
+static enum step_evidence open_evidence;    /* and one is open */
+static _Atomic uint64_t open_key;           /* 0: none is; read without the flag */
+static bool stepped, batches,
+	models; /* an optimizer has stepped since the last batch; there are batches; a model was called */
 static uint64_t model_nodes;
 static bool recording;
 static uint32_t cycle;
-static uint64_t present; /* the step that has begun */
+static uint64_t current_step; /* the step that has begun */
 
 /* ---- what is to be recorded ---- */
 
-static bool take_field(const char **text, struct schedule *schedule)
+static bool parse_field(const char **text, struct schedule *schedule)
 {
 	const struct {
 		const char *name;
 		uint32_t *value;
-	} fields[] = {{"skip_first:", &schedule->skip_first}, {"wait:", &schedule->wait}, {"warmup:", &schedule->warmup},
-		      {"active:", &schedule->active}, {"repeat:", &schedule->repeat}};
+	} fields[] = { { "skip_first:", &schedule->skip_first }, { "wait:", &schedule->wait },
+		{ "warmup:", &schedule->warmup }, { "active:", &schedule->active },
+		{ "repeat:", &schedule->repeat } };
 	uint64_t number = 0;
 
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
 		const char *at = *text + strlen(fields[i].name);
 
-		if (strncmp(*text, fields[i].name, strlen(fields[i].name)) || *at < '0' || *at > '9')
+		if (strncmp(*text, fields[i].name, strlen(fields[i].name)) || *at < '0' ||
+			*at > '9')
 			continue;
 		for (; *at >= '0' && *at <= '9' && number <= 1000000000; at++)
 			number = number * 10 + (uint64_t)(*at - '0');
@@ -61,8 +71,8 @@ static bool take_field(const char **text, struct schedule *schedule)
 
 bool schedule_parse(const char *text, struct schedule *schedule)
 {
-	*schedule = (struct schedule){.active = 0};
-	while (take_field(&text, schedule)) {
+	*schedule = (struct schedule){ .active = 0 };
+	while (parse_field(&text, schedule)) {
 		if (!*text)
 			return schedule->active > 0;
 		if (*text++ != ',')
@@ -74,7 +84,7 @@ bool schedule_parse(const char *text, struct schedule *schedule)
 struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t step)
 {
 	const uint64_t steps = (uint64_t)schedule->wait + schedule->warmup + schedule->active;
-	struct schedule_phase phase = {.recorded = false};
+	struct schedule_phase phase = { .recorded = false };
 	uint64_t at;
 
 	if (step < schedule->skip_first)
@@ -92,13 +102,14 @@ struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t s
 
 /* ---- the recording windows ---- */
 
-static void turn(bool shut)
+static void set_paused(bool paused)
 {
-	window_set(shut);
-	stream_window_turned(shut);
+	recording_set_paused(paused);
+	stream_recording_changed(paused);
 }
 
-static void put_window(enum trace_window_edge edge, uint64_t step, uint32_t cycle_number, uint32_t warmup)
+static void write_window_record(
+	enum trace_window_edge edge, uint64_t step, uint32_t cycle_number, uint32_t warmup)
 {
 	struct trace_window *record;
 
@@ -115,195 +126,199 @@ static void put_window(enum trace_window_edge edge, uint64_t step, uint32_t cycl
 	stream_leave();
 }
 
-void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup)
+void recording_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup)
 {
-	window_new_span();
-	put_window(TRACE_WINDOW_BEGINS, step, cycle_number, warmup);
-	turn(false);
+	recording_new_window();
+	write_window_record(TRACE_WINDOW_BEGINS, step, cycle_number, warmup);
+	set_paused(false);
 }
 
-void window_end(uint64_t step, uint32_t cycle_number)
+void recording_pause(uint64_t step, uint32_t cycle_number)
 {
-	turn(true);
-	put_window(TRACE_WINDOW_ENDS, step, cycle_number, 0);
+	set_paused(true);
+	write_window_record(TRACE_WINDOW_ENDS, step, cycle_number, 0);
 }
 
-void window_step(uint64_t step, uint32_t cycle_number)
+void recording_next_step(uint64_t step, uint32_t cycle_number)
 {
-	put_window(TRACE_WINDOW_STEP, step, cycle_number, 0);
+	write_window_record(TRACE_WINDOW_STEP, step, cycle_number, 0);
 }
 
-void schedule_configure(const struct schedule *schedule, const char *step_marker, void (*turned)(bool))
+void schedule_configure(
+	const struct schedule *schedule, const char *step_marker, void (*recording_changed)(bool))
 {
 	schedule_wanted = schedule != NULL;
 	if (!schedule)
 		return;
 	plan = *schedule;
-	told = turned;
+	on_recording_changed = recording_changed;
 	snprintf(marker, sizeof marker, "%s", step_marker ? step_marker : "");
-	schedule_marks = *marker;
+	schedule_has_marker = *marker;
 	recording = schedule_phase(&plan, 0).recorded;
-	window_use(recording);
+	recording_use_schedule(recording);
 }
 
 /* ---- turning ---- */
 
 /* Step number `step` begins, or may begin. A cycle that follows another without a pause has a window of its own. */
-static void go_to(uint64_t step)
+static void advance_to_step(uint64_t step)
 {
 	const struct schedule_phase phase = schedule_phase(&plan, step);
 
-	window_steps(step);
-	if (recording && phase.recorded && phase.cycle == cycle && step != present)
-		window_step(step, cycle);
-	present = step;
+	recording_set_steps_ended(step);
+	if (recording && phase.recorded && phase.cycle == cycle && step != current_step)
+		recording_next_step(step, cycle);
+	current_step = step;
 	if (recording && (!phase.recorded || phase.cycle != cycle)) {
-		window_end(step, cycle);
+		recording_pause(step, cycle);
 		recording = false;
-		if (told && !phase.recorded)
-			told(false);
+		if (on_recording_changed && !phase.recorded)
+			on_recording_changed(false);
 	}
 	if (!recording && phase.recorded) {
 		cycle = phase.cycle;
 		recording = true;
-		window_begin(step, cycle, phase.warmup);
-		if (told)
-			told(true);
+		recording_resume(step, cycle, phase.warmup);
+		if (on_recording_changed)
+			on_recording_changed(true);
 	}
 }
 
 /* A step has ended, and the next one may be far. */
-static void rest(uint64_t step)
+static void finish_step(uint64_t step)
 {
-	window_steps(step);
+	recording_set_steps_ended(step);
 	if (recording && !schedule_phase(&plan, step).recorded)
-		go_to(step);
+		advance_to_step(step);
 }
 
 /* false: somebody else is at it. */
-static bool take(void)
+static bool try_lock_schedule(void)
 {
-	return !atomic_flag_test_and_set_explicit(&at_work, memory_order_acquire);
+	return !atomic_flag_test_and_set_explicit(&schedule_lock, memory_order_acquire);
 }
 
-static void leave(void)
+static void unlock_schedule(void)
 {
-	atomic_flag_clear_explicit(&at_work, memory_order_release);
+	atomic_flag_clear_explicit(&schedule_lock, memory_order_release);
 }
 
 /* false: the same, or steps are told by something better. */
-static bool enter(enum sign sign)
+static bool lock_for_evidence(enum step_evidence step_evidence)
 {
-	if (!take())
+	if (!try_lock_schedule())
 		return false;
-	if (sign >= believed)
+	if (step_evidence >= trusted_evidence)
 		return true;
-	leave();
+	unlock_schedule();
 	return false;
 }
 
 void schedule_forked(void)
 {
-	leave();
+	unlock_schedule();
 }
 
 /* ---- signs ---- */
 
-static bool is_number(const char *text)
+static bool is_step_number(const char *text)
 {
 	return strspn(text, "0123456789 #:=/-_.,()[]") == strlen(text);
 }
 
-static bool begins_with(const char *text, const char *word)
+static bool has_prefix(const char *text, const char *word)
 {
 	return !strncmp(text, word, strlen(word));
 }
 
-static enum sign sign_of(const char *text)
+static enum step_evidence evidence_of(const char *text)
 {
-	if (schedule_marks)
-		return begins_with(text, marker) && is_number(text + strlen(marker)) ? SIGN_MARKER : SIGN_NONE;
-	if (begins_with(text, "ProfilerStep#"))
-		return SIGN_PROFILER;
-	return begins_with(text, "Optimizer.step#") ? SIGN_OPTIMIZER : SIGN_NONE;
+	if (schedule_has_marker)
+		return has_prefix(text, marker) && is_step_number(text + strlen(marker))
+			       ? EVIDENCE_MARKER
+			       : EVIDENCE_NONE;
+	if (has_prefix(text, "ProfilerStep#"))
+		return EVIDENCE_PROFILER;
+	return has_prefix(text, "Optimizer.step#") ? EVIDENCE_OPTIMIZER : EVIDENCE_NONE;
 }
 
-static void batch_begins(void)
+static void on_batch_begin(void)
 {
-	if (schedule_marks || !enter(SIGN_OPTIMIZER))
+	if (schedule_has_marker || !lock_for_evidence(EVIDENCE_OPTIMIZER))
 		return;
 	batches = true;
 	if (stepped)
-		go_to(++ended[SIGN_OPTIMIZER]);
+		advance_to_step(++steps_ended[EVIDENCE_OPTIMIZER]);
 	stepped = false;
-	leave();
+	unlock_schedule();
 }
 
-bool schedule_begins(const char *text)
+bool schedule_range_begins(const char *text)
 {
-	enum sign sign = text ? sign_of(text) : SIGN_NONE;
+	enum step_evidence step_evidence = text ? evidence_of(text) : EVIDENCE_NONE;
 	int saved = errno;
 
-	if (sign == SIGN_NONE) {
-		if (text && begins_with(text, "enumerate(DataLoader)#"))
-			batch_begins();
+	if (step_evidence == EVIDENCE_NONE) {
+		if (text && has_prefix(text, "enumerate(DataLoader)#"))
+			on_batch_begin();
 		errno = saved;
 		return false;
 	}
-	if (!enter(sign))
+	if (!lock_for_evidence(step_evidence))
 		return false;
-	if (open_sign) { /* one lies in another */
-		leave();
+	if (open_evidence) { /* one lies in another */
+		unlock_schedule();
 		return false;
 	}
-	waits_for_key = sign;
-	if (sign != SIGN_OPTIMIZER) {
-		believed = sign;
-		go_to(ended[sign]);
+	pending_evidence = step_evidence;
+	if (step_evidence != EVIDENCE_OPTIMIZER) {
+		trusted_evidence = step_evidence;
+		advance_to_step(steps_ended[step_evidence]);
 	}
-	leave();
+	unlock_schedule();
 	errno = saved;
 	return true;
 }
 
-void schedule_is_open(uint64_t key)
+void schedule_range_opened(uint64_t key)
 {
-	if (!take())
+	if (!try_lock_schedule())
 		return;
-	if (waits_for_key && !open_sign) {
-		open_sign = waits_for_key;
+	if (pending_evidence && !open_evidence) {
+		open_evidence = pending_evidence;
 		atomic_store_explicit(&open_key, key, memory_order_relaxed);
 	}
-	waits_for_key = SIGN_NONE;
-	leave();
+	pending_evidence = EVIDENCE_NONE;
+	unlock_schedule();
 }
 
-static void step_ended(enum sign sign)
+static void on_step_end(enum step_evidence step_evidence)
 {
-	if (sign == SIGN_OPTIMIZER) {
-		believed = believed > sign ? believed : sign;
+	if (step_evidence == EVIDENCE_OPTIMIZER) {
+		trusted_evidence = trusted_evidence > step_evidence ? trusted_evidence
+								    : step_evidence;
 		stepped = true;
-		if (batches || believed > sign)
+		if (batches || trusted_evidence > step_evidence)
 			return;
-		go_to(++ended[sign]);
+		advance_to_step(++steps_ended[step_evidence]);
 	} else {
-		rest(++ended[sign]);
+		finish_step(++steps_ended[step_evidence]);
 	}
 }
 
-void schedule_ended(uint64_t key)
+void schedule_range_ended(uint64_t key)
 {
-	enum sign sign;
+	enum step_evidence step_evidence;
 	int saved = errno;
 
-	if (key != atomic_load_explicit(&open_key, memory_order_relaxed) || !take())
+	if (key != atomic_load_explicit(&open_key, memory_order_relaxed) || !try_lock_schedule())
 		return;
-	sign = open_sign;
-	open_sign = SIGN_NONE;
+	step_evidence = open_evidence;
+	open_evidence = EVIDENCE_NONE;
 	atomic_store_explicit(&open_key, 0, memory_order_relaxed);
-	if (sign)
-		step_ended(sign);
-	leave();
+	if (step_evidence)
+		on_step_end(step_evidence);
+	unlock_schedule();
 	errno = saved;
 }
 
@@ -311,19 +326,20 @@ void schedule_model_begins(uint64_t nodes)
 {
 	int saved = errno;
 
-	if (schedule_marks || !enter(SIGN_MODEL))
+	if (schedule_has_marker || !lock_for_evidence(EVIDENCE_MODEL))
 		return;
 	if (models && nodes == model_nodes) {
-		believed = SIGN_MODEL;
-		go_to(++ended[SIGN_MODEL]);
+		trusted_evidence = EVIDENCE_MODEL;
+		advance_to_step(++steps_ended[EVIDENCE_MODEL]);
 	}
 	models = true;
 	model_nodes = nodes;
-	leave();
+	unlock_schedule();
 	errno = saved;
 }
 
 uint64_t schedule_key(uint32_t domain, int level)
 {
-	return (uint64_t)stream_tid() << 32 | (((uint64_t)domain << 12 ^ (uint32_t)level) & 0xFFFFFFFF) | UINT64_C(1) << 63;
+	return (uint64_t)stream_tid() << 32 |
+	       (((uint64_t)domain << 12 ^ (uint32_t)level) & 0xFFFFFFFF) | UINT64_C(1) << 63;
 }

@@ -34,29 +34,30 @@ struct schedule_phase schedule_phase(const struct schedule *schedule, uint64_t s
 
 /* By the constructor. schedule NULL: everything is recorded. marker: PPERF_STEP_MARKER or NULL. Both are copied. turned: told each time after recording began
  * or stopped; may be NULL. */
-void schedule_configure(const struct schedule *schedule, const char *marker, void (*turned)(bool recorded));
+void schedule_configure(const struct schedule *schedule, const char *marker,
+	void (*recording_changed)(bool recorded));
 
 /* In a forked child. */
 void schedule_forked(void);
 
-extern bool schedule_wanted; /* there is one: the functions below want to be told */
-extern bool schedule_marks;  /* and a marker */
+extern bool schedule_wanted;     /* there is one: the functions below want to be told */
+extern bool schedule_has_marker; /* and a marker */
 
 /* A range is about to begin, or a range of that key has ended, both outside of the collector. begins: true if it may be a step; its end must be told, with a
  * key that no other open range has: schedule_is_open says it. */
-bool schedule_begins(const char *text);
-void schedule_is_open(uint64_t key);
-void schedule_ended(uint64_t key);
+bool schedule_range_begins(const char *text);
+void schedule_range_opened(uint64_t key);
+void schedule_range_ended(uint64_t key);
 
 /* The outermost module is about to be called; nodes: how many autograd nodes the thread has made so far. */
 void schedule_model_begins(uint64_t nodes);
 
 /* Resumes or pauses recording and writes the WINDOW record on this thread; the arguments are members of struct trace_window.
  * One thread at a time, not within stream_enter. Called by the schedule itself, and by tests. */
-void window_begin(uint64_t step, uint32_t cycle_number, uint32_t warmup);
-void window_end(uint64_t step, uint32_t cycle_number);
+void recording_resume(uint64_t step, uint32_t cycle_number, uint32_t warmup);
+void recording_pause(uint64_t step, uint32_t cycle_number);
 /* Writes the record of the next step of a recording window. */
-void window_step(uint64_t step, uint32_t cycle_number);
+void recording_next_step(uint64_t step, uint32_t cycle_number);
 
 /* The key of a range of NVTX that was pushed on this thread. */
 uint64_t schedule_key(uint32_t domain, int level);

@@ -3,35 +3,38 @@
  */
 #include "collector/stream/stream_state.h"
 
-void stream_tell_skips(struct stream *s)
+void stream_flush_skips(struct stream *s)
 {
 	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
 		uint32_t events = __atomic_exchange_n(&s->skips[kind].events, 0, __ATOMIC_RELAXED);
-		uint32_t measured = __atomic_exchange_n(&s->skips[kind].measured, 0, __ATOMIC_RELAXED);
+		uint32_t measured = __atomic_exchange_n(
+			&s->skips[kind].measured, 0, __ATOMIC_RELAXED);
 
 		if (events)
-			window_skipped((enum trace_skip_kind)kind, events, measured, __atomic_exchange_n(&s->skips[kind].ticks, 0, __ATOMIC_RELAXED));
+			recording_add_skipped((enum trace_skip_kind)kind, events, measured,
+				__atomic_exchange_n(&s->skips[kind].ticks, 0, __ATOMIC_RELAXED));
 	}
 }
 
-void stream_skip_ends(struct stream *s, enum trace_skip_kind kind, uint64_t begin)
+void stream_skip_end(struct stream *s, enum trace_skip_kind kind, uint64_t begin)
 {
 	struct stream_skips *skips = &s->skips[kind];
 
 	if (begin) {
 		__atomic_store_n(&skips->measured, skips->measured + 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&skips->ticks, skips->ticks + clock_now() - begin, __ATOMIC_RELAXED);
+		__atomic_store_n(
+			&skips->ticks, skips->ticks + clock_now() - begin, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&skips->events, skips->events + 1, __ATOMIC_RELAXED);
-	if (skips->events >= STREAM_SKIPS_TOLD)
-		stream_tell_skips(s);
+	if (skips->events >= STREAM_SKIPS_FLUSH_AT)
+		stream_flush_skips(s);
 }
 
 bool stream_is_skipped(struct stream *s, enum trace_kind kind)
 {
-	int as = window_skips(kind);
+	int as = recording_skip_kind(kind);
 
 	if (as >= 0)
-		stream_skip_ends(s, (enum trace_skip_kind)as, 0);
+		stream_skip_end(s, (enum trace_skip_kind)as, 0);
 	return as >= 0 || kind == TRACE_SELF;
 }

@@ -31,7 +31,7 @@ bool stream_enter(void);
 void stream_leave(void);
 
 /* The same without a stream: for work that only the dictionary sees. Creates no file. */
-bool stream_hold(void);
+bool stream_enter_dictionary_only(void);
 
 /* Room for a struct record of `size` bytes (a multiple of 8; texts may follow the struct), zeroed, with its head filled: kind, size, node =
  * the innermost open range; and for TIMED kinds stamp = now. NULL: no room, counted. Between stream_enter and stream_leave only, and nothing else may be recorded
@@ -46,8 +46,8 @@ void stream_commit(void);
 
 /* Around what is done for an event that is not recorded, the window being shut (window.h), and that nobody else counts. Between stream_enter and
  * stream_leave; the second gets what the first has said. */
-uint64_t stream_pass_begins(enum trace_skip_kind kind);
-void stream_pass_ends(enum trace_skip_kind kind, uint64_t begin);
+uint64_t stream_begin_skipped_event(enum trace_skip_kind kind);
+void stream_end_skipped_event(enum trace_skip_kind kind, uint64_t begin);
 
 /* The innermost open range of this thread: 0 if none. Between stream_enter and stream_leave. */
 uint32_t stream_node(void);
@@ -60,7 +60,7 @@ void stream_end(void);
 
 /* Around a fork, on the thread that forks; stream_forked in the child. A signal handler that has interrupted work on a stream may fork and its child
  * return from it: then that work ends in memory of no consequence. */
-void stream_fork_begins(void);
+void stream_fork_prepare(void);
 void stream_forked(void);
 
 /* Seals this thread's slot and the dictionary's CRC at a clean end of the process. */

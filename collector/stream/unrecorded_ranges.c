@@ -13,113 +13,120 @@
 
 #define TEXTS_BYTES (64u << 10)
 
-static bool is_vague(const struct frame *frame)
+static bool is_unresolved(const struct range_frame *frame)
 {
 	return !frame_is_recorded(frame) && frame->domain != FRAME_COUNTED && frame->begin;
 }
 
-static const char *text_of(const struct frame *frame)
+static const char *unresolved_text(const struct range_frame *frame)
 {
 	return (const char *)(uintptr_t)frame->begin;
 }
 
-static uint32_t find_node(struct stream *s, const struct frame *frame)
+static uint32_t resolve_node(struct stream *s, const struct range_frame *frame)
 {
-	const uint32_t domain = frame->domain & ~FRAME_QUIET;
+	const uint32_t domain = frame->domain & ~FRAME_UNRECORDED;
 
-	if (frame->domain != FRAME_PASSED)
-		return domain < CACHED_DOMAINS ? range_child_node(s, domain, text_of(frame)) : range_find_child(s, domain, TRACE_NODE_RANGE, text_of(frame));
+	if (frame->domain != FRAME_UNRECORDED_OBJECT)
+		return domain < CACHED_DOMAINS ? range_child_node(s, domain, unresolved_text(frame))
+					       : range_resolve_child(s, domain, TRACE_NODE_RANGE,
+							 unresolved_text(frame));
 	if (frame->level)
-		return range_place_node(s, text_of(frame), (enum trace_node_kind)frame->reserved, 0, frame->level);
-	return range_child_node(s, CACHED_SORT(frame->reserved), text_of(frame));
+		return range_linked_child_node(s, unresolved_text(frame),
+			(enum trace_node_kind)frame->reserved, 0, frame->level);
+	return range_child_node(s, CACHED_KIND(frame->reserved), unresolved_text(frame));
 }
 
-void stream_find_path(struct stream *s)
+void stream_resolve_nodes(struct stream *s)
 {
-	for (struct frame *frame = s->frames + 1; frame <= s->top && s->vague; frame++) {
-		if (!is_vague(frame))
+	for (struct range_frame *frame = s->frames + 1; frame <= s->top && s->unresolved; frame++) {
+		if (!is_unresolved(frame))
 			continue;
 		s->node = frame[-1].node;
-		frame->node = find_node(s, frame);
+		frame->node = resolve_node(s, frame);
 		frame->node = frame->node ? frame->node : s->node;
 		frame->begin = 0;
-		s->vague--;
+		s->unresolved--;
 	}
-	s->vague = 0;
+	s->unresolved = 0;
 	s->node = s->top->node;
 }
 
 /* NULL: no room. */
-static char *keep_text(struct stream *s, const char *text)
+static char *copy_text(struct stream *s, const char *text)
 {
 	const size_t bytes = strlen(text) + 1;
-	struct quiet quiet;
-	char *kept;
+	struct signal_guard guard;
+	char *copied;
 
-	if (!s->quiet_texts) {
-		quiet_begin(&quiet);
-		s->quiet_texts = fork_memory(TEXTS_BYTES);
-		quiet_end(&quiet);
+	if (!s->unrecorded_texts) {
+		signal_guard_begin(&guard);
+		s->unrecorded_texts = fork_wiped_alloc(TEXTS_BYTES);
+		signal_guard_end(&guard);
 	}
-	if (!s->quiet_texts || bytes > TEXTS_BYTES - s->quiet_used)
+	if (!s->unrecorded_texts || bytes > TEXTS_BYTES - s->unrecorded_texts_used)
 		return NULL;
-	kept = memcpy(s->quiet_texts + s->quiet_used, text, bytes);
-	s->quiet_used += (uint32_t)bytes;
-	return kept;
+	copied = memcpy(s->unrecorded_texts + s->unrecorded_texts_used, text, bytes);
+	s->unrecorded_texts_used += (uint32_t)bytes;
+	return copied;
 }
 
-static void open_frame(struct stream *s, const char *text)
+static void push_unresolved_frame(struct stream *s, const char *text)
 {
-	struct frame *frame = s->top + 1;
+	struct range_frame *frame = s->top + 1;
 
 	frame->begin = (uintptr_t)text;
 	frame->node = s->node;
-	s->vague++;
+	s->unresolved++;
 	stream_set_top(s, frame);
 }
 
-int range_push_quietly(struct stream *s, uint32_t domain, const char *text)
+int range_push_unrecorded(struct stream *s, uint32_t domain, const char *text)
 {
-	const uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
-	const uint32_t used = s->quiet_used;
-	const char *kept = keep_text(s, text);
-	struct frame *frame = s->top + 1;
-	const int level = range_open_frame(s, s->node, domain | FRAME_QUIET);
+	const uint64_t began = stream_skip_begin(s, TRACE_SKIPPED_RANGES);
+	const uint32_t used = s->unrecorded_texts_used;
+	const char *copied = copy_text(s, text);
+	struct range_frame *frame = s->top + 1;
+	const int level = range_open_frame(s, s->node, domain | FRAME_UNRECORDED);
 
 	stream_set_top(s, frame - 1);
-	open_frame(s, kept ? kept : text);
+	push_unresolved_frame(s, copied ? copied : text);
 	frame->reserved = used;
-	if (!kept)
-		stream_find_path(s);
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+	if (!copied)
+		stream_resolve_nodes(s);
+	stream_skip_end(s, TRACE_SKIPPED_RANGES, began);
 	return level;
 }
 
-void range_open_quietly(struct stream *s, const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail)
+void range_open_unrecorded(struct stream *s, const void *object, const char *text,
+	enum trace_node_kind kind, uint32_t link, uint32_t detail)
 {
-	const uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
-	struct frame *frame = s->top + 1;
+	const uint64_t began = stream_skip_begin(s, TRACE_SKIPPED_RANGES);
+	struct range_frame *frame = s->top + 1;
 
-	*frame = (struct frame){.domain = FRAME_PASSED, .owner = owner, .reserved = (uint32_t)kind, .level = detail};
+	*frame = (struct range_frame){ .domain = FRAME_UNRECORDED_OBJECT,
+		.object = object,
+		.reserved = (uint32_t)kind,
+		.level = detail };
 	if (link) {
-		stream_find_path(s);
-		frame->node = range_place_node(s, text, kind, link, detail);
+		stream_resolve_nodes(s);
+		frame->node = range_linked_child_node(s, text, kind, link, detail);
 		stream_set_top(s, frame);
 	} else {
-		open_frame(s, text);
+		push_unresolved_frame(s, text);
 	}
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+	stream_skip_end(s, TRACE_SKIPPED_RANGES, began);
 }
 
-int range_pop_quietly(struct stream *s, struct frame *frame)
+int range_pop_unrecorded(struct stream *s, struct range_frame *frame)
 {
-	const uint64_t began = stream_skip_begins(s, TRACE_SKIPPED_RANGES);
+	const uint64_t began = stream_skip_begin(s, TRACE_SKIPPED_RANGES);
 	const int level = (int)frame->level;
 
-	if (frame->domain != FRAME_PASSED && frame == s->top)
-		s->quiet_used = frame->reserved;
-	s->vague -= is_vague(frame);
-	range_take_out(s, frame);
-	stream_skip_ends(s, TRACE_SKIPPED_RANGES, began);
+	if (frame->domain != FRAME_UNRECORDED_OBJECT && frame == s->top)
+		s->unrecorded_texts_used = frame->reserved;
+	s->unresolved -= is_unresolved(frame);
+	range_remove_frame(s, frame);
+	stream_skip_end(s, TRACE_SKIPPED_RANGES, began);
 	return level;
 }

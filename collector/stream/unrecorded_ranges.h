@@ -9,12 +9,13 @@
 #include "collector/stream/stream_state.h"
 
 /* The text is copied. Its level. */
-int range_push_quietly(struct stream *s, uint32_t domain, const char *text);
+int range_push_unrecorded(struct stream *s, uint32_t domain, const char *text);
 
 /* The text must be there until it closes. */
-void range_open_quietly(struct stream *s, const void *owner, const char *text, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+void range_open_unrecorded(struct stream *s, const void *object, const char *text,
+	enum trace_node_kind kind, uint32_t link, uint32_t detail);
 
 /* Either, wherever it stands in the row. Its level. */
-int range_pop_quietly(struct stream *s, struct frame *frame);
+int range_pop_unrecorded(struct stream *s, struct range_frame *frame);
 
 #endif

@@ -13,6 +13,7 @@ uint64_t volume_bytes(uint64_t a, uint64_t b, uint64_t c);
 
 /* Of the texels of an array of `levels` mip levels (1: no mipmap), without what the device adds to align them. An extent of 0 stands for 1, and
  * flags are CUDA_ARRAY_*. A level has half the width, height and depth of the one before; layers and cube faces stay. */
-uint64_t array_bytes(const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags);
+uint64_t array_bytes(const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels,
+	unsigned flags);
 
 #endif

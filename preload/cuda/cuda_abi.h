@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 enum {
-	CUDA_ERROR_INITIALIZATION = 3, /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
+	CUDA_ERROR_INITIALIZATION =
+		3, /* cudaErrorInitializationError, CUDA_ERROR_NOT_INITIALIZED */
 	CUDA_ERROR_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_CAPTURE_UNJOINED = 904,
 	CUDA_HOST_ALLOC_MAPPED = 2, /* cudaHostAllocMapped, cudaHostRegisterMapped */

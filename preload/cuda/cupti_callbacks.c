@@ -33,7 +33,7 @@ static _Thread_local struct {
 	uint32_t id;
 } graph __attribute__((tls_model("initial-exec")));
 
-static uint32_t kernel_name(const char *symbol)
+static uint32_t symbol_name_id(const char *symbol)
 {
 	uint32_t name;
 	int saved = errno;
@@ -46,95 +46,105 @@ static uint32_t kernel_name(const char *symbol)
 	return name;
 }
 
-static void write(struct driver_call *known, enum trace_kind kind, int result, const uint64_t *rest, size_t words)
+static void write_call(struct driver_function *callee, enum trace_kind kind, int result,
+	const uint64_t *rest, size_t words)
 {
 	if (captured)
-		call_captured();
-	call_write(&known->site, kind, result, CALL_NO_STREAM, rest, words);
+		call_mark_captured();
+	call_write(&callee->site, kind, result, CALL_NO_STREAM, rest, words);
 }
 
-static uint64_t stream_of(const struct driver_call *known, const struct driver_event *event)
+static uint64_t event_stream(const struct driver_function *callee, const struct driver_event *event)
 {
-	return call_stream(&known->site, (const void *)(uintptr_t)event->stream);
+	return call_stream(&callee->site, (const void *)(uintptr_t)event->stream);
 }
 
-static void write_launch(
-	struct driver_call *known, const struct cupti_call *call, const struct driver_event *event, int result)
+static void write_driver_launch(struct driver_function *callee, const struct cupti_call *call,
+	const struct driver_event *event, int result)
 {
 	const uint64_t rest[CALL_WORDS(trace_launch)] = {
-		stream_of(known, event),
+		event_stream(callee, event),
 		event->object,
 		call_pair(event->grid[0], event->grid[1]),
 		call_pair(event->grid[2], event->block[0]),
 		call_pair(event->block[1], event->block[2]),
-		call_pair(event->shared_bytes, kernel_name(call->symbol)),
+		call_pair(event->shared_bytes, symbol_name_id(call->symbol)),
 	};
 
-	write(known, TRACE_LAUNCH, result, rest, CALL_WORDS(trace_launch));
+	write_call(callee, TRACE_LAUNCH, result, rest, CALL_WORDS(trace_launch));
 }
 
-static void write_graph_launch(struct driver_call *known, const struct driver_event *event, int result)
+static void write_driver_graph_launch(
+	struct driver_function *callee, const struct driver_event *event, int result)
 {
-	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = { stream_of(known, event), event->object,
-		call_pair(cuda_callbacks_graph(), 0) };
+	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = { event_stream(callee, event),
+		event->object, call_pair(cupti_callbacks_graph_id(), 0) };
 
-	write(known, TRACE_GRAPH_LAUNCH, result, rest, CALL_WORDS(trace_graph_launch));
+	write_call(callee, TRACE_GRAPH_LAUNCH, result, rest, CALL_WORDS(trace_graph_launch));
 }
 
-static void write_copy(struct driver_call *known, const struct driver_event *event, int result)
+static void write_driver_copy(
+	struct driver_function *callee, const struct driver_event *event, int result)
 {
-	bool set = known->kind == DRIVER_SET;
+	bool set = callee->kind == DRIVER_MEMSET;
 	const uint64_t rest[CALL_WORDS(trace_copy)] = {
-		stream_of(known, event),
+		event_stream(callee, event),
 		event->bytes,
 		set ? call_pair(0, event->detail) : call_pair(event->detail, 0),
 	};
 
-	write(known, set ? TRACE_SET : TRACE_COPY, result, rest, CALL_WORDS(trace_copy));
+	write_call(callee, set ? TRACE_SET : TRACE_COPY, result, rest, CALL_WORDS(trace_copy));
 }
 
-static void write_sync(struct driver_call *known, const struct driver_event *event, int result)
+static void write_driver_sync(
+	struct driver_function *callee, const struct driver_event *event, int result)
 {
-	const uint64_t rest[CALL_WORDS(trace_sync)] = { known->streamed ? stream_of(known, event) : 0, event->object,
-		call_pair(event->detail, 0) };
+	const uint64_t rest[CALL_WORDS(trace_sync)] = {
+		callee->streamed ? event_stream(callee, event) : 0, event->object,
+		call_pair(event->detail, 0)
+	};
 
-	write(known, TRACE_SYNC, result, rest, CALL_WORDS(trace_sync));
+	write_call(callee, TRACE_SYNC, result, rest, CALL_WORDS(trace_sync));
 }
 
-static void write_memory(struct driver_call *known, const struct driver_event *event, int result)
+static void write_driver_memory(
+	struct driver_function *callee, const struct driver_event *event, int result)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
 		event->object,
 		event->bytes,
-		known->streamed ? stream_of(known, event) : 0,
-		call_pair(event->detail, event->flags | (known->kind == DRIVER_ALLOC ? call_context() : 0)),
+		callee->streamed ? event_stream(callee, event) : 0,
+		call_pair(event->detail,
+			event->flags | (callee->kind == DRIVER_ALLOC ? call_context_flags() : 0)),
 	};
 
-	write(known, known->kind == DRIVER_ALLOC ? TRACE_ALLOC : TRACE_FREE, result, rest, CALL_WORDS(trace_memory));
+	write_call(callee, callee->kind == DRIVER_ALLOC ? TRACE_ALLOC : TRACE_FREE, result, rest,
+		CALL_WORDS(trace_memory));
 }
 
-static void write_event(struct driver_call *known, const struct cupti_call *call, int result)
+static void write_driver_event(
+	struct driver_function *callee, const struct cupti_call *call, int result)
 {
-	struct driver_event event = { .detail = known->detail, .flags = known->flags };
+	struct driver_event event = { .detail = callee->detail, .flags = callee->flags };
 
-	known->read(&event, known, call->arguments, result == 0);
-	switch (known->kind) {
+	callee->read(&event, callee, call->arguments, result == 0);
+	switch (callee->kind) {
 	case DRIVER_LAUNCH:
-		write_launch(known, call, &event, result);
+		write_driver_launch(callee, call, &event, result);
 		break;
 	case DRIVER_GRAPH_LAUNCH:
-		write_graph_launch(known, &event, result);
+		write_driver_graph_launch(callee, &event, result);
 		break;
 	case DRIVER_COPY:
-	case DRIVER_SET:
-		write_copy(known, &event, result);
+	case DRIVER_MEMSET:
+		write_driver_copy(callee, &event, result);
 		break;
 	case DRIVER_SYNC:
-		write_sync(known, &event, result);
+		write_driver_sync(callee, &event, result);
 		break;
 	case DRIVER_ALLOC:
 	case DRIVER_FREE:
-		write_memory(known, &event, result);
+		write_driver_memory(callee, &event, result);
 		break;
 	case DRIVER_CAPTURE_BEGIN:
 		if (result == 0)
@@ -150,14 +160,14 @@ static void write_event(struct driver_call *known, const struct cupti_call *call
 
 /* Within a symbol's call the id is lent only by what the symbols stand for, lest a copy on the way
  * takes a launch's place. */
-static bool lends(const struct driver_call *known)
+static bool lends_correlation(const struct driver_function *callee)
 {
-	return known->kind == DRIVER_LAUNCH || known->kind == DRIVER_GRAPH_LAUNCH || known->kind == DRIVER_ALLOC ||
-	       known->kind == DRIVER_FREE;
+	return callee->kind == DRIVER_LAUNCH || callee->kind == DRIVER_GRAPH_LAUNCH ||
+	       callee->kind == DRIVER_ALLOC || callee->kind == DRIVER_FREE;
 }
 
 /* A call that was begun when CUPTI went to another client has no end here. Symbols find that out by themselves. */
-static void forget_unended(void)
+static void drop_unended_call(void)
 {
 	static _Thread_local uint32_t seen __attribute__((tls_model("initial-exec")));
 	uint32_t handovers = atomic_load_explicit(&cupti_handovers, memory_order_relaxed);
@@ -165,59 +175,60 @@ static void forget_unended(void)
 	if (__builtin_expect(handovers == seen, 1))
 		return;
 	seen = handovers;
-	if (call_here.depth && !call_here.caller)
+	if (call_tls.depth && !call_tls.caller)
 		call_end(0);
 }
 
-static void begin_call(const struct driver_call *known, const struct cupti_call *call)
+static void begin_driver_call(const struct driver_function *callee, const struct cupti_call *call)
 {
 	uint64_t correlation = correlation_of_call(call->correlation);
 	uint32_t outer;
 
-	forget_unended();
+	drop_unended_call();
 	outer = call_begin(NULL);
 
 	if (outer == 0)
 		captured = false;
-	if (outer == 0 || lends(known))
+	if (outer == 0 || lends_correlation(callee))
 		call_correlate(correlation);
-	if (known->kind == DRIVER_GRAPH_LAUNCH) {
+	if (callee->kind == DRIVER_GRAPH_LAUNCH) {
 		graph.correlation = correlation;
 		graph.id = cupti_graph_exec_id(
-			(void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)->exec);
+			(void *)(uintptr_t)((const struct arguments_graph_launch *)call->arguments)
+				->exec);
 	}
 	*call->data = call_ticket(outer);
 }
 
-static void end_call(struct driver_call *known, const struct cupti_call *call)
+static void end_driver_call(struct driver_function *callee, const struct cupti_call *call)
 {
 	uint32_t outer;
 
 	if (!call_is_ticket(*call->data, &outer)) /* it began before we listened */
 		return;
 	*call->data = 0;
-	if (outer == 0 || lends(known))
-		call_on(cupti_device_of(call->context), call->context);
+	if (outer == 0 || lends_correlation(callee))
+		call_set_context(cupti_device_of(call->context), call->context);
 	if (outer == 0) {
 		call_returned();
-		write_event(known, call, *(const int *)call->result);
+		write_driver_event(callee, call, *(const int *)call->result);
 	}
 	call_end(outer);
 }
 
-static void on_call(uint32_t cbid, const struct cupti_call *call)
+static void on_driver_call(uint32_t cbid, const struct cupti_call *call)
 {
-	struct driver_call *known = driver_call(cbid);
+	struct driver_function *callee = driver_function(cbid);
 
-	if (!known)
+	if (!callee)
 		return;
 	if (call->site == CUPTI_ENTER)
-		begin_call(known, call);
+		begin_driver_call(callee, call);
 	else
-		end_call(known, call);
+		end_driver_call(callee, call);
 }
 
-static bool is_kept(uint64_t bits)
+static bool is_own_ticket(uint64_t bits)
 {
 	uint32_t outer;
 
@@ -232,37 +243,39 @@ static void on_node_created(void)
 /* Its memory goes with it. Whatever call that happens in goes on afterwards as it was. */
 static void on_context_ends(uint32_t context, uint32_t device)
 {
-	static struct call_site site = { .name = "(context destroyed)", .type = CALL_RESET, .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
-	const struct call_here outer = call_here;
+	static struct call_site site = { .name = "(context destroyed)",
+		.type = CALL_RESET,
+		.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
+	const struct call_tls outer = call_tls;
 
 	if (outer.depth && outer.resets) {
-		call_on(device, context);
+		call_set_context(device, context);
 		return;
 	}
 	call_end(0);
 	call_begin(NULL);
-	call_on(device, context);
+	call_set_context(device, context);
 	call_write_reset(&site, 0);
-	call_here = outer;
+	call_tls = outer;
 }
 
-static struct cupti_client client = {
-	.calls = driver_call_ids,
+static struct cupti_config config = {
+	.calls = driver_function_ids,
 	.timed = driver_timed_ids,
-	.call = on_call,
-	.keeps = is_kept,
+	.call = on_driver_call,
+	.is_own_data = is_own_ticket,
 	.node_created = on_node_created,
 	.context_ends = on_context_ends,
 };
 
 /* Whether the value is none of the words for yes, but a path. */
-static const char *library_of(const char *setting)
+static const char *library_path(const char *setting)
 {
 	return setting && strchr(setting, '/') ? setting : NULL;
 }
 
 /* Copied, as the program may change its environment before we need it. NULL: not said. */
-static const char *toolkit_of(const char *home)
+static const char *toolkit_path(const char *home)
 {
 	static char copy[4096];
 
@@ -271,48 +284,49 @@ static const char *toolkit_of(const char *home)
 	return strcpy(copy, home);
 }
 
-void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uint64_t buffer_bytes, bool by_driver)
+void cupti_callbacks_configure(
+	bool wanted, const char *setting, bool hands_over, uint64_t buffer_bytes, bool by_driver)
 {
 	const char *home = getenv("CUDA_HOME");
 
-	client.library = library_of(setting);
-	client.toolkit = toolkit_of(home ? home : getenv("CUDA_PATH"));
-	client.yields = yields;
-	client.buffer_bytes = buffer_bytes;
+	config.library = library_path(setting);
+	config.toolkit = toolkit_path(home ? home : getenv("CUDA_PATH"));
+	config.hands_over = hands_over;
+	config.buffer_bytes = buffer_bytes;
 	injected = by_driver;
 	enabled = wanted;
 }
 
-void cuda_callbacks_need(void)
+void cupti_callbacks_start_if_needed(void)
 {
 	if (__builtin_expect(enabled && !injected, 0))
-		cupti_start(&client);
+		cupti_start(&config);
 }
 
-void cuda_callbacks_begin(void)
+void cupti_callbacks_start(void)
 {
 	if (enabled)
-		cupti_start(&client);
+		cupti_start(&config);
 }
 
-uint32_t cuda_callbacks_graph(void)
+uint32_t cupti_callbacks_graph_id(void)
 {
-	return graph.correlation && graph.correlation == call_here.correlation ? graph.id : 0;
+	return graph.correlation && graph.correlation == call_tls.correlation ? graph.id : 0;
 }
 
-static void begin(void *unused)
+static void start_injected(void *unused)
 {
 	(void)unused;
-	stack_prepare(); /* the trace is opened with the first context */
+	native_stack_load(); /* the trace is opened with the first context */
 	call_hook_first_call();
 	if (enabled)
-		cupti_start(&client);
+		cupti_start(&config);
 }
 
 /* Called by the driver inside cuInit. Whatever happens here, CUDA goes on. */
 __attribute__((visibility("default"))) int InitializeInjection(void);
 int InitializeInjection(void)
 {
-	own_stack_run(begin, NULL);
+	large_stack_run(start_injected, NULL);
 	return 1;
 }

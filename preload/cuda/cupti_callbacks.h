@@ -17,17 +17,18 @@
  * setting: the value of PPERF_CUPTI, kept: with a slash it is the path of the libcupti to use.
  * yields: to another client of CUPTI's. buffer_bytes: PPERF_CUPTI_BUFFERS, 0 for the default. by_driver: CUDA_INJECTION64_PATH names this
  * library. */
-void cuda_callbacks_configure(bool wanted, const char *setting, bool yields, uint64_t buffer_bytes, bool by_driver);
+void cupti_callbacks_configure(
+	bool wanted, const char *setting, bool hands_over, uint64_t buffer_bytes, bool by_driver);
 
 /* Starts CUPTI if the driver is not going to. Called before an interposed call goes on to CUDA,
  * never inside one, and never between stream_enter and stream_leave. Cheap once that is settled.
  * Keeps errno. */
-void cuda_callbacks_need(void);
+void cupti_callbacks_start_if_needed(void);
 
 /* Starts CUPTI, whoever else would: another client of CUPTI's is about to call it. Keeps errno. */
-void cuda_callbacks_begin(void);
+void cupti_callbacks_start(void);
 
 /* CUPTI's id of the executable graph that the present call of this thread launches; 0: not known. */
-uint32_t cuda_callbacks_graph(void);
+uint32_t cupti_callbacks_graph_id(void);
 
 #endif

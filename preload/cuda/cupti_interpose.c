@@ -13,53 +13,61 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* name, function, parameters, arguments */
-#define CALLS(X)                                                                                                \
-	X(cuptiActivityRegisterCallbacks, cupti_guest_register,                                                 \
-		(cupti_buffer_requested requested, cupti_buffer_completed completed), (requested, completed))   \
-	X(cuptiActivityRegisterTimestampCallback, cupti_guest_clock, (cupti_clock clock), (clock))              \
-	X(cuptiActivityEnable, cupti_guest_enable, (int kind), (kind))                                          \
-	X(cuptiActivityDisable, cupti_guest_disable, (int kind), (kind))                                        \
-	X(cuptiActivityEnableDriverApi, cupti_guest_enable_driver_api, (uint32_t cbid, uint8_t on), (cbid, on)) \
-	X(cuptiActivityFlushAll, cupti_guest_flush, (uint32_t flags), (flags))                                  \
-	X(cuptiActivityGetNumDroppedRecords, cupti_guest_dropped,                                               \
-		(void *context, uint32_t stream, size_t *dropped), (context, stream, dropped))                  \
-	X(cuptiActivitySetAttribute, cupti_guest_set_attribute, (int attribute, size_t *bytes, void *value),    \
-		(attribute, bytes, value))                                                                      \
-	X(cuptiSubscribe, cupti_guest_subscribe, (void **subscriber, cupti_callback callback, void *data),       \
-		(subscriber, callback, data))                                                                   \
-	X(cuptiUnsubscribe, cupti_guest_unsubscribe, (void *subscriber), (subscriber))                          \
-	X(cuptiEnableCallback, cupti_guest_enable_callback,                                                     \
-		(uint32_t on, void *subscriber, int domain, uint32_t id), (on, subscriber, domain, id))         \
-	X(cuptiEnableDomain, cupti_guest_enable_domain, (uint32_t on, void *subscriber, int domain),            \
-		(on, subscriber, domain))                                                                       \
-	X(cuptiActivityEnableAndDump, cupti_guest_enable_and_dump, (int kind), (kind))                          \
-	X(cuptiActivityEnableContext, cupti_guest_enable_context, (void *context, int kind), (context, kind))   \
-	X(cuptiActivityDisableContext, cupti_guest_disable_context, (void *context, int kind), (context, kind)) \
-	X(cuptiSubscribe_v2, cupti_guest_subscribe_v2,                                                          \
-		(void **subscriber, cupti_callback callback, void *data, void *more),                           \
-		(subscriber, callback, data, more))                                                             \
-	X(cuptiEnableAllDomains, cupti_guest_enable_all_domains, (uint32_t on, void *subscriber),               \
-		(on, subscriber))                                                                               \
-	X(cuptiGetCallbackState, cupti_guest_callback_state,                                                    \
-		(uint32_t *on, void *subscriber, int domain, uint32_t id), (on, subscriber, domain, id))        \
-	X(cuptiFinalize, cupti_guest_finalize, (void), ())
+#define CALLS(X)                                                                                   \
+	X(cuptiActivityRegisterCallbacks, cupti_client_register,                                   \
+		(cupti_buffer_requested requested, cupti_buffer_completed completed),              \
+		(requested, completed))                                                            \
+	X(cuptiActivityRegisterTimestampCallback, cupti_client_set_clock, (cupti_clock clock),     \
+		(clock))                                                                           \
+	X(cuptiActivityEnable, cupti_client_enable, (int kind), (kind))                            \
+	X(cuptiActivityDisable, cupti_client_disable, (int kind), (kind))                          \
+	X(cuptiActivityEnableDriverApi, cupti_client_enable_driver_api,                            \
+		(uint32_t cbid, uint8_t on), (cbid, on))                                           \
+	X(cuptiActivityFlushAll, cupti_client_flush, (uint32_t flags), (flags))                    \
+	X(cuptiActivityGetNumDroppedRecords, cupti_client_get_dropped,                             \
+		(void *context, uint32_t stream, size_t *dropped), (context, stream, dropped))     \
+	X(cuptiActivitySetAttribute, cupti_client_set_attribute,                                   \
+		(int attribute, size_t *bytes, void *value), (attribute, bytes, value))            \
+	X(cuptiSubscribe, cupti_client_subscribe,                                                  \
+		(void **subscriber, cupti_callback callback, void *data),                          \
+		(subscriber, callback, data))                                                      \
+	X(cuptiUnsubscribe, cupti_client_unsubscribe, (void *subscriber), (subscriber))            \
+	X(cuptiEnableCallback, cupti_client_enable_callback,                                       \
+		(uint32_t on, void *subscriber, int domain, uint32_t id),                          \
+		(on, subscriber, domain, id))                                                      \
+	X(cuptiEnableDomain, cupti_client_enable_domain,                                           \
+		(uint32_t on, void *subscriber, int domain), (on, subscriber, domain))             \
+	X(cuptiActivityEnableAndDump, cupti_client_enable_and_dump, (int kind), (kind))            \
+	X(cuptiActivityEnableContext, cupti_client_enable_context, (void *context, int kind),      \
+		(context, kind))                                                                   \
+	X(cuptiActivityDisableContext, cupti_client_disable_context, (void *context, int kind),    \
+		(context, kind))                                                                   \
+	X(cuptiSubscribe_v2, cupti_client_subscribe_v2,                                            \
+		(void **subscriber, cupti_callback callback, void *data, void *more),              \
+		(subscriber, callback, data, more))                                                \
+	X(cuptiEnableAllDomains, cupti_client_enable_all_domains, (uint32_t on, void *subscriber), \
+		(on, subscriber))                                                                  \
+	X(cuptiGetCallbackState, cupti_client_callback_state,                                      \
+		(uint32_t * on, void *subscriber, int domain, uint32_t id),                        \
+		(on, subscriber, domain, id))                                                      \
+	X(cuptiFinalize, cupti_client_finalize, (void), ())
 
 /* First of all our own session begins, so that it is never the second; and what we ask of the runtime is asked, so that it is
  * not among the calls that the other sees. */
-static void begin(const void *caller)
+static void start_own_session(const void *caller)
 {
-	static atomic_bool met;
+	static atomic_bool prepared;
 
-	if (!atomic_exchange(&met, true))
-		real_meet(caller);
-	cuda_callbacks_begin();
+	if (!atomic_exchange(&prepared, true))
+		real_prepare(caller);
+	cupti_callbacks_start();
 }
 
 #define X(name, function, parameters, arguments) \
 	EXPORT int name parameters;              \
 	EXPORT int name parameters               \
 	{                                        \
-		begin(CALLER);                   \
+		start_own_session(CALLER);       \
 		return function arguments;       \
 	}
 CALLS(X)

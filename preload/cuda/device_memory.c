@@ -9,7 +9,7 @@
 #include "preload/cuda/driver_query.h"
 #include "preload/cuda/real.h"
 
-struct memory {
+struct memory_call {
 	const void *address;
 	uint64_t bytes;
 	const void *stream;
@@ -17,36 +17,40 @@ struct memory {
 	uint32_t flags; /* enum trace_memory_flag */
 };
 
-static inline void write(struct call_site *site, enum trace_kind kind, int result, const struct memory *memory)
+static inline void write_memory_call(struct call_site *site, enum trace_kind kind, int result,
+	const struct memory_call *memory_call)
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = {
-		(uintptr_t)memory->address,
-		memory->bytes,
-		memory->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory->stream),
-		call_pair(memory->kind, memory->flags | (kind == TRACE_ALLOC ? call_context() : 0)),
+		(uintptr_t)memory_call->address,
+		memory_call->bytes,
+		memory_call->stream == CALL_NO_STREAM ? 0 : call_stream(site, memory_call->stream),
+		call_pair(memory_call->kind,
+			memory_call->flags | (kind == TRACE_ALLOC ? call_context_flags() : 0)),
 	};
 
-	call_write(site, kind, result, memory->stream, rest, CALL_WORDS(trace_memory));
+	call_write(site, kind, result, memory_call->stream, rest, CALL_WORDS(trace_memory));
 }
 
-static const void *given(int result, void *const *address)
+static const void *allocated_address(int result, void *const *address)
 {
 	return result == 0 && address ? *address : NULL;
 }
 
 /* Memory without a stream. */
-static inline void taken(struct call_site *site, int result, const void *address, uint64_t bytes,
-	enum trace_memory_kind kind, uint32_t flags)
+static inline void record_alloc(struct call_site *site, int result, const void *address,
+	uint64_t bytes, enum trace_memory_kind kind, uint32_t flags)
 {
-	write(site, TRACE_ALLOC, result, &(struct memory){ address, bytes, CALL_NO_STREAM, kind, flags });
+	write_memory_call(site, TRACE_ALLOC, result,
+		&(struct memory_call){ address, bytes, CALL_NO_STREAM, kind, flags });
 	if (kind == TRACE_MEMORY_DEVICE && result == 0)
-		call_hook_device_memory(call_here.caller, false);
+		call_hook_device_memory(call_tls.caller, false);
 }
 
-static void given_back(
-	struct call_site *site, int result, const void *address, enum trace_memory_kind kind, uint32_t flags)
+static void record_free(struct call_site *site, int result, const void *address,
+	enum trace_memory_kind kind, uint32_t flags)
 {
-	write(site, TRACE_FREE, result, &(struct memory){ address, 0, CALL_NO_STREAM, kind, flags });
+	write_memory_call(site, TRACE_FREE, result,
+		&(struct memory_call){ address, 0, CALL_NO_STREAM, kind, flags });
 }
 
 /* ---- of the device ---- */
@@ -59,7 +63,8 @@ int cudaMalloc(void **address, size_t bytes)
 	int result = real->cudaMalloc(address, bytes);
 
 	if (outer == 0)
-		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_DEVICE, 0);
+		record_alloc(&site, result, allocated_address(result, address), bytes,
+			TRACE_MEMORY_DEVICE, 0);
 	call_end(outer);
 	return result;
 }
@@ -73,7 +78,8 @@ int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height)
 	uint64_t row = result == 0 && pitch ? *pitch : width;
 
 	if (outer == 0)
-		taken(&site, result, given(result, address), volume_bytes(row, height, 1), TRACE_MEMORY_DEVICE, 0);
+		record_alloc(&site, result, allocated_address(result, address),
+			volume_bytes(row, height, 1), TRACE_MEMORY_DEVICE, 0);
 	call_end(outer);
 	return result;
 }
@@ -84,11 +90,13 @@ int cudaMalloc3D(struct cuda_pitched_pointer *address, struct cuda_extent extent
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMalloc3D(address, extent);
-	const bool given = result == 0 && address;
-	uint64_t bytes = volume_bytes(given ? address->pitch : extent.width, extent.height, extent.depth);
+	const bool allocated_address = result == 0 && address;
+	uint64_t bytes = volume_bytes(
+		allocated_address ? address->pitch : extent.width, extent.height, extent.depth);
 
 	if (outer == 0)
-		taken(&site, result, given ? address->pointer : NULL, bytes, TRACE_MEMORY_DEVICE, 0);
+		record_alloc(&site, result, allocated_address ? address->pointer : NULL, bytes,
+			TRACE_MEMORY_DEVICE, 0);
 	call_end(outer);
 	return result;
 }
@@ -101,35 +109,38 @@ int cudaMallocManaged(void **address, size_t bytes, unsigned flags)
 	int result = real->cudaMallocManaged(address, bytes, flags);
 
 	if (outer == 0)
-		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_MANAGED, 0);
+		record_alloc(&site, result, allocated_address(result, address), bytes,
+			TRACE_MEMORY_MANAGED, 0);
 	call_end(outer);
 	return result;
 }
 
 int cudaFree(void *address)
 {
-	static struct call_site site = { .name = "cudaFree", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaFree", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFree(address);
 
 	if (outer == 0) /* managed memory, too */
-		given_back(&site, result, address, TRACE_MEMORY_UNKNOWN, 0);
+		record_free(&site, result, address, TRACE_MEMORY_UNKNOWN, 0);
 	call_end(outer);
 	return result;
 }
 
 /* ---- arrays: the address is the handle ---- */
 
-static void array_taken(struct call_site *site, int result, void *const *array, const struct cuda_channels *texel,
-	struct cuda_extent extent, unsigned levels, unsigned flags)
+static void record_array_alloc(struct call_site *site, int result, void *const *array,
+	const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels,
+	unsigned flags)
 {
 	uint64_t bytes = texel ? array_bytes(texel, extent, levels, flags) : 0;
 
-	taken(site, result, given(result, array), bytes, TRACE_MEMORY_ARRAY, 0);
+	record_alloc(site, result, allocated_address(result, array), bytes, TRACE_MEMORY_ARRAY, 0);
 }
 
-int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags)
+int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t width, size_t height,
+	unsigned flags)
 {
 	static struct call_site site = { .name = "cudaMallocArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
@@ -137,12 +148,14 @@ int cudaMallocArray(void **array, const struct cuda_channels *texel, size_t widt
 	int result = real->cudaMallocArray(array, texel, width, height, flags);
 
 	if (outer == 0)
-		array_taken(&site, result, array, texel, (struct cuda_extent){ width, height, 0 }, 1, flags);
+		record_array_alloc(&site, result, array, texel,
+			(struct cuda_extent){ width, height, 0 }, 1, flags);
 	call_end(outer);
 	return result;
 }
 
-int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
+int cudaMalloc3DArray(
+	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags)
 {
 	static struct call_site site = { .name = "cudaMalloc3DArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
@@ -150,13 +163,13 @@ int cudaMalloc3DArray(void **array, const struct cuda_channels *texel, struct cu
 	int result = real->cudaMalloc3DArray(array, texel, extent, flags);
 
 	if (outer == 0)
-		array_taken(&site, result, array, texel, extent, 1, flags);
+		record_array_alloc(&site, result, array, texel, extent, 1, flags);
 	call_end(outer);
 	return result;
 }
 
-int cudaMallocMipmappedArray(
-	void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned levels, unsigned flags)
+int cudaMallocMipmappedArray(void **array, const struct cuda_channels *texel,
+	struct cuda_extent extent, unsigned levels, unsigned flags)
 {
 	static struct call_site site = { .name = "cudaMallocMipmappedArray", .type = CALL_ALLOC };
 	const struct real *real = real_of(CALLER);
@@ -164,40 +177,40 @@ int cudaMallocMipmappedArray(
 	int result = real->cudaMallocMipmappedArray(array, texel, extent, levels, flags);
 
 	if (outer == 0)
-		array_taken(&site, result, array, texel, extent, levels, flags);
+		record_array_alloc(&site, result, array, texel, extent, levels, flags);
 	call_end(outer);
 	return result;
 }
 
 int cudaFreeArray(void *array)
 {
-	static struct call_site site = { .name = "cudaFreeArray", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaFreeArray", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeArray(array);
 
 	if (outer == 0)
-		given_back(&site, result, array, TRACE_MEMORY_ARRAY, 0);
+		record_free(&site, result, array, TRACE_MEMORY_ARRAY, 0);
 	call_end(outer);
 	return result;
 }
 
 int cudaFreeMipmappedArray(void *array)
 {
-	static struct call_site site = { .name = "cudaFreeMipmappedArray", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaFreeMipmappedArray", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeMipmappedArray(array);
 
 	if (outer == 0)
-		given_back(&site, result, array, TRACE_MEMORY_ARRAY, 0);
+		record_free(&site, result, array, TRACE_MEMORY_ARRAY, 0);
 	call_end(outer);
 	return result;
 }
 
 /* ---- of the host ---- */
 
-static uint32_t host_flags(unsigned flags)
+static uint32_t host_memory_flags(unsigned flags)
 {
 	return flags & CUDA_HOST_ALLOC_MAPPED ? TRACE_MEMORY_MAPPED : 0;
 }
@@ -210,7 +223,8 @@ int cudaMallocHost(void **address, size_t bytes)
 	int result = real->cudaMallocHost(address, bytes);
 
 	if (outer == 0)
-		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_PINNED, 0);
+		record_alloc(&site, result, allocated_address(result, address), bytes,
+			TRACE_MEMORY_PINNED, 0);
 	call_end(outer);
 	return result;
 }
@@ -223,7 +237,8 @@ int cudaHostAlloc(void **address, size_t bytes, unsigned flags)
 	int result = real->cudaHostAlloc(address, bytes, flags);
 
 	if (outer == 0)
-		taken(&site, result, given(result, address), bytes, TRACE_MEMORY_PINNED, host_flags(flags));
+		record_alloc(&site, result, allocated_address(result, address), bytes,
+			TRACE_MEMORY_PINNED, host_memory_flags(flags));
 	call_end(outer);
 	return result;
 }
@@ -236,51 +251,56 @@ int cudaHostRegister(void *address, size_t bytes, unsigned flags)
 	int result = real->cudaHostRegister(address, bytes, flags);
 
 	if (outer == 0)
-		taken(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
-			TRACE_MEMORY_REGISTERED | host_flags(flags));
+		record_alloc(&site, result, result ? NULL : address, bytes, TRACE_MEMORY_PINNED,
+			TRACE_MEMORY_REGISTERED | host_memory_flags(flags));
 	call_end(outer);
 	return result;
 }
 
 int cudaHostUnregister(void *address)
 {
-	static struct call_site site = { .name = "cudaHostUnregister", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaHostUnregister", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaHostUnregister(address);
 
 	if (outer == 0)
-		given_back(&site, result, address, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED);
+		record_free(&site, result, address, TRACE_MEMORY_PINNED, TRACE_MEMORY_REGISTERED);
 	call_end(outer);
 	return result;
 }
 
 int cudaFreeHost(void *address)
 {
-	static struct call_site site = { .name = "cudaFreeHost", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaFreeHost", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeHost(address);
 
 	if (outer == 0)
-		given_back(&site, result, address, TRACE_MEMORY_PINNED, 0);
+		record_free(&site, result, address, TRACE_MEMORY_PINNED, 0);
 	call_end(outer);
 	return result;
 }
 
 /* ---- in the order of a stream, from a pool ---- */
 
-static void pool_taken(struct call_site *site, int result, void *const *address, uint64_t bytes, const void *stream)
+static void record_pool_alloc(struct call_site *site, int result, void *const *address,
+	uint64_t bytes, const void *stream)
 {
-	write(site, TRACE_ALLOC, result,
-		&(struct memory){ given(result, address), bytes, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+	write_memory_call(site, TRACE_ALLOC, result,
+		&(struct memory_call){ allocated_address(result, address), bytes, stream,
+			TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 	if (result == 0)
-		call_hook_device_memory(call_here.caller, true);
+		call_hook_device_memory(call_tls.caller, true);
 }
 
-static void pool_given_back(struct call_site *site, int result, const void *address, const void *stream)
+static void record_pool_free(
+	struct call_site *site, int result, const void *address, const void *stream)
 {
-	write(site, TRACE_FREE, result, &(struct memory){ address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
+	write_memory_call(site, TRACE_FREE, result,
+		&(struct memory_call){
+			address, 0, stream, TRACE_MEMORY_DEVICE, TRACE_MEMORY_POOL });
 }
 
 int cudaMallocAsync(void **address, size_t bytes, void *stream)
@@ -291,20 +311,22 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream)
 	int result = real->cudaMallocAsync(address, bytes, stream);
 
 	if (outer == 0)
-		pool_taken(&site, result, address, bytes, stream);
+		record_pool_alloc(&site, result, address, bytes, stream);
 	call_end(outer);
 	return result;
 }
 
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 {
-	static struct call_site site = { .name = "cudaMallocAsync_ptsz", .type = CALL_ALLOC, .per_thread = true };
+	static struct call_site site = {
+		.name = "cudaMallocAsync_ptsz", .type = CALL_ALLOC, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaMallocAsync_ptsz(address, bytes, stream);
 
 	if (outer == 0)
-		pool_taken(&site, result, address, bytes, stream);
+		record_pool_alloc(&site, result, address, bytes, stream);
 	call_end(outer);
 	return result;
 }
@@ -317,7 +339,7 @@ int cudaMallocFromPoolAsync(void **address, size_t bytes, void *pool, void *stre
 	int result = real->cudaMallocFromPoolAsync(address, bytes, pool, stream);
 
 	if (outer == 0)
-		pool_taken(&site, result, address, bytes, stream);
+		record_pool_alloc(&site, result, address, bytes, stream);
 	call_end(outer);
 	return result;
 }
@@ -332,33 +354,35 @@ int cudaMallocFromPoolAsync_ptsz(void **address, size_t bytes, void *pool, void 
 	int result = real->cudaMallocFromPoolAsync_ptsz(address, bytes, pool, stream);
 
 	if (outer == 0)
-		pool_taken(&site, result, address, bytes, stream);
+		record_pool_alloc(&site, result, address, bytes, stream);
 	call_end(outer);
 	return result;
 }
 
 int cudaFreeAsync(void *address, void *stream)
 {
-	static struct call_site site = { .name = "cudaFreeAsync", .type = CALL_RELEASE };
+	static struct call_site site = { .name = "cudaFreeAsync", .type = CALL_FREE };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync(address, stream);
 
 	if (outer == 0)
-		pool_given_back(&site, result, address, stream);
+		record_pool_free(&site, result, address, stream);
 	call_end(outer);
 	return result;
 }
 
 int cudaFreeAsync_ptsz(void *address, void *stream)
 {
-	static struct call_site site = { .name = "cudaFreeAsync_ptsz", .type = CALL_RELEASE, .per_thread = true };
+	static struct call_site site = {
+		.name = "cudaFreeAsync_ptsz", .type = CALL_FREE, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaFreeAsync_ptsz(address, stream);
 
 	if (outer == 0)
-		pool_given_back(&site, result, address, stream);
+		record_pool_free(&site, result, address, stream);
 	call_end(outer);
 	return result;
 }
@@ -375,8 +399,8 @@ int cudaDeviceReset(void)
 	int result;
 
 	if (outer == 0) {
-		call_here.resets = true;
-		call_on(device, 0);
+		call_tls.resets = true;
+		call_set_context(device, 0);
 	}
 	result = real->cudaDeviceReset();
 	if (outer == 0)

@@ -55,10 +55,12 @@ struct copy_2d { /* CUDA_MEMCPY2D */
 struct copy_3d { /* CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER */
 	uint64_t source_x, source_y, source_z, source_lod;
 	uint32_t source_type;
-	uint64_t source_host, source_device, source_array, source_context, source_pitch, source_height;
+	uint64_t source_host, source_device, source_array, source_context, source_pitch,
+		source_height;
 	uint64_t target_x, target_y, target_z, target_lod;
 	uint32_t target_type;
-	uint64_t target_host, target_device, target_array, target_context, target_pitch, target_height;
+	uint64_t target_host, target_device, target_array, target_context, target_pitch,
+		target_height;
 	uint64_t width_bytes, height, depth;
 };
 enum { MEMORY_HOST = 1, MEMORY_DEVICE = 2, MEMORY_ARRAY = 3 }; /* CUmemorytype; 4 is any */
@@ -99,22 +101,22 @@ struct arguments_copy_3d_attributes { /* cuMemcpy3DWithAttributesAsync */
 	uint64_t flags, stream;
 };
 
-struct arguments_set_8 { /* cuMemsetD8 and Async */
+struct arguments_memset_8 { /* cuMemsetD8 and Async */
 	uint64_t target;
 	uint8_t value;
 	uint64_t count, stream;
 };
-struct arguments_set_16 {
+struct arguments_memset_16 {
 	uint64_t target;
 	uint16_t value;
 	uint64_t count, stream;
 };
-struct arguments_set_32 {
+struct arguments_memset_32 {
 	uint64_t target;
 	uint32_t value;
 	uint64_t count, stream;
 };
-struct arguments_set_2d { /* cuMemsetD2D*: `value` is 1, 2 or 4 bytes wide */
+struct arguments_memset_2d { /* cuMemsetD2D*: `value` is 1, 2 or 4 bytes wide */
 	uint64_t target, pitch;
 	uint32_t value;
 	uint64_t width, height, stream;
@@ -156,8 +158,9 @@ struct array_3d { /* CUDA_ARRAY3D_DESCRIPTOR */
 struct arguments_physical { /* cuMemCreate */
 	const uint64_t *handle;
 	uint64_t bytes;
-	const struct physical {
-		uint32_t type, shared_types, location_type, location; /* location_type 1: a device, more: the host */
+	const struct physical_properties {
+		uint32_t type, shared_types, location_type,
+			location; /* location_type 1: a device, more: the host */
 	} * properties;
 };
 

@@ -12,8 +12,8 @@
 
 /* ---- launches ---- */
 
-static void set_shape(
-	struct driver_event *event, const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes)
+static void set_launch_shape(struct driver_event *event, const uint32_t grid[3],
+	const uint32_t block[3], uint32_t shared_bytes)
 {
 	memcpy(event->grid, grid, sizeof event->grid);
 	memcpy(event->block, block, sizeof event->block);
@@ -25,7 +25,7 @@ DRIVER_READER(read_launch)
 	const struct arguments_launch *launch = arguments;
 
 	UNUSED;
-	set_shape(event, launch->grid, launch->block, launch->shared_bytes);
+	set_launch_shape(event, launch->grid, launch->block, launch->shared_bytes);
 	event->object = launch->function;
 	event->stream = launch->stream;
 }
@@ -38,7 +38,8 @@ DRIVER_READER(read_launch_ex)
 	event->object = launch->function;
 	if (!launch->config)
 		return;
-	set_shape(event, launch->config->grid, launch->config->block, launch->config->shared_bytes);
+	set_launch_shape(
+		event, launch->config->grid, launch->config->block, launch->config->shared_bytes);
 	event->stream = launch->config->stream;
 }
 
@@ -99,7 +100,7 @@ DRIVER_READER(read_copy_peer)
 }
 
 /* Of memory types; unknown where either may be anything. */
-static uint32_t copy_kind(uint32_t source, uint32_t target)
+static uint32_t copy_kind_between(uint32_t source, uint32_t target)
 {
 	static const uint8_t kinds[4][4] = {
 		[MEMORY_HOST] = { [MEMORY_HOST] = TRACE_COPY_HTOH,
@@ -127,7 +128,7 @@ DRIVER_READER(read_copy_2d)
 	if (!shape)
 		return;
 	event->bytes = volume_bytes(shape->width_bytes, shape->height, 1);
-	event->detail = copy_kind(shape->source_type, shape->target_type);
+	event->detail = copy_kind_between(shape->source_type, shape->target_type);
 }
 
 DRIVER_READER(read_copy_3d)
@@ -142,10 +143,10 @@ DRIVER_READER(read_copy_3d)
 		return;
 	event->bytes = volume_bytes(shape->width_bytes, shape->height, shape->depth);
 	if (call->detail == TRACE_COPY_UNKNOWN)
-		event->detail = copy_kind(shape->source_type, shape->target_type);
+		event->detail = copy_kind_between(shape->source_type, shape->target_type);
 }
 
-static uint64_t sum(const size_t *bytes, uint64_t count)
+static uint64_t sum_bytes(const size_t *bytes, uint64_t count)
 {
 	uint64_t all = 0;
 
@@ -159,7 +160,7 @@ DRIVER_READER(read_copy_batch)
 	const struct arguments_copy_batch *copy = arguments;
 
 	UNUSED;
-	event->bytes = sum(copy->bytes, copy->count);
+	event->bytes = sum_bytes(copy->bytes, copy->count);
 	event->stream = copy->stream;
 }
 
@@ -168,7 +169,7 @@ DRIVER_READER(read_copy_batch_1)
 	const struct arguments_copy_batch_1 *copy = arguments;
 
 	UNUSED;
-	event->bytes = sum(copy->bytes, copy->count);
+	event->bytes = sum_bytes(copy->bytes, copy->count);
 	event->stream = copy->stream;
 }
 
@@ -201,9 +202,9 @@ DRIVER_READER(read_copy_3d_attributes)
 
 /* ---- memsets ---- */
 
-DRIVER_READER(read_set_8)
+DRIVER_READER(read_memset_8)
 {
-	const struct arguments_set_8 *set = arguments;
+	const struct arguments_memset_8 *set = arguments;
 
 	UNUSED;
 	event->detail = set->value;
@@ -212,9 +213,9 @@ DRIVER_READER(read_set_8)
 		event->stream = set->stream;
 }
 
-DRIVER_READER(read_set_16)
+DRIVER_READER(read_memset_16)
 {
-	const struct arguments_set_16 *set = arguments;
+	const struct arguments_memset_16 *set = arguments;
 
 	UNUSED;
 	event->detail = set->value;
@@ -223,9 +224,9 @@ DRIVER_READER(read_set_16)
 		event->stream = set->stream;
 }
 
-DRIVER_READER(read_set_32)
+DRIVER_READER(read_memset_32)
 {
-	const struct arguments_set_32 *set = arguments;
+	const struct arguments_memset_32 *set = arguments;
 
 	UNUSED;
 	event->detail = set->value;
@@ -235,9 +236,9 @@ DRIVER_READER(read_set_32)
 }
 
 /* call->flags: bytes of a value. Little-endian, so the narrow ones are the low bytes. */
-DRIVER_READER(read_set_2d)
+DRIVER_READER(read_memset_2d)
 {
-	const struct arguments_set_2d *set = arguments;
+	const struct arguments_memset_2d *set = arguments;
 
 	UNUSED;
 	event->detail = call->flags == 4 ? set->value : set->value & ((1u << 8 * call->flags) - 1);
@@ -300,7 +301,8 @@ DRIVER_READER(read_free)
 /* CUarray_format as the runtime would say it. All zero: not known. */
 static struct cuda_channels texel_of(uint32_t format, uint32_t channels)
 {
-	static const uint8_t normalized[] = { 8, 16, 32, 16, 32, 64 }; /* bits of UNORM_INT8X1, 8X2, 8X4, 16X1 ... */
+	static const uint8_t normalized[] = { 8, 16, 32, 16, 32,
+		64 }; /* bits of UNORM_INT8X1, 8X2, 8X4, 16X1 ... */
 	struct cuda_channels texel = { 0, 0, 0, 0, 0 };
 
 	if (format == 0x01 || format == 0x08) /* CU_AD_FORMAT_UNSIGNED_INT8, SIGNED_INT8 */
@@ -330,7 +332,8 @@ DRIVER_READER(read_array)
 	if (shape) {
 		struct cuda_channels texel = texel_of(shape->format, shape->channels);
 
-		event->bytes = array_bytes(&texel, (struct cuda_extent){ shape->width, shape->height, 0 }, 1, 0);
+		event->bytes = array_bytes(
+			&texel, (struct cuda_extent){ shape->width, shape->height, 0 }, 1, 0);
 	}
 }
 
@@ -343,8 +346,9 @@ static void read_array_levels(
 	if (shape) {
 		struct cuda_channels texel = texel_of(shape->format, shape->channels);
 
-		event->bytes = array_bytes(&texel, (struct cuda_extent){ shape->width, shape->height, shape->depth },
-			levels, shape->flags);
+		event->bytes = array_bytes(&texel,
+			(struct cuda_extent){ shape->width, shape->height, shape->depth }, levels,
+			shape->flags);
 	}
 }
 

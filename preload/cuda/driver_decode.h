@@ -8,17 +8,43 @@
 #include "preload/cuda/driver_functions.h"
 
 /* As driver_call.read. */
-#define DRIVER_READER(name) \
-	void name(struct driver_event *event, const struct driver_call *call, const void *arguments, bool done)
+#define DRIVER_READER(name)                                                       \
+	void name(struct driver_event *event, const struct driver_function *call, \
+		const void *arguments, bool done)
 
-#define DRIVER_READERS(X) \
-	X(read_launch) X(read_launch_ex) X(read_nothing) X(read_graph_launch) X(read_copy) \
-	X(read_copy_array) X(read_copy_arrays) X(read_copy_peer) X(read_copy_2d) X(read_copy_3d) \
-	X(read_copy_batch) X(read_copy_batch_1) X(read_copy_3d_batch) X(read_copy_3d_batch_1) \
-	X(read_copy_attributes) X(read_copy_3d_attributes) X(read_set_8) X(read_set_16) \
-	X(read_set_32) X(read_set_2d) X(read_alloc) X(read_alloc_pitch) X(read_alloc_pool) \
-	X(read_register) X(read_free) X(read_array) X(read_array_3d) X(read_array_mipmapped) \
-	X(read_physical) X(read_stream) X(read_event) X(read_wait)
+#define DRIVER_READERS(X)          \
+	X(read_launch)             \
+	X(read_launch_ex)          \
+	X(read_nothing)            \
+	X(read_graph_launch)       \
+	X(read_copy)               \
+	X(read_copy_array)         \
+	X(read_copy_arrays)        \
+	X(read_copy_peer)          \
+	X(read_copy_2d)            \
+	X(read_copy_3d)            \
+	X(read_copy_batch)         \
+	X(read_copy_batch_1)       \
+	X(read_copy_3d_batch)      \
+	X(read_copy_3d_batch_1)    \
+	X(read_copy_attributes)    \
+	X(read_copy_3d_attributes) \
+	X(read_memset_8)           \
+	X(read_memset_16)          \
+	X(read_memset_32)          \
+	X(read_memset_2d)          \
+	X(read_alloc)              \
+	X(read_alloc_pitch)        \
+	X(read_alloc_pool)         \
+	X(read_register)           \
+	X(read_free)               \
+	X(read_array)              \
+	X(read_array_3d)           \
+	X(read_array_mipmapped)    \
+	X(read_physical)           \
+	X(read_stream)             \
+	X(read_event)              \
+	X(read_wait)
 
 #define X(name) DRIVER_READER(name);
 DRIVER_READERS(X)

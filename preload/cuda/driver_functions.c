@@ -6,7 +6,7 @@
 
 #include "preload/cuda/driver_decode.h"
 
-#define CALLS 1024u /* callback ids are below that */
+#define CALLBACK_IDS 1024u /* callback ids are below that */
 #define NAME_BYTES 40u
 
 enum reader {
@@ -17,7 +17,7 @@ enum reader {
 
 /* A function as it is written down here: without an address in it, since the dynamic linker would put it right in every process, also where CUDA
  * never comes, and copy the pages for that. */
-struct line {
+struct function_line {
 	char name[NAME_BYTES];
 	uint32_t detail;
 	uint16_t id;
@@ -25,27 +25,33 @@ struct line {
 	bool per_thread, streamed;
 };
 
-#define ENTRY(id_, name_, type_, twin, kind_, detail_, flags_, streamed_, reader_)                                                     \
-	{                                                                                                                           \
-		.name = name_, .id = id_, .type = type_, .kind = kind_, .detail = detail_, .flags = flags_, .reader = BY_##reader_, \
-		.per_thread = twin, .streamed = streamed_                                                                       \
+#define ENTRY(id_, name_, type_, twin, kind_, detail_, flags_, streamed_, reader_)                 \
+	{                                                                                          \
+		.name = name_, .id = id_, .type = type_, .kind = kind_, .detail = detail_,         \
+		.flags = flags_, .reader = BY_##reader_, .per_thread = twin, .streamed = streamed_ \
 	}
-#define LAUNCH(id, name, twin, reader) ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_LAUNCH, 0, 0, 1, reader)
-#define GRAPH(id, name, twin) ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_GRAPH_LAUNCH, 0, 0, 1, read_graph_launch)
+#define LAUNCH(id, name, twin, reader) \
+	ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_LAUNCH, 0, 0, 1, reader)
+#define GRAPH(id, name, twin) \
+	ENTRY(id, name, CALL_LAUNCH, twin, DRIVER_GRAPH_LAUNCH, 0, 0, 1, read_graph_launch)
 #define COPY(id, name, twin, kind, streamed, reader) \
 	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_COPY, TRACE_COPY_##kind, 0, streamed, reader)
-#define SET(id, name, twin, width, streamed, reader) \
-	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_SET, 0, width, streamed, reader)
-#define ALLOC(id, name, twin, kind, flags, streamed, reader) \
-	ENTRY(id, name, CALL_ALLOC, twin, DRIVER_ALLOC, TRACE_MEMORY_##kind, flags, streamed, reader)
-#define FREE(id, name, twin, kind, flags, streamed) \
-	ENTRY(id, name, CALL_RELEASE, twin, DRIVER_FREE, TRACE_MEMORY_##kind, flags, streamed, read_free)
+#define MEMSET(id, name, twin, width, streamed, reader) \
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_MEMSET, 0, width, streamed, reader)
+#define ALLOC(id, name, twin, kind, flags, streamed, reader)                                  \
+	ENTRY(id, name, CALL_ALLOC, twin, DRIVER_ALLOC, TRACE_MEMORY_##kind, flags, streamed, \
+		reader)
+#define FREE(id, name, twin, kind, flags, streamed)                                         \
+	ENTRY(id, name, CALL_FREE, twin, DRIVER_FREE, TRACE_MEMORY_##kind, flags, streamed, \
+		read_free)
 #define SYNC(id, name, twin, type, streamed, reader) \
 	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_SYNC, type, 0, streamed, reader)
-#define BEGIN(id, name, twin) ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_BEGIN, 0, 0, 1, read_stream)
-#define END(id, name, twin) ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_END, 0, 0, 1, read_stream)
+#define BEGIN(id, name, twin) \
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_BEGIN, 0, 0, 1, read_stream)
+#define END(id, name, twin) \
+	ENTRY(id, name, CALL_PLAIN, twin, DRIVER_CAPTURE_END, 0, 0, 1, read_stream)
 
-static const struct line lines[] = {
+static const struct function_line function_lines[] = {
 	LAUNCH(115, "cuLaunch", 0, read_nothing),
 	LAUNCH(116, "cuLaunchGrid", 0, read_nothing),
 	LAUNCH(117, "cuLaunchGridAsync", 0, read_nothing),
@@ -120,30 +126,30 @@ static const struct line lines[] = {
 	COPY(839, "cuMemcpy3DWithAttributesAsync", 0, UNKNOWN, 1, read_copy_3d_attributes),
 	COPY(840, "cuMemcpy3DWithAttributesAsync_ptsz", 1, UNKNOWN, 1, read_copy_3d_attributes),
 
-	SET(249, "cuMemsetD8_v2", 0, 1, 0, read_set_8),
-	SET(411, "cuMemsetD8_v2_ptds", 1, 1, 0, read_set_8),
-	SET(216, "cuMemsetD8Async", 0, 1, 1, read_set_8),
-	SET(428, "cuMemsetD8Async_ptsz", 1, 1, 1, read_set_8),
-	SET(250, "cuMemsetD16_v2", 0, 2, 0, read_set_16),
-	SET(412, "cuMemsetD16_v2_ptds", 1, 2, 0, read_set_16),
-	SET(218, "cuMemsetD16Async", 0, 2, 1, read_set_16),
-	SET(429, "cuMemsetD16Async_ptsz", 1, 2, 1, read_set_16),
-	SET(251, "cuMemsetD32_v2", 0, 4, 0, read_set_32),
-	SET(413, "cuMemsetD32_v2_ptds", 1, 4, 0, read_set_32),
-	SET(220, "cuMemsetD32Async", 0, 4, 1, read_set_32),
-	SET(430, "cuMemsetD32Async_ptsz", 1, 4, 1, read_set_32),
-	SET(252, "cuMemsetD2D8_v2", 0, 1, 0, read_set_2d),
-	SET(414, "cuMemsetD2D8_v2_ptds", 1, 1, 0, read_set_2d),
-	SET(222, "cuMemsetD2D8Async", 0, 1, 1, read_set_2d),
-	SET(431, "cuMemsetD2D8Async_ptsz", 1, 1, 1, read_set_2d),
-	SET(253, "cuMemsetD2D16_v2", 0, 2, 0, read_set_2d),
-	SET(415, "cuMemsetD2D16_v2_ptds", 1, 2, 0, read_set_2d),
-	SET(224, "cuMemsetD2D16Async", 0, 2, 1, read_set_2d),
-	SET(432, "cuMemsetD2D16Async_ptsz", 1, 2, 1, read_set_2d),
-	SET(254, "cuMemsetD2D32_v2", 0, 4, 0, read_set_2d),
-	SET(416, "cuMemsetD2D32_v2_ptds", 1, 4, 0, read_set_2d),
-	SET(226, "cuMemsetD2D32Async", 0, 4, 1, read_set_2d),
-	SET(433, "cuMemsetD2D32Async_ptsz", 1, 4, 1, read_set_2d),
+	MEMSET(249, "cuMemsetD8_v2", 0, 1, 0, read_memset_8),
+	MEMSET(411, "cuMemsetD8_v2_ptds", 1, 1, 0, read_memset_8),
+	MEMSET(216, "cuMemsetD8Async", 0, 1, 1, read_memset_8),
+	MEMSET(428, "cuMemsetD8Async_ptsz", 1, 1, 1, read_memset_8),
+	MEMSET(250, "cuMemsetD16_v2", 0, 2, 0, read_memset_16),
+	MEMSET(412, "cuMemsetD16_v2_ptds", 1, 2, 0, read_memset_16),
+	MEMSET(218, "cuMemsetD16Async", 0, 2, 1, read_memset_16),
+	MEMSET(429, "cuMemsetD16Async_ptsz", 1, 2, 1, read_memset_16),
+	MEMSET(251, "cuMemsetD32_v2", 0, 4, 0, read_memset_32),
+	MEMSET(413, "cuMemsetD32_v2_ptds", 1, 4, 0, read_memset_32),
+	MEMSET(220, "cuMemsetD32Async", 0, 4, 1, read_memset_32),
+	MEMSET(430, "cuMemsetD32Async_ptsz", 1, 4, 1, read_memset_32),
+	MEMSET(252, "cuMemsetD2D8_v2", 0, 1, 0, read_memset_2d),
+	MEMSET(414, "cuMemsetD2D8_v2_ptds", 1, 1, 0, read_memset_2d),
+	MEMSET(222, "cuMemsetD2D8Async", 0, 1, 1, read_memset_2d),
+	MEMSET(431, "cuMemsetD2D8Async_ptsz", 1, 1, 1, read_memset_2d),
+	MEMSET(253, "cuMemsetD2D16_v2", 0, 2, 0, read_memset_2d),
+	MEMSET(415, "cuMemsetD2D16_v2_ptds", 1, 2, 0, read_memset_2d),
+	MEMSET(224, "cuMemsetD2D16Async", 0, 2, 1, read_memset_2d),
+	MEMSET(432, "cuMemsetD2D16Async_ptsz", 1, 2, 1, read_memset_2d),
+	MEMSET(254, "cuMemsetD2D32_v2", 0, 4, 0, read_memset_2d),
+	MEMSET(416, "cuMemsetD2D32_v2_ptds", 1, 4, 0, read_memset_2d),
+	MEMSET(226, "cuMemsetD2D32Async", 0, 4, 1, read_memset_2d),
+	MEMSET(433, "cuMemsetD2D32Async_ptsz", 1, 4, 1, read_memset_2d),
 
 	ALLOC(243, "cuMemAlloc_v2", 0, DEVICE, 0, 0, read_alloc),
 	ALLOC(244, "cuMemAllocPitch_v2", 0, DEVICE, 0, 0, read_alloc_pitch),
@@ -154,7 +160,8 @@ static const struct line lines[] = {
 	ALLOC(598, "cuMemAllocAsync", 0, DEVICE, TRACE_MEMORY_POOL, 1, read_alloc),
 	ALLOC(599, "cuMemAllocAsync_ptsz", 1, DEVICE, TRACE_MEMORY_POOL, 1, read_alloc),
 	ALLOC(611, "cuMemAllocFromPoolAsync", 0, DEVICE, TRACE_MEMORY_POOL, 1, read_alloc_pool),
-	ALLOC(612, "cuMemAllocFromPoolAsync_ptsz", 1, DEVICE, TRACE_MEMORY_POOL, 1, read_alloc_pool),
+	ALLOC(612, "cuMemAllocFromPoolAsync_ptsz", 1, DEVICE, TRACE_MEMORY_POOL, 1,
+		read_alloc_pool),
 	ALLOC(301, "cuMemHostRegister", 0, PINNED, TRACE_MEMORY_REGISTERED, 0, read_register),
 	ALLOC(379, "cuMemHostRegister_v2", 0, PINNED, TRACE_MEMORY_REGISTERED, 0, read_register),
 	ALLOC(272, "cuArrayCreate_v2", 0, ARRAY, 0, 0, read_array),
@@ -221,47 +228,48 @@ const uint16_t driver_timed_ids[] = {
 };
 
 /* By callback id; those of the others have no kind. Filled when CUPTI is to call us. */
-static struct driver_call calls[CALLS];
+static struct driver_function functions_by_id[CALLBACK_IDS];
 
-static void fill(void)
+static void fill_functions(void)
 {
-	static void (*const readers[])(struct driver_event *, const struct driver_call *, const void *, bool) = {
+	static void (*const readers[])(
+		struct driver_event *, const struct driver_function *, const void *, bool) = {
 #define X(name) name,
 		DRIVER_READERS(X)
 #undef X
 	};
 
-	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-		const struct line *line = &lines[i];
-		struct driver_call *call = &calls[line->id];
+	for (size_t i = 0; i < sizeof function_lines / sizeof function_lines[0]; i++) {
+		const struct function_line *function_line = &function_lines[i];
+		struct driver_function *call = &functions_by_id[function_line->id];
 
-		call->site.name = line->name;
-		call->site.type = (enum call_type)line->type;
+		call->site.name = function_line->name;
+		call->site.type = (enum call_type)function_line->type;
 		call->site.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK;
-		call->site.per_thread = line->per_thread;
-		call->detail = line->detail;
-		call->flags = line->flags;
-		call->streamed = line->streamed;
-		call->read = readers[line->reader];
-		call->kind = (enum driver_event_kind)line->kind;
+		call->site.per_thread = function_line->per_thread;
+		call->detail = function_line->detail;
+		call->flags = function_line->flags;
+		call->streamed = function_line->streamed;
+		call->read = readers[function_line->reader];
+		call->kind = (enum driver_event_kind)function_line->kind;
 	}
 }
 
-struct driver_call *driver_call(uint32_t cbid)
+struct driver_function *driver_function(uint32_t cbid)
 {
-	return cbid < CALLS && calls[cbid].kind ? &calls[cbid] : NULL;
+	return cbid < CALLBACK_IDS && functions_by_id[cbid].kind ? &functions_by_id[cbid] : NULL;
 }
 
-const uint16_t *driver_call_ids(void)
+const uint16_t *driver_function_ids(void)
 {
-	static uint16_t ids[CALLS];
+	static uint16_t ids[CALLBACK_IDS];
 	size_t count = 0;
 
 	if (ids[0])
 		return ids;
-	fill();
-	for (uint16_t id = 0; id < CALLS; id++)
-		if (calls[id].kind)
+	fill_functions();
+	for (uint16_t id = 0; id < CALLBACK_IDS; id++)
+		if (functions_by_id[id].kind)
 			ids[count++] = id;
 	return ids; /* ended by a 0 that was never overwritten: no id is 0, so there are fewer than CALLS */
 }

@@ -19,7 +19,7 @@ enum driver_event_kind {
 	DRIVER_LAUNCH = 1,
 	DRIVER_GRAPH_LAUNCH,
 	DRIVER_COPY,
-	DRIVER_SET,
+	DRIVER_MEMSET,
 	DRIVER_SYNC,
 	DRIVER_ALLOC,
 	DRIVER_FREE,
@@ -30,7 +30,8 @@ enum driver_event_kind {
 /* What a call's arguments say. Zero where they say nothing. */
 struct driver_event {
 	uint64_t stream; /* handle */
-	uint64_t object; /* LAUNCH: CUfunction, GRAPH_LAUNCH: executable graph, SYNC: event, ALLOC and FREE: address */
+	uint64_t
+		object; /* LAUNCH: CUfunction, GRAPH_LAUNCH: executable graph, SYNC: event, ALLOC and FREE: address */
 	uint64_t bytes;
 	uint32_t grid[3], block[3], shared_bytes; /* LAUNCH */
 	/* COPY: enum trace_copy_kind, SET: the value, SYNC: enum trace_sync_type, ALLOC and FREE:
@@ -39,7 +40,7 @@ struct driver_event {
 	uint32_t flags; /* ALLOC and FREE: enum trace_memory_flag */
 };
 
-struct driver_call {
+struct driver_function {
 	struct call_site site;
 	enum driver_event_kind kind;
 	uint32_t detail; /* what the event's are, unless `read` knows better */
@@ -47,14 +48,15 @@ struct driver_call {
 	bool streamed; /* the arguments have a stream, where functions differ in that only */
 	/* Reads the arguments at the call's end, when what they point to is still there. done: it
 	 * succeeded, so output pointers are good. */
-	void (*read)(struct driver_event *event, const struct driver_call *call, const void *arguments, bool done);
+	void (*read)(struct driver_event *event, const struct driver_function *call,
+		const void *arguments, bool done);
 };
 
 /* The call with this callback id; NULL: not one of these, or driver_call_ids has not been called yet. Its site's name id may be changed. */
-struct driver_call *driver_call(uint32_t cbid);
+struct driver_function *driver_function(uint32_t cbid);
 
 /* All callback ids, ended by 0. The first time by one thread. */
-const uint16_t *driver_call_ids(void);
+const uint16_t *driver_function_ids(void);
 
 /* Those that CUPTI shall time because nothing here records them: occupancy queries, loading of
  * modules and libraries, instantiation of graphs. Ended by 0. */

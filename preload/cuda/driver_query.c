@@ -15,18 +15,18 @@
 	X(cuStreamIsCapturing_ptsz, (const void *stream, int *status)) \
 	X(cuKernelGetName, (const char **name, const void *kernel))
 
-struct driver {
+struct driver_functions {
 #define X(name, parameters) int(*name) parameters;
 	DRIVER_FUNCTIONS(X)
 #undef X
 };
 
 /* The driver's functions, found once it is in the process. NULL: it is not, or not yet; then nothing can be asked. */
-static const struct driver *_Atomic driver;
+static const struct driver_functions *_Atomic driver;
 
-static const struct driver *look_for_driver(void)
+static const struct driver_functions *load_driver_functions(void)
 {
-	static struct driver found; /* two threads that look at once write the same */
+	static struct driver_functions found; /* two threads that look at once write the same */
 	static _Atomic int tries;
 	void *library;
 
@@ -43,16 +43,16 @@ static const struct driver *look_for_driver(void)
 	return &found;
 }
 
-static const struct driver *driver_there(void)
+static const struct driver_functions *loaded_driver(void)
 {
-	const struct driver *there = atomic_load_explicit(&driver, memory_order_acquire);
+	const struct driver_functions *there = atomic_load_explicit(&driver, memory_order_acquire);
 
-	return __builtin_expect(there != NULL, 1) ? there : look_for_driver();
+	return __builtin_expect(there != NULL, 1) ? there : load_driver_functions();
 }
 
 uint32_t driver_device(void)
 {
-	const struct driver *there = driver_there();
+	const struct driver_functions *there = loaded_driver();
 	int device = -1, saved = errno;
 
 	if (!there || !there->cuCtxGetDevice || there->cuCtxGetDevice(&device))
@@ -63,20 +63,20 @@ uint32_t driver_device(void)
 
 bool driver_is_capturing(const void *stream, bool per_thread)
 {
-	const struct driver *there = driver_there();
-	int (*ask)(const void *, int *) = !there       ? NULL
-					  : per_thread ? there->cuStreamIsCapturing_ptsz
-						       : there->cuStreamIsCapturing;
+	const struct driver_functions *there = loaded_driver();
+	int (*is_capturing)(const void *, int *) = !there       ? NULL
+						   : per_thread ? there->cuStreamIsCapturing_ptsz
+								: there->cuStreamIsCapturing;
 	int status = 0, saved = errno;
-	bool known = ask && !ask(stream, &status);
+	bool known_runtime = is_capturing && !is_capturing(stream, &status);
 
 	errno = saved;
-	return known && status;
+	return known_runtime && status;
 }
 
 const char *driver_kernel_name(const void *kernel)
 {
-	const struct driver *there = driver_there();
+	const struct driver_functions *there = loaded_driver();
 	const char *name = NULL;
 	int saved = errno;
 

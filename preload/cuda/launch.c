@@ -15,10 +15,11 @@
 
 #include <string.h>
 
-#define FUNCTIONS 4096u /* host functions, and kernel handles, that are remembered; a power of two */
+#define FUNCTION_SLOTS \
+	4096u /* host functions, and kernel handles, that are remembered; a power of two */
 
 /* What a launch asks for. */
-struct launch {
+struct launch_arguments {
 	const void *function; /* what the caller named */
 	struct cuda_dim3 grid, block;
 	size_t shared_bytes;
@@ -27,36 +28,39 @@ struct launch {
 };
 
 /* Direct-mapped by address: two that share a place take turns. */
-#define PLACE(pointer, places) ((uintptr_t)(pointer)*UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(places)))
+#define SLOT_OF(pointer, slots) \
+	((uintptr_t)(pointer)*UINT64_C(0x9e3779b97f4a7c15) >> (64 - __builtin_ctz(slots)))
 
 /* The report will look for the function in its object. */
-static void cover(const void *function)
+static void record_function_object(const void *function)
 {
-	static const void *_Atomic covered[FUNCTIONS];
-	const void *_Atomic *place = &covered[PLACE(function, FUNCTIONS)];
+	static const void *_Atomic covered[FUNCTION_SLOTS];
+	const void *_Atomic *slot = &covered[SLOT_OF(function, FUNCTION_SLOTS)];
 	uint64_t address = (uintptr_t)function;
 
-	if (atomic_load_explicit(place, memory_order_relaxed) == function || !stream_enter())
+	if (atomic_load_explicit(slot, memory_order_relaxed) == function || !stream_enter())
 		return;
-	modules_cover(&address, 1);
+	loaded_objects_record(&address, 1);
 	stream_leave();
-	atomic_store_explicit(place, function, memory_order_relaxed);
+	atomic_store_explicit(slot, function, memory_order_relaxed);
 }
 
 static inline __attribute__((always_inline)) void write_launch(
-	struct call_site *site, int result, const struct launch *launch)
+	struct call_site *site, int result, const struct launch_arguments *launch_arguments)
 {
 	const uint64_t rest[CALL_WORDS(trace_launch)] = {
-		call_stream(site, launch->stream),
-		(uintptr_t)launch->function,
-		call_pair(launch->grid.x, launch->grid.y),
-		call_pair(launch->grid.z, launch->block.x),
-		call_pair(launch->block.y, launch->block.z),
-		call_pair((uint32_t)launch->shared_bytes, launch->name),
+		call_stream(site, launch_arguments->stream),
+		(uintptr_t)launch_arguments->function,
+		call_pair(launch_arguments->grid.x, launch_arguments->grid.y),
+		call_pair(launch_arguments->grid.z, launch_arguments->block.x),
+		call_pair(launch_arguments->block.y, launch_arguments->block.z),
+		call_pair((uint32_t)launch_arguments->shared_bytes, launch_arguments->name),
 	};
 
-	if (call_write(site, TRACE_LAUNCH, result, launch->stream, rest, CALL_WORDS(trace_launch)) && !launch->name)
-		cover(launch->function);
+	if (call_write(site, TRACE_LAUNCH, result, launch_arguments->stream, rest,
+		    CALL_WORDS(trace_launch)) &&
+		!launch_arguments->name)
+		record_function_object(launch_arguments->function);
 }
 
 int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
@@ -67,33 +71,44 @@ int cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 	int result = real->cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_launch(&site, result,
+			&(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true };
+	static struct call_site site = {
+		.name = "cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
-	int result = real->cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+	int result = real->cudaLaunchKernel_ptsz(
+		function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_launch(&site, result,
+			&(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int cudaLaunchCooperativeKernel REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "cudaLaunchCooperativeKernel", .type = CALL_LAUNCH };
+	static struct call_site site = { .name = "cudaLaunchCooperativeKernel",
+		.type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
-	int result = real->cudaLaunchCooperativeKernel(function, grid, block, arguments, shared_bytes, stream);
+	int result = real->cudaLaunchCooperativeKernel(
+		function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_launch(&site, result,
+			&(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
@@ -105,10 +120,13 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
-	int result = real->cudaLaunchCooperativeKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+	int result = real->cudaLaunchCooperativeKernel_ptsz(
+		function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_launch(&site, result, &(struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_launch(&site, result,
+			&(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
@@ -118,10 +136,10 @@ int cudaLaunchCooperativeKernel_ptsz REAL_LAUNCH_PARAMETERS
 /* Kernels whose names are known: the handle and, in the bits that it leaves free, its name's id, in one word. A handle
  * may come to mean another kernel when libraries are unloaded and loaded; but the code that launches it got it from
  * __cudaGetKernel, once, when the library was new. */
-static _Atomic uint64_t kernels[FUNCTIONS];
+static _Atomic uint64_t kernels[FUNCTION_SLOTS];
 #define NAME_BITS 19 /* of addresses below 2^48 that are multiples of 8 */
 
-static uint32_t look_up_name(const void *kernel)
+static uint32_t query_kernel_name(const void *kernel)
 {
 	uint64_t handle = (uintptr_t)kernel;
 	const char *text;
@@ -134,18 +152,20 @@ static uint32_t look_up_name(const void *kernel)
 	name = name_id_always(text, strlen(text));
 	stream_leave();
 	if (!(handle & 7) && handle < UINT64_C(1) << 48 && name < 1u << NAME_BITS)
-		atomic_store_explicit(&kernels[PLACE(kernel, FUNCTIONS)], handle << 16 | name, memory_order_relaxed);
+		atomic_store_explicit(&kernels[SLOT_OF(kernel, FUNCTION_SLOTS)],
+			handle << 16 | name, memory_order_relaxed);
 	return name;
 }
 
 /* The id of a kernel's name; 0: not known. */
-static inline uint32_t kernel_name(const void *kernel)
+static inline uint32_t cached_kernel_name(const void *kernel)
 {
-	uint64_t known = atomic_load_explicit(&kernels[PLACE(kernel, FUNCTIONS)], memory_order_relaxed);
+	uint64_t cached = atomic_load_explicit(
+		&kernels[SLOT_OF(kernel, FUNCTION_SLOTS)], memory_order_relaxed);
 
-	return known >> NAME_BITS << NAME_BITS == (uint64_t)(uintptr_t)kernel << 16 && known
-		       ? (uint32_t)known & ((1u << NAME_BITS) - 1)
-		       : look_up_name(kernel);
+	return cached >> NAME_BITS << NAME_BITS == (uint64_t)(uintptr_t)kernel << 16 && cached
+		       ? (uint32_t)cached & ((1u << NAME_BITS) - 1)
+		       : query_kernel_name(kernel);
 }
 
 int __cudaGetKernel(const void **kernel, const void *function)
@@ -153,16 +173,17 @@ int __cudaGetKernel(const void **kernel, const void *function)
 	int result = real_of(CALLER)->__cudaGetKernel(kernel, function);
 
 	if (result == 0 && kernel)
-		atomic_store_explicit(&kernels[PLACE(*kernel, FUNCTIONS)], 0, memory_order_relaxed);
+		atomic_store_explicit(
+			&kernels[SLOT_OF(*kernel, FUNCTION_SLOTS)], 0, memory_order_relaxed);
 	return result;
 }
 
 static inline __attribute__((always_inline)) void write_kernel_launch(
-	struct call_site *site, int result, struct launch launch)
+	struct call_site *site, int result, struct launch_arguments launch_arguments)
 {
 	if (result == 0 && call_enabled)
-		launch.name = kernel_name(launch.function);
-	write_launch(site, result, &launch);
+		launch_arguments.name = cached_kernel_name(launch_arguments.function);
+	write_launch(site, result, &launch_arguments);
 }
 
 int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
@@ -170,97 +191,116 @@ int __cudaLaunchKernel REAL_LAUNCH_PARAMETERS
 	static struct call_site site = { .name = "__cudaLaunchKernel", .type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
-	int result = real->__cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream);
+	int result = real->__cudaLaunchKernel(
+		function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_kernel_launch(&site, result, (struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_kernel_launch(&site, result,
+			(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 int __cudaLaunchKernel_ptsz REAL_LAUNCH_PARAMETERS
 {
-	static struct call_site site = { .name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true };
+	static struct call_site site = {
+		.name = "__cudaLaunchKernel_ptsz", .type = CALL_LAUNCH, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
-	int result = real->__cudaLaunchKernel_ptsz(function, grid, block, arguments, shared_bytes, stream);
+	int result = real->__cudaLaunchKernel_ptsz(
+		function, grid, block, arguments, shared_bytes, stream);
 
 	if (outer == 0)
-		write_kernel_launch(&site, result, (struct launch){ function, grid, block, shared_bytes, stream, 0 });
+		write_kernel_launch(&site, result,
+			(struct launch_arguments){
+				function, grid, block, shared_bytes, stream, 0 });
 	call_end(outer);
 	return result;
 }
 
 /* ---- by a configuration ---- */
 
-static struct launch launch_of(const struct cuda_launch_config *config, const void *function)
+static struct launch_arguments launch_from_config(
+	const struct cuda_launch_config *config, const void *function)
 {
 	if (!config)
-		return (struct launch){ .function = function };
-	return (struct launch){ function, config->grid, config->block, config->shared_bytes, config->stream, 0 };
+		return (struct launch_arguments){ .function = function };
+	return (struct launch_arguments){ function, config->grid, config->block,
+		config->shared_bytes, config->stream, 0 };
 }
 
-int cudaLaunchKernelExC(const struct cuda_launch_config *config, const void *function, void **arguments)
+int cudaLaunchKernelExC(
+	const struct cuda_launch_config *config, const void *function, void **arguments)
 {
 	static struct call_site site = { .name = "cudaLaunchKernelExC", .type = CALL_LAUNCH };
-	const struct launch launch = launch_of(config, function);
+	const struct launch_arguments launch_arguments = launch_from_config(config, function);
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC(config, function, arguments);
 
 	if (outer == 0)
-		write_launch(&site, result, &launch);
+		write_launch(&site, result, &launch_arguments);
 	call_end(outer);
 	return result;
 }
 
-int cudaLaunchKernelExC_ptsz(const struct cuda_launch_config *config, const void *function, void **arguments)
+int cudaLaunchKernelExC_ptsz(
+	const struct cuda_launch_config *config, const void *function, void **arguments)
 {
-	static struct call_site site = { .name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true };
-	const struct launch launch = launch_of(config, function);
+	static struct call_site site = {
+		.name = "cudaLaunchKernelExC_ptsz", .type = CALL_LAUNCH, .per_thread = true
+	};
+	const struct launch_arguments launch_arguments = launch_from_config(config, function);
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchKernelExC_ptsz(config, function, arguments);
 
 	if (outer == 0)
-		write_launch(&site, result, &launch);
+		write_launch(&site, result, &launch_arguments);
 	call_end(outer);
 	return result;
 }
 
 /* One record for each device's kernel. */
-static void write_each(struct call_site *site, int result, const struct cuda_launch_params *launches, unsigned count)
+static void write_launches(struct call_site *site, int result,
+	const struct cuda_launch_params *launches, unsigned count)
 {
 	call_returned();
 	for (unsigned i = 0; launches && i < count; i++) {
 		const struct cuda_launch_params *one = &launches[i];
 
 		write_launch(site, result,
-			&(struct launch){ one->function, one->grid, one->block, one->shared_bytes, one->stream, 0 });
+			&(struct launch_arguments){ one->function, one->grid, one->block,
+				one->shared_bytes, one->stream, 0 });
 	}
 }
 
-int cudaLaunchCooperativeKernelMultiDevice(struct cuda_launch_params *launches, unsigned count, unsigned flags)
+int cudaLaunchCooperativeKernelMultiDevice(
+	struct cuda_launch_params *launches, unsigned count, unsigned flags)
 {
-	static struct call_site site = { .name = "cudaLaunchCooperativeKernelMultiDevice", .type = CALL_LAUNCH };
+	static struct call_site site = { .name = "cudaLaunchCooperativeKernelMultiDevice",
+		.type = CALL_LAUNCH };
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaLaunchCooperativeKernelMultiDevice(launches, count, flags);
 
 	if (outer == 0)
-		write_each(&site, result, launches, count);
+		write_launches(&site, result, launches, count);
 	call_end(outer);
 	return result;
 }
 
 /* ---- graphs ---- */
 
-static void write_graph_launch(struct call_site *site, int result, const void *exec, const void *stream)
+static void write_graph_launch(
+	struct call_site *site, int result, const void *exec, const void *stream)
 {
 	const uint64_t rest[CALL_WORDS(trace_graph_launch)] = {
 		call_stream(site, stream),
 		(uintptr_t)exec,
-		call_pair(cuda_callbacks_graph(), 0),
+		call_pair(cupti_callbacks_graph_id(), 0),
 	};
 
 	call_write(site, TRACE_GRAPH_LAUNCH, result, stream, rest, CALL_WORDS(trace_graph_launch));
@@ -281,7 +321,9 @@ int cudaGraphLaunch(void *exec, void *stream)
 
 int cudaGraphLaunch_ptsz(void *exec, void *stream)
 {
-	static struct call_site site = { .name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true };
+	static struct call_site site = {
+		.name = "cudaGraphLaunch_ptsz", .type = CALL_LAUNCH, .per_thread = true
+	};
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 	int result = real->cudaGraphLaunch_ptsz(exec, stream);
@@ -305,8 +347,8 @@ static int capture_began(uint32_t outer, int result)
 /* With some errors the capture has ended all the same; with others (wrong stream, wrong thread) it goes on. */
 static int capture_ended(uint32_t outer, int result)
 {
-	if (outer == 0 &&
-		(result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED || result == CUDA_ERROR_CAPTURE_UNJOINED))
+	if (outer == 0 && (result == 0 || result == CUDA_ERROR_CAPTURE_INVALIDATED ||
+				  result == CUDA_ERROR_CAPTURE_UNJOINED))
 		call_capture_ended();
 	call_end(outer);
 	return result;
@@ -328,24 +370,24 @@ int cudaStreamBeginCapture_ptsz(void *stream, int mode)
 	return capture_began(outer, real->cudaStreamBeginCapture_ptsz(stream, mode));
 }
 
-int cudaStreamBeginCaptureToGraph(
-	void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+int cudaStreamBeginCaptureToGraph(void *stream, void *graph, const void *dependencies,
+	const void *edges, size_t count, int mode)
 {
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(
-		outer, real->cudaStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
+	return capture_began(outer, real->cudaStreamBeginCaptureToGraph(
+					    stream, graph, dependencies, edges, count, mode));
 }
 
-int cudaStreamBeginCaptureToGraph_ptsz(
-	void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode)
+int cudaStreamBeginCaptureToGraph_ptsz(void *stream, void *graph, const void *dependencies,
+	const void *edges, size_t count, int mode)
 {
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(
-		outer, real->cudaStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
+	return capture_began(outer, real->cudaStreamBeginCaptureToGraph_ptsz(
+					    stream, graph, dependencies, edges, count, mode));
 }
 
 int cudaStreamBeginRecaptureToGraph(void *stream, int mode, void *graph, void *callback)
@@ -353,7 +395,8 @@ int cudaStreamBeginRecaptureToGraph(void *stream, int mode, void *graph, void *c
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(outer, real->cudaStreamBeginRecaptureToGraph(stream, mode, graph, callback));
+	return capture_began(
+		outer, real->cudaStreamBeginRecaptureToGraph(stream, mode, graph, callback));
 }
 
 int cudaStreamBeginRecaptureToGraph_ptsz(void *stream, int mode, void *graph, void *callback)
@@ -361,7 +404,8 @@ int cudaStreamBeginRecaptureToGraph_ptsz(void *stream, int mode, void *graph, vo
 	const struct real *real = real_of(CALLER);
 	uint32_t outer = call_begin(CALLER);
 
-	return capture_began(outer, real->cudaStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, callback));
+	return capture_began(
+		outer, real->cudaStreamBeginRecaptureToGraph_ptsz(stream, mode, graph, callback));
 }
 
 int cudaStreamEndCapture(void *stream, void **graph)

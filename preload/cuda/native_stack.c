@@ -14,10 +14,10 @@
 #define LIBRARY "libunwind.so.8"
 #define OWN_FRAMES 8u /* at most as many frames of ours lie inside the call */
 
-static int no_backtrace(void **frames, int most)
+static int no_backtrace(void **frames, int max_frames)
 {
 	(void)frames;
-	(void)most;
+	(void)max_frames;
 	return 0;
 }
 
@@ -31,19 +31,19 @@ static _Atomic bool used;
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-void stack_want(void)
+void native_stack_enable(void)
 {
 	atomic_store(&wanted, true);
 }
 
-static void load(void *unused)
+static void load_libunwind(void *unused)
 {
 	int (*backtrace)(void **, int) = NULL;
-	struct quiet quiet;
+	struct signal_guard guard;
 	void *library;
 
 	(void)unused;
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (library)
 		*(void **)&backtrace = dlsym(library, "unw_backtrace");
@@ -51,22 +51,22 @@ static void load(void *unused)
 		atomic_store(&backtrace_, backtrace);
 	else if (library)
 		meta_set("warning.stacks",
-			"no call stacks: " LIBRARY
-			" has no unw_backtrace; install libunwind 1.3 or later, or set PPERF_STACKS=off");
+			"no call stacks: " LIBRARY " has no unw_backtrace; install libunwind 1.3 "
+						   "or later, or set PPERF_STACKS=off");
 	else
 		meta_set("warning.stacks",
-			"no call stacks: " LIBRARY
-			" was not found; install libunwind (Debian: libunwind8), or set PPERF_STACKS=off");
-	quiet_end(&quiet);
+			"no call stacks: " LIBRARY " was not found; install libunwind (Debian: "
+						   "libunwind8), or set PPERF_STACKS=off");
+	signal_guard_end(&guard);
 }
 
-void stack_prepare(void)
+void native_stack_load(void)
 {
 	if (atomic_load(&wanted) && !atomic_exchange(&tried, true))
-		own_stack_run(load, NULL);
+		large_stack_run(load_libunwind, NULL);
 }
 
-static bool is_ours(const void *frame)
+static bool is_own_frame(const void *frame)
 {
 	return (const char *)frame >= __ehdr_start && (const char *)frame < _end;
 }
@@ -80,16 +80,17 @@ static uint32_t inner_frames(void *const *frames, uint32_t count, const void *ca
 		i++;
 	if (caller && i < count && frames[i] == caller)
 		return i;
-	for (i = 0; i < count && is_ours(frames[i]); i++)
+	for (i = 0; i < count && is_own_frame(frames[i]); i++)
 		continue;
 	return i;
 }
 
-uint32_t stack_here(const void *caller)
+uint32_t native_stack_capture(const void *caller)
 {
-	void *frames[STACK_FRAMES_MOST + OWN_FRAMES];
-	uint64_t addresses[STACK_FRAMES_MOST];
-	int got = atomic_load_explicit(&backtrace_, memory_order_acquire)(frames, STACK_FRAMES_MOST + OWN_FRAMES);
+	void *frames[STACK_FRAMES_MAX + OWN_FRAMES];
+	uint64_t addresses[STACK_FRAMES_MAX];
+	int got = atomic_load_explicit(&backtrace_, memory_order_acquire)(
+		frames, STACK_FRAMES_MAX + OWN_FRAMES);
 	uint32_t count = got > 0 ? (uint32_t)got : 0, first, n = 0;
 
 	if (!count)
@@ -97,13 +98,13 @@ uint32_t stack_here(const void *caller)
 	if (!atomic_load_explicit(&used, memory_order_relaxed))
 		atomic_store_explicit(&used, true, memory_order_relaxed);
 	first = inner_frames(frames, count, caller);
-	for (uint32_t i = first; i < count && n < STACK_FRAMES_MOST; i++)
+	for (uint32_t i = first; i < count && n < STACK_FRAMES_MAX; i++)
 		addresses[n++] = (uintptr_t)frames[i];
-	modules_cover(addresses, n);
+	loaded_objects_record(addresses, n);
 	return stack_id(addresses, n);
 }
 
-void stack_forked(void)
+void native_stack_forked(void)
 {
 	if (atomic_load(&used))
 		atomic_store(&backtrace_, no_backtrace);

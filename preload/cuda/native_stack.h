@@ -12,17 +12,17 @@
 #include <stdint.h>
 
 /* No stack is taken before this. */
-void stack_want(void);
+void native_stack_enable(void);
 
 /* Loads libunwind if stacks are wanted and it has not been tried; if there is none, notes warning.stacks in the trace. To be called where the
  * program's own call would have the dynamic linker at work, too, outside of stream_enter. Cheap when done. */
-void stack_prepare(void);
+void native_stack_load(void);
 
 /* The id of the calling thread's stack, innermost frame first and at most STACK_FRAMES_MOST: from the return to `caller` outwards if that is given and found, else from the first frame
  * outside of this library. Objects that the frames lie in are described first. 0: none. Between stream_enter and stream_leave. */
-uint32_t stack_here(const void *caller);
+uint32_t native_stack_capture(const void *caller);
 
 /* In a forked child: no more stacks if the parent took any, since another of its threads may have held libunwind's locks. */
-void stack_forked(void);
+void native_stack_forked(void);
 
 #endif

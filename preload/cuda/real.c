@@ -20,19 +20,19 @@
 
 #define RUNTIME_NAME "libcudart"
 
-struct search {
+struct runtime_search {
 	uintptr_t caller;
 	const char *caller_path; /* its object's, "": the program's */
-	const char
-		*version; /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
+	const char *
+		version; /* of the runtime's symbols, as its object refers to them: libcudart.so.12. "": no version */
 	const char *needed;  /* the runtime that its object names, "": none */
 	char path[PATH_MAX]; /* the best runtime so far */
 	uintptr_t base;
 	int rank;
 };
-enum rank { RANK_NONE, RANK_ANY, RANK_MAJOR, RANK_NAME };
+enum match_rank { RANK_NONE, RANK_ANY, RANK_MAJOR, RANK_NAME };
 
-struct function {
+struct runtime_function {
 	const char *name;
 	size_t offset; /* in struct real */
 };
@@ -48,7 +48,7 @@ REAL_FUNCTIONS(X)
 #undef X
 #pragma GCC diagnostic pop
 
-static const struct function functions[] = {
+static const struct runtime_function real_functions[] = {
 #define X(name, parameters) { #name, offsetof(struct real, name) },
 	REAL_FUNCTIONS(X)
 #undef X
@@ -82,12 +82,13 @@ static bool is_runtime(const char *path)
 }
 
 /* libcudart.so.12, libcudart-d0da41ae.so.12.4 -> 12; 0: not said. */
-static int major_of(const char *name)
+static int soname_major(const char *name)
 {
 	const char *version = strstr(base_name(name), ".so.");
 	int major = 0;
 
-	for (version = version ? version + 4 : ""; *version >= '0' && *version <= '9' && major < 1000; version++)
+	for (version = version ? version + 4 : "";
+		*version >= '0' && *version <= '9' && major < 1000; version++)
 		major = major * 10 + (*version - '0');
 	return major;
 }
@@ -96,7 +97,8 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 {
 	for (int i = 0; i < object->dlpi_phnum; i++)
 		if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+			return (const ElfW(Dyn) *)(object->dlpi_addr +
+						   object->dlpi_phdr[i].p_vaddr);
 	return NULL;
 }
 
@@ -105,8 +107,9 @@ static const char *dynamic_pointer(const struct dl_phdr_info *object, ElfW(Sxwor
 {
 	for (const ElfW(Dyn) *d = dynamic_of(object); d && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == tag)
-			return (const char *)(d->d_un.d_ptr < object->dlpi_addr ? object->dlpi_addr + d->d_un.d_ptr
-										: d->d_un.d_ptr);
+			return (const char *)(d->d_un.d_ptr < object->dlpi_addr
+						      ? object->dlpi_addr + d->d_un.d_ptr
+						      : d->d_un.d_ptr);
 	return NULL;
 }
 
@@ -124,7 +127,8 @@ static const char *dynamic_runtime(const struct dl_phdr_info *object, ElfW(Sxwor
 /* The first version that the object needs and that begins like a runtime, "" if none. */
 static const char *version_needed(const struct dl_phdr_info *object)
 {
-	const char *strings = dynamic_pointer(object, DT_STRTAB), *at = dynamic_pointer(object, DT_VERNEED);
+	const char *strings = dynamic_pointer(object, DT_STRTAB),
+		   *at = dynamic_pointer(object, DT_VERNEED);
 	const ElfW(Verneed) *file = (const void *)at;
 
 	while (strings && file) {
@@ -137,18 +141,20 @@ static const char *version_needed(const struct dl_phdr_info *object)
 	return "";
 }
 
-static bool holds(const struct dl_phdr_info *object, uintptr_t address)
+static bool object_contains(const struct dl_phdr_info *object, uintptr_t address)
 {
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
 
-		if (segment->p_type == PT_LOAD && address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz)
+		if (segment->p_type == PT_LOAD &&
+			address - object->dlpi_addr - segment->p_vaddr < segment->p_memsz)
 			return true;
 	}
 	return false;
 }
 
-static void take(struct search *search, const char *path, uintptr_t base, enum rank rank)
+static void set_candidate(
+	struct runtime_search *search, const char *path, uintptr_t base, enum match_rank rank)
 {
 	if (strlen(path) >= sizeof search->path)
 		return;
@@ -160,75 +166,79 @@ static void take(struct search *search, const char *path, uintptr_t base, enum r
 /* The caller is executing, so its object and the texts in it stay. */
 static int find_caller(struct dl_phdr_info *object, size_t size, void *data)
 {
-	struct search *search = data;
+	struct runtime_search *search = data;
 
 	(void)size;
-	if (!holds(object, search->caller))
+	if (!object_contains(object, search->caller))
 		return 0;
 	if (is_runtime(object->dlpi_name)) /* from one of its functions to another */
-		take(search, object->dlpi_name, object->dlpi_addr, RANK_NAME);
+		set_candidate(search, object->dlpi_name, object->dlpi_addr, RANK_NAME);
 	search->caller_path = object->dlpi_name;
 	search->version = version_needed(object);
 	search->needed = dynamic_runtime(object, DT_NEEDED);
 	return 1;
 }
 
-static enum rank rank_of(const struct dl_phdr_info *object, const char *needed)
+static enum match_rank match_rank_of(const struct dl_phdr_info *object, const char *needed)
 {
-	const char *own = dynamic_runtime(object, DT_SONAME);
+	const char *soname = dynamic_runtime(object, DT_SONAME);
 
 	if (!*needed)
 		return RANK_ANY;
-	if (!strcmp(needed, base_name(object->dlpi_name)) || !strcmp(needed, own))
+	if (!strcmp(needed, base_name(object->dlpi_name)) || !strcmp(needed, soname))
 		return RANK_NAME;
-	return major_of(needed) == major_of(*own ? own : object->dlpi_name) ? RANK_MAJOR : RANK_ANY;
+	return soname_major(needed) == soname_major(*soname ? soname : object->dlpi_name)
+		       ? RANK_MAJOR
+		       : RANK_ANY;
 }
 
 static int find_runtime(struct dl_phdr_info *object, size_t size, void *data)
 {
-	struct search *search = data;
-	enum rank rank;
+	struct runtime_search *search = data;
+	enum match_rank rank;
 
 	(void)size;
 	if (!is_runtime(object->dlpi_name))
 		return 0;
-	rank = rank_of(object, search->needed);
+	rank = match_rank_of(object, search->needed);
 	if ((int)rank > search->rank)
-		take(search, object->dlpi_name, object->dlpi_addr, rank);
+		set_candidate(search, object->dlpi_name, object->dlpi_addr, rank);
 	return 0;
 }
 
-static void *look_up(void *scope, const char *name, const char *version)
+static void *look_up_symbol(void *scope, const char *name, const char *version)
 {
 	return *version ? dlvsym(scope, name, version) : dlsym(scope, name);
 }
 
-static bool take_object_of(struct search *search, const void *address)
+static bool set_candidate_of(struct runtime_search *search, const void *address)
 {
 	Dl_info info;
 
 	if (!address || !dladdr(address, &info) || !is_runtime(info.dli_fname))
 		return false;
-	take(search, info.dli_fname, (uintptr_t)info.dli_fbase, RANK_NAME);
+	set_candidate(search, info.dli_fname, (uintptr_t)info.dli_fbase, RANK_NAME);
 	return search->rank == RANK_NAME;
 }
 
 /* As the linker does: the global scope, then that of the caller's object. By a function that nobody interposes. */
-static bool find_in_scopes(struct search *search)
+static bool find_in_scopes(struct runtime_search *search)
 {
 	void *object;
 	bool found;
 
-	if (take_object_of(search, look_up(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
+	if (set_candidate_of(
+		    search, look_up_symbol(RTLD_NEXT, "cudaRuntimeGetVersion", search->version)))
 		return true;
 	object = *search->caller_path ? dlopen(search->caller_path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-	found = object && take_object_of(search, look_up(object, "cudaRuntimeGetVersion", search->version));
+	found = object && set_candidate_of(search,
+				  look_up_symbol(object, "cudaRuntimeGetVersion", search->version));
 	if (object)
 		dlclose(object);
 	return found;
 }
 
-static bool find(struct search *search)
+static bool find_caller_runtime(struct runtime_search *search)
 {
 	dl_iterate_phdr(find_caller, search);
 	if (search->rank == RANK_NONE && !find_in_scopes(search))
@@ -247,21 +257,21 @@ static void *next_interposer(const char *name)
 	return next && dladdr(next, &info) && !is_runtime(info.dli_fname) ? next : NULL;
 }
 
-static void fill(struct real *real, void *library)
+static void fill_runtime(struct real *real, void *library)
 {
 	*real = missing;
-	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-		void *function = next_interposer(functions[i].name);
+	for (size_t i = 0; i < sizeof real_functions / sizeof *real_functions; i++) {
+		void *function = next_interposer(real_functions[i].name);
 
 		if (!function)
-			function = dlsym(library, functions[i].name);
+			function = dlsym(library, real_functions[i].name);
 		if (function)
-			memcpy((char *)real + functions[i].offset, &function, sizeof function);
+			memcpy((char *)real + real_functions[i].offset, &function, sizeof function);
 	}
 }
 
 /* Says in the trace that there is a runtime, and which versions there are, in the order in which they were found. */
-static void announce(void *library)
+static void write_runtime_versions(void *library)
 {
 	static _Atomic int versions[REAL_RUNTIMES];
 	int (*version_of)(int *) = NULL;
@@ -273,18 +283,20 @@ static void announce(void *library)
 		version = 0;
 	for (i = 0; i < (int)REAL_RUNTIMES; i++) {
 		before = 0;
-		if (atomic_compare_exchange_strong(&versions[i], &before, version) || before == version)
+		if (atomic_compare_exchange_strong(&versions[i], &before, version) ||
+			before == version)
 			break;
 	}
 	for (i = 0; i < (int)REAL_RUNTIMES && (before = atomic_load(&versions[i])); i++)
-		snprintf(text + strlen(text), sizeof text - strlen(text), i ? ", %d" : "%d", before);
+		snprintf(
+			text + strlen(text), sizeof text - strlen(text), i ? ", %d" : "%d", before);
 	meta_set("source.cuda_symbols", call_enabled ? "on" : "off: PPERF_CUDA=0 (0)");
 	if (*text)
 		meta_set("version.cuda_runtime", text);
 }
 
 /* The index of the runtime at `base`, 0: not known yet. */
-static uint32_t known(uintptr_t base)
+static uint32_t known_runtime(uintptr_t base)
 {
 	for (uint32_t i = 1; i < REAL_RUNTIMES; i++)
 		if (atomic_load_explicit(&bases[i], memory_order_acquire) == base)
@@ -293,7 +305,7 @@ static uint32_t known(uintptr_t base)
 }
 
 /* The runtime stays loaded from here on: its functions are called without asking again. */
-static uint32_t add(const struct search *search)
+static uint32_t add_runtime(const struct runtime_search *search)
 {
 	void *library = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
 	uint32_t index;
@@ -305,23 +317,23 @@ static uint32_t add(const struct search *search)
 		atomic_fetch_sub(&claimed, 1);
 		return 0;
 	}
-	fill(&real_runtimes[index], library);
+	fill_runtime(&real_runtimes[index], library);
 	atomic_store_explicit(&bases[index], search->base, memory_order_release);
-	announce(library);
+	write_runtime_versions(library);
 	return index;
 }
 
 /* ---- which caller ---- */
 
-static _Atomic uint64_t *ways_of(const void *caller)
+static _Atomic uint64_t *site_set(const void *caller)
 {
 	return real_sites + ((size_t)(real_site(caller) - real_sites) & ~(size_t)(REAL_WAYS - 1));
 }
 
 /* The runtime of a caller whose first place is another's; 0: it has none. */
-static uint32_t known_site(const void *caller)
+static uint32_t find_cached_site(const void *caller)
 {
-	const _Atomic uint64_t *ways = ways_of(caller);
+	const _Atomic uint64_t *ways = site_set(caller);
 
 	for (uint32_t i = 0; i < REAL_WAYS; i++) {
 		uint64_t site = atomic_load_explicit(&ways[i], memory_order_acquire);
@@ -336,56 +348,63 @@ static uint32_t known_site(const void *caller)
 static void remember_site(const void *caller, uint32_t index)
 {
 	const uint64_t site = (uint64_t)(uintptr_t)caller << REAL_INDEX_BITS | index;
-	_Atomic uint64_t *place = real_site(caller), *ways = ways_of(caller);
-	uint64_t nobody = 0;
+	_Atomic uint64_t *slot = real_site(caller), *ways = site_set(caller);
+	uint64_t none = 0;
 
-	if (atomic_compare_exchange_strong(place, &nobody, site))
+	if (atomic_compare_exchange_strong(slot, &none, site))
 		return;
 	for (uint32_t i = 0; i < REAL_WAYS; i++)
-		if (nobody = 0, atomic_compare_exchange_strong(&ways[i], &nobody, site))
+		if (none = 0, atomic_compare_exchange_strong(&ways[i], &none, site))
 			return;
-	atomic_store_explicit(place, site, memory_order_release);
+	atomic_store_explicit(slot, site, memory_order_release);
 }
 
-static const struct real *find_new(const void *caller)
+static const struct real *find_runtime_slow(const void *caller)
 {
-	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
-	struct quiet quiet;
+	struct runtime_search search = {
+		.caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = ""
+	};
+	struct signal_guard guard;
 	uint32_t index = 0;
 
-	quiet_begin(&quiet); /* the dynamic linker's lock is held, and our callers' errno stays */
-	if (find(&search)) {
-		index = known(search.base);
+	signal_guard_begin(
+		&guard); /* the dynamic linker's lock is held, and our callers' errno stays */
+	if (find_caller_runtime(&search)) {
+		index = known_runtime(search.base);
 		if (!index)
-			index = add(&search);
+			index = add_runtime(&search);
 	}
 	if (index)
 		remember_site(caller, index);
 	else
-		meta_set("source.cuda_symbols", "off: a CUDA function was called, but no libcudart is loaded (3)");
-	quiet_end(&quiet);
+		meta_set("source.cuda_symbols",
+			"off: a CUDA function was called, but no libcudart is loaded (3)");
+	signal_guard_end(&guard);
 	call_prepare();
-	cuda_callbacks_need();
+	cupti_callbacks_start_if_needed();
 	call_hook_first_call();
-	if (index && trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
+	if (index &&
+		trace_header()) /* with no CUPTI session nobody else would say what the program runs on */
 		gpu_device_record();
 	return index ? &real_runtimes[index] : &missing;
 }
 
 const struct real *real_find(const void *caller)
 {
-	uint32_t index = known_site(caller);
+	uint32_t index = find_cached_site(caller);
 
-	return index ? &real_runtimes[index] : find_new(caller);
+	return index ? &real_runtimes[index] : find_runtime_slow(caller);
 }
 
-void real_meet(const void *caller)
+void real_prepare(const void *caller)
 {
-	struct search search = { .caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = "" };
-	struct quiet quiet;
+	struct runtime_search search = {
+		.caller = (uintptr_t)caller, .caller_path = "", .version = "", .needed = ""
+	};
+	struct signal_guard guard;
 
-	quiet_begin(&quiet);
-	if (find(&search) && !known(search.base))
-		add(&search);
-	quiet_end(&quiet);
+	signal_guard_begin(&guard);
+	if (find_caller_runtime(&search) && !known_runtime(search.base))
+		add_runtime(&search);
+	signal_guard_end(&guard);
 }

@@ -19,58 +19,63 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define REAL_LAUNCH_PARAMETERS                                                                                       \
-	(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **arguments, size_t shared_bytes, \
-		void *stream)
+#define REAL_LAUNCH_PARAMETERS                                                                  \
+	(const void *function, struct cuda_dim3 grid, struct cuda_dim3 block, void **arguments, \
+		size_t shared_bytes, void *stream)
 
-#define REAL_FUNCTIONS(X)                                                                                              \
-	X(cudaMalloc, (void **address, size_t bytes))                                                                  \
-	X(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height))                               \
-	X(cudaMalloc3D, (struct cuda_pitched_pointer *address, struct cuda_extent extent))                            \
-	X(cudaMallocArray,                                                                                             \
-		(void **array, const struct cuda_channels *texel, size_t width, size_t height, unsigned flags))        \
-	X(cudaMalloc3DArray,                                                                                           \
-		(void **array, const struct cuda_channels *texel, struct cuda_extent extent, unsigned flags))          \
-	X(cudaMallocMipmappedArray, (void **array, const struct cuda_channels *texel, struct cuda_extent extent,       \
-					    unsigned levels, unsigned flags))                                          \
-	X(cudaMallocManaged, (void **address, size_t bytes, unsigned flags))                                           \
-	X(cudaMallocHost, (void **address, size_t bytes))                                                              \
-	X(cudaHostAlloc, (void **address, size_t bytes, unsigned flags))                                               \
-	X(cudaHostRegister, (void *address, size_t bytes, unsigned flags))                                             \
-	X(cudaHostUnregister, (void *address))                                                                         \
-	X(cudaMallocAsync, (void **address, size_t bytes, void *stream))                                               \
-	X(cudaMallocAsync_ptsz, (void **address, size_t bytes, void *stream))                                          \
-	X(cudaMallocFromPoolAsync, (void **address, size_t bytes, void *pool, void *stream))                           \
-	X(cudaMallocFromPoolAsync_ptsz, (void **address, size_t bytes, void *pool, void *stream))                      \
-	X(cudaFree, (void *address))                                                                                   \
-	X(cudaFreeArray, (void *array))                                                                                \
-	X(cudaFreeMipmappedArray, (void *array))                                                                       \
-	X(cudaFreeHost, (void *address))                                                                               \
-	X(cudaFreeAsync, (void *address, void *stream))                                                                \
-	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                                           \
-	X(cudaDeviceReset, (void))                                                                                     \
-	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                    \
-	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                               \
-	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                                         \
-	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                    \
-	X(__cudaGetKernel, (const void **kernel, const void *function))                                                \
-	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                                  \
-	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                                             \
-	X(cudaLaunchKernelExC, (const struct cuda_launch_config *config, const void *function, void **arguments))      \
-	X(cudaLaunchKernelExC_ptsz, (const struct cuda_launch_config *config, const void *function, void **arguments)) \
-	X(cudaLaunchCooperativeKernelMultiDevice,                                                                      \
-		(struct cuda_launch_params * launches, unsigned count, unsigned flags))                                \
-	X(cudaGraphLaunch, (void *exec, void *stream))                                                                 \
-	X(cudaGraphLaunch_ptsz, (void *exec, void *stream))                                                            \
-	X(cudaStreamBeginCapture, (void *stream, int mode))                                                            \
-	X(cudaStreamBeginCapture_ptsz, (void *stream, int mode))                                                       \
-	X(cudaStreamBeginCaptureToGraph,                                                                               \
-		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
-	X(cudaStreamBeginCaptureToGraph_ptsz,                                                                          \
-		(void *stream, void *graph, const void *dependencies, const void *edges, size_t count, int mode))      \
-	X(cudaStreamBeginRecaptureToGraph, (void *stream, int mode, void *graph, void *callback))                      \
-	X(cudaStreamBeginRecaptureToGraph_ptsz, (void *stream, int mode, void *graph, void *callback))                 \
-	X(cudaStreamEndCapture, (void *stream, void **graph))                                                          \
+#define REAL_FUNCTIONS(X)                                                                          \
+	X(cudaMalloc, (void **address, size_t bytes))                                              \
+	X(cudaMallocPitch, (void **address, size_t *pitch, size_t width, size_t height))           \
+	X(cudaMalloc3D, (struct cuda_pitched_pointer * address, struct cuda_extent extent))        \
+	X(cudaMallocArray, (void **array, const struct cuda_channels *texel, size_t width,         \
+				   size_t height, unsigned flags))                                 \
+	X(cudaMalloc3DArray, (void **array, const struct cuda_channels *texel,                     \
+				     struct cuda_extent extent, unsigned flags))                   \
+	X(cudaMallocMipmappedArray,                                                                \
+		(void **array, const struct cuda_channels *texel, struct cuda_extent extent,       \
+			unsigned levels, unsigned flags))                                          \
+	X(cudaMallocManaged, (void **address, size_t bytes, unsigned flags))                       \
+	X(cudaMallocHost, (void **address, size_t bytes))                                          \
+	X(cudaHostAlloc, (void **address, size_t bytes, unsigned flags))                           \
+	X(cudaHostRegister, (void *address, size_t bytes, unsigned flags))                         \
+	X(cudaHostUnregister, (void *address))                                                     \
+	X(cudaMallocAsync, (void **address, size_t bytes, void *stream))                           \
+	X(cudaMallocAsync_ptsz, (void **address, size_t bytes, void *stream))                      \
+	X(cudaMallocFromPoolAsync, (void **address, size_t bytes, void *pool, void *stream))       \
+	X(cudaMallocFromPoolAsync_ptsz, (void **address, size_t bytes, void *pool, void *stream))  \
+	X(cudaFree, (void *address))                                                               \
+	X(cudaFreeArray, (void *array))                                                            \
+	X(cudaFreeMipmappedArray, (void *array))                                                   \
+	X(cudaFreeHost, (void *address))                                                           \
+	X(cudaFreeAsync, (void *address, void *stream))                                            \
+	X(cudaFreeAsync_ptsz, (void *address, void *stream))                                       \
+	X(cudaDeviceReset, (void))                                                                 \
+	X(cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                                \
+	X(cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                           \
+	X(cudaLaunchCooperativeKernel, REAL_LAUNCH_PARAMETERS)                                     \
+	X(cudaLaunchCooperativeKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                \
+	X(__cudaGetKernel, (const void **kernel, const void *function))                            \
+	X(__cudaLaunchKernel, REAL_LAUNCH_PARAMETERS)                                              \
+	X(__cudaLaunchKernel_ptsz, REAL_LAUNCH_PARAMETERS)                                         \
+	X(cudaLaunchKernelExC,                                                                     \
+		(const struct cuda_launch_config *config, const void *function, void **arguments)) \
+	X(cudaLaunchKernelExC_ptsz,                                                                \
+		(const struct cuda_launch_config *config, const void *function, void **arguments)) \
+	X(cudaLaunchCooperativeKernelMultiDevice,                                                  \
+		(struct cuda_launch_params * launches, unsigned count, unsigned flags))            \
+	X(cudaGraphLaunch, (void *exec, void *stream))                                             \
+	X(cudaGraphLaunch_ptsz, (void *exec, void *stream))                                        \
+	X(cudaStreamBeginCapture, (void *stream, int mode))                                        \
+	X(cudaStreamBeginCapture_ptsz, (void *stream, int mode))                                   \
+	X(cudaStreamBeginCaptureToGraph, (void *stream, void *graph, const void *dependencies,     \
+						 const void *edges, size_t count, int mode))       \
+	X(cudaStreamBeginCaptureToGraph_ptsz,                                                      \
+		(void *stream, void *graph, const void *dependencies, const void *edges,           \
+			size_t count, int mode))                                                   \
+	X(cudaStreamBeginRecaptureToGraph, (void *stream, int mode, void *graph, void *callback))  \
+	X(cudaStreamBeginRecaptureToGraph_ptsz,                                                    \
+		(void *stream, int mode, void *graph, void *callback))                             \
+	X(cudaStreamEndCapture, (void *stream, void **graph))                                      \
 	X(cudaStreamEndCapture_ptsz, (void *stream, void **graph))
 
 /* What we define. */
@@ -91,12 +96,14 @@ struct real {
 #define REAL_INDEX_BITS 4
 
 extern struct real real_runtimes[REAL_RUNTIMES];
-extern _Atomic uint64_t real_sites[REAL_SITES]; /* caller's address << REAL_INDEX_BITS | index of its runtime */
+extern _Atomic uint64_t
+	real_sites[REAL_SITES]; /* caller's address << REAL_INDEX_BITS | index of its runtime */
 
 /* The first place of a caller. Each kernel of a program is launched from a call of its own, so two often have the same. */
 static inline _Atomic uint64_t *real_site(const void *caller)
 {
-	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - __builtin_ctz(REAL_SITES))];
+	return &real_sites[((uintptr_t)caller * UINT64_C(0x9e3779b97f4a7c15)) >>
+			   (64 - __builtin_ctz(REAL_SITES))];
 }
 
 /* The slow way: asks the dynamic linker, of a caller that has no place yet; notes in the trace what was found. Keeps errno. */
@@ -104,7 +111,7 @@ const struct real *real_find(const void *caller);
 
 /* The same before the first call, for whoever wants to see none of the questions that are asked of a runtime when it is met.
  * Keeps errno. */
-void real_meet(const void *caller);
+void real_prepare(const void *caller);
 
 /* The runtime of a call that returns to `caller`. Any thread, no lock; a few instructions once the caller is known. */
 static inline const struct real *real_of(const void *caller)

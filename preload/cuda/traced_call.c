@@ -14,8 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-
-_Thread_local struct call_here call_here;
+_Thread_local struct call_tls call_tls;
 bool call_enabled = true;
 
 static unsigned with_stack; /* a bit for each enum call_type */
@@ -23,12 +22,13 @@ static _Atomic int captures;
 
 bool call_configure(bool enabled, const char *stacks)
 {
-	const bool off = stacks && !strcmp(stacks, "off"), launch = stacks && !strcmp(stacks, "launch");
+	const bool off = stacks && !strcmp(stacks, "off"),
+		   launch = stacks && !strcmp(stacks, "launch");
 
 	call_enabled = enabled;
 	with_stack = off ? 0 : launch ? 1u << CALL_ALLOC | 1u << CALL_LAUNCH : 1u << CALL_ALLOC;
 	if (enabled && with_stack)
-		stack_want();
+		native_stack_enable();
 	return !stacks || off || launch || !strcmp(stacks, "alloc");
 }
 
@@ -57,14 +57,14 @@ void call_prepare(void)
 
 	if (call_enabled && stream_enter())
 		stream_leave();
-	stack_prepare();
+	native_stack_load();
 	errno = saved;
 }
 
 void call_forked(void)
 {
 	atomic_store(&captures, 0);
-	stack_forked();
+	native_stack_forked();
 }
 
 void call_capture_began(void)
@@ -83,7 +83,7 @@ void call_capture_ended(void)
 
 static bool is_captured(const struct call_site *site, const void *stream)
 {
-	if (call_here.captured)
+	if (call_tls.captured)
 		return true;
 	if (site->flags & TRACE_CALL_CALLBACK || stream == CALL_NO_STREAM ||
 		!atomic_load_explicit(&captures, memory_order_relaxed))
@@ -91,7 +91,7 @@ static bool is_captured(const struct call_site *site, const void *stream)
 	return driver_is_capturing(stream, site->per_thread);
 }
 
-static uint32_t api_of(struct call_site *site)
+static uint32_t site_api(struct call_site *site)
 {
 	uint32_t api = atomic_load_explicit(&site->api, memory_order_relaxed);
 
@@ -102,38 +102,42 @@ static uint32_t api_of(struct call_site *site)
 	return api;
 }
 
-static inline bool wants_python(const struct call_site *site)
+static inline bool wants_python_stack(const struct call_site *site)
 {
 	if (__builtin_expect(python_stacks == PYTHON_STACKS_OFF, 1))
 		return false;
-	return site->type == CALL_ALLOC || (site->type == CALL_LAUNCH && python_stacks == PYTHON_STACKS_LAUNCH);
+	return site->type == CALL_ALLOC ||
+	       (site->type == CALL_LAUNCH && python_stacks == PYTHON_STACKS_LAUNCH);
 }
 
 /* The call's stack, Python's where that is asked for and there is one, and what it cost. The call ended at `end`. */
-static uint32_t take_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
+static uint32_t capture_stack(const struct call_site *site, uint64_t end, uint64_t *ticks)
 {
-	const bool native = with_stack >> site->type & 1, of_python = wants_python(site);
+	const bool native = with_stack >> site->type & 1, of_python = wants_python_stack(site);
 	uint32_t stack;
 	int saved;
 
 	if (!native && !of_python)
 		return 0;
 	saved = errno;
-	stack = of_python ? python_stack_here() : 0;
+	stack = of_python ? python_stack_capture() : 0;
 	if (!stack && native)
-		stack = stack_here(call_here.caller);
+		stack = native_stack_capture(call_tls.caller);
 	errno = saved;
 	*ticks = clock_now() - end;
 	return stack;
 }
 
 /* A callback may not ask the driver, and launches are not worth the question: CUPTI says where they work. */
-static inline uint32_t device_of(const struct call_site *site)
+static inline uint32_t call_device(const struct call_site *site)
 {
-	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH || site->type == CALL_RESET ? call_here.device : driver_device();
+	return site->flags & TRACE_CALL_CALLBACK || site->type == CALL_LAUNCH ||
+			       site->type == CALL_RESET
+		       ? call_tls.device
+		       : driver_device();
 }
 
-void call_stack_took(uint64_t end, uint64_t ticks)
+void call_write_stack_cost(uint64_t end, uint64_t ticks)
 {
 	struct trace_self *self = stream_record_at(TRACE_SELF, sizeof *self, end + ticks);
 
@@ -144,8 +148,8 @@ void call_stack_took(uint64_t end, uint64_t ticks)
 	stream_commit();
 }
 
-bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
-	size_t words)
+bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream,
+	const uint64_t *rest, size_t words)
 {
 	uint64_t end, stack_ticks = 0;
 	uint32_t flags, stack;
@@ -155,32 +159,34 @@ bool call_write(struct call_site *site, enum trace_kind kind, int result, const 
 
 	if (!call_enabled)
 		return false;
-	end = __builtin_expect(call_here.end == 0, 1) ? clock_now() : call_here.end;
-	own = call_record_begin(kind, call_here.correlation);
+	end = __builtin_expect(call_tls.end == 0, 1) ? clock_now() : call_tls.end;
+	own = call_record_begin(kind, call_tls.correlation);
 	if (!own)
 		return false;
 	flags = site->flags | (is_captured(site, stream) ? TRACE_CALL_CAPTURED : 0u);
-	stack = take_stack(site, end, &stack_ticks);
+	stack = capture_stack(site, end, &stack_ticks);
 	record = (struct call_record){
-		.begin = call_here.begin,
+		.begin = call_tls.begin,
 		.stamp = end,
-		.correlation = call_here.correlation,
-		.outcome = call_pair((uint32_t)result, api_of(site)),
-		.place = call_pair(stack, device_of(site)),
+		.correlation = call_tls.correlation,
+		.result_api = call_pair((uint32_t)result, site_api(site)),
+		.stack_device = call_pair(stack, call_device(site)),
 		.rest = rest,
 		.words = words,
 		.head = call_record_head(kind, flags, words),
 	};
 	written = call_record_put(own, &record);
 	if (written && stack_ticks)
-		call_stack_took(end, stack_ticks);
+		call_write_stack_cost(end, stack_ticks);
 	call_record_end();
 	return written;
 }
 
 bool call_write_reset(struct call_site *site, int result)
 {
-	const uint64_t rest[CALL_WORDS(trace_memory)] = { [3] = call_pair(TRACE_MEMORY_UNKNOWN, TRACE_MEMORY_ALL | call_context()) };
+	const uint64_t rest[CALL_WORDS(trace_memory)] = {
+		[3] = call_pair(TRACE_MEMORY_UNKNOWN, TRACE_MEMORY_ALL | call_context_flags())
+	};
 
 	return call_write(site, TRACE_FREE, result, CALL_NO_STREAM, rest, CALL_WORDS(trace_memory));
 }

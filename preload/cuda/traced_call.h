@@ -35,18 +35,19 @@
 #define CALLER __builtin_return_address(0)
 
 enum call_type {
-	CALL_PLAIN,   /* never with a call stack */
-	CALL_ALLOC,   /* with one if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
-	CALL_RELEASE, /* as plain: its allocation is found by its address */
-	CALL_LAUNCH,  /* with one if either is launch */
-	CALL_RESET,   /* as plain: where it worked, call_on has said before */
+	CALL_PLAIN,  /* never with a call stack */
+	CALL_ALLOC,  /* with one if PPERF_STACKS or PPERF_PYSTACKS is alloc or launch */
+	CALL_FREE,   /* as plain: its allocation is found by its address */
+	CALL_LAUNCH, /* with one if either is launch */
+	CALL_RESET,  /* as plain: where it worked, call_on has said before */
 };
 
 /* A function that is seen: static data of whoever sees it. */
 struct call_site {
-	const char *name; /* as it is in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2 */
+	const char
+		*name; /* as it is in the trace: cudaMalloc, cudaMallocAsync_ptsz, cuMemAlloc_v2 */
 	enum call_type type;
-	uint8_t flags;   /* TRACE_CALL_DRIVER, TRACE_CALL_CALLBACK */
+	uint8_t flags; /* TRACE_CALL_DRIVER, TRACE_CALL_CALLBACK */
 	bool per_thread; /* a _ptsz or _ptds twin: stream 0 is the thread's own, written as CALL_STREAM_PER_THREAD */
 	_Atomic uint32_t api; /* name id, once there is one */
 };
@@ -55,19 +56,20 @@ struct call_site {
 #define CALL_STREAM_PER_THREAD ((void *)0x2) /* cudaStreamPerThread, CU_STREAM_PER_THREAD */
 
 /* Of a thread: its outermost call to CUDA, while it lasts. */
-struct call_here {
+struct call_tls {
 	uint64_t begin;       /* raw ticks */
 	uint64_t correlation; /* of the first traced call inside, 0: none */
 	const void *caller;   /* where it returns to; NULL: not known (a callback) */
-	uintptr_t frame;      /* where the wrapper's begins, if there is one: what is inside the call lies below it on the stack */
-	uint32_t depth;       /* calls that have begun and not ended */
-	uint32_t device;      /* where it works, if a callback has said so; else UINT32_MAX */
-	bool captured;        /* it made a node of a graph instead of working */
-	bool resets;          /* contexts that end in it are its affair */
-	uint32_t context;     /* where it works, by CUPTI's id, if a callback has said so; else 0 */
-	uint64_t end;         /* raw ticks: when it returned; 0: not yet */
+	uintptr_t
+		frame; /* where the wrapper's begins, if there is one: what is inside the call lies below it on the stack */
+	uint32_t depth;   /* calls that have begun and not ended */
+	uint32_t device;  /* where it works, if a callback has said so; else UINT32_MAX */
+	bool captured;    /* it made a node of a graph instead of working */
+	bool resets;      /* contexts that end in it are its affair */
+	uint32_t context; /* where it works, by CUPTI's id, if a callback has said so; else 0 */
+	uint64_t end;     /* raw ticks: when it returned; 0: not yet */
 };
-extern _Thread_local struct call_here call_here;
+extern _Thread_local struct call_tls call_tls;
 
 /* A caller's wrappers begin where its own frame ends, or below what it passes on the stack: launches take two words there. What is inside a wrapper begins
  * below what that saves, which is more than this. */
@@ -108,21 +110,23 @@ void call_forked(void);
  * wrapper that was left by an exception, longjmp or the thread's end: the stack is in use again where it stood. */
 static inline uint32_t call_begin(const void *caller)
 {
-	const uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa(); /* not of the frame's end, whose place depends on its size */
-	uint32_t outer = call_here.depth;
+	const uintptr_t frame = (uintptr_t)
+		__builtin_dwarf_cfa(); /* not of the frame's end, whose place depends on its size */
+	uint32_t outer = call_tls.depth;
 
-	if (outer != 0 && (call_here.caller ? frame + CALL_ARGUMENTS >= call_here.frame : caller != NULL))
+	if (outer != 0 &&
+		(call_tls.caller ? frame + CALL_ARGUMENTS >= call_tls.frame : caller != NULL))
 		outer = 0;
-	call_here.depth = outer + 1;
+	call_tls.depth = outer + 1;
 	if (outer == 0) {
-		call_here.correlation = 0;
-		call_here.device = UINT32_MAX;
-		call_here.end = 0;
-		call_here.captured = call_here.resets = false;
-		call_here.context = 0;
-		call_here.caller = caller;
-		call_here.frame = frame;
-		call_here.begin = clock_now();
+		call_tls.correlation = 0;
+		call_tls.device = UINT32_MAX;
+		call_tls.end = 0;
+		call_tls.captured = call_tls.resets = false;
+		call_tls.context = 0;
+		call_tls.caller = caller;
+		call_tls.frame = frame;
+		call_tls.begin = clock_now();
 	}
 	return outer;
 }
@@ -130,7 +134,7 @@ static inline uint32_t call_begin(const void *caller)
 /* outer: what call_begin returned. */
 static inline void call_end(uint32_t outer)
 {
-	call_here.depth = outer;
+	call_tls.depth = outer;
 }
 
 /* 64 bits that nobody else would leave there: CUPTI does not promise that they are zero at first, and where it was another client's when the call began they
@@ -154,37 +158,37 @@ static inline bool call_is_ticket(uint64_t data, uint32_t *outer)
 /* The real call has returned, and there is something to do before call_write that is not part of it. */
 static inline void call_returned(void)
 {
-	call_here.end = clock_now();
+	call_tls.end = clock_now();
 }
 
 /* Lends the thread's outermost call a correlation id; the first one counts, as CUPTI gives its first to the outermost. false: it
  * has another already, or there is no call, and the caller has to see to it that the id is not lost. */
 static inline bool call_correlate(uint64_t correlation)
 {
-	if (call_here.depth == 0)
+	if (call_tls.depth == 0)
 		return false;
-	if (call_here.correlation == 0)
-		call_here.correlation = correlation;
-	return call_here.correlation == correlation;
+	if (call_tls.correlation == 0)
+		call_tls.correlation = correlation;
+	return call_tls.correlation == correlation;
 }
 
 /* The outermost call, if there is one, made a node of a graph: CUPTI says so. */
-static inline void call_captured(void)
+static inline void call_mark_captured(void)
 {
-	call_here.captured = true;
+	call_tls.captured = true;
 }
 
 /* The outermost call works on this device, in this context: CUPTI says so. UINT32_MAX, 0: not known. */
-static inline void call_on(uint32_t device, uint32_t context)
+static inline void call_set_context(uint32_t device, uint32_t context)
 {
-	call_here.device = device;
-	call_here.context = context;
+	call_tls.device = device;
+	call_tls.context = context;
 }
 
 /* The context of the outermost call as flags of struct trace_memory have it. */
-static inline uint32_t call_context(void)
+static inline uint32_t call_context_flags(void)
 {
-	return call_here.context << TRACE_MEMORY_CONTEXT;
+	return call_tls.context << TRACE_MEMORY_CONTEXT_SHIFT;
 }
 
 /* Writes the record of the outermost call, which has just returned: between call_begin (0) and call_end. `kind` is one
@@ -196,14 +200,14 @@ static inline uint32_t call_context(void)
  *
  * Also for FREE: memory is gone from the begin of the call on (stamp - duration), since before its end another thread
  * may have been given the address; a result other than 0 says that it is still there. */
-bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream, const uint64_t *rest,
-	size_t words);
+bool call_write(struct call_site *site, enum trace_kind kind, int result, const void *stream,
+	const uint64_t *rest, size_t words);
 
 /* The same, for a call in which a context ended: what it had is free. call_on has said which. */
 bool call_write_reset(struct call_site *site, int result);
 
 /* Records that pperf itself took so many ticks, from `end` on, for a call stack. Between stream_enter and stream_leave. */
-void call_stack_took(uint64_t end, uint64_t ticks);
+void call_write_stack_cost(uint64_t end, uint64_t ticks);
 
 /* The handle as it is written: that of the stream meant. */
 static inline uint64_t call_stream(const struct call_site *site, const void *stream)

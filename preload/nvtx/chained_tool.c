@@ -9,7 +9,7 @@
 #include <string.h>
 
 static char other_path[4096];
-bool nvtx_chain_at_work;
+bool nvtx_chain_active;
 static NvtxFunctionPointer next[NVTX_MODULES][NVTX_SLOTS];
 
 void nvtx_chain_set(const char *path)
@@ -18,7 +18,7 @@ void nvtx_chain_set(const char *path)
 		strcpy(other_path, path);
 }
 
-bool nvtx_chain_wanted(void)
+bool nvtx_chain_is_named(void)
 {
 	return other_path[0] != '\0';
 }
@@ -44,19 +44,24 @@ void nvtx_chain_start(NvtxGetExportTableFunc_t get_table)
 	symbol = library ? dlsym(library, "InitializeInjectionNvtx2") : NULL;
 	memcpy(&start, &symbol, sizeof start);
 	if (symbol && start(get_table))
-		nvtx_chain_at_work = true;
-	meta_set("warning.nvtx_chain", nvtx_chain_at_work ? "NVTX_INJECTION64_PATH named another tool; its calls go to it as well"
-					       : "NVTX_INJECTION64_PATH named another tool, which could not be started");
+		nvtx_chain_active = true;
+	meta_set("warning.nvtx_chain",
+		nvtx_chain_active
+			? "NVTX_INJECTION64_PATH named another tool; its calls go to it as well"
+			: "NVTX_INJECTION64_PATH named another tool, which could not be started");
 	errno = saved;
 }
 
-bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before)
+bool nvtx_chain_store(
+	unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before)
 {
-	NvtxFunctionPointer none = NULL;
+	NvtxFunctionPointer expected = NULL;
 
-	if (!nvtx_chain_at_work || !there || there == before || there == nvtx_chain_next(module, id))
+	if (!nvtx_chain_active || !there || there == before || there == nvtx_chain_next(module, id))
 		return true;
-	return __atomic_compare_exchange_n(&next[module][id], &none, there, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) || none == there;
+	return __atomic_compare_exchange_n(&next[module][id], &expected, there, false,
+		       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+	       expected == there;
 }
 
 NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id)

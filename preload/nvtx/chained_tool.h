@@ -15,21 +15,22 @@
 void nvtx_chain_set(const char *path);
 
 /* There is another tool, and it is at work. */
-extern bool nvtx_chain_at_work;
+extern bool nvtx_chain_active;
 static inline bool nvtx_chained(void)
 {
-	return __builtin_expect(nvtx_chain_at_work, 0);
+	return __builtin_expect(nvtx_chain_active, 0);
 }
 
 /* There is another tool, at work or still to be started. */
-bool nvtx_chain_wanted(void);
+bool nvtx_chain_is_named(void);
 
 /* Lets the other tool fill the tables of the unit that is starting. */
 void nvtx_chain_start(NvtxGetExportTableFunc_t get_table);
 
 /* `there` stands in a slot after the other tool was started, `before` stood there until then: remembers what the tool has put there as
  * the one to go on to. false: a unit before this one had something else there; the slot is left to the other tool. */
-bool nvtx_chain_take(unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before);
+bool nvtx_chain_store(
+	unsigned module, unsigned id, NvtxFunctionPointer there, NvtxFunctionPointer before);
 
 /* The other tool's function, NULL if there is none. */
 NvtxFunctionPointer nvtx_chain_next(unsigned module, unsigned id);

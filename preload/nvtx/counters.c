@@ -10,54 +10,62 @@
 
 #include <string.h>
 
-#define COUNTERS_MOST 4096u
+#define COUNTERS_MAX 4096u
 #define FIRST_OWN_ID NVTX_COUNTER_ID_DYNAMIC_START
 
 struct counter {
-	uint64_t id;      /* as the program knows it; stored last */
+	uint64_t id; /* as the program knows it; stored last */
 	uint32_t domain;
 	uint32_t counter; /* as the trace knows it */
 	uint64_t type;    /* NVTX payload entry type, or a schema's id */
 };
-static struct counter counters[COUNTERS_MOST];
+static struct counter counters[COUNTERS_MAX];
 static uint32_t counter_count;
 
-static const struct counter *find(uint64_t id, uint32_t domain)
+static const struct counter *find_counter(uint64_t id, uint32_t domain)
 {
 	uint32_t count = __atomic_load_n(&counter_count, __ATOMIC_ACQUIRE);
 
 	if (id >= FIRST_OWN_ID)
-		return id - FIRST_OWN_ID < count && id - FIRST_OWN_ID < COUNTERS_MOST ? &counters[id - FIRST_OWN_ID] : NULL;
-	for (uint32_t i = 0; i < count && i < COUNTERS_MOST; i++)
-		if (__atomic_load_n(&counters[i].id, __ATOMIC_ACQUIRE) == id && counters[i].domain == domain)
+		return id - FIRST_OWN_ID < count && id - FIRST_OWN_ID < COUNTERS_MAX
+			       ? &counters[id - FIRST_OWN_ID]
+			       : NULL;
+	for (uint32_t i = 0; i < count && i < COUNTERS_MAX; i++)
+		if (__atomic_load_n(&counters[i].id, __ATOMIC_ACQUIRE) == id &&
+			counters[i].domain == domain)
 			return &counters[i];
 	return NULL;
 }
 
-static uint64_t NVTX_API counter_register(nvtxDomainHandle_t held, const nvtxCounterAttr_t *attributes)
+static uint64_t NVTX_API counter_register(
+	nvtxDomainHandle_t domain_handle, const nvtxCounterAttr_t *attributes)
 {
-	uint32_t domain = nvtx_domain_of(held), place;
+	uint32_t domain = nvtx_domain_of(domain_handle), slot;
 	const char *name = attributes && attributes->name ? attributes->name : "";
 	uint64_t id;
 
-	if (!attributes || !stream_hold())
+	if (!attributes || !stream_enter_dictionary_only())
 		return NVTX_COUNTER_ID_NONE;
-	place = __atomic_fetch_add(&counter_count, 1, __ATOMIC_ACQ_REL);
-	if (place >= COUNTERS_MOST) {
-		meta_set("warning.nvtx_counters", "more than 4096 NVTX counters were registered; the later ones are not recorded");
+	slot = __atomic_fetch_add(&counter_count, 1, __ATOMIC_ACQ_REL);
+	if (slot >= COUNTERS_MAX) {
+		meta_set("warning.nvtx_counters", "more than 4096 NVTX counters were registered; "
+						  "the later ones are not recorded");
 		stream_leave();
 		return NVTX_COUNTER_ID_NONE;
 	}
-	id = attributes->structSize >= sizeof *attributes && attributes->counterId ? attributes->counterId : FIRST_OWN_ID + place;
-	counters[place].domain = domain;
-	counters[place].type = attributes->schemaId;
-	counters[place].counter = counter_id(name_id_always(name, strlen(name)), domain, 0);
-	__atomic_store_n(&counters[place].id, id, __ATOMIC_RELEASE);
+	id = attributes->structSize >= sizeof *attributes && attributes->counterId
+		     ? attributes->counterId
+		     : FIRST_OWN_ID + slot;
+	counters[slot].domain = domain;
+	counters[slot].type = attributes->schemaId;
+	counters[slot].counter = counter_id(name_id_always(name, strlen(name)), domain, 0);
+	__atomic_store_n(&counters[slot].id, id, __ATOMIC_RELEASE);
 	stream_leave();
 	return id;
 }
 
-static void sample(const struct counter *counter, enum trace_metric_type type, uint64_t value)
+static void record_sample(
+	const struct counter *counter, enum trace_metric_type type, uint64_t value)
 {
 	struct trace_metric *record;
 
@@ -83,17 +91,18 @@ static uint64_t double_bits(double value)
 
 static void NVTX_API sample_int64(nvtxDomainHandle_t domain, uint64_t id, int64_t value)
 {
-	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_I64, (uint64_t)value);
+	record_sample(find_counter(id, nvtx_domain_of(domain)), TRACE_METRIC_I64, (uint64_t)value);
 }
 
 static void NVTX_API sample_float64(nvtxDomainHandle_t domain, uint64_t id, double value)
 {
-	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_F64, double_bits(value));
+	record_sample(
+		find_counter(id, nvtx_domain_of(domain)), TRACE_METRIC_F64, double_bits(value));
 }
 
 static void NVTX_API sample_no_value(nvtxDomainHandle_t domain, uint64_t id, uint8_t reason)
 {
-	sample(find(id, nvtx_domain_of(domain)), TRACE_METRIC_NONE, reason);
+	record_sample(find_counter(id, nvtx_domain_of(domain)), TRACE_METRIC_NONE, reason);
 }
 
 /* A number at `value`: an integer of `size` bytes, or a float or double. */
@@ -127,7 +136,8 @@ static int is_unsigned(uint64_t type)
 
 static int is_integer(uint64_t type)
 {
-	return (type >= NVTX_PAYLOAD_ENTRY_TYPE_CHAR && type <= NVTX_PAYLOAD_ENTRY_TYPE_UINT64) || type == NVTX_PAYLOAD_ENTRY_TYPE_SIZE;
+	return (type >= NVTX_PAYLOAD_ENTRY_TYPE_CHAR && type <= NVTX_PAYLOAD_ENTRY_TYPE_UINT64) ||
+	       type == NVTX_PAYLOAD_ENTRY_TYPE_SIZE;
 }
 
 static void sample_at(const struct counter *counter, const void *value, size_t size)
@@ -138,37 +148,45 @@ static void sample_at(const struct counter *counter, const void *value, size_t s
 	if (!counter)
 		return;
 	if (value && is_integer(counter->type) && size >= 1 && size <= 8) {
-		sample(counter, TRACE_METRIC_I64, integer_at(value, size, !is_unsigned(counter->type)));
-	} else if (value && size == sizeof narrow && (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT || counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32)) {
+		record_sample(counter, TRACE_METRIC_I64,
+			integer_at(value, size, !is_unsigned(counter->type)));
+	} else if (value && size == sizeof narrow &&
+		   (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT ||
+			   counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT32)) {
 		memcpy(&narrow, value, sizeof narrow);
-		sample(counter, TRACE_METRIC_F64, double_bits((double)narrow));
-	} else if (value && size == sizeof wide && (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE || counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64)) {
+		record_sample(counter, TRACE_METRIC_F64, double_bits((double)narrow));
+	} else if (value && size == sizeof wide &&
+		   (counter->type == NVTX_PAYLOAD_ENTRY_TYPE_DOUBLE ||
+			   counter->type == NVTX_PAYLOAD_ENTRY_TYPE_FLOAT64)) {
 		memcpy(&wide, value, sizeof wide);
-		sample(counter, TRACE_METRIC_F64, double_bits(wide));
+		record_sample(counter, TRACE_METRIC_F64, double_bits(wide));
 	} else {
-		meta_set("warning.nvtx_counters", "samples of NVTX counter groups are recorded without their values");
-		sample(counter, TRACE_METRIC_NONE, NVTX_COUNTER_SAMPLE_UNAVAILABLE);
+		meta_set("warning.nvtx_counters",
+			"samples of NVTX counter groups are recorded without their values");
+		record_sample(counter, TRACE_METRIC_NONE, NVTX_COUNTER_SAMPLE_UNAVAILABLE);
 	}
 }
 
-static void NVTX_API sample_value(nvtxDomainHandle_t domain, uint64_t id, const void *value, size_t size)
+static void NVTX_API sample_value(
+	nvtxDomainHandle_t domain, uint64_t id, const void *value, size_t size)
 {
-	sample_at(find(id, nvtx_domain_of(domain)), value, size);
+	sample_at(find_counter(id, nvtx_domain_of(domain)), value, size);
 }
 
 /* Samples with times of their own, which may be of any clock: counted, without values. */
 static void NVTX_API batch_submit(nvtxDomainHandle_t domain, const nvtxCounterBatch_t *batch)
 {
 	if (batch)
-		sample_at(find(batch->counterId, nvtx_domain_of(domain)), NULL, 0);
+		sample_at(find_counter(batch->counterId, nvtx_domain_of(domain)), NULL, 0);
 }
 
 const struct nvtx_extension_entry nvtx_counter_entries[] = {
-	{NVTX3EXT_CBID_nvtxCounterRegister, (intptr_t)counter_register},
-	{NVTX3EXT_CBID_nvtxCounterSampleInt64, (intptr_t)sample_int64},
-	{NVTX3EXT_CBID_nvtxCounterSampleFloat64, (intptr_t)sample_float64},
-	{NVTX3EXT_CBID_nvtxCounterSample, (intptr_t)sample_value},
-	{NVTX3EXT_CBID_nvtxCounterSampleNoValue, (intptr_t)sample_no_value},
-	{NVTX3EXT_CBID_nvtxCounterBatchSubmit, (intptr_t)batch_submit},
+	{ NVTX3EXT_CBID_nvtxCounterRegister, (intptr_t)counter_register },
+	{ NVTX3EXT_CBID_nvtxCounterSampleInt64, (intptr_t)sample_int64 },
+	{ NVTX3EXT_CBID_nvtxCounterSampleFloat64, (intptr_t)sample_float64 },
+	{ NVTX3EXT_CBID_nvtxCounterSample, (intptr_t)sample_value },
+	{ NVTX3EXT_CBID_nvtxCounterSampleNoValue, (intptr_t)sample_no_value },
+	{ NVTX3EXT_CBID_nvtxCounterBatchSubmit, (intptr_t)batch_submit },
 };
-const unsigned nvtx_counter_entry_count = sizeof nvtx_counter_entries / sizeof nvtx_counter_entries[0];
+const unsigned nvtx_counter_entry_count = sizeof nvtx_counter_entries /
+					  sizeof nvtx_counter_entries[0];

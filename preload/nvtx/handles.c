@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <string.h>
 
-static struct intern handles; /* struct nvtx_handle */
-static struct intern aliases; /* a pointer that another tool gave */
+static struct intern_table handles; /* struct nvtx_handle */
+static struct intern_table aliases; /* a pointer that another tool gave */
 static const struct nvtx_handle **alias_chunks[INTERN_CHUNKS]; /* what each of them is */
 static uint32_t serials;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held quietly only */
@@ -24,7 +24,7 @@ void nvtx_handles_forked(void)
 }
 
 /* Under the lock. 0: no memory. */
-static uint32_t intern(struct intern *table, const void *bytes, size_t count)
+static uint32_t intern_locked(struct intern_table *table, const void *bytes, size_t count)
 {
 	uint32_t hash = intern_hash(bytes, count), id = intern_find(table, bytes, count, hash);
 
@@ -36,68 +36,74 @@ static uint32_t intern(struct intern *table, const void *bytes, size_t count)
 	return id;
 }
 
-static const struct nvtx_handle *make(struct nvtx_handle key)
+static const struct nvtx_handle *intern_handle(struct nvtx_handle key)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 	uint32_t id;
 
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	pthread_mutex_lock(&lock);
-	id = intern(&handles, &key, sizeof key);
+	id = intern_locked(&handles, &key, sizeof key);
 	pthread_mutex_unlock(&lock);
-	quiet_end(&quiet);
-	return id ? (const struct nvtx_handle *)(const void *)intern_entry(&handles, id)->bytes : NULL;
+	signal_guard_end(&guard);
+	return id ? (const struct nvtx_handle *)(const void *)intern_entry(&handles, id)->bytes
+		  : NULL;
 }
 
-const struct nvtx_handle *nvtx_handle_make(enum nvtx_handle_kind kind, uint32_t domain, const char *text)
+const struct nvtx_handle *nvtx_handle_make(
+	enum nvtx_handle_kind kind, uint32_t domain, const char *text)
 {
-	struct nvtx_handle key = {.kind = (uint32_t)kind, .domain = domain};
+	struct nvtx_handle key = { .kind = (uint32_t)kind, .domain = domain };
 	const struct nvtx_handle *handle;
 
-	if (!stream_hold())
+	if (!stream_enter_dictionary_only())
 		return NULL;
 	key.name = name_id_always(text, strlen(text));
 	if (kind == NVTX_HANDLE_DOMAIN)
 		key.domain = key.name;
 	if (kind == NVTX_HANDLE_RESOURCE || kind == NVTX_HANDLE_LOCK)
 		key.serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
-	handle = make(key);
+	handle = intern_handle(key);
 	stream_leave();
 	return handle;
 }
 
-static const struct nvtx_handle **alias_place(uint32_t id)
+static const struct nvtx_handle **alias_slot(uint32_t id)
 {
 	const struct nvtx_handle ***chunk = &alias_chunks[(id - 1) / INTERN_CHUNK];
 
 	if (!*chunk)
-		__atomic_store_n(chunk, intern_keep(&aliases, INTERN_CHUNK * sizeof **chunk), __ATOMIC_RELEASE);
+		__atomic_store_n(chunk, intern_alloc(&aliases, INTERN_CHUNK * sizeof **chunk),
+			__ATOMIC_RELEASE);
 	return *chunk ? &(*chunk)[(id - 1) % INTERN_CHUNK] : NULL;
 }
 
 void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign)
 {
-	const struct nvtx_handle **place;
-	struct quiet quiet;
+	const struct nvtx_handle **slot;
+	struct signal_guard guard;
 	uint32_t id;
 
-	if (!handle || !foreign || !stream_hold())
+	if (!handle || !foreign || !stream_enter_dictionary_only())
 		return;
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	pthread_mutex_lock(&lock);
-	id = intern(&aliases, &foreign, sizeof foreign);
-	place = id ? alias_place(id) : NULL;
-	if (place)
-		__atomic_store_n(place, handle, __ATOMIC_RELEASE);
+	id = intern_locked(&aliases, &foreign, sizeof foreign);
+	slot = id ? alias_slot(id) : NULL;
+	if (slot)
+		__atomic_store_n(slot, handle, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
-	quiet_end(&quiet);
+	signal_guard_end(&guard);
 	stream_leave();
 }
 
 static const struct nvtx_handle *find_alias(const void *held)
 {
 	uint32_t id = intern_find(&aliases, &held, sizeof held, intern_hash(&held, sizeof held));
-	const struct nvtx_handle **chunk = id ? __atomic_load_n(&alias_chunks[(id - 1) / INTERN_CHUNK], __ATOMIC_ACQUIRE) : NULL;
+	const struct nvtx_handle **chunk = id ? __atomic_load_n(
+							&alias_chunks[(id - 1) / INTERN_CHUNK],
+							__ATOMIC_ACQUIRE)
+					      : NULL;
 
 	return chunk ? __atomic_load_n(&chunk[(id - 1) % INTERN_CHUNK], __ATOMIC_ACQUIRE) : NULL;
 }

@@ -9,7 +9,12 @@
 
 #include <stdint.h>
 
-enum nvtx_handle_kind { NVTX_HANDLE_DOMAIN = 1, NVTX_HANDLE_STRING, NVTX_HANDLE_RESOURCE, NVTX_HANDLE_LOCK };
+enum nvtx_handle_kind {
+	NVTX_HANDLE_DOMAIN = 1,
+	NVTX_HANDLE_STRING,
+	NVTX_HANDLE_RESOURCE,
+	NVTX_HANDLE_LOCK
+};
 
 struct nvtx_handle {
 	uint32_t kind;   /* enum nvtx_handle_kind */
@@ -19,7 +24,8 @@ struct nvtx_handle {
 };
 
 /* NULL: no memory. domain: a name id. */
-const struct nvtx_handle *nvtx_handle_make(enum nvtx_handle_kind kind, uint32_t domain, const char *text);
+const struct nvtx_handle *nvtx_handle_make(
+	enum nvtx_handle_kind kind, uint32_t domain, const char *text);
 
 /* Remembers that a chained tool calls it `foreign`. */
 void nvtx_handle_alias(const struct nvtx_handle *handle, const void *foreign);

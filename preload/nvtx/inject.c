@@ -16,11 +16,13 @@ void nvtx_configure(bool on)
 	nvtx_v2_configure(on);
 }
 
-static void say_version(NvtxGetExportTableFunc_t get_table)
+static void write_nvtx_version(NvtxGetExportTableFunc_t get_table)
 {
 	const NvtxExportTableVersionInfo *info = get_table(NVTX_ETID_VERSIONINFO);
 
-	if (info && info->struct_size >= offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion) + sizeof info->SetInjectionNvtxVersion)
+	if (info &&
+		info->struct_size >= offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion) +
+					     sizeof info->SetInjectionNvtxVersion)
 		info->SetInjectionNvtxVersion(3);
 }
 
@@ -28,7 +30,8 @@ static void say_version(NvtxGetExportTableFunc_t get_table)
  * noted, so that it is not taken for something that another tool has put there. */
 typedef NvtxFunctionPointer slots_before[NVTX_SLOTS];
 
-static void note_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, slots_before before)
+static void note_module(
+	const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, slots_before before)
 {
 	NvtxFunctionTable table;
 	unsigned slots = 0;
@@ -40,7 +43,8 @@ static void note_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 }
 
 /* One module of the client: each slot that we know and that it has. A slot that is left as it is stays without effect. */
-static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module, const slots_before before)
+static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackModule module,
+	const slots_before before)
 {
 	NvtxFunctionTable table;
 	unsigned slots = 0;
@@ -51,26 +55,28 @@ static void fill_module(const NvtxExportTableCallbacks *callbacks, NvtxCallbackM
 		const struct nvtx_entry *entry = &nvtx_entries[i];
 
 		if (entry->module == (unsigned)module && entry->id < slots && table[entry->id] &&
-		    nvtx_chain_take(entry->module, entry->id, *table[entry->id], before[entry->id]))
-			*table[entry->id] = nvtx_chained() || schedule_marks ? entry->function : entry->alone;
+			nvtx_chain_store(
+				entry->module, entry->id, *table[entry->id], before[entry->id]))
+			*table[entry->id] = nvtx_chained() || schedule_has_marker ? entry->function
+										  : entry->alone;
 	}
 }
 
 /* One unit begins; the other tool first, if there is one. */
 static int begin_unit(NvtxGetExportTableFunc_t get_table)
 {
-	static const NvtxCallbackModule modules[] = {NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2, NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART,
-						     NVTX_CB_MODULE_SYNC};
+	static const NvtxCallbackModule modules[] = { NVTX_CB_MODULE_CORE, NVTX_CB_MODULE_CORE2,
+		NVTX_CB_MODULE_CUDA, NVTX_CB_MODULE_CUDART, NVTX_CB_MODULE_SYNC };
 	enum { count = sizeof modules / sizeof modules[0] };
 	const NvtxExportTableCallbacks *callbacks = get_table(NVTX_ETID_CALLBACKS);
-	slots_before before[count] = {{NULL}};
+	slots_before before[count] = { { NULL } };
 
 	if (!callbacks || callbacks->struct_size < sizeof *callbacks)
 		return 0;
 	for (unsigned i = 0; i < count; i++)
 		note_module(callbacks, modules[i], before[i]);
 	nvtx_chain_start(get_table);
-	say_version(get_table);
+	write_nvtx_version(get_table);
 	for (unsigned i = 0; i < count; i++)
 		fill_module(callbacks, modules[i], before[i]);
 	meta_set("source.nvtx", "on");
@@ -78,40 +84,48 @@ static int begin_unit(NvtxGetExportTableFunc_t get_table)
 }
 
 /* The other tool may chain, too, to what it found in NVTX_INJECTION64_PATH: us. A call from within is answered with no. */
-static __thread bool beginning __attribute__((tls_model("initial-exec")));
+static __thread bool starting __attribute__((tls_model("initial-exec")));
 
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+	NvtxGetExportTableFunc_t get_table);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 {
-	int begun;
+	int started;
 
-	if (!enabled || beginning)
+	if (!enabled || starting)
 		return 0;
-	beginning = true;
-	begun = begin_unit(get_table);
-	beginning = false;
-	return begun;
+	starting = true;
+	started = begin_unit(get_table);
+	starting = false;
+	return started;
 }
 
-static void fill_extension(const nvtxExtModuleSegment_t *segment, const struct nvtx_extension_entry *entries, unsigned count)
+static void fill_extension(const nvtxExtModuleSegment_t *segment,
+	const struct nvtx_extension_entry *entries, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (entries[i].id < segment->slotCount && !(nvtx_chained() && segment->functionSlots[entries[i].id] > 2))
+		if (entries[i].id < segment->slotCount &&
+			!(nvtx_chained() && segment->functionSlots[entries[i].id] > 2))
 			segment->functionSlots[entries[i].id] = entries[i].function;
 }
 
-__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module);
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(
+	nvtxExtModuleInfo_t *module);
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
-	if (!enabled || beginning || !module || module->structSize < offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
-	    !module->segmentsCount || !module->segments) /* early headers end before extInfo */
+	if (!enabled || starting || !module ||
+		module->structSize <
+			offsetof(nvtxExtModuleInfo_t, segments) + sizeof module->segments ||
+		!module->segmentsCount || !module->segments) /* early headers end before extInfo */
 		return 0;
-	beginning = true;
+	starting = true;
 	nvtx_chain_start_extension(module);
-	beginning = false;
+	starting = false;
 	if (module->moduleId == NVTX_EXT_PAYLOAD_MODULEID)
-		fill_extension(&module->segments[0], nvtx_payload_entries, nvtx_payload_entry_count);
+		fill_extension(
+			&module->segments[0], nvtx_payload_entries, nvtx_payload_entry_count);
 	else if (module->moduleId == NVTX_EXT_COUNTERS_MODULEID)
-		fill_extension(&module->segments[0], nvtx_counter_entries, nvtx_counter_entry_count);
+		fill_extension(
+			&module->segments[0], nvtx_counter_entries, nvtx_counter_entry_count);
 	return 1;
 }

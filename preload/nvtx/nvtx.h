@@ -10,7 +10,8 @@
 struct nvtx_entry { /* a slot of a client's table, and what stands in it */
 	unsigned module, id;
 	NvtxFunctionPointer function;
-	NvtxFunctionPointer alone; /* the same where no tool is chained, and no range is a step of the schedule */
+	NvtxFunctionPointer
+		alone; /* the same where no tool is chained, and no range is a step of the schedule */
 };
 extern const struct nvtx_entry nvtx_entries[];
 extern const unsigned nvtx_entry_count;

@@ -43,7 +43,7 @@ void nvtx_text_wide(struct nvtx_text *text, const wchar_t *chars)
 	text->fetched = NULL;
 	text->chars = "";
 	if (room > sizeof text->small) {
-		start = text->fetched = kept_memory(room);
+		start = text->fetched = fork_kept_alloc(room);
 		text->fetched_bytes = room;
 		if (!start)
 			return;
@@ -72,16 +72,16 @@ void nvtx_text_message(struct nvtx_text *text, int32_t type, nvtxMessageValue_t 
 	}
 }
 
-void nvtx_text_done(struct nvtx_text *text)
+void nvtx_text_free(struct nvtx_text *text)
 {
 	int saved = errno;
 
-	memory_return(text->fetched, text->fetched_bytes);
+	fork_kept_free(text->fetched, text->fetched_bytes);
 	errno = saved;
 }
 
 /* Is `field` of an event within the bytes that the caller says it has? */
-#define COVERS(event, field) \
+#define HAS_FIELD(event, field) \
 	((event)->size >= offsetof(nvtxEventAttributes_t, field) + sizeof(event)->field)
 
 static uint64_t payload_bytes(const nvtxEventAttributes_t *event)
@@ -95,7 +95,7 @@ static uint64_t payload_bytes(const nvtxEventAttributes_t *event)
 	return event->payload.ullValue;
 }
 
-static void take_payload(const nvtxEventAttributes_t *event, struct range_attributes *attributes)
+static void copy_payload(const nvtxEventAttributes_t *event, struct range_attributes *attributes)
 {
 	const nvtxPayloadData_t *extended;
 
@@ -110,24 +110,25 @@ static void take_payload(const nvtxEventAttributes_t *event, struct range_attrib
 		attributes->payload = extended->schemaId;
 }
 
-const struct range_attributes *nvtx_event(const nvtxEventAttributes_t *event, struct nvtx_text *text, struct range_attributes *attributes)
+const struct range_attributes *nvtx_event_read(const nvtxEventAttributes_t *event,
+	struct nvtx_text *text, struct range_attributes *attributes)
 {
 	memset(attributes, 0, sizeof *attributes);
-	if (!event || !COVERS(event, message))
+	if (!event || !HAS_FIELD(event, message))
 		nvtx_text_narrow(text, NULL);
 	else
 		nvtx_text_message(text, event->messageType, event->message);
 	if (!event)
 		return NULL;
-	if (COVERS(event, category) && event->category) {
+	if (HAS_FIELD(event, category) && event->category) {
 		attributes->category = event->category;
 		attributes->flags |= TRACE_HAS_CATEGORY;
 	}
-	if (COVERS(event, color) && event->colorType == NVTX_COLOR_ARGB) {
+	if (HAS_FIELD(event, color) && event->colorType == NVTX_COLOR_ARGB) {
 		attributes->color = event->color;
 		attributes->flags |= TRACE_HAS_COLOR;
 	}
-	if (COVERS(event, payload) && event->payloadType != NVTX_PAYLOAD_UNKNOWN)
-		take_payload(event, attributes);
+	if (HAS_FIELD(event, payload) && event->payloadType != NVTX_PAYLOAD_UNKNOWN)
+		copy_payload(event, attributes);
 	return attributes->flags || attributes->payload_type ? attributes : NULL;
 }

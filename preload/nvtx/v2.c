@@ -11,29 +11,29 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 
-typedef void generic(void);
+typedef void any_function(void);
 
-static bool recorded;
+static bool enabled;
 
 void nvtx_v2_configure(bool on)
 {
-	recorded = on;
+	enabled = on;
 }
 
 /* libnvToolsExt's own function. NULL: it is not there. */
-static generic *library_function(const char *name)
+static any_function *library_function(const char *name)
 {
 	void *symbol = dlsym(RTLD_NEXT, name);
-	generic *function;
+	any_function *function;
 
 	__builtin_memcpy(&function, &symbol, sizeof function);
 	return function;
 }
 
 /* Who takes the call. */
-static generic *taker(unsigned module, unsigned id, const char *name)
+static any_function *handler_of(unsigned module, unsigned id, const char *name)
 {
-	if (!recorded || nvtx_chain_wanted())
+	if (!enabled || nvtx_chain_is_named())
 		return library_function(name);
 	meta_set("source.nvtx", "on");
 	return nvtx_entry_function(module, id);
@@ -41,26 +41,27 @@ static generic *taker(unsigned module, unsigned id, const char *name)
 
 /* result name(parameters): `arguments` to whoever takes the call, `none` if nobody does. The functions cannot have NVTX's own names in this file, which
  * its headers declare otherwise, so they get them as symbols. */
-#define V2_FUNCTION(result, module, id, name, parameters, call)                                           \
-	__attribute__((visibility("default"))) result v2_##name parameters __asm__(#name);                     \
-	result v2_##name parameters                                                                            \
-	{                                                                                                      \
-		typedef result function parameters;                                                                \
-		static _Atomic(generic *) known;                                                                   \
-		function *f = (function *)known;                                                                   \
-                                                                                                           \
-		if (!f) {                                                                                          \
-			f = (function *)taker(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id, #name);              \
-			known = (generic *)f;                                                                          \
-		}                                                                                                  \
-		call;                                                                                              \
+#define V2_FUNCTION(result, module, id, name, parameters, call)                             \
+	__attribute__((visibility("default"))) result v2_##name parameters __asm__(#name);  \
+	result v2_##name parameters                                                         \
+	{                                                                                   \
+		typedef result function parameters;                                         \
+		static _Atomic(any_function *) cached;                                      \
+		function *f = (function *)cached;                                           \
+                                                                                            \
+		if (!f) {                                                                   \
+			f = (function *)handler_of(                                         \
+				NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id, #name); \
+			cached = (any_function *)f;                                         \
+		}                                                                           \
+		call;                                                                       \
 	}
-#define V2(result, none, module, id, name, parameters, arguments)                                          \
+#define V2(result, none, module, id, name, parameters, arguments) \
 	V2_FUNCTION(result, module, id, name, parameters, return f ? f arguments : none)
-#define V2_VOID(module, id, name, parameters, arguments)                                                   \
+#define V2_VOID(module, id, name, parameters, arguments) \
 	V2_FUNCTION(void, module, id, name, parameters, if (f) f arguments)
-#define V2_NAME(module, name, object)                                                                      \
-	V2_VOID(module, Name##name##A, nvtxName##name##A, (object o, const char *n), (o, n))                   \
+#define V2_NAME(module, name, object)                                                        \
+	V2_VOID(module, Name##name##A, nvtxName##name##A, (object o, const char *n), (o, n)) \
 	V2_VOID(module, Name##name##W, nvtxName##name##W, (object o, const wchar_t *n), (o, n))
 
 typedef const nvtxEventAttributes_t *event;
@@ -84,12 +85,17 @@ V2(nvtxRangeId_t, 0, CORE2, DomainRangeStartEx, nvtxDomainRangeStartEx, (domain 
 V2_VOID(CORE2, DomainRangeEnd, nvtxDomainRangeEnd, (domain d, nvtxRangeId_t i), (d, i))
 V2(int, -2, CORE2, DomainRangePushEx, nvtxDomainRangePushEx, (domain d, event e), (d, e))
 V2(int, -2, CORE2, DomainRangePop, nvtxDomainRangePop, (domain d), (d))
-V2(nvtxResourceHandle_t, NULL, CORE2, DomainResourceCreate, nvtxDomainResourceCreate, (domain d, nvtxResourceAttributes_t *a), (d, a))
+V2(nvtxResourceHandle_t, NULL, CORE2, DomainResourceCreate, nvtxDomainResourceCreate,
+	(domain d, nvtxResourceAttributes_t *a), (d, a))
 V2_VOID(CORE2, DomainResourceDestroy, nvtxDomainResourceDestroy, (nvtxResourceHandle_t r), (r))
-V2_VOID(CORE2, DomainNameCategoryA, nvtxDomainNameCategoryA, (domain d, uint32_t c, const char *n), (d, c, n))
-V2_VOID(CORE2, DomainNameCategoryW, nvtxDomainNameCategoryW, (domain d, uint32_t c, const wchar_t *n), (d, c, n))
-V2(nvtxStringHandle_t, NULL, CORE2, DomainRegisterStringA, nvtxDomainRegisterStringA, (domain d, const char *s), (d, s))
-V2(nvtxStringHandle_t, NULL, CORE2, DomainRegisterStringW, nvtxDomainRegisterStringW, (domain d, const wchar_t *s), (d, s))
+V2_VOID(CORE2, DomainNameCategoryA, nvtxDomainNameCategoryA, (domain d, uint32_t c, const char *n),
+	(d, c, n))
+V2_VOID(CORE2, DomainNameCategoryW, nvtxDomainNameCategoryW,
+	(domain d, uint32_t c, const wchar_t *n), (d, c, n))
+V2(nvtxStringHandle_t, NULL, CORE2, DomainRegisterStringA, nvtxDomainRegisterStringA,
+	(domain d, const char *s), (d, s))
+V2(nvtxStringHandle_t, NULL, CORE2, DomainRegisterStringW, nvtxDomainRegisterStringW,
+	(domain d, const wchar_t *s), (d, s))
 V2(domain, NULL, CORE2, DomainCreateA, nvtxDomainCreateA, (const char *n), (n))
 V2(domain, NULL, CORE2, DomainCreateW, nvtxDomainCreateW, (const wchar_t *n), (n))
 V2_VOID(CORE2, DomainDestroy, nvtxDomainDestroy, (domain d), (d))
@@ -101,9 +107,11 @@ V2_NAME(CUDA, CuEvent, nvtx_CUevent)
 V2_NAME(CUDART, CudaDevice, int)
 V2_NAME(CUDART, CudaStream, nvtx_cudaStream_t)
 V2_NAME(CUDART, CudaEvent, nvtx_cudaEvent_t)
-V2(nvtxSyncUser_t, NULL, SYNC, DomainSyncUserCreate, nvtxDomainSyncUserCreate, (domain d, const nvtxSyncUserAttributes_t *a), (d, a))
+V2(nvtxSyncUser_t, NULL, SYNC, DomainSyncUserCreate, nvtxDomainSyncUserCreate,
+	(domain d, const nvtxSyncUserAttributes_t *a), (d, a))
 V2_VOID(SYNC, DomainSyncUserDestroy, nvtxDomainSyncUserDestroy, (nvtxSyncUser_t h), (h))
 V2_VOID(SYNC, DomainSyncUserAcquireStart, nvtxDomainSyncUserAcquireStart, (nvtxSyncUser_t h), (h))
 V2_VOID(SYNC, DomainSyncUserAcquireFailed, nvtxDomainSyncUserAcquireFailed, (nvtxSyncUser_t h), (h))
-V2_VOID(SYNC, DomainSyncUserAcquireSuccess, nvtxDomainSyncUserAcquireSuccess, (nvtxSyncUser_t h), (h))
+V2_VOID(SYNC, DomainSyncUserAcquireSuccess, nvtxDomainSyncUserAcquireSuccess, (nvtxSyncUser_t h),
+	(h))
 V2_VOID(SYNC, DomainSyncUserReleasing, nvtxDomainSyncUserReleasing, (nvtxSyncUser_t h), (h))

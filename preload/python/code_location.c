@@ -17,19 +17,19 @@
 #define SAMPLES 8u
 
 /* A place that has been looked at. `turn` is odd while somebody writes: then it is none. */
-struct entry {
-	_Atomic uint32_t turn;
+struct location_entry {
+	_Atomic uint32_t sequence;
 	_Atomic uint64_t code, check;
 	_Atomic uint64_t offset;
 	_Atomic uint64_t texts, lines; /* function and file; line and own */
 };
 
-static struct entry *entries;
+static struct location_entry *entries;
 
-void python_place_prepare(void)
+void python_location_prepare(void)
 {
 	if (!entries)
-		entries = kept_memory(ENTRIES * sizeof *entries);
+		entries = fork_kept_alloc(ENTRIES * sizeof *entries);
 }
 
 bool python_code_read(const struct python_layout *layout, uintptr_t code, struct python_code *parts)
@@ -37,167 +37,192 @@ bool python_code_read(const struct python_layout *layout, uintptr_t code, struct
 	uintptr_t type;
 
 	parts->version = 0;
-	return peek_pointer(&type, code + PYTHON_TYPE) && type == (uintptr_t)python.code_type &&
-	       peek_pointer(&parts->file, code + layout->code_file) && peek_pointer(&parts->name, code + layout->code_name) &&
-	       peek_pointer(&parts->lines, code + layout->code_lines) &&
-	       peek(&parts->line, code + layout->code_line, sizeof parts->line) &&
-	       (!layout->code_version || peek(&parts->version, code + layout->code_version, sizeof parts->version));
+	return safe_read_pointer(&type, code + PYTHON_TYPE) &&
+	       type == (uintptr_t)python.code_type &&
+	       safe_read_pointer(&parts->file, code + layout->code_file) &&
+	       safe_read_pointer(&parts->name, code + layout->code_name) &&
+	       safe_read_pointer(&parts->lines, code + layout->code_lines) &&
+	       safe_read(&parts->line, code + layout->code_line, sizeof parts->line) &&
+	       (!layout->code_version || safe_read(&parts->version, code + layout->code_version,
+						 sizeof parts->version));
 }
 
-static const uint8_t *lines_of(const struct python_code *parts, uint64_t *bytes)
+static const uint8_t *line_table(const struct python_code *parts, uint64_t *bytes)
 {
-	return peek(bytes, parts->lines + PYTHON_BYTES_SIZE, sizeof *bytes) ? peek_at(parts->lines + PYTHON_BYTES_DATA, (size_t)*bytes)
-									     : NULL;
+	return safe_read(bytes, parts->lines + PYTHON_BYTES_SIZE, sizeof *bytes)
+		       ? safe_read_bytes(parts->lines + PYTHON_BYTES_DATA, (size_t)*bytes)
+		       : NULL;
 }
 
-uint32_t python_code_line(const struct python_layout *layout, const struct python_code *parts, int64_t offset)
+uint32_t python_code_line(
+	const struct python_layout *layout, const struct python_code *parts, int64_t offset)
 {
 	uint64_t bytes;
-	const uint8_t *table = lines_of(parts, &bytes);
+	const uint8_t *table = line_table(parts, &bytes);
 
 	return table ? python_line(layout->lines, table, (size_t)bytes, parts->line, offset) : 0;
 }
 
-static uint64_t mix(uint64_t value, uint64_t more)
+static uint64_t hash_combine(uint64_t value, uint64_t more)
 {
 	value = (value ^ more) * UINT64_C(0x9e3779b97f4a7c15);
 	return value ^ value >> 29;
 }
 
 /* How long it is, and some of its bytes from beginning to end. */
-static uint64_t mix_sample(uint64_t value, const void *from, uint64_t bytes)
+static uint64_t hash_sample(uint64_t value, const void *from, uint64_t bytes)
 {
 	const uint64_t steps = bytes / 8 < SAMPLES ? bytes / 8 : SAMPLES;
 	uint64_t word = 0;
 
-	value = mix(value, bytes);
+	value = hash_combine(value, bytes);
 	if (bytes < 8) {
 		memcpy(&word, from, (size_t)bytes);
-		return mix(value, word);
+		return hash_combine(value, word);
 	}
 	for (uint64_t i = 1; i <= steps; i++) {
 		memcpy(&word, (const char *)from + (bytes - 8) * i / steps, sizeof word);
-		value = mix(value, word);
+		value = hash_combine(value, word);
 	}
 	return value;
 }
 
-static uint64_t mix_text(uint64_t value, const struct python_layout *layout, uintptr_t text)
+static uint64_t hash_text(uint64_t value, const struct python_layout *layout, uintptr_t text)
 {
 	uint64_t length;
 	unsigned width;
 	bool ascii;
-	uintptr_t data = python_text_data(layout, text, &length, &width, &ascii);
-	const void *bytes = data ? peek_at(data, (size_t)length * width) : NULL;
+	uintptr_t data = python_str_data(layout, text, &length, &width, &ascii);
+	const void *bytes = data ? safe_read_bytes(data, (size_t)length * width) : NULL;
 
-	return bytes ? mix_sample(value, bytes, length * width) : value;
+	return bytes ? hash_sample(value, bytes, length * width) : value;
 }
 
 /* What says that it is the code object that it was. Never 0. */
-static uint64_t check_of(const struct python_layout *layout, const struct python_code *parts)
+static uint64_t code_checksum(const struct python_layout *layout, const struct python_code *parts)
 {
-	uint64_t value = mix(mix(mix(parts->file, parts->name), parts->lines), parts->line | (uint64_t)parts->version << 32), bytes;
+	uint64_t value = hash_combine(
+			 hash_combine(hash_combine(parts->file, parts->name), parts->lines),
+			 parts->line | (uint64_t)parts->version << 32),
+		 bytes;
 	const void *table;
 
 	if (!parts->version) {
-		value = mix_text(mix_text(value, layout, parts->file), layout, parts->name);
-		table = lines_of(parts, &bytes);
+		value = hash_text(hash_text(value, layout, parts->file), layout, parts->name);
+		table = line_table(parts, &bytes);
 		if (table)
-			value = mix_sample(value, table, bytes);
+			value = hash_sample(value, table, bytes);
 	}
 	return value | 1;
 }
 
-static struct entry *set_of(uintptr_t code, int64_t offset)
+static struct location_entry *cache_set(uintptr_t code, int64_t offset)
 {
-	return entries + (mix(mix(0, code), (uint64_t)offset) >> 32 & (ENTRIES - 1) & ~(uint64_t)(WAYS - 1));
+	return entries + (hash_combine(hash_combine(0, code), (uint64_t)offset) >> 32 &
+				 (ENTRIES - 1) & ~(uint64_t)(WAYS - 1));
 }
 
 /* false: it is another, or was being written. Each part is loaded with acquire and stored with release: so none is read before the first look at
  * `turn` or after the second, none is written before it is odd. */
-static bool take(struct entry *entry, uintptr_t code, int64_t offset, uint64_t check, struct python_place *place)
+static bool cache_load(struct location_entry *location_entry, uintptr_t code, int64_t offset,
+	uint64_t check, struct python_location *location)
 {
-	const uint32_t turn = atomic_load_explicit(&entry->turn, memory_order_acquire);
+	const uint32_t sequence = atomic_load_explicit(
+		&location_entry->sequence, memory_order_acquire);
 	uint64_t texts, lines;
 
-	if (turn & 1 || atomic_load_explicit(&entry->code, memory_order_acquire) != code ||
-		atomic_load_explicit(&entry->offset, memory_order_acquire) != (uint64_t)offset ||
-		atomic_load_explicit(&entry->check, memory_order_acquire) != check)
+	if (sequence & 1 ||
+		atomic_load_explicit(&location_entry->code, memory_order_acquire) != code ||
+		atomic_load_explicit(&location_entry->offset, memory_order_acquire) !=
+			(uint64_t)offset ||
+		atomic_load_explicit(&location_entry->check, memory_order_acquire) != check)
 		return false;
-	texts = atomic_load_explicit(&entry->texts, memory_order_acquire);
-	lines = atomic_load_explicit(&entry->lines, memory_order_acquire);
-	if (atomic_load_explicit(&entry->turn, memory_order_relaxed) != turn)
+	texts = atomic_load_explicit(&location_entry->texts, memory_order_acquire);
+	lines = atomic_load_explicit(&location_entry->lines, memory_order_acquire);
+	if (atomic_load_explicit(&location_entry->sequence, memory_order_relaxed) != sequence)
 		return false;
-	place->frame = (struct trace_python_frame){(uint32_t)texts, (uint32_t)(texts >> 32), (uint32_t)lines, 0};
-	place->own = lines >> 32;
+	location->frame = (struct trace_python_frame){ (uint32_t)texts, (uint32_t)(texts >> 32),
+		(uint32_t)lines, 0 };
+	location->user_code = lines >> 32;
 	return true;
 }
 
-static void put(struct entry *entry, uintptr_t code, int64_t offset, uint64_t check, const struct python_place *place)
+static void cache_store(struct location_entry *location_entry, uintptr_t code, int64_t offset,
+	uint64_t check, const struct python_location *location)
 {
-	uint32_t turn = atomic_load_explicit(&entry->turn, memory_order_relaxed);
+	uint32_t sequence = atomic_load_explicit(&location_entry->sequence, memory_order_relaxed);
 
-	if (turn & 1 || !atomic_compare_exchange_strong_explicit(&entry->turn, &turn, turn + 1, memory_order_acquire, memory_order_relaxed))
+	if (sequence & 1 ||
+		!atomic_compare_exchange_strong_explicit(&location_entry->sequence, &sequence,
+			sequence + 1, memory_order_acquire, memory_order_relaxed))
 		return; /* another thread is at it */
-	atomic_store_explicit(&entry->code, code, memory_order_release);
-	atomic_store_explicit(&entry->offset, (uint64_t)offset, memory_order_release);
-	atomic_store_explicit(&entry->check, check, memory_order_release);
-	atomic_store_explicit(&entry->texts, place->frame.function | (uint64_t)place->frame.file << 32, memory_order_release);
-	atomic_store_explicit(&entry->lines, place->frame.line | (uint64_t)place->own << 32, memory_order_release);
-	atomic_store_explicit(&entry->turn, turn + 2, memory_order_release);
+	atomic_store_explicit(&location_entry->code, code, memory_order_release);
+	atomic_store_explicit(&location_entry->offset, (uint64_t)offset, memory_order_release);
+	atomic_store_explicit(&location_entry->check, check, memory_order_release);
+	atomic_store_explicit(&location_entry->texts,
+		location->frame.function | (uint64_t)location->frame.file << 32,
+		memory_order_release);
+	atomic_store_explicit(&location_entry->lines,
+		location->frame.line | (uint64_t)location->user_code << 32, memory_order_release);
+	atomic_store_explicit(&location_entry->sequence, sequence + 2, memory_order_release);
 }
 
 /* Where a new one goes: that of the same place with other code, a free one, else any. */
-static struct entry *room_in(struct entry *set, uintptr_t code, int64_t offset, uint64_t check)
+static struct location_entry *cache_victim(
+	struct location_entry *set, uintptr_t code, int64_t offset, uint64_t check)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
 		const uint64_t there = atomic_load_explicit(&set[i].code, memory_order_relaxed);
 
-		if (!there || (there == code && atomic_load_explicit(&set[i].offset, memory_order_relaxed) == (uint64_t)offset))
+		if (!there || (there == code && atomic_load_explicit(&set[i].offset,
+							memory_order_relaxed) == (uint64_t)offset))
 			return &set[i];
 	}
 	return &set[check >> 8 & (WAYS - 1)];
 }
 
-static uint32_t name_of(const struct python_layout *layout, uintptr_t text, bool *own)
+static uint32_t text_name_id(const struct python_layout *layout, uintptr_t text, bool *user_code)
 {
-	char room[PYTHON_TEXT_ROOM];
+	char room[PYTHON_STR_ROOM];
 	size_t bytes;
-	const char *found = python_text(layout, text, room, &bytes);
+	const char *found = python_str(layout, text, room, &bytes);
 
-	if (found && own)
-		*own = python_is_own(found, bytes);
+	if (found && user_code)
+		*user_code = python_is_user_code(found, bytes);
 	return found ? name_id_always(found, bytes) : 0;
 }
 
-static void look(const struct python_layout *layout, const struct python_code *parts, int64_t offset, struct python_place *place)
+static void read_location(const struct python_layout *layout, const struct python_code *parts,
+	int64_t offset, struct python_location *location)
 {
-	place->own = false;
-	place->frame.file = name_of(layout, parts->file, &place->own);
-	place->frame.function = name_of(layout, parts->name, NULL);
-	place->frame.line = python_code_line(layout, parts, offset);
-	place->frame.reserved = 0;
+	location->user_code = false;
+	location->frame.file = text_name_id(layout, parts->file, &location->user_code);
+	location->frame.function = text_name_id(layout, parts->name, NULL);
+	location->frame.line = python_code_line(layout, parts, offset);
+	location->frame.reserved = 0;
 }
 
-bool python_place(const struct python_layout *layout, uintptr_t code, int64_t offset, struct python_place *place)
+bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
+	struct python_location *location)
 {
 	struct python_code parts;
-	struct entry *set;
+	struct location_entry *set;
 	uint64_t check;
 
 	if (!python_code_read(layout, code, &parts))
 		return false;
 	if (!entries) {
-		look(layout, &parts, offset, place);
+		read_location(layout, &parts, offset, location);
 		return true;
 	}
-	check = check_of(layout, &parts);
-	set = set_of(code, offset);
+	check = code_checksum(layout, &parts);
+	set = cache_set(code, offset);
 	for (unsigned i = 0; i < WAYS; i++)
-		if (take(&set[i], code, offset, check, place))
+		if (cache_load(&set[i], code, offset, check, location))
 			return true;
-	look(layout, &parts, offset, place);
-	if (place->frame.file && place->frame.function) /* else there was no room for the text: perhaps later */
-		put(room_in(set, code, offset, check), code, offset, check, place);
+	read_location(layout, &parts, offset, location);
+	if (location->frame.file &&
+		location->frame.function) /* else there was no room for the text: perhaps later */
+		cache_store(cache_victim(set, code, offset, check), code, offset, check, location);
 	return true;
 }

@@ -13,24 +13,27 @@
 #include "collector/trace_format.h"
 #include "preload/python/layout.h"
 
-struct python_place {
+struct python_location {
 	struct trace_python_frame frame;
-	bool own; /* of the program's own files: python_own.h */
+	bool user_code; /* of the program's own files: python_own.h */
 };
 
 /* Memory for the table: once, before the first place. Without it each is looked at each time. */
-void python_place_prepare(void);
+void python_location_prepare(void);
 
 /* offset: of the instruction, in bytes of code. false: `code` is no code object. The code object must be running,
  * so that it stays. */
-bool python_place(const struct python_layout *layout, uintptr_t code, int64_t offset, struct python_place *place);
+bool python_locate(const struct python_layout *layout, uintptr_t code, int64_t offset,
+	struct python_location *location);
 
 /* A code object's parts, and a line of it. */
 struct python_code {
 	uintptr_t file, name, lines;
 	uint32_t line, version;
 };
-bool python_code_read(const struct python_layout *layout, uintptr_t code, struct python_code *parts);
-uint32_t python_code_line(const struct python_layout *layout, const struct python_code *parts, int64_t offset);
+bool python_code_read(
+	const struct python_layout *layout, uintptr_t code, struct python_code *parts);
+uint32_t python_code_line(
+	const struct python_layout *layout, const struct python_code *parts, int64_t offset);
 
 #endif

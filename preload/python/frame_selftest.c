@@ -15,17 +15,18 @@
 
 #define LABEL "<pperf: the frames are tried>"
 #define TEXT_BYTES (256u << 10) /* of a stack as text */
-#define FRAMES_MOST 64u
-#define SEARCH_MOST 512u
-#define PART_MOST 200u /* bytes of a text that are compared */
-#define PROBES 20 /* calls of `probe` in the text below */
+#define FRAMES_MAX 64u
+#define SEARCH_MAX 512u
+#define PART_MAX 200u /* bytes of a text that are compared */
+#define PROBES 20     /* calls of `probe` in the text below */
 
 /* A stack as text: a frame a line, innermost first: its line number, file and function, tabs between. `stack` is
  * given the frame and asked on the probe's own line, so that Python's line is that of the call; once a line
  * further, where an instruction or two make the difference. Bytes travel as hexadecimal digits. */
 #define TEN "\n\n\n\n\n\n\n\n\n\n"
-#define FAR TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines on which nothing stands */
-static const char trial[] =
+#define FAR \
+	TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN /* lines on which nothing stands */
+static const char selftest_source[] =
 	"import sys\n"
 	"def text(of):\n"
 	"    return of.encode('utf-8', 'surrogateescape')[:200]\n"
@@ -34,7 +35,8 @@ static const char trial[] =
 	"    while frame is not None and len(lines) < 64:\n"
 	"        code = frame.f_code\n"
 	"        name = getattr(code, 'co_qualname', code.co_name)\n"
-	"        lines.append(b'%d\\t%s\\t%s\\n' % ((frame.f_lineno or 0) + further, text(code.co_filename), text(name)))\n"
+	"        lines.append(b'%d\\t%s\\t%s\\n' % ((frame.f_lineno or 0) + further, "
+	"text(code.co_filename), text(name)))\n"
 	"        frame, further = frame.f_back, 0\n"
 	"    return b''.join(lines).hex()\n"
 	"here = sys._getframe\n"
@@ -86,9 +88,7 @@ static const char trial[] =
 	"    for _ in Row():\n"
 	"        plain\n"
 	"async def run():\n"
-	"    probe(stack(here()))\n"
-	FAR
-	"    probe(stack(here()))\n"
+	"    probe(stack(here()))\n" FAR "    probe(stack(here()))\n"
 	"def h\xc3\xb6he():\n"
 	"    probe(stack(here()))\n"
 	"plain()\n"
@@ -105,19 +105,19 @@ static const char trial[] =
 	"    file and not_own(file.rpartition('/')[0])\n";
 
 /* One at a time: the GIL is held. */
-static const struct python_layout *tried;
-static char *text; /* TEXT_BYTES */
-static unsigned same, other;
+static const struct python_layout *tested_layout;
+static char *stack_text; /* TEXT_BYTES */
+static unsigned matches, mismatches;
 
 static size_t append_text(char *to, size_t at, uintptr_t object, char end)
 {
-	char room[PYTHON_TEXT_ROOM];
+	char room[PYTHON_STR_ROOM];
 	size_t bytes = 0;
-	const char *from = python_text(tried, object, room, &bytes);
+	const char *from = python_str(tested_layout, object, room, &bytes);
 
-	if (!from || at + PART_MOST + 2 > TEXT_BYTES)
+	if (!from || at + PART_MAX + 2 > TEXT_BYTES)
 		return at;
-	bytes = bytes < PART_MOST ? bytes : PART_MOST;
+	bytes = bytes < PART_MAX ? bytes : PART_MAX;
 	memcpy(to + at, from, bytes);
 	to[at + bytes] = end;
 	return at + bytes + 1;
@@ -126,20 +126,24 @@ static size_t append_text(char *to, size_t at, uintptr_t object, char end)
 /* The stack as `stack` gives it: how many bytes. */
 static size_t read_stack(char *to)
 {
-	uintptr_t at = python_frame_first(tried, (uintptr_t)python.PyGILState_GetThisThreadState());
+	uintptr_t at = python_frame_first(
+		tested_layout, (uintptr_t)python.PyGILState_GetThisThreadState());
 	struct python_frame frame;
 	struct python_code code;
 	size_t used = 0;
 	unsigned frames = 0;
 
-	for (unsigned i = 0; at && i < SEARCH_MOST && frames < FRAMES_MOST && used + 4096 < TEXT_BYTES; i++, at = frame.previous) {
-		if (!python_frame_read(tried, at, &frame))
+	for (unsigned i = 0;
+		at && i < SEARCH_MAX && frames < FRAMES_MAX && used + 4096 < TEXT_BYTES;
+		i++, at = frame.previous) {
+		if (!python_frame_read(tested_layout, at, &frame))
 			return 0;
 		if (!frame.code)
 			continue;
-		if (!python_code_read(tried, frame.code, &code))
+		if (!python_code_read(tested_layout, frame.code, &code))
 			return 0;
-		used += (size_t)sprintf(to + used, "%u\t", python_code_line(tried, &code, frame.offset));
+		used += (size_t)sprintf(
+			to + used, "%u\t", python_code_line(tested_layout, &code, frame.offset));
 		used = append_text(to, used, code.file, '\t');
 		used = append_text(to, used, code.name, '\n');
 		frames++;
@@ -147,61 +151,64 @@ static size_t read_stack(char *to)
 	return used;
 }
 
-static bool is_text(const char *digits, size_t count, const char *bytes, size_t size)
+static bool is_hex_of(const char *digits, size_t count, const char *bytes, size_t size)
 {
 	static const char hex[] = "0123456789abcdef";
 
 	if (count != 2 * size)
 		return false;
 	for (size_t i = 0; i < size; i++)
-		if (digits[2 * i] != hex[(uint8_t)bytes[i] >> 4] || digits[2 * i + 1] != hex[(uint8_t)bytes[i] & 15])
+		if (digits[2 * i] != hex[(uint8_t)bytes[i] >> 4] ||
+			digits[2 * i + 1] != hex[(uint8_t)bytes[i] & 15])
 			return false;
 	return true;
 }
 
-static struct python_object *probe(struct python_object *self, struct python_object *expected)
+static struct python_object *compare_stack(
+	struct python_object *self, struct python_object *expected)
 {
 	ptrdiff_t count = 0;
 	const char *digits = python.PyUnicode_AsUTF8AndSize(expected, &count);
 
 	(void)self;
-	if (digits && is_text(digits, (size_t)count, text, read_stack(text)))
-		same++;
+	if (digits && is_hex_of(digits, (size_t)count, stack_text, read_stack(stack_text)))
+		matches++;
 	else
-		other++;
+		mismatches++;
 	python.PyErr_Clear();
 	return python_none();
 }
 
-static struct python_object *not_own(struct python_object *self, struct python_object *folder)
+static struct python_object *add_library_folder(
+	struct python_object *self, struct python_object *folder)
 {
 	ptrdiff_t bytes = 0;
 	const char *utf8 = python.PyUnicode_AsUTF8AndSize(folder, &bytes);
 
 	(void)self;
 	if (utf8)
-		python_not_own(utf8, (size_t)bytes);
+		python_add_library_folder(utf8, (size_t)bytes);
 	python.PyErr_Clear();
 	return python_none();
 }
 
-enum python_trouble python_check(const struct python_layout *layout)
+enum python_trouble python_frame_selftest(const struct python_layout *layout)
 {
 	static const struct python_function functions[] = {
-		{"probe", probe, PYTHON_ONE_ARGUMENT, NULL},
-		{"not_own", not_own, PYTHON_ONE_ARGUMENT, NULL},
+		{ "probe", compare_stack, PYTHON_ONE_ARGUMENT, NULL },
+		{ "not_own", add_library_folder, PYTHON_ONE_ARGUMENT, NULL },
 	};
 	bool ran;
 
-	tried = layout;
-	same = other = 0;
-	text = kept_memory(TEXT_BYTES);
-	if (!text)
+	tested_layout = layout;
+	matches = mismatches = 0;
+	stack_text = fork_kept_alloc(TEXT_BYTES);
+	if (!stack_text)
 		return PYTHON_TROUBLE_NO_MEMORY_FILE;
-	ran = python_run(LABEL, trial, functions, sizeof functions / sizeof functions[0]);
-	memory_return(text, TEXT_BYTES);
-	text = NULL;
-	if (other)
+	ran = python_run(LABEL, selftest_source, functions, sizeof functions / sizeof functions[0]);
+	fork_kept_free(stack_text, TEXT_BYTES);
+	stack_text = NULL;
+	if (mismatches)
 		return PYTHON_TROUBLE_OTHER_FRAMES;
-	return ran && same == PROBES ? PYTHON_TROUBLE_NONE : PYTHON_TROUBLE_NOT_RUN;
+	return ran && matches == PROBES ? PYTHON_TROUBLE_NONE : PYTHON_TROUBLE_NOT_RUN;
 }

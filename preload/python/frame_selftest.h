@@ -11,6 +11,6 @@
 
 /* Reads carefully only: between peek_open and peek_close. Holding the GIL. Also learns which folders are not the
  * program's own (python_own.h). */
-enum python_trouble python_check(const struct python_layout *layout);
+enum python_trouble python_frame_selftest(const struct python_layout *layout);
 
 #endif

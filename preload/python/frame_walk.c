@@ -7,9 +7,9 @@ uintptr_t python_frame_first(const struct python_layout *l, uintptr_t thread)
 {
 	uintptr_t frame;
 
-	if (!peek_pointer(&frame, thread + l->thread_frame))
+	if (!safe_read_pointer(&frame, thread + l->thread_frame))
 		return 0;
-	if (l->has_cframe && !peek_pointer(&frame, frame + l->cframe_frame))
+	if (l->has_cframe && !safe_read_pointer(&frame, frame + l->cframe_frame))
 		return 0;
 	return frame;
 }
@@ -20,17 +20,20 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 	int32_t index;
 	uint8_t owner = 0;
 
-	if (!peek_pointer(&frame->previous, address + l->frame_previous) || !peek_pointer(&frame->code, address + l->frame_code))
+	if (!safe_read_pointer(&frame->previous, address + l->frame_previous) ||
+		!safe_read_pointer(&frame->code, address + l->frame_code))
 		return false;
 	if (l->at_is_index) {
-		if (!peek(&index, address + l->frame_at, sizeof index))
+		if (!safe_read(&index, address + l->frame_at, sizeof index))
 			return false;
 		frame->offset = (int64_t)index * l->at_scale;
 		return true;
 	}
-	if (!peek(&owner, address + l->frame_owner, sizeof owner) || !peek_pointer(&instruction, address + l->frame_at))
+	if (!safe_read(&owner, address + l->frame_owner, sizeof owner) ||
+		!safe_read_pointer(&instruction, address + l->frame_at))
 		return false;
-	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0; /* 3.14 marks references in the lowest bits */
+	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3
+					   : 0; /* 3.14 marks references in the lowest bits */
 	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
 	return true;
 }

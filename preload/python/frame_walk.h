@@ -20,6 +20,7 @@ struct python_frame {
 /* The thread's innermost; 0: it has none. thread: what PyGILState_GetThisThreadState gives. */
 uintptr_t python_frame_first(const struct python_layout *layout, uintptr_t thread);
 /* false: it is none. */
-bool python_frame_read(const struct python_layout *layout, uintptr_t address, struct python_frame *frame);
+bool python_frame_read(
+	const struct python_layout *layout, uintptr_t address, struct python_frame *frame);
 
 #endif

@@ -17,19 +17,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_SEARCH_MOST 512u /* frames, the interpreter's own among them, of which a stack is taken */
-#define OWN_SEARCH_MOST 512u   /* frames among which the program's own is looked for */
+#define STACK_SEARCH_MAX \
+	512u /* frames, the interpreter's own among them, of which a stack is taken */
+#define USER_SEARCH_MAX 512u /* frames among which the program's own is looked for */
 
-enum python_stacks python_stacks;
+enum python_stack_mode python_stacks;
 static struct python_layout layout; /* valid once `works` is true */
-static _Atomic bool works, tried;
-static _Atomic uint8_t *noted; /* a bit for each node: its source is known, or there is none */
+static _Atomic bool available, tried;
+static _Atomic uint8_t
+	*recorded_nodes; /* a bit for each node: its source is known, or there is none */
 
 bool python_frames_configure(const char *stacks)
 {
-	const bool launch = stacks && !strcmp(stacks, "launch"), alloc = stacks && !strcmp(stacks, "alloc");
+	const bool launch = stacks && !strcmp(stacks, "launch"),
+		   alloc = stacks && !strcmp(stacks, "alloc");
 
-	python_stacks = launch ? PYTHON_STACKS_LAUNCH : alloc ? PYTHON_STACKS_ALLOC : PYTHON_STACKS_OFF;
+	python_stacks = launch  ? PYTHON_STACKS_LAUNCH
+			: alloc ? PYTHON_STACKS_ALLOC
+				: PYTHON_STACKS_OFF;
 	return !stacks || launch || alloc || !strcmp(stacks, "off");
 }
 
@@ -37,27 +42,28 @@ bool python_frames_configure(const char *stacks)
 
 static uintptr_t first_frame(void)
 {
-	if (!atomic_load_explicit(&works, memory_order_acquire))
+	if (!atomic_load_explicit(&available, memory_order_acquire))
 		return 0;
 	return python_frame_first(&layout, (uintptr_t)python.PyGILState_GetThisThreadState());
 }
 
 /* ---- stacks ---- */
 
-uint32_t python_stack_here(void)
+uint32_t python_stack_capture(void)
 {
-	struct trace_python_frame frames[STACK_FRAMES_MOST];
-	struct python_place place;
+	struct trace_python_frame frames[STACK_FRAMES_MAX];
+	struct python_location location;
 	struct python_frame frame;
 	uint32_t count = 0;
 	int saved = errno;
 	uintptr_t at = first_frame();
 
-	for (unsigned i = 0; at && i < STACK_SEARCH_MOST && count < STACK_FRAMES_MOST; i++, at = frame.previous) {
+	for (unsigned i = 0; at && i < STACK_SEARCH_MAX && count < STACK_FRAMES_MAX;
+		i++, at = frame.previous) {
 		if (!python_frame_read(&layout, at, &frame))
 			break;
-		if (frame.code && python_place(&layout, frame.code, frame.offset, &place))
-			frames[count++] = place.frame;
+		if (frame.code && python_locate(&layout, frame.code, frame.offset, &location))
+			frames[count++] = location.frame;
 	}
 	errno = saved;
 	return python_stack_id(frames, count);
@@ -65,53 +71,56 @@ uint32_t python_stack_here(void)
 
 /* ---- sources ---- */
 
-static bool find_own(struct python_place *place)
+static bool find_user_frame(struct python_location *location)
 {
 	struct python_frame frame;
 	uintptr_t at = first_frame();
 
-	for (unsigned i = 0; at && i < OWN_SEARCH_MOST; i++, at = frame.previous) {
+	for (unsigned i = 0; at && i < USER_SEARCH_MAX; i++, at = frame.previous) {
 		if (!python_frame_read(&layout, at, &frame))
 			return false;
-		if (frame.code && python_place(&layout, frame.code, frame.offset, place) && place->own)
+		if (frame.code && python_locate(&layout, frame.code, frame.offset, location) &&
+			location->user_code)
 			return true;
 	}
 	return false;
 }
 
-static __attribute__((noinline)) void note(uint32_t node)
+static __attribute__((noinline)) void write_source(uint32_t node)
 {
-	struct trace_source record = {{sizeof record, TRACE_SOURCE, 0, node}, {0, 0, 0, 0}};
-	struct python_place place;
+	struct trace_source record = { { sizeof record, TRACE_SOURCE, 0, node }, { 0, 0, 0, 0 } };
+	struct python_location location;
 
-	if (!stream_hold())
+	if (!stream_enter_dictionary_only())
 		return;
-	if (find_own(&place)) {
-		record.at = place.frame;
+	if (find_user_frame(&location)) {
+		record.at = location.frame;
 		dictionary_put(&record.head, 1);
 	}
 	stream_leave();
 }
 
-void python_source_note(uint32_t node)
+void python_source_record(uint32_t node)
 {
 	const uint8_t bit = (uint8_t)(1u << node % 8);
 	int saved;
 
-	if (!node || node > NODE_BUDGET || !atomic_load_explicit(&works, memory_order_acquire) || !noted)
+	if (!node || node > NODE_BUDGET ||
+		!atomic_load_explicit(&available, memory_order_acquire) || !recorded_nodes)
 		return;
-	if (__builtin_expect(atomic_load_explicit(&noted[node / 8], memory_order_relaxed) & bit, 1))
+	if (__builtin_expect(
+		    atomic_load_explicit(&recorded_nodes[node / 8], memory_order_relaxed) & bit, 1))
 		return;
-	if (atomic_fetch_or_explicit(&noted[node / 8], bit, memory_order_relaxed) & bit)
+	if (atomic_fetch_or_explicit(&recorded_nodes[node / 8], bit, memory_order_relaxed) & bit)
 		return;
 	saved = errno;
-	note(node);
+	write_source(node);
 	errno = saved;
 }
 
 /* ---- the beginning ---- */
 
-static enum python_trouble try_out(struct python_layout *l)
+static enum python_trouble selftest_layout(struct python_layout *l)
 {
 	enum python_trouble trouble;
 
@@ -119,14 +128,14 @@ static enum python_trouble try_out(struct python_layout *l)
 		return PYTHON_TROUBLE_NO_PYTHON;
 	if (python.free_threaded)
 		return PYTHON_TROUBLE_FREE_THREADED;
-	if (!peek_open())
+	if (!safe_read_open())
 		return PYTHON_TROUBLE_NO_MEMORY_FILE;
 	trouble = python_layout_of(l, python.Py_GetVersion(), python.runtime);
 	if (!trouble)
-		trouble = python_check(l);
+		trouble = python_frame_selftest(l);
 	if (!trouble)
-		peek_trust();
-	peek_close();
+		safe_read_trust();
+	safe_read_close();
 	return trouble;
 }
 
@@ -138,13 +147,14 @@ void python_frames_start(void)
 
 	if (atomic_exchange(&tried, true))
 		return;
-	trouble = try_out(&layout);
+	trouble = selftest_layout(&layout);
 	if (!trouble) {
-		python_place_prepare();
-		noted = kept_memory(NODE_BUDGET / 8 + 1);
-		atomic_store_explicit(&works, true, memory_order_release);
+		python_location_prepare();
+		recorded_nodes = fork_kept_alloc(NODE_BUDGET / 8 + 1);
+		atomic_store_explicit(&available, true, memory_order_release);
 	}
-	snprintf(state, sizeof state, trouble ? "off: %s (%d)" : "on", python_trouble_text(trouble), (int)trouble);
+	snprintf(state, sizeof state, trouble ? "off: %s (%d)" : "on", python_trouble_text(trouble),
+		(int)trouble);
 	meta_set("source.python_stacks", state);
 	errno = saved;
 }

@@ -22,15 +22,19 @@ bool python_frames_configure(const char *stacks);
 void python_frames_start(void);
 
 /* What PPERF_PYSTACKS asks for. Written by the constructor only. */
-enum python_stacks { PYTHON_STACKS_OFF, PYTHON_STACKS_ALLOC, PYTHON_STACKS_LAUNCH /* and of allocations */ };
-extern enum python_stacks python_stacks;
+enum python_stack_mode {
+	PYTHON_STACKS_OFF,
+	PYTHON_STACKS_ALLOC,
+	PYTHON_STACKS_LAUNCH /* and of allocations */
+};
+extern enum python_stack_mode python_stacks;
 
 /* The id of the calling thread's Python stack, innermost frame first and at most STACK_FRAMES_MOST. 0: this thread
  * has no Python, or its frames cannot be read. Between stream_enter and stream_leave. Keeps errno. */
-uint32_t python_stack_here(void);
+uint32_t python_stack_capture(void);
 
 /* The calling thread has entered the place `node` of the tree: if nobody has before, and a frame of the program's
  * own is there, it is noted. Cheap when noted. Not within stream_enter. */
-void python_source_note(uint32_t node);
+void python_source_record(uint32_t node);
 
 #endif

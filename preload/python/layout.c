@@ -10,43 +10,117 @@
 
 #define FIRST_MINOR 9
 #define LAST_MINOR 14
-#define FIELD_MOST 4096u /* no field lies beyond */
+#define FIELD_MAX 4096u /* no field lies beyond */
 
 static const struct python_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
-	[9 - FIRST_MINOR] = {.thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_at = 104, .at_is_index = true,
-		.at_scale = 1, .code_file = 104, .code_name = 112, .code_line = 40, .code_lines = 120, .text_ascii = 48,
-		.text_other = 72, .lines = PYTHON_LINES_LNOTAB},
-	[10 - FIRST_MINOR] = {.thread_frame = 24, .frame_previous = 24, .frame_code = 32, .frame_at = 96, .at_is_index = true,
-		.at_scale = 2, .code_file = 104, .code_name = 112, .code_line = 40, .code_lines = 120, .text_ascii = 48,
-		.text_other = 72, .lines = PYTHON_LINES_RANGES},
-	[11 - FIRST_MINOR] = {.thread_frame = 56, .has_cframe = true, .cframe_frame = 8, .frame_previous = 48, .frame_code = 32,
-		.frame_at = 56, .frame_owner = 69, .owner_end = 3, .code_file = 112, .code_name = 128,
-		.name_is_qualified = true, .code_line = 72, .code_lines = 136, .code_bytes = 184, .text_ascii = 48,
-		.text_other = 72, .lines = PYTHON_LINES_LOCATIONS},
-	[12 - FIRST_MINOR] = {.thread_frame = 56, .has_cframe = true, .cframe_frame = 0, .frame_previous = 8, .frame_code = 0,
-		.frame_at = 56, .frame_owner = 70, .owner_end = 3, .code_file = 112, .code_name = 128,
-		.name_is_qualified = true, .code_line = 68, .code_lines = 136, .code_version = 92, .code_bytes = 192,
-		.text_ascii = 40, .text_other = 56, .lines = PYTHON_LINES_LOCATIONS},
-	[13 - FIRST_MINOR] = {.thread_frame = 72, .frame_previous = 8, .frame_code = 0, .frame_at = 56, .frame_owner = 70,
-		.owner_end = 3, .code_file = 112, .code_name = 128, .name_is_qualified = true, .code_line = 68,
-		.code_lines = 136, .code_version = 92, .code_bytes = 200, .text_ascii = 40, .text_other = 56,
-		.has_offsets = true, .lines = PYTHON_LINES_LOCATIONS},
-	[14 - FIRST_MINOR] = {.thread_frame = 72, .frame_previous = 8, .frame_code = 0, .frame_at = 56, .frame_owner = 74,
-		.owner_end = 3, .code_file = 112, .code_name = 128, .name_is_qualified = true, .code_line = 68,
-		.code_lines = 136, .code_version = 92, .code_bytes = 208, .text_ascii = 40, .text_other = 56,
-		.has_offsets = true, .lines = PYTHON_LINES_LOCATIONS},
+	[9 - FIRST_MINOR] = { .thread_frame = 24,
+		.frame_previous = 24,
+		.frame_code = 32,
+		.frame_at = 104,
+		.at_is_index = true,
+		.at_scale = 1,
+		.code_file = 104,
+		.code_name = 112,
+		.code_line = 40,
+		.code_lines = 120,
+		.text_ascii = 48,
+		.text_other = 72,
+		.lines = PYTHON_LINES_LNOTAB },
+	[10 - FIRST_MINOR] = { .thread_frame = 24,
+		.frame_previous = 24,
+		.frame_code = 32,
+		.frame_at = 96,
+		.at_is_index = true,
+		.at_scale = 2,
+		.code_file = 104,
+		.code_name = 112,
+		.code_line = 40,
+		.code_lines = 120,
+		.text_ascii = 48,
+		.text_other = 72,
+		.lines = PYTHON_LINES_RANGES },
+	[11 - FIRST_MINOR] = { .thread_frame = 56,
+		.has_cframe = true,
+		.cframe_frame = 8,
+		.frame_previous = 48,
+		.frame_code = 32,
+		.frame_at = 56,
+		.frame_owner = 69,
+		.owner_end = 3,
+		.code_file = 112,
+		.code_name = 128,
+		.name_is_qualified = true,
+		.code_line = 72,
+		.code_lines = 136,
+		.code_bytes = 184,
+		.text_ascii = 48,
+		.text_other = 72,
+		.lines = PYTHON_LINES_LOCATIONS },
+	[12 - FIRST_MINOR] = { .thread_frame = 56,
+		.has_cframe = true,
+		.cframe_frame = 0,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_at = 56,
+		.frame_owner = 70,
+		.owner_end = 3,
+		.code_file = 112,
+		.code_name = 128,
+		.name_is_qualified = true,
+		.code_line = 68,
+		.code_lines = 136,
+		.code_version = 92,
+		.code_bytes = 192,
+		.text_ascii = 40,
+		.text_other = 56,
+		.lines = PYTHON_LINES_LOCATIONS },
+	[13 - FIRST_MINOR] = { .thread_frame = 72,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_at = 56,
+		.frame_owner = 70,
+		.owner_end = 3,
+		.code_file = 112,
+		.code_name = 128,
+		.name_is_qualified = true,
+		.code_line = 68,
+		.code_lines = 136,
+		.code_version = 92,
+		.code_bytes = 200,
+		.text_ascii = 40,
+		.text_other = 56,
+		.has_offsets = true,
+		.lines = PYTHON_LINES_LOCATIONS },
+	[14 - FIRST_MINOR] = { .thread_frame = 72,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_at = 56,
+		.frame_owner = 74,
+		.owner_end = 3,
+		.code_file = 112,
+		.code_name = 128,
+		.name_is_qualified = true,
+		.code_line = 68,
+		.code_lines = 136,
+		.code_version = 92,
+		.code_bytes = 208,
+		.text_ascii = 40,
+		.text_other = 56,
+		.has_offsets = true,
+		.lines = PYTHON_LINES_LOCATIONS },
 };
 
 /* The beginning of _PyRuntime: a row of 8-byte words. 0 "xdebugpy", 1 the version, 2 whether it is free-threaded, then
  * groups of offsets, each begun by the size of what it describes. Which word tells what: */
 struct offset_words {
-	uint8_t thread_frame, frame_previous, frame_code, frame_at, frame_owner, code_file, code_name, code_lines, code_line, code_bytes;
+	uint8_t thread_frame, frame_previous, frame_code, frame_at, frame_owner, code_file,
+		code_name, code_lines, code_line, code_bytes;
 };
 static const struct offset_words words_of[LAST_MINOR - FIRST_MINOR + 1] = {
-	[13 - FIRST_MINOR] = {23, 29, 30, 31, 33, 35, 37, 38, 39, 43},
-	[14 - FIRST_MINOR] = {26, 32, 33, 34, 36, 40, 42, 43, 44, 48},
+	[13 - FIRST_MINOR] = { 23, 29, 30, 31, 33, 35, 37, 38, 39, 43 },
+	[14 - FIRST_MINOR] = { 26, 32, 33, 34, 36, 40, 42, 43, 44, 48 },
 };
-#define WORDS_MOST 49
+#define WORDS_MAX 49
 #define COOKIE "xdebugpy"
 
 const char *python_trouble_text(enum python_trouble trouble)
@@ -61,42 +135,51 @@ const char *python_trouble_text(enum python_trouble trouble)
 }
 
 /* Takes the offsets that the interpreter gives. */
-static enum python_trouble take_offsets(struct python_layout *layout, const struct offset_words *at, unsigned minor,
-					const void *runtime)
+static enum python_trouble read_offsets(struct python_layout *layout, const struct offset_words *at,
+	unsigned minor, const void *runtime)
 {
-	uint64_t words[WORDS_MOST];
+	uint64_t words[WORDS_MAX];
 	const struct {
 		uint16_t *field;
 		uint8_t word;
 	} fields[] = {
-		{&layout->thread_frame, at->thread_frame}, {&layout->frame_previous, at->frame_previous},
-		{&layout->frame_code, at->frame_code},     {&layout->frame_at, at->frame_at},
-		{&layout->frame_owner, at->frame_owner},   {&layout->code_file, at->code_file},
-		{&layout->code_name, at->code_name},       {&layout->code_lines, at->code_lines},
-		{&layout->code_line, at->code_line},       {&layout->code_bytes, at->code_bytes},
+		{ &layout->thread_frame, at->thread_frame },
+		{ &layout->frame_previous, at->frame_previous },
+		{ &layout->frame_code, at->frame_code },
+		{ &layout->frame_at, at->frame_at },
+		{ &layout->frame_owner, at->frame_owner },
+		{ &layout->code_file, at->code_file },
+		{ &layout->code_name, at->code_name },
+		{ &layout->code_lines, at->code_lines },
+		{ &layout->code_line, at->code_line },
+		{ &layout->code_bytes, at->code_bytes },
 	};
 
-	if (!runtime || !peek(words, (uintptr_t)runtime, sizeof words) || memcmp(words, COOKIE, 8) != 0)
+	if (!runtime || !safe_read(words, (uintptr_t)runtime, sizeof words) ||
+		memcmp(words, COOKIE, 8) != 0)
 		return PYTHON_TROUBLE_OTHER_OFFSETS;
 	if (words[1] >> 16 != (3u << 8 | minor))
 		return PYTHON_TROUBLE_OTHER_OFFSETS;
 	if (words[2])
 		return PYTHON_TROUBLE_FREE_THREADED;
 	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-		if (words[fields[i].word] >= FIELD_MOST)
+		if (words[fields[i].word] >= FIELD_MAX)
 			return PYTHON_TROUBLE_OTHER_OFFSETS;
 		*fields[i].field = (uint16_t)words[fields[i].word];
 	}
 	return PYTHON_TROUBLE_NONE;
 }
 
-enum python_trouble python_layout_of(struct python_layout *layout, const char *version, const void *runtime)
+enum python_trouble python_layout_of(
+	struct python_layout *layout, const char *version, const void *runtime)
 {
 	unsigned major, minor;
 
-	if (sizeof(void *) != 8 || sscanf(version, "%u.%u", &major, &minor) != 2 || major != 3 || minor < FIRST_MINOR ||
-		minor > LAST_MINOR)
+	if (sizeof(void *) != 8 || sscanf(version, "%u.%u", &major, &minor) != 2 || major != 3 ||
+		minor < FIRST_MINOR || minor > LAST_MINOR)
 		return PYTHON_TROUBLE_UNKNOWN_VERSION;
 	*layout = layouts[minor - FIRST_MINOR];
-	return layout->has_offsets ? take_offsets(layout, &words_of[minor - FIRST_MINOR], minor, runtime) : PYTHON_TROUBLE_NONE;
+	return layout->has_offsets
+		       ? read_offsets(layout, &words_of[minor - FIRST_MINOR], minor, runtime)
+		       : PYTHON_TROUBLE_NONE;
 }

@@ -7,9 +7,9 @@
 #define UNIT 2 /* bytes of code */
 
 /* How an entry of LOCATIONS moves the line. */
-enum code { CODE_ONE_LINE = 10, CODE_NO_COLUMNS = 13, CODE_LONG = 14, CODE_NONE = 15 };
+enum location_code { CODE_ONE_LINE = 10, CODE_NO_COLUMNS = 13, CODE_LONG = 14, CODE_NONE = 15 };
 
-struct cursor {
+struct line_cursor {
 	const uint8_t *at, *end;
 };
 
@@ -47,12 +47,12 @@ static uint32_t range_line(const uint8_t *table, size_t bytes, uint32_t first, i
 	return 0;
 }
 
-static uint32_t varint(struct cursor *cursor)
+static uint32_t read_varint(struct line_cursor *line_cursor)
 {
 	uint32_t value = 0;
 
-	for (unsigned shift = 0; cursor->at < cursor->end; shift += 6) {
-		const uint8_t byte = *cursor->at++;
+	for (unsigned shift = 0; line_cursor->at < line_cursor->end; shift += 6) {
+		const uint8_t byte = *line_cursor->at++;
 
 		if (shift < 32)
 			value |= (uint32_t)(byte & 63) << shift;
@@ -62,15 +62,15 @@ static uint32_t varint(struct cursor *cursor)
 	return value;
 }
 
-static int64_t signed_varint(struct cursor *cursor)
+static int64_t read_signed_varint(struct line_cursor *line_cursor)
 {
-	const uint32_t value = varint(cursor);
+	const uint32_t value = read_varint(line_cursor);
 
 	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
 /* What follows an entry's first byte; how many lines it goes on. */
-static int64_t skip_entry(struct cursor *cursor, unsigned code)
+static int64_t skip_entry(struct line_cursor *line_cursor, unsigned code)
 {
 	int64_t lines = 0;
 	ptrdiff_t bytes = code < CODE_ONE_LINE ? 1 : code < CODE_NO_COLUMNS ? 2 : 0;
@@ -78,23 +78,24 @@ static int64_t skip_entry(struct cursor *cursor, unsigned code)
 	if (code >= CODE_ONE_LINE && code < CODE_NO_COLUMNS)
 		lines = (int64_t)code - CODE_ONE_LINE;
 	if (code == CODE_NO_COLUMNS || code == CODE_LONG)
-		lines = signed_varint(cursor);
+		lines = read_signed_varint(line_cursor);
 	for (int i = 0; code == CODE_LONG && i < 3; i++)
-		varint(cursor);
-	cursor->at = cursor->end - cursor->at > bytes ? cursor->at + bytes : cursor->end;
+		read_varint(line_cursor);
+	line_cursor->at = line_cursor->end - line_cursor->at > bytes ? line_cursor->at + bytes
+								     : line_cursor->end;
 	return lines;
 }
 
 static uint32_t location_line(const uint8_t *table, size_t bytes, uint32_t first, int64_t offset)
 {
-	struct cursor cursor = {table, table + bytes};
+	struct line_cursor line_cursor = { table, table + bytes };
 	int64_t line = first, end = 0;
 
-	while (cursor.at < cursor.end) {
-		const uint8_t head = *cursor.at++;
+	while (line_cursor.at < line_cursor.end) {
+		const uint8_t head = *line_cursor.at++;
 		const unsigned code = head >> 3 & 15;
 
-		line += skip_entry(&cursor, code);
+		line += skip_entry(&line_cursor, code);
 		end += UNIT * ((head & 7) + 1);
 		if (offset < end)
 			return code == CODE_NONE ? 0 : line_or_none(line);
@@ -102,7 +103,8 @@ static uint32_t location_line(const uint8_t *table, size_t bytes, uint32_t first
 	return 0;
 }
 
-uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t bytes, uint32_t first, int64_t offset)
+uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t bytes,
+	uint32_t first, int64_t offset)
 {
 	if (offset < 0)
 		return first;

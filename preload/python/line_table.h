@@ -22,6 +22,7 @@ enum python_line_format { PYTHON_LINES_LNOTAB, PYTHON_LINES_RANGES, PYTHON_LINES
 
 /* offset: of the instruction, in bytes of code; below 0: the function has not begun. first: the code object's first
  * line. 0: the table gives no line. */
-uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t bytes, uint32_t first, int64_t offset);
+uint32_t python_line(enum python_line_format format, const uint8_t *table, size_t bytes,
+	uint32_t first, int64_t offset);
 
 #endif

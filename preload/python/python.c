@@ -16,7 +16,7 @@
 struct python python;
 
 /* "3.13.1 experimental free-threading build (main, ...)". false: older than what we know. */
-static bool take_version(struct python *p)
+static bool parse_version(struct python *p)
 {
 	const char *version = p->Py_GetVersion();
 
@@ -27,7 +27,7 @@ static bool take_version(struct python *p)
 	return p->minor >= 8;
 }
 
-static bool find(struct python *p)
+static bool find_functions(struct python *p)
 {
 #define X(name, result, parameters) *(void **)&p->name = dlsym(RTLD_DEFAULT, #name);
 	PYTHON_FUNCTIONS(X)
@@ -38,19 +38,20 @@ static bool find(struct python *p)
 	p->Exception = dlsym(RTLD_DEFAULT, "PyExc_Exception");
 	p->code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
 	p->runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
-#define X(name, result, parameters) && p->name
-	return p->none && p->false_ && p->ImportError && p->Exception PYTHON_FUNCTIONS(X) && take_version(p);
+#define X(name, result, parameters) &&p->name
+	return p->none && p->false_ && p->ImportError && p->Exception PYTHON_FUNCTIONS(X) &&
+	       parse_version(p);
 #undef X
 }
 
 bool python_find(void)
 {
 	static _Atomic bool found;
-	struct python candidate = {0};
+	struct python candidate = { 0 };
 
 	if (atomic_load_explicit(&found, memory_order_acquire))
 		return true;
-	if (!find(&candidate))
+	if (!find_functions(&candidate))
 		return false;
 	python = candidate; /* two threads that come here at once write the same */
 	atomic_store_explicit(&found, true, memory_order_release);
@@ -65,19 +66,19 @@ struct raised {
 };
 
 /* The last exception of the program's that was raised again on this thread; only compared. */
-static __thread struct python_object *came_again __attribute__((tls_model("initial-exec")));
+static __thread struct python_object *last_reraised __attribute__((tls_model("initial-exec")));
 
-static void let_go(struct python_object *object)
+static void decref(struct python_object *object)
 {
 	if (object)
 		python.Py_DecRef(object);
 }
 
-static struct python_object *attribute(struct python_object *object, const char *name)
+static struct python_object *take_attribute(struct python_object *object, const char *name)
 {
 	struct python_object *value = object ? python.PyObject_GetAttrString(object, name) : NULL;
 
-	let_go(object);
+	decref(object);
 	return value;
 }
 
@@ -89,122 +90,125 @@ static bool is_our_line(struct python_object *entry)
 	bool ours;
 
 	python.Py_IncRef(entry);
-	code = attribute(attribute(entry, "tb_frame"), "f_code");
-	file = attribute(code, "co_filename");
+	code = take_attribute(take_attribute(entry, "tb_frame"), "f_code");
+	file = take_attribute(code, "co_filename");
 	text = file ? python.PyUnicode_AsUTF8AndSize(file, NULL) : NULL;
 	ours = text && !strncmp(text, PYTHON_LABEL, strlen(PYTHON_LABEL) - 1);
-	let_go(file);
+	decref(file);
 	return ours;
 }
 
 /* What follows an entry; the entry is let go. NULL: nothing. */
-static struct python_object *next_entry(struct python_object *entry)
+static struct python_object *take_next_entry(struct python_object *entry)
 {
-	struct python_object *next = attribute(entry, "tb_next");
+	struct python_object *next = take_attribute(entry, "tb_next");
 
 	if (next != python.none)
 		return next;
-	let_go(next);
+	decref(next);
 	return NULL;
 }
 
 /* What was raised further in than where our text ends; NULL: it was our text. A new reference. */
-static struct python_object *beyond_ours(const struct raised *raised)
+static struct python_object *traceback_beyond_ours(const struct raised *raised)
 {
 	struct python_object *entry = raised->traceback;
 
 	if (entry)
 		python.Py_IncRef(entry);
 	while (entry && is_our_line(entry))
-		entry = next_entry(entry);
+		entry = take_next_entry(entry);
 	return entry;
 }
 
 /* Py_AddPendingCall. -1: an exception is set. */
-static int raise_again(void *exception)
+static int reraise(void *exception)
 {
 	struct python_object *type = python.PyObject_Type(exception);
 
-	came_again = exception;
+	last_reraised = exception;
 	python.PyErr_SetObject(type, exception);
-	let_go(type);
-	let_go(exception);
+	decref(type);
+	decref(exception);
 	return -1;
 }
 
 /* Handlers of signals run on the main thread, and so do pending calls. What another thread raised in this one has a type only. */
-static void hand_back(struct raised *raised, struct python_object *traceback)
+static void return_exception(struct raised *raised, struct python_object *traceback)
 {
 	python.PyException_SetTraceback(raised->value, traceback ? traceback : python.none);
 	python.Py_IncRef(raised->value);
-	if (syscall(SYS_gettid) == getpid() && !python.Py_AddPendingCall(raise_again, raised->value))
+	if (syscall(SYS_gettid) == getpid() && !python.Py_AddPendingCall(reraise, raised->value))
 		return;
 	python.PyThreadState_SetAsyncExc((unsigned long)pthread_self(), raised->type);
-	let_go(raised->value);
+	decref(raised->value);
 }
 
-static void forget_error(bool all_ours)
+static void clear_error(bool all_ours)
 {
-	struct raised raised = {NULL, NULL, NULL};
-	struct python_object *beyond;
+	struct raised raised = { NULL, NULL, NULL };
+	struct python_object *theirs;
 	bool is_exception;
 
 	if (python.PyErr_Occurred()) {
 		is_exception = python.PyErr_ExceptionMatches(*python.Exception);
 		python.PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
 		python.PyErr_NormalizeException(&raised.type, &raised.value, &raised.traceback);
-		beyond = beyond_ours(&raised);
-		if (raised.value && (!is_exception || (all_ours && beyond) || raised.value == came_again))
-			hand_back(&raised, beyond);
-		let_go(beyond);
+		theirs = traceback_beyond_ours(&raised);
+		if (raised.value &&
+			(!is_exception || (all_ours && theirs) || raised.value == last_reraised))
+			return_exception(&raised, theirs);
+		decref(theirs);
 		python.PyErr_Clear();
 	}
-	let_go(raised.type);
-	let_go(raised.value);
-	let_go(raised.traceback);
-	came_again = NULL;
+	decref(raised.type);
+	decref(raised.value);
+	decref(raised.traceback);
+	last_reraised = NULL;
 }
 
-void python_forget_error(void)
+void python_clear_error(void)
 {
-	forget_error(false);
+	clear_error(false);
 }
 
-void python_forget_own_error(void)
+void python_clear_own_error(void)
 {
-	forget_error(true);
+	clear_error(true);
 }
 
 /* ---- text of ours ---- */
 
-static bool put(struct python_object *globals, const struct python_function *function)
+static bool add_function(struct python_object *globals, const struct python_function *function)
 {
 	struct python_object *callable = python.PyCFunction_NewEx(function, NULL, NULL);
 	bool done = callable && !python.PyDict_SetItemString(globals, function->name, callable);
 
-	let_go(callable);
+	decref(callable);
 	return done;
 }
 
-static bool run_in(struct python_object *globals, const char *label, const char *source)
+static bool run_source(struct python_object *globals, const char *label, const char *source)
 {
 	struct python_object *code = python.Py_CompileString(source, label, FILE_INPUT);
 	struct python_object *result = code ? python.PyEval_EvalCode(code, globals, globals) : NULL;
 
-	let_go(code);
-	let_go(result);
+	decref(code);
+	decref(result);
 	return result != NULL;
 }
 
-bool python_run(const char *label, const char *source, const struct python_function *functions, size_t count)
+bool python_run(const char *label, const char *source, const struct python_function *functions,
+	size_t count)
 {
 	struct python_object *globals = python.PyDict_New();
-	bool done = globals && !python.PyDict_SetItemString(globals, "__builtins__", python.PyEval_GetBuiltins());
+	bool done = globals && !python.PyDict_SetItemString(
+				       globals, "__builtins__", python.PyEval_GetBuiltins());
 
 	for (size_t i = 0; done && i < count; i++)
-		done = put(globals, &functions[i]);
-	done = done && run_in(globals, label, source);
-	let_go(globals); /* functions that it left behind hold it */
-	python_forget_error();
+		done = add_function(globals, &functions[i]);
+	done = done && run_source(globals, label, source);
+	decref(globals); /* functions that it left behind hold it */
+	python_clear_error();
 	return done;
 }

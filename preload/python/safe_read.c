@@ -11,26 +11,26 @@
 
 #define COPY_BYTES (256u << 10)
 
-bool peek_trusted;
+bool safe_read_trusted;
 static int memory_file = -1;
 static char *copy;
 
-bool peek_open(void)
+bool safe_read_open(void)
 {
 	int saved = errno;
 
-	copy = kept_memory(COPY_BYTES);
+	copy = fork_kept_alloc(COPY_BYTES);
 	memory_file = copy ? open("/proc/self/mem", O_RDONLY | O_CLOEXEC) : -1;
 	errno = saved;
 	return memory_file >= 0;
 }
 
-void peek_trust(void)
+void safe_read_trust(void)
 {
-	peek_trusted = true;
+	safe_read_trusted = true;
 }
 
-void peek_close(void)
+void safe_read_close(void)
 {
 	int saved = errno;
 
@@ -38,25 +38,27 @@ void peek_close(void)
 		close(memory_file);
 	memory_file = -1;
 	if (copy)
-		memory_return(copy, COPY_BYTES);
+		fork_kept_free(copy, COPY_BYTES);
 	copy = NULL;
 	errno = saved;
 }
 
-bool peek_carefully(void *to, uintptr_t from, size_t bytes)
+bool safe_read_checked(void *to, uintptr_t from, size_t bytes)
 {
 	int saved = errno;
-	ssize_t got = memory_file >= 0 && from <= INTPTR_MAX ? pread(memory_file, to, bytes, (off_t)from) : -1;
+	ssize_t got = memory_file >= 0 && from <= INTPTR_MAX
+			      ? pread(memory_file, to, bytes, (off_t)from)
+			      : -1;
 
 	errno = saved;
 	return got == (ssize_t)bytes;
 }
 
-const void *peek_at(uintptr_t from, size_t bytes)
+const void *safe_read_bytes(uintptr_t from, size_t bytes)
 {
-	if (from < PEEK_LEAST)
+	if (from < SAFE_READ_MIN_ADDRESS)
 		return NULL;
-	if (peek_trusted)
+	if (safe_read_trusted)
 		return (const void *)from;
-	return bytes <= COPY_BYTES && copy && peek_carefully(copy, from, bytes) ? copy : NULL;
+	return bytes <= COPY_BYTES && copy && safe_read_checked(copy, from, bytes) ? copy : NULL;
 }

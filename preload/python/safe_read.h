@@ -12,36 +12,36 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PEEK_LEAST UINT64_C(0x10000) /* nothing lies below it */
+#define SAFE_READ_MIN_ADDRESS UINT64_C(0x10000) /* nothing lies below it */
 
-extern bool peek_trusted; /* written before another thread reads anything */
+extern bool safe_read_trusted; /* written before another thread reads anything */
 
 /* false: the memory cannot be read so. Then peek fails. */
-bool peek_open(void);
-void peek_trust(void);
+bool safe_read_open(void);
+void safe_read_trust(void);
 /* Ends what peek_open began; trust stays. */
-void peek_close(void);
+void safe_read_close(void);
 
-bool peek_carefully(void *to, uintptr_t from, size_t bytes);
+bool safe_read_checked(void *to, uintptr_t from, size_t bytes);
 
 /* false: there is no memory. */
-static inline bool peek(void *to, uintptr_t from, size_t bytes)
+static inline bool safe_read(void *to, uintptr_t from, size_t bytes)
 {
-	if (__builtin_expect(from < PEEK_LEAST, 0))
+	if (__builtin_expect(from < SAFE_READ_MIN_ADDRESS, 0))
 		return false;
-	if (__builtin_expect(!peek_trusted, 0))
-		return peek_carefully(to, from, bytes);
+	if (__builtin_expect(!safe_read_trusted, 0))
+		return safe_read_checked(to, from, bytes);
 	memcpy(to, (const void *)from, bytes);
 	return true;
 }
 
-static inline bool peek_pointer(uintptr_t *to, uintptr_t from)
+static inline bool safe_read_pointer(uintptr_t *to, uintptr_t from)
 {
-	return peek(to, from, sizeof *to);
+	return safe_read(to, from, sizeof *to);
 }
 
 /* The bytes themselves, or before peek_trust a copy of them, of which there is one at a time. NULL: there is no
  * memory, or too much of it. */
-const void *peek_at(uintptr_t from, size_t bytes);
+const void *safe_read_bytes(uintptr_t from, size_t bytes);
 
 #endif

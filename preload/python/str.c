@@ -6,26 +6,28 @@
 #include "collector/trace_format.h"
 #include "preload/python/safe_read.h"
 
-#define LENGTH_MOST (UINT64_C(1) << 32)
-#define ESCAPED 0xdc00u    /* U+DC80 to U+DCFF stand for the bytes 0x80 to 0xff */
+#define LENGTH_MAX (UINT64_C(1) << 32)
+#define ESCAPED 0xdc00u /* U+DC80 to U+DCFF stand for the bytes 0x80 to 0xff */
 #define REPLACEMENT 0xfffdu
 
-uintptr_t python_text_data(const struct python_layout *layout, uintptr_t text, uint64_t *length, unsigned *width, bool *ascii)
+uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, uint64_t *length,
+	unsigned *width, bool *ascii)
 {
 	uint32_t state;
 	bool compact;
 
-	if (!peek(length, text + PYTHON_TEXT_LENGTH, sizeof *length) || !peek(&state, text + PYTHON_TEXT_STATE, sizeof state))
+	if (!safe_read(length, text + PYTHON_STR_LENGTH, sizeof *length) ||
+		!safe_read(&state, text + PYTHON_STR_STATE, sizeof state))
 		return 0;
 	*width = state >> 2 & 7;
 	compact = state >> 5 & 1;
 	*ascii = state >> 6 & 1;
-	if (!compact || *length > LENGTH_MOST || (*width != 1 && *width != 2 && *width != 4))
+	if (!compact || *length > LENGTH_MAX || (*width != 1 && *width != 2 && *width != 4))
 		return 0;
 	return text + (*ascii ? layout->text_ascii : layout->text_other);
 }
 
-static uint32_t character(const void *data, unsigned width, uint64_t at)
+static uint32_t read_character(const void *data, unsigned width, uint64_t at)
 {
 	const uint8_t *one = data;
 	uint16_t two;
@@ -68,33 +70,35 @@ static size_t put_character(char *to, uint32_t c)
 	return 4;
 }
 
-static size_t encode(char room[PYTHON_TEXT_ROOM], const void *data, unsigned width, uint64_t length)
+static size_t encode_utf8(
+	char room[PYTHON_STR_ROOM], const void *data, unsigned width, uint64_t length)
 {
 	const size_t cut = sizeof TRACE_TEXT_CUT - 1;
 	size_t used = 0;
 
 	for (uint64_t i = 0; i < length; i++) {
-		if (used + 4 + cut > PYTHON_TEXT_ROOM) {
+		if (used + 4 + cut > PYTHON_STR_ROOM) {
 			memcpy(room + used, TRACE_TEXT_CUT, cut);
 			return used + cut;
 		}
-		used += put_character(room + used, character(data, width, i));
+		used += put_character(room + used, read_character(data, width, i));
 	}
 	return used;
 }
 
-const char *python_text(const struct python_layout *layout, uintptr_t text, char room[PYTHON_TEXT_ROOM], size_t *bytes)
+const char *python_str(const struct python_layout *layout, uintptr_t text,
+	char room[PYTHON_STR_ROOM], size_t *bytes)
 {
 	uint64_t length;
 	unsigned width;
 	bool ascii;
-	uintptr_t from = python_text_data(layout, text, &length, &width, &ascii);
-	const char *data = from ? peek_at(from, (size_t)length * width) : NULL;
+	uintptr_t from = python_str_data(layout, text, &length, &width, &ascii);
+	const char *data = from ? safe_read_bytes(from, (size_t)length * width) : NULL;
 
 	if (!data)
 		return NULL;
-	if (!ascii || !peek_trusted) {
-		*bytes = encode(room, data, width, length);
+	if (!ascii || !safe_read_trusted) {
+		*bytes = encode_utf8(room, data, width, length);
 		return room;
 	}
 	*bytes = (size_t)length;

@@ -7,13 +7,15 @@
 
 #include "preload/python/layout.h"
 
-#define PYTHON_TEXT_ROOM 1024u
+#define PYTHON_STR_ROOM 1024u
 
 /* Its UTF-8, not terminated: where it lies, or in `room`, and then cut to that many bytes. What Python has for
  * undecodable bytes of a file's name are these bytes again. NULL: `text` is no str. */
-const char *python_text(const struct python_layout *layout, uintptr_t text, char room[PYTHON_TEXT_ROOM], size_t *bytes);
+const char *python_str(const struct python_layout *layout, uintptr_t text,
+	char room[PYTHON_STR_ROOM], size_t *bytes);
 
 /* Where its characters lie, 1, 2 or 4 bytes each. 0: it is no str. */
-uintptr_t python_text_data(const struct python_layout *layout, uintptr_t text, uint64_t *length, unsigned *width, bool *ascii);
+uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, uint64_t *length,
+	unsigned *width, bool *ascii);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /* A folder that is not the program's, without the last slash; copied. Before python_is_own is called by anybody. */
-void python_not_own(const char *folder, size_t bytes);
+void python_add_library_folder(const char *folder, size_t bytes);
 
-bool python_is_own(const char *file, size_t bytes);
+bool python_is_user_code(const char *file, size_t bytes);
 
 #endif

@@ -8,37 +8,39 @@
 
 #include <stddef.h>
 
-#define BEGUN 4096u      /* places for ranges under way; a power of two */
-#define PROBES 32u       /* places that one range may take */
-#define ELSEWHERE 32u    /* ranges to be closed by their own threads */
-#define PATIENCE 100000u /* beginnings of ranges until we take it that nobody has it open */
+#define OPEN_RANGES 4096u   /* places for ranges under way; a power of two */
+#define PROBES 32u          /* places that one range may take */
+#define ELSEWHERE 32u       /* ranges to be closed by their own threads */
+#define CLOSE_TRIES 100000u /* beginnings of ranges until we take it that nobody has it open */
 
 static struct {
 	const void *_Atomic range; /* NULL: free */
 	_Atomic uint64_t id;
-} begun[BEGUN];
+} open_ranges[OPEN_RANGES];
 
 static struct {
 	const void *_Atomic range; /* NULL: free */
-	_Atomic uint32_t patience;
+	_Atomic uint32_t tries_left;
 } elsewhere[ELSEWHERE];
 
 _Atomic uint32_t torch_async_waiting;
 
-static uint32_t place_of(const void *range, uint32_t probe)
+static uint32_t open_range_slot(const void *range, uint32_t probe)
 {
-	return ((uint32_t)((uint64_t)(uintptr_t)range * UINT64_C(0x9E3779B97F4A7C15) >> 40) + probe) % BEGUN;
+	return ((uint32_t)((uint64_t)(uintptr_t)range * UINT64_C(0x9E3779B97F4A7C15) >> 40) +
+		       probe) %
+	       OPEN_RANGES;
 }
 
 void torch_async_begin(const void *range, const char *text)
 {
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t place = place_of(range, i);
-		const void *nobody = NULL;
+		uint32_t slot = open_range_slot(range, i);
+		const void *expected = NULL;
 
-		if (!atomic_compare_exchange_strong(&begun[place].range, &nobody, range))
+		if (!atomic_compare_exchange_strong(&open_ranges[slot].range, &expected, range))
 			continue;
-		atomic_store(&begun[place].id, range_start(0, text, NULL));
+		atomic_store(&open_ranges[slot].id, range_start(0, text, NULL));
 		return;
 	}
 	trace_lose(TRACE_LOST_NO_MEMORY, 1);
@@ -47,12 +49,12 @@ void torch_async_begin(const void *range, const char *text)
 bool torch_async_end(const void *range)
 {
 	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t place = place_of(range, i);
+		uint32_t slot = open_range_slot(range, i);
 
-		if (atomic_load(&begun[place].range) != range)
+		if (atomic_load(&open_ranges[slot].range) != range)
 			continue;
-		range_end(atomic_load(&begun[place].id));
-		atomic_store(&begun[place].range, NULL);
+		range_end(atomic_load(&open_ranges[slot].id));
+		atomic_store(&open_ranges[slot].range, NULL);
 		return true;
 	}
 	return false;
@@ -61,31 +63,32 @@ bool torch_async_end(const void *range)
 void torch_async_ended_elsewhere(const void *range)
 {
 	for (uint32_t i = 0; i < ELSEWHERE; i++) {
-		const void *nobody = NULL;
+		const void *expected = NULL;
 
-		if (!atomic_compare_exchange_strong(&elsewhere[i].range, &nobody, range))
+		if (!atomic_compare_exchange_strong(&elsewhere[i].range, &expected, range))
 			continue;
-		atomic_store(&elsewhere[i].patience, PATIENCE);
+		atomic_store(&elsewhere[i].tries_left, CLOSE_TRIES);
 		atomic_fetch_add(&torch_async_waiting, 1);
 		return;
 	}
 }
 
 /* Two threads may come to the same conclusion: one of them counts. */
-static void forget(uint32_t i, const void *range)
+static void drop_elsewhere(uint32_t i, const void *range)
 {
 	if (atomic_compare_exchange_strong(&elsewhere[i].range, &range, NULL))
 		atomic_fetch_sub(&torch_async_waiting, 1);
 }
 
-void torch_async_close(const void *beginning)
+void torch_async_close_waiting(const void *starting)
 {
 	for (uint32_t i = 0; i < ELSEWHERE; i++) {
 		const void *range = atomic_load(&elsewhere[i].range);
 
 		if (!range)
 			continue;
-		if (range_close(range) || range == beginning || atomic_fetch_sub(&elsewhere[i].patience, 1) <= 1)
-			forget(i, range);
+		if (range_close(range) || range == starting ||
+			atomic_fetch_sub(&elsewhere[i].tries_left, 1) <= 1)
+			drop_elsewhere(i, range);
 	}
 }

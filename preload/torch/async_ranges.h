@@ -21,13 +21,14 @@ bool torch_async_end(const void *range);
 void torch_async_ended_elsewhere(const void *range);
 
 extern _Atomic uint32_t torch_async_waiting; /* ranges to be closed by their own threads */
-void torch_async_close(const void *beginning);
+void torch_async_close_waiting(const void *starting);
 
 /* At each beginning of a range, before it opens: closes what has ended elsewhere. An object at the same address has gone. */
-static inline void torch_async_settle(const void *beginning)
+static inline void torch_async_close_ended(const void *starting)
 {
-	if (__builtin_expect(atomic_load_explicit(&torch_async_waiting, memory_order_relaxed) != 0, 0))
-		torch_async_close(beginning);
+	if (__builtin_expect(
+		    atomic_load_explicit(&torch_async_waiting, memory_order_relaxed) != 0, 0))
+		torch_async_close_waiting(starting);
 }
 
 #endif

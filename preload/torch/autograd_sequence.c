@@ -15,12 +15,15 @@
 
 #define NODE_BITS 20 /* as many as a node has: NODE_BUDGET */
 #define NODE_MASK ((UINT64_C(1) << NODE_BITS) - 1)
-#define THREADS (1u << 16) /* of the directory; a thread's number modulo this is its place, and the last one to come has it */
-#define RINGS_MOST 16384u
+#define THREADS \
+	(1u << 16) /* of the directory; a thread's number modulo this is its place, and the last one to come has it */
+#define RINGS_MAX 16384u
 
-struct ring {
-	_Atomic uint64_t owner; /* the thread's logical number. 0: nobody's, the words are not to be believed */
-	_Atomic uint64_t ended; /* when its thread ended: how many had ended before, plus 1. 0: it has not */
+struct sequence_ring {
+	_Atomic uint64_t
+		owner; /* the thread's logical number. 0: nobody's, the words are not to be believed */
+	_Atomic uint64_t
+		ended; /* when its thread ended: how many had ended before, plus 1. 0: it has not */
 	_Atomic uint64_t words[TORCH_SEQUENCES];
 };
 
@@ -29,23 +32,25 @@ static pthread_key_t end_key;
 static bool end_key_made;
 
 static struct { /* memory that a child inherits, since the graphs that it inherits may run there */
-	struct ring *_Atomic of[THREADS];
-	struct ring *_Atomic all[RINGS_MOST];
+	struct sequence_ring *_Atomic by_thread[THREADS];
+	struct sequence_ring *_Atomic all[RINGS_MAX];
 	_Atomic uint32_t count;
 	_Atomic uint64_t ended;
-} *rings;
+} * rings;
 
 /* The calling thread's. */
-static _Thread_local struct ring *mine __attribute__((tls_model("initial-exec")));
-static _Alignas(struct ring) char nobodys; /* stands for the ring of a thread that gets none, or none any more */
-#define NOBODYS ((struct ring *)(void *)&nobodys)
+static _Thread_local struct sequence_ring *mine __attribute__((tls_model("initial-exec")));
+static _Alignas(struct
+	sequence_ring) char no_ring; /* stands for the ring of a thread that gets none, or none any more */
+#define NO_RING ((struct sequence_ring *)(void *)&no_ring)
 
 /* ---- the end of a thread ---- */
 
-static void thread_ended(void *ring)
+static void retire_ring(void *ring)
 {
-	mine = NOBODYS;
-	atomic_store_explicit(&((struct ring *)ring)->ended, atomic_fetch_add(&rings->ended, 1) + 1, memory_order_release);
+	mine = NO_RING;
+	atomic_store_explicit(&((struct sequence_ring *)ring)->ended,
+		atomic_fetch_add(&rings->ended, 1) + 1, memory_order_release);
 }
 
 void torch_sequence_configure(uint64_t (*current_thread)(void))
@@ -53,9 +58,9 @@ void torch_sequence_configure(uint64_t (*current_thread)(void))
 	if (logical_thread)
 		return;
 	if (!rings)
-		rings = kept_memory(sizeof *rings);
+		rings = fork_kept_alloc(sizeof *rings);
 	if (!end_key_made)
-		end_key_made = !pthread_key_create(&end_key, thread_ended);
+		end_key_made = !pthread_key_create(&end_key, retire_ring);
 	if (rings && end_key_made)
 		logical_thread = current_thread;
 }
@@ -63,15 +68,15 @@ void torch_sequence_configure(uint64_t (*current_thread)(void))
 /* ---- a thread's ring ---- */
 
 /* The ring whose thread ended first, if enough have ended since. NULL: none. Two threads may want the same one: one gets it. */
-static struct ring *ring_of_the_dead(void)
+static struct sequence_ring *reuse_ended_ring(void)
 {
 	uint64_t newest = atomic_load(&rings->ended), best = UINT64_MAX, ended;
 	uint32_t count = atomic_load(&rings->count);
-	struct ring *oldest = NULL, *ring;
+	struct sequence_ring *oldest = NULL, *ring;
 
 	if (newest <= TORCH_SEQUENCE_ENDED)
 		return NULL;
-	for (uint32_t i = 0; i < count && i < RINGS_MOST; i++) {
+	for (uint32_t i = 0; i < count && i < RINGS_MAX; i++) {
 		ring = atomic_load_explicit(&rings->all[i], memory_order_acquire);
 		ended = ring ? atomic_load_explicit(&ring->ended, memory_order_acquire) : 0;
 		if (ended && ended < best) {
@@ -79,7 +84,8 @@ static struct ring *ring_of_the_dead(void)
 			oldest = ring;
 		}
 	}
-	if (!oldest || best + TORCH_SEQUENCE_ENDED > newest || !atomic_compare_exchange_strong(&oldest->ended, &best, 0))
+	if (!oldest || best + TORCH_SEQUENCE_ENDED > newest ||
+		!atomic_compare_exchange_strong(&oldest->ended, &best, 0))
 		return NULL;
 	atomic_store(&oldest->owner, 0);
 	if (madvise(oldest->words, sizeof oldest->words, MADV_DONTNEED) != 0)
@@ -87,38 +93,39 @@ static struct ring *ring_of_the_dead(void)
 	return oldest;
 }
 
-static struct ring *new_ring(void)
+static struct sequence_ring *new_ring(void)
 {
-	struct ring *ring;
+	struct sequence_ring *ring;
 	uint32_t i = atomic_fetch_add(&rings->count, 1);
 
-	if (i >= RINGS_MOST) {
+	if (i >= RINGS_MAX) {
 		atomic_fetch_sub(&rings->count, 1);
 		return NULL;
 	}
-	ring = kept_memory(sizeof *ring);
+	ring = fork_kept_alloc(sizeof *ring);
 	atomic_store_explicit(&rings->all[i], ring, memory_order_release);
 	return ring;
 }
 
-static __attribute__((noinline)) struct ring *begin_ring(void)
+static __attribute__((noinline)) struct sequence_ring *claim_ring(void)
 {
 	int saved = errno;
-	struct ring *ring = NULL;
+	struct sequence_ring *ring = NULL;
 	uint64_t thread;
 
 	if (!logical_thread)
-		return NOBODYS;
-	ring = ring_of_the_dead();
+		return NO_RING;
+	ring = reuse_ended_ring();
 	if (!ring)
 		ring = new_ring();
 	if (ring && pthread_setspecific(end_key, ring) == 0) {
 		thread = logical_thread();
 		atomic_store(&ring->owner, thread);
-		atomic_store_explicit(&rings->of[thread % THREADS], ring, memory_order_release);
+		atomic_store_explicit(
+			&rings->by_thread[thread % THREADS], ring, memory_order_release);
 		mine = ring;
 	} else {
-		mine = NOBODYS;
+		mine = NO_RING;
 	}
 	errno = saved;
 	return mine;
@@ -126,22 +133,26 @@ static __attribute__((noinline)) struct ring *begin_ring(void)
 
 /* ---- what is known ---- */
 
-void torch_sequence_note(uint64_t sequence, uint32_t node)
+void torch_sequence_record(uint64_t sequence, uint32_t node)
 {
-	struct ring *ring = mine;
+	struct sequence_ring *ring = mine;
 
 	if (__builtin_expect(!ring, 0))
-		ring = begin_ring();
-	if (__builtin_expect(ring != NOBODYS && sequence <= TORCH_SEQUENCE_MOST, 1))
-		atomic_store_explicit(&ring->words[sequence % TORCH_SEQUENCES], sequence << NODE_BITS | (node & NODE_MASK), memory_order_release);
+		ring = claim_ring();
+	if (__builtin_expect(ring != NO_RING && sequence <= TORCH_SEQUENCE_MAX, 1))
+		atomic_store_explicit(&ring->words[sequence % TORCH_SEQUENCES],
+			sequence << NODE_BITS | (node & NODE_MASK), memory_order_release);
 }
 
 uint32_t torch_sequence_node(uint64_t thread, uint64_t sequence)
 {
-	const struct ring *ring = rings ? atomic_load_explicit(&rings->of[thread % THREADS], memory_order_acquire) : NULL;
+	const struct sequence_ring *ring = rings ? atomic_load_explicit(
+							   &rings->by_thread[thread % THREADS],
+							   memory_order_acquire)
+						 : NULL;
 	uint64_t word;
 
-	if (!ring || sequence > TORCH_SEQUENCE_MOST || atomic_load(&ring->owner) != thread)
+	if (!ring || sequence > TORCH_SEQUENCE_MAX || atomic_load(&ring->owner) != thread)
 		return 0;
 	word = atomic_load(&ring->words[sequence % TORCH_SEQUENCES]);
 	if (atomic_load(&ring->owner) != thread) /* given to another in between */

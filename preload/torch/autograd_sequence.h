@@ -14,13 +14,13 @@
 
 #define TORCH_SEQUENCES (1u << 17)
 #define TORCH_SEQUENCE_ENDED 128u
-#define TORCH_SEQUENCE_MOST ((UINT64_C(1) << 44) - 1) /* no greater number is noted */
+#define TORCH_SEQUENCE_MAX ((UINT64_C(1) << 44) - 1) /* no greater number is noted */
 
 /* Who says a thread's logical number; from 1. Once, before anything is noted. */
 void torch_sequence_configure(uint64_t (*current_thread)(void));
 
 /* An operator that may make the calling thread's node number `sequence` starts in `node` (not 0). */
-void torch_sequence_note(uint64_t sequence, uint32_t node);
+void torch_sequence_record(uint64_t sequence, uint32_t node);
 
 /* Where the last operator with these numbers started. 0: none is known, or too long ago. */
 uint32_t torch_sequence_node(uint64_t thread, uint64_t sequence);

@@ -11,9 +11,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define IMPL_WORDS 30u  /* of a TensorImpl that are looked at */
-#define INLINE_MOST 5u  /* so many dimensions lie in the tensor itself */
-#define DIMENSIONS_MOST 64u /* no tensor has more */
+#define IMPL_WORDS 30u     /* of a TensorImpl that are looked at */
+#define INLINE_MAX 5u      /* so many dimensions lie in the tensor itself */
+#define DIMENSIONS_MAX 64u /* no tensor has more */
 #define TEXT_BYTES 512u
 
 struct ivalue {
@@ -27,39 +27,42 @@ struct inputs {
 
 static struct {
 	uint32_t tensor_tag;
-	uint16_t place; /* in a TensorImpl: the number of dimensions; behind it the sizes, or where they are. 0: not found */
+	uint16_t
+		offset; /* in a TensorImpl: the number of dimensions; behind it the sizes, or where they are. 0: not found */
 } few, many;
 static const char *failure = "the test operator was not seen";
 
 /* ---- measuring ---- */
 
 /* Without a fault, whatever the address. */
-static bool peek(void *to, const void *from, size_t bytes)
+static bool read_memory(void *to, const void *from, size_t bytes)
 {
-	struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+	struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)from, bytes };
 
 	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
-static bool fail(const char *why)
+static bool set_shapes_failure(const char *why)
 {
 	failure = why;
 	return false;
 }
 
-static bool take_impl(const void *at, struct ivalue *value, uint64_t impl[IMPL_WORDS])
+static bool read_impl(const void *at, struct ivalue *value, uint64_t impl[IMPL_WORDS])
 {
 	struct inputs inputs;
 
-	if (!peek(&inputs, at, sizeof inputs))
-		return fail("memory cannot be looked at here");
-	if (inputs.count != 1 || !peek(value, inputs.first, sizeof *value))
-		return fail("an operator's inputs are not where they were expected");
-	return peek(impl, value->tensor, IMPL_WORDS * sizeof *impl) || fail("a tensor is not where it was expected");
+	if (!read_memory(&inputs, at, sizeof inputs))
+		return set_shapes_failure("memory cannot be looked at here");
+	if (inputs.count != 1 || !read_memory(value, inputs.first, sizeof *value))
+		return set_shapes_failure("an operator's inputs are not where they were expected");
+	return read_memory(impl, value->tensor, IMPL_WORDS * sizeof *impl) ||
+	       set_shapes_failure("a tensor is not where it was expected");
 }
 
 /* The only place where `wanted` is; 0: none, or several. */
-static uint16_t place_of(const uint64_t impl[IMPL_WORDS], const uint64_t *wanted, uint32_t words)
+static uint16_t offset_of_sizes(
+	const uint64_t impl[IMPL_WORDS], const uint64_t *wanted, uint32_t words)
 {
 	uint16_t found = 0;
 
@@ -73,12 +76,15 @@ static uint16_t place_of(const uint64_t impl[IMPL_WORDS], const uint64_t *wanted
 	return found;
 }
 
-static uint16_t place_of_many(const uint64_t impl[IMPL_WORDS], const uint64_t *wanted, uint32_t dimensions)
+static uint16_t offset_of_size_pointer(
+	const uint64_t impl[IMPL_WORDS], const uint64_t *wanted, uint32_t dimensions)
 {
 	uint64_t sizes[8];
 
 	for (uint32_t i = 1; i + 1 < IMPL_WORDS; i++)
-		if (impl[i] == dimensions && peek(sizes, (const void *)(uintptr_t)impl[i + 1], dimensions * sizeof *sizes) &&
+		if (impl[i] == dimensions &&
+			read_memory(sizes, (const void *)(uintptr_t)impl[i + 1],
+				dimensions * sizeof *sizes) &&
 			!memcmp(sizes, wanted, dimensions * sizeof *sizes))
 			return (uint16_t)(8 * i);
 	return 0;
@@ -86,17 +92,18 @@ static uint16_t place_of_many(const uint64_t impl[IMPL_WORDS], const uint64_t *w
 
 void torch_shapes_watch(const void *inputs, bool is_many)
 {
-	static const uint64_t sizes_of_few[] = {3, 5, 0, 1000003}, sizes_of_many[] = {2, 3, 0, 5, 7, 11, 1000033};
+	static const uint64_t sizes_of_few[] = { 3, 5, 0, 1000003 },
+			      sizes_of_many[] = { 2, 3, 0, 5, 7, 11, 1000033 };
 	uint64_t impl[IMPL_WORDS];
 	struct ivalue value;
 
-	if (!take_impl(inputs, &value, impl))
+	if (!read_impl(inputs, &value, impl))
 		return;
 	if (is_many) {
-		many.place = place_of_many(impl, sizes_of_many, 7);
+		many.offset = offset_of_size_pointer(impl, sizes_of_many, 7);
 		many.tensor_tag = value.tag;
 	} else {
-		few.place = place_of(impl, sizes_of_few, 4);
+		few.offset = offset_of_sizes(impl, sizes_of_few, 4);
 		few.tensor_tag = value.tag;
 	}
 	failure = "a tensor's sizes are not where they were expected";
@@ -104,7 +111,7 @@ void torch_shapes_watch(const void *inputs, bool is_many)
 
 bool torch_shapes_known(void)
 {
-	return few.place && few.place == many.place && few.tensor_tag == many.tensor_tag;
+	return few.offset && few.offset == many.offset && few.tensor_tag == many.tensor_tag;
 }
 
 const char *torch_shapes_failure(void)
@@ -114,12 +121,12 @@ const char *torch_shapes_failure(void)
 
 /* ---- the text ---- */
 
-struct text {
+struct shapes_text {
 	char chars[TEXT_BYTES];
 	size_t bytes;
 };
 
-static void put(struct text *text, const char *chars, size_t bytes)
+static void append_chars(struct shapes_text *text, const char *chars, size_t bytes)
 {
 	if (text->bytes + bytes > sizeof text->chars - 4) /* room for "...]" stays */
 		return;
@@ -128,61 +135,61 @@ static void put(struct text *text, const char *chars, size_t bytes)
 }
 
 /* A size that is not known yet (a compiler's symbol) may be anything. */
-static void put_size(struct text *text, int64_t size)
+static void append_size(struct shapes_text *text, int64_t size)
 {
 	char digits[20];
 	size_t at = sizeof digits;
 
 	if (size < 0) {
-		put(text, "?", 1);
+		append_chars(text, "?", 1);
 		return;
 	}
 	do {
 		digits[--at] = (char)('0' + size % 10);
 		size /= 10;
 	} while (size);
-	put(text, digits + at, sizeof digits - at);
+	append_chars(text, digits + at, sizeof digits - at);
 }
 
-static void put_tensor(struct text *text, const char *impl)
+static void append_tensor_sizes(struct shapes_text *text, const char *impl)
 {
-	const int64_t *sizes = (const void *)(impl + few.place + 8);
-	uint64_t dimensions = *(const uint64_t *)(const void *)(impl + few.place);
+	const int64_t *sizes = (const void *)(impl + few.offset + 8);
+	uint64_t dimensions = *(const uint64_t *)(const void *)(impl + few.offset);
 
-	if (dimensions > INLINE_MOST)
+	if (dimensions > INLINE_MAX)
 		sizes = *(const int64_t *const *)(const void *)sizes;
-	for (uint64_t i = 0; i < dimensions && dimensions <= DIMENSIONS_MOST; i++) {
+	for (uint64_t i = 0; i < dimensions && dimensions <= DIMENSIONS_MAX; i++) {
 		if (i)
-			put(text, ", ", 2);
-		put_size(text, sizes[i]);
+			append_chars(text, ", ", 2);
+		append_size(text, sizes[i]);
 	}
 }
 
-static void put_inputs(struct text *text, const struct inputs *inputs)
+static void append_inputs(struct shapes_text *text, const struct inputs *inputs)
 {
-	put(text, "[", 1);
+	append_chars(text, "[", 1);
 	for (uint64_t i = 0; i < inputs->count; i++) {
-		put(text, i ? ", [" : "[", i ? 3 : 1);
+		append_chars(text, i ? ", [" : "[", i ? 3 : 1);
 		if (inputs->first[i].tag == few.tensor_tag && inputs->first[i].tensor)
-			put_tensor(text, inputs->first[i].tensor);
-		put(text, "]", 1);
+			append_tensor_sizes(text, inputs->first[i].tensor);
+		append_chars(text, "]", 1);
 		if (text->bytes > sizeof text->chars - 32) {
-			put(text, "...", i + 1 < inputs->count ? 3 : 0);
+			append_chars(text, "...", i + 1 < inputs->count ? 3 : 0);
 			break;
 		}
 	}
-	put(text, "]", 1);
+	append_chars(text, "]", 1);
 }
 
 uint32_t torch_shapes_name(const void *inputs)
 {
-	struct text text;
+	struct shapes_text text;
 	int saved = errno;
 	uint32_t name = 0;
 
 	text.bytes = 0;
-	put_inputs(&text, inputs);
-	if (stream_hold()) {
+	append_inputs(&text, inputs);
+	if (stream_enter_dictionary_only()) {
 		name = name_id(text.chars, text.bytes);
 		stream_leave();
 	}

@@ -20,14 +20,14 @@ static const char *const names[TORCH_LIBRARIES] = {
 
 static void *_Atomic handles[TORCH_LIBRARIES];
 
-struct search {
+struct library_search {
 	const char *name; /* NULL: any object */
 	unsigned skip;    /* so many of them */
 	uintptr_t begin, end;
 	char path[PATH_MAX];
 };
 
-static void take_range(const struct dl_phdr_info *object, struct search *search)
+static void set_range(const struct dl_phdr_info *object, struct library_search *search)
 {
 	search->begin = UINTPTR_MAX;
 	search->end = 0;
@@ -45,10 +45,11 @@ static void take_range(const struct dl_phdr_info *object, struct search *search)
 }
 
 /* The path is copied, as the object may be gone when dl_iterate_phdr has returned. 1: found. */
-static int match(struct dl_phdr_info *object, size_t size, void *data)
+static int match_object(struct dl_phdr_info *object, size_t size, void *data)
 {
-	struct search *search = data;
-	const char *slash = strrchr(object->dlpi_name, '/'), *base = slash ? slash + 1 : object->dlpi_name;
+	struct library_search *search = data;
+	const char *slash = strrchr(object->dlpi_name, '/'),
+		   *base = slash ? slash + 1 : object->dlpi_name;
 
 	(void)size;
 	if (!*base || (search->name && strncmp(base, search->name, strlen(search->name)) != 0))
@@ -56,16 +57,16 @@ static int match(struct dl_phdr_info *object, size_t size, void *data)
 	if (strlen(object->dlpi_name) >= sizeof search->path || search->skip-- > 0)
 		return 0;
 	strcpy(search->path, object->dlpi_name);
-	take_range(object, search);
+	set_range(object, search);
 	return 1;
 }
 
 /* RTLD_NOLOAD: nothing is loaded that was not. */
-static void *open_loaded(struct search *search)
+static void *open_loaded(struct library_search *search)
 {
 	void *handle = NULL;
 
-	if (dl_iterate_phdr(match, search)) {
+	if (dl_iterate_phdr(match_object, search)) {
 		handle = dlopen(search->path, RTLD_LAZY | RTLD_NOLOAD);
 		if (!handle)
 			dlerror(); /* the program does not find our misses */
@@ -73,7 +74,7 @@ static void *open_loaded(struct search *search)
 	return handle;
 }
 
-static void *symbol_in(void *handle, const char *name)
+static void *find_torch_symbol(void *handle, const char *name)
 {
 	void *found = dlsym(handle, name);
 
@@ -85,7 +86,7 @@ static void *symbol_in(void *handle, const char *name)
 void *torch_library(enum torch_library which)
 {
 	void *handle = atomic_load_explicit(&handles[which], memory_order_acquire);
-	struct search search;
+	struct library_search search;
 	int saved = errno;
 
 	if (handle)
@@ -101,9 +102,9 @@ void *torch_library(enum torch_library which)
 
 bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *end)
 {
-	struct search search = {.name = names[which]};
+	struct library_search search = { .name = names[which] };
 	int saved = errno;
-	const bool found = dl_iterate_phdr(match, &search) != 0;
+	const bool found = dl_iterate_phdr(match_object, &search) != 0;
 
 	errno = saved;
 	*begin = search.begin;
@@ -116,26 +117,26 @@ void *torch_symbol(enum torch_library which, const char *name)
 	void *handle = torch_library(which), *found;
 	int saved = errno;
 
-	found = handle ? symbol_in(handle, name) : NULL;
+	found = handle ? find_torch_symbol(handle, name) : NULL;
 	errno = saved;
 	return found;
 }
 
-void *torch_symbol_besides(const void *own, const char *name)
+void *torch_symbol_elsewhere(const void *own, const char *name)
 {
-	struct search search = {.name = NULL};
+	struct library_search search = { .name = NULL };
 	void *found, *handle;
 	int saved = errno;
 
-	found = symbol_in(RTLD_NEXT, name);
+	found = find_torch_symbol(RTLD_NEXT, name);
 	for (unsigned i = 0; !found || found == own; i++) {
 		search.skip = i;
 		found = NULL;
-		if (!dl_iterate_phdr(match, &search))
+		if (!dl_iterate_phdr(match_object, &search))
 			break;
 		handle = dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
 		if (handle) {
-			found = symbol_in(handle, name);
+			found = find_torch_symbol(handle, name);
 			dlclose(handle);
 		}
 	}

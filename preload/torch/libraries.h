@@ -23,6 +23,6 @@ bool torch_library_range(enum torch_library which, uintptr_t *begin, uintptr_t *
 void *torch_symbol(enum torch_library which, const char *name);
 
 /* For a symbol of PyTorch that we define: another definition than `own`, in whatever object comes first after us. NULL: there is none. */
-void *torch_symbol_besides(const void *own, const char *name);
+void *torch_symbol_elsewhere(const void *own, const char *name);
 
 #endif

@@ -22,11 +22,11 @@
 #include <string.h>
 
 #define CLASS_BITS 20
-#define HOOKS_MOST 8
+#define HOOKS_MAX 8
 #define OPEN_BYTES (64u << 10)
-#define OPEN_MOST ((OPEN_BYTES - sizeof(struct open_modules)) / sizeof(struct open_module))
-#define ASKED_MOST 16u /* of the open modules, when one is looked for */
-#define EDGES 16384u   /* a power of two */
+#define OPEN_MODULES_MAX ((OPEN_BYTES - sizeof(struct open_modules)) / sizeof(struct open_module))
+#define PARENTS_MAX 16u   /* of the open modules, when one is looked for */
+#define PATH_EDGES 16384u /* a power of two */
 
 /* The file, as it is; the assembler finds it from the root of the project. */
 __asm__(".pushsection .rodata\n"
@@ -39,8 +39,8 @@ __asm__(".pushsection .rodata\n"
 extern const char torch_modules_source[] __attribute__((visibility("hidden")));
 
 static bool python_wanted, modules_wanted, in_children;
-static _Atomic bool waits; /* for something worth a file: see is_quiet */
-static void (*hooks[HOOKS_MOST])(void);
+static _Atomic bool deferred; /* for something worth a file: see is_quiet */
+static void (*hooks[HOOKS_MAX])(void);
 static size_t hook_count;
 
 /* ---- the modules that a thread is inside of ---- */
@@ -55,36 +55,36 @@ struct open_modules {
 };
 
 static __thread struct open_modules *mine;
-static pthread_key_t at_thread_end;
+static pthread_key_t thread_key;
 static bool has_key;
 
-static void forget_thread(void *memory)
+static void free_thread(void *memory)
 {
 	mine = NULL;
-	memory_return(memory, OPEN_BYTES);
+	fork_kept_free(memory, OPEN_BYTES);
 }
 
 /* NULL: no memory. */
 static struct open_modules *open_modules(void)
 {
 	if (!mine && has_key) {
-		mine = kept_memory(OPEN_BYTES);
-		if (mine && pthread_setspecific(at_thread_end, mine)) {
-			memory_return(mine, OPEN_BYTES);
+		mine = fork_kept_alloc(OPEN_BYTES);
+		if (mine && pthread_setspecific(thread_key, mine)) {
+			fork_kept_free(mine, OPEN_BYTES);
 			mine = NULL;
 		}
 	}
 	return mine;
 }
 
-static void remember(struct open_modules *open, const void *call, uint64_t number)
+static void push_module(struct open_modules *open, const void *call, uint64_t number)
 {
-	if (open && open->count < OPEN_MOST)
-		open->rows[open->count++] = (struct open_module){call, number};
+	if (open && open->count < OPEN_MODULES_MAX)
+		open->rows[open->count++] = (struct open_module){ call, number };
 }
 
 /* Nearly always the last; threads that are switched by hand (greenlets) close others first. */
-static void forget(const void *call)
+static void pop_module(const void *call)
 {
 	struct open_modules *open = mine;
 	uint32_t i = open ? open->count : 0;
@@ -101,48 +101,52 @@ static void forget(const void *call)
 
 /* Where free-threaded Python has no lock, one writes at a time and a reader looks at the key before and after. */
 static struct edge {
-	_Atomic uint64_t key;      /* low halves of how many were known before the parent and before the child; 0: none */
-	const char *_Atomic text;  /* a dictionary's, for ever */
-} edges[EDGES];
+	_Atomic uint64_t
+		key; /* low halves of how many were known before the parent and before the child; 0: none */
+	const char *_Atomic text; /* a dictionary's, for ever */
+} edges[PATH_EDGES];
 static atomic_flag edges_written = ATOMIC_FLAG_INIT;
 
-static struct python_object *known, *places, *number_of, *path_below; /* of torch_modules.py */
+static struct python_object *numbers_by_module, *modules_by_number, *number_of,
+	*path_below; /* of torch_modules.py */
 
 static inline uint64_t edge_key(uint64_t parent, uint64_t child)
 {
 	return parent >> CLASS_BITS << 32 | (uint32_t)(child >> CLASS_BITS);
 }
 
-static inline struct edge *edge_place(uint64_t key)
+static inline struct edge *edge_slot(uint64_t key)
 {
 	return &edges[key * 0x9E3779B97F4A7C15u >> 50];
 }
-static_assert(EDGES == 1 << 14, "edge_place takes 14 bits");
+static_assert(PATH_EDGES == 1 << 14, "edge_place takes 14 bits");
 
-static inline const char *known_text(uint64_t key)
+static inline const char *cached_text(uint64_t key)
 {
-	struct edge *edge = edge_place(key);
+	struct edge *edge = edge_slot(key);
 	const char *text;
 
 	if (atomic_load_explicit(&edge->key, memory_order_acquire) != key)
 		return NULL;
-	text = atomic_load_explicit(&edge->text, memory_order_acquire); /* the key is looked at again after it */
+	text = atomic_load_explicit(
+		&edge->text, memory_order_acquire); /* the key is looked at again after it */
 	return atomic_load_explicit(&edge->key, memory_order_relaxed) == key ? text : NULL;
 }
 
-static void keep_text(uint64_t key, const char *text)
+static void cache_text(uint64_t key, const char *text)
 {
-	struct edge *edge = edge_place(key);
+	struct edge *edge = edge_slot(key);
 
 	if (atomic_flag_test_and_set_explicit(&edges_written, memory_order_acquire))
 		return; /* next time */
 	atomic_store_explicit(&edge->key, 0, memory_order_relaxed);
-	atomic_store_explicit(&edge->text, text, memory_order_release); /* and after the key is gone */
+	atomic_store_explicit(
+		&edge->text, text, memory_order_release); /* and after the key is gone */
 	atomic_store_explicit(&edge->key, key, memory_order_release);
 	atomic_flag_clear_explicit(&edges_written, memory_order_release);
 }
 
-static uint32_t class_of(uint64_t number)
+static uint32_t class_id(uint64_t number)
 {
 	return (uint32_t)number & ((1u << CLASS_BITS) - 1);
 }
@@ -151,19 +155,19 @@ static const char *class_text(uint64_t number)
 {
 	size_t bytes;
 
-	return class_of(number) ? name_text(class_of(number), &bytes) : "Module";
+	return class_id(number) ? name_text(class_id(number), &bytes) : "Module";
 }
 
 /* The id of a text of Python's; 0: there is no room for one. */
-static uint32_t name_of(struct python_object *object)
+static uint32_t python_name_id(struct python_object *object)
 {
 	ptrdiff_t bytes = 0;
 	const char *text = python.PyUnicode_AsUTF8AndSize(object, &bytes);
 	uint32_t name = 0;
 
 	if (!text)
-		python_forget_error();
-	else if (stream_hold()) {
+		python_clear_error();
+	else if (stream_enter_dictionary_only()) {
 		name = name_id_always(text, (size_t)bytes);
 		stream_leave();
 	}
@@ -171,13 +175,14 @@ static uint32_t name_of(struct python_object *object)
 }
 
 /* A tuple of the module's number and those of the open ones, innermost first. */
-static struct python_object *question(const struct open_modules *open, uint64_t number)
+static struct python_object *path_arguments(const struct open_modules *open, uint64_t number)
 {
-	uint32_t count = open->count < ASKED_MOST ? open->count : ASKED_MOST;
+	uint32_t count = open->count < PARENTS_MAX ? open->count : PARENTS_MAX;
 	struct python_object *tuple = python.PyTuple_New((ptrdiff_t)count + 1), *value;
 
 	for (uint32_t i = 0; tuple && i <= count; i++) {
-		value = python.PyLong_FromUnsignedLongLong(i ? open->rows[open->count - i].number : number);
+		value = python.PyLong_FromUnsignedLongLong(
+			i ? open->rows[open->count - i].number : number);
 		if (!value || python.PyTuple_SetItem(tuple, (ptrdiff_t)i, value)) {
 			python.Py_DecRef(tuple);
 			return NULL;
@@ -187,29 +192,31 @@ static struct python_object *question(const struct open_modules *open, uint64_t 
 }
 
 /* Python tells: a path; None, it has none; anything else, not known this time. */
-static __attribute__((noinline)) const char *find_text(const struct open_modules *open, uint64_t number, uint64_t key)
+static __attribute__((noinline)) const char *query_path(
+	const struct open_modules *open, uint64_t number, uint64_t key)
 {
-	struct python_object *arguments = path_below ? question(open, number) : NULL;
-	struct python_object *answer = arguments ? python.PyObject_CallObject(path_below, arguments) : NULL;
+	struct python_object *arguments = path_below ? path_arguments(open, number) : NULL;
+	struct python_object *answer = arguments ? python.PyObject_CallObject(path_below, arguments)
+						 : NULL;
 	const char *text = class_text(number);
 	size_t bytes;
 	uint32_t name;
 
 	if (answer && answer != python.none && answer != python.false_) {
-		name = name_of(answer);
+		name = python_name_id(answer);
 		text = name ? name_text(name, &bytes) : text;
 	}
 	if (answer && answer != python.false_)
-		keep_text(key, text);
+		cache_text(key, text);
 	if (answer)
 		python.Py_DecRef(answer);
 	if (arguments)
 		python.Py_DecRef(arguments);
-	python_forget_own_error();
+	python_clear_own_error();
 	return text;
 }
 
-static inline const char *text_of(const struct open_modules *open, uint64_t number)
+static inline const char *module_text(const struct open_modules *open, uint64_t number)
 {
 	const char *text;
 	uint64_t key;
@@ -217,20 +224,20 @@ static inline const char *text_of(const struct open_modules *open, uint64_t numb
 	if (!open || !open->count || !number)
 		return class_text(number);
 	key = edge_key(open->rows[open->count - 1].number, number);
-	text = known_text(key);
-	return text ? text : find_text(open, number, key);
+	text = cached_text(key);
+	return text ? text : query_path(open, number, key);
 }
 
 /* ---- what Python calls ---- */
 
 /* A forked child that only computes, such as a worker that loads data, is nobody's concern until it calls CUDA or NVTX. */
-static bool is_quiet(void)
+static bool is_module_deferred(void)
 {
-	if (!atomic_load_explicit(&waits, memory_order_relaxed))
+	if (!atomic_load_explicit(&deferred, memory_order_relaxed))
 		return false;
 	if (!trace_header())
 		return true;
-	atomic_store(&waits, false);
+	atomic_store(&deferred, false);
 	return false;
 }
 
@@ -249,60 +256,65 @@ static __attribute__((noinline)) uint64_t new_number(struct python_object *modul
 		python.Py_DecRef(answer);
 	if (arguments)
 		python.Py_DecRef(arguments);
-	python_forget_own_error();
+	python_clear_own_error();
 	return number > 0 ? (uint64_t)number : 0;
 }
 
 static uint64_t number_of_module(struct python_object *module)
 {
 	struct python_object *key = python.PyLong_FromVoidPtr(module);
-	struct python_object *number = key ? python.PyDict_GetItemWithError(known, key) : NULL; /* it lives as long as the module */
+	struct python_object *number = key ? python.PyDict_GetItemWithError(numbers_by_module, key)
+					   : NULL; /* it lives as long as the module */
 
 	if (key)
 		python.Py_DecRef(key);
 	return number ? (uint64_t)python.PyLong_AsLongLong(number) : new_number(module);
 }
 
-static void enter(struct python_object *module, const void *call)
+static void enter_module(struct python_object *module, const void *call)
 {
 	struct open_modules *open = open_modules();
 	uint64_t number = number_of_module(module);
-	const char *text = text_of(open, number);
+	const char *text = module_text(open, number);
 
 	if (__builtin_expect(schedule_wanted, 0) && open && !open->count)
 		schedule_model_begins(torch_ops_nodes());
-	remember(open, call, number);
-	if (!is_quiet())
-		python_source_note(range_open(call, text, TRACE_NODE_MODULE, 0, class_of(number)));
+	push_module(open, call, number);
+	if (!is_module_deferred())
+		python_source_record(
+			range_open(call, text, TRACE_NODE_MODULE, 0, class_id(number)));
 }
 
-static void leave(const void *call)
+static void leave_module(const void *call)
 {
-	if (!is_quiet())
+	if (!is_module_deferred())
 		range_close(call);
-	forget(call);
+	pop_module(call);
 }
 
 /* `calls[module] = call`, `del calls[call]`. An assignment, since Python's profilers see calls, of whatever is written in C too. */
-static int assign(struct python_object *self, struct python_object *key, struct python_object *value)
+static int assign_item(
+	struct python_object *self, struct python_object *key, struct python_object *value)
 {
 	(void)self;
 	if (value)
-		enter(key, value);
+		enter_module(key, value);
 	else
-		leave(key);
+		leave_module(key);
 	return 0;
 }
 
-static struct python_object *recorder(struct python_object *self, struct python_object *nothing)
+static struct python_object *make_recorder(
+	struct python_object *self, struct python_object *nothing)
 {
-	static struct python_slot slots[] = {{PYTHON_SLOT_ASSIGN_ITEM, NULL}, {0, NULL}};
-	static const struct python_type type = {"pperf.calls", 0, 0, PYTHON_TYPE_PLAIN, slots};
+	static struct python_slot slots[] = { { PYTHON_SLOT_ASSIGN_ITEM, NULL }, { 0, NULL } };
+	static const struct python_type type = { "pperf.calls", 0, 0, PYTHON_TYPE_PLAIN, slots };
 	struct python_object *class, *calls;
 
 	(void)self;
 	(void)nothing;
-	*(int (**)(struct python_object *, struct python_object *, struct python_object *))&slots[0].function = assign;
+	*(int (**)(struct python_object *, struct python_object *, struct python_object *)) &
+		slots[0].function = assign_item;
 	class = python.PyType_FromSpec(&type);
 	calls = class ? python.PyObject_CallObject(class, NULL) : NULL;
 	if (class)
@@ -310,11 +322,12 @@ static struct python_object *recorder(struct python_object *self, struct python_
 	return calls;
 }
 
-static struct python_object *identify(struct python_object *self, struct python_object *class_name)
+static struct python_object *new_module_id(
+	struct python_object *self, struct python_object *class_name)
 {
 	static _Atomic uint64_t last;
 	uint64_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-	uint32_t class = name_of(class_name);
+	uint32_t class = python_name_id(class_name);
 
 	(void)self;
 	if (class >> CLASS_BITS)
@@ -323,51 +336,57 @@ static struct python_object *identify(struct python_object *self, struct python_
 }
 
 /* Each stays. */
-static bool take(struct python_object **place, struct python_object *tuple, ptrdiff_t index)
+static bool take_item(struct python_object **target, struct python_object *tuple, ptrdiff_t index)
 {
-	*place = python.PyTuple_GetItem(tuple, index);
-	if (!*place)
+	*target = python.PyTuple_GetItem(tuple, index);
+	if (!*target)
 		return false;
-	python.Py_IncRef(*place);
+	python.Py_IncRef(*target);
 	return true;
 }
 
-static struct python_object *ask(struct python_object *self, struct python_object *tuple)
+static struct python_object *set_callables(struct python_object *self, struct python_object *tuple)
 {
 	(void)self;
-	if (!take(&known, tuple, 0) || !take(&places, tuple, 1) || !take(&number_of, tuple, 2) || !take(&path_below, tuple, 3))
+	if (!take_item(&numbers_by_module, tuple, 0) || !take_item(&modules_by_number, tuple, 1) ||
+		!take_item(&number_of, tuple, 2) || !take_item(&path_below, tuple, 3))
 		return NULL;
 	return python_none();
 }
 
-static void take_out(struct python_object *dict, struct python_object *reference, const char *attribute)
+static void delete_item(
+	struct python_object *dict, struct python_object *reference, const char *attribute)
 {
-	struct python_object *key = dict ? python.PyObject_GetAttrString(reference, attribute) : NULL;
+	struct python_object *key = dict ? python.PyObject_GetAttrString(reference, attribute)
+					 : NULL;
 
 	if (key) {
 		python.PyDict_DelItem(dict, key);
 		python.Py_DecRef(key);
 	}
-	python_forget_error();
+	python_clear_error();
 }
 
 /* A module is gone. */
-static struct python_object *forget_module(struct python_object *self, struct python_object *reference)
+static struct python_object *on_module_freed(
+	struct python_object *self, struct python_object *reference)
 {
 	(void)self;
-	take_out(known, reference, "key");
-	take_out(places, reference, "number");
+	delete_item(numbers_by_module, reference, "key");
+	delete_item(modules_by_number, reference, "number");
 	return python_none();
 }
 
-static struct python_object *wanted(struct python_object *self, struct python_object *nothing)
+static struct python_object *modules_are_wanted(
+	struct python_object *self, struct python_object *nothing)
 {
 	(void)self;
 	(void)nothing;
 	return python.PyLong_FromLong(modules_wanted);
 }
 
-static struct python_object *imported(struct python_object *self, struct python_object *nothing)
+static struct python_object *run_import_hooks(
+	struct python_object *self, struct python_object *nothing)
 {
 	(void)self;
 	(void)nothing;
@@ -377,7 +396,7 @@ static struct python_object *imported(struct python_object *self, struct python_
 	return python_none();
 }
 
-static struct python_object *outcome(struct python_object *self, struct python_object *text)
+static struct python_object *write_outcome(struct python_object *self, struct python_object *text)
 {
 	ptrdiff_t bytes;
 	const char *value = python.PyUnicode_AsUTF8AndSize(text, &bytes);
@@ -385,7 +404,7 @@ static struct python_object *outcome(struct python_object *self, struct python_o
 	(void)self;
 	if (value)
 		meta_set("source.torch_modules", value);
-	python_forget_error();
+	python_clear_error();
 	return python_none();
 }
 
@@ -400,47 +419,54 @@ void torch_modules_configure(bool python_is, bool modules, bool children)
 
 void torch_modules_forked(void)
 {
-	atomic_store(&waits, !in_children);
+	atomic_store(&deferred, !in_children);
 }
 
 bool torch_modules_at_end_of_import(void (*hook)(void))
 {
-	if (hook_count == HOOKS_MOST)
+	if (hook_count == HOOKS_MAX)
 		return false;
 	hooks[hook_count++] = hook;
 	return true;
 }
 
-static void say_version(void)
+static void write_python_version(void)
 {
 	const char *version = python.Py_GetVersion();
 	char text[32];
 
-	snprintf(text, sizeof text, "%.*s%s", (int)strcspn(version, " "), version, python.free_threaded ? "t" : "");
+	snprintf(text, sizeof text, "%.*s%s", (int)strcspn(version, " "), version,
+		python.free_threaded ? "t" : "");
 	meta_set("version.python", text);
 }
 
 void torch_modules_start(void)
 {
 	static const struct python_function functions[] = {
-		{"identify", identify, PYTHON_ONE_ARGUMENT, NULL}, {"recorder", recorder, PYTHON_NO_ARGUMENTS, NULL},
-		{"ask", ask, PYTHON_VARARGS, NULL},                {"imported", imported, PYTHON_NO_ARGUMENTS, NULL},
-		{"wanted", wanted, PYTHON_NO_ARGUMENTS, NULL},     {"outcome", outcome, PYTHON_ONE_ARGUMENT, NULL},
-		{"forget", forget_module, PYTHON_ONE_ARGUMENT, NULL},
+		{ "identify", new_module_id, PYTHON_ONE_ARGUMENT, NULL },
+		{ "recorder", make_recorder, PYTHON_NO_ARGUMENTS, NULL },
+		{ "ask", set_callables, PYTHON_VARARGS, NULL },
+		{ "imported", run_import_hooks, PYTHON_NO_ARGUMENTS, NULL },
+		{ "wanted", modules_are_wanted, PYTHON_NO_ARGUMENTS, NULL },
+		{ "outcome", write_outcome, PYTHON_ONE_ARGUMENT, NULL },
+		{ "forget", on_module_freed, PYTHON_ONE_ARGUMENT, NULL },
 	};
 
 	if (!python_find()) {
-		meta_set("source.torch_modules", "off: this Python keeps its functions to itself (5)");
+		meta_set("source.torch_modules",
+			"off: this Python keeps its functions to itself (5)");
 		return;
 	}
-	say_version();
+	write_python_version();
 	if (!python_wanted || !modules_wanted)
-		meta_set("source.torch_modules", python_wanted ? "off: PPERF_MODULES=0 (0)" : "off: PPERF_PYTHON=0 (0)");
+		meta_set("source.torch_modules",
+			python_wanted ? "off: PPERF_MODULES=0 (0)" : "off: PPERF_PYTHON=0 (0)");
 	if (!python_wanted)
 		return;
-	has_key = has_key || !pthread_key_create(&at_thread_end, forget_thread);
+	has_key = has_key || !pthread_key_create(&thread_key, free_thread);
 	if (modules_wanted)
 		meta_set("source.torch_modules", "off: torch was not imported to its end (3)");
-	if (!python_run(PYTHON_LABEL, torch_modules_source, functions, sizeof functions / sizeof functions[0]))
+	if (!python_run(PYTHON_LABEL, torch_modules_source, functions,
+		    sizeof functions / sizeof functions[0]))
 		meta_set("source.torch_modules", "off: an error in Python (4)");
 }

@@ -23,17 +23,23 @@
 #include <string.h>
 
 /* at::RecordScope: what we want of it. */
-enum scope { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_TORCHSCRIPT = 2, SCOPE_USER = 7, SCOPES = 10 };
+enum record_scope {
+	SCOPE_FUNCTION = 0,
+	SCOPE_BACKWARD = 1,
+	SCOPE_TORCHSCRIPT = 2,
+	SCOPE_USER = 7,
+	SCOPES = 10
+};
 
 /* at::RecordFunctionCallback. */
-struct callback {
+struct record_callback {
 	void *(*start)(void **result, const void *record_function);
 	void (*end)(const void *record_function, void *context);
 	double sampling_probability;
 	bool scopes[SCOPES];
 	bool needs_inputs, needs_outputs, needs_ids;
 };
-_Static_assert(sizeof(struct callback) == 40, "as PyTorch has it");
+_Static_assert(sizeof(struct record_callback) == 40, "as PyTorch has it");
 
 /* Their names as C++ has them. */
 #define ADD_CALLBACK "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"
@@ -42,13 +48,14 @@ _Static_assert(sizeof(struct callback) == 40, "as PyTorch has it");
 #define SEQUENCE "_ZN2at15sequence_number4peekEv"
 #define REMOVE_CALLBACK "_ZN2at14removeCallbackEm"
 
-static const char *(*name_of)(const void *record_function);
+static const char *(*record_function_name)(const void *record_function);
 static uint64_t (*nodes_made)(void); /* NULL: not known */
 
 static bool wanted, with_shapes, in_children; /* wanted: false also where the library is disabled */
-static bool counting;            /* PPERF_OPS=totals: operators leave no records; ranges of the program do */
-static _Atomic bool waits;       /* in a forked child that has no file: nothing is recorded until something else makes it one */
-static _Atomic uint64_t missing; /* autograd nodes with a number whose operator is not known */
+static bool counting; /* PPERF_OPS=totals: operators leave no records; ranges of the program do */
+static _Atomic bool
+	deferred; /* in a forked child that has no file: nothing is recorded until something else makes it one */
+static _Atomic uint64_t unlinked; /* autograd nodes with a number whose operator is not known */
 
 bool torch_ops_configure(const char *what, bool shapes, bool children)
 {
@@ -65,27 +72,29 @@ bool torch_ops_configure(const char *what, bool shapes, bool children)
 
 /* ---- what a RecordFunction says ---- */
 
-static inline unsigned known(void)
+static inline unsigned layout_known(void)
 {
 	return atomic_load_explicit(&torch_layout_known, memory_order_acquire);
 }
 
 static inline int64_t sequence_of(const void *record_function)
 {
-	return *(const int64_t *)(const void *)((const char *)record_function + torch_layout.sequence);
+	return *(const int64_t *)(const void *)((const char *)record_function +
+						torch_layout.sequence);
 }
 
 static inline uint64_t forward_thread_of(const void *record_function)
 {
-	return *(const uint64_t *)(const void *)((const char *)record_function + torch_layout.forward_thread);
+	return *(const uint64_t *)(const void *)((const char *)record_function +
+						 torch_layout.forward_thread);
 }
 
 /* Where that is not known: the work of communication libraries is called after them. */
 static bool is_async(const void *record_function, const char *name)
 {
-	static const char *const libraries[] = {"nccl:", "gloo:", "ucc:", "mpi:", "xccl:"};
+	static const char *const libraries[] = { "nccl:", "gloo:", "ucc:", "mpi:", "xccl:" };
 
-	if (known() & TORCH_KNOWS_ASYNC)
+	if (layout_known() & TORCH_KNOWS_ASYNC)
 		return ((const uint8_t *)record_function)[torch_layout.asynchronous] == 1;
 	for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
 		if (!strncmp(name, libraries[i], strlen(libraries[i])))
@@ -96,38 +105,42 @@ static bool is_async(const void *record_function, const char *name)
 /* ---- beginnings ---- */
 
 /* A forked child that only computes, such as a worker that loads data, is nobody's concern until it calls CUDA or NVTX. */
-static bool is_quiet(void)
+static bool is_operator_deferred(void)
 {
 	if (!trace_header())
 		return true;
-	atomic_store(&waits, false);
+	atomic_store(&deferred, false);
 	return false;
 }
 
 /* The rare cases. true: it is not to be recorded. */
-static inline bool is_left_out(const void *record_function, const char *name, bool backward)
+static inline bool skip_start(const void *record_function, const char *name, bool backward)
 {
-	if (__builtin_expect(known() & TORCH_IS_MEASURED, 0) && torch_layout_watch(record_function, name, backward))
+	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) &&
+		torch_layout_watch(record_function, name, backward))
 		return true;
-	if (__builtin_expect(atomic_load_explicit(&waits, memory_order_relaxed), 0) && is_quiet())
+	if (__builtin_expect(atomic_load_explicit(&deferred, memory_order_relaxed), 0) &&
+		is_operator_deferred())
 		return true;
-	torch_async_settle(record_function);
+	torch_async_close_ended(record_function);
 	return false;
 }
 
 /* The window was shut before there was an operator, or while they were still needed for measurements. */
-static __attribute__((noinline)) void withdraw(void)
+static __attribute__((noinline)) void remove_callbacks_while_paused(void)
 {
-	if (known() & TORCH_IS_MEASURED || !(known() & TORCH_KNOWS_LINKS))
+	if (layout_known() & TORCH_IS_MEASURED || !(layout_known() & TORCH_KNOWS_LINKS))
 		return;
 	torch_ops_record(false);
-	if (!window_is_shut()) /* opened meanwhile */
+	if (!recording_is_paused()) /* opened meanwhile */
 		torch_ops_record(true);
 }
 
-static inline uint32_t open_range(const void *record_function, const char *name, enum trace_node_kind kind, uint32_t link, uint32_t shapes)
+static inline uint32_t open_operator_range(const void *record_function, const char *name,
+	enum trace_node_kind kind, uint32_t link, uint32_t shapes)
 {
-	return counting ? range_open_counted(record_function, name, kind, link, shapes) : range_open(record_function, name, kind, link, shapes);
+	return counting ? range_open_counted(record_function, name, kind, link, shapes)
+			: range_open(record_function, name, kind, link, shapes);
 }
 
 /* autograd's engine runs each function in a range of its own, in which it also computes what it needs besides: the sum over what had been broadcast,
@@ -138,10 +151,11 @@ static inline uint32_t open_range(const void *record_function, const char *name,
 
 static _Thread_local struct {
 	uint32_t node; /* of the last range of the engine's on this thread */
-	uint32_t link; /* of the function that ran in it, or, of AccumulateGrad, in the one before; 0: not known */
+	uint32_t
+		link; /* of the function that ran in it, or, of AccumulateGrad, in the one before; 0: not known */
 } engine __attribute__((tls_model("initial-exec")));
 
-static inline bool is_engine(const char *name)
+static inline bool is_engine_range(const char *name)
 {
 	return name[0] == 'a' && name[1] == 'u' && !strncmp(name, ENGINE, sizeof ENGINE - 1);
 }
@@ -155,37 +169,38 @@ static void engine_begins(const char *name, uint32_t node)
 
 static inline bool in_engine(void)
 {
-	return engine.node && range_is_in(engine.node);
+	return engine.node && range_is_innermost(engine.node);
 }
 
 static void *start_operator(void **result, const void *record_function)
 {
-	const char *name = name_of(record_function);
+	const char *name = record_function_name(record_function);
 	uint32_t node, shapes = 0;
 	int64_t sequence;
 
 	*result = NULL;
-	if (is_left_out(record_function, name, false))
+	if (skip_start(record_function, name, false))
 		return result;
-	if (window_is_shut())
-		withdraw();
-	if (__builtin_expect(with_shapes, 0) && known() & TORCH_KNOWS_SHAPES)
+	if (recording_is_paused())
+		remove_callbacks_while_paused();
+	if (__builtin_expect(with_shapes, 0) && layout_known() & TORCH_KNOWS_SHAPES)
 		shapes = torch_shapes_name((const char *)record_function + torch_layout.inputs);
-	node = open_range(record_function, name, TRACE_NODE_OP, engine.link && in_engine() ? engine.link : 0, shapes);
-	if (__builtin_expect(is_engine(name), 0))
+	node = open_operator_range(record_function, name, TRACE_NODE_OP,
+		engine.link && in_engine() ? engine.link : 0, shapes);
+	if (__builtin_expect(is_engine_range(name), 0))
 		engine_begins(name, node);
-	if (node && known() & TORCH_KNOWS_LINKS) {
+	if (node && layout_known() & TORCH_KNOWS_LINKS) {
 		sequence = sequence_of(record_function);
 		if (sequence >= 0)
-			torch_sequence_note((uint64_t)sequence, node);
+			torch_sequence_record((uint64_t)sequence, node);
 	}
 	return result;
 }
 
 /* Told while it grows, at powers of two, as a process may be killed. */
-static __attribute__((noinline)) void miss(void)
+static __attribute__((noinline)) void count_unlinked(void)
 {
-	uint64_t count = atomic_fetch_add(&missing, 1) + 1;
+	uint64_t count = atomic_fetch_add(&unlinked, 1) + 1;
 	char text[24];
 
 	if (count & (count - 1))
@@ -195,68 +210,72 @@ static __attribute__((noinline)) void miss(void)
 }
 
 /* Nodes that add up gradients have no number. */
-static uint32_t link_of(const void *record_function)
+static uint32_t backward_link(const void *record_function)
 {
-	int64_t sequence = known() & TORCH_KNOWS_LINKS ? sequence_of(record_function) : -1;
-	uint32_t link = sequence < 0 ? 0 : torch_sequence_node(forward_thread_of(record_function), (uint64_t)sequence);
+	int64_t sequence = layout_known() & TORCH_KNOWS_LINKS ? sequence_of(record_function) : -1;
+	uint32_t link = sequence < 0 ? 0
+				     : torch_sequence_node(forward_thread_of(record_function),
+					       (uint64_t)sequence);
 
 	if (sequence >= 0 && !link)
-		miss();
+		count_unlinked();
 	return link;
 }
 
 static void *start_backward(void **result, const void *record_function)
 {
-	const char *name = name_of(record_function);
+	const char *name = record_function_name(record_function);
 	uint32_t link;
 
 	*result = NULL;
-	if (is_left_out(record_function, name, true))
+	if (skip_start(record_function, name, true))
 		return result;
-	link = link_of(record_function);
+	link = backward_link(record_function);
 	if (in_engine())
 		link = engine.link = link ? link : engine.link;
-	open_range(record_function, name, TRACE_NODE_BACKWARD, link, 0);
+	open_operator_range(record_function, name, TRACE_NODE_BACKWARD, link, 0);
 	return result;
 }
 
 static bool is_optimizer(const char *name)
 {
-	return name[0] == 'O' && (!strncmp(name, "Optimizer.step#", 15) || !strncmp(name, "Optimizer.zero_grad#", 20));
+	return name[0] == 'O' && (!strncmp(name, "Optimizer.step#", 15) ||
+					 !strncmp(name, "Optimizer.zero_grad#", 20));
 }
 
 static void *start_user(void **result, const void *record_function)
 {
-	const char *name = name_of(record_function);
+	const char *name = record_function_name(record_function);
 	bool step;
 
 	*result = NULL;
-	if (is_left_out(record_function, name, false))
+	if (skip_start(record_function, name, false))
 		return result;
-	step = schedule_wanted && schedule_begins(name);
+	step = schedule_wanted && schedule_range_begins(name);
 	if (is_async(record_function, name))
 		torch_async_begin(record_function, name);
 	else
-		range_open(record_function, name, is_optimizer(name) ? TRACE_NODE_OPTIMIZER : TRACE_NODE_RANGE, 0, 0);
+		range_open(record_function, name,
+			is_optimizer(name) ? TRACE_NODE_OPTIMIZER : TRACE_NODE_RANGE, 0, 0);
 	if (step)
-		schedule_is_open((uintptr_t)record_function);
+		schedule_range_opened((uintptr_t)record_function);
 	return result;
 }
 
 /* ---- ends ---- */
 
 /* The same rare cases: what was left out is not looked for, since that would begin the thread's stream, and the file. */
-static inline bool was_left_out(void)
+static inline bool skip_end(void)
 {
-	if (__builtin_expect(known() & TORCH_IS_MEASURED, 0) && torch_layout_is_ours())
+	if (__builtin_expect(layout_known() & TORCH_IS_MEASURED, 0) && torch_layout_is_ours())
 		return true;
-	return __builtin_expect(atomic_load_explicit(&waits, memory_order_relaxed), 0);
+	return __builtin_expect(atomic_load_explicit(&deferred, memory_order_relaxed), 0);
 }
 
 static void end_operator(const void *record_function, void *context)
 {
 	(void)context;
-	if (was_left_out())
+	if (skip_end())
 		return;
 	if (counting)
 		range_close_counted(record_function);
@@ -267,12 +286,12 @@ static void end_operator(const void *record_function, void *context)
 static void end_user(const void *record_function, void *context)
 {
 	(void)context;
-	if (was_left_out())
+	if (skip_end())
 		return;
 	if (!range_close(record_function) && !torch_async_end(record_function))
 		torch_async_ended_elsewhere(record_function);
 	if (schedule_wanted)
-		schedule_ended((uintptr_t)record_function);
+		schedule_range_ended((uintptr_t)record_function);
 }
 
 /* ---- the beginning ---- */
@@ -287,39 +306,49 @@ static void end_user(const void *record_function, void *context)
 
 enum { OPERATORS, BACKWARD, USER, CALLBACKS };
 
-static const struct callback callbacks[CALLBACKS] = {
-	[OPERATORS] = {.start = start_operator, .end = end_operator, .sampling_probability = 1.0,
-		.scopes = {[SCOPE_FUNCTION] = true, [SCOPE_TORCHSCRIPT] = true}},
-	[BACKWARD] = {.start = start_backward, .end = end_operator, .sampling_probability = 1.0, .scopes = {[SCOPE_BACKWARD] = true}},
-	[USER] = {.start = start_user, .end = end_user, .sampling_probability = 1.0, .scopes = {[SCOPE_USER] = true}},
+static const struct record_callback callbacks[CALLBACKS] = {
+	[OPERATORS] = { .start = start_operator,
+		.end = end_operator,
+		.sampling_probability = 1.0,
+		.scopes = { [SCOPE_FUNCTION] = true, [SCOPE_TORCHSCRIPT] = true } },
+	[BACKWARD] = { .start = start_backward,
+		.end = end_operator,
+		.sampling_probability = 1.0,
+		.scopes = { [SCOPE_BACKWARD] = true } },
+	[USER] = { .start = start_user,
+		.end = end_user,
+		.sampling_probability = 1.0,
+		.scopes = { [SCOPE_USER] = true } },
 };
 
-static uint64_t (*add)(struct callback);
-static void (*take_away)(uint64_t handle); /* NULL: not known, they stay */
-static _Atomic uint64_t handles[CALLBACKS]; /* of those that PyTorch has; 0: it has not */
+static uint64_t (*add_global_callback)(struct record_callback);
+static void (*remove_callback)(uint64_t handle); /* NULL: not known, they stay */
+static _Atomic uint64_t handles[CALLBACKS];      /* of those that PyTorch has; 0: it has not */
 
 /* The struct goes by value, as its C++ twin, which is trivially copyable. */
-static void add_one(int which)
+static void add_callback(int which)
 {
-	struct callback callback = callbacks[which];
+	struct record_callback callback = callbacks[which];
 
 	callback.needs_inputs = with_shapes && callback.scopes[SCOPE_FUNCTION];
-	atomic_store(&handles[which], add(callback));
+	atomic_store(&handles[which], add_global_callback(callback));
 }
 
 static bool add_callbacks(void)
 {
-	*(void **)&add = torch_symbol(TORCH_CPU, ADD_CALLBACK);
-	*(void **)&name_of = torch_symbol(TORCH_CPU, NAME);
-	*(void **)&take_away = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
+	*(void **)&add_global_callback = torch_symbol(TORCH_CPU, ADD_CALLBACK);
+	*(void **)&record_function_name = torch_symbol(TORCH_CPU, NAME);
+	*(void **)&remove_callback = torch_symbol(TORCH_CPU, REMOVE_CALLBACK);
 	*(void **)&nodes_made = torch_symbol(TORCH_CPU, SEQUENCE);
-	if (!add || !name_of || !RESULTS_COME_BY_ARGUMENT) {
-		meta_set("source.torch_ops", RESULTS_COME_BY_ARGUMENT ? "off: this PyTorch has no callbacks that we know (1)" :
-									"off: not on this kind of processor (2)");
+	if (!add_global_callback || !record_function_name || !RESULTS_COME_BY_ARGUMENT) {
+		meta_set("source.torch_ops",
+			RESULTS_COME_BY_ARGUMENT
+				? "off: this PyTorch has no callbacks that we know (1)"
+				: "off: not on this kind of processor (2)");
 		return false;
 	}
 	for (int i = 0; i < CALLBACKS; i++)
-		add_one(i);
+		add_callback(i);
 	return true;
 }
 
@@ -329,12 +358,12 @@ void torch_ops_record(bool on)
 	for (int i = 0; i < CALLBACKS; i++) {
 		uint64_t handle = atomic_load(&handles[i]);
 
-		if (i == USER || !take_away || !add)
+		if (i == USER || !remove_callback || !add_global_callback)
 			continue;
 		if (on && !handle)
-			add_one(i);
+			add_callback(i);
 		else if (!on && handle && atomic_compare_exchange_strong(&handles[i], &handle, 0))
-			take_away(handle);
+			remove_callback(handle);
 	}
 }
 
@@ -346,30 +375,33 @@ uint64_t torch_ops_nodes(void)
 /* Without these the names still come. */
 static void prepare_links(void)
 {
-	struct torch_numbers numbers = {0};
+	struct torch_number_functions numbers = { 0 };
 
 	*(void **)&numbers.thread = torch_symbol(TORCH_CPU, THREAD);
 	*(void **)&numbers.sequence = torch_symbol(TORCH_CPU, SEQUENCE);
 	if (!numbers.thread || !numbers.sequence) {
-		meta_set("source.torch_ops", "partial: backward is not linked to forward: this PyTorch does not tell its numbers");
+		meta_set("source.torch_ops", "partial: backward is not linked to forward: this "
+					     "PyTorch does not tell its numbers");
 		return;
 	}
 	torch_sequence_configure(numbers.thread);
 	torch_layout_configure(&numbers, with_shapes);
-	meta_set("source.torch_ops", "partial: backward is not linked to forward: PyTorch was not imported to its end");
+	meta_set("source.torch_ops",
+		"partial: backward is not linked to forward: PyTorch was not imported to its end");
 }
 
 bool torch_ops_start(void)
 {
-	static _Atomic int begun; /* 1: one thread is at it; 2: it is done; 3: it cannot be done */
+	static _Atomic int
+		start_state; /* 1: one thread is at it; 2: it is done; 3: it cannot be done */
 	int saved = errno, before = 0;
 
 	if (!wanted || !torch_library(TORCH_CPU))
 		return false;
-	if (atomic_compare_exchange_strong(&begun, &before, 1)) {
+	if (atomic_compare_exchange_strong(&start_state, &before, 1)) {
 		prepare_links();
 		before = add_callbacks() ? 2 : 3;
-		atomic_store(&begun, before);
+		atomic_store(&start_state, before);
 	}
 	errno = saved;
 	return before == 2;
@@ -378,12 +410,12 @@ bool torch_ops_start(void)
 void torch_ops_forked(void)
 {
 	if (wanted && !in_children)
-		atomic_store(&waits, true);
+		atomic_store(&deferred, true);
 }
 
 void torch_ops_finish(void)
 {
-	uint64_t count = atomic_load(&missing);
+	uint64_t count = atomic_load(&unlinked);
 	char text[24];
 
 	if (!count)

@@ -14,51 +14,55 @@
 #include <string.h>
 #include <time.h>
 
-#define WORDS 41u  /* of a RecordFunction that are looked at: the smallest is 33 words, and behind it is the stack of its thread */
+#define WORDS \
+	41u /* of a RecordFunction that are looked at: the smallest is 33 words, and behind it is the stack of its thread */
 #define PROBES 2u
 #define WAIT_S 10
 
 _Atomic unsigned torch_layout_known;
 struct torch_layout torch_layout;
 
-static struct torch_numbers numbers;
+static struct torch_number_functions numbers;
 static bool with_shapes;
 
 /* What the layout is in the releases that we have seen, for what cannot be measured. */
-static const struct torch_layout releases[] = {
-	{.sequence = 200, .forward_thread = 304, .asynchronous = 320}, /* the new string ABI */
-	{.sequence = 176, .forward_thread = 280, .asynchronous = 296}, /* the old one */
-	{.sequence = 200, .forward_thread = 248, .asynchronous = 264}, /* without kwinputs: 2.1 and before */
-	{.sequence = 176, .forward_thread = 224, .asynchronous = 240},
+static const struct torch_layout known_layouts[] = {
+	{ .sequence = 200, .forward_thread = 304, .asynchronous = 320 }, /* the new string ABI */
+	{ .sequence = 176, .forward_thread = 280, .asynchronous = 296 }, /* the old one */
+	{ .sequence = 200,
+		.forward_thread = 248,
+		.asynchronous = 264 }, /* without kwinputs: 2.1 and before */
+	{ .sequence = 176, .forward_thread = 224, .asynchronous = 240 },
 };
 
 /* ---- what is watched ---- */
 
-struct probe { /* a RecordFunction as it started, and what ought to be in it */
+struct layout_probe { /* a RecordFunction as it started, and what ought to be in it */
 	uint64_t words[WORDS];
 	uint64_t sequence, thread;
 	bool seen;
 };
 
-enum step { NOTHING, FORWARD, BACKWARD, SHAPES_FEW, SHAPES_MANY };
+enum measure_step { NOTHING, FORWARD, BACKWARD, SHAPES_FEW, SHAPES_MANY };
 
 static struct {
-	struct probe forward[PROBES], backward[PROBES];
-	uint32_t round;                 /* which of them */
+	struct layout_probe forward[PROBES], backward[PROBES];
+	uint32_t round; /* which of them */
 	_Atomic int step;
-	_Atomic uintptr_t thread;       /* the one that is at work. 0: none */
-	const char *failure;            /* a sentence without its end; NULL: all is well */
-	char said[96];
+	_Atomic uintptr_t thread; /* the one that is at work. 0: none */
+	const char *failure;      /* a sentence without its end; NULL: all is well */
+	char message[96];
 } measure;
 
-static const uint64_t magic[PROBES] = {UINT64_C(0x5AC0FFEE12345678), UINT64_C(0x3C0DEDBA5E0FF5E7)};
+static const uint64_t test_sequences[PROBES] = { UINT64_C(0x5AC0FFEE12345678),
+	UINT64_C(0x3C0DEDBA5E0FF5E7) };
 
 bool torch_layout_is_ours(void)
 {
 	return atomic_load(&measure.thread) == (uintptr_t)pthread_self();
 }
 
-static void take(struct probe *probe, const void *record_function, uint64_t sequence)
+static void copy_words(struct layout_probe *probe, const void *record_function, uint64_t sequence)
 {
 	if (probe->seen)
 		return;
@@ -74,19 +78,22 @@ bool torch_layout_watch(const void *record_function, const char *name, bool back
 	if (!torch_layout_is_ours())
 		return false;
 	if (step == FORWARD && !backward && !strcmp(name, "aten::mul")) {
-		take(&measure.forward[measure.round], record_function, numbers.sequence());
+		copy_words(&measure.forward[measure.round], record_function, numbers.sequence());
 		measure.backward[measure.round].thread = numbers.thread();
 	} else if (step == BACKWARD && backward) {
-		take(&measure.backward[measure.round], record_function, measure.backward[measure.round].sequence);
-	} else if ((step == SHAPES_FEW || step == SHAPES_MANY) && !backward && !strcmp(name, "aten::neg")) {
-		torch_shapes_watch((const char *)record_function + torch_layout.inputs, step == SHAPES_MANY);
+		copy_words(&measure.backward[measure.round], record_function,
+			measure.backward[measure.round].sequence);
+	} else if ((step == SHAPES_FEW || step == SHAPES_MANY) && !backward &&
+		   !strcmp(name, "aten::neg")) {
+		torch_shapes_watch(
+			(const char *)record_function + torch_layout.inputs, step == SHAPES_MANY);
 	}
 	return true;
 }
 
 /* ---- what follows from it ---- */
 
-static bool fail(const char *failure)
+static bool set_measure_failure(const char *failure)
 {
 	if (!measure.failure)
 		measure.failure = failure;
@@ -94,12 +101,13 @@ static bool fail(const char *failure)
 }
 
 /* The only place behind `after` where each of the probes has its number; 0: there is none, or several. */
-static uint16_t place_of(const uint64_t wanted[PROBES], uint16_t after)
+static uint16_t find_offset(const uint64_t wanted[PROBES], uint16_t after)
 {
 	uint16_t found = 0;
 
 	for (uint16_t i = (uint16_t)(after / 8 + 1); i < WORDS; i++) {
-		if (measure.backward[0].words[i] != wanted[0] || measure.backward[1].words[i] != wanted[1])
+		if (measure.backward[0].words[i] != wanted[0] ||
+			measure.backward[1].words[i] != wanted[1])
 			continue;
 		if (found)
 			return 0;
@@ -110,52 +118,56 @@ static uint16_t place_of(const uint64_t wanted[PROBES], uint16_t after)
 
 static bool find_links(struct torch_layout *layout)
 {
-	const uint64_t threads[PROBES] = {measure.backward[0].thread, measure.backward[1].thread};
-	const uint64_t sequences[PROBES] = {measure.backward[0].sequence, measure.backward[1].sequence};
+	const uint64_t threads[PROBES] = { measure.backward[0].thread, measure.backward[1].thread };
+	const uint64_t sequences[PROBES] = { measure.backward[0].sequence,
+		measure.backward[1].sequence };
 
 	for (uint32_t i = 0; i < PROBES; i++)
 		if (!measure.forward[i].seen || !measure.backward[i].seen)
-			return fail("the test operator was not seen");
+			return set_measure_failure("the test operator was not seen");
 	if (threads[0] == threads[1] || sequences[0] == sequences[1])
-		return fail("two threads have the same number");
-	layout->sequence = place_of(sequences, 0);
+		return set_measure_failure("two threads have the same number");
+	layout->sequence = find_offset(sequences, 0);
 	if (!layout->sequence)
-		return fail("no place has the sequence number");
+		return set_measure_failure("no place has the sequence number");
 	for (uint32_t i = 0; i < PROBES; i++)
 		if (measure.forward[i].words[layout->sequence / 8] != measure.forward[i].sequence)
-			return fail("an operator has not the thread's sequence number");
-	layout->forward_thread = place_of(threads, layout->sequence);
+			return set_measure_failure(
+				"an operator has not the thread's sequence number");
+	layout->forward_thread = find_offset(threads, layout->sequence);
 	layout->inputs = (uint16_t)(layout->sequence + 8);
-	return layout->forward_thread || fail("no place has the forward's thread");
+	return layout->forward_thread || set_measure_failure("no place has the forward's thread");
 }
 
 /* No RecordFunction that ends on another thread can be had for the asking, so the place is the releases' own; in one that does not it is 0. */
 static bool find_async(struct torch_layout *layout)
 {
-	for (size_t i = 0; i < sizeof releases / sizeof releases[0]; i++) {
-		uint16_t place = releases[i].asynchronous;
+	for (size_t i = 0; i < sizeof known_layouts / sizeof known_layouts[0]; i++) {
+		uint16_t offset = known_layouts[i].asynchronous;
 
-		if (releases[i].sequence != layout->sequence || releases[i].forward_thread != layout->forward_thread)
+		if (known_layouts[i].sequence != layout->sequence ||
+			known_layouts[i].forward_thread != layout->forward_thread)
 			continue;
-		layout->asynchronous = place;
+		layout->asynchronous = offset;
 		for (uint32_t j = 0; j < PROBES; j++)
-			if ((measure.forward[j].words[place / 8] & 0xFF) || (measure.backward[j].words[place / 8] & 0xFF))
+			if ((measure.forward[j].words[offset / 8] & 0xFF) ||
+				(measure.backward[j].words[offset / 8] & 0xFF))
 				return false;
 		return true;
 	}
 	return false;
 }
 
-static void settle(void)
+static void finish_measurement(void)
 {
-	unsigned known = 0;
+	unsigned knowledge = 0;
 
 	if (find_links(&torch_layout)) {
-		known |= TORCH_KNOWS_LINKS;
+		knowledge |= TORCH_KNOWS_LINKS;
 		if (find_async(&torch_layout))
-			known |= TORCH_KNOWS_ASYNC;
+			knowledge |= TORCH_KNOWS_ASYNC;
 	}
-	atomic_fetch_or_explicit(&torch_layout_known, known, memory_order_release);
+	atomic_fetch_or_explicit(&torch_layout_known, knowledge, memory_order_release);
 }
 
 /* ---- the Python of it ---- */
@@ -201,61 +213,67 @@ static const char source[] =
 	"finally:\n"
 	"	del forward, backward, shapes, nodes\n"; /* nothing is left that only the garbage collector would take away */
 
-static long number_of(struct python_object *object)
+static long long_value(struct python_object *object)
 {
 	long value = python.PyLong_AsLong(object);
 
-	python_forget_error();
+	python_clear_error();
 	return value;
 }
 
-static struct python_object *python_facts(struct python_object *self, struct python_object *arguments)
+static struct python_object *python_facts(
+	struct python_object *self, struct python_object *arguments)
 {
 	ptrdiff_t bytes;
-	const char *version = python.PyUnicode_AsUTF8AndSize(python.PyTuple_GetItem(arguments, 0), &bytes);
+	const char *version = python.PyUnicode_AsUTF8AndSize(
+		python.PyTuple_GetItem(arguments, 0), &bytes);
 
 	(void)self;
 	if (version)
 		meta_set("version.torch", version);
-	meta_set("torch.abi", python.PyObject_IsTrue(python.PyTuple_GetItem(arguments, 1)) == 1 ? "1" : "0");
-	python_forget_error();
+	meta_set("torch.abi",
+		python.PyObject_IsTrue(python.PyTuple_GetItem(arguments, 1)) == 1 ? "1" : "0");
+	python_clear_error();
 	return python_none();
 }
 
 static struct python_object *python_step(struct python_object *self, struct python_object *step)
 {
 	(void)self;
-	atomic_store(&measure.step, (int)number_of(step));
+	atomic_store(&measure.step, (int)long_value(step));
 	return python_none();
 }
 
 static struct python_object *python_round(struct python_object *self, struct python_object *round)
 {
 	(void)self;
-	measure.round = (uint32_t)number_of(round) % PROBES;
+	measure.round = (uint32_t)long_value(round) % PROBES;
 	return python_none();
 }
 
 static struct python_object *python_number(struct python_object *self, struct python_object *round)
 {
 	(void)self;
-	return python.PyLong_FromUnsignedLongLong(magic[(uint32_t)number_of(round) % PROBES]);
+	return python.PyLong_FromUnsignedLongLong(
+		test_sequences[(uint32_t)long_value(round) % PROBES]);
 }
 
-static struct python_object *python_expect(struct python_object *self, struct python_object *sequence)
+static struct python_object *python_expect(
+	struct python_object *self, struct python_object *sequence)
 {
 	(void)self;
 	measure.backward[measure.round].sequence = python.PyLong_AsUnsignedLongLong(sequence);
-	python_forget_error();
+	python_clear_error();
 	return python_none();
 }
 
-static struct python_object *python_settle(struct python_object *self, struct python_object *unused)
+static struct python_object *python_finish(struct python_object *self, struct python_object *unused)
 {
 	(void)self;
 	(void)unused;
-	settle();
-	return python.PyLong_FromLong(with_shapes && (atomic_load(&torch_layout_known) & TORCH_KNOWS_LINKS));
+	finish_measurement();
+	return python.PyLong_FromLong(
+		with_shapes && (atomic_load(&torch_layout_known) & TORCH_KNOWS_LINKS));
 }
 
 static void *call_in_thread(void *callable)
@@ -269,7 +287,7 @@ static void *call_in_thread(void *callable)
 	if (result)
 		python.Py_DecRef(result);
 	python.Py_DecRef(callable);
-	python_forget_error();
+	python_clear_error();
 	python.PyGILState_Release(state);
 	atomic_store(&measure.thread, 0);
 	return NULL;
@@ -280,24 +298,25 @@ static void *call_in_thread(void *callable)
 static bool run_in_thread(struct python_object *callable)
 {
 	struct timespec until;
-	struct quiet quiet;
+	struct signal_guard guard;
 	pthread_t thread;
 	int failed;
 
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	failed = pthread_create(&thread, NULL, call_in_thread, callable);
-	quiet_end(&quiet);
+	signal_guard_end(&guard);
 	if (failed)
-		return fail("no thread could be made");
+		return set_measure_failure("no thread could be made");
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += WAIT_S;
 	if (pthread_timedjoin_np(thread, NULL, &until) == 0)
 		return true;
 	pthread_detach(thread);
-	return fail("the test operator did not end");
+	return set_measure_failure("the test operator did not end");
 }
 
-static struct python_object *python_in_thread(struct python_object *self, struct python_object *callable)
+static struct python_object *python_in_thread(
+	struct python_object *self, struct python_object *callable)
 {
 	void *state;
 
@@ -309,39 +328,43 @@ static struct python_object *python_in_thread(struct python_object *self, struct
 	return python_none();
 }
 
-static const struct python_function functions[] = {
-	{"facts", python_facts, PYTHON_VARARGS, NULL},
-	{"step", python_step, PYTHON_ONE_ARGUMENT, NULL},
-	{"round", python_round, PYTHON_ONE_ARGUMENT, NULL},
-	{"number", python_number, PYTHON_ONE_ARGUMENT, NULL},
-	{"expect", python_expect, PYTHON_ONE_ARGUMENT, NULL},
-	{"settle", python_settle, PYTHON_NO_ARGUMENTS, NULL},
-	{"in_thread", python_in_thread, PYTHON_ONE_ARGUMENT, NULL},
+static const struct python_function python_functions[] = {
+	{ "facts", python_facts, PYTHON_VARARGS, NULL },
+	{ "step", python_step, PYTHON_ONE_ARGUMENT, NULL },
+	{ "round", python_round, PYTHON_ONE_ARGUMENT, NULL },
+	{ "number", python_number, PYTHON_ONE_ARGUMENT, NULL },
+	{ "expect", python_expect, PYTHON_ONE_ARGUMENT, NULL },
+	{ "settle", python_finish, PYTHON_NO_ARGUMENTS, NULL },
+	{ "in_thread", python_in_thread, PYTHON_ONE_ARGUMENT, NULL },
 };
 
 /* ---- the whole ---- */
 
-void torch_layout_configure(const struct torch_numbers *torch, bool shapes)
+void torch_layout_configure(const struct torch_number_functions *torch, bool shapes)
 {
 	numbers = *torch;
 	with_shapes = shapes;
 }
 
-static void say(unsigned known)
+static void write_layout_state(unsigned knowledge)
 {
-	if (!(known & TORCH_KNOWS_LINKS))
-		snprintf(measure.said, sizeof measure.said, "partial: backward is not linked to forward: %s", measure.failure);
-	else if (with_shapes && !(known & TORCH_KNOWS_SHAPES))
-		snprintf(measure.said, sizeof measure.said, "partial: no shapes: %s", torch_shapes_failure());
+	if (!(knowledge & TORCH_KNOWS_LINKS))
+		snprintf(measure.message, sizeof measure.message,
+			"partial: backward is not linked to forward: %s", measure.failure);
+	else if (with_shapes && !(knowledge & TORCH_KNOWS_SHAPES))
+		snprintf(measure.message, sizeof measure.message, "partial: no shapes: %s",
+			torch_shapes_failure());
 	else
-		snprintf(measure.said, sizeof measure.said, "on");
-	meta_set("source.torch_ops", measure.said);
-	if (!(known & TORCH_KNOWS_LINKS))
+		snprintf(measure.message, sizeof measure.message, "on");
+	meta_set("source.torch_ops", measure.message);
+	if (!(knowledge & TORCH_KNOWS_LINKS))
 		return;
-	snprintf(measure.said, sizeof measure.said, "sequence %u, forward thread %u, asynchronous %s%u, inputs %s%u", torch_layout.sequence,
-		torch_layout.forward_thread, known & TORCH_KNOWS_ASYNC ? "" : "not ", torch_layout.asynchronous,
-		known & TORCH_KNOWS_SHAPES ? "" : "not looked at, ", torch_layout.inputs);
-	meta_set("torch.layout", measure.said);
+	snprintf(measure.message, sizeof measure.message,
+		"sequence %u, forward thread %u, asynchronous %s%u, inputs %s%u",
+		torch_layout.sequence, torch_layout.forward_thread,
+		knowledge & TORCH_KNOWS_ASYNC ? "" : "not ", torch_layout.asynchronous,
+		knowledge & TORCH_KNOWS_SHAPES ? "" : "not looked at, ", torch_layout.inputs);
+	meta_set("torch.layout", measure.message);
 }
 
 void torch_layout_measure(void)
@@ -352,11 +375,13 @@ void torch_layout_measure(void)
 		return;
 	numbers.thread(); /* so that the program's thread has the number that it would have without us */
 	atomic_fetch_or(&torch_layout_known, TORCH_IS_MEASURED);
-	if (!python_run(PYTHON_LABEL, source, functions, sizeof functions / sizeof functions[0]))
-		fail("the test operator could not be run");
+	if (!python_run(PYTHON_LABEL, source, python_functions,
+		    sizeof python_functions / sizeof python_functions[0]))
+		set_measure_failure("the test operator could not be run");
 	atomic_fetch_and(&torch_layout_known, ~(unsigned)TORCH_IS_MEASURED);
 	if (with_shapes && torch_shapes_known())
-		atomic_fetch_or_explicit(&torch_layout_known, TORCH_KNOWS_SHAPES, memory_order_release);
-	say(atomic_load(&torch_layout_known));
+		atomic_fetch_or_explicit(
+			&torch_layout_known, TORCH_KNOWS_SHAPES, memory_order_release);
+	write_layout_state(atomic_load(&torch_layout_known));
 	errno = saved;
 }

@@ -33,11 +33,12 @@ struct torch_layout {
 extern struct torch_layout torch_layout;
 
 /* The functions of PyTorch that the measuring compares with; before torch_layout_measure. */
-struct torch_numbers {
-	uint64_t (*sequence)(void); /* at::sequence_number::peek: what the thread's next node will have */
-	uint64_t (*thread)(void);   /* at::RecordFunction::currentThreadId */
+struct torch_number_functions {
+	uint64_t (*sequence)(
+		void); /* at::sequence_number::peek: what the thread's next node will have */
+	uint64_t (*thread)(void); /* at::RecordFunction::currentThreadId */
 };
-void torch_layout_configure(const struct torch_numbers *numbers, bool shapes);
+void torch_layout_configure(const struct torch_number_functions *numbers, bool shapes);
 
 /* Measures. With the GIL, when torch is whole. */
 void torch_layout_measure(void);

@@ -31,7 +31,7 @@ struct torch_device { /* c10::Device */
 void torch_memory_configure(bool wanted, const char *configuration);
 
 /* Records what tensors and the allocator hold on each device, as it was said last: after reports that were not recorded (collector/stream/recording_switch.h). */
-void torch_memory_say_levels(void);
+void torch_memory_write_levels(void);
 
 /* PyTorch has been loaded: finds its functions, says in the trace what is known of its allocator. Any number of times; not under a lock.
  * ask_python: with the GIL: the program may have set PYTORCH_ALLOC_CONF itself, before it imported torch. */
@@ -39,6 +39,6 @@ void torch_memory_begin(bool ask_python);
 
 /* A call that returns to `caller` has taken device memory, from a pool or not. Where it was PyTorch's allocator that called, and no report follows, that
  * is said in the trace. */
-void torch_memory_took(const void *caller, bool pool);
+void torch_memory_note_allocation(const void *caller, bool pool);
 
 #endif

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 static bool enabled, with_python;
-static atomic_bool came;  /* initModule was called, or what comes of it has begun */
-static atomic_bool asked; /* Python has been asked to call us when it is at leisure */
+static atomic_bool import_seen;         /* initModule was called, or what comes of it has begun */
+static atomic_bool pending_call_queued; /* Python has been asked to call us when it is at leisure */
 
 void torch_configure(bool run_python)
 {
@@ -35,7 +35,7 @@ static void start_in_python(bool operators)
 	torch_modules_start();
 }
 
-static void start_here(void)
+static void start_all(void)
 {
 	bool operators = torch_ops_start(), in_python = with_python && python_find();
 
@@ -45,8 +45,10 @@ static void start_here(void)
 	else
 		torch_modules_start(); /* says why there are none */
 	if (!in_python && operators)
-		meta_set("source.torch_ops", with_python ? "partial: backward is not linked to forward: Python keeps its functions to itself" :
-							   "partial: backward is not linked to forward: PPERF_PYTHON=0");
+		meta_set("source.torch_ops",
+			with_python ? "partial: backward is not linked to forward: Python keeps "
+				      "its functions to itself"
+				    : "partial: backward is not linked to forward: PPERF_PYTHON=0");
 }
 
 /* ---- the usual way ---- */
@@ -72,35 +74,38 @@ struct python_object *initModule(void)
 	*(void **)&real = torch_symbol(TORCH_PYTHON, "initModule");
 	of_torch = real != NULL;
 	if (!of_torch)
-		*(void **)&real = torch_symbol_besides((const void *)(uintptr_t)&initModule, "initModule");
+		*(void **)&real = torch_symbol_elsewhere(
+			(const void *)(uintptr_t)&initModule, "initModule");
 	if (!real)
 		return no_module();
 	if (of_torch && enabled)
-		atomic_store(&came, true);
+		atomic_store(&import_seen, true);
 	module = real();
 	saved = errno;
 	if (module && of_torch && enabled)
-		start_here();
+		start_all();
 	errno = saved;
 	return module;
 }
 
 /* ---- the late way ---- */
 
-static struct python_object *attribute(struct python_object *object, const char *name)
+static struct python_object *get_attribute(struct python_object *object, const char *name)
 {
 	struct python_object *value = object ? python.PyObject_GetAttrString(object, name) : NULL;
 
 	if (!value)
-		python_forget_error();
+		python_clear_error();
 	return value;
 }
 
 /* Half of an import may be done. */
 static bool torch_is_whole(void)
 {
-	struct python_object *torch = python.PyDict_GetItemString(python.PyImport_GetModuleDict(), "torch");
-	struct python_object *nn = attribute(torch, "nn"), *module = attribute(nn, "Module");
+	struct python_object *torch = python.PyDict_GetItemString(
+		python.PyImport_GetModuleDict(), "torch");
+	struct python_object *nn = get_attribute(torch, "nn"),
+			     *module = get_attribute(nn, "Module");
 	bool whole = module != NULL;
 
 	if (nn)
@@ -111,7 +116,7 @@ static bool torch_is_whole(void)
 }
 
 /* By Python's main thread, between two steps of the program. What is not there yet is asked for again at a later call to CUDA. */
-static int at_leisure(void *unused)
+static int on_main_thread(void *unused)
 {
 	int saved = errno;
 
@@ -119,24 +124,26 @@ static int at_leisure(void *unused)
 	if (torch_is_whole())
 		start_in_python(true);
 	else
-		atomic_store(&asked, false);
+		atomic_store(&pending_call_queued, false);
 	errno = saved;
 	return 0;
 }
 
 static void start_late(void)
 {
-	if (!torch_library(TORCH_CPU) || !torch_ops_start() || !with_python || !torch_library(TORCH_PYTHON) || !python_find())
+	if (!torch_library(TORCH_CPU) || !torch_ops_start() || !with_python ||
+		!torch_library(TORCH_PYTHON) || !python_find())
 		return;
-	if (!atomic_exchange(&asked, true) && python.Py_AddPendingCall(at_leisure, NULL))
-		atomic_store(&asked, false);
+	if (!atomic_exchange(&pending_call_queued, true) &&
+		python.Py_AddPendingCall(on_main_thread, NULL))
+		atomic_store(&pending_call_queued, false);
 }
 
 void torch_late_start(void)
 {
 	int saved = errno;
 
-	if (enabled && !atomic_load(&came))
+	if (enabled && !atomic_load(&import_seen))
 		start_late();
 	errno = saved;
 }

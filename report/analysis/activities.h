@@ -33,13 +33,13 @@ enum activity_kind {
 	ACTIVITY_LAUNCH,       /* of a kernel */
 	ACTIVITY_GRAPH_LAUNCH, /* its work has the same correlation, all of it */
 	ACTIVITY_COPY_CALL,
-	ACTIVITY_SET_CALL,
+	ACTIVITY_MEMSET_CALL,
 	ACTIVITY_ALLOC,
 	ACTIVITY_FREE,
-	ACTIVITY_WAIT,         /* the host waits: for an event, a stream, a context (`sync` says for which) */
+	ACTIVITY_WAIT, /* the host waits: for an event, a stream, a context (`sync` says for which) */
 	ACTIVITY_EVENT_RECORD, /* put into a stream: says when all before it there is done */
-	ACTIVITY_STREAM_WAIT,  /* put into a stream: what comes after it there waits for the event */
-	ACTIVITY_OTHER_CALL,   /* any other that the trace has a record of */
+	ACTIVITY_STREAM_WAIT, /* put into a stream: what comes after it there waits for the event */
+	ACTIVITY_OTHER_CALL,  /* any other that the trace has a record of */
 	/* What CUPTI told of calls. The same call has an entry above with the same correlation, if the trace has that. */
 	ACTIVITY_API,
 	/* What CUPTI told of synchronisation, by its own ids of streams and events; `sync` says of which kind. Before CUDA 12.8
@@ -48,44 +48,53 @@ enum activity_kind {
 	/* Work, on a GPU. */
 	ACTIVITY_KERNEL,
 	ACTIVITY_COPY,
-	ACTIVITY_SET,
+	ACTIVITY_MEMSET,
 	ACTIVITY_KINDS
 };
 
 struct activity {
-	uint64_t begin_ns, end_ns; /* never end before begin. Not timed: when its call began, or 0 */
+	uint64_t begin_ns,
+		end_ns; /* never end before begin. Not timed: when its call began, or 0 */
 	/* Work: in the GPU's own nanoseconds, exactly; sums and differences on one device are made of these. start_unix_ns:
 	 * CLOCK_REALTIME, 0: not timed. Others: duration_ns is end_ns - begin_ns, start_unix_ns 0. */
 	uint64_t start_unix_ns, duration_ns;
-	uint64_t call_begin_ns, call_end_ns; /* work: of the call that asked for it (has_call); others: as above */
+	uint64_t call_begin_ns,
+		call_end_ns;  /* work: of the call that asked for it (has_call); others: as above */
 	uint64_t correlation; /* CUPTI's; 0: none. The call and all its work have the same */
 	uint64_t bytes;       /* copied, set, taken; 0: unknown, or none */
 	uint64_t stream;      /* work, SYNC: CUPTI's id; calls: the handle */
-	uint64_t event;       /* RECORD, WAIT for an event, STREAM_WAIT: the handle; SYNC: CUPTI's id */
-	uint64_t arrival;     /* 0, 1, ... as the trace has them: which of two it is that are alike in all else */
-	uint32_t node;  /* of the tree: its own leaf; 0: it does not count, or CUPTI told of it */
-	uint32_t owner; /* of the tree: the range it was asked for in; `unattributed`; 0: as `node` */
-	uint32_t name;  /* text: the function called; the kernel; the copy; 0: unknown */
-	uint32_t tid;   /* of the thread that called; work without a known call: 0 */
-	uint32_t device;      /* work: where it ran; calls: the thread's current one; ACTIVITY_NO_DEVICE: unknown */
-	uint32_t other_device; /* COPY from one device to another: to which; else ACTIVITY_NO_DEVICE */
-	uint32_t kernel; /* index in the fold's kernels (name and shape of launch); ACTIVITY_NO_KERNEL: none, or uncounted */
-	uint32_t step;   /* index in the process's steps, in which its call began (without a call: it); ACTIVITY_NO_STEP */
+	uint64_t event; /* RECORD, WAIT for an event, STREAM_WAIT: the handle; SYNC: CUPTI's id */
+	uint64_t
+		arrival; /* 0, 1, ... as the trace has them: which of two it is that are alike in all else */
+	uint32_t node; /* of the tree: its own leaf; 0: it does not count, or CUPTI told of it */
+	uint32_t
+		owner; /* of the tree: the range it was asked for in; `unattributed`; 0: as `node` */
+	uint32_t name; /* text: the function called; the kernel; the copy; 0: unknown */
+	uint32_t tid;  /* of the thread that called; work without a known call: 0 */
+	uint32_t
+		device; /* work: where it ran; calls: the thread's current one; ACTIVITY_NO_DEVICE: unknown */
+	uint32_t
+		other_device; /* COPY from one device to another: to which; else ACTIVITY_NO_DEVICE */
+	uint32_t
+		kernel; /* index in the fold's kernels (name and shape of launch); ACTIVITY_NO_KERNEL: none, or uncounted */
+	uint32_t
+		step; /* index in the process's steps, in which its call began (without a call: it); ACTIVITY_NO_STEP */
 	uint32_t result; /* calls, API: 0 worked */
 	uint8_t kind;    /* enum activity_kind */
 	uint8_t sync;    /* WAIT, SYNC: enum trace_sync_type */
-	uint8_t copy_kind, source_kind, target_kind; /* COPY, COPY_CALL (copy_kind alone): trace_format.h's enums; 0 unknown */
-	bool timed;      /* false: there are no times of it */
-	bool has_call;   /* work: its call is in the trace */
-	bool in_range;   /* it was asked for in some range, not in none */
+	uint8_t copy_kind, source_kind,
+		target_kind; /* COPY, COPY_CALL (copy_kind alone): trace_format.h's enums; 0 unknown */
+	bool timed;          /* false: there are no times of it */
+	bool has_call;       /* work: its call is in the trace */
+	bool in_range;       /* it was asked for in some range, not in none */
 	bool captured;
-	bool of_graph;   /* work: launched by a graph */
+	bool of_graph;     /* work: launched by a graph */
 	bool communicates; /* KERNEL: one of NCCL or RCCL (timeline.h) */
-	bool counts;     /* of what was asked for */
+	bool counts;       /* of what was asked for */
 };
 
 /* From when to when things counted. */
-struct activity_window {
+struct counted_interval {
 	uint64_t begin_ns, end_ns;
 };
 
@@ -108,13 +117,15 @@ uint64_t activities_work(const struct activities *activities);
 uint64_t activities_untimed(const struct activities *activities);
 
 /* By time; how many. 0: everything counted. */
-size_t activities_windows(const struct activities *activities, const struct activity_window **windows);
+size_t activities_counted_intervals(
+	const struct activities *activities, const struct counted_interval **windows);
 
 /* Whether what happens at that moment counts: for what CUPTI told, which says nothing of it. */
 bool activities_count_at(const struct activities *activities, uint64_t at_ns);
 
 /* As the program named (NVTX) a stream of a device, by CUPTI's id. Empty: it did not. */
-struct text activities_stream_name(const struct activities *activities, uint32_t device, uint64_t stream);
+struct string_view activities_stream_name(
+	const struct activities *activities, uint32_t device, uint64_t stream);
 
 static inline bool activity_is_work(const struct activity *activity)
 {

@@ -5,49 +5,53 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-static bool is_same(const struct node *a, const struct node *b)
+static bool is_same_kind_of_node(const struct node *a, const struct node *b)
 {
-	return a->kind == b->kind && a->name == b->name && a->class == b->class && a->domain == b->domain;
+	return a->kind == b->kind && a->name == b->name && a->class == b->class &&
+	       a->domain == b->domain;
 }
 
 /* The child of `parent` that is the same place as `node`; of several kinds of steps the one that there were most of. 0: there is none. */
-static uint32_t twin_below(const struct tree *tree, uint32_t parent, const struct node *node)
+static uint32_t same_node_below(const struct tree *tree, uint32_t parent, const struct node *node)
 {
 	uint32_t best = 0;
 
 	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
 		const struct node *other = &tree->nodes[id];
 
-		if (node->kind != NODE_STEP && is_same(node, other))
+		if (node->kind != NODE_STEP && is_same_kind_of_node(node, other))
 			return id;
-		if (node->kind == NODE_STEP && other->kind == NODE_STEP && (!best || other->calls > tree->nodes[best].calls))
+		if (node->kind == NODE_STEP && other->kind == NODE_STEP &&
+			(!best || other->calls > tree->nodes[best].calls))
 			best = id;
 	}
 	return best;
 }
 
-uint32_t *places_in_any_step(const struct tree *tree)
+uint32_t *nodes_in_any_step(const struct tree *tree)
 {
-	uint32_t *same = need((size_t)tree->count * sizeof *same);
+	uint32_t *same = xcalloc((size_t)tree->count * sizeof *same);
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		const uint32_t parent = same[node->parent];
-		const uint32_t twin = node->kind == NODE_STEP || parent != node->parent ? twin_below(tree, parent, node) : 0;
+		const uint32_t twin = node->kind == NODE_STEP || parent != node->parent
+					      ? same_node_below(tree, parent, node)
+					      : 0;
 
 		same[id] = twin ? twin : id;
 	}
 	return same;
 }
 
-static bool names_somebody(const struct tree *tree, uint32_t node)
+static bool is_owner_known(const struct tree *tree, uint32_t node)
 {
 	const uint8_t kind = tree->nodes[node].kind;
 
 	return node && kind != NODE_UNATTRIBUTED && kind != NODE_SECTION && kind != NODE_STEP;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_merged_site(const void *a, const void *b)
 {
 	const struct memory_site *left = a, *right = b;
 
@@ -58,7 +62,7 @@ static int by_place(const void *a, const void *b)
 	return (left->stack > right->stack) - (left->stack < right->stack);
 }
 
-static void add(struct memory_site *to, const struct memory_site *from)
+static void add_site(struct memory_site *to, const struct memory_site *from)
 {
 	to->flow.alloc_bytes += from->flow.alloc_bytes;
 	to->flow.free_bytes += from->flow.free_bytes;
@@ -71,26 +75,29 @@ static void add(struct memory_site *to, const struct memory_site *from)
 	to->is_several = true; /* when each held most is not known */
 }
 
-void memory_sites_merge(struct process *process)
+void allocation_sites_merge(struct process *process)
 {
-	struct memory *memory = process->fold->memory;
-	const struct tree *tree = process->fold->tree;
+	struct memory_owners *memory = process->profile->memory;
+	const struct tree *tree = process->profile->tree;
 	uint32_t *same;
 
 	if (memory->merged || !memory->site_count)
 		return;
-	same = places_in_any_step(tree);
-	memory->merged = need(memory->site_count * sizeof *memory->merged);
+	same = nodes_in_any_step(tree);
+	memory->merged = xcalloc(memory->site_count * sizeof *memory->merged);
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		memory->merged[i] = memory->sites[i];
 		memory->merged[i].node = same[memory->sites[i].node];
-		if (names_somebody(tree, memory->merged[i].node) && !reader_python_stack(process->reader, memory->merged[i].stack))
+		if (is_owner_known(tree, memory->merged[i].node) &&
+			!reader_python_stack(process->reader, memory->merged[i].stack))
 			memory->merged[i].stack = 0;
 	}
-	qsort(memory->merged, memory->site_count, sizeof *memory->merged, by_place);
+	qsort(memory->merged, memory->site_count, sizeof *memory->merged, by_merged_site);
 	for (uint32_t i = 0; i < memory->site_count; i++)
-		if (memory->merged_count && by_place(&memory->merged[memory->merged_count - 1], &memory->merged[i]) == 0)
-			add(&memory->merged[memory->merged_count - 1], &memory->merged[i]);
+		if (memory->merged_count &&
+			by_merged_site(
+				&memory->merged[memory->merged_count - 1], &memory->merged[i]) == 0)
+			add_site(&memory->merged[memory->merged_count - 1], &memory->merged[i]);
 		else
 			memory->merged[memory->merged_count++] = memory->merged[i];
 	free(same);

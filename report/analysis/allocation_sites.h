@@ -9,10 +9,10 @@
 
 /* A usual step, one of the warm-up and one that did not end are steps alike: by node, the one that stands for its place in
  * any of them. To be freed. */
-uint32_t *places_in_any_step(const struct tree *tree);
+uint32_t *nodes_in_any_step(const struct tree *tree);
 
 /* Those of all levels, with what sites of the same place had together, in the fold's memory (`merged`); a second call does nothing. Stacks of native
  * code are left out where the place says who it was: a range, a module or an operator, and not only a part of the program or nothing. */
-void memory_sites_merge(struct process *process);
+void allocation_sites_merge(struct process *process);
 
 #endif

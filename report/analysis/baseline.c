@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum source { OF_METRIC, OF_RESERVED, OF_ALLOCATED };
+enum metric_source { OF_METRIC, OF_RESERVED, OF_ALLOCATED };
 
 static const struct {
 	const char *name;
-	enum source source;
+	enum metric_source source;
 	enum metric metric;
 	enum unit unit;
 } known[] = {
@@ -26,12 +26,12 @@ static const struct {
 
 #define KNOWN (sizeof known / sizeof *known)
 
-const char *sheet_name(size_t number)
+const char *baseline_metric_name(size_t number)
 {
 	return number < KNOWN ? known[number].name : NULL;
 }
 
-static size_t number_of(const char *name)
+static size_t metric_index(const char *name)
 {
 	size_t number = 0;
 
@@ -40,29 +40,32 @@ static size_t number_of(const char *name)
 	return number;
 }
 
-bool sheet_knows(const char *name)
+bool baseline_has_metric(const char *name)
 {
-	return number_of(name) < KNOWN;
+	return metric_index(name) < KNOWN;
 }
 
 static int by_path(const void *a, const void *b)
 {
-	return strcmp(((const struct sheet_row *)a)->path, ((const struct sheet_row *)b)->path);
+	return strcmp(
+		((const struct baseline_row *)a)->path, ((const struct baseline_row *)b)->path);
 }
 
 /* The names from the root, each / and \ behind a \. */
-static char *path_of(const struct process *process, const struct tree *tree, uint32_t id)
+static char *node_path(const struct process *process, const struct tree *tree, uint32_t id)
 {
-	uint32_t nodes[TREE_DEEPEST + 8], count = 0;
+	uint32_t nodes[TREE_DEPTH_MAX + 8], count = 0;
 	size_t room = 0, used = 0;
 	char *path = NULL;
 
-	for (uint32_t node = id; node && count < TREE_DEEPEST + 8; node = tree->nodes[node].parent)
+	for (uint32_t node = id; node && count < TREE_DEPTH_MAX + 8;
+		node = tree->nodes[node].parent)
 		nodes[count++] = node;
 	while (count) {
-		const struct text text = text_of(process->texts, tree->nodes[nodes[--count]].name);
+		const struct string_view text = string_table_get(
+			process->texts, tree->nodes[nodes[--count]].name);
 
-		grow(&path, &room, used + 2 * (size_t)text.length + 2, 1);
+		array_grow_zeroed(&path, &room, used + 2 * (size_t)text.length + 2, 1);
 		for (uint32_t i = 0; i < text.length && text.bytes[i]; i++) {
 			if (text.bytes[i] == '/' || text.bytes[i] == '\\')
 				path[used++] = '\\';
@@ -73,13 +76,14 @@ static char *path_of(const struct process *process, const struct tree *tree, uin
 	return path;
 }
 
-static void add_row(struct figure *figure, char *path, double value)
+static void add_baseline_row(struct baseline_metric *figure, char *path, double value)
 {
-	grow(&figure->rows, &figure->row_room, figure->row_count + 1, sizeof *figure->rows);
-	figure->rows[figure->row_count++] = (struct sheet_row){ .path = path, .value = value };
+	array_grow_zeroed(
+		&figure->rows, &figure->row_room, figure->row_count + 1, sizeof *figure->rows);
+	figure->rows[figure->row_count++] = (struct baseline_row){ .path = path, .value = value };
 }
 
-static void order_rows(struct figure *figure)
+static void order_rows(struct baseline_metric *figure)
 {
 	size_t kept = 0;
 
@@ -96,71 +100,76 @@ static void order_rows(struct figure *figure)
 	figure->row_count = kept;
 }
 
-static int by_double(const void *a, const void *b)
+static int by_sample_value(const void *a, const void *b)
 {
 	const double left = *(const double *)a, right = *(const double *)b;
 
 	return (left > right) - (left < right);
 }
 
-static double median(double *values, size_t count)
+static double sorted_median(double *values, size_t count)
 {
-	qsort(values, count, sizeof *values, by_double);
+	qsort(values, count, sizeof *values, by_sample_value);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* Of the times of steps: one slow step shall not fail a gate. */
-static double median_step(const struct figure *figure)
+static double median_step(const struct baseline_metric *figure)
 {
-	double *values = need(figure->value_count * sizeof *values), result;
+	double *values = xcalloc(figure->value_count * sizeof *values), result;
 
 	memcpy(values, figure->values, figure->value_count * sizeof *values);
-	result = median(values, figure->value_count);
+	result = sorted_median(values, figure->value_count);
 	free(values);
 	return result;
 }
 
 /* Whether what the place has is a part of the whole that no other place tells of. */
-static bool adds_up(const struct amounts *amounts, uint32_t id, bool time)
+static bool has_own_share(const struct metric_samples *metric_samples, uint32_t id, bool time)
 {
-	return amounts->metric == METRIC_CALLS ||
-	       (!amounts->fold->tree->nodes[id].parent && fold_shares(amounts->fold, id, time));
+	return metric_samples->metric == METRIC_CALLS ||
+	       (!metric_samples->profile->tree->nodes[id].parent &&
+		       profile_root_has_share(metric_samples->profile, id, time));
 }
 
-static long double roots_have(const struct amounts *amounts, bool time)
+static long double roots_total(const struct metric_samples *metric_samples, bool time)
 {
-	const struct tree *tree = amounts->fold->tree;
+	const struct tree *tree = metric_samples->profile->tree;
 	long double sum = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++)
-		if (adds_up(amounts, id, time))
-			sum += amounts->nodes[id].total;
+		if (has_own_share(metric_samples, id, time))
+			sum += metric_samples->nodes[id].total;
 	return sum;
 }
 
 /* What each step had of it. */
-static void take_values(struct figure *figure, const struct amounts *amounts)
+static void copy_step_values(
+	struct baseline_metric *figure, const struct metric_samples *metric_samples)
 {
-	const bool time = amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL;
-	const struct tree *tree = amounts->fold->tree;
+	const bool time = metric_samples->metric == METRIC_CPU ||
+			  metric_samples->metric == METRIC_WALL;
+	const struct tree *tree = metric_samples->profile->tree;
 
-	if (!amounts->values)
+	if (!metric_samples->values)
 		return;
-	figure->values = need(amounts->values * sizeof *figure->values);
-	figure->value_count = amounts->values;
-	for (uint32_t i = 0; time && i < amounts->values; i++) {
-		const struct step *step = amounts->steps[i * amounts->step_stride];
+	figure->values = xcalloc(metric_samples->values * sizeof *figure->values);
+	figure->value_count = metric_samples->values;
+	for (uint32_t i = 0; time && i < metric_samples->values; i++) {
+		const struct step *step = metric_samples->steps[i * metric_samples->step_stride];
 
 		figure->values[i] = (double)(step->end_ns - step->begin_ns);
 	}
 	for (uint32_t id = 1; !time && id < tree->count; id++)
-		for (uint32_t i = 0; adds_up(amounts, id, time) && amounts->nodes[id].values && i < amounts->values; i++)
-			figure->values[i] += amounts->nodes[id].values[i];
+		for (uint32_t i = 0; has_own_share(metric_samples, id, time) &&
+				     metric_samples->nodes[id].values && i < metric_samples->values;
+			i++)
+			figure->values[i] += metric_samples->nodes[id].values[i];
 }
 
-static bool is_known(const struct process *process, size_t number)
+static bool is_metric_known(const struct process *process, size_t number)
 {
-	const struct fold_totals *totals = &process->fold->totals;
+	const struct profile_totals *totals = &process->profile->totals;
 
 	if (known[number].metric == METRIC_GPU || known[number].metric == METRIC_IDLE)
 		return totals->gpu_sum_ns > 0;
@@ -169,75 +178,83 @@ static bool is_known(const struct process *process, size_t number)
 	return known[number].metric != METRIC_TENSORS || totals->has_tensors;
 }
 
-static double value_of(const struct sheet *sheet, size_t number, const struct amounts *amounts, const struct figure *figure)
+static double metric_total_of(const struct baseline *baseline, size_t number,
+	const struct metric_samples *metric_samples, const struct baseline_metric *figure)
 {
 	if (known[number].source == OF_RESERVED)
-		return (double)sheet->process->fold->totals.reserved_peak;
+		return (double)baseline->process->profile->totals.reserved_peak;
 	if (known[number].source == OF_ALLOCATED)
-		return (double)sheet->process->fold->totals.allocated_peak;
-	if (figure->value_count && (amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL || amounts->metric == METRIC_GPU))
+		return (double)baseline->process->profile->totals.allocated_peak;
+	if (figure->value_count &&
+		(metric_samples->metric == METRIC_CPU || metric_samples->metric == METRIC_WALL ||
+			metric_samples->metric == METRIC_GPU))
 		return median_step(figure);
-	if (amounts->metric == METRIC_WALL)
-		return amounts_figure(amounts, amounts_wall(amounts));
-	return amounts_figure(amounts, roots_have(amounts, amounts->metric == METRIC_CPU));
+	if (metric_samples->metric == METRIC_WALL)
+		return metric_samples_mean(metric_samples, metric_samples_wall(metric_samples));
+	return metric_samples_mean(
+		metric_samples, roots_total(metric_samples, metric_samples->metric == METRIC_CPU));
 }
 
-static void measure(struct sheet *sheet, size_t number)
+static void measure_metric(struct baseline *baseline, size_t number)
 {
 	const bool is_flow = known[number].source == OF_METRIC;
-	struct amounts *amounts = amounts_read(
-		sheet->process, known[number].metric, known[number].name, is_flow && sheet->by_steps);
-	const struct tree *tree = amounts->fold->tree;
-	struct figure figure = { .unit = known[number].unit };
+	struct metric_samples *metric_samples = metric_samples_read(baseline->process,
+		known[number].metric, known[number].name, is_flow && baseline->by_steps);
+	const struct tree *tree = metric_samples->profile->tree;
+	struct baseline_metric figure = { .unit = known[number].unit };
 
 	snprintf(figure.name, sizeof figure.name, "%s", known[number].name);
-	take_values(&figure, amounts);
-	figure.value = value_of(sheet, number, amounts, &figure);
+	copy_step_values(&figure, metric_samples);
+	figure.value = metric_total_of(baseline, number, metric_samples, &figure);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node_tensors *tensors = tree->nodes[id].tensors;
-		const double value = known[number].source == OF_ALLOCATED ? (double)(tensors ? tensors->total.at_peak : 0)
-									   : amounts_figure(amounts, amounts->nodes[id].total);
+		const double value = known[number].source == OF_ALLOCATED
+					     ? (double)(tensors ? tensors->total.at_peak : 0)
+					     : metric_samples_mean(metric_samples,
+						       metric_samples->nodes[id].total);
 
 		if (value != 0)
-			add_row(&figure, path_of(sheet->process, tree, id), value);
+			add_baseline_row(&figure, node_path(baseline->process, tree, id), value);
 	}
 	order_rows(&figure);
-	amounts_free(amounts);
-	grow(&sheet->figures, &sheet->room, sheet->count + 1, sizeof *sheet->figures);
-	sheet->figures[sheet->count++] = figure;
+	metric_samples_free(metric_samples);
+	array_grow_zeroed(&baseline->figures, &baseline->room, baseline->count + 1,
+		sizeof *baseline->figures);
+	baseline->figures[baseline->count++] = figure;
 }
 
-const struct figure *sheet_figure(struct sheet *sheet, const char *name)
+const struct baseline_metric *baseline_find_metric(struct baseline *baseline, const char *name)
 {
-	for (size_t i = 0; i < sheet->count; i++)
-		if (strcmp(sheet->figures[i].name, name) == 0)
-			return &sheet->figures[i];
-	if (!sheet->process || !is_known(sheet->process, number_of(name)))
+	for (size_t i = 0; i < baseline->count; i++)
+		if (strcmp(baseline->figures[i].name, name) == 0)
+			return &baseline->figures[i];
+	if (!baseline->process || !is_metric_known(baseline->process, metric_index(name)))
 		return NULL;
-	measure(sheet, number_of(name));
-	return &sheet->figures[sheet->count - 1];
+	measure_metric(baseline, metric_index(name));
+	return &baseline->figures[baseline->count - 1];
 }
 
-double sheet_value_at(const struct figure *figure, const char *path)
+double baseline_value_at(const struct baseline_metric *figure, const char *path)
 {
-	struct sheet_row wanted = { .path = strdup(path) };
-	const struct sheet_row *row = wanted.path && figure->row_count ? bsearch(&wanted, figure->rows, figure->row_count,
-										  sizeof wanted, by_path)
-									: NULL;
+	struct baseline_row wanted = { .path = strdup(path) };
+	const struct baseline_row *row = wanted.path && figure->row_count
+						 ? bsearch(&wanted, figure->rows, figure->row_count,
+							   sizeof wanted, by_path)
+						 : NULL;
 
 	free(wanted.path);
 	return row ? row->value : 0;
 }
 
-void sheet_free(struct sheet *sheet)
+void baseline_free(struct baseline *baseline)
 {
-	for (size_t i = 0; i < sheet->count; i++) {
-		for (size_t row = 0; row < sheet->figures[i].row_count; row++)
-			free(sheet->figures[i].rows[row].path);
-		free(sheet->figures[i].rows);
-		free(sheet->figures[i].values);
+	for (size_t i = 0; i < baseline->count; i++) {
+		for (size_t row = 0; row < baseline->figures[i].row_count; row++)
+			free(baseline->figures[i].rows[row].path);
+		free(baseline->figures[i].rows);
+		free(baseline->figures[i].values);
 	}
-	free(sheet->figures);
-	processes_free(&sheet->processes);
-	free(sheet);
+	free(baseline->figures);
+	processes_free(&baseline->processes);
+	free(baseline);
 }

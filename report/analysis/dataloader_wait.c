@@ -2,42 +2,45 @@
 #include "report/analysis/dataloader_wait.h"
 #include <string.h>
 
-static bool begins_with(const struct fold *fold, const struct node *node, const char *word)
+static bool node_name_begins_with(
+	const struct profile *profile, const struct node *node, const char *word)
 {
-	const struct text name = text_of(fold->texts, node->name);
+	const struct string_view name = string_table_get(profile->texts, node->name);
 
 	return name.length >= strlen(word) && memcmp(name.bytes, word, strlen(word)) == 0;
 }
 
-static bool is_usual_step(const struct fold *fold, const struct node *node)
+static bool is_usual_step(const struct profile *profile, const struct node *node)
 {
-	return !node->outside && (node->kind == NODE_STEP || begins_with(fold, node, "ProfilerStep#"));
+	return !node->outside &&
+	       (node->kind == NODE_STEP || node_name_begins_with(profile, node, "ProfilerStep#"));
 }
 
-static bool is_in_step(const struct fold *fold, uint32_t id)
+static bool is_in_step(const struct profile *profile, uint32_t id)
 {
-	while (id && !is_usual_step(fold, &fold->tree->nodes[id]))
-		id = fold->tree->nodes[id].parent;
+	while (id && !is_usual_step(profile, &profile->tree->nodes[id]))
+		id = profile->tree->nodes[id].parent;
 	return id != 0;
 }
 
-struct batches batches_of(const struct fold *fold)
+struct dataloader_wait dataloader_wait_of(const struct profile *profile)
 {
-	const struct tree *tree = fold->tree;
-	struct batches batches = { .node = 0 };
+	const struct tree *tree = profile->tree;
+	struct dataloader_wait wait = { .node = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 
-		if (is_usual_step(fold, node))
-			batches.steps_ns += node->total_ns;
-		if (!begins_with(fold, node, "enumerate(DataLoader)#") || !is_in_step(fold, id))
+		if (is_usual_step(profile, node))
+			wait.steps_ns += node->total_ns;
+		if (!node_name_begins_with(profile, node, "enumerate(DataLoader)#") ||
+			!is_in_step(profile, id))
 			continue;
-		batches.ns += node->total_ns;
-		batches.count += node->calls;
-		batches.longest_ns = node->max_ns > batches.longest_ns ? node->max_ns : batches.longest_ns;
-		if (!batches.node || node->total_ns > tree->nodes[batches.node].total_ns)
-			batches.node = id;
+		wait.ns += node->total_ns;
+		wait.count += node->calls;
+		wait.longest_ns = node->max_ns > wait.longest_ns ? node->max_ns : wait.longest_ns;
+		if (!wait.node || node->total_ns > tree->nodes[wait.node].total_ns)
+			wait.node = id;
 	}
-	return batches;
+	return wait;
 }

@@ -6,12 +6,12 @@
 
 #include "report/profile/profile.h"
 
-struct batches {
+struct dataloader_wait {
 	uint64_t ns, steps_ns; /* in DataLoaders; of all usual steps */
 	uint64_t count, longest_ns;
 	uint32_t node; /* where most of it is; 0: there is none */
 };
 
-struct batches batches_of(const struct fold *fold);
+struct dataloader_wait dataloader_wait_of(const struct profile *profile);
 
 #endif

@@ -2,31 +2,32 @@
 #include "report/analysis/device_peaks.h"
 #include <string.h>
 
-struct text peaks_device_name(struct process *process, uint32_t device)
+struct string_view peaks_device_name(struct process *process, uint32_t device)
 {
 	const struct trace_device *known = process_device(process, device);
 	struct trace_text name;
 
 	if (!known)
-		return (struct text){ "", 0 };
+		return (struct string_view){ "", 0 };
 	name = reader_name(process->reader, known->name);
-	return (struct text){ name.bytes, name.length };
+	return (struct string_view){ name.bytes, name.length };
 }
 
 const char *peaks_origin(const struct peaks *peaks)
 {
 	static const char *const from[] = { [PEAKS_NONE] = "",
-		[PEAKS_OF_TABLE] = "table",
-		[PEAKS_OF_PART] = "table, by SMs",
-		[PEAKS_OF_ATTRIBUTES] = "attributes" };
+		[PEAKS_FROM_TABLE] = "table",
+		[PEAKS_FROM_PARTIAL_GPU] = "table, by SMs",
+		[PEAKS_FROM_ATTRIBUTES] = "attributes" };
 
 	return from[peaks->from];
 }
 
-struct peaks peaks_of_process(struct process *process, const struct peaks_table *table, uint32_t number)
+struct peaks peaks_of_process(
+	struct process *process, const struct peaks_table *table, uint32_t number)
 {
 	const struct trace_device *device = process_device(process, number);
-	const struct text name = peaks_device_name(process, number);
+	const struct string_view name = peaks_device_name(process, number);
 	const struct trace_device_rates *rates;
 	struct peaks_device known;
 	struct peaks peaks = { .from = PEAKS_NONE };
@@ -38,7 +39,8 @@ struct peaks peaks_of_process(struct process *process, const struct peaks_table 
 		.major = device->compute_major,
 		.minor = device->compute_minor,
 		.multiprocessors = device->multiprocessors };
-	for (uint32_t i = 0; (rates = reader_dictionary(process->reader, TRACE_DEVICE_RATES, i)); i++) {
+	for (uint32_t i = 0; (rates = reader_dictionary(process->reader, TRACE_DEVICE_RATES, i));
+		i++) {
 		if (rates->device != number)
 			continue;
 		known.clock_hz = rates->clock_khz * UINT64_C(1000);

@@ -7,8 +7,10 @@
 #include "report/analysis/gpu_peaks.h"
 #include "report/run/process.h"
 
-struct peaks peaks_of_process(struct process *process, const struct peaks_table *table, uint32_t device);
-struct text peaks_device_name(struct process *process, uint32_t device); /* any bytes; empty: not known */
-const char *peaks_origin(const struct peaks *peaks);                     /* `table`; empty: there are none */
+struct peaks peaks_of_process(
+	struct process *process, const struct peaks_table *table, uint32_t device);
+struct string_view peaks_device_name(
+	struct process *process, uint32_t device);   /* any bytes; empty: not known */
+const char *peaks_origin(const struct peaks *peaks); /* `table`; empty: there are none */
 
 #endif

@@ -5,37 +5,40 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum pass { PASS_SPREAD, PASS_SORT, PASS_NUMBER, PASSES };
+enum distribution_pass { PASS_QUARTILES, PASS_BINS, PASS_OUTLIER_NUMBERS, PASSES };
 
 /* What is gathered of one distribution on the way. */
-struct gathering {
-	struct distribution *into;
-	struct samples samples;
+struct distribution_builder {
+	struct distribution *result;
+	struct percentiles samples;
 	uint64_t granularity;
 	struct modes *modes;
-	uint64_t earlier[DISTRIBUTION_OUTLIERS + 1]; /* instances that began behind so many of the outliers, and before the next */
-	uint64_t begins[DISTRIBUTION_OUTLIERS];      /* of the outliers, rising */
+	uint64_t
+		earlier[DISTRIBUTION_OUTLIERS_MAX +
+			1]; /* instances that began behind so many of the outliers, and before the next */
+	uint64_t begins[DISTRIBUTION_OUTLIERS_MAX]; /* of the outliers, rising */
 };
 
 /* One duration, as the trace has told it. */
-struct told {
+struct held_duration {
 	uint64_t at_ns, value;
 	uint32_t node;
 	bool of_gpu;
 };
 
-struct reading {
+struct distribution_reader {
 	uint8_t *wanted; /* by node */
 	uint32_t wanted_count;
-	struct samples_budget budget;
-	struct gathering cpu, gpu;
-	enum pass pass;
-	struct told *told; /* all of them, in their order, unless there are more than DISTRIBUTION_HELD: `too_many` */
-	size_t told_count, told_room;
+	struct percentiles_budget budget;
+	struct distribution_builder cpu, gpu;
+	enum distribution_pass pass;
+	struct held_duration *
+		held; /* all of them, in their order, unless there are more than DISTRIBUTION_HELD: `too_many` */
+	size_t held_count, held_room;
 	bool too_many;
 };
 
-static uint64_t common(uint64_t a, uint64_t b)
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
 		const uint64_t rest = a % b;
@@ -46,302 +49,326 @@ static uint64_t common(uint64_t a, uint64_t b)
 	return a;
 }
 
-static void spread(struct reading *reading, struct gathering *gathering, uint64_t value)
+static void add_to_quartiles(
+	struct distribution_reader *reader, struct distribution_builder *builder, uint64_t value)
 {
-	struct distribution *into = gathering->into;
+	struct distribution *result = builder->result;
 
-	if (!into->count++ || value < into->min_ns)
-		into->min_ns = value;
-	if (value > into->max_ns)
-		into->max_ns = value;
-	into->total_ns += value;
-	gathering->granularity = common(gathering->granularity, value);
-	samples_add(&gathering->samples, value, &reading->budget);
+	if (!result->count++ || value < result->min_ns)
+		result->min_ns = value;
+	if (value > result->max_ns)
+		result->max_ns = value;
+	result->total_ns += value;
+	builder->granularity = greatest_common_divisor(builder->granularity, value);
+	percentiles_add(&builder->samples, value, &reader->budget);
 }
 
-static uint64_t distance(const struct distribution *into, uint64_t value)
+static uint64_t outlier_distance(const struct distribution *result, uint64_t value)
 {
-	return value > into->high ? value - into->high : into->low > value ? into->low - value : 0;
+	return value > result->high  ? value - result->high
+	       : result->low > value ? result->low - value
+				     : 0;
 }
 
 /* `a` is shown before `b`. */
-static bool is_further(const struct distribution_part *a, const struct distribution_part *b)
+static bool is_larger_outlier(const struct distribution_row *a, const struct distribution_row *b)
 {
-	const uint64_t left = distance(a->of, a->value), right = distance(b->of, b->value);
+	const uint64_t left = outlier_distance(a->of, a->value),
+		       right = outlier_distance(b->of, b->value);
 
-	return left != right ? left > right : a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->node < b->node;
+	return left != right          ? left > right
+	       : a->at_ns != b->at_ns ? a->at_ns < b->at_ns
+				      : a->node < b->node;
 }
 
-static void add_outlier(struct distribution *into, uint32_t node, uint64_t at_ns, uint64_t value)
+static void add_outlier(struct distribution *result, uint32_t node, uint64_t at_ns, uint64_t value)
 {
-	const struct distribution_part far = { .kind = DISTRIBUTION_OUTLIER,
-		.of = into,
+	const struct distribution_row far = { .kind = DISTRIBUTION_OUTLIER,
+		.of = result,
 		.count = 1,
 		.value = value,
 		.at_ns = at_ns,
 		.node = node };
-	uint32_t i = into->far_count;
+	uint32_t i = result->worst_outlier_count;
 
-	into->outliers++;
-	if (i == DISTRIBUTION_OUTLIERS) {
-		if (!is_further(&far, &into->far[i - 1]))
+	result->outliers++;
+	if (i == DISTRIBUTION_OUTLIERS_MAX) {
+		if (!is_larger_outlier(&far, &result->worst_outliers[i - 1]))
 			return;
 		i--;
 	}
-	for (; i > 0 && is_further(&far, &into->far[i - 1]); i--)
-		into->far[i] = into->far[i - 1];
-	into->far[i] = far;
-	if (into->far_count < DISTRIBUTION_OUTLIERS)
-		into->far_count++;
+	for (; i > 0 && is_larger_outlier(&far, &result->worst_outliers[i - 1]); i--)
+		result->worst_outliers[i] = result->worst_outliers[i - 1];
+	result->worst_outliers[i] = far;
+	if (result->worst_outlier_count < DISTRIBUTION_OUTLIERS_MAX)
+		result->worst_outlier_count++;
 }
 
-static void sort(struct gathering *gathering, uint32_t node, uint64_t at_ns, uint64_t value)
+static void count_in_bin(
+	struct distribution_builder *builder, uint32_t node, uint64_t at_ns, uint64_t value)
 {
-	struct distribution *into = gathering->into;
-	uint32_t low = 0, high = into->bin_count;
+	struct distribution *result = builder->result;
+	uint32_t low = 0, high = result->bin_count;
 
 	while (low + 1 < high) {
 		const uint32_t middle = (low + high) / 2;
 
-		*(into->bins[middle].from <= value ? &low : &high) = middle;
+		*(result->bins[middle].from <= value ? &low : &high) = middle;
 	}
-	if (into->bin_count)
-		into->bins[low].count++;
-	modes_add(gathering->modes, value);
-	if (distance(into, value))
-		add_outlier(into, node, at_ns, value);
+	if (result->bin_count)
+		result->bins[low].count++;
+	modes_add(builder->modes, value);
+	if (outlier_distance(result, value))
+		add_outlier(result, node, at_ns, value);
 }
 
-static void number(struct gathering *gathering, uint64_t at_ns)
+static void count_before_outliers(struct distribution_builder *builder, uint64_t at_ns)
 {
-	uint32_t low = 0, high = gathering->into->far_count;
+	uint32_t low = 0, high = builder->result->worst_outlier_count;
 
 	while (low < high) {
 		const uint32_t middle = (low + high) / 2;
 
-		if (gathering->begins[middle] <= at_ns)
+		if (builder->begins[middle] <= at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	gathering->earlier[low]++;
+	builder->earlier[low]++;
 }
 
 /* For the passes to come. */
-static void hold(struct reading *reading, const struct gathering *gathering, uint32_t node, uint64_t at_ns, uint64_t value)
+static void hold_duration(struct distribution_reader *reader,
+	const struct distribution_builder *builder, uint32_t node, uint64_t at_ns, uint64_t value)
 {
-	reading->too_many |= reading->told_count == DISTRIBUTION_HELD;
-	if (reading->too_many)
+	reader->too_many |= reader->held_count == DISTRIBUTION_HELD_MAX;
+	if (reader->too_many)
 		return;
-	grow(&reading->told, &reading->told_room, reading->told_count + 1, sizeof *reading->told);
-	reading->told[reading->told_count++] = (struct told){ at_ns, value, node, gathering->into->of_gpu };
+	array_grow_zeroed(
+		&reader->held, &reader->held_room, reader->held_count + 1, sizeof *reader->held);
+	reader->held[reader->held_count++] = (struct held_duration){ at_ns, value, node,
+		builder->result->of_gpu };
 }
 
-static void add(struct reading *reading, struct gathering *gathering, uint32_t node, uint64_t at_ns, uint64_t value)
+static void add_duration(struct distribution_reader *reader, struct distribution_builder *builder,
+	uint32_t node, uint64_t at_ns, uint64_t value)
 {
-	if (node >= reading->wanted_count || !reading->wanted[node])
+	if (node >= reader->wanted_count || !reader->wanted[node])
 		return;
-	if (reading->pass == PASS_SPREAD) {
-		hold(reading, gathering, node, at_ns, value);
-		spread(reading, gathering, value);
-	} else if (reading->pass == PASS_SORT) {
-		sort(gathering, node, at_ns, value);
+	if (reader->pass == PASS_QUARTILES) {
+		hold_duration(reader, builder, node, at_ns, value);
+		add_to_quartiles(reader, builder, value);
+	} else if (reader->pass == PASS_BINS) {
+		count_in_bin(builder, node, at_ns, value);
 	} else {
-		number(gathering, at_ns);
+		count_before_outliers(builder, at_ns);
 	}
 }
 
-static void leaf(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
+static void add_leaf_duration(
+	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
 {
-	struct reading *reading = context;
+	struct distribution_reader *reader = context;
 
-	add(reading, is_work ? &reading->gpu : &reading->cpu, node, at_ns, duration_ns);
+	add_duration(reader, is_work ? &reader->gpu : &reader->cpu, node, at_ns, duration_ns);
 }
 
-static void instance(void *context, uint32_t node, uint64_t at_ns, long double value)
+static void add_instance_gpu_time(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct reading *reading = context;
+	struct distribution_reader *reader = context;
 
 	if (value > 0)
-		add(reading, &reading->gpu, node, at_ns, number_whole(value));
+		add_duration(reader, &reader->gpu, node, at_ns, clamp_to_u64(value));
 }
 
-static void closed(void *context, const struct fold_seen_instance *seen)
+static void add_range_duration(void *context, const struct observed_instance *seen)
 {
-	struct reading *reading = context;
+	struct distribution_reader *reader = context;
 
-	add(reading, &reading->cpu, seen->node, seen->begin_ns, seen->end_ns - seen->begin_ns);
+	add_duration(
+		reader, &reader->cpu, seen->node, seen->begin_ns, seen->end_ns - seen->begin_ns);
 }
 
-static void forget(struct gathering *gathering)
+static void reset_builder(struct distribution_builder *builder)
 {
-	const bool of_gpu = gathering->into->of_gpu;
+	const bool of_gpu = builder->result->of_gpu;
 
-	samples_free(&gathering->samples);
-	gathering->granularity = 0;
-	*gathering->into = (struct distribution){ .of_gpu = of_gpu };
+	percentiles_free(&builder->samples);
+	builder->granularity = 0;
+	*builder->result = (struct distribution){ .of_gpu = of_gpu };
 }
 
-static void begins(void *context)
+static void restart_distribution(void *context)
 {
-	struct reading *reading = context;
+	struct distribution_reader *reader = context;
 
-	if (reading->pass != PASS_SPREAD)
+	if (reader->pass != PASS_QUARTILES)
 		return; /* only the first pass can be made anew */
-	forget(&reading->cpu);
-	forget(&reading->gpu);
-	reading->told_count = 0;
-	reading->too_many = false;
+	reset_builder(&reader->cpu);
+	reset_builder(&reader->gpu);
+	reader->held_count = 0;
+	reader->too_many = false;
 }
 
-static uint64_t percentile(struct gathering *gathering, unsigned per_mille)
+static uint64_t builder_percentile(struct distribution_builder *builder, unsigned per_mille)
 {
-	const uint64_t value = samples_percentile(&gathering->samples, per_mille);
-	const struct distribution *into = gathering->into;
+	const uint64_t value = percentiles_get(&builder->samples, per_mille);
+	const struct distribution *result = builder->result;
 
-	return value < into->min_ns ? into->min_ns : value > into->max_ns ? into->max_ns : value;
+	return value < result->min_ns   ? result->min_ns
+	       : value > result->max_ns ? result->max_ns
+					: value;
 }
 
-static uint64_t edge(const struct distribution *into, uint32_t bin)
+static uint64_t bin_edge(const struct distribution *result, uint32_t bin)
 {
-	const double part = (double)bin / (double)into->bin_count;
-	const double least = into->min_ns ? (double)into->min_ns : 1;
+	const double part = (double)bin / (double)result->bin_count;
+	const double least = result->min_ns ? (double)result->min_ns : 1;
 
 	if (bin == 0)
-		return into->min_ns;
-	if (into->by_ratio)
-		return number_whole(least * pow((double)into->max_ns / least, part) + 0.5);
-	return into->min_ns + number_whole((double)(into->max_ns - into->min_ns) * part + 0.5);
+		return result->min_ns;
+	if (result->by_ratio)
+		return clamp_to_u64(least * pow((double)result->max_ns / least, part) + 0.5);
+	return result->min_ns +
+	       clamp_to_u64((double)(result->max_ns - result->min_ns) * part + 0.5);
 }
 
-static void set_bins(struct distribution *into)
+static void set_bins(struct distribution *result)
 {
-	const uint64_t span = into->max_ns - into->min_ns;
+	const uint64_t span = result->max_ns - result->min_ns;
 
-	into->by_ratio = into->max_ns / 10 > (into->min_ns ? into->min_ns : 1);
-	into->bin_count = span < DISTRIBUTION_BINS ? (uint32_t)span + 1 : DISTRIBUTION_BINS;
+	result->by_ratio = result->max_ns / 10 > (result->min_ns ? result->min_ns : 1);
+	result->bin_count = span < DISTRIBUTION_BINS ? (uint32_t)span + 1 : DISTRIBUTION_BINS;
 	if (span && span < DISTRIBUTION_BINS)
-		into->by_ratio = false;
-	for (uint32_t i = 0; i < into->bin_count; i++)
-		into->bins[i] = (struct distribution_part){ .kind = DISTRIBUTION_BIN,
-			.of = into,
-			.from = edge(into, i),
-			.to = i + 1 < into->bin_count ? edge(into, i + 1) : into->max_ns,
-			.node = into->whole.node };
+		result->by_ratio = false;
+	for (uint32_t i = 0; i < result->bin_count; i++)
+		result->bins[i] = (struct distribution_row){ .kind = DISTRIBUTION_BIN,
+			.of = result,
+			.from = bin_edge(result, i),
+			.to = i + 1 < result->bin_count ? bin_edge(result, i + 1) : result->max_ns,
+			.node = result->whole.node };
 }
 
 /* All that the first pass tells. */
-static void spread_end(struct gathering *gathering, uint32_t node)
+static void finish_quartiles(struct distribution_builder *builder, uint32_t node)
 {
-	struct distribution *into = gathering->into;
+	struct distribution *result = builder->result;
 	uint64_t range;
 
-	if (!into->count)
+	if (!result->count)
 		return;
-	into->p25 = percentile(gathering, 250);
-	into->p50 = percentile(gathering, 500);
-	into->p75 = percentile(gathering, 750);
-	into->p95 = percentile(gathering, 950);
-	into->p99 = percentile(gathering, 990);
-	range = into->p75 - into->p25 > into->p50 / 100 ? into->p75 - into->p25 : into->p50 / 100;
-	into->high = into->count < DISTRIBUTION_JUDGED || range > (UINT64_MAX - into->p75) / 3 ? UINT64_MAX
-											      : into->p75 + 3 * range;
-	into->low = into->count >= DISTRIBUTION_JUDGED && into->p25 / 3 > range ? into->p25 - 3 * range : 0;
-	into->whole = (struct distribution_part){
-		.kind = DISTRIBUTION_WHOLE, .of = into, .count = into->count, .node = node
+	result->p25 = builder_percentile(builder, 250);
+	result->p50 = builder_percentile(builder, 500);
+	result->p75 = builder_percentile(builder, 750);
+	result->p95 = builder_percentile(builder, 950);
+	result->p99 = builder_percentile(builder, 990);
+	range = result->p75 - result->p25 > result->p50 / 100 ? result->p75 - result->p25
+							      : result->p50 / 100;
+	result->high = result->count < DISTRIBUTION_COUNT_MIN ||
+				       range > (UINT64_MAX - result->p75) / 3
+			       ? UINT64_MAX
+			       : result->p75 + 3 * range;
+	result->low = result->count >= DISTRIBUTION_COUNT_MIN && result->p25 / 3 > range
+			      ? result->p25 - 3 * range
+			      : 0;
+	result->whole = (struct distribution_row){
+		.kind = DISTRIBUTION_WHOLE, .of = result, .count = result->count, .node = node
 	};
-	set_bins(into);
-	gathering->modes = modes_new(into, gathering->granularity);
+	set_bins(result);
+	builder->modes = modes_new(result, builder->granularity);
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_outlier_begin(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static void sort_end(struct gathering *gathering)
+static void finish_bins(struct distribution_builder *builder)
 {
-	struct distribution *into = gathering->into;
+	struct distribution *result = builder->result;
 
-	if (!into->count)
+	if (!result->count)
 		return;
-	modes_find(gathering->modes, into);
-	for (uint32_t i = 0; i < into->far_count; i++)
-		gathering->begins[i] = into->far[i].at_ns;
-	qsort(gathering->begins, into->far_count, sizeof *gathering->begins, by_begin);
+	modes_find(builder->modes, result);
+	for (uint32_t i = 0; i < result->worst_outlier_count; i++)
+		builder->begins[i] = result->worst_outliers[i].at_ns;
+	qsort(builder->begins, result->worst_outlier_count, sizeof *builder->begins,
+		by_outlier_begin);
 }
 
 /* One more than began before it. */
-static void number_end(struct gathering *gathering)
+static void number_outliers(struct distribution_builder *builder)
 {
-	struct distribution *into = gathering->into;
+	struct distribution *result = builder->result;
 
-	for (uint32_t i = 0; i < into->far_count; i++) {
-		into->far[i].number = 1;
-		for (uint32_t at = 0; at <= into->far_count; at++)
-			if (at == 0 || gathering->begins[at - 1] < into->far[i].at_ns)
-				into->far[i].number += gathering->earlier[at];
+	for (uint32_t i = 0; i < result->worst_outlier_count; i++) {
+		result->worst_outliers[i].number = 1;
+		for (uint32_t at = 0; at <= result->worst_outlier_count; at++)
+			if (at == 0 || builder->begins[at - 1] < result->worst_outliers[i].at_ns)
+				result->worst_outliers[i].number += builder->earlier[at];
 	}
 }
 
-static void run_held(struct reading *reading)
+static void replay_held(struct distribution_reader *reader)
 {
-	for (size_t i = 0; i < reading->told_count; i++) {
-		const struct told *told = &reading->told[i];
+	for (size_t i = 0; i < reader->held_count; i++) {
+		const struct held_duration *held = &reader->held[i];
 
-		add(reading, told->of_gpu ? &reading->gpu : &reading->cpu, told->node, told->at_ns, told->value);
+		add_duration(reader, held->of_gpu ? &reader->gpu : &reader->cpu, held->node,
+			held->at_ns, held->value);
 	}
 }
 
-static void run(struct process *process, struct reading *reading, enum pass pass)
+static void run_pass(
+	struct process *process, struct distribution_reader *reader, enum distribution_pass pass)
 {
-	const struct fold_observer observer = { .context = reading,
-		.begins = begins,
-		.leaf = leaf,
-		.instance = instance,
-		.closed = closed,
-		.closed_of = reading->wanted,
-		.closed_count = reading->wanted_count };
-	struct fold_options options = fold_options_telling(process->fold, &observer);
+	const struct profile_observer observer = { .context = reader,
+		.restart = restart_distribution,
+		.leaf = add_leaf_duration,
+		.instance = add_instance_gpu_time,
+		.closed = add_range_duration,
+		.closed_nodes = reader->wanted,
+		.closed_node_count = reader->wanted_count };
+	struct profile_options options = profile_options_for_observer(process->profile, &observer);
 
-	reading->pass = pass;
-	if (pass != PASS_SPREAD && !reading->too_many) {
-		run_held(reading);
+	reader->pass = pass;
+	if (pass != PASS_QUARTILES && !reader->too_many) {
+		replay_held(reader);
 		return;
 	}
 	options.metric = METRIC_GPU;
-	fold_free(fold_run(process->reader, process->texts, &options));
+	profile_free(profile_build(process->reader, process->texts, &options));
 }
 
-struct distributions *distributions_read(struct process *process, struct places places)
+struct distributions *distributions_read(struct process *process, struct node_list places)
 {
-	struct distributions *made = need(sizeof *made);
-	struct reading reading = { .wanted_count = process->fold->tree->count };
+	struct distributions *made = xcalloc(sizeof *made);
+	struct distribution_reader reader = { .wanted_count = process->profile->tree->count };
 
 	made->places = places;
 	made->gpu.of_gpu = true;
-	reading.cpu.into = &made->cpu;
-	reading.gpu.into = &made->gpu;
-	reading.wanted = need(reading.wanted_count);
+	reader.cpu.result = &made->cpu;
+	reader.gpu.result = &made->gpu;
+	reader.wanted = xcalloc(reader.wanted_count);
 	for (size_t i = 0; i < places.count; i++)
-		reading.wanted[places.nodes[i]] = 1;
-	run(process, &reading, PASS_SPREAD);
-	spread_end(&reading.cpu, places.nodes[0]);
-	spread_end(&reading.gpu, places.nodes[0]);
+		reader.wanted[places.nodes[i]] = 1;
+	run_pass(process, &reader, PASS_QUARTILES);
+	finish_quartiles(&reader.cpu, places.nodes[0]);
+	finish_quartiles(&reader.gpu, places.nodes[0]);
 	if (made->cpu.count || made->gpu.count)
-		run(process, &reading, PASS_SORT);
-	sort_end(&reading.cpu);
-	sort_end(&reading.gpu);
-	if (made->cpu.far_count || made->gpu.far_count)
-		run(process, &reading, PASS_NUMBER);
-	number_end(&reading.cpu);
-	number_end(&reading.gpu);
-	samples_free(&reading.cpu.samples);
-	samples_free(&reading.gpu.samples);
-	free(reading.wanted);
-	free(reading.told);
+		run_pass(process, &reader, PASS_BINS);
+	finish_bins(&reader.cpu);
+	finish_bins(&reader.gpu);
+	if (made->cpu.worst_outlier_count || made->gpu.worst_outlier_count)
+		run_pass(process, &reader, PASS_OUTLIER_NUMBERS);
+	number_outliers(&reader.cpu);
+	number_outliers(&reader.gpu);
+	percentiles_free(&reader.cpu.samples);
+	percentiles_free(&reader.gpu.samples);
+	free(reader.wanted);
+	free(reader.held);
 	return made;
 }
 

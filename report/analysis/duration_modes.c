@@ -25,46 +25,48 @@ struct modes {
 };
 
 /* A peak, and how far it reaches. */
-struct peak {
+struct mode_peak {
 	size_t at, from, to; /* to: the first step that is no longer in it */
 };
 
-static double steps_of(double value)
+static double bins_below(double value)
 {
 	return STEPS * log2(value < 1 ? 1 : value);
 }
 
 struct modes *modes_new(const struct distribution *distribution, uint64_t granularity)
 {
-	struct modes *modes = need(sizeof *modes);
+	struct modes *modes = xcalloc(sizeof *modes);
 
-	modes->first = floor(steps_of((double)distribution->min_ns));
-	modes->count = (size_t)(floor(steps_of((double)distribution->max_ns)) - modes->first) + 1;
-	modes->counts = need(modes->count * sizeof *modes->counts);
+	modes->first = floor(bins_below((double)distribution->min_ns));
+	modes->count = (size_t)(floor(bins_below((double)distribution->max_ns)) - modes->first) + 1;
+	modes->counts = xcalloc(modes->count * sizeof *modes->counts);
 	modes->granularity = granularity;
 	return modes;
 }
 
-static size_t step_of(const struct modes *modes, double value)
+static size_t bin_of_value(const struct modes *modes, double value)
 {
-	const double step = floor(steps_of(value)) - modes->first;
+	const double step = floor(bins_below(value)) - modes->first;
 
 	return step <= 0 ? 0 : step >= (double)modes->count ? modes->count - 1 : (size_t)step;
 }
 
 void modes_add(struct modes *modes, uint64_t value)
 {
-	modes->counts[step_of(modes, (double)value)]++;
+	modes->counts[bin_of_value(modes, (double)value)]++;
 }
 
 /* Each step's count over the steps that its values may have come from. */
-static double *spread(const struct modes *modes)
+static double *resample(const struct modes *modes)
 {
-	double *out = need(modes->count * sizeof *out);
+	double *out = xcalloc(modes->count * sizeof *out);
 
 	for (size_t i = 0; i < modes->count; i++) {
-		const double value = exp2((modes->first + (double)i + 0.5) / STEPS), half = (double)modes->granularity / 2;
-		const size_t from = step_of(modes, value - half), to = step_of(modes, value + half);
+		const double value = exp2((modes->first + (double)i + 0.5) / STEPS),
+			     half = (double)modes->granularity / 2;
+		const size_t from = bin_of_value(modes, value - half),
+			     to = bin_of_value(modes, value + half);
 
 		for (size_t at = from; modes->counts[i] > 0 && at <= to; at++)
 			out[at] += modes->counts[i] / (double)(to - from + 1);
@@ -72,13 +74,14 @@ static double *spread(const struct modes *modes)
 	return out;
 }
 
-static double *smoothed(const double *counts, size_t count, size_t width)
+static double *smooth(const double *counts, size_t count, size_t width)
 {
-	double *out = need(count * sizeof *out);
+	double *out = xcalloc(count * sizeof *out);
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t at = i >= width ? i - width + 1 : 0; at < count && at < i + width; at++)
-			out[i] += counts[at] * (double)(width - (at > i ? at - i : i - at)) / (double)(width * width);
+			out[i] += counts[at] * (double)(width - (at > i ? at - i : i - at)) /
+				  (double)(width * width);
 	return out;
 }
 
@@ -93,19 +96,21 @@ static size_t lowest_between(const double *density, size_t from, size_t to)
 }
 
 /* The peaks that valleys part. Their number; room for each step. */
-static size_t find_peaks(const double *density, size_t count, struct peak *peaks)
+static size_t find_peaks(const double *density, size_t count, struct mode_peak *peaks)
 {
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct peak next = { .at = i, .to = count };
+		struct mode_peak next = { .at = i, .to = count };
 
-		if (density[i] <= 0 || (i > 0 && density[i - 1] > density[i]) || (i + 1 < count && density[i + 1] >= density[i]))
+		if (density[i] <= 0 || (i > 0 && density[i - 1] > density[i]) ||
+			(i + 1 < count && density[i + 1] >= density[i]))
 			continue;
 		while (used) {
-			const struct peak *last = &peaks[used - 1];
+			const struct mode_peak *last = &peaks[used - 1];
 			const size_t valley = lowest_between(density, last->at, i);
-			const double lower = density[last->at] < density[i] ? density[last->at] : density[i];
+			const double lower = density[last->at] < density[i] ? density[last->at]
+									    : density[i];
 
 			next.from = valley;
 			if (density[valley] < VALLEY * lower)
@@ -122,41 +127,47 @@ static size_t find_peaks(const double *density, size_t count, struct peak *peaks
 	return used;
 }
 
-static void take(const struct modes *modes, struct distribution *distribution, const struct peak *peak)
+static void add_mode(
+	const struct modes *modes, struct distribution *distribution, const struct mode_peak *peak)
 {
-	struct distribution_part *mode = &distribution->modes[distribution->mode_count];
+	struct distribution_row *mode = &distribution->modes[distribution->mode_count];
 	const double middle = exp2((modes->first + (double)peak->at + 0.5) / STEPS);
 	double count = 0;
 
 	for (size_t i = peak->from; i < peak->to; i++)
 		count += modes->counts[i];
 	if (count < LEAST_COUNT || count < LEAST_SHARE * (double)distribution->count ||
-		distribution->mode_count == DISTRIBUTION_MODES)
+		distribution->mode_count == DISTRIBUTION_MODES_MAX)
 		return;
-	*mode = (struct distribution_part){ .kind = DISTRIBUTION_MODE,
+	*mode = (struct distribution_row){ .kind = DISTRIBUTION_MODE,
 		.of = distribution,
-		.count = number_whole(count),
-		.value = number_whole(middle + 0.5),
-		.from = number_whole(exp2((modes->first + (double)peak->from) / STEPS)),
-		.to = number_whole(exp2((modes->first + (double)peak->to) / STEPS)),
+		.count = clamp_to_u64(count),
+		.value = clamp_to_u64(middle + 0.5),
+		.from = clamp_to_u64(exp2((modes->first + (double)peak->from) / STEPS)),
+		.to = clamp_to_u64(exp2((modes->first + (double)peak->to) / STEPS)),
 		.node = distribution->whole.node };
 	mode->from = mode->from < distribution->min_ns ? distribution->min_ns : mode->from;
 	mode->to = mode->to > distribution->max_ns ? distribution->max_ns : mode->to;
-	mode->value = mode->value < mode->from ? mode->from : mode->value > mode->to ? mode->to : mode->value;
+	mode->value = mode->value < mode->from ? mode->from
+		      : mode->value > mode->to ? mode->to
+					       : mode->value;
 	distribution->mode_count++;
 }
 
 void modes_find(struct modes *modes, struct distribution *distribution)
 {
-	const double range = steps_of((double)distribution->p75) - steps_of((double)distribution->p25),
+	const double range = bins_below((double)distribution->p75) -
+			     bins_below((double)distribution->p25),
 		     wanted = 2 * range / cbrt((double)distribution->count);
-	double *spread_out = spread(modes), *density = smoothed(spread_out, modes->count,
-						    wanted < 2 ? 2 : wanted > STEPS ? (size_t)STEPS : (size_t)wanted);
-	struct peak *peaks = need((modes->count + 1) * sizeof *peaks);
+	double *spread_out = resample(modes), *density = smooth(spread_out, modes->count,
+						      wanted < 2       ? 2
+						      : wanted > STEPS ? (size_t)STEPS
+								       : (size_t)wanted);
+	struct mode_peak *peaks = xcalloc((modes->count + 1) * sizeof *peaks);
 	const size_t count = find_peaks(density, modes->count, peaks);
 
-	for (size_t i = 0; i < count && distribution->count >= DISTRIBUTION_JUDGED; i++)
-		take(modes, distribution, &peaks[i]);
+	for (size_t i = 0; i < count && distribution->count >= DISTRIBUTION_COUNT_MIN; i++)
+		add_mode(modes, distribution, &peaks[i]);
 	free(peaks);
 	free(density);
 	free(spread_out);

@@ -3,34 +3,36 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-struct end {
+struct sweep_end {
 	uint64_t at_ns;
-	struct edge_mark mark;
+	struct sweep_mark mark;
 };
 
 /* The earliest end first. */
-struct ends {
-	struct end *heap;
+struct sweep_ends {
+	struct sweep_end *heap;
 	size_t count, room;
 };
 
-static void put(struct ends *ends, struct end end)
+static void push_sweep_end(struct sweep_ends *ends, struct sweep_end end)
 {
 	size_t at;
 
-	grow(&ends->heap, &ends->room, ends->count + 1, sizeof *ends->heap);
-	for (at = ends->count++; at > 0 && ends->heap[(at - 1) / 2].at_ns > end.at_ns; at = (at - 1) / 2)
+	array_grow_zeroed(&ends->heap, &ends->room, ends->count + 1, sizeof *ends->heap);
+	for (at = ends->count++; at > 0 && ends->heap[(at - 1) / 2].at_ns > end.at_ns;
+		at = (at - 1) / 2)
 		ends->heap[at] = ends->heap[(at - 1) / 2];
 	ends->heap[at] = end;
 }
 
-static struct end take(struct ends *ends)
+static struct sweep_end pop_sweep_end(struct sweep_ends *ends)
 {
-	const struct end first = ends->heap[0], last = ends->heap[--ends->count];
+	const struct sweep_end first = ends->heap[0], last = ends->heap[--ends->count];
 	size_t at = 0, child;
 
 	while ((child = at * 2 + 1) < ends->count) {
-		child += child + 1 < ends->count && ends->heap[child + 1].at_ns < ends->heap[child].at_ns;
+		child += child + 1 < ends->count &&
+			 ends->heap[child + 1].at_ns < ends->heap[child].at_ns;
 		if (ends->heap[child].at_ns >= last.at_ns)
 			break;
 		ends->heap[at] = ends->heap[child];
@@ -41,10 +43,11 @@ static struct end take(struct ends *ends)
 }
 
 /* What is over by then. Returns the last moment that was told, or `now_ns`. */
-static uint64_t end_until(struct ends *ends, const struct edges_visitor *visitor, uint64_t until_ns, uint64_t now_ns)
+static uint64_t emit_ends_until(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
+	uint64_t until_ns, uint64_t now_ns)
 {
 	while (ends->count && ends->heap[0].at_ns <= until_ns) {
-		const struct end end = take(ends);
+		const struct sweep_end end = pop_sweep_end(ends);
 
 		now_ns = end.at_ns;
 		visitor->ends(visitor->context, &end.mark, now_ns);
@@ -52,14 +55,16 @@ static uint64_t end_until(struct ends *ends, const struct edges_visitor *visitor
 	return now_ns;
 }
 
-void edges_visit(struct activities *activities, const struct edges_visitor *visitor, bool uncounted)
+void event_sweep_run(
+	struct activities *activities, const struct event_sweep_visitor *visitor, bool uncounted)
 {
 	const struct activity *one;
-	struct ends ends = { .count = 0 };
+	struct sweep_ends ends = { .count = 0 };
 	uint64_t now_ns = 0;
 
-	for (activities_rewind(activities); (one = activities_first(activities)); activities_next(activities)) {
-		struct edge_mark mark = { .device = one->device };
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities)) {
+		struct sweep_mark mark = { .device = one->device };
 
 		if (activity_is_work(one) && !one->counts && !uncounted)
 			continue;
@@ -68,12 +73,12 @@ void edges_visit(struct activities *activities, const struct edges_visitor *visi
 				visitor->other(visitor->context, one);
 			continue;
 		}
-		now_ns = end_until(&ends, visitor, one->start_unix_ns, now_ns);
+		now_ns = emit_ends_until(&ends, visitor, one->start_unix_ns, now_ns);
 		if (one->start_unix_ns > now_ns)
 			now_ns = one->start_unix_ns;
 		visitor->begins(visitor->context, one, now_ns, &mark);
-		put(&ends, (struct end){ now_ns + one->duration_ns, mark });
+		push_sweep_end(&ends, (struct sweep_end){ now_ns + one->duration_ns, mark });
 	}
-	end_until(&ends, visitor, UINT64_MAX, now_ns);
+	emit_ends_until(&ends, visitor, UINT64_MAX, now_ns);
 	free(ends.heap);
 }

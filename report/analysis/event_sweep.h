@@ -9,47 +9,49 @@
 #include "report/analysis/activities.h"
 
 /* What whoever asks wants to know again as work ends. */
-struct edge_mark {
+struct sweep_mark {
 	uint32_t device, first, second;
 };
 
-struct edges_visitor {
+struct event_sweep_visitor {
 	void *context;
 	/* Fills the mark. at_ns: its start; never earlier than a moment before: where the clock was set back, later. */
-	void (*begins)(void *context, const struct activity *work, uint64_t at_ns, struct edge_mark *mark);
-	void (*ends)(void *context, const struct edge_mark *mark, uint64_t at_ns);
+	void (*begins)(void *context, const struct activity *work, uint64_t at_ns,
+		struct sweep_mark *mark);
+	void (*ends)(void *context, const struct sweep_mark *mark, uint64_t at_ns);
 	/* Everything else, as it comes: calls, what CUPTI told, work without times. NULL: not wanted. */
 	void (*other)(void *context, const struct activity *activity);
 };
 
 /* All of it, from the first. Work that does not count is left out, unless `uncounted`. */
-void edges_visit(struct activities *activities, const struct edges_visitor *visitor, bool uncounted);
+void event_sweep_run(
+	struct activities *activities, const struct event_sweep_visitor *visitor, bool uncounted);
 
 /* How long something held while time went on: of a union, or of two things at once. */
-struct stretch {
+struct active_time {
 	uint64_t active;   /* how many are at work */
 	uint64_t since_ns; /* if any: since when */
 	uint64_t total_ns; /* of the times when any was, up to since_ns */
 };
 
 /* Up to now, the present one included. */
-static inline uint64_t stretch_total(const struct stretch *stretch, uint64_t now_ns)
+static inline uint64_t active_time_total(const struct active_time *timer, uint64_t now_ns)
 {
-	return stretch->total_ns + (stretch->active ? now_ns - stretch->since_ns : 0);
+	return timer->total_ns + (timer->active ? now_ns - timer->since_ns : 0);
 }
 
-static inline void stretch_begin(struct stretch *stretch, uint64_t now_ns)
+static inline void active_time_begin(struct active_time *timer, uint64_t now_ns)
 {
-	if (!stretch->active++)
-		stretch->since_ns = now_ns;
+	if (!timer->active++)
+		timer->since_ns = now_ns;
 }
 
 /* Whether it was the last. */
-static inline bool stretch_end(struct stretch *stretch, uint64_t now_ns)
+static inline bool active_time_end(struct active_time *timer, uint64_t now_ns)
 {
-	if (--stretch->active)
+	if (--timer->active)
 		return false;
-	stretch->total_ns += now_ns - stretch->since_ns;
+	timer->total_ns += now_ns - timer->since_ns;
 	return true;
 }
 

@@ -5,24 +5,24 @@
 #include <string.h>
 
 #define CALLS_KEPT 64u /* of a thread: those that can hold it up */
-#define THREADS_MOST 65536u
+#define THREADS_MAX 65536u
 
 /* A call that holds its thread up. */
-struct held {
+struct recent_call {
 	uint64_t begin_ns, end_ns, correlation;
 	enum gap_cause as;
 	uint32_t name;
 };
 
-struct caller {
-	struct held calls[CALLS_KEPT]; /* a ring */
+struct thread_calls {
+	struct recent_call calls[CALLS_KEPT]; /* a ring */
 	uint64_t count;
 	uint32_t tid;
 };
 
 struct gap_calls {
-	const struct texts *texts;
-	struct caller **callers;
+	const struct string_table *texts;
+	struct thread_calls **callers;
 	size_t count, room, last;
 };
 
@@ -37,9 +37,9 @@ const char *gap_cause_name(enum gap_cause cause)
 	return names[cause];
 }
 
-struct gap_calls *gap_calls_new(const struct texts *texts)
+struct gap_calls *gap_calls_new(const struct string_table *texts)
 {
-	struct gap_calls *calls = need(sizeof *calls);
+	struct gap_calls *calls = xcalloc(sizeof *calls);
 
 	calls->texts = texts;
 	return calls;
@@ -53,7 +53,7 @@ void gap_calls_free(struct gap_calls *calls)
 	free(calls);
 }
 
-static struct caller *caller_of(const struct gap_calls *calls, uint32_t tid)
+static struct thread_calls *caller_of(const struct gap_calls *calls, uint32_t tid)
 {
 	for (size_t i = 0; i < calls->count; i++)
 		if (calls->callers[i]->tid == tid)
@@ -61,26 +61,31 @@ static struct caller *caller_of(const struct gap_calls *calls, uint32_t tid)
 	return NULL;
 }
 
-static bool has(struct text name, const char *part)
+static bool function_name_contains(struct string_view name, const char *part)
 {
 	return memmem(name.bytes, name.length, part, strlen(part)) != NULL;
 }
 
 /* Of a call that the trace says no more of than its name. */
-static enum gap_cause by_name(struct text name)
+static enum gap_cause cause_by_name(struct string_view name)
 {
-	if (has(name, "Synchronize"))
+	if (function_name_contains(name, "Synchronize"))
 		return GAP_SYNC;
-	if (has(name, "Memcpy"))
+	if (function_name_contains(name, "Memcpy"))
 		return GAP_COPY;
-	if (has(name, "Malloc") || has(name, "Free") || has(name, "MemAlloc") || has(name, "HostAlloc") ||
-		has(name, "MemCreate") || has(name, "MemMap") || has(name, "MemUnmap") || has(name, "MemRelease"))
+	if (function_name_contains(name, "Malloc") || function_name_contains(name, "Free") ||
+		function_name_contains(name, "MemAlloc") ||
+		function_name_contains(name, "HostAlloc") ||
+		function_name_contains(name, "MemCreate") ||
+		function_name_contains(name, "MemMap") ||
+		function_name_contains(name, "MemUnmap") ||
+		function_name_contains(name, "MemRelease"))
 		return GAP_ALLOCATION;
 	return GAP_UNKNOWN;
 }
 
 /* UNKNOWN: it holds nobody up. */
-static enum gap_cause holds_up(const struct gap_calls *calls, const struct activity *call)
+static enum gap_cause blocking_cause(const struct gap_calls *calls, const struct activity *call)
 {
 	switch (call->kind) {
 	case ACTIVITY_WAIT:
@@ -91,7 +96,7 @@ static enum gap_cause holds_up(const struct gap_calls *calls, const struct activ
 	case ACTIVITY_COPY_CALL:
 		return GAP_COPY;
 	case ACTIVITY_OTHER_CALL:
-		return by_name(text_of(calls->texts, call->name));
+		return cause_by_name(string_table_get(calls->texts, call->name));
 	default:
 		return GAP_UNKNOWN;
 	}
@@ -99,26 +104,29 @@ static enum gap_cause holds_up(const struct gap_calls *calls, const struct activ
 
 void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 {
-	const enum gap_cause as = holds_up(calls, call);
-	struct caller *caller;
+	const enum gap_cause as = blocking_cause(calls, call);
+	struct thread_calls *caller;
 
-	if (as == GAP_UNKNOWN || calls->count >= THREADS_MOST)
+	if (as == GAP_UNKNOWN || calls->count >= THREADS_MAX)
 		return;
 	caller = caller_of(calls, call->tid);
 	if (!caller) {
-		grow(&calls->callers, &calls->room, calls->count + 1, sizeof(struct caller *));
-		caller = calls->callers[calls->count++] = need(sizeof *caller);
+		array_grow_zeroed(&calls->callers, &calls->room, calls->count + 1,
+			sizeof(struct thread_calls *));
+		caller = calls->callers[calls->count++] = xcalloc(sizeof *caller);
 		caller->tid = call->tid;
 	}
-	caller->calls[caller->count++ % CALLS_KEPT] = (struct held){ .begin_ns = call->begin_ns,
+	caller->calls[caller->count++ % CALLS_KEPT] = (struct recent_call){
+		.begin_ns = call->begin_ns,
 		.end_ns = call->end_ns,
 		.correlation = call->correlation,
 		.as = as,
-		.name = call->name };
+		.name = call->name
+	};
 }
 
 /* How long of from..to the call lasted. */
-static uint64_t within(const struct held *call, uint64_t from_ns, uint64_t to_ns)
+static uint64_t overlap_ns(const struct recent_call *call, uint64_t from_ns, uint64_t to_ns)
 {
 	const uint64_t begin = call->begin_ns > from_ns ? call->begin_ns : from_ns,
 		       end = call->end_ns < to_ns ? call->end_ns : to_ns;
@@ -126,21 +134,24 @@ static uint64_t within(const struct held *call, uint64_t from_ns, uint64_t to_ns
 	return end > begin ? end - begin : 0;
 }
 
-static const struct held *recent(const struct caller *caller, uint64_t back)
+static const struct recent_call *nth_recent_call(const struct thread_calls *caller, uint64_t back)
 {
-	return back < caller->count && back < CALLS_KEPT ? &caller->calls[(caller->count - 1 - back) % CALLS_KEPT] : NULL;
+	return back < caller->count && back < CALLS_KEPT
+		       ? &caller->calls[(caller->count - 1 - back) % CALLS_KEPT]
+		       : NULL;
 }
 
 /* What took at least half of the gap, before the work was asked for. False: nothing did. */
-static bool explain_by_time(const struct caller *caller, uint64_t asked_ns, struct gap *gap)
+static bool explain_by_time(
+	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
 {
 	uint64_t spent[GAP_CAUSE_COUNT] = { 0 }, longest[GAP_CAUSE_COUNT] = { 0 };
 	uint32_t names[GAP_CAUSE_COUNT] = { 0 };
-	const struct held *call;
+	const struct recent_call *call;
 	enum gap_cause most = GAP_SYNC;
 
-	for (uint64_t back = 0; (call = recent(caller, back)); back++) {
-		const uint64_t part = within(call, gap->begin_ns, asked_ns);
+	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
+		const uint64_t part = overlap_ns(call, gap->begin_ns, requested_ns);
 
 		spent[call->as] += part;
 		if (part > longest[call->as]) {
@@ -159,16 +170,18 @@ static bool explain_by_time(const struct caller *caller, uint64_t asked_ns, stru
 }
 
 /* What the thread was in as the GPU became idle. What it did next could have been done meanwhile, had it not been longer. */
-static void explain_by_begin(const struct caller *caller, uint64_t asked_ns, struct gap *gap)
+static void explain_by_begin(
+	const struct thread_calls *caller, uint64_t requested_ns, struct gap *gap)
 {
-	const struct held *call;
+	const struct recent_call *call;
 
-	for (uint64_t back = 0; (call = recent(caller, back)); back++) {
+	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
 		if (call->begin_ns > gap->begin_ns || call->end_ns < gap->begin_ns ||
 			(call->as == GAP_COPY &&
 				(!call->correlation || call->correlation != gap->last_correlation)))
 			continue;
-		if (asked_ns > call->end_ns && asked_ns - call->end_ns > gap->begin_ns - call->begin_ns)
+		if (requested_ns > call->end_ns &&
+			requested_ns - call->end_ns > gap->begin_ns - call->begin_ns)
 			return;
 		gap->cause = call->as;
 		gap->blocked_by = call->name;
@@ -178,15 +191,16 @@ static void explain_by_begin(const struct caller *caller, uint64_t asked_ns, str
 
 void gap_explain(const struct gap_calls *calls, const struct activity *work, struct gap *gap)
 {
-	const struct caller *caller = caller_of(calls, work->tid);
+	const struct thread_calls *caller = caller_of(calls, work->tid);
 
 	gap->blocked_by = 0;
 	gap->cause = GAP_UNKNOWN;
 	if (!work->has_call)
 		return;
 	if (work->call_begin_ns <= gap->begin_ns) {
-		gap->cause = work->kind == ACTIVITY_COPY && work->call_end_ns > gap->begin_ns ? GAP_COPY
-											       : GAP_DEPENDENCY;
+		gap->cause = work->kind == ACTIVITY_COPY && work->call_end_ns > gap->begin_ns
+				     ? GAP_COPY
+				     : GAP_DEPENDENCY;
 		return;
 	}
 	gap->cause = GAP_LAUNCH;

@@ -17,32 +17,32 @@
 
 #include "report/analysis/activities.h"
 
-#define GAP_CAUSES(X)                      \
-	X(LAUNCH, "launch-bound")          \
-	X(SYNC, "synchronisation")         \
-	X(ALLOCATION, "allocation")        \
-	X(COPY, "copy")                    \
-	X(DEPENDENCY, "dependency")        \
+#define GAP_CAUSES(X)               \
+	X(LAUNCH, "launch-bound")   \
+	X(SYNC, "synchronisation")  \
+	X(ALLOCATION, "allocation") \
+	X(COPY, "copy")             \
+	X(DEPENDENCY, "dependency") \
 	X(UNKNOWN, "unknown")
 
 enum gap_cause {
 #define X(cause, text) GAP_##cause,
 	GAP_CAUSES(X)
 #undef X
-	GAP_CAUSE_COUNT
+		GAP_CAUSE_COUNT
 };
 
 struct gap {
-	uint64_t begin_ns, end_ns;  /* since the trace's start */
-	uint64_t last_correlation;  /* of what the GPU did before it */
+	uint64_t begin_ns, end_ns; /* since the trace's start */
+	uint64_t last_correlation; /* of what the GPU did before it */
 	enum gap_cause cause;
-	uint32_t blocked_by;        /* text: the call that it is put down to; 0: none */
+	uint32_t blocked_by; /* text: the call that it is put down to; 0: none */
 };
 
 /* What each thread did last, a bounded number of calls. */
 struct gap_calls;
 
-struct gap_calls *gap_calls_new(const struct texts *texts);
+struct gap_calls *gap_calls_new(const struct string_table *texts);
 void gap_calls_free(struct gap_calls *calls);
 
 /* A call, in the order of its begin. */

@@ -29,11 +29,11 @@ static const char *const keys[KEYS] = {
 #define X(id, name) [PEAK_##id] = #name,
 	PEAKS(X)
 #undef X
-	[KEY_MEMORY] = "memory",
+		[KEY_MEMORY] = "memory",
 	[KEY_SMS] = "sms",
 };
 
-struct line {
+struct peaks_line {
 	const char *pattern; /* NULL: of an architecture */
 	uint32_t major, minor;
 	double values[KEYS];
@@ -42,20 +42,21 @@ struct line {
 struct peaks_table {
 	char *text; /* of the file, cut into words */
 	const char *path;
-	struct line lines[PEAKS_LINES_MOST];
+	struct peaks_line lines[PEAKS_LINES_MAX];
 	unsigned count;
 };
 
 /* A word of the file, in a sentence for the terminal. */
-static const char *shown(const char *word)
+static const char *printable_peaks_word(const char *word)
 {
 	static char text[64];
 
-	visible(text, sizeof text, word, strlen(word), true);
+	escape_text(text, sizeof text, word, strlen(word), true);
 	return text;
 }
 
-static void read_value(const struct peaks_table *table, struct line *line, char *word, unsigned number)
+static void read_peak_value(
+	const struct peaks_table *table, struct peaks_line *line, char *word, unsigned number)
 {
 	char *equals = strchr(word, '='), *end;
 	const char *given = equals ? equals + 1 : "";
@@ -68,45 +69,51 @@ static void read_value(const struct peaks_table *table, struct line *line, char 
 		key++;
 	if (!equals || key == KEYS)
 		fatal(STATUS_USAGE,
-			"%s:%u: `%s` is no KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, fp16, bf16, fp8, int8, memory and sms",
-			table->path, number, shown(word));
+			"%s:%u: `%s` is no KEY=NUMBER; keys are fp64, fp32, fp64_matrix, tf32, "
+			"fp16, bf16, fp8, int8, memory and sms",
+			table->path, number, printable_peaks_word(word));
 	value = strtod(given, &end);
 	if (*end || end == given || !isfinite(value) || value <= 0 || value > 1e9)
-		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number, shown(given));
+		fatal(STATUS_USAGE, "%s:%u: `%s` is no number above 0", table->path, number,
+			printable_peaks_word(given));
 	line->values[key] = value;
 }
 
-static void read_line(void *context, char *text, unsigned number)
+static void read_peaks_line(void *context, char *text, unsigned number)
 {
 	struct peaks_table *table = context;
 	char *rest, *word = strtok_r(text, BLANKS, &rest), *of;
-	struct line *line = &table->lines[table->count];
+	struct peaks_line *line = &table->lines[table->count];
 	char behind;
 
 	if (!word || *word == '#')
 		return;
-	if (table->count == PEAKS_LINES_MOST)
-		fatal(STATUS_USAGE, "%s:%u: one GPU more than the %u that there is room for", table->path, number, PEAKS_LINES_MOST);
+	if (table->count == PEAKS_LINES_MAX)
+		fatal(STATUS_USAGE, "%s:%u: one GPU more than the %u that there is room for",
+			table->path, number, PEAKS_LINES_MAX);
 	of = strtok_r(NULL, BLANKS, &rest);
 	if (!of || (strcmp(word, "device") != 0 && strcmp(word, "arch") != 0))
-		fatal(STATUS_USAGE, "%s:%u: a line is `device PATTERN KEY=NUMBER...` or `arch CAPABILITY KEY=NUMBER...`", table->path,
-			number);
+		fatal(STATUS_USAGE,
+			"%s:%u: a line is `device PATTERN KEY=NUMBER...` or `arch CAPABILITY "
+			"KEY=NUMBER...`",
+			table->path, number);
 	if (*word == 'd')
 		line->pattern = of;
 	else if (sscanf(of, "%4u.%4u%c", &line->major, &line->minor, &behind) != 2)
-		fatal(STATUS_USAGE, "%s:%u: `%s` is no compute capability such as 9.0", table->path, number, shown(of));
+		fatal(STATUS_USAGE, "%s:%u: `%s` is no compute capability such as 9.0", table->path,
+			number, printable_peaks_word(of));
 	while ((word = strtok_r(NULL, BLANKS, &rest)))
-		read_value(table, line, word, number);
+		read_peak_value(table, line, word, number);
 	table->count++;
 }
 
 struct peaks_table *peaks_read(const char *path)
 {
-	struct peaks_table *table = need(sizeof *table);
+	struct peaks_table *table = xcalloc(sizeof *table);
 
 	table->path = path ? path : "built-in table of GPUs";
-	table->text = text_table_read(path, peaks_source, "GPUs");
-	text_table_lines(table->text, read_line, table);
+	table->text = builtin_table_read(path, peaks_source, "GPUs");
+	builtin_table_for_lines(table->text, read_peaks_line, table);
 	return table;
 }
 
@@ -118,57 +125,65 @@ void peaks_free(struct peaks_table *table)
 	free(table);
 }
 
-static const struct line *line_of(const struct peaks_table *table, const struct peaks_device *device, bool by_name)
+static const struct peaks_line *find_peaks_line(
+	const struct peaks_table *table, const struct peaks_device *device, bool by_name)
 {
 	for (unsigned i = 0; i < table->count; i++) {
-		const struct line *line = &table->lines[i];
+		const struct peaks_line *line = &table->lines[i];
 
 		if (by_name ? line->pattern && device->name_bytes &&
-				      category_matches(line->pattern, device->name, device->name_bytes)
-			    : !line->pattern && line->major == device->major && line->minor == device->minor)
+					category_matches(
+						line->pattern, device->name, device->name_bytes)
+			    : !line->pattern && line->major == device->major &&
+					line->minor == device->minor)
 			return line;
 	}
 	return NULL;
 }
 
-static void take_published(const struct line *line, const struct peaks_device *device, struct peaks *peaks)
+static void use_table_peaks(
+	const struct peaks_line *line, const struct peaks_device *device, struct peaks *peaks)
 {
 	const double sms = line->values[KEY_SMS];
-	const bool other = sms > 0 && device->multiprocessors && (double)device->multiprocessors != sms;
+	const bool other = sms > 0 && device->multiprocessors &&
+			   (double)device->multiprocessors != sms;
 
-	peaks->from = other ? PEAKS_OF_PART : PEAKS_OF_TABLE;
+	peaks->from = other ? PEAKS_FROM_PARTIAL_GPU : PEAKS_FROM_TABLE;
 	for (unsigned i = 0; i < PEAK_COUNT; i++)
-		peaks->flops[i] = line->values[i] * 1e12 * (other ? device->multiprocessors / sms : 1);
+		peaks->flops[i] = line->values[i] * 1e12 *
+				  (other ? device->multiprocessors / sms : 1);
 	peaks->bytes = other ? 0 : line->values[KEY_MEMORY] * 1e9;
 }
 
 /* Memory moves twice a clock. */
-static double bandwidth(const struct peaks_device *device)
+static double attribute_bandwidth(const struct peaks_device *device)
 {
 	return 2.0 * (double)device->memory_clock_hz * (double)device->bus_bits / 8;
 }
 
-bool peaks_find(const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks)
+bool peaks_find(
+	const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks)
 {
-	const struct line *line = line_of(table, device, true);
+	const struct peaks_line *line = find_peaks_line(table, device, true);
 
-	*peaks = (struct peaks){ .from = PEAKS_OF_ATTRIBUTES };
+	*peaks = (struct peaks){ .from = PEAKS_FROM_ATTRIBUTES };
 	if (line) {
-		take_published(line, device, peaks);
-		if (peaks->bytes <= 0 && peaks->from == PEAKS_OF_TABLE)
-			peaks->bytes = bandwidth(device);
+		use_table_peaks(line, device, peaks);
+		if (peaks->bytes <= 0 && peaks->from == PEAKS_FROM_TABLE)
+			peaks->bytes = attribute_bandwidth(device);
 		return true;
 	}
-	line = line_of(table, device, false);
+	line = find_peaks_line(table, device, false);
 	for (unsigned i = 0; line && i < PEAK_COUNT; i++)
-		peaks->flops[i] = line->values[i] * (double)device->multiprocessors * (double)device->clock_hz;
-	peaks->bytes = bandwidth(device);
+		peaks->flops[i] = line->values[i] * (double)device->multiprocessors *
+				  (double)device->clock_hz;
+	peaks->bytes = attribute_bandwidth(device);
 	if (peaks->bytes <= 0 && peaks->flops[PEAK_FP32] <= 0)
 		peaks->from = PEAKS_NONE;
 	return peaks->from != PEAKS_NONE;
 }
 
-double peaks_flops(const struct peaks *peaks, enum element element, bool matrix)
+double peaks_flops(const struct peaks *peaks, enum element_type element, bool matrix)
 {
 	static const enum peak products[ELEMENT_COUNT] = { [ELEMENT_FP64] = PEAK_FP64_MATRIX,
 		[ELEMENT_FP32] = PEAK_FP32,
@@ -181,8 +196,9 @@ double peaks_flops(const struct peaks *peaks, enum element element, bool matrix)
 	if (element == ELEMENT_UNKNOWN || (element > ELEMENT_INT8 && matrix))
 		return 0;
 	if (!matrix) /* on the units for 32 bits, whatever is smaller; those for integers are others, and not in the table */
-		return element == ELEMENT_FP64 ? peaks->flops[PEAK_FP64]
-		       : element <= ELEMENT_FP8 ? peaks->flops[PEAK_FP32] : 0;
+		return element == ELEMENT_FP64  ? peaks->flops[PEAK_FP64]
+		       : element <= ELEMENT_FP8 ? peaks->flops[PEAK_FP32]
+						: 0;
 	if (element == ELEMENT_FP64 && peaks->flops[PEAK_FP64_MATRIX] <= 0)
 		return peaks->flops[PEAK_FP64];
 	return peaks->flops[products[element]];

@@ -13,23 +13,23 @@
 
 #include "report/trace/op_inputs.h"
 
-#define PEAKS_LINES_MOST 256u
+#define PEAKS_LINES_MAX 256u
 
-#define PEAKS(X)                  \
-	X(FP64, fp64)             \
-	X(FP32, fp32)             \
+#define PEAKS(X)                    \
+	X(FP64, fp64)               \
+	X(FP32, fp32)               \
 	X(FP64_MATRIX, fp64_matrix) \
-	X(TF32, tf32)             \
-	X(FP16, fp16)             \
-	X(BF16, bf16)             \
-	X(FP8, fp8)               \
+	X(TF32, tf32)               \
+	X(FP16, fp16)               \
+	X(BF16, bf16)               \
+	X(FP8, fp8)                 \
 	X(INT8, int8)
 
 enum peak {
 #define X(id, name) PEAK_##id,
 	PEAKS(X)
 #undef X
-	PEAK_COUNT
+		PEAK_COUNT
 };
 
 /* A GPU, as far as it is known; 0 and empty: it is not. */
@@ -40,12 +40,17 @@ struct peaks_device {
 	uint64_t clock_hz, memory_clock_hz, bus_bits;
 };
 
-enum peaks_from { PEAKS_NONE, PEAKS_OF_TABLE, PEAKS_OF_PART /* of the table, for fewer or more SMs */, PEAKS_OF_ATTRIBUTES };
+enum peaks_known_from {
+	PEAKS_NONE,
+	PEAKS_FROM_TABLE,
+	PEAKS_FROM_PARTIAL_GPU /* of the table, for fewer or more SMs */,
+	PEAKS_FROM_ATTRIBUTES
+};
 
 struct peaks {
 	double flops[PEAK_COUNT]; /* a second; 0: not known */
 	double bytes;             /* of memory, a second; 0: not known */
-	enum peaks_from from;
+	enum peaks_known_from from;
 };
 
 struct peaks_table;
@@ -56,9 +61,10 @@ struct peaks_table *peaks_read(const char *path);
 void peaks_free(struct peaks_table *table); /* NULL is fine */
 
 /* False: nothing is known of it. */
-bool peaks_find(const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks);
+bool peaks_find(
+	const struct peaks_table *table, const struct peaks_device *device, struct peaks *peaks);
 
 /* Of arithmetic with such numbers, as products of matrices or not; 0: not known. */
-double peaks_flops(const struct peaks *peaks, enum element element, bool matrix);
+double peaks_flops(const struct peaks *peaks, enum element_type element, bool matrix);
 
 #endif

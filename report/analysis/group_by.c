@@ -7,67 +7,71 @@
 #include <string.h>
 
 /* A tree that is being turned flat. */
-struct keying {
-	const struct fold *fold;
+struct grouping {
+	const struct profile *profile;
 	const struct tree *tree;
-	struct texts *texts;
+	struct string_table *texts;
 	struct tree *flat;
-	uint32_t *key;      /* by node: a node of `flat` */
-	uint64_t *cpu_ns;   /* by node: own time of all below and itself */
+	uint32_t *key;    /* by node: a node of `flat` */
+	uint64_t *cpu_ns; /* by node: own time of all below and itself */
 	uint64_t *gpu_ns, *gpu_calls;
 };
 
-static struct tree *new_flat(void)
+static struct tree *new_group_tree(void)
 {
 	struct tree *tree = tree_new();
 
-	tree->is_keyed = true;
+	tree->is_grouped = true;
 	return tree;
 }
 
-static struct keying begin(const struct fold *fold, struct texts *texts)
+static struct grouping grouping_begin(const struct profile *profile, struct string_table *texts)
 {
-	const size_t count = fold->tree->count;
+	const size_t count = profile->tree->count;
 
-	return (struct keying){ .fold = fold,
-		.tree = fold->tree,
+	return (struct grouping){ .profile = profile,
+		.tree = profile->tree,
 		.texts = texts,
-		.flat = new_flat(),
-		.key = need(count * sizeof(uint32_t)),
-		.cpu_ns = need(count * sizeof(uint64_t)),
-		.gpu_ns = need(count * sizeof(uint64_t)),
-		.gpu_calls = need(count * sizeof(uint64_t)) };
+		.flat = new_group_tree(),
+		.key = xcalloc(count * sizeof(uint32_t)),
+		.cpu_ns = xcalloc(count * sizeof(uint64_t)),
+		.gpu_ns = xcalloc(count * sizeof(uint64_t)),
+		.gpu_calls = xcalloc(count * sizeof(uint64_t)) };
 }
 
-static struct tree *end(struct keying *keying)
+static struct tree *grouping_end(struct grouping *grouping)
 {
-	free(keying->key);
-	free(keying->cpu_ns);
-	free(keying->gpu_ns);
-	free(keying->gpu_calls);
-	return keying->flat;
+	free(grouping->key);
+	free(grouping->cpu_ns);
+	free(grouping->gpu_ns);
+	free(grouping->gpu_calls);
+	return grouping->flat;
 }
 
 /* Start/end ranges overlap: they own nothing. */
-static bool is_span(const struct keying *keying, uint32_t id)
+static bool is_async_range(const struct grouping *grouping, uint32_t id)
 {
-	return keying->fold->spans && (id == keying->fold->spans || keying->tree->nodes[id].parent == keying->fold->spans);
+	return grouping->profile->async_ranges &&
+	       (id == grouping->profile->async_ranges ||
+		       grouping->tree->nodes[id].parent == grouping->profile->async_ranges);
 }
 
 /* Work itself, not a graph that is made of it. */
-static bool is_piece(const struct node *node)
+static bool is_gpu_leaf(const struct node *node)
 {
 	return node->kind == NODE_KERNEL || node->kind == NODE_MEMCPY || node->kind == NODE_MEMSET;
 }
 
-static uint64_t own_ns(const struct keying *keying, uint32_t id)
+static uint64_t self_cpu_ns(const struct grouping *grouping, uint32_t id)
 {
-	const struct node *node = &keying->tree->nodes[id];
+	const struct node *node = &grouping->tree->nodes[id];
 
-	return node_kind_class(node->kind) == NODE_RANGES && !is_span(keying, id) ? node->self_ns : 0;
+	return node_kind_class(node->kind) == NODE_RANGES && !is_async_range(grouping, id)
+		       ? node->self_ns
+		       : 0;
 }
 
-void keyed_add_work(struct tree *tree, uint32_t node, const struct node_gpu *work)
+void group_by_add_work(struct tree *tree, uint32_t node, const struct node_gpu *work)
 {
 	struct node_gpu *gpu = tree_gpu(tree, node);
 
@@ -78,137 +82,144 @@ void keyed_add_work(struct tree *tree, uint32_t node, const struct node_gpu *wor
 }
 
 /* Parents have lower numbers. */
-static void sum_up(struct keying *keying)
+static void sum_below(struct grouping *grouping)
 {
-	for (uint32_t id = keying->tree->count - 1; id > 0; id--) {
-		const struct node *node = &keying->tree->nodes[id];
+	for (uint32_t id = grouping->tree->count - 1; id > 0; id--) {
+		const struct node *node = &grouping->tree->nodes[id];
 
-		keying->cpu_ns[id] += own_ns(keying, id);
-		if (is_piece(node) && node->gpu) {
-			keying->gpu_ns[id] += node->gpu->self_ns;
-			keying->gpu_calls[id] += node->gpu->self_calls;
+		grouping->cpu_ns[id] += self_cpu_ns(grouping, id);
+		if (is_gpu_leaf(node) && node->gpu) {
+			grouping->gpu_ns[id] += node->gpu->self_ns;
+			grouping->gpu_calls[id] += node->gpu->self_calls;
 		}
-		keying->cpu_ns[node->parent] += keying->cpu_ns[id];
-		keying->gpu_ns[node->parent] += keying->gpu_ns[id];
-		keying->gpu_calls[node->parent] += keying->gpu_calls[id];
+		grouping->cpu_ns[node->parent] += grouping->cpu_ns[id];
+		grouping->gpu_ns[node->parent] += grouping->gpu_ns[id];
+		grouping->gpu_calls[node->parent] += grouping->gpu_calls[id];
 	}
 }
 
 /* inner: its key lies around it already. */
-static void add_node(struct keying *keying, uint32_t id, bool inner)
+static void add_node_to_group(struct grouping *grouping, uint32_t id, bool inner)
 {
-	const struct node *node = &keying->tree->nodes[id];
-	const uint32_t key = keying->key[id];
-	struct node *flat = &keying->flat->nodes[key];
+	const struct node *node = &grouping->tree->nodes[id];
+	const uint32_t key = grouping->key[id];
+	struct node *flat = &grouping->flat->nodes[key];
 
-	flat->self_ns += own_ns(keying, id);
+	flat->self_ns += self_cpu_ns(grouping, id);
 	flat->left_open |= node->left_open;
 	flat->is_counted |= node->is_counted;
-	if (is_piece(node) && node->gpu)
-		keyed_add_work(keying->flat, key, node->gpu);
+	if (is_gpu_leaf(node) && node->gpu)
+		group_by_add_work(grouping->flat, key, node->gpu);
 	if (inner)
 		return;
-	if (node_kind_class(node->kind) != NODE_CALLS && !node->is_group && node->kind != NODE_UNATTRIBUTED)
+	if (node_kind_class(node->kind) != NODE_CALLS && !node->is_group &&
+		node->kind != NODE_UNATTRIBUTED)
 		flat->calls += node->calls;
-	flat->total_ns += keying->cpu_ns[id];
-	if (keying->gpu_calls[id]) {
-		tree_gpu(keying->flat, key)->total_ns += keying->gpu_ns[id];
-		tree_gpu(keying->flat, key)->total_calls += keying->gpu_calls[id];
+	flat->total_ns += grouping->cpu_ns[id];
+	if (grouping->gpu_calls[id]) {
+		tree_gpu(grouping->flat, key)->total_ns += grouping->gpu_ns[id];
+		tree_gpu(grouping->flat, key)->total_calls += grouping->gpu_calls[id];
 	}
 }
 
 /* All nodes have keys: a walk down to the first child, on to the next one, up when there is none; open[] counts what
  * lies around. */
-static void add_up(struct keying *keying)
+static void sum_groups(struct grouping *grouping)
 {
-	const struct tree *tree = keying->tree;
-	uint32_t *open = need(keying->flat->count * sizeof *open), node = 0;
+	const struct tree *tree = grouping->tree;
+	uint32_t *open = xcalloc(grouping->flat->count * sizeof *open), node = 0;
 
-	sum_up(keying);
+	sum_below(grouping);
 	for (;;) {
 		uint32_t next = tree->nodes[node].first_child;
 
 		while (!next && node) {
-			open[keying->key[node]]--;
+			open[grouping->key[node]]--;
 			next = tree->nodes[node].next;
 			node = tree->nodes[node].parent;
 		}
 		if (!next)
 			break;
 		node = next;
-		if (!is_span(keying, node))
-			add_node(keying, node, open[keying->key[node]] > 0);
-		open[keying->key[node]]++;
+		if (!is_async_range(grouping, node))
+			add_node_to_group(grouping, node, open[grouping->key[node]] > 0);
+		open[grouping->key[node]]++;
 	}
 	free(open);
 }
 
-static uint32_t key_named(struct keying *keying, const char *name, enum node_kind kind)
+static uint32_t find_group_named(struct grouping *grouping, const char *name, enum node_kind kind)
 {
-	return tree_child(keying->flat, 0, text_id(keying->texts, name, strlen(name)), 0, kind);
+	return tree_child(grouping->flat, 0,
+		string_table_intern(grouping->texts, name, strlen(name)), 0, kind);
 }
 
 /* `Model.layers.0`, as named_modules() has it. */
-static uint32_t dotted(struct texts *texts, uint32_t outer, uint32_t name)
+static uint32_t join_dotted(struct string_table *texts, uint32_t outer, uint32_t name)
 {
-	const struct text before = text_of(texts, outer), after = text_of(texts, name);
-	char *both = need((size_t)before.length + after.length + 2);
+	const struct string_view before = string_table_get(texts, outer),
+				 after = string_table_get(texts, name);
+	char *both = xcalloc((size_t)before.length + after.length + 2);
 	uint32_t id;
 
 	memcpy(both, before.bytes, before.length);
 	both[before.length] = '.';
 	memcpy(both + before.length + 1, after.bytes, after.length);
-	id = text_id(texts, both, (size_t)before.length + after.length + 1);
+	id = string_table_intern(texts, both, (size_t)before.length + after.length + 1);
 	free(both);
 	return id;
 }
 
-static struct tree *by_module(struct process *process, char reason[KEYED_REASON])
+static struct tree *group_by_module(struct process *process, char reason[GROUP_BY_REASON_BYTES])
 {
-	struct keying keying = begin(process->fold, process->texts);
-	const uint32_t none = key_named(&keying, "(in no module)", NODE_RANGE);
-	uint32_t *names = need(keying.tree->count * sizeof *names); /* of the module around */
+	struct grouping grouping = grouping_begin(process->profile, process->texts);
+	const uint32_t none = find_group_named(&grouping, "(in no module)", NODE_RANGE);
+	uint32_t *names = xcalloc(grouping.tree->count * sizeof *names); /* of the module around */
 
-	for (uint32_t id = 1; id < keying.tree->count; id++) {
-		const struct node *node = &keying.tree->nodes[id];
+	for (uint32_t id = 1; id < grouping.tree->count; id++) {
+		const struct node *node = &grouping.tree->nodes[id];
 
 		names[id] = names[node->parent];
-		keying.key[id] = names[id] ? keying.key[node->parent] : none;
+		grouping.key[id] = names[id] ? grouping.key[node->parent] : none;
 		if (node->kind != NODE_MODULE)
 			continue;
-		names[id] = names[id] ? dotted(keying.texts, names[id], node->name) : node->name;
-		keying.key[id] = tree_module(keying.flat, 0, names[id], node->domain, node->class);
+		names[id] = names[id] ? join_dotted(grouping.texts, names[id], node->name)
+				      : node->name;
+		grouping.key[id] = tree_module(
+			grouping.flat, 0, names[id], node->domain, node->class);
 	}
 	free(names);
-	if (keying.flat->count == 2) {
-		snprintf(reason, KEYED_REASON,
-			"no call of a module is in this trace; pperf records those of torch.nn.Module unless PPERF_MODULES=0, "
+	if (grouping.flat->count == 2) {
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no call of a module is in this trace; pperf records those of "
+			"torch.nn.Module unless PPERF_MODULES=0, "
 			"torch.profiler with with_stack=True or with_modules=True");
-		tree_free(end(&keying));
+		tree_free(grouping_end(&grouping));
 		return NULL;
 	}
-	add_up(&keying);
-	return end(&keying);
+	sum_groups(&grouping);
+	return grouping_end(&grouping);
 }
 
-static struct tree *by_category(struct process *process, const char *path)
+static struct tree *group_by_category(struct process *process, const char *path)
 {
-	const struct fold *fold = process_named(process);
+	const struct profile *profile = process_named(process);
 	struct categories *categories = categories_read(path);
-	struct keying keying = begin(fold, process->texts);
-	uint8_t *of_node = categories_of_tree(categories, fold->tree, process->texts);
+	struct grouping grouping = grouping_begin(profile, process->texts);
+	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);
 
-	for (uint32_t id = 1; id < fold->tree->count; id++)
-		keying.key[id] = key_named(&keying, categories_name(categories, of_node[id]), NODE_CATEGORY);
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		grouping.key[id] = find_group_named(
+			&grouping, categories_name(categories, of_node[id]), NODE_CATEGORY);
 	free(of_node);
 	categories_free(categories);
-	add_up(&keying);
-	return end(&keying);
+	sum_groups(&grouping);
+	return grouping_end(&grouping);
 }
 
-static struct tree *by_rank(struct process *process)
+static struct tree *group_by_rank(struct process *process)
 {
-	struct keying keying = begin(process->fold, process->texts);
+	struct grouping grouping = grouping_begin(process->profile, process->texts);
 	char name[64];
 	uint32_t key;
 
@@ -216,12 +227,12 @@ static struct tree *by_rank(struct process *process)
 		snprintf(name, sizeof name, "rank %lld", (long long)process->rank);
 	else
 		snprintf(name, sizeof name, "process %u, no rank", process->pid);
-	key = key_named(&keying, name, NODE_PROCESS);
-	for (uint32_t id = 1; id < keying.tree->count; id++)
-		keying.key[id] = key;
-	add_up(&keying);
-	keying.flat->nodes[key].calls = keying.tree->count > 1;
-	return end(&keying);
+	key = find_group_named(&grouping, name, NODE_PROCESS);
+	for (uint32_t id = 1; id < grouping.tree->count; id++)
+		grouping.key[id] = key;
+	sum_groups(&grouping);
+	grouping.flat->nodes[key].calls = grouping.tree->count > 1;
+	return grouping_end(&grouping);
 }
 
 static bool is_empty(const struct tree *tree)
@@ -232,31 +243,33 @@ static bool is_empty(const struct tree *tree)
 	return true;
 }
 
-struct tree *keyed_tree(struct process *process, enum rows_by by, const char *categories, char reason[KEYED_REASON])
+struct tree *group_by_tree(struct process *process, enum rows_by by, const char *categories,
+	char reason[GROUP_BY_REASON_BYTES])
 {
 	struct tree *tree;
 
-	snprintf(reason, KEYED_REASON, "no range and no work of a GPU is in this trace");
-	tree = by == BY_MODULE     ? by_module(process, reason)
-	       : by == BY_CATEGORY ? by_category(process, categories)
-	       : by == BY_RANK     ? by_rank(process)
-				   : keyed_events(process, by, reason);
+	snprintf(reason, GROUP_BY_REASON_BYTES, "no range and no work of a GPU is in this trace");
+	tree = by == BY_MODULE     ? group_by_module(process, reason)
+	       : by == BY_CATEGORY ? group_by_category(process, categories)
+	       : by == BY_RANK     ? group_by_rank(process)
+				   : group_by_events(process, by, reason);
 	if (!tree || !is_empty(tree))
 		return tree;
 	tree_free(tree);
 	return NULL;
 }
 
-static uint32_t short_name(struct texts *texts, uint32_t name, enum demangle_form form)
+static uint32_t short_kernel_name(
+	struct string_table *texts, uint32_t name, enum demangle_form form)
 {
 	static char text[DEMANGLE_OUTPUT + 1];
-	const struct text full = text_of(texts, name);
+	const struct string_view full = string_table_get(texts, name);
 	const size_t length = demangle(form, full.bytes, full.length, text, sizeof text);
 
-	return length ? text_id(texts, text, length) : name;
+	return length ? string_table_intern(texts, text, length) : name;
 }
 
-static void count_work(struct tree *tree, uint32_t id, const struct node *from)
+static void add_work_count(struct tree *tree, uint32_t id, const struct node *from)
 {
 	struct node *node = &tree->nodes[id];
 
@@ -265,29 +278,32 @@ static void count_work(struct tree *tree, uint32_t id, const struct node *from)
 		node->min_ns = from->min_ns;
 	if (from->max_ns > node->max_ns)
 		node->max_ns = from->max_ns;
-	samples_merge(&node->samples, &from->samples, &tree->budget);
-	keyed_add_work(tree, id, from->gpu);
+	percentiles_merge(&node->samples, &from->samples, &tree->budget);
+	group_by_add_work(tree, id, from->gpu);
 	tree->nodes[id].gpu->method = from->gpu->method;
 }
 
-struct tree *keyed_categories(struct process *process, const char *path, enum demangle_form form)
+struct tree *group_by_categories(struct process *process, const char *path, enum demangle_form form)
 {
-	const struct fold *fold = process_named(process);
+	const struct profile *profile = process_named(process);
 	struct categories *categories = categories_read(path);
-	struct tree *flat = new_flat();
-	uint8_t *of_node = categories_of_tree(categories, fold->tree, process->texts);
+	struct tree *flat = new_group_tree();
+	uint8_t *of_node = categories_of_tree(categories, profile->tree, process->texts);
 
-	for (uint32_t id = 1; id < fold->tree->count; id++) {
-		const struct node *node = &fold->tree->nodes[id];
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
 		const char *name = categories_name(categories, of_node[id]);
 		uint32_t category, kernel;
 
-		if (!is_piece(node) || !node->gpu)
+		if (!is_gpu_leaf(node) || !node->gpu)
 			continue;
-		category = tree_child(flat, 0, text_id(process->texts, name, strlen(name)), 0, NODE_CATEGORY);
-		kernel = tree_child(flat, category, short_name(process->texts, node->name, form), 0, (enum node_kind)node->kind);
-		count_work(flat, category, node);
-		count_work(flat, kernel, node);
+		category = tree_child(flat, 0,
+			string_table_intern(process->texts, name, strlen(name)), 0, NODE_CATEGORY);
+		kernel = tree_child(flat, category,
+			short_kernel_name(process->texts, node->name, form), 0,
+			(enum node_kind)node->kind);
+		add_work_count(flat, category, node);
+		add_work_count(flat, kernel, node);
 	}
 	free(of_node);
 	categories_free(categories);

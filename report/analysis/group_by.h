@@ -12,21 +12,24 @@
 
 #include "report/run/process.h"
 
-#define KEYED_REASON 512 /* bytes for a sentence */
+#define GROUP_BY_REASON_BYTES 512 /* bytes for a sentence */
 
 /* A tree of nodes below the root, to be freed by the caller. NULL: this trace does not have what is asked for; `reason`
  * is a sentence that says so, and what would record it. by: not BY_NAME. */
-struct tree *keyed_tree(struct process *process, enum rows_by by, const char *categories, char reason[KEYED_REASON]);
+struct tree *group_by_tree(struct process *process, enum rows_by by, const char *categories,
+	char reason[GROUP_BY_REASON_BYTES]);
 
 /* A node for each category with work of a GPU, and in it the kernels and copies that it is made of. */
-struct tree *keyed_categories(struct process *process, const char *categories, enum demangle_form form);
+struct tree *group_by_categories(
+	struct process *process, const char *categories, enum demangle_form form);
 
 /* ---- between keyed.c and keyed_events.c ---- */
 
 /* The same of a key that takes a pass over the trace. */
-struct tree *keyed_events(struct process *process, enum rows_by by, char reason[KEYED_REASON]);
+struct tree *group_by_events(
+	struct process *process, enum rows_by by, char reason[GROUP_BY_REASON_BYTES]);
 
 /* A piece, or pieces, of GPU work are that node's own. */
-void keyed_add_work(struct tree *tree, uint32_t node, const struct node_gpu *work);
+void group_by_add_work(struct tree *tree, uint32_t node, const struct node_gpu *work);
 
 #endif

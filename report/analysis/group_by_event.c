@@ -10,27 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES_MOST 16u /* of a call stack, in its row's name */
+#define FRAMES_MAX 16u /* of a call stack, in its row's name */
 
-struct events {
+struct event_grouping {
 	struct process *process;
 	enum rows_by by;
 	struct tree *flat;
 	uint32_t *key_of; /* BY_SHAPE: by place of the trace; BY_STACK: by stack */
 	size_t key_room;
 	uint32_t *step_keys; /* BY_STEP: by step */
-	uint8_t *inner;      /* BY_SHAPE: by place, 0 not known yet, 1 no, 2: its key lies around it already */
+	uint8_t *
+		inner; /* BY_SHAPE: by place, 0 not known yet, 1 no, 2: its key lies around it already */
 	uint32_t tid, tid_key; /* BY_THREAD: of the last one; 0: none yet */
 	size_t inner_room, step;
-	bool told;           /* something is there that the key is of */
+	bool has_key; /* something is there that the key is of */
 };
 
-static uint32_t key_named(struct events *events, const char *name, enum node_kind kind)
+static uint32_t find_key_named(struct event_grouping *events, const char *name, enum node_kind kind)
 {
-	return tree_child(events->flat, 0, text_id(events->process->texts, name, strlen(name)), 0, kind);
+	return tree_child(events->flat, 0,
+		string_table_intern(events->process->texts, name, strlen(name)), 0, kind);
 }
 
-static uint32_t thread_key(struct events *events, uint32_t tid)
+static uint32_t thread_key(struct event_grouping *events, uint32_t tid)
 {
 	char name[32];
 
@@ -38,19 +40,19 @@ static uint32_t thread_key(struct events *events, uint32_t tid)
 		return events->tid_key;
 	snprintf(name, sizeof name, "thread %u", tid);
 	events->tid = tid;
-	return events->tid_key = key_named(events, name, NODE_THREAD);
+	return events->tid_key = find_key_named(events, name, NODE_THREAD);
 }
 
-static uint32_t stream_key(struct events *events, const struct trace_gpu *gpu)
+static uint32_t stream_key(struct event_grouping *events, const struct trace_gpu *gpu)
 {
 	char name[64];
 
 	snprintf(name, sizeof name, "device %u, stream %u", gpu->device, gpu->stream);
-	return key_named(events, name, NODE_STREAM);
+	return find_key_named(events, name, NODE_STREAM);
 }
 
 /* The first step that ends after that moment; threads are a little apart, so it may lie before the last one. */
-static size_t step_at(struct events *events, uint64_t at_ns)
+static size_t key_step_at(struct event_grouping *events, uint64_t at_ns)
 {
 	const struct steps *steps = events->process->steps;
 
@@ -61,103 +63,113 @@ static size_t step_at(struct events *events, uint64_t at_ns)
 	return events->step;
 }
 
-static uint32_t step_key(struct events *events, uint64_t at_ns)
+static uint32_t step_key(struct event_grouping *events, uint64_t at_ns)
 {
-	static const char *const kinds[] = {
-		[STEP_USUAL] = "", [STEP_WARM_UP] = " (warm-up)", [STEP_UNFINISHED] = " (unfinished)",
-		[STEP_CAPTURE] = " (capture)"
-	};
+	static const char *const kinds[] = { [STEP_USUAL] = "",
+		[STEP_WARM_UP] = " (warm-up)",
+		[STEP_UNFINISHED] = " (unfinished)",
+		[STEP_CAPTURE] = " (capture)" };
 	const struct steps *steps = events->process->steps;
-	const size_t index = step_at(events, at_ns);
+	const size_t index = key_step_at(events, at_ns);
 	char name[64];
 
 	if (index == steps->count)
-		return key_named(events, "(after last step)", NODE_SECTION);
+		return find_key_named(events, "(after last step)", NODE_SECTION);
 	if (at_ns < steps->steps[index].begin_ns)
-		return key_named(events, index ? "(between steps)" : "(before first step)", NODE_SECTION);
+		return find_key_named(
+			events, index ? "(between steps)" : "(before first step)", NODE_SECTION);
 	if (!events->step_keys[index]) {
-		snprintf(name, sizeof name, "step %llu%s", (unsigned long long)steps->steps[index].number,
+		snprintf(name, sizeof name, "step %llu%s",
+			(unsigned long long)steps->steps[index].number,
 			kinds[steps->steps[index].kind]);
-		events->step_keys[index] = key_named(events, name, NODE_STEP);
+		events->step_keys[index] = find_key_named(events, name, NODE_STEP);
 		events->flat->nodes[events->step_keys[index]].calls++;
 	}
 	return events->step_keys[index];
 }
 
 /* `aten::mm  [[2, 3], [3, 4]]` */
-static uint32_t shape_key(struct events *events, uint32_t place)
+static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 {
 	struct trace_reader *reader = events->process->reader;
-	const struct trace_place *at = reader_place(reader, place);
-	const struct trace_text name = reader_name(reader, at->name), given = reader_name(reader, at->detail);
-	const struct trace_text shapes = { given.bytes, (uint32_t)op_inputs_shapes(given.bytes, given.length), given.known };
+	const struct trace_node_info *at = reader_node(reader, trace_node);
+	const struct trace_text name = reader_name(reader, at->name),
+				given = reader_name(reader, at->detail);
+	const struct trace_text shapes = { given.bytes,
+		(uint32_t)op_inputs_shapes_length(given.bytes, given.length), given.known };
 	const bool is_op = at->kind == TRACE_NODE_OP && shapes.known;
 	char *both;
 	uint32_t text;
 
-	if (!place)
-		return key_named(events, "(in no range)", NODE_RANGE);
-	grow(&events->key_of, &events->key_room, (size_t)place + 1, sizeof *events->key_of);
-	if (events->key_of[place])
-		return events->key_of[place];
-	events->told |= is_op;
-	both = need((size_t)name.length + shapes.length + 3);
+	if (!trace_node)
+		return find_key_named(events, "(in no range)", NODE_RANGE);
+	array_grow_zeroed(
+		&events->key_of, &events->key_room, (size_t)trace_node + 1, sizeof *events->key_of);
+	if (events->key_of[trace_node])
+		return events->key_of[trace_node];
+	events->has_key |= is_op;
+	both = xcalloc((size_t)name.length + shapes.length + 3);
 	memcpy(both, name.bytes, name.length);
 	memcpy(both + name.length, "  ", 2);
 	memcpy(both + name.length + 2, shapes.bytes, shapes.length);
-	text = text_id(events->process->texts, both, is_op ? (size_t)name.length + 2 + shapes.length : name.length);
+	text = string_table_intern(events->process->texts, both,
+		is_op ? (size_t)name.length + 2 + shapes.length : name.length);
 	free(both);
-	return events->key_of[place] = tree_child(events->flat, 0, text, 0, is_op ? NODE_OP : NODE_RANGE);
+	return events->key_of[trace_node] = tree_child(
+		       events->flat, 0, text, 0, is_op ? NODE_OP : NODE_RANGE);
 }
 
-static uint32_t stack_key(struct events *events, uint32_t stack)
+static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 {
 	const uint32_t frames = call_stack_frames(events->process, stack);
 	char *text, *frame;
 	size_t used = 0;
 
 	if (!frames)
-		return key_named(events, "(no call stack)", NODE_STACK);
-	events->told = true;
-	grow(&events->key_of, &events->key_room, (size_t)stack + 1, sizeof *events->key_of);
+		return find_key_named(events, "(no call stack)", NODE_STACK);
+	events->has_key = true;
+	array_grow_zeroed(
+		&events->key_of, &events->key_room, (size_t)stack + 1, sizeof *events->key_of);
 	if (events->key_of[stack])
 		return events->key_of[stack];
-	text = need(FRAMES_MOST * 1032);
-	frame = need(CALL_STACK_TEXT);
-	for (uint32_t i = 0; i < frames && i < FRAMES_MOST; i++) {
+	text = xcalloc(FRAMES_MAX * 1032);
+	frame = xcalloc(CALL_STACK_TEXT);
+	for (uint32_t i = 0; i < frames && i < FRAMES_MAX; i++) {
 		call_stack_frame(events->process, stack, i, true, frame, CALL_STACK_TEXT);
-		used += (size_t)snprintf(text + used, FRAMES_MOST * 1032 - used, "%s%.1024s", i ? " < " : "", frame);
+		used += (size_t)snprintf(
+			text + used, FRAMES_MAX * 1032 - used, "%s%.1024s", i ? " < " : "", frame);
 	}
-	events->key_of[stack] = key_named(events, text, NODE_STACK);
+	events->key_of[stack] = find_key_named(events, text, NODE_STACK);
 	free(frame);
 	free(text);
 	return events->key_of[stack];
 }
 
-static bool lies_in_key(struct events *events, uint32_t place, uint32_t key)
+static bool lies_in_key(struct event_grouping *events, uint32_t trace_node, uint32_t key)
 {
-	for (; place; place = reader_place(events->process->reader, place)->parent)
-		if (shape_key(events, place) == key)
+	for (; trace_node; trace_node = reader_node(events->process->reader, trace_node)->parent)
+		if (shape_key(events, trace_node) == key)
 			return true;
 	return false;
 }
 
-static bool is_inner(struct events *events, uint32_t place)
+static bool is_inner(struct event_grouping *events, uint32_t trace_node)
 {
-	const uint32_t key = shape_key(events, place), outer = reader_place(events->process->reader, place)->parent;
+	const uint32_t key = shape_key(events, trace_node),
+		       outer = reader_node(events->process->reader, trace_node)->parent;
 
-	grow(&events->inner, &events->inner_room, (size_t)place + 1, 1);
-	if (!events->inner[place])
-		events->inner[place] = lies_in_key(events, outer, key) ? 2 : 1;
-	return events->inner[place] == 2;
+	array_grow_zeroed(&events->inner, &events->inner_room, (size_t)trace_node + 1, 1);
+	if (!events->inner[trace_node])
+		events->inner[trace_node] = lies_in_key(events, outer, key) ? 2 : 1;
+	return events->inner[trace_node] == 2;
 }
 
-static void part(void *context, const struct fold_part *part)
+static void add_segment_to_key(void *context, const struct observed_segment *part)
 {
-	struct events *events = context;
+	struct event_grouping *events = context;
 	const uint32_t key = events->by == BY_THREAD ? thread_key(events, part->thread->tid)
 			     : events->by == BY_STEP ? step_key(events, part->begin_ns)
-						     : shape_key(events, part->place);
+						     : shape_key(events, part->trace_node);
 	struct node *node = &events->flat->nodes[key];
 
 	node->self_ns += part->self_ns;
@@ -166,13 +178,13 @@ static void part(void *context, const struct fold_part *part)
 		return;
 	}
 	node->calls++;
-	if (part->place && !is_inner(events, part->place))
+	if (part->trace_node && !is_inner(events, part->trace_node))
 		events->flat->nodes[key].total_ns += part->total_ns;
-	else if (!part->place)
+	else if (!part->trace_node)
 		events->flat->nodes[key].total_ns += part->self_ns;
 }
 
-static void add_total(struct events *events, uint32_t key, uint64_t duration_ns)
+static void add_key_total(struct event_grouping *events, uint32_t key, uint64_t duration_ns)
 {
 	struct node_gpu *gpu = tree_gpu(events->flat, key);
 
@@ -181,18 +193,19 @@ static void add_total(struct events *events, uint32_t key, uint64_t duration_ns)
 }
 
 /* Each key around the launch once. */
-static void add_around(struct events *events, uint32_t place, uint64_t duration_ns)
+static void add_to_outer_keys(
+	struct event_grouping *events, uint32_t trace_node, uint64_t duration_ns)
 {
-	if (!place)
-		add_total(events, shape_key(events, 0), duration_ns);
-	for (; place; place = reader_place(events->process->reader, place)->parent)
-		if (!is_inner(events, place))
-			add_total(events, shape_key(events, place), duration_ns);
+	if (!trace_node)
+		add_key_total(events, shape_key(events, 0), duration_ns);
+	for (; trace_node; trace_node = reader_node(events->process->reader, trace_node)->parent)
+		if (!is_inner(events, trace_node))
+			add_key_total(events, shape_key(events, trace_node), duration_ns);
 }
 
-static uint32_t work_key(struct events *events, const struct fold_seen_work *work)
+static uint32_t work_key(struct event_grouping *events, const struct observed_gpu_work *work)
 {
-	const struct launch *launch = work->launch;
+	const struct gpu_launch *launch = work->launch;
 
 	switch (events->by) {
 	case BY_STREAM:
@@ -201,30 +214,34 @@ static uint32_t work_key(struct events *events, const struct fold_seen_work *wor
 		return stack_key(events, launch ? launch->stack : 0);
 	case BY_THREAD:
 		return launch ? thread_key(events, launch->tid)
-			      : key_named(events, "(launch not in the trace)", NODE_THREAD);
+			      : find_key_named(events, "(launch not in the trace)", NODE_THREAD);
 	case BY_STEP:
 		return step_key(events, launch ? launch->begin_ns : work->begin_ns);
 	default:
-		return shape_key(events, launch ? launch->place : 0);
+		return shape_key(events, launch ? launch->trace_node : 0);
 	}
 }
 
-static void work(void *context, const struct fold_seen_work *work)
+static void add_work_to_key(void *context, const struct observed_gpu_work *work)
 {
-	struct events *events = context;
+	struct event_grouping *events = context;
 	const struct trace_gpu *gpu = work->gpu;
-	const uint64_t duration_ns = work->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
-	const struct node_gpu piece = { .self_ns = duration_ns, .self_calls = 1, .untimed = !work->timed };
+	const uint64_t duration_ns = work->timed && gpu->end_ns > gpu->start_ns
+					     ? gpu->end_ns - gpu->start_ns
+					     : 0;
+	const struct node_gpu piece = {
+		.self_ns = duration_ns, .self_calls = 1, .untimed = !work->timed
+	};
 	uint32_t key;
 
 	if (!work->counts)
 		return;
 	key = work_key(events, work);
-	keyed_add_work(events->flat, key, &piece);
+	group_by_add_work(events->flat, key, &piece);
 	if (events->by == BY_SHAPE)
-		add_around(events, work->launch ? work->launch->place : 0, duration_ns);
+		add_to_outer_keys(events, work->launch ? work->launch->trace_node : 0, duration_ns);
 	else
-		add_total(events, key, duration_ns);
+		add_key_total(events, key, duration_ns);
 	if (events->by != BY_STREAM && events->by != BY_STACK)
 		return;
 	if (!work->timed)
@@ -233,17 +250,17 @@ static void work(void *context, const struct fold_seen_work *work)
 		tree_count(events->flat, key, duration_ns);
 }
 
-static void begins(void *context)
+static void restart_grouping(void *context)
 {
-	struct events *events = context;
+	struct event_grouping *events = context;
 	const struct steps *steps = events->process->steps;
 
 	tree_free(events->flat);
 	events->flat = tree_new();
-	events->flat->is_keyed = true;
+	events->flat->is_grouped = true;
 	events->step = 0;
 	events->tid_key = 0;
-	events->told = false;
+	events->has_key = false;
 	if (events->key_of)
 		memset(events->key_of, 0, events->key_room * sizeof *events->key_of);
 	if (events->inner)
@@ -257,82 +274,99 @@ static bool has_steps(const struct process *process)
 	return process->steps && process->steps->count;
 }
 
-static void say_why(const struct process *process, enum rows_by by, char reason[KEYED_REASON])
+static void explain_missing_key(
+	const struct process *process, enum rows_by by, char reason[GROUP_BY_REASON_BYTES])
 {
 	const bool own = !process_meta(process, "import.format").known;
 
 	if (by == BY_SHAPE && own)
-		snprintf(reason, KEYED_REASON, "no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
 	else if (by == BY_SHAPE)
-		snprintf(reason, KEYED_REASON, "no shapes of inputs are in this trace; torch.profiler records them with record_shapes=True");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no shapes of inputs are in this trace; torch.profiler records them with "
+			"record_shapes=True");
 	else if (by == BY_STACK && own)
-		snprintf(reason, KEYED_REASON,
-			"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records Python's, PPERF_STACKS=launch those "
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records "
+			"Python's, PPERF_STACKS=launch those "
 			"of native functions");
 	else if (by == BY_STACK)
-		snprintf(reason, KEYED_REASON,
-			"no launch in this trace has a call stack; torch.profiler records them with with_stack=True");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no launch in this trace has a call stack; torch.profiler records them "
+			"with with_stack=True");
 	else if (by == BY_STEP)
-		snprintf(reason, KEYED_REASON, "no steps were found%s%s; --step-marker NAME says which ranges are steps",
-			process->steps && *process->steps->reason ? ": " : "", process->steps ? process->steps->reason : "");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no steps were found%s%s; --step-marker NAME says which ranges are steps",
+			process->steps && *process->steps->reason ? ": " : "",
+			process->steps ? process->steps->reason : "");
 	else if (by == BY_STREAM)
-		snprintf(reason, KEYED_REASON, "no work of a GPU is in this trace; pperf-report info says which of its sources were on");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no work of a GPU is in this trace; pperf-report info says which of its "
+			"sources were on");
 	else
-		snprintf(reason, KEYED_REASON, "no range and no work of a GPU is in this trace");
+		snprintf(reason, GROUP_BY_REASON_BYTES,
+			"no range and no work of a GPU is in this trace");
 }
 
 /* What the first fold knows already, or the dictionary: false: there is nothing of the key in the trace. */
-static bool may_tell(const struct process *process, enum rows_by by)
+static bool may_have_key(const struct process *process, enum rows_by by)
 {
 	if (by == BY_STACK && !reader_dictionary_count(process->reader, TRACE_STACK) &&
 		!reader_dictionary_count(process->reader, TRACE_PYTHON_STACK))
 		return false;
 	if (by == BY_STREAM || by == BY_STACK)
 		return process_has_records(process);
-	for (uint32_t place = 1; by == BY_SHAPE && place < reader_nodes(process->reader); place++)
-		if (reader_place(process->reader, place)->kind == TRACE_NODE_OP && reader_place(process->reader, place)->detail)
+	for (uint32_t trace_node = 1;
+		by == BY_SHAPE && trace_node < reader_node_count(process->reader); trace_node++)
+		if (reader_node(process->reader, trace_node)->kind == TRACE_NODE_OP &&
+			reader_node(process->reader, trace_node)->detail)
 			return true;
 	return by != BY_SHAPE;
 }
 
-static void add_threads(struct events *events)
+static void add_threads(struct event_grouping *events)
 {
-	const struct fold *fold = events->process->fold;
+	const struct profile *profile = events->process->profile;
 
-	for (size_t i = 0; i < fold->thread_count; i++) {
-		struct node *node = &events->flat->nodes[thread_key(events, fold->threads[i].tid)];
+	for (size_t i = 0; i < profile->thread_count; i++) {
+		struct node *node =
+			&events->flat->nodes[thread_key(events, profile->threads[i].tid)];
 
-		node->self_ns += fold->threads[i].self_ns;
-		node->total_ns += fold->threads[i].self_ns;
+		node->self_ns += profile->threads[i].self_ns;
+		node->total_ns += profile->threads[i].self_ns;
 	}
 }
 
-struct tree *keyed_events(struct process *process, enum rows_by by, char reason[KEYED_REASON])
+struct tree *group_by_events(
+	struct process *process, enum rows_by by, char reason[GROUP_BY_REASON_BYTES])
 {
-	struct events events = { .process = process, .by = by };
+	struct event_grouping events = { .process = process, .by = by };
 	const bool of_work = by == BY_STREAM || by == BY_STACK;
-	const struct fold_observer observer = {
-		.context = &events, .begins = begins, .part = of_work ? NULL : part, .work = work
-	};
-	const struct fold_options options = fold_options_telling(process->fold, &observer);
+	const struct profile_observer observer = { .context = &events,
+		.restart = restart_grouping,
+		.segment = of_work ? NULL : add_segment_to_key,
+		.work = add_work_to_key };
+	const struct profile_options options = profile_options_for_observer(
+		process->profile, &observer);
 
-	if (!may_tell(process, by) || (by == BY_STEP && !has_steps(process))) {
-		say_why(process, by, reason);
+	if (!may_have_key(process, by) || (by == BY_STEP && !has_steps(process))) {
+		explain_missing_key(process, by, reason);
 		return NULL;
 	}
 	if (by == BY_STEP)
-		events.step_keys = need((process->steps->count + 1) * sizeof *events.step_keys);
-	begins(&events);
+		events.step_keys = xcalloc((process->steps->count + 1) * sizeof *events.step_keys);
+	restart_grouping(&events);
 	if (by == BY_THREAD && !process_has_records(process))
 		add_threads(&events);
 	else
-		fold_free(fold_run(process->reader, process->texts, &options));
+		profile_free(profile_build(process->reader, process->texts, &options));
 	free(events.key_of);
 	free(events.inner);
 	free(events.step_keys);
-	if (events.flat->count > 1 && (events.told || (by != BY_SHAPE && by != BY_STACK)))
+	if (events.flat->count > 1 && (events.has_key || (by != BY_SHAPE && by != BY_STACK)))
 		return events.flat;
-	say_why(process, by, reason);
+	explain_missing_key(process, by, reason);
 	tree_free(events.flat);
 	return NULL;
 }

@@ -4,228 +4,247 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_wanted(const struct fold_options *options, const struct step *step)
+static bool is_step_wanted(const struct profile_options *options, const struct step *step)
 {
 	return step->kind == STEP_USUAL &&
-	       (!options->steps || (step->number >= options->first_step && step->number <= options->last_step));
+	       (!options->steps ||
+		       (step->number >= options->first_step && step->number <= options->last_step));
 }
 
-size_t amounts_steps(const struct process *process)
+size_t metric_samples_steps(const struct process *process)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; process->steps && i < process->steps->count; i++)
-		count += is_wanted(&process->fold->options, &process->steps->steps[i]);
-	for (uint32_t id = 1; id < process->fold->tree->count; id++)
-		if (process->fold->tree->nodes[id].is_counted)
+		count += is_step_wanted(&process->profile->options, &process->steps->steps[i]);
+	for (uint32_t id = 1; id < process->profile->tree->count; id++)
+		if (process->profile->tree->nodes[id].is_counted)
 			return 0;
 	return count;
 }
 
-static void take_steps(struct amounts *amounts, const struct process *process)
+static void collect_steps(struct metric_samples *metric_samples, const struct process *process)
 {
 	const struct steps *found = process->steps;
 
-	amounts->steps = need((found->count + 1) * sizeof *amounts->steps);
+	metric_samples->steps = xcalloc((found->count + 1) * sizeof *metric_samples->steps);
 	for (size_t i = 0; i < found->count; i++)
-		if (is_wanted(&process->fold->options, &found->steps[i]))
-			amounts->steps[amounts->step_count++] = &found->steps[i];
-	amounts->step_stride = (amounts->step_count + AMOUNTS_MOST - 1) / AMOUNTS_MOST;
-	if (amounts->step_stride)
-		amounts->values = (uint32_t)((amounts->step_count + amounts->step_stride - 1) / amounts->step_stride);
+		if (is_step_wanted(&process->profile->options, &found->steps[i]))
+			metric_samples->steps[metric_samples->step_count++] = &found->steps[i];
+	metric_samples->step_stride = (metric_samples->step_count + METRIC_SAMPLES_MAX - 1) /
+				      METRIC_SAMPLES_MAX;
+	if (metric_samples->step_stride)
+		metric_samples->values = (uint32_t)((metric_samples->step_count +
+							    metric_samples->step_stride - 1) /
+						    metric_samples->step_stride);
 }
 
 /* The number of the step in which that moment lies; SIZE_MAX: in none. */
-static size_t step_at(struct amounts *amounts, uint64_t at_ns)
+static size_t sample_step_at(struct metric_samples *metric_samples, uint64_t at_ns)
 {
-	size_t low = 0, high = amounts->step_count;
-	const struct step *step = low < high ? amounts->steps[amounts->cursor] : NULL;
+	size_t low = 0, high = metric_samples->step_count;
+	const struct step *step = low < high ? metric_samples->steps[metric_samples->cursor] : NULL;
 
 	if (step && at_ns >= step->begin_ns && at_ns < step->end_ns)
-		return amounts->cursor;
+		return metric_samples->cursor;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (amounts->steps[middle]->begin_ns <= at_ns)
+		if (metric_samples->steps[middle]->begin_ns <= at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || at_ns >= amounts->steps[low - 1]->end_ns)
+	if (!low || at_ns >= metric_samples->steps[low - 1]->end_ns)
 		return SIZE_MAX;
-	return amounts->cursor = low - 1;
+	return metric_samples->cursor = low - 1;
 }
 
-static struct amount *amount_of(struct amounts *amounts, uint32_t node)
+static struct node_samples *node_samples_of(struct metric_samples *metric_samples, uint32_t node)
 {
-	grow(&amounts->nodes, &amounts->room, (size_t)node + 1, sizeof *amounts->nodes);
-	return &amounts->nodes[node];
+	array_grow_zeroed(&metric_samples->nodes, &metric_samples->room, (size_t)node + 1,
+		sizeof *metric_samples->nodes);
+	return &metric_samples->nodes[node];
 }
 
-static void add_in_step(struct amounts *amounts, uint32_t node, uint64_t at_ns, long double value)
+static void add_step_sample(
+	struct metric_samples *metric_samples, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct amount *amount = amount_of(amounts, node);
-	const size_t step = step_at(amounts, at_ns);
+	struct node_samples *samples = node_samples_of(metric_samples, node);
+	const size_t step = sample_step_at(metric_samples, at_ns);
 
 	if (step == SIZE_MAX)
 		return;
-	amount->total += value;
-	if (step % amounts->step_stride)
+	samples->total += value;
+	if (step % metric_samples->step_stride)
 		return;
-	if (!amount->values) {
-		amount->values = need(amounts->values * sizeof *amount->values);
-		amount->count = amounts->values;
+	if (!samples->values) {
+		samples->values = xcalloc(metric_samples->values * sizeof *samples->values);
+		samples->count = metric_samples->values;
 	}
-	amount->values[step / amounts->step_stride] += (double)value;
+	samples->values[step / metric_samples->step_stride] += (double)value;
 }
 
 /* Full: every second one stays, and of those to come. */
-static void thin_out(struct amount *amount)
+static void halve_samples(struct node_samples *samples)
 {
-	for (uint32_t i = 0; i < amount->count / 2; i++)
-		amount->values[i] = amount->values[2 * i];
-	amount->count /= 2;
-	amount->stride *= 2;
+	for (uint32_t i = 0; i < samples->count / 2; i++)
+		samples->values[i] = samples->values[2 * i];
+	samples->count /= 2;
+	samples->stride *= 2;
 }
 
-static void keep_value(struct amount *amount, long double value)
+static void keep_instance_value(struct node_samples *samples, long double value)
 {
-	size_t room = amount->room;
+	size_t room = samples->room;
 
-	if (!amount->stride)
-		amount->stride = 1;
-	if (amount->passed++ % amount->stride)
+	if (!samples->stride)
+		samples->stride = 1;
+	if (samples->passed++ % samples->stride)
 		return;
-	if (amount->count == AMOUNTS_MOST) {
-		thin_out(amount);
-		if ((amount->passed - 1) % amount->stride)
+	if (samples->count == METRIC_SAMPLES_MAX) {
+		halve_samples(samples);
+		if ((samples->passed - 1) % samples->stride)
 			return;
 	}
-	grow(&amount->values, &room, (size_t)amount->count + 1, sizeof *amount->values);
-	amount->room = (uint32_t)room;
-	amount->values[amount->count++] = (double)value;
+	array_grow_zeroed(
+		&samples->values, &room, (size_t)samples->count + 1, sizeof *samples->values);
+	samples->room = (uint32_t)room;
+	samples->values[samples->count++] = (double)value;
 }
 
-static void begins(void *context)
+static void restart_samples(void *context)
 {
-	struct amounts *amounts = context;
+	struct metric_samples *metric_samples = context;
 
-	for (size_t i = 0; i < amounts->room; i++) {
-		free(amounts->nodes[i].values);
-		amounts->nodes[i] = (struct amount){ .total = 0 };
+	for (size_t i = 0; i < metric_samples->room; i++) {
+		free(metric_samples->nodes[i].values);
+		metric_samples->nodes[i] = (struct node_samples){ .total = 0 };
 	}
-	amounts->cursor = 0;
+	metric_samples->cursor = 0;
 }
 
-static void add(struct amounts *amounts, uint32_t node, uint64_t at_ns, long double value)
+static void add_metric_value(
+	struct metric_samples *metric_samples, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct amount *amount;
+	struct node_samples *samples;
 
-	if (amounts->steps) {
-		add_in_step(amounts, node, at_ns, value);
+	if (metric_samples->steps) {
+		add_step_sample(metric_samples, node, at_ns, value);
 		return;
 	}
-	amount = amount_of(amounts, node);
-	amount->total += value;
-	keep_value(amount, value);
+	samples = node_samples_of(metric_samples, node);
+	samples->total += value;
+	keep_instance_value(samples, value);
 }
 
-static void leaf(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
+static void add_leaf_sample(
+	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
 {
-	struct amounts *amounts = context;
+	struct metric_samples *metric_samples = context;
 
-	if (amounts->metric == METRIC_CALLS)
-		add(amounts, node, at_ns, 1);
-	else if (is_work ? amounts->metric == METRIC_GPU
-			 : amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL)
-		add(amounts, node, at_ns, duration_ns);
+	if (metric_samples->metric == METRIC_CALLS)
+		add_metric_value(metric_samples, node, at_ns, 1);
+	else if (is_work ? metric_samples->metric == METRIC_GPU
+			 : metric_samples->metric == METRIC_CPU ||
+				   metric_samples->metric == METRIC_WALL)
+		add_metric_value(metric_samples, node, at_ns, duration_ns);
 }
 
-static void instance(void *context, uint32_t node, uint64_t at_ns, long double value)
+static void add_instance_sample(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
-	struct amounts *amounts = context;
+	struct metric_samples *metric_samples = context;
 
-	if (amounts->metric == METRIC_CALLS)
+	if (metric_samples->metric == METRIC_CALLS)
 		value = 1;
-	if (amounts->metric != METRIC_GPU)
-		add(amounts, node, at_ns, value);
-	else if (!amounts->steps) /* its total is that of the work in it */
-		keep_value(amount_of(amounts, node), value);
+	if (metric_samples->metric != METRIC_GPU)
+		add_metric_value(metric_samples, node, at_ns, value);
+	else if (!metric_samples->steps) /* its total is that of the work in it */
+		keep_instance_value(node_samples_of(metric_samples, node), value);
 }
 
-static void add_to_parent(struct amounts *amounts, uint32_t parent, uint32_t id)
+static void add_samples_to_parent(
+	struct metric_samples *metric_samples, uint32_t parent, uint32_t id)
 {
-	struct amount *to = amount_of(amounts, parent);
-	const struct amount *from = amount_of(amounts, id);
+	struct node_samples *to = node_samples_of(metric_samples, parent);
+	const struct node_samples *from = node_samples_of(metric_samples, id);
 
 	to->total += from->total;
-	if (!amounts->steps || !from->values)
+	if (!metric_samples->steps || !from->values)
 		return;
 	if (!to->values) {
-		to->values = need(amounts->values * sizeof *to->values);
-		to->count = amounts->values;
+		to->values = xcalloc(metric_samples->values * sizeof *to->values);
+		to->count = metric_samples->values;
 	}
-	for (uint32_t i = 0; i < amounts->values; i++)
+	for (uint32_t i = 0; i < metric_samples->values; i++)
 		to->values[i] += from->values[i];
 }
 
 /* What is known of the parts alone. GPU work is a part of all that it is in; groups are what the ranges in them are. */
-static void sum(struct amounts *amounts)
+static void sum_samples(struct metric_samples *metric_samples)
 {
-	const struct tree *tree = amounts->fold->tree;
+	const struct tree *tree = metric_samples->profile->tree;
 
-	amount_of(amounts, tree->count);
+	node_samples_of(metric_samples, tree->count);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 		const bool is_range = node_kind_class(node->kind) == NODE_RANGES;
 
-		if (node->is_counted && (amounts->metric == METRIC_CPU || amounts->metric == METRIC_WALL))
-			amounts->nodes[id].total = node->total_ns;
-		if (node->is_counted && amounts->metric == METRIC_CALLS)
-			amounts->nodes[id].total = node->calls;
-		if (amounts->metric == METRIC_GPU ||
-			(amounts->metric != METRIC_CALLS && is_range && tree->nodes[node->parent].is_group))
-			add_to_parent(amounts, node->parent, id);
+		if (node->is_counted && (metric_samples->metric == METRIC_CPU ||
+						metric_samples->metric == METRIC_WALL))
+			metric_samples->nodes[id].total = node->total_ns;
+		if (node->is_counted && metric_samples->metric == METRIC_CALLS)
+			metric_samples->nodes[id].total = node->calls;
+		if (metric_samples->metric == METRIC_GPU ||
+			(metric_samples->metric != METRIC_CALLS && is_range &&
+				tree->nodes[node->parent].is_group))
+			add_samples_to_parent(metric_samples, node->parent, id);
 	}
 }
 
-struct amounts *amounts_read(struct process *process, enum metric metric, const char *counter, bool by_steps)
+struct metric_samples *metric_samples_read(
+	struct process *process, enum metric metric, const char *counter, bool by_steps)
 {
-	struct amounts *amounts = need(sizeof *amounts);
-	const struct fold_observer observer = { .context = amounts, .begins = begins, .leaf = leaf, .instance = instance };
-	struct fold_options options = process->fold->options;
+	struct metric_samples *metric_samples = xcalloc(sizeof *metric_samples);
+	const struct profile_observer observer = { .context = metric_samples,
+		.restart = restart_samples,
+		.leaf = add_leaf_sample,
+		.instance = add_instance_sample };
+	struct profile_options options = process->profile->options;
 
-	amounts->metric = metric;
+	metric_samples->metric = metric;
 	if (by_steps)
-		take_steps(amounts, process);
+		collect_steps(metric_samples, process);
 	options.metric = metric;
 	options.counter = counter;
 	options.pick_metric = false;
 	options.observer = &observer;
-	amounts->fold = fold_run(process->reader, process->texts, &options);
-	sum(amounts);
-	return amounts;
+	metric_samples->profile = profile_build(process->reader, process->texts, &options);
+	sum_samples(metric_samples);
+	return metric_samples;
 }
 
-long double amounts_wall(const struct amounts *amounts)
+long double metric_samples_wall(const struct metric_samples *metric_samples)
 {
-	long double sum = amounts->steps ? 0 : amounts->fold->totals.wall_ns;
+	long double sum = metric_samples->steps ? 0 : metric_samples->profile->totals.wall_ns;
 
-	for (size_t i = 0; i < amounts->step_count; i++)
-		sum += amounts->steps[i]->end_ns - amounts->steps[i]->begin_ns;
+	for (size_t i = 0; i < metric_samples->step_count; i++)
+		sum += metric_samples->steps[i]->end_ns - metric_samples->steps[i]->begin_ns;
 	return sum;
 }
 
-double amounts_figure(const struct amounts *amounts, long double total)
+double metric_samples_mean(const struct metric_samples *metric_samples, long double total)
 {
-	return (double)(amounts->steps && amounts->step_count ? total / amounts->step_count : total);
+	return (double)(metric_samples->steps && metric_samples->step_count
+				? total / metric_samples->step_count
+				: total);
 }
 
-void amounts_free(struct amounts *amounts)
+void metric_samples_free(struct metric_samples *metric_samples)
 {
-	begins(amounts);
-	free(amounts->nodes);
-	free(amounts->steps);
-	fold_free(amounts->fold);
-	free(amounts);
+	restart_samples(metric_samples);
+	free(metric_samples->nodes);
+	free(metric_samples->steps);
+	profile_free(metric_samples->profile);
+	free(metric_samples);
 }

@@ -10,19 +10,20 @@
 
 #include "report/run/process.h"
 
-#define AMOUNTS_MOST 1024u
+#define METRIC_SAMPLES_MAX 1024u
 
-struct amount {
-	long double total;    /* of all steps, or of the whole run; with what is below where that is so in the tree */
+struct node_samples {
+	long double
+		total; /* of all steps, or of the whole run; with what is below where that is so in the tree */
 	double *values;       /* NULL: there are none */
 	uint32_t count, room; /* by steps: all of them, 0 where the place had nothing */
 	uint32_t stride, passed;
 };
 
-struct amounts {
+struct metric_samples {
 	enum metric metric;
-	struct fold *fold;
-	struct amount *nodes; /* by node of fold->tree */
+	struct profile *profile;
+	struct node_samples *nodes; /* by node of fold->tree */
 	size_t room;
 	const struct step **steps; /* the usual ones, by time; NULL: by instances */
 	size_t step_count, step_stride, cursor;
@@ -30,16 +31,17 @@ struct amounts {
 };
 
 /* Of the metric, which the process may have been folded without. by_steps: it has usual steps. */
-struct amounts *amounts_read(struct process *process, enum metric metric, const char *counter, bool by_steps);
-void amounts_free(struct amounts *amounts);
+struct metric_samples *metric_samples_read(
+	struct process *process, enum metric metric, const char *counter, bool by_steps);
+void metric_samples_free(struct metric_samples *metric_samples);
 
 /* How many usual steps there are whose amounts can be told apart. */
-size_t amounts_steps(const struct process *process);
+size_t metric_samples_steps(const struct process *process);
 
 /* From begin to end: of the steps together, or of the whole run. */
-long double amounts_wall(const struct amounts *amounts);
+long double metric_samples_wall(const struct metric_samples *metric_samples);
 
 /* What is compared of it: a step's mean, or the whole run's. */
-double amounts_figure(const struct amounts *amounts, long double total);
+double metric_samples_mean(const struct metric_samples *metric_samples, long double total);
 
 #endif

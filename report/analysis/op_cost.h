@@ -14,13 +14,14 @@
 struct op_cost {
 	uint64_t flops, bytes; /* of one call */
 	bool has_flops, has_bytes;
-	bool recorded;         /* flops: as the recorder reckoned them */
-	bool matrix;           /* the arithmetic is a product of matrices, for which GPUs have units of their own */
-	enum element element;  /* of the numbers that it computes with */
+	bool recorded; /* flops: as the recorder reckoned them */
+	bool matrix; /* the arithmetic is a product of matrices, for which GPUs have units of their own */
+	enum element_type element; /* of the numbers that it computes with */
 };
 
 /* name: `aten::mm`. assumed: the type of all tensors where the trace has none; ELEMENT_UNKNOWN: nothing is assumed.
  * False: neither figure is known. */
-bool op_cost(struct op_cost *cost, const char *name, size_t length, const struct op_inputs *inputs, enum element assumed);
+bool op_cost(struct op_cost *cost, const char *name, size_t length, const struct op_inputs *inputs,
+	enum element_type assumed);
 
 #endif

@@ -3,23 +3,23 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-struct choice {
-	struct chosen *chosen;
-	uint32_t *seats; /* by node: the place's index + 1; 0: not asked for */
-	uint8_t *asked;  /* by node: it is */
-	uint32_t seat_count;
+struct instance_picker {
+	struct picked_instances *picked;
+	uint32_t *slots; /* by node: the place's index + 1; 0: not asked for */
+	uint8_t *wanted; /* by node: it is */
+	uint32_t node_count;
 	size_t count, most;
 	enum instances_of which;
 };
 
-static struct chosen *chosen_of(const struct choice *choice, uint32_t node)
+static struct picked_instances *picked_of_node(const struct instance_picker *picker, uint32_t node)
 {
-	const uint32_t seat = node < choice->seat_count ? choice->seats[node] : 0;
+	const uint32_t slot = node < picker->node_count ? picker->slots[node] : 0;
 
-	return seat ? &choice->chosen[seat - 1] : NULL;
+	return slot ? &picker->picked[slot - 1] : NULL;
 }
 
-static int compare(const struct chosen_instance *a, const struct chosen_instance *b)
+static int compare_instances(const struct picked_instance *a, const struct picked_instance *b)
 {
 	if (a->value != b->value)
 		return a->value > b->value ? -1 : 1;
@@ -28,53 +28,58 @@ static int compare(const struct chosen_instance *a, const struct chosen_instance
 	return (a->stream > b->stream) - (a->stream < b->stream);
 }
 
-static int by_value(const void *a, const void *b)
+static int by_instance_value(const void *a, const void *b)
 {
-	return compare(a, b);
+	return compare_instances(a, b);
 }
 
-static struct chosen_instance one(const struct fold_seen_instance *seen)
+static struct picked_instance picked_from(const struct observed_instance *seen)
 {
-	return (struct chosen_instance){ .node = seen->node,
+	return (struct picked_instance){ .node = seen->node,
 		.stream = seen->stream,
-		.place = seen->place,
+		.trace_node = seen->trace_node,
 		.begin_ns = seen->begin_ns,
 		.end_ns = seen->end_ns,
 		.value = seen->value };
 }
 
 /* In a heap, the least bad on top: it goes when there is no more room. */
-static void keep_worst(struct chosen *chosen, size_t most, const struct chosen_instance *instance)
+static void keep_worst(
+	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {
 	size_t i, child;
 
-	if (chosen->count < most) {
-		grow(&chosen->list, &chosen->room, chosen->count + 1, sizeof *chosen->list);
-		for (i = chosen->count++; i > 0 && compare(instance, &chosen->list[(i - 1) / 2]) > 0; i = (i - 1) / 2)
-			chosen->list[i] = chosen->list[(i - 1) / 2];
-		chosen->list[i] = *instance;
+	if (picked->count < most) {
+		array_grow_zeroed(
+			&picked->list, &picked->room, picked->count + 1, sizeof *picked->list);
+		for (i = picked->count++;
+			i > 0 && compare_instances(instance, &picked->list[(i - 1) / 2]) > 0;
+			i = (i - 1) / 2)
+			picked->list[i] = picked->list[(i - 1) / 2];
+		picked->list[i] = *instance;
 		return;
 	}
-	if (compare(instance, &chosen->list[0]) >= 0)
+	if (compare_instances(instance, &picked->list[0]) >= 0)
 		return;
-	for (i = 0; (child = 2 * i + 1) < chosen->count; i = child) {
-		child += child + 1 < chosen->count && compare(&chosen->list[child + 1], &chosen->list[child]) > 0;
-		if (compare(&chosen->list[child], instance) <= 0)
+	for (i = 0; (child = 2 * i + 1) < picked->count; i = child) {
+		child += child + 1 < picked->count &&
+			 compare_instances(&picked->list[child + 1], &picked->list[child]) > 0;
+		if (compare_instances(&picked->list[child], instance) <= 0)
 			break;
-		chosen->list[i] = chosen->list[child];
+		picked->list[i] = picked->list[child];
 	}
-	chosen->list[i] = *instance;
+	picked->list[i] = *instance;
 }
 
 /* Of the chosen, how many began before then. */
-static size_t begun_before(const struct chosen *chosen, uint64_t ns)
+static size_t count_begun_before(const struct picked_instances *picked, uint64_t ns)
 {
-	size_t low = 0, high = chosen->count;
+	size_t low = 0, high = picked->count;
 
 	while (low < high) {
 		const size_t middle = (low + high) / 2;
 
-		if (chosen->begins[middle] < ns)
+		if (picked->begins[middle] < ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -82,126 +87,132 @@ static size_t begun_before(const struct chosen *chosen, uint64_t ns)
 	return low;
 }
 
-static void count_earlier(void *context, const struct fold_seen_instance *seen)
+static void count_earlier(void *context, const struct observed_instance *seen)
 {
-	struct chosen *chosen = chosen_of(context, seen->node);
+	struct picked_instances *picked = picked_of_node(context, seen->node);
 
-	if (chosen)
-		chosen->earlier[begun_before(chosen, seen->begin_ns + 1)]++;
+	if (picked)
+		picked->earlier[count_begun_before(picked, seen->begin_ns + 1)]++;
 }
 
 /* The first, or the last. */
-static void closed(void *context, const struct fold_seen_instance *seen)
+static void pick_by_time(void *context, const struct observed_instance *seen)
 {
-	const struct choice *choice = context;
-	struct chosen *chosen = chosen_of(choice, seen->node);
+	const struct instance_picker *picker = context;
+	struct picked_instances *picked = picked_of_node(picker, seen->node);
 
-	if (!chosen)
+	if (!picked)
 		return;
-	if (chosen->count && (choice->which == INSTANCES_FIRST ? seen->begin_ns >= chosen->list->begin_ns
-							       : seen->begin_ns < chosen->list->begin_ns))
+	if (picked->count &&
+		(picker->which == INSTANCES_FIRST ? seen->begin_ns >= picked->list->begin_ns
+						  : seen->begin_ns < picked->list->begin_ns))
 		return;
-	grow(&chosen->list, &chosen->room, 1, sizeof *chosen->list);
-	chosen->list[0] = one(seen);
-	chosen->count = 1;
+	array_grow_zeroed(&picked->list, &picked->room, 1, sizeof *picked->list);
+	picked->list[0] = picked_from(seen);
+	picked->count = 1;
 }
 
-static void ended(void *context, const struct fold_seen_instance *seen)
+static void pick_by_value(void *context, const struct observed_instance *seen)
 {
-	const struct choice *choice = context;
-	struct chosen *chosen = chosen_of(choice, seen->node);
-	const struct chosen_instance instance = one(seen);
+	const struct instance_picker *picker = context;
+	struct picked_instances *picked = picked_of_node(picker, seen->node);
+	const struct picked_instance instance = picked_from(seen);
 
-	if (!chosen)
+	if (!picked)
 		return;
-	chosen->instances++;
-	if (choice->which == INSTANCES_WORST || choice->which == INSTANCES_ALL)
-		keep_worst(chosen, choice->most, &instance);
-	else if (chosen->count && chosen->list->begin_ns == seen->begin_ns && chosen->list->stream == seen->stream)
-		chosen->list->value = seen->value;
+	picked->instances++;
+	if (picker->which == INSTANCES_WORST || picker->which == INSTANCES_ALL)
+		keep_worst(picked, picker->most, &instance);
+	else if (picked->count && picked->list->begin_ns == seen->begin_ns &&
+		 picked->list->stream == seen->stream)
+		picked->list->value = seen->value;
 }
 
-static void begins(void *context)
+static void restart_picking(void *context)
 {
-	struct choice *choice = context;
+	struct instance_picker *picker = context;
 
-	for (size_t i = 0; i < choice->count; i++)
-		choice->chosen[i].count = choice->chosen[i].instances = 0;
+	for (size_t i = 0; i < picker->count; i++)
+		picker->picked[i].count = picker->picked[i].instances = 0;
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_begin_ns(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static void prepare(struct chosen *chosen)
+static void prepare_numbering(struct picked_instances *picked)
 {
-	if (chosen->count)
-		qsort(chosen->list, chosen->count, sizeof *chosen->list, by_value);
-	chosen->begins = need((chosen->count + 1) * sizeof *chosen->begins);
-	chosen->earlier = need((chosen->count + 1) * sizeof *chosen->earlier);
-	for (size_t i = 0; i < chosen->count; i++)
-		chosen->begins[i] = chosen->list[i].begin_ns;
-	qsort(chosen->begins, chosen->count, sizeof *chosen->begins, by_begin);
+	if (picked->count)
+		qsort(picked->list, picked->count, sizeof *picked->list, by_instance_value);
+	picked->begins = xcalloc((picked->count + 1) * sizeof *picked->begins);
+	picked->earlier = xcalloc((picked->count + 1) * sizeof *picked->earlier);
+	for (size_t i = 0; i < picked->count; i++)
+		picked->begins[i] = picked->list[i].begin_ns;
+	qsort(picked->begins, picked->count, sizeof *picked->begins, by_begin_ns);
 }
 
-static void give_numbers(struct chosen *chosen)
+static void number_picked(struct picked_instances *picked)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i <= chosen->count; i++)
-		chosen->earlier[i] = sum += chosen->earlier[i];
-	for (size_t i = 0; i < chosen->count; i++)
-		chosen->list[i].number = 1 + chosen->earlier[begun_before(chosen, chosen->list[i].begin_ns)];
+	for (size_t i = 0; i <= picked->count; i++)
+		picked->earlier[i] = sum += picked->earlier[i];
+	for (size_t i = 0; i < picked->count; i++)
+		picked->list[i].number =
+			1 + picked->earlier[count_begun_before(picked, picked->list[i].begin_ns)];
 }
 
-static void run(struct process *process, const struct fold_observer *observer)
+static void run_picking(struct process *process, const struct profile_observer *observer)
 {
-	struct fold_options options = fold_options_telling(process->fold, observer);
+	struct profile_options options = profile_options_for_observer(process->profile, observer);
 
 	options.metric = process->metric;
 	options.no_timeline = process->metric != METRIC_IDLE;
-	fold_free(fold_run(process->reader, process->texts, &options));
+	profile_free(profile_build(process->reader, process->texts, &options));
 }
 
-struct chosen *chosen_read(struct process *process, const struct places *places, enum instances_of which, size_t most)
+struct picked_instances *pick_instances(struct process *process, const struct node_list *node_list,
+	enum instances_of which, size_t most)
 {
-	struct choice choice = { .count = places->count, .most = most, .which = which };
-	struct fold_observer choosing = { .context = &choice, .begins = begins, .ended = ended },
-			     numbering = { .context = &choice, .closed = count_earlier };
+	struct instance_picker picker = { .count = node_list->count, .most = most, .which = which };
+	struct profile_observer picking = { .context = &picker,
+		.restart = restart_picking,
+		.ended = pick_by_value },
+				numbering = { .context = &picker, .closed = count_earlier };
 
-	choice.chosen = need((places->count + 1) * sizeof *choice.chosen);
-	choice.seat_count = process->fold->tree->count;
-	choice.seats = need(choice.seat_count * sizeof *choice.seats);
-	choice.asked = need(choice.seat_count);
-	for (size_t i = 0; i < places->count; i++) {
-		choice.chosen[i].node = places->nodes[i];
-		choice.seats[places->nodes[i]] = (uint32_t)i + 1;
-		choice.asked[places->nodes[i]] = 1;
+	picker.picked = xcalloc((node_list->count + 1) * sizeof *picker.picked);
+	picker.node_count = process->profile->tree->count;
+	picker.slots = xcalloc(picker.node_count * sizeof *picker.slots);
+	picker.wanted = xcalloc(picker.node_count);
+	for (size_t i = 0; i < node_list->count; i++) {
+		picker.picked[i].node = node_list->nodes[i];
+		picker.slots[node_list->nodes[i]] = (uint32_t)i + 1;
+		picker.wanted[node_list->nodes[i]] = 1;
 	}
-	choosing.closed_of = numbering.closed_of = choice.asked;
-	choosing.closed_count = numbering.closed_count = choice.seat_count;
+	picking.closed_nodes = numbering.closed_nodes = picker.wanted;
+	picking.closed_node_count = numbering.closed_node_count = picker.node_count;
 	if (which == INSTANCES_FIRST || which == INSTANCES_LAST)
-		choosing.closed = closed;
-	run(process, &choosing);
-	for (size_t i = 0; i < places->count; i++)
-		prepare(&choice.chosen[i]);
-	run(process, &numbering);
-	for (size_t i = 0; i < places->count; i++)
-		give_numbers(&choice.chosen[i]);
-	free(choice.seats);
-	free(choice.asked);
-	return choice.chosen;
+		picking.closed = pick_by_time;
+	run_picking(process, &picking);
+	for (size_t i = 0; i < node_list->count; i++)
+		prepare_numbering(&picker.picked[i]);
+	run_picking(process, &numbering);
+	for (size_t i = 0; i < node_list->count; i++)
+		number_picked(&picker.picked[i]);
+	free(picker.slots);
+	free(picker.wanted);
+	return picker.picked;
 }
 
-void chosen_free(struct chosen *chosen, size_t count)
+void picked_instances_free(struct picked_instances *picked, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		free(chosen[i].list);
-		free(chosen[i].begins);
-		free(chosen[i].earlier);
+		free(picked[i].list);
+		free(picked[i].begins);
+		free(picked[i].earlier);
 	}
-	free(chosen);
+	free(picked);
 }

@@ -10,13 +10,14 @@
 
 /* An operator that is open on a thread, and has launched something. */
 struct open_operator {
-	uint32_t place, tid, device;
+	uint32_t trace_node, tid, device;
 	uint64_t launches;
 };
 
-struct place_cost {
-	uint32_t at;        /* the outermost place around it with a figure, or itself; NO_COST; 0: not looked at */
-	uint32_t key;       /* of that place: text of name and inputs */
+struct node_cost {
+	uint32_t
+		at; /* the outermost place around it with a figure, or itself; NO_COST; 0: not looked at */
+	uint32_t key; /* of that place: text of name and inputs */
 	struct op_cost cost;
 	bool assumed;
 };
@@ -26,27 +27,32 @@ struct roofline_state {
 	const struct options *options;
 	struct roofline made;
 	size_t device_room;
-	struct place_cost *places;
-	size_t place_room;
+	struct node_cost *node_costs;
+	size_t node_cost_room;
 	struct open_operator *open;
 	size_t open_count, open_room;
 };
 
-static struct roofline_device *device_of(struct roofline_state *state, uint32_t device)
+static struct roofline_device *roofline_device_of(struct roofline_state *state, uint32_t device)
 {
 	for (size_t i = 0; i < state->made.device_count; i++)
 		if (state->made.devices[i].device == device)
 			return &state->made.devices[i];
-	grow(&state->made.devices, &state->device_room, state->made.device_count + 1, sizeof *state->made.devices);
-	state->made.devices[state->made.device_count] = (struct roofline_device){ .device = device };
+	array_grow_zeroed(&state->made.devices, &state->device_room, state->made.device_count + 1,
+		sizeof *state->made.devices);
+	state->made.devices[state->made.device_count] = (struct roofline_device){
+		.device = device
+	};
 	return &state->made.devices[state->made.device_count++];
 }
 
 static struct roofline_subject *subject_of(struct roofline_subjects *subjects, uint32_t text)
 {
-	grow(&subjects->slots, &subjects->slot_room, (size_t)text + 1, sizeof *subjects->slots);
+	array_grow_zeroed(
+		&subjects->slots, &subjects->slot_room, (size_t)text + 1, sizeof *subjects->slots);
 	if (!subjects->slots[text]) {
-		grow(&subjects->all, &subjects->room, subjects->count + 1, sizeof *subjects->all);
+		array_grow_zeroed(&subjects->all, &subjects->room, subjects->count + 1,
+			sizeof *subjects->all);
 		subjects->all[subjects->count] = (struct roofline_subject){ .name = text };
 		subjects->slots[text] = (uint32_t)++subjects->count;
 	}
@@ -55,52 +61,61 @@ static struct roofline_subject *subject_of(struct roofline_subjects *subjects, u
 
 /* ---- which operator it was ---- */
 
-static bool look_up(struct roofline_state *state, uint32_t place, struct place_cost *found)
+static bool compute_node_cost(
+	struct roofline_state *state, uint32_t trace_node, struct node_cost *found)
 {
 	struct trace_reader *reader = state->process->reader;
-	const struct trace_place *at = reader_place(reader, place);
-	const struct trace_text name = reader_name(reader, at->name), given = reader_name(reader, at->detail);
+	const struct trace_node_info *at = reader_node(reader, trace_node);
+	const struct trace_text name = reader_name(reader, at->name),
+				given = reader_name(reader, at->detail);
 	struct op_inputs inputs;
 	char *both;
 
-	if (at->kind != TRACE_NODE_OP || !given.known || !op_inputs_read(&inputs, given.bytes, given.length) ||
+	if (at->kind != TRACE_NODE_OP || !given.known ||
+		!op_inputs_read(&inputs, given.bytes, given.length) ||
 		!op_cost(&found->cost, name.bytes, name.length, &inputs, state->options->assumed))
 		return false;
 	found->assumed = !inputs.typed && found->cost.element != ELEMENT_UNKNOWN;
-	both = need((size_t)name.length + given.length + 2);
+	both = xcalloc((size_t)name.length + given.length + 2);
 	memcpy(both, name.bytes, name.length);
 	both[name.length] = '\t';
 	memcpy(both + name.length + 1, given.bytes, given.length);
-	found->key = text_id(state->process->texts, both, (size_t)name.length + 1 + given.length);
+	found->key = string_table_intern(
+		state->process->texts, both, (size_t)name.length + 1 + given.length);
 	free(both);
 	return true;
 }
 
 /* Whose the work that was launched there is; NULL: nobody's with a figure. */
-static const struct place_cost *cost_at(struct roofline_state *state, uint32_t place)
+static const struct node_cost *node_cost_at(struct roofline_state *state, uint32_t trace_node)
 {
 	uint32_t outermost = NO_COST;
 
-	grow(&state->places, &state->place_room, (size_t)place + 1, sizeof *state->places);
-	if (!state->places[place].at) {
-		for (uint32_t at = place; at; at = reader_place(state->process->reader, at)->parent) {
-			struct place_cost found = { .at = at };
+	array_grow_zeroed(&state->node_costs, &state->node_cost_room, (size_t)trace_node + 1,
+		sizeof *state->node_costs);
+	if (!state->node_costs[trace_node].at) {
+		for (uint32_t at = trace_node; at;
+			at = reader_node(state->process->reader, at)->parent) {
+			struct node_cost found = { .at = at };
 
-			if (!look_up(state, at, &found))
+			if (!compute_node_cost(state, at, &found))
 				continue;
-			state->places[at].key = found.key;
-			state->places[at].cost = found.cost;
-			state->places[at].assumed = found.assumed;
+			state->node_costs[at].key = found.key;
+			state->node_costs[at].cost = found.cost;
+			state->node_costs[at].assumed = found.assumed;
 			outermost = at;
 		}
-		state->places[place].at = outermost;
+		state->node_costs[trace_node].at = outermost;
 	}
-	return state->places[place].at == NO_COST ? NULL : &state->places[state->places[place].at];
+	return state->node_costs[trace_node].at == NO_COST
+		       ? NULL
+		       : &state->node_costs[state->node_costs[trace_node].at];
 }
 
-static uint32_t name_of_kernel(struct roofline_state *state, const struct fold_seen_work *work)
+static uint32_t name_of_kernel(struct roofline_state *state, const struct observed_gpu_work *work)
 {
-	return work->name ? work->name : text_id(state->process->texts, "(not named)", 11);
+	return work->name ? work->name
+			  : string_table_intern(state->process->texts, "(not named)", 11);
 }
 
 /* ---- what the fold tells ---- */
@@ -108,8 +123,8 @@ static uint32_t name_of_kernel(struct roofline_state *state, const struct fold_s
 void roofline_free(struct roofline *roofline)
 {
 	for (size_t i = 0; i < roofline->device_count; i++) {
-		struct roofline_subjects *all[] = { &roofline->devices[i].operators, &roofline->devices[i].moves,
-			&roofline->devices[i].unknown };
+		struct roofline_subjects *all[] = { &roofline->devices[i].operators,
+			&roofline->devices[i].moves, &roofline->devices[i].unknown };
 
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
 			free(all[k]->all);
@@ -120,7 +135,7 @@ void roofline_free(struct roofline *roofline)
 	*roofline = (struct roofline){ .devices = NULL };
 }
 
-static void begins(void *context)
+static void restart_roofline(void *context)
 {
 	struct roofline_state *state = context;
 
@@ -128,34 +143,38 @@ static void begins(void *context)
 	state->device_room = state->open_count = 0;
 }
 
-static void call(void *context, const struct fold_seen_call *seen)
+static void add_device_call(void *context, const struct observed_call *seen)
 {
 	struct roofline_state *state = context;
 	const struct trace_call *record = seen->event->record;
-	const struct place_cost *cost;
+	const struct node_cost *cost;
 	struct open_operator *open;
 	size_t i = 0;
 
-	if (seen->event->kind != TRACE_LAUNCH || !seen->counts || record->result || record->head.flags & TRACE_CALL_CAPTURED)
+	if (seen->event->kind != TRACE_LAUNCH || !seen->counts || record->result ||
+		record->head.flags & TRACE_CALL_CAPTURED)
 		return;
-	cost = cost_at(state, seen->event->node);
+	cost = node_cost_at(state, seen->event->node);
 	if (!cost)
 		return;
 	open = state->open;
 	while (i < state->open_count &&
-		(open[i].tid != seen->event->stream->tid || open[i].place != (uint32_t)(cost - state->places)))
+		(open[i].tid != seen->event->stream->tid ||
+			open[i].trace_node != (uint32_t)(cost - state->node_costs)))
 		i++;
 	if (i == state->open_count) {
-		grow(&state->open, &state->open_room, i + 1, sizeof *state->open);
-		state->open[state->open_count++] = (struct open_operator){ .place = (uint32_t)(cost - state->places),
+		array_grow_zeroed(&state->open, &state->open_room, i + 1, sizeof *state->open);
+		state->open[state->open_count++] = (struct open_operator){
+			.trace_node = (uint32_t)(cost - state->node_costs),
 			.tid = seen->event->stream->tid,
-			.device = record->device };
+			.device = record->device
+		};
 	}
 	state->open[i].launches++;
 }
 
 /* A call of the operator is over. One that launched nothing computed on the CPU, or its work is a graph's by now. */
-static void part(void *context, const struct fold_part *seen)
+static void close_operator(void *context, const struct observed_segment *seen)
 {
 	struct roofline_state *state = context;
 
@@ -163,10 +182,10 @@ static void part(void *context, const struct fold_part *seen)
 		const struct open_operator *open = &state->open[i];
 		struct roofline_subject *subject;
 
-		if (open->place != seen->place || open->tid != seen->thread->tid)
+		if (open->trace_node != seen->trace_node || open->tid != seen->thread->tid)
 			continue;
-		subject = subject_of(
-			&device_of(state, open->device)->operators, state->places[open->place].key);
+		subject = subject_of(&roofline_device_of(state, open->device)->operators,
+			state->node_costs[open->trace_node].key);
 		subject->calls++;
 		subject->launches += open->launches;
 		state->open[i] = state->open[--state->open_count];
@@ -176,13 +195,14 @@ static void part(void *context, const struct fold_part *seen)
 
 static bool says_tf32(struct roofline_state *state, const struct trace_gpu *gpu)
 {
-	const struct trace_text name = reader_name(state->process->reader, ((const struct trace_kernel *)gpu)->name);
+	const struct trace_text name = reader_name(
+		state->process->reader, ((const struct trace_kernel *)gpu)->name);
 
 	return memmem(name.bytes, name.length, "tf32", 4) != NULL;
 }
 
-static void add_kernel(struct roofline_state *state, struct roofline_subject *subject, const struct place_cost *cost,
-	const struct fold_seen_work *work)
+static void add_kernel(struct roofline_state *state, struct roofline_subject *subject,
+	const struct node_cost *cost, const struct observed_gpu_work *work)
 {
 	subject->cost = cost->cost;
 	subject->assumed = cost->assumed;
@@ -193,32 +213,38 @@ static void add_kernel(struct roofline_state *state, struct roofline_subject *su
 }
 
 /* Within a GPU each byte is read and written. */
-static uint64_t moved(const struct trace_gpu_copy *copy)
+static uint64_t bytes_moved(const struct trace_gpu_copy *copy)
 {
-	const bool within = copy->gpu.head.kind == TRACE_GPU_COPY && copy->copy_kind == TRACE_COPY_DTOD;
+	const bool within = copy->gpu.head.kind == TRACE_GPU_COPY &&
+			    copy->copy_kind == TRACE_COPY_DTOD;
 
 	return copy->bytes << within;
 }
 
-static void work(void *context, const struct fold_seen_work *seen)
+static void add_roofline_work(void *context, const struct observed_gpu_work *seen)
 {
 	struct roofline_state *state = context;
 	const struct trace_gpu *gpu = seen->gpu;
-	const bool kernel = gpu->head.kind == TRACE_KERNEL, own = seen->launch && !gpu->graph_node && !seen->launch->graph_node;
-	const struct place_cost *cost = kernel && own ? cost_at(state, seen->launch->place) : NULL;
+	const bool kernel = gpu->head.kind == TRACE_KERNEL,
+		   own = seen->launch && !gpu->graph_node && !seen->launch->graph_node;
+	const struct node_cost *cost = kernel && own ? node_cost_at(state, seen->launch->trace_node)
+						     : NULL;
 	struct roofline_device *device;
 	struct roofline_subject *subject;
-	const uint64_t ns = seen->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
+	const uint64_t ns = seen->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns
+								       : 0;
 
 	if (!seen->counts)
 		return;
-	device = device_of(state, gpu->device);
-	subject = subject_of(cost ? &device->operators : kernel ? &device->unknown : &device->moves,
+	device = roofline_device_of(state, gpu->device);
+	subject = subject_of(cost     ? &device->operators
+			     : kernel ? &device->unknown
+				      : &device->moves,
 		cost ? cost->key : name_of_kernel(state, seen));
 	if (cost)
 		add_kernel(state, subject, cost, seen);
 	else if (!kernel)
-		subject->bytes += moved((const struct trace_gpu_copy *)gpu);
+		subject->bytes += bytes_moved((const struct trace_gpu_copy *)gpu);
 	if (!subject->works)
 		subject->node = seen->owner;
 	subject->works++;
@@ -229,7 +255,8 @@ static void work(void *context, const struct fold_seen_work *seen)
 }
 
 /* Calls of which the trace does not say on what GPU: that which has the work, if it is one. */
-static void adopt(struct roofline_state *state, const struct roofline_subjects *from, uint32_t text)
+static void merge_unknown(
+	struct roofline_state *state, const struct roofline_subjects *from, uint32_t text)
 {
 	const struct roofline_subject *calls = &from->all[from->slots[text] - 1];
 	struct roofline_subject *found = NULL;
@@ -249,16 +276,17 @@ static void adopt(struct roofline_state *state, const struct roofline_subjects *
 	found->launches += calls->launches;
 }
 
-static void adopt_all(struct roofline_state *state)
+static void merge_all_unknown(struct roofline_state *state)
 {
-	const struct roofline_subjects *from = &device_of(state, ACTIVITY_NO_DEVICE)->operators;
+	const struct roofline_subjects *from =
+		&roofline_device_of(state, ACTIVITY_NO_DEVICE)->operators;
 
 	for (uint32_t text = 0; text < from->slot_room; text++)
 		if (from->slots[text])
-			adopt(state, from, text);
+			merge_unknown(state, from, text);
 }
 
-static int by_device(const void *a, const void *b)
+static int by_device_number(const void *a, const void *b)
 {
 	const struct roofline_device *left = a, *right = b;
 
@@ -268,16 +296,20 @@ static int by_device(const void *a, const void *b)
 struct roofline roofline_read(const struct options *options, struct process *process)
 {
 	struct roofline_state state = { .process = process, .options = options };
-	const struct fold_observer observer = {
-		.context = &state, .begins = begins, .call = call, .part = part, .work = work
-	};
-	const struct fold_options wanted = fold_options_telling(process->fold, &observer);
+	const struct profile_observer observer = { .context = &state,
+		.restart = restart_roofline,
+		.call = add_device_call,
+		.segment = close_operator,
+		.work = add_roofline_work };
+	const struct profile_options wanted = profile_options_for_observer(
+		process->profile, &observer);
 
 	if (process_has_records(process))
-		fold_free(fold_run(process->reader, process->texts, &wanted));
-	adopt_all(&state);
-	qsort(state.made.devices, state.made.device_count, sizeof *state.made.devices, by_device);
-	free(state.places);
+		profile_free(profile_build(process->reader, process->texts, &wanted));
+	merge_all_unknown(&state);
+	qsort(state.made.devices, state.made.device_count, sizeof *state.made.devices,
+		by_device_number);
+	free(state.node_costs);
 	free(state.open);
 	return state.made;
 }

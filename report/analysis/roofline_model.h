@@ -14,24 +14,25 @@
 struct roofline_subject {
 	struct op_cost cost;
 	uint64_t calls, launches, works, untimed, ns;
-	uint64_t bytes;     /* of copies and sets: all of them */
-	uint32_t name;      /* text */
-	uint32_t shapes;    /* text; of an operator */
-	uint32_t kernel;    /* text: what it launched, if that is one */
-	uint32_t node;      /* of the tree: who asked for the first */
+	uint64_t bytes;       /* of copies and sets: all of them */
+	uint32_t name;        /* text */
+	uint32_t shapes;      /* text; of an operator */
+	uint32_t kernel;      /* text: what it launched, if that is one */
+	uint32_t node;        /* of the tree: who asked for the first */
 	bool several, narrow; /* kernels; one says that it makes TF32 of what it multiplies */
-	bool assumed;       /* the type of its inputs is */
+	bool assumed;         /* the type of its inputs is */
 };
 
 struct roofline_subjects {
 	struct roofline_subject *all;
 	size_t count, room;
-	uint32_t *slots;    /* by text: index + 1 */
+	uint32_t *slots; /* by text: index + 1 */
 	size_t slot_room;
 };
 
 struct roofline_device {
-	struct roofline_subjects operators, moves, unknown; /* by name and inputs; by name; by kernel */
+	struct roofline_subjects operators, moves,
+		unknown; /* by name and inputs; by name; by kernel */
 	uint64_t ns, works;
 	uint32_t device;
 };

@@ -7,36 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t text_into(struct diff *diff, const struct process *process, uint32_t id)
+static uint32_t copy_text_to_diff(struct diff *diff, const struct process *process, uint32_t id)
 {
-	const struct text text = text_of(process->texts, id);
+	const struct string_view text = string_table_get(process->texts, id);
 
-	return text_id(diff->texts, text.bytes, text.length);
+	return string_table_intern(diff->texts, text.bytes, text.length);
 }
 
-static bool same_place(const struct diff_node *a, const struct diff_node *b)
+static bool is_same_node(const struct diff_node *a, const struct diff_node *b)
 {
-	return a->parent == b->parent && a->name == b->name && a->domain == b->domain && a->class == b->class &&
-	       a->kind == b->kind;
+	return a->parent == b->parent && a->name == b->name && a->domain == b->domain &&
+	       a->class == b->class && a->kind == b->kind;
 }
 
-static size_t hash(const struct diff_node *node)
+static size_t hash_diff_node(const struct diff_node *node)
 {
 	uint64_t value = node->parent;
 
 	value = (value ^ node->name) * UINT64_C(0x9e3779b97f4a7c15);
-	value = (value ^ (value >> 29) ^ node->domain ^ ((uint64_t)node->class << 20) ^ ((uint64_t)node->kind << 44)) *
+	value = (value ^ (value >> 29) ^ node->domain ^ ((uint64_t)node->class << 20) ^
+			((uint64_t)node->kind << 44)) *
 		UINT64_C(0xbf58476d1ce4e5b9);
 	return (size_t)(value ^ (value >> 32));
 }
 
-static void rehash(struct diff *diff)
+static void grow_diff_slots(struct diff *diff)
 {
 	diff->slot_count = diff->slot_count ? diff->slot_count * 2 : 1024;
 	free(diff->slots);
-	diff->slots = need(diff->slot_count * sizeof *diff->slots);
+	diff->slots = xcalloc(diff->slot_count * sizeof *diff->slots);
 	for (uint32_t id = 1; id < diff->count; id++) {
-		size_t slot = hash(&diff->nodes[id]) % diff->slot_count;
+		size_t slot = hash_diff_node(&diff->nodes[id]) % diff->slot_count;
 
 		while (diff->slots[slot])
 			slot = (slot + 1) % diff->slot_count;
@@ -45,90 +46,99 @@ static void rehash(struct diff *diff)
 }
 
 /* The node that is this place; made if there is none. */
-static uint32_t place(struct diff *diff, const struct diff_node *wanted)
+static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node *wanted)
 {
 	size_t slot;
 
 	if (2 * (size_t)diff->count >= diff->slot_count)
-		rehash(diff);
-	for (slot = hash(wanted) % diff->slot_count; diff->slots[slot]; slot = (slot + 1) % diff->slot_count)
-		if (same_place(&diff->nodes[diff->slots[slot]], wanted))
+		grow_diff_slots(diff);
+	for (slot = hash_diff_node(wanted) % diff->slot_count; diff->slots[slot];
+		slot = (slot + 1) % diff->slot_count)
+		if (is_same_node(&diff->nodes[diff->slots[slot]], wanted))
 			return diff->slots[slot];
-	grow(&diff->nodes, &diff->room, (size_t)diff->count + 1, sizeof *diff->nodes);
+	array_grow_zeroed(&diff->nodes, &diff->room, (size_t)diff->count + 1, sizeof *diff->nodes);
 	diff->nodes[diff->count] = *wanted;
 	diff->slots[slot] = diff->count;
 	return diff->count++;
 }
 
 /* Which of a tree's nodes have anything of the metric that is compared, they or what is below. */
-static uint8_t *choose(const struct diff_side *side)
+static uint8_t *select_nodes(const struct diff_side *side)
 {
-	const struct tree *tree = side->amounts->fold->tree;
-	uint8_t *chosen = need(tree->count);
+	const struct tree *tree = side->metric_samples->profile->tree;
+	uint8_t *selected = xcalloc(tree->count);
 
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
-		chosen[id] |= side->amounts->nodes[id].total != 0 || side->amounts->nodes[id].count > 0;
-		chosen[tree->nodes[id].parent] |= chosen[id];
+		selected[id] |= side->metric_samples->nodes[id].total != 0 ||
+				side->metric_samples->nodes[id].count > 0;
+		selected[tree->nodes[id].parent] |= selected[id];
 	}
-	return chosen;
+	return selected;
 }
 
-static void add_side(struct diff *diff, unsigned which)
+static void add_side_nodes(struct diff *diff, unsigned which)
 {
 	struct diff_side *side = &diff->sides[which];
-	const struct tree *tree = side->amounts->fold->tree;
-	uint32_t *placed = need(tree->count * sizeof *placed);
-	uint8_t *chosen = choose(side);
+	const struct tree *tree = side->metric_samples->profile->tree;
+	uint32_t *placed = xcalloc(tree->count * sizeof *placed);
+	uint8_t *selected = select_nodes(side);
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		struct diff_node wanted = { .parent = placed[node->parent], .kind = node->kind };
 
-		if (!chosen[id])
+		if (!selected[id])
 			continue;
-		wanted.name = text_into(diff, side->process, node->name);
-		wanted.domain = text_into(diff, side->process, node->domain);
-		wanted.class = text_into(diff, side->process, node->class);
+		wanted.name = copy_text_to_diff(diff, side->process, node->name);
+		wanted.domain = copy_text_to_diff(diff, side->process, node->domain);
+		wanted.class = copy_text_to_diff(diff, side->process, node->class);
 		wanted.depth = wanted.parent ? diff->nodes[wanted.parent].depth + 1 : 0;
-		placed[id] = place(diff, &wanted);
+		placed[id] = find_or_add_diff_node(diff, &wanted);
 		if (!diff->nodes[placed[id]].of[which])
 			diff->nodes[placed[id]].of[which] = id;
 		*(which ? &diff->nodes[placed[id]].after : &diff->nodes[placed[id]].before) +=
-			amounts_figure(side->amounts, side->amounts->nodes[id].total);
+			metric_samples_mean(
+				side->metric_samples, side->metric_samples->nodes[id].total);
 	}
 	free(placed);
-	free(chosen);
+	free(selected);
 }
 
 /* By steps, a place that one run alone has was 0 in the other's. */
-static const double *values_of(const struct diff *diff, struct diff_node *node, unsigned which, const double *zeros)
+static const double *side_values(
+	const struct diff *diff, struct diff_node *node, unsigned which, const double *zeros)
 {
-	const struct amounts *amounts = diff->sides[which].amounts;
-	const struct amount *amount = node->of[which] ? &amounts->nodes[node->of[which]] : NULL;
+	const struct metric_samples *metric_samples = diff->sides[which].metric_samples;
+	const struct node_samples *samples = node->of[which]
+						     ? &metric_samples->nodes[node->of[which]]
+						     : NULL;
 
-	if (amount && amount->values) {
-		node->n[which] = amount->count;
-		return amount->values;
+	if (samples && samples->values) {
+		node->n[which] = samples->count;
+		return samples->values;
 	}
-	node->n[which] = diff->by_steps ? amounts->values : 0;
+	node->n[which] = diff->by_steps ? metric_samples->values : 0;
 	return zeros;
 }
 
-static void test(struct diff *diff)
+static void test_nodes(struct diff *diff)
 {
-	const uint32_t zero_count = diff->sides[0].amounts->values + diff->sides[1].amounts->values;
-	double *zeros = need((zero_count + 1u) * sizeof *zeros), *p = need(diff->count * sizeof *p);
+	const uint32_t zero_count = diff->sides[0].metric_samples->values +
+				    diff->sides[1].metric_samples->values;
+	double *zeros = xcalloc((zero_count + 1u) * sizeof *zeros),
+	       *p = xcalloc(diff->count * sizeof *p);
 	uint32_t tested = 0;
 
 	for (uint32_t id = 1; id < diff->count; id++) {
 		struct diff_node *node = &diff->nodes[id];
-		const double *before = values_of(diff, node, 0, zeros), *after = values_of(diff, node, 1, zeros);
+		const double *before = side_values(diff, node, 0, zeros),
+			     *after = side_values(diff, node, 1, zeros);
 
-		node->comparison = compare(before, node->n[0], after, node->n[1]);
+		node->comparison = mann_whitney_test(before, node->n[0], after, node->n[1]);
 		if (node->comparison.tested)
 			p[tested++] = node->comparison.p;
 	}
-	compare_holm(p, tested);
+	mann_whitney_holm(p, tested);
 	diff->tested = tested;
 	tested = 0;
 	for (uint32_t id = 1; id < diff->count; id++)
@@ -138,7 +148,7 @@ static void test(struct diff *diff)
 	free(p);
 }
 
-static int by_double(const void *a, const void *b)
+static int by_relative_change(const void *a, const void *b)
 {
 	const double left = *(const double *)a, right = *(const double *)b;
 
@@ -147,127 +157,142 @@ static int by_double(const void *a, const void *b)
 
 /* Two runs of one program differ as a whole, and its places by more than the steps of one run show: how much, the places
  * themselves say. Of bytes and counts nothing of the kind is known. */
-static void see_runs(struct diff *diff)
+static void measure_run_difference(struct diff *diff)
 {
-	double *changes = need(diff->count * sizeof *changes);
+	double *changes = xcalloc(diff->count * sizeof *changes);
 	size_t count = 0;
 
 	for (uint32_t id = 1; id < diff->count && diff_unit(diff) == UNIT_TIME; id++) {
 		const struct diff_node *node = &diff->nodes[id];
 
-		if (node->comparison.tested && node->of[0] && node->of[1] && node->comparison.median > 0)
+		if (node->comparison.tested && node->of[0] && node->of[1] &&
+			node->comparison.median > 0)
 			changes[count++] = node->comparison.shift / node->comparison.median;
 	}
-	if (count >= DIFF_PLACES) {
-		qsort(changes, count, sizeof *changes, by_double);
+	if (count >= DIFF_MIN_NODES) {
+		qsort(changes, count, sizeof *changes, by_relative_change);
 		diff->common_change = changes[count / 2];
 		for (size_t i = 0; i < count; i++)
 			changes[i] = fabs(changes[i] - diff->common_change);
-		qsort(changes, count, sizeof *changes, by_double);
+		qsort(changes, count, sizeof *changes, by_relative_change);
 		diff->spread = 1.4826 * changes[count / 2]; /* of normal values: their deviation */
 	}
 	free(changes);
 }
 
 /* Beyond what the two runs differ in anyway. */
-static bool stands_out(const struct diff *diff, const struct diff_node *node)
+static bool exceeds_run_difference(const struct diff *diff, const struct diff_node *node)
 {
 	const double base = fabs(node->comparison.median), shift = node->comparison.shift;
 	const double off = base > 0 ? fabs(shift / base - diff->common_change) : 1;
-	const double least = base > 0 && DIFF_SPREADS * diff->spread > DIFF_LEAST ? DIFF_SPREADS * diff->spread : DIFF_LEAST;
+	const double least = base > 0 && DIFF_MIN_DEVIATIONS * diff->spread > DIFF_MIN_SHIFT
+				     ? DIFF_MIN_DEVIATIONS * diff->spread
+				     : DIFF_MIN_SHIFT;
 
-	return shift != 0 && fabs(shift) >= DIFF_LEAST * base && off >= least;
+	return shift != 0 && fabs(shift) >= DIFF_MIN_SHIFT * base && off >= least;
 }
 
 /* A part of the whole that can be told from how code happens to lie in memory: of times alone. */
-static bool matters(const struct diff *diff, const struct diff_node *node, double whole)
+static bool is_large_enough(const struct diff *diff, const struct diff_node *node, double whole)
 {
 	const double change = node->status == DIFF_BOTH && node->comparison.median != 0
-				      ? node->comparison.shift / node->comparison.median * node->before
+				      ? node->comparison.shift / node->comparison.median *
+						node->before
 				      : node->after - node->before;
 
-	return diff_unit(diff) != UNIT_TIME || fabs(change) >= DIFF_SHARE * whole;
+	return diff_unit(diff) != UNIT_TIME || fabs(change) >= DIFF_MIN_SHARE * whole;
 }
 
-static void judge(const struct diff *diff, struct diff_node *node)
+static void judge_change(const struct diff *diff, struct diff_node *node)
 {
-	const double whole = fabs(diff->before) > fabs(diff->after) ? fabs(diff->before) : fabs(diff->after);
+	const double whole = fabs(diff->before) > fabs(diff->after) ? fabs(diff->before)
+								    : fabs(diff->after);
 
 	if (node->of[0] && node->of[1])
 		node->status = DIFF_BOTH;
 	else
-		node->status = node->of[1] ? DIFF_NEW : DIFF_GONE;
+		node->status = node->of[1] ? DIFF_NEW : DIFF_REMOVED;
 	if (node->comparison.tested)
-		node->found = node->comparison.p < DIFF_ALPHA && matters(diff, node, whole) && (node->status != DIFF_BOTH || stands_out(diff, node));
+		node->found = node->comparison.p < DIFF_ALPHA &&
+			      is_large_enough(diff, node, whole) &&
+			      (node->status != DIFF_BOTH || exceeds_run_difference(diff, node));
 	else if (node->status != DIFF_BOTH)
-		node->found = fabs(node->after - node->before) >= DIFF_LEAST * whole;
+		node->found = fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole;
 	/* Who has called it more often, or only once, wants to see that too. */
-	node->shown |= node->found || (!diff->by_steps && fabs(node->after - node->before) >= DIFF_LEAST * whole &&
-					      node->after != node->before);
+	node->shown |= node->found ||
+		       (!diff->by_steps &&
+			       fabs(node->after - node->before) >= DIFF_MIN_SHIFT * whole &&
+			       node->after != node->before);
 }
 
-static void add_up(struct diff *diff)
+static void sum_diff(struct diff *diff)
 {
 	for (uint32_t id = 1; id < diff->count; id++)
-		judge(diff, &diff->nodes[id]);
+		judge_change(diff, &diff->nodes[id]);
 	for (uint32_t id = diff->count - 1; id > 0; id--) {
 		struct diff_node *node = &diff->nodes[id], *parent = &diff->nodes[node->parent];
 
-		if (node->shown && fabs(node->after - node->before) > node->most)
-			node->most = fabs(node->after - node->before);
+		if (node->shown && fabs(node->after - node->before) > node->largest_change)
+			node->largest_change = fabs(node->after - node->before);
 		parent->shown |= node->shown;
-		if (node->most > parent->most)
-			parent->most = node->most;
+		if (node->largest_change > parent->largest_change)
+			parent->largest_change = node->largest_change;
 		node->next = parent->first_child;
 		parent->first_child = id;
 		diff->found += node->found;
 		diff->added += node->status == DIFF_NEW;
-		diff->gone += node->status == DIFF_GONE;
+		diff->removed += node->status == DIFF_REMOVED;
 		diff->common += node->status == DIFF_BOTH;
 	}
 }
 
 /* Of all: what the roots have, those of all threads. Of wall time, and of time on the CPU by steps: how long it took. */
-static double whole_of(const struct diff *diff, const struct diff_side *side)
+static double side_total(const struct diff *diff, const struct diff_side *side)
 {
-	const struct fold *fold = side->amounts->fold;
+	const struct profile *profile = side->metric_samples->profile;
 	long double sum = 0;
 
 	if (diff->metric == METRIC_WALL || (diff->metric == METRIC_CPU && diff->by_steps))
-		return amounts_figure(side->amounts, amounts_wall(side->amounts));
-	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (fold_shares(fold, id, diff->metric == METRIC_CPU))
-			sum += side->amounts->nodes[id].total;
+		return metric_samples_mean(
+			side->metric_samples, metric_samples_wall(side->metric_samples));
+	for (uint32_t id = profile->tree->nodes[0].first_child; id;
+		id = profile->tree->nodes[id].next)
+		if (profile_root_has_share(profile, id, diff->metric == METRIC_CPU))
+			sum += side->metric_samples->nodes[id].total;
 	if (diff->metric == METRIC_CALLS) {
 		sum = 0;
-		for (uint32_t id = 1; id < fold->tree->count; id++)
-			sum += side->amounts->nodes[id].total;
+		for (uint32_t id = 1; id < profile->tree->count; id++)
+			sum += side->metric_samples->nodes[id].total;
 	}
-	return amounts_figure(side->amounts, sum);
+	return metric_samples_mean(side->metric_samples, sum);
 }
 
 static void read_side(struct diff_side *side, const struct options *options, const char *path)
 {
 	side->processes = processes_read_side(options, path);
 	side->process = side->processes.all;
-	side->steps = amounts_steps(side->process);
+	side->steps = metric_samples_steps(side->process);
 }
 
 static void check_counter(const struct diff *diff)
 {
-	const struct fold *before = diff->sides[0].amounts->fold, *after = diff->sides[1].amounts->fold;
-	struct text units[2];
+	const struct profile *before = diff->sides[0].metric_samples->profile,
+			     *after = diff->sides[1].metric_samples->profile;
+	struct string_view units[2];
 
 	if (diff->metric != METRIC_USER)
 		return;
 	if (!before->counter_found || !after->counter_found)
-		fatal(before->counter_found || after->counter_found ? STATUS_UNREADABLE : STATUS_USAGE,
-			"there is no metric `%s`, and not both traces have a counter of that name", diff->counter);
-	units[0] = text_of(diff->sides[0].process->texts, before->counter_unit);
-	units[1] = text_of(diff->sides[1].process->texts, after->counter_unit);
-	if (units[0].length != units[1].length || memcmp(units[0].bytes, units[1].bytes, units[0].length) != 0)
-		fatal(STATUS_UNREADABLE, "the counter `%s` has another unit in %s than in %s", diff->counter,
-			diff->sides[0].process->path, diff->sides[1].process->path);
+		fatal(before->counter_found || after->counter_found ? STATUS_UNREADABLE
+								    : STATUS_USAGE,
+			"there is no metric `%s`, and not both traces have a counter of that name",
+			diff->counter);
+	units[0] = string_table_get(diff->sides[0].process->texts, before->counter_unit);
+	units[1] = string_table_get(diff->sides[1].process->texts, after->counter_unit);
+	if (units[0].length != units[1].length ||
+		memcmp(units[0].bytes, units[1].bytes, units[0].length) != 0)
+		fatal(STATUS_UNREADABLE, "the counter `%s` has another unit in %s than in %s",
+			diff->counter, diff->sides[0].process->path, diff->sides[1].process->path);
 }
 
 static void choose_metric(struct diff *diff, const char *name)
@@ -275,50 +300,59 @@ static void choose_metric(struct diff *diff, const char *name)
 	diff->counter = name;
 	if (name)
 		diff->metric = metric_find(name);
-	else if (diff->sides[0].process->metric == METRIC_GPU && diff->sides[1].process->metric == METRIC_GPU)
+	else if (diff->sides[0].process->metric == METRIC_GPU &&
+		 diff->sides[1].process->metric == METRIC_GPU)
 		diff->metric = METRIC_GPU;
 	else
 		diff->metric = METRIC_CPU;
 	for (unsigned which = 0; which < 2; which++)
-		if (diff->metric == METRIC_GPU && diff->sides[which].process->fold->totals.gpu_sum_ns == 0)
-			fatal(STATUS_UNREADABLE, "%s has no time on a GPU: there is nothing to compare",
+		if (diff->metric == METRIC_GPU &&
+			diff->sides[which].process->profile->totals.gpu_sum_ns == 0)
+			fatal(STATUS_UNREADABLE,
+				"%s has no time on a GPU: there is nothing to compare",
 				diff->sides[which].process->path);
 }
 
-struct diff *diff_of(const struct options *options, const char *metric_name, const char *before, const char *after)
+struct diff *diff_read_unmatched(const struct options *options, const char *metric_name,
+	const char *before, const char *after)
 {
-	struct diff *diff = need(sizeof *diff);
+	struct diff *diff = xcalloc(sizeof *diff);
 
-	diff->texts = texts_new();
+	diff->texts = string_table_new();
 	diff->count = 1;
-	grow(&diff->nodes, &diff->room, 1, sizeof *diff->nodes);
+	array_grow_zeroed(&diff->nodes, &diff->room, 1, sizeof *diff->nodes);
 	read_side(&diff->sides[0], options, before);
 	read_side(&diff->sides[1], options, after);
 	choose_metric(diff, metric_name);
-	diff->by_steps = diff->sides[0].steps >= COMPARE_LEAST && diff->sides[1].steps >= COMPARE_LEAST;
+	diff->by_steps = diff->sides[0].steps >= MANN_WHITNEY_VALUES_MIN &&
+			 diff->sides[1].steps >= MANN_WHITNEY_VALUES_MIN;
 	for (unsigned which = 0; which < 2; which++) {
 		struct diff_side *side = &diff->sides[which];
 
-		side->amounts = amounts_read(side->process, diff->metric, metric_name, diff->by_steps);
+		side->metric_samples = metric_samples_read(
+			side->process, diff->metric, metric_name, diff->by_steps);
 	}
 	check_counter(diff);
-	diff->before = whole_of(diff, &diff->sides[0]);
-	diff->after = whole_of(diff, &diff->sides[1]);
-	add_side(diff, 0);
-	add_side(diff, 1);
-	test(diff);
-	see_runs(diff);
-	add_up(diff);
+	diff->before = side_total(diff, &diff->sides[0]);
+	diff->after = side_total(diff, &diff->sides[1]);
+	add_side_nodes(diff, 0);
+	add_side_nodes(diff, 1);
+	test_nodes(diff);
+	measure_run_difference(diff);
+	sum_diff(diff);
 	return diff;
 }
 
-struct diff *diff_read(const struct options *options, const char *metric_name, const char *before, const char *after)
+struct diff *diff_read(const struct options *options, const char *metric_name, const char *before,
+	const char *after)
 {
-	struct diff *diff = diff_of(options, metric_name, before, after);
+	struct diff *diff = diff_read_unmatched(options, metric_name, before, after);
 
 	if (!diff->common)
-		fatal(STATUS_UNREADABLE, "%s and %s have no place in common with any `%s`: there is nothing to compare", before,
-			after, diff_metric_name(diff));
+		fatal(STATUS_UNREADABLE,
+			"%s and %s have no place in common with any `%s`: there is nothing to "
+			"compare",
+			before, after, diff_metric_name(diff));
 	return diff;
 }
 
@@ -332,17 +366,19 @@ const char *diff_metric_name(const struct diff *diff)
 	return diff->metric == METRIC_USER ? diff->counter : metrics[diff->metric].key;
 }
 
-size_t diff_figure(const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii)
+size_t diff_figure(
+	const struct diff *diff, char *out, double value, bool sign, bool iec, bool ascii)
 {
 	const enum unit unit = diff_unit(diff);
 	const size_t before = sign && value > 0;
 
 	out[0] = '+';
 	if (unit == UNIT_USER)
-		return before + number_real(out + before, (long double)value, 4);
+		return before + format_real(out + before, (long double)value, 4);
 	if (unit == UNIT_COUNT && fabs(value) < 100 && value != floor(value))
-		return before + number_real(out + before, (long double)value, 2);
-	return before + number_scaled(out + before, unit, number_integer(round(value)), iec, ascii);
+		return before + format_real(out + before, (long double)value, 2);
+	return before +
+	       format_with_unit(out + before, unit, clamp_to_i64(round(value)), iec, ascii);
 }
 
 void diff_free(struct diff *diff)
@@ -350,10 +386,10 @@ void diff_free(struct diff *diff)
 	if (!diff)
 		return;
 	for (unsigned which = 0; which < 2; which++) {
-		amounts_free(diff->sides[which].amounts);
+		metric_samples_free(diff->sides[which].metric_samples);
 		processes_free(&diff->sides[which].processes);
 	}
-	texts_free(diff->texts);
+	string_table_free(diff->texts);
 	free(diff->nodes);
 	free(diff->slots);
 	free(diff);

@@ -5,21 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREND_MOST 1024u
+#define TREND_MAX 1024u
 #define OUTLIERS_FROM 5u /* usual steps */
 
 /* Where the fold is among the steps. */
-struct reading {
+struct step_stats_reader {
 	struct process *process;
 	struct step_table *table;
-	size_t at;               /* what threads tell is a little out of order */
-	size_t level_at;         /* the first step whose end has not been reached by the levels */
-	bool inside;             /* of that one, the begin has */
+	size_t at;       /* what threads tell is a little out of order */
+	size_t level_at; /* the first step whose end has not been reached by the levels */
+	bool inside;     /* of that one, the begin has */
 	int64_t allocated, reserved;
 };
 
 /* NULL: in none. */
-static struct step_figures *step_at(struct reading *reading, uint64_t at_ns)
+static struct step_stats *stats_of_step_at(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
 
@@ -32,35 +32,39 @@ static struct step_figures *step_at(struct reading *reading, uint64_t at_ns)
 	return &table->steps[reading->at];
 }
 
-static void part(void *context, const struct fold_part *part)
+static void add_step_cpu_time(void *context, const struct observed_segment *part)
 {
-	struct reading *reading = context;
-	struct step_figures *step = step_at(reading, part->begin_ns);
+	struct step_stats_reader *reading = context;
+	struct step_stats *step = stats_of_step_at(reading, part->begin_ns);
 	unsigned kind;
 
 	if (!step)
 		return;
 	step->cpu_ns += part->self_ns;
-	kind = part->place ? reader_place(reading->process->reader, part->place)->kind : 0;
+	kind = part->trace_node ? reader_node(reading->process->reader, part->trace_node)->kind : 0;
 	step->trains |= kind == TRACE_NODE_BACKWARD || kind == TRACE_NODE_OPTIMIZER;
 	step->computes |= kind == TRACE_NODE_MODULE || kind == TRACE_NODE_OP;
 }
 
-static void work(void *context, const struct fold_seen_work *work)
+static void add_step_gpu_work(void *context, const struct observed_gpu_work *work)
 {
-	struct reading *reading = context;
+	struct step_stats_reader *reading = context;
 	const struct trace_gpu *gpu = work->gpu;
-	struct step_figures *step = work->counts ? step_at(reading, work->launch ? work->launch->begin_ns : work->begin_ns) : NULL;
+	struct step_stats *step = work->counts ? stats_of_step_at(reading,
+							 work->launch ? work->launch->begin_ns
+								      : work->begin_ns)
+					       : NULL;
 
 	if (!step)
 		return;
 	step->gpu_calls++;
 	step->kernels += gpu->head.kind == TRACE_KERNEL;
-	step->gpu_ns += work->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
+	step->gpu_ns += work->timed && gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns
+								   : 0;
 	reading->table->has_gpu = true;
 }
 
-static void raise_peaks(struct reading *reading, struct step_figures *step)
+static void raise_peaks(struct step_stats_reader *reading, struct step_stats *step)
 {
 	if (step->allocated_peak < reading->allocated)
 		step->allocated_peak = reading->allocated;
@@ -69,12 +73,12 @@ static void raise_peaks(struct reading *reading, struct step_figures *step)
 }
 
 /* The levels stay what they are up to that moment. */
-static void levels_until(struct reading *reading, uint64_t at_ns)
+static void add_levels_until(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
 
 	for (; reading->level_at < table->count; reading->level_at++, reading->inside = false) {
-		struct step_figures *step = &table->steps[reading->level_at];
+		struct step_stats *step = &table->steps[reading->level_at];
 
 		if (step->step->begin_ns > at_ns)
 			return;
@@ -90,11 +94,11 @@ static void levels_until(struct reading *reading, uint64_t at_ns)
 	}
 }
 
-static void level(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved)
+static void set_level(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved)
 {
-	struct reading *reading = context;
+	struct step_stats_reader *reading = context;
 
-	levels_until(reading, at_ns);
+	add_levels_until(reading, at_ns);
 	reading->allocated = allocated;
 	reading->reserved = reserved;
 	reading->table->has_reserved |= reserved != 0;
@@ -103,27 +107,28 @@ static void level(void *context, uint64_t at_ns, int64_t allocated, int64_t rese
 		raise_peaks(reading, &reading->table->steps[reading->level_at]);
 }
 
-static void begins(void *context)
+static void restart_step_stats(void *context)
 {
-	struct reading *reading = context;
+	struct step_stats_reader *reading = context;
 	struct step_table *table = reading->table;
 
 	for (size_t i = 0; i < table->count; i++)
-		table->steps[i] = (struct step_figures){ .step = table->steps[i].step };
+		table->steps[i] = (struct step_stats){ .step = table->steps[i].step };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
-	*reading = (struct reading){ .process = reading->process, .table = table };
+	*reading = (struct step_stats_reader){ .process = reading->process, .table = table };
 }
 
 static struct step_table *new_table(const struct process *process)
 {
-	const struct fold_options *options = &process->fold->options;
-	struct step_table *table = need(sizeof *table);
+	const struct profile_options *options = &process->profile->options;
+	struct step_table *table = xcalloc(sizeof *table);
 
-	table->steps = need((process->steps->count + 1) * sizeof *table->steps);
+	table->steps = xcalloc((process->steps->count + 1) * sizeof *table->steps);
 	for (size_t i = 0; i < process->steps->count; i++) {
 		const struct step *step = &process->steps->steps[i];
 
-		if (options->steps && (step->number < options->first_step || step->number > options->last_step))
+		if (options->steps &&
+			(step->number < options->first_step || step->number > options->last_step))
 			continue;
 		table->steps[table->count++].step = step;
 		table->usual += step->kind == STEP_USUAL;
@@ -134,10 +139,10 @@ static struct step_table *new_table(const struct process *process)
 /* What the gaps that are told of are put into. */
 struct gap_reading {
 	struct step_table *table;
-	const struct away *away;
+	const struct handover_list *handovers;
 };
 
-static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
+static void add_step_gap(void *context, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct gap_reading *reading = context;
 	const struct step_table *table = reading->table;
@@ -152,10 +157,15 @@ static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
 			low = middle + 1;
 	}
 	for (; low < table->count && table->steps[low].step->begin_ns < to_ns; low++) {
-		struct step_figures *step = &table->steps[low];
-		const uint64_t from = step->step->begin_ns > from_ns ? step->step->begin_ns : from_ns,
+		struct step_stats *step = &table->steps[low];
+		const uint64_t from = step->step->begin_ns > from_ns ? step->step->begin_ns
+								     : from_ns,
 			       to = step->step->end_ns < to_ns ? step->step->end_ns : to_ns,
-			       idle = to > from ? to - from - away_within(reading->away, AWAY_TRACE, from, to) : 0;
+			       idle = to > from
+					      ? to - from -
+							handover_list_overlap_ns(reading->handovers,
+								HANDOVER_TRACE_TIME, from, to)
+					      : 0;
 
 		step->gaps += idle > 0;
 		if (idle > step->gap_max_ns)
@@ -165,38 +175,43 @@ static void gap(void *context, uint64_t from_ns, uint64_t to_ns)
 
 static void read_busy(struct step_table *table, const struct process *process)
 {
-	struct timeline *timeline = process->fold->timeline;
-	struct gap_reading gaps = { .table = table, .away = timeline ? timeline_away(timeline) : NULL };
+	struct timeline *timeline = process->profile->timeline;
+	struct gap_reading gaps = { .table = table,
+		.handovers = timeline ? timeline_handovers(timeline) : NULL };
 
 	if (timeline) {
 		timeline_rewind(timeline);
-		timeline_watch(timeline, gap, &gaps);
+		timeline_on_gap(timeline, add_step_gap, &gaps);
 	}
 	for (size_t i = 0; timeline && i < table->count; i++) {
-		struct step_figures *step = &table->steps[i];
-		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns), idle = timeline_idle(timeline, step->step->begin_ns);
+		struct step_stats *step = &table->steps[i];
+		const uint64_t busy = timeline_busy(timeline, step->step->begin_ns),
+			       idle = timeline_idle(timeline, step->step->begin_ns);
 
 		step->busy_ns = timeline_busy(timeline, step->step->end_ns) - busy;
 		step->idle_ns = timeline_idle(timeline, step->step->end_ns) - idle;
 	}
 	if (timeline)
-		timeline_busy(timeline, UINT64_MAX); /* the gap behind the last step, too, may begin in it */
+		timeline_busy(timeline,
+			UINT64_MAX); /* the gap behind the last step, too, may begin in it */
 	table->has_gpu |= timeline != NULL;
 }
 
 /* Off by more than 5 times what usual steps are off, and by 5 % at least. */
 static void find_outliers(struct step_table *table)
 {
-	int64_t *values = need((table->usual + 1) * sizeof *values), median, spread;
+	int64_t *values = xcalloc((table->usual + 1) * sizeof *values), median, spread;
 
 	step_table_values(table, SIZE_MAX, values);
 	spread = step_spread(values, table->usual);
 	median = step_median(values, table->usual);
 	for (size_t i = 0; table->usual >= OUTLIERS_FROM && i < table->count; i++) {
 		const struct step *step = table->steps[i].step;
-		const double off = (double)((int64_t)(step->end_ns - step->begin_ns) - median), most = 5 * 1.4826 * (double)spread;
+		const double off = (double)((int64_t)(step->end_ns - step->begin_ns) - median),
+			     most = 5 * 1.4826 * (double)spread;
 
-		if (step->kind == STEP_USUAL && (off < 0 ? -off : off) > most && (off < 0 ? -off : off) > 0.05 * (double)median)
+		if (step->kind == STEP_USUAL && (off < 0 ? -off : off) > most &&
+			(off < 0 ? -off : off) > 0.05 * (double)median)
 			table->steps[i].outlier = off < 0 ? -1 : 1;
 	}
 	free(values);
@@ -204,14 +219,17 @@ static void find_outliers(struct step_table *table)
 
 struct step_table *step_table_read(struct process *process)
 {
-	struct reading reading = { .process = process, .table = new_table(process) };
-	const struct fold_observer observer = {
-		.context = &reading, .begins = begins, .part = part, .work = work, .level = level
-	};
-	const struct fold_options options = fold_options_telling(process->fold, &observer);
+	struct step_stats_reader reading = { .process = process, .table = new_table(process) };
+	const struct profile_observer observer = { .context = &reading,
+		.restart = restart_step_stats,
+		.segment = add_step_cpu_time,
+		.work = add_step_gpu_work,
+		.level = set_level };
+	const struct profile_options options = profile_options_for_observer(
+		process->profile, &observer);
 
-	fold_free(fold_run(process->reader, process->texts, &options));
-	levels_until(&reading, UINT64_MAX);
+	profile_free(profile_build(process->reader, process->texts, &options));
+	add_levels_until(&reading, UINT64_MAX);
 	read_busy(reading.table, process);
 	find_outliers(reading.table);
 	return reading.table;
@@ -245,7 +263,7 @@ void step_table_values(const struct step_table *table, size_t offset, int64_t *v
 	size_t count = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
-		const struct step_figures *figures = &table->steps[i];
+		const struct step_stats *figures = &table->steps[i];
 
 		if (figures->step->kind != STEP_USUAL)
 			continue;
@@ -257,7 +275,7 @@ void step_table_values(const struct step_table *table, size_t offset, int64_t *v
 	}
 }
 
-static int by_value(const void *a, const void *b)
+static int by_figure(const void *a, const void *b)
 {
 	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
 
@@ -266,18 +284,19 @@ static int by_value(const void *a, const void *b)
 
 int64_t step_median(int64_t *values, size_t count)
 {
-	qsort(values, count, sizeof *values, by_value);
+	qsort(values, count, sizeof *values, by_figure);
 	return count ? values[(count - 1) / 2] : 0;
 }
 
 int64_t step_spread(const int64_t *values, size_t count)
 {
-	int64_t *off = need((count + 1) * sizeof *off), median;
+	int64_t *off = xcalloc((count + 1) * sizeof *off), median;
 
 	memcpy(off, values, count * sizeof *off);
 	median = step_median(off, count);
 	for (size_t i = 0; i < count; i++)
-		off[i] = off[i] < median ? number_difference(median, off[i]) : number_difference(off[i], median);
+		off[i] = off[i] < median ? saturating_subtract(median, off[i])
+					 : saturating_subtract(off[i], median);
 	median = step_median(off, count);
 	free(off);
 	return median;
@@ -292,13 +311,16 @@ static int by_slope(const void *a, const void *b)
 
 double step_trend(const int64_t *values, size_t count)
 {
-	const size_t stride = (count + TREND_MOST - 1) / TREND_MOST, taken = (count + stride - 1) / stride;
-	double *slopes = need((taken * taken / 2 + 1) * sizeof *slopes), middle;
+	const size_t stride = (count + TREND_MAX - 1) / TREND_MAX,
+		     taken = (count + stride - 1) / stride;
+	double *slopes = xcalloc((taken * taken / 2 + 1) * sizeof *slopes), middle;
 	size_t pairs = 0;
 
 	for (size_t i = 0; i < taken; i++)
 		for (size_t later = i + 1; later < taken; later++)
-			slopes[pairs++] = (double)number_difference(values[later * stride], values[i * stride]) / (double)((later - i) * stride);
+			slopes[pairs++] = (double)saturating_subtract(
+						  values[later * stride], values[i * stride]) /
+					  (double)((later - i) * stride);
 	qsort(slopes, pairs, sizeof *slopes, by_slope);
 	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
 	free(slopes);

@@ -10,20 +10,21 @@
 
 #include "report/run/process.h"
 
-struct step_figures {
+struct step_stats {
 	const struct step *step;
 	uint64_t cpu_ns; /* of all threads, each moment once */
 	uint64_t gpu_ns, gpu_calls, kernels;
 	uint64_t busy_ns, idle_ns;
-	uint64_t gaps, gap_max_ns; /* of idle: stretches, each GPU's; one that reaches beyond the step with its part inside */
+	uint64_t gaps,
+		gap_max_ns; /* of idle: stretches, each GPU's; one that reaches beyond the step with its part inside */
 	int64_t allocated_peak, allocated_end, reserved_peak, reserved_end;
-	bool trains;   /* gradients were computed, or an optimizer ran */
-	bool computes; /* a module or operator was called */
+	bool trains;    /* gradients were computed, or an optimizer ran */
+	bool computes;  /* a module or operator was called */
 	int8_t outlier; /* 1: much slower than usual steps, -1: much faster */
 };
 
 struct step_table {
-	struct step_figures *steps; /* by time; of --steps only those asked for */
+	struct step_stats *steps; /* by time; of --steps only those asked for */
 	size_t count, usual;
 	bool has_gpu, has_allocated, has_reserved;
 };

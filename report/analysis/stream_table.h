@@ -7,16 +7,16 @@
 
 #include "report/analysis/activities.h"
 
-#define LANES_MOST 4096u
-#define LANES_REST UINT64_MAX /* the stream of that one */
+#define STREAM_TABLE_MAX 4096u
+#define STREAM_TABLE_REST UINT64_MAX /* the stream of that one */
 
-struct lane {
+struct device_stream {
 	uint64_t stream; /* CUPTI's id */
 	uint32_t device;
 };
 
-struct lanes {
-	struct lane *lanes;
+struct stream_table {
+	struct device_stream *entries;
 	uint32_t count;
 	size_t room;
 	uint32_t *slots; /* hash table of numbers + 1 */
@@ -24,11 +24,12 @@ struct lanes {
 };
 
 /* Its number; the next one if it is new. */
-uint32_t lanes_number(struct lanes *lanes, uint32_t device, uint64_t stream);
-void lanes_free(struct lanes *lanes);
+uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64_t stream);
+void stream_table_free(struct stream_table *table);
 
 /* `stream 7`, `stream 7 "copies"`: as the program named it (NVTX), if it did. Any bytes; returns their number, at most
  * `room` - 1, terminated. */
-size_t lane_label(const struct lane *lane, const struct activities *activities, char *out, size_t room);
+size_t stream_table_label(const struct device_stream *entry, const struct activities *activities,
+	char *out, size_t room);
 
 #endif

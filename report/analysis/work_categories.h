@@ -17,8 +17,8 @@
 
 #define CATEGORY_OTHER_NAME "other"
 #define CATEGORY_OTHER 0u
-#define CATEGORIES_MOST 64u       /* in one file, with `other` */
-#define CATEGORIES_RULES_MOST 512u
+#define CATEGORIES_MAX 64u /* in one file, with `other` */
+#define CATEGORIES_RULES_MAX 512u
 
 struct categories;
 
@@ -33,7 +33,8 @@ const char *categories_name(const struct categories *categories, unsigned catego
 /* The category of each node, by its number; to be freed by the caller. Kernels are known by their nodes' names: of a
  * tree that was made with DEMANGLE_FULL all of a name is there to be matched. Graphs and calls have that of what is
  * around them. */
-uint8_t *categories_of_tree(const struct categories *categories, const struct tree *tree, const struct texts *texts);
+uint8_t *categories_of_tree(const struct categories *categories, const struct tree *tree,
+	const struct string_table *texts);
 
 /* Case apart, * any bytes, ? one. */
 bool category_matches(const char *pattern, const char *name, size_t length);

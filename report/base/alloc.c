@@ -7,10 +7,11 @@
 
 static _Noreturn void no_memory(size_t bytes)
 {
-	fatal(STATUS_UNREADABLE, "no memory for another %zu bytes; close something or raise the limit", bytes);
+	fatal(STATUS_UNREADABLE,
+		"no memory for another %zu bytes; close something or raise the limit", bytes);
 }
 
-void *need(size_t bytes)
+void *xcalloc(size_t bytes)
 {
 	void *memory = calloc(1, bytes ? bytes : 1);
 
@@ -19,7 +20,7 @@ void *need(size_t bytes)
 	return memory;
 }
 
-void grow_plain(void *array, size_t *room, size_t count, size_t size)
+void array_grow(void *array, size_t *room, size_t count, size_t size)
 {
 	size_t more = *room + *room / 2 + 16;
 	char *memory;
@@ -38,14 +39,14 @@ void grow_plain(void *array, size_t *room, size_t count, size_t size)
 	*room = more;
 }
 
-void grow(void *array, size_t *room, size_t count, size_t size)
+void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size)
 {
 	const size_t before = *room;
 	char *memory;
 
 	if (count <= before)
 		return;
-	grow_plain(array, room, count, size);
+	array_grow(array, room, count, size);
 	memcpy(&memory, array, sizeof memory);
 	memset(memory + before * size, 0, (*room - before) * size);
 }

@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 /* Returns `bytes` bytes of zeroed memory, never NULL. */
-void *need(size_t bytes);
+void *xcalloc(size_t bytes);
 
 /* Makes room for at least `count` elements of `size` bytes in *array, which has room for *room. New elements are zeroed.
  * The room grows by half. */
-void grow(void *array, size_t *room, size_t count, size_t size);
+void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size);
 /* Like grow, but new elements are uninitialised: pages that are never used are never touched. */
-void grow_plain(void *array, size_t *room, size_t count, size_t size);
+void array_grow(void *array, size_t *room, size_t count, size_t size);
 
 #endif

@@ -10,37 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SENTENCE_BYTES 16384u
+#define MESSAGE_BYTES 16384u
 
-void (*fatal_before)(void);
+void (*fatal_restore_terminal)(void);
 
 /* Paths and names in it come from anywhere. */
-static void say(const char *sentence)
+static void print_error(const char *message)
 {
-	static char shown[6 * SENTENCE_BYTES + 1];
+	static char escaped[6 * MESSAGE_BYTES + 1];
 
-	visible(shown, sizeof shown, sentence, strlen(sentence), strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
-	fprintf(stderr, "pperf-report: %s\n", shown);
+	escape_text(escaped, sizeof escaped, message, strlen(message),
+		strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
+	fprintf(stderr, "pperf-report: %s\n", escaped);
 }
 
 _Noreturn void fatal(enum status status, const char *format, ...)
 {
-	static char sentence[SENTENCE_BYTES];
+	static char message[MESSAGE_BYTES];
 	const int error = errno;
 	const size_t length = strlen(format);
 	size_t used;
 	va_list list;
 
-	if (fatal_before)
-		fatal_before();
+	if (fatal_restore_terminal)
+		fatal_restore_terminal();
 	progress_clear();
 	fflush(stdout);
 	va_start(list, format);
-	vsnprintf(sentence, sizeof sentence, format, list);
+	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
-	used = strlen(sentence);
+	used = strlen(message);
 	if (length > 0 && format[length - 1] == ':')
-		snprintf(sentence + used, sizeof sentence - used, " %s", strerror(error));
-	say(sentence);
+		snprintf(message + used, sizeof message - used, " %s", strerror(error));
+	print_error(message);
 	exit((int)status);
 }

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-struct span {
+struct code_point_range {
 	uint32_t first, last;
 };
 
 /* Takes no column: combining marks, joiners, variation selectors. Sorted. */
-static const struct span narrow[] = {
+static const struct code_point_range narrow[] = {
 	{ 0x0300, 0x036f },
 	{ 0x0483, 0x0489 },
 	{ 0x0591, 0x05bd },
@@ -32,7 +32,7 @@ static const struct span narrow[] = {
 };
 
 /* Takes two: East Asian wide and full-width, and pictures. Sorted. */
-static const struct span wide[] = {
+static const struct code_point_range wide[] = {
 	{ 0x1100, 0x115f },
 	{ 0x231a, 0x231b },
 	{ 0x2329, 0x232a },
@@ -119,7 +119,7 @@ static const struct span wide[] = {
 };
 
 /* Would act on the terminal, turn text round, or not be seen. Sorted. */
-static const struct span hidden[] = {
+static const struct code_point_range hidden[] = {
 	{ 0x0000, 0x001f },
 	{ 0x007f, 0x009f },
 	{ 0x00ad, 0x00ad },
@@ -142,7 +142,7 @@ static const struct span hidden[] = {
 	{ 0xe01f0, 0x10ffff },
 };
 
-static bool within(const struct span *spans, size_t count, uint32_t point)
+static bool is_in_ranges(const struct code_point_range *spans, size_t count, uint32_t point)
 {
 	size_t low = 0, high = count;
 
@@ -159,9 +159,9 @@ static bool within(const struct span *spans, size_t count, uint32_t point)
 	return false;
 }
 
-#define WITHIN(spans, point) within(spans, sizeof(spans) / sizeof(spans)[0], point)
+#define WITHIN(spans, point) is_in_ranges(spans, sizeof(spans) / sizeof(spans)[0], point)
 
-bool text_hides(uint32_t point)
+bool is_hidden_code_point(uint32_t point)
 {
 	return WITHIN(hidden, point);
 }
@@ -200,25 +200,26 @@ uint32_t utf8_decode(const char *text, size_t bytes, size_t *length)
 }
 
 /* One character as it is shown; its bytes. */
-static size_t show(char out[16], const char *text, size_t bytes, bool ascii, size_t *taken)
+static size_t escape_character(
+	char out[16], const char *text, size_t bytes, bool ascii, size_t *taken)
 {
 	const uint32_t point = utf8_decode(text, bytes, taken);
 
 	if (point == UINT32_MAX || point < 0x20 || point == 0x7f)
 		return (size_t)snprintf(out, 16, "\\x%02x", (unsigned char)text[0]);
-	if (text_hides(point) || (ascii && point >= 0x80))
+	if (is_hidden_code_point(point) || (ascii && point >= 0x80))
 		return (size_t)snprintf(out, 16, point > 0xffff ? "\\U%08x" : "\\u%04x", point);
 	memcpy(out, text, *taken);
 	return *taken;
 }
 
-size_t visible(char *out, size_t room, const char *text, size_t bytes, bool ascii)
+size_t escape_text(char *out, size_t room, const char *text, size_t bytes, bool ascii)
 {
 	size_t used = 0, taken;
 	char shown[16];
 
 	for (size_t at = 0; at < bytes; at += taken) {
-		const size_t length = show(shown, text + at, bytes - at, ascii, &taken);
+		const size_t length = escape_character(shown, text + at, bytes - at, ascii, &taken);
 
 		if (used + length + 1 > room)
 			break;
@@ -230,27 +231,27 @@ size_t visible(char *out, size_t room, const char *text, size_t bytes, bool asci
 	return used;
 }
 
-static size_t columns_of(uint32_t point)
+static size_t code_point_columns(uint32_t point)
 {
 	return WITHIN(narrow, point) ? 0 : WITHIN(wide, point) ? 2 : 1;
 }
 
-size_t visible_width(const char *text, size_t bytes)
+size_t escaped_width(const char *text, size_t bytes)
 {
 	size_t width = 0, length;
 
 	for (size_t at = 0; at < bytes; at += length)
-		width += columns_of(utf8_decode(text + at, bytes - at, &length));
+		width += code_point_columns(utf8_decode(text + at, bytes - at, &length));
 	return width;
 }
 
 /* The bytes at the front that take at most `columns`. */
-static size_t front(const char *text, size_t bytes, size_t columns)
+static size_t head_bytes_that_fit(const char *text, size_t bytes, size_t columns)
 {
 	size_t at = 0, length, width = 0;
 
 	while (at < bytes) {
-		width += columns_of(utf8_decode(text + at, bytes - at, &length));
+		width += code_point_columns(utf8_decode(text + at, bytes - at, &length));
 		if (width > columns)
 			break;
 		at += length;
@@ -259,36 +260,36 @@ static size_t front(const char *text, size_t bytes, size_t columns)
 }
 
 /* Where the last `columns` columns begin. */
-static size_t back(const char *text, size_t bytes, size_t columns)
+static size_t tail_bytes_that_fit(const char *text, size_t bytes, size_t columns)
 {
-	size_t width = visible_width(text, bytes), at = 0, length;
+	size_t width = escaped_width(text, bytes), at = 0, length;
 
 	while (at < bytes && width > columns) {
-		width -= columns_of(utf8_decode(text + at, bytes - at, &length));
+		width -= code_point_columns(utf8_decode(text + at, bytes - at, &length));
 		at += length;
 	}
-	while (at < bytes && columns_of(utf8_decode(text + at, bytes - at, &length)) == 0)
+	while (at < bytes && code_point_columns(utf8_decode(text + at, bytes - at, &length)) == 0)
 		at += length; /* a mark without its letter */
 	return at;
 }
 
 /* `share`: of the columns, how many of 2 the beginning gets. */
-static size_t shorten(char *text, size_t room, size_t columns, bool ascii, size_t share)
+static size_t shorten_escaped(char *text, size_t room, size_t columns, bool ascii, size_t share)
 {
 	const char *dots = ascii ? "..." : "\xe2\x80\xa6";
 	const size_t dot_bytes = 3, dot_columns = ascii ? 3 : 1, bytes = strlen(text);
 	size_t head, tail, kept;
 
-	if (visible_width(text, bytes) <= columns)
+	if (escaped_width(text, bytes) <= columns)
 		return bytes;
 	if (columns <= dot_columns) {
-		head = front(text, bytes, columns);
+		head = head_bytes_that_fit(text, bytes, columns);
 		text[head] = '\0';
 		return head;
 	}
 	kept = columns - dot_columns;
-	head = front(text, bytes, kept * share / 2);
-	tail = back(text, bytes, kept - kept * share / 2);
+	head = head_bytes_that_fit(text, bytes, kept * share / 2);
+	tail = tail_bytes_that_fit(text, bytes, kept - kept * share / 2);
 	/* A character that takes no column, or is shorter than the dots, can leave them without room. */
 	while (head && head + dot_bytes + (bytes - tail) + 1 > room)
 		for (head--; head && (text[head] & 0xc0) == 0x80; head--)
@@ -301,12 +302,12 @@ static size_t shorten(char *text, size_t room, size_t columns, bool ascii, size_
 	return head + dot_bytes + bytes - tail;
 }
 
-size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii)
+size_t escaped_shorten(char *text, size_t room, size_t columns, bool ascii)
 {
-	return shorten(text, room, columns, ascii, 1);
+	return shorten_escaped(text, room, columns, ascii, 1);
 }
 
-size_t visible_shorten_path(char *text, size_t room, size_t columns, bool ascii)
+size_t escaped_shorten_path(char *text, size_t room, size_t columns, bool ascii)
 {
-	return shorten(text, room, columns, ascii, 0);
+	return shorten_escaped(text, room, columns, ascii, 0);
 }

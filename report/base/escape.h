@@ -14,19 +14,19 @@
 uint32_t utf8_decode(const char *text, size_t bytes, size_t *length);
 
 /* Would act on a terminal, turn text round, or not be seen. */
-bool text_hides(uint32_t point);
+bool is_hidden_code_point(uint32_t point);
 
 /* Writes `text` visibly, terminated, as much as fits whole into `room` (6 bytes for each of `bytes`, and 1, always
  * suffice). ascii: what is beyond ASCII is written `\u00b5`. Returns the bytes written. */
-size_t visible(char *out, size_t room, const char *text, size_t bytes, bool ascii);
+size_t escape_text(char *out, size_t room, const char *text, size_t bytes, bool ascii);
 
 /* Columns that visible text takes: wide characters two, combining ones none. */
-size_t visible_width(const char *text, size_t bytes);
+size_t escaped_width(const char *text, size_t bytes);
 
 /* Shortens visible text to `columns` by an ellipsis (`...` in ASCII) in its middle, in place; the end, which tells
  * names apart, gets the larger half. Returns its bytes. `room`: of the buffer. */
-size_t visible_shorten(char *text, size_t room, size_t columns, bool ascii);
+size_t escaped_shorten(char *text, size_t room, size_t columns, bool ascii);
 /* The same of a path, whose end tells most: at its beginning. */
-size_t visible_shorten_path(char *text, size_t room, size_t columns, bool ascii);
+size_t escaped_shorten_path(char *text, size_t room, size_t columns, bool ascii);
 
 #endif

@@ -13,92 +13,101 @@
 
 #define RUN_AHEAD 64u /* entries of a run that are in memory while merging */
 
-struct run {
-	long begin, offset; /* in the file: of the run; of what is not yet in memory */
+struct sort_run {
+	long begin, offset;         /* in the file: of the run; of what is not yet in memory */
 	size_t entries_total, left; /* of the run; of those not yet in memory */
 	size_t at, count;           /* of `entries` */
 	unsigned char *entries;
 };
 
-struct sorter {
-	size_t bytes, held_most;
+struct external_sort {
+	size_t bytes, held_max;
 	int (*order)(const void *, const void *);
-	const char *of;
+	const char *what;
 	unsigned char *held; /* the run being collected; then the last one */
 	size_t held_count, held_room;
 	uint64_t total;
-	FILE *file;       /* NULL: everything fits */
-	struct run *runs; /* a heap, the run with the least first entry on top; those that are used up lie behind it */
+	FILE *file; /* NULL: everything fits */
+	struct sort_run *
+		runs; /* a heap, the run with the least first entry on top; those that are used up lie behind it */
 	size_t run_count, run_room, run_total;
 };
 
-struct sorter *sorter_new(size_t bytes, size_t held, int (*order)(const void *, const void *), const char *of)
+struct external_sort *external_sort_new(
+	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what)
 {
-	struct sorter *sorter = need(sizeof *sorter);
+	struct external_sort *sorter = xcalloc(sizeof *sorter);
 
-	*sorter = (struct sorter){ .bytes = bytes, .held_most = held, .order = order, .of = of };
+	*sorter = (struct external_sort){
+		.bytes = bytes, .held_max = held, .order = order, .what = what
+	};
 	return sorter;
 }
 
-static void add_run(struct sorter *sorter, struct run run)
+static void add_sort_run(struct external_sort *sorter, struct sort_run run)
 {
-	grow(&sorter->runs, &sorter->run_room, sorter->run_total + 1, sizeof *sorter->runs);
+	array_grow_zeroed(
+		&sorter->runs, &sorter->run_room, sorter->run_total + 1, sizeof *sorter->runs);
 	sorter->runs[sorter->run_total++] = run;
 }
 
-static void spill(struct sorter *sorter)
+static void spill_held_entries(struct external_sort *sorter)
 {
-	struct run run = { .entries_total = sorter->held_count };
+	struct sort_run run = { .entries_total = sorter->held_count };
 
 	if (!sorter->file && !(sorter->file = tmpfile()))
-		fatal(STATUS_UNREADABLE, "no temporary file to sort %s in; set TMPDIR to a folder with room:",
-			sorter->of);
+		fatal(STATUS_UNREADABLE,
+			"no temporary file to sort %s in; set TMPDIR to a folder with room:",
+			sorter->what);
 	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
 	run.begin = ftell(sorter->file);
-	if (run.begin < 0 ||
-		fwrite(sorter->held, sorter->bytes, sorter->held_count, sorter->file) != sorter->held_count)
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be written:", sorter->of);
-	add_run(sorter, run);
+	if (run.begin < 0 || fwrite(sorter->held, sorter->bytes, sorter->held_count,
+				     sorter->file) != sorter->held_count)
+		fatal(STATUS_UNREADABLE,
+			"the temporary file for %s cannot be written:", sorter->what);
+	add_sort_run(sorter, run);
 	sorter->held_count = 0;
 }
 
-void *sorter_add(struct sorter *sorter)
+void *external_sort_add(struct external_sort *sorter)
 {
 	void *entry;
 
-	if (sorter->held_count == sorter->held_most)
-		spill(sorter);
-	grow(&sorter->held, &sorter->held_room, sorter->held_count + 1, sorter->bytes);
+	if (sorter->held_count == sorter->held_max)
+		spill_held_entries(sorter);
+	array_grow_zeroed(&sorter->held, &sorter->held_room, sorter->held_count + 1, sorter->bytes);
 	entry = sorter->held + sorter->held_count++ * sorter->bytes;
 	sorter->total++;
 	return memset(entry, 0, sorter->bytes);
 }
 
-uint64_t sorter_count(const struct sorter *sorter)
+uint64_t external_sort_count(const struct external_sort *sorter)
 {
 	return sorter->total;
 }
 
-static const void *first_of(const struct sorter *sorter, const struct run *run)
+static const void *run_first_entry(const struct external_sort *sorter, const struct sort_run *run)
 {
 	return run->entries + run->at * sorter->bytes;
 }
 
-static bool comes_first(const struct sorter *sorter, const struct run *a, const struct run *b)
+static bool run_comes_first(
+	const struct external_sort *sorter, const struct sort_run *a, const struct sort_run *b)
 {
-	return sorter->order(first_of(sorter, a), first_of(sorter, b)) < 0;
+	return sorter->order(run_first_entry(sorter, a), run_first_entry(sorter, b)) < 0;
 }
 
-static void sift_down(struct sorter *sorter, size_t at)
+static void sift_run_down(struct external_sort *sorter, size_t at)
 {
-	struct run *runs = sorter->runs;
+	struct sort_run *runs = sorter->runs;
 
 	for (size_t child; (child = 2 * at + 1) < sorter->run_count; at = child) {
-		struct run swapped = runs[at];
+		struct sort_run swapped = runs[at];
 
-		if (child + 1 < sorter->run_count && comes_first(sorter, &runs[child + 1], &runs[child]))
+		if (child + 1 < sorter->run_count &&
+			run_comes_first(sorter, &runs[child + 1], &runs[child]))
 			child++;
-		if (!comes_first(sorter, &runs[child], &runs[at]))
+		if (!run_comes_first(sorter, &runs[child], &runs[at]))
 			return;
 		runs[at] = runs[child];
 		runs[child] = swapped;
@@ -106,7 +115,7 @@ static void sift_down(struct sorter *sorter, size_t at)
 }
 
 /* More of a run into memory; its part in memory was used up. */
-static void refill(struct sorter *sorter, struct run *run)
+static void refill_run(struct external_sort *sorter, struct sort_run *run)
 {
 	const size_t count = run->left < RUN_AHEAD ? run->left : RUN_AHEAD;
 
@@ -117,26 +126,29 @@ static void refill(struct sorter *sorter, struct run *run)
 		return;
 	if (fseek(sorter->file, run->offset, SEEK_SET) ||
 		fread(run->entries, sorter->bytes, count, sorter->file) != count)
-		fatal(STATUS_UNREADABLE, "the temporary file with %s cannot be read back:", sorter->of);
+		fatal(STATUS_UNREADABLE,
+			"the temporary file with %s cannot be read back:", sorter->what);
 	run->offset += (long)(count * sorter->bytes);
 }
 
 /* Collecting is over: what is held is the last run, and stays in memory as it is. */
-static void end_collecting(struct sorter *sorter)
+static void finish_adding(struct external_sort *sorter)
 {
 	if (!sorter->held_count)
 		return;
 	qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
-	add_run(sorter, (struct run){ .begin = -1, .entries_total = sorter->held_count, .entries = sorter->held });
+	add_sort_run(sorter, (struct sort_run){ .begin = -1,
+				     .entries_total = sorter->held_count,
+				     .entries = sorter->held });
 	sorter->held = NULL;
 	sorter->held_count = sorter->held_room = 0;
 }
 
-void sorter_rewind(struct sorter *sorter)
+void external_sort_rewind(struct external_sort *sorter)
 {
-	end_collecting(sorter);
+	finish_adding(sorter);
 	for (size_t i = 0; i < sorter->run_total; i++) {
-		struct run *run = &sorter->runs[i];
+		struct sort_run *run = &sorter->runs[i];
 
 		run->at = 0;
 		if (run->begin < 0) {
@@ -144,37 +156,37 @@ void sorter_rewind(struct sorter *sorter)
 			continue;
 		}
 		if (!run->entries)
-			run->entries = need(RUN_AHEAD * sorter->bytes);
+			run->entries = xcalloc(RUN_AHEAD * sorter->bytes);
 		run->offset = run->begin;
 		run->left = run->entries_total;
-		refill(sorter, run);
+		refill_run(sorter, run);
 	}
 	sorter->run_count = sorter->run_total;
 	for (size_t i = sorter->run_count / 2; i-- > 0;)
-		sift_down(sorter, i);
+		sift_run_down(sorter, i);
 }
 
-const void *sorter_first(const struct sorter *sorter)
+const void *external_sort_peek(const struct external_sort *sorter)
 {
-	return sorter->run_count ? first_of(sorter, &sorter->runs[0]) : NULL;
+	return sorter->run_count ? run_first_entry(sorter, &sorter->runs[0]) : NULL;
 }
 
-void sorter_next(struct sorter *sorter)
+void external_sort_next(struct external_sort *sorter)
 {
-	struct run *run = &sorter->runs[0];
+	struct sort_run *run = &sorter->runs[0];
 
 	if (++run->at == run->count && run->begin >= 0)
-		refill(sorter, run);
+		refill_run(sorter, run);
 	if (run->at >= run->count) { /* kept behind the others, for the next time */
-		const struct run over = *run;
+		const struct sort_run over = *run;
 
 		*run = sorter->runs[--sorter->run_count];
 		sorter->runs[sorter->run_count] = over;
 	}
-	sift_down(sorter, 0);
+	sift_run_down(sorter, 0);
 }
 
-void sorter_empty(struct sorter *sorter)
+void external_sort_clear(struct external_sort *sorter)
 {
 	for (size_t i = 0; i < sorter->run_total; i++)
 		free(sorter->runs[i].entries);
@@ -185,11 +197,11 @@ void sorter_empty(struct sorter *sorter)
 	sorter->total = 0;
 }
 
-void sorter_free(struct sorter *sorter)
+void external_sort_free(struct external_sort *sorter)
 {
 	if (!sorter)
 		return;
-	sorter_empty(sorter);
+	external_sort_clear(sorter);
 	free(sorter->runs);
 	free(sorter->held);
 	free(sorter);

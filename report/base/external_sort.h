@@ -11,23 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sorter;
+struct external_sort;
 
 /* Entries of `bytes` each, `held` of them in memory at most (and some of each part of the file while it is read).
  * order: as qsort's. of: whose entries they are, for a sentence ("the GPU's records"); outlives the sorter. */
-struct sorter *sorter_new(size_t bytes, size_t held, int (*order)(const void *, const void *), const char *of);
-void sorter_free(struct sorter *sorter); /* NULL is fine */
+struct external_sort *external_sort_new(
+	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);
+void external_sort_free(struct external_sort *sorter); /* NULL is fine */
 
 /* Room for one more, zeroed, to be filled before the next call. Never after sorter_rewind. */
-void *sorter_add(struct sorter *sorter);
+void *external_sort_add(struct external_sort *sorter);
 /* Forgets all entries: they come anew. */
-void sorter_empty(struct sorter *sorter);
-uint64_t sorter_count(const struct sorter *sorter);
+void external_sort_clear(struct external_sort *sorter);
+uint64_t external_sort_count(const struct external_sort *sorter);
 
 /* Reading begins, or begins anew, at the least. */
-void sorter_rewind(struct sorter *sorter);
+void external_sort_rewind(struct external_sort *sorter);
 /* The next one; NULL: no more. Lives until sorter_next. */
-const void *sorter_first(const struct sorter *sorter);
-void sorter_next(struct sorter *sorter);
+const void *external_sort_peek(const struct external_sort *sorter);
+void external_sort_next(struct external_sort *sorter);
 
 #endif

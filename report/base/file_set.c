@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LEAST_ROOM 64u
+#define FILE_SET_ROOM_MIN 64u
 
-struct member {
+struct file_set_entry {
 	dev_t device;
 	ino_t inode;
 	char *path; /* of what is no file; else NULL */
@@ -17,11 +17,11 @@ struct member {
 };
 
 struct file_set {
-	struct member *members;
+	struct file_set_entry *entries;
 	size_t room, count; /* room: a power of two, at least twice the count */
 };
 
-static uint64_t mixed(uint64_t value)
+static uint64_t mix_hash(uint64_t value)
 {
 	value ^= value >> 32;
 	value *= 0xd6e8feb86659fd93u;
@@ -29,22 +29,24 @@ static uint64_t mixed(uint64_t value)
 }
 
 /* The path is the caller's. */
-static struct member member_of(const char *path)
+static struct file_set_entry file_set_entry_of(const char *path)
 {
-	struct member member = { .path = (char *)path, .used = true };
+	struct file_set_entry entry = { .path = (char *)path, .used = true };
 	struct stat status;
 
 	if (!stat(path, &status)) {
-		member = (struct member){ .device = status.st_dev, .inode = status.st_ino, .used = true };
-		member.hash = mixed(mixed(status.st_ino) + status.st_dev);
+		entry = (struct file_set_entry){
+			.device = status.st_dev, .inode = status.st_ino, .used = true
+		};
+		entry.hash = mix_hash(mix_hash(status.st_ino) + status.st_dev);
 	} else {
 		for (; *path; path++)
-			member.hash = mixed(member.hash + (unsigned char)*path);
+			entry.hash = mix_hash(entry.hash + (unsigned char)*path);
 	}
-	return member;
+	return entry;
 }
 
-static bool same(const struct member *a, const struct member *b)
+static bool is_same_file(const struct file_set_entry *a, const struct file_set_entry *b)
 {
 	if (a->path || b->path)
 		return a->path && b->path && !strcmp(a->path, b->path);
@@ -52,62 +54,63 @@ static bool same(const struct member *a, const struct member *b)
 }
 
 /* Where it is, or would be. */
-static struct member *place_of(const struct file_set *set, const struct member *member)
+static struct file_set_entry *find_file_entry(
+	const struct file_set *set, const struct file_set_entry *entry)
 {
-	size_t at = member->hash & (set->room - 1);
+	size_t at = entry->hash & (set->room - 1);
 
-	while (set->members[at].used && !same(&set->members[at], member))
+	while (set->entries[at].used && !is_same_file(&set->entries[at], entry))
 		at = (at + 1) & (set->room - 1);
-	return &set->members[at];
+	return &set->entries[at];
 }
 
-static void set_room(struct file_set *set, size_t room)
+static void file_set_resize(struct file_set *set, size_t room)
 {
 	const struct file_set old = *set;
 
-	set->members = need(room * sizeof *set->members);
+	set->entries = xcalloc(room * sizeof *set->entries);
 	set->room = room;
 	for (size_t i = 0; i < old.room; i++)
-		if (old.members[i].used)
-			*place_of(set, &old.members[i]) = old.members[i];
-	free(old.members);
+		if (old.entries[i].used)
+			*find_file_entry(set, &old.entries[i]) = old.entries[i];
+	free(old.entries);
 }
 
 struct file_set *file_set_new(void)
 {
-	struct file_set *set = need(sizeof *set);
+	struct file_set *set = xcalloc(sizeof *set);
 
-	set_room(set, LEAST_ROOM);
+	file_set_resize(set, FILE_SET_ROOM_MIN);
 	return set;
 }
 
 bool file_set_add(struct file_set *set, const char *path)
 {
-	struct member member = member_of(path), *place;
+	struct file_set_entry entry = file_set_entry_of(path), *slot;
 
 	if (2 * set->count >= set->room)
-		set_room(set, 2 * set->room);
-	place = place_of(set, &member);
-	if (place->used)
+		file_set_resize(set, 2 * set->room);
+	slot = find_file_entry(set, &entry);
+	if (slot->used)
 		return false;
-	if (member.path)
-		member.path = strcpy(need(strlen(path) + 1), path);
-	*place = member;
+	if (entry.path)
+		entry.path = strcpy(xcalloc(strlen(path) + 1), path);
+	*slot = entry;
 	set->count++;
 	return true;
 }
 
 bool file_set_has(const struct file_set *set, const char *path)
 {
-	const struct member member = member_of(path);
+	const struct file_set_entry entry = file_set_entry_of(path);
 
-	return place_of(set, &member)->used;
+	return find_file_entry(set, &entry)->used;
 }
 
 void file_set_free(struct file_set *set)
 {
 	for (size_t i = 0; i < set->room; i++)
-		free(set->members[i].path);
-	free(set->members);
+		free(set->entries[i].path);
+	free(set->entries);
 	free(set);
 }

@@ -11,22 +11,22 @@
 #include <zlib.h>
 
 #define PACKED_BYTES (256u << 10)
-#define READ_MOST (1u << 30) /* zlib counts in int */
+#define READ_BYTES_MAX (1u << 30) /* zlib counts in int */
 
-struct unpacked {
+struct gzip_file {
 	gzFile file;
 	const char *problem;
 	uint64_t bytes; /* of the file, packed */
 };
 
-struct unpacked *unpacked_open(int fd)
+struct gzip_file *gzip_file_open(int fd)
 {
-	struct unpacked *file = need(sizeof *file);
+	struct gzip_file *file = xcalloc(sizeof *file);
 	struct stat found;
 
 	if (fstat(fd, &found) == 0)
 		file->bytes = (uint64_t)found.st_size;
-	progress_again();
+	progress_restart();
 	lseek(fd, 0, SEEK_SET);
 	file->file = gzdopen(fd, "rb");
 	if (!file->file)
@@ -35,7 +35,7 @@ struct unpacked *unpacked_open(int fd)
 	return file;
 }
 
-void unpacked_close(struct unpacked *file)
+void gzip_file_close(struct gzip_file *file)
 {
 	if (!file)
 		return;
@@ -44,7 +44,7 @@ void unpacked_close(struct unpacked *file)
 }
 
 /* A packed file that was cut short gives what it has first. */
-static void note_problem(struct unpacked *file)
+static void set_gzip_problem(struct gzip_file *file)
 {
 	int code = Z_OK;
 
@@ -57,21 +57,21 @@ static void note_problem(struct unpacked *file)
 		file->problem = "the packed data are damaged";
 }
 
-size_t unpacked_read(struct unpacked *file, char *into, size_t room)
+size_t gzip_file_read(struct gzip_file *file, char *into, size_t room)
 {
 	int got;
 
 	if (file->problem)
 		return 0;
-	got = gzread(file->file, into, (unsigned)(room < READ_MOST ? room : READ_MOST));
+	got = gzread(file->file, into, (unsigned)(room < READ_BYTES_MAX ? room : READ_BYTES_MAX));
 	if (got <= 0)
-		note_problem(file);
+		set_gzip_problem(file);
 	else
 		progress_read((uint64_t)got, (uint64_t)gzoffset(file->file), file->bytes);
 	return got > 0 ? (size_t)got : 0;
 }
 
-const char *unpacked_problem(const struct unpacked *file)
+const char *gzip_file_problem(const struct gzip_file *file)
 {
 	return file->problem;
 }

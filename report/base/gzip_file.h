@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct unpacked;
+struct gzip_file;
 
 /* From the file's beginning. Takes the descriptor. */
-struct unpacked *unpacked_open(int fd);
-void unpacked_close(struct unpacked *file);
+struct gzip_file *gzip_file_open(int fd);
+void gzip_file_close(struct gzip_file *file);
 
 /* Up to `room` bytes; 0: there are no more, or unpacked_problem says why not. */
-size_t unpacked_read(struct unpacked *file, char *into, size_t room);
+size_t gzip_file_read(struct gzip_file *file, char *into, size_t room);
 /* NULL: none so far. */
-const char *unpacked_problem(const struct unpacked *file);
+const char *gzip_file_problem(const struct gzip_file *file);
 
 #endif

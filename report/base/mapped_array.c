@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LEAST_ROOM 1024u /* entries */
+#define ARRAY_ROOM_MIN 1024u /* entries */
 
-static void open_file(struct spool *spool)
+static void open_array_file(struct mapped_array *array)
 {
 	const char *folder = getenv("TMPDIR");
 	int file = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -18,54 +18,60 @@ static void open_file(struct spool *spool)
 	if (file < 0)
 		file = memfd_create("pperf-spool", MFD_CLOEXEC);
 	if (file < 0)
-		fatal(STATUS_UNREADABLE, "no temporary file for %s; set TMPDIR to a folder with room:", spool->of);
-	spool->file = file + 1;
+		fatal(STATUS_UNREADABLE,
+			"no temporary file for %s; set TMPDIR to a folder with room:", array->what);
+	array->file = file + 1;
 }
 
-static void make_room(struct spool *spool, size_t room)
+static void set_array_room(struct mapped_array *array, size_t room)
 {
-	const size_t bytes = room * spool->size;
+	const size_t bytes = room * array->size;
 	int error;
 
-	if (!spool->file)
-		open_file(spool);
+	if (!array->file)
+		open_array_file(array);
 	/* Really taken: a disk that is full says so here, and not by a signal later. */
-	error = posix_fallocate(spool->file - 1, 0, (off_t)bytes);
+	error = posix_fallocate(array->file - 1, 0, (off_t)bytes);
 	if (error) {
 		errno = error;
-		fatal(STATUS_UNREADABLE, "no room for %s in a temporary file; set TMPDIR to a folder with room:", spool->of);
+		fatal(STATUS_UNREADABLE,
+			"no room for %s in a temporary file; set TMPDIR to a folder with room:",
+			array->what);
 	}
-	spool->entries = spool->entries
-				 ? mremap(spool->entries, spool->room * spool->size, bytes, MREMAP_MAYMOVE)
-				 : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool->file - 1, 0);
-	if (spool->entries == MAP_FAILED)
-		fatal(STATUS_UNREADABLE, "no address space for %s:", spool->of);
-	spool->room = room;
+	array->entries = array->entries ? mremap(array->entries, array->room * array->size, bytes,
+						  MREMAP_MAYMOVE)
+					: mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+						  array->file - 1, 0);
+	if (array->entries == MAP_FAILED)
+		fatal(STATUS_UNREADABLE, "no address space for %s:", array->what);
+	array->room = room;
 }
 
-void spool_resize(struct spool *spool, size_t count)
+void mapped_array_resize(struct mapped_array *array, size_t count)
 {
-	if (count > SPOOL_MOST)
-		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it with PPERF_SCHEDULE");
-	if (count > spool->room)
-		make_room(spool, count < LEAST_ROOM ? LEAST_ROOM : count);
-	spool->count = count;
+	if (count > MAPPED_ARRAY_MAX)
+		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it "
+					 "with PPERF_SCHEDULE");
+	if (count > array->room)
+		set_array_room(array, count < ARRAY_ROOM_MIN ? ARRAY_ROOM_MIN : count);
+	array->count = count;
 }
 
-void *spool_add(struct spool *spool)
+void *mapped_array_push(struct mapped_array *array)
 {
-	if (spool->count == spool->room)
-		make_room(spool, spool->room ? spool->room + spool->room / 2 : LEAST_ROOM);
-	if (spool->count >= SPOOL_MOST)
-		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it with PPERF_SCHEDULE");
-	return (char *)spool->entries + spool->count++ * spool->size;
+	if (array->count == array->room)
+		set_array_room(array, array->room ? array->room + array->room / 2 : ARRAY_ROOM_MIN);
+	if (array->count >= MAPPED_ARRAY_MAX)
+		fatal(STATUS_UNREADABLE, "the trace has too much for one path; choose some of it "
+					 "with PPERF_SCHEDULE");
+	return (char *)array->entries + array->count++ * array->size;
 }
 
-void spool_free(struct spool *spool)
+void mapped_array_free(struct mapped_array *array)
 {
-	if (spool->entries)
-		munmap(spool->entries, spool->room * spool->size);
-	if (spool->file)
-		close(spool->file - 1);
-	*spool = (struct spool){ .size = spool->size, .of = spool->of };
+	if (array->entries)
+		munmap(array->entries, array->room * array->size);
+	if (array->file)
+		close(array->file - 1);
+	*array = (struct mapped_array){ .size = array->size, .what = array->what };
 }

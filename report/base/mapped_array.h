@@ -13,20 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPOOL_MOST (UINT32_MAX / 4) /* entries: their numbers, and those of two moments of each, fit 32 bits */
+#define MAPPED_ARRAY_MAX \
+	(UINT32_MAX / 4) /* entries: their numbers, and those of two moments of each, fit 32 bits */
 
-struct spool {
-	size_t size;    /* of an entry, in bytes */
-	const char *of; /* whose entries they are, for a sentence */
+struct mapped_array {
+	size_t size;      /* of an entry, in bytes */
+	const char *what; /* whose entries they are, for a sentence */
 	void *entries;
 	size_t count, room;
-	int file;       /* + 1; 0: none yet */
+	int file; /* + 1; 0: none yet */
 };
 
 /* One more, zeroed. */
-void *spool_add(struct spool *spool);
+void *mapped_array_push(struct mapped_array *array);
 /* So many, zeroed where they are new. */
-void spool_resize(struct spool *spool, size_t count);
-void spool_free(struct spool *spool);
+void mapped_array_resize(struct mapped_array *array, size_t count);
+void mapped_array_free(struct mapped_array *array);
 
 #endif

@@ -10,10 +10,10 @@
 
 static bool allowed, drawn;
 static uint64_t began_ms, drawn_ms, read_bytes;
-static char file[81]; /* the end of its path, which says more than its beginning */
+static char file[81];  /* the end of its path, which says more than its beginning */
 static unsigned shown; /* percent: two readers of one file do not make it go back and forth */
 
-static uint64_t now_ms(void)
+static uint64_t progress_now_ms(void)
 {
 	struct timespec now;
 
@@ -26,14 +26,15 @@ void progress_allow(bool allow)
 	const char *term = getenv("TERM");
 
 	allowed = allow && isatty(STDERR_FILENO) == 1 && term && *term && strcmp(term, "dumb") != 0;
-	began_ms = now_ms();
+	began_ms = progress_now_ms();
 	if (allowed)
 		atexit(progress_clear);
 }
 
 void progress_file(const char *path)
 {
-	const size_t length = strlen(path), kept = length < sizeof file - 1 ? length : sizeof file - 1;
+	const size_t length = strlen(path),
+		     kept = length < sizeof file - 1 ? length : sizeof file - 1;
 
 	memcpy(file, path + length - kept, kept);
 	file[kept] = '\0';
@@ -45,7 +46,7 @@ static bool in_foreground(void)
 	return tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
-static unsigned width(void)
+static unsigned progress_columns(void)
 {
 	struct winsize size;
 
@@ -53,15 +54,17 @@ static unsigned width(void)
 }
 
 /* Never longer than the line: what has been wrapped cannot be taken back. */
-static void draw(uint64_t passed_ms)
+static void draw_progress(uint64_t passed_ms)
 {
 	char name[6 * sizeof file + 1], line[640];
-	const size_t length = strlen(file), most = width() > 40 ? width() - 40 : 0, kept = length < most ? length : most;
+	const size_t length = strlen(file),
+		     most = progress_columns() > 40 ? progress_columns() - 40 : 0,
+		     kept = length < most ? length : most;
 	int used;
 
-	visible(name, sizeof name, file + length - kept, kept, true);
-	used = snprintf(line, sizeof line, "\r\033[Kreading %.*s: %u %%, %llu MB/s", (int)most, name, shown,
-		(unsigned long long)(passed_ms ? read_bytes / 1000 / passed_ms : 0));
+	escape_text(name, sizeof name, file + length - kept, kept, true);
+	used = snprintf(line, sizeof line, "\r\033[Kreading %.*s: %u %%, %llu MB/s", (int)most,
+		name, shown, (unsigned long long)(passed_ms ? read_bytes / 1000 / passed_ms : 0));
 	drawn = write(STDERR_FILENO, line, (size_t)used) == used;
 }
 
@@ -74,14 +77,15 @@ void progress_read(uint64_t bytes, uint64_t at, uint64_t of)
 		return;
 	read_bytes += bytes;
 	shown = percent > shown ? percent : shown;
-	now = now_ms();
-	if (now - began_ms < PROGRESS_AFTER_MS || now - drawn_ms < PROGRESS_EACH_MS || !in_foreground())
+	now = progress_now_ms();
+	if (now - began_ms < PROGRESS_AFTER_MS || now - drawn_ms < PROGRESS_INTERVAL_MS ||
+		!in_foreground())
 		return;
 	drawn_ms = now;
-	draw(now - began_ms);
+	draw_progress(now - began_ms);
 }
 
-void progress_again(void)
+void progress_restart(void)
 {
 	shown = 0;
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define PROGRESS_AFTER_MS 500
-#define PROGRESS_EACH_MS 100
+#define PROGRESS_INTERVAL_MS 100
 
 /* Not before it is told so. */
 void progress_allow(bool allow);
@@ -20,7 +20,7 @@ void progress_file(const char *path);
 /* So many bytes more were read of a file, which is now read up to `at` of `of`. */
 void progress_read(uint64_t bytes, uint64_t at, uint64_t of);
 /* Somebody begins from the start. */
-void progress_again(void);
+void progress_restart(void);
 /* Takes the line away: before anything else is written to a terminal. It comes again if reading goes on. */
 void progress_clear(void);
 

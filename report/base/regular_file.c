@@ -16,11 +16,23 @@
 #define FUSECTL_MAGIC 0x65735543
 
 /* Files there are the kernel talking: reading one may wait, or do something. */
-static bool is_kernels(const struct statfs *system)
+static bool is_kernel_filesystem(const struct statfs *system)
 {
 	static const uint32_t magics[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, CGROUP_MAGIC,
-		CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, BINFMTFS_MAGIC, CONFIGFS_MAGIC, FUSECTL_MAGIC,
+		PROC_SUPER_MAGIC,
+		SYSFS_MAGIC,
+		DEBUGFS_MAGIC,
+		TRACEFS_MAGIC,
+		SECURITYFS_MAGIC,
+		SELINUX_MAGIC,
+		CGROUP_MAGIC,
+		CGROUP2_SUPER_MAGIC,
+		PSTOREFS_MAGIC,
+		EFIVARFS_MAGIC,
+		BPF_FS_MAGIC,
+		BINFMTFS_MAGIC,
+		CONFIGFS_MAGIC,
+		FUSECTL_MAGIC,
 	};
 
 	for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
@@ -38,12 +50,13 @@ int regular_file_open(const char *path, struct stat *status)
 	memset(status, 0, sizeof *status);
 	if (stat(path, status) || (S_ISREG(status->st_mode) && statfs(path, &system)))
 		return -1;
-	if (!S_ISREG(status->st_mode) || is_kernels(&system)) {
+	if (!S_ISREG(status->st_mode) || is_kernel_filesystem(&system)) {
 		errno = ENOTSUP;
 		return -1;
 	}
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || (!fstat(fd, status) && S_ISREG(status->st_mode) && !fstatfs(fd, &system) && !is_kernels(&system)))
+	if (fd < 0 || (!fstat(fd, status) && S_ISREG(status->st_mode) && !fstatfs(fd, &system) &&
+			      !is_kernel_filesystem(&system)))
 		return fd;
 	close(fd);
 	errno = ENOTSUP;

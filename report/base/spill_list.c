@@ -10,82 +10,86 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct tape {
-	size_t bytes, most; /* of an entry; entries of a piece */
-	const char *of;
+struct spill_list {
+	size_t bytes, piece_max; /* of an entry; entries of a piece */
+	const char *what;
 	unsigned char *held;  /* the piece that is written, later the one that is read */
 	size_t at, count;     /* of `held`: what was read; what is there */
 	size_t pieces, piece; /* in the file; that were read */
 	size_t last;          /* entries of the last piece */
 	bool is_read;
-	FILE *file;           /* NULL: all of it fits */
+	FILE *file; /* NULL: all of it fits */
 };
 
-struct tape *tape_new(size_t bytes, const char *of)
+struct spill_list *spill_list_new(size_t bytes, const char *what)
 {
-	struct tape *tape = need(sizeof *tape);
+	struct spill_list *list = xcalloc(sizeof *list);
 
-	*tape = (struct tape){ .bytes = bytes, .most = TAPE_HELD / bytes, .of = of };
-	tape->held = need(tape->most * bytes);
-	return tape;
+	*list = (struct spill_list){
+		.bytes = bytes, .piece_max = SPILL_LIST_MEMORY_BYTES / bytes, .what = what
+	};
+	list->held = xcalloc(list->piece_max * bytes);
+	return list;
 }
 
-void tape_free(struct tape *tape)
+void spill_list_free(struct spill_list *list)
 {
-	if (!tape)
+	if (!list)
 		return;
-	if (tape->file)
-		fclose(tape->file);
-	free(tape->held);
-	free(tape);
+	if (list->file)
+		fclose(list->file);
+	free(list->held);
+	free(list);
 }
 
-static void put_away(struct tape *tape)
+static void spill_piece(struct spill_list *list)
 {
-	if (!tape->file && !(tape->file = tmpfile()))
-		fatal(STATUS_UNREADABLE, "no temporary file for %s; set TMPDIR to a folder with room:", tape->of);
-	if (fwrite(tape->held, tape->bytes, tape->count, tape->file) != tape->count)
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be written:", tape->of);
-	tape->pieces++;
-	tape->last = tape->count;
-	tape->count = 0;
+	if (!list->file && !(list->file = tmpfile()))
+		fatal(STATUS_UNREADABLE,
+			"no temporary file for %s; set TMPDIR to a folder with room:", list->what);
+	if (fwrite(list->held, list->bytes, list->count, list->file) != list->count)
+		fatal(STATUS_UNREADABLE,
+			"the temporary file for %s cannot be written:", list->what);
+	list->pieces++;
+	list->last = list->count;
+	list->count = 0;
 }
 
-void *tape_add(struct tape *tape)
+void *spill_list_push(struct spill_list *list)
 {
-	if (tape->count == tape->most)
-		put_away(tape);
-	return tape->held + tape->count++ * tape->bytes;
+	if (list->count == list->piece_max)
+		spill_piece(list);
+	return list->held + list->count++ * list->bytes;
 }
 
-void tape_rewind(struct tape *tape)
+void spill_list_rewind(struct spill_list *list)
 {
-	tape->at = 0;
-	if (!tape->file)
+	list->at = 0;
+	if (!list->file)
 		return;
-	if (!tape->is_read && tape->count)
-		put_away(tape);
-	tape->is_read = true;
-	if (fflush(tape->file) || fseek(tape->file, 0, SEEK_SET))
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", tape->of);
-	tape->piece = tape->count = 0;
+	if (!list->is_read && list->count)
+		spill_piece(list);
+	list->is_read = true;
+	if (fflush(list->file) || fseek(list->file, 0, SEEK_SET))
+		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", list->what);
+	list->piece = list->count = 0;
 }
 
 /* The next piece from the file; false: there is none. */
-static bool fetch(struct tape *tape)
+static bool load_piece(struct spill_list *list)
 {
-	if (tape->piece == tape->pieces)
+	if (list->piece == list->pieces)
 		return false;
-	tape->count = ++tape->piece == tape->pieces ? tape->last : tape->most;
-	tape->at = 0;
-	if (fread(tape->held, tape->bytes, tape->count, tape->file) != tape->count)
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", tape->of);
+	list->count = ++list->piece == list->pieces ? list->last : list->piece_max;
+	list->at = 0;
+	if (fread(list->held, list->bytes, list->count, list->file) != list->count)
+		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", list->what);
 	return true;
 }
 
-const void *tape_next(struct tape *tape)
+const void *spill_list_next(struct spill_list *list)
 {
-	if (tape->at == tape->count && !fetch(tape))
+	if (list->at == list->count && !load_piece(list))
 		return NULL;
-	return tape->held + tape->at++ * tape->bytes;
+	return list->held + list->at++ * list->bytes;
 }

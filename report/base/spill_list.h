@@ -13,19 +13,19 @@
 
 #include <stddef.h>
 
-#define TAPE_HELD (256u << 10)
+#define SPILL_LIST_MEMORY_BYTES (256u << 10)
 
-struct tape;
+struct spill_list;
 
 /* of: whose entries they are, for a sentence. */
-struct tape *tape_new(size_t bytes, const char *of);
-void tape_free(struct tape *tape); /* NULL is fine */
+struct spill_list *spill_list_new(size_t bytes, const char *what);
+void spill_list_free(struct spill_list *list); /* NULL is fine */
 
 /* Room for one more, to be filled before the next call. Not once it is being read. */
-void *tape_add(struct tape *tape);
+void *spill_list_push(struct spill_list *list);
 /* The first one comes next. */
-void tape_rewind(struct tape *tape);
+void spill_list_rewind(struct spill_list *list);
 /* Lives until the next call; NULL: there are no more. */
-const void *tape_next(struct tape *tape);
+const void *spill_list_next(struct spill_list *list);
 
 #endif

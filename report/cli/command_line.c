@@ -13,46 +13,67 @@
 #include <unistd.h>
 
 /* id, short form or 0, long form, argument or NULL, help. */
-#define OPTIONS(X)                                                                                       \
-	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                                 \
-	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                             \
-	X(METRIC, 'm', "metric", "NAME",                                                                 \
-		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a counter's name")          \
-	X(SORT, 's', "sort", "KEY", "order rows by this column, the largest first; --legend lists them") \
-	X(COLUMNS, 0, "columns", "KEYS", "these columns, names separated by commas; --legend lists them")  \
-	X(BY, 0, "by", "KEY", "a row of table for each name, shape, module, stack, category, stream, thread, rank or step (name)") \
-	X(CATEGORIES, 0, "categories", "FILE", "what belongs to which category: other rules than the built-in ones") \
-	X(PEAKS, 0, "peaks", "FILE", "of roofline: what GPUs can do at most, in place of the built-in table")     \
-	X(ASSUME_TYPE, 0, "assume-type", "TYPE", "of roofline: fp64, fp32, fp16, bf16, fp8 or int8, for tensors whose type is not " \
-		"in the trace")                                                                          \
-	X(INSTANCES, 0, "instances", "WHICH", "of tree and critical: one instance of --focus (or of each root): worst, "  \
-		"first or last; of tree: all, a row each")                                               \
-	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                             \
-	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                                \
-	X(MIN_PERCENT, 0, "min-percent", "P", "no rows below P % of the whole (1 in the text of trees, and in critical)") \
-	X(FOCUS, 0, "focus", "PATH", "of tree, critical and tui: only this place (critical starts there); names joined by /, a / in a name written \\/") \
-	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                                 \
-	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")         \
-	X(STEP_MARKER, 0, "step-marker", "NAME", "each range NAME, or NAME and a number, is a step")     \
-	X(DEVICE, 0, "device", "N", "only the GPU with this number")                                     \
-	X(RANK, 0, "rank", "N", "the process with this rank")                                            \
-	X(ALL, 0, "all", NULL, "every process of the run")                                               \
-	X(BRIEF, 0, "brief", NULL, "of diagnose: at most 8 KB, for other programs to read; text or JSON")  \
-	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")                \
-	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                          \
-	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")             \
-	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                                    \
-	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                      \
-	X(SOURCES, 0, "sources", NULL, "where each module was first called; of memory: in which native functions it was taken")   \
-	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")            \
-	X(MAX_REGRESSION, 0, "max-regression", "P", "of gate: how much more is allowed, in percent (5)")  \
-	X(WRITE_BASELINE, 0, "write-baseline", "FILE", "of gate: write what later runs are compared with") \
-	X(NO_PAGER, 0, "no-pager", NULL, "what is longer than the screen is not shown by PPERF_PAGER, PAGER or less") \
-	X(NO_PROGRESS, 0, "no-progress", NULL, "do not tell on a terminal how far reading has come")      \
-	X(REDACT, 0, "redact", NULL, "no arguments, folders or host of the program, to pass it on")     \
-	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")            \
-	X(LEGEND, 0, "legend", NULL, "what every figure means")                                          \
-	X(VERSION, 0, "version", NULL, "this program's version")                                         \
+#define OPTIONS(X)                                                                                 \
+	X(FORMAT, 'f', "format", "text|json|csv", "how to print (text)")                           \
+	X(OUTPUT, 'o', "output", "FILE", "where to print (standard output)")                       \
+	X(METRIC, 'm', "metric", "NAME",                                                           \
+		"gpu, cpu, wall, idle, calls, reserved, allocated, alloc, tensors, or a "          \
+		"counter's name")                                                                  \
+	X(SORT, 's', "sort", "KEY",                                                                \
+		"order rows by this column, the largest first; --legend lists them")               \
+	X(COLUMNS, 0, "columns", "KEYS",                                                           \
+		"these columns, names separated by commas; --legend lists them")                   \
+	X(BY, 0, "by", "KEY",                                                                      \
+		"a row of table for each name, shape, module, stack, category, stream, thread, "   \
+		"rank or step (name)")                                                             \
+	X(CATEGORIES, 0, "categories", "FILE",                                                     \
+		"what belongs to which category: other rules than the built-in ones")              \
+	X(PEAKS, 0, "peaks", "FILE",                                                               \
+		"of roofline: what GPUs can do at most, in place of the built-in table")           \
+	X(ASSUME_TYPE, 0, "assume-type", "TYPE",                                                   \
+		"of roofline: fp64, fp32, fp16, bf16, fp8 or int8, for tensors whose type is not " \
+		"in the trace")                                                                    \
+	X(INSTANCES, 0, "instances", "WHICH",                                                      \
+		"of tree and critical: one instance of --focus (or of each root): worst, "         \
+		"first or last; of tree: all, a row each")                                         \
+	X(DEPTH, 'd', "depth", "N", "no more than N levels")                                       \
+	X(TOP, 'n', "top", "N", "no more than N rows of a level; 0: all")                          \
+	X(MIN_PERCENT, 0, "min-percent", "P",                                                      \
+		"no rows below P % of the whole (1 in the text of trees, and in critical)")        \
+	X(FOCUS, 0, "focus", "PATH",                                                               \
+		"of tree, critical and tui: only this place (critical starts there); names "       \
+		"joined by /, a / in a name written \\/")                                          \
+	X(STEPS, 0, "steps", "A-B", "only the steps with these numbers")                           \
+	X(NO_STEPS, 0, "no-steps", NULL, "do not look for steps that the program has not marked")  \
+	X(STEP_MARKER, 0, "step-marker", "NAME",                                                   \
+		"each range NAME, or NAME and a number, is a step")                                \
+	X(DEVICE, 0, "device", "N", "only the GPU with this number")                               \
+	X(RANK, 0, "rank", "N", "the process with this rank")                                      \
+	X(ALL, 0, "all", NULL, "every process of the run")                                         \
+	X(BRIEF, 0, "brief", NULL,                                                                 \
+		"of diagnose: at most 8 KB, for other programs to read; text or JSON")             \
+	X(COLOR, 0, "color", "WHEN", "auto, always or never; also NO_COLOR, FORCE_COLOR")          \
+	X(ASCII, 0, "ascii", NULL, "no character beyond ASCII")                                    \
+	X(WIDTH, 0, "width", "N", "columns to fill; also COLUMNS (the terminal's, else 80)")       \
+	X(IEC, 0, "iec", NULL, "KiB, MiB, GiB instead of kB, MB, GB")                              \
+	X(NO_FOLD, 0, "no-fold", NULL, "labels that differ in a number stay apart")                \
+	X(SOURCES, 0, "sources", NULL,                                                             \
+		"where each module was first called; of memory: in which native functions it was " \
+		"taken")                                                                           \
+	X(DEMANGLE, 0, "demangle", "FORM", "kernels' names: short, base, full or no (short)")      \
+	X(MAX_REGRESSION, 0, "max-regression", "P",                                                \
+		"of gate: how much more is allowed, in percent (5)")                               \
+	X(WRITE_BASELINE, 0, "write-baseline", "FILE",                                             \
+		"of gate: write what later runs are compared with")                                \
+	X(NO_PAGER, 0, "no-pager", NULL,                                                           \
+		"what is longer than the screen is not shown by PPERF_PAGER, PAGER or less")       \
+	X(NO_PROGRESS, 0, "no-progress", NULL,                                                     \
+		"do not tell on a terminal how far reading has come")                              \
+	X(REDACT, 0, "redact", NULL,                                                               \
+		"no arguments, folders or host of the program, to pass it on")                     \
+	X(STRICT, 0, "strict", NULL, "exit with 2 if anything is missing or does not add up")      \
+	X(LEGEND, 0, "legend", NULL, "what every figure means")                                    \
+	X(VERSION, 0, "version", NULL, "this program's version")                                   \
 	X(HELP, 'h', "help", NULL, "this")
 
 enum option_id {
@@ -67,16 +88,20 @@ static const struct {
 	enum option_id id;
 	char letter;
 	const char *name, *argument, *help;
-} list[] = {
+} option_list[] = {
 #define X(which, short_form, long_form, value, text) \
-	{ .id = OPTION_##which, .letter = short_form, .name = long_form, .argument = value, .help = text },
+	{ .id = OPTION_##which,                      \
+		.letter = short_form,                \
+		.name = long_form,                   \
+		.argument = value,                   \
+		.help = text },
 	OPTIONS(X)
 #undef X
 };
 
-#define COUNT (sizeof list / sizeof *list)
+#define OPTION_COUNT (sizeof option_list / sizeof *option_list)
 
-static uint64_t number(const char *name, const char *text, uint64_t most)
+static uint64_t parse_number(const char *name, const char *text, uint64_t most)
 {
 	unsigned long long value;
 	char *end;
@@ -84,21 +109,23 @@ static uint64_t number(const char *name, const char *text, uint64_t most)
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] < '0' || text[0] > '9' || value > most)
-		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name, (unsigned long long)most,
-			text);
+		fatal(STATUS_USAGE, "--%s takes a whole number up to %llu, not `%s`", name,
+			(unsigned long long)most, text);
 	return value;
 }
 
-static enum element assumed_type(const char *text)
+static enum element_type parse_assumed_type(const char *text)
 {
-	const enum element element = element_find(text, strlen(text));
+	const enum element_type element = element_find(text, strlen(text));
 
 	if (element == ELEMENT_UNKNOWN || element == ELEMENT_TF32 || element > ELEMENT_INT8)
-		fatal(STATUS_USAGE, "--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`", text);
+		fatal(STATUS_USAGE,
+			"--assume-type is one of fp64, fp32, fp16, bf16, fp8 and int8, not `%s`",
+			text);
 	return element;
 }
 
-static double percentage(const char *text)
+static double parse_percentage(const char *text)
 {
 	char *end;
 	const double value = strtod(text, &end);
@@ -109,18 +136,20 @@ static double percentage(const char *text)
 }
 
 /* 5 or 5%. */
-static double regression(const char *text)
+static double parse_regression(const char *text)
 {
 	char *end;
 	const double value = strtod(text, &end);
 
 	if (end == text || (*end && strcmp(end, "%") != 0) || !(value >= 0 && value <= 1e6))
-		fatal(STATUS_USAGE, "--max-regression takes a number of percent like 5%%, not `%s`", text);
+		fatal(STATUS_USAGE, "--max-regression takes a number of percent like 5%%, not `%s`",
+			text);
 	return value;
 }
 
 /* Which of `count` words it is. */
-static unsigned word(const char *name, const char *text, const char *const *words, unsigned count)
+static unsigned parse_word(
+	const char *name, const char *text, const char *const *words, unsigned count)
 {
 	char known[256] = "";
 
@@ -132,24 +161,26 @@ static unsigned word(const char *name, const char *text, const char *const *word
 	fatal(STATUS_USAGE, "--%s takes one of %s, not `%s`", name, known, text);
 }
 
-static void steps(struct options *options, const char *text)
+static void parse_steps(struct options *options, const char *text)
 {
 	char first[32];
 	const char *dash = strchr(text, '-');
 	const size_t length = dash ? (size_t)(dash - text) : strlen(text);
 
-	if (length == 0 || length >= sizeof first || strspn(text, "0123456789-") != strlen(text) || (dash && !dash[1]))
+	if (length == 0 || length >= sizeof first || strspn(text, "0123456789-") != strlen(text) ||
+		(dash && !dash[1]))
 		fatal(STATUS_USAGE, "--steps takes numbers like 10-20 or 7, not `%s`", text);
 	snprintf(first, sizeof first, "%.*s", (int)length, text);
 	options->steps = true;
-	options->first_step = number("steps", first, UINT64_MAX);
-	options->last_step = dash ? number("steps", dash + 1, UINT64_MAX) : options->first_step;
+	options->first_step = parse_number("steps", first, UINT64_MAX);
+	options->last_step = dash ? parse_number("steps", dash + 1, UINT64_MAX)
+				  : options->first_step;
 	if (options->last_step < options->first_step)
 		fatal(STATUS_USAGE, "--steps %s ends before it begins", text);
 }
 
 /* Where an option is kept whose value is taken as it stands; NULL: it is another. */
-static const char **plain_of(struct options *options, enum option_id id)
+static const char **string_option(struct options *options, enum option_id id)
 {
 	switch (id) {
 	case OPTION_SORT:
@@ -172,7 +203,7 @@ static const char **plain_of(struct options *options, enum option_id id)
 }
 
 /* What an option without a value turns on. */
-static bool *flag_of(struct options *options, enum option_id id)
+static bool *flag_option(struct options *options, enum option_id id)
 {
 	switch (id) {
 	case OPTION_ALL:
@@ -206,9 +237,10 @@ static bool *flag_of(struct options *options, enum option_id id)
 	}
 }
 
-static void set(struct options *options, enum option_id id, const char *value)
+static void set_option(struct options *options, enum option_id id, const char *value)
 {
-	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto", "always", "never" };
+	static const char *const formats[] = { "text", "json", "csv" }, *const when[] = { "auto",
+		"always", "never" };
 	static const char *const instances[] = { "worst", "first", "last", "all" };
 	static const char *const forms[] = {
 #define X(form, text) text,
@@ -220,7 +252,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 		ROWS_BY(X)
 #undef X
 	};
-	const char **text = plain_of(options, id);
+	const char **text = string_option(options, id);
 
 	if (text) {
 		*text = value;
@@ -228,7 +260,7 @@ static void set(struct options *options, enum option_id id, const char *value)
 	}
 	switch (id) {
 	case OPTION_FORMAT:
-		options->format = (enum format)word("format", value, formats, 3);
+		options->format = (enum format)parse_word("format", value, formats, 3);
 		break;
 	case OPTION_OUTPUT:
 		options->output = strcmp(value, "-") == 0 ? NULL : value;
@@ -238,77 +270,79 @@ static void set(struct options *options, enum option_id id, const char *value)
 		options->metric = metric_find(value);
 		break;
 	case OPTION_BY:
-		options->by = (enum rows_by)word("by", value, keys, BY_COUNT);
+		options->by = (enum rows_by)parse_word("by", value, keys, BY_COUNT);
 		options->all |= options->by == BY_RANK;
 		break;
 	case OPTION_ASSUME_TYPE:
-		options->assumed = assumed_type(value);
+		options->assumed = parse_assumed_type(value);
 		break;
 	case OPTION_INSTANCES:
-		options->instances = INSTANCES_WORST + word("instances", value, instances, 4);
+		options->instances = INSTANCES_WORST + parse_word("instances", value, instances, 4);
 		break;
 	case OPTION_DEPTH:
-		options->depth = (uint32_t)number("depth", value, UINT32_MAX);
+		options->depth = (uint32_t)parse_number("depth", value, UINT32_MAX);
 		break;
 	case OPTION_TOP:
-		options->top = (uint32_t)number("top", value, UINT32_MAX);
+		options->top = (uint32_t)parse_number("top", value, UINT32_MAX);
 		if (options->top == 0)
 			options->top = UINT32_MAX;
 		break;
 	case OPTION_MIN_PERCENT:
-		options->min_percent = percentage(value);
+		options->min_percent = parse_percentage(value);
 		break;
 	case OPTION_MAX_REGRESSION:
-		options->max_regression = regression(value);
+		options->max_regression = parse_regression(value);
 		break;
 	case OPTION_STEPS:
-		steps(options, value);
+		parse_steps(options, value);
 		break;
 	case OPTION_DEVICE:
-		options->device = (int64_t)number("device", value, UINT32_MAX);
+		options->device = (int64_t)parse_number("device", value, UINT32_MAX);
 		break;
 	case OPTION_RANK:
-		options->rank = (int64_t)number("rank", value, UINT32_MAX);
+		options->rank = (int64_t)parse_number("rank", value, UINT32_MAX);
 		break;
 	case OPTION_COLOR:
-		options->style.color = (enum color_when)word("color", value, when, 3);
+		options->style.color = (enum color_when)parse_word("color", value, when, 3);
 		break;
 	case OPTION_WIDTH:
-		options->style.width = (unsigned)number("width", value, 10000);
+		options->style.width = (unsigned)parse_number("width", value, 10000);
 		if (options->style.width < 20)
 			fatal(STATUS_USAGE, "--width takes at least 20 columns, not %s", value);
 		break;
 	case OPTION_DEMANGLE:
-		options->demangle = (enum demangle_form)word("demangle", value, forms, DEMANGLE_FORM_COUNT);
+		options->demangle = (enum demangle_form)parse_word(
+			"demangle", value, forms, DEMANGLE_FORM_COUNT);
 		break;
 	default:
-		*flag_of(options, id) = true;
+		*flag_option(options, id) = true;
 	}
 }
 
-static enum option_id id_of(int found)
+static enum option_id option_of(int found)
 {
-	for (size_t i = 0; i < COUNT; i++)
-		if (found == (int)list[i].id || (found == list[i].letter && list[i].letter))
-			return list[i].id;
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (found == (int)option_list[i].id ||
+			(found == option_list[i].letter && option_list[i].letter))
+			return option_list[i].id;
 	return OPTION_NONE;
 }
 
-static void parse(struct options *options, int argc, char **argv)
+static void parse_arguments(struct options *options, int argc, char **argv)
 {
-	struct option known[COUNT + 1] = { { .name = NULL } };
-	char letters[2 * COUNT + 2] = ":";
+	struct option known[OPTION_COUNT + 1] = { { .name = NULL } };
+	char letters[2 * OPTION_COUNT + 2] = ":";
 	size_t used = 1;
 	int found;
 
-	for (size_t i = 0; i < COUNT; i++) {
-		known[i] = (struct option){ .name = list[i].name,
-			.has_arg = list[i].argument ? required_argument : no_argument,
-			.val = (int)list[i].id };
-		if (!list[i].letter)
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		known[i] = (struct option){ .name = option_list[i].name,
+			.has_arg = option_list[i].argument ? required_argument : no_argument,
+			.val = (int)option_list[i].id };
+		if (!option_list[i].letter)
 			continue;
-		letters[used++] = list[i].letter;
-		if (list[i].argument)
+		letters[used++] = option_list[i].letter;
+		if (option_list[i].argument)
 			letters[used++] = ':';
 	}
 	opterr = 0;
@@ -318,20 +352,23 @@ static void parse(struct options *options, int argc, char **argv)
 		if (found == ':')
 			fatal(STATUS_USAGE, "%s needs a value; see pperf-report --help", text);
 		if (found == '?' && optopt && optopt < OPTION_NONE)
-			fatal(STATUS_USAGE, "there is no option -%c; see pperf-report --help", optopt);
+			fatal(STATUS_USAGE, "there is no option -%c; see pperf-report --help",
+				optopt);
 		if (found == '?')
 			fatal(STATUS_USAGE,
 				optopt ? "%s takes no value; see pperf-report --help"
-				       : "there is no option %s, or it is cut too short; see pperf-report --help",
+				       : "there is no option %s, or it is cut too short; see "
+					 "pperf-report --help",
 				text);
-		set(options, id_of(found), optarg);
+		set_option(options, option_of(found), optarg);
 	}
 }
 
 /* A word that could only be a view, misspelt. */
-static bool is_no_trace(const char *word)
+static bool is_misspelt_view(const char *word)
 {
-	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) && errno == ENOENT;
+	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")] == '\0' && access(word, F_OK) &&
+	       errno == ENOENT;
 }
 
 /* What is to be read must not be gone before. */
@@ -340,17 +377,22 @@ static void check_output(const struct options *options, const char *output)
 	struct stat written, read;
 
 	for (size_t i = 0; output && i < options->file_count; i++)
-		if (!stat(output, &written) && !stat(options->files[i], &read) && S_ISREG(read.st_mode) &&
-			written.st_dev == read.st_dev && written.st_ino == read.st_ino)
-			fatal(STATUS_USAGE, "%s is what is to be read; give what is written another name", output);
+		if (!stat(output, &written) && !stat(options->files[i], &read) &&
+			S_ISREG(read.st_mode) && written.st_dev == read.st_dev &&
+			written.st_ino == read.st_ino)
+			fatal(STATUS_USAGE,
+				"%s is what is to be read; give what is written another name",
+				output);
 }
 
 /* Before several files a word that names none of them was meant as a view. */
 static void check_view(const struct options *options, const struct view *view)
 {
-	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") || access(options->files[0], F_OK) == 0)
+	if (view || options->file_count < 2 || strpbrk(options->files[0], "./") ||
+		access(options->files[0], F_OK) == 0)
 		return;
-	fatal(STATUS_USAGE, "there is neither a view nor a file `%s`; pperf-report --help lists the views",
+	fatal(STATUS_USAGE,
+		"there is neither a view nor a file `%s`; pperf-report --help lists the views",
 		options->files[0]);
 }
 
@@ -366,7 +408,7 @@ struct options command_line_parse(int argc, char **argv)
 	const struct view *view;
 
 	views_set(view_list);
-	parse(&options, argc, argv);
+	parse_arguments(&options, argc, argv);
 	options.view = view_default();
 	options.files = (const char **)argv + optind;
 	options.file_count = (size_t)(argc - optind);
@@ -376,28 +418,34 @@ struct options command_line_parse(int argc, char **argv)
 		options.files++;
 		options.file_count--;
 	}
-	if (options.focus && options.instances == INSTANCES_SUM && strcmp(options.view->name, "critical") == 0)
+	if (options.focus && options.instances == INSTANCES_SUM &&
+		strcmp(options.view->name, "critical") == 0)
 		options.instances = INSTANCES_WORST;
-	if (!view && options.file_count && is_no_trace(options.files[0]))
-		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help", options.files[0]);
+	if (!view && options.file_count && is_misspelt_view(options.files[0]))
+		fatal(STATUS_USAGE, "there is no view and no file `%s`; see pperf-report --help",
+			options.files[0]);
 	check_view(&options, view);
-	options.view = view_of_instances(&options);
-	options.no_percentiles = options.view->no_spread || options.by != BY_NAME;
+	options.view = view_for_instances(&options);
+	options.no_percentiles = options.view->no_percentiles || options.by != BY_NAME;
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
 		options.file_count--;
 	}
-	if (options.view->subject && !options.file_count && !options.help && !options.version && !options.legend)
-		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin", options.view->name,
-			options.view->subject, options.view->name, options.view->subject);
+	if (options.view->subject && !options.file_count && !options.help && !options.version &&
+		!options.legend)
+		fatal(STATUS_USAGE, "%s takes a %s and then a trace: pperf-report %s %s trace.bin",
+			options.view->name, options.view->subject, options.view->name,
+			options.view->subject);
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
 	if (options.by != BY_NAME && strcmp(options.view->name, "table") != 0)
 		fatal(STATUS_USAGE, "--by is of the view table: pperf-report table --by KEY FILE");
 	if (options.focus && !options.view->focus && !options.help)
-		fatal(STATUS_USAGE, "--focus is of the views tree, critical and tui: pperf-report tree --focus PATH FILE");
+		fatal(STATUS_USAGE, "--focus is of the views tree, critical and tui: pperf-report "
+				    "tree --focus PATH FILE");
 	if (options.brief && (!options.view->brief || options.format == FORMAT_CSV))
-		fatal(STATUS_USAGE, "--brief is of the view diagnose, as text or JSON: pperf-report diagnose --brief FILE");
+		fatal(STATUS_USAGE, "--brief is of the view diagnose, as text or JSON: "
+				    "pperf-report diagnose --brief FILE");
 	if (!options.file_count && !options.help && !options.version && !options.legend)
 		fatal(STATUS_USAGE, "no trace is named; try pperf-report trace.bin, or --help");
 	return options;
@@ -405,14 +453,16 @@ struct options command_line_parse(int argc, char **argv)
 
 void command_line_help(const struct style *style)
 {
-	for (size_t i = 0; i < COUNT; i++) {
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 29 };
 		char form[64];
 
-		snprintf(form, sizeof form, "  %s%c%c --%s%s%s", list[i].letter ? "-" : " ",
-			list[i].letter ? list[i].letter : ' ', list[i].letter ? ',' : ' ', list[i].name,
-			list[i].argument ? " " : "", list[i].argument ? list[i].argument : "");
-		paragraph_add(&paragraph, "%s", list[i].help);
-		paragraph_put(&paragraph, form);
+		snprintf(form, sizeof form, "  %s%c%c --%s%s%s", option_list[i].letter ? "-" : " ",
+			option_list[i].letter ? option_list[i].letter : ' ',
+			option_list[i].letter ? ',' : ' ', option_list[i].name,
+			option_list[i].argument ? " " : "",
+			option_list[i].argument ? option_list[i].argument : "");
+		paragraph_add(&paragraph, "%s", option_list[i].help);
+		paragraph_print(&paragraph, form);
 	}
 }

@@ -10,6 +10,6 @@
 #define PPERF_VERSION "0.1.0"
 
 /* Where the options say; returns the exit status. */
-int legend_show(const struct options *options);
+int help_show(const struct options *options);
 
 #endif

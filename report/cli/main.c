@@ -18,22 +18,23 @@
 static void check_sort(const struct options *options)
 {
 	if (options->sort && !column_find(options->sort, strlen(options->sort)))
-		fatal(STATUS_USAGE, "there is no column `%s` to order by; pperf-report --legend lists them",
+		fatal(STATUS_USAGE,
+			"there is no column `%s` to order by; pperf-report --legend lists them",
 			options->sort);
 }
 
-static enum status judge(const struct options *options, const struct processes *processes)
+static enum status strict_status(const struct options *options, const struct processes *processes)
 {
 	for (size_t i = 0; options->strict && i < processes->shown; i++)
 		if (!processes->all[i].integrity.complete || !processes->all[i].integrity.conserved)
 			return STATUS_UNREADABLE;
-	return STATUS_FINE;
+	return STATUS_OK;
 }
 
-static bool print(const struct report *report)
+static bool print_report(const struct report *report)
 {
 	const struct options *options = report->options;
-	struct out *out = out_open(options->output);
+	struct output *out = output_open(options->output);
 	const struct style style = style_of(&options->style, out);
 
 	if (options->brief)
@@ -44,20 +45,22 @@ static bool print(const struct report *report)
 		print_csv(report, out);
 	else
 		print_text(report, &style);
-	return out_close(out, options->output);
+	return output_close(out, options->output);
 }
 
-#define SCREEN_ROWS 40u
+#define SUMMARY_ROWS 40u
 
 /* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
-static void arrange(struct report *report, struct options *fitted)
+static void arrange_report(struct report *report, struct options *fitted)
 {
 	static const double steps[] = { 1.25, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 20 };
-	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SCREEN ||
+	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SUMMARY ||
 			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
 
 	fitted->view->arrange(fitted, report->processes, &report->rows);
-	for (size_t i = 0; !fits && report->rows.count > SCREEN_ROWS && i < sizeof steps / sizeof steps[0]; i++) {
+	for (size_t i = 0;
+		!fits && report->rows.count > SUMMARY_ROWS && i < sizeof steps / sizeof steps[0];
+		i++) {
 		free(report->rows.rows);
 		report->rows = (struct rows){ 0 };
 		fitted->min_percent = steps[i];
@@ -65,17 +68,17 @@ static void arrange(struct report *report, struct options *fitted)
 	}
 }
 
-static enum status show(const struct options *options)
+static enum status show_view(const struct options *options)
 {
 	struct processes processes = processes_read(options);
 	struct options fitted = *options;
 	struct report report = { .options = &fitted, .processes = &processes };
 	enum status status;
 
-	remarks_check_metric(options, &processes);
-	remarks_collect(options, &processes);
-	arrange(&report, &fitted);
-	status = print(&report) ? judge(options, &processes) : STATUS_UNREADABLE;
+	warnings_check_metric(options, &processes);
+	warnings_collect(options, &processes);
+	arrange_report(&report, &fitted);
+	status = print_report(&report) ? strict_status(options, &processes) : STATUS_UNREADABLE;
 	free(report.rows.rows);
 	processes_free(&processes);
 	return status;
@@ -91,12 +94,12 @@ int main(int argc, char **argv)
 	pager_allow(!options.no_pager);
 	progress_allow(!options.no_progress);
 	if (options.help || options.version || options.legend)
-		return legend_show(&options);
+		return help_show(&options);
 	if (options.redact)
 		reader_redact();
 	check_sort(&options);
-	columns_choose(&options);
+	columns_select(&options);
 	if (options.view->run)
 		return options.view->run(&options);
-	return (int)show(&options);
+	return (int)show_view(&options);
 }

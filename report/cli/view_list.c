@@ -7,29 +7,38 @@
 #include "report/views/views.h"
 #include <string.h>
 
-#define NODE_COLUMNS                                                                                                  \
-	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns gpu_calls untimed bytes "  \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns cpu_self_ns "                  \
-	"cpu_self_x_ns idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns p99_ns max_ns "           \
-	"allocated_delta_bytes allocated_peak_bytes "                                                                 \
-	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes at_peak_bytes "                 \
-	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "                        \
-	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit device labels "         \
-	"class members.count members.metric members.min_ns members.p50_ns members.max_ns odd.label odd.ns odd.calls " \
-	"ran_elsewhere source "                                                                                       \
-	"left_open method confidence provenance "                                                                     \
+#define NODE_COLUMNS                                                                            \
+	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns "    \
+	"gpu_calls untimed bytes "                                                              \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns "        \
+	"cpu_self_ns "                                                                          \
+	"cpu_self_x_ns idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns "  \
+	"p99_ns max_ns "                                                                        \
+	"allocated_delta_bytes allocated_peak_bytes "                                           \
+	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes "         \
+	"at_peak_bytes "                                                                        \
+	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "  \
+	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit " \
+	"device labels "                                                                        \
+	"class members.count members.metric members.min_ns members.p50_ns members.max_ns "      \
+	"odd.label odd.ns odd.calls "                                                           \
+	"ran_elsewhere source "                                                                 \
+	"left_open method confidence provenance "                                               \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
-#define NODE_TEXT                                                                                                     \
-	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes allocated_peak_bytes "  \
-	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns at_oom_bytes at_peak_bytes " \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "  \
+#define NODE_TEXT                                                                           \
+	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes " \
+	"allocated_peak_bytes "                                                             \
+	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns "  \
+	"at_oom_bytes at_peak_bytes "                                                       \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "                 \
 	"tensor_alloc_bytes alloc_bytes"
 
 const struct view view_list[] = {
 	{ .name = "summary",
-		.summary = "what ran, what is known of it, where the time or the memory went; then the tree (no VIEW "
+		.summary = "what ran, what is known of it, where the time or the memory went; then "
+			   "the tree (no VIEW "
 			   "does the same)",
-		.layout = LAYOUT_SCREEN,
+		.layout = LAYOUT_SUMMARY,
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
 		.min_percent = 1,
@@ -47,169 +56,210 @@ const struct view view_list[] = {
 		.arrange = arrange_tree },
 	{ .name = "critical",
 		.summary = "the worst instance of the worst root, and what in it made it so",
-		.layout = LAYOUT_RULED,
-		.columns = "id parent depth name label kind class path domain calls start_ns duration_ns value before after delta "
+		.layout = LAYOUT_CRITICAL,
+		.columns = "id parent depth name label kind class path domain calls start_ns "
+			   "duration_ns value before after delta "
 			   "unit share source "
-			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance",
+			   "grid block shared_bytes registers waves_per_sm occupancy_theoretical "
+			   "device provenance",
 		.text = "",
 		.next = "tree -m %m %p",
-		.no_spread = true,
+		.no_percentiles = true,
 		.focus = true,
 		.arrange = arrange_critical },
 	{ .name = "table",
-		.summary = "one row for each name, wherever it stands; --by: for each shape, module, stack, category, stream, "
+		.summary = "one row for each name, wherever it stands; --by: for each shape, "
+			   "module, stack, category, stream, "
 			   "thread, rank or step",
 		.layout = LAYOUT_TABLE,
-		.columns = NODE_COLUMNS " gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
-		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns gpu_self_again_ns cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share "
+		.columns = NODE_COLUMNS
+		" gpu_self_again_ns gpu_self_share gpu_avg_ns cpu_self_share cpu_avg_ns",
+		.text = "gpu_total_ns cpu_total_ns share calls gpu_self_ns gpu_self_again_ns "
+			"cpu_self_ns gpu_avg_ns cpu_avg_ns gpu_self_share "
 			"cpu_self_share p50_ns max_ns p95_ns min_ns "
 			"tensor_alloc_bytes allocated_delta_bytes alloc_bytes reserved_delta_bytes",
 		.top = 40,
 		.next = "critical -m %m",
 		.arrange = arrange_table },
 	{ .name = "categories",
-		.summary = "what GPUs spent their time on: norm, attention, GEMM, convolution ... by the rules of --categories, and "
+		.summary = "what GPUs spent their time on: norm, attention, GEMM, convolution ... "
+			   "by the rules of --categories, and "
 			   "the kernels of each",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind path gpu_self_share calls untimed gpu_total_ns gpu_avg_ns min_ns p50_ns "
+		.columns = "id parent depth name label kind path gpu_self_share calls untimed "
+			   "gpu_total_ns gpu_avg_ns min_ns p50_ns "
 			   "p95_ns max_ns bytes provenance",
-		.text = "gpu_total_ns gpu_self_share calls gpu_avg_ns p50_ns max_ns p95_ns min_ns bytes untimed",
+		.text = "gpu_total_ns gpu_self_share calls gpu_avg_ns p50_ns max_ns p95_ns min_ns "
+			"bytes untimed",
 		.sort = "gpu_total_ns",
 		.min_percent = 1,
 		.top = 20,
 		.next = "kernels",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_categories },
 	{ .name = "steps",
-		.summary = "each step: how long, how busy the GPU, how much memory; what is cold start, warm-up or an outlier; and "
+		.summary = "each step: how long, how busy the GPU, how much memory; what is cold "
+			   "start, warm-up or an outlier; and "
 			   "the median, spread and trend of usual ones",
 		.layout = LAYOUT_TREE,
-		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns cpu_self_ns gpu_total_ns busy_ns "
-			   "idle_ns gaps gap_max_ns kernels gpu_calls allocated_peak_bytes allocated_end_bytes reserved_peak_bytes "
+		.columns = "name label kind pid step step_kind state outlier start_ns duration_ns "
+			   "cpu_self_ns gpu_total_ns busy_ns "
+			   "idle_ns gaps gap_max_ns kernels gpu_calls allocated_peak_bytes "
+			   "allocated_end_bytes reserved_peak_bytes "
 			   "reserved_end_bytes provenance",
-		.text = "duration_ns busy_ns idle_ns gaps gap_max_ns allocated_peak_bytes kernels allocated_end_bytes cpu_self_ns "
+		.text = "duration_ns busy_ns idle_ns gaps gap_max_ns allocated_peak_bytes kernels "
+			"allocated_end_bytes cpu_self_ns "
 			"reserved_peak_bytes "
 			"reserved_end_bytes step_kind gpu_total_ns start_ns pid",
 		.sort = "duration_ns",
 		.top = 40,
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_steps },
 	{ .name = "kernels",
 		.summary = "one row for each kernel and shape of launch, with its occupancy",
 		.layout = LAYOUT_TABLE,
-		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns p95_ns p99_ns max_ns grid "
+		.columns = "name label kind path share calls untimed gpu_total_ns min_ns p50_ns "
+			   "p95_ns p99_ns max_ns grid "
 			   "block shared_bytes registers waves_per_sm "
 			   "occupancy_theoretical occupancy_limit device provenance",
-		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm p50_ns registers "
+		.text = "gpu_total_ns share calls grid block occupancy_theoretical waves_per_sm "
+			"p50_ns registers "
 			"shared_bytes max_ns p95_ns min_ns occupancy_limit untimed",
 		.sort = "gpu_total_ns",
 		.top = 40,
 		.next = "tree %p",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_kernels },
 	{ .name = "memory",
-		.summary = "who holds how much memory of each kind: at its peak, at the end, and as PyTorch ran out of "
+		.summary = "who holds how much memory of each kind: at its peak, at the end, and "
+			   "as PyTorch ran out of "
 			   "it",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind path memory_kind device alloc_bytes free_bytes "
+		.columns = "id parent depth name label kind path memory_kind device alloc_bytes "
+			   "free_bytes "
 			   "at_oom_bytes at_peak_bytes held_bytes most_bytes allocs frees failed "
-			   "reserved_at_peak_bytes unused_at_peak_bytes outside_at_peak_bytes stack provenance",
-		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes failed stack",
+			   "reserved_at_peak_bytes unused_at_peak_bytes outside_at_peak_bytes "
+			   "stack provenance",
+		.text = "at_peak_bytes at_oom_bytes held_bytes allocs frees most_bytes alloc_bytes "
+			"failed stack",
 		.sort = "at_peak_bytes",
 		.top = 20,
 		.next = "critical -m reserved",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_memory,
-		.lead = tensors_lead },
+		.header = memory_summary_header },
 	{ .name = "api",
-		.summary = "the calls to CUDA by name: how many, how long the CPU was in them, how many failed",
+		.summary = "the calls to CUDA by name: how many, how long the CPU was in them, how "
+			   "many failed",
 		.layout = LAYOUT_TABLE,
-		.columns = "name label kind path share wall_share calls failed captured cpu_total_ns mean_ns min_ns p50_ns "
+		.columns = "name label kind path share wall_share calls failed captured "
+			   "cpu_total_ns mean_ns min_ns p50_ns "
 			   "p95_ns max_ns start_ns timed_by provenance",
-		.text = "cpu_total_ns share calls failed mean_ns max_ns wall_share p50_ns p95_ns min_ns captured timed_by",
+		.text = "cpu_total_ns share calls failed mean_ns max_ns wall_share p50_ns p95_ns "
+			"min_ns captured timed_by",
 		.sort = "cpu_total_ns",
 		.top = 40,
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_api },
 	{ .name = "streams",
-		.summary = "each stream of each GPU: what ran there, how busy it was, beside others or alone, and who put "
+		.summary = "each stream of each GPU: what ran there, how busy it was, beside "
+			   "others or alone, and who put "
 			   "it there",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind device stream streams share calls kernels copies sets untimed "
-			   "bytes gpu_total_ns busy_ns busy_share concurrent_ns start_ns last_ns threads thread_ids provenance",
-		.text = "busy_ns busy_share concurrent_ns calls copies gpu_total_ns start_ns last_ns thread_ids kernels sets "
+		.columns = "id parent depth name label kind device stream streams share calls "
+			   "kernels copies sets untimed "
+			   "bytes gpu_total_ns busy_ns busy_share concurrent_ns start_ns last_ns "
+			   "threads thread_ids provenance",
+		.text = "busy_ns busy_share concurrent_ns calls copies gpu_total_ns start_ns "
+			"last_ns thread_ids kernels sets "
 			"bytes untimed threads",
 		.sort = "busy_ns",
 		.top = 40,
 		.next = "kernels",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_streams },
 	{ .name = "queue",
-		.summary = "how long work waited from the call that asked for it to its begin, and how far the host was "
+		.summary = "how long work waited from the call that asked for it to its begin, and "
+			   "how far the host was "
 			   "ahead of the GPU",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind path device stream calls delays early untimed delay_total_ns "
-			   "delay_p50_ns delay_p95_ns delay_max_ns outstanding_max outstanding_mean queue_empty_ns "
+		.columns = "id parent depth name label kind path device stream calls delays early "
+			   "untimed delay_total_ns "
+			   "delay_p50_ns delay_p95_ns delay_max_ns outstanding_max "
+			   "outstanding_mean queue_empty_ns "
 			   "queue_asked_ns queue_ahead_ns provenance",
-		.text = "delay_p50_ns delay_p95_ns queue_empty_ns queue_ahead_ns delays queue_asked_ns delay_max_ns "
+		.text = "delay_p50_ns delay_p95_ns queue_empty_ns queue_ahead_ns delays "
+			"queue_asked_ns delay_max_ns "
 			"outstanding_max outstanding_mean delay_total_ns early untimed calls",
 		.sort = "delay_total_ns",
 		.top = 20,
 		.next = "idle",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_queue },
 	{ .name = "distribution",
-		.summary = "how the durations of one place, kernel or operator NAME are spread: histogram, modes, outliers",
+		.summary = "how the durations of one place, kernel or operator NAME are spread: "
+			   "histogram, modes, outliers",
 		.layout = LAYOUT_TABLE,
 		.subject = "NAME",
-		.columns = "name kind path measure calls share from_ns to_ns mean_ns min_ns p25_ns p50_ns p75_ns p95_ns "
+		.columns = "name kind path measure calls share from_ns to_ns mean_ns min_ns p25_ns "
+			   "p50_ns p75_ns p95_ns "
 			   "p99_ns max_ns outliers number step start_ns duration_ns provenance",
 		.text = "",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_distribution,
 		.draw = draw_distribution },
 	{ .name = "idle",
-		.summary = "each moment in which a GPU had nothing to do: who ended it, and why it came to that",
+		.summary = "each moment in which a GPU had nothing to do: who ended it, and why it "
+			   "came to that",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind cause path device share gap_ns gaps gap_max_ns start_ns ended_by "
+		.columns = "id parent depth name label kind cause path device share gap_ns gaps "
+			   "gap_max_ns start_ns ended_by "
 			   "blocked_by thread provenance",
 		.text = "gap_ns share cause gaps gap_max_ns start_ns ended_by blocked_by thread",
 		.sort = "gap_ns",
 		.min_percent = 1,
 		.top = 10,
 		.next = "queue",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_idle },
 	{ .name = "overlap",
-		.summary = "how much of the copies and the communication was hidden behind computation, and whose was not",
+		.summary = "how much of the copies and the communication was hidden behind "
+			   "computation, and whose was not",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind traffic path device calls bytes gpu_total_ns busy_ns hidden_ns "
+		.columns = "id parent depth name label kind traffic path device calls bytes "
+			   "gpu_total_ns busy_ns hidden_ns "
 			   "exposed_ns hidden_share provenance",
 		.text = "busy_ns exposed_ns hidden_share hidden_ns calls bytes gpu_total_ns",
 		.sort = "exposed_ns",
 		.top = 20,
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_overlap },
 	{ .name = "roofline",
-		.summary = "how near operators, copies and sets come to what the GPU could compute and move; only where FLOPs or "
+		.summary = "how near operators, copies and sets come to what the GPU could compute "
+			   "and move; only where FLOPs or "
 			   "bytes are known",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind device share calls gpu_calls untimed gpu_total_ns flops bytes intensity "
-			   "flops_per_s bytes_per_s roof roof_share known_share peak_flops_per_s peak_bytes_per_s element_type "
+		.columns = "id parent depth name label kind device share calls gpu_calls untimed "
+			   "gpu_total_ns flops bytes intensity "
+			   "flops_per_s bytes_per_s roof roof_share known_share peak_flops_per_s "
+			   "peak_bytes_per_s element_type "
 			   "basis kernel provenance",
-		.text = "gpu_total_ns share roof_share roof basis flops_per_s bytes_per_s intensity element_type calls "
+		.text = "gpu_total_ns share roof_share roof basis flops_per_s bytes_per_s "
+			"intensity element_type calls "
 			"peak_flops_per_s peak_bytes_per_s flops bytes untimed",
 		.sort = "gpu_total_ns",
 		.top = 20,
 		.next = "kernels",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_roofline,
-		.lead = roofline_lead },
+		.header = roofline_lead },
 	{ .name = "diagnose",
-		.summary = "what an engineer would look for, rule by rule: what is wrong, what it costs, how sure that is, what to "
+		.summary = "what an engineer would look for, rule by rule: what is wrong, what it "
+			   "costs, how sure that is, what to "
 			   "do, and the command that shows it",
 		.layout = LAYOUT_TABLE,
-		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count start_ns confidence why next command "
+		.columns = "id name kind finding evidence path impact_ns impact_bytes bound count "
+			   "start_ns confidence why next command "
 			   "provenance",
 		.text = "",
 		.sort = "impact_ns",
@@ -217,59 +267,74 @@ const struct view view_list[] = {
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
 	{ .name = "critical-path",
-		.summary = "the longest chain from the end back to the start, over launches, streams, events, waits and threads; "
+		.summary = "the longest chain from the end back to the start, over launches, "
+			   "streams, events, waits and threads; "
 			   "what it is made of, whose it is, and how far the rest is from it",
 		.layout = LAYOUT_TREE,
-		.columns = "id parent depth name label kind path step share calls path_ns path_gpu_ns path_host_ns path_launch_ns "
-			   "path_sync_ns path_unknown_ns path_segments slack_min_ns slack_p50_ns gain_ns waits waits_unknown "
+		.columns = "id parent depth name label kind path step share calls path_ns "
+			   "path_gpu_ns path_host_ns path_launch_ns "
+			   "path_sync_ns path_unknown_ns path_segments slack_min_ns slack_p50_ns "
+			   "gain_ns waits waits_unknown "
 			   "stream_waits stream_waits_unknown default_waits untimed provenance",
-		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns path_launch_ns path_sync_ns slack_min_ns calls "
+		.text = "path_ns share gain_ns slack_p50_ns path_gpu_ns path_host_ns "
+			"path_launch_ns path_sync_ns slack_min_ns calls "
 			"path_unknown_ns waits_unknown stream_waits_unknown default_waits untimed",
 		.sort = "path_ns",
 		.top = 20,
 		.next = "idle",
-		.no_spread = true,
+		.no_percentiles = true,
 		.arrange = arrange_critical_path },
 	{ .name = "diff",
-		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place by place; exit status 1 if "
+		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place "
+			   "by place; exit status 1 if "
 			   "anything did",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = diff_view },
 	{ .name = "gate",
-		.summary = "for CI: whether AFTER needs more than BEFORE, a trace or a baseline, by more than "
+		.summary = "for CI: whether AFTER needs more than BEFORE, a trace or a baseline, "
+			   "by more than "
 			   "--max-regression; exit status 1 if it does",
 		.columns = "",
 		.text = "",
 		.traces = "BEFORE AFTER",
 		.run = gate_view },
 	{ .name = "ranks",
-		.summary = "several ranks of one job: waiting told apart from transfer in each collective, who came last how "
+		.summary = "several ranks of one job: waiting told apart from transfer in each "
+			   "collective, who came last how "
 			   "often, and what it did meanwhile",
 		.columns = "",
 		.text = "",
 		.run = ranks_view },
 	{ .name = "tui",
-		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and AFTER; ? shows the keys",
+		.summary = "to walk through on a terminal: the tree of a trace, or BEFORE and "
+			   "AFTER; ? shows the keys",
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = "",
 		.traces = "TRACE | BEFORE AFTER",
 		.focus = true,
 		.run = tui_view },
 	{ .name = "info",
-		.summary = "what a trace says of itself: what ran, settings, sources, how the file is made up, what is "
+		.summary = "what a trace says of itself: what ran, settings, sources, how the file "
+			   "is made up, what is "
 			   "missing",
 		.columns = "",
 		.text = "",
 		.run = info_view },
-	{ .name = "dump", .summary = "every record, one a line, by time", .columns = "", .text = "", .run = dump_view },
+	{ .name = "dump",
+		.summary = "every record, one a line, by time",
+		.columns = "",
+		.text = "",
+		.run = dump_view },
 	{ .name = NULL },
 };
 
-#define INSTANCE_COLUMNS                                                                                              \
-	"id parent depth name label kind class path number step calls gpu_total_ns start_ns duration_ns value before after " \
-	"delta unit share source grid block shared_bytes registers waves_per_sm occupancy_theoretical device provenance"
+#define INSTANCE_COLUMNS                                                                      \
+	"id parent depth name label kind class path number step calls gpu_total_ns start_ns " \
+	"duration_ns value before after "                                                     \
+	"delta unit share source grid block shared_bytes registers waves_per_sm "             \
+	"occupancy_theoretical device provenance"
 
 static const struct view instances_view = { .name = "tree",
 	.summary = "",
@@ -277,25 +342,28 @@ static const struct view instances_view = { .name = "tree",
 	.columns = INSTANCE_COLUMNS,
 	.text = "gpu_total_ns duration_ns share number step start_ns calls delta source",
 	.min_percent = 1,
-	.no_spread = true,
+	.no_percentiles = true,
 	.focus = true,
 	.arrange = arrange_instances };
 static const struct view critical_instances_view = { .name = "critical",
 	.summary = "",
-	.layout = LAYOUT_RULED,
+	.layout = LAYOUT_CRITICAL,
 	.columns = INSTANCE_COLUMNS,
 	.text = "",
-	.no_spread = true,
+	.no_percentiles = true,
 	.focus = true,
 	.arrange = arrange_instances };
 
-const struct view *view_of_instances(const struct options *options)
+const struct view *view_for_instances(const struct options *options)
 {
-	const bool tree = strcmp(options->view->name, "tree") == 0 || options->view == view_default();
+	const bool tree = strcmp(options->view->name, "tree") == 0 ||
+			  options->view == view_default();
 
 	if (options->instances == INSTANCES_SUM)
 		return options->view;
-	if (!tree && (strcmp(options->view->name, "critical") != 0 || options->instances == INSTANCES_ALL))
-		fatal(STATUS_USAGE, "--instances is for tree, and worst, first and last for critical");
+	if (!tree && (strcmp(options->view->name, "critical") != 0 ||
+			     options->instances == INSTANCES_ALL))
+		fatal(STATUS_USAGE,
+			"--instances is for tree, and worst, first and last for critical");
 	return tree ? &instances_view : &critical_instances_view;
 }

@@ -11,6 +11,6 @@ extern const struct view view_list[];
 
 /* Returns the view that --instances makes of options->view, or options->view itself without --instances. Ends the program
  * with a sentence if the view has no instances to show. */
-const struct view *view_of_instances(const struct options *options);
+const struct view *view_for_instances(const struct options *options);
 
 #endif

@@ -6,129 +6,165 @@
 #include <stdio.h>
 #include <string.h>
 
-void diagnose_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
+void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *finding)
 {
 	finding->confidence = diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_LOW;
-	SAY(finding->why, diagnosis->facts.has_steps ? "only usual steps count, not warm-up and what lies between"
-						     : "no steps were found: all but the first quarter of the GPU's span "
-							"counts as steady, without the longest call");
+	SET_TEXT(finding->why,
+		diagnosis->facts.has_steps
+			? "only usual steps count, not warm-up and what lies between"
+			: "no steps were found: all but the first quarter of the GPU's span "
+			  "counts as steady, without the longest call");
 }
 
 /* What comes again and again: where no steps are known, the longest of them may be a late start. */
-static uint64_t recurring(const struct diagnosis *diagnosis, const struct happened *calls)
+static uint64_t recurring_ns(const struct diagnosis *diagnosis, const struct occurrences *calls)
 {
 	return diagnosis->facts.has_steps ? calls->total_ns : calls->total_ns - calls->longest_ns;
 }
 
 /* So many of them, in calls of that name, of so long a part of the trace. */
-static void say_steady(struct diagnosis *diagnosis, struct finding *finding, const struct happened *calls)
+static void report_steady_calls(
+	struct diagnosis *diagnosis, struct finding *finding, const struct occurrences *calls)
 {
-	SAY(finding->evidence, "%s in the steady part of the trace (%s long), %s in them; the longest %s (%s)",
-		diagnose_counted(diagnosis, calls->count, "call"), diagnose_time(diagnosis, diagnosis->facts.steady_ns),
-		diagnose_time(diagnosis, calls->total_ns), diagnose_time(diagnosis, calls->longest_ns),
+	SET_TEXT(finding->evidence,
+		"%s in the steady part of the trace (%s long), %s in them; the longest %s (%s)",
+		diagnose_plural(diagnosis, calls->count, "call"),
+		diagnose_time(diagnosis, diagnosis->facts.steady_ns),
+		diagnose_time(diagnosis, calls->total_ns),
+		diagnose_time(diagnosis, calls->longest_ns),
 		diagnose_name(diagnosis, calls->longest_name));
-	SAY(finding->view, "api");
-	diagnose_trust_steady(diagnosis, finding);
+	SET_TEXT(finding->view, "api");
+	finding_trust_steady(diagnosis, finding);
 	finding->state = FINDING_FOUND;
-	happened_place(calls, finding);
+	occurrences_set_node(calls, finding);
 	finding->count = calls->count;
-	finding->impact_ns = recurring(diagnosis, calls);
+	finding->impact_ns = recurring_ns(diagnosis, calls);
 }
 
-void diagnose_queries(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_planning_queries(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *calls = happened_shown(&facts->queries);
+	const struct occurrences *calls = call_occurrences_shown(&facts->queries);
 
-	if (calls->count < LIMIT_CALLS_FEW || !diagnose_is_share(recurring(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
+	if (calls->count < LIMIT_CALLS_FEW ||
+		!diagnose_is_share(recurring_ns(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
 		return;
-	say_steady(diagnosis, finding, calls);
-	SAY(finding->sentence, "Libraries plan anew all the time: attributes, occupancy and heuristics are asked for in "
+	report_steady_calls(diagnosis, finding, calls);
+	SET_TEXT(finding->sentence,
+		"Libraries plan anew all the time: attributes, occupancy and heuristics are asked "
+		"for in "
 		"steady state, for %s of it.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
-	SAY(finding->next, "Plan once: keep handles, plans and workspaces, keep shapes the same "
+	SET_TEXT(finding->next,
+		"Plan once: keep handles, plans and workspaces, keep shapes the same "
 		"(torch.backends.cudnn.benchmark with fixed shapes), "
-			   "or capture the step in a CUDA graph, which asks nothing.");
+		"or capture the step in a CUDA graph, which asks nothing.");
 	finding->upper_bound = true;
 }
 
-void diagnose_allocation(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *calls = happened_shown(&facts->allocations);
+	const struct occurrences *calls = call_occurrences_shown(&facts->allocations);
 	const uint64_t idle = facts->cause_ns[GAP_ALLOCATION];
 	char more[128];
 
-	if (calls->count < LIMIT_CALLS_FEW || !diagnose_is_share(recurring(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
+	if (calls->count < LIMIT_CALLS_FEW ||
+		!diagnose_is_share(recurring_ns(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
 		return;
-	say_steady(diagnosis, finding, calls);
-	SAY(finding->sentence, "The driver is asked for memory, or given some back, in steady state: %s of it is spent "
+	report_steady_calls(diagnosis, finding, calls);
+	SET_TEXT(finding->sentence,
+		"The driver is asked for memory, or given some back, in steady state: %s of it is "
+		"spent "
 		"there, and each such call may "
-			       "stop the GPU.", diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
+		"stop the GPU.",
+		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	if (idle) {
-		snprintf(more, sizeof more, "; in the whole trace the GPU was idle for %s over such calls", diagnose_time(diagnosis, idle));
-		strncat(finding->evidence, more, sizeof finding->evidence - strlen(finding->evidence) - 1);
+		snprintf(more, sizeof more,
+			"; in the whole trace the GPU was idle for %s over such calls",
+			diagnose_time(diagnosis, idle));
+		strncat(finding->evidence, more,
+			sizeof finding->evidence - strlen(finding->evidence) - 1);
 	}
-	SAY(finding->next, "Take memory once and keep it: no torch.cuda.empty_cache() in the loop, the same shapes each step, "
-			   "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation; in C++ a pool (cudaMallocAsync).");
+	SET_TEXT(finding->next, "Take memory once and keep it: no torch.cuda.empty_cache() in the "
+				"loop, the same shapes each step, "
+				"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against "
+				"fragmentation; in C++ a pool (cudaMallocAsync).");
 	finding->impact_bytes = calls->bytes;
 }
 
-void diagnose_pageable(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *copies = &facts->pageable;
-	const uint64_t rate = copies->total_ns ? number_whole((long double)copies->bytes * 1e9L / copies->total_ns) : 0;
+	const struct occurrences *copies = &facts->pageable;
+	const uint64_t rate = copies->total_ns ? clamp_to_u64((long double)copies->bytes * 1e9L /
+							      copies->total_ns)
+					       : 0;
 
 	if (facts->host_copies && !facts->known_copies) {
-		diagnose_lacks(finding, "it does not say in what memory of the host copies began or ended");
+		finding_set_unchecked(finding,
+			"it does not say in what memory of the host copies began or ended");
 		return;
 	}
-	if (copies->count < LIMIT_CALLS_FEW || !diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
+	if (copies->count < LIMIT_CALLS_FEW ||
+		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->why, "CUPTI says of each copy what memory it was");
-	SAY(finding->sentence, "Copies between the GPU and pageable host memory take %s of the time; pinned "
+	SET_TEXT(finding->why, "CUPTI says of each copy what memory it was");
+	SET_TEXT(finding->sentence,
+		"Copies between the GPU and pageable host memory take %s of the time; pinned "
 		"memory is faster, and lets the host go on.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
-	SAY(finding->evidence, "%s of %s copies from or to the host, %s in %s%s%s%s; the longest %s",
+	SET_TEXT(finding->evidence,
+		"%s of %s copies from or to the host, %s in %s%s%s%s; the longest %s",
 		diagnose_count(diagnosis, copies->count),
-		diagnose_count(diagnosis, facts->host_copies), diagnose_bytes(diagnosis, copies->bytes),
-		diagnose_time(diagnosis, copies->total_ns), rate ? " (" : "", rate ? diagnose_bytes(diagnosis,
-			rate) : "", rate ? "/s)" : "",
+		diagnose_count(diagnosis, facts->host_copies),
+		diagnose_bytes(diagnosis, copies->bytes),
+		diagnose_time(diagnosis, copies->total_ns), rate ? " (" : "",
+		rate ? diagnose_bytes(diagnosis, rate) : "", rate ? "/s)" : "",
 		diagnose_time(diagnosis, copies->longest_ns));
-	SAY(finding->next, "Use pinned memory: DataLoader(pin_memory=True) and .to(device, non_blocking=True), or "
-		"cudaHostAlloc; fewer, larger copies.");
-	SAY(finding->view, "overlap");
-	happened_place(copies, finding);
+	SET_TEXT(finding->next, "Use pinned memory: DataLoader(pin_memory=True) and .to(device, "
+				"non_blocking=True), or "
+				"cudaHostAlloc; fewer, larger copies.");
+	SET_TEXT(finding->view, "overlap");
+	occurrences_set_node(copies, finding);
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;
 	finding->upper_bound = true;
 }
 
-void diagnose_before_gemm(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *copies = &facts->before_gemm;
+	const struct occurrences *copies = &facts->before_gemm;
 
-	if (copies->count < LIMIT_SUCCESSION || !diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
+	if (copies->count < LIMIT_SUCCESSION ||
+		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SAY(finding->why, "same stream and operator, one right after the other; what the copy is for the trace does not say");
-	SAY(finding->sentence, "Matrix products copy an operand or a bias on the device first: %s of the GPU's span goes "
+	SET_TEXT(finding->why, "same stream and operator, one right after the other; what the copy "
+			       "is for the trace does not say");
+	SET_TEXT(finding->sentence,
+		"Matrix products copy an operand or a bias on the device first: %s of the GPU's "
+		"span goes "
 		"into copies nobody wrote.",
 		diagnose_share(diagnosis, copies->total_ns, facts->span_ns));
-	SAY(finding->evidence, "%s copies from device to device right before a matrix product of the same operator, %s in %s; before %s",
-		diagnose_count(diagnosis, copies->count), diagnose_bytes(diagnosis, copies->bytes), diagnose_time(diagnosis, copies->total_ns),
+	SET_TEXT(finding->evidence,
+		"%s copies from device to device right before a matrix product of the same "
+		"operator, %s in %s; before %s",
+		diagnose_count(diagnosis, copies->count), diagnose_bytes(diagnosis, copies->bytes),
+		diagnose_time(diagnosis, copies->total_ns),
 		diagnose_name(diagnosis, copies->longest_name));
-	SAY(finding->next, "Let the bias be an epilogue (a 1-d bias of F.linear goes through cublasLt), keep operands "
+	SET_TEXT(finding->next,
+		"Let the bias be an epilogue (a 1-d bias of F.linear goes through cublasLt), keep "
+		"operands "
 		"contiguous in the layout the product "
-			   "wants, and write into the result (out=, addmm_) where it is overwritten anyway.");
-	SAY(finding->view, "overlap");
-	happened_place(copies, finding);
+		"wants, and write into the result (out=, addmm_) where it is overwritten anyway.");
+	SET_TEXT(finding->view, "overlap");
+	occurrences_set_node(copies, finding);
 	finding->count = copies->count;
 	finding->impact_ns = copies->total_ns;
 	finding->impact_bytes = copies->bytes;

@@ -5,31 +5,40 @@
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/analysis/step_stats.h"
 
-void diagnose_data(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct batches batches = batches_of(diagnosis->fold);
+	const struct dataloader_wait batches = dataloader_wait_of(diagnosis->profile);
 	uint64_t busy = 0, idle = 0;
 	const bool has_gpu = step_busy_read(diagnosis->process, &busy, &idle);
 
 	if (!batches.node) {
-		diagnose_lacks(finding, "no DataLoader of PyTorch is in its steps");
+		finding_set_unchecked(finding, "no DataLoader of PyTorch is in its steps");
 		return;
 	}
 	/* time of the host that the GPU is busy in is nobody's loss */
-	if (!diagnose_is_share(batches.ns, batches.steps_ns, LIMIT_BATCHES) ||
+	if (!diagnose_is_share(batches.ns, batches.steps_ns, LIMIT_DATALOADER_WAIT) ||
 		(has_gpu && !diagnose_is_share(idle, busy + idle, LIMIT_LAUNCH_IDLE)))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->why, has_gpu ? "measured on the host, and the GPU has nothing to do for %s of the steps' time" : "measured on the host",
+	SET_TEXT(finding->why,
+		has_gpu ? "measured on the host, and the GPU has nothing to do for %s of the "
+			  "steps' time"
+			: "measured on the host",
 		diagnose_share(diagnosis, idle, busy + idle));
-	SAY(finding->sentence, "Steps wait for data: getting the next batch from the DataLoader takes %s of their time.",
+	SET_TEXT(finding->sentence,
+		"Steps wait for data: getting the next batch from the DataLoader takes %s of their "
+		"time.",
 		diagnose_share(diagnosis, batches.ns, batches.steps_ns));
-	SAY(finding->evidence, "%s, %s of %s in usual steps, the longest %s", diagnose_counted(diagnosis, batches.count, "batch"),
-		diagnose_time(diagnosis, batches.ns), diagnose_time(diagnosis, batches.steps_ns), diagnose_time(diagnosis, batches.longest_ns));
-	SAY(finding->next, "DataLoader(num_workers=...): as many as it takes, persistent_workers=True, prefetch_factor; less work a sample "
-		"(decoding, augmentation: once beforehand, or on the GPU); files nearer by. Without workers all of that is done in the step.");
-	SAY(finding->view, "tree -m cpu --focus");
+	SET_TEXT(finding->evidence, "%s, %s of %s in usual steps, the longest %s",
+		diagnose_plural(diagnosis, batches.count, "batch"),
+		diagnose_time(diagnosis, batches.ns), diagnose_time(diagnosis, batches.steps_ns),
+		diagnose_time(diagnosis, batches.longest_ns));
+	SET_TEXT(finding->next, "DataLoader(num_workers=...): as many as it takes, "
+				"persistent_workers=True, prefetch_factor; less work a sample "
+				"(decoding, augmentation: once beforehand, or on the GPU); files "
+				"nearer by. Without workers all of that is done in the step.");
+	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = batches.node;
 	finding->count = batches.count;

@@ -14,9 +14,10 @@
 extern const struct diagnose_rule diagnose_rules[]; /* name NULL: ends the list */
 #define DIAGNOSE_RULES 19u
 
-void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_diagnose(
+	const struct options *options, struct processes *processes, struct rows *rows);
 void draw_diagnose(const struct report *report, const struct style *style);
 /* All of --brief, as text or JSON. */
-void brief_diagnose(const struct report *report, struct out *out);
+void brief_diagnose(const struct report *report, struct output *out);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAPS_SEEN 8192u /* the longest gaps one by one; those beyond are shorter */
+#define GAPS_MAX 8192u /* the longest gaps one by one; those beyond are shorter */
 
 /* The last work of a stream, if it was a copy on its device. */
 struct last_copy {
@@ -21,63 +21,70 @@ struct last_copy {
 };
 
 /* What a call's name says of it. */
-enum call_kind { CALL_LOOKED_AT = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_ASKS = 8 };
+enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_QUERIES = 8 };
 
-struct pass {
+struct facts_pass {
 	struct diagnosis *diagnosis;
-	struct lanes lanes;
+	struct stream_table lanes;
 	struct last_copy *last; /* by lane */
 	size_t last_room;
-	uint8_t *category; /* by node */
-	uint8_t *call_kinds; /* by name: enum call_kind; 0: not looked at yet */
-	size_t call_kinds_room;
+	uint8_t *category;     /* by node */
+	uint8_t *call_classes; /* by name: enum call_kind; 0: not looked at yet */
+	size_t call_classes_room;
 	unsigned gemm;
 };
 
-void happened_add(struct happened *happened, uint32_t node, uint32_t name, uint64_t at_ns, uint64_t duration_ns)
+void occurrences_add(struct occurrences *occurrences, uint32_t node, uint32_t name, uint64_t at_ns,
+	uint64_t duration_ns)
 {
-	struct happened_there *there;
+	struct occurrences_at_node *at_node;
 
-	grow(&happened->of_node, &happened->room, (size_t)node + 1, sizeof *happened->of_node);
-	there = &happened->of_node[node];
-	if (!there->total_ns || duration_ns > there->longest_ns) {
-		there->longest_ns = duration_ns;
-		there->longest_at_ns = at_ns;
+	array_grow_zeroed(&occurrences->of_node, &occurrences->room, (size_t)node + 1,
+		sizeof *occurrences->of_node);
+	at_node = &occurrences->of_node[node];
+	if (!at_node->total_ns || duration_ns > at_node->longest_ns) {
+		at_node->longest_ns = duration_ns;
+		at_node->longest_at_ns = at_ns;
 	}
-	there->total_ns += duration_ns + 1; /* 1: of those that took no time, where most of them are */
-	happened->total_ns += duration_ns;
-	if (!happened->count++ || duration_ns > happened->longest_ns) {
-		happened->longest_ns = duration_ns;
-		happened->longest_at_ns = at_ns;
-		happened->longest_name = name;
+	at_node->total_ns += duration_ns +
+			     1; /* 1: of those that took no time, where most of them are */
+	occurrences->total_ns += duration_ns;
+	if (!occurrences->count++ || duration_ns > occurrences->longest_ns) {
+		occurrences->longest_ns = duration_ns;
+		occurrences->longest_at_ns = at_ns;
+		occurrences->longest_name = name;
 	}
 }
 
-uint32_t happened_most(const struct happened *happened)
+uint32_t occurrences_top_node(const struct occurrences *occurrences)
 {
 	uint32_t most = 0;
 
-	for (uint32_t node = 1; node < happened->room; node++)
-		if (happened->of_node[node].total_ns > (most ? happened->of_node[most].total_ns : 0))
+	for (uint32_t node = 1; node < occurrences->room; node++)
+		if (occurrences->of_node[node].total_ns >
+			(most ? occurrences->of_node[most].total_ns : 0))
 			most = node;
 	return most;
 }
 
-void happened_example(const struct happened *happened, struct finding *finding)
+void occurrences_set_example(const struct occurrences *occurrences, struct finding *finding)
 {
-	finding->has_example = finding->node < happened->room && happened->of_node[finding->node].total_ns;
-	finding->example_ns = finding->has_example ? happened->of_node[finding->node].longest_at_ns : 0;
+	finding->has_example = finding->node < occurrences->room &&
+			       occurrences->of_node[finding->node].total_ns;
+	finding->example_ns = finding->has_example
+				      ? occurrences->of_node[finding->node].longest_at_ns
+				      : 0;
 }
 
-void happened_place(const struct happened *happened, struct finding *finding)
+void occurrences_set_node(const struct occurrences *occurrences, struct finding *finding)
 {
-	finding->node = happened_most(happened);
-	happened_example(happened, finding);
+	finding->node = occurrences_top_node(occurrences);
+	occurrences_set_example(occurrences, finding);
 }
 
-const struct happened *happened_shown(const struct happened_calls *calls)
+const struct occurrences *call_occurrences_shown(const struct call_occurrences *calls)
 {
-	return calls->recorded.count >= calls->told.count ? &calls->recorded : &calls->told;
+	return calls->recorded.count >= calls->reported.count ? &calls->recorded : &calls->reported;
 }
 
 bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64_t at_ns)
@@ -85,7 +92,8 @@ bool diagnose_is_steady(const struct diagnosis *diagnosis, uint32_t step, uint64
 	const struct steps *steps = diagnosis->process->steps;
 
 	if (!diagnosis->facts.has_steps)
-		return at_ns >= diagnosis->facts.steady_from_ns && at_ns < diagnosis->facts.steady_to_ns;
+		return at_ns >= diagnosis->facts.steady_from_ns &&
+		       at_ns < diagnosis->facts.steady_to_ns;
 	return step < steps->count && steps->steps[step].kind == STEP_USUAL;
 }
 
@@ -94,7 +102,9 @@ static void find_steady(struct diagnosis *diagnosis)
 	struct diagnose_facts *facts = &diagnosis->facts;
 	const struct steps *steps = diagnosis->process->steps;
 	const struct timeline_device *devices;
-	const size_t count = diagnosis->fold->timeline ? timeline_devices(diagnosis->fold->timeline, &devices) : 0;
+	const size_t count = diagnosis->profile->timeline
+				     ? timeline_devices(diagnosis->profile->timeline, &devices)
+				     : 0;
 	const uint64_t start = diagnosis->process->start_unix_ns;
 	uint64_t first = UINT64_MAX, last = 0;
 
@@ -103,7 +113,7 @@ static void find_steady(struct diagnosis *diagnosis)
 		last = devices[i].all.last_ns > last ? devices[i].all.last_ns : last;
 	}
 	first = count && first > start ? first - start : 0;
-	last = count && last > start ? last - start : diagnosis->fold->totals.wall_ns;
+	last = count && last > start ? last - start : diagnosis->profile->totals.wall_ns;
 	facts->has_steps = steps && steps->sum_ns > 0;
 	facts->steady_from_ns = first + (last - first) / 1000 * LIMIT_STEADY_FROM;
 	facts->steady_to_ns = last;
@@ -112,7 +122,7 @@ static void find_steady(struct diagnosis *diagnosis)
 }
 
 /* A name of one of these; a pattern that ends the list is NULL. */
-static bool is_one_of(struct text name, const char *const *patterns)
+static bool matches_any(struct string_view name, const char *const *patterns)
 {
 	for (; *patterns; patterns++)
 		if (category_matches(*patterns, name.bytes, name.length))
@@ -121,69 +131,77 @@ static bool is_one_of(struct text name, const char *const *patterns)
 }
 
 /* What libraries ask before they launch, and need to ask once only. */
-static bool is_query(struct text name)
+static bool is_query(struct string_view name)
 {
-	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cudaFuncSetAttribute*", "cuFuncGetAttribute*",
-		"cuFuncSetAttribute*", "*OccupancyMax*", "*OccupancyAvailable*", "*GetDeviceProperties*", "cudaDeviceGetAttribute*",
-		"cuDeviceGetAttribute*", "cudaPointerGetAttributes*", "cuPointerGetAttribute*", "cudaMemGetInfo*",
-		"cuMemGetInfo*", "*Heuristic*", "*WorkspaceSize*", "cudnnFind*", "cudnnGet*Algorithm*", NULL };
+	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cudaFuncSetAttribute*",
+		"cuFuncGetAttribute*", "cuFuncSetAttribute*", "*OccupancyMax*",
+		"*OccupancyAvailable*", "*GetDeviceProperties*", "cudaDeviceGetAttribute*",
+		"cuDeviceGetAttribute*", "cudaPointerGetAttributes*", "cuPointerGetAttribute*",
+		"cudaMemGetInfo*", "cuMemGetInfo*", "*Heuristic*", "*WorkspaceSize*", "cudnnFind*",
+		"cudnnGet*Algorithm*", NULL };
 
-	return is_one_of(name, patterns);
+	return matches_any(name, patterns);
 }
 
 /* Memory that the driver is asked for; what comes out of a pool by stream order costs little. */
-static bool is_allocation(struct text name)
+static bool is_allocation(struct string_view name)
 {
-	static const char *const patterns[] = { "cudaMalloc*", "cudaFree*", "cuMemAlloc*", "cuMemFree*", "cudaHostAlloc*",
-		"cudaHostRegister*", "cudaHostUnregister*", "cuMemCreate*", "cuMemMap*", "cuMemUnmap*", "cuMemRelease*", NULL };
+	static const char *const patterns[] = { "cudaMalloc*", "cudaFree*", "cuMemAlloc*",
+		"cuMemFree*", "cudaHostAlloc*", "cudaHostRegister*", "cudaHostUnregister*",
+		"cuMemCreate*", "cuMemMap*", "cuMemUnmap*", "cuMemRelease*", NULL };
 
-	return is_one_of(name, patterns) && !category_matches("*Async*", name.bytes, name.length);
+	return matches_any(name, patterns) && !category_matches("*Async*", name.bytes, name.length);
 }
 
-static bool is_wait(struct text name)
+static bool is_wait(struct string_view name)
 {
 	return category_matches("*Synchronize*", name.bytes, name.length);
 }
 
-static uint8_t call_kind(struct pass *pass, uint32_t name)
+static uint8_t classify_call(struct facts_pass *pass, uint32_t name)
 {
-	const struct text text = text_of(pass->diagnosis->process->texts, name);
+	const struct string_view text = string_table_get(pass->diagnosis->process->texts, name);
 	uint8_t *kind;
 
-	grow(&pass->call_kinds, &pass->call_kinds_room, (size_t)name + 1, sizeof *pass->call_kinds);
-	kind = &pass->call_kinds[name];
+	array_grow_zeroed(&pass->call_classes, &pass->call_classes_room, (size_t)name + 1,
+		sizeof *pass->call_classes);
+	kind = &pass->call_classes[name];
 	if (!*kind)
-		*kind = (uint8_t)(CALL_LOOKED_AT | (is_wait(text) ? CALL_WAITS : 0) |
-				  (is_allocation(text) ? CALL_ALLOCATES : is_query(text) ? CALL_ASKS : 0));
+		*kind = (uint8_t)(CALL_CLASSIFIED | (is_wait(text) ? CALL_WAITS : 0) |
+				  (is_allocation(text)     ? CALL_ALLOCATES
+					  : is_query(text) ? CALL_QUERIES
+							   : 0));
 	return *kind;
 }
 
-static void add_call(struct happened_calls *calls, const struct activity *call)
+static void add_call_occurrence(struct call_occurrences *calls, const struct activity *call)
 {
-	struct happened *happened = activity_is_call(call) ? &calls->recorded : &calls->told;
+	struct occurrences *occurrences = activity_is_call(call) ? &calls->recorded
+								 : &calls->reported;
 
-	happened_add(happened, call->owner, call->name, call->begin_ns, call->duration_ns);
-	happened->bytes += call->kind == ACTIVITY_ALLOC ? call->bytes : 0;
+	occurrences_add(occurrences, call->owner, call->name, call->begin_ns, call->duration_ns);
+	occurrences->bytes += call->kind == ACTIVITY_ALLOC ? call->bytes : 0;
 }
 
-static void take_call(struct pass *pass, const struct activity *call)
+static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
-	const uint8_t kind = call_kind(pass, call->name);
+	const uint8_t kind = classify_call(pass, call->name);
 
 	facts->calls++;
 	facts->streams_waiting += call->kind == ACTIVITY_STREAM_WAIT;
 	if (call->captured)
 		return;
 	if (call->kind == ACTIVITY_WAIT || kind & CALL_WAITS)
-		add_call(&facts->waits, call);
+		add_call_occurrence(&facts->waits, call);
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
-	facts->steady_launches += call->kind == ACTIVITY_LAUNCH || call->kind == ACTIVITY_GRAPH_LAUNCH;
+	facts->steady_launches += call->kind == ACTIVITY_LAUNCH ||
+				  call->kind == ACTIVITY_GRAPH_LAUNCH;
 	if (kind & CALL_ALLOCATES)
-		add_call(&facts->allocations, call);
-	else if (kind & CALL_ASKS)
-		add_call(&facts->queries, call);
+		add_call_occurrence(&facts->allocations, call);
+	else if (kind & CALL_QUERIES)
+		add_call_occurrence(&facts->queries, call);
 }
 
 /* Asked for by the same operator, or by one in it. */
@@ -195,7 +213,7 @@ static bool is_within(const struct tree *tree, uint32_t node, uint32_t outer)
 }
 
 /* What the copy was for: the operator of the product after it, or one around both that does nothing else. */
-static bool belong_together(const struct tree *tree, uint32_t copy, uint32_t product)
+static bool share_operator(const struct tree *tree, uint32_t copy, uint32_t product)
 {
 	const uint32_t around = tree->nodes[product].parent;
 
@@ -203,10 +221,11 @@ static bool belong_together(const struct tree *tree, uint32_t copy, uint32_t pro
 	       (around && tree->nodes[around].kind == NODE_OP && is_within(tree, copy, around));
 }
 
-static void take_copy(struct pass *pass, const struct activity *copy)
+static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
-	const bool to_host = copy->copy_kind == TRACE_COPY_DTOH, to_device = copy->copy_kind == TRACE_COPY_HTOD;
+	const bool to_host = copy->copy_kind == TRACE_COPY_DTOH,
+		   to_device = copy->copy_kind == TRACE_COPY_HTOD;
 	const uint32_t kind = to_host ? copy->target_kind : copy->source_kind;
 
 	if (!to_host && !to_device)
@@ -215,88 +234,97 @@ static void take_copy(struct pass *pass, const struct activity *copy)
 	facts->known_copies += kind != TRACE_MEMORY_UNKNOWN;
 	if (kind != TRACE_MEMORY_PAGEABLE)
 		return;
-	happened_add(&facts->pageable, copy->owner, copy->name, copy->begin_ns, copy->duration_ns);
+	occurrences_add(
+		&facts->pageable, copy->owner, copy->name, copy->begin_ns, copy->duration_ns);
 	facts->pageable.bytes += copy->bytes;
 }
 
-static void take_kernel(struct pass *pass, const struct activity *kernel, const struct last_copy *before)
+static void facts_add_kernel(
+	struct facts_pass *pass, const struct activity *kernel, const struct last_copy *before)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
-	const struct tree *tree = pass->diagnosis->fold->tree;
+	const struct tree *tree = pass->diagnosis->profile->tree;
 
 	facts->kernels++;
-	diagnose_variable_add(pass->diagnosis, kernel);
+	variability_add(pass->diagnosis, kernel);
 	if (!kernel->of_graph && kernel->has_call && kernel->duration_ns < LIMIT_TINY_NS) {
-		happened_add(&facts->tiny, kernel->owner, kernel->name, kernel->begin_ns, kernel->duration_ns);
-		happened_add(&facts->tiny_calls, kernel->owner, kernel->name, kernel->call_begin_ns,
-			kernel->call_end_ns - kernel->call_begin_ns);
+		occurrences_add(&facts->tiny, kernel->owner, kernel->name, kernel->begin_ns,
+			kernel->duration_ns);
+		occurrences_add(&facts->tiny_calls, kernel->owner, kernel->name,
+			kernel->call_begin_ns, kernel->call_end_ns - kernel->call_begin_ns);
 	}
 	if (!before->is_copy || !kernel->in_range || pass->category[kernel->node] != pass->gemm ||
-		!belong_together(tree, before->owner, kernel->owner))
+		!share_operator(tree, before->owner, kernel->owner))
 		return;
-	happened_add(&facts->before_gemm, kernel->owner, kernel->name, before->begin_ns, before->duration_ns);
+	occurrences_add(&facts->before_gemm, kernel->owner, kernel->name, before->begin_ns,
+		before->duration_ns);
 	facts->before_gemm.bytes += before->bytes;
 }
 
-static void take_work(struct pass *pass, const struct activity *work)
+static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 {
-	const uint32_t lane = lanes_number(&pass->lanes, work->device, work->stream);
+	const uint32_t lane = stream_table_number(&pass->lanes, work->device, work->stream);
 	struct last_copy *last;
 
-	grow(&pass->last, &pass->last_room, (size_t)lane + 1, sizeof *pass->last);
+	array_grow_zeroed(&pass->last, &pass->last_room, (size_t)lane + 1, sizeof *pass->last);
 	last = &pass->last[lane];
 	pass->diagnosis->facts.works++;
 	pass->diagnosis->facts.launched += work->has_call;
 	if (work->kind == ACTIVITY_COPY)
-		take_copy(pass, work);
+		facts_add_copy(pass, work);
 	if (work->kind == ACTIVITY_KERNEL)
-		take_kernel(pass, work, last);
+		facts_add_kernel(pass, work, last);
 	*last = (struct last_copy){ .begin_ns = work->begin_ns,
 		.duration_ns = work->duration_ns,
 		.bytes = work->bytes,
 		.owner = work->owner,
-		.is_copy = work->kind == ACTIVITY_COPY && work->copy_kind == TRACE_COPY_DTOD && work->in_range };
+		.is_copy = work->kind == ACTIVITY_COPY && work->copy_kind == TRACE_COPY_DTOD &&
+			   work->in_range };
 }
 
-static void read_activities(struct diagnosis *diagnosis)
+static void facts_read_activities(struct diagnosis *diagnosis)
 {
 	struct categories *categories = categories_read(diagnosis->options->categories);
-	struct pass pass = { .diagnosis = diagnosis,
-		.category = categories_of_tree(categories, diagnosis->fold->tree, diagnosis->process->texts) };
+	struct facts_pass pass = { .diagnosis = diagnosis,
+		.category = categories_of_tree(
+			categories, diagnosis->profile->tree, diagnosis->process->texts) };
 	struct activities *activities = activities_read(diagnosis->process);
 	const struct activity *one;
 
-	while (pass.gemm < categories_count(categories) && strcmp(categories_name(categories, pass.gemm), "GEMM") != 0)
+	while (pass.gemm < categories_count(categories) &&
+		strcmp(categories_name(categories, pass.gemm), "GEMM") != 0)
 		pass.gemm++;
-	for (activities_rewind(activities); (one = activities_first(activities)); activities_next(activities))
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
 		if (activity_is_work(one) && one->timed && one->counts)
-			take_work(&pass, one);
+			facts_add_work(&pass, one);
 		else if ((activity_is_call(one) && one->counts) ||
-			 (one->kind == ACTIVITY_API && activities_count_at(activities, one->begin_ns)))
-			take_call(&pass, one);
+			 (one->kind == ACTIVITY_API &&
+				 activities_count_at(activities, one->begin_ns)))
+			facts_add_call(&pass, one);
 	activities_free(activities);
 	categories_free(categories);
-	lanes_free(&pass.lanes);
+	stream_table_free(&pass.lanes);
 	free(pass.last);
 	free(pass.category);
-	free(pass.call_kinds);
+	free(pass.call_classes);
 }
 
-static const struct cell *cell_of(const struct row *row, const char *key)
+static const struct cell *idle_cell(const struct row *row, const char *key)
 {
-	return tally_cell(row->of.tally, column_find(key, strlen(key)));
+	return computed_row_cell(row->of.computed, column_find(key, strlen(key)));
 }
 
-static uint64_t figure_of(const struct row *row, const char *key)
+static uint64_t idle_number(const struct row *row, const char *key)
 {
-	const struct cell *cell = cell_of(row, key);
+	const struct cell *cell = idle_cell(row, key);
 
 	return cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
 }
 
-static bool says(const struct row *row, const char *key, const char *word)
+static bool idle_cell_is(const struct row *row, const char *key, const char *word)
 {
-	const struct cell *cell = cell_of(row, key);
+	const struct cell *cell = idle_cell(row, key);
 
 	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
 	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
@@ -308,89 +336,95 @@ static bool is_before_first_step(const struct steps *steps, uint64_t at, uint64_
 	return steps && steps->count && at + length / 2 < steps->steps[0].begin_ns;
 }
 
-static void take_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
+static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, enum gap_cause cause)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
-	const uint64_t length = figure_of(row, "gap_ns"), at = figure_of(row, "start_ns");
-	const struct cell *call = cell_of(row, "blocked_by");
+	const uint64_t length = idle_number(row, "gap_ns"), at = idle_number(row, "start_ns");
+	const struct cell *call = idle_cell(row, "blocked_by");
 	const bool before = is_before_first_step(diagnosis->process->steps, at, length);
 
 	if (length > facts->cause_longest_ns[cause]) {
 		facts->cause_longest_ns[cause] = length;
 		if (cause == GAP_SYNC && call)
-			SAY(facts->blocked_by, "%s", diagnose_bytes_name(diagnosis, call->text.bytes, call->text.length));
+			SET_TEXT(facts->blocked_by, "%s",
+				diagnose_escaped(diagnosis, call->text.bytes, call->text.length));
 	}
 	if ((cause == GAP_LAUNCH || cause == GAP_ALLOCATION) && length >= LIMIT_DEAD_NS)
-		happened_add(before ? &facts->dead_before : &facts->dead, row->node, 0, at, length);
+		occurrences_add(before ? &facts->dead_before : &facts->dead_windows, row->node, 0,
+			at, length);
 	if (cause == GAP_LAUNCH)
-		happened_add(length < LIMIT_DEAD_NS ? &facts->late : &facts->launch_long, row->node, 0, at, length);
+		occurrences_add(length < LIMIT_DEAD_NS ? &facts->launch_short : &facts->launch_long,
+			row->node, 0, at, length);
 	if (cause == GAP_SYNC)
-		happened_add(&facts->synced, row->node, 0, at, length);
+		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if (cause == GAP_ALLOCATION && length >= LIMIT_DEAD_NS && !before)
-		happened_add(&facts->dead_allocating, row->node, 0, at, length);
+		occurrences_add(&facts->dead_allocating, row->node, 0, at, length);
 	if (cause == GAP_DEPENDENCY && length >= LIMIT_HELD_NS)
-		happened_add(&facts->held, row->node, 0, at, length);
+		occurrences_add(&facts->held, row->node, 0, at, length);
 }
 
-static void take_idle_row(struct diagnosis *diagnosis, const struct row *row)
+static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
 	unsigned cause = 0;
 
-	while (cause < GAP_CAUSE_COUNT && !says(row, "cause", gap_cause_name((enum gap_cause)cause)))
+	while (cause < GAP_CAUSE_COUNT &&
+		!idle_cell_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
 		cause++;
 	if (cause == GAP_CAUSE_COUNT)
 		return;
-	if (says(row, "kind", "cause")) {
-		facts->cause_ns[cause] += figure_of(row, "gap_ns");
-		facts->cause_gaps[cause] += figure_of(row, "gaps");
-	} else if (says(row, "kind", "gap")) {
-		take_gap(diagnosis, row, (enum gap_cause)cause);
-	} else if (figure_of(row, "gap_ns") > facts->cause_node_ns[cause]) {
-		facts->cause_node_ns[cause] = figure_of(row, "gap_ns");
+	if (idle_cell_is(row, "kind", "cause")) {
+		facts->cause_ns[cause] += idle_number(row, "gap_ns");
+		facts->cause_gaps[cause] += idle_number(row, "gaps");
+	} else if (idle_cell_is(row, "kind", "gap")) {
+		facts_add_gap(diagnosis, row, (enum gap_cause)cause);
+	} else if (idle_number(row, "gap_ns") > facts->cause_node_ns[cause]) {
+		facts->cause_node_ns[cause] = idle_number(row, "gap_ns");
 		facts->cause_node[cause] = row->node;
 	}
 }
 
 /* As the view has them: all causes and places, and the longest gaps one by one. */
-static void read_idle(struct diagnosis *diagnosis)
+static void facts_read_idle(struct diagnosis *diagnosis)
 {
 	struct processes only = { .all = diagnosis->process, .count = 1, .shown = 1 };
 	struct options options = *diagnosis->options;
 	struct rows rows = { .count = 0 };
 
 	options.view = view_find("idle");
-	options.top = GAPS_SEEN;
+	options.top = GAPS_MAX;
 	options.depth = UINT32_MAX;
 	options.min_percent = 0;
 	options.sort = NULL;
 	arrange_idle(&options, &only, &rows);
 	for (size_t i = 0; i < rows.count; i++)
-		take_idle_row(diagnosis, &rows.rows[i]);
+		facts_add_idle_row(diagnosis, &rows.rows[i]);
 	free(rows.rows);
 }
 
 void diagnose_facts_read(struct diagnosis *diagnosis)
 {
-	const struct fold_totals *totals = &diagnosis->fold->totals;
+	const struct profile_totals *totals = &diagnosis->profile->totals;
 
 	diagnosis->facts = (struct diagnose_facts){ .busy_ns = totals->gpu_busy_ns,
 		.idle_ns = totals->gpu_idle_ns,
 		.span_ns = totals->gpu_busy_ns + totals->gpu_idle_ns };
 	find_steady(diagnosis);
-	diagnose_variable_choose(diagnosis);
-	read_activities(diagnosis);
-	if (diagnosis->fold->timeline)
-		read_idle(diagnosis);
+	variability_pick_kernel(diagnosis);
+	facts_read_activities(diagnosis);
+	if (diagnosis->profile->timeline)
+		facts_read_idle(diagnosis);
 }
 
 void diagnose_facts_free(struct diagnosis *diagnosis)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
-	struct happened *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable, &facts->before_gemm,
-		&facts->allocations.recorded, &facts->allocations.told, &facts->queries.recorded, &facts->queries.told,
-		&facts->waits.recorded, &facts->waits.told, &facts->dead, &facts->dead_before, &facts->dead_allocating, &facts->late, &facts->launch_long,
-		&facts->synced, &facts->held };
+	struct occurrences *const all[] = { &facts->tiny, &facts->tiny_calls, &facts->pageable,
+		&facts->before_gemm, &facts->allocations.recorded, &facts->allocations.reported,
+		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
+		&facts->waits.reported, &facts->dead_windows, &facts->dead_before,
+		&facts->dead_allocating, &facts->launch_short, &facts->launch_long,
+		&facts->sync_gaps, &facts->held };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

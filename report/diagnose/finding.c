@@ -10,66 +10,70 @@ bool diagnose_is_share(uint64_t part, uint64_t whole, uint64_t per_mille)
 	return whole && (long double)part * 1000 >= (long double)whole * per_mille;
 }
 
-static char *piece(struct diagnosis *diagnosis)
+static char *next_text_buffer(struct diagnosis *diagnosis)
 {
-	return diagnosis->pieces[diagnosis->piece++ % DIAGNOSE_PIECES];
+	return diagnosis->text_buffers[diagnosis->next_buffer++ % DIAGNOSE_TEXT_BUFFERS];
 }
 
-static const char *figure(struct diagnosis *diagnosis, enum unit unit, uint64_t value)
+static const char *format_number(struct diagnosis *diagnosis, enum unit unit, uint64_t value)
 {
-	char *text = piece(diagnosis);
+	char *text = next_text_buffer(diagnosis);
 
-	number_scaled(text, unit, number_integer(value), diagnosis->options->style.iec, diagnosis->options->style.ascii);
+	format_with_unit(text, unit, clamp_to_i64(value), diagnosis->options->style.iec,
+		diagnosis->options->style.ascii);
 	return text;
 }
 
 const char *diagnose_time(struct diagnosis *diagnosis, uint64_t ns)
 {
-	return figure(diagnosis, UNIT_TIME, ns);
+	return format_number(diagnosis, UNIT_TIME, ns);
 }
 
 const char *diagnose_bytes(struct diagnosis *diagnosis, uint64_t bytes)
 {
-	return figure(diagnosis, UNIT_BYTES, bytes);
+	return format_number(diagnosis, UNIT_BYTES, bytes);
 }
 
 const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count)
 {
-	return figure(diagnosis, UNIT_COUNT, count);
+	return format_number(diagnosis, UNIT_COUNT, count);
 }
 
-const char *diagnose_counted(struct diagnosis *diagnosis, uint64_t count, const char *what)
+const char *diagnose_plural(struct diagnosis *diagnosis, uint64_t count, const char *what)
 {
 	const char *plural = what[strlen(what) - 1] == 'h' ? "es" : "s";
-	char *text = piece(diagnosis), number[NUMBER_BYTES];
+	char *text = next_text_buffer(diagnosis), number[FORMAT_NUMBER_BYTES];
 
-	number_scaled(number, UNIT_COUNT, number_integer(count), false, diagnosis->options->style.ascii);
-	snprintf(text, sizeof diagnosis->pieces[0], "%s %s%s", number, what, count == 1 ? "" : plural);
+	format_with_unit(
+		number, UNIT_COUNT, clamp_to_i64(count), false, diagnosis->options->style.ascii);
+	snprintf(text, sizeof diagnosis->text_buffers[0], "%s %s%s", number, what,
+		count == 1 ? "" : plural);
 	return text;
 }
 
 const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t whole)
 {
-	char *text = piece(diagnosis);
+	char *text = next_text_buffer(diagnosis);
 
-	number_percent(text, number_integer(part), number_integer(whole));
+	format_percent(text, clamp_to_i64(part), clamp_to_i64(whole));
 	return text;
 }
 
 #define NAME_COLUMNS 64u
 #define NAME_BYTES_READ 2000u
 
-const char *diagnose_bytes_name(struct diagnosis *diagnosis, const char *bytes, size_t length)
+const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, size_t length)
 {
-	char *text = piece(diagnosis), shown[6 * NAME_BYTES_READ + 1];
+	char *text = next_text_buffer(diagnosis), shown[6 * NAME_BYTES_READ + 1];
 	size_t used;
 
 	if (length > NAME_BYTES_READ)
 		length = NAME_BYTES_READ;
-	visible(shown, sizeof shown, bytes, length, diagnosis->options->style.ascii);
-	used = visible_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->style.ascii);
-	if (used >= sizeof diagnosis->pieces[0]) /* many characters without a width */
-		for (used = sizeof diagnosis->pieces[0] - 1; used && ((unsigned char)shown[used] & 0xc0) == 0x80; used--)
+	escape_text(shown, sizeof shown, bytes, length, diagnosis->options->style.ascii);
+	used = escaped_shorten(shown, sizeof shown, NAME_COLUMNS, diagnosis->options->style.ascii);
+	if (used >= sizeof diagnosis->text_buffers[0]) /* many characters without a width */
+		for (used = sizeof diagnosis->text_buffers[0] - 1;
+			used && ((unsigned char)shown[used] & 0xc0) == 0x80; used--)
 			continue;
 	memcpy(text, shown, used);
 	text[used] = '\0';
@@ -78,12 +82,12 @@ const char *diagnose_bytes_name(struct diagnosis *diagnosis, const char *bytes, 
 
 const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text)
 {
-	const struct text name = text_of(diagnosis->process->texts, text);
+	const struct string_view name = string_table_get(diagnosis->process->texts, text);
 
-	return name.length ? diagnose_bytes_name(diagnosis, name.bytes, name.length) : "(no name)";
+	return name.length ? diagnose_escaped(diagnosis, name.bytes, name.length) : "(no name)";
 }
 
-void diagnose_say(char *text, size_t room, const char *format, ...)
+void finding_set_text(char *text, size_t room, const char *format, ...)
 {
 	va_list list;
 
@@ -92,13 +96,13 @@ void diagnose_say(char *text, size_t room, const char *format, ...)
 	va_end(list);
 }
 
-void diagnose_lacks(struct finding *finding, const char *what)
+void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;
-	SAY(finding->why, "%s", what);
+	SET_TEXT(finding->why, "%s", what);
 }
 
-uint64_t diagnose_late(const struct diagnosis *diagnosis, uint64_t *gaps)
+uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 

@@ -29,13 +29,15 @@ struct finding {
 	char evidence[768]; /* figures */
 	char why[384];      /* of the confidence; UNCHECKED: what is lacking */
 	char next[512];     /* what to do */
-	char view[64];      /* the words of the command that shows it, between `pperf-report` and the traces */
-	uint32_t node;      /* of the tree: where; 0: nowhere in particular */
-	uint64_t count;     /* how many there are of it */
+	char view
+		[64]; /* the words of the command that shows it, between `pperf-report` and the traces */
+	uint32_t node;                    /* of the tree: where; 0: nowhere in particular */
+	uint64_t count;                   /* how many there are of it */
 	uint64_t impact_ns, impact_bytes; /* what it costs; 0: not said */
-	bool upper_bound;   /* impact: at most so much can be had, not all of it; else it was measured, and is all of it */
+	bool upper_bound; /* impact: at most so much can be had, not all of it; else it was measured, and is all of it */
 	uint64_t example_ns; /* when one instance began, since the trace's start */
-	bool has_example, at_path; /* at_path: the command is of that place: its path follows view */
+	bool has_example,
+		at_path; /* at_path: the command is of that place: its path follows view */
 };
 
 /* What a rule must have. */
@@ -45,13 +47,14 @@ enum diagnose_need {
 	NEED_CALLS = 4,    /* calls to CUDA */
 	NEED_STEPS = 8,
 	NEED_RANGES = 16,
-	OF_STEPS_TOO = 32, /* it is about shares of the time: what it does not find in the whole it may in the steps */
+	CHECK_STEPS_TOO =
+		32, /* it is about shares of the time: what it does not find in the whole it may in the steps */
 };
 
 struct diagnose_rule {
 	const char *name, *about; /* about: for the legend */
 	unsigned needs;           /* enum diagnose_need, or-ed */
-	void (*look)(struct diagnosis *diagnosis, struct finding *finding);
+	void (*check)(struct diagnosis *diagnosis, struct finding *finding);
 };
 
 #endif

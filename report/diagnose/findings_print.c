@@ -13,44 +13,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct text words_of(const struct row *row, const char *key)
+static struct string_view finding_string(const struct row *row, const char *key)
 {
-	const struct cell *cell = tally_cell(row->of.tally, column_find(key, strlen(key)));
+	const struct cell *cell = computed_row_cell(
+		row->of.computed, column_find(key, strlen(key)));
 
-	return cell && cell->kind == CELL_TEXT ? cell->text : (struct text){ "", 0 };
+	return cell && cell->kind == CELL_TEXT ? cell->text : (struct string_view){ "", 0 };
 }
 
-static bool figure_of(const struct row *row, const char *key, uint64_t *value)
+static bool finding_number(const struct row *row, const char *key, uint64_t *value)
 {
-	const struct cell *cell = tally_cell(row->of.tally, column_find(key, strlen(key)));
+	const struct cell *cell = computed_row_cell(
+		row->of.computed, column_find(key, strlen(key)));
 
 	*value = cell && cell->kind == CELL_UNSIGNED ? cell->number : 0;
 	return cell && cell->kind == CELL_UNSIGNED;
 }
 
-static bool is_kind(const struct row *row, const char *kind)
+static bool is_finding_kind(const struct row *row, const char *kind)
 {
-	const struct text text = words_of(row, "kind");
+	const struct string_view text = finding_string(row, "kind");
 
 	return text.length == strlen(kind) && memcmp(text.bytes, kind, text.length) == 0;
 }
 
 /* ---- text ---- */
 
-static void put_words(const struct style *style, const struct row *row, const char *key, const char *title)
+static void put_finding_text(
+	const struct style *style, const struct row *row, const char *key, const char *title)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
-	const struct text text = words_of(row, key);
+	const struct string_view text = finding_string(row, key);
 	char head[16];
 
 	if (!text.length)
 		return;
 	snprintf(head, sizeof head, "  %s", title);
 	paragraph_text(&paragraph, text.bytes, text.length);
-	paragraph_put(&paragraph, head);
+	paragraph_print(&paragraph, head);
 }
 
-static void put_where(const struct style *style, const struct row *row)
+static void put_finding_path(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
 	const struct tree *tree = row->tree;
@@ -59,19 +62,20 @@ static void put_where(const struct style *style, const struct row *row)
 	uint64_t at;
 
 	for (size_t i = 0; i < length && i < 64; i++) {
-		const struct text name = text_of(row->process->texts, tree->nodes[nodes[i]].name);
+		const struct string_view name = string_table_get(
+			row->process->texts, tree->nodes[nodes[i]].name);
 
 		paragraph_add(&paragraph, "%s", i ? " / " : "");
 		paragraph_text(&paragraph, name.bytes, name.length);
 	}
 	if (length > 64)
 		paragraph_add(&paragraph, " / ...");
-	if (figure_of(row, "start_ns", &at)) {
+	if (finding_number(row, "start_ns", &at)) {
 		paragraph_add(&paragraph, length ? "; one of them at " : "one of them at ");
-		paragraph_figure(&paragraph, UNIT_TIME, at);
+		paragraph_value(&paragraph, UNIT_TIME, at);
 	}
 	if (paragraph.used)
-		paragraph_put(&paragraph, "  where");
+		paragraph_print(&paragraph, "  where");
 	free(paragraph.text);
 }
 
@@ -79,60 +83,67 @@ static void add_impact(struct paragraph *paragraph, const struct row *row)
 {
 	uint64_t impact, bytes;
 
-	if (!figure_of(row, "impact_ns", &impact))
+	if (!finding_number(row, "impact_ns", &impact))
 		return;
-	paragraph_add(paragraph, ": %s", words_of(row, "bound").bytes[0] == 'u' ? "up to " : "");
-	paragraph_figure(paragraph, UNIT_TIME, impact);
-	if (figure_of(row, "impact_bytes", &bytes)) {
+	paragraph_add(
+		paragraph, ": %s", finding_string(row, "bound").bytes[0] == 'u' ? "up to " : "");
+	paragraph_value(paragraph, UNIT_TIME, impact);
+	if (finding_number(row, "impact_bytes", &bytes)) {
 		paragraph_add(paragraph, ", ");
-		paragraph_figure(paragraph, UNIT_BYTES, bytes);
+		paragraph_value(paragraph, UNIT_BYTES, bytes);
 	}
 }
 
 static void put_finding(const struct style *style, const struct row *row, unsigned number)
 {
-	const struct text name = row_name(row), sure = words_of(row, "confidence"), command = words_of(row, "command");
+	const struct string_view name = row_name(row), sure = finding_string(row, "confidence"),
+				 command = finding_string(row, "command");
 	struct paragraph paragraph = { .style = style };
 
 	print_paint(style, PAINT_BOLD);
 	print_line(style, number ? "%u. " : "-  ", number);
-	out_bytes(style->out, name.bytes, name.length);
+	output_bytes(style->out, name.bytes, name.length);
 	print_paint(style, PAINT_NONE);
 	add_impact(&paragraph, row);
 	if (paragraph.used)
-		out_bytes(style->out, paragraph.text, paragraph.used);
+		output_bytes(style->out, paragraph.text, paragraph.used);
 	free(paragraph.text);
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 	paragraph = (struct paragraph){ .style = style, .indent = 2 };
-	paragraph_text(&paragraph, words_of(row, "finding").bytes, words_of(row, "finding").length);
-	paragraph_put(&paragraph, "");
-	put_words(style, row, "evidence", "evidence");
-	put_where(style, row);
+	paragraph_text(&paragraph, finding_string(row, "finding").bytes,
+		finding_string(row, "finding").length);
+	paragraph_print(&paragraph, "");
+	put_finding_text(style, row, "evidence", "evidence");
+	put_finding_path(style, row);
 	paragraph = (struct paragraph){ .style = style, .indent = 14 };
 	paragraph_text(&paragraph, sure.bytes, sure.length);
 	paragraph_add(&paragraph, ": ");
-	paragraph_text(&paragraph, words_of(row, "why").bytes, words_of(row, "why").length);
-	paragraph_put(&paragraph, "  confidence");
-	put_words(style, row, "next", "next");
-	out_string(style->out, "  shown by    ");
-	out_bytes(style->out, command.bytes, command.length); /* nothing in it must be hidden, or broken: command.h */
-	out_string(style->out, "\n");
+	paragraph_text(
+		&paragraph, finding_string(row, "why").bytes, finding_string(row, "why").length);
+	paragraph_print(&paragraph, "  confidence");
+	put_finding_text(style, row, "next", "next");
+	output_string(style->out, "  shown by    ");
+	output_bytes(style->out, command.bytes,
+		command.length); /* nothing in it must be hidden, or broken: command.h */
+	output_string(style->out, "\n");
 }
 
 /* The names of the rules of a kind, in a line. */
-static void put_names(const struct style *style, const struct row *rows, size_t count, const char *kind, const char *title)
+static void put_rule_names(const struct style *style, const struct row *rows, size_t count,
+	const char *kind, const char *title)
 {
 	struct paragraph paragraph = { .style = style, .indent = 16 };
 
 	for (size_t i = 0; i < count; i++) {
-		const struct text name = row_name(&rows[i]);
+		const struct string_view name = row_name(&rows[i]);
 
-		if (!is_kind(&rows[i], kind))
+		if (!is_finding_kind(&rows[i], kind))
 			continue;
-		paragraph_add(&paragraph, "%s%.*s", paragraph.used ? ", " : "", (int)name.length, name.bytes);
+		paragraph_add(&paragraph, "%s%.*s", paragraph.used ? ", " : "", (int)name.length,
+			name.bytes);
 	}
 	if (paragraph.used)
-		paragraph_put(&paragraph, title);
+		paragraph_print(&paragraph, title);
 	free(paragraph.text);
 }
 
@@ -142,52 +153,58 @@ static void put_unchecked(const struct style *style, const struct row *rows, siz
 
 	for (size_t i = 0; i < count; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 16 };
-		const struct text name = row_name(&rows[i]), why = words_of(&rows[i], "why");
+		const struct string_view name = row_name(&rows[i]),
+					 why = finding_string(&rows[i], "why");
 
-		if (!is_kind(&rows[i], "not checked"))
+		if (!is_finding_kind(&rows[i], "not checked"))
 			continue;
 		paragraph_add(&paragraph, "%.*s, because ", (int)name.length, name.bytes);
 		paragraph_text(&paragraph, why.bytes, why.length);
-		paragraph_put(&paragraph, title);
+		paragraph_print(&paragraph, title);
 		title = "";
 	}
 }
 
 /* Which says little where little could be looked at. */
-static void put_nothing(struct out *out, const struct row *rows, size_t count, size_t columns)
+static void put_nothing_found(
+	struct output *out, const struct row *rows, size_t count, size_t columns)
 {
 	size_t unchecked = 0;
 	char rules[64];
 
 	for (size_t i = 0; i < count; i++)
-		unchecked += is_kind(&rows[i], "not checked");
-	snprintf(rules, sizeof rules, "what could be checked: %zu of %zu rules", count - unchecked, count);
-	out_string(out, "nothing stands out");
+		unchecked += is_finding_kind(&rows[i], "not checked");
+	snprintf(rules, sizeof rules, "what could be checked: %zu of %zu rules", count - unchecked,
+		count);
+	output_string(out, "nothing stands out");
 	if (unchecked > count / 2) {
-		out_string(out, sizeof "nothing stands out in" + strlen(rules) > columns ? " in\n  " : " in ");
-		out_string(out, rules);
+		output_string(out, sizeof "nothing stands out in" + strlen(rules) > columns
+					   ? " in\n  "
+					   : " in ");
+		output_string(out, rules);
 	}
-	out_char(out, '\n');
+	output_char(out, '\n');
 }
 
-static void put_process(const struct style *style, const struct row *rows, size_t count, bool several)
+static void put_process_findings(
+	const struct style *style, const struct row *rows, size_t count, bool several)
 {
 	unsigned number = 0;
 
 	if (several) {
 		print_line(style, "pid %u  ", rows->process->pid);
-		print_visible(style, rows->process->path, strlen(rows->process->path), 0);
-		out_char(style->out, '\n');
+		print_escaped(style, rows->process->path, strlen(rows->process->path), 0);
+		output_char(style->out, '\n');
 	}
 	for (size_t i = 0; i < count; i++)
-		if (is_kind(&rows[i], "finding"))
+		if (is_finding_kind(&rows[i], "finding"))
 			put_finding(style, &rows[i], ++number);
 	if (!number)
-		put_nothing(style->out, rows, count, style->width);
+		put_nothing_found(style->out, rows, count, style->width);
 	for (size_t i = 0; i < count; i++)
-		if (is_kind(&rows[i], "note"))
+		if (is_finding_kind(&rows[i], "note"))
 			put_finding(style, &rows[i], 0);
-	put_names(style, rows, count, "clear", "nothing found");
+	put_rule_names(style, rows, count, "clear", "nothing found");
 	put_unchecked(style, rows, count);
 }
 
@@ -208,20 +225,20 @@ void draw_diagnose(const struct report *report, const struct style *style)
 	for (size_t i = 0, count; i < rows->count; i += count) {
 		count = process_rows(rows, i);
 		if (i)
-			out_char(style->out, '\n');
-		put_process(style, &rows->rows[i], count, report->processes->shown > 1);
+			output_char(style->out, '\n');
+		put_process_findings(style, &rows->rows[i], count, report->processes->shown > 1);
 	}
 }
 
 /* ---- in few bytes ---- */
 
 #define BRIEF_BYTES 8192u
-#define BRIEF_LEFT 96u      /* for the sentence about what had no room */
+#define BRIEF_END_BYTES 96u /* for the sentence about what had no room */
 #define BRIEF_COMMAND 4096u /* a longer one has no room in any case */
 #define BRIEF_PATH 240u
 
 /* Its place, harmless and short, as one text. */
-static void add_place(struct out *out, const struct row *row, bool json, bool ascii)
+static void put_brief_path(struct output *out, const struct row *row, bool json, bool ascii)
 {
 	uint32_t nodes[64];
 	const size_t length = row_path(row, nodes, 64);
@@ -229,187 +246,200 @@ static void add_place(struct out *out, const struct row *row, bool json, bool as
 	size_t used = 0;
 
 	for (size_t i = 0; i < length && i < 64 && used + 16 < sizeof text; i++) {
-		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+		const struct string_view name = string_table_get(
+			row->process->texts, row->tree->nodes[nodes[i]].name);
 
 		used += (size_t)snprintf(text + used, sizeof text - used, "%s", i ? "/" : "");
-		used += visible(text + used, sizeof text - used, name.bytes, name.length < 1000 ? name.length : 1000, ascii);
+		used += escape_text(text + used, sizeof text - used, name.bytes,
+			name.length < 1000 ? name.length : 1000, ascii);
 	}
 	text[used] = '\0';
-	used = visible_shorten(text, sizeof text, BRIEF_PATH, ascii);
+	used = escaped_shorten(text, sizeof text, BRIEF_PATH, ascii);
 	if (json)
-		out_json_text(out, text, used);
+		output_json_text(out, text, used);
 	else
-		out_bytes(out, text, used);
+		output_bytes(out, text, used);
 }
 
-static void brief_json_words(struct emit *emit, const struct row *row, const char *key)
+static void brief_json_string(struct json_writer *writer, const struct row *row, const char *key)
 {
-	const struct text text = words_of(row, key);
+	const struct string_view text = finding_string(row, key);
 
-	emit_key(emit, key);
-	emit_text(emit, text.length ? text : (struct text){ NULL, 0 });
+	json_write_key(writer, key);
+	json_write_text(writer, text.length ? text : (struct string_view){ NULL, 0 });
 }
 
-static void brief_json_figure(struct emit *emit, const struct row *row, const char *key)
+static void brief_json_number(struct json_writer *writer, const struct row *row, const char *key)
 {
 	uint64_t value;
 
-	if (figure_of(row, key, &value))
-		emit_put_unsigned(emit, key, value);
+	if (finding_number(row, key, &value))
+		json_put_unsigned(writer, key, value);
 }
 
-static void brief_json_finding(struct out *out, const struct row *row, bool ascii, bool several)
+static void brief_json_finding(struct output *out, const struct row *row, bool ascii, bool several)
 {
-	struct emit emit = { .out = out };
-	const struct text name = row_name(row);
+	struct json_writer writer = { .out = out };
+	const struct string_view name = row_name(row);
 
-	emit_begin(&emit, '{');
-	emit_put_text(&emit, "rule", name);
-	brief_json_words(&emit, row, "kind");
+	json_write_begin(&writer, '{');
+	json_put_text(&writer, "rule", name);
+	brief_json_string(&writer, row, "kind");
 	if (several)
-		emit_put_unsigned(&emit, "pid", row->process->pid);
-	brief_json_figure(&emit, row, "impact_ns");
-	brief_json_figure(&emit, row, "impact_bytes");
-	brief_json_words(&emit, row, "bound");
-	brief_json_words(&emit, row, "confidence");
-	brief_json_words(&emit, row, "finding");
-	brief_json_words(&emit, row, "evidence");
+		json_put_unsigned(&writer, "pid", row->process->pid);
+	brief_json_number(&writer, row, "impact_ns");
+	brief_json_number(&writer, row, "impact_bytes");
+	brief_json_string(&writer, row, "bound");
+	brief_json_string(&writer, row, "confidence");
+	brief_json_string(&writer, row, "finding");
+	brief_json_string(&writer, row, "evidence");
 	if (row->node) {
-		emit_key(&emit, "path");
-		add_place(out, row, true, ascii);
-		emit.filled = true;
+		json_write_key(&writer, "path");
+		put_brief_path(out, row, true, ascii);
+		writer.needs_comma = true;
 	}
-	brief_json_figure(&emit, row, "count");
-	brief_json_figure(&emit, row, "start_ns");
-	brief_json_words(&emit, row, "next");
-	brief_json_words(&emit, row, "command");
-	emit_end(&emit, '}');
+	brief_json_number(&writer, row, "count");
+	brief_json_number(&writer, row, "start_ns");
+	brief_json_string(&writer, row, "next");
+	brief_json_string(&writer, row, "command");
+	json_write_end(&writer, '}');
 }
 
-static void brief_words(struct out *out, const struct row *row, const char *key, const char *title)
+static void brief_text_line(
+	struct output *out, const struct row *row, const char *key, const char *title)
 {
-	const struct text text = words_of(row, key);
+	const struct string_view text = finding_string(row, key);
 
 	if (!text.length)
 		return;
-	out_string(out, title);
-	out_bytes(out, text.bytes, text.length);
-	out_char(out, '\n');
+	output_string(out, title);
+	output_bytes(out, text.bytes, text.length);
+	output_char(out, '\n');
 }
 
-static void brief_text_finding(struct out *out, const struct row *row, bool ascii, bool several)
+static void brief_text_finding(struct output *out, const struct row *row, bool ascii, bool several)
 {
 	const struct style style = { .out = out, .ascii = ascii };
-	const struct text name = row_name(row);
+	const struct string_view name = row_name(row);
 	struct paragraph impact = { .style = &style };
 
-	out_bytes(out, name.bytes, name.length);
+	output_bytes(out, name.bytes, name.length);
 	if (several)
 		print_line(&style, " (pid %u)", row->process->pid);
 	add_impact(&impact, row);
-	out_bytes(out, impact.used ? impact.text : "", impact.used);
+	output_bytes(out, impact.used ? impact.text : "", impact.used);
 	free(impact.text);
-	out_string(out, " (confidence ");
-	out_bytes(out, words_of(row, "confidence").bytes, words_of(row, "confidence").length);
-	out_string(out, ")\n");
-	brief_words(out, row, "finding", "  ");
-	brief_words(out, row, "evidence", "  evidence: ");
+	output_string(out, " (confidence ");
+	output_bytes(out, finding_string(row, "confidence").bytes,
+		finding_string(row, "confidence").length);
+	output_string(out, ")\n");
+	brief_text_line(out, row, "finding", "  ");
+	brief_text_line(out, row, "evidence", "  evidence: ");
 	if (row->node) {
-		out_string(out, "  where: ");
-		add_place(out, row, false, ascii);
-		out_char(out, '\n');
+		output_string(out, "  where: ");
+		put_brief_path(out, row, false, ascii);
+		output_char(out, '\n');
 	}
-	brief_words(out, row, "next", "  next: ");
-	brief_words(out, row, "command", "  shown by: ");
+	brief_text_line(out, row, "next", "  next: ");
+	brief_text_line(out, row, "command", "  shown by: ");
 }
 
 /* What was looked at: of one process only, since there is no room for more. */
-static void brief_tail(struct out *out, const struct rows *rows, bool json, bool several)
+static void brief_tail(struct output *out, const struct rows *rows, bool json, bool several)
 {
-	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear", "not_checked" };
+	static const char *const kinds[] = { "clear", "not checked" }, *const keys[] = { "clear",
+		"not_checked" };
 
 	for (int kind = 0; kind < 2 && !several; kind++) {
 		const char *before = "";
 
-		out_string(out, json ? ", \"" : "");
-		out_string(out, json ? keys[kind] : kind ? "not checked: " : "nothing found by: ");
-		out_string(out, json ? "\": [" : "");
+		output_string(out, json ? ", \"" : "");
+		output_string(out, json   ? keys[kind]
+				   : kind ? "not checked: "
+					  : "nothing found by: ");
+		output_string(out, json ? "\": [" : "");
 		for (size_t i = 0; i < rows->count; i++) {
-			const struct text name = row_name(&rows->rows[i]);
+			const struct string_view name = row_name(&rows->rows[i]);
 
-			if (!is_kind(&rows->rows[i], kinds[kind]))
+			if (!is_finding_kind(&rows->rows[i], kinds[kind]))
 				continue;
-			out_string(out, before);
-			out_string(out, json ? "\"" : "");
-			out_bytes(out, name.bytes, name.length);
-			out_string(out, json ? "\"" : "");
+			output_string(out, before);
+			output_string(out, json ? "\"" : "");
+			output_bytes(out, name.bytes, name.length);
+			output_string(out, json ? "\"" : "");
 			before = ", ";
 		}
-		out_string(out, json ? "]" : *before ? "\n" : "none\n");
+		output_string(out, json ? "]" : *before ? "\n" : "none\n");
 	}
 }
 
-static void brief_left(struct out *out, const struct rows *rows, size_t found, size_t left, bool json)
+static void brief_end(
+	struct output *out, const struct rows *rows, size_t found, size_t left, bool json)
 {
-	char text[BRIEF_LEFT];
+	char text[BRIEF_END_BYTES];
 
 	if (!json && !found) {
-		put_nothing(out, rows->rows, rows->count, SIZE_MAX);
+		put_nothing_found(out, rows->rows, rows->count, SIZE_MAX);
 		return;
 	}
 	if (json)
-		snprintf(text, sizeof text, ", \"findings_in_all\": %zu, \"left_out\": %zu}\n", found, left);
+		snprintf(text, sizeof text, ", \"findings_in_all\": %zu, \"left_out\": %zu}\n",
+			found, left);
 	else
 		snprintf(text, sizeof text, "%zu finding%s%s\n", found, found == 1 ? "" : "s",
 			left ? "; some have no room here: see diagnose without --brief" : "");
-	out_string(out, text);
+	output_string(out, text);
 }
 
 /* A piece of output that is only kept if it has room: never larger than the buffer. */
-static struct out *piece_new(void)
+static struct output *buffer_new(void)
 {
-	struct out *piece = need(sizeof *piece);
+	struct output *piece = xcalloc(sizeof *piece);
 
 	piece->fd = -1;
 	return piece;
 }
 
-void brief_diagnose(const struct report *report, struct out *out)
+void brief_diagnose(const struct report *report, struct output *out)
 {
 	const struct rows *rows = &report->rows;
-	const bool json = report->options->format == FORMAT_JSON, several = report->processes->shown > 1,
-		   simulated = report_is_simulated(report);
-	struct out *tail = piece_new(), *piece = piece_new();
+	const bool json = report->options->format == FORMAT_JSON,
+		   several = report->processes->shown > 1, simulated = report_is_simulated(report);
+	struct output *tail = buffer_new(), *piece = buffer_new();
 	size_t used, found = 0, shown = 0, left = 0;
-	const char *head = json ? simulated ? "{\"schema\": \"pperf.diagnose-brief/1\", \"simulated\": true, \"findings\": ["
-					    : "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": ["
-				: simulated ? "simulated device: no figure of the GPU here is a measurement\n" : "";
+	const char *head =
+		json ? simulated ? "{\"schema\": \"pperf.diagnose-brief/1\", \"simulated\": true, "
+				   "\"findings\": ["
+				 : "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": ["
+		: simulated ? "simulated device: no figure of the GPU here is a measurement\n"
+			    : "";
 
 	brief_tail(tail, rows, json, several);
-	used = strlen(head) + 1 + tail->used + BRIEF_LEFT;
-	out_string(out, head);
+	used = strlen(head) + 1 + tail->used + BRIEF_END_BYTES;
+	output_string(out, head);
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct row *row = &rows->rows[i];
 
-		if (!is_kind(row, "finding") && !is_kind(row, "note"))
+		if (!is_finding_kind(row, "finding") && !is_finding_kind(row, "note"))
 			continue;
-		found += is_kind(row, "finding");
+		found += is_finding_kind(row, "finding");
 		piece->used = 0;
-		if (words_of(row, "command").length < BRIEF_COMMAND) {
-			out_string(piece, json && shown ? ",\n" : "");
-			(json ? brief_json_finding : brief_text_finding)(piece, row, report->options->style.ascii, several);
+		if (finding_string(row, "command").length < BRIEF_COMMAND) {
+			output_string(piece, json && shown ? ",\n" : "");
+			(json ? brief_json_finding : brief_text_finding)(
+				piece, row, report->options->style.ascii, several);
 		}
 		if (!piece->used || used + piece->used > BRIEF_BYTES) {
 			left++;
 			continue;
 		}
-		out_bytes(out, piece->buffer, piece->used);
+		output_bytes(out, piece->buffer, piece->used);
 		used += piece->used;
 		shown++;
 	}
-	out_string(out, json ? "]" : "");
-	out_bytes(out, tail->buffer, tail->used);
-	brief_left(out, rows, found, left, json);
+	output_string(out, json ? "]" : "");
+	output_bytes(out, tail->buffer, tail->used);
+	brief_end(out, rows, found, left, json);
 	free(tail);
 	free(piece);
 }

@@ -11,31 +11,37 @@
 void diagnose_compute_bound(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct fold_totals *totals = &diagnosis->fold->totals;
+	const struct profile_totals *totals = &diagnosis->profile->totals;
 
-	if (!diagnose_is_share(facts->busy_ns, facts->span_ns, LIMIT_BUSY) || facts->works < LIMIT_CALLS_FEW)
+	if (!diagnose_is_share(facts->busy_ns, facts->span_ns, LIMIT_BUSY) ||
+		facts->works < LIMIT_CALLS_FEW)
 		return;
 	finding->state = FINDING_NOTE;
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->sentence, "The GPU is busy for %s of its span: only faster or fewer kernels make this program faster.",
+	SET_TEXT(finding->sentence,
+		"The GPU is busy for %s of its span: only faster or fewer kernels make this "
+		"program faster.",
 		diagnose_share(diagnosis, facts->busy_ns, facts->span_ns));
-	SAY(finding->evidence, "%s busy of %s; computation %s, communication %s, copies %s", diagnose_time(diagnosis, facts->busy_ns),
-		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, totals->gpu_computation_ns),
-		diagnose_time(diagnosis, totals->gpu_communication_ns), diagnose_time(diagnosis, totals->gpu_copy_ns));
-	SAY(finding->why, "busy is a union of measured times");
-	SAY(finding->next, "Begin with the largest category and its kernels: lower precision (bf16, TF32), fused attention, channels_last, "
-			   "fusion by torch.compile.");
-	SAY(finding->view, "categories");
+	SET_TEXT(finding->evidence, "%s busy of %s; computation %s, communication %s, copies %s",
+		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
+		diagnose_time(diagnosis, totals->gpu_computation_ns),
+		diagnose_time(diagnosis, totals->gpu_communication_ns),
+		diagnose_time(diagnosis, totals->gpu_copy_ns));
+	SET_TEXT(finding->why, "busy is a union of measured times");
+	SET_TEXT(finding->next, "Begin with the largest category and its kernels: lower precision "
+				"(bf16, TF32), fused attention, channels_last, "
+				"fusion by torch.compile.");
+	SET_TEXT(finding->view, "categories");
 	finding->count = facts->works;
 }
 
 /* What the shapes of one kernel come to. */
 struct kernel_sum {
 	uint64_t total_ns, calls, longest_ns;
-	const struct kernel *shape; /* with the longest */
+	const struct launch_config *shape; /* with the longest */
 };
 
-static struct kernel_sum *sums_by_name(const struct kernels *kernels, uint32_t *names)
+static struct kernel_sum *sums_by_name(const struct launch_configs *kernels, uint32_t *names)
 {
 	struct kernel_sum *sums;
 
@@ -43,9 +49,9 @@ static struct kernel_sum *sums_by_name(const struct kernels *kernels, uint32_t *
 	for (uint32_t i = 0; i < kernels->count; i++)
 		if (kernels->kernels[i].name >= *names)
 			*names = kernels->kernels[i].name + 1;
-	sums = need((*names + 1) * sizeof *sums);
+	sums = xcalloc((*names + 1) * sizeof *sums);
 	for (uint32_t i = 0; i < kernels->count; i++) {
-		const struct kernel *kernel = &kernels->kernels[i];
+		const struct launch_config *kernel = &kernels->kernels[i];
 		struct kernel_sum *sum = &sums[kernel->name];
 
 		sum->total_ns += kernel->total_ns;
@@ -58,31 +64,36 @@ static struct kernel_sum *sums_by_name(const struct kernels *kernels, uint32_t *
 	return sums;
 }
 
-static bool communicates(const struct diagnosis *diagnosis, uint32_t name)
+static bool is_communication_kernel(const struct diagnosis *diagnosis, uint32_t name)
 {
-	const struct text text = text_of(diagnosis->process->texts, name);
+	const struct string_view text = string_table_get(diagnosis->process->texts, name);
 
 	return timeline_is_communication((struct trace_text){ text.bytes, text.length, true });
 }
 
-static void say_dominant(struct diagnosis *diagnosis, struct finding *finding, const struct kernel_sum *sum, uint32_t name)
+static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *finding,
+	const struct kernel_sum *sum, uint32_t name)
 {
-	const uint64_t whole = diagnosis->fold->totals.gpu_sum_ns;
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->why, "sums of measured times");
-	SAY(finding->sentence, "One kernel has %s of all GPU time: %s.", diagnose_share(diagnosis, sum->total_ns, whole),
-		diagnose_name(diagnosis, name));
-	SAY(finding->evidence, "%s, together %s of %s; %s on average, the longest %s", diagnose_counted(diagnosis, sum->calls, "launch"),
+	SET_TEXT(finding->why, "sums of measured times");
+	SET_TEXT(finding->sentence, "One kernel has %s of all GPU time: %s.",
+		diagnose_share(diagnosis, sum->total_ns, whole), diagnose_name(diagnosis, name));
+	SET_TEXT(finding->evidence, "%s, together %s of %s; %s on average, the longest %s",
+		diagnose_plural(diagnosis, sum->calls, "launch"),
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
-		diagnose_time(diagnosis, sum->total_ns / sum->calls), diagnose_time(diagnosis, sum->longest_ns));
-	if (communicates(diagnosis, name))
-		SAY(finding->next, "It communicates, and may mostly wait: compare the ranks (pperf-report ranks) before you tune it, "
-				   "and see what nothing hides (pperf-report overlap).");
+		diagnose_time(diagnosis, sum->total_ns / sum->calls),
+		diagnose_time(diagnosis, sum->longest_ns));
+	if (is_communication_kernel(diagnosis, name))
+		SET_TEXT(finding->next, "It communicates, and may mostly wait: compare the ranks "
+					"(pperf-report ranks) before you tune it, "
+					"and see what nothing hides (pperf-report overlap).");
 	else
-		SAY(finding->next, "Begin there: another algorithm or library for it, a lower precision, fewer or larger calls.");
-	SAY(finding->view, "kernels --top 10");
+		SET_TEXT(finding->next, "Begin there: another algorithm or library for it, a lower "
+					"precision, fewer or larger calls.");
+	SET_TEXT(finding->view, "kernels --top 10");
 	finding->node = sum->shape->node;
 	finding->count = sum->calls;
 	finding->impact_ns = sum->total_ns;
@@ -94,16 +105,18 @@ static void say_dominant(struct diagnosis *diagnosis, struct finding *finding, c
 static void dominant_on_gpu(struct diagnosis *diagnosis, struct finding *finding)
 {
 	uint32_t names, most = 0, some = 0;
-	struct kernel_sum *sums = sums_by_name(diagnosis->fold->kernels, &names);
+	struct kernel_sum *sums = sums_by_name(diagnosis->profile->kernels, &names);
 
 	for (uint32_t name = 1; name < names; name++) {
 		some += sums[name].calls > 0;
 		if (sums[name].total_ns > sums[most].total_ns || !most)
 			most = name;
 	}
-	if (some >= LIMIT_DOMINANT_NAMES && diagnose_is_share(sums[most].total_ns, diagnosis->fold->totals.gpu_sum_ns, LIMIT_DOMINANT) &&
+	if (some >= LIMIT_DOMINANT_NAMES &&
+		diagnose_is_share(sums[most].total_ns, diagnosis->profile->totals.gpu_sum_ns,
+			LIMIT_DOMINANT) &&
 		diagnose_is_share(sums[most].total_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
-		say_dominant(diagnosis, finding, &sums[most], most);
+		report_dominant_kernel(diagnosis, finding, &sums[most], most);
 	free(sums);
 }
 
@@ -113,21 +126,23 @@ struct name_sum {
 	uint32_t node; /* with most of it */
 };
 
-static struct name_sum *sums_of_ranges(const struct diagnosis *diagnosis, uint32_t *names, uint64_t *whole)
+static struct name_sum *sums_of_ranges(
+	const struct diagnosis *diagnosis, uint32_t *names, uint64_t *whole)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 	struct name_sum *sums;
 
 	*names = 0;
 	*whole = 0;
 	for (uint32_t id = 1; id < tree->count; id++)
 		*names = tree->nodes[id].name >= *names ? tree->nodes[id].name + 1 : *names;
-	sums = need((*names + 1) * sizeof *sums);
+	sums = xcalloc((*names + 1) * sizeof *sums);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		struct name_sum *sum = &sums[node->name];
 
-		if (node_kind_class(node->kind) != NODE_RANGES || node->is_group || node->elsewhere)
+		if (node_kind_class(node->kind) != NODE_RANGES || node->is_group ||
+			node->ran_elsewhere)
 			continue;
 		*whole += node->self_ns;
 		sum->self_ns += node->self_ns;
@@ -150,17 +165,26 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		some += sums[name].self_ns > 0;
 		most = sums[name].self_ns > sums[most].self_ns || !most ? name : most;
 	}
-	if (some >= LIMIT_DOMINANT_NAMES && diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
+	if (some >= LIMIT_DOMINANT_NAMES &&
+		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
 		finding->state = FINDING_FOUND;
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SAY(finding->why, "measured, but it may wait and not work: no record of a GPU, or of what it waits for, is there");
-		SAY(finding->sentence, "On the CPU %s has %s of the time of all threads in ranges, without what is inside it.",
-			diagnose_name(diagnosis, most), diagnose_share(diagnosis, sums[most].self_ns, whole));
-		SAY(finding->evidence, "%s, together %s of %s; the longest %s", diagnose_counted(diagnosis, sums[most].calls, "instance"),
-			diagnose_time(diagnosis, sums[most].self_ns), diagnose_time(diagnosis, whole),
+		SET_TEXT(finding->why, "measured, but it may wait and not work: no record of a "
+				       "GPU, or of what it waits for, is there");
+		SET_TEXT(finding->sentence,
+			"On the CPU %s has %s of the time of all threads in ranges, without what "
+			"is inside it.",
+			diagnose_name(diagnosis, most),
+			diagnose_share(diagnosis, sums[most].self_ns, whole));
+		SET_TEXT(finding->evidence, "%s, together %s of %s; the longest %s",
+			diagnose_plural(diagnosis, sums[most].calls, "instance"),
+			diagnose_time(diagnosis, sums[most].self_ns),
+			diagnose_time(diagnosis, whole),
 			diagnose_time(diagnosis, sums[most].longest_ns));
-		SAY(finding->next, "Begin there: see whether it works or waits (a lock, another rank, data), with what sizes, and whether it is needed.");
-		SAY(finding->view, "table -s cpu_self_ns --top 10");
+		SET_TEXT(finding->next,
+			"Begin there: see whether it works or waits (a lock, another rank, data), "
+			"with what sizes, and whether it is needed.");
+		SET_TEXT(finding->view, "table -s cpu_self_ns --top 10");
 		finding->node = sums[most].node;
 		finding->count = sums[most].calls;
 		finding->impact_ns = sums[most].self_ns;
@@ -169,7 +193,7 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 	free(sums);
 }
 
-void diagnose_dominant(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_dominant_event(struct diagnosis *diagnosis, struct finding *finding)
 {
 	if (!diagnosis->facts.works)
 		dominant_on_cpu(diagnosis, finding);
@@ -177,64 +201,80 @@ void diagnose_dominant(struct diagnosis *diagnosis, struct finding *finding)
 		dominant_on_gpu(diagnosis, finding);
 }
 
-void diagnose_tiny(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *tiny = &facts->tiny, *calls = &facts->tiny_calls;
+	const struct occurrences *tiny = &facts->tiny, *calls = &facts->tiny_calls;
 	uint64_t gaps;
-	const uint64_t late = diagnose_late(diagnosis, &gaps), saved = calls->total_ns < late ? calls->total_ns : late,
+	const uint64_t late = diagnose_short_launch_gaps(diagnosis, &gaps),
+		       saved = calls->total_ns < late ? calls->total_ns : late,
 		       impact = saved > tiny->total_ns ? saved : tiny->total_ns;
 
-	if (tiny->count < LIMIT_TINY_COUNT || !diagnose_is_share(tiny->count, facts->kernels, LIMIT_TINY_SHARE) ||
+	if (tiny->count < LIMIT_TINY_COUNT ||
+		!diagnose_is_share(tiny->count, facts->kernels, LIMIT_TINY_SHARE) ||
 		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->sentence, "%s of all kernels run for less than %s each, about what launching one costs.",
-		diagnose_share(diagnosis, tiny->count, facts->kernels), diagnose_time(diagnosis, LIMIT_TINY_NS));
-	SAY(finding->evidence, "%s of %s kernels, together %s on the GPU; the host was %s in the calls that launched them",
-		diagnose_count(diagnosis, tiny->count), diagnose_count(diagnosis, facts->kernels), diagnose_time(diagnosis, tiny->total_ns),
+	SET_TEXT(finding->sentence,
+		"%s of all kernels run for less than %s each, about what launching one costs.",
+		diagnose_share(diagnosis, tiny->count, facts->kernels),
+		diagnose_time(diagnosis, LIMIT_TINY_NS));
+	SET_TEXT(finding->evidence,
+		"%s of %s kernels, together %s on the GPU; the host was %s in the calls that "
+		"launched them",
+		diagnose_count(diagnosis, tiny->count), diagnose_count(diagnosis, facts->kernels),
+		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
-	SAY(finding->why, impact == saved ? "measured; the GPU waits for launches, so the host's time in these calls "
-		"counts, as far as the GPU was idle"
-					  : "measured; the GPU hardly waits for launches, so the kernels' own time counts");
-	SAY(finding->next, "Fuse them (torch.compile, foreach or fused optimizers, one batched call for many small ones), "
-		"or launch them together "
-			   "by a CUDA graph.");
-	SAY(finding->view, "kernels -s calls --top 20");
-	happened_place(tiny, finding);
+	SET_TEXT(finding->why,
+		impact == saved
+			? "measured; the GPU waits for launches, so the host's time in these calls "
+			  "counts, as far as the GPU was idle"
+			: "measured; the GPU hardly waits for launches, so the kernels' own time "
+			  "counts");
+	SET_TEXT(finding->next, "Fuse them (torch.compile, foreach or fused optimizers, one "
+				"batched call for many small ones), "
+				"or launch them together "
+				"by a CUDA graph.");
+	SET_TEXT(finding->view, "kernels -s calls --top 20");
+	occurrences_set_node(tiny, finding);
 	finding->count = tiny->count;
 	finding->impact_ns = impact;
 	finding->upper_bound = true;
 }
 
-struct starved {
+struct starvation {
 	uint64_t lost_ns, total_ns, calls, most_ns, known_ns;
-	const struct kernel *most;
-	uint64_t blocks;          /* of most */
+	const struct launch_config *most;
+	uint64_t blocks; /* of most */
 	uint32_t multiprocessors;
 };
 
-static uint64_t blocks_of(const struct trace_kernel *kernel)
+static uint64_t grid_blocks(const struct trace_kernel *kernel)
 {
 	const uint64_t plane = (uint64_t)kernel->grid[0] * kernel->grid[1];
 
-	return kernel->grid[2] && plane > UINT64_MAX / kernel->grid[2] ? UINT64_MAX : plane * kernel->grid[2];
+	return kernel->grid[2] && plane > UINT64_MAX / kernel->grid[2] ? UINT64_MAX
+								       : plane * kernel->grid[2];
 }
 
-static void look_at_shape(const struct diagnosis *diagnosis, const struct kernel *kernel, struct starved *starved)
+static void add_starved_shape(const struct diagnosis *diagnosis, const struct launch_config *kernel,
+	struct starvation *starved)
 {
-	const struct trace_device *device = process_device(diagnosis->process, kernel->record.gpu.device);
-	const uint64_t blocks = blocks_of(&kernel->record);
+	const struct trace_device *device = process_device(
+		diagnosis->process, kernel->record.gpu.device);
+	const uint64_t blocks = grid_blocks(&kernel->record);
 	uint64_t lost;
 
-	if (!kernel->name || !device || !device->multiprocessors || !blocks || communicates(diagnosis, kernel->name))
+	if (!kernel->name || !device || !device->multiprocessors || !blocks ||
+		is_communication_kernel(diagnosis, kernel->name))
 		return;
 	starved->known_ns += kernel->total_ns;
 	/* what is shorter than its launch is another rule's */
 	if (blocks >= device->multiprocessors || kernel->total_ns < kernel->calls * LIMIT_TINY_NS)
 		return;
-	lost = (uint64_t)((long double)kernel->total_ns * (1 - (long double)blocks / device->multiprocessors));
+	lost = (uint64_t)((long double)kernel->total_ns *
+			  (1 - (long double)blocks / device->multiprocessors));
 	starved->lost_ns += lost;
 	starved->total_ns += kernel->total_ns;
 	starved->calls += kernel->calls;
@@ -247,9 +287,11 @@ static void look_at_shape(const struct diagnosis *diagnosis, const struct kernel
 }
 
 /* ` (0.12 waves per SM)`, where the device's limits are known. */
-static const char *waves_of(struct diagnosis *diagnosis, const struct kernel *kernel, char text[static 64])
+static const char *format_waves(
+	struct diagnosis *diagnosis, const struct launch_config *kernel, char text[static 64])
 {
-	const struct trace_device *device = process_device(diagnosis->process, kernel->record.gpu.device);
+	const struct trace_device *device = process_device(
+		diagnosis->process, kernel->record.gpu.device);
 	struct occupancy occupancy;
 
 	text[0] = '\0';
@@ -258,37 +300,49 @@ static const char *waves_of(struct diagnosis *diagnosis, const struct kernel *ke
 	return text;
 }
 
-void diagnose_starved(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_launch_starvation(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct kernels *kernels = diagnosis->fold->kernels;
-	const struct fold_totals *totals = &diagnosis->fold->totals;
-	struct starved starved = { .most = NULL };
+	const struct launch_configs *kernels = diagnosis->profile->kernels;
+	const struct profile_totals *totals = &diagnosis->profile->totals;
+	struct starvation starved = { .most = NULL };
 	char waves[64];
 
 	for (uint32_t i = 0; i < kernels->count; i++)
-		look_at_shape(diagnosis, &kernels->kernels[i], &starved);
+		add_starved_shape(diagnosis, &kernels->kernels[i], &starved);
 	if (!starved.known_ns) {
-		diagnose_lacks(finding, "it does not say how many multiprocessors the GPU has, or with which grid kernels were launched");
+		finding_set_unchecked(finding, "it does not say how many multiprocessors the GPU "
+					       "has, or with which grid kernels were launched");
 		return;
 	}
-	if (!starved.most || starved.calls < LIMIT_CALLS_FEW || !diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
+	if (!starved.most || starved.calls < LIMIT_CALLS_FEW ||
+		!diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) ||
 		!diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		return;
 	finding->state = FINDING_FOUND;
-	finding->confidence = totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10 ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
-	SAY(finding->why, finding->confidence == CONFIDENCE_HIGH ? "grids and multiprocessors are known, and hardly "
-		"anything ran beside them"
-								 : "other kernels ran at the same time and may have filled the gaps");
-	SAY(finding->sentence, "Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's time unused.",
+	finding->confidence = totals->gpu_sum_ns > totals->gpu_busy_ns + totals->gpu_busy_ns / 10
+				      ? CONFIDENCE_MEDIUM
+				      : CONFIDENCE_HIGH;
+	SET_TEXT(finding->why,
+		finding->confidence == CONFIDENCE_HIGH
+			? "grids and multiprocessors are known, and hardly "
+			  "anything ran beside them"
+			: "other kernels ran at the same time and may have filled the gaps");
+	SET_TEXT(finding->sentence,
+		"Kernels with fewer blocks than the GPU has multiprocessors leave %s of the GPU's "
+		"time unused.",
 		diagnose_share(diagnosis, starved.lost_ns, totals->gpu_sum_ns));
-	SAY(finding->evidence, "%s of together %s; most of it %s with %s for %u multiprocessors%s, %s",
-		diagnose_counted(diagnosis, starved.calls, "launch"), diagnose_time(diagnosis, starved.total_ns),
-		diagnose_name(diagnosis, starved.most->name), diagnose_counted(diagnosis, starved.blocks, "block"),
-		starved.multiprocessors, waves_of(diagnosis, starved.most, waves),
-		diagnose_counted(diagnosis, starved.most->calls, "launch"));
-	SAY(finding->next, "Give it more parallel work: a larger batch, smaller tiles, split-K for narrow matrix "
-		"products, or another stream beside it.");
-	SAY(finding->view, "kernels");
+	SET_TEXT(finding->evidence,
+		"%s of together %s; most of it %s with %s for %u multiprocessors%s, %s",
+		diagnose_plural(diagnosis, starved.calls, "launch"),
+		diagnose_time(diagnosis, starved.total_ns),
+		diagnose_name(diagnosis, starved.most->name),
+		diagnose_plural(diagnosis, starved.blocks, "block"), starved.multiprocessors,
+		format_waves(diagnosis, starved.most, waves),
+		diagnose_plural(diagnosis, starved.most->calls, "launch"));
+	SET_TEXT(finding->next, "Give it more parallel work: a larger batch, smaller tiles, "
+				"split-K for narrow matrix "
+				"products, or another stream beside it.");
+	SET_TEXT(finding->view, "kernels");
 	finding->node = starved.most->node;
 	finding->count = starved.calls;
 	finding->impact_ns = starved.lost_ns;
@@ -298,57 +352,71 @@ void diagnose_starved(struct diagnosis *diagnosis, struct finding *finding)
 }
 
 /* By part, without communication, which waits for others. */
-static void sum_parts(const struct diagnosis *diagnosis, uint64_t parts[static NODE_PARTS])
+static void sum_gpu_phases(const struct diagnosis *diagnosis, uint64_t parts[static NODE_PARTS])
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 
-		if (!node->gpu || (node->parent && !(node->kind == NODE_KERNEL && !node->captured && communicates(diagnosis, node->name))))
+		if (!node->gpu ||
+			(node->parent && !(node->kind == NODE_KERNEL && !node->captured &&
+						 is_communication_kernel(diagnosis, node->name))))
 			continue;
 		for (int part = 0; part < NODE_PARTS; part++)
-			parts[part] += node->parent ? -node->gpu->part_ns[part] : node->gpu->part_ns[part];
+			parts[part] += node->parent ? -node->gpu->part_ns[part]
+						    : node->gpu->part_ns[part];
 	}
 }
 
-void diagnose_backward(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 	uint64_t parts[NODE_PARTS] = { 0 }, forward, backward;
 	uint32_t most = 0;
 
-	sum_parts(diagnosis, parts);
+	sum_gpu_phases(diagnosis, parts);
 	forward = parts[PART_FORWARD];
 	backward = parts[PART_BACKWARD];
 	if (!backward || !forward) {
-		diagnose_lacks(finding, backward ? "nothing in it ran forward" : "nothing in it ran backward");
+		finding_set_unchecked(finding,
+			backward ? "nothing in it ran forward" : "nothing in it ran backward");
 		return;
 	}
 	if (!diagnose_is_share(backward, diagnosis->facts.span_ns, LIMIT_WORTH) ||
-		(diagnose_is_share(backward, forward, LIMIT_BACKWARD_LEAST) && !diagnose_is_share(backward, forward, LIMIT_BACKWARD_MOST)))
+		(diagnose_is_share(backward, forward, LIMIT_BACKWARD_MIN) &&
+			!diagnose_is_share(backward, forward, LIMIT_BACKWARD_MAX)))
 		return;
 	for (uint32_t id = 1; id < tree->count; id++)
 		if (tree->nodes[id].gpu && node_kind_class(tree->nodes[id].kind) == NODE_RANGES &&
-			(!most || tree->nodes[id].gpu->part_ns[backward > forward ? PART_BACKWARD : PART_FORWARD] >=
-					  tree->nodes[most].gpu->part_ns[backward > forward ? PART_BACKWARD : PART_FORWARD]))
+			(!most || tree->nodes[id].gpu->part_ns[backward > forward ? PART_BACKWARD
+										  : PART_FORWARD] >=
+					  tree->nodes[most]
+						  .gpu->part_ns[backward > forward ? PART_BACKWARD
+										   : PART_FORWARD]))
 			most = id;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_MEDIUM;
-	SAY(finding->why, "of usual models backward takes about twice as long as forward; communication is left out, "
-		"evaluation counts as forward");
-	SAY(finding->sentence, "Backward takes %.1f times as long as forward on the GPU; about 2 is usual.",
+	SET_TEXT(finding->why, "of usual models backward takes about twice as long as forward; "
+			       "communication is left out, "
+			       "evaluation counts as forward");
+	SET_TEXT(finding->sentence,
+		"Backward takes %.1f times as long as forward on the GPU; about 2 is usual.",
 		(double)backward / (double)forward);
-	SAY(finding->evidence, "forward %s, backward %s, computed again %s, optimizers %s", diagnose_time(diagnosis, forward),
-		diagnose_time(diagnosis, backward), diagnose_time(diagnosis, parts[PART_RECOMPUTE]), diagnose_time(diagnosis, parts[PART_OPTIMIZER]));
+	SET_TEXT(finding->evidence, "forward %s, backward %s, computed again %s, optimizers %s",
+		diagnose_time(diagnosis, forward), diagnose_time(diagnosis, backward),
+		diagnose_time(diagnosis, parts[PART_RECOMPUTE]),
+		diagnose_time(diagnosis, parts[PART_OPTIMIZER]));
 	if (backward > forward)
-		SAY(finding->next, "See which operator's backward is out of line: scatter by atomics (index, embedding), "
-			"communication in it, "
-				   "deterministic algorithms, layouts that force copies.");
+		SET_TEXT(finding->next, "See which operator's backward is out of line: scatter by "
+					"atomics (index, embedding), "
+					"communication in it, "
+					"deterministic algorithms, layouts that force copies.");
 	else
-		SAY(finding->next, "See what runs forward that need not: evaluation without torch.no_grad, preprocessing "
-			"on the GPU, recomputed inputs.");
-	SAY(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
+		SET_TEXT(finding->next, "See what runs forward that need not: evaluation without "
+					"torch.no_grad, preprocessing "
+					"on the GPU, recomputed inputs.");
+	SET_TEXT(finding->view, "tree --columns gpu_total_ns,gpu_forward_ns,gpu_backward_ns");
 	finding->node = most;
 	finding->count = 1;
 	finding->impact_ns = backward > forward ? backward - 2 * forward : forward - backward / 2;

@@ -14,7 +14,8 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	uint64_t extra = 0, longest = 0;
 
 	if (steps->count < 3) {
-		diagnose_lacks(finding, "it takes three steps to tell which are slower at the beginning");
+		finding_set_unchecked(
+			finding, "it takes three steps to tell which are slower at the beginning");
 		return;
 	}
 	for (size_t i = 0; i < steps->count; i++) {
@@ -32,51 +33,62 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = steps_usual(steps) >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-	SAY(finding->why, "%zu usual steps to compare with; steps found by %s", steps_usual(steps),
-		steps->evidence[0] ? diagnose_bytes_name(diagnosis, steps->evidence, strlen(steps->evidence)) : "what repeats");
-	SAY(finding->sentence, "The first %s much slower than later ones: %s more than %zu usual step%s would have taken.",
-		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra), steps->warm_up,
-			steps->warm_up == 1 ? "" : "s");
-	SAY(finding->evidence, "%zu of %zu steps, the longest %s; a usual one %s", steps->warm_up, steps->count,
-		diagnose_time(diagnosis, longest),
+	SET_TEXT(finding->why, "%zu usual steps to compare with; steps found by %s",
+		steps_usual(steps),
+		steps->evidence[0]
+			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
+			: "what repeats");
+	SET_TEXT(finding->sentence,
+		"The first %s much slower than later ones: %s more than %zu usual step%s would "
+		"have taken.",
+		steps->warm_up == 1 ? "step is" : "steps are", diagnose_time(diagnosis, extra),
+		steps->warm_up, steps->warm_up == 1 ? "" : "s");
+	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a usual one %s",
+		steps->warm_up, steps->count, diagnose_time(diagnosis, longest),
 		diagnose_time(diagnosis, steps->p50_ns));
-	SAY(finding->next, "Leave these steps out of measurements (a schedule's warm-up). To shorten them: warm up with "
-		"the real shapes before serving, "
-			   "keep compiler caches, CUDA_MODULE_LOADING=EAGER where the first call of each kernel hurts.");
-	SAY(finding->view, "steps");
+	SET_TEXT(finding->next, "Leave these steps out of measurements (a schedule's warm-up). To "
+				"shorten them: warm up with "
+				"the real shapes before serving, "
+				"keep compiler caches, CUDA_MODULE_LOADING=EAGER where the first "
+				"call of each kernel hurts.");
+	SET_TEXT(finding->view, "steps");
 	finding->count = steps->warm_up;
 	finding->impact_ns = extra;
 	finding->has_example = true;
 }
 
-static bool is_named(const struct diagnosis *diagnosis, uint32_t node, const char *pattern)
+static bool range_name_matches(
+	const struct diagnosis *diagnosis, uint32_t node, const char *pattern)
 {
-	const struct text name = text_of(diagnosis->process->texts, diagnosis->fold->tree->nodes[node].name);
+	const struct string_view name = string_table_get(
+		diagnosis->process->texts, diagnosis->profile->tree->nodes[node].name);
 
-	return node_kind_class(diagnosis->fold->tree->nodes[node].kind) == NODE_RANGES && category_matches(pattern, name.bytes, name.length);
+	return node_kind_class(diagnosis->profile->tree->nodes[node].kind) == NODE_RANGES &&
+	       category_matches(pattern, name.bytes, name.length);
 }
 
 /* What calling compiled code costs beside the code itself. */
-struct compiled {
+struct compile_cost {
 	uint64_t lookup_ns, wrapper_ns, region_ns, calls, lookups, most_ns;
 	uint32_t node;
 };
 
-static struct compiled compiled_of(const struct diagnosis *diagnosis)
+static struct compile_cost compile_cost_of(const struct diagnosis *diagnosis)
 {
-	const struct tree *tree = diagnosis->fold->tree;
-	struct compiled compiled = { .node = 0 };
+	const struct tree *tree = diagnosis->profile->tree;
+	struct compile_cost compiled = { .node = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		uint64_t tax = 0;
 
-		if (is_named(diagnosis, id, "TorchDynamo Cache Lookup*")) {
+		if (range_name_matches(diagnosis, id, "TorchDynamo Cache Lookup*")) {
 			compiled.lookup_ns += tax = node->total_ns;
 			compiled.lookups += node->calls;
-		} else if (is_named(diagnosis, id, "AOTDispatcher Runtime Wrapper*") || is_named(diagnosis, id, "Pregraph bytecode*")) {
+		} else if (range_name_matches(diagnosis, id, "AOTDispatcher Runtime Wrapper*") ||
+			   range_name_matches(diagnosis, id, "Pregraph bytecode*")) {
 			compiled.wrapper_ns += tax = node->self_ns;
-		} else if (is_named(diagnosis, id, "Torch-Compiled Region*")) {
+		} else if (range_name_matches(diagnosis, id, "Torch-Compiled Region*")) {
 			compiled.wrapper_ns += tax = node->self_ns;
 			compiled.region_ns += node->total_ns;
 			compiled.calls += node->calls;
@@ -91,30 +103,46 @@ static struct compiled compiled_of(const struct diagnosis *diagnosis)
 
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct compiled compiled = compiled_of(diagnosis);
-	const uint64_t tax = compiled.lookup_ns + compiled.wrapper_ns, calls = compiled.calls > compiled.lookups ? compiled.calls : compiled.lookups,
-		       wall = diagnosis->fold->totals.wall_ns;
+	const struct compile_cost compiled = compile_cost_of(diagnosis);
+	const uint64_t tax = compiled.lookup_ns + compiled.wrapper_ns,
+		       calls = compiled.calls > compiled.lookups ? compiled.calls
+								 : compiled.lookups,
+		       wall = diagnosis->profile->totals.wall_ns;
 	/* the host's time is nobody's loss where the GPU has enough to do */
-	const bool hidden = diagnose_is_share(diagnosis->facts.busy_ns, diagnosis->facts.span_ns, LIMIT_BUSY);
+	const bool hidden = diagnose_is_share(
+		diagnosis->facts.busy_ns, diagnosis->facts.span_ns, LIMIT_BUSY);
 
-	if (!calls || !diagnose_is_share(tax, compiled.region_ns + compiled.lookup_ns, LIMIT_COMPILE_SHARE) ||
+	if (!calls ||
+		!diagnose_is_share(
+			tax, compiled.region_ns + compiled.lookup_ns, LIMIT_COMPILE_SHARE) ||
 		!diagnose_is_share(tax, wall, LIMIT_LITTLE))
 		return;
 	finding->state = hidden ? FINDING_NOTE : FINDING_FOUND;
-	finding->confidence = diagnose_is_share(diagnosis->facts.idle_ns, diagnosis->facts.span_ns, LIMIT_LAUNCH_IDLE) ? CONFIDENCE_HIGH
-														     : CONFIDENCE_MEDIUM;
-	SAY(finding->why, hidden ? "measured on the host; the GPU is busy meanwhile, which hides it"
-			  : finding->confidence == CONFIDENCE_HIGH ? "measured on the host, and the GPU waits"
-								   : "measured on the host; the GPU may hide some of it");
-	SAY(finding->sentence, "Each call of a compiled function pays %s before its kernels: guards, wrappers, bytecode around the graph.",
+	finding->confidence = diagnose_is_share(diagnosis->facts.idle_ns, diagnosis->facts.span_ns,
+				      LIMIT_LAUNCH_IDLE)
+				      ? CONFIDENCE_HIGH
+				      : CONFIDENCE_MEDIUM;
+	SET_TEXT(finding->why,
+		hidden ? "measured on the host; the GPU is busy meanwhile, which hides it"
+		: finding->confidence == CONFIDENCE_HIGH
+			? "measured on the host, and the GPU waits"
+			: "measured on the host; the GPU may hide some of it");
+	SET_TEXT(finding->sentence,
+		"Each call of a compiled function pays %s before its kernels: guards, wrappers, "
+		"bytecode around the graph.",
 		diagnose_time(diagnosis, tax / calls));
-	SAY(finding->evidence, "%s, %s beside the graphs themselves (cache lookups %s, wrappers %s) of %s in compiled regions",
-		diagnose_counted(diagnosis, calls, "call"), diagnose_time(diagnosis, tax), diagnose_time(diagnosis, compiled.lookup_ns),
-		diagnose_time(diagnosis, compiled.wrapper_ns), diagnose_time(diagnosis, compiled.region_ns));
-	SAY(finding->next, "Compile larger pieces (fullgraph=True, no graph breaks, the whole step), "
+	SET_TEXT(finding->evidence,
+		"%s, %s beside the graphs themselves (cache lookups %s, wrappers %s) of %s in "
+		"compiled regions",
+		diagnose_plural(diagnosis, calls, "call"), diagnose_time(diagnosis, tax),
+		diagnose_time(diagnosis, compiled.lookup_ns),
+		diagnose_time(diagnosis, compiled.wrapper_ns),
+		diagnose_time(diagnosis, compiled.region_ns));
+	SET_TEXT(finding->next,
+		"Compile larger pieces (fullgraph=True, no graph breaks, the whole step), "
 		"mode=\"reduce-overhead\", fewer guards "
-			   "(torch.compiler.set_stance, fixed attributes instead of globals).");
-	SAY(finding->view, "tree -m cpu --focus");
+		"(torch.compiler.set_stance, fixed attributes instead of globals).");
+	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = compiled.node;
 	finding->count = calls;
@@ -124,17 +152,17 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 
 static bool is_compiling(const struct diagnosis *diagnosis, uint32_t node)
 {
-	static const char *const patterns[] = { "*compile_inner*", "*_compile.compile*", "*dynamo_timed*",
-		"*compile_fx*", "*create_aot_dispatcher*",
+	static const char *const patterns[] = { "*compile_inner*", "*_compile.compile*",
+		"*dynamo_timed*", "*compile_fx*", "*create_aot_dispatcher*",
 		"*aot_module_simplified*", NULL };
 
 	for (const char *const *pattern = patterns; *pattern; pattern++)
-		if (is_named(diagnosis, node, *pattern))
+		if (range_name_matches(diagnosis, node, *pattern))
 			return true;
 	return false;
 }
 
-struct recompiled {
+struct recompilations {
 	uint64_t total_ns, count, versions, longest_ns, longest_at_ns;
 	uint32_t node;
 };
@@ -142,7 +170,7 @@ struct recompiled {
 /* Outermost places in which the compiler worked, by node; how many. */
 static uint32_t find_compiling(const struct diagnosis *diagnosis, uint8_t *compiling)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 	uint32_t count = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
@@ -158,15 +186,17 @@ static uint32_t find_compiling(const struct diagnosis *diagnosis, uint8_t *compi
 	return count;
 }
 
-static void look_for_versions(const struct diagnosis *diagnosis, struct recompiled *recompiled)
+static void find_versions(const struct diagnosis *diagnosis, struct recompilations *recompiled)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct text name = text_of(diagnosis->process->texts, tree->nodes[id].name);
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, tree->nodes[id].name);
 
 		/* the version is the last number: `0/1` and `0/2` are `0/ *` */
-		if (!is_named(diagnosis, id, "Torch-Compiled Region*") || name.bytes[name.length - 1] != '*' || tree->nodes[id].labels < 2)
+		if (!range_name_matches(diagnosis, id, "Torch-Compiled Region*") ||
+			name.bytes[name.length - 1] != '*' || tree->nodes[id].labels < 2)
 			continue;
 		recompiled->versions += tree->nodes[id].labels - 1;
 		recompiled->node = recompiled->node ? recompiled->node : id;
@@ -175,26 +205,28 @@ static void look_for_versions(const struct diagnosis *diagnosis, struct recompil
 
 struct compiler_search {
 	const struct diagnosis *diagnosis;
-	struct recompiled *found;
+	struct recompilations *found;
 	uint8_t *compiling, *seen; /* by node; seen: once already */
 };
 
 /* An instance of some range. Without steps, the first one at a place is what there must be. */
-static void look_at_instance(void *context, const struct fold_seen_instance *instance)
+static void check_instance(void *context, const struct observed_instance *instance)
 {
 	struct compiler_search *search = context;
 	const struct steps *steps = search->diagnosis->process->steps;
 	const uint64_t took = instance->end_ns - instance->begin_ns;
 	bool again;
 
-	if (instance->node >= search->diagnosis->fold->tree->count || !search->compiling[instance->node])
+	if (instance->node >= search->diagnosis->profile->tree->count ||
+		!search->compiling[instance->node])
 		return;
 	again = search->seen[instance->node];
 	search->seen[instance->node] = 1;
 	if (search->diagnosis->facts.has_steps) {
 		again = false;
 		for (size_t i = 0; !again && i < steps->count; i++)
-			again = steps->steps[i].kind == STEP_USUAL && instance->begin_ns >= steps->steps[i].begin_ns &&
+			again = steps->steps[i].kind == STEP_USUAL &&
+				instance->begin_ns >= steps->steps[i].begin_ns &&
 				instance->begin_ns < steps->steps[i].end_ns;
 	}
 	if (!again)
@@ -209,41 +241,53 @@ static void look_at_instance(void *context, const struct fold_seen_instance *ins
 }
 
 /* Steps that are ranges of the program's own are one place, warm-up or not: so each instance is asked when it was. */
-static void look_for_compiling(const struct diagnosis *diagnosis, struct recompiled *recompiled)
+static void find_recompilations(
+	const struct diagnosis *diagnosis, struct recompilations *recompiled)
 {
-	struct compiler_search search = { .diagnosis = diagnosis, .found = recompiled,
-		.compiling = need(diagnosis->fold->tree->count), .seen = need(diagnosis->fold->tree->count) };
-	const struct fold_observer observer = { .context = &search, .closed = look_at_instance };
-	const struct fold_options options = fold_options_telling(diagnosis->fold, &observer);
+	struct compiler_search search = { .diagnosis = diagnosis,
+		.found = recompiled,
+		.compiling = xcalloc(diagnosis->profile->tree->count),
+		.seen = xcalloc(diagnosis->profile->tree->count) };
+	const struct profile_observer observer = { .context = &search, .closed = check_instance };
+	const struct profile_options options = profile_options_for_observer(
+		diagnosis->profile, &observer);
 
 	if (find_compiling(diagnosis, search.compiling))
-		fold_free(fold_run(diagnosis->process->reader, diagnosis->process->texts, &options));
+		profile_free(profile_build(
+			diagnosis->process->reader, diagnosis->process->texts, &options));
 	free(search.compiling);
 	free(search.seen);
 }
 
 void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding)
 {
-	struct recompiled recompiled = { .node = 0 };
+	struct recompilations recompiled = { .node = 0 };
 
-	look_for_versions(diagnosis, &recompiled);
-	look_for_compiling(diagnosis, &recompiled);
+	find_versions(diagnosis, &recompiled);
+	find_recompilations(diagnosis, &recompiled);
 	if (!recompiled.count && !recompiled.versions)
 		return;
 	finding->state = FINDING_FOUND;
-	finding->confidence = recompiled.count && diagnosis->facts.has_steps ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
-	SAY(finding->why, finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in usual steps"
-			: recompiled.count ? "no steps were found: each compilation but the first at a place counts"
-					   : "several versions of a function were called; when they were compiled is not in the trace");
-	SAY(finding->sentence, "torch.compile compiles again while the program runs%s.",
+	finding->confidence = recompiled.count && diagnosis->facts.has_steps ? CONFIDENCE_HIGH
+									     : CONFIDENCE_MEDIUM;
+	SET_TEXT(finding->why,
+		finding->confidence == CONFIDENCE_HIGH ? "the compiler ran in usual steps"
+		: recompiled.count
+			? "no steps were found: each compilation but the first at a place counts"
+			: "several versions of a function were called; when they were compiled is "
+			  "not in the trace");
+	SET_TEXT(finding->sentence, "torch.compile compiles again while the program runs%s.",
 		recompiled.versions ? ", or switches between versions of one function" : "");
-	SAY(finding->evidence, "%s, in %s, the longest %s; %s of compiled functions",
-		diagnose_counted(diagnosis, recompiled.count, "compilation"), diagnose_time(diagnosis, recompiled.total_ns),
-		diagnose_time(diagnosis, recompiled.longest_ns), diagnose_counted(diagnosis, recompiled.versions, "further version"));
-	SAY(finding->next, "TORCH_LOGS=recompiles says which guard failed: mark changing sizes "
+	SET_TEXT(finding->evidence, "%s, in %s, the longest %s; %s of compiled functions",
+		diagnose_plural(diagnosis, recompiled.count, "compilation"),
+		diagnose_time(diagnosis, recompiled.total_ns),
+		diagnose_time(diagnosis, recompiled.longest_ns),
+		diagnose_plural(diagnosis, recompiled.versions, "further version"));
+	SET_TEXT(finding->next,
+		"TORCH_LOGS=recompiles says which guard failed: mark changing sizes "
 		"(torch._dynamo.mark_dynamic, dynamic=True), pad to a few "
-			   "sizes, keep Python numbers and flags that change out of compiled functions.");
-	SAY(finding->view, "tree -m cpu --focus");
+		"sizes, keep Python numbers and flags that change out of compiled functions.");
+	SET_TEXT(finding->view, "tree -m cpu --focus");
 	finding->at_path = true;
 	finding->node = recompiled.node;
 	finding->count = recompiled.count + recompiled.versions;
@@ -253,33 +297,44 @@ void diagnose_recompilation(struct diagnosis *diagnosis, struct finding *finding
 	finding->example_ns = recompiled.longest_at_ns;
 }
 
-void diagnose_cost(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct fold_totals *totals = &diagnosis->fold->totals;
+	const struct profile_totals *totals = &diagnosis->profile->totals;
 	const bool imported = process_meta(diagnosis->process, "import.format").known;
-	const uint64_t cost = totals->self_ns + totals->overhead_ns,
-		       run = reader_duration_ns(diagnosis->process->reader); /* both are of all of it, whatever part is looked at */
+	const uint64_t
+		cost = totals->self_ns + totals->overhead_ns,
+		run = reader_duration_ns(
+			diagnosis->process
+				->reader); /* both are of all of it, whatever part is looked at */
 
-	if (imported && !diagnosis->fold->counts.overhead_records) {
-		diagnose_lacks(finding, "the file has no record of what profiling cost");
+	if (imported && !diagnosis->profile->counts.overhead_records) {
+		finding_set_unchecked(finding, "the file has no record of what profiling cost");
 		return;
 	}
 	if (!diagnose_is_share(cost, run, LIMIT_COST))
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = imported ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH;
-	SAY(finding->why, imported ? "what the profiler says of itself; what Python stacks and shapes cost the host is not in it"
-				   : "the recorder times itself; of all threads together");
-	SAY(finding->sentence, "Measuring took %s of the run's time: figures of the host and idle times are larger than without it.",
+	SET_TEXT(finding->why, imported ? "what the profiler says of itself; what Python stacks "
+					  "and shapes cost the host is not in it"
+					: "the recorder times itself; of all threads together");
+	SET_TEXT(finding->sentence,
+		"Measuring took %s of the run's time: figures of the host and idle times are "
+		"larger than without it.",
 		diagnose_share(diagnosis, cost, run));
-	SAY(finding->evidence, "%s of CUPTI in %s%s%s, of %s", diagnose_time(diagnosis, totals->overhead_ns),
-		diagnose_counted(diagnosis, diagnosis->fold->counts.overhead_records, "record"), imported ? "" : ", of pperf's own code ",
-		imported ? "" : diagnose_time(diagnosis, totals->self_ns), diagnose_time(diagnosis, run));
-	SAY(finding->next, imported ? "Leave its first steps out (schedule with warm-up), and record without with_stack "
-		"and record_shapes to compare."
-				    : "Record less to compare: PPERF_OPS=totals, no call stacks, only some steps (PPERF_SCHEDULE).");
-	SAY(finding->view, "info");
-	finding->count = diagnosis->fold->counts.overhead_records;
+	SET_TEXT(finding->evidence, "%s of CUPTI in %s%s%s, of %s",
+		diagnose_time(diagnosis, totals->overhead_ns),
+		diagnose_plural(diagnosis, diagnosis->profile->counts.overhead_records, "record"),
+		imported ? "" : ", of pperf's own code ",
+		imported ? "" : diagnose_time(diagnosis, totals->self_ns),
+		diagnose_time(diagnosis, run));
+	SET_TEXT(finding->next, imported ? "Leave its first steps out (schedule with warm-up), and "
+					   "record without with_stack "
+					   "and record_shapes to compare."
+					 : "Record less to compare: PPERF_OPS=totals, no call "
+					   "stacks, only some steps (PPERF_SCHEDULE).");
+	SET_TEXT(finding->view, "info");
+	finding->count = diagnosis->profile->counts.overhead_records;
 	finding->impact_ns = cost;
 	finding->upper_bound = true;
 }

@@ -6,28 +6,32 @@
 #include <string.h>
 
 /* Findings on idle time are as sure as its causes are known. */
-static void trust_idle(struct diagnosis *diagnosis, struct finding *finding)
+static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SAY(finding->why, "each gap is put down to what the thread did that launched the work which ended it");
-	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MOST)) {
+	SET_TEXT(finding->why, "each gap is put down to what the thread did that launched the work "
+			       "which ended it");
+	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
-		SAY(finding->why, "of %s of the idle time the launch is not in the trace",
+		SET_TEXT(finding->why, "of %s of the idle time the launch is not in the trace",
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
 }
 
 /* Nothing was found, but most of what there is to look at has no known cause. */
-static void check_known(struct diagnosis *diagnosis, struct finding *finding)
+static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	if (diagnose_is_share(facts->idle_ns, facts->span_ns, LIMIT_LAUNCH_IDLE) &&
-		diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
+		diagnose_is_share(
+			facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
 		finding->state = FINDING_UNCHECKED;
-		SAY(finding->why, "the GPU is idle for %s of its span, and of %s of that the launch is not in it",
+		SET_TEXT(finding->why,
+			"the GPU is idle for %s of its span, and of %s of that the launch is not "
+			"in it",
 			diagnose_share(diagnosis, facts->idle_ns, facts->span_ns),
 			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
 	}
@@ -38,79 +42,101 @@ void diagnose_overhead_bound(struct diagnosis *diagnosis, struct finding *findin
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	/* moments in which nothing came for long are another rule's */
 	uint64_t gaps;
-	const uint64_t late = diagnose_late(diagnosis, &gaps);
+	const uint64_t late = diagnose_short_launch_gaps(diagnosis, &gaps);
 
 	if (!diagnose_is_share(late, facts->span_ns, LIMIT_LAUNCH_IDLE) || gaps < LIMIT_CALLS_FEW) {
-		check_known(diagnosis, finding);
+		check_unknown_causes(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_FOUND;
-	SAY(finding->sentence, "The GPU waits for the program to launch: %s of the time it has nothing to do because the "
+	SET_TEXT(finding->sentence,
+		"The GPU waits for the program to launch: %s of the time it has nothing to do "
+		"because the "
 		"host has not asked yet.",
 		diagnose_share(diagnosis, late, facts->span_ns));
-	SAY(finding->evidence, "%s idle in %s gaps shorter than %s each, of a span of %s that is busy for %s; %s pieces "
+	SET_TEXT(finding->evidence,
+		"%s idle in %s gaps shorter than %s each, of a span of %s that is busy for %s; %s "
+		"pieces "
 		"of work, %s on average",
-		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps), diagnose_time(diagnosis, LIMIT_DEAD_NS),
-		diagnose_time(diagnosis, facts->span_ns), diagnose_time(diagnosis, facts->busy_ns),
-		diagnose_count(diagnosis, facts->works), diagnose_time(diagnosis, facts->busy_ns / (facts->works ? facts->works : 1)));
-	SAY(finding->next, "Give the GPU more per launch: CUDA graphs or torch.compile(mode=\"reduce-overhead\"), fused "
-		"or foreach optimizers, a "
-			   "larger batch. Measure once without the profiler's Python stacks: recording them slows the host, too.");
-	trust_idle(diagnosis, finding);
-	SAY(finding->view, "idle");
-	happened_place(&facts->late, finding);
+		diagnose_time(diagnosis, late), diagnose_count(diagnosis, gaps),
+		diagnose_time(diagnosis, LIMIT_DEAD_NS), diagnose_time(diagnosis, facts->span_ns),
+		diagnose_time(diagnosis, facts->busy_ns), diagnose_count(diagnosis, facts->works),
+		diagnose_time(diagnosis, facts->busy_ns / (facts->works ? facts->works : 1)));
+	SET_TEXT(finding->next, "Give the GPU more per launch: CUDA graphs or "
+				"torch.compile(mode=\"reduce-overhead\"), fused "
+				"or foreach optimizers, a "
+				"larger batch. Measure once without the profiler's Python stacks: "
+				"recording them slows the host, too.");
+	finding_trust_idle(diagnosis, finding);
+	SET_TEXT(finding->view, "idle");
+	occurrences_set_node(&facts->launch_short, finding);
 	finding->count = gaps;
 	finding->impact_ns = late;
 	finding->upper_bound = true;
 }
 
 /* That a program gets ready is no fault of its steps, and may be long. */
-static void say_start(struct diagnosis *diagnosis, struct finding *finding)
+static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *before = &facts->dead_before;
+	const struct occurrences *before = &facts->dead_before;
 
 	if (!diagnose_is_share(before->total_ns, facts->span_ns, LIMIT_WORTH)) {
-		check_known(diagnosis, finding);
+		check_unknown_causes(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_NOTE;
-	SAY(finding->sentence, "Before the first step the GPU stands idle for %s, %s or longer at a time.",
-		diagnose_time(diagnosis, before->total_ns), diagnose_time(diagnosis, LIMIT_DEAD_NS));
-	SAY(finding->evidence, "%s; the longest %s, at %s", diagnose_counted(diagnosis, before->count, "window"),
-		diagnose_time(diagnosis, before->longest_ns), diagnose_time(diagnosis, before->longest_at_ns));
-	SAY(finding->next, "Only what restarts often loses by it: see what the host does meanwhile.");
-	trust_idle(diagnosis, finding);
-	SAY(finding->view, "idle -s gap_ns --top 20");
-	happened_place(before, finding);
+	SET_TEXT(finding->sentence,
+		"Before the first step the GPU stands idle for %s, %s or longer at a time.",
+		diagnose_time(diagnosis, before->total_ns),
+		diagnose_time(diagnosis, LIMIT_DEAD_NS));
+	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
+		diagnose_plural(diagnosis, before->count, "window"),
+		diagnose_time(diagnosis, before->longest_ns),
+		diagnose_time(diagnosis, before->longest_at_ns));
+	SET_TEXT(finding->next,
+		"Only what restarts often loses by it: see what the host does meanwhile.");
+	finding_trust_idle(diagnosis, finding);
+	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
+	occurrences_set_node(before, finding);
 	finding->count = before->count;
 }
 
-void diagnose_dead(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_dead_windows(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *dead = &facts->dead;
-	const uint64_t allocating = facts->dead_allocating.total_ns, before = facts->dead_before.total_ns;
+	const struct occurrences *dead = &facts->dead_windows;
+	const uint64_t allocating = facts->dead_allocating.total_ns,
+		       before = facts->dead_before.total_ns;
 
 	if (!diagnose_is_share(dead->total_ns, facts->span_ns, LIMIT_WORTH)) {
-		say_start(diagnosis, finding);
+		report_startup(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_FOUND;
-	SAY(finding->sentence, "For %s of the time the GPU stands idle with nothing launched, %s or longer at a time.",
-		diagnose_share(diagnosis, dead->total_ns, facts->span_ns), diagnose_time(diagnosis, LIMIT_DEAD_NS));
-	SAY(finding->evidence, "%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
-		diagnose_counted(diagnosis, dead->count, "window"), diagnose_time(diagnosis, dead->total_ns),
-		diagnose_time(diagnosis, facts->span_ns), before ? "; not counted are those before the first step, " : "",
-		before ? diagnose_time(diagnosis, before) : "", diagnose_time(diagnosis, dead->longest_ns),
+	SET_TEXT(finding->sentence,
+		"For %s of the time the GPU stands idle with nothing launched, %s or longer at a "
+		"time.",
+		diagnose_share(diagnosis, dead->total_ns, facts->span_ns),
+		diagnose_time(diagnosis, LIMIT_DEAD_NS));
+	SET_TEXT(finding->evidence,
+		"%s, together %s of a span of %s%s%s; the longest %s, at %s%s%s%s",
+		diagnose_plural(diagnosis, dead->count, "window"),
+		diagnose_time(diagnosis, dead->total_ns), diagnose_time(diagnosis, facts->span_ns),
+		before ? "; not counted are those before the first step, " : "",
+		before ? diagnose_time(diagnosis, before) : "",
+		diagnose_time(diagnosis, dead->longest_ns),
 		diagnose_time(diagnosis, dead->longest_at_ns), allocating ? "; for " : "",
-		allocating ? diagnose_time(diagnosis, allocating) : "", allocating ? " of it memory was taken or given back" : "");
-	SAY(finding->next, "See what the host does meanwhile: loading data (more workers, prefetching), checkpoints, "
-		"logging, compiling, loading of "
-			   "libraries at a first call. The place is where the work was launched that ended most of it.");
-	trust_idle(diagnosis, finding);
-	SAY(finding->view, "idle -s gap_ns --top 20");
-	happened_place(dead, finding);
+		allocating ? diagnose_time(diagnosis, allocating) : "",
+		allocating ? " of it memory was taken or given back" : "");
+	SET_TEXT(finding->next, "See what the host does meanwhile: loading data (more workers, "
+				"prefetching), checkpoints, "
+				"logging, compiling, loading of "
+				"libraries at a first call. The place is where the work was "
+				"launched that ended most of it.");
+	finding_trust_idle(diagnosis, finding);
+	SET_TEXT(finding->view, "idle -s gap_ns --top 20");
+	occurrences_set_node(dead, finding);
 	finding->count = dead->count;
 	finding->impact_ns = dead->total_ns;
 	finding->upper_bound = true;
@@ -119,60 +145,75 @@ void diagnose_dead(struct diagnosis *diagnosis, struct finding *finding)
 /* What to do of a wait depends on who asks for it. */
 static void advise_on_waits(const struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 
 	for (uint32_t node = finding->node; node; node = tree->nodes[node].parent) {
-		const struct text name = text_of(diagnosis->process->texts, tree->nodes[node].name);
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, tree->nodes[node].name);
 
-		if (memmem(name.bytes, name.length, "_local_scalar_dense", 19) || memmem(name.bytes, name.length, "::item", 6) ||
+		if (memmem(name.bytes, name.length, "_local_scalar_dense", 19) ||
+			memmem(name.bytes, name.length, "::item", 6) ||
 			memmem(name.bytes, name.length, "nonzero", 7)) {
-			SAY(finding->next, "A value of a tensor is asked for on the host (.item(), if tensor, nonzero, boolean indexing): "
-					   "keep it on the GPU, ask every N steps, or copy it with non_blocking=True and read it later.");
+			SET_TEXT(finding->next, "A value of a tensor is asked for on the host "
+						"(.item(), if tensor, nonzero, boolean indexing): "
+						"keep it on the GPU, ask every N steps, or copy it "
+						"with non_blocking=True and read it later.");
 			return;
 		}
 	}
-	SAY(finding->next, "Take the wait out, or put it where the GPU has work queued: no .item(), .cpu(), print of a tensor or "
-			   "cudaDeviceSynchronize inside a step; events instead of whole-device waits; non_blocking "
+	SET_TEXT(finding->next, "Take the wait out, or put it where the GPU has work queued: no "
+				".item(), .cpu(), print of a tensor or "
+				"cudaDeviceSynchronize inside a step; events instead of "
+				"whole-device waits; non_blocking "
 				"copies from pinned memory.");
 }
 
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct happened *waits = happened_shown(&facts->waits);
+	const struct occurrences *waits = call_occurrences_shown(&facts->waits);
 	const uint64_t idle = facts->cause_ns[GAP_SYNC];
 
-	if (!diagnose_is_share(idle, facts->span_ns, LIMIT_WORTH) || facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW) {
-		check_known(diagnosis, finding);
+	if (!diagnose_is_share(idle, facts->span_ns, LIMIT_WORTH) ||
+		facts->cause_gaps[GAP_SYNC] < LIMIT_CALLS_FEW) {
+		check_unknown_causes(diagnosis, finding);
 		return;
 	}
 	finding->state = FINDING_FOUND;
 	finding->node = facts->cause_node[GAP_SYNC];
-	happened_example(&facts->synced, finding);
-	SAY(finding->sentence, "The host waits for the GPU, and then the GPU for the host: %s of the time is lost to synchronisation.",
+	occurrences_set_example(&facts->sync_gaps, finding);
+	SET_TEXT(finding->sentence,
+		"The host waits for the GPU, and then the GPU for the host: %s of the time is lost "
+		"to synchronisation.",
 		diagnose_share(diagnosis, idle, facts->span_ns));
-	SAY(finding->evidence, "%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in them",
-		diagnose_time(diagnosis, idle), diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
-		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]), *facts->blocked_by ? facts->blocked_by : "no name",
+	SET_TEXT(finding->evidence,
+		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
+		"them",
+		diagnose_time(diagnosis, idle),
+		diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
+		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
+		*facts->blocked_by ? facts->blocked_by : "no name",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
 	advise_on_waits(diagnosis, finding);
-	trust_idle(diagnosis, finding);
-	SAY(finding->view, "idle");
+	finding_trust_idle(diagnosis, finding);
+	SET_TEXT(finding->view, "idle");
 	finding->count = facts->cause_gaps[GAP_SYNC];
 	finding->impact_ns = idle;
 	finding->upper_bound = true;
 }
 
 /* Another process of the run with work on a GPU at the same time; ranks have a GPU each. */
-static const struct process *beside(const struct diagnosis *diagnosis)
+static const struct process *concurrent_process(const struct diagnosis *diagnosis)
 {
 	const struct process *own = diagnosis->process;
 
 	for (size_t i = 0; i < diagnosis->processes->count; i++) {
 		const struct process *other = &diagnosis->processes->all[i];
 
-		if (other != own && other->gpu_ns && other->rank < 0 && own->rank < 0 && other->pid != own->pid &&
-			other->start_unix_ns < own->start_unix_ns + reader_duration_ns(own->reader) &&
+		if (other != own && other->gpu_ns && other->rank < 0 && own->rank < 0 &&
+			other->pid != own->pid &&
+			other->start_unix_ns <
+				own->start_unix_ns + reader_duration_ns(own->reader) &&
 			own->start_unix_ns < other->start_unix_ns + other->wall_ns)
 			return other;
 	}
@@ -182,23 +223,34 @@ static const struct process *beside(const struct diagnosis *diagnosis)
 void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct process *other = beside(diagnosis);
-	const struct happened *held = &facts->held;
-	const uint64_t graphs = diagnosis->fold->counts.graph_launches;
-	const bool much = held->count >= LIMIT_CALLS_FEW && diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
+	const struct process *other = concurrent_process(diagnosis);
+	const struct occurrences *held = &facts->held;
+	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
+	const bool much = held->count >= LIMIT_CALLS_FEW &&
+			  diagnose_is_share(held->total_ns, facts->span_ns, LIMIT_WORTH);
 
-	SAY(finding->view, other ? "queue --all" : "idle");
-	SAY(finding->next, "Look with nvidia-smi while it runs whether another process has the GPU, and give each one of its own (CUDA_VISIBLE_DEVICES) or "
-		"use MPS; else look at what the longest of these moments waited for (pperf-report idle).");
+	SET_TEXT(finding->view, other ? "queue --all" : "idle");
+	SET_TEXT(finding->next, "Look with nvidia-smi while it runs whether another process has "
+				"the GPU, and give each one of its own (CUDA_VISIBLE_DEVICES) or "
+				"use MPS; else look at what the longest of these moments waited "
+				"for (pperf-report idle).");
 	if (other) {
 		finding->state = much ? FINDING_FOUND : FINDING_NOTE;
 		finding->confidence = much ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
-		SAY(finding->sentence, "Process %u of the same run works on a GPU at the same time; on one GPU the two take turns.", other->pid);
-		SAY(finding->evidence, "it has %s of GPU work, this process %s; work that was asked for did not begin on an idle GPU %s, for %s",
-			diagnose_time(diagnosis, other->gpu_ns), diagnose_time(diagnosis, diagnosis->fold->totals.gpu_sum_ns),
-			diagnose_counted(diagnosis, held->count, "time"), diagnose_time(diagnosis, held->total_ns));
-		SAY(finding->why, "both traces have GPU work at that time; whether it is the same GPU they do not say");
-		finding->node = happened_most(held);
+		SET_TEXT(finding->sentence,
+			"Process %u of the same run works on a GPU at the same time; on one GPU "
+			"the two take turns.",
+			other->pid);
+		SET_TEXT(finding->evidence,
+			"it has %s of GPU work, this process %s; work that was asked for did not "
+			"begin on an idle GPU %s, for %s",
+			diagnose_time(diagnosis, other->gpu_ns),
+			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
+			diagnose_plural(diagnosis, held->count, "time"),
+			diagnose_time(diagnosis, held->total_ns));
+		SET_TEXT(finding->why, "both traces have GPU work at that time; whether it is the "
+				       "same GPU they do not say");
+		finding->node = occurrences_top_node(held);
 		finding->count = 1;
 		finding->impact_ns = held->total_ns;
 		finding->upper_bound = true;
@@ -208,16 +260,23 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 		return;
 	finding->state = FINDING_FOUND;
 	finding->confidence = CONFIDENCE_LOW;
-	SAY(finding->sentence, "Work was asked for, nothing of this process ran, and still it did not begin: %s%s%sanother process may have had the GPU.",
+	SET_TEXT(finding->sentence,
+		"Work was asked for, nothing of this process ran, and still it did not begin: "
+		"%s%s%sanother process may have had the GPU.",
 		facts->streams_waiting ? "it waited for an event, or " : "",
 		graphs ? "a part of a CUDA graph ran that is not in the trace, or " : "",
 		facts->streams_waiting || graphs ? "else " : "");
-	SAY(finding->evidence, "%s %s or more, together %s of a span of %s; %s to wait for an event, %s of graphs in the trace",
-		diagnose_counted(diagnosis, held->count, "time"), diagnose_time(diagnosis, LIMIT_HELD_NS),
-		diagnose_time(diagnosis, held->total_ns), diagnose_time(diagnosis, facts->span_ns),
-		diagnose_counted(diagnosis, facts->streams_waiting, "call"), diagnose_counted(diagnosis, graphs, "launch"));
-	SAY(finding->why, "a trace sees its own process only; a host function in the stream, or the driver loading a kernel, looks the same");
-	happened_place(held, finding);
+	SET_TEXT(finding->evidence,
+		"%s %s or more, together %s of a span of %s; %s to wait for an event, %s of graphs "
+		"in the trace",
+		diagnose_plural(diagnosis, held->count, "time"),
+		diagnose_time(diagnosis, LIMIT_HELD_NS), diagnose_time(diagnosis, held->total_ns),
+		diagnose_time(diagnosis, facts->span_ns),
+		diagnose_plural(diagnosis, facts->streams_waiting, "call"),
+		diagnose_plural(diagnosis, graphs, "launch"));
+	SET_TEXT(finding->why, "a trace sees its own process only; a host function in the stream, "
+			       "or the driver loading a kernel, looks the same");
+	occurrences_set_node(held, finding);
 	finding->count = held->count;
 	finding->impact_ns = held->total_ns;
 	finding->upper_bound = true;

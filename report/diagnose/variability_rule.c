@@ -16,35 +16,38 @@
 /* A kernel with enough instances, all launched alike, that does not wait for other ranks. */
 static bool is_comparable(const struct diagnosis *diagnosis, const struct node *node)
 {
-	const struct text name = text_of(diagnosis->process->texts, node->name);
+	const struct string_view name = string_table_get(diagnosis->process->texts, node->name);
 
-	return node->kind == NODE_KERNEL && node->gpu && !node->gpu->several_shapes && !node->gpu->untimed && !node->captured &&
+	return node->kind == NODE_KERNEL && node->gpu && !node->gpu->several_shapes &&
+	       !node->gpu->untimed && !node->captured &&
 	       node->gpu->self_calls >= LIMIT_VARIABLE_CALLS &&
 	       !timeline_is_communication((struct trace_text){ name.bytes, name.length, true });
 }
 
 /* Medians sort the samples in place, which changes nothing that anybody sees. */
-static uint64_t at(const struct node *node, unsigned per_mille)
+static uint64_t duration_percentile(const struct node *node, unsigned per_mille)
 {
-	return samples_percentile((struct samples *)(uintptr_t)&node->samples, per_mille);
+	return percentiles_get((struct percentiles *)(uintptr_t)&node->samples, per_mille);
 }
 
-void diagnose_variable_choose(struct diagnosis *diagnosis)
+void variability_pick_kernel(struct diagnosis *diagnosis)
 {
-	const struct tree *tree = diagnosis->fold->tree;
+	const struct tree *tree = diagnosis->profile->tree;
 	struct variable_kernel *variable = &diagnosis->facts.variable;
 
-	variable->medians = need(tree->count * sizeof *variable->medians);
+	variable->medians = xcalloc(tree->count * sizeof *variable->medians);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 		uint64_t median, usual, above;
 
 		if (!is_comparable(diagnosis, node))
 			continue;
-		median = variable->medians[id] = at(node, 500);
+		median = variable->medians[id] = duration_percentile(node, 500);
 		usual = median * node->gpu->self_calls;
 		above = node->gpu->self_ns > usual ? node->gpu->self_ns - usual : 0;
-		if (!diagnose_is_share(at(node, 950) - median, median, LIMIT_VARIABLE_SPREAD) && node->max_ns < 3 * median)
+		if (!diagnose_is_share(duration_percentile(node, 950) - median, median,
+			    LIMIT_VARIABLE_SPREAD) &&
+			node->max_ns < 3 * median)
 			continue;
 		if (above > variable->excess_ns) {
 			variable->excess_ns = above;
@@ -55,17 +58,18 @@ void diagnose_variable_choose(struct diagnosis *diagnosis)
 		variable->node = 0;
 }
 
-void diagnose_variable_add(struct diagnosis *diagnosis, const struct activity *work)
+void variability_add(struct diagnosis *diagnosis, const struct activity *work)
 {
 	struct variable_kernel *variable = &diagnosis->facts.variable;
-	const uint64_t wall = diagnosis->fold->totals.wall_ns, median = variable->medians[work->node];
+	const uint64_t wall = diagnosis->profile->totals.wall_ns,
+		       median = variable->medians[work->node];
 	uint64_t window;
 
 	if (!variable->node || !wall || !median)
 		return;
-	window = number_whole((long double)work->begin_ns * CLOCK_WINDOWS_MOST / wall);
-	if (window >= CLOCK_WINDOWS_MOST)
-		window = CLOCK_WINDOWS_MOST - 1;
+	window = clamp_to_u64((long double)work->begin_ns * CLOCK_WINDOWS_MAX / wall);
+	if (window >= CLOCK_WINDOWS_MAX)
+		window = CLOCK_WINDOWS_MAX - 1;
 	if (work->node == variable->node) {
 		variable->own[window] += (double)work->duration_ns / (double)median;
 		variable->own_count[window]++;
@@ -76,11 +80,11 @@ void diagnose_variable_add(struct diagnosis *diagnosis, const struct activity *w
 }
 
 /* Of both in the windows in which both ran; 0 of too few. */
-static double correlation(const struct variable_kernel *variable)
+static double clock_correlation(const struct variable_kernel *variable)
 {
 	double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0, spread;
 
-	for (unsigned i = 0; i < CLOCK_WINDOWS_MOST; i++) {
+	for (unsigned i = 0; i < CLOCK_WINDOWS_MAX; i++) {
 		double own, others;
 
 		if (!variable->own_count[i] || !variable->others_count[i])
@@ -98,67 +102,85 @@ static double correlation(const struct variable_kernel *variable)
 	return n < LIMIT_CLOCK_WINDOWS || spread <= 0 ? 0 : (n * xy - x * y) / sqrt(spread);
 }
 
-static void say_shape(struct diagnosis *diagnosis, struct finding *finding, const struct distribution *of)
+static void explain_spread(
+	struct diagnosis *diagnosis, struct finding *finding, const struct distribution *of)
 {
-	const double alike = correlation(&diagnosis->facts.variable);
+	const double alike = clock_correlation(&diagnosis->facts.variable);
 
 	finding->confidence = CONFIDENCE_MEDIUM;
 	if (alike * 1000 >= LIMIT_CLOCK_CORRELATION) {
-		SAY(finding->why, "clock-like: other kernels are slower at the same times (correlation %.2f over windows "
-			"of the trace)", alike);
-		SAY(finding->next, "Lock the clocks (nvidia-smi -lgc) to compare runs; look for throttling (nvidia-smi -q "
-			"-d PERFORMANCE) and at cooling.");
+		SET_TEXT(finding->why,
+			"clock-like: other kernels are slower at the same times (correlation %.2f "
+			"over windows "
+			"of the trace)",
+			alike);
+		SET_TEXT(finding->next, "Lock the clocks (nvidia-smi -lgc) to compare runs; look "
+					"for throttling (nvidia-smi -q "
+					"-d PERFORMANCE) and at cooling.");
 		return;
 	}
-	if (of->outliers && of->mode_count < 2 && !diagnose_is_share(of->outliers, of->count, LIMIT_RARE)) {
-		SAY(finding->why, "rare slow instances: %s of %s are far off, the others are alike",
+	if (of->outliers && of->mode_count < 2 &&
+		!diagnose_is_share(of->outliers, of->count, LIMIT_RARE)) {
+		SET_TEXT(finding->why,
+			"rare slow instances: %s of %s are far off, the others are alike",
 			diagnose_count(diagnosis, of->outliers),
 			diagnose_count(diagnosis, of->count));
-		SAY(finding->next, "Look at what ran beside the slow ones (pperf-report streams), at page faults of "
-			"managed memory and at other processes.");
+		SET_TEXT(finding->next, "Look at what ran beside the slow ones (pperf-report "
+					"streams), at page faults of "
+					"managed memory and at other processes.");
 		return;
 	}
 	if (of->mode_count > 1) {
-		SAY(finding->why, "bimodal: %u usual values, around %s (%s) and %s (%s)", of->mode_count,
-			diagnose_time(diagnosis, of->modes[0].value),
-			diagnose_share(diagnosis, of->modes[0].count, of->count), diagnose_time(diagnosis, of->modes[1].value),
+		SET_TEXT(finding->why, "bimodal: %u usual values, around %s (%s) and %s (%s)",
+			of->mode_count, diagnose_time(diagnosis, of->modes[0].value),
+			diagnose_share(diagnosis, of->modes[0].count, of->count),
+			diagnose_time(diagnosis, of->modes[1].value),
 			diagnose_share(diagnosis, of->modes[1].count, of->count));
-		SAY(finding->next, "See what differs: data that is cached or not, sizes that the grid does not show (K of "
-			"a product), a copy or another "
-				   "stream beside it.");
+		SET_TEXT(finding->next, "See what differs: data that is cached or not, sizes that "
+					"the grid does not show (K of "
+					"a product), a copy or another "
+					"stream beside it.");
 		return;
 	}
 	finding->confidence = CONFIDENCE_LOW;
-	SAY(finding->why, "spread without a shape: neither the clock, nor two usual values, nor few outliers");
-	SAY(finding->next, "Compare with the sizes that it works on, and with what runs beside it.");
+	SET_TEXT(finding->why, "spread without a shape: neither the clock, nor two usual values, "
+			       "nor few outliers");
+	SET_TEXT(finding->next,
+		"Compare with the sizes that it works on, and with what runs beside it.");
 }
 
-void diagnose_variability(struct diagnosis *diagnosis, struct finding *finding)
+void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct variable_kernel *variable = &diagnosis->facts.variable;
-	const struct node *node = &diagnosis->fold->tree->nodes[variable->node];
+	const struct node *node = &diagnosis->profile->tree->nodes[variable->node];
 	struct distributions *distributions;
-	struct places places = { .count = 1 };
+	struct node_list places = { .count = 1 };
 
 	if (!variable->node)
 		return;
-	places.nodes = need(sizeof *places.nodes);
+	places.nodes = xcalloc(sizeof *places.nodes);
 	places.nodes[0] = variable->node;
 	distributions = distributions_read(diagnosis->process, places);
 	finding->state = FINDING_FOUND;
-	say_shape(diagnosis, finding, &distributions->gpu);
-	if (distributions->gpu.far_count) {
+	explain_spread(diagnosis, finding, &distributions->gpu);
+	if (distributions->gpu.worst_outlier_count) {
 		finding->has_example = true;
-		finding->example_ns = distributions->gpu.far[0].at_ns;
+		finding->example_ns = distributions->gpu.worst_outliers[0].at_ns;
 	}
-	SAY(finding->sentence, "%s takes different times for the same launch at the same place: %s in the median, %s at "
+	SET_TEXT(finding->sentence,
+		"%s takes different times for the same launch at the same place: %s in the median, "
+		"%s at "
 		"the 95th percentile, %s at most.",
-		diagnose_name(diagnosis, node->name), diagnose_time(diagnosis, at(node, 500)), diagnose_time(diagnosis, at(node, 950)),
+		diagnose_name(diagnosis, node->name),
+		diagnose_time(diagnosis, duration_percentile(node, 500)),
+		diagnose_time(diagnosis, duration_percentile(node, 950)),
 		diagnose_time(diagnosis, node->max_ns));
-	SAY(finding->evidence, "%s instances, %s in all, %s more than if each had taken the median",
+	SET_TEXT(finding->evidence,
+		"%s instances, %s in all, %s more than if each had taken the median",
 		diagnose_count(diagnosis, node->gpu->self_calls),
-		diagnose_time(diagnosis, node->gpu->self_ns), diagnose_time(diagnosis, variable->excess_ns));
-	SAY(finding->view, "distribution");
+		diagnose_time(diagnosis, node->gpu->self_ns),
+		diagnose_time(diagnosis, variable->excess_ns));
+	SET_TEXT(finding->view, "distribution");
 	finding->at_path = true;
 	finding->node = variable->node;
 	finding->count = node->gpu->self_calls;

@@ -7,51 +7,60 @@
 #define NONE UINT32_MAX
 #define MATCHED_SLACK 64u
 
-struct held {
-	struct held *next;
+struct held_record {
+	struct held_record *next;
 	struct trace_gpu *record;
 };
 
-enum state { FREE, WAITING, MATCHED, REPLAYED, AWAITED, STATES }; /* REPLAYED: a graph that is matched; AWAITED: only records of it are there */
+enum launch_state {
+	FREE,
+	WAITING,
+	MATCHED,
+	REPLAYED,
+	RECORDS_ONLY,
+	STATES
+}; /* REPLAYED: a graph that is matched; AWAITED: only records of it are there */
 
-static const uint32_t most[STATES] = { [WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED };
-
-/* A launch in the table; in the queue of its state, by age. */
-struct entry {
-	struct launch launch;
-	struct held *held, *last_held; /* oldest first */
-	uint32_t next;                 /* in its bucket, or of the free ones, or of those pushed out */
-	uint32_t older, newer;
-	enum state state;
+static const uint32_t queue_limits[STATES] = {
+	[WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED
 };
 
-struct queue {
+/* A launch in the table; in the queue of its state, by age. */
+struct join_entry {
+	struct gpu_launch launch;
+	struct held_record *held, *last_held; /* oldest first */
+	uint32_t next; /* in its bucket, or of the free ones, or of those pushed out */
+	uint32_t older, newer;
+	enum launch_state state;
+};
+
+struct join_queue {
 	uint32_t oldest, newest, count;
 };
 
-struct join {
-	struct entry *entries;
+struct correlation_join {
+	struct join_entry *entries;
 	size_t room;
-	uint32_t used, free, pushed_out; /* pushed_out: replaced by one of the same id */
+	uint32_t used, free, evicted; /* pushed_out: replaced by one of the same id */
 	uint32_t *buckets;
 	size_t bucket_count;
-	struct queue queues[STATES];
+	struct join_queue queues[STATES];
 	uint32_t held_count;
 };
 
 /* Ids are given in turn, and what has neighbouring ids happens at about the same time: it lies side by side. Ids with
  * long strides are spread all the same. */
-static uint32_t *bucket_of(const struct join *join, uint64_t correlation)
+static uint32_t *bucket_of(const struct correlation_join *join, uint64_t correlation)
 {
 	const uint64_t spread = (correlation >> 16) * 0x9e3779b97f4a7c15u;
 
 	return &join->buckets[(correlation ^ spread >> 40) & (join->bucket_count - 1)];
 }
 
-static void enqueue(struct join *join, uint32_t index, enum state state)
+static void enqueue_launch(struct correlation_join *join, uint32_t index, enum launch_state state)
 {
-	struct queue *queue = &join->queues[state];
-	struct entry *entry = &join->entries[index];
+	struct join_queue *queue = &join->queues[state];
+	struct join_entry *entry = &join->entries[index];
 
 	entry->state = state;
 	entry->older = queue->newest;
@@ -64,10 +73,10 @@ static void enqueue(struct join *join, uint32_t index, enum state state)
 	queue->count++;
 }
 
-static void dequeue(struct join *join, uint32_t index)
+static void dequeue_launch(struct correlation_join *join, uint32_t index)
 {
-	const struct entry *entry = &join->entries[index];
-	struct queue *queue = &join->queues[entry->state];
+	const struct join_entry *entry = &join->entries[index];
+	struct join_queue *queue = &join->queues[entry->state];
 
 	if (entry->older != NONE)
 		join->entries[entry->older].newer = entry->newer;
@@ -80,7 +89,7 @@ static void dequeue(struct join *join, uint32_t index)
 	queue->count--;
 }
 
-static void chain(struct join *join, uint32_t index)
+static void add_to_bucket(struct correlation_join *join, uint32_t index)
 {
 	uint32_t *bucket = bucket_of(join, join->entries[index].launch.correlation);
 
@@ -88,42 +97,43 @@ static void chain(struct join *join, uint32_t index)
 	*bucket = index;
 }
 
-static void widen(struct join *join)
+static void grow_buckets(struct correlation_join *join)
 {
 	free(join->buckets);
 	join->bucket_count = join->bucket_count ? join->bucket_count * 2 : 1024;
-	join->buckets = need(join->bucket_count * sizeof *join->buckets);
+	join->buckets = xcalloc(join->bucket_count * sizeof *join->buckets);
 	memset(join->buckets, 0xff, join->bucket_count * sizeof *join->buckets);
 	for (int state = WAITING; state < STATES; state++)
-		for (uint32_t index = join->queues[state].oldest; index != NONE; index = join->entries[index].newer)
-			chain(join, index);
+		for (uint32_t index = join->queues[state].oldest; index != NONE;
+			index = join->entries[index].newer)
+			add_to_bucket(join, index);
 }
 
-struct join *join_new(void)
+struct correlation_join *join_new(void)
 {
-	struct join *join = need(sizeof *join);
+	struct correlation_join *join = xcalloc(sizeof *join);
 
-	join->free = join->pushed_out = NONE;
+	join->free = join->evicted = NONE;
 	for (int state = 0; state < STATES; state++)
 		join->queues[state].oldest = join->queues[state].newest = NONE;
-	widen(join);
+	grow_buckets(join);
 	return join;
 }
 
-void join_free(struct join *join)
+void join_free(struct correlation_join *join)
 {
 	struct trace_gpu *record;
 
 	if (!join)
 		return;
-	while ((record = join_next_lone(join, true)))
+	while ((record = join_next_unmatched(join, true)))
 		free(record);
 	free(join->entries);
 	free(join->buckets);
 	free(join);
 }
 
-static uint32_t find(const struct join *join, uint64_t correlation)
+static uint32_t find_launch(const struct correlation_join *join, uint64_t correlation)
 {
 	uint32_t index = *bucket_of(join, correlation);
 
@@ -133,112 +143,119 @@ static uint32_t find(const struct join *join, uint64_t correlation)
 }
 
 /* Out of the table; the entry's content stays readable until it is used again. */
-static void take_out(struct join *join, uint32_t index)
+static void remove_from_table(struct correlation_join *join, uint32_t index)
 {
 	uint32_t *link = bucket_of(join, join->entries[index].launch.correlation);
 
 	while (*link != index)
 		link = &join->entries[*link].next;
 	*link = join->entries[index].next;
-	dequeue(join, index);
+	dequeue_launch(join, index);
 }
 
-static void set_free(struct join *join, uint32_t index)
+static void release_entry(struct correlation_join *join, uint32_t index)
 {
 	join->entries[index].state = FREE;
 	join->entries[index].next = join->free;
 	join->free = index;
 }
 
-static uint32_t new_entry(struct join *join, const struct launch *launch, enum state state)
+static uint32_t new_entry(
+	struct correlation_join *join, const struct gpu_launch *launch, enum launch_state state)
 {
-	const uint32_t count = join->queues[WAITING].count + join->queues[MATCHED].count + join->queues[REPLAYED].count +
-			       join->queues[AWAITED].count;
+	const uint32_t count = join->queues[WAITING].count + join->queues[MATCHED].count +
+			       join->queues[REPLAYED].count + join->queues[RECORDS_ONLY].count;
 	uint32_t index = join->free;
 
 	if (count * 4 >= join->bucket_count)
-		widen(join);
+		grow_buckets(join);
 	if (index != NONE) {
 		join->free = join->entries[index].next;
 	} else {
-		grow(&join->entries, &join->room, (size_t)join->used + 1, sizeof *join->entries);
+		array_grow_zeroed(
+			&join->entries, &join->room, (size_t)join->used + 1, sizeof *join->entries);
 		index = join->used++;
 	}
-	join->entries[index] = (struct entry){ .launch = *launch };
-	chain(join, index);
-	enqueue(join, index, state);
+	join->entries[index] = (struct join_entry){ .launch = *launch };
+	add_to_bucket(join, index);
+	enqueue_launch(join, index, state);
 	return index;
 }
 
-void join_add(struct join *join, const struct launch *launch)
+void join_add(struct correlation_join *join, const struct gpu_launch *launch)
 {
-	const uint32_t same = find(join, launch->correlation);
+	const uint32_t same = find_launch(join, launch->correlation);
 
-	if (same != NONE && join->entries[same].state == AWAITED) {
-		dequeue(join, same);
+	if (same != NONE && join->entries[same].state == RECORDS_ONLY) {
+		dequeue_launch(join, same);
 		join->entries[same].launch = *launch;
-		enqueue(join, same, WAITING);
+		enqueue_launch(join, same, WAITING);
 		return;
 	}
 	if (same != NONE) {
-		take_out(join, same);
-		join->entries[same].next = join->pushed_out;
-		join->pushed_out = same;
+		remove_from_table(join, same);
+		join->entries[same].next = join->evicted;
+		join->evicted = same;
 	}
 	new_entry(join, launch, WAITING);
 }
 
-struct launch *join_match(struct join *join, uint64_t correlation)
+struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlation)
 {
-	const uint32_t index = find(join, correlation);
-	struct entry *entry = &join->entries[index];
+	const uint32_t index = find_launch(join, correlation);
+	struct join_entry *entry = &join->entries[index];
 
-	if (index == NONE || entry->state == AWAITED)
+	if (index == NONE || entry->state == RECORDS_ONLY)
 		return NULL;
-	dequeue(join, index);
-	enqueue(join, index, entry->launch.graph_node ? REPLAYED : MATCHED);
+	dequeue_launch(join, index);
+	enqueue_launch(join, index, entry->launch.graph_node ? REPLAYED : MATCHED);
 	entry->launch.records++;
 	return &entry->launch;
 }
 
 /* Of those that are matched some more than the most are let in, to give up many in one go. */
-bool join_is_full(const struct join *join)
+bool join_is_full(const struct correlation_join *join)
 {
-	return join->queues[WAITING].count > JOIN_WAITING || join->queues[MATCHED].count > JOIN_MATCHED + MATCHED_SLACK ||
-	       join->queues[REPLAYED].count > JOIN_REPLAYED || join->held_count > JOIN_HELD || join->pushed_out != NONE;
+	return join->queues[WAITING].count > JOIN_WAITING ||
+	       join->queues[MATCHED].count > JOIN_MATCHED + MATCHED_SLACK ||
+	       join->queues[REPLAYED].count > JOIN_REPLAYED || join->held_count > JOIN_HELD ||
+	       join->evicted != NONE;
 }
 
-bool join_next_gone(struct join *join, bool all, struct launch *launch)
+bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launch *launch)
 {
-	uint32_t index = join->pushed_out;
+	uint32_t index = join->evicted;
 
 	if (index != NONE) {
-		join->pushed_out = join->entries[index].next;
+		join->evicted = join->entries[index].next;
 	} else {
-		enum state state = WAITING;
+		enum launch_state state = WAITING;
 
-		while (state < AWAITED && join->queues[state].count <= (all ? 0 : most[state]))
+		while (state < RECORDS_ONLY &&
+			join->queues[state].count <= (all ? 0 : queue_limits[state]))
 			state++;
-		if (state == AWAITED)
+		if (state == RECORDS_ONLY)
 			return false;
 		index = join->queues[state].oldest;
-		take_out(join, index);
+		remove_from_table(join, index);
 	}
 	*launch = join->entries[index].launch;
-	set_free(join, index);
+	release_entry(join, index);
 	return true;
 }
 
-void join_hold(struct join *join, const struct trace_gpu *record)
+void join_hold(struct correlation_join *join, const struct trace_gpu *record)
 {
-	const uint32_t known = find(join, record->correlation);
+	const uint32_t known = find_launch(join, record->correlation);
 	const uint32_t index = known != NONE ? known
-					     : new_entry(join, &(struct launch){ .correlation = record->correlation },
-						       AWAITED);
-	struct entry *entry = &join->entries[index];
-	struct held *held = need(sizeof *held);
+					     : new_entry(join,
+						       &(struct gpu_launch){
+							       .correlation = record->correlation },
+						       RECORDS_ONLY);
+	struct join_entry *entry = &join->entries[index];
+	struct held_record *held = xcalloc(sizeof *held);
 
-	held->record = need(record->head.size);
+	held->record = xcalloc(record->head.size);
 	memcpy(held->record, record, record->head.size);
 	if (entry->held)
 		entry->last_held->next = held;
@@ -248,9 +265,9 @@ void join_hold(struct join *join, const struct trace_gpu *record)
 	join->held_count++;
 }
 
-static struct trace_gpu *first_held(struct join *join, struct entry *entry)
+static struct trace_gpu *pop_held(struct correlation_join *join, struct join_entry *entry)
 {
-	struct held *held = entry->held;
+	struct held_record *held = entry->held;
 	struct trace_gpu *record;
 
 	if (!held)
@@ -262,24 +279,24 @@ static struct trace_gpu *first_held(struct join *join, struct entry *entry)
 	return record;
 }
 
-struct trace_gpu *join_take_held(struct join *join, uint64_t correlation)
+struct trace_gpu *join_take_held(struct correlation_join *join, uint64_t correlation)
 {
-	const uint32_t index = join->held_count ? find(join, correlation) : NONE;
+	const uint32_t index = join->held_count ? find_launch(join, correlation) : NONE;
 
-	return index != NONE ? first_held(join, &join->entries[index]) : NULL;
+	return index != NONE ? pop_held(join, &join->entries[index]) : NULL;
 }
 
-struct trace_gpu *join_next_lone(struct join *join, bool all)
+struct trace_gpu *join_next_unmatched(struct correlation_join *join, bool all)
 {
-	const uint32_t index = join->queues[AWAITED].oldest;
+	const uint32_t index = join->queues[RECORDS_ONLY].oldest;
 	struct trace_gpu *record;
 
 	if (index == NONE || (!all && join->held_count <= JOIN_HELD))
 		return NULL;
-	record = first_held(join, &join->entries[index]);
+	record = pop_held(join, &join->entries[index]);
 	if (!join->entries[index].held) {
-		take_out(join, index);
-		set_free(join, index);
+		remove_from_table(join, index);
+		release_entry(join, index);
 	}
 	return record;
 }

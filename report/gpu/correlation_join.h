@@ -14,47 +14,50 @@
 
 #define JOIN_WAITING 131072u
 #define JOIN_REPLAYED 16384u
-#define JOIN_MATCHED 2048u /* few, since a range is final when all of its launches are given up: what is held fits the processor's cache */
+#define JOIN_MATCHED \
+	2048u /* few, since a range is final when all of its launches are given up: what is held fits the processor's cache */
 #define JOIN_HELD 16384u
 
 struct instance;
 
 /* A call that makes a GPU work. */
-struct launch {
+struct gpu_launch {
 	uint64_t correlation, begin_ns, end_ns;
-	struct instance *instance; /* of the range that it was made in, referenced; NULL: of no interest */
-	uint32_t tid;              /* of the thread that called */
-	uint32_t node;             /* of the tree: where it was made */
-	uint32_t member;           /* the folded module it was made in, or 0 (members.h) */
-	uint32_t graph_node;       /* of the tree: the graph that it launched; 0: it is no graph */
-	uint32_t place, stack;     /* of the call, in the trace */
-	uint32_t records;          /* that came for it */
-	uint64_t first_ns;         /* a graph: when the first of its work began, as far as records came; 0: none was timed */
-	bool counts;               /* false: outside of what was asked for (--steps) */
-	bool in_range;             /* it was made in some range */
+	struct instance
+		*instance; /* of the range that it was made in, referenced; NULL: of no interest */
+	uint32_t tid;      /* of the thread that called */
+	uint32_t node;     /* of the tree: where it was made */
+	uint32_t module;   /* the folded module it was made in, or 0 (members.h) */
+	uint32_t graph_node;        /* of the tree: the graph that it launched; 0: it is no graph */
+	uint32_t trace_node, stack; /* of the call, in the trace */
+	uint32_t records;           /* that came for it */
+	uint64_t
+		first_ns; /* a graph: when the first of its work began, as far as records came; 0: none was timed */
+	bool counts;   /* false: outside of what was asked for (--steps) */
+	bool in_range; /* it was made in some range */
 };
 
-struct join;
+struct correlation_join;
 
-struct join *join_new(void);
-void join_free(struct join *join);
+struct correlation_join *join_new(void);
+void join_free(struct correlation_join *join);
 
 /* Adds a launch, a copy. One of the same id that is there is pushed out. */
-void join_add(struct join *join, const struct launch *launch);
+void join_add(struct correlation_join *join, const struct gpu_launch *launch);
 /* The launch of that id, which now has one record more; NULL: none is known. Lives until the next join_add. */
-struct launch *join_match(struct join *join, uint64_t correlation);
+struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlation);
 /* The next launch that is given up: because there is no room, or (`all`) because nothing more will come. False: none. */
-bool join_next_gone(struct join *join, bool all, struct launch *launch);
+bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launch *launch);
 
 /* It is time to ask for those that are given up. */
-bool join_is_full(const struct join *join);
+bool join_is_full(const struct correlation_join *join);
 
 /* Keeps a copy of a GPU record (it begins with struct trace_gpu) until its launch is seen. */
-void join_hold(struct join *join, const struct trace_gpu *record);
+void join_hold(struct correlation_join *join, const struct trace_gpu *record);
 /* The next record that was held for this launch, in the order of coming; the caller frees it. NULL: none, or no more. */
-struct trace_gpu *join_take_held(struct join *join, uint64_t correlation);
+struct trace_gpu *join_take_held(struct correlation_join *join, uint64_t correlation);
 /* The next held record that is given up: the oldest of too many, or (`all`) whatever is left; the caller frees it.
  * NULL: none. */
-struct trace_gpu *join_next_lone(struct join *join, bool all);
+struct trace_gpu *join_next_unmatched(struct correlation_join *join, bool all);
 
 #endif

@@ -8,99 +8,113 @@
 
 #include <stdlib.h>
 
-static struct away_span *last(const struct away *away, enum away_axis axis)
+static struct handover_span *last_handover(
+	const struct handover_list *handovers, enum handover_axis axis)
 {
-	return away->count ? &away->spans[axis][away->count - 1] : NULL;
+	return handovers->count ? &handovers->spans[axis][handovers->count - 1] : NULL;
 }
 
 /* A damaged trace, or a clock that was set, may say what cannot be: none begins before the one before it has ended. */
-static void begin(struct away *away, const uint64_t *at_ns)
+static void begin_handover(struct handover_list *handovers, const uint64_t *at_ns)
 {
-	for (int axis = 0; axis < AWAY_AXES; axis++) {
-		const struct away_span *before = last(away, (enum away_axis)axis);
+	for (int axis = 0; axis < HANDOVER_AXES; axis++) {
+		const struct handover_span *before = last_handover(
+			handovers, (enum handover_axis)axis);
 		const uint64_t earliest = before ? before->end_ns : 0;
 
-		grow(&away->spans[axis], &away->room[axis], away->count + 1, sizeof **away->spans);
-		away->spans[axis][away->count] = (struct away_span){
+		array_grow_zeroed(&handovers->spans[axis], &handovers->room[axis],
+			handovers->count + 1, sizeof **handovers->spans);
+		handovers->spans[axis][handovers->count] = (struct handover_span){
 			.begin_ns = at_ns[axis] > earliest ? at_ns[axis] : earliest,
 			.end_ns = UINT64_MAX,
-			.before_ns = away->count ? away->spans[axis][away->count - 1].before_ns +
-				away->spans[axis][away->count - 1].end_ns - away->spans[axis][away->count - 1].begin_ns : 0,
+			.before_ns =
+				handovers->count
+					? handovers->spans[axis][handovers->count - 1].before_ns +
+						  handovers->spans[axis][handovers->count - 1]
+							  .end_ns -
+						  handovers->spans[axis][handovers->count - 1]
+							  .begin_ns
+					: 0,
 		};
 	}
-	away->count++;
-	away->open = true;
+	handovers->count++;
+	handovers->open = true;
 }
 
-static void end(struct away *away, const uint64_t *at_ns)
+static void end_handover(struct handover_list *handovers, const uint64_t *at_ns)
 {
-	for (int axis = 0; axis < AWAY_AXES; axis++) {
-		struct away_span *span = last(away, (enum away_axis)axis);
+	for (int axis = 0; axis < HANDOVER_AXES; axis++) {
+		struct handover_span *span = last_handover(handovers, (enum handover_axis)axis);
 
 		span->end_ns = at_ns[axis] > span->begin_ns ? at_ns[axis] : span->begin_ns;
 	}
-	away->open = false;
+	handovers->open = false;
 }
 
-static void take(struct away *away, const struct trace_event *event)
+static void read_handover_record(struct handover_list *handovers, const struct trace_event *event)
 {
 	const struct trace_away *record = event->record;
-	const uint64_t at_ns[AWAY_AXES] = { event->time_ns, record->realtime_ns };
+	const uint64_t at_ns[HANDOVER_AXES] = { event->time_ns, record->realtime_ns };
 
-	if (record->edge == TRACE_AWAY_BEGINS && !away->open)
-		begin(away, at_ns);
-	else if (record->edge == TRACE_AWAY_ENDS && away->open)
-		end(away, at_ns);
+	if (record->edge == TRACE_AWAY_BEGINS && !handovers->open)
+		begin_handover(handovers, at_ns);
+	else if (record->edge == TRACE_AWAY_ENDS && handovers->open)
+		end_handover(handovers, at_ns);
 }
 
-struct away *away_read(struct trace_reader *reader)
+struct handover_list *handover_list_read(struct trace_reader *reader)
 {
 	struct trace_event event;
-	struct away *away;
+	struct handover_list *handovers;
 	int status;
 
 	if (!reader_meta(reader, "cupti.yielded").known)
 		return NULL;
-	away = need(sizeof *away);
+	handovers = xcalloc(sizeof *handovers);
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0)
 		if (event.kind == TRACE_AWAY)
-			take(away, &event);
+			read_handover_record(handovers, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
-	away->ns = away_within(away, AWAY_TRACE, 0, reader_duration_ns(reader));
-	return away;
+	handovers->ns = handover_list_overlap_ns(
+		handovers, HANDOVER_TRACE_TIME, 0, reader_duration_ns(reader));
+	return handovers;
 }
 
-void away_free(struct away *away)
+void handover_list_free(struct handover_list *handovers)
 {
-	if (!away)
+	if (!handovers)
 		return;
-	for (int axis = 0; axis < AWAY_AXES; axis++)
-		free(away->spans[axis]);
-	free(away);
+	for (int axis = 0; axis < HANDOVER_AXES; axis++)
+		free(handovers->spans[axis]);
+	free(handovers);
 }
 
-static uint64_t until(const struct away *away, enum away_axis axis, uint64_t at_ns)
+static uint64_t handover_ns_until(
+	const struct handover_list *handovers, enum handover_axis axis, uint64_t at_ns)
 {
-	size_t low = 0, high = away->count;
-	const struct away_span *span;
+	size_t low = 0, high = handovers->count;
+	const struct handover_span *span;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (away->spans[axis][middle].begin_ns < at_ns)
+		if (handovers->spans[axis][middle].begin_ns < at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (!low)
 		return 0;
-	span = &away->spans[axis][low - 1];
+	span = &handovers->spans[axis][low - 1];
 	return span->before_ns + (at_ns < span->end_ns ? at_ns : span->end_ns) - span->begin_ns;
 }
 
-uint64_t away_within(const struct away *away, enum away_axis axis, uint64_t from_ns, uint64_t to_ns)
+uint64_t handover_list_overlap_ns(const struct handover_list *handovers, enum handover_axis axis,
+	uint64_t from_ns, uint64_t to_ns)
 {
-	return away && to_ns > from_ns ? until(away, axis, to_ns) - until(away, axis, from_ns) : 0;
+	return handovers && to_ns > from_ns ? handover_ns_until(handovers, axis, to_ns) -
+						      handover_ns_until(handovers, axis, from_ns)
+					    : 0;
 }

@@ -8,25 +8,30 @@
 
 #include "report/trace/trace_reader.h"
 
-enum away_axis { AWAY_TRACE, AWAY_REALTIME, AWAY_AXES }; /* ns since the trace's start; CLOCK_REALTIME, as the GPU's records */
+enum handover_axis {
+	HANDOVER_TRACE_TIME,
+	HANDOVER_REALTIME,
+	HANDOVER_AXES
+}; /* ns since the trace's start; CLOCK_REALTIME, as the GPU's records */
 
-struct away_span {
+struct handover_span {
 	uint64_t begin_ns, end_ns; /* UINT64_MAX: it did not end */
 	uint64_t before_ns;        /* length of all before it */
 };
 
-struct away {
-	struct away_span *spans[AWAY_AXES]; /* by time */
-	size_t count, room[AWAY_AXES];
+struct handover_list {
+	struct handover_span *spans[HANDOVER_AXES]; /* by time */
+	size_t count, room[HANDOVER_AXES];
 	uint64_t ns; /* together, up to the end of the trace */
 	bool open;   /* the last one did not end */
 };
 
 /* NULL: never. Reads the trace through if not. */
-struct away *away_read(struct trace_reader *reader);
-void away_free(struct away *away);
+struct handover_list *handover_list_read(struct trace_reader *reader);
+void handover_list_free(struct handover_list *handovers);
 
 /* How much of the time between two moments it was. away NULL: nothing. */
-uint64_t away_within(const struct away *away, enum away_axis axis, uint64_t from_ns, uint64_t to_ns);
+uint64_t handover_list_overlap_ns(const struct handover_list *handovers, enum handover_axis axis,
+	uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -10,118 +10,131 @@
 #include <string.h>
 #include <strings.h>
 
-#define LONGEST (UINT64_MAX / TIMELINE_DEVICES) /* work that takes years */
-#define NAMES_MOST (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
+#define LENGTH_MAX (UINT64_MAX / TIMELINE_DEVICES) /* work that takes years */
+#define NAMES_MAX (1u << 22) /* ids beyond are looked at each time: only a damaged trace has them */
 
 /* What a device was doing. Bits: a union is of any of several. */
-enum doing { COMPUTING = 1, COMMUNICATING = 2, COPYING = 4, SETTING = 8, OF_NO_LAUNCH = 16 };
-#define DOINGS 31u /* all of them; an interval's tag has its stream's row + 1 above */
+enum gpu_doing {
+	COMPUTING = 1,
+	COMMUNICATING = 2,
+	COPYING = 4,
+	SETTING_MEMORY = 8,
+	WITHOUT_LAUNCH = 16
+};
+#define ACTIVITY_MASK 31u /* all of them; an interval's tag has its stream's row + 1 above */
 
 enum { BUSY, COMPUTATION, COMMUNICATION, COPIES, NOT_COPIES, KERNELS, UNIONS };
-static const unsigned parts[UNIONS] = { [BUSY] = COMPUTING | SETTING | COMMUNICATING | COPYING,
-	[COMPUTATION] = COMPUTING | SETTING,
+static const unsigned union_activities[UNIONS] = { [BUSY] = COMPUTING | SETTING_MEMORY |
+							    COMMUNICATING | COPYING,
+	[COMPUTATION] = COMPUTING | SETTING_MEMORY,
 	[COMMUNICATION] = COMMUNICATING,
 	[COPIES] = COPYING,
-	[NOT_COPIES] = COMPUTING | SETTING | COMMUNICATING,
+	[NOT_COPIES] = COMPUTING | SETTING_MEMORY | COMMUNICATING,
 	[KERNELS] = COMPUTING | COMMUNICATING };
 
 /* Of intervals by their start: how long together, and where the last of them ends. */
-struct covering {
+struct interval_union {
 	uint64_t length, covered;
 };
 
 /* The union of intervals that come roughly by their start. */
-struct sweep {
-	struct intervals waiting;
-	struct covering unions[UNIONS]; /* of all that were taken */
-	struct covering launched[UNIONS]; /* from the first work without a launch on; until then they are the same */
+struct device_sweep {
+	struct interval_queue waiting;
+	struct interval_union unions[UNIONS]; /* of all that were taken */
+	struct interval_union launched
+		[UNIONS]; /* from the first work without a launch on; until then they are the same */
 	bool some_not_launched;
-	uint64_t busy_away;             /* of the busy time, while CUPTI was another's: what was running when it went */
-	bool begun;
+	uint64_t
+		busy_handover_ns; /* of the busy time, while CUPTI was another's: what was running when it went */
+	bool has_started;
 };
 
 /* When work began and ended since the trace's start, of a device by the order in which they came. */
-struct noted {
+struct noted_interval {
 	uint64_t start;
 	uint64_t length; /* * TIMELINE_DEVICES + device */
 };
 
 struct timeline {
 	struct trace_reader *reader; /* not owned */
-	struct tape *noted;
-	struct away *away;   /* NULL: never */
+	struct spill_list *noted;
+	struct handover_list *handovers; /* NULL: never */
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
-	struct sweep sweeps[TIMELINE_DEVICES];
-	struct streams {
-		struct covering *covered;
+	struct device_sweep sweeps[TIMELINE_DEVICES];
+	struct stream_unions {
+		struct interval_union *covered;
 		size_t last, room, covered_room; /* last: the one found last */
 	} streams[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES]; /* first and last moment since the trace's start */
-	uint32_t order[TIMELINE_DEVICES];        /* which row of `devices` the first one to come has, ... */
-	size_t count, waiting;                   /* devices; intervals that were not taken */
-	uint64_t late, late_shown; /* late_shown: up to timeline_end */
-	uint64_t next_ns;          /* up to here no interval that waits begins, and enough of them wait */
-	bool has_ended, read; /* read: nothing more is noted */
+	uint32_t
+		order[TIMELINE_DEVICES]; /* which row of `devices` the first one to come has, ... */
+	size_t count, waiting;           /* devices; intervals that were not taken */
+	uint64_t late, late_at_end;      /* late_shown: up to timeline_end */
+	uint64_t next_ns; /* up to here no interval that waits begins, and enough of them wait */
+	bool has_ended, all_read; /* read: nothing more is noted */
 	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns); /* NULL: nobody asks */
 	void *gap_context;
-	uint8_t *doing; /* by name of a kernel: enum doing; 0: not looked at yet */
-	size_t doing_room;
+	uint8_t *activity; /* by name of a kernel: enum doing; 0: not looked at yet */
+	size_t activity_room;
 };
 
-static void cover(struct covering *covering, const struct interval *interval)
+static void extend_union(struct interval_union *merged, const struct interval *interval)
 {
-	const uint64_t from = interval->start > covering->covered ? interval->start : covering->covered;
+	const uint64_t from = interval->start > merged->covered ? interval->start : merged->covered;
 
 	if (interval->end > from)
-		covering->length += interval->end - from;
-	if (interval->end > covering->covered)
-		covering->covered = interval->end;
+		merged->length += interval->end - from;
+	if (interval->end > merged->covered)
+		merged->covered = interval->end;
 }
 
 /* Of the busy time, how much of it what is about to be covered has while CUPTI was another's. */
-static void count_away(const struct timeline *timeline, struct sweep *sweep, const struct interval *interval, enum away_axis axis)
+static void count_busy_handover(const struct timeline *timeline, struct device_sweep *sweep,
+	const struct interval *interval, enum handover_axis axis)
 {
 	const uint64_t covered = sweep->unions[BUSY].covered;
 
-	if (timeline->away)
-		sweep->busy_away += away_within(timeline->away, axis, interval->start > covered ? interval->start : covered, interval->end);
+	if (timeline->handovers)
+		sweep->busy_handover_ns += handover_list_overlap_ns(timeline->handovers, axis,
+			interval->start > covered ? interval->start : covered, interval->end);
 }
 
 /* The earliest interval into all unions. */
-static void survey(struct timeline *timeline, struct sweep *sweep)
+static void sweep_all_unions(struct timeline *timeline, struct device_sweep *sweep)
 {
-	const struct interval interval = intervals_take(&sweep->waiting);
-	const uint32_t doing = interval.tag & DOINGS, stream = interval.tag / (DOINGS + 1);
-	struct streams *streams = &timeline->streams[sweep - timeline->sweeps];
+	const struct interval interval = interval_queue_pop(&sweep->waiting);
+	const uint32_t activity = interval.tag & ACTIVITY_MASK,
+		       stream = interval.tag / (ACTIVITY_MASK + 1);
+	struct stream_unions *streams = &timeline->streams[sweep - timeline->sweeps];
 
-	count_away(timeline, sweep, &interval, AWAY_REALTIME);
-	if (doing & OF_NO_LAUNCH && !sweep->some_not_launched) {
+	count_busy_handover(timeline, sweep, &interval, HANDOVER_REALTIME);
+	if (activity & WITHOUT_LAUNCH && !sweep->some_not_launched) {
 		memcpy(sweep->launched, sweep->unions, sizeof sweep->launched);
 		sweep->some_not_launched = true;
 	}
 	for (int i = 0; i < UNIONS; i++)
-		if (parts[i] & doing)
-			cover(&sweep->unions[i], &interval);
-	for (int i = 0; sweep->some_not_launched && !(doing & OF_NO_LAUNCH) && i < UNIONS; i++)
-		if (parts[i] & doing)
-			cover(&sweep->launched[i], &interval);
-	cover(&streams->covered[stream - 1], &interval);
-	sweep->begun = true;
+		if (union_activities[i] & activity)
+			extend_union(&sweep->unions[i], &interval);
+	for (int i = 0; sweep->some_not_launched && !(activity & WITHOUT_LAUNCH) && i < UNIONS; i++)
+		if (union_activities[i] & activity)
+			extend_union(&sweep->launched[i], &interval);
+	extend_union(&streams->covered[stream - 1], &interval);
+	sweep->has_started = true;
 }
 
 /* The earliest interval into what was busy. */
-static void advance(struct timeline *timeline, struct sweep *sweep)
+static void sweep_busy_union(struct timeline *timeline, struct device_sweep *sweep)
 {
-	const struct interval interval = intervals_take(&sweep->waiting);
+	const struct interval interval = interval_queue_pop(&sweep->waiting);
 	const uint64_t covered = sweep->unions[BUSY].covered;
 
 	timeline->waiting--;
-	if (timeline->gap && sweep->begun && interval.start > covered)
+	if (timeline->gap && sweep->has_started && interval.start > covered)
 		timeline->gap(timeline->gap_context, covered, interval.start);
-	count_away(timeline, sweep, &interval, AWAY_TRACE);
-	cover(&sweep->unions[BUSY], &interval);
-	sweep->begun = true;
+	count_busy_handover(timeline, sweep, &interval, HANDOVER_TRACE_TIME);
+	extend_union(&sweep->unions[BUSY], &interval);
+	sweep->has_started = true;
 }
 
 static size_t device_index(struct timeline *timeline, uint32_t device)
@@ -137,44 +150,49 @@ static size_t device_index(struct timeline *timeline, uint32_t device)
 	return i;
 }
 
-static void put(struct timeline *timeline, struct sweep *sweep, struct interval interval)
+static void queue_interval(
+	struct timeline *timeline, struct device_sweep *sweep, struct interval interval)
 {
 	if (interval.end < interval.start)
 		interval.end = interval.start;
-	if (sweep->begun && interval.start < sweep->unions[BUSY].covered && interval.end <= sweep->unions[BUSY].covered)
+	if (sweep->has_started && interval.start < sweep->unions[BUSY].covered &&
+		interval.end <= sweep->unions[BUSY].covered)
 		timeline->late += interval.end > interval.start;
-	intervals_add(&sweep->waiting, interval);
+	interval_queue_push(&sweep->waiting, interval);
 }
 
 bool timeline_is_communication(struct trace_text name)
 {
 	for (uint32_t i = 0; i + 4 <= name.length; i++)
-		if (!strncasecmp(name.bytes + i, "nccl", 4) || !strncasecmp(name.bytes + i, "rccl", 4))
+		if (!strncasecmp(name.bytes + i, "nccl", 4) ||
+			!strncasecmp(name.bytes + i, "rccl", 4))
 			return true;
 	return false;
 }
 
-static uint8_t kernel_doing(const struct timeline *timeline, uint32_t name)
+static uint8_t kernel_activity(const struct timeline *timeline, uint32_t name)
 {
-	return timeline_is_communication(reader_name(timeline->reader, name)) ? COMMUNICATING : COMPUTING;
+	return timeline_is_communication(reader_name(timeline->reader, name)) ? COMMUNICATING
+									      : COMPUTING;
 }
 
-static unsigned doing_of(struct timeline *timeline, const struct trace_gpu *gpu)
+static unsigned activity_of_record(struct timeline *timeline, const struct trace_gpu *gpu)
 {
 	const struct trace_kernel *kernel = (const struct trace_kernel *)gpu;
 
 	if (gpu->head.kind != TRACE_KERNEL)
-		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : SETTING;
-	if (kernel->name >= NAMES_MOST)
-		return kernel_doing(timeline, kernel->name);
-	grow(&timeline->doing, &timeline->doing_room, (size_t)kernel->name + 1, 1);
-	if (!timeline->doing[kernel->name])
-		timeline->doing[kernel->name] = kernel_doing(timeline, kernel->name);
-	return timeline->doing[kernel->name];
+		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : SETTING_MEMORY;
+	if (kernel->name >= NAMES_MAX)
+		return kernel_activity(timeline, kernel->name);
+	array_grow_zeroed(
+		&timeline->activity, &timeline->activity_room, (size_t)kernel->name + 1, 1);
+	if (!timeline->activity[kernel->name])
+		timeline->activity[kernel->name] = kernel_activity(timeline, kernel->name);
+	return timeline->activity[kernel->name];
 }
 
 /* What the unions come to, once all intervals are in them. */
-static void add_up(struct timeline_work *work, const struct covering *unions)
+static void store_union_lengths(struct timeline_work *work, const struct interval_union *unions)
 {
 	work->busy_ns = unions[BUSY].length;
 	work->kernel_ns = unions[KERNELS].length;
@@ -185,7 +203,7 @@ static void add_up(struct timeline_work *work, const struct covering *unions)
 	work->exposed_copy_ns = unions[BUSY].length - unions[NOT_COPIES].length;
 }
 
-static void count_work(struct timeline_work *work, uint64_t start, uint64_t end)
+static void count_work_record(struct timeline_work *work, uint64_t start, uint64_t end)
 {
 	if (!work->records || start < work->first_ns)
 		work->first_ns = start;
@@ -196,13 +214,15 @@ static void count_work(struct timeline_work *work, uint64_t start, uint64_t end)
 }
 
 /* Its row among the device's streams; most work is of the same one as the work before. */
-static uint32_t stream_of(struct timeline *timeline, size_t device, const struct trace_gpu *gpu)
+static uint32_t timeline_stream_row(
+	struct timeline *timeline, size_t device, const struct trace_gpu *gpu)
 {
 	struct timeline_device *of = &timeline->devices[device];
-	struct streams *streams = &timeline->streams[device];
+	struct stream_unions *streams = &timeline->streams[device];
 	size_t i = streams->last;
 
-	if (i < of->stream_count && of->streams[i].stream == gpu->stream && of->streams[i].context == gpu->context)
+	if (i < of->stream_count && of->streams[i].stream == gpu->stream &&
+		of->streams[i].context == gpu->context)
 		return (uint32_t)i;
 	for (i = 0; i < of->stream_count; i++)
 		if (of->streams[i].stream == gpu->stream && of->streams[i].context == gpu->context)
@@ -210,15 +230,17 @@ static uint32_t stream_of(struct timeline *timeline, size_t device, const struct
 	if (i == TIMELINE_STREAMS)
 		i = TIMELINE_STREAMS - 1;
 	if (i == of->stream_count) {
-		grow(&of->streams, &streams->room, i + 1, sizeof *of->streams);
-		grow(&streams->covered, &streams->covered_room, i + 1, sizeof *streams->covered);
-		of->streams[of->stream_count++] = (struct timeline_stream){ gpu->context, gpu->stream, 0, 0, 0 };
+		array_grow_zeroed(&of->streams, &streams->room, i + 1, sizeof *of->streams);
+		array_grow_zeroed(
+			&streams->covered, &streams->covered_room, i + 1, sizeof *streams->covered);
+		of->streams[of->stream_count++] = (struct timeline_stream){ gpu->context,
+			gpu->stream, 0, 0, 0 };
 	}
 	streams->last = i;
 	return (uint32_t)i;
 }
 
-static int by_stream(const void *a, const void *b)
+static int compare_timeline_streams(const void *a, const void *b)
 {
 	const struct timeline_stream *left = a, *right = b;
 
@@ -228,15 +250,16 @@ static int by_stream(const void *a, const void *b)
 }
 
 /* Since the trace's start, for later. */
-static void note(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
+static void note_interval(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
 {
-	struct noted *noted = tape_add(timeline->noted);
+	struct noted_interval *noted = spill_list_push(timeline->noted);
 	struct interval *span = &timeline->spans[index];
 	uint64_t start, end;
 
 	reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &start, &end);
-	*noted = (struct noted){ .start = start,
-		.length = (end - start < LONGEST ? end - start : LONGEST) * TIMELINE_DEVICES + index };
+	*noted = (struct noted_interval){ .start = start,
+		.length = (end - start < LENGTH_MAX ? end - start : LENGTH_MAX) * TIMELINE_DEVICES +
+			  index };
 	if (!timeline->devices[index].all.records || start < span->start)
 		span->start = start;
 	if (end > span->end)
@@ -244,53 +267,61 @@ static void note(struct timeline *timeline, size_t index, const struct trace_gpu
 }
 
 /* Totals, in CUPTI's own nanoseconds. */
-void timeline_show(struct timeline *timeline, const struct trace_event *event)
+void timeline_add(struct timeline *timeline, const struct trace_event *event)
 {
 	const struct trace_gpu *gpu = event->record;
 	struct timeline_device *device;
 	uint64_t end;
 	size_t index;
-	uint32_t stream, doing;
+	uint32_t stream, activity;
 
-	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY && event->kind != TRACE_GPU_SET)
+	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY &&
+		event->kind != TRACE_GPU_SET)
 		return;
-	if ((timeline->device >= 0 && gpu->device != timeline->device) || (!gpu->start_ns && !gpu->end_ns))
+	if ((timeline->device >= 0 && gpu->device != timeline->device) ||
+		(!gpu->start_ns && !gpu->end_ns))
 		return;
 	index = device_index(timeline, gpu->device);
 	device = &timeline->devices[index];
-	note(timeline, index, gpu);
+	note_interval(timeline, index, gpu);
 	end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns;
-	stream = stream_of(timeline, index, gpu);
-	doing = doing_of(timeline, gpu) | (gpu->head.flags & TRACE_GPU_NO_LAUNCH ? OF_NO_LAUNCH : 0);
-	count_work(&device->all, gpu->start_ns, end);
-	if (!(doing & OF_NO_LAUNCH))
-		count_work(&device->launched, gpu->start_ns, end);
+	stream = timeline_stream_row(timeline, index, gpu);
+	activity = activity_of_record(timeline, gpu) |
+		   (gpu->head.flags & TRACE_GPU_NO_LAUNCH ? WITHOUT_LAUNCH : 0);
+	count_work_record(&device->all, gpu->start_ns, end);
+	if (!(activity & WITHOUT_LAUNCH))
+		count_work_record(&device->launched, gpu->start_ns, end);
 	device->streams[stream].records++;
 	device->streams[stream].sum_ns += end - gpu->start_ns;
-	put(timeline, &timeline->sweeps[index], (struct interval){ gpu->start_ns, end, doing | (stream + 1) * (DOINGS + 1) });
-	if (intervals_waiting(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
-		survey(timeline, &timeline->sweeps[index]);
+	queue_interval(timeline, &timeline->sweeps[index],
+		(struct interval){
+			gpu->start_ns, end, activity | (stream + 1) * (ACTIVITY_MASK + 1) });
+	if (interval_queue_length(&timeline->sweeps[index].waiting) > TIMELINE_AHEAD)
+		sweep_all_unions(timeline, &timeline->sweeps[index]);
 }
 
 /* What is left of a device's intervals, and what all of them come to. */
 static void end_device(struct timeline *timeline, size_t index)
 {
 	struct timeline_device *device = &timeline->devices[index];
-	struct sweep *sweep = &timeline->sweeps[index];
+	struct device_sweep *sweep = &timeline->sweeps[index];
 
-	while (intervals_waiting(&sweep->waiting))
-		survey(timeline, sweep);
-	add_up(&device->all, sweep->unions);
-	add_up(&device->launched, sweep->some_not_launched ? sweep->launched : sweep->unions);
+	while (interval_queue_length(&sweep->waiting))
+		sweep_all_unions(timeline, sweep);
+	store_union_lengths(&device->all, sweep->unions);
+	store_union_lengths(
+		&device->launched, sweep->some_not_launched ? sweep->launched : sweep->unions);
 	for (size_t i = 0; i < device->stream_count; i++)
 		device->streams[i].busy_ns = timeline->streams[index].covered[i].length;
 	if (device->stream_count)
-		qsort(device->streams, device->stream_count, sizeof *device->streams, by_stream);
-	device->unknown_ns =
-		away_within(timeline->away, AWAY_REALTIME, device->all.first_ns, device->all.last_ns) - sweep->busy_away;
+		qsort(device->streams, device->stream_count, sizeof *device->streams,
+			compare_timeline_streams);
+	device->unknown_ns = handover_list_overlap_ns(timeline->handovers, HANDOVER_REALTIME,
+				     device->all.first_ns, device->all.last_ns) -
+			     sweep->busy_handover_ns;
 }
 
-static int by_device(const void *a, const void *b)
+static int compare_timeline_devices(const void *a, const void *b)
 {
 	const struct timeline_device *left = a, *right = b;
 
@@ -298,7 +329,7 @@ static int by_device(const void *a, const void *b)
 }
 
 /* Rows of devices, and of what belongs to them, in the order of their numbers. */
-static void order_devices(struct timeline *timeline)
+static void sort_devices(struct timeline *timeline)
 {
 	uint32_t came[TIMELINE_DEVICES];
 	struct interval spans[TIMELINE_DEVICES];
@@ -306,7 +337,8 @@ static void order_devices(struct timeline *timeline)
 	memcpy(spans, timeline->spans, sizeof spans);
 	for (size_t i = 0; i < timeline->count; i++)
 		came[i] = timeline->devices[i].device;
-	qsort(timeline->devices, timeline->count, sizeof *timeline->devices, by_device);
+	qsort(timeline->devices, timeline->count, sizeof *timeline->devices,
+		compare_timeline_devices);
 	for (size_t i = 0; i < timeline->count; i++) {
 		timeline->order[i] = (uint32_t)device_index(timeline, came[i]);
 		timeline->spans[timeline->order[i]] = spans[i];
@@ -317,9 +349,9 @@ void timeline_end(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->count; i++)
 		end_device(timeline, i);
-	order_devices(timeline);
+	sort_devices(timeline);
 	timeline->has_ended = true;
-	timeline->late_shown = timeline->late;
+	timeline->late_at_end = timeline->late;
 	timeline->reader = NULL;
 	timeline_rewind(timeline);
 }
@@ -332,28 +364,29 @@ bool timeline_has_ended(const struct timeline *timeline)
 void timeline_rewind(struct timeline *timeline)
 {
 	for (size_t i = 0; i < timeline->count; i++) {
-		struct sweep *sweep = &timeline->sweeps[i];
+		struct device_sweep *sweep = &timeline->sweeps[i];
 
-		intervals_clear(&sweep->waiting);
+		interval_queue_clear(&sweep->waiting);
 		memset(sweep->unions, 0, sizeof sweep->unions);
-		sweep->busy_away = 0;
-		sweep->begun = false;
+		sweep->busy_handover_ns = 0;
+		sweep->has_started = false;
 	}
-	timeline->late = timeline->late_shown;
+	timeline->late = timeline->late_at_end;
 	timeline->next_ns = timeline->waiting = 0;
-	timeline->read = false;
+	timeline->all_read = false;
 	timeline->gap = NULL;
-	tape_rewind(timeline->noted);
+	spill_list_rewind(timeline->noted);
 }
 
 struct timeline *timeline_new(struct trace_reader *reader, int64_t device)
 {
-	struct timeline *timeline = need(sizeof *timeline);
+	struct timeline *timeline = xcalloc(sizeof *timeline);
 
 	timeline->device = device;
 	timeline->reader = reader;
-	timeline->away = away_read(reader);
-	timeline->noted = tape_new(sizeof(struct noted), "the times of what the GPU did");
+	timeline->handovers = handover_list_read(reader);
+	timeline->noted = spill_list_new(
+		sizeof(struct noted_interval), "the times of what the GPU did");
 	return timeline;
 }
 
@@ -365,7 +398,7 @@ struct timeline *timeline_open(struct trace_reader *reader, int64_t device)
 
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0)
-		timeline_show(timeline, &event);
+		timeline_add(timeline, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 	timeline_end(timeline);
@@ -381,13 +414,13 @@ void timeline_close(struct timeline *timeline)
 	if (!timeline)
 		return;
 	for (size_t i = 0; i < TIMELINE_DEVICES; i++) {
-		intervals_free(&timeline->sweeps[i].waiting);
+		interval_queue_free(&timeline->sweeps[i].waiting);
 		free(timeline->devices[i].streams);
 		free(timeline->streams[i].covered);
 	}
-	free(timeline->doing);
-	tape_free(timeline->noted);
-	away_free(timeline->away);
+	free(timeline->activity);
+	spill_list_free(timeline->noted);
+	handover_list_free(timeline->handovers);
 	free(timeline);
 }
 
@@ -397,70 +430,77 @@ size_t timeline_devices(const struct timeline *timeline, const struct timeline_d
 	return timeline ? timeline->count : 0;
 }
 
-const struct away *timeline_away(const struct timeline *timeline)
+const struct handover_list *timeline_handovers(const struct timeline *timeline)
 {
-	return timeline->away;
+	return timeline->handovers;
 }
 
-uint64_t timeline_late(const struct timeline *timeline)
+uint64_t timeline_late_records(const struct timeline *timeline)
 {
 	return timeline ? timeline->late : 0;
 }
 
 /* Goes on until enough is waiting that nothing which began before now_ns can be missing. */
-static void read_ahead(struct timeline *timeline)
+static void read_noted_ahead(struct timeline *timeline)
 {
-	while (!timeline->read && timeline->waiting < TIMELINE_AHEAD) {
-		const struct noted *noted = tape_next(timeline->noted);
+	while (!timeline->all_read && timeline->waiting < TIMELINE_AHEAD) {
+		const struct noted_interval *noted = spill_list_next(timeline->noted);
 
 		if (!noted) {
-			timeline->read = true;
+			timeline->all_read = true;
 			break;
 		}
-		put(timeline, &timeline->sweeps[timeline->order[noted->length % TIMELINE_DEVICES]],
-			(struct interval){ noted->start, noted->start + noted->length / TIMELINE_DEVICES, 0 });
+		queue_interval(timeline,
+			&timeline->sweeps[timeline->order[noted->length % TIMELINE_DEVICES]],
+			(struct interval){
+				noted->start, noted->start + noted->length / TIMELINE_DEVICES, 0 });
 		timeline->waiting++;
 	}
 }
 
-static uint64_t busy_until(const struct sweep *sweep, uint64_t now_ns)
+static uint64_t busy_until(const struct device_sweep *sweep, uint64_t now_ns)
 {
-	const struct covering *busy = &sweep->unions[BUSY];
+	const struct interval_union *busy = &sweep->unions[BUSY];
 
 	return busy->covered > now_ns ? busy->length - (busy->covered - now_ns) : busy->length;
 }
 
-static void go_to(struct timeline *timeline, uint64_t now_ns)
+static void advance_timeline(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
 
 	if (now_ns <= timeline->next_ns)
 		return;
 	for (size_t i = 0; i < timeline->count; i++) {
-		struct intervals *waiting = &timeline->sweeps[i].waiting;
+		struct interval_queue *waiting = &timeline->sweeps[i].waiting;
 
-		read_ahead(timeline);
-		while (intervals_waiting(waiting) && intervals_earliest(waiting) < now_ns) {
-			advance(timeline, &timeline->sweeps[i]);
-			read_ahead(timeline);
+		read_noted_ahead(timeline);
+		while (interval_queue_length(waiting) &&
+			interval_queue_next_start(waiting) < now_ns) {
+			sweep_busy_union(timeline, &timeline->sweeps[i]);
+			read_noted_ahead(timeline);
 		}
 	}
 	for (size_t i = 0; i < timeline->count; i++)
-		if (intervals_waiting(&timeline->sweeps[i].waiting) && intervals_earliest(&timeline->sweeps[i].waiting) < next_ns)
-			next_ns = intervals_earliest(&timeline->sweeps[i].waiting);
+		if (interval_queue_length(&timeline->sweeps[i].waiting) &&
+			interval_queue_next_start(&timeline->sweeps[i].waiting) < next_ns)
+			next_ns = interval_queue_next_start(&timeline->sweeps[i].waiting);
 	timeline->next_ns = next_ns;
 }
 
 /* Of this device, up to a moment that is not behind its last. */
 static uint64_t unknown_until(const struct timeline *timeline, size_t index, uint64_t until)
 {
-	const struct sweep *sweep = &timeline->sweeps[index];
+	const struct device_sweep *sweep = &timeline->sweeps[index];
 	uint64_t all, busy;
 
-	if (!timeline->away)
+	if (!timeline->handovers)
 		return 0;
-	all = away_within(timeline->away, AWAY_TRACE, timeline->spans[index].start, until);
-	busy = sweep->busy_away - away_within(timeline->away, AWAY_TRACE, until, sweep->unions[BUSY].covered);
+	all = handover_list_overlap_ns(
+		timeline->handovers, HANDOVER_TRACE_TIME, timeline->spans[index].start, until);
+	busy = sweep->busy_handover_ns - handover_list_overlap_ns(timeline->handovers,
+						 HANDOVER_TRACE_TIME, until,
+						 sweep->unions[BUSY].covered);
 	return all > busy ? all - busy : 0;
 }
 
@@ -468,11 +508,12 @@ uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t unknown = 0;
 
-	if (!timeline->away)
+	if (!timeline->handovers)
 		return 0;
-	go_to(timeline, now_ns);
+	advance_timeline(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++)
-		unknown += unknown_until(timeline, i, now_ns < timeline->spans[i].end ? now_ns : timeline->spans[i].end);
+		unknown += unknown_until(timeline, i,
+			now_ns < timeline->spans[i].end ? now_ns : timeline->spans[i].end);
 	return unknown;
 }
 
@@ -481,11 +522,12 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 	uint64_t idle = 0;
 
 	if (now_ns > timeline->next_ns)
-		go_to(timeline, now_ns);
+		advance_timeline(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++) {
 		const struct interval *span = &timeline->spans[i];
 		const uint64_t until = now_ns < span->end ? now_ns : span->end,
-			       busy = busy_until(&timeline->sweeps[i], until) + unknown_until(timeline, i, until);
+			       busy = busy_until(&timeline->sweeps[i], until) +
+				      unknown_until(timeline, i, until);
 
 		if (until > span->start && until - span->start > busy)
 			idle += until - span->start - busy;
@@ -493,7 +535,8 @@ uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 	return idle;
 }
 
-void timeline_watch(struct timeline *timeline, void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context)
+void timeline_on_gap(struct timeline *timeline,
+	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context)
 {
 	timeline->gap = gap;
 	timeline->gap_context = context;
@@ -503,7 +546,7 @@ uint64_t timeline_busy(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t busy = 0;
 
-	go_to(timeline, now_ns);
+	advance_timeline(timeline, now_ns);
 	for (size_t i = 0; i < timeline->count; i++)
 		busy += busy_until(&timeline->sweeps[i], now_ns);
 	return busy;

@@ -26,12 +26,14 @@
 #define TIMELINE_STREAMS 4096u
 
 struct timeline_work {
-	uint64_t records, sum_ns;   /* timed work */
-	uint64_t busy_ns;           /* the union */
-	uint64_t kernel_ns, computation_ns, communication_ns, copy_ns; /* unions, too; kernels without sets */
+	uint64_t records, sum_ns; /* timed work */
+	uint64_t busy_ns;         /* the union */
+	uint64_t kernel_ns, computation_ns, communication_ns,
+		copy_ns;                   /* unions, too; kernels without sets */
 	uint64_t exposed_communication_ns; /* while nothing was computed */
 	uint64_t exposed_copy_ns;          /* while nothing was computed or communicated */
-	uint64_t first_ns, last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy - the device's unknown */
+	uint64_t first_ns,
+		last_ns; /* CLOCK_REALTIME; span = last - first, idle = span - busy - the device's unknown */
 };
 
 struct timeline_stream {
@@ -41,13 +43,16 @@ struct timeline_stream {
 
 struct timeline_device {
 	uint32_t device;
-	struct timeline_work all, launched; /* launched: but for work that is known to have no launch in the trace */
-	uint64_t unknown_ns; /* of the span of all, not busy: while CUPTI was another client's (away.h) */
-	struct timeline_stream *streams;    /* by context, then number; those beyond TIMELINE_STREAMS are the last one */
+	struct timeline_work all,
+		launched; /* launched: but for work that is known to have no launch in the trace */
+	uint64_t
+		unknown_ns; /* of the span of all, not busy: while CUPTI was another client's (away.h) */
+	struct timeline_stream *
+		streams; /* by context, then number; those beyond TIMELINE_STREAMS are the last one */
 	size_t stream_count;
 };
 
-struct away;
+struct handover_list;
 struct timeline;
 struct trace_event;
 struct trace_reader;
@@ -60,7 +65,7 @@ bool timeline_is_communication(struct trace_text name);
  * timeline_end. */
 struct timeline *timeline_new(struct trace_reader *reader, int64_t device);
 /* Any event; what is not timed work of a GPU is passed over. */
-void timeline_show(struct timeline *timeline, const struct trace_event *event);
+void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* All of it was shown. */
 void timeline_end(struct timeline *timeline);
 /* It was, in some pass. */
@@ -74,10 +79,10 @@ void timeline_rewind(struct timeline *timeline);
 
 /* By number of the device. */
 size_t timeline_devices(const struct timeline *timeline, const struct timeline_device **devices);
-uint64_t timeline_late(const struct timeline *timeline);
+uint64_t timeline_late_records(const struct timeline *timeline);
 
 /* When CUPTI was another client's; NULL: never. */
-const struct away *timeline_away(const struct timeline *timeline);
+const struct handover_list *timeline_handovers(const struct timeline *timeline);
 
 /* How long, summed over the devices, each had been idle between its first moment and this one (ns since the trace's
  * start), its last one at most. Never called for an earlier moment than before. */
@@ -88,6 +93,7 @@ uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns);
 
 /* From now on `gap` is told of each stretch in which a device had nothing to do (ns since the trace's start), as somebody
  * asks for later moments; UINT64_MAX: all. Of one device by time. What is not known (away) is still in it. */
-void timeline_watch(struct timeline *timeline, void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
+void timeline_on_gap(struct timeline *timeline,
+	void (*gap)(void *context, uint64_t from_ns, uint64_t to_ns), void *context);
 
 #endif

@@ -3,28 +3,30 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-#define COPIES_MOST 16u /* of a graph of a graph ...: a damaged trace may have them go round */
+#define COPY_CHAIN_MAX 16u /* of a graph of a graph ...: a damaged trace may have them go round */
 
 struct graph_nodes {
 	struct trace_reader *reader;
-	const struct trace_graph_node **slots; /* hash table by the node's id; the last record of an id counts */
+	const struct trace_graph_node *
+		*slots; /* hash table by the node's id; the last record of an id counts */
 	size_t slot_count;
-	struct numbers {
-		uint32_t *all; /* ascending */
+	struct graph_id_list {
+		uint32_t *values; /* ascending */
 		size_t count;
 	} execs; /* ids of executable graphs with nodes that were captured in a range */
 };
 
-static const struct trace_graph_node **slot_of(const struct graph_nodes *nodes, uint64_t id)
+static const struct trace_graph_node **graph_node_slot(const struct graph_nodes *nodes, uint64_t id)
 {
-	size_t i = (size_t)((id + (id >> 32)) * 0x9e3779b97f4a7c15u >> 20) & (nodes->slot_count - 1);
+	size_t i = (size_t)((id + (id >> 32)) * 0x9e3779b97f4a7c15u >> 20) &
+		   (nodes->slot_count - 1);
 
 	while (nodes->slots[i] && nodes->slots[i]->graph_node != id)
 		i = (i + 1) & (nodes->slot_count - 1);
 	return &nodes->slots[i];
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_graph_ids(const void *a, const void *b)
 {
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
@@ -33,62 +35,70 @@ static int by_number(const void *a, const void *b)
 
 /* Graphs with nodes that were captured in a range. Which of a graph and its copy an executable graph is said to be made of
  * is not the same in all versions of CUPTI: both are here. */
-static struct numbers captured_graphs(const struct graph_nodes *nodes, uint32_t count)
+static struct graph_id_list captured_graphs(const struct graph_nodes *nodes, uint32_t count)
 {
-	struct numbers graphs = { .all = need(((size_t)count * 2 + 1) * sizeof *graphs.all) };
+	struct graph_id_list graphs = { .values = xcalloc(
+						((size_t)count * 2 + 1) * sizeof *graphs.values) };
 	struct graph_origin origin;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct trace_graph_node *node = reader_dictionary(nodes->reader, TRACE_GRAPH_NODE, i);
-		const struct trace_graph_node *original = node->original ? *slot_of(nodes, node->original) : NULL;
+		const struct trace_graph_node *node = reader_dictionary(
+			nodes->reader, TRACE_GRAPH_NODE, i);
+		const struct trace_graph_node *original = node->original ? *graph_node_slot(nodes,
+										   node->original)
+									 : NULL;
 
 		if (!graph_nodes_origin(nodes, node->graph_node, &origin))
 			continue;
-		graphs.all[graphs.count++] = node->graph;
+		graphs.values[graphs.count++] = node->graph;
 		if (original)
-			graphs.all[graphs.count++] = original->graph;
+			graphs.values[graphs.count++] = original->graph;
 	}
-	qsort(graphs.all, graphs.count, sizeof *graphs.all, by_number);
+	qsort(graphs.values, graphs.count, sizeof *graphs.values, compare_graph_ids);
 	return graphs;
 }
 
-static bool has_number(const struct numbers *numbers, uint32_t number)
+static bool has_graph_id(const struct graph_id_list *ids, uint32_t number)
 {
-	return bsearch(&number, numbers->all, numbers->count, sizeof *numbers->all, by_number) != NULL;
+	return bsearch(&number, ids->values, ids->count, sizeof *ids->values, compare_graph_ids) !=
+	       NULL;
 }
 
-static void find_execs(struct graph_nodes *nodes, const struct numbers *graphs)
+static void find_execs(struct graph_nodes *nodes, const struct graph_id_list *graphs)
 {
 	const uint32_t count = reader_dictionary_count(nodes->reader, TRACE_GRAPH_EXEC);
 
-	nodes->execs.all = need(((size_t)count + 1) * sizeof *nodes->execs.all);
+	nodes->execs.values = xcalloc(((size_t)count + 1) * sizeof *nodes->execs.values);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct trace_graph_exec *exec = reader_dictionary(nodes->reader, TRACE_GRAPH_EXEC, i);
+		const struct trace_graph_exec *exec = reader_dictionary(
+			nodes->reader, TRACE_GRAPH_EXEC, i);
 
-		if (exec->exec_id && has_number(graphs, exec->graph))
-			nodes->execs.all[nodes->execs.count++] = exec->exec_id;
+		if (exec->exec_id && has_graph_id(graphs, exec->graph))
+			nodes->execs.values[nodes->execs.count++] = exec->exec_id;
 	}
-	qsort(nodes->execs.all, nodes->execs.count, sizeof *nodes->execs.all, by_number);
+	qsort(nodes->execs.values, nodes->execs.count, sizeof *nodes->execs.values,
+		compare_graph_ids);
 }
 
 struct graph_nodes *graph_nodes_new(struct trace_reader *reader)
 {
 	const uint32_t count = reader_dictionary_count(reader, TRACE_GRAPH_NODE);
-	struct graph_nodes *nodes = need(sizeof *nodes);
-	struct numbers graphs;
+	struct graph_nodes *nodes = xcalloc(sizeof *nodes);
+	struct graph_id_list graphs;
 
 	nodes->reader = reader;
 	for (nodes->slot_count = 16; nodes->slot_count < (size_t)count * 2;)
 		nodes->slot_count *= 2;
-	nodes->slots = need(nodes->slot_count * sizeof(struct trace_graph_node *));
+	nodes->slots = xcalloc(nodes->slot_count * sizeof(struct trace_graph_node *));
 	for (uint32_t i = 0; i < count; i++) {
-		const struct trace_graph_node *node = reader_dictionary(reader, TRACE_GRAPH_NODE, i);
+		const struct trace_graph_node *node = reader_dictionary(
+			reader, TRACE_GRAPH_NODE, i);
 
-		*slot_of(nodes, node->graph_node) = node;
+		*graph_node_slot(nodes, node->graph_node) = node;
 	}
 	graphs = captured_graphs(nodes, count);
 	find_execs(nodes, &graphs);
-	free(graphs.all);
+	free(graphs.values);
 	return nodes;
 }
 
@@ -97,28 +107,29 @@ void graph_nodes_free(struct graph_nodes *nodes)
 	if (!nodes)
 		return;
 	free(nodes->slots);
-	free(nodes->execs.all);
+	free(nodes->execs.values);
 	free(nodes);
 }
 
 bool graph_nodes_origin(const struct graph_nodes *nodes, uint64_t id, struct graph_origin *origin)
 {
-	const struct trace_graph_node *node = id ? *slot_of(nodes, id) : NULL;
+	const struct trace_graph_node *node = id ? *graph_node_slot(nodes, id) : NULL;
 
 	if (!node)
 		return false;
 	origin->instantiated = node->original ? node->head.node : 0;
-	for (unsigned i = 0; node && node->original && i < COPIES_MOST; i++)
-		node = *slot_of(nodes, node->original);
-	if (!node || node->original || !node->head.node || node->head.node >= reader_nodes(nodes->reader))
+	for (unsigned i = 0; node && node->original && i < COPY_CHAIN_MAX; i++)
+		node = *graph_node_slot(nodes, node->original);
+	if (!node || node->original || !node->head.node ||
+		node->head.node >= reader_node_count(nodes->reader))
 		return false;
 	origin->captured = node->head.node;
-	if (origin->instantiated >= reader_nodes(nodes->reader))
+	if (origin->instantiated >= reader_node_count(nodes->reader))
 		origin->instantiated = 0;
 	return true;
 }
 
 bool graph_nodes_captured(const struct graph_nodes *nodes, uint32_t exec_id)
 {
-	return has_number(&nodes->execs, exec_id);
+	return has_graph_id(&nodes->execs, exec_id);
 }

@@ -12,8 +12,9 @@ struct graph_nodes;
 
 /* Places of the trace; 0: in no range. */
 struct graph_origin {
-	uint32_t captured;     /* where the call was made that became the node */
-	uint32_t instantiated; /* where the executable graph was made: what is open around both is not of the graph */
+	uint32_t captured; /* where the call was made that became the node */
+	uint32_t
+		instantiated; /* where the executable graph was made: what is open around both is not of the graph */
 };
 
 /* Reads the dictionary; the reader must outlive it. Never NULL. */
@@ -21,7 +22,8 @@ struct graph_nodes *graph_nodes_new(struct trace_reader *reader);
 void graph_nodes_free(struct graph_nodes *nodes); /* NULL is fine */
 
 /* Where a node of an executable graph comes from. False: it is not known, or in no range. */
-bool graph_nodes_origin(const struct graph_nodes *nodes, uint64_t node, struct graph_origin *origin);
+bool graph_nodes_origin(
+	const struct graph_nodes *nodes, uint64_t node, struct graph_origin *origin);
 /* Whether anything in the executable graph of that id was captured in a range. */
 bool graph_nodes_captured(const struct graph_nodes *nodes, uint32_t exec_id);
 

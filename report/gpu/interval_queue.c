@@ -3,90 +3,91 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-static void heap_up(struct intervals *intervals, struct interval interval)
+static void heap_push_interval(struct interval_queue *queue, struct interval interval)
 {
 	size_t i;
 
-	grow(&intervals->heap, &intervals->room, intervals->count + 1, sizeof *intervals->heap);
-	for (i = intervals->count++; i > 0 && intervals->heap[(i - 1) / 2].start > interval.start; i = (i - 1) / 2)
-		intervals->heap[i] = intervals->heap[(i - 1) / 2];
-	intervals->heap[i] = interval;
+	array_grow_zeroed(&queue->heap, &queue->room, queue->count + 1, sizeof *queue->heap);
+	for (i = queue->count++; i > 0 && queue->heap[(i - 1) / 2].start > interval.start;
+		i = (i - 1) / 2)
+		queue->heap[i] = queue->heap[(i - 1) / 2];
+	queue->heap[i] = interval;
 }
 
-static struct interval heap_take(struct intervals *intervals)
+static struct interval heap_pop_interval(struct interval_queue *queue)
 {
-	const struct interval first = intervals->heap[0], last = intervals->heap[--intervals->count];
+	const struct interval first = queue->heap[0], last = queue->heap[--queue->count];
 	size_t i = 0, child;
 
-	while ((child = i * 2 + 1) < intervals->count) {
-		child += child + 1 < intervals->count &&
-			 intervals->heap[child + 1].start < intervals->heap[child].start;
-		if (intervals->heap[child].start >= last.start)
+	while ((child = i * 2 + 1) < queue->count) {
+		child += child + 1 < queue->count &&
+			 queue->heap[child + 1].start < queue->heap[child].start;
+		if (queue->heap[child].start >= last.start)
 			break;
-		intervals->heap[i] = intervals->heap[child];
+		queue->heap[i] = queue->heap[child];
 		i = child;
 	}
-	intervals->heap[i] = last;
+	queue->heap[i] = last;
 	return first;
 }
 
-static void widen_ring(struct intervals *intervals)
+static void grow_ring(struct interval_queue *queue)
 {
-	const size_t room = intervals->ring_room ? intervals->ring_room * 2 : 1024;
-	struct interval *ring = need(room * sizeof *ring);
+	const size_t room = queue->ring_room ? queue->ring_room * 2 : 1024;
+	struct interval *ring = xcalloc(room * sizeof *ring);
 
-	for (size_t i = 0; i < intervals->in_ring; i++)
-		ring[i] = intervals->ring[(intervals->first + i) & (intervals->ring_room - 1)];
-	free(intervals->ring);
-	intervals->ring = ring;
-	intervals->ring_room = room;
-	intervals->first = 0;
+	for (size_t i = 0; i < queue->in_ring; i++)
+		ring[i] = queue->ring[(queue->first + i) & (queue->ring_room - 1)];
+	free(queue->ring);
+	queue->ring = ring;
+	queue->ring_room = room;
+	queue->first = 0;
 }
 
-void intervals_add(struct intervals *intervals, struct interval interval)
+void interval_queue_push(struct interval_queue *queue, struct interval interval)
 {
-	const size_t last = intervals->first + intervals->in_ring - 1;
+	const size_t last = queue->first + queue->in_ring - 1;
 
-	if (intervals->in_ring && intervals->ring[last & (intervals->ring_room - 1)].start > interval.start) {
-		heap_up(intervals, interval);
+	if (queue->in_ring && queue->ring[last & (queue->ring_room - 1)].start > interval.start) {
+		heap_push_interval(queue, interval);
 		return;
 	}
-	if (intervals->in_ring == intervals->ring_room)
-		widen_ring(intervals);
-	intervals->ring[(intervals->first + intervals->in_ring++) & (intervals->ring_room - 1)] = interval;
+	if (queue->in_ring == queue->ring_room)
+		grow_ring(queue);
+	queue->ring[(queue->first + queue->in_ring++) & (queue->ring_room - 1)] = interval;
 }
 
-static bool ring_is_first(const struct intervals *intervals)
+static bool next_is_in_ring(const struct interval_queue *queue)
 {
-	return intervals->in_ring &&
-	       (!intervals->count || intervals->ring[intervals->first].start <= intervals->heap[0].start);
+	return queue->in_ring &&
+	       (!queue->count || queue->ring[queue->first].start <= queue->heap[0].start);
 }
 
-uint64_t intervals_earliest(const struct intervals *intervals)
+uint64_t interval_queue_next_start(const struct interval_queue *queue)
 {
-	return ring_is_first(intervals) ? intervals->ring[intervals->first].start : intervals->heap[0].start;
+	return next_is_in_ring(queue) ? queue->ring[queue->first].start : queue->heap[0].start;
 }
 
-struct interval intervals_take(struct intervals *intervals)
+struct interval interval_queue_pop(struct interval_queue *queue)
 {
 	struct interval interval;
 
-	if (!ring_is_first(intervals))
-		return heap_take(intervals);
-	interval = intervals->ring[intervals->first];
-	intervals->first = (intervals->first + 1) & (intervals->ring_room - 1);
-	intervals->in_ring--;
+	if (!next_is_in_ring(queue))
+		return heap_pop_interval(queue);
+	interval = queue->ring[queue->first];
+	queue->first = (queue->first + 1) & (queue->ring_room - 1);
+	queue->in_ring--;
 	return interval;
 }
 
-void intervals_clear(struct intervals *intervals)
+void interval_queue_clear(struct interval_queue *queue)
 {
-	intervals->first = intervals->in_ring = intervals->count = 0;
+	queue->first = queue->in_ring = queue->count = 0;
 }
 
-void intervals_free(struct intervals *intervals)
+void interval_queue_free(struct interval_queue *queue)
 {
-	free(intervals->ring);
-	free(intervals->heap);
-	*intervals = (struct intervals){ .ring = NULL };
+	free(queue->ring);
+	free(queue->heap);
+	*queue = (struct interval_queue){ .ring = NULL };
 }

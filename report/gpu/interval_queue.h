@@ -14,24 +14,24 @@ struct interval {
 	uint32_t tag; /* whatever the caller wants back */
 };
 
-struct intervals {
+struct interval_queue {
 	/* most come in order: those lie in a ring, the others in a heap; the earliest start first in both */
 	struct interval *ring, *heap;
 	size_t first, in_ring, ring_room, count, room;
 };
 
-void intervals_add(struct intervals *intervals, struct interval interval);
+void interval_queue_push(struct interval_queue *queue, struct interval interval);
 /* The earliest, which is no longer there then; some must be waiting. */
-struct interval intervals_take(struct intervals *intervals);
+struct interval interval_queue_pop(struct interval_queue *queue);
 /* When it begins. */
-uint64_t intervals_earliest(const struct intervals *intervals);
+uint64_t interval_queue_next_start(const struct interval_queue *queue);
 /* None waits any more. */
-void intervals_clear(struct intervals *intervals);
-void intervals_free(struct intervals *intervals);
+void interval_queue_clear(struct interval_queue *queue);
+void interval_queue_free(struct interval_queue *queue);
 
-static inline size_t intervals_waiting(const struct intervals *intervals)
+static inline size_t interval_queue_length(const struct interval_queue *queue)
 {
-	return intervals->in_ring + intervals->count;
+	return queue->in_ring + queue->count;
 }
 
 #endif

@@ -4,20 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MOST (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
+#define NAMES_MAX (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
 
-bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b)
+bool launch_config_equal(const struct trace_kernel *a, const struct trace_kernel *b)
 {
 	return a->gpu.device == b->gpu.device && !memcmp(a->grid, b->grid, sizeof a->grid) &&
-	       !memcmp(a->block, b->block, sizeof a->block) && a->static_shared_bytes == b->static_shared_bytes &&
+	       !memcmp(a->block, b->block, sizeof a->block) &&
+	       a->static_shared_bytes == b->static_shared_bytes &&
 	       a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
 }
 
-static uint64_t hash(const struct trace_kernel *record)
+static uint64_t hash_launch_config(const struct trace_kernel *record)
 {
-	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0], record->grid[1], record->grid[2],
-		record->block[0], record->block[1], record->block[2], record->static_shared_bytes,
-		record->dynamic_shared_bytes, record->registers };
+	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0],
+		record->grid[1], record->grid[2], record->block[0], record->block[1],
+		record->block[2], record->static_shared_bytes, record->dynamic_shared_bytes,
+		record->registers };
 	uint64_t value = 0;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -25,94 +27,102 @@ static uint64_t hash(const struct trace_kernel *record)
 	return value;
 }
 
-static uint32_t *slot_of(const struct kernels *kernels, const struct trace_kernel *record)
+static uint32_t *launch_config_slot(
+	const struct launch_configs *configs, const struct trace_kernel *record)
 {
-	size_t i = hash(record) & (kernels->slot_count - 1);
+	size_t i = hash_launch_config(record) & (configs->slot_count - 1);
 
-	while (kernels->slots[i] &&
-		(kernels->kernels[kernels->slots[i] - 1].record.name != record->name ||
-			!kernel_same_shape(&kernels->kernels[kernels->slots[i] - 1].record, record)))
-		i = (i + 1) & (kernels->slot_count - 1);
-	return &kernels->slots[i];
+	while (configs->slots[i] &&
+		(configs->kernels[configs->slots[i] - 1].record.name != record->name ||
+			!launch_config_equal(
+				&configs->kernels[configs->slots[i] - 1].record, record)))
+		i = (i + 1) & (configs->slot_count - 1);
+	return &configs->slots[i];
 }
 
-static void widen(struct kernels *kernels)
+static void grow_launch_config_slots(struct launch_configs *configs)
 {
-	free(kernels->slots);
-	kernels->slot_count = kernels->slot_count ? kernels->slot_count * 2 : 64;
-	kernels->slots = need(kernels->slot_count * sizeof *kernels->slots);
-	for (uint32_t i = 0; i < kernels->count; i++)
-		*slot_of(kernels, &kernels->kernels[i].record) = i + 1;
+	free(configs->slots);
+	configs->slot_count = configs->slot_count ? configs->slot_count * 2 : 64;
+	configs->slots = xcalloc(configs->slot_count * sizeof *configs->slots);
+	for (uint32_t i = 0; i < configs->count; i++)
+		*launch_config_slot(configs, &configs->kernels[i].record) = i + 1;
 }
 
-struct kernels *kernels_new(void)
+struct launch_configs *launch_configs_new(void)
 {
-	struct kernels *kernels = need(sizeof *kernels);
+	struct launch_configs *configs = xcalloc(sizeof *configs);
 
-	widen(kernels);
-	return kernels;
+	grow_launch_config_slots(configs);
+	return configs;
 }
 
-void kernels_free(struct kernels *kernels)
+void launch_configs_free(struct launch_configs *configs)
 {
-	if (!kernels)
+	if (!configs)
 		return;
-	for (uint32_t i = 0; i < kernels->count; i++)
-		samples_free(&kernels->kernels[i].samples);
-	free(kernels->kernels);
-	free(kernels->slots);
-	free(kernels->recent);
-	free(kernels);
+	for (uint32_t i = 0; i < configs->count; i++)
+		percentiles_free(&configs->kernels[i].samples);
+	free(configs->kernels);
+	free(configs->slots);
+	free(configs->recent);
+	free(configs);
 }
 
-static struct kernel *entry_of(struct kernels *kernels, const struct trace_kernel *record, uint32_t name)
+static struct launch_config *find_or_add_config(
+	struct launch_configs *configs, const struct trace_kernel *record, uint32_t name)
 {
 	static const struct trace_kernel rest;
 	const struct trace_kernel *shape = record;
-	uint32_t *slot = slot_of(kernels, shape);
+	uint32_t *slot = launch_config_slot(configs, shape);
 
-	if (!*slot && kernels->count >= KERNELS_MOST) {
+	if (!*slot && configs->count >= LAUNCH_CONFIGS_MAX) {
 		shape = &rest;
 		name = 0;
-		slot = slot_of(kernels, shape);
+		slot = launch_config_slot(configs, shape);
 	}
 	if (!*slot) {
-		if ((size_t)(kernels->count + 1) * 2 > kernels->slot_count) {
-			widen(kernels);
-			slot = slot_of(kernels, shape);
+		if ((size_t)(configs->count + 1) * 2 > configs->slot_count) {
+			grow_launch_config_slots(configs);
+			slot = launch_config_slot(configs, shape);
 		}
-		grow(&kernels->kernels, &kernels->room, (size_t)kernels->count + 1, sizeof *kernels->kernels);
-		kernels->kernels[kernels->count].record = *shape;
-		kernels->kernels[kernels->count].name = name;
-		kernels->kernels[kernels->count].min_ns = UINT64_MAX;
-		kernels->kernels[kernels->count].samples.is_off = kernels->only &&
-								  (kernels->count >= kernels->only_count ||
-									  !kernels->only[kernels->count]);
-		*slot = ++kernels->count;
+		array_grow_zeroed(&configs->kernels, &configs->room, (size_t)configs->count + 1,
+			sizeof *configs->kernels);
+		configs->kernels[configs->count].record = *shape;
+		configs->kernels[configs->count].name = name;
+		configs->kernels[configs->count].min_ns = UINT64_MAX;
+		configs->kernels[configs->count].samples.is_disabled =
+			configs->only &&
+			(configs->count >= configs->only_count || !configs->only[configs->count]);
+		*slot = ++configs->count;
 	}
-	return &kernels->kernels[*slot - 1];
+	return &configs->kernels[*slot - 1];
 }
 
 /* Most are of the shape that the last one of that name had. */
-static uint32_t index_of(struct kernels *kernels, const struct trace_kernel *record, uint32_t name)
+static uint32_t launch_config_index(
+	struct launch_configs *configs, const struct trace_kernel *record, uint32_t name)
 {
 	uint32_t *recent;
 
-	if (record->name >= NAMES_MOST)
-		return (uint32_t)(entry_of(kernels, record, name) - kernels->kernels);
-	grow(&kernels->recent, &kernels->recent_room, (size_t)record->name + 1, sizeof *kernels->recent);
-	recent = &kernels->recent[record->name];
-	if (!*recent || kernels->kernels[*recent - 1].record.name != record->name ||
-		!kernel_same_shape(&kernels->kernels[*recent - 1].record, record))
-		*recent = (uint32_t)(entry_of(kernels, record, name) - kernels->kernels) + 1;
+	if (record->name >= NAMES_MAX)
+		return (uint32_t)(find_or_add_config(configs, record, name) - configs->kernels);
+	array_grow_zeroed(&configs->recent, &configs->recent_room, (size_t)record->name + 1,
+		sizeof *configs->recent);
+	recent = &configs->recent[record->name];
+	if (!*recent || configs->kernels[*recent - 1].record.name != record->name ||
+		!launch_config_equal(&configs->kernels[*recent - 1].record, record))
+		*recent = (uint32_t)(find_or_add_config(configs, record, name) - configs->kernels) +
+			  1;
 	return *recent - 1;
 }
 
-uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
-	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget)
+uint32_t launch_configs_add(struct launch_configs *configs, const struct trace_kernel *record,
+	uint32_t name, uint32_t node, uint64_t start_ns, uint64_t duration_ns, bool untimed,
+	struct percentiles_budget *budget)
 {
-	const uint32_t index = index_of(kernels, record, name);
-	struct kernel *kernel = &kernels->kernels[index];
+	const uint32_t index = launch_config_index(configs, record, name);
+	struct launch_config *kernel = &configs->kernels[index];
 
 	kernel->calls++;
 	kernel->untimed += untimed;
@@ -126,6 +136,6 @@ uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record,
 		kernel->longest_start_ns = start_ns;
 		kernel->node = node;
 	}
-	samples_add(&kernel->samples, duration_ns, budget);
+	percentiles_add(&kernel->samples, duration_ns, budget);
 	return index;
 }

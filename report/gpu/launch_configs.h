@@ -10,19 +10,19 @@
 #include "report/stats/percentiles.h"
 #include <stddef.h>
 
-#define KERNELS_MOST 65536u
+#define LAUNCH_CONFIGS_MAX 65536u
 
-struct kernel {
+struct launch_config {
 	struct trace_kernel record; /* the longest of them */
 	uint64_t calls, total_ns, min_ns, max_ns, untimed;
 	uint64_t longest_start_ns; /* since the trace's start */
-	struct samples samples;
+	struct percentiles samples;
 	uint32_t name; /* text; as shown */
 	uint32_t node; /* of the tree: who launched the longest */
 };
 
-struct kernels {
-	struct kernel *kernels;
+struct launch_configs {
+	struct launch_config *kernels;
 	uint32_t count;
 	size_t room, slot_count;
 	uint32_t *slots;
@@ -33,14 +33,15 @@ struct kernels {
 };
 
 /* The same device, grid, block, shared memory and registers. */
-bool kernel_same_shape(const struct trace_kernel *a, const struct trace_kernel *b);
+bool launch_config_equal(const struct trace_kernel *a, const struct trace_kernel *b);
 
-struct kernels *kernels_new(void);
-void kernels_free(struct kernels *kernels);
+struct launch_configs *launch_configs_new(void);
+void launch_configs_free(struct launch_configs *kernels);
 
 /* One that ran: its text, who launched it, when and how long. untimed: the times are not known. Returns its entry's
  * index. */
-uint32_t kernels_add(struct kernels *kernels, const struct trace_kernel *record, uint32_t name, uint32_t node,
-	uint64_t start_ns, uint64_t duration_ns, bool untimed, struct samples_budget *budget);
+uint32_t launch_configs_add(struct launch_configs *kernels, const struct trace_kernel *record,
+	uint32_t name, uint32_t node, uint64_t start_ns, uint64_t duration_ns, bool untimed,
+	struct percentiles_budget *budget);
 
 #endif

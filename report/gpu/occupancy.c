@@ -4,16 +4,16 @@
 #include "report/gpu/occupancy.h"
 
 #define WARP_THREADS 32u
-#define REGISTER_UNIT 256u          /* registers are given to a warp in units of this */
-#define REGISTERS_MAX 255u          /* a thread can name */
+#define REGISTER_UNIT 256u /* registers are given to a warp in units of this */
+#define REGISTERS_MAX 255u /* a thread can name */
 #define UNLIMITED UINT32_MAX
 
-static uint64_t round_up(uint64_t value, uint64_t unit)
+static uint64_t round_up_to_unit(uint64_t value, uint64_t unit)
 {
 	return (value + unit - 1) / unit * unit;
 }
 
-static uint32_t by_warps(const struct trace_device *device, uint64_t threads, uint64_t warps)
+static uint32_t blocks_by_warps(const struct trace_device *device, uint64_t threads, uint64_t warps)
 {
 	if (device->max_threads_per_block && threads > device->max_threads_per_block)
 		return 0;
@@ -21,33 +21,37 @@ static uint32_t by_warps(const struct trace_device *device, uint64_t threads, ui
 }
 
 /* Each SM is made of partitions with registers of their own. */
-static uint32_t by_registers_of(const struct trace_device *device, uint32_t partitions, uint32_t registers,
-	uint64_t warps)
+static uint32_t blocks_by_warp_registers(
+	const struct trace_device *device, uint32_t partitions, uint32_t registers, uint64_t warps)
 {
-	uint64_t per_warp = round_up((uint64_t)registers * WARP_THREADS, REGISTER_UNIT);
+	uint64_t per_warp = round_up_to_unit((uint64_t)registers * WARP_THREADS, REGISTER_UNIT);
 
 	if (registers == 0)
 		return UNLIMITED;
 	/* The launch check counts as if each partition held as many of the block's warps as the fullest. */
-	if (registers > REGISTERS_MAX || per_warp * round_up(warps, partitions) > device->registers_per_block)
+	if (registers > REGISTERS_MAX ||
+		per_warp * round_up_to_unit(warps, partitions) > device->registers_per_block)
 		return 0;
 	return (uint32_t)(device->registers_per_sm / partitions / per_warp * partitions / warps);
 }
 
-static uint32_t by_registers(const struct trace_device *device, uint32_t registers, uint64_t warps)
+static uint32_t blocks_by_registers(
+	const struct trace_device *device, uint32_t registers, uint64_t warps)
 {
-	uint32_t limit = by_registers_of(device, 4, registers, warps);
+	uint32_t limit = blocks_by_warp_registers(device, 4, registers, warps);
 
 	/* GP100 has two, and yet runs only what the rest of its family runs. */
 	if (limit && device->compute_major == 6 && device->compute_minor == 0)
-		limit = by_registers_of(device, 2, registers, warps);
+		limit = blocks_by_warp_registers(device, 2, registers, warps);
 	return limit;
 }
 
-static uint32_t by_shared_memory(const struct trace_device *device, const struct trace_kernel *kernel)
+static uint32_t blocks_by_shared_memory(
+	const struct trace_device *device, const struct trace_kernel *kernel)
 {
 	uint64_t wanted = (uint64_t)kernel->static_shared_bytes + kernel->dynamic_shared_bytes;
-	uint64_t block = round_up(wanted + device->reserved_shared_bytes_per_block, device->compute_major < 8 ? 256 : 128);
+	uint64_t block = round_up_to_unit(wanted + device->reserved_shared_bytes_per_block,
+		device->compute_major < 8 ? 256 : 128);
 	uint64_t sm = device->shared_bytes_per_sm;
 
 	if (block == 0)
@@ -57,7 +61,7 @@ static uint32_t by_shared_memory(const struct trace_device *device, const struct
 	return (uint32_t)(sm / block);
 }
 
-static uint64_t product(const uint32_t *sizes)
+static uint64_t launched_blocks(const uint32_t *sizes)
 {
 	uint64_t result;
 
@@ -68,24 +72,29 @@ static uint64_t product(const uint32_t *sizes)
 
 static bool limits_known(const struct trace_device *device)
 {
-	return device->compute_major >= 5 && device->warp_threads == WARP_THREADS && device->multiprocessors &&
-	       device->max_threads_per_sm >= WARP_THREADS && device->max_blocks_per_sm && device->registers_per_sm &&
+	return device->compute_major >= 5 && device->warp_threads == WARP_THREADS &&
+	       device->multiprocessors && device->max_threads_per_sm >= WARP_THREADS &&
+	       device->max_blocks_per_sm && device->registers_per_sm &&
 	       device->registers_per_block && device->shared_bytes_per_sm;
 }
 
-bool occupancy_of(const struct trace_device *device, const struct trace_kernel *kernel, struct occupancy *out)
+bool occupancy_of(
+	const struct trace_device *device, const struct trace_kernel *kernel, struct occupancy *out)
 {
-	const uint64_t threads = product(kernel->block), blocks = product(kernel->grid);
+	const uint64_t threads = launched_blocks(kernel->block),
+		       blocks = launched_blocks(kernel->grid);
 	const uint64_t warps = threads / WARP_THREADS + (threads % WARP_THREADS > 0);
 	uint32_t limits[4], least = UNLIMITED;
 
 	if (!limits_known(device) || threads == 0 || blocks == 0)
 		return false;
-	limits[0] = by_warps(device, threads, warps);
-	limits[1] = by_registers(device, kernel->registers, warps > UINT32_MAX ? UINT32_MAX : warps);
-	limits[2] = by_shared_memory(device, kernel);
+	limits[0] = blocks_by_warps(device, threads, warps);
+	limits[1] = blocks_by_registers(
+		device, kernel->registers, warps > UINT32_MAX ? UINT32_MAX : warps);
+	limits[2] = blocks_by_shared_memory(device, kernel);
 	limits[3] = device->max_blocks_per_sm;
-	*out = (struct occupancy){.blocks = blocks, .max_warps = device->max_threads_per_sm / WARP_THREADS};
+	*out = (struct occupancy){ .blocks = blocks,
+		.max_warps = device->max_threads_per_sm / WARP_THREADS };
 	for (int i = 0; i < 4; i++)
 		least = limits[i] < least ? limits[i] : least;
 	for (int i = 0; i < 4; i++)
@@ -101,9 +110,21 @@ bool occupancy_of(const struct trace_device *device, const struct trace_kernel *
 const char *occupancy_limit_text(uint32_t limits)
 {
 	static const char *const texts[16] = {
-		"", "warps", "registers", "warps, registers", "shared memory", "warps, shared memory", "registers, shared memory",
-		"warps, registers, shared memory", "blocks", "warps, blocks", "registers, blocks", "warps, registers, blocks",
-		"shared memory, blocks", "warps, shared memory, blocks", "registers, shared memory, blocks",
+		"",
+		"warps",
+		"registers",
+		"warps, registers",
+		"shared memory",
+		"warps, shared memory",
+		"registers, shared memory",
+		"warps, registers, shared memory",
+		"blocks",
+		"warps, blocks",
+		"registers, blocks",
+		"warps, registers, blocks",
+		"shared memory, blocks",
+		"warps, shared memory, blocks",
+		"registers, shared memory, blocks",
 		"warps, registers, shared memory, blocks",
 	};
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gpu_order {
-	struct sorter *sorter;
+struct record_order {
+	struct external_sort *sort;
 };
 
-static int compare(const void *left, const void *right)
+static int compare_gpu_entries(const void *left, const void *right)
 {
 	const struct gpu_entry *a = left, *b = right;
 
@@ -25,7 +25,8 @@ static int compare(const void *left, const void *right)
 }
 
 /* When it began and how long it took. */
-static void set_times(struct trace_reader *reader, struct gpu_entry *entry, const struct trace_event *event)
+static void set_entry_times(
+	struct trace_reader *reader, struct gpu_entry *entry, const struct trace_event *event)
 {
 	uint64_t start_ns = 0, end_ns = 0, begin, end;
 
@@ -48,50 +49,53 @@ static void set_times(struct trace_reader *reader, struct gpu_entry *entry, cons
 	entry->duration_ns = end - begin;
 }
 
-static void collect(struct gpu_order *order, struct trace_reader *reader, const struct trace_event *event)
+static void add_gpu_entry(
+	struct record_order *order, struct trace_reader *reader, const struct trace_event *event)
 {
-	const uint64_t arrival = sorter_count(order->sorter);
+	const uint64_t arrival = external_sort_count(order->sort);
 	const struct trace_head *head = event->record;
-	struct gpu_entry *entry = sorter_add(order->sorter);
+	struct gpu_entry *entry = external_sort_add(order->sort);
 
 	entry->arrival = arrival;
 	entry->stream = event->stream->stream;
 	entry->tid = event->stream->tid;
 	entry->kind = event->kind;
 	entry->node = event->node;
-	memcpy(&entry->record, head, head->size < sizeof entry->record ? head->size : sizeof entry->record);
-	set_times(reader, entry, event);
+	memcpy(&entry->record, head,
+		head->size < sizeof entry->record ? head->size : sizeof entry->record);
+	set_entry_times(reader, entry, event);
 }
 
-struct gpu_order *gpu_order_read(struct trace_reader *reader)
+struct record_order *record_order_read(struct trace_reader *reader)
 {
-	struct gpu_order *order = need(sizeof *order);
+	struct record_order *order = xcalloc(sizeof *order);
 	struct trace_event event;
 	int status;
 
-	order->sorter = sorter_new(sizeof(struct gpu_entry), GPU_ORDER_HELD, compare, "the GPU's records");
+	order->sort = external_sort_new(sizeof(struct gpu_entry), RECORD_ORDER_IN_MEMORY,
+		compare_gpu_entries, "the GPU's records");
 	while ((status = reader_next(reader, &event)) > 0)
 		if (kind_is_gpu(event.kind) && event.record)
-			collect(order, reader, &event);
+			add_gpu_entry(order, reader, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 	reader_rewind(reader);
-	sorter_rewind(order->sorter);
+	external_sort_rewind(order->sort);
 	return order;
 }
 
-const struct gpu_entry *gpu_order_first(const struct gpu_order *order)
+const struct gpu_entry *record_order_peek(const struct record_order *order)
 {
-	return sorter_first(order->sorter);
+	return external_sort_peek(order->sort);
 }
 
-void gpu_order_next(struct gpu_order *order)
+void record_order_next(struct record_order *order)
 {
-	sorter_next(order->sorter);
+	external_sort_next(order->sort);
 }
 
-void gpu_order_free(struct gpu_order *order)
+void record_order_free(struct record_order *order)
 {
-	sorter_free(order->sorter);
+	external_sort_free(order->sort);
 	free(order);
 }

@@ -8,12 +8,12 @@
 
 #include "report/trace/trace_reader.h"
 
-#define GPU_ORDER_HELD 32768u
+#define RECORD_ORDER_IN_MEMORY 32768u
 
 struct gpu_entry {
-	uint64_t time_ns;  /* when it began; what CUPTI could not time: when it was delivered */
+	uint64_t time_ns; /* when it began; what CUPTI could not time: when it was delivered */
 	uint64_t duration_ns;
-	uint64_t arrival;  /* 0, 1, ... as the trace has them */
+	uint64_t arrival;     /* 0, 1, ... as the trace has them */
 	uint32_t stream, tid; /* that delivered it */
 	uint32_t kind, node;
 	bool timed;
@@ -28,15 +28,15 @@ struct gpu_entry {
 	} record;
 };
 
-struct gpu_order;
+struct record_order;
 
 /* Reads the trace from where it stands to its end, then rewinds it. Never NULL. Ends the program with a sentence if
  * there is no room. */
-struct gpu_order *gpu_order_read(struct trace_reader *reader);
-void gpu_order_free(struct gpu_order *order);
+struct record_order *record_order_read(struct trace_reader *reader);
+void record_order_free(struct record_order *order);
 
 /* The next one by time, then stream, then arrival; NULL: no more. Lives until gpu_order_next. */
-const struct gpu_entry *gpu_order_first(const struct gpu_order *order);
-void gpu_order_next(struct gpu_order *order);
+const struct gpu_entry *record_order_peek(const struct record_order *order);
+void record_order_next(struct record_order *order);
 
 #endif

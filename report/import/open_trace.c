@@ -18,22 +18,22 @@
 #include <unistd.h>
 
 /* A file that was made into traces, one a process; for the life of the program. */
-struct import {
-	struct import *next;
+struct imported_file {
+	struct imported_file *next;
 	dev_t device;
 	ino_t inode;
 	struct timespec changed;
 	off_t size;
-	struct import_part {
+	struct imported_trace {
 		uint32_t pid; /* not used of the first: that is who has the plain path */
 		int fd;
-	} * parts;
+	} * traces;
 	size_t count, room;
 };
 
-static struct import *imports;
+static struct imported_file *imported_files;
 
-static int made_file(void)
+static int create_unnamed_file(void)
 {
 	const char *folder = getenv("TMPDIR");
 	int fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -41,16 +41,17 @@ static int made_file(void)
 	return fd >= 0 ? fd : memfd_create("pperf-import", MFD_CLOEXEC);
 }
 
-static struct import *known(const struct stat *status)
+static struct imported_file *find_imported(const struct stat *status)
 {
-	struct import *import = imports;
+	struct imported_file *imported = imported_files;
 
-	while (import && (import->device != status->st_dev || import->inode != status->st_ino ||
-				 import->size != status->st_size ||
-				 import->changed.tv_sec != status->st_mtim.tv_sec ||
-				 import->changed.tv_nsec != status->st_mtim.tv_nsec))
-		import = import->next;
-	return import;
+	while (imported &&
+		(imported->device != status->st_dev || imported->inode != status->st_ino ||
+			imported->size != status->st_size ||
+			imported->changed.tv_sec != status->st_mtim.tv_sec ||
+			imported->changed.tv_nsec != status->st_mtim.tv_nsec))
+		imported = imported->next;
+	return imported;
 }
 
 /* JSON begins with a bracket, perhaps behind a mark of UTF-8 and white space; gzip with two bytes of its own. */
@@ -71,109 +72,118 @@ static bool is_sqlite(const unsigned char *head, size_t bytes)
 }
 
 /* False: `problem` says what it is instead. */
-static bool read_rows(struct kineto *kineto, int from, bool sqlite, char *problem, size_t problem_bytes)
+static bool read_foreign_file(
+	struct event_rows *rows, int from, bool sqlite, char *problem, size_t problem_bytes)
 {
-	struct unpacked *file;
+	struct gzip_file *file;
 	bool good;
 
 	if (sqlite)
-		return nsys_read(kineto, from, problem, problem_bytes);
-	file = unpacked_open(from);
-	good = kineto_read(kineto, file);
-	if (kineto->problem)
-		snprintf(problem, problem_bytes, "%s", kineto->problem);
-	unpacked_close(file);
+		return nsys_read(rows, from, problem, problem_bytes);
+	file = gzip_file_open(from);
+	good = kineto_read(rows, file);
+	if (rows->problem)
+		snprintf(problem, problem_bytes, "%s", rows->problem);
+	gzip_file_close(file);
 	return good;
 }
 
-static bool keep(struct import *import, struct kineto *kineto)
+static bool write_imported_trace(struct imported_file *imported, struct event_rows *rows)
 {
-	const int fd = made_file();
+	const int fd = create_unnamed_file();
 
-	if (fd < 0 || !kineto_write(kineto, fd)) {
+	if (fd < 0 || !convert_rows(rows, fd)) {
 		if (fd >= 0)
 			close(fd);
 		return false;
 	}
-	grow(&import->parts, &import->room, import->count + 1, sizeof *import->parts);
-	import->parts[import->count++] = (struct import_part){ kineto_number(kineto, kineto->pid), fd };
+	array_grow_zeroed(
+		&imported->traces, &imported->room, imported->count + 1, sizeof *imported->traces);
+	imported->traces[imported->count++] = (struct imported_trace){
+		event_rows_number(rows, rows->pid), fd
+	};
 	return true;
 }
 
-static bool keep_process(struct import *import, const struct kineto *all, uint32_t process)
+static bool write_process_trace(
+	struct imported_file *imported, const struct event_rows *all, uint32_t process)
 {
-	struct kineto part = kineto_part(all, process);
-	const bool kept = keep(import, &part);
+	struct event_rows part = split_process(all, process);
+	const bool kept = write_imported_trace(imported, &part);
 
-	kineto_part_free(&part);
+	split_process_free(&part);
 	return kept;
 }
 
 /* The process that did most comes first. */
-static bool keep_all(struct import *import, struct kineto *kineto)
+static bool write_all_traces(struct imported_file *imported, struct event_rows *rows)
 {
-	const uint32_t first = kineto_main_process(kineto);
+	const uint32_t first = split_main_process(rows);
 
-	if (kineto->process_count < 2)
-		return keep(import, kineto);
-	if (!keep_process(import, kineto, first))
+	if (rows->process_count < 2)
+		return write_imported_trace(imported, rows);
+	if (!write_process_trace(imported, rows, first))
 		return false;
-	for (uint32_t process = 0; process < kineto->process_count; process++)
-		if (process != first && !keep_process(import, kineto, process))
+	for (uint32_t process = 0; process < rows->process_count; process++)
+		if (process != first && !write_process_trace(imported, rows, process))
 			return false;
 	return true;
 }
 
 /* Closes the file. */
-static bool make(struct import *import, const char *path, int from, bool sqlite, char *error)
+static bool convert_file(
+	struct imported_file *imported, const char *path, int from, bool sqlite, char *error)
 {
-	struct kineto kineto;
+	struct event_rows rows;
 	char problem[320] = "";
 	bool made = false;
 
-	if (!read_rows(&kineto, from, sqlite, problem, sizeof problem))
-		snprintf(error, READER_ERROR_BYTES, "%.200s: not a trace: it %.150s; " WHAT_TO_GIVE, path, problem);
-	else if (!(made = keep_all(import, &kineto)))
-		snprintf(error, READER_ERROR_BYTES, "%.300s: no room for what is made of it: %s", path, strerror(errno));
-	kineto_free(&kineto);
+	if (!read_foreign_file(&rows, from, sqlite, problem, sizeof problem))
+		snprintf(error, READER_ERROR_BYTES,
+			"%.200s: not a trace: it %.150s; " ACCEPTED_FILES, path, problem);
+	else if (!(made = write_all_traces(imported, &rows)))
+		snprintf(error, READER_ERROR_BYTES, "%.300s: no room for what is made of it: %s",
+			path, strerror(errno));
+	event_rows_free(&rows);
 	if (sqlite)
 		close(from);
 	return made;
 }
 
-static void forget(struct import *import)
+static void free_imported(struct imported_file *imported)
 {
-	for (size_t i = 0; i < import->count; i++)
-		close(import->parts[i].fd);
-	free(import->parts);
-	free(import);
+	for (size_t i = 0; i < imported->count; i++)
+		close(imported->traces[i].fd);
+	free(imported->traces);
+	free(imported);
 }
 
 /* The traces made of an open file, which is closed. */
-static struct import *import_of(const char *path, int from, bool sqlite, const struct stat *status, char *error)
+static struct imported_file *get_imported(
+	const char *path, int from, bool sqlite, const struct stat *status, char *error)
 {
-	struct import *import = known(status);
+	struct imported_file *imported = find_imported(status);
 
-	if (import) {
+	if (imported) {
 		close(from);
-		return import;
+		return imported;
 	}
-	import = need(sizeof *import);
-	*import = (struct import){ .next = imports,
+	imported = xcalloc(sizeof *imported);
+	*imported = (struct imported_file){ .next = imported_files,
 		.device = status->st_dev,
 		.inode = status->st_ino,
 		.changed = status->st_mtim,
 		.size = status->st_size };
-	if (!make(import, path, from, sqlite, error)) {
-		forget(import);
+	if (!convert_file(imported, path, from, sqlite, error)) {
+		free_imported(imported);
 		return NULL;
 	}
-	imports = import;
-	return import;
+	imported_files = imported;
+	return imported;
 }
 
 /* Of `export.sqlite#4711` the path before the number sign; NULL: it is none of these, or a file of that very name. */
-static char *without_pid(const char *path, uint32_t *pid)
+static char *split_pid_suffix(const char *path, uint32_t *pid)
 {
 	const char *sign = strrchr(path, '#');
 	struct json_text number = { .form = '"' };
@@ -186,56 +196,60 @@ static char *without_pid(const char *path, uint32_t *pid)
 	number.length = strlen(sign + 1);
 	if (!json_unsigned(&number, &value) || value > UINT32_MAX)
 		return NULL;
-	base = need((size_t)(sign - path) + 1);
+	base = xcalloc((size_t)(sign - path) + 1);
 	memcpy(base, path, (size_t)(sign - path));
 	*pid = (uint32_t)value;
 	return base;
 }
 
-static const struct import_part *part_of(const struct import *import, const char *path, uint32_t pid, char *error)
+static const struct imported_trace *find_process_trace(
+	const struct imported_file *imported, const char *path, uint32_t pid, char *error)
 {
-	for (size_t i = 0; i < import->count; i++)
-		if (import->parts[i].pid == pid)
-			return &import->parts[i];
-	snprintf(error, READER_ERROR_BYTES, "%.300s: there is no process %" PRIu32 " in it", path, pid);
+	for (size_t i = 0; i < imported->count; i++)
+		if (imported->traces[i].pid == pid)
+			return &imported->traces[i];
+	snprintf(error, READER_ERROR_BYTES, "%.300s: there is no process %" PRIu32 " in it", path,
+		pid);
 	return NULL;
 }
 
 /* NULL and a descriptor: it is a trace of our own, or nothing that is known. NULL and -1: `error`. */
-static struct import *open_import(const char *path, int *fd, uint64_t *bytes, char *error)
+static struct imported_file *open_and_detect(
+	const char *path, int *fd, uint64_t *bytes, char *error)
 {
 	unsigned char head[512];
 	struct stat status;
-	struct import *import;
+	struct imported_file *imported;
 	int64_t got;
 
 	*fd = trace_file_open(path, bytes, error);
 	if (*fd < 0)
 		return NULL;
-	got = read_at(*fd, head, sizeof head, 0);
-	if (got <= 0 || fstat(*fd, &status) || !(is_sqlite(head, (size_t)got) || may_be_json(head, (size_t)got)))
+	got = pread_all(*fd, head, sizeof head, 0);
+	if (got <= 0 || fstat(*fd, &status) ||
+		!(is_sqlite(head, (size_t)got) || may_be_json(head, (size_t)got)))
 		return NULL;
-	import = import_of(path, *fd, is_sqlite(head, (size_t)got), &status, error);
+	imported = get_imported(path, *fd, is_sqlite(head, (size_t)got), &status, error);
 	*fd = -1;
-	return import;
+	return imported;
 }
 
-int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
+int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
 {
 	uint32_t pid = 0;
-	char *base = without_pid(path, &pid);
-	const struct import_part *part;
-	struct import *import;
+	char *base = split_pid_suffix(path, &pid);
+	const struct imported_trace *part;
+	struct imported_file *imported;
 	struct stat status;
 	int fd;
 
-	import = open_import(base ? base : path, &fd, bytes, error);
-	if (import) {
-		part = base ? part_of(import, path, pid, error) : &import->parts[0];
+	imported = open_and_detect(base ? base : path, &fd, bytes, error);
+	if (imported) {
+		part = base ? find_process_trace(imported, path, pid, error) : &imported->traces[0];
 		fd = part ? dup(part->fd) : -1;
 	}
 	free(base);
-	if (!import)
+	if (!imported)
 		return fd;
 	if (fd >= 0 && !fstat(fd, &status))
 		*bytes = (uint64_t)status.st_size;
@@ -248,25 +262,26 @@ struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES]
 	int fd;
 
 	progress_file(path);
-	fd = import_open(path, &bytes, error);
+	fd = open_any_trace(path, &bytes, error);
 	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
 }
 
-size_t import_processes(const char *path)
+size_t open_trace_process_count(const char *path)
 {
 	struct stat status;
-	const struct import *import = stat(path, &status) ? NULL : known(&status);
+	const struct imported_file *imported = stat(path, &status) ? NULL : find_imported(&status);
 
-	return import ? import->count : 0;
+	return imported ? imported->count : 0;
 }
 
-char *import_process_path(const char *path, size_t number)
+char *open_trace_process_path(const char *path, size_t number)
 {
 	struct stat status;
-	const struct import *import = stat(path, &status) ? NULL : known(&status);
+	const struct imported_file *imported = stat(path, &status) ? NULL : find_imported(&status);
 	const size_t room = strlen(path) + 12;
-	char *other = need(room);
+	char *other = xcalloc(room);
 
-	snprintf(other, room, number ? "%s#%" PRIu32 : "%s", path, import ? import->parts[number].pid : 0);
+	snprintf(other, room, number ? "%s#%" PRIu32 : "%s", path,
+		imported ? imported->traces[number].pid : 0);
 	return other;
 }

@@ -13,14 +13,14 @@
 /* A file that holds several processes is as many traces: its path is the one that used GPUs most, `PATH#PID` any.
  *
  * A descriptor of the trace, to be read with pread and closed; -1: `error` says why not. */
-int import_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
+int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 
 /* Opens a file of any known format for reading. NULL: `error` is one sentence. The reader is freed by reader_close. */
 struct trace_reader *trace_open(const char *path, char error[READER_ERROR_BYTES]);
 
 /* Of a path that import_open has opened: how many processes it holds; 0: it is no file of another tool. */
-size_t import_processes(const char *path);
+size_t open_trace_process_count(const char *path);
 /* The path of each from 0, the first one its own. The caller's. */
-char *import_process_path(const char *path, size_t number);
+char *open_trace_process_path(const char *path, size_t number);
 
 #endif

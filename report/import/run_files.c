@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static int by_start(const void *left, const void *right)
+static int compare_start_times(const void *left, const void *right)
 {
-	const struct trace_sibling *a = left, *b = right;
+	const struct run_file *a = left, *b = right;
 
 	if (a->start_unix_ns != b->start_unix_ns)
 		return a->start_unix_ns < b->start_unix_ns ? -1 : 1;
@@ -23,19 +23,19 @@ static int by_start(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-static bool same_process(const struct trace_sibling *a, const struct trace_sibling *b)
+static bool same_process(const struct run_file *a, const struct run_file *b)
 {
 	return a->pid == b->pid && a->start_unix_ns == b->start_unix_ns;
 }
 
 /* A process writes one trace: other files with its number and start are copies. Of those from `first` on, which are in order, one is
  * kept, if it is not among those before. */
-static void drop_copies(struct trace_siblings *siblings, uint32_t first)
+static void drop_copies(struct run_files *siblings, uint32_t first)
 {
 	uint32_t kept = first;
 
 	for (uint32_t i = first; i < siblings->count; i++) {
-		struct trace_sibling *sibling = &siblings->traces[i];
+		struct run_file *sibling = &siblings->traces[i];
 		bool copy = kept > first && same_process(sibling, &siblings->traces[kept - 1]);
 
 		for (uint32_t named = 0; named < first && !copy; named++)
@@ -48,18 +48,20 @@ static void drop_copies(struct trace_siblings *siblings, uint32_t first)
 	siblings->count = kept;
 }
 
-static void add(
-	struct trace_siblings *siblings, size_t *room, char *path, const struct trace_header *header, uint64_t bytes)
+static void add_run_file(struct run_files *siblings, size_t *room, char *path,
+	const struct trace_header *header, uint64_t bytes)
 {
-	grow(&siblings->traces, room, (size_t)siblings->count + 1, sizeof *siblings->traces);
-	siblings->traces[siblings->count++] = (struct trace_sibling){ path, header->pid, header->parent_pid,
-		header->start.realtime_ns, bytes };
+	array_grow_zeroed(
+		&siblings->traces, room, (size_t)siblings->count + 1, sizeof *siblings->traces);
+	siblings->traces[siblings->count++] = (struct run_file){ path, header->pid,
+		header->parent_pid, header->start.realtime_ns, bytes };
 }
 
 /* The header of a file that may be anything. named: somebody asked for it, so it may be another tool's. */
-static bool look(const char *path, bool named, struct trace_header *header, uint64_t *bytes, char *error)
+static bool read_run_header(
+	const char *path, bool named, struct trace_header *header, uint64_t *bytes, char *error)
 {
-	int fd = named ? import_open(path, bytes, error) : trace_file_open(path, bytes, error);
+	int fd = named ? open_any_trace(path, bytes, error) : trace_file_open(path, bytes, error);
 	bool good = fd >= 0 && header_read(fd, path, header, error);
 
 	if (fd >= 0)
@@ -67,20 +69,22 @@ static bool look(const char *path, bool named, struct trace_header *header, uint
 	return good;
 }
 
-static char *join(const char *folder, int folder_bytes, const char *name)
+static char *join_path(const char *folder, int folder_bytes, const char *name)
 {
 	size_t bytes = (size_t)folder_bytes + strlen(name) + 1;
-	char *path = need(bytes);
+	char *path = xcalloc(bytes);
 
 	snprintf(path, bytes, "%.*s%s", folder_bytes, folder, name);
 	return path;
 }
 
-static void look_around(const char *path, uint64_t run_id, struct trace_siblings *siblings, size_t *room)
+static void find_in_folder_of(
+	const char *path, uint64_t run_id, struct run_files *siblings, size_t *room)
 {
 	const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
 	int folder_bytes = (int)(own - path);
-	char *folder = join(path, folder_bytes, folder_bytes ? "." : "./."), error[READER_ERROR_BYTES];
+	char *folder = join_path(path, folder_bytes, folder_bytes ? "." : "./."),
+	     error[READER_ERROR_BYTES];
 	DIR *entries = opendir(folder);
 	struct dirent *entry;
 
@@ -91,11 +95,13 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 		char *other;
 
 		if (!strcmp(entry->d_name, own) ||
-			(entry->d_type != DT_REG && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN))
+			(entry->d_type != DT_REG && entry->d_type != DT_LNK &&
+				entry->d_type != DT_UNKNOWN))
 			continue;
-		other = join(path, folder_bytes, entry->d_name);
-		if (look(other, false, &header, &bytes, error) && header.run_id == run_id)
-			add(siblings, room, other, &header, bytes);
+		other = join_path(path, folder_bytes, entry->d_name);
+		if (read_run_header(other, false, &header, &bytes, error) &&
+			header.run_id == run_id)
+			add_run_file(siblings, room, other, &header, bytes);
 		else
 			free(other);
 	}
@@ -104,47 +110,48 @@ static void look_around(const char *path, uint64_t run_id, struct trace_siblings
 }
 
 /* The other processes in a file of another tool. */
-static void look_inside(const char *path, struct trace_siblings *siblings, size_t *room)
+static void find_in_folder(const char *path, struct run_files *siblings, size_t *room)
 {
 	char error[READER_ERROR_BYTES];
 
-	for (size_t i = 1; i < import_processes(path); i++) {
-		char *other = import_process_path(path, i);
+	for (size_t i = 1; i < open_trace_process_count(path); i++) {
+		char *other = open_trace_process_path(path, i);
 		struct trace_header header;
 		uint64_t bytes;
 
-		if (look(other, true, &header, &bytes, error))
-			add(siblings, room, other, &header, bytes);
+		if (read_run_header(other, true, &header, &bytes, error))
+			add_run_file(siblings, room, other, &header, bytes);
 		else
 			free(other);
 	}
 }
 
-bool siblings_find(const char *path, struct trace_siblings *siblings, char error[READER_ERROR_BYTES])
+bool run_files_find(const char *path, struct run_files *siblings, char error[READER_ERROR_BYTES])
 {
 	struct trace_header header;
 	size_t room = 0;
 	uint64_t bytes;
 	uint32_t named;
 
-	*siblings = (struct trace_siblings){ 0 };
-	if (!look(path, true, &header, &bytes, error))
+	*siblings = (struct run_files){ 0 };
+	if (!read_run_header(path, true, &header, &bytes, error))
 		return false;
-	add(siblings, &room, join(path, (int)strlen(path), ""), &header, bytes);
-	look_inside(path, siblings, &room);
+	add_run_file(siblings, &room, join_path(path, (int)strlen(path), ""), &header, bytes);
+	find_in_folder(path, siblings, &room);
 	named = siblings->count;
 	if (header.run_id)
-		look_around(path, header.run_id, siblings, &room);
-	qsort(siblings->traces + named, siblings->count - named, sizeof *siblings->traces, by_start);
+		find_in_folder_of(path, header.run_id, siblings, &room);
+	qsort(siblings->traces + named, siblings->count - named, sizeof *siblings->traces,
+		compare_start_times);
 	drop_copies(siblings, named);
-	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, by_start);
+	qsort(siblings->traces, siblings->count, sizeof *siblings->traces, compare_start_times);
 	return true;
 }
 
-void siblings_free(struct trace_siblings *siblings)
+void run_files_free(struct run_files *siblings)
 {
 	for (uint32_t i = 0; i < siblings->count; i++)
 		free(siblings->traces[i].path);
 	free(siblings->traces);
-	*siblings = (struct trace_siblings){ 0 };
+	*siblings = (struct run_files){ 0 };
 }

@@ -8,42 +8,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-void next_begin(struct command *command, const char *view)
+void next_command_begin(struct shell_command *command, const char *view)
 {
-	command_add(command, "pperf-report ");
-	command_add(command, view);
+	shell_command_add(command, "pperf-report ");
+	shell_command_add(command, view);
 }
 
-static void add_number(struct command *command, const char *option, uint64_t value)
+static void add_rank_option(struct shell_command *command, const char *option, uint64_t value)
 {
 	char text[64];
 
 	snprintf(text, sizeof text, " %s %" PRIu64, option, value);
-	command_add(command, text);
+	shell_command_add(command, text);
 }
 
-void next_files(struct command *command, const struct options *options)
+void next_command_add_files(struct shell_command *command, const struct options *options)
 {
-	command_files(command, options);
+	shell_command_add_files(command, options);
 	if (options->rank >= 0)
-		add_number(command, "--rank", (uint64_t)options->rank);
+		add_rank_option(command, "--rank", (uint64_t)options->rank);
 	if (options->no_fold)
-		command_add(command, " --no-fold");
+		shell_command_add(command, " --no-fold");
 	if (options->no_steps)
-		command_add(command, " --no-steps");
+		shell_command_add(command, " --no-steps");
 	if (options->step_marker) {
-		command_add(command, " --step-marker");
-		command_word(command, options->step_marker, strlen(options->step_marker));
+		shell_command_add(command, " --step-marker");
+		shell_command_add_word(command, options->step_marker, strlen(options->step_marker));
 	}
 }
 
-void next_path(struct command *command, const struct trace_text *path, size_t count)
+void next_command_add_path(
+	struct shell_command *command, const struct trace_text *path, size_t count)
 {
 	char *joined = NULL;
 	size_t used = 0, room = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		grow(&joined, &room, used + 2 * (size_t)path[i].length + 2, 1);
+		array_grow_zeroed(&joined, &room, used + 2 * (size_t)path[i].length + 2, 1);
 		if (i)
 			joined[used++] = '/';
 		for (uint32_t at = 0; at < path[i].length; at++) {
@@ -52,83 +53,88 @@ void next_path(struct command *command, const struct trace_text *path, size_t co
 			joined[used++] = path[i].bytes[at];
 		}
 	}
-	command_word(command, joined ? joined : "", used);
+	shell_command_add_word(command, joined ? joined : "", used);
 	free(joined);
 }
 
-void next_focus(struct command *command, const struct trace_text *path, size_t count)
+void next_command_add_focus(
+	struct shell_command *command, const struct trace_text *path, size_t count)
 {
-	command_add(command, " --focus");
-	next_path(command, path, count);
+	shell_command_add(command, " --focus");
+	next_command_add_path(command, path, count);
 }
 
-void next_put(struct command *command, const struct style *style)
+void next_command_put(struct shell_command *command, const struct style *style)
 {
 	if (style->terminal && command->text) {
 		print_paint(style, PAINT_DIM);
-		out_string(style->out, style->ascii ? "next: " : "next \xc2\xb7 ");
-		out_bytes(style->out, command->text, command->used); /* nothing in it must be hidden: command.h */
+		output_string(style->out, style->ascii ? "next: " : "next \xc2\xb7 ");
+		output_bytes(style->out, command->text,
+			command->used); /* nothing in it must be hidden: command.h */
 		print_paint(style, PAINT_NONE);
-		out_char(style->out, '\n');
+		output_char(style->out, '\n');
 	}
 	free(command->text);
-	*command = (struct command){ .text = NULL };
+	*command = (struct shell_command){ .text = NULL };
 }
 
 /* The place of the first row that has one; false: there is none. */
-static bool add_place(struct command *command, const struct rows *rows)
+static bool add_first_path(struct shell_command *command, const struct rows *rows)
 {
 	const struct row *row = rows->count ? &rows->rows[0] : NULL;
 	const size_t length = row && row->tree ? row_path(row, NULL, 0) : 0;
-	uint32_t *nodes = need((length + 1) * sizeof *nodes);
-	struct trace_text *path = need((length + 1) * sizeof *path);
+	uint32_t *nodes = xcalloc((length + 1) * sizeof *nodes);
+	struct trace_text *path = xcalloc((length + 1) * sizeof *path);
 
 	if (length)
 		row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
-		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+		const struct string_view name = string_table_get(
+			row->process->texts, row->tree->nodes[nodes[i]].name);
 
 		path[i] = (struct trace_text){ name.bytes, name.length, true };
 	}
 	if (length)
-		next_focus(command, path, length);
+		next_command_add_focus(command, path, length);
 	free(nodes);
 	free(path);
 	return length > 0;
 }
 
-void next_of_view(const struct report *report, const struct style *style)
+void next_command_of_view(const struct report *report, const struct style *style)
 {
 	const char *pattern = report->options->view->next, *view_end;
 	const struct process *process = &report->processes->all[0];
-	struct command command = { .ascii = style->ascii };
+	struct shell_command command = { .ascii = style->ascii };
 	char view[32];
 
 	if (!pattern || !style->terminal || !report->processes->shown)
 		return;
 	view_end = strchrnul(pattern, ' ');
 	snprintf(view, sizeof view, "%.*s", (int)(view_end - pattern), pattern);
-	next_begin(&command, view);
-	next_files(&command, report->options);
+	next_command_begin(&command, view);
+	next_command_add_files(&command, report->options);
 	for (const char *at = view_end; *at; at++) {
 		char byte[2] = { *at, '\0' };
 
 		if (at[0] == '%' && at[1] == 'm') {
-			const char *metric = report->options->metric_name ? report->options->metric_name : metrics[process->metric].key;
+			const char *metric = report->options->metric_name
+						     ? report->options->metric_name
+						     : metrics[process->metric].key;
 
 			command.used -= command.used && command.text[command.used - 1] == ' ';
-			command_word(&command, metric, strlen(metric));
+			shell_command_add_word(&command, metric, strlen(metric));
 			at++;
 		} else if (at[0] == '%' && at[1] == 'p') {
 			command.used -= command.used && command.text[command.used - 1] == ' ';
-			if (!add_place(&command, &report->rows)) {
+			if (!add_first_path(&command, &report->rows)) {
 				free(command.text);
 				return;
 			}
 			at++;
 		} else {
-			command_add(&command, byte);
+			shell_command_add(&command, byte);
 		}
 	}
-	next_put(&command, style);
+	next_command_put(&command, style);
 }

@@ -12,15 +12,17 @@
 #include "report/print/print.h"
 
 /* By the view's pattern. */
-void next_of_view(const struct report *report, const struct style *style);
+void next_command_of_view(const struct report *report, const struct style *style);
 
 /* Of a view that does everything itself. Begins as { .ascii = style->ascii }, is printed and freed by next_put. */
-void next_begin(struct command *command, const char *view);
+void next_command_begin(struct shell_command *command, const char *view);
 /* Which traces, and what decides how their places are called. */
-void next_files(struct command *command, const struct options *options);
+void next_command_add_files(struct shell_command *command, const struct options *options);
 /* The path as a word: names joined by /. The same as --focus takes it. */
-void next_path(struct command *command, const struct trace_text *path, size_t count);
-void next_focus(struct command *command, const struct trace_text *path, size_t count);
-void next_put(struct command *command, const struct style *style);
+void next_command_add_path(
+	struct shell_command *command, const struct trace_text *path, size_t count);
+void next_command_add_focus(
+	struct shell_command *command, const struct trace_text *path, size_t count);
+void next_command_put(struct shell_command *command, const struct style *style);
 
 #endif

@@ -14,17 +14,19 @@ struct report {
 };
 
 /* The envelope up to the rows, which are the caller's; the brace is left open. */
-void print_json_head(const struct report *report, struct out *out);
-void print_json(const struct report *report, struct out *out);
+void print_json_head(const struct report *report, struct output *out);
+void print_json(const struct report *report, struct output *out);
 /* An array: of each process that is shown and each of its GPUs, the whole trace. */
-void print_json_gpus(const struct processes *processes, struct out *out);
-void print_csv(const struct report *report, struct out *out);
+void print_json_gpus(const struct processes *processes, struct output *out);
+void print_csv(const struct report *report, struct output *out);
 void print_text(const struct report *report, const struct style *style);
 
 /* Parts of text. A table: its name column first with the tree's lines (LAYOUT_TREE), or last. */
-void print_table(const struct report *report, const struct rows *rows, enum layout layout, const struct style *style);
+void print_table(const struct report *report, const struct rows *rows, enum layout layout,
+	const struct style *style);
 /* The critical tree. */
-void print_ruled(const struct rows *rows, const struct options *options, const struct style *style);
+void print_critical(
+	const struct rows *rows, const struct options *options, const struct style *style);
 
 /* How a tree is drawn: `  │   ├── `, or with less room `│ ├ `. */
 struct branches {
@@ -32,7 +34,8 @@ struct branches {
 	bool ascii, narrow;
 };
 /* The lines before each row of a tree. Terminated, in `out`; 0 for roots. */
-size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const struct branches *branches);
+size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches);
 /* The columns that they take. */
 size_t print_branch_width(uint32_t depth, bool narrow);
 bool *print_last_children(const struct rows *rows); /* to be freed */

@@ -7,7 +7,7 @@
 
 bool *print_last_children(const struct rows *rows)
 {
-	bool *last = need(rows->count + 1), *seen = need(rows->count + 1);
+	bool *last = xcalloc(rows->count + 1), *seen = xcalloc(rows->count + 1);
 
 	for (size_t i = rows->count; i-- > 0;) {
 		const uint32_t parent = rows->rows[i].parent;
@@ -25,14 +25,18 @@ size_t print_branch_width(uint32_t depth, bool narrow)
 	return depth == 0 ? 0 : narrow ? 2 * (size_t)depth : 2 + 4 * (size_t)depth;
 }
 
-size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row, const struct branches *branches)
+size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
+	const struct branches *branches)
 {
-	static const char *const wide[2][4] = { { "    ", "\xe2\x94\x82   ", "\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
+	static const char *const wide[2][4] = { { "    ", "\xe2\x94\x82   ",
+							"\xe2\x94\x94\xe2\x94\x80\xe2\x94\x80 ",
 							"\xe2\x94\x9c\xe2\x94\x80\xe2\x94\x80 " },
 		{ "    ", "|   ", "+-- ", "|-- " } };
-	static const char *const narrow[2][4] = { { "  ", "\xe2\x94\x82 ", "\xe2\x94\x94 ", "\xe2\x94\x9c " },
+	static const char *const narrow[2][4] = { { "  ", "\xe2\x94\x82 ", "\xe2\x94\x94 ",
+							  "\xe2\x94\x9c " },
 		{ "  ", "| ", "+ ", "| " } };
-	const char *const *piece = branches->narrow ? narrow[branches->ascii] : wide[branches->ascii];
+	const char *const *piece = branches->narrow ? narrow[branches->ascii]
+						    : wide[branches->ascii];
 	const bool *last = branches->last;
 	const uint32_t depth = rows->rows[row].depth;
 	size_t used = branches->narrow ? 0 : 2, at = row;
@@ -41,9 +45,10 @@ size_t print_branch(char *out, size_t room, const struct rows *rows, size_t row,
 	out[0] = '\0';
 	if (depth == 0 || (size_t)depth * 6 + 4 > room)
 		return 0;
-	parts = need(depth * sizeof *parts);
+	parts = xcalloc(depth * sizeof *parts);
 	for (uint32_t level = depth; level > 0 && rows->rows[at].parent != NO_ROW; level--) {
-		parts[level - 1] = level == depth ? piece[last[at] ? 2 : 3] : piece[last[at] ? 0 : 1];
+		parts[level - 1] = level == depth ? piece[last[at] ? 2 : 3]
+						  : piece[last[at] ? 0 : 1];
 		at = rows->rows[at].parent;
 	}
 	memcpy(out, branches->narrow ? "" : "  ", used + 1);

@@ -9,164 +9,168 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_frames(struct out *out, const struct row *row, uint32_t stack_id)
+static void put_json_frames(struct output *out, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
 	char text[4096];
 
-	out_char(out, '[');
+	output_char(out, '[');
 	for (uint32_t i = 0; i < frames; i++) {
 		if (i)
-			out_string(out, ", ");
-		out_json_text(out, text, call_stack_frame(row->process, stack_id, i, false, text, sizeof text));
+			output_string(out, ", ");
+		output_json_text(out, text,
+			call_stack_frame(row->process, stack_id, i, false, text, sizeof text));
 	}
-	out_char(out, ']');
+	output_char(out, ']');
 }
 
-static void put_source(struct out *out, const struct row *row, uint32_t place)
+static void put_json_source(struct output *out, const struct row *row, uint32_t node)
 {
-	char *text = need(CALL_STACK_TEXT);
+	char *text = xcalloc(CALL_STACK_TEXT);
 
-	out_json_text(out, text, call_stack_source(row->process, place, false, text, CALL_STACK_TEXT));
+	output_json_text(
+		out, text, call_stack_source(row->process, node, false, text, CALL_STACK_TEXT));
 	free(text);
 }
 
-static void put_cell(struct out *out, const struct row *row, const struct cell *cell)
+static void put_json_cell(struct output *out, const struct row *row, const struct cell *cell)
 {
 	switch (cell->kind) {
 	case CELL_NONE:
 	case CELL_NULL:
-		out_string(out, "null");
+		output_string(out, "null");
 		break;
 	case CELL_WHOLE:
-		out_signed(out, cell->whole);
+		output_signed(out, cell->whole);
 		break;
 	case CELL_UNSIGNED:
-		out_unsigned(out, cell->number);
+		output_unsigned(out, cell->number);
 		break;
 	case CELL_REAL:
-		out_json_double(out, cell->real);
+		output_json_double(out, cell->real);
 		break;
 	case CELL_BOOL:
-		out_string(out, cell->truth ? "true" : "false");
+		output_string(out, cell->truth ? "true" : "false");
 		break;
 	case CELL_TEXT:
-		out_json_text(out, cell->text.bytes, cell->text.length);
+		output_json_text(out, cell->text.bytes, cell->text.length);
 		break;
 	case CELL_TRIPLE:
-		out_char(out, '[');
+		output_char(out, '[');
 		for (int i = 0; i < 3; i++) {
-			out_unsigned(out, cell->triple[i]);
-			out_string(out, i < 2 ? ", " : "]");
+			output_unsigned(out, cell->triple[i]);
+			output_string(out, i < 2 ? ", " : "]");
 		}
 		break;
 	case CELL_SPAN:
-		out_char(out, '[');
-		out_unsigned(out, cell->number);
-		out_string(out, ", ");
-		out_unsigned(out, cell->most);
-		out_char(out, ']');
+		output_char(out, '[');
+		output_unsigned(out, cell->number);
+		output_string(out, ", ");
+		output_unsigned(out, cell->max);
+		output_char(out, ']');
 		break;
 	case CELL_PATH:
 		print_json_path(out, row);
 		break;
 	case CELL_FRAMES:
-		put_frames(out, row, (uint32_t)cell->number);
+		put_json_frames(out, row, (uint32_t)cell->number);
 		break;
 	case CELL_SOURCE:
-		put_source(out, row, (uint32_t)cell->number);
+		put_json_source(out, row, (uint32_t)cell->number);
 		break;
 	}
 }
 
 /* Keys with a dot are gathered in an object; those of one object stand side by side in a view's list. */
-static void put_row(struct out *out, const struct report *report, const struct row *row)
+static void put_json_row(struct output *out, const struct report *report, const struct row *row)
 {
 	const char *keys = report->options->row_columns, *dot;
 	const struct column *column;
 	char object[32] = "";
 	bool first = true, inner_first = true;
 
-	out_char(out, '{');
+	output_char(out, '{');
 	while ((column = column_next(&keys))) {
 		const struct cell cell = column_value(column, row, &report->rows);
-		const size_t length = (dot = strchr(column->key, '.')) ? (size_t)(dot - column->key) : 0;
+		const size_t length = (dot = strchr(column->key, '.')) ? (size_t)(dot - column->key)
+								       : 0;
 
 		if (cell.kind == CELL_NONE)
 			continue;
-		if (*object && (length != strlen(object) || memcmp(object, column->key, length) != 0)) {
-			out_char(out, '}');
+		if (*object &&
+			(length != strlen(object) || memcmp(object, column->key, length) != 0)) {
+			output_char(out, '}');
 			*object = '\0';
 		}
 		if (length && !*object) {
 			memcpy(object, column->key, length);
 			object[length] = '\0';
 			print_json_key(out, object, &first);
-			out_char(out, '{');
+			output_char(out, '{');
 			inner_first = true;
 		}
 		print_json_key(out, dot ? dot + 1 : column->key, dot ? &inner_first : &first);
-		put_cell(out, row, &cell);
+		put_json_cell(out, row, &cell);
 	}
-	out_string(out, *object ? "}}" : "}");
+	output_string(out, *object ? "}}" : "}");
 }
 
-static void put_warnings(struct out *out, const struct processes *processes)
+static void put_json_warnings(struct output *out, const struct processes *processes)
 {
 	bool first = true;
 
-	out_char(out, '[');
+	output_char(out, '[');
 	for (size_t i = 0; i < processes->warning_count; i++) {
 		if (!first)
-			out_string(out, ", ");
+			output_string(out, ", ");
 		first = false;
 		print_json_string(out, processes->warnings[i]);
 	}
 	for (size_t i = 0; i < processes->shown; i++) {
-		if (!processes->all[i].fold->memory->counts.ooms)
+		if (!processes->all[i].profile->memory->counts.ooms)
 			continue;
 		if (!first)
-			out_string(out, ", ");
+			output_string(out, ", ");
 		first = false;
 		print_json_string(out, "PyTorch ran out of memory: see totals.ooms");
 	}
-	out_char(out, ']');
+	output_char(out, ']');
 }
 
-static void put_files(struct out *out, const struct options *options)
+static void put_json_files(struct output *out, const struct options *options)
 {
-	out_char(out, '[');
+	output_char(out, '[');
 	for (size_t i = 0; i < options->file_count; i++) {
 		if (i)
-			out_string(out, ", ");
+			output_string(out, ", ");
 		print_json_string(out, options->files[i]);
 	}
-	out_char(out, ']');
+	output_char(out, ']');
 }
 
-void print_json_head(const struct report *report, struct out *out)
+void print_json_head(const struct report *report, struct output *out)
 {
-	out_string(out, "{\"schema\": \"pperf.report/1\", \"view\": \"");
-	out_string(out, report->options->view->name);
-	out_string(out, "\", \"files\": ");
-	put_files(out, report->options);
-	out_string(out, ",\n \"capture\": ");
+	output_string(out, "{\"schema\": \"pperf.report/1\", \"view\": \"");
+	output_string(out, report->options->view->name);
+	output_string(out, "\", \"files\": ");
+	put_json_files(out, report->options);
+	output_string(out, ",\n \"capture\": ");
 	print_json_capture(out, report->processes);
-	out_string(out, ",\n \"integrity\": ");
+	output_string(out, ",\n \"integrity\": ");
 	print_json_integrity(out, report->processes);
-	out_string(out, ",\n \"totals\": ");
+	output_string(out, ",\n \"totals\": ");
 	print_json_totals(out, report->processes);
-	out_string(out, ",\n \"warnings\": ");
-	put_warnings(out, report->processes);
+	output_string(out, ",\n \"warnings\": ");
+	put_json_warnings(out, report->processes);
 }
 
-void print_json(const struct report *report, struct out *out)
+void print_json(const struct report *report, struct output *out)
 {
 	print_json_head(report, out);
-	out_string(out, ",\n \"rows\": [");
+	output_string(out, ",\n \"rows\": [");
 	for (size_t i = 0; i < report->rows.count; i++) {
-		out_string(out, i ? ",\n  " : "\n  ");
-		put_row(out, report, &report->rows.rows[i]);
+		output_string(out, i ? ",\n  " : "\n  ");
+		put_json_row(out, report, &report->rows.rows[i]);
 	}
-	out_string(out, "]}\n");
+	output_string(out, "]}\n");
 }

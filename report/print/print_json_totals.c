@@ -6,11 +6,11 @@
 #include <string.h>
 
 /* Of all processes shown, together. */
-void print_json_integrity(struct out *out, const struct processes *processes)
+void print_json_integrity(struct output *out, const struct processes *processes)
 {
 	bool first = true, complete = true, conserved = true;
 
-	out_char(out, '{');
+	output_char(out, '{');
 	for (size_t item = 0; item < integrity_item_count; item++) {
 		uint64_t sum = 0;
 
@@ -23,13 +23,13 @@ void print_json_integrity(struct out *out, const struct processes *processes)
 		conserved &= processes->all[i].integrity.conserved;
 	}
 	print_json_key(out, "complete", &first);
-	out_string(out, complete ? "true" : "false");
+	output_string(out, complete ? "true" : "false");
 	print_json_key(out, "conserved", &first);
-	out_string(out, conserved ? "true" : "false");
-	out_char(out, '}');
+	output_string(out, conserved ? "true" : "false");
+	output_char(out, '}');
 }
 
-static void add_totals(struct fold_totals *sum, const struct fold_totals *part)
+static void sum_totals(struct profile_totals *sum, const struct profile_totals *part)
 {
 	if (part->wall_ns > sum->wall_ns)
 		sum->wall_ns = part->wall_ns;
@@ -59,48 +59,52 @@ static void add_totals(struct fold_totals *sum, const struct fold_totals *part)
 	}
 }
 
-static void put_oom(struct out *out, struct process *process, const struct memory_oom *oom)
+static void put_json_oom(struct output *out, struct process *process, const struct memory_oom *oom)
 {
-	const struct row at = { .process = process, .kind = ROW_NODE, .node = oom->node, .tree = process->fold->tree };
+	const struct row at = { .process = process,
+		.kind = ROW_NODE,
+		.node = oom->node,
+		.tree = process->profile->tree };
 	bool first = true;
 
-	out_char(out, '{');
+	output_char(out, '{');
 	print_json_member(out, "pid", process->pid, &first);
 	print_json_member(out, "tid", oom->tid, &first);
 	print_json_member(out, "t_ns", oom->time_ns, &first);
 	print_json_member(out, "device", oom->device, &first);
 	print_json_key(out, "path", &first);
 	print_json_path(out, &at);
-	print_json_member(out, "asked_bytes", oom->asked, &first);
+	print_json_member(out, "asked_bytes", oom->requested_bytes, &first);
 	print_json_member(out, "allocated_bytes", oom->allocated, &first);
 	print_json_member(out, "reserved_bytes", oom->reserved, &first);
 	print_json_key(out, "outside_bytes", &first);
 	if (oom->outside >= 0)
-		out_signed(out, oom->outside);
+		output_signed(out, oom->outside);
 	else
-		out_string(out, "null");
-	out_char(out, '}');
+		output_string(out, "null");
+	output_char(out, '}');
 }
 
 /* Every time that PyTorch ran out of memory. */
-static void put_ooms(struct out *out, const struct processes *processes, bool *first)
+static void put_json_ooms(struct output *out, const struct processes *processes, bool *first)
 {
 	const char *before = "";
 
 	print_json_key(out, "ooms", first);
-	out_char(out, '[');
+	output_char(out, '[');
 	for (size_t i = 0; i < processes->shown; i++)
-		for (uint32_t oom = 0; oom < processes->all[i].fold->memory->oom_count; oom++) {
-			out_string(out, before);
-			put_oom(out, &processes->all[i], &processes->all[i].fold->memory->ooms[oom]);
+		for (uint32_t oom = 0; oom < processes->all[i].profile->memory->oom_count; oom++) {
+			output_string(out, before);
+			put_json_oom(out, &processes->all[i],
+				&processes->all[i].profile->memory->ooms[oom]);
 			before = ", ";
 		}
-	out_char(out, ']');
+	output_char(out, ']');
 }
 
 /* What the busy time was spent on; null where only some steps are shown. */
-static void put_gpu_parts(
-	struct out *out, const struct processes *processes, const struct fold_totals *sum, bool *first)
+static void put_json_gpu_parts(struct output *out, const struct processes *processes,
+	const struct profile_totals *sum, bool *first)
 {
 	const struct {
 		const char *key;
@@ -108,61 +112,62 @@ static void put_gpu_parts(
 	} part[] = { { "gpu_computation_ns", sum->gpu_computation_ns },
 		{ "gpu_communication_ns", sum->gpu_communication_ns },
 		{ "gpu_exposed_communication_ns", sum->gpu_exposed_communication_ns },
-		{ "gpu_copy_ns", sum->gpu_copy_ns }, { "gpu_exposed_copy_ns", sum->gpu_exposed_copy_ns } };
-	const bool whole = processes->shown == 0 || !processes->all[0].fold->options.steps;
+		{ "gpu_copy_ns", sum->gpu_copy_ns },
+		{ "gpu_exposed_copy_ns", sum->gpu_exposed_copy_ns } };
+	const bool whole = processes->shown == 0 || !processes->all[0].profile->options.steps;
 
 	for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
 		print_json_key(out, part[i].key, first);
 		if (whole)
-			out_unsigned(out, part[i].value);
+			output_unsigned(out, part[i].value);
 		else
-			out_string(out, "null");
+			output_string(out, "null");
 	}
 }
 
-void print_json_totals(struct out *out, const struct processes *processes)
+void print_json_totals(struct output *out, const struct processes *processes)
 {
-	struct fold_totals sum = { .wall_ns = 0 };
+	struct profile_totals sum = { .wall_ns = 0 };
 	bool first = true, inner_first = true;
 
 	for (size_t i = 0; i < processes->shown; i++)
-		add_totals(&sum, &processes->all[i].fold->totals);
-	out_char(out, '{');
+		sum_totals(&sum, &processes->all[i].profile->totals);
+	output_char(out, '{');
 	print_json_member(out, "wall_ns", sum.wall_ns, &first);
 	print_json_member(out, "gpu_sum_ns", sum.gpu_sum_ns, &first);
 	print_json_member(out, "gpu_busy_ns", sum.gpu_busy_ns, &first);
 	print_json_member(out, "gpu_idle_ns", sum.gpu_idle_ns, &first);
 	print_json_member(out, "gpu_unknown_ns", sum.gpu_unknown_ns, &first);
-	put_gpu_parts(out, processes, &sum, &first);
+	put_json_gpu_parts(out, processes, &sum, &first);
 	print_json_member(out, "attributed_ns", sum.attributed_ns, &first);
 	print_json_member(out, "unattributed_ns", sum.unattributed_ns, &first);
 	print_json_key(out, "methods", &first);
-	out_char(out, '{');
+	output_char(out, '{');
 	for (int method = 0; method < METHOD_COUNT; method++) {
 		bool part_first = true;
 
 		print_json_key(out, method_name((enum method)method), &inner_first);
-		out_char(out, '{');
+		output_char(out, '{');
 		print_json_member(out, "records", sum.method_records[method], &part_first);
 		print_json_member(out, "ns", sum.method_ns[method], &part_first);
-		out_char(out, '}');
+		output_char(out, '}');
 	}
-	out_char(out, '}');
+	output_char(out, '}');
 	print_json_member(out, "alloc_bytes", sum.alloc_bytes, &first);
 	print_json_member(out, "free_bytes", sum.free_bytes, &first);
 	print_json_key(out, "reserved_peak_bytes", &first);
-	out_signed(out, sum.reserved_peak);
+	output_signed(out, sum.reserved_peak);
 	print_json_key(out, "allocated_peak_bytes", &first);
 	if (sum.has_tensors)
-		out_signed(out, sum.allocated_peak);
+		output_signed(out, sum.allocated_peak);
 	else
-		out_string(out, "null");
+		output_string(out, "null");
 	print_json_member(out, "tensor_alloc_bytes", sum.tensor_alloc_bytes, &first);
 	print_json_member(out, "tensor_free_bytes", sum.tensor_free_bytes, &first);
-	put_ooms(out, processes, &first);
+	put_json_ooms(out, processes, &first);
 	print_json_member(out, "self_cost_ns", sum.self_ns, &first);
 	print_json_member(out, "cupti_overhead_ns", sum.overhead_ns, &first);
 	print_json_key(out, "gpus", &first);
 	print_json_gpus(processes, out);
-	out_char(out, '}');
+	output_char(out, '}');
 }

@@ -12,31 +12,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_COLUMNS 512 /* more than there are */
+#define COLUMNS_MAX 512 /* more than there are */
 /* Percent of the width that names get, if they need it, before a column more is shown; those of ranges in a tree, whose
  * places say more than a figure more. */
 #define NAME_SHARE 45
 #define TREE_SHARE 60
 
 /* A column that is shown. */
-struct shown {
+struct text_column {
 	const struct column *column;
 	size_t width;
 };
 
-struct table {
+struct text_table {
 	const struct rows *rows;
 	const struct style *style;
-	struct shown shown[MOST_COLUMNS];
+	struct text_column shown[COLUMNS_MAX];
 	size_t count;
-	size_t name_width, widest_name, widest_range; /* range: of a tree, with what lies before it */
+	size_t name_width, widest_name,
+		widest_range; /* range: of a tree, with what lies before it */
 	struct branches branches;
-	struct apart_name *names; /* of the rows */
+	struct shortened_name *names; /* of the rows */
 	size_t blanks; /* to be written before the next text: none at the end of a line */
 };
 
 /* How wide a column must be; 0: no row has anything but zeros to show in it. */
-static size_t column_width(const struct table *table, const struct column *column)
+static size_t text_column_width(const struct text_table *table, const struct column *column)
 {
 	size_t width = 0;
 	bool any = false;
@@ -44,8 +45,9 @@ static size_t column_width(const struct table *table, const struct column *colum
 
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct cell cell = column_value(column, &table->rows->rows[i], table->rows);
-		const size_t length = cell_text(text, table->style, column, &table->rows->rows[i], table->rows);
-		const size_t cell_width = visible_width(text, length);
+		const size_t length = cell_text(
+			text, table->style, column, &table->rows->rows[i], table->rows);
+		const size_t cell_width = escaped_width(text, length);
 		long double number = 1;
 
 		cell_number(&cell, &number);
@@ -56,15 +58,16 @@ static size_t column_width(const struct table *table, const struct column *colum
 	return any ? (width > strlen(column->title) ? width : strlen(column->title)) : 0;
 }
 
-static void find_names(struct table *table, enum layout layout)
+static void measure_names(struct text_table *table, enum layout layout)
 {
 	table->widest_name = table->widest_range = 0;
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct row *row = &table->rows->rows[i];
-		const struct text label = row_label(row, table->style->ascii);
+		const struct string_view label = row_label(row, table->style->ascii);
 		const size_t room = (size_t)label.length * 10 + 1;
-		char *text = need(room);
-		size_t width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
+		char *text = xcalloc(room);
+		size_t width = escaped_width(text,
+			escape_text(text, room, label.bytes, label.length, table->style->ascii));
 
 		if (layout == LAYOUT_TREE)
 			width += print_branch_width(row->depth, table->branches.narrow);
@@ -77,78 +80,89 @@ static void find_names(struct table *table, enum layout layout)
 	}
 }
 
-#define NAME_LEAST 24 /* of the width: names get that, whatever columns were asked for */
+#define NAME_MIN 24 /* of the width: names get that, whatever columns were asked for */
 
-static void set_name_width(struct table *table, size_t width)
+static void set_name_width(struct text_table *table, size_t width)
 {
 	table->name_width = width < table->widest_name ? width : table->widest_name;
 }
 
 /* Those that were asked for, all of them, in that order, even if lines become longer than the screen. */
-static void take_asked(struct table *table, const char *keys)
+static void add_requested_columns(struct text_table *table, const char *keys)
 {
 	const struct column *column;
 	size_t used = 0;
 
-	while ((column = column_next(&keys)) && table->count < MOST_COLUMNS) {
-		const size_t width = column_width(table, column), title = strlen(column->title);
+	while ((column = column_next(&keys)) && table->count < COLUMNS_MAX) {
+		const size_t width = text_column_width(table, column),
+			     title = strlen(column->title);
 
-		table->shown[table->count] = (struct shown){ .column = column, .width = width ? width : title };
+		table->shown[table->count] = (struct text_column){ .column = column,
+			.width = width ? width : title };
 		used += table->shown[table->count++].width + 2;
 	}
-	set_name_width(table, table->style->width > used + NAME_LEAST ? table->style->width - used : NAME_LEAST);
+	set_name_width(table,
+		table->style->width > used + NAME_MIN ? table->style->width - used : NAME_MIN);
 }
 
 /* The columns that fit beside the names, in the order of the list: what stands first there matters most. */
-static void choose_columns(struct table *table, const struct options *options)
+static void choose_text_columns(struct text_table *table, const struct options *options)
 {
-	const size_t share = table->style->width * NAME_SHARE / 100, ranges = table->style->width * TREE_SHARE / 100,
+	const size_t share = table->style->width * NAME_SHARE / 100,
+		     ranges = table->style->width * TREE_SHARE / 100,
 		     least = table->widest_range < ranges ? table->widest_range : ranges,
 		     most = least > share ? least : share,
 		     names = table->widest_name < most ? table->widest_name : most;
-	const struct column *first = view_sort(options, table->rows->rows[0].process), *column = first;
-	const char *keys = options->view->text, *asked = options->sources ? "source" : "";
+	const struct column *first = view_sort(options, table->rows->rows[0].process),
+			    *column = first;
+	const char *keys = options->view->text, *extra_keys = options->sources ? "source" : "";
 	size_t used = names;
 
 	if (options->columns) {
-		take_asked(table, options->columns);
+		add_requested_columns(table, options->columns);
 		return;
 	}
-	for (; column && table->count < MOST_COLUMNS; column = column_next(*asked ? &asked : &keys)) {
-		const size_t width = (column == first && table->count) ? 0 : column_width(table, column);
+	for (; column && table->count < COLUMNS_MAX;
+		column = column_next(*extra_keys ? &extra_keys : &keys)) {
+		const size_t width = (column == first && table->count)
+					     ? 0
+					     : text_column_width(table, column);
 
 		if (!width || used + width + 2 > table->style->width)
 			continue;
 		used += width + 2;
-		table->shown[table->count++] = (struct shown){ .column = column, .width = width };
+		table->shown[table->count++] = (struct text_column){ .column = column,
+			.width = width };
 	}
 	set_name_width(table, table->style->width - (used - names));
 }
 
-static void put(struct table *table, const char *text, size_t length)
+static void put_text(struct text_table *table, const char *text, size_t length)
 {
 	for (; length && table->blanks; table->blanks--)
-		out_char(table->style->out, ' ');
-	out_bytes(table->style->out, text, length);
+		output_char(table->style->out, ' ');
+	output_bytes(table->style->out, text, length);
 }
 
-static void end_line(struct table *table)
+static void end_line(struct text_table *table)
 {
 	table->blanks = 0;
-	out_char(table->style->out, '\n');
+	output_char(table->style->out, '\n');
 }
 
-static void put_aligned(struct table *table, const struct shown *shown, const char *text, size_t length, bool after)
+static void put_aligned(struct text_table *table, const struct text_column *shown, const char *text,
+	size_t length, bool after)
 {
-	const size_t width = visible_width(text, length), fill = shown->width > width ? shown->width - width : 0;
+	const size_t width = escaped_width(text, length),
+		     fill = shown->width > width ? shown->width - width : 0;
 	const bool left = cell_is_left_aligned(shown->column);
 
 	table->blanks += (after ? 2 : 0) + (left ? 0 : fill);
-	put(table, text, length);
+	put_text(table, text, length);
 	table->blanks += (after ? 0 : 2) + (left ? fill : 0);
 }
 
-static void put_header(struct table *table, bool name_first)
+static void put_text_header(struct text_table *table, bool name_first)
 {
 	print_paint(table->style, PAINT_BOLD);
 	if (name_first)
@@ -157,12 +171,13 @@ static void put_header(struct table *table, bool name_first)
 		put_aligned(table, &table->shown[i], table->shown[i].column->title,
 			strlen(table->shown[i].column->title), name_first);
 	if (!name_first)
-		put(table, "name", 4);
+		put_text(table, "name", 4);
 	print_paint(table->style, PAINT_NONE);
 	end_line(table);
 }
 
-static enum paint paint_of(const struct table *table, const struct column *column, const struct row *row)
+static enum paint text_cell_paint(
+	const struct text_table *table, const struct column *column, const struct row *row)
 {
 	const struct cell cell = column_value(column, row, table->rows);
 
@@ -171,14 +186,14 @@ static enum paint paint_of(const struct table *table, const struct column *colum
 	return cell.real >= 0.5 ? PAINT_HOT : cell.real >= 0.1 ? PAINT_WARM : PAINT_NONE;
 }
 
-static void put_cells(struct table *table, const struct row *row, bool name_first)
+static void put_cells(struct text_table *table, const struct row *row, bool name_first)
 {
 	char text[CELL_TEXT_BYTES];
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct column *column = table->shown[i].column;
 		const size_t length = cell_text(text, table->style, column, row, table->rows);
-		const enum paint paint = paint_of(table, column, row);
+		const enum paint paint = text_cell_paint(table, column, row);
 
 		if (paint)
 			print_paint(table->style, paint);
@@ -190,17 +205,19 @@ static void put_cells(struct table *table, const struct row *row, bool name_firs
 
 #define BRANCH_BYTES 512
 
-static char *visible_label(const struct table *table, struct text label, size_t *width)
+static char *escaped_label(const struct text_table *table, struct string_view label, size_t *width)
 {
 	const size_t room = (size_t)label.length * 10 + 16;
-	char *text = need(room);
+	char *text = xcalloc(room);
 
-	*width = visible_width(text, visible(text, room, label.bytes, label.length, table->style->ascii));
+	*width = escaped_width(
+		text, escape_text(text, room, label.bytes, label.length, table->style->ascii));
 	return text;
 }
 
 /* The tree's lines before a name. Returns their width. */
-static size_t branch_of(const struct table *table, size_t index, enum layout layout, char *branch, size_t room)
+static size_t text_branch(
+	const struct text_table *table, size_t index, enum layout layout, char *branch, size_t room)
 {
 	const struct row *row = &table->rows->rows[index];
 	size_t label;
@@ -208,58 +225,60 @@ static size_t branch_of(const struct table *table, size_t index, enum layout lay
 	*branch = '\0';
 	if (layout != LAYOUT_TREE || !row->depth)
 		return 0;
-	free(visible_label(table, row_short_label(row, table->style->ascii), &label));
-	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <= table->name_width)
+	free(escaped_label(table, row_short_label(row, table->style->ascii), &label));
+	if (print_branch_width(row->depth, table->branches.narrow) + (label < 12 ? label : 12) <=
+		table->name_width)
 		print_branch(branch, room, table->rows, index, &table->branches);
 	else
 		snprintf(branch, room, "  (%u) ", row->depth); /* too deep to draw */
-	return visible_width(branch, strlen(branch));
+	return escaped_width(branch, strlen(branch));
 }
 
 /* All of them, before the first is shown: which are alike decides how they are made short. */
-static void make_names(struct table *table, enum layout layout)
+static void shorten_row_names(struct text_table *table, enum layout layout)
 {
 	const bool ascii = table->style->ascii;
 
-	table->names = need((table->rows->count + 1) * sizeof *table->names);
+	table->names = xcalloc((table->rows->count + 1) * sizeof *table->names);
 	for (size_t i = 0; i < table->rows->count; i++) {
 		const struct row *row = &table->rows->rows[i];
-		struct apart_name *name = &table->names[i];
+		struct shortened_name *name = &table->names[i];
 		char branch[BRANCH_BYTES];
 		size_t width, before;
 
-		name->whole = visible_label(table, row_label(row, ascii), &width);
-		before = branch_of(table, i, layout, branch, sizeof branch);
+		name->whole = escaped_label(table, row_label(row, ascii), &width);
+		before = text_branch(table, i, layout, branch, sizeof branch);
 		if (before + width > table->name_width) {
 			free(name->whole);
-			name->whole = visible_label(table, row_short_label(row, ascii), &width);
+			name->whole = escaped_label(table, row_short_label(row, ascii), &width);
 		}
 		name->columns = table->name_width > before ? table->name_width - before : 1;
-		name->list = layout == LAYOUT_TREE ? row->parent : 0;
+		name->group = layout == LAYOUT_TREE ? row->parent : 0;
 		name->is_path = row_has_path(row);
 	}
-	apart_names(table->names, table->rows->count, ascii);
+	shorten_names(table->names, table->rows->count, ascii);
 }
 
 /* The name with the tree's lines before it. Returns its width. */
-static size_t put_name(struct table *table, size_t index, enum layout layout)
+static size_t put_row_name(struct text_table *table, size_t index, enum layout layout)
 {
 	const char *text = table->names[index].text;
 	char branch[BRANCH_BYTES] = "";
-	const size_t width = branch_of(table, index, layout, branch, sizeof branch);
+	const size_t width = text_branch(table, index, layout, branch, sizeof branch);
 
 	if (width) {
 		print_paint(table->style, PAINT_DIM);
-		put(table, branch, strlen(branch));
+		put_text(table, branch, strlen(branch));
 		print_paint(table->style, PAINT_NONE);
 	}
-	put(table, text, strlen(text));
-	return width + visible_width(text, strlen(text));
+	put_text(table, text, strlen(text));
+	return width + escaped_width(text, strlen(text));
 }
 
-void print_table(const struct report *report, const struct rows *rows, enum layout layout, const struct style *style)
+void print_table(const struct report *report, const struct rows *rows, enum layout layout,
+	const struct style *style)
 {
-	struct table table = { .rows = rows, .style = style };
+	struct text_table table = { .rows = rows, .style = style };
 	const bool name_first = layout == LAYOUT_TREE;
 	bool *last;
 
@@ -267,101 +286,110 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 		return;
 	last = print_last_children(rows);
 	table.branches = (struct branches){ .last = last, .ascii = style->ascii };
-	find_names(&table, layout);
+	measure_names(&table, layout);
 	if (table.widest_range > style->width * TREE_SHARE / 100) {
 		table.branches.narrow = true;
-		find_names(&table, layout);
+		measure_names(&table, layout);
 	}
-	choose_columns(&table, report->options);
-	make_names(&table, layout);
-	put_header(&table, name_first);
+	choose_text_columns(&table, report->options);
+	shorten_row_names(&table, layout);
+	put_text_header(&table, name_first);
 	for (size_t i = 0; i < rows->count; i++) {
 		if (name_first) {
-			const size_t width = put_name(&table, i, layout);
+			const size_t width = put_row_name(&table, i, layout);
 
 			table.blanks = table.name_width > width ? table.name_width - width : 0;
 		}
 		put_cells(&table, &rows->rows[i], name_first);
 		if (!name_first)
-			put_name(&table, i, layout);
+			put_row_name(&table, i, layout);
 		end_line(&table);
 	}
-	apart_free(table.names, rows->count);
+	shorten_names_free(table.names, rows->count);
 	free(last);
 }
 
 /* What was left out of the rows, and how to see it. */
-static void put_left_out(const struct report *report, const struct style *style)
+static void put_hidden_counts(const struct report *report, const struct style *style)
 {
 	const struct rows *rows = &report->rows;
 	struct paragraph line = { .style = style, .indent = sizeof "not shown: " - 1 };
 
 	if (rows->small)
-		paragraph_add(&line, "%llu below %g %% (--min-percent 0)", (unsigned long long)rows->small,
-			view_min_percent(report->options));
+		paragraph_add(&line, "%llu below %g %% (--min-percent 0)",
+			(unsigned long long)rows->small, view_min_percent(report->options));
 	if (rows->deep)
-		paragraph_add(&line, "%s%llu deeper (--depth)", line.used ? ", " : "", (unsigned long long)rows->deep);
+		paragraph_add(&line, "%s%llu deeper (--depth)", line.used ? ", " : "",
+			(unsigned long long)rows->deep);
 	if (rows->more)
-		paragraph_add(&line, "%s%llu more (--top 0)", line.used ? ", " : "", (unsigned long long)rows->more);
+		paragraph_add(&line, "%s%llu more (--top 0)", line.used ? ", " : "",
+			(unsigned long long)rows->more);
 	if (line.used)
-		paragraph_put(&line, "not shown:");
+		paragraph_print(&line, "not shown:");
 }
 
-static void put_others(const struct report *report, const struct style *style)
+static void put_other_processes(const struct report *report, const struct style *style)
 {
 	struct paragraph line = { .style = style, .indent = 5 };
 
 	for (size_t i = report->processes->shown; i < report->processes->count; i++) {
 		const struct process *process = &report->processes->all[i];
-		char gpu[NUMBER_BYTES], wall[NUMBER_BYTES];
+		char gpu[FORMAT_NUMBER_BYTES], wall[FORMAT_NUMBER_BYTES];
 
-		number_scaled(gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
-		number_scaled(wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
-		paragraph_add(&line, "pid %u: %llu events, GPU %s, %s  ", process->pid, (unsigned long long)process->events, gpu, wall);
+		format_with_unit(
+			gpu, UNIT_TIME, (int64_t)process->gpu_ns, style->iec, style->ascii);
+		format_with_unit(
+			wall, UNIT_TIME, (int64_t)process->wall_ns, style->iec, style->ascii);
+		paragraph_add(&line, "pid %u: %llu events, GPU %s, %s  ", process->pid,
+			(unsigned long long)process->events, gpu, wall);
 		paragraph_name(&line, process->command, strlen(process->command));
 		paragraph_add(&line, "  ");
 		paragraph_text(&line, process->path, strlen(process->path));
-		paragraph_put(&line, "also");
+		paragraph_print(&line, "also");
 	}
 }
 
 static void put_simulated(const struct style *style)
 {
 	print_paint(style, PAINT_BOLD);
-	out_string(style->out, "simulated device:");
+	output_string(style->out, "simulated device:");
 	print_paint(style, PAINT_NONE);
-	print_line(style, " no figure of the GPU%shere is a measurement\n", style->width < 60 ? "\n  " : " ");
+	print_line(style, " no figure of the GPU%shere is a measurement\n",
+		style->width < 60 ? "\n  " : " ");
 }
 
-static void put_nothing(const struct report *report, const struct style *style)
+static void put_empty_report(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 
-	if (report->rows.told)
+	if (report->rows.empty_explained)
 		return;
-	if (report->options->view->layout == LAYOUT_RULED && !process->fold->totals.has_tensors &&
+	if (report->options->view->layout == LAYOUT_CRITICAL &&
+		!process->profile->totals.has_tensors &&
 		(process->metric == METRIC_ALLOCATED || process->metric == METRIC_TENSORS))
-		out_string(style->out,
-			"no tensor memory is in the trace (source torch_memory); try -m reserved\n");
-	else if (report->options->view->layout == LAYOUT_RULED)
-		print_line(style, "no range has any of this metric; `pperf-report info` tells what the trace has\n");
+		output_string(style->out, "no tensor memory is in the trace (source torch_memory); "
+					  "try -m reserved\n");
+	else if (report->options->view->layout == LAYOUT_CRITICAL)
+		print_line(style, "no range has any of this metric; `pperf-report info` tells what "
+				  "the trace has\n");
 	else
-		out_string(style->out, "nothing of this kind is in the trace\n");
+		output_string(style->out, "nothing of this kind is in the trace\n");
 }
 
 /* Whatever is being looked at: that is why the program ended, as like as not. */
-static void put_exhausted(const struct report *report, const struct style *style)
+static void put_oom_warning(const struct report *report, const struct style *style)
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
 		const struct process *process = &report->processes->all[i];
-		const uint64_t ooms = process->fold->memory->counts.ooms;
+		const uint64_t ooms = process->profile->memory->counts.ooms;
 
 		if (!ooms)
 			continue;
-		print_line(style, "warning: PyTorch ran out of memory %llu time%s: pperf-report memory ", (unsigned long long)ooms,
-			ooms == 1 ? "" : "s");
-		print_visible(style, process->path, strlen(process->path), 0);
-		out_char(style->out, '\n');
+		print_line(style,
+			"warning: PyTorch ran out of memory %llu time%s: pperf-report memory ",
+			(unsigned long long)ooms, ooms == 1 ? "" : "s");
+		print_escaped(style, process->path, strlen(process->path), 0);
+		output_char(style->out, '\n');
 	}
 }
 
@@ -369,31 +397,32 @@ void print_text(const struct report *report, const struct style *style)
 {
 	const enum layout layout = report->options->view->layout;
 
-	if (layout == LAYOUT_SCREEN)
+	if (layout == LAYOUT_SUMMARY)
 		report->options->view->draw(report, style);
 	else if (!report->rows.count && !report->rows.small && !report->rows.deep)
-		put_nothing(report, style);
+		put_empty_report(report, style);
 	else if (report->options->view->draw)
 		report->options->view->draw(report, style);
-	else if (layout == LAYOUT_RULED)
-		print_ruled(&report->rows, report->options, style);
+	else if (layout == LAYOUT_CRITICAL)
+		print_critical(&report->rows, report->options, style);
 	else {
-		if (report->options->view->lead)
-			report->options->view->lead(report, style);
+		if (report->options->view->header)
+			report->options->view->header(report, style);
 		if (report->rows.count)
 			print_table(report, &report->rows, layout, style);
 	}
-	put_left_out(report, style);
-	if (layout != LAYOUT_SCREEN && report_is_simulated(report))
+	put_hidden_counts(report, style);
+	if (layout != LAYOUT_SUMMARY && report_is_simulated(report))
 		put_simulated(style);
-	put_others(report, style);
-	if (layout != LAYOUT_SCREEN && !report->options->view->lead)
-		put_exhausted(report, style);
+	put_other_processes(report, style);
+	if (layout != LAYOUT_SUMMARY && !report->options->view->header)
+		put_oom_warning(report, style);
 	for (size_t i = 0; i < report->processes->warning_count; i++) {
-		out_string(style->out, "warning: ");
-		print_visible(style, report->processes->warnings[i], strlen(report->processes->warnings[i]), 0);
-		out_char(style->out, '\n');
+		output_string(style->out, "warning: ");
+		print_escaped(style, report->processes->warnings[i],
+			strlen(report->processes->warnings[i]), 0);
+		output_char(style->out, '\n');
 	}
-	if (layout != LAYOUT_SCREEN)
-		next_of_view(report, style);
+	if (layout != LAYOUT_SUMMARY)
+		next_command_of_view(report, style);
 }

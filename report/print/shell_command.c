@@ -7,58 +7,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(struct command *command, const char *bytes, size_t length)
+static void append_bytes(struct shell_command *command, const char *bytes, size_t length)
 {
-	grow(&command->text, &command->room, command->used + length + 1, 1);
+	array_grow_zeroed(&command->text, &command->room, command->used + length + 1, 1);
 	memcpy(command->text + command->used, bytes, length);
 	command->used += length;
 	command->text[command->used] = '\0';
 }
 
-void command_add(struct command *command, const char *text)
+void shell_command_add(struct shell_command *command, const char *text)
 {
-	add(command, text, strlen(text));
+	append_bytes(command, text, strlen(text));
 }
 
-static bool is_plain(const char *bytes, size_t length)
+static bool needs_no_quotes(const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
-		if (!(bytes[i] >= 'a' && bytes[i] <= 'z') && !(bytes[i] >= 'A' && bytes[i] <= 'Z') && !(bytes[i] >= '0' && bytes[i] <= '9') &&
+		if (!(bytes[i] >= 'a' && bytes[i] <= 'z') &&
+			!(bytes[i] >= 'A' && bytes[i] <= 'Z') &&
+			!(bytes[i] >= '0' && bytes[i] <= '9') &&
 			(!bytes[i] || !strchr("_./:=@%+,-", bytes[i])))
 			return false;
 	return length > 0;
 }
 
 /* Whether a terminal may see it as it is. */
-static bool is_visible(const char *bytes, size_t length, bool ascii)
+static bool needs_no_escape(const char *bytes, size_t length, bool ascii)
 {
 	const size_t room = 6 * length + 1;
-	char *shown = need(room);
+	char *shown = xcalloc(room);
 	bool same;
 
-	visible(shown, room, bytes, length, ascii);
+	escape_text(shown, room, bytes, length, ascii);
 	same = strlen(shown) == length && memcmp(shown, bytes, length) == 0;
 	free(shown);
 	return same;
 }
 
-static void add_quoted(struct command *command, const char *bytes, size_t length)
+static void add_quoted(struct shell_command *command, const char *bytes, size_t length)
 {
-	add(command, "'", 1);
+	append_bytes(command, "'", 1);
 	for (size_t i = 0; i < length; i++) {
 		if (bytes[i] == '\'')
-			command_add(command, "'\\''");
+			shell_command_add(command, "'\\''");
 		else
-			add(command, bytes + i, 1);
+			append_bytes(command, bytes + i, 1);
 	}
-	add(command, "'", 1);
+	append_bytes(command, "'", 1);
 }
 
-static void add_escaped(struct command *command, const char *bytes, size_t length)
+static void add_escaped(struct shell_command *command, const char *bytes, size_t length)
 {
 	char text[8];
 
-	command_add(command, "$'");
+	shell_command_add(command, "$'");
 	for (size_t i = 0; i < length; i++) {
 		const unsigned char byte = (unsigned char)bytes[i];
 
@@ -66,38 +68,38 @@ static void add_escaped(struct command *command, const char *bytes, size_t lengt
 			snprintf(text, sizeof text, "\\%03o", byte);
 		else
 			snprintf(text, sizeof text, "%c", byte);
-		command_add(command, text);
+		shell_command_add(command, text);
 	}
-	add(command, "'", 1);
+	append_bytes(command, "'", 1);
 }
 
-void command_word(struct command *command, const char *bytes, size_t length)
+void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length)
 {
-	add(command, " ", 1);
-	if (is_plain(bytes, length))
-		add(command, bytes, length);
-	else if (is_visible(bytes, length, command->ascii))
+	append_bytes(command, " ", 1);
+	if (needs_no_quotes(bytes, length))
+		append_bytes(command, bytes, length);
+	else if (needs_no_escape(bytes, length, command->ascii))
 		add_quoted(command, bytes, length);
 	else
 		add_escaped(command, bytes, length);
 }
 
-void command_file(struct command *command, const char *path)
+void shell_command_add_file(struct shell_command *command, const char *path)
 {
 	char *safe;
 
 	if (*path != '-' && !view_find(path)) {
-		command_word(command, path, strlen(path));
+		shell_command_add_word(command, path, strlen(path));
 		return;
 	}
-	safe = need(strlen(path) + 3);
+	safe = xcalloc(strlen(path) + 3);
 	sprintf(safe, "./%s", path);
-	command_word(command, safe, strlen(safe));
+	shell_command_add_word(command, safe, strlen(safe));
 	free(safe);
 }
 
-void command_files(struct command *command, const struct options *options)
+void shell_command_add_files(struct shell_command *command, const struct options *options)
 {
 	for (size_t i = 0; i < options->file_count; i++)
-		command_file(command, options->files[i]);
+		shell_command_add_file(command, options->files[i]);
 }

@@ -8,19 +8,19 @@
 #include "report/run/options.h"
 
 /* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
-struct command {
+struct shell_command {
 	bool ascii; /* nothing beyond it is written as it is */
 	char *text;
 	size_t used, room;
 };
 
 /* Ours, as it is. */
-void command_add(struct command *command, const char *text);
+void shell_command_add(struct shell_command *command, const char *text);
 /* A blank and somebody's word. */
-void command_word(struct command *command, const char *bytes, size_t length);
+void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length);
 /* The same of a trace's path, which must be taken neither for a view nor for an option. */
-void command_file(struct command *command, const char *path);
+void shell_command_add_file(struct shell_command *command, const char *path);
 /* The traces that were asked for. */
-void command_files(struct command *command, const struct options *options);
+void shell_command_add_files(struct shell_command *command, const struct options *options);
 
 #endif

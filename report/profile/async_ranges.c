@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct open_span {
-	struct open_span *next;
+struct open_async_range {
+	struct open_async_range *next;
 	uint64_t id, begin_ns;
 	uint32_t node, stream;
 	int64_t reserved, allocated;
@@ -18,182 +18,191 @@ struct open_span {
 	char label[];
 };
 
-static struct open_span **span_slot(const struct fold_state *state, uint64_t id)
+static struct open_async_range **async_range_slot(const struct profile_state *state, uint64_t id)
 {
-	struct open_span **link = &state->spans[(id * 0x9e3779b97f4a7c15u >> 32) & (state->span_slots - 1)];
+	struct open_async_range **link = &state->async_ranges[(id * 0x9e3779b97f4a7c15u >> 32) &
+							      (state->async_slot_count - 1)];
 
 	while (*link && (*link)->id != id)
 		link = &(*link)->next;
 	return link;
 }
 
-static void widen(struct fold_state *state)
+static void grow_async_slots(struct profile_state *state)
 {
-	struct open_span **old = state->spans;
-	const size_t slots = state->span_slots;
+	struct open_async_range **old = state->async_ranges;
+	const size_t slots = state->async_slot_count;
 
-	state->span_slots = slots ? slots * 2 : 64;
-	state->spans = need(state->span_slots * sizeof(struct open_span *));
+	state->async_slot_count = slots ? slots * 2 : 64;
+	state->async_ranges = xcalloc(state->async_slot_count * sizeof(struct open_async_range *));
 	for (size_t i = 0; i < slots; i++)
-		for (struct open_span *span = old[i], *next; span; span = next) {
+		for (struct open_async_range *span = old[i], *next; span; span = next) {
 			next = span->next;
 			span->next = NULL;
-			*span_slot(state, span->id) = span;
+			*async_range_slot(state, span->id) = span;
 		}
 	free(old);
 }
 
-static uint32_t span_node(struct fold *fold, const struct trace_event *event)
+static uint32_t async_range_node(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_range *record = event->record;
 
-	if (!fold->spans)
-		fold->spans = tree_child(fold->tree, 0, text_id(fold->texts, "start-end ranges", 16), 0, NODE_SPANS);
-	return names_child(
-		fold->names, fold->spans, reader_event_text(fold->reader, event), record->domain, NODE_RANGE);
+	if (!profile->async_ranges)
+		profile->async_ranges = tree_child(profile->tree, 0,
+			string_table_intern(profile->texts, "start-end ranges", 16), 0, NODE_ASYNC);
+	return node_names_child(profile->names, profile->async_ranges,
+		reader_event_text(profile->reader, event), record->domain, NODE_RANGE);
 }
 
-void fold_span_start(struct fold *fold, const struct trace_event *event)
+void profile_async_start(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_range *record = event->record;
-	const struct trace_text text = reader_event_text(fold->reader, event);
-	struct fold_state *state = fold->state;
-	struct open_span *span, **slot;
+	const struct trace_text text = reader_event_text(profile->reader, event);
+	struct profile_state *state = profile->state;
+	struct open_async_range *span, **slot;
 
 	state->now_ns = event->time_ns;
-	if (state->span_count >= state->span_slots)
-		widen(state);
-	slot = span_slot(state, record->id);
+	if (state->async_count >= state->async_slot_count)
+		grow_async_slots(state);
+	slot = async_range_slot(state, record->id);
 	if (*slot) /* ids are never given twice; a damaged trace may say so */
 		return;
-	span = need(sizeof *span + text.length);
-	*span = (struct open_span){ .id = record->id,
+	span = xcalloc(sizeof *span + text.length);
+	*span = (struct open_async_range){ .id = record->id,
 		.begin_ns = event->time_ns,
-		.node = span_node(fold, event),
+		.node = async_range_node(profile, event),
 		.stream = event->stream->stream,
 		.reserved = state->reserved,
 		.allocated = state->allocated,
-		.level = fold_level(fold),
+		.level = profile_metric_level(profile),
 		.counts = state->counting,
 		.label_bytes = text.length };
 	memcpy(span->label, text.bytes, text.length);
 	*slot = span;
-	state->span_count++;
+	state->async_count++;
 }
 
-static void close_span(struct fold *fold, struct open_span **link, uint64_t end_ns)
+static void close_async_range(
+	struct profile *profile, struct open_async_range **link, uint64_t end_ns)
 {
-	struct open_span *span = *link;
-	const struct fold_candidate candidate = { .begin_ns = span->begin_ns,
+	struct open_async_range *span = *link;
+	const struct worst_candidate candidate = { .begin_ns = span->begin_ns,
 		.end_ns = end_ns,
 		.before = span->level,
-		.after = fold_level(fold),
-		.value = metrics[fold->options.metric].nature == METRIC_LEVEL ? fold_level(fold) - span->level
-									      : (long double)(end_ns - span->begin_ns),
+		.after = profile_metric_level(profile),
+		.value = metrics[profile->options.metric].nature == METRIC_LEVEL
+				 ? profile_metric_level(profile) - span->level
+				 : (long double)(end_ns - span->begin_ns),
 		.stream = span->stream,
 		.own = span->label,
 		.own_bytes = span->label_bytes };
 
 	if (span->counts) {
-		tree_count(fold->tree, span->node, end_ns - span->begin_ns);
-		fold_observe(fold, span->node, span->begin_ns, end_ns - span->begin_ns);
-		fold_offer_worst(fold, span->node, &candidate);
-		if (fold->state->has_reserved) {
-			struct node_memory *memory = tree_memory(fold->tree, span->node);
+		tree_count(profile->tree, span->node, end_ns - span->begin_ns);
+		profile_observe_leaf(profile, span->node, span->begin_ns, end_ns - span->begin_ns);
+		profile_offer_worst(profile, span->node, &candidate);
+		if (profile->state->has_reserved) {
+			struct node_memory *memory = tree_memory(profile->tree, span->node);
 
-			memory->reserved_delta = number_sum(memory->reserved_delta, number_difference(fold->state->reserved, span->reserved));
+			memory->reserved_delta = saturating_add(memory->reserved_delta,
+				saturating_subtract(profile->state->reserved, span->reserved));
 		}
-		if (fold->totals.has_tensors) {
-			struct node_tensors *tensors = tree_tensors(fold->tree, span->node);
+		if (profile->totals.has_tensors) {
+			struct node_tensors *tensors = tree_tensors(profile->tree, span->node);
 
-			tensors->allocated_delta = number_sum(tensors->allocated_delta, number_difference(fold->state->allocated, span->allocated));
+			tensors->allocated_delta = saturating_add(tensors->allocated_delta,
+				saturating_subtract(profile->state->allocated, span->allocated));
 		}
 	}
 	*link = span->next;
-	fold->state->span_count--;
+	profile->state->async_count--;
 	free(span);
 }
 
-void fold_span_end(struct fold *fold, const struct trace_event *event)
+void profile_async_end(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_end *record = event->record;
-	struct open_span **slot;
+	struct open_async_range **slot;
 
-	fold->state->now_ns = event->time_ns;
-	slot = fold->state->spans ? span_slot(fold->state, record->id) : NULL;
+	profile->state->now_ns = event->time_ns;
+	slot = profile->state->async_ranges ? async_range_slot(profile->state, record->id) : NULL;
 	if (slot && *slot)
-		close_span(fold, slot, event->time_ns);
+		close_async_range(profile, slot, event->time_ns);
 	else
-		fold->counts.unknown_ends++;
+		profile->counts.unknown_ends++;
 }
 
 /* Those still open at the end, up to there. */
-void fold_spans_close(struct fold *fold)
+void profile_async_close_all(struct profile *profile)
 {
-	struct fold_state *state = fold->state;
-	const uint64_t end_ns = reader_duration_ns(fold->reader);
+	struct profile_state *state = profile->state;
+	const uint64_t end_ns = reader_duration_ns(profile->reader);
 
-	for (size_t i = 0; i < state->span_slots; i++)
-		while (state->spans[i]) {
-			struct open_span *span = state->spans[i];
+	for (size_t i = 0; i < state->async_slot_count; i++)
+		while (state->async_ranges[i]) {
+			struct open_async_range *span = state->async_ranges[i];
 
-			fold->counts.spans_left_open++;
-			fold->tree->nodes[span->node].left_open = true;
-			close_span(fold, &state->spans[i], end_ns > span->begin_ns ? end_ns : span->begin_ns);
+			profile->counts.async_left_open++;
+			profile->tree->nodes[span->node].left_open = true;
+			close_async_range(profile, &state->async_ranges[i],
+				end_ns > span->begin_ns ? end_ns : span->begin_ns);
 		}
 }
 
-void fold_mark(struct fold *fold, const struct trace_event *event)
+void profile_mark(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_range *record = event->record;
-	const uint32_t node = fold_place(fold, event);
+	const uint32_t node = profile_event_node(profile, event);
 
-	fold->counts.marks++;
-	if (fold->state->counting) {
-		const uint32_t mark = names_child(
-			fold->names, node, reader_event_text(fold->reader, event), record->domain, NODE_MARK);
+	profile->counts.marks++;
+	if (profile->state->counting) {
+		const uint32_t mark = node_names_child(profile->names, node,
+			reader_event_text(profile->reader, event), record->domain, NODE_MARK);
 
-		fold->tree->nodes[mark].calls++;
+		profile->tree->nodes[mark].calls++;
 	}
 }
 
 /* The ids of the counter asked for: a name may stand in several domains. */
-void fold_counter_find(struct fold *fold)
+void profile_find_counter(struct profile *profile)
 {
 	const struct trace_counter *counter;
-	const size_t length = fold->options.counter ? strlen(fold->options.counter) : 0;
+	const size_t length = profile->options.counter ? strlen(profile->options.counter) : 0;
 
-	for (uint32_t i = 0;
-		fold->options.metric == METRIC_USER && length && (counter = reader_dictionary(fold->reader, TRACE_COUNTER, i));
+	for (uint32_t i = 0; profile->options.metric == METRIC_USER && length &&
+			     (counter = reader_dictionary(profile->reader, TRACE_COUNTER, i));
 		i++) {
-		const struct trace_text name = reader_name(fold->reader, counter->name);
+		const struct trace_text name = reader_name(profile->reader, counter->name);
 
-		if (name.length != length || memcmp(name.bytes, fold->options.counter, length) != 0)
+		if (name.length != length ||
+			memcmp(name.bytes, profile->options.counter, length) != 0)
 			continue;
-		fold->counter_found = true;
+		profile->counter_found = true;
 		if (counter->unit)
-			fold->counter_unit = names_text(fold->names, counter->unit);
-		grow(&fold->state->counters, &fold->state->counter_room, fold->state->counter_count + 1,
-			sizeof *fold->state->counters);
-		fold->state->counters[fold->state->counter_count++] = counter->counter;
+			profile->counter_unit = node_names_text(profile->names, counter->unit);
+		array_grow_zeroed(&profile->state->counters, &profile->state->counter_room,
+			profile->state->counter_count + 1, sizeof *profile->state->counters);
+		profile->state->counters[profile->state->counter_count++] = counter->counter;
 	}
 }
 
-void fold_metric(struct fold *fold, const struct trace_event *event)
+void profile_counter_value(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_metric *record = event->record;
 	int64_t whole;
 	double real;
 
-	fold->counts.metrics++;
-	for (size_t i = 0; i < fold->state->counter_count && record->type != TRACE_METRIC_NONE; i++) {
-		if (fold->state->counters[i] != record->counter)
+	profile->counts.metrics++;
+	for (size_t i = 0; i < profile->state->counter_count && record->type != TRACE_METRIC_NONE;
+		i++) {
+		if (profile->state->counters[i] != record->counter)
 			continue;
 		memcpy(&whole, &record->value, sizeof whole);
 		memcpy(&real, &record->value, sizeof real);
 		if (record->type == TRACE_METRIC_I64)
-			fold->state->counter = whole;
+			profile->state->counter = whole;
 		else if (real - real == 0) /* neither infinite nor NaN */
-			fold->state->counter = real;
+			profile->state->counter = real;
 	}
 }

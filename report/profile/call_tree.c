@@ -6,37 +6,38 @@
 #include <string.h>
 
 /* What tells the children of a node apart. */
-struct key {
+struct child_key {
 	uint32_t parent, name, domain, class;
 	enum node_kind kind;
 };
 
-static uint64_t hash(const struct key *key)
+static uint64_t hash_child_key(const struct child_key *key)
 {
 	uint64_t value = ((uint64_t)key->parent << 32 | key->name) * 0x9e3779b97f4a7c15u;
 
-	value ^= value >> 31 ^ ((uint64_t)key->domain << 8 | key->kind) ^ (uint64_t)key->class << 40;
+	value ^= value >> 31 ^ ((uint64_t)key->domain << 8 | key->kind) ^
+		 (uint64_t)key->class << 40;
 	value *= 0xbf58476d1ce4e5b9u;
 	return value ^ value >> 32;
 }
 
-static bool has_key(const struct node *node, const struct key *key)
+static bool is_child_key(const struct node *node, const struct child_key *key)
 {
-	return node->parent == key->parent && node->name == key->name && node->domain == key->domain &&
-	       node->kind == key->kind && node->class == key->class;
+	return node->parent == key->parent && node->name == key->name &&
+	       node->domain == key->domain && node->kind == key->kind && node->class == key->class;
 }
 
 /* The slot where the child is or belongs. */
-static uint32_t *slot_of(const struct tree *tree, const struct key *key)
+static uint32_t *child_slot(const struct tree *tree, const struct child_key *key)
 {
-	size_t i = hash(key) & (tree->slot_count - 1);
+	size_t i = hash_child_key(key) & (tree->slot_count - 1);
 
 	for (;; i = (i + 1) & (tree->slot_count - 1))
-		if (!tree->slots[i] || has_key(&tree->nodes[tree->slots[i]], key))
+		if (!tree->slots[i] || is_child_key(&tree->nodes[tree->slots[i]], key))
 			return &tree->slots[i];
 }
 
-static void make_room(struct tree *tree)
+static void grow_tree_arrays(struct tree *tree)
 {
 	const uint32_t room = tree->room + tree->room / 2 + 64;
 	struct node *nodes;
@@ -45,36 +46,38 @@ static void make_room(struct tree *tree)
 		return;
 	nodes = aligned_alloc(_Alignof(struct node), (size_t)room * sizeof *nodes);
 	if (!nodes || room < tree->room)
-		fatal(STATUS_UNREADABLE, "no memory for %u places in the tree; close something or raise the limit",
+		fatal(STATUS_UNREADABLE,
+			"no memory for %u places in the tree; close something or raise the limit",
 			room);
 	if (tree->count)
 		memcpy(nodes, tree->nodes, (size_t)tree->count * sizeof *nodes);
 	free(tree->nodes);
-	grow(&tree->recent, &(size_t){ tree->room }, room, sizeof *tree->recent);
+	array_grow_zeroed(&tree->recent, &(size_t){ tree->room }, room, sizeof *tree->recent);
 	tree->nodes = nodes;
 	tree->room = room;
 }
 
-static void widen(struct tree *tree)
+static void grow_tree_slots(struct tree *tree)
 {
 	free(tree->slots);
 	tree->slot_count = tree->slot_count ? tree->slot_count * 2 : 256;
-	tree->slots = need(tree->slot_count * sizeof *tree->slots);
+	tree->slots = xcalloc(tree->slot_count * sizeof *tree->slots);
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct node *node = &tree->nodes[id];
 
-		*slot_of(tree, &(struct key){ node->parent, node->name, node->domain, node->class, node->kind }) = id;
+		*child_slot(tree, &(struct child_key){ node->parent, node->name, node->domain,
+					  node->class, node->kind }) = id;
 	}
 }
 
 struct tree *tree_new(void)
 {
-	struct tree *tree = need(sizeof *tree);
+	struct tree *tree = xcalloc(sizeof *tree);
 
-	make_room(tree);
+	grow_tree_arrays(tree);
 	memset(tree->nodes, 0, sizeof *tree->nodes);
 	tree->count = 1;
-	widen(tree);
+	grow_tree_slots(tree);
 	return tree;
 }
 
@@ -83,10 +86,10 @@ void tree_free(struct tree *tree)
 	if (!tree)
 		return;
 	for (uint32_t id = 0; id < tree->count; id++) {
-		samples_free(&tree->nodes[id].samples);
+		percentiles_free(&tree->nodes[id].samples);
 		if (tree->nodes[id].gpu) {
 			free(tree->nodes[id].gpu->shape);
-			samples_free(&tree->nodes[id].gpu->delays);
+			percentiles_free(&tree->nodes[id].gpu->delays);
 		}
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
@@ -101,16 +104,17 @@ void tree_free(struct tree *tree)
 	free(tree);
 }
 
-uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain,
+	enum node_kind kind)
 {
-	return *slot_of(tree, &(struct key){ parent, name, domain, 0, kind });
+	return *child_slot(tree, &(struct child_key){ parent, name, domain, 0, kind });
 }
 
-static uint32_t add_node(struct tree *tree, const struct key *key)
+static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 {
 	struct node *node;
 
-	make_room(tree);
+	grow_tree_arrays(tree);
 	node = &tree->nodes[tree->count];
 	memset(node, 0, sizeof *node);
 	node->parent = key->parent;
@@ -120,44 +124,50 @@ static uint32_t add_node(struct tree *tree, const struct key *key)
 	node->kind = (uint8_t)key->kind;
 	node->depth = (uint16_t)(key->parent ? tree->nodes[key->parent].depth + 1 : 0);
 	node->min_ns = UINT64_MAX;
-	node->samples.is_off = tree->only && (tree->count >= tree->only_count || !tree->only[tree->count]);
+	node->samples.is_disabled = tree->only &&
+				    (tree->count >= tree->only_count || !tree->only[tree->count]);
 	node->next = tree->nodes[key->parent].first_child;
 	tree->nodes[key->parent].first_child = tree->count;
 	return tree->count++;
 }
 
-static uint32_t child_of(struct tree *tree, const struct key *key)
+static uint32_t find_or_add_child(struct tree *tree, const struct child_key *key)
 {
 	uint32_t *recent = &tree->recent[key->parent][key->kind != NODE_KERNEL], *slot;
 
-	slot = slot_of(tree, key);
+	slot = child_slot(tree, key);
 	if (*slot)
 		return *recent = *slot;
 	if (tree->count == UINT32_MAX)
-		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold", UINT32_MAX);
+		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold",
+			UINT32_MAX);
 	if ((size_t)tree->count * 2 >= tree->slot_count) {
-		widen(tree);
-		slot = slot_of(tree, key);
+		grow_tree_slots(tree);
+		slot = child_slot(tree, key);
 	}
-	return *slot = add_node(tree, key);
+	return *slot = new_tree_node(tree, key);
 }
 
-uint32_t tree_look_up(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+uint32_t tree_child_lookup(
+	struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
-	return child_of(tree, &(struct key){ parent, name, domain, 0, kind });
+	return find_or_add_child(tree, &(struct child_key){ parent, name, domain, 0, kind });
 }
 
-uint32_t tree_module(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class)
+uint32_t tree_module(
+	struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class)
 {
-	return child_of(tree, &(struct key){ parent, name, domain, class, NODE_MODULE });
+	return find_or_add_child(
+		tree, &(struct child_key){ parent, name, domain, class, NODE_MODULE });
 }
 
 uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind)
 {
-	return add_node(tree, &(struct key){ .name = name, .kind = kind });
+	return new_tree_node(tree, &(struct child_key){ .name = name, .kind = kind });
 }
 
-uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
+uint32_t tree_group(
+	struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
 {
 	const uint32_t node = tree_child(tree, parent, name, domain, kind);
 
@@ -165,29 +175,30 @@ uint32_t tree_group(struct tree *tree, uint32_t parent, uint32_t name, uint32_t 
 	return node;
 }
 
-uint32_t tree_captured(struct tree *tree, uint32_t parent, uint32_t like)
+uint32_t tree_captured_child(struct tree *tree, uint32_t parent, uint32_t like)
 {
 	const struct node *of = &tree->nodes[like];
-	const uint32_t node = child_of(tree, &(struct key){ parent, of->name, of->domain, of->class, of->kind });
+	const uint32_t node = find_or_add_child(
+		tree, &(struct child_key){ parent, of->name, of->domain, of->class, of->kind });
 
 	tree->nodes[node].captured = true;
-	tree->nodes[node].is_again = tree->nodes[like].is_again;
+	tree->nodes[node].is_recompute = tree->nodes[like].is_recompute;
 	return node;
 }
 
 struct node_gpu *tree_new_gpu(struct tree *tree, uint32_t node)
 {
-	return tree->nodes[node].gpu = need(sizeof(struct node_gpu));
+	return tree->nodes[node].gpu = xcalloc(sizeof(struct node_gpu));
 }
 
 struct node_memory *tree_new_memory(struct tree *tree, uint32_t node)
 {
-	return tree->nodes[node].memory = need(sizeof(struct node_memory));
+	return tree->nodes[node].memory = xcalloc(sizeof(struct node_memory));
 }
 
 struct node_tensors *tree_new_tensors(struct tree *tree, uint32_t node)
 {
-	return tree->nodes[node].tensors = need(sizeof(struct node_tensors));
+	return tree->nodes[node].tensors = xcalloc(sizeof(struct node_tensors));
 }
 
 struct node_worst *tree_worst(struct tree *tree, uint32_t node)
@@ -195,7 +206,7 @@ struct node_worst *tree_worst(struct tree *tree, uint32_t node)
 	struct node_worst **worst = &tree->nodes[node].worst;
 
 	if (!*worst)
-		*worst = need(sizeof **worst);
+		*worst = xcalloc(sizeof **worst);
 	return *worst;
 }
 
@@ -210,7 +221,7 @@ void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
 		node->min_ns = duration_ns;
 	if (duration_ns > node->max_ns)
 		node->max_ns = duration_ns;
-	samples_add(&node->samples, duration_ns, &tree->budget);
+	percentiles_add(&node->samples, duration_ns, &tree->budget);
 }
 
 /* What it adds to the row that it lies in. */
@@ -222,8 +233,8 @@ static void add_gpu(struct tree *tree, const struct node *node)
 		tree_gpu(tree, node->parent)->idle_before_ns += node->gpu->idle_before_ns;
 	/* What a GPU did for a range is in the range's self already, and a graph's in the graph's; their nodes below only
 	 * say what it was. */
-	if (node_kind_class(node->kind) == NODE_WORK || (node->captured && !tree->nodes[node->parent].captured) ||
-		!node->gpu->total_calls)
+	if (node_kind_class(node->kind) == NODE_WORK ||
+		(node->captured && !tree->nodes[node->parent].captured) || !node->gpu->total_calls)
 		return;
 	parent = tree_gpu(tree, node->parent);
 	parent->total_ns += node->gpu->total_ns;
@@ -232,7 +243,7 @@ static void add_gpu(struct tree *tree, const struct node *node)
 		parent->part_ns[part] += node->gpu->part_ns[part];
 }
 
-static void add_to_parent(struct tree *tree, uint32_t id)
+static void add_node_to_parent(struct tree *tree, uint32_t id)
 {
 	const struct node *node = &tree->nodes[id];
 
@@ -259,17 +270,17 @@ static void add_to_parent(struct tree *tree, uint32_t id)
 }
 
 /* By where it stands: as what is around it, unless it is one of those itself. */
-static enum node_part part_of(const struct node *node, enum node_part around)
+static enum node_part gpu_part_of(const struct node *node, enum node_part around)
 {
-	if (node->kind == NODE_BACKWARD || node->elsewhere)
+	if (node->kind == NODE_BACKWARD || node->ran_elsewhere)
 		return PART_BACKWARD;
 	if (node->kind == NODE_OPTIMIZER)
 		return PART_OPTIMIZER;
-	return node->is_again ? PART_RECOMPUTE : around;
+	return node->is_recompute ? PART_RECOMPUTE : around;
 }
 
 /* A graph, and who launched it, have what was captured as that was. */
-static void split_graph(struct tree *tree, const uint8_t *parts, uint32_t captured)
+static void split_graph_parts(struct tree *tree, const uint8_t *parts, uint32_t captured)
 {
 	const uint64_t own = tree->nodes[captured].gpu->self_ns;
 	uint32_t graph = captured;
@@ -287,30 +298,30 @@ static void split_graph(struct tree *tree, const uint8_t *parts, uint32_t captur
 }
 
 /* All of a node's own is of one part, but for graphs. */
-static void split(struct tree *tree)
+static void split_gpu_parts(struct tree *tree)
 {
-	uint8_t *parts = need(tree->count);
+	uint8_t *parts = xcalloc(tree->count);
 
 	tree->has_parts = false;
 	for (uint32_t id = 0; id < tree->count; id++) {
 		struct node *node = &tree->nodes[id];
 
 		if (id)
-			parts[id] = (uint8_t)part_of(node, (enum node_part)parts[node->parent]);
+			parts[id] = (uint8_t)gpu_part_of(node, (enum node_part)parts[node->parent]);
 		if (!node->gpu)
 			continue;
 		memset(node->gpu->part_ns, 0, sizeof node->gpu->part_ns);
 		node->gpu->part_ns[parts[id]] = node->gpu->self_ns;
 		tree->has_parts |= parts[id] != PART_FORWARD && node->gpu->self_calls;
 		if (node->captured)
-			split_graph(tree, parts, id);
+			split_graph_parts(tree, parts, id);
 	}
 	free(parts);
 }
 
 void tree_sum(struct tree *tree)
 {
-	split(tree);
+	split_gpu_parts(tree);
 	for (uint32_t id = 0; id < tree->count; id++) {
 		struct node_gpu *gpu = tree->nodes[id].gpu;
 		struct node_memory *memory = tree->nodes[id].memory;
@@ -320,7 +331,8 @@ void tree_sum(struct tree *tree)
 		if (gpu) {
 			gpu->total_ns = gpu->self_ns;
 			gpu->total_calls = gpu->self_calls;
-			if (node_kind_class(tree->nodes[id].kind) != NODE_WORK || tree->nodes[id].kind == NODE_GRAPH)
+			if (node_kind_class(tree->nodes[id].kind) != NODE_WORK ||
+				tree->nodes[id].kind == NODE_GRAPH)
 				gpu->idle_before_ns = 0;
 		}
 		if (memory) {
@@ -331,7 +343,7 @@ void tree_sum(struct tree *tree)
 			tree->nodes[id].tensors->total = tree->nodes[id].tensors->self;
 	}
 	for (uint32_t id = tree->count - 1; id > 0; id--)
-		add_to_parent(tree, id);
+		add_node_to_parent(tree, id);
 }
 
 static const struct {

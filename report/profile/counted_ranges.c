@@ -5,28 +5,29 @@
 #include <stdlib.h>
 
 /* Of a place. self_ns may be below 0 until the end: what lies in it may be known before itself. */
-struct sums {
+struct counted_sums {
 	int64_t self_ns;
 	uint64_t recorded_ns; /* of self_ns: what the tree has already */
 };
 
-struct counted {
-	struct sums *sums; /* by place */
+struct counted_ranges {
+	struct counted_sums *sums; /* by place */
 };
 
-void counted_begin(struct fold *fold)
+void counted_ranges_begin(struct profile *profile)
 {
 	uint32_t count;
 
-	reader_counted(fold->reader, &count);
-	if (!count || fold->options.steps)
+	reader_counted(profile->reader, &count);
+	if (!count || profile->options.steps)
 		return;
-	fold->state->counted = need(sizeof *fold->state->counted);
-	fold->state->counted->sums = need(reader_nodes(fold->reader) * sizeof(struct sums));
-	fold->state->rich = true;
+	profile->state->counted_ranges = xcalloc(sizeof *profile->state->counted_ranges);
+	profile->state->counted_ranges->sums = xcalloc(
+		reader_node_count(profile->reader) * sizeof(struct counted_sums));
+	profile->state->tracks_instances = true;
 }
 
-void counted_free(struct counted *counted)
+void counted_ranges_free(struct counted_ranges *counted)
 {
 	if (counted)
 		free(counted->sums);
@@ -34,91 +35,101 @@ void counted_free(struct counted *counted)
 }
 
 /* All operators are counted in a trace where any is. */
-static bool is_counted(const struct fold *fold, uint32_t place)
+static bool is_counted(const struct profile *profile, uint32_t trace_node)
 {
-	const unsigned kind = reader_place(fold->reader, place)->kind;
+	const unsigned kind = reader_node(profile->reader, trace_node)->kind;
 
-	return (kind == TRACE_NODE_OP || kind == TRACE_NODE_BACKWARD) && fold->state->nodes[place] != NAMES_OPEN;
+	return (kind == TRACE_NODE_OP || kind == TRACE_NODE_BACKWARD) &&
+	       profile->state->nodes[trace_node] != NODE_UNRESOLVED;
 }
 
-bool counted_around(const struct fold *fold, const struct frame *frame)
+bool counted_ranges_contain(const struct profile *profile, const struct open_range *frame)
 {
-	return fold->state->counted && is_counted(fold, reader_place(fold->reader, frame->place)->parent);
+	return profile->state->counted_ranges &&
+	       is_counted(profile, reader_node(profile->reader, frame->trace_node)->parent);
 }
 
 /* What is counted in a file may come to more than there is time. */
-static void add_self(struct sums *sums, uint32_t place, int64_t ns)
+static void add_counted_self(struct counted_sums *sums, uint32_t trace_node, int64_t ns)
 {
-	sums[place].self_ns = number_sum(sums[place].self_ns, ns);
+	sums[trace_node].self_ns = saturating_add(sums[trace_node].self_ns, ns);
 }
 
-void counted_range(struct fold *fold, const struct frame *frame, uint64_t total_ns, uint64_t self_ns)
+void counted_ranges_add(struct profile *profile, const struct open_range *frame, uint64_t total_ns,
+	uint64_t self_ns)
 {
-	struct sums *sums = fold->state->counted->sums;
+	struct counted_sums *sums = profile->state->counted_ranges->sums;
 
-	add_self(sums, frame->place, (int64_t)self_ns);
-	sums[frame->place].recorded_ns += self_ns;
-	if (counted_around(fold, frame))
-		add_self(sums, reader_place(fold->reader, frame->place)->parent, -(int64_t)total_ns);
+	add_counted_self(sums, frame->trace_node, (int64_t)self_ns);
+	sums[frame->trace_node].recorded_ns += self_ns;
+	if (counted_ranges_contain(profile, frame))
+		add_counted_self(sums, reader_node(profile->reader, frame->trace_node)->parent,
+			-(int64_t)total_ns);
 }
 
 /* Below texts without an id there is no place to be had but that of the range around them, in whose own time it is. */
-static uint32_t node_of(const struct fold *fold, uint32_t place)
+static uint32_t counted_node_of(const struct profile *profile, uint32_t trace_node)
 {
-	const struct trace_place *at = reader_place(fold->reader, place);
-	uint32_t node = fold->state->nodes[place], above = place;
+	const struct trace_node_info *at = reader_node(profile->reader, trace_node);
+	uint32_t node = profile->state->nodes[trace_node], above = trace_node;
 
-	if (node != NAMES_OPEN)
+	if (node != NODE_UNRESOLVED)
 		return node;
-	while (fold->state->nodes[above] == NAMES_OPEN)
-		above = reader_place(fold->reader, above)->parent;
-	return names_child(fold->names, fold->state->nodes[above], reader_name(fold->reader, at->name), at->domain,
+	while (profile->state->nodes[above] == NODE_UNRESOLVED)
+		above = reader_node(profile->reader, above)->parent;
+	return node_names_child(profile->names, profile->state->nodes[above],
+		reader_name(profile->reader, at->name), at->domain,
 		at->kind == TRACE_NODE_BACKWARD ? NODE_BACKWARD : NODE_OP);
 }
 
-static void add_counted(struct fold *fold, const struct trace_counted *counted)
+static void add_counted(struct profile *profile, const struct trace_counted *counted)
 {
-	struct sums *sums = fold->state->counted->sums;
-	const uint32_t id = node_of(fold, counted->node);
-	struct node *node = &fold->tree->nodes[id];
+	struct counted_sums *sums = profile->state->counted_ranges->sums;
+	const uint32_t id = counted_node_of(profile, counted->node);
+	struct node *node = &profile->tree->nodes[id];
 
 	node->is_counted = true;
 	node->calls += counted->calls;
 	node->total_ns += counted->total_ns;
 	if (counted->longest_ns > node->max_ns)
 		node->max_ns = counted->longest_ns;
-	fold->counts.counted += counted->calls;
-	if (fold->state->nodes[counted->node] == NAMES_OPEN)
+	profile->counts.counted += counted->calls;
+	if (profile->state->nodes[counted->node] == NODE_UNRESOLVED)
 		return;
-	add_self(sums, counted->node, (int64_t)counted->total_ns);
-	add_self(sums, reader_place(fold->reader, counted->node)->parent, -(int64_t)counted->total_ns);
+	add_counted_self(sums, counted->node, (int64_t)counted->total_ns);
+	add_counted_self(sums, reader_node(profile->reader, counted->node)->parent,
+		-(int64_t)counted->total_ns);
 }
 
 /* What a place lacks, it and all around it have had more. Those inside come first. */
-static void settle(struct fold *fold, uint32_t place)
+static void finish_counted_node(struct profile *profile, uint32_t trace_node)
 {
-	struct sums *sums = fold->state->counted->sums;
-	const uint32_t node = fold->state->nodes[place];
-	const int64_t lacks = sums[place].self_ns < 0 ? number_difference(0, sums[place].self_ns) : 0;
+	struct counted_sums *sums = profile->state->counted_ranges->sums;
+	const uint32_t node = profile->state->nodes[trace_node];
+	const int64_t lacks = sums[trace_node].self_ns < 0
+				      ? saturating_subtract(0, sums[trace_node].self_ns)
+				      : 0;
 
-	if (node == NAMES_OPEN)
+	if (node == NODE_UNRESOLVED)
 		return;
-	add_self(sums, place, lacks);
-	add_self(sums, reader_place(fold->reader, place)->parent, -lacks);
-	fold->tree->nodes[node].total_ns += (uint64_t)lacks;
-	fold->tree->nodes[node].self_ns += (uint64_t)sums[place].self_ns - sums[place].recorded_ns;
+	add_counted_self(sums, trace_node, lacks);
+	add_counted_self(sums, reader_node(profile->reader, trace_node)->parent, -lacks);
+	profile->tree->nodes[node].total_ns += (uint64_t)lacks;
+	profile->tree->nodes[node].self_ns += (uint64_t)sums[trace_node].self_ns -
+					      sums[trace_node].recorded_ns;
 }
 
-void counted_end(struct fold *fold)
+void counted_ranges_finish(struct profile *profile)
 {
 	const struct trace_counted *counted;
 	uint32_t count;
 
-	if (!fold->state->counted)
+	if (!profile->state->counted_ranges)
 		return;
-	counted = reader_counted(fold->reader, &count);
+	counted = reader_counted(profile->reader, &count);
 	for (uint32_t i = 0; i < count; i++)
-		add_counted(fold, &counted[i]);
-	for (uint32_t place = reader_nodes(fold->reader) - 1; place > 0; place--)
-		settle(fold, place);
+		add_counted(profile, &counted[i]);
+	for (uint32_t trace_node = reader_node_count(profile->reader) - 1; trace_node > 0;
+		trace_node--)
+		finish_counted_node(profile, trace_node);
 }

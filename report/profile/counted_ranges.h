@@ -20,16 +20,17 @@
 #include "report/profile/profile_state.h"
 
 /* In fold_state.counted: NULL if nothing was counted, or it is not wanted. After the tree has its places. */
-void counted_begin(struct fold *fold);
-void counted_free(struct counted *counted);
+void counted_ranges_begin(struct profile *profile);
+void counted_ranges_free(struct counted_ranges *counted);
 
 /* The range lies directly in a place that is only counted, not in the range around it on its thread. */
-bool counted_around(const struct fold *fold, const struct frame *frame);
+bool counted_ranges_contain(const struct profile *profile, const struct open_range *frame);
 
 /* A range has closed that took so long, and so long without those recorded directly in it. */
-void counted_range(struct fold *fold, const struct frame *frame, uint64_t total_ns, uint64_t self_ns);
+void counted_ranges_add(struct profile *profile, const struct open_range *frame, uint64_t total_ns,
+	uint64_t self_ns);
 
 /* When all ranges have closed: into the tree. */
-void counted_end(struct fold *fold);
+void counted_ranges_finish(struct profile *profile);
 
 #endif

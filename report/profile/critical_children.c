@@ -19,113 +19,121 @@
 #include "report/profile/profile_state.h"
 #include "report/profile/node_placement.h"
 
-#define PATH_MOST 256u /* ranges around an operator that are told apart, from the inside out */
+#define PATH_MAX 256u /* ranges around an operator that are told apart, from the inside out */
 
-static bool is_engine(const struct fold *fold, const struct instance *instance)
+static bool is_engine_instance(const struct profile *profile, const struct instance *instance)
 {
-	return instance->form == INSTANCE_ONE && instance->place &&
-	       placement_is_engine(fold->reader, instance->place);
+	return instance->form == INSTANCE_ONE && instance->trace_node &&
+	       node_placement_is_engine(profile->reader, instance->trace_node);
 }
 
-static struct instance *step_into(
-	struct instance *of, uint32_t node, uint32_t place, const struct instance *instance)
+static struct instance *descend_to_group(
+	struct instance *of, uint32_t node, uint32_t trace_node, const struct instance *instance)
 {
-	struct instance *group = instance_group(of, INSTANCE_PLACE, node, place);
+	struct instance *group = instance_group(of, INSTANCE_TRACE_NODE, node, trace_node);
 
 	instance_add(group, instance);
 	return group;
 }
 
-static struct instance *into_backward(struct fold *fold, struct instance *of, const struct instance *instance)
+static struct instance *critical_backward_group(
+	struct profile *profile, struct instance *of, const struct instance *instance)
 {
-	const uint32_t node =
-		tree_child(fold->tree, of->node, text_id(fold->texts, "(backward)", 10), 0, NODE_BACKWARD);
+	const uint32_t node = tree_child(profile->tree, of->node,
+		string_table_intern(profile->texts, "(backward)", 10), 0, NODE_BACKWARD);
 
-	return step_into(of, node, 0, instance);
+	return descend_to_group(of, node, 0, instance);
 }
 
 /* The place of the innermost range of the program that is open around, 0 if none is. */
-static uint32_t place_around(const struct fold *fold, const struct instance *of)
+static uint32_t trace_node_around(const struct profile *profile, const struct instance *of)
 {
-	while (of && (!of->place || is_engine(fold, of)))
+	while (of && (!of->trace_node || is_engine_instance(profile, of)))
 		of = of->parent;
-	return of ? of->place : 0;
+	return of ? of->trace_node : 0;
 }
 
 /* Down the modules and ranges around the operator, but for those that are open `around` the whole, too. */
-static struct instance *step_along(struct fold *fold, struct instance *of, uint32_t operator, uint32_t around,
-	const struct instance *instance)
+static struct instance *descend_trace_nodes(struct profile *profile, struct instance *of,
+	uint32_t operator, uint32_t around, const struct instance *instance)
 {
-	struct trace_reader *reader = fold->reader;
-	uint32_t path[PATH_MOST], length = 0;
+	struct trace_reader *reader = profile->reader;
+	uint32_t path[PATH_MAX], length = 0;
 
-	for (uint32_t at = reader_place(reader, operator)->parent; at && length < PATH_MOST;
-		at = reader_place(reader, at)->parent) {
+	for (uint32_t at = reader_node(reader, operator)->parent; at && length < PATH_MAX;
+		at = reader_node(reader, at)->parent) {
 		while (around > at) /* a parent's number is below its children's */
-			around = reader_place(reader, around)->parent;
+			around = reader_node(reader, around)->parent;
 		if (around == at)
 			break;
-		if (!placement_is_engine(reader, at))
+		if (!node_placement_is_engine(reader, at))
 			path[length++] = at;
 	}
 	while (length--) {
 		const uint32_t node = instance->nodes[path[length]];
 
-		of = step_into(of, node == NAMES_OPEN ? of->node : node, path[length], instance);
+		of = descend_to_group(
+			of, node == NODE_UNRESOLVED ? of->node : node, path[length], instance);
 	}
 	return of;
 }
 
 /* Down what lies between a range and the node of something that happened in it: `unattributed`, or a range that began
  * before the section. */
-static struct instance *step_down(struct fold *fold, struct instance *of, const struct instance *instance)
+static struct instance *descend_nodes(
+	struct profile *profile, struct instance *of, const struct instance *instance)
 {
-	uint32_t path[PATH_MOST], length = 0, node = fold->tree->nodes[instance->node].parent;
+	uint32_t path[PATH_MAX], length = 0, node = profile->tree->nodes[instance->node].parent;
 
-	for (; node && node != of->node && length < PATH_MOST; node = fold->tree->nodes[node].parent)
+	for (; node && node != of->node && length < PATH_MAX;
+		node = profile->tree->nodes[node].parent)
 		path[length++] = node;
 	if (node != of->node)
 		return of;
 	while (length--)
-		of = step_into(of, path[length], 0, instance);
+		of = descend_to_group(of, path[length], 0, instance);
 	return of;
 }
 
 /* What one is kept in that is in the instance `of`. */
-static struct instance *find_owner(struct fold *fold, struct instance *of, const struct instance *instance)
+static struct instance *critical_owner(
+	struct profile *profile, struct instance *of, const struct instance *instance)
 {
-	const uint32_t above = fold->tree->nodes[instance->node].parent;
-	const bool runs_backward = fold->tree->nodes[above].beside != 0;
-	const uint32_t around = place_around(fold, of);
+	const uint32_t above = profile->tree->nodes[instance->node].parent;
+	const bool runs_backward = profile->tree->nodes[above].forward_node != 0;
+	const uint32_t around = trace_node_around(profile, of);
 
 	if (!runs_backward)
-		return step_down(fold, of, instance);
-	if (!is_engine(fold, of))
-		of = into_backward(fold, of, instance);
-	of = step_along(fold, of, placement_operator(fold->reader, reader_place(fold->reader, instance->place)->link),
+		return descend_nodes(profile, of, instance);
+	if (!is_engine_instance(profile, of))
+		of = critical_backward_group(profile, of, instance);
+	of = descend_trace_nodes(profile, of,
+		node_placement_operator(
+			profile->reader, reader_node(profile->reader, instance->trace_node)->link),
 		around, instance);
-	return step_into(of, above, 0, instance);
+	return descend_to_group(of, above, 0, instance);
 }
 
-long double fold_critical_least(const struct fold *fold)
+long double profile_critical_min(const struct profile *profile)
 {
-	const long double value = fold->options.target->value, percent = fold->options.least_percent;
+	const long double value = profile->options.target->value,
+			  percent = profile->options.min_percent_of_target;
 
 	return (value < 0 ? -value : value) * (percent == 0 ? 1 : percent < 0 ? 0 : percent) / 100;
 }
 
-bool fold_critical_take(struct fold *fold, struct instance *instance)
+bool profile_adopt_critical(struct profile *profile, struct instance *instance)
 {
 	const long double value = instance->value;
-	const bool large = (value < 0 ? -value : value) >= fold_critical_least(fold);
+	const bool large = (value < 0 ? -value : value) >= profile_critical_min(profile);
 	struct instance *of = instance->parent;
 
-	if (value == 0 && !instance->kids && !instance->groups)
+	if (value == 0 && !instance->children && !instance->groups)
 		return false;
-	if (is_engine(fold, instance)) {
-		instance_dissolve(into_backward(fold, of, instance), instance);
+	if (is_engine_instance(profile, instance)) {
+		instance_merge(critical_backward_group(profile, of, instance), instance);
 		return true;
 	}
-	instance_keep(find_owner(fold, of, instance), instance, large);
+	instance_adopt(critical_owner(profile, of, instance), instance, large);
 	return true;
 }

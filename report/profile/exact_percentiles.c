@@ -8,23 +8,25 @@
 #include <string.h>
 
 /* What its values will take; 0: they are there, or are too many to be kept. */
-static size_t wanted_bytes(const struct samples *samples, uint64_t calls, uint64_t longest_ns)
+static size_t exact_bytes(const struct percentiles *samples, uint64_t calls, uint64_t longest_ns)
 {
-	if (!samples->histogram || calls > SAMPLES_EXACT)
+	if (!samples->histogram || calls > PERCENTILES_EXACT_MAX)
 		return 0;
-	return 2 * calls * (longest_ns > UINT32_MAX ? sizeof(uint64_t) : sizeof(uint32_t)); /* room grows by doubling */
+	return 2 * calls *
+	       (longest_ns > UINT32_MAX ? sizeof(uint64_t)
+					: sizeof(uint32_t)); /* room grows by doubling */
 }
 
 /* Marks as many as fit. Returns how many. */
-static size_t choose(const struct fold *fold, struct fold_only *only)
+static size_t choose_samples_to_keep(const struct profile *profile, struct durations_kept *only)
 {
-	size_t room = SAMPLES_BYTES, count = 0;
+	size_t room = PERCENTILES_BYTES_MAX, count = 0;
 
 	memset(only->nodes, 0, only->node_count);
 	memset(only->kernels, 0, only->kernel_count);
 	for (uint32_t id = 1; id < only->node_count; id++) {
-		const struct node *node = &fold->tree->nodes[id];
-		const size_t bytes = wanted_bytes(&node->samples, node->calls, node->max_ns);
+		const struct node *node = &profile->tree->nodes[id];
+		const size_t bytes = exact_bytes(&node->samples, node->calls, node->max_ns);
 
 		if (bytes && bytes <= room) {
 			only->nodes[id] = 1;
@@ -33,8 +35,8 @@ static size_t choose(const struct fold *fold, struct fold_only *only)
 		}
 	}
 	for (uint32_t i = 0; i < only->kernel_count; i++) {
-		const struct kernel *kernel = &fold->kernels->kernels[i];
-		const size_t bytes = wanted_bytes(&kernel->samples, kernel->calls, kernel->max_ns);
+		const struct launch_config *kernel = &profile->kernels->kernels[i];
+		const size_t bytes = exact_bytes(&kernel->samples, kernel->calls, kernel->max_ns);
 
 		if (bytes && bytes <= room) {
 			only->kernels[i] = 1;
@@ -45,41 +47,44 @@ static size_t choose(const struct fold *fold, struct fold_only *only)
 	return count;
 }
 
-static bool take_over(struct samples *samples, struct samples *exact)
+static bool replace_by_exact(struct percentiles *samples, struct percentiles *exact)
 {
-	if (!samples_exact(exact))
+	if (!percentiles_are_exact(exact))
 		return false;
-	samples_free(samples);
+	percentiles_free(samples);
 	*samples = *exact;
-	*exact = (struct samples){ .used = 0 };
+	*exact = (struct percentiles){ .used = 0 };
 	return true;
 }
 
-void fold_refine(struct fold *fold)
+void profile_refine_percentiles(struct profile *profile)
 {
-	struct fold_only only = { .node_count = fold->tree->count, .kernel_count = fold->kernels->count };
-	struct fold_options options = fold->options;
-	bool progress = fold->tree->budget.early > 0;
+	struct durations_kept only = { .node_count = profile->tree->count,
+		.kernel_count = profile->kernels->count };
+	struct profile_options options = profile->options;
+	bool progress = profile->tree->budget.early > 0;
 
 	if (!progress)
 		return;
-	only.nodes = need(only.node_count);
-	only.kernels = need(only.kernel_count);
+	only.nodes = xcalloc(only.node_count);
+	only.kernels = xcalloc(only.kernel_count);
 	options.only = &only;
 	options.no_owners = true;
 	options.pick_metric = false;
 	options.metric = METRIC_CPU;
-	while (progress && choose(fold, &only)) {
-		struct fold *again = fold_run(fold->reader, fold->texts, &options);
+	while (progress && choose_samples_to_keep(profile, &only)) {
+		struct profile *again = profile_build(profile->reader, profile->texts, &options);
 
 		progress = false;
 		for (uint32_t id = 1; id < only.node_count && id < again->tree->count; id++)
 			progress |= only.nodes[id] &&
-				    take_over(&fold->tree->nodes[id].samples, &again->tree->nodes[id].samples);
+				    replace_by_exact(&profile->tree->nodes[id].samples,
+					    &again->tree->nodes[id].samples);
 		for (uint32_t i = 0; i < only.kernel_count && i < again->kernels->count; i++)
 			progress |= only.kernels[i] &&
-				    take_over(&fold->kernels->kernels[i].samples, &again->kernels->kernels[i].samples);
-		fold_free(again);
+				    replace_by_exact(&profile->kernels->kernels[i].samples,
+					    &again->kernels->kernels[i].samples);
+		profile_free(again);
 	}
 	free(only.nodes);
 	free(only.kernels);

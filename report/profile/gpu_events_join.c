@@ -7,46 +7,50 @@
 #include <string.h>
 
 /* A GPU record, read. */
-struct work {
+struct gpu_work {
 	const struct trace_gpu *gpu;
 	enum node_kind kind;
 	uint32_t name;
-	uint64_t start_ns, end_ns; /* since the trace's start */
-	uint64_t duration_ns; /* in CUPTI's own nanoseconds */
+	uint64_t start_ns, end_ns;    /* since the trace's start */
+	uint64_t duration_ns;         /* in CUPTI's own nanoseconds */
 	uint32_t leaf, owner, kernel; /* once it is owned: nodes; index in fold.kernels */
 	bool untimed;
 };
 
-static uint32_t copy_name(struct fold *fold, const struct trace_gpu_copy *copy)
+static uint32_t copy_name(struct profile *profile, const struct trace_gpu_copy *copy)
 {
-	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA", "memcpy AtoH",
-		"memcpy AtoA", "memcpy AtoD", "memcpy DtoA", "memcpy DtoD", "memcpy HtoH", "memcpy PtoP" };
-	const char *name = names[copy->copy_kind < sizeof names / sizeof *names ? copy->copy_kind : 0];
+	static const char *const names[] = { "memcpy", "memcpy HtoD", "memcpy DtoH", "memcpy HtoA",
+		"memcpy AtoH", "memcpy AtoA", "memcpy AtoD", "memcpy DtoA", "memcpy DtoD",
+		"memcpy HtoH", "memcpy PtoP" };
+	const char *name =
+		names[copy->copy_kind < sizeof names / sizeof *names ? copy->copy_kind : 0];
 
-	return text_id(fold->texts, name, strlen(name));
+	return string_table_intern(profile->texts, name, strlen(name));
 }
 
-static struct work read_work(struct fold *fold, const struct trace_gpu *gpu)
+static struct gpu_work decode_gpu_work(struct profile *profile, const struct trace_gpu *gpu)
 {
-	struct work work = { .gpu = gpu };
+	struct gpu_work work = { .gpu = gpu };
 
 	if (gpu->head.kind == TRACE_KERNEL) {
 		work.kind = NODE_KERNEL;
-		work.name = names_kernel(fold->names, ((const struct trace_kernel *)gpu)->name);
+		work.name = node_names_kernel(
+			profile->names, ((const struct trace_kernel *)gpu)->name);
 	} else if (gpu->head.kind == TRACE_GPU_COPY) {
 		work.kind = NODE_MEMCPY;
-		work.name = copy_name(fold, (const struct trace_gpu_copy *)gpu);
+		work.name = copy_name(profile, (const struct trace_gpu_copy *)gpu);
 	} else {
 		work.kind = NODE_MEMSET;
-		work.name = text_id(fold->texts, "memset", 6);
+		work.name = string_table_intern(profile->texts, "memset", 6);
 	}
-	work.untimed = !reader_gpu_times(fold->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &work.end_ns);
+	work.untimed = !reader_gpu_times(
+		profile->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &work.end_ns);
 	if (!work.untimed && gpu->end_ns > gpu->start_ns)
 		work.duration_ns = gpu->end_ns - gpu->start_ns;
 	return work;
 }
 
-static void describe(struct node_gpu *gpu, const struct work *work)
+static void add_work_details(struct node_gpu *gpu, const struct gpu_work *work)
 {
 	const struct trace_kernel *kernel = (const struct trace_kernel *)work->gpu;
 
@@ -55,13 +59,13 @@ static void describe(struct node_gpu *gpu, const struct work *work)
 		return;
 	}
 	if (gpu->shape)
-		gpu->several_shapes |= !kernel_same_shape(gpu->shape, kernel);
+		gpu->several_shapes |= !launch_config_equal(gpu->shape, kernel);
 	else
-		gpu->shape = need(sizeof *gpu->shape);
+		gpu->shape = xcalloc(sizeof *gpu->shape);
 	*gpu->shape = *kernel;
 }
 
-static void add_to(struct node_gpu *gpu, const struct work *work, enum method method)
+static void add_work_time(struct node_gpu *gpu, const struct gpu_work *work, enum method method)
 {
 	gpu->self_ns += work->duration_ns;
 	gpu->self_calls++;
@@ -70,106 +74,119 @@ static void add_to(struct node_gpu *gpu, const struct work *work, enum method me
 }
 
 /* The leaf of the work, in its owner or in what lies between them. */
-static uint32_t work_leaf(struct fold *fold, uint32_t parent, const struct work *work, enum method method)
+static uint32_t work_leaf(
+	struct profile *profile, uint32_t parent, const struct gpu_work *work, enum method method)
 {
-	const uint32_t leaf = tree_child(fold->tree, parent, work->name, 0, work->kind);
+	const uint32_t leaf = tree_child(profile->tree, parent, work->name, 0, work->kind);
 
-	describe(tree_gpu(fold->tree, leaf), work);
-	add_to(tree_gpu(fold->tree, leaf), work, method);
+	add_work_details(tree_gpu(profile->tree, leaf), work);
+	add_work_time(tree_gpu(profile->tree, leaf), work, method);
 	if (work->untimed)
-		fold->tree->nodes[leaf].calls++;
+		profile->tree->nodes[leaf].calls++;
 	else
-		tree_count(fold->tree, leaf, work->duration_ns);
+		tree_count(profile->tree, leaf, work->duration_ns);
 	return leaf;
 }
 
 /* The graph has all that was done in it; what was captured, what was directly in that. Returns where the work's leaf
  * is. */
-static uint32_t add_to_graph(struct fold *fold, uint32_t graph, const struct work *work, enum method *method)
+static uint32_t add_work_to_graph(
+	struct profile *profile, uint32_t graph, const struct gpu_work *work, enum method *method)
 {
-	const uint32_t parent = fold_graph_place(fold, graph, work->gpu, method);
+	const uint32_t parent = profile_graph_parent(profile, graph, work->gpu, method);
 
-	add_to(tree_gpu(fold->tree, graph), work, *method);
-	fold->tree->nodes[graph].total_ns += work->duration_ns;
+	add_work_time(tree_gpu(profile->tree, graph), work, *method);
+	profile->tree->nodes[graph].total_ns += work->duration_ns;
 	if (parent != graph)
-		add_to(tree_gpu(fold->tree, parent), work, *method);
+		add_work_time(tree_gpu(profile->tree, parent), work, *method);
 	return parent;
 }
 
-static void add_to_instance(struct fold *fold, struct instance *owner, uint32_t leaf, const struct work *work)
+static void add_work_to_instance(
+	struct profile *profile, struct instance *owner, uint32_t leaf, const struct gpu_work *work)
 {
 	struct instance *instance;
 
-	if (!fold->options.target) {
+	if (!profile->options.target) {
 		owner->gpu_ns += work->duration_ns;
 		return;
 	}
-	instance = instance_new(&fold->state->instances, owner, leaf, work->start_ns);
+	instance = instance_new(&profile->state->instances, owner, leaf, work->start_ns);
 	instance->end_ns = work->start_ns + work->duration_ns;
 	instance->gpu_ns = work->duration_ns;
 	if (work->kind == NODE_KERNEL) {
-		instance->kernel = need(sizeof *instance->kernel);
+		instance->kernel = xcalloc(sizeof *instance->kernel);
 		memcpy(instance->kernel, work->gpu, sizeof *instance->kernel);
 	}
-	instance_release(&fold->state->instances, instance);
+	instance_release(&profile->state->instances, instance);
 }
 
 /* From the call to the begin of what it launched; two clocks that are a little apart may have it end before it began. */
-static void add_delay(struct fold *fold, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
+static void add_launch_delay(
+	struct profile *profile, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
 {
-	if (!fold->options.only && !fold->options.no_owners)
-		samples_add(&tree_gpu(fold->tree, node)->delays, start_ns > launch_ns ? start_ns - launch_ns : 0,
-			&fold->tree->delay_budget);
+	if (!profile->options.only && !profile->options.no_owners)
+		percentiles_add(&tree_gpu(profile->tree, node)->delays,
+			start_ns > launch_ns ? start_ns - launch_ns : 0,
+			&profile->tree->delay_budget);
 }
 
-static void wait_for_start(struct fold *fold, struct launch *launch, uint32_t leaf, const struct work *work)
+static void note_work_start(struct profile *profile, struct gpu_launch *launch, uint32_t leaf,
+	const struct gpu_work *work)
 {
 	if (!launch->graph_node)
-		add_delay(fold, leaf, launch->begin_ns, work->start_ns);
+		add_launch_delay(profile, leaf, launch->begin_ns, work->start_ns);
 	else if (!launch->first_ns || work->start_ns < launch->first_ns)
 		launch->first_ns = work->start_ns;
 }
 
-static void own(struct fold *fold, struct launch *launch, struct work *work)
+static void attribute_work(
+	struct profile *profile, struct gpu_launch *launch, struct gpu_work *work)
 {
 	const bool in_range = launch && launch->in_range;
-	const uint32_t owner = launch ? launch->node : fold_unattributed(fold, 0);
-	enum method method = work->gpu->head.flags & TRACE_GPU_ENCLOSED ? METHOD_ENCLOSURE : METHOD_CORRELATION;
+	const uint32_t owner = launch ? launch->node : profile_unattributed_node(profile, 0);
+	enum method method = work->gpu->head.flags & TRACE_GPU_ENCLOSED ? METHOD_ENCLOSURE
+									: METHOD_CORRELATION;
 	uint32_t parent = owner, leaf;
 
 	if (launch && launch->graph_node)
-		parent = add_to_graph(fold, launch->graph_node, work, &method);
+		parent = add_work_to_graph(profile, launch->graph_node, work, &method);
 	if (!in_range)
 		method = METHOD_NONE;
-	leaf = work_leaf(fold, parent, work, method);
+	leaf = work_leaf(profile, parent, work, method);
 	if (!work->untimed)
-		fold_observe(fold, leaf, launch ? launch->begin_ns : work->start_ns, work->duration_ns);
+		profile_observe_leaf(profile, leaf, launch ? launch->begin_ns : work->start_ns,
+			work->duration_ns);
 	if (!work->untimed && launch)
-		wait_for_start(fold, launch, leaf, work);
-	add_to(tree_gpu(fold->tree, owner), work, method);
-	names_members(fold->names)->all[launch ? launch->member : 0].gpu_ns += work->duration_ns;
-	fold->totals.gpu_sum_ns += work->duration_ns;
-	fold->totals.method_ns[method] += work->duration_ns;
-	fold->totals.method_records[method]++;
-	*(in_range ? &fold->totals.attributed_ns : &fold->totals.unattributed_ns) += work->duration_ns;
+		note_work_start(profile, launch, leaf, work);
+	add_work_time(tree_gpu(profile->tree, owner), work, method);
+	node_names_module_group(profile->names)->all[launch ? launch->module : 0].gpu_ns +=
+		work->duration_ns;
+	profile->totals.gpu_sum_ns += work->duration_ns;
+	profile->totals.method_ns[method] += work->duration_ns;
+	profile->totals.method_records[method]++;
+	*(in_range ? &profile->totals.attributed_ns
+		   : &profile->totals.unattributed_ns) += work->duration_ns;
 	if (work->kind == NODE_KERNEL)
-		work->kernel = kernels_add(fold->kernels, (const struct trace_kernel *)work->gpu, work->name, parent, work->start_ns,
-			work->duration_ns, work->untimed, &fold->tree->budget);
+		work->kernel = launch_configs_add(profile->kernels,
+			(const struct trace_kernel *)work->gpu, work->name, parent, work->start_ns,
+			work->duration_ns, work->untimed, &profile->tree->budget);
 	work->leaf = leaf;
 	work->owner = owner;
 	if (launch && launch->instance)
-		add_to_instance(fold, launch->instance, leaf, work);
+		add_work_to_instance(profile, launch->instance, leaf, work);
 }
 
-static bool is_early(const struct work *work, const struct launch *launch)
+static bool starts_before_launch(const struct gpu_work *work, const struct gpu_launch *launch)
 {
-	return launch && !work->untimed && work->start_ns + CLOCKS_APART_NS < launch->begin_ns;
+	return launch && !work->untimed && work->start_ns + CLOCK_TOLERANCE_NS < launch->begin_ns;
 }
 
-static void tell(struct fold *fold, const struct launch *launch, const struct work *work, bool counts)
+static void observe_gpu_work(struct profile *profile, const struct gpu_launch *launch,
+	const struct gpu_work *work, bool counts)
 {
-	const struct fold_observer *observer = fold->options.observer;
-	const struct fold_seen_work seen = { .gpu = work->gpu,
+	const struct profile_observer *observer = profile->options.observer;
+	const struct observed_gpu_work seen = { .gpu = work->gpu,
 		.launch = launch,
 		.begin_ns = work->start_ns,
 		.end_ns = work->end_ns,
@@ -184,135 +201,141 @@ static void tell(struct fold *fold, const struct launch *launch, const struct wo
 }
 
 /* A record whose launch is known, or never will be (NULL). */
-static void settle(struct fold *fold, struct launch *launch, const struct trace_gpu *gpu)
+static void finish_gpu_work(
+	struct profile *profile, struct gpu_launch *launch, const struct trace_gpu *gpu)
 {
-	const bool is_counted = launch ? launch->counts : fold->state->counting;
-	struct work work = read_work(fold, gpu);
-	struct fold_counts *counts = &fold->counts;
+	const bool is_counted = launch ? launch->counts : profile->state->counting;
+	struct gpu_work work = decode_gpu_work(profile, gpu);
+	struct profile_counts *counts = &profile->counts;
 
 	*(launch && launch->in_range ? &counts->attributed : &counts->unattributed) += 1;
 	counts->without_launch += !launch;
 	counts->untimed += work.untimed;
 	counts->backwards += !work.untimed && gpu->end_ns < gpu->start_ns;
-	counts->early += is_early(&work, launch);
+	counts->early += starts_before_launch(&work, launch);
 	if (launch && launch->graph_node)
 		*(work.kind == NODE_KERNEL         ? &counts->graph_kernels
 			: work.kind == NODE_MEMCPY ? &counts->graph_copies
 						   : &counts->graph_sets) += 1;
-	if (fold->options.device >= 0 && gpu->device != fold->options.device)
+	if (profile->options.device >= 0 && gpu->device != profile->options.device)
 		return;
 	if (is_counted)
-		own(fold, launch, &work);
-	fold_gaps_add(fold, work.leaf, gpu);
-	if (fold->options.observer && fold->options.observer->work)
-		tell(fold, launch, &work, is_counted);
+		attribute_work(profile, launch, &work);
+	idle_gaps_add(profile, work.leaf, gpu);
+	if (profile->options.observer && profile->options.observer->work)
+		observe_gpu_work(profile, launch, &work, is_counted);
 }
 
-static void deliver(struct fold *fold, const struct trace_event *event)
+static void join_gpu_work(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_gpu *gpu = event->record;
-	struct launch *launch;
+	struct gpu_launch *launch;
 
-	if (!fold->timeline && !fold->options.only && !fold->options.no_timeline && (gpu->start_ns || gpu->end_ns) &&
-		(fold->options.device < 0 || gpu->device == fold->options.device)) {
-		fold->state->restart = true;
+	if (!profile->timeline && !profile->options.only && !profile->options.no_timeline &&
+		(gpu->start_ns || gpu->end_ns) &&
+		(profile->options.device < 0 || gpu->device == profile->options.device)) {
+		profile->state->restart = true;
 		return;
 	}
-	fold_become_rich(fold);
-	fold->counts.kernels += gpu->head.kind == TRACE_KERNEL;
-	fold->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
-	fold->counts.sets += gpu->head.kind == TRACE_GPU_SET;
-	launch = gpu->correlation ? join_match(fold->state->join, gpu->correlation) : NULL;
+	profile_require_instances(profile);
+	profile->counts.kernels += gpu->head.kind == TRACE_KERNEL;
+	profile->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
+	profile->counts.sets += gpu->head.kind == TRACE_GPU_SET;
+	launch = gpu->correlation ? join_match(profile->state->join, gpu->correlation) : NULL;
 	if (launch || !gpu->correlation)
-		settle(fold, launch, gpu);
+		finish_gpu_work(profile, launch, gpu);
 	else
-		join_hold(fold->state->join, gpu);
-	fold_gpu_go_on(fold);
+		join_hold(profile->state->join, gpu);
+	profile_gpu_limit_pending(profile);
 }
 
-void fold_gpu_try_held(struct fold *fold, uint64_t correlation)
+void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
 {
 	struct trace_gpu *held;
 
-	while ((held = join_take_held(fold->state->join, correlation))) {
-		settle(fold, join_match(fold->state->join, correlation), held);
+	while ((held = join_take_held(profile->state->join, correlation))) {
+		finish_gpu_work(profile, join_match(profile->state->join, correlation), held);
 		free(held);
 	}
 }
 
 /* Launches and records that nothing more is expected of. */
-void fold_gpu_gone(struct fold *fold, bool all)
+void profile_gpu_evict(struct profile *profile, bool all)
 {
 	struct trace_gpu *lone;
-	struct launch launch;
+	struct gpu_launch launch;
 
-	while ((lone = join_next_lone(fold->state->join, all))) {
-		settle(fold, NULL, lone);
+	while ((lone = join_next_unmatched(profile->state->join, all))) {
+		finish_gpu_work(profile, NULL, lone);
 		free(lone);
 	}
-	while (join_next_gone(fold->state->join, all, &launch)) {
-		fold->counts.missing_records += launch.records == 0;
+	while (join_next_evicted(profile->state->join, all, &launch)) {
+		profile->counts.missing_records += launch.records == 0;
 		if (launch.first_ns)
-			add_delay(fold, launch.graph_node, launch.begin_ns, launch.first_ns);
-		instance_release(&fold->state->instances, launch.instance);
+			add_launch_delay(
+				profile, launch.graph_node, launch.begin_ns, launch.first_ns);
+		instance_release(&profile->state->instances, launch.instance);
 	}
 }
 
-void fold_gpu_end(struct fold *fold)
+void profile_gpu_finish(struct profile *profile)
 {
-	fold_gpu_gone(fold, true);
+	profile_gpu_evict(profile, true);
 }
 
-static void count_api(struct fold *fold, const struct trace_api *record)
+static void add_api_time(struct profile *profile, const struct trace_api *record)
 {
-	struct fold_state *state = fold->state;
-	const uint32_t name = names_text(fold->names, record->name);
-	struct fold_api *api;
+	struct profile_state *state = profile->state;
+	const uint32_t name = node_names_text(profile->names, record->name);
+	struct api_time *api;
 
-	grow(&state->api_of, &state->api_of_room, (size_t)name + 1, sizeof *state->api_of);
+	array_grow_zeroed(
+		&state->api_of, &state->api_of_room, (size_t)name + 1, sizeof *state->api_of);
 	if (!state->api_of[name]) {
-		grow(&fold->apis, &state->api_room, (size_t)fold->api_count + 1, sizeof *fold->apis);
-		fold->apis[fold->api_count].name = name;
-		state->api_of[name] = ++fold->api_count;
+		array_grow_zeroed(&profile->apis, &state->api_room, (size_t)profile->api_count + 1,
+			sizeof *profile->apis);
+		profile->apis[profile->api_count].name = name;
+		state->api_of[name] = ++profile->api_count;
 	}
-	api = &fold->apis[state->api_of[name] - 1];
+	api = &profile->apis[state->api_of[name] - 1];
 	api->calls++;
 	api->total_ns += record->end_ns > record->start_ns ? record->end_ns - record->start_ns : 0;
 	api->failed += record->result != 0;
 }
 
-void fold_gpu(struct fold *fold, const struct trace_event *event)
+void profile_gpu_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
 	const struct trace_overhead *overhead = event->record;
-	const struct fold_observer *observer = fold->options.observer;
+	const struct profile_observer *observer = profile->options.observer;
 
-	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC || event->kind == TRACE_OBJECT) && observer &&
-		observer->told)
-		observer->told(observer->context, event);
+	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC ||
+		    event->kind == TRACE_OBJECT) &&
+		observer && observer->record)
+		observer->record(observer->context, event);
 	switch (event->kind) {
 	case TRACE_KERNEL:
 	case TRACE_GPU_COPY:
 	case TRACE_GPU_SET:
-		deliver(fold, event);
+		join_gpu_work(profile, event);
 		break;
 	case TRACE_GPU_BATCH:
-		fold->counts.batches++;
-		fold->counts.dropped += batch->dropped;
-		fold->counts.unread_buffers += batch->unread;
+		profile->counts.batches++;
+		profile->counts.dropped += batch->dropped;
+		profile->counts.unread_buffers += batch->unread;
 		break;
 	case TRACE_OVERHEAD:
-		fold->counts.overhead_records++;
-		fold->totals.overhead_ns += overhead->end_ns > overhead->start_ns
-						    ? overhead->end_ns - overhead->start_ns
-						    : 0;
+		profile->counts.overhead_records++;
+		profile->totals.overhead_ns += overhead->end_ns > overhead->start_ns
+						       ? overhead->end_ns - overhead->start_ns
+						       : 0;
 		break;
 	case TRACE_API:
-		fold->counts.api_records++;
-		count_api(fold, event->record);
+		profile->counts.api_records++;
+		add_api_time(profile, event->record);
 		break;
 	case TRACE_GPU_MEMORY:
-		fold->counts.gpu_memory_records++;
+		profile->counts.gpu_memory_records++;
 		break;
 	default:
 		break;

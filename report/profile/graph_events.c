@@ -15,41 +15,41 @@
 #include "report/gpu/graph_nodes.h"
 
 /* Where the nodes of graphs stand that came last: a replay has the same ones again. */
-#define SEATS 4096u
+#define GRAPH_PARENTS 4096u
 
-struct graph_seat {
+struct graph_parent {
 	uint64_t node; /* CUPTI's; 0: none is here */
-	uint32_t graph, seat;
+	uint32_t graph, parent;
 	bool known;
 };
 
-static const struct graph_nodes *graph_nodes(struct fold *fold)
+static const struct graph_nodes *graph_nodes(struct profile *profile)
 {
-	if (!fold->state->graph_nodes)
-		fold->state->graph_nodes = graph_nodes_new(fold->reader);
-	return fold->state->graph_nodes;
+	if (!profile->state->graph_nodes)
+		profile->state->graph_nodes = graph_nodes_new(profile->reader);
+	return profile->state->graph_nodes;
 }
 
 /* The node of a place, or of the next one around that has one. */
-static uint32_t node_of(struct fold *fold, uint32_t place)
+static uint32_t node_of_trace_node(struct profile *profile, uint32_t trace_node)
 {
-	const uint32_t *nodes = names_nodes_below(fold->names, 0);
+	const uint32_t *nodes = node_names_nodes(profile->names, 0);
 
-	while (place && nodes[place] == NAMES_OPEN)
-		place = reader_place(fold->reader, place)->parent;
-	return place ? nodes[place] : 0;
+	while (trace_node && nodes[trace_node] == NODE_UNRESOLVED)
+		trace_node = reader_node(profile->reader, trace_node)->parent;
+	return trace_node ? nodes[trace_node] : 0;
 }
 
-static uint32_t level(const struct tree *tree, uint32_t node)
+static uint32_t tree_level(const struct tree *tree, uint32_t node)
 {
 	return node ? tree->nodes[node].depth + 1u : 0;
 }
 
 /* The innermost node around both, or one of them; 0: the root. */
-static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b)
+static uint32_t common_ancestor(const struct tree *tree, uint32_t a, uint32_t b)
 {
 	while (a != b) {
-		const uint32_t of_a = level(tree, a), of_b = level(tree, b);
+		const uint32_t of_a = tree_level(tree, a), of_b = tree_level(tree, b);
 
 		if (of_a >= of_b)
 			a = tree->nodes[a].parent;
@@ -59,42 +59,49 @@ static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b)
 	return a;
 }
 
-static uint32_t seat_below(struct fold *fold, uint32_t graph, const struct graph_origin *origin)
+static uint32_t find_graph_parent(
+	struct profile *profile, uint32_t graph, const struct graph_origin *origin)
 {
-	struct tree *tree = fold->tree;
-	const uint32_t captured = node_of(fold, origin->captured);
-	const uint32_t around = common(tree, captured, node_of(fold, origin->instantiated));
-	uint32_t path[TREE_DEEPEST + 1], length = 0, seat = graph;
+	struct tree *tree = profile->tree;
+	const uint32_t captured = node_of_trace_node(profile, origin->captured);
+	const uint32_t around = common_ancestor(
+		tree, captured, node_of_trace_node(profile, origin->instantiated));
+	uint32_t path[TREE_DEPTH_MAX + 1], length = 0, parent = graph;
 
-	for (uint32_t node = captured; node != around && length <= TREE_DEEPEST; node = tree->nodes[node].parent)
+	for (uint32_t node = captured; node != around && length <= TREE_DEPTH_MAX;
+		node = tree->nodes[node].parent)
 		path[length++] = node;
-	while (length-- && tree->nodes[seat].depth < TREE_DEEPEST)
-		seat = tree_captured(tree, seat, path[length]);
-	return seat;
+	while (length-- && tree->nodes[parent].depth < TREE_DEPTH_MAX)
+		parent = tree_captured_child(tree, parent, path[length]);
+	return parent;
 }
 
-uint32_t fold_graph_place(struct fold *fold, uint32_t graph, const struct trace_gpu *gpu, enum method *method)
+uint32_t profile_graph_parent(
+	struct profile *profile, uint32_t graph, const struct trace_gpu *gpu, enum method *method)
 {
 	struct graph_origin origin;
-	struct graph_seat *seat;
+	struct graph_parent *parent;
 
-	if (!fold->state->graph_seats)
-		fold->state->graph_seats = need(SEATS * sizeof *seat);
-	seat = &fold->state->graph_seats[(gpu->graph_node ^ (uint64_t)graph * 31) % SEATS];
-	if (!gpu->graph_node || seat->node != gpu->graph_node || seat->graph != graph) {
-		*seat = (struct graph_seat){ .node = gpu->graph_node, .graph = graph, .seat = graph };
-		seat->known = graph_nodes_origin(graph_nodes(fold), gpu->graph_node, &origin);
-		if (seat->known)
-			seat->seat = seat_below(fold, graph, &origin);
+	if (!profile->state->graph_parents)
+		profile->state->graph_parents = xcalloc(GRAPH_PARENTS * sizeof *parent);
+	parent = &profile->state
+			  ->graph_parents[(gpu->graph_node ^ (uint64_t)graph * 31) % GRAPH_PARENTS];
+	if (!gpu->graph_node || parent->node != gpu->graph_node || parent->graph != graph) {
+		*parent = (struct graph_parent){
+			.node = gpu->graph_node, .graph = graph, .parent = graph
+		};
+		parent->known = graph_nodes_origin(graph_nodes(profile), gpu->graph_node, &origin);
+		if (parent->known)
+			parent->parent = find_graph_parent(profile, graph, &origin);
 	}
-	*method = seat->known ? METHOD_GRAPH_NODE : METHOD_GRAPH_LEVEL;
-	return seat->seat;
+	*method = parent->known ? METHOD_GRAPH_NODE : METHOD_GRAPH_LEVEL;
+	return parent->parent;
 }
 
-uint32_t fold_graph_replays(struct fold *fold, uint32_t unattributed, uint32_t exec_id)
+uint32_t profile_graph_replay_node(struct profile *profile, uint32_t unattributed, uint32_t exec_id)
 {
-	if (!graph_nodes_captured(graph_nodes(fold), exec_id))
+	if (!graph_nodes_captured(graph_nodes(profile), exec_id))
 		return 0;
-	return tree_group(
-		fold->tree, fold->tree->nodes[unattributed].parent, text_id(fold->texts, "(graph replays)", 15), 0, NODE_RANGE);
+	return tree_group(profile->tree, profile->tree->nodes[unattributed].parent,
+		string_table_intern(profile->texts, "(graph replays)", 15), 0, NODE_RANGE);
 }

@@ -9,19 +9,19 @@
 #include "report/gpu/interval_queue.h"
 #include <stdlib.h>
 
-struct gaps_device {
+struct idle_gaps_device {
 	uint32_t device;
-	struct intervals waiting;
+	struct interval_queue waiting;
 	uint64_t covered; /* the last moment at which it was busy */
 	bool begun;
 };
 
-struct gaps {
-	struct gaps_device devices[TIMELINE_DEVICES];
+struct idle_gaps {
+	struct idle_gaps_device devices[TIMELINE_DEVICES];
 	size_t count;
 };
 
-static struct gaps_device *device_of(struct gaps *gaps, uint32_t device)
+static struct idle_gaps_device *gaps_of_device(struct idle_gaps *gaps, uint32_t device)
 {
 	size_t i = 0;
 
@@ -34,51 +34,55 @@ static struct gaps_device *device_of(struct gaps *gaps, uint32_t device)
 	return &gaps->devices[i];
 }
 
-static void advance(struct fold *fold, struct gaps_device *device)
+static void close_next_gap(struct profile *profile, struct idle_gaps_device *device)
 {
-	const struct interval next = intervals_take(&device->waiting);
+	const struct interval next = interval_queue_pop(&device->waiting);
 
 	if (device->begun && next.start > device->covered && next.tag) {
 		const uint64_t idle = next.start - device->covered -
-				      away_within(timeline_away(fold->timeline), AWAY_REALTIME, device->covered, next.start);
+				      handover_list_overlap_ns(
+					      timeline_handovers(profile->timeline),
+					      HANDOVER_REALTIME, device->covered, next.start);
 
-		tree_gpu(fold->tree, next.tag)->idle_before_ns += idle;
-		fold->totals.gpu_idle_charged_ns += idle;
+		tree_gpu(profile->tree, next.tag)->idle_before_ns += idle;
+		profile->totals.gpu_idle_charged_ns += idle;
 	}
 	if (!device->begun || next.end > device->covered)
 		device->covered = next.end;
 	device->begun = true;
 }
 
-void fold_gaps_add(struct fold *fold, uint32_t leaf, const struct trace_gpu *gpu)
+void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gpu *gpu)
 {
-	struct gaps *gaps = fold->state->gaps;
-	struct gaps_device *device;
+	struct idle_gaps *gaps = profile->state->idle_gaps;
+	struct idle_gaps_device *device;
 
-	if (!fold->timeline || fold->options.no_owners || fold->options.target || fold->options.observer || (!gpu->start_ns && !gpu->end_ns))
+	if (!profile->timeline || profile->options.no_owners || profile->options.target ||
+		profile->options.observer || (!gpu->start_ns && !gpu->end_ns))
 		return;
 	if (!gaps)
-		gaps = fold->state->gaps = need(sizeof *gaps);
-	device = device_of(gaps, gpu->device);
-	intervals_add(&device->waiting, (struct interval){ .start = gpu->start_ns,
-						.end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns,
-						.tag = leaf });
-	if (intervals_waiting(&device->waiting) > TIMELINE_AHEAD)
-		advance(fold, device);
+		gaps = profile->state->idle_gaps = xcalloc(sizeof *gaps);
+	device = gaps_of_device(gaps, gpu->device);
+	interval_queue_push(&device->waiting,
+		(struct interval){ .start = gpu->start_ns,
+			.end = gpu->end_ns > gpu->start_ns ? gpu->end_ns : gpu->start_ns,
+			.tag = leaf });
+	if (interval_queue_length(&device->waiting) > TIMELINE_AHEAD)
+		close_next_gap(profile, device);
 }
 
-void fold_gaps_end(struct fold *fold)
+void idle_gaps_finish(struct profile *profile)
 {
-	struct gaps *gaps = fold->state->gaps;
+	struct idle_gaps *gaps = profile->state->idle_gaps;
 
 	for (size_t i = 0; gaps && i < gaps->count; i++)
-		while (intervals_waiting(&gaps->devices[i].waiting))
-			advance(fold, &gaps->devices[i]);
+		while (interval_queue_length(&gaps->devices[i].waiting))
+			close_next_gap(profile, &gaps->devices[i]);
 }
 
-void fold_gaps_free(struct gaps *gaps)
+void idle_gaps_free(struct idle_gaps *gaps)
 {
 	for (size_t i = 0; gaps && i < gaps->count; i++)
-		intervals_free(&gaps->devices[i].waiting);
+		interval_queue_free(&gaps->devices[i].waiting);
 	free(gaps);
 }

@@ -7,18 +7,19 @@
 #include <string.h>
 
 #define GROUPS_LISTED 16u /* more are looked up in a table */
-#define ALIKE_MOST 3u     /* of one name, shown one by one */
+#define ALIKE_MAX 3u      /* of one name, shown one by one */
 #define STANDS_OUT 3      /* times the mean of the others of its name */
 
-struct instance *instance_new(struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
+struct instance *instance_new(
+	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
-	struct instance *instance = instances->spare;
+	struct instance *instance = instances->reusable;
 
 	if (instance) {
-		instances->spare = instance->parent;
-		memset(instance, 0, offsetof(struct instance, kids));
+		instances->reusable = instance->parent;
+		memset(instance, 0, offsetof(struct instance, children));
 	} else {
-		instance = need(sizeof *instance);
+		instance = xcalloc(sizeof *instance);
 		instance->times = 1;
 	}
 	instance->parent = parent;
@@ -30,13 +31,13 @@ struct instance *instance_new(struct instances *instances, struct instance *pare
 	return instance;
 }
 
-void instance_hold(struct instance *instance)
+void instance_retain(struct instance *instance)
 {
 	instance->references++;
 }
 
 /* Puts the row `first` before `rest`. */
-static struct instance *joined(struct instance *first, struct instance *rest)
+static struct instance *concat_instances(struct instance *first, struct instance *rest)
 {
 	struct instance *last = first;
 
@@ -56,7 +57,8 @@ void instance_free(struct instance *instance)
 	if (instance)
 		instance->next = NULL;
 	for (; instance; instance = next) {
-		next = joined(instance->kids, joined(instance->groups, instance->next));
+		next = concat_instances(
+			instance->children, concat_instances(instance->groups, instance->next));
 		free(instance->slots);
 		free(instance->label);
 		free(instance->kernel);
@@ -64,15 +66,15 @@ void instance_free(struct instance *instance)
 	}
 }
 
-void instances_end(struct instances *instances)
+void instances_free_spare(struct instances *instances)
 {
 	struct instance *next;
 
-	for (struct instance *spare = instances->spare; spare; spare = next) {
-		next = spare->parent;
-		free(spare);
+	for (struct instance *reusable = instances->reusable; reusable; reusable = next) {
+		next = reusable->parent;
+		free(reusable);
 	}
-	instances->spare = NULL;
+	instances->reusable = NULL;
 }
 
 bool instance_worse(const struct instance *a, const struct instance *b)
@@ -81,50 +83,56 @@ bool instance_worse(const struct instance *a, const struct instance *b)
 		return a->value > b->value;
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns > b->begin_ns;
-	return a->node != b->node ? a->node > b->node : a->place > b->place;
+	return a->node != b->node ? a->node > b->node : a->trace_node > b->trace_node;
 }
 
-static bool is_group_of(const struct instance *group, enum instance_form form, uint32_t node, uint32_t place)
+static bool is_group_of(
+	const struct instance *group, enum instance_form form, uint32_t node, uint32_t trace_node)
 {
 	if (group->form != form)
 		return false;
-	return form == INSTANCE_MANY || !place ? group->node == node && (form == INSTANCE_MANY || !group->place)
-					       : group->place == place;
+	return form == INSTANCE_MANY || !trace_node
+		       ? group->node == node && (form == INSTANCE_MANY || !group->trace_node)
+		       : group->trace_node == trace_node;
 }
 
 /* The slot where the group is or belongs. */
-static struct instance **slot_of(const struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+static struct instance **group_slot(
+	const struct instance *of, enum instance_form form, uint32_t node, uint32_t trace_node)
 {
-	const uint64_t key = (uint64_t)form << 32 | (form == INSTANCE_MANY || !place ? node : ~place);
+	const uint64_t key = (uint64_t)form << 32 |
+			     (form == INSTANCE_MANY || !trace_node ? node : ~trace_node);
 	uint32_t i = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (of->slot_count - 1);
 
-	while (of->slots[i] && !is_group_of(of->slots[i], form, node, place))
+	while (of->slots[i] && !is_group_of(of->slots[i], form, node, trace_node))
 		i = (i + 1) & (of->slot_count - 1);
 	return &of->slots[i];
 }
 
 /* What a group is looked up by: the place of one that is many only names it. */
-static uint32_t key_place(const struct instance *group)
+static uint32_t group_key_node(const struct instance *group)
 {
-	return group->form == INSTANCE_PLACE ? group->place : 0;
+	return group->form == INSTANCE_TRACE_NODE ? group->trace_node : 0;
 }
 
-static void widen(struct instance *of)
+static void grow_group_slots(struct instance *of)
 {
 	free(of->slots);
 	of->slot_count = of->slot_count ? of->slot_count * 2 : GROUPS_LISTED * 4;
-	of->slots = need(of->slot_count * sizeof(struct instance *));
+	of->slots = xcalloc(of->slot_count * sizeof(struct instance *));
 	for (struct instance *group = of->groups; group; group = group->next)
-		*slot_of(of, (enum instance_form)group->form, group->node, key_place(group)) = group;
+		*group_slot(of, (enum instance_form)group->form, group->node,
+			group_key_node(group)) = group;
 }
 
-static struct instance *find(const struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+static struct instance *find_group(
+	const struct instance *of, enum instance_form form, uint32_t node, uint32_t trace_node)
 {
 	struct instance *group = of->groups;
 
 	if (of->slots)
-		return *slot_of(of, form, node, place);
-	while (group && !is_group_of(group, form, node, place))
+		return *group_slot(of, form, node, trace_node);
+	while (group && !is_group_of(group, form, node, trace_node))
 		group = group->next;
 	return group;
 }
@@ -135,44 +143,47 @@ static void link_group(struct instance *of, struct instance *group)
 	group->next = of->groups;
 	of->groups = group;
 	if (++of->group_count > GROUPS_LISTED && of->group_count * 2 > of->slot_count)
-		widen(of);
+		grow_group_slots(of);
 	else if (of->slots)
-		*slot_of(of, (enum instance_form)group->form, group->node, key_place(group)) = group;
+		*group_slot(of, (enum instance_form)group->form, group->node,
+			group_key_node(group)) = group;
 }
 
-struct instance *instance_group(struct instance *of, enum instance_form form, uint32_t node, uint32_t place)
+struct instance *instance_group(
+	struct instance *of, enum instance_form form, uint32_t node, uint32_t trace_node)
 {
-	struct instance *group = find(of, form, node, place);
+	struct instance *group = find_group(of, form, node, trace_node);
 
 	if (group)
 		return group;
-	group = need(sizeof *group);
+	group = xcalloc(sizeof *group);
 	group->form = (uint8_t)form;
 	group->node = node;
-	group->place = place;
+	group->trace_node = trace_node;
 	link_group(of, group);
 	return group;
 }
 
 /* Of work, its shape, as long as it is the same. */
-static void add_shape(struct instance *group, const struct instance *one)
+static void merge_shape(struct instance *group, const struct instance *one)
 {
 	if (group->times == 0 && one->kernel) {
-		group->kernel = need(sizeof *group->kernel);
+		group->kernel = xcalloc(sizeof *group->kernel);
 		*group->kernel = *one->kernel;
-	} else if (group->kernel && (!one->kernel || !kernel_same_shape(group->kernel, one->kernel))) {
+	} else if (group->kernel &&
+		   (!one->kernel || !launch_config_equal(group->kernel, one->kernel))) {
 		free(group->kernel);
 		group->kernel = NULL;
 	}
 }
 
 /* Of several places it is named after its node. */
-static void add_place(struct instance *group, uint32_t place)
+static void merge_trace_node(struct instance *group, uint32_t trace_node)
 {
 	if (group->times == 0)
-		group->place = place;
-	else if (group->place != place)
-		group->place = 0;
+		group->trace_node = trace_node;
+	else if (group->trace_node != trace_node)
+		group->trace_node = 0;
 }
 
 void instance_add(struct instance *group, const struct instance *one)
@@ -180,8 +191,8 @@ void instance_add(struct instance *group, const struct instance *one)
 	const bool first = group->times == 0;
 
 	if (group->form == INSTANCE_MANY) {
-		add_shape(group, one);
-		add_place(group, one->place);
+		merge_shape(group, one);
+		merge_trace_node(group, one->trace_node);
 	}
 	if (first || one->begin_ns < group->begin_ns) {
 		group->begin_ns = one->begin_ns;
@@ -195,12 +206,15 @@ void instance_add(struct instance *group, const struct instance *one)
 	group->gpu_ns += one->gpu_ns;
 	group->change += one->change;
 	group->value += one->value;
-	group->times += group->form == INSTANCE_MANY && one->form == INSTANCE_PLACE ? 1 : one->times;
+	group->times += group->form == INSTANCE_MANY && one->form == INSTANCE_TRACE_NODE
+				? 1
+				: one->times;
 }
 
-void instance_add_time(struct instance *group, uint32_t place, uint64_t begin_ns, uint64_t end_ns)
+void instance_add_time(
+	struct instance *group, uint32_t trace_node, uint64_t begin_ns, uint64_t end_ns)
 {
-	add_place(group, place);
+	merge_trace_node(group, trace_node);
 	if (group->times == 0 || begin_ns < group->begin_ns)
 		group->begin_ns = begin_ns;
 	if (end_ns > group->end_ns)
@@ -211,9 +225,9 @@ void instance_add_time(struct instance *group, uint32_t place, uint64_t begin_ns
 }
 
 /* Into the row, by value. False: it is not among the worst. out: who had to go for it, or NULL. */
-static bool insert(struct instance *of, struct instance *one, struct instance **out)
+static bool insert_kept(struct instance *of, struct instance *one, struct instance **out)
 {
-	struct instance **link = &of->kids;
+	struct instance **link = &of->children;
 	unsigned index = 0;
 
 	*out = NULL;
@@ -235,7 +249,7 @@ static bool insert(struct instance *of, struct instance *one, struct instance **
 	return true;
 }
 
-static void into_group(struct instance *of, struct instance *one)
+static void add_to_group(struct instance *of, struct instance *one)
 {
 	struct instance *group = instance_group(of, INSTANCE_MANY, one->node, 0);
 
@@ -243,35 +257,36 @@ static void into_group(struct instance *of, struct instance *one)
 	if (one->node == of->node) /* so deep that nothing is told apart */
 		instance_free(one);
 	else
-		instance_dissolve(group, one);
+		instance_merge(group, one);
 }
 
-void instance_keep(struct instance *of, struct instance *one, bool large)
+void instance_adopt(struct instance *of, struct instance *one, bool large)
 {
 	struct instance *out = NULL;
 	bool kept;
 
 	one->parent = NULL;
-	kept = large && insert(of, one, &out);
+	kept = large && insert_kept(of, one, &out);
 	if (!kept)
 		out = one;
 	if (out)
-		into_group(of, out);
+		add_to_group(of, out);
 }
 
 /* Goes as deep as nodes do, which is bounded (TREE_DEEPEST). */
-void instance_dissolve(struct instance *of, struct instance *one)
+void instance_merge(struct instance *of, struct instance *one)
 {
-	struct instance *kids = one->kids, *groups = one->groups, *next;
+	struct instance *children = one->children, *groups = one->groups, *next;
 
-	one->kids = one->groups = NULL;
+	one->children = one->groups = NULL;
 	instance_free(one);
-	for (; kids; kids = next) {
-		next = kids->next;
-		instance_keep(of, kids, true);
+	for (; children; children = next) {
+		next = children->next;
+		instance_adopt(of, children, true);
 	}
 	for (; groups; groups = next) {
-		struct instance *known = find(of, (enum instance_form)groups->form, groups->node, key_place(groups));
+		struct instance *known = find_group(
+			of, (enum instance_form)groups->form, groups->node, group_key_node(groups));
 
 		next = groups->next;
 		if (!known) {
@@ -279,13 +294,14 @@ void instance_dissolve(struct instance *of, struct instance *one)
 			continue;
 		}
 		instance_add(known, groups);
-		instance_dissolve(known, groups);
+		instance_merge(known, groups);
 	}
 }
 
-static int by_badness(const void *a, const void *b)
+static int by_worst_first(const void *a, const void *b)
 {
-	const struct instance *left = *(struct instance *const *)a, *right = *(struct instance *const *)b;
+	const struct instance *left = *(struct instance *const *)a,
+			      *right = *(struct instance *const *)b;
 
 	return instance_worse(left, right) ? -1 : instance_worse(right, left);
 }
@@ -296,7 +312,7 @@ static bool is_small(const struct instance *group, long double least)
 }
 
 /* Places that are too small by themselves go together with those of their node. */
-static void fold_places(struct instance *of, long double least)
+static void group_small_trace_nodes(struct instance *of, long double least)
 {
 	struct instance *groups = of->groups, *next, *small = NULL;
 
@@ -306,7 +322,7 @@ static void fold_places(struct instance *of, long double least)
 	of->group_count = of->slot_count = 0;
 	for (; groups; groups = next) {
 		next = groups->next;
-		if (groups->form == INSTANCE_PLACE && is_small(groups, least)) {
+		if (groups->form == INSTANCE_TRACE_NODE && is_small(groups, least)) {
 			groups->next = small;
 			small = groups;
 		} else {
@@ -315,39 +331,40 @@ static void fold_places(struct instance *of, long double least)
 	}
 	for (; small; small = next) {
 		next = small->next;
-		into_group(of, small);
+		add_to_group(of, small);
 	}
 }
 
 static bool same_name(const struct instance *a, const struct instance *b)
 {
-	return a->node == b->node && a->place == b->place && !a->label && !b->label;
+	return a->node == b->node && a->trace_node == b->trace_node && !a->label && !b->label;
 }
 
 /* So many of one name are there, and it is not much worse than the others. */
 static bool is_one_of_many(const struct instance *of, const struct instance *one)
 {
-	const struct instance *group = find(of, INSTANCE_MANY, one->node, 0);
+	const struct instance *group = find_group(of, INSTANCE_MANY, one->node, 0);
 	uint64_t times = group ? group->times : 0;
 	long double value = group ? group->value : 0;
 
-	for (const struct instance *kid = of->kids; kid; kid = kid->next)
-		if (same_name(kid, one)) {
+	for (const struct instance *child = of->children; child; child = child->next)
+		if (same_name(child, one)) {
 			times++;
-			value += kid->value;
+			value += child->value;
 		}
-	return times > ALIKE_MOST && one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
+	return times > ALIKE_MAX &&
+	       one->value * (long double)(times - 1) < STANDS_OUT * (value - one->value);
 }
 
 /* Rows that only their order would tell apart go together: a reader counts them otherwise, and does not see their sum. */
-static void gather_alike(struct instance *of)
+static void group_alike(struct instance *of)
 {
-	struct instance *many[INSTANCE_KEPT], **link = &of->kids;
+	struct instance *many[INSTANCE_KEPT], **link = &of->children;
 	size_t count = 0;
 	bool gathered[INSTANCE_KEPT], *next = gathered;
 
-	for (const struct instance *kid = of->kids; kid; kid = kid->next)
-		*next++ = is_one_of_many(of, kid);
+	for (const struct instance *child = of->children; child; child = child->next)
+		*next++ = is_one_of_many(of, child);
 	for (next = gathered; *link; next++)
 		if (*next) {
 			many[count++] = *link;
@@ -357,21 +374,21 @@ static void gather_alike(struct instance *of)
 			link = &(*link)->next;
 		}
 	for (size_t i = 0; i < count; i++)
-		into_group(of, many[i]);
+		add_to_group(of, many[i]);
 }
 
 /* The children of one become a row. */
-static void settle_one(struct instance *of, long double least)
+static void finish_one(struct instance *of, long double least)
 {
 	struct instance **all, *next;
 	size_t count = 0;
 
-	fold_places(of, least);
+	group_small_trace_nodes(of, least);
 	if (least > 0)
-		gather_alike(of);
-	all = need((of->kept + of->group_count + 1) * sizeof *all);
-	for (struct instance *kid = of->kids; kid; kid = kid->next)
-		all[count++] = kid;
+		group_alike(of);
+	all = xcalloc((of->kept + of->group_count + 1) * sizeof *all);
+	for (struct instance *child = of->children; child; child = child->next)
+		all[count++] = child;
 	for (struct instance *group = of->groups; group; group = next) {
 		next = group->next;
 		if (is_small(group, least))
@@ -379,33 +396,33 @@ static void settle_one(struct instance *of, long double least)
 		else
 			all[count++] = group;
 	}
-	qsort(all, count, sizeof *all, by_badness);
-	of->kids = of->groups = NULL;
+	qsort(all, count, sizeof *all, by_worst_first);
+	of->children = of->groups = NULL;
 	free(of->slots);
 	of->slots = NULL;
 	of->kept = (uint32_t)count;
 	of->group_count = of->slot_count = 0;
 	while (count) {
-		all[--count]->next = of->kids;
-		of->kids = all[count];
+		all[--count]->next = of->children;
+		of->children = all[count];
 	}
 	free(all);
 }
 
-void instance_settle(struct instance *root, long double least)
+void instance_finish_children(struct instance *root, long double least)
 {
 	struct instance **waiting = NULL;
 	size_t count = 1, room = 0;
 
-	grow(&waiting, &room, count, sizeof *waiting);
+	array_grow_zeroed(&waiting, &room, count, sizeof *waiting);
 	waiting[0] = root;
 	while (count) {
 		struct instance *of = waiting[--count];
 
-		settle_one(of, least);
-		for (struct instance *kid = of->kids; kid; kid = kid->next) {
-			grow(&waiting, &room, count + 1, sizeof *waiting);
-			waiting[count++] = kid;
+		finish_one(of, least);
+		for (struct instance *child = of->children; child; child = child->next) {
+			array_grow_zeroed(&waiting, &room, count + 1, sizeof *waiting);
+			waiting[count++] = child;
 		}
 	}
 	free(waiting);
@@ -424,8 +441,8 @@ void instance_release(struct instances *instances, struct instance *instance)
 		}
 		if (instances->plain) {
 			free(instance->label);
-			instance->parent = instances->spare;
-			instances->spare = instance;
+			instance->parent = instances->reusable;
+			instances->reusable = instance;
 		} else {
 			instance_free(instance);
 		}

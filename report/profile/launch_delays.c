@@ -2,7 +2,7 @@
 #include "report/profile/launch_delays.h"
 
 /* The next node behind `id` in the tree below `top`, parents first; 0: there is none. */
-static uint32_t next_below(const struct tree *tree, uint32_t top, uint32_t id)
+static uint32_t next_node_below(const struct tree *tree, uint32_t top, uint32_t id)
 {
 	if (tree->nodes[id].first_child)
 		return tree->nodes[id].first_child;
@@ -11,25 +11,26 @@ static uint32_t next_below(const struct tree *tree, uint32_t top, uint32_t id)
 	return id == top ? 0 : tree->nodes[id].next;
 }
 
-static bool has_delays(const struct samples *delays)
+static bool has_delays(const struct percentiles *delays)
 {
 	return delays->used || delays->histogram;
 }
 
 /* Of a leaf they are there; of others they are put together each time: kept, they would take a multiple of the tree. */
-bool delays_percentile(const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
+bool launch_delays_percentile(
+	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
 {
-	struct samples all = { .used = 0 };
-	struct samples_budget budget = { .bytes = 0 };
+	struct percentiles all = { .used = 0 };
+	struct percentiles_budget budget = { .bytes = 0 };
 
 	if (!tree->nodes[node].gpu)
 		return false;
-	for (uint32_t id = node; id; id = next_below(tree, node, id))
+	for (uint32_t id = node; id; id = next_node_below(tree, node, id))
 		if (tree->nodes[id].gpu && has_delays(&tree->nodes[id].gpu->delays))
-			samples_merge(&all, &tree->nodes[id].gpu->delays, &budget);
+			percentiles_merge(&all, &tree->nodes[id].gpu->delays, &budget);
 	if (!has_delays(&all))
 		return false;
-	*value = samples_percentile(&all, per_mille);
-	samples_free(&all);
+	*value = percentiles_get(&all, per_mille);
+	percentiles_free(&all);
 	return true;
 }

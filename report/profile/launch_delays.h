@@ -9,6 +9,7 @@
 
 /* Of all launches in the node and below, in ns, at most 1 % off. False: nothing that was launched there was timed. Not
  * for several threads at once. */
-bool delays_percentile(const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
+bool launch_delays_percentile(
+	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
 
 #endif

@@ -5,23 +5,24 @@
 #include <string.h>
 
 /* One that is held. */
-struct held {
+struct allocation {
 	uint64_t address, bytes;
 	uint64_t since_ns;
 	uint32_t site;
-	uint32_t late_frees; /* releases of earlier owners of the address that are still to be seen */
-	uint16_t context;    /* 0: not known */
-	uint8_t space;       /* enum space */
+	uint32_t
+		late_frees; /* releases of earlier owners of the address that are still to be seen */
+	uint16_t context;   /* 0: not known */
+	uint8_t space;      /* enum space */
 	bool live;
 	bool physical; /* no context's */
 };
 
 /* What an address is one of: a handle of an array may equal an address, and a tensor lies in device memory. */
-enum space { SPACE_MEMORY, SPACE_ARRAY, SPACE_TENSOR };
+enum address_space { SPACE_MEMORY, SPACE_ARRAY, SPACE_TENSOR };
 
 /* Open addressing with tombless deletion (later entries move up). */
-struct memory_table {
-	struct held *held;
+struct allocation_table {
+	struct allocation *allocations;
 	size_t count, slots;  /* slots: a power of two */
 	uint32_t *site_slots; /* of sites by what they are */
 	size_t site_slot_count, site_room, level_room, oom_room;
@@ -34,74 +35,80 @@ bool memory_is_device(uint32_t kind)
 
 const char *memory_kind_name(uint32_t kind)
 {
-	static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array", "managed",
-		"device static", "managed static", [MEMORY_TENSOR] = "tensor" };
+	static const char *const names[] = { "unknown", "pageable", "pinned", "device", "array",
+		"managed", "device static", "managed static", [MEMORY_TENSOR] = "tensor" };
 
 	return names[kind <= MEMORY_TENSOR ? kind : 0];
 }
 
-static size_t home(const struct memory_table *table, uint64_t address, enum space space)
+static size_t home_slot(
+	const struct allocation_table *table, uint64_t address, enum address_space space)
 {
 	return ((address >> 4 ^ space) * 0x9e3779b97f4a7c15u >> 20) & (table->slots - 1);
 }
 
-static struct held *find(const struct memory_table *table, uint64_t address, enum space space)
+static struct allocation *find_allocation(
+	const struct allocation_table *table, uint64_t address, enum address_space space)
 {
-	size_t i = home(table, address, space);
+	size_t i = home_slot(table, address, space);
 
-	while (table->held[i].live && (table->held[i].address != address || table->held[i].space != space))
+	while (table->allocations[i].live &&
+		(table->allocations[i].address != address || table->allocations[i].space != space))
 		i = (i + 1) & (table->slots - 1);
-	return &table->held[i];
+	return &table->allocations[i];
 }
 
-static void widen(struct memory_table *table)
+static void grow_allocations(struct allocation_table *table)
 {
-	struct held *old = table->held;
+	struct allocation *old = table->allocations;
 	const size_t slots = table->slots;
 
 	table->slots = slots ? slots * 2 : 256;
-	table->held = need(table->slots * sizeof *table->held);
+	table->allocations = xcalloc(table->slots * sizeof *table->allocations);
 	for (size_t i = 0; i < slots; i++)
 		if (old[i].live)
-			*find(table, old[i].address, (enum space)old[i].space) = old[i];
+			*find_allocation(
+				table, old[i].address, (enum address_space)old[i].space) = old[i];
 	free(old);
 }
 
-static void take_out(struct memory_table *table, struct held *held)
+static void remove_allocation(struct allocation_table *table, struct allocation *allocation)
 {
-	size_t hole = (size_t)(held - table->held), i = hole;
+	size_t hole = (size_t)(allocation - table->allocations), i = hole;
 
 	for (;;) {
 		size_t wanted;
 
 		i = (i + 1) & (table->slots - 1);
-		if (!table->held[i].live)
+		if (!table->allocations[i].live)
 			break;
-		wanted = home(table, table->held[i].address, (enum space)table->held[i].space);
+		wanted = home_slot(table, table->allocations[i].address,
+			(enum address_space)table->allocations[i].space);
 		if (((i - wanted) & (table->slots - 1)) < ((i - hole) & (table->slots - 1)))
 			continue;
-		table->held[hole] = table->held[i];
+		table->allocations[hole] = table->allocations[i];
 		hole = i;
 	}
-	table->held[hole].live = false;
+	table->allocations[hole].live = false;
 	table->count--;
 }
 
 /* A machine has tens of GPUs. Of a file that names thousands, the rest are one device that is not known: levels are looked
  * through one by one. */
-#define LEVELS_MOST 1024
+#define LEVELS_MAX 1024
 
-static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
+static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t device)
 {
 	uint32_t index = 0;
 
 	while (index < memory->level_count &&
 		(memory->levels[index].kind != kind || memory->levels[index].device != device))
 		index++;
-	if (index >= LEVELS_MOST && index == memory->level_count && device != UINT32_MAX)
-		return level_of(memory, kind, UINT32_MAX);
+	if (index >= LEVELS_MAX && index == memory->level_count && device != UINT32_MAX)
+		return find_level(memory, kind, UINT32_MAX);
 	if (index == memory->level_count) {
-		grow(&memory->levels, &memory->tables->level_room, (size_t)index + 1, sizeof *memory->levels);
+		array_grow_zeroed(&memory->levels, &memory->tables->level_room, (size_t)index + 1,
+			sizeof *memory->levels);
 		memory->levels[index].kind = kind;
 		memory->levels[index].device = device;
 		memory->levels[index].pool.unknown = memory->resumed && kind == MEMORY_TENSOR;
@@ -110,9 +117,10 @@ static uint32_t level_of(struct memory *memory, uint32_t kind, uint32_t device)
 	return index;
 }
 
-static uint32_t *site_slot(const struct memory *memory, uint32_t level, uint32_t node, uint32_t stack)
+static uint32_t *site_slot(
+	const struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
 {
-	const struct memory_table *tables = memory->tables;
+	const struct allocation_table *tables = memory->tables;
 	uint64_t hash = ((uint64_t)node << 32 | stack) * 0x9e3779b97f4a7c15u + level;
 	size_t i = (hash ^ hash >> 29) & (tables->site_slot_count - 1);
 
@@ -125,28 +133,31 @@ static uint32_t *site_slot(const struct memory *memory, uint32_t level, uint32_t
 	}
 }
 
-static void widen_sites(struct memory *memory)
+static void grow_site_slots(struct memory_owners *memory)
 {
-	struct memory_table *tables = memory->tables;
+	struct allocation_table *tables = memory->tables;
 
 	free(tables->site_slots);
 	tables->site_slot_count = tables->site_slot_count ? tables->site_slot_count * 2 : 64;
-	tables->site_slots = need(tables->site_slot_count * sizeof *tables->site_slots);
+	tables->site_slots = xcalloc(tables->site_slot_count * sizeof *tables->site_slots);
 	for (uint32_t i = 0; i < memory->site_count; i++)
-		*site_slot(memory, memory->sites[i].level, memory->sites[i].node, memory->sites[i].stack) = i + 1;
+		*site_slot(memory, memory->sites[i].level, memory->sites[i].node,
+			memory->sites[i].stack) = i + 1;
 }
 
-static uint32_t site_of(struct memory *memory, uint32_t level, uint32_t node, uint32_t stack)
+static uint32_t find_site(
+	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
 {
 	uint32_t *slot = site_slot(memory, level, node, stack);
 
 	if (*slot)
 		return *slot - 1;
 	if ((size_t)(memory->site_count + 1) * 2 > memory->tables->site_slot_count) {
-		widen_sites(memory);
+		grow_site_slots(memory);
 		slot = site_slot(memory, level, node, stack);
 	}
-	grow(&memory->sites, &memory->tables->site_room, (size_t)memory->site_count + 1, sizeof *memory->sites);
+	array_grow_zeroed(&memory->sites, &memory->tables->site_room,
+		(size_t)memory->site_count + 1, sizeof *memory->sites);
 	memory->sites[memory->site_count].level = level;
 	memory->sites[memory->site_count].node = node;
 	memory->sites[memory->site_count].stack = stack;
@@ -154,21 +165,21 @@ static uint32_t site_of(struct memory *memory, uint32_t level, uint32_t node, ui
 	return memory->site_count - 1;
 }
 
-struct memory *memory_new(void)
+struct memory_owners *memory_owners_new(void)
 {
-	struct memory *memory = need(sizeof *memory);
+	struct memory_owners *memory = xcalloc(sizeof *memory);
 
-	memory->tables = need(sizeof *memory->tables);
-	widen(memory->tables);
-	widen_sites(memory);
+	memory->tables = xcalloc(sizeof *memory->tables);
+	grow_allocations(memory->tables);
+	grow_site_slots(memory);
 	return memory;
 }
 
-void memory_free(struct memory *memory)
+void memory_owners_destroy(struct memory_owners *memory)
 {
 	if (!memory)
 		return;
-	free(memory->tables->held);
+	free(memory->tables->allocations);
 	free(memory->tables->site_slots);
 	free(memory->tables);
 	free(memory->levels);
@@ -192,80 +203,88 @@ static void note_moments(struct memory_flow *flow, const struct memory_level *le
 	}
 }
 
-static void take(struct memory *memory, uint32_t site_index, uint64_t bytes, uint64_t at_ns)
+static void add_allocation(
+	struct memory_owners *memory, uint32_t site_index, uint64_t bytes, uint64_t at_ns)
 {
 	struct memory_site *site = &memory->sites[site_index];
 	struct memory_level *level = &memory->levels[site->level];
 
 	note_moments(&site->flow, level);
-	for (struct memory_flow *flow = &site->flow; flow; flow = flow == &site->flow ? &level->flow : NULL) {
+	for (struct memory_flow *flow = &site->flow; flow;
+		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->alloc_bytes += bytes;
 		flow->allocs++;
 		flow->held += bytes;
 	}
-	if (site->flow.held > site->flow.most)
-		site->flow.most = site->flow.held;
-	if (level->flow.held > level->flow.most) {
-		level->flow.most = level->flow.held;
+	if (site->flow.held > site->flow.held_max)
+		site->flow.held_max = site->flow.held;
+	if (level->flow.held > level->flow.held_max) {
+		level->flow.held_max = level->flow.held;
 		level->peak_ns = at_ns;
 		level->serial++;
 	}
 }
 
 /* Gives back what `held` is. */
-static void give(struct memory *memory, const struct held *held, struct memory_change *change)
+static void free_allocation(struct memory_owners *memory, const struct allocation *allocation,
+	struct memory_change *change)
 {
-	struct memory_site *site = &memory->sites[held->site];
+	struct memory_site *site = &memory->sites[allocation->site];
 	struct memory_level *level = &memory->levels[site->level];
 
 	note_moments(&site->flow, level);
-	for (struct memory_flow *flow = &site->flow; flow; flow = flow == &site->flow ? &level->flow : NULL) {
-		flow->free_bytes += held->bytes;
+	for (struct memory_flow *flow = &site->flow; flow;
+		flow = flow == &site->flow ? &level->flow : NULL) {
+		flow->free_bytes += allocation->bytes;
 		flow->frees++;
-		flow->held -= held->bytes;
+		flow->held -= allocation->bytes;
 	}
-	change->given = held->bytes;
-	change->given_node = site->node;
-	change->given_kind = level->kind;
-	change->given_device = level->device;
+	change->freed_bytes = allocation->bytes;
+	change->freed_node = site->node;
+	change->freed_kind = level->kind;
+	change->freed_device = level->device;
 	change->known = true;
 }
 
 /* Puts it into the map; what was held there is given back. */
-static void put_in(struct memory *memory, const struct held *taken, struct memory_change *change)
+static void insert_allocation(struct memory_owners *memory, const struct allocation *allocated,
+	struct memory_change *change)
 {
-	struct held *held;
+	struct allocation *allocation;
 	uint32_t late = 0;
 
 	if (memory->tables->count * 2 >= memory->tables->slots)
-		widen(memory->tables);
-	held = find(memory->tables, taken->address, (enum space)taken->space);
-	if (held->live) {
-		give(memory, held, change);
+		grow_allocations(memory->tables);
+	allocation = find_allocation(
+		memory->tables, allocated->address, (enum address_space)allocated->space);
+	if (allocation->live) {
+		free_allocation(memory, allocation, change);
 		memory->counts.replaced++;
-		late = held->late_frees + 1;
+		late = allocation->late_frees + 1;
 	} else {
 		memory->tables->count++;
 	}
-	*held = *taken;
-	held->late_frees = late;
-	held->live = true;
-	take(memory, taken->site, taken->bytes, taken->since_ns);
-	change->taken = taken->bytes;
+	*allocation = *allocated;
+	allocation->late_frees = late;
+	allocation->live = true;
+	add_allocation(memory, allocated->site, allocated->bytes, allocated->since_ns);
+	change->allocated_bytes = allocated->bytes;
 	change->known = true;
 }
 
-struct memory_change memory_alloc(
-	struct memory *memory, const struct trace_memory *record, uint32_t node, uint64_t end_ns)
+struct memory_change memory_owners_alloc(struct memory_owners *memory,
+	const struct trace_memory *record, uint32_t node, uint64_t end_ns)
 {
-	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind : TRACE_MEMORY_UNKNOWN;
+	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
+								 : TRACE_MEMORY_UNKNOWN;
 	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
-	const uint32_t site = site_of(memory, level_of(memory, kind, record->call.device), node, record->call.stack);
-	const struct held taken = { .address = record->address,
+	const uint32_t site = find_site(
+		memory, find_level(memory, kind, record->call.device), node, record->call.stack);
+	const struct allocation allocated = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
 		.site = site,
-		.context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT),
+		.context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT_SHIFT),
 		.space = kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY,
 		.physical = kind == TRACE_MEMORY_DEVICE && record->flags & TRACE_MEMORY_MAPPED };
 
@@ -274,63 +293,68 @@ struct memory_change memory_alloc(
 		memory->sites[site].flow.failed += change.failed;
 		memory->levels[memory->sites[site].level].flow.failed += change.failed;
 	} else {
-		put_in(memory, &taken, &change);
+		insert_allocation(memory, &allocated, &change);
 	}
 	return change;
 }
 
-struct memory_change memory_release(struct memory *memory, const struct trace_memory *record, uint64_t begin_ns)
+struct memory_change memory_owners_free(
+	struct memory_owners *memory, const struct trace_memory *record, uint64_t begin_ns)
 {
 	struct memory_change change = { .kind = record->memory_kind };
-	const enum space space = record->memory_kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY : SPACE_MEMORY;
-	struct held *held = find(memory->tables, record->address, space);
+	const enum address_space space = record->memory_kind == TRACE_MEMORY_ARRAY ? SPACE_ARRAY
+										   : SPACE_MEMORY;
+	struct allocation *allocation = find_allocation(memory->tables, record->address, space);
 
 	if (record->address == 0) {
 		memory->counts.null_frees++;
 	} else if (record->call.result != 0) {
 		memory->counts.failed_frees++;
 		change.failed = true;
-	} else if (!held->live) {
+	} else if (!allocation->live) {
 		memory->counts.unknown_frees++;
-	} else if (held->late_frees && begin_ns < held->since_ns) {
+	} else if (allocation->late_frees && begin_ns < allocation->since_ns) {
 		/* Another thread was given the address before this call's record was written; it has counted as
 		 * released then. */
-		held->late_frees--;
+		allocation->late_frees--;
 	} else {
-		give(memory, held, &change);
-		take_out(memory->tables, held);
+		free_allocation(memory, allocation, &change);
+		remove_allocation(memory->tables, allocation);
 	}
 	return change;
 }
 
 /* What a context had on a device goes with it. */
-static bool goes_with(const struct memory *memory, const struct held *held, const struct trace_memory *record)
+static bool is_of_context(const struct memory_owners *memory, const struct allocation *allocation,
+	const struct trace_memory *record)
 {
-	const uint16_t context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT);
+	const uint16_t context = (uint16_t)(record->flags >> TRACE_MEMORY_CONTEXT_SHIFT);
 
-	return held->live && held->space != SPACE_TENSOR && !held->physical &&
-	       memory->levels[memory->sites[held->site].level].device == record->call.device &&
-	       (!context || !held->context || held->context == context);
+	return allocation->live && allocation->space != SPACE_TENSOR && !allocation->physical &&
+	       memory->levels[memory->sites[allocation->site].level].device ==
+		       record->call.device &&
+	       (!context || !allocation->context || allocation->context == context);
 }
 
-bool memory_release_next(struct memory *memory, const struct trace_memory *record, size_t *at, struct memory_change *change)
+bool memory_owners_free_context(struct memory_owners *memory, const struct trace_memory *record,
+	size_t *at, struct memory_change *change)
 {
-	struct memory_table *table = memory->tables;
+	struct allocation_table *table = memory->tables;
 
 	if (record->call.result != 0)
 		return false;
-	while (*at < table->slots && !goes_with(memory, &table->held[*at], record))
+	while (*at < table->slots && !is_of_context(memory, &table->allocations[*at], record))
 		++*at;
 	if (*at == table->slots)
 		return false;
 	*change = (struct memory_change){ .kind = TRACE_MEMORY_UNKNOWN };
-	give(memory, &table->held[*at], change);
-	take_out(table, &table->held[*at]); /* another may have come to its place */
+	free_allocation(memory, &table->allocations[*at], change);
+	remove_allocation(table, &table->allocations[*at]); /* another may have come to its place */
 	return true;
 }
 
 /* Device memory that is held on a device, whoever took it. */
-static uint64_t device_held(const struct memory *memory, uint32_t device)
+static uint64_t device_held(const struct memory_owners *memory, uint32_t device)
 {
 	uint64_t held = 0;
 
@@ -341,56 +365,62 @@ static uint64_t device_held(const struct memory *memory, uint32_t device)
 }
 
 /* What the allocator says of itself. */
-static void hear(struct memory *memory, struct memory_level *level, const struct trace_tensor *record)
+static void update_pool(
+	struct memory_owners *memory, struct memory_level *level, const struct trace_tensor *record)
 {
 	struct memory_pool *pool = &level->pool;
 
 	pool->allocated = record->allocated;
 	pool->reserved = record->reserved;
 	pool->outside = (int64_t)(device_held(memory, level->device) - record->reserved);
-	if (pool->reserved > pool->reserved_most)
-		pool->reserved_most = pool->reserved;
+	if (pool->reserved > pool->reserved_peak_bytes)
+		pool->reserved_peak_bytes = pool->reserved;
 }
 
-static struct memory_change give_back_tensor(
-	struct memory *memory, const struct trace_tensor *record, struct memory_change change)
+static struct memory_change free_tensor(struct memory_owners *memory,
+	const struct trace_tensor *record, struct memory_change change)
 {
-	struct held *held = find(memory->tables, record->address, SPACE_TENSOR);
+	struct allocation *allocation = find_allocation(
+		memory->tables, record->address, SPACE_TENSOR);
 
-	if (held->live) {
-		memory->counts.tensor_differences += held->bytes != -(uint64_t)record->bytes;
-		give(memory, held, &change);
-		take_out(memory->tables, held);
+	if (allocation->live) {
+		memory->counts.tensor_differences += allocation->bytes != -(uint64_t)record->bytes;
+		free_allocation(memory, allocation, &change);
+		remove_allocation(memory->tables, allocation);
 	} else {
 		memory->counts.unknown_tensor_frees += !memory->resumed;
 	}
 	return change;
 }
 
-struct memory_change memory_tensor(
-	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
+struct memory_change memory_owners_tensor(struct memory_owners *memory,
+	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
-	struct memory_change change = { .kind = MEMORY_TENSOR, .device = record->device, .node = node };
-	const uint32_t index = level_of(memory, MEMORY_TENSOR, record->device);
+	struct memory_change change = {
+		.kind = MEMORY_TENSOR, .device = record->device, .node = node
+	};
+	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device);
 	struct memory_pool *pool = &memory->levels[index].pool;
 
 	memory->counts.tensors++;
-	memory->counts.tensor_differences += !pool->unknown && pool->allocated + (uint64_t)record->bytes != record->allocated;
+	memory->counts.tensor_differences += !pool->unknown &&
+					     pool->allocated + (uint64_t)record->bytes !=
+						     record->allocated;
 	pool->unknown = false;
 	if (record->head.flags & TRACE_TENSOR_LEVEL) {
 		change.known = true;
 	} else if (record->bytes < 0) {
-		change = give_back_tensor(memory, record, change);
+		change = free_tensor(memory, record, change);
 	} else {
-		const struct held taken = { .address = record->address,
+		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,
 			.since_ns = at_ns,
-			.site = site_of(memory, index, node, record->stack),
+			.site = find_site(memory, index, node, record->stack),
 			.space = SPACE_TENSOR };
 
-		put_in(memory, &taken, &change);
+		insert_allocation(memory, &allocated, &change);
 	}
-	hear(memory, &memory->levels[index], record);
+	update_pool(memory, &memory->levels[index], record);
 	if (pool->allocated > pool->peak) {
 		pool->peak = pool->allocated;
 		pool->peak_node = node;
@@ -400,25 +430,27 @@ struct memory_change memory_tensor(
 	return change;
 }
 
-struct memory_oom *memory_exhausted(
-	struct memory *memory, const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
+struct memory_oom *memory_owners_oom(struct memory_owners *memory,
+	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
-	const uint32_t index = level_of(memory, MEMORY_TENSOR, record->device),
-		       site = site_of(memory, index, node, record->stack);
+	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device),
+		       site = find_site(memory, index, node, record->stack);
 	struct memory_level *level = &memory->levels[index];
 
 	memory->counts.ooms++;
-	memory->counts.tensor_differences += !memory->resumed && level->pool.allocated != record->allocated;
-	hear(memory, level, record);
+	memory->counts.tensor_differences += !memory->resumed &&
+					     level->pool.allocated != record->allocated;
+	update_pool(memory, level, record);
 	level->ooms++;
 	level->flow.oom_held = level->flow.held;
 	level->flow.failed++;
 	memory->sites[site].flow.failed++;
-	if (memory->oom_count >= MEMORY_OOMS)
+	if (memory->oom_count >= MEMORY_OOMS_MAX)
 		return NULL;
-	grow(&memory->ooms, &memory->tables->oom_room, (size_t)memory->oom_count + 1, sizeof *memory->ooms);
+	array_grow_zeroed(&memory->ooms, &memory->tables->oom_room, (size_t)memory->oom_count + 1,
+		sizeof *memory->ooms);
 	memory->ooms[memory->oom_count] = (struct memory_oom){ .time_ns = at_ns,
-		.asked = (uint64_t)record->bytes,
+		.requested_bytes = (uint64_t)record->bytes,
 		.allocated = record->allocated,
 		.reserved = record->reserved,
 		.outside = level->pool.outside,
@@ -428,33 +460,36 @@ struct memory_oom *memory_exhausted(
 }
 
 /* Tensors that are held: their sites hold them no longer, as far as anybody knows. */
-static void forget_tensors(struct memory *memory)
+static void drop_tensors(struct memory_owners *memory)
 {
-	struct memory_table *table = memory->tables;
+	struct allocation_table *table = memory->tables;
 
 	for (size_t i = 0; i < table->slots;) {
-		struct held *held = &table->held[i];
+		struct allocation *allocation = &table->allocations[i];
 
-		if (!held->live || held->space != SPACE_TENSOR) {
+		if (!allocation->live || allocation->space != SPACE_TENSOR) {
 			i++;
 			continue;
 		}
-		note_moments(&memory->sites[held->site].flow, &memory->levels[memory->sites[held->site].level]);
-		memory->sites[held->site].flow.held -= held->bytes;
-		memory->levels[memory->sites[held->site].level].flow.held -= held->bytes;
-		take_out(table, held); /* another may have come to its place */
+		note_moments(&memory->sites[allocation->site].flow,
+			&memory->levels[memory->sites[allocation->site].level]);
+		memory->sites[allocation->site].flow.held -= allocation->bytes;
+		memory->levels[memory->sites[allocation->site].level].flow.held -=
+			allocation->bytes;
+		remove_allocation(table, allocation); /* another may have come to its place */
 	}
 }
 
-void memory_resume(struct memory *memory)
+void memory_owners_resume(struct memory_owners *memory)
 {
-	forget_tensors(memory);
+	drop_tensors(memory);
 	memory->resumed = true;
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		memory->levels[i].pool.unknown = memory->levels[i].kind == MEMORY_TENSOR;
 }
 
-const struct memory_level *memory_tensors(const struct memory *memory, uint32_t device)
+const struct memory_level *memory_owners_tensors(
+	const struct memory_owners *memory, uint32_t device)
 {
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		if (memory->levels[i].kind == MEMORY_TENSOR && memory->levels[i].device == device)
@@ -462,7 +497,7 @@ const struct memory_level *memory_tensors(const struct memory *memory, uint32_t 
 	return NULL;
 }
 
-void memory_finish(struct memory *memory)
+void memory_owners_finish(struct memory_owners *memory)
 {
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		struct memory_flow *flow = &memory->sites[i].flow;
@@ -470,12 +505,13 @@ void memory_finish(struct memory *memory)
 
 		flow->at_peak = flow->peak_serial == level->serial ? flow->peak_held : flow->held;
 		if (level->ooms)
-			flow->at_oom = flow->oom_serial == level->ooms ? flow->oom_held : flow->held;
+			flow->at_oom = flow->oom_serial == level->ooms ? flow->oom_held
+								       : flow->held;
 	}
 	for (uint32_t i = 0; i < memory->level_count; i++) {
 		struct memory_flow *flow = &memory->levels[i].flow;
 
-		flow->at_peak = flow->most;
+		flow->at_peak = flow->held_max;
 		flow->at_oom = flow->oom_held;
 	}
 }

@@ -3,8 +3,10 @@
 #include <string.h>
 
 const struct metric_facts metrics[METRIC_COUNT] = {
-#define X(metric, name, which, in, text) \
-	[METRIC_##metric] = { .key = name, .help = text, .nature = METRIC_##which, .unit = UNIT_##in },
+#define X(metric, name, which, in, text)                                               \
+	[METRIC_##metric] = {                                                          \
+		.key = name, .help = text, .nature = METRIC_##which, .unit = UNIT_##in \
+	},
 	METRICS(X)
 #undef X
 };

@@ -3,64 +3,71 @@
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
-struct members *members_new(void)
+struct module_group *module_group_new(void)
 {
-	struct members *members = need(sizeof *members);
+	struct module_group *group = xcalloc(sizeof *group);
 
-	members->count = 1;
-	grow(&members->all, &members->room, members->count, sizeof *members->all);
-	return members;
+	group->count = 1;
+	array_grow_zeroed(&group->all, &group->room, group->count, sizeof *group->all);
+	return group;
 }
 
-void members_free(struct members *members)
+void module_group_free(struct module_group *group)
 {
-	if (!members)
+	if (!group)
 		return;
-	free(members->all);
-	free(members->slots);
-	free(members);
+	free(group->all);
+	free(group->slots);
+	free(group);
 }
 
-static uint32_t *slot_of(const struct members *members, uint32_t node, uint32_t label, uint32_t above)
+static uint32_t *module_slot(
+	const struct module_group *group, uint32_t node, uint32_t label, uint32_t above)
 {
-	const uint64_t hash = (((uint64_t)node << 32 | label) * 0x9e3779b97f4a7c15u) ^ (above * 0xff51afd7ed558ccdu);
-	size_t i = (hash >> 24) & (members->slot_count - 1);
+	const uint64_t hash = (((uint64_t)node << 32 | label) * 0x9e3779b97f4a7c15u) ^
+			      (above * 0xff51afd7ed558ccdu);
+	size_t i = (hash >> 24) & (group->slot_count - 1);
 
-	for (;; i = (i + 1) & (members->slot_count - 1)) {
-		const struct member *member = &members->all[members->slots[i]];
+	for (;; i = (i + 1) & (group->slot_count - 1)) {
+		const struct module_instance *instance = &group->all[group->slots[i]];
 
-		if (!members->slots[i] || (member->node == node && member->label == label && member->above == above))
-			return &members->slots[i];
+		if (!group->slots[i] || (instance->node == node && instance->label == label &&
+						instance->above == above))
+			return &group->slots[i];
 	}
 }
 
-static void widen(struct members *members)
+static void grow_module_slots(struct module_group *group)
 {
-	free(members->slots);
-	members->slot_count = members->slot_count ? members->slot_count * 2 : 64;
-	members->slots = need(members->slot_count * sizeof *members->slots);
-	for (uint32_t i = 1; i < members->count; i++)
-		*slot_of(members, members->all[i].node, members->all[i].label, members->all[i].above) = i;
+	free(group->slots);
+	group->slot_count = group->slot_count ? group->slot_count * 2 : 64;
+	group->slots = xcalloc(group->slot_count * sizeof *group->slots);
+	for (uint32_t i = 1; i < group->count; i++)
+		*module_slot(
+			group, group->all[i].node, group->all[i].label, group->all[i].above) = i;
 }
 
-uint32_t members_number(struct members *members, uint32_t node, uint32_t label, uint32_t above)
+uint32_t module_group_number(
+	struct module_group *group, uint32_t node, uint32_t label, uint32_t above)
 {
 	uint32_t *slot;
 
-	grow(&members->all, &members->room, (size_t)members->count + 1, sizeof *members->all);
-	if ((size_t)members->count * 2 >= members->slot_count)
-		widen(members);
-	slot = slot_of(members, node, label, above);
+	array_grow_zeroed(&group->all, &group->room, (size_t)group->count + 1, sizeof *group->all);
+	if ((size_t)group->count * 2 >= group->slot_count)
+		grow_module_slots(group);
+	slot = module_slot(group, node, label, above);
 	if (!*slot) {
-		members->all[members->count] = (struct member){ .node = node, .label = label, .above = above };
-		*slot = members->count++;
+		group->all[group->count] = (struct module_instance){
+			.node = node, .label = label, .above = above
+		};
+		*slot = group->count++;
 	}
 	return *slot;
 }
 
-static int by_node(const void *a, const void *b)
+static int by_module_node(const void *a, const void *b)
 {
-	const struct member *left = a, *right = b;
+	const struct module_instance *left = a, *right = b;
 
 	if (left->node != right->node)
 		return left->node < right->node ? -1 : 1;
@@ -68,101 +75,103 @@ static int by_node(const void *a, const void *b)
 }
 
 /* `0` in layers.1 and `0` in layers.2 are one member of their place; they were apart only for what is around them. */
-static void merge(struct members *members)
+static void group_instances_by_node(struct module_group *group)
 {
 	uint32_t kept = 1;
 
-	for (uint32_t i = 2; i < members->count; i++) {
-		struct member *last = &members->all[kept];
-		const struct member *next = &members->all[i];
+	for (uint32_t i = 2; i < group->count; i++) {
+		struct module_instance *last = &group->all[kept];
+		const struct module_instance *next = &group->all[i];
 
 		if (last->node != next->node || last->label != next->label) {
-			members->all[++kept] = *next;
+			group->all[++kept] = *next;
 			continue;
 		}
 		last->calls += next->calls;
 		last->cpu_ns += next->cpu_ns;
 		last->gpu_ns += next->gpu_ns;
-		last->longest_ns = last->longest_ns > next->longest_ns ? last->longest_ns : next->longest_ns;
+		last->longest_ns = last->longest_ns > next->longest_ns ? last->longest_ns
+								       : next->longest_ns;
 	}
-	if (members->count > 1)
-		members->count = kept + 1;
+	if (group->count > 1)
+		group->count = kept + 1;
 }
 
-void members_sum(struct members *members)
+void module_group_finish(struct module_group *group)
 {
 	uint32_t kept = 1;
 
-	if (members->summed)
+	if (group->summed)
 		return;
-	members->summed = true;
-	for (uint32_t i = members->count - 1; i > 0; i--)
-		if (members->all[i].above)
-			members->all[members->all[i].above].gpu_ns += members->all[i].gpu_ns;
-	for (uint32_t i = 1; i < members->count; i++)
-		if (members->all[i].calls || members->all[i].gpu_ns)
-			members->all[kept++] = members->all[i];
-	members->count = kept;
-	if (members->count > 2)
-		qsort(members->all + 1, members->count - 1, sizeof *members->all, by_node);
-	merge(members);
+	group->summed = true;
+	for (uint32_t i = group->count - 1; i > 0; i--)
+		if (group->all[i].above)
+			group->all[group->all[i].above].gpu_ns += group->all[i].gpu_ns;
+	for (uint32_t i = 1; i < group->count; i++)
+		if (group->all[i].calls || group->all[i].gpu_ns)
+			group->all[kept++] = group->all[i];
+	group->count = kept;
+	if (group->count > 2)
+		qsort(group->all + 1, group->count - 1, sizeof *group->all, by_module_node);
+	group_instances_by_node(group);
 }
 
-static int by_value(const void *a, const void *b)
+static int by_time_value(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t absolute_difference(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
 
 /* The middle one of those in use, the lower of two. */
-static uint64_t median(uint64_t *values, uint32_t count)
+static uint64_t median_value(uint64_t *values, uint32_t count)
 {
-	qsort(values, count, sizeof *values, by_value);
+	qsort(values, count, sizeof *values, by_time_value);
 	return values[(count - 1) / 2];
 }
 
-static uint64_t value_of(const struct member *member, bool by_gpu)
+static uint64_t instance_value(const struct module_instance *instance, bool by_gpu)
 {
 	if (by_gpu)
-		return member->gpu_ns;
-	return member->cpu_ns - (member->calls < 3 ? 0 : member->longest_ns);
+		return instance->gpu_ns;
+	return instance->cpu_ns - (instance->calls < 3 ? 0 : instance->longest_ns);
 }
 
 /* The member furthest from the median, the first of equals. */
-static void find_odd(struct spread *spread, const struct member *members, const uint64_t *values, uint64_t *scratch)
+static void find_outlier(struct module_spread *spread, const struct module_instance *group,
+	const uint64_t *values, uint64_t *scratch)
 {
 	uint32_t furthest = 0;
 	uint64_t usual;
 
 	for (uint32_t i = 0; i < spread->count; i++) {
-		scratch[i] = distance(values[i], spread->median);
-		if (scratch[i] > distance(values[furthest], spread->median))
+		scratch[i] = absolute_difference(values[i], spread->median);
+		if (scratch[i] > absolute_difference(values[furthest], spread->median))
 			furthest = i;
 	}
-	usual = median(scratch, spread->count);
-	if (spread->count < 3 || distance(values[furthest], spread->median) <= 3 * usual)
+	usual = median_value(scratch, spread->count);
+	if (spread->count < 3 || absolute_difference(values[furthest], spread->median) <= 3 * usual)
 		return;
 	if (values[furthest] / 3 * 2 < spread->median && values[furthest] > spread->median / 3 * 2)
 		return;
-	spread->odd = &members[furthest];
-	spread->odd_ns = values[furthest];
+	spread->outlier = &group[furthest];
+	spread->outlier_ns = values[furthest];
 }
 
 /* The first member of a node; count if there is none. */
-static uint32_t first_of(const struct members *members, uint32_t node)
+static uint32_t first_instance_of(const struct module_group *group, uint32_t node)
 {
-	uint32_t low = 1, high = members->count;
+	uint32_t low = 1, high = group->count;
 
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (members->all[middle].node < node)
+		if (group->all[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
@@ -170,24 +179,26 @@ static uint32_t first_of(const struct members *members, uint32_t node)
 	return low;
 }
 
-bool members_spread(const struct members *members, uint32_t node, bool by_gpu, struct spread *spread)
+bool module_group_spread(
+	const struct module_group *group, uint32_t node, bool by_gpu, struct module_spread *spread)
 {
-	const uint32_t first = first_of(members, node);
+	const uint32_t first = first_instance_of(group, node);
 	uint64_t *values, *scratch;
 
-	*spread = (struct spread){ .count = 0 };
-	while (first + spread->count < members->count && members->all[first + spread->count].node == node)
+	*spread = (struct module_spread){ .count = 0 };
+	while (first + spread->count < group->count &&
+		group->all[first + spread->count].node == node)
 		spread->count++;
 	if (spread->count < 2)
 		return false;
-	values = need(2 * (size_t)spread->count * sizeof *values);
+	values = xcalloc(2 * (size_t)spread->count * sizeof *values);
 	scratch = values + spread->count;
 	for (uint32_t i = 0; i < spread->count; i++)
-		scratch[i] = values[i] = value_of(&members->all[first + i], by_gpu);
-	spread->median = median(scratch, spread->count);
+		scratch[i] = values[i] = instance_value(&group->all[first + i], by_gpu);
+	spread->median = median_value(scratch, spread->count);
 	spread->least = scratch[0];
 	spread->most = scratch[spread->count - 1];
-	find_odd(spread, &members->all[first], values, scratch);
+	find_outlier(spread, &group->all[first], values, scratch);
 	free(values);
 	return true;
 }

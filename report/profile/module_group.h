@@ -11,40 +11,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct member {
+struct module_instance {
 	uint32_t node, label; /* of the tree; text */
 	uint32_t above;       /* the member around it, a number below its own; 0: none */
 	uint64_t calls, cpu_ns, longest_ns, gpu_ns; /* longest: of the calls, on the CPU */
 };
 
-struct members {
-	struct member *all; /* 1 to count - 1; before members_sum one for each that is around it */
+struct module_group {
+	struct module_instance
+		*all; /* 1 to count - 1; before members_sum one for each that is around it */
 	uint32_t count;
 	uint32_t *slots; /* hash table by node, label and what is around it */
 	size_t room, slot_count;
 	bool summed;
 };
 
-struct members *members_new(void);
-void members_free(struct members *members);
+struct module_group *module_group_new(void);
+void module_group_free(struct module_group *group);
 
 /* The number of a member; made if it is new. Before members_sum. */
-uint32_t members_number(struct members *members, uint32_t node, uint32_t label, uint32_t above);
+uint32_t module_group_number(
+	struct module_group *group, uint32_t node, uint32_t label, uint32_t above);
 
 /* Adds up what members have with those inside, drops those that took nothing, and puts those of a node side by side: numbers change. */
-void members_sum(struct members *members);
+void module_group_finish(struct module_group *group);
 
 /* What the members of a node have, in ns; on the CPU without the longest call of each that was called three times or
  * more: that is the first one so often. odd: the one that is furthest from the median, if it is clearly out of line
  * (at least three members, at least 1.5 times the median or two thirds of it, and three times as far off as most are). */
-struct spread {
+struct module_spread {
 	uint32_t count;
 	uint64_t least, median, most;
-	const struct member *odd; /* NULL: none is */
-	uint64_t odd_ns;
+	const struct module_instance *outlier; /* NULL: none is */
+	uint64_t outlier_ns;
 };
 
 /* by_gpu: of GPU time, else CPU time. False: the node has less than two members. After members_sum. */
-bool members_spread(const struct members *members, uint32_t node, bool by_gpu, struct spread *spread);
+bool module_group_spread(
+	const struct module_group *group, uint32_t node, bool by_gpu, struct module_spread *spread);
 
 #endif

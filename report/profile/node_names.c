@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHED_NAMES (1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
+#define CACHED_NAMES \
+	(1u << 22) /* ids beyond are looked up each time: only a damaged trace has them */
 
-uint32_t names_text(struct names *names, uint32_t name)
+uint32_t node_names_text(struct node_names *names, uint32_t name)
 {
 	struct trace_text text;
 
@@ -16,15 +17,16 @@ uint32_t names_text(struct names *names, uint32_t name)
 		return names->texts_of[name] - 1;
 	text = reader_name(names->reader, name);
 	if (!text.known || name >= CACHED_NAMES)
-		return text_id(names->texts, text.bytes, text.length);
-	grow(&names->texts_of, &names->text_room, (size_t)name + 1, sizeof *names->texts_of);
-	names->texts_of[name] = text_id(names->texts, text.bytes, text.length) + 1;
+		return string_table_intern(names->texts, text.bytes, text.length);
+	array_grow_zeroed(
+		&names->texts_of, &names->text_room, (size_t)name + 1, sizeof *names->texts_of);
+	names->texts_of[name] = string_table_intern(names->texts, text.bytes, text.length) + 1;
 	return names->texts_of[name] - 1;
 }
 
 /* Writes what the label folds to, at most as long, and returns its length. The names of kernels, calls and what runs
  * backward are never folded, and of operators only one: conv2d is not conv3d. */
-static size_t fold_label(struct trace_text text, enum node_kind kind, char *out)
+static size_t normalize_label(struct trace_text text, enum node_kind kind, char *out)
 {
 	switch (kind) {
 	case NODE_RANGE:
@@ -41,27 +43,31 @@ static size_t fold_label(struct trace_text text, enum node_kind kind, char *out)
 	}
 }
 
-uint32_t names_label(struct names *names, struct trace_text text, enum node_kind kind, bool known)
+uint32_t node_names_label(
+	struct node_names *names, struct trace_text text, enum node_kind kind, bool known)
 {
-	char small[256], *folded = text.length > sizeof small ? need(text.length) : small;
-	const char *bytes = names->fold ? folded : text.bytes;
-	const size_t length = names->fold ? fold_label(text, kind, folded) : text.length;
-	const uint32_t id = known ? text_find(names->texts, bytes, length) : text_id(names->texts, bytes, length);
+	char small[256], *folded = text.length > sizeof small ? xcalloc(text.length) : small;
+	const char *bytes = names->fold_labels ? folded : text.bytes;
+	const size_t length = names->fold_labels ? normalize_label(text, kind, folded)
+						 : text.length;
+	const uint32_t id = known ? string_table_find(names->texts, bytes, length)
+				  : string_table_intern(names->texts, bytes, length);
 
 	if (folded != small)
 		free(folded);
 	return id;
 }
 
-static uint32_t demangled(struct names *names, struct trace_text text)
+static uint32_t demangle_text(struct node_names *names, struct trace_text text)
 {
 	static char out[DEMANGLE_OUTPUT];
 	const size_t length = demangle(names->form, text.bytes, text.length, out, sizeof out);
 
-	return length ? text_id(names->texts, out, length) : text_id(names->texts, text.bytes, text.length);
+	return length ? string_table_intern(names->texts, out, length)
+		      : string_table_intern(names->texts, text.bytes, text.length);
 }
 
-uint32_t names_kernel(struct names *names, uint32_t name)
+uint32_t node_names_kernel(struct node_names *names, uint32_t name)
 {
 	struct trace_text text;
 
@@ -69,15 +75,16 @@ uint32_t names_kernel(struct names *names, uint32_t name)
 		return names->kernels_of[name] - 1;
 	text = reader_name(names->reader, name);
 	if (!text.length)
-		return text_id(names->texts, "(kernel without a name)", 23);
+		return string_table_intern(names->texts, "(kernel without a name)", 23);
 	if (name >= CACHED_NAMES)
-		return demangled(names, text);
-	grow(&names->kernels_of, &names->kernel_room, (size_t)name + 1, sizeof *names->kernels_of);
-	names->kernels_of[name] = demangled(names, text) + 1;
+		return demangle_text(names, text);
+	array_grow_zeroed(&names->kernels_of, &names->kernel_room, (size_t)name + 1,
+		sizeof *names->kernels_of);
+	names->kernels_of[name] = demangle_text(names, text) + 1;
 	return names->kernels_of[name] - 1;
 }
 
-enum node_kind names_kind(const struct trace_place *place)
+enum node_kind node_names_kind(const struct trace_node_info *trace_node)
 {
 	static const uint8_t kinds[] = {
 		[TRACE_NODE_RANGE] = NODE_RANGE,
@@ -88,111 +95,117 @@ enum node_kind names_kind(const struct trace_place *place)
 		[TRACE_NODE_STEP] = NODE_STEP,
 	};
 
-	return place->kind && place->kind < sizeof kinds ? (enum node_kind)kinds[place->kind] : NODE_RANGE;
+	return trace_node->kind && trace_node->kind < sizeof kinds
+		       ? (enum node_kind)kinds[trace_node->kind]
+		       : NODE_RANGE;
 }
 
-uint32_t names_deeper(struct names *names, uint32_t parent, enum node_kind kind)
+uint32_t node_names_deeper(struct node_names *names, uint32_t parent, enum node_kind kind)
 {
 	const struct node *node = &names->tree->nodes[parent];
 
-	if (!parent || node->depth < TREE_DEEPEST || node_kind_class(kind) != NODE_RANGES)
+	if (!parent || node->depth < TREE_DEPTH_MAX || node_kind_class(kind) != NODE_RANGES)
 		return 0;
-	if (node->depth > TREE_DEEPEST)
+	if (node->depth > TREE_DEPTH_MAX)
 		return parent;
-	return tree_child(names->tree, parent, text_id(names->texts, "(deeper)", 8), 0, NODE_RANGE);
+	return tree_child(names->tree, parent, string_table_intern(names->texts, "(deeper)", 8), 0,
+		NODE_RANGE);
 }
 
 /* A label that need not have an id in the trace: bounded, since such labels may never repeat. */
-uint32_t names_child(
-	struct names *names, uint32_t parent, struct trace_text text, uint32_t domain_name, enum node_kind kind)
+uint32_t node_names_child(struct node_names *names, uint32_t parent, struct trace_text text,
+	uint32_t domain_name, enum node_kind kind)
 {
-	const uint32_t domain = names_text(names, domain_name);
-	const bool full = names->inline_nodes >= NAMES_INLINE_MOST;
-	uint32_t label, node = names_deeper(names, parent, kind);
+	const uint32_t domain = node_names_text(names, domain_name);
+	const bool full = names->inline_nodes >= NODE_NAMES_INLINE_MAX;
+	uint32_t label, node = node_names_deeper(names, parent, kind);
 
 	if (node)
 		return node;
-	label = names_label(names, text, kind, full);
+	label = node_names_label(names, text, kind, full);
 	node = label || !text.length ? tree_find(names->tree, parent, label, domain, kind) : 0;
 	if (node)
 		return node;
 	if (full) {
 		names->others++;
-		label = text_id(names->texts, "(other labels)", 14);
+		label = string_table_intern(names->texts, "(other labels)", 14);
 	}
 	names->inline_nodes++;
 	return tree_child(names->tree, parent, label, domain, kind);
 }
 
-uint32_t names_open_node(struct names *names, uint32_t parent, uint32_t place_id, const struct trace_event *event)
+uint32_t node_names_resolve(struct node_names *names, uint32_t parent, uint32_t trace_node_id,
+	const struct trace_event *event)
 {
-	const struct trace_place *place = reader_place(names->reader, place_id);
+	const struct trace_node_info *trace_node = reader_node(names->reader, trace_node_id);
 
-	return names_child(names, parent,
-		event ? reader_event_text(names->reader, event) : reader_name(names->reader, place->name),
-		place->domain, names_kind(place));
+	return node_names_child(names, parent,
+		event ? reader_event_text(names->reader, event)
+		      : reader_name(names->reader, trace_node->name),
+		trace_node->domain, node_names_kind(trace_node));
 }
 
-static const struct placement *placement_below(struct names *names, uint32_t root)
+static const struct node_placement *placement_of_root(struct node_names *names, uint32_t root)
 {
 	for (size_t i = 0; i < names->placement_count; i++)
 		if (names->placements[i].root == root)
 			return &names->placements[i];
-	grow(&names->placements, &names->placement_room, names->placement_count + 1, sizeof *names->placements);
-	names->placements[names->placement_count] = placement_make(names, root);
+	array_grow_zeroed(&names->placements, &names->placement_room, names->placement_count + 1,
+		sizeof *names->placements);
+	names->placements[names->placement_count] = node_placement_make(names, root);
 	return &names->placements[names->placement_count++];
 }
 
-void names_keep_above(struct names *names, const uint8_t *above)
+void node_names_keep_above(struct node_names *names, const uint8_t *above)
 {
 	names->above = above;
 }
 
-const uint32_t *names_nodes_below(struct names *names, uint32_t root)
+const uint32_t *node_names_nodes(struct node_names *names, uint32_t root)
 {
-	return placement_below(names, root)->nodes;
+	return placement_of_root(names, root)->nodes;
 }
 
-const uint32_t *names_members_below(struct names *names, uint32_t root)
+const uint32_t *node_names_modules(struct node_names *names, uint32_t root)
 {
-	return placement_below(names, root)->members;
+	return placement_of_root(names, root)->modules;
 }
 
-struct names *names_new(
-	struct trace_reader *reader, struct texts *texts, struct tree *tree, bool fold, enum demangle_form form)
+struct node_names *node_names_new(struct trace_reader *reader, struct string_table *texts,
+	struct tree *tree, bool fold_labels, enum demangle_form form)
 {
-	struct names *names = need(sizeof *names);
+	struct node_names *names = xcalloc(sizeof *names);
 
 	names->reader = reader;
 	names->texts = texts;
 	names->tree = tree;
-	names->fold = fold;
+	names->fold_labels = fold_labels;
 	names->form = form;
-	names->members = members_new();
+	names->module_group = module_group_new();
 	return names;
 }
 
-void names_free(struct names *names)
+void node_names_free(struct node_names *names)
 {
 	if (!names)
 		return;
 	for (size_t i = 0; i < names->placement_count; i++) {
 		free(names->placements[i].nodes);
-		free(names->placements[i].members);
+		free(names->placements[i].modules);
 	}
 	free(names->placements);
-	members_free(names->members);
+	module_group_free(names->module_group);
 	free(names->texts_of);
 	free(names->kernels_of);
 	free(names);
 }
 
-struct members *names_members(struct names *names)
+struct module_group *node_names_module_group(struct node_names *names)
 {
-	return names->members;
+	return names->module_group;
 }
 
-uint64_t names_others(const struct names *names)
+uint64_t node_names_other_count(const struct node_names *names)
 {
 	return names->others;
 }

@@ -8,15 +8,16 @@
 #include "report/profile/node_names.h"
 #include "report/profile/node_placement.h"
 
-struct names {
+struct node_names {
 	struct trace_reader *reader;
-	struct texts *texts;
+	struct string_table *texts;
 	struct tree *tree;
-	struct members *members;
-	bool fold;
+	struct module_group *module_group;
+	bool fold_labels;
 	enum demangle_form form;
-	struct placement *placements; /* one for each root that was asked for; the first is the whole tree's */
-	const uint8_t *above;         /* by place: enum names_above; NULL: none; not owned */
+	struct node_placement *
+		placements; /* one for each root that was asked for; the first is the whole tree's */
+	const uint8_t *above; /* by place: enum names_above; NULL: none; not owned */
 	size_t placement_count, placement_room;
 	uint32_t *texts_of, *kernels_of; /* by name, the text + 1; 0: not asked for yet */
 	size_t text_room, kernel_room;
@@ -24,10 +25,11 @@ struct names {
 	uint64_t others;
 };
 
-enum node_kind names_kind(const struct trace_place *place);
+enum node_kind node_names_kind(const struct trace_node_info *trace_node);
 /* The text's id, folded as its kind wants it. known: 0 rather than a new id. */
-uint32_t names_label(struct names *names, struct trace_text text, enum node_kind kind, bool known);
+uint32_t node_names_label(
+	struct node_names *names, struct trace_text text, enum node_kind kind, bool known);
 /* `(deeper)`, if a range below `parent` would be too deep to be told apart; else 0. */
-uint32_t names_deeper(struct names *names, uint32_t parent, enum node_kind kind);
+uint32_t node_names_deeper(struct node_names *names, uint32_t parent, enum node_kind kind);
 
 #endif

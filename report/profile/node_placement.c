@@ -6,27 +6,28 @@
 #include <string.h>
 
 /* What a place lies in, as far as its own placement asks. */
-enum within {
-	NOTHING,
+enum placed_within {
+	IN_NOTHING,
 	IN_ENGINE, /* it is autograd's engine at work on one function */
 	IN_BACKWARD,
 	IN_MODULE,
 };
 
 /* Which labels a node was folded from: pairs of node and name, each once. */
-struct pairs {
+struct label_pairs {
 	uint64_t *slots;
 	size_t count, slot_count;
 };
 
-static bool pair_is_new(struct pairs *pairs, uint64_t pair)
+static bool pair_is_new(struct label_pairs *pairs, uint64_t pair)
 {
 	size_t i;
 
 	if (pairs->count * 2 >= pairs->slot_count) {
-		struct pairs wider = { .slot_count = pairs->slot_count ? pairs->slot_count * 2 : 256 };
+		struct label_pairs wider = { .slot_count = pairs->slot_count ? pairs->slot_count * 2
+									     : 256 };
 
-		wider.slots = need(wider.slot_count * sizeof *wider.slots);
+		wider.slots = xcalloc(wider.slot_count * sizeof *wider.slots);
 		for (i = 0; i < pairs->slot_count; i++)
 			if (pairs->slots[i])
 				pair_is_new(&wider, pairs->slots[i]);
@@ -42,234 +43,253 @@ static bool pair_is_new(struct pairs *pairs, uint64_t pair)
 	return true;
 }
 
-struct placing {
-	struct names *names;
-	struct placement made;
-	uint8_t *within;  /* by place: the innermost of these around it or itself */
-	uint32_t *caller; /* by place: of the row of operators that it ends, the outermost; 0: it is no operator */
-	struct pairs pairs;
+struct placement_pass {
+	struct node_names *names;
+	struct node_placement made;
+	uint8_t *within; /* by place: the innermost of these around it or itself */
+	uint32_t *
+		caller; /* by place: of the row of operators that it ends, the outermost; 0: it is no operator */
+	struct label_pairs pairs;
 };
 
-static bool begins(struct trace_text text, const char *with)
+static bool text_begins_with(struct trace_text text, const char *with)
 {
 	return text.length >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
 }
 
 /* autograd's engine at work on one function: hooks and sums of gradients are in it, and the function itself. */
-static bool is_engine(enum node_kind kind, struct trace_text text)
+static bool is_engine_text(enum node_kind kind, struct trace_text text)
 {
-	return (kind == NODE_OP || kind == NODE_BACKWARD) && begins(text, "autograd::engine::evaluate_function");
+	return (kind == NODE_OP || kind == NODE_BACKWARD) &&
+	       text_begins_with(text, "autograd::engine::evaluate_function");
 }
 
-static void look_around(struct placing *placing, uint32_t id, enum node_kind kind, struct trace_text text)
+static void note_surroundings(
+	struct placement_pass *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
-	const uint32_t parent = reader_place(placing->names->reader, id)->parent;
+	const uint32_t parent = reader_node(placing->names->reader, id)->parent;
 
-	if (is_engine(kind, text)) {
+	if (is_engine_text(kind, text)) {
 		placing->within[id] = IN_ENGINE;
 		return;
 	}
-	placing->within[id] = kind == NODE_MODULE                       ? IN_MODULE
-			      : kind == NODE_BACKWARD                   ? IN_BACKWARD
-			      : placing->within[parent] == IN_ENGINE ? NOTHING
+	placing->within[id] = kind == NODE_MODULE                    ? IN_MODULE
+			      : kind == NODE_BACKWARD                ? IN_BACKWARD
+			      : placing->within[parent] == IN_ENGINE ? IN_NOTHING
 								     : placing->within[parent];
 	if (kind == NODE_OP)
 		placing->caller[id] = placing->caller[parent] ? placing->caller[parent] : id;
 }
 
-static uint32_t built_text(struct names *names, uint32_t text, const char *suffix)
+static uint32_t suffixed_text(struct node_names *names, uint32_t text, const char *suffix)
 {
-	const struct text name = text_of(names->texts, text);
+	const struct string_view name = string_table_get(names->texts, text);
 	const size_t length = name.length + strlen(suffix);
-	char *built = need(length + 1);
+	char *built = xcalloc(length + 1);
 	uint32_t id;
 
 	memcpy(built, name.bytes, name.length);
 	memcpy(built + name.length, suffix, strlen(suffix) + 1);
-	id = text_id(names->texts, built, length);
+	id = string_table_intern(names->texts, built, length);
 	free(built);
 	return id;
 }
 
-static uint32_t group(struct names *names, uint32_t parent, const char *name)
+static uint32_t backward_group(struct node_names *names, uint32_t parent, const char *name)
 {
-	const uint32_t deeper = names_deeper(names, parent, NODE_BACKWARD);
+	const uint32_t deeper = node_names_deeper(names, parent, NODE_BACKWARD);
 
 	return deeper ? deeper
-		      : tree_group(names->tree, parent, text_id(names->texts, name, strlen(name)), 0, NODE_BACKWARD);
+		      : tree_group(names->tree, parent,
+				string_table_intern(names->texts, name, strlen(name)), 0,
+				NODE_BACKWARD);
 }
 
 /* The row `X (bwd)` beside X, the operator that `link` was part of; 0: that has no place of its own. */
-static uint32_t beside(struct placing *placing, uint32_t link)
+static uint32_t backward_row(struct placement_pass *placing, uint32_t link)
 {
 	const uint32_t caller = placing->caller[link] ? placing->caller[link] : link,
 		       forward = placing->made.nodes[caller];
-	struct names *names = placing->names;
+	struct node_names *names = placing->names;
 	uint32_t parent, name, domain, row;
 
-	if (!link || forward == NAMES_OPEN || forward == placing->made.root)
+	if (!link || forward == NODE_UNRESOLVED || forward == placing->made.root)
 		return 0;
 	parent = names->tree->nodes[forward].parent;
 	name = names->tree->nodes[forward].name;
 	domain = names->tree->nodes[forward].domain;
-	row = names_deeper(names, parent, NODE_BACKWARD);
+	row = node_names_deeper(names, parent, NODE_BACKWARD);
 	if (row)
 		return row;
-	row = tree_group(names->tree, parent, built_text(names, name, " (bwd)"), domain, NODE_BACKWARD);
-	names->tree->nodes[row].elsewhere = true;
-	names->tree->nodes[row].beside = forward;
+	row = tree_group(
+		names->tree, parent, suffixed_text(names, name, " (bwd)"), domain, NODE_BACKWARD);
+	names->tree->nodes[row].ran_elsewhere = true;
+	names->tree->nodes[row].forward_node = forward;
 	return row;
 }
 
 /* The node that a place's children lie below: for one that stands above a part of the tree, that part's in it. */
-static uint32_t inside(struct placing *placing, uint32_t place)
+static uint32_t node_inside(struct placement_pass *placing, uint32_t trace_node)
 {
-	const uint32_t node = placing->made.nodes[place];
-	struct names *names = placing->names;
+	const uint32_t node = placing->made.nodes[trace_node];
+	struct node_names *names = placing->names;
 	const struct node *part = &names->tree->nodes[placing->made.root];
 
-	if (!place || !placing->made.root || !names->above || names->above[place] != NAMES_ABOVE)
+	if (!trace_node || !placing->made.root || !names->above ||
+		names->above[trace_node] != NODE_ABOVE_ROOT)
 		return node;
 	return tree_child(names->tree, node, part->name, part->domain, (enum node_kind)part->kind);
 }
 
 /* The node that the place's own lies below. */
-static uint32_t parent_of(struct placing *placing, uint32_t id, enum node_kind kind, struct trace_text text)
+static uint32_t placement_parent(
+	struct placement_pass *placing, uint32_t id, enum node_kind kind, struct trace_text text)
 {
-	const struct trace_place *place = reader_place(placing->names->reader, id);
-	const uint32_t parent = inside(placing, place->parent);
-	const bool in_engine = placing->within[place->parent] == IN_ENGINE;
+	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
+	const uint32_t parent = node_inside(placing, trace_node->parent);
+	const bool in_engine = placing->within[trace_node->parent] == IN_ENGINE;
 
-	const bool computes = in_engine && ((kind == NODE_OP && !begins(text, "c10d::")) ||
-						   (kind == NODE_BACKWARD && begins(text, "torch::autograd::AccumulateGrad")));
+	const bool computes = in_engine &&
+			      ((kind == NODE_OP && !text_begins_with(text, "c10d::")) ||
+				      (kind == NODE_BACKWARD &&
+					      text_begins_with(
+						      text, "torch::autograd::AccumulateGrad")));
 
-	if ((kind == NODE_BACKWARD || computes) && parent != NAMES_OPEN) {
-		const uint32_t row = beside(placing, place->link);
+	if ((kind == NODE_BACKWARD || computes) && parent != NODE_UNRESOLVED) {
+		const uint32_t row = backward_row(placing, trace_node->link);
 
 		if (row)
 			return row;
 	}
-	if (computes && parent != NAMES_OPEN)
-		return group(placing->names, parent, "(gradient accumulation)");
+	if (computes && parent != NODE_UNRESOLVED)
+		return backward_group(placing->names, parent, "(gradient accumulation)");
 	return parent;
 }
 
 /* The place whose members the place's own time counts for, too. */
-static uint32_t member_above(const struct placing *placing, uint32_t id, bool moved)
+static uint32_t module_above(const struct placement_pass *placing, uint32_t id, bool moved)
 {
-	const struct trace_place *place = reader_place(placing->names->reader, id);
-	uint32_t above = place->parent;
+	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
+	uint32_t above = trace_node->parent;
 
 	if (moved) {
-		above = placing->caller[place->link] ? placing->caller[place->link] : place->link;
-		above = reader_place(placing->names->reader, above)->parent;
+		above = placing->caller[trace_node->link] ? placing->caller[trace_node->link]
+							  : trace_node->link;
+		above = reader_node(placing->names->reader, above)->parent;
 	}
-	return placing->made.members[above];
+	return placing->made.modules[above];
 }
 
-static uint32_t module_node(struct placing *placing, uint32_t id, uint32_t parent, uint32_t label)
+static uint32_t module_node(
+	struct placement_pass *placing, uint32_t id, uint32_t parent, uint32_t label)
 {
-	const struct trace_place *place = reader_place(placing->names->reader, id);
-	struct names *names = placing->names;
-	const bool again = placing->within[place->parent] == IN_BACKWARD;
+	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
+	struct node_names *names = placing->names;
+	const bool again = placing->within[trace_node->parent] == IN_BACKWARD;
 	uint32_t node;
 
 	if (again)
-		label = built_text(names, label, " (recompute)");
-	node = tree_module(names->tree, parent, label, names_text(names, place->domain),
-		place->detail ? names_text(names, place->detail) : 0);
-	names->tree->nodes[node].is_again |= again;
+		label = suffixed_text(names, label, " (recompute)");
+	node = tree_module(names->tree, parent, label, node_names_text(names, trace_node->domain),
+		trace_node->detail ? node_names_text(names, trace_node->detail) : 0);
+	names->tree->nodes[node].is_recompute |= again;
 	return node;
 }
 
-static uint32_t own_node(struct placing *placing, uint32_t id, uint32_t parent, enum node_kind kind, uint32_t label)
+static uint32_t make_node(struct placement_pass *placing, uint32_t id, uint32_t parent,
+	enum node_kind kind, uint32_t label)
 {
-	const struct trace_place *place = reader_place(placing->names->reader, id);
-	struct names *names = placing->names;
+	const struct trace_node_info *trace_node = reader_node(placing->names->reader, id);
+	struct node_names *names = placing->names;
 
-	if (placing->within[id] == IN_ENGINE && names->fold)
-		return tree_child(names->tree, parent, text_id(names->texts, "(backward)", 10), 0, NODE_BACKWARD);
+	if (placing->within[id] == IN_ENGINE && names->fold_labels)
+		return tree_child(names->tree, parent,
+			string_table_intern(names->texts, "(backward)", 10), 0, NODE_BACKWARD);
 	if (kind == NODE_MODULE)
 		return module_node(placing, id, parent, label);
-	return tree_child(names->tree, parent, label, names_text(names, place->domain), kind);
+	return tree_child(
+		names->tree, parent, label, node_names_text(names, trace_node->domain), kind);
 }
 
-static void place_one(struct placing *placing, uint32_t id)
+static void place_node(struct placement_pass *placing, uint32_t id)
 {
-	struct names *names = placing->names;
-	const struct trace_place *place = reader_place(names->reader, id);
-	const struct trace_text text = reader_name(names->reader, place->name);
-	const enum node_kind kind = names_kind(place);
-	const uint32_t parent = parent_of(placing, id, kind, text), plain = names_text(names, place->name);
-	uint32_t label, *node = &placing->made.nodes[id], *member = &placing->made.members[id];
+	struct node_names *names = placing->names;
+	const struct trace_node_info *trace_node = reader_node(names->reader, id);
+	const struct trace_text text = reader_name(names->reader, trace_node->name);
+	const enum node_kind kind = node_names_kind(trace_node);
+	const uint32_t parent = placement_parent(placing, id, kind, text),
+		       plain = node_names_text(names, trace_node->name);
+	uint32_t label, *node = &placing->made.nodes[id], *module = &placing->made.modules[id];
 	bool moved;
 
-	look_around(placing, id, kind, text);
-	moved = place->link && parent != NAMES_OPEN && names->tree->nodes[parent].is_group && names->tree->nodes[parent].elsewhere;
-	*member = member_above(placing, id, moved);
-	if (!place->name || parent == NAMES_OPEN) {
-		*node = NAMES_OPEN;
+	note_surroundings(placing, id, kind, text);
+	moved = trace_node->link && parent != NODE_UNRESOLVED &&
+		names->tree->nodes[parent].is_group && names->tree->nodes[parent].ran_elsewhere;
+	*module = module_above(placing, id, moved);
+	if (!trace_node->name || parent == NODE_UNRESOLVED) {
+		*node = NODE_UNRESOLVED;
 		return;
 	}
-	*node = names_deeper(names, parent, kind);
+	*node = node_names_deeper(names, parent, kind);
 	if (*node)
 		return;
-	label = names_label(names, text, kind, false);
-	*node = own_node(placing, id, parent, kind, label);
-	names->tree->nodes[*node].elsewhere |= moved;
+	label = node_names_label(names, text, kind, false);
+	*node = make_node(placing, id, parent, kind, label);
+	names->tree->nodes[*node].ran_elsewhere |= moved;
 	if (label == plain)
 		return;
 	if (pair_is_new(&placing->pairs, (uint64_t)*node << 32 | plain))
 		names->tree->nodes[*node].labels++;
 	if (kind == NODE_MODULE)
-		*member = members_number(names->members, *node, plain, *member);
+		*module = module_group_number(names->module_group, *node, plain, *module);
 }
 
 /* What stands above is where it is without the part that is made. */
-static void place_or_leave(struct placing *placing, uint32_t id)
+static void place_unless_above(struct placement_pass *placing, uint32_t id)
 {
-	const struct names *names = placing->names;
+	const struct node_names *names = placing->names;
 
 	if (!placing->made.root || !names->above || !names->above[id]) {
-		place_one(placing, id);
+		place_node(placing, id);
 		return;
 	}
 	placing->made.nodes[id] = names->placements[0].nodes[id];
-	placing->made.members[id] = names->placements[0].members[id];
+	placing->made.modules[id] = names->placements[0].modules[id];
 }
 
-bool placement_is_engine(struct trace_reader *reader, uint32_t place)
+bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node)
 {
-	const struct trace_place *at = reader_place(reader, place);
+	const struct trace_node_info *at = reader_node(reader, trace_node);
 
-	return is_engine(names_kind(at), reader_name(reader, at->name));
+	return is_engine_text(node_names_kind(at), reader_name(reader, at->name));
 }
 
-uint32_t placement_operator(struct trace_reader *reader, uint32_t place)
+uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node)
 {
-	uint32_t parent = reader_place(reader, place)->parent;
+	uint32_t parent = reader_node(reader, trace_node)->parent;
 
-	if (names_kind(reader_place(reader, place)) != NODE_OP)
-		return place;
-	while (names_kind(reader_place(reader, parent)) == NODE_OP && !placement_is_engine(reader, parent)) {
-		place = parent;
-		parent = reader_place(reader, place)->parent;
+	if (node_names_kind(reader_node(reader, trace_node)) != NODE_OP)
+		return trace_node;
+	while (node_names_kind(reader_node(reader, parent)) == NODE_OP &&
+		!node_placement_is_engine(reader, parent)) {
+		trace_node = parent;
+		parent = reader_node(reader, trace_node)->parent;
 	}
-	return place;
+	return trace_node;
 }
 
-struct placement placement_make(struct names *names, uint32_t root)
+struct node_placement node_placement_make(struct node_names *names, uint32_t root)
 {
-	const uint32_t places = reader_nodes(names->reader);
-	struct placing placing = { .names = names, .made.root = root };
+	const uint32_t places = reader_node_count(names->reader);
+	struct placement_pass placing = { .names = names, .made.root = root };
 
-	placing.made.nodes = need((size_t)places * sizeof(uint32_t));
-	placing.made.members = need((size_t)places * sizeof(uint32_t));
-	placing.caller = need((size_t)places * sizeof(uint32_t));
-	placing.within = need(places);
+	placing.made.nodes = xcalloc((size_t)places * sizeof(uint32_t));
+	placing.made.modules = xcalloc((size_t)places * sizeof(uint32_t));
+	placing.caller = xcalloc((size_t)places * sizeof(uint32_t));
+	placing.within = xcalloc(places);
 	placing.made.nodes[0] = root;
 	for (uint32_t id = 1; id < places; id++)
-		place_or_leave(&placing, id);
+		place_unless_above(&placing, id);
 	free(placing.pairs.slots);
 	free(placing.caller);
 	free(placing.within);

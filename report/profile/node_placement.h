@@ -27,22 +27,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct names;
+struct node_names;
 struct trace_reader;
 
-struct placement {
+struct node_placement {
 	uint32_t root;
-	uint32_t *nodes;   /* by place */
-	uint32_t *members; /* by place: the innermost folded module around it or itself (members.h), or 0 */
+	uint32_t *nodes; /* by place */
+	uint32_t *
+		modules; /* by place: the innermost folded module around it or itself (members.h), or 0 */
 };
 
 /* Its arrays are the caller's. */
-struct placement placement_make(struct names *names, uint32_t root);
+struct node_placement node_placement_make(struct node_names *names, uint32_t root);
 
 /* At that place autograd's engine works on one function: hooks and sums of gradients are in it, and the function. */
-bool placement_is_engine(struct trace_reader *reader, uint32_t place);
+bool node_placement_is_engine(struct trace_reader *reader, uint32_t trace_node);
 /* Of the row of operators that ends at that place, each called by the one before, the outermost. What is no operator is
  * so itself. */
-uint32_t placement_operator(struct trace_reader *reader, uint32_t place);
+uint32_t node_placement_operator(struct trace_reader *reader, uint32_t trace_node);
 
 #endif

@@ -9,60 +9,61 @@
 #include "report/profile/step_sections.h"
 #include <stdlib.h>
 
-static void fold_self(struct fold *fold, const struct trace_event *event)
+static void add_overhead(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_self *self = event->record;
-	const uint64_t ns = reader_duration(fold->reader, self->stamp, self->duration);
-	struct thread *thread = event->stream->user;
+	const uint64_t ns = reader_duration(profile->reader, self->stamp, self->duration);
+	struct profile_thread *thread = event->stream->user;
 
-	fold->totals.self_ns += ns;
-	if (self->what != TRACE_SELF_SEAL || !thread) /* of a thread without ranges and calls nobody asks */
+	profile->totals.self_ns += ns;
+	if (self->what != TRACE_SELF_SEAL ||
+		!thread) /* of a thread without ranges and calls nobody asks */
 		return;
 	thread->pause_ns = ns;
 	thread->pause_begin_ns = event->time_ns > ns ? event->time_ns - ns : 0;
 }
 
 /* Everything but the opening and closing of ranges. */
-static void fold_record(struct fold *fold, const struct trace_event *event)
+static void add_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_away *away = event->record;
 
 	switch (event->kind) {
 	case EVENT_RESUMED:
-		fold_open(fold, event);
+		profile_open_range(profile, event);
 		break;
 	case EVENT_UNENDED:
-		fold_drop(fold, event);
+		profile_drop_range(profile, event);
 		break;
 	case EVENT_LEFT_OPEN:
-		fold_left_open(fold, event);
+		profile_end_open_range(profile, event);
 		break;
 	case EVENT_STREAM_END:
 		if (event->stream->user)
-			sections_part(fold, event->stream->user, event->time_ns);
-		fold_thread_ends(fold, event->stream);
+			step_sections_thread_end(profile, event->stream->user, event->time_ns);
+		fold_thread_ends(profile, event->stream);
 		break;
 	case TRACE_START:
-		fold_span_start(fold, event);
+		profile_async_start(profile, event);
 		break;
 	case TRACE_END:
-		fold_span_end(fold, event);
+		profile_async_end(profile, event);
 		break;
 	case TRACE_MARK:
-		fold_mark(fold, event);
+		profile_mark(profile, event);
 		break;
 	case TRACE_METRIC:
-		fold_metric(fold, event);
+		profile_counter_value(profile, event);
 		break;
 	case TRACE_WINDOW:
-		fold_window(fold, event);
+		profile_recording_window(profile, event);
 		break;
 	case TRACE_AWAY:
-		fold->state->away = away->edge == TRACE_AWAY_BEGINS;
-		fold->counts.yielded += fold->state->away;
+		profile->state->cupti_handed_over = away->edge == TRACE_AWAY_BEGINS;
+		profile->counts.yielded += profile->state->cupti_handed_over;
 		break;
 	case TRACE_SELF:
-		fold_self(fold, event);
+		add_overhead(profile, event);
 		break;
 	case TRACE_LAUNCH:
 	case TRACE_GRAPH_LAUNCH:
@@ -71,29 +72,29 @@ static void fold_record(struct fold *fold, const struct trace_event *event)
 	case TRACE_SYNC:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
-		fold->counts.records++;
-		fold_call(fold, event);
+		profile->counts.records++;
+		profile_call_record(profile, event);
 		break;
 	case TRACE_TENSOR:
-		fold->counts.records++;
-		fold_tensor(fold, event);
+		profile->counts.records++;
+		profile_tensor_record(profile, event);
 		break;
 	case TRACE_TENSOR_OOM:
-		fold->counts.records++;
-		fold_tensor_oom(fold, event);
+		profile->counts.records++;
+		profile_tensor_oom_record(profile, event);
 		break;
 	case TRACE_CLOCK:
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:
 		break;
 	default:
-		fold->counts.records++;
-		fold_gpu(fold, event);
+		profile->counts.records++;
+		profile_gpu_record(profile, event);
 	}
 }
 
 /* To the end all the same: what the reader has counted then is of the whole trace. */
-static int pass_over(struct fold *fold)
+static int skip_to_end(struct profile *profile)
 {
 	struct trace_event event;
 	int status;
@@ -101,133 +102,150 @@ static int pass_over(struct fold *fold)
 	do {
 		struct trace_event next; /* in registers: nobody looks at it */
 
-		while (reader_next_short(fold->reader, &next))
+		while (reader_next_short(profile->reader, &next))
 			;
-		status = reader_next_any(fold->reader, &event);
+		status = reader_next_any(profile->reader, &event);
 	} while (status > 0);
 	return status;
 }
 
-static void run(struct fold *fold)
+static void run_events(struct profile *profile)
 {
 	struct trace_event event;
-	uint64_t events = 0, others = 0; /* others: what the reader concluded, not the program recorded */
+	uint64_t events = 0,
+		 others = 0; /* others: what the reader concluded, not the program recorded */
 	int status;
 
-	while ((status = fold_next(fold, &event, &events)) > 0) {
-		if (__builtin_expect(event.time_ns >= fold->state->edge_ns, 0))
-			sections_go_on(fold, &event);
+	while ((status = profile_next_event(profile, &event, &events)) > 0) {
+		if (__builtin_expect(event.time_ns >= profile->state->section_end_ns, 0))
+			step_sections_advance(profile, &event);
 		if (event.kind == TRACE_PUSH) {
-			fold_open(fold, &event);
+			profile_open_range(profile, &event);
 		} else if (event.kind == EVENT_POP) {
-			fold_close(fold, &event, event.time_ns);
+			profile_close_range(profile, &event, event.time_ns);
 		} else {
 			others += event.kind > TRACE_KINDS;
-			fold_record(fold, &event);
-			if (fold->state->restart)
+			add_record(profile, &event);
+			if (profile->state->restart)
 				return;
 		}
 		events++;
-		if (__builtin_expect(fold->target && !fold->options.observer, 0)) {
-			status = pass_over(fold); /* nothing else was asked for */
+		if (__builtin_expect(profile->target && !profile->options.observer, 0)) {
+			status = skip_to_end(profile); /* nothing else was asked for */
 			break;
 		}
 	}
 	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(fold->reader));
-	fold->counts.events = events - others;
+		fatal(STATUS_UNREADABLE, "%s", reader_error(profile->reader));
+	profile->counts.events = events - others;
 }
 
 /* Who is told what ranges come to leaves them to the quick way only where that is their time, or their GPU time: none
  * before the first launch. */
-static bool wants_rich(const struct fold_options *options)
+static bool needs_instances(const struct profile_options *options)
 {
-	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU || options->metric == METRIC_WALL;
+	const bool quick = options->metric == METRIC_GPU || options->metric == METRIC_CPU ||
+			   options->metric == METRIC_WALL;
 
-	return options->observer && (options->observer->level || (fold_tells_values(options) && (options->pick_metric || !quick)));
+	return options->observer &&
+	       (options->observer->level ||
+		       (profile_observes_values(options) && (options->pick_metric || !quick)));
 }
 
 /* Nothing but the target itself needs more, and it begins then. */
-static bool can_await_target(const struct fold_options *options)
+static bool can_await_target(const struct profile_options *options)
 {
 	return options->target && !options->observer && !options->pick_metric &&
-	       (options->metric == METRIC_CPU || options->metric == METRIC_WALL || options->metric == METRIC_GPU);
+	       (options->metric == METRIC_CPU || options->metric == METRIC_WALL ||
+		       options->metric == METRIC_GPU);
 }
 
-static bool has_kind(struct trace_reader *reader, enum trace_node_kind kind)
+static bool has_node_kind(struct trace_reader *reader, enum trace_node_kind kind)
 {
-	for (uint32_t id = 1; id < reader_nodes(reader); id++)
-		if (reader_place(reader, id)->kind == kind)
+	for (uint32_t id = 1; id < reader_node_count(reader); id++)
+		if (reader_node(reader, id)->kind == kind)
 			return true;
 	return false;
 }
 
 /* The first window began with the program. */
-static bool begins_recorded(const struct fold_options *options)
+static bool first_window_from_start(const struct profile_options *options)
 {
 	return options->windows->count && !options->windows->windows->begin_ns;
 }
 
-static struct fold *begin(struct trace_reader *reader, struct texts *texts, const struct fold_options *options)
+static struct profile *profile_begin(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *options)
 {
-	struct fold *fold = need(sizeof *fold);
-	struct fold_state *state = need(sizeof *state);
+	struct profile *profile = xcalloc(sizeof *profile);
+	struct profile_state *state = xcalloc(sizeof *state);
 
-	fold->options = *options;
-	fold->reader = reader;
-	fold->texts = texts;
-	fold->state = state;
-	fold->tree = tree_new();
+	profile->options = *options;
+	profile->reader = reader;
+	profile->texts = texts;
+	profile->state = state;
+	profile->tree = tree_new();
 	if (options->only) {
-		fold->tree->only = options->only->nodes;
-		fold->tree->only_count = options->only->node_count;
+		profile->tree->only = options->only->nodes;
+		profile->tree->only_count = options->only->node_count;
 	}
-	fold->names = names_new(reader, texts, fold->tree, !options->no_fold, options->demangle);
-	fold->kernels = kernels_new();
-	fold->memory = memory_new();
+	profile->names = node_names_new(
+		reader, texts, profile->tree, !options->no_fold, options->demangle);
+	profile->kernels = launch_configs_new();
+	profile->memory = memory_owners_new();
 	if (reader_meta(reader, "import.format").known)
-		memory_resume(fold->memory); /* it began before the file did */
-	fold->totals.level_device = options->device >= 0 ? (uint32_t)options->device : UINT32_MAX;
+		memory_owners_resume(profile->memory); /* it began before the file did */
+	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
+							    : UINT32_MAX;
 	if (options->only) {
-		fold->kernels->only = options->only->kernels;
-		fold->kernels->only_count = options->only->kernel_count;
+		profile->kernels->only = options->only->kernels;
+		profile->kernels->only_count = options->only->kernel_count;
 	}
 	state->join = join_new();
-	state->instances = (struct instances){ .final = fold_instance_is_final,
-		.context = fold,
-		.plain = !options->target && (options->pick_metric || metrics[options->metric].nature != METRIC_LEVEL) };
-	state->counting = !options->steps && !(options->windows && !begins_recorded(options));
-	state->step_kinds = options->steps && has_kind(reader, TRACE_NODE_STEP);
-	state->rich = options->steps || options->windows || (options->target && !can_await_target(options)) || wants_rich(options) ||
-		      options->metric == METRIC_CALLS || options->metric == METRIC_USER;
-	state->adds_flows = options->target || options->metric == METRIC_CALLS || options->metric == METRIC_ALLOC ||
-			    options->metric == METRIC_TENSORS;
-	state->target_ns = options->target && !state->rich ? options->target->begin_ns : UINT64_MAX;
-	state->edge_ns = UINT64_MAX;
-	fold_go_below(fold, 0);
-	counted_begin(fold);
-	if (options->found && options->found->count && !state->counted)
-		sections_begin(fold);
-	if (options->windows && begins_recorded(options) && options->windows->windows->warmup && state->sections && options->found && options->found->own_ranges) {
-		state->warming = true;
+	state->instances = (struct instances){ .final = profile_instance_final,
+		.context = profile,
+		.plain = !options->target &&
+			 (options->pick_metric ||
+				 metrics[options->metric].nature != METRIC_LEVEL) };
+	state->counting = !options->steps &&
+			  !(options->windows && !first_window_from_start(options));
+	state->has_step_kind = options->steps && has_node_kind(reader, TRACE_NODE_STEP);
+	state->tracks_instances = options->steps || options->windows ||
+				  (options->target && !can_await_target(options)) ||
+				  needs_instances(options) || options->metric == METRIC_CALLS ||
+				  options->metric == METRIC_USER;
+	state->tracks_flows = options->target || options->metric == METRIC_CALLS ||
+			      options->metric == METRIC_ALLOC || options->metric == METRIC_TENSORS;
+	state->target_ns = options->target && !state->tracks_instances ? options->target->begin_ns
+								       : UINT64_MAX;
+	state->section_end_ns = UINT64_MAX;
+	profile_set_root(profile, 0);
+	counted_ranges_begin(profile);
+	if (options->found_steps && options->found_steps->count && !state->counted_ranges)
+		step_sections_begin(profile);
+	if (options->windows && first_window_from_start(options) &&
+		options->windows->windows->warmup && state->sections && options->found_steps &&
+		options->found_steps->own_ranges) {
+		state->warming_up = true;
 		state->counting = false;
 	}
 	if (can_await_target(options) && options->metric != METRIC_GPU && !state->sections)
-		state->gather = gather_new(fold);
-	fold_counter_find(fold);
-	if (options->observer && options->observer->begins)
-		options->observer->begins(options->observer->context);
-	if (options->observer && options->observer->counting && fold_is_partial(fold) && state->counting)
+		state->small_instances = small_instances_new(profile);
+	profile_find_counter(profile);
+	if (options->observer && options->observer->restart)
+		options->observer->restart(options->observer->context);
+	if (options->observer && options->observer->counting && profile_is_partial(profile) &&
+		state->counting)
 		options->observer->counting(options->observer->context, true, 0);
-	return fold;
+	return profile;
 }
 
-static void end_state(struct fold *fold)
+static void free_state(struct profile *profile)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
 	while (state->thread_count) {
-		struct thread *thread = state->threads[--state->thread_count];
+		struct profile_thread *thread = state->threads[--state->thread_count];
 
 		for (uint32_t depth = thread->more ? thread->depth : 0; depth > 0; depth--) {
 			free(thread->more[depth - 1].label);
@@ -237,75 +255,83 @@ static void end_state(struct fold *fold)
 		free(thread->more);
 		free(thread);
 	}
-	fold_spans_close(fold);
-	fold_gpu_end(fold);
+	profile_async_close_all(profile);
+	profile_gpu_finish(profile);
 	free(state->threads);
-	free(state->spans);
+	free(state->async_ranges);
 	free(state->api_of);
 	free(state->counters);
-	sections_free(state->sections);
-	counted_free(state->counted);
-	fold_gaps_free(state->gaps);
+	step_sections_free(state->sections);
+	counted_ranges_free(state->counted_ranges);
+	idle_gaps_free(state->idle_gaps);
 	join_free(state->join);
 	graph_nodes_free(state->graph_nodes);
-	free(state->graph_seats);
-	gather_free(state->gather);
-	instances_end(&state->instances);
+	free(state->graph_parents);
+	small_instances_free(state->small_instances);
+	instances_free_spare(&state->instances);
 	free(state);
-	fold->state = NULL;
+	profile->state = NULL;
 }
 
-static void resolve_worst(struct fold *fold, uint32_t id)
+static void resolve_worst(struct profile *profile, uint32_t id)
 {
-	struct node *node = &fold->tree->nodes[id];
+	struct node *node = &profile->tree->nodes[id];
 	struct node_worst *worst = node->worst;
-	const bool by_time = fold->options.metric == METRIC_CPU || fold->options.metric == METRIC_WALL;
+	const bool by_time = profile->options.metric == METRIC_CPU ||
+			     profile->options.metric == METRIC_WALL;
 
 	if (by_time && node->calls && node_kind_class(node->kind) == NODE_RANGES &&
 		(!worst || worst->value < node->max_ns)) {
-		const struct fold_candidate longest = { .value = node->max_ns,
+		const struct worst_candidate longest = { .value = node->max_ns,
 			.begin_ns = node->longest_begin_ns,
 			.end_ns = node->longest_begin_ns + node->max_ns,
-			.place = node->longest_place,
+			.trace_node = node->longest_trace_node,
 			.stream = node->longest_stream };
 
-		fold_offer_worst(fold, id, &longest);
-		worst = fold->tree->nodes[id].worst;
+		profile_offer_worst(profile, id, &longest);
+		worst = profile->tree->nodes[id].worst;
 	}
 	if (!worst)
 		return;
-	worst->label = worst->own     ? text_id(fold->texts, worst->own, worst->own_bytes)
-		       : worst->place ? names_text(fold->names, reader_place(fold->reader, worst->place)->name)
-				      : node->name;
+	worst->label = worst->own
+			       ? string_table_intern(profile->texts, worst->own, worst->own_bytes)
+		       : worst->trace_node
+			       ? node_names_text(profile->names,
+					 reader_node(profile->reader, worst->trace_node)->name)
+			       : node->name;
 }
 
-static void total_up(struct fold *fold)
+static void compute_totals(struct profile *profile)
 {
 	const struct timeline_device *devices;
-	const size_t count = timeline_devices(fold->timeline, &devices);
+	const size_t count = timeline_devices(profile->timeline, &devices);
 
-	fold->totals.wall_ns = fold_is_partial(fold) ? fold->state->window_ns : reader_duration_ns(fold->reader);
-	for (size_t i = 0; i < count && !fold_is_partial(fold); i++) {
+	profile->totals.wall_ns = profile_is_partial(profile) ? profile->state->counted_ns
+							      : reader_duration_ns(profile->reader);
+	for (size_t i = 0; i < count && !profile_is_partial(profile); i++) {
 		const struct timeline_work *work = &devices[i].all;
 
-		fold->totals.gpu_busy_ns += work->busy_ns;
-		fold->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns - devices[i].unknown_ns;
-		fold->totals.gpu_unknown_ns += devices[i].unknown_ns;
-		fold->totals.gpu_computation_ns += work->computation_ns;
-		fold->totals.gpu_communication_ns += work->communication_ns;
-		fold->totals.gpu_exposed_communication_ns += work->exposed_communication_ns;
-		fold->totals.gpu_copy_ns += work->copy_ns;
-		fold->totals.gpu_exposed_copy_ns += work->exposed_copy_ns;
+		profile->totals.gpu_busy_ns += work->busy_ns;
+		profile->totals.gpu_idle_ns += work->last_ns - work->first_ns - work->busy_ns -
+					       devices[i].unknown_ns;
+		profile->totals.gpu_unknown_ns += devices[i].unknown_ns;
+		profile->totals.gpu_computation_ns += work->computation_ns;
+		profile->totals.gpu_communication_ns += work->communication_ns;
+		profile->totals.gpu_exposed_communication_ns += work->exposed_communication_ns;
+		profile->totals.gpu_copy_ns += work->copy_ns;
+		profile->totals.gpu_exposed_copy_ns += work->exposed_copy_ns;
 	}
-	for (uint32_t id = 1; id < fold->tree->count; id++)
-		if (node_kind_class(fold->tree->nodes[id].kind) == NODE_RANGES && fold->tree->nodes[id].kind != NODE_SPANS)
-			fold->totals.cpu_self_ns += fold->tree->nodes[id].self_ns;
-	fold->totals.reserved_now = fold->state->reserved;
-	fold->totals.allocated_now = fold->state->allocated;
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		if (node_kind_class(profile->tree->nodes[id].kind) == NODE_RANGES &&
+			profile->tree->nodes[id].kind != NODE_ASYNC)
+			profile->totals.cpu_self_ns += profile->tree->nodes[id].self_ns;
+	profile->totals.reserved_now = profile->state->reserved;
+	profile->totals.allocated_now = profile->state->allocated;
 }
 
 /* NULL: nobody asks, or a GPU is not expected to have been timed. */
-static struct timeline *first_timeline(struct trace_reader *reader, const struct fold_options *options)
+static struct timeline *open_timeline(
+	struct trace_reader *reader, const struct profile_options *options)
 {
 	if (options->only || options->no_timeline)
 		return NULL;
@@ -316,82 +342,84 @@ static struct timeline *first_timeline(struct trace_reader *reader, const struct
 	return options->timeline;
 }
 
-struct fold *fold_run(struct trace_reader *reader, struct texts *texts, const struct fold_options *options)
+struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *options)
 {
-	struct timeline *timeline = first_timeline(reader, options);
-	struct fold *fold;
+	struct timeline *timeline = open_timeline(reader, options);
+	struct profile *profile;
 
 	for (;;) {
 		reader_rewind(reader);
-		fold = begin(reader, texts, options);
-		fold->timeline = timeline;
-		fold->owns_timeline = timeline != options->timeline;
-		fold->state->rich |= timeline != NULL;
+		profile = profile_begin(reader, texts, options);
+		profile->timeline = timeline;
+		profile->owns_timeline = timeline != options->timeline;
+		profile->state->tracks_instances |= timeline != NULL;
 		if (options->pick_metric)
-			fold->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
-		run(fold);
-		if (!fold->state->restart)
+			profile->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
+		run_events(profile);
+		if (!profile->state->restart)
 			break;
-		fold_free(fold);
+		profile_free(profile);
 		timeline = timeline_open(reader, options->device);
 		if (!timeline)
 			fatal(STATUS_UNREADABLE, "%s: it changed while it was read; read it again",
 				reader_path(reader));
 	}
-	fold_spans_close(fold);
-	if (fold->state->counting && fold_is_partial(fold))
-		fold_window_ends(fold);
-	for (size_t i = 0; i < fold->state->thread_count; i++)
-		fold_keep_time(fold, fold->state->threads[i]);
-	fold_gpu_end(fold);
-	fold_gaps_end(fold);
-	memory_finish(fold->memory);
-	fold_tensors_end(fold);
-	for (uint32_t id = 1; id < fold->tree->count; id++)
-		resolve_worst(fold, id);
-	counted_end(fold);
-	members_sum(names_members(fold->names));
-	tree_sum(fold->tree);
-	total_up(fold);
-	end_state(fold);
-	if (fold->target)
-		instance_settle(fold->target, fold_critical_least(fold));
-	return fold;
+	profile_async_close_all(profile);
+	if (profile->state->counting && profile_is_partial(profile))
+		profile_stop_counting(profile);
+	for (size_t i = 0; i < profile->state->thread_count; i++)
+		fold_keep_time(profile, profile->state->threads[i]);
+	profile_gpu_finish(profile);
+	idle_gaps_finish(profile);
+	memory_owners_finish(profile->memory);
+	profile_tensors_finish(profile);
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		resolve_worst(profile, id);
+	counted_ranges_finish(profile);
+	module_group_finish(node_names_module_group(profile->names));
+	tree_sum(profile->tree);
+	compute_totals(profile);
+	free_state(profile);
+	if (profile->target)
+		instance_finish_children(profile->target, profile_critical_min(profile));
+	return profile;
 }
 
-struct fold_options fold_options_telling(const struct fold *fold, const struct fold_observer *observer)
+struct profile_options profile_options_for_observer(
+	const struct profile *profile, const struct profile_observer *observer)
 {
-	struct fold_options options = fold->options;
+	struct profile_options options = profile->options;
 
 	options.pick_metric = false;
 	options.target = NULL;
 	options.observer = observer;
-	options.no_timeline = options.no_owners = options.no_spread = true;
+	options.no_timeline = options.no_owners = options.no_percentiles = true;
 	return options;
 }
 
-bool fold_shares(const struct fold *fold, uint32_t root, bool time)
+bool profile_root_has_share(const struct profile *profile, uint32_t root, bool time)
 {
-	const struct node *node = &fold->tree->nodes[root];
+	const struct node *node = &profile->tree->nodes[root];
 
-	return root != fold->spans && !(time && (node->elsewhere || node->outside));
+	return root != profile->async_ranges && !(time && (node->ran_elsewhere || node->outside));
 }
 
-void fold_free(struct fold *fold)
+void profile_free(struct profile *profile)
 {
-	if (!fold)
+	if (!profile)
 		return;
-	if (fold->state)
-		end_state(fold);
-	instance_free(fold->target);
-	if (fold->owns_timeline)
-		timeline_close(fold->timeline);
-	kernels_free(fold->kernels);
-	memory_free(fold->memory);
-	names_free(fold->names);
-	tree_free(fold->tree);
-	free(fold->apis);
-	free(fold->threads);
-	free(fold->oom_ranges);
-	free(fold);
+	if (profile->state)
+		free_state(profile);
+	instance_free(profile->target);
+	if (profile->owns_timeline)
+		timeline_close(profile->timeline);
+	launch_configs_free(profile->kernels);
+	memory_owners_destroy(profile->memory);
+	node_names_free(profile->names);
+	tree_free(profile->tree);
+	free(profile->apis);
+	free(profile->threads);
+	free(profile->oom_ranges);
+	free(profile);
 }

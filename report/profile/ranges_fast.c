@@ -3,53 +3,63 @@
  */
 #include "report/profile/small_instances.h"
 
-static inline void tell_plain(const struct fold *fold, const struct thread *thread, const struct frame *frame, uint64_t end_ns)
+static inline void observe_plain_range(const struct profile *profile,
+	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)
 {
-	fold_tell_part(fold, thread, frame, end_ns);
-	fold_tell_closed(fold, thread, frame, end_ns);
+	profile_observe_segment(profile, thread, frame, end_ns);
+	profile_observe_closed(profile, thread, frame, end_ns);
 }
 
 /* What is done with a range that closes. */
-struct plain_way {
-	bool counted, members, told, timed, gathered;
+struct close_actions {
+	bool counted, modules, observed, timed, grouped;
 };
 
 /* A range opens or closes in the usual way. False: nothing was done. counted: somebody reads what ranges come
  * to together; members: and some modules are folded. told: an observer is; timed: and of values. gathered: fold_gather.h. */
-static inline __attribute__((always_inline)) bool plain_event(
-	struct fold *fold, const struct trace_event *event, struct thread **last, const struct plain_way way)
+static inline __attribute__((always_inline)) bool fast_range_event(struct profile *profile,
+	const struct trace_event *event, struct profile_thread **last,
+	const struct close_actions actions)
 {
-	struct thread *thread = *last;
+	struct profile_thread *thread = *last;
 
 	if (__builtin_expect(event->stream != thread->of, 0))
-		*last = thread = fold_thread(fold, event);
+		*last = thread = profile_thread_of(profile, event);
 	if (event->kind == TRACE_PUSH) {
-		const uint32_t node = fold->state->nodes[event->node];
+		const uint32_t node = profile->state->nodes[event->node];
 
-		if (__builtin_expect(node == NAMES_OPEN || event->depth >= thread->room ||
-					    event->begin_ns == fold->state->target_ns, 0))
+		if (__builtin_expect(node == NODE_UNRESOLVED || event->depth >= thread->room ||
+					     event->begin_ns == profile->state->target_ns,
+			    0))
 			return false;
-		if (way.gathered && __builtin_expect(!gather_opens(fold->state->gather, thread, event->depth, node), 0))
+		if (actions.grouped &&
+			__builtin_expect(!small_instances_open(profile->state->small_instances,
+						 thread, event->depth, node),
+				0))
 			return false;
-		thread->frames[event->depth] = (struct frame){
-			.node = node, .place = event->node, .begin_ns = event->begin_ns
+		thread->frames[event->depth] = (struct open_range){
+			.node = node, .trace_node = event->node, .begin_ns = event->begin_ns
 		};
 		thread->depth = event->depth + 1;
 		return true;
 	}
-	if (event->kind == EVENT_POP && __builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
-		struct frame *frame = &thread->frames[event->depth];
+	if (event->kind == EVENT_POP &&
+		__builtin_expect(thread->frames && event->depth + 1 == thread->depth, 1)) {
+		struct open_range *frame = &thread->frames[event->depth];
 
-		if (way.gathered && __builtin_expect(!gather_closes(fold->state->gather, thread, event->depth, event->time_ns), 0))
+		if (actions.grouped &&
+			__builtin_expect(!small_instances_close(profile->state->small_instances,
+						 thread, event->depth, event->time_ns),
+				0))
 			return false;
-		if (way.counted)
-			fold_count_range(fold, thread, frame, event->time_ns);
-		if (way.members)
-			fold_count_member(fold, frame, event->time_ns - frame->begin_ns);
-		if (way.told)
-			tell_plain(fold, thread, frame, event->time_ns);
-		if (way.timed)
-			fold_tell_timed(fold, thread, frame, event->time_ns);
+		if (actions.counted)
+			profile_count_range(profile, thread, frame, event->time_ns);
+		if (actions.modules)
+			profile_count_module(profile, frame, event->time_ns - frame->begin_ns);
+		if (actions.observed)
+			observe_plain_range(profile, thread, frame, event->time_ns);
+		if (actions.timed)
+			profile_observe_timed(profile, thread, frame, event->time_ns);
 		if (event->depth > 0)
 			frame[-1].child_ns += event->time_ns - frame->begin_ns;
 		thread->depth = event->depth;
@@ -60,78 +70,87 @@ static inline __attribute__((always_inline)) bool plain_event(
 
 /* Ranges alone, as long as nothing else comes: the least work for each. Returns as reader_next does, with an event
  * that is for others. */
-static inline __attribute__((always_inline)) int run_plain_as(
-	struct fold *fold, struct trace_event *event, uint64_t *events, const struct plain_way way)
+static inline __attribute__((always_inline)) int run_ranges_as(struct profile *profile,
+	struct trace_event *event, uint64_t *events, const struct close_actions actions)
 {
-	struct thread nobody = { .of = NULL }, *last = &nobody; /* of the last event: nearly always that of the next */
+	struct profile_thread
+		nobody = { .of = NULL },
+		*last = &nobody; /* of the last event: nearly always that of the next */
 
 	for (;; ++*events) {
 		struct trace_event next; /* in registers: its address goes nowhere */
 		int status;
 
-		if (__builtin_expect(reader_next_short(fold->reader, &next), 1)) {
-			if (__builtin_expect(plain_event(fold, &next, &last, way), 1))
+		if (__builtin_expect(reader_next_short(profile->reader, &next), 1)) {
+			if (__builtin_expect(fast_range_event(profile, &next, &last, actions), 1))
 				continue;
 			*event = next;
 			return 1;
 		}
-		status = reader_next_any(fold->reader, event);
-		if (status <= 0 || (event->kind != TRACE_PUSH && event->kind != EVENT_POP) || !plain_event(fold, event, &last, way))
+		status = reader_next_any(profile->reader, event);
+		if (status <= 0 || (event->kind != TRACE_PUSH && event->kind != EVENT_POP) ||
+			!fast_range_event(profile, event, &last, actions))
 			return status;
 	}
 }
 
-static int run_plain(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true });
+	return run_ranges_as(profile, event, events, (struct close_actions){ .counted = true });
 }
 
-static int run_plain_with_members(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges_with_modules(
+	struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true });
+	return run_ranges_as(
+		profile, event, events, (struct close_actions){ .counted = true, .modules = true });
 }
 
-static int run_plain_and_tell(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges_observed(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, (struct plain_way){ .told = true });
+	return run_ranges_as(profile, event, events, (struct close_actions){ .observed = true });
 }
 
-static int run_plain_and_wait(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges_unobserved(
+	struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = false });
+	return run_ranges_as(profile, event, events, (struct close_actions){ .counted = false });
 }
 
-static int run_plain_and_tell_all(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges_all_observed(
+	struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	return run_plain_as(fold, event, events, (struct plain_way){ .counted = true, .members = true, .told = true, .timed = true });
+	return run_ranges_as(profile, event, events,
+		(struct close_actions){
+			.counted = true, .modules = true, .observed = true, .timed = true });
 }
 
 /* Inside of the target. */
-static int run_gathering(struct fold *fold, struct trace_event *event, uint64_t *events)
+static int run_ranges_grouped(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
 	int status;
 
-	gather_resume(fold);
-	status = run_plain_as(fold, event, events, (struct plain_way){ .gathered = true });
-	gather_pause(fold);
+	small_instances_resume(profile);
+	status = run_ranges_as(profile, event, events, (struct close_actions){ .grouped = true });
+	small_instances_pause(profile);
 	return status;
 }
 
-int fold_next(struct fold *fold, struct trace_event *event, uint64_t *events)
+int profile_next_event(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
-	const struct fold_observer *observer = fold->options.observer;
+	const struct profile_observer *observer = profile->options.observer;
 
-	if (fold->state->gather && fold->state->rich_for_target)
-		return run_gathering(fold, event, events);
-	if (fold->state->rich)
-		return reader_next(fold->reader, event);
-	if (fold_tells_values(&fold->options) && fold->options.metric != METRIC_GPU)
-		return run_plain_and_tell_all(fold, event, events);
-	if (observer && (observer->part || observer->closed || observer->call))
-		return run_plain_and_tell(fold, event, events);
-	if (fold->options.target)
-		return run_plain_and_wait(fold, event, events);
-	if (names_members(fold->names)->count > 1)
-		return run_plain_with_members(fold, event, events);
-	return run_plain(fold, event, events);
+	if (profile->state->small_instances && profile->state->tracks_target_only)
+		return run_ranges_grouped(profile, event, events);
+	if (profile->state->tracks_instances)
+		return reader_next(profile->reader, event);
+	if (profile_observes_values(&profile->options) && profile->options.metric != METRIC_GPU)
+		return run_ranges_all_observed(profile, event, events);
+	if (observer && (observer->segment || observer->closed || observer->call))
+		return run_ranges_observed(profile, event, events);
+	if (profile->options.target)
+		return run_ranges_unobserved(profile, event, events);
+	if (node_names_module_group(profile->names)->count > 1)
+		return run_ranges_with_modules(profile, event, events);
+	return run_ranges(profile, event, events);
 }

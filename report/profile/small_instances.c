@@ -5,79 +5,85 @@
 #include <stdlib.h>
 
 /* What autograd's engine runs is not kept where it ran (fold_critical.c). */
-static bool has_backward(const struct fold *fold)
+static bool has_backward(const struct profile *profile)
 {
-	for (uint32_t id = 1; id < fold->tree->count; id++)
-		if (fold->tree->nodes[id].beside)
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		if (profile->tree->nodes[id].forward_node)
 			return true;
-	for (uint32_t place = 1; place < reader_nodes(fold->reader); place++)
-		if (placement_is_engine(fold->reader, place))
+	for (uint32_t trace_node = 1; trace_node < reader_node_count(profile->reader); trace_node++)
+		if (node_placement_is_engine(profile->reader, trace_node))
 			return true;
 	return false;
 }
 
-struct gather *gather_new(const struct fold *fold)
+struct small_instances *small_instances_new(const struct profile *profile)
 {
-	const struct fold_target *target = fold->options.target;
-	const struct tree *known = target ? target->known : NULL;
-	const long double least = target ? fold_critical_least(fold) : 0;
-	struct gather *gather;
+	const struct profile_target *target = profile->options.target;
+	const struct tree *known = target ? target->previous_tree : NULL;
+	const long double least = target ? profile_critical_min(profile) : 0;
+	struct small_instances *small_instances;
 
-	if (!known || known->count < fold->tree->count || fold->state->rich || has_backward(fold))
+	if (!known || known->count < profile->tree->count || profile->state->tracks_instances ||
+		has_backward(profile))
 		return NULL;
-	gather = need(sizeof *gather);
-	gather->count = fold->tree->count;
-	gather->around = need(gather->count * sizeof *gather->around);
-	for (uint32_t id = 0; id < gather->count; id++) {
+	small_instances = xcalloc(sizeof *small_instances);
+	small_instances->count = profile->tree->count;
+	small_instances->around = xcalloc(small_instances->count * sizeof *small_instances->around);
+	for (uint32_t id = 0; id < small_instances->count; id++) {
 		const struct node *node = &known->nodes[id];
-		const bool small = (long double)node->max_ns < least && node->depth < TREE_DEEPEST;
+		const bool small = (long double)node->max_ns < least &&
+				   node->depth < TREE_DEPTH_MAX;
 
-		gather->around[id] = small ? node->parent : GATHER_NONE;
+		small_instances->around[id] = small ? node->parent : SMALL_INSTANCES_NONE;
 	}
-	return gather;
+	return small_instances;
 }
 
-void gather_free(struct gather *gather)
+void small_instances_free(struct small_instances *small_instances)
 {
-	if (!gather)
+	if (!small_instances)
 		return;
-	free(gather->around);
-	free(gather->into);
-	free(gather);
+	free(small_instances->around);
+	free(small_instances->groups);
+	free(small_instances);
 }
 
-void gather_resume(struct fold *fold)
+void small_instances_resume(struct profile *profile)
 {
-	const struct fold_state *state = fold->state;
-	struct gather *gather = state->gather;
+	const struct profile_state *state = profile->state;
+	struct small_instances *small_instances = state->small_instances;
 	struct instance *innermost;
 
-	gather->thread = NULL;
+	small_instances->thread = NULL;
 	for (size_t i = 0; i < state->thread_count; i++) {
-		struct thread *thread = state->threads[i];
+		struct profile_thread *thread = state->threads[i];
 
-		thread->gathered = thread->depth;
-		if (thread->stream != fold->options.target->stream || !thread->depth)
+		thread->small_from_depth = thread->depth;
+		if (thread->stream != profile->options.target->stream || !thread->depth)
 			continue;
-		gather->thread = thread;
-		grow(&gather->into, &gather->room, thread->room, sizeof(struct instance *));
+		small_instances->thread = thread;
+		array_grow_zeroed(&small_instances->groups, &small_instances->room, thread->room,
+			sizeof(struct instance *));
 		innermost = thread->more[thread->depth - 1].instance;
-		gather->into[thread->depth - 1] = innermost && innermost->keep ? innermost : NULL;
+		small_instances->groups[thread->depth - 1] = innermost && innermost->keep
+								     ? innermost
+								     : NULL;
 	}
 }
 
-void gather_pause(struct fold *fold)
+void small_instances_pause(struct profile *profile)
 {
-	const struct fold_state *state = fold->state;
+	const struct profile_state *state = profile->state;
 
 	for (size_t i = 0; i < state->thread_count; i++) {
-		struct thread *thread = state->threads[i];
+		struct profile_thread *thread = state->threads[i];
 
-		grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
-		for (uint32_t depth = thread->gathered; depth < thread->depth; depth++) {
-			thread->more[depth] = (struct frame_more){ .label = NULL };
-			fold_keep_wanted(fold, thread, depth);
+		array_grow_zeroed(
+			&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
+		for (uint32_t depth = thread->small_from_depth; depth < thread->depth; depth++) {
+			thread->more[depth] = (struct open_range_details){ .label = NULL };
+			profile_track_target_children(profile, thread, depth);
 		}
-		thread->gathered = thread->depth;
+		thread->small_from_depth = thread->depth;
 	}
 }

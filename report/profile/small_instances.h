@@ -10,49 +10,56 @@
 
 #include "report/profile/profile_state.h"
 
-#define GATHER_NONE UINT32_MAX
+#define SMALL_INSTANCES_NONE UINT32_MAX
 
-struct gather {
-	uint32_t *around;        /* by node: the one around it, if all of its instances are small; else GATHER_NONE */
-	uint32_t count;          /* of nodes: those that places had from the start */
-	struct instance **into;  /* by depth in the target's thread's row: what a range there is a part of; NULL: of nothing */
+struct small_instances {
+	uint32_t *
+		around; /* by node: the one around it, if all of its instances are small; else GATHER_NONE */
+	uint32_t count; /* of nodes: those that places had from the start */
+	struct instance **
+		groups; /* by depth in the target's thread's row: what a range there is a part of; NULL: of nothing */
 	size_t room;
-	const struct thread *thread; /* the target's */
+	const struct profile_thread *thread; /* the target's */
 };
 
 /* NULL: it is not known what is small, or time is not what is asked for. */
-struct gather *gather_new(const struct fold *fold);
-void gather_free(struct gather *gather);
+struct small_instances *small_instances_new(const struct profile *profile);
+void small_instances_free(struct small_instances *small_instances);
 
 /* Begins, and goes on after a pause: ranges that open from here on may be gathered. */
-void gather_resume(struct fold *fold);
-void gather_pause(struct fold *fold);
+void small_instances_resume(struct profile *profile);
+void small_instances_pause(struct profile *profile);
 
 /* A range of that node opens there. False: it is none that can be gathered. */
-static inline bool gather_opens(struct gather *gather, const struct thread *thread, uint32_t depth, uint32_t node)
+static inline bool small_instances_open(struct small_instances *small_instances,
+	const struct profile_thread *thread, uint32_t depth, uint32_t node)
 {
 	struct instance *of;
 
-	if (depth < thread->gathered)
+	if (depth < thread->small_from_depth)
 		return false;
-	if (thread != gather->thread)
+	if (thread != small_instances->thread)
 		return true;
-	if (depth == 0 || node >= gather->count || depth >= gather->room || gather->around[node] != thread->frames[depth - 1].node)
+	if (depth == 0 || node >= small_instances->count || depth >= small_instances->room ||
+		small_instances->around[node] != thread->frames[depth - 1].node)
 		return false;
-	of = gather->into[depth - 1];
-	gather->into[depth] = of ? instance_group(of, INSTANCE_MANY, node, 0) : NULL;
+	of = small_instances->groups[depth - 1];
+	small_instances->groups[depth] = of ? instance_group(of, INSTANCE_MANY, node, 0) : NULL;
 	return true;
 }
 
 /* The one there closes. False: it was none. */
-static inline bool gather_closes(struct gather *gather, const struct thread *thread, uint32_t depth, uint64_t end_ns)
+static inline bool small_instances_close(struct small_instances *small_instances,
+	const struct profile_thread *thread, uint32_t depth, uint64_t end_ns)
 {
-	const struct frame *frame = &thread->frames[depth];
+	const struct open_range *frame = &thread->frames[depth];
 
-	if (depth < thread->gathered)
+	if (depth < thread->small_from_depth)
 		return false;
-	if (thread == gather->thread && gather->into[depth] && end_ns > frame->begin_ns)
-		instance_add_time(gather->into[depth], frame->place, frame->begin_ns, end_ns);
+	if (thread == small_instances->thread && small_instances->groups[depth] &&
+		end_ns > frame->begin_ns)
+		instance_add_time(
+			small_instances->groups[depth], frame->trace_node, frame->begin_ns, end_ns);
 	return true;
 }
 

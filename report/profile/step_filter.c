@@ -7,151 +7,170 @@
 #include <string.h>
 #include <strings.h>
 
-static void tell_counting(const struct fold *fold)
+static void observe_counting(const struct profile *profile)
 {
-	const struct fold_observer *observer = fold->options.observer;
+	const struct profile_observer *observer = profile->options.observer;
 
 	if (observer && observer->counting)
-		observer->counting(observer->context, fold->state->counting, fold->state->now_ns);
+		observer->counting(
+			observer->context, profile->state->counting, profile->state->now_ns);
 }
 
 /* The last step asked for is over: what is still open counts up to here, and nothing after. */
-void fold_window_ends(struct fold *fold)
+void profile_stop_counting(struct profile *profile)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
 	for (size_t i = 0; i < state->thread_count; i++) {
-		struct thread *thread = state->threads[i];
+		struct profile_thread *thread = state->threads[i];
 
 		for (uint32_t depth = thread->depth; depth > 0; depth--)
-			fold_close_at(fold, thread, depth - 1, state->now_ns);
+			profile_count_until(profile, thread, depth - 1, state->now_ns);
 	}
 	if (state->counting) {
 		state->counting = false;
-		tell_counting(fold);
-		state->window_ns += state->now_ns - state->window_begin_ns;
-		fold->totals.gpu_busy_ns += fold->timeline
-						    ? timeline_busy(fold->timeline, state->now_ns) - state->window_busy
-						    : 0;
-		fold->totals.gpu_idle_ns += fold->timeline
-						    ? timeline_idle(fold->timeline, state->now_ns) - state->window_idle
-						    : 0;
-		fold->totals.gpu_unknown_ns += fold->timeline
-						       ? timeline_unknown(fold->timeline, state->now_ns) - state->window_unknown
-						       : 0;
+		observe_counting(profile);
+		state->counted_ns += state->now_ns - state->counting_begin_ns;
+		profile->totals.gpu_busy_ns += profile->timeline ? timeline_busy(profile->timeline,
+									   state->now_ns) -
+									   state->busy_at_begin_ns
+								 : 0;
+		profile->totals.gpu_idle_ns += profile->timeline ? timeline_idle(profile->timeline,
+									   state->now_ns) -
+									   state->idle_at_begin_ns
+								 : 0;
+		profile->totals.gpu_unknown_ns += profile->timeline
+							  ? timeline_unknown(profile->timeline,
+								    state->now_ns) -
+								    state->unknown_at_begin_ns
+							  : 0;
 	}
 }
 
-void fold_step_over(struct fold *fold)
+void profile_step_end(struct profile *profile)
 {
-	const struct fold_state *state = fold->state;
+	const struct profile_state *state = profile->state;
 
-	if (fold->options.steps && state->counting && state->step >= fold->options.last_step)
-		fold_window_ends(fold);
+	if (profile->options.steps && state->counting && state->step >= profile->options.last_step)
+		profile_stop_counting(profile);
 }
 
-void fold_step_ends(struct fold *fold, const struct thread *thread, uint32_t depth)
+void profile_step_range_end(
+	struct profile *profile, const struct profile_thread *thread, uint32_t depth)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
 	if (thread != state->step_thread || depth != state->step_depth)
 		return;
 	state->step_thread = NULL;
-	fold_step_over(fold);
+	profile_step_end(profile);
 }
 
 /* From now on things count, and what is open counts for what is left of it. */
-static void begin_counting(struct fold *fold)
+static void start_counting(struct profile *profile)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
 	state->counting = true;
-	tell_counting(fold);
-	state->window_begin_ns = state->now_ns;
-	state->window_busy = fold->timeline ? timeline_busy(fold->timeline, state->now_ns) : 0;
-	state->window_idle = fold->timeline ? timeline_idle(fold->timeline, state->now_ns) : 0;
-	state->window_unknown = fold->timeline ? timeline_unknown(fold->timeline, state->now_ns) : 0;
+	observe_counting(profile);
+	state->counting_begin_ns = state->now_ns;
+	state->busy_at_begin_ns = profile->timeline
+					  ? timeline_busy(profile->timeline, state->now_ns)
+					  : 0;
+	state->idle_at_begin_ns = profile->timeline
+					  ? timeline_idle(profile->timeline, state->now_ns)
+					  : 0;
+	state->unknown_at_begin_ns = profile->timeline
+					     ? timeline_unknown(profile->timeline, state->now_ns)
+					     : 0;
 	for (size_t i = 0; i < state->thread_count; i++)
 		for (uint32_t depth = 0; depth < state->threads[i]->depth; depth++) {
 			state->threads[i]->frames[depth].begin_ns = state->now_ns;
-			fold_rebase(fold, &state->threads[i]->frames[depth], &state->threads[i]->more[depth]);
-			fold_keep_wanted(fold, state->threads[i], depth);
+			profile_restart_frame(profile, &state->threads[i]->frames[depth],
+				&state->threads[i]->more[depth]);
+			profile_track_target_children(profile, state->threads[i], depth);
 		}
 }
 
-bool fold_is_partial(const struct fold *fold)
+bool profile_is_partial(const struct profile *profile)
 {
-	return fold->options.steps || fold->options.windows;
+	return profile->options.steps || profile->options.windows;
 }
 
 /* With --steps, the steps in it begin and end the counting. What was not recorded before it is not missing. Steps that have rows of their own are
  * all in one: there those that are to be left out of averages do not count. */
-void fold_window(struct fold *fold, const struct trace_event *event)
+void profile_recording_window(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
 
-	if (!fold->options.windows)
+	if (!profile->options.windows)
 		return;
-	fold->state->now_ns = event->time_ns;
-	fold_thread(fold, event);
+	profile->state->now_ns = event->time_ns;
+	profile_thread_of(profile, event);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
-		memory_resume(fold->memory);
-		fold->state->warming = record->warmup && fold->state->sections && fold->options.found->own_ranges;
-		if (!fold->options.steps && !fold->state->counting && !fold->state->warming)
-			begin_counting(fold);
-	} else if (record->edge == TRACE_WINDOW_ENDS && fold->state->counting) {
-		fold_window_ends(fold);
+		memory_owners_resume(profile->memory);
+		profile->state->warming_up = record->warmup && profile->state->sections &&
+					     profile->options.found_steps->own_ranges;
+		if (!profile->options.steps && !profile->state->counting &&
+			!profile->state->warming_up)
+			start_counting(profile);
+	} else if (record->edge == TRACE_WINDOW_ENDS && profile->state->counting) {
+		profile_stop_counting(profile);
 	}
 }
 
-void fold_window_warm(struct fold *fold)
+void profile_warm_up_end(struct profile *profile)
 {
-	if (fold->state->warming && !fold->options.steps && !fold->state->counting)
-		begin_counting(fold);
-	fold->state->warming = false;
+	if (profile->state->warming_up && !profile->options.steps && !profile->state->counting)
+		start_counting(profile);
+	profile->state->warming_up = false;
 }
 
 /* It is asked for, or it is not. */
-void fold_step_comes(struct fold *fold, uint64_t number)
+void profile_step_begin(struct profile *profile, uint64_t number)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
-	fold->counts.steps++;
+	profile->counts.steps++;
 	state->step = number;
-	if (!fold->options.steps)
+	if (!profile->options.steps)
 		return;
-	if (state->counting && number > fold->options.last_step)
-		fold_window_ends(fold);
-	if (number < fold->options.first_step || number > fold->options.last_step || state->counting)
+	if (state->counting && number > profile->options.last_step)
+		profile_stop_counting(profile);
+	if (number < profile->options.first_step || number > profile->options.last_step ||
+		state->counting)
 		return;
-	begin_counting(fold);
+	start_counting(profile);
 }
 
 /* A range that is a step begins. */
-void fold_step_begins(struct fold *fold, const struct trace_event *event, struct thread *thread)
+void profile_step_range_begin(
+	struct profile *profile, const struct trace_event *event, struct profile_thread *thread)
 {
-	const struct trace_text text = reader_event_text(fold->reader, event);
-	uint64_t number = fold->counts.steps;
+	const struct trace_text text = reader_event_text(profile->reader, event);
+	uint64_t number = profile->counts.steps;
 
 	label_number(text.bytes, text.length, &number);
-	fold->state->step_thread = thread;
-	fold->state->step_depth = event->depth;
-	fold_step_comes(fold, number);
+	profile->state->step_thread = thread;
+	profile->state->step_depth = event->depth;
+	profile_step_begin(profile, number);
 }
 
 /* Where the trace has no ranges of kind step, those are steps whose label begins with such a word. */
-bool fold_is_step(const struct fold *fold, const struct trace_event *event)
+bool profile_is_step(const struct profile *profile, const struct trace_event *event)
 {
-	static const char *const words[] = { "step", "iter", "profilerstep", "profilestep", "batch", "epoch" };
+	static const char *const words[] = { "step", "iter", "profilerstep", "profilestep", "batch",
+		"epoch" };
 	struct trace_text text;
 
-	if (fold->state->step_thread || fold->state->sections)
+	if (profile->state->step_thread || profile->state->sections)
 		return false;
-	if (fold->state->step_kinds)
-		return reader_place(fold->reader, event->node)->kind == TRACE_NODE_STEP;
-	text = reader_event_text(fold->reader, event);
+	if (profile->state->has_step_kind)
+		return reader_node(profile->reader, event->node)->kind == TRACE_NODE_STEP;
+	text = reader_event_text(profile->reader, event);
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (text.length >= strlen(words[i]) && strncasecmp(text.bytes, words[i], strlen(words[i])) == 0)
+		if (text.length >= strlen(words[i]) &&
+			strncasecmp(text.bytes, words[i], strlen(words[i])) == 0)
 			return true;
 	return false;
 }

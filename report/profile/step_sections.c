@@ -5,191 +5,211 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOTS_MOST 32u /* nodes that stand for sections, each of which places every place of the trace */
+#define ROOTS_MAX \
+	32u /* nodes that stand for sections, each of which places every place of the trace */
 
-enum section { BEFORE, STEP, WARM_UP, UNFINISHED, CAPTURE, BETWEEN, AFTER, SECTION_COUNT };
+enum step_section {
+	SECTION_BEFORE,
+	SECTION_STEP,
+	SECTION_WARM_UP,
+	SECTION_UNFINISHED,
+	SECTION_CAPTURE,
+	SECTION_BETWEEN,
+	SECTION_AFTER,
+	SECTION_COUNT
+};
 
 static const struct {
 	const char *name;
 	enum node_kind kind;
 	bool is_step;
 } kinds[] = {
-	[BEFORE] = { "(before first step)", NODE_SECTION, false },
-	[STEP] = { "step", NODE_STEP, true },
-	[WARM_UP] = { "step (warm-up)", NODE_STEP, true },
-	[UNFINISHED] = { "step (unfinished)", NODE_STEP, true },
-	[CAPTURE] = { "step (capture)", NODE_STEP, true },
-	[BETWEEN] = { "(between steps)", NODE_SECTION, false },
-	[AFTER] = { "(after last step)", NODE_SECTION, false },
+	[SECTION_BEFORE] = { "(before first step)", NODE_SECTION, false },
+	[SECTION_STEP] = { "step", NODE_STEP, true },
+	[SECTION_WARM_UP] = { "step (warm-up)", NODE_STEP, true },
+	[SECTION_UNFINISHED] = { "step (unfinished)", NODE_STEP, true },
+	[SECTION_CAPTURE] = { "step (capture)", NODE_STEP, true },
+	[SECTION_BETWEEN] = { "(between steps)", NODE_SECTION, false },
+	[SECTION_AFTER] = { "(after last step)", NODE_SECTION, false },
 };
 
-struct sections {
+struct step_sections {
 	const struct steps *steps;
 	uint8_t *above; /* by place: names_keep_above */
-	enum section now;
-	size_t step;           /* the one that it is in, or the next one */
-	uint32_t roots[ROOTS_MOST], first[SECTION_COUNT];
+	enum step_section now;
+	size_t step; /* the one that it is in, or the next one */
+	uint32_t roots[ROOTS_MAX], first[SECTION_COUNT];
 	unsigned root_count;
 };
 
 /* Ranges around steps stand above, and steps that are ranges are what they are. */
-static void find_above(struct fold *fold, struct sections *sections)
+static void find_nodes_above(struct profile *profile, struct step_sections *sections)
 {
 	const struct steps *steps = sections->steps;
 
-	sections->above = need(reader_nodes(fold->reader));
+	sections->above = xcalloc(reader_node_count(profile->reader));
 	for (size_t i = 0; i < steps->count; i++) {
-		uint32_t place = steps->steps[i].place;
+		uint32_t trace_node = steps->steps[i].trace_node;
 
 		if (steps->own_ranges) {
-			sections->above[place] = NAMES_ITSELF;
-			place = reader_place(fold->reader, place)->parent;
+			sections->above[trace_node] = NODE_IS_ROOT;
+			trace_node = reader_node(profile->reader, trace_node)->parent;
 		}
-		for (; place && !sections->above[place]; place = reader_place(fold->reader, place)->parent)
-			sections->above[place] = NAMES_ABOVE;
+		for (; trace_node && !sections->above[trace_node];
+			trace_node = reader_node(profile->reader, trace_node)->parent)
+			sections->above[trace_node] = NODE_ABOVE_ROOT;
 	}
 	/* what is below texts without an id has no place that is known beforehand */
-	for (uint32_t id = 1; id < reader_nodes(fold->reader); id++)
-		if (sections->above[id] && fold->state->nodes[id] == NAMES_OPEN)
+	for (uint32_t id = 1; id < reader_node_count(profile->reader); id++)
+		if (sections->above[id] && profile->state->nodes[id] == NODE_UNRESOLVED)
 			sections->above[id] = 0;
-	names_keep_above(fold->names, sections->above);
+	node_names_keep_above(profile->names, sections->above);
 }
 
-static bool in_own_range(const struct sections *sections)
+static bool is_own_range(const struct step_sections *sections)
 {
 	return sections->steps->own_ranges && kinds[sections->now].is_step;
 }
 
 /* Other threads' ranges stand below `root` from now on. There may be many roots where nothing is folded: then below
  * the first of its kind. */
-static void go_below(struct fold *fold, struct sections *sections, uint32_t root)
+static void set_section_root(struct profile *profile, struct step_sections *sections, uint32_t root)
 {
 	bool known = root == 0;
 
 	for (unsigned i = 0; i < sections->root_count; i++)
 		known |= sections->roots[i] == root;
-	if (!known && sections->root_count == ROOTS_MOST)
+	if (!known && sections->root_count == ROOTS_MAX)
 		root = sections->first[sections->now];
 	else if (!known)
 		sections->roots[sections->root_count++] = root;
 	if (!sections->first[sections->now])
 		sections->first[sections->now] = root;
-	fold_go_below(fold, root);
+	profile_set_root(profile, root);
 }
 
 /* How many of the thread's open ranges stand above. */
-static uint32_t depth_above(const struct sections *sections, const struct thread *thread)
+static uint32_t frames_above(
+	const struct step_sections *sections, const struct profile_thread *thread)
 {
 	uint32_t depth = thread ? thread->depth : 0;
 
-	while (depth > 0 && sections->above[thread->frames[depth - 1].place] != NAMES_ABOVE)
+	while (depth > 0 &&
+		sections->above[thread->frames[depth - 1].trace_node] != NODE_ABOVE_ROOT)
 		depth--;
 	return depth;
 }
 
 /* Room in the thread's row for a section. What is open above that depth reaches over from the one before: it lies in
  * the new one from here on, and its time so far stays with what is around both. */
-static void insert(struct thread *thread, uint32_t depth, uint32_t node, uint64_t begin_ns, uint32_t number)
+static void insert_section_frame(struct profile_thread *thread, uint32_t depth, uint32_t node,
+	uint64_t begin_ns, uint32_t number)
 {
 	const uint32_t inner = thread->depth++ - depth;
 	uint64_t before = 0;
 
-	grow(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
-	grow(&thread->more, &thread->more_room, thread->depth, sizeof *thread->more);
+	array_grow_zeroed(&thread->frames, &thread->room, thread->depth, sizeof *thread->frames);
+	array_grow_zeroed(
+		&thread->more, &thread->details_room, thread->depth, sizeof *thread->more);
 	if (inner)
 		before = begin_ns - thread->frames[depth].begin_ns;
 	if (depth > 0)
 		thread->frames[depth - 1].child_ns += before;
 	memmove(&thread->frames[depth + 1], &thread->frames[depth], inner * sizeof *thread->frames);
 	memmove(&thread->more[depth + 1], &thread->more[depth], inner * sizeof *thread->more);
-	thread->frames[depth] = (struct frame){ .node = node, .begin_ns = begin_ns, .child_ns = 0 - before };
-	thread->more[depth] = (struct frame_more){ .section = number, .outside = true };
-	thread->inserted = depth;
+	thread->frames[depth] = (struct open_range){
+		.node = node, .begin_ns = begin_ns, .child_ns = 0 - before
+	};
+	thread->more[depth] = (struct open_range_details){ .section = number, .outside = true };
+	thread->section_frame = depth;
 }
 
-static void give_number(const struct sections *sections, struct frame_more *more)
+static void label_section(const struct step_sections *sections, struct open_range_details *more)
 {
 	if (!kinds[sections->now].is_step)
 		return;
-	more->label = need(32);
-	more->label_bytes = (uint32_t)snprintf(
-		more->label, 32, "step %llu", (unsigned long long)sections->steps->steps[sections->step].number);
+	more->label = xcalloc(32);
+	more->label_bytes = (uint32_t)snprintf(more->label, 32, "step %llu",
+		(unsigned long long)sections->steps->steps[sections->step].number);
 }
 
-static void open_section(struct fold *fold, uint64_t begin_ns)
+static void open_section(struct profile *profile, uint64_t begin_ns)
 {
-	struct sections *sections = fold->state->sections;
-	struct thread *thread = fold->state->section_thread;
+	struct step_sections *sections = profile->state->sections;
+	struct profile_thread *thread = profile->state->sections_thread;
 	const char *name = kinds[sections->now].name;
-	const uint32_t depth = depth_above(sections, thread),
-		       node = tree_child(fold->tree, depth && thread ? thread->frames[depth - 1].node : 0,
-			       text_id(fold->texts, name, strlen(name)), 0, kinds[sections->now].kind);
+	const uint32_t depth = frames_above(sections, thread),
+		       node = tree_child(profile->tree,
+			       depth && thread ? thread->frames[depth - 1].node : 0,
+			       string_table_intern(profile->texts, name, strlen(name)), 0,
+			       kinds[sections->now].kind);
 	uint64_t before;
 
-	if (fold->state->counting && begin_ns < fold->state->window_begin_ns)
-		begin_ns = fold->state->window_begin_ns;
-	fold->tree->nodes[node].outside = sections->now != STEP;
-	fold->state->section++;
-	go_below(fold, sections, node);
+	if (profile->state->counting && begin_ns < profile->state->counting_begin_ns)
+		begin_ns = profile->state->counting_begin_ns;
+	profile->tree->nodes[node].outside = sections->now != SECTION_STEP;
+	profile->state->section++;
+	set_section_root(profile, sections, node);
 	if (!thread)
 		return;
-	insert(thread, depth, node, begin_ns, fold->state->section);
+	insert_section_frame(thread, depth, node, begin_ns, profile->state->section);
 	before = thread->frames[depth].child_ns;
-	fold_rebase(fold, &thread->frames[depth], &thread->more[depth]);
+	profile_restart_frame(profile, &thread->frames[depth], &thread->more[depth]);
 	thread->frames[depth].child_ns = before;
-	give_number(sections, &thread->more[depth]);
-	fold_keep_wanted(fold, thread, depth);
+	label_section(sections, &thread->more[depth]);
+	profile_track_target_children(profile, thread, depth);
 }
 
-static void close_section(struct fold *fold, uint64_t end_ns)
+static void close_section(struct profile *profile, uint64_t end_ns)
 {
-	struct sections *sections = fold->state->sections;
-	struct thread *thread = fold->state->section_thread;
-	const uint32_t depth = thread ? thread->inserted : NOT_INSERTED;
+	struct step_sections *sections = profile->state->sections;
+	struct profile_thread *thread = profile->state->sections_thread;
+	const uint32_t depth = thread ? thread->section_frame : NO_SECTION_FRAME;
 
-	if (depth == NOT_INSERTED)
+	if (depth == NO_SECTION_FRAME)
 		return;
-	thread->inserted = NOT_INSERTED;
-	if (end_ns <= thread->frames[depth].begin_ns && !kinds[sections->now].is_step && depth + 1 == thread->depth)
-		fold_forget(fold, thread, depth);
+	thread->section_frame = NO_SECTION_FRAME;
+	if (end_ns <= thread->frames[depth].begin_ns && !kinds[sections->now].is_step &&
+		depth + 1 == thread->depth)
+		profile_discard_frame(profile, thread, depth);
 	else
-		fold_close_frame(fold, thread, depth, end_ns);
+		profile_remove_frame(profile, thread, depth, end_ns);
 }
 
-static void enter(struct fold *fold, uint64_t begin_ns)
+static void enter_section(struct profile *profile, uint64_t begin_ns)
 {
-	struct sections *sections = fold->state->sections;
-	const uint32_t *plain = names_nodes_below(fold->names, 0);
+	struct step_sections *sections = profile->state->sections;
+	const uint32_t *plain = node_names_nodes(profile->names, 0);
 	uint32_t own;
 
-	fold->state->section_own = NOT_INSERTED;
-	if (!in_own_range(sections)) {
-		open_section(fold, begin_ns);
+	profile->state->step_frame = NO_SECTION_FRAME;
+	if (!is_own_range(sections)) {
+		open_section(profile, begin_ns);
 		return;
 	}
-	fold->state->section++;
-	own = plain[sections->steps->steps[sections->step].place];
-	if (fold->state->section_thread)
-		fold->state->section_own = fold->state->section_thread->depth;
-	go_below(fold, sections, own == NAMES_OPEN ? 0 : own);
+	profile->state->section++;
+	own = plain[sections->steps->steps[sections->step].trace_node];
+	if (profile->state->sections_thread)
+		profile->state->step_frame = profile->state->sections_thread->depth;
+	set_section_root(profile, sections, own == NODE_UNRESOLVED ? 0 : own);
 }
 
-static enum section section_of(const struct sections *sections, bool inside)
+static enum step_section next_section(const struct step_sections *sections, bool inside)
 {
-	static const enum section of_steps[] = {
-		[STEP_USUAL] = STEP, [STEP_WARM_UP] = WARM_UP, [STEP_UNFINISHED] = UNFINISHED,
-		[STEP_CAPTURE] = CAPTURE
-	};
+	static const enum step_section of_steps[] = { [STEP_USUAL] = SECTION_STEP,
+		[STEP_WARM_UP] = SECTION_WARM_UP,
+		[STEP_UNFINISHED] = SECTION_UNFINISHED,
+		[STEP_CAPTURE] = SECTION_CAPTURE };
 
 	if (inside)
 		return of_steps[sections->steps->steps[sections->step].kind];
 	if (sections->step == 0)
-		return BEFORE;
-	return sections->step < sections->steps->count ? BETWEEN : AFTER;
+		return SECTION_BEFORE;
+	return sections->step < sections->steps->count ? SECTION_BETWEEN : SECTION_AFTER;
 }
 
 /* When what is in force is over. */
-static uint64_t edge_of(const struct sections *sections)
+static uint64_t next_edge_ns(const struct step_sections *sections)
 {
 	const struct step *step = &sections->steps->steps[sections->step];
 
@@ -197,112 +217,122 @@ static uint64_t edge_of(const struct sections *sections)
 		return UINT64_MAX;
 	if (!kinds[sections->now].is_step)
 		return step->begin_ns;
-	return sections->now == UNFINISHED && sections->step + 1 == sections->steps->count ? UINT64_MAX : step->end_ns;
+	return sections->now == SECTION_UNFINISHED && sections->step + 1 == sections->steps->count
+		       ? UINT64_MAX
+		       : step->end_ns;
 }
 
-static void cross(struct fold *fold)
+static void cross_edge(struct profile *profile)
 {
-	struct sections *sections = fold->state->sections;
-	const uint64_t edge_ns = fold->state->edge_ns;
+	struct step_sections *sections = profile->state->sections;
+	const uint64_t section_end_ns = profile->state->section_end_ns;
 	bool inside;
 
-	if (fold->state->now_ns < edge_ns)
-		fold->state->now_ns = edge_ns;
-	close_section(fold, edge_ns);
+	if (profile->state->now_ns < section_end_ns)
+		profile->state->now_ns = section_end_ns;
+	close_section(profile, section_end_ns);
 	if (kinds[sections->now].is_step) {
-		fold_step_over(fold);
+		profile_step_end(profile);
 		sections->step++;
 	}
-	inside = sections->step < sections->steps->count && sections->steps->steps[sections->step].begin_ns <= edge_ns;
-	sections->now = section_of(sections, inside);
-	if (inside && sections->now != WARM_UP)
-		fold_window_warm(fold);
+	inside = sections->step < sections->steps->count &&
+		 sections->steps->steps[sections->step].begin_ns <= section_end_ns;
+	sections->now = next_section(sections, inside);
+	if (inside && sections->now != SECTION_WARM_UP)
+		profile_warm_up_end(profile);
 	if (inside)
-		fold_step_comes(fold, sections->steps->steps[sections->step].number);
-	enter(fold, edge_ns);
-	fold->state->edge_ns = edge_of(sections);
+		profile_step_begin(profile, sections->steps->steps[sections->step].number);
+	enter_section(profile, section_end_ns);
+	profile->state->section_end_ns = next_edge_ns(sections);
 }
 
 /* At the very moment of an edge what closes belongs before it, and on the thread of the steps what lies inside of the
  * section, too. */
-static bool lies_beyond(const struct fold *fold, const struct trace_event *event)
+static bool is_beyond_edge(const struct profile *profile, const struct trace_event *event)
 {
-	const struct sections *sections = fold->state->sections;
-	const struct thread *thread = fold->state->section_thread;
+	const struct step_sections *sections = profile->state->sections;
+	const struct profile_thread *thread = profile->state->sections_thread;
 
-	if (event->time_ns != fold->state->edge_ns)
-		return event->time_ns > fold->state->edge_ns;
-	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED || event->kind == EVENT_LEFT_OPEN)
+	if (event->time_ns != profile->state->section_end_ns)
+		return event->time_ns > profile->state->section_end_ns;
+	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED ||
+		event->kind == EVENT_LEFT_OPEN)
 		return false;
 	if (!thread || event->stream->user != thread || !kinds[sections->now].is_step)
 		return true;
-	return event->depth <= (thread->inserted != NOT_INSERTED ? thread->inserted : fold->state->section_own);
+	return event->depth <= (thread->section_frame != NO_SECTION_FRAME
+					       ? thread->section_frame
+					       : profile->state->step_frame);
 }
 
-void sections_go_on(struct fold *fold, const struct trace_event *event)
+void step_sections_advance(struct profile *profile, const struct trace_event *event)
 {
-	fold_thread(fold, event); /* it may be the one with the steps, and begin with one */
-	while (lies_beyond(fold, event))
-		cross(fold);
+	profile_thread_of(
+		profile, event); /* it may be the one with the steps, and begin with one */
+	while (is_beyond_edge(profile, event))
+		cross_edge(profile);
 }
 
-void sections_begin(struct fold *fold)
+void step_sections_begin(struct profile *profile)
 {
-	struct sections *sections = need(sizeof *sections);
+	struct step_sections *sections = xcalloc(sizeof *sections);
 
-	fold->state->sections = sections;
-	fold->state->rich = true;
-	sections->steps = fold->options.found;
-	find_above(fold, sections);
-	enter(fold, 0);
-	fold->state->edge_ns = edge_of(sections);
+	profile->state->sections = sections;
+	profile->state->tracks_instances = true;
+	sections->steps = profile->options.found_steps;
+	find_nodes_above(profile, sections);
+	enter_section(profile, 0);
+	profile->state->section_end_ns = next_edge_ns(sections);
 }
 
-void sections_free(struct sections *sections)
+void step_sections_free(struct step_sections *sections)
 {
 	if (sections)
 		free(sections->above);
 	free(sections);
 }
 
-void sections_meet(struct fold *fold, struct thread *thread)
+void step_sections_thread_begin(struct profile *profile, struct profile_thread *thread)
 {
-	struct sections *sections = fold->state->sections;
+	struct step_sections *sections = profile->state->sections;
 
 	if (!sections || thread->stream != sections->steps->stream)
 		return;
-	fold->state->section_thread = thread;
-	if (in_own_range(sections))
-		fold->state->section_own = 0;
+	profile->state->sections_thread = thread;
+	if (is_own_range(sections))
+		profile->state->step_frame = 0;
 	else
-		open_section(fold, sections->now == BEFORE ? 0 : fold->state->now_ns);
+		open_section(profile, sections->now == SECTION_BEFORE ? 0 : profile->state->now_ns);
 }
 
-void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns)
+void step_sections_thread_end(
+	struct profile *profile, struct profile_thread *thread, uint64_t now_ns)
 {
-	struct sections *sections = fold->state->sections;
+	struct step_sections *sections = profile->state->sections;
 
-	if (!sections || thread != fold->state->section_thread)
+	if (!sections || thread != profile->state->sections_thread)
 		return;
-	fold->state->now_ns = now_ns;
-	close_section(fold, now_ns);
-	fold->state->section_thread = NULL;
+	profile->state->now_ns = now_ns;
+	close_section(profile, now_ns);
+	profile->state->sections_thread = NULL;
 }
 
-bool sections_make_way_on(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns)
+bool step_sections_suspend_slow(struct profile *profile, struct profile_thread *thread,
+	uint32_t index, uint32_t trace_node, uint64_t now_ns)
 {
-	const struct sections *sections = fold->state->sections;
+	const struct step_sections *sections = profile->state->sections;
 
-	if (kinds[sections->now].is_step || thread->inserted == NOT_INSERTED ||
-		thread->inserted + 1 != thread->depth)
+	if (kinds[sections->now].is_step || thread->section_frame == NO_SECTION_FRAME ||
+		thread->section_frame + 1 != thread->depth)
 		return false;
-	if (place ? sections->above[place] != NAMES_ABOVE : index > thread->inserted)
+	if (trace_node ? sections->above[trace_node] != NODE_ABOVE_ROOT
+		       : index > thread->section_frame)
 		return false;
-	close_section(fold, now_ns);
+	close_section(profile, now_ns);
 	return true;
 }
 
-void sections_come_back(struct fold *fold, uint64_t now_ns)
+void step_sections_resume(struct profile *profile, uint64_t now_ns)
 {
-	open_section(fold, now_ns);
+	open_section(profile, now_ns);
 }

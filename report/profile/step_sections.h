@@ -15,33 +15,39 @@
 #include "report/profile/profile_state.h"
 
 /* Takes the steps of fold->options.found. */
-void sections_begin(struct fold *fold);
-void sections_free(struct sections *sections);
+void step_sections_begin(struct profile *profile);
+void step_sections_free(struct step_sections *sections);
 
 /* The event is beyond what is in force (fold_state.edge_ns): goes on to the section that it lies in. */
-void sections_go_on(struct fold *fold, const struct trace_event *event);
+void step_sections_advance(struct profile *profile, const struct trace_event *event);
 
 /* A thread ends. */
-void sections_part(struct fold *fold, struct thread *thread, uint64_t now_ns);
+void step_sections_thread_end(
+	struct profile *profile, struct profile_thread *thread, uint64_t now_ns);
 
 /* Before a range opens or closes at `index` of its thread's row: whether its section was closed to make way. Then
  * sections_come_back is due, after it. place: of the range that opens; 0: one closes. Only where there are sections. */
-bool sections_make_way_on(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns);
-static inline bool sections_make_way(struct fold *fold, struct thread *thread, uint32_t index, uint32_t place, uint64_t now_ns)
+bool step_sections_suspend_slow(struct profile *profile, struct profile_thread *thread,
+	uint32_t index, uint32_t trace_node, uint64_t now_ns);
+static inline bool step_sections_suspend(struct profile *profile, struct profile_thread *thread,
+	uint32_t index, uint32_t trace_node, uint64_t now_ns)
 {
-	return thread == fold->state->section_thread && sections_make_way_on(fold, thread, index, place, now_ns);
+	return thread == profile->state->sections_thread &&
+	       step_sections_suspend_slow(profile, thread, index, trace_node, now_ns);
 }
-void sections_come_back(struct fold *fold, uint64_t now_ns);
+void step_sections_resume(struct profile *profile, uint64_t now_ns);
 
 /* Where the section, or the step, is open in which things happen now, on whatever thread: the thread that it is on, and
  * where in its row. NULL: nowhere. */
-static inline struct thread *sections_frame(const struct fold *fold, uint32_t *index)
+static inline struct profile_thread *step_sections_current(
+	const struct profile *profile, uint32_t *index)
 {
-	struct thread *of = fold->state->section_thread;
+	struct profile_thread *of = profile->state->sections_thread;
 
 	if (!of)
 		return NULL;
-	*index = of->inserted != NOT_INSERTED ? of->inserted : fold->state->section_own;
+	*index = of->section_frame != NO_SECTION_FRAME ? of->section_frame
+						       : profile->state->step_frame;
 	return *index < of->depth ? of : NULL;
 }
 

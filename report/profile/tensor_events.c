@@ -7,27 +7,27 @@
 #include "report/text/format_number.h"
 #include <string.h>
 
-#define RANGES_MOST 64u /* of those open as memory ran out: the outermost, and the innermost */
+#define RANGES_MAX 64u /* of those open as memory ran out: the outermost, and the innermost */
 
 /* The level has changed: the peaks of what is open. A peak of a range is one of those around it when it closes. */
-static void level_changed(struct fold *fold, int64_t allocated)
+static void update_allocated(struct profile *profile, int64_t allocated)
 {
-	struct fold_state *state = fold->state;
+	struct profile_state *state = profile->state;
 
 	state->allocated = allocated;
-	if (allocated > fold->totals.allocated_peak)
-		fold->totals.allocated_peak = allocated;
+	if (allocated > profile->totals.allocated_peak)
+		profile->totals.allocated_peak = allocated;
 	for (size_t i = 0; i < state->thread_count; i++) {
-		struct thread *thread = state->threads[i];
+		struct profile_thread *thread = state->threads[i];
 
 		if (thread->depth && thread->more[thread->depth - 1].allocated_peak < allocated)
 			thread->more[thread->depth - 1].allocated_peak = allocated;
 	}
 }
 
-static bool is_level_of(struct fold *fold, const struct trace_tensor *record)
+static bool is_level_of(struct profile *profile, const struct trace_tensor *record)
 {
-	struct fold_totals *totals = &fold->totals;
+	struct profile_totals *totals = &profile->totals;
 
 	if (totals->level_device == UINT32_MAX)
 		totals->level_device = record->device;
@@ -35,97 +35,106 @@ static bool is_level_of(struct fold *fold, const struct trace_tensor *record)
 	return totals->level_device == record->device;
 }
 
-static void tell_level(const struct fold *fold, const struct trace_tensor *record, uint64_t at_ns)
+static void observe_level(
+	const struct profile *profile, const struct trace_tensor *record, uint64_t at_ns)
 {
-	const struct fold_observer *observer = fold->options.observer;
+	const struct profile_observer *observer = profile->options.observer;
 
 	if (observer && observer->level)
 		observer->level(observer->context, at_ns, (int64_t)record->allocated,
-			fold->state->has_reserved ? fold->state->reserved : (int64_t)record->reserved);
+			profile->state->has_reserved ? profile->state->reserved
+						     : (int64_t)record->reserved);
 }
 
-void fold_tensor(struct fold *fold, const struct trace_event *event)
+void profile_tensor_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
-	const uint32_t node = fold_place(fold, event);
-	const struct memory_change change = memory_tensor(fold->memory, record, node, event->time_ns);
+	const uint32_t node = profile_event_node(profile, event);
+	const struct memory_change change = memory_owners_tensor(
+		profile->memory, record, node, event->time_ns);
 
-	if (is_level_of(fold, record)) {
-		level_changed(fold, (int64_t)record->allocated);
-		tell_level(fold, record, event->time_ns);
+	if (is_level_of(profile, record)) {
+		update_allocated(profile, (int64_t)record->allocated);
+		observe_level(profile, record, event->time_ns);
 	}
-	if (!fold->state->counting || record->head.flags & TRACE_TENSOR_LEVEL)
+	if (!profile->state->counting || record->head.flags & TRACE_TENSOR_LEVEL)
 		return;
-	tree_tensors(fold->tree, node)->allocs += record->bytes >= 0;
-	tree_tensors(fold->tree, node)->frees += record->bytes < 0;
-	if (change.given) {
-		tree_tensors(fold->tree, change.given_node)->self.free_bytes += change.given;
-		fold->totals.tensor_free_bytes += change.given;
+	tree_tensors(profile->tree, node)->allocs += record->bytes >= 0;
+	tree_tensors(profile->tree, node)->frees += record->bytes < 0;
+	if (change.freed_bytes) {
+		tree_tensors(profile->tree, change.freed_node)->self.free_bytes +=
+			change.freed_bytes;
+		profile->totals.tensor_free_bytes += change.freed_bytes;
 	}
-	if (change.taken) {
-		tree_tensors(fold->tree, node)->self.alloc_bytes += change.taken;
-		fold->totals.tensor_alloc_bytes += change.taken;
-		fold_add_flows(fold, event->stream->user, &(struct instance_flows){ .tensor_bytes = change.taken });
+	if (change.allocated_bytes) {
+		tree_tensors(profile->tree, node)->self.alloc_bytes += change.allocated_bytes;
+		profile->totals.tensor_alloc_bytes += change.allocated_bytes;
+		profile_add_flows(profile, event->stream->user,
+			&(struct instance_flows){ .tensor_bytes = change.allocated_bytes });
 	}
 }
 
-static uint32_t label_of(struct fold *fold, const struct frame *frame, const struct frame_more *more)
+static uint32_t range_label(struct profile *profile, const struct open_range *frame,
+	const struct open_range_details *more)
 {
 	if (more->label)
-		return text_id(fold->texts, more->label, more->label_bytes);
-	if (!frame->place) /* a section */
-		return fold->tree->nodes[frame->node].name;
-	return names_text(fold->names, reader_place(fold->reader, frame->place)->name);
+		return string_table_intern(profile->texts, more->label, more->label_bytes);
+	if (!frame->trace_node) /* a section */
+		return profile->tree->nodes[frame->node].name;
+	return node_names_text(
+		profile->names, reader_node(profile->reader, frame->trace_node)->name);
 }
 
 /* What was open on the thread, and what has become of the level since it began. */
-static void keep_ranges(struct fold *fold, const struct thread *thread, struct memory_oom *oom)
+static void keep_oom_ranges(
+	struct profile *profile, const struct profile_thread *thread, struct memory_oom *oom)
 {
-	size_t room = fold->oom_range_count;
+	size_t room = profile->oom_range_count;
 
-	oom->first_open = fold->oom_range_count;
+	oom->first_open = profile->oom_range_count;
 	for (uint32_t depth = 0; depth < thread->depth; depth++) {
-		const struct frame_more *more = &thread->more[depth];
+		const struct open_range_details *more = &thread->more[depth];
 
-		if (depth >= RANGES_MOST - 1 && depth + 1 < thread->depth)
+		if (depth >= RANGES_MAX - 1 && depth + 1 < thread->depth)
 			continue;
-		grow(&fold->oom_ranges, &room, (size_t)fold->oom_range_count + 1, sizeof *fold->oom_ranges);
-		fold->oom_ranges[fold->oom_range_count++] = (struct fold_open_range){
-			.label = label_of(fold, &thread->frames[depth], more),
-			.grown = number_difference((int64_t)oom->allocated, more->allocated),
+		array_grow_zeroed(&profile->oom_ranges, &room, (size_t)profile->oom_range_count + 1,
+			sizeof *profile->oom_ranges);
+		profile->oom_ranges[profile->oom_range_count++] = (struct oom_open_range){
+			.label = range_label(profile, &thread->frames[depth], more),
+			.grown = saturating_subtract((int64_t)oom->allocated, more->allocated),
 		};
 	}
-	oom->open = fold->oom_range_count - oom->first_open;
+	oom->open = profile->oom_range_count - oom->first_open;
 }
 
-void fold_tensor_oom(struct fold *fold, const struct trace_event *event)
+void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
-	const uint32_t node = fold_place(fold, event);
-	struct memory_oom *oom = memory_exhausted(fold->memory, record, node, event->time_ns);
-	const bool of_level = is_level_of(fold, record);
+	const uint32_t node = profile_event_node(profile, event);
+	struct memory_oom *oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
+	const bool of_level = is_level_of(profile, record);
 
 	if (of_level)
-		level_changed(fold, (int64_t)record->allocated);
+		update_allocated(profile, (int64_t)record->allocated);
 	if (!oom)
 		return;
 	oom->tid = event->stream->tid;
 	if (of_level)
-		keep_ranges(fold, event->stream->user, oom);
+		keep_oom_ranges(profile, event->stream->user, oom);
 }
 
 /* What was live at the moments that count, by place. After memory_finish. */
-void fold_tensors_end(struct fold *fold)
+void profile_tensors_finish(struct profile *profile)
 {
-	const struct memory *memory = fold->memory;
+	const struct memory_owners *memory = profile->memory;
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
 		const struct memory_level *level = &memory->levels[site->level];
 
-		if (level->kind != MEMORY_TENSOR || level->device != fold->totals.level_device)
+		if (level->kind != MEMORY_TENSOR || level->device != profile->totals.level_device)
 			continue;
-		tree_tensors(fold->tree, site->node)->self.at_peak += site->flow.at_peak;
-		tree_tensors(fold->tree, site->node)->self.at_oom += site->flow.at_oom;
+		tree_tensors(profile->tree, site->node)->self.at_peak += site->flow.at_peak;
+		tree_tensors(profile->tree, site->node)->self.at_oom += site->flow.at_oom;
 	}
 }

@@ -3,37 +3,41 @@
 #include "report/profile/profile_state.h"
 #include <stdlib.h>
 
-struct thread *fold_thread_begins(struct fold *fold, struct trace_stream *stream)
+struct profile_thread *profile_add_thread(struct profile *profile, struct trace_stream *stream)
 {
-	struct fold_state *state = fold->state;
-	struct thread *thread = need(sizeof *thread);
+	struct profile_state *state = profile->state;
+	struct profile_thread *thread = xcalloc(sizeof *thread);
 
-	grow(&state->threads, &state->thread_room, state->thread_count + 1, sizeof(struct thread *));
+	array_grow_zeroed(&state->threads, &state->thread_room, state->thread_count + 1,
+		sizeof(struct profile_thread *));
 	thread->of = stream;
 	thread->stream = stream->stream;
 	thread->index = (uint32_t)state->thread_count;
 	state->threads[state->thread_count++] = thread;
-	thread->inserted = NOT_INSERTED;
+	thread->section_frame = NO_SECTION_FRAME;
 	stream->user = thread;
 	return thread;
 }
 
-void fold_keep_time(struct fold *fold, const struct thread *thread)
+void fold_keep_time(struct profile *profile, const struct profile_thread *thread)
 {
-	if (!thread->had_range)
+	if (!thread->has_ranges)
 		return;
-	grow(&fold->threads, &fold->thread_room, fold->thread_count + 1, sizeof *fold->threads);
-	fold->threads[fold->thread_count++] = (struct fold_thread_time){ .tid = thread->of->tid, .self_ns = thread->self_ns };
+	array_grow_zeroed(&profile->threads, &profile->thread_room, profile->thread_count + 1,
+		sizeof *profile->threads);
+	profile->threads[profile->thread_count++] = (struct profile_thread_time){
+		.tid = thread->of->tid, .self_ns = thread->self_ns
+	};
 }
 
-void fold_thread_ends(struct fold *fold, struct trace_stream *stream)
+void fold_thread_ends(struct profile *profile, struct trace_stream *stream)
 {
-	struct fold_state *state = fold->state;
-	struct thread *thread = stream->user, *last;
+	struct profile_state *state = profile->state;
+	struct profile_thread *thread = stream->user, *last;
 
 	if (!thread)
 		return;
-	fold_keep_time(fold, thread);
+	fold_keep_time(profile, thread);
 	last = state->threads[--state->thread_count];
 	state->threads[thread->index] = last;
 	last->index = thread->index;
@@ -43,14 +47,15 @@ void fold_thread_ends(struct fold *fold, struct trace_stream *stream)
 	stream->user = NULL;
 }
 
-uint32_t fold_unattributed(struct fold *fold, uint32_t root)
+uint32_t profile_unattributed_node(struct profile *profile, uint32_t root)
 {
 	uint32_t node;
 
-	if (!root && fold->unattributed)
-		return fold->unattributed;
-	node = tree_child(fold->tree, root, text_id(fold->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
+	if (!root && profile->unattributed)
+		return profile->unattributed;
+	node = tree_child(profile->tree, root,
+		string_table_intern(profile->texts, "unattributed", 12), 0, NODE_UNATTRIBUTED);
 	if (!root)
-		fold->unattributed = node;
+		profile->unattributed = node;
 	return node;
 }

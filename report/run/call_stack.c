@@ -15,7 +15,8 @@ uint32_t call_stack_frames(const struct process *process, uint32_t id)
 }
 
 /* What fits. */
-static size_t append(char *out, size_t room, size_t used, const char *bytes, size_t length)
+static size_t append_frame_text(
+	char *out, size_t room, size_t used, const char *bytes, size_t length)
 {
 	if (length > room - 1 - used)
 		length = room - 1 - used;
@@ -24,8 +25,8 @@ static size_t append(char *out, size_t room, size_t used, const char *bytes, siz
 	return used + length;
 }
 
-static size_t python_text(
-	const struct process *process, const struct trace_python_frame *frame, bool is_short, char *out, size_t room)
+static size_t python_text(const struct process *process, const struct trace_python_frame *frame,
+	bool is_short, char *out, size_t room)
 {
 	struct trace_text file = reader_name(process->reader, frame->file);
 	const struct trace_text function = reader_name(process->reader, frame->function);
@@ -38,9 +39,9 @@ static size_t python_text(
 		file.length -= (uint32_t)(slash + 1 - file.bytes);
 		file.bytes = slash + 1;
 	}
-	used = append(out, room, 0, file.bytes, file.length);
-	used = append(out, room, used, line, (size_t)line_length);
-	return append(out, room, used, function.bytes, function.length);
+	used = append_frame_text(out, room, 0, file.bytes, file.length);
+	used = append_frame_text(out, room, used, line, (size_t)line_length);
+	return append_frame_text(out, room, used, function.bytes, function.length);
 }
 
 size_t call_stack_frame(
@@ -51,16 +52,20 @@ size_t call_stack_frame(
 	uint64_t address;
 
 	if (of_python)
-		return python_text(process, (const struct trace_python_frame *)(const void *)(of_python + 1) + index, is_short, out, room);
+		return python_text(process,
+			(const struct trace_python_frame *)(const void *)(of_python + 1) + index,
+			is_short, out, room);
 	stack = reader_stack(process->reader, id);
 	memcpy(&address, (const char *)(stack + 1) + index * sizeof address, sizeof address);
-	return process_symbol(
-		process, address, is_short ? DEMANGLE_SHORT : process->fold->options.demangle, out, room);
+	return process_symbol(process, address,
+		is_short ? DEMANGLE_SHORT : process->profile->options.demangle, out, room);
 }
 
-size_t call_stack_source(const struct process *process, uint32_t place, bool is_short, char *out, size_t room)
+size_t call_stack_source(
+	const struct process *process, uint32_t trace_node, bool is_short, char *out, size_t room)
 {
-	const struct trace_source *source = place ? reader_source(process->reader, place) : NULL;
+	const struct trace_source *source = trace_node ? reader_source(process->reader, trace_node)
+						       : NULL;
 
 	out[0] = '\0';
 	return source ? python_text(process, &source->at, is_short, out, room) : 0;

@@ -3,8 +3,11 @@
 #include <stddef.h>
 
 const struct integrity_item integrity_items[] = {
-#define X(item, is_missing, help) \
-	{ .name = #item, .text = help, .offset = offsetof(struct integrity, item), .missing = is_missing },
+#define X(item, is_missing, help)                           \
+	{ .name = #item,                                    \
+		.text = help,                               \
+		.offset = offsetof(struct integrity, item), \
+		.missing = is_missing },
 	INTEGRITY(X)
 #undef X
 };
@@ -15,15 +18,15 @@ uint64_t integrity_value(const struct integrity *integrity, size_t item)
 	return *(const uint64_t *)((const char *)integrity + integrity_items[item].offset);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-struct integrity integrity_of(const struct fold *fold)
+struct integrity integrity_of(const struct profile *profile)
 {
-	const struct trace_integrity *file = reader_integrity(fold->reader);
-	const struct fold_counts *counts = &fold->counts;
+	const struct trace_integrity *file = reader_integrity(profile->reader);
+	const struct profile_counts *counts = &profile->counts;
 	struct integrity integrity = {
 		.launches = counts->launches,
 		.kernels = counts->kernels,
@@ -44,28 +47,32 @@ struct integrity integrity_of(const struct fold *fold)
 		.unattributed = counts->unattributed,
 		.without_launch = counts->without_launch,
 		.untimed = counts->untimed,
-		.dropped = larger(counts->dropped, file->lost[TRACE_LOST_CUPTI_DROPPED]),
-		.unread_buffers = larger(counts->unread_buffers, file->lost[TRACE_LOST_CUPTI_UNREAD]),
+		.dropped = max_u64(counts->dropped, file->lost[TRACE_LOST_CUPTI_DROPPED]),
+		.unread_buffers = max_u64(
+			counts->unread_buffers, file->lost[TRACE_LOST_CUPTI_UNREAD]),
 		.lost_events = file->lost_events,
 		.unmatched_ends = file->unmatched_ends + counts->unknown_ends,
 		.unended = file->unended,
-		.left_open = file->left_open + counts->spans_left_open,
+		.left_open = file->left_open + counts->async_left_open,
 		.clock_violations = file->clock_violations + counts->early + counts->backwards,
 		.clock_steps = file->clock_steps,
 		.truncated_streams = file->truncated_streams,
-		.damaged = file->damaged_payloads + file->damaged_blocks + file->torn_chunks + file->missing_chunks +
-			   file->cut_blocks + (file->skipped_bytes > 0) + (file->cut_bytes > 0),
+		.damaged = file->damaged_payloads + file->damaged_blocks + file->torn_chunks +
+			   file->missing_chunks + file->cut_blocks + (file->skipped_bytes > 0) +
+			   (file->cut_bytes > 0),
 		.unknown_kinds = file->unknown_kinds,
-		.unknown_frees = fold->memory->counts.unknown_frees,
-		.tensors = fold->memory->counts.tensors,
-		.tensor_differences = fold->memory->counts.tensor_differences,
-		.unknown_tensor_frees = fold->memory->counts.unknown_tensor_frees,
-		.late_work = timeline_late(fold->timeline),
+		.unknown_frees = profile->memory->counts.unknown_frees,
+		.tensors = profile->memory->counts.tensors,
+		.tensor_differences = profile->memory->counts.tensor_differences,
+		.unknown_tensor_frees = profile->memory->counts.unknown_tensor_frees,
+		.late_work = timeline_late_records(profile->timeline),
 	};
 
-	integrity.conserved = fold_conserved(fold, integrity.problem, sizeof integrity.problem);
+	integrity.conserved = profile_check_conservation(
+		profile, integrity.problem, sizeof integrity.problem);
 	integrity.complete = file->complete && !file->tail_at_risk;
 	for (size_t i = 0; i < integrity_item_count; i++)
-		integrity.complete &= !integrity_items[i].missing || integrity_value(&integrity, i) == 0;
+		integrity.complete &= !integrity_items[i].missing ||
+				      integrity_value(&integrity, i) == 0;
 	return integrity;
 }

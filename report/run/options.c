@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/run/options.h"
 
-bool options_next_component(const char **path, char *out, size_t *length)
+bool focus_next_component(const char **path, char *out, size_t *length)
 {
 	const char *from = *path;
 

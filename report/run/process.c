@@ -14,13 +14,14 @@
 
 void processes_warn(struct processes *processes, const char *format, ...)
 {
-	char *text = need(1024);
+	char *text = xcalloc(1024);
 	va_list list;
 
 	va_start(list, format);
 	vsnprintf(text, 1024, format, list);
 	va_end(list);
-	grow(&processes->warnings, &processes->warning_room, processes->warning_count + 1, sizeof(char *));
+	array_grow_zeroed(&processes->warnings, &processes->warning_room,
+		processes->warning_count + 1, sizeof(char *));
 	processes->warnings[processes->warning_count++] = text;
 }
 
@@ -43,7 +44,8 @@ bool device_is_simulated(struct trace_reader *reader, const struct trace_device 
 {
 	const struct trace_text name = reader_name(reader, device->name);
 
-	return name.length == strlen(SIMULATED_DEVICE) && memcmp(name.bytes, SIMULATED_DEVICE, name.length) == 0;
+	return name.length == strlen(SIMULATED_DEVICE) &&
+	       memcmp(name.bytes, SIMULATED_DEVICE, name.length) == 0;
 }
 
 static bool any_simulated(const struct process *process)
@@ -56,7 +58,7 @@ static bool any_simulated(const struct process *process)
 	return false;
 }
 
-static int64_t rank_of(const struct process *process)
+static int64_t process_rank(const struct process *process)
 {
 	const struct trace_text text = process_meta(process, "rank");
 	int64_t rank = 0;
@@ -70,33 +72,34 @@ static int64_t rank_of(const struct process *process)
 }
 
 /* A file that is new to the set. */
-static void add(struct processes *processes, struct file_set *set, size_t *room, const char *path)
+static void add_trace(
+	struct processes *processes, struct file_set *set, size_t *room, const char *path)
 {
 	if (!file_set_add(set, path))
 		return;
-	grow(&processes->all, room, processes->count + 1, sizeof *processes->all);
+	array_grow_zeroed(&processes->all, room, processes->count + 1, sizeof *processes->all);
 	processes->all[processes->count] = (struct process){ .path = strdup(path) };
 	if (!processes->all[processes->count++].path)
 		fatal(STATUS_UNREADABLE, "no memory for a path");
 }
 
 /* Those beside one that was named. `met`: the ones that were found so; the others of their run were found with them. */
-static void add_siblings(
-	struct processes *processes, struct file_set *set, struct file_set *met, size_t *room, const char *path)
+static void add_siblings(struct processes *processes, struct file_set *set, struct file_set *met,
+	size_t *room, const char *path)
 {
 	char error[READER_ERROR_BYTES];
-	struct trace_siblings siblings;
+	struct run_files siblings;
 
 	if (file_set_has(met, path))
 		return;
-	if (!siblings_find(path, &siblings, error))
+	if (!run_files_find(path, &siblings, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
 	for (uint32_t i = 0; i < siblings.count; i++) {
 		if (strcmp(siblings.traces[i].path, path))
 			file_set_add(met, siblings.traces[i].path);
-		add(processes, set, room, siblings.traces[i].path);
+		add_trace(processes, set, room, siblings.traces[i].path);
 	}
-	siblings_free(&siblings);
+	run_files_free(&siblings);
 }
 
 /* Each trace that is shown stays open: as many as the system lets this user have. */
@@ -111,13 +114,14 @@ static void allow_many_files(void)
 }
 
 /* The traces that were named, and with_siblings those of the same runs beside them. */
-static void find(struct processes *processes, const struct options *options, bool with_siblings)
+static void find_traces(
+	struct processes *processes, const struct options *options, bool with_siblings)
 {
 	struct file_set *set = file_set_new(), *met = file_set_new();
 	size_t room = 0;
 
 	for (size_t i = 0; i < options->file_count; i++)
-		add(processes, set, &room, options->files[i]);
+		add_trace(processes, set, &room, options->files[i]);
 	for (size_t i = 0; i < options->file_count && with_siblings; i++)
 		add_siblings(processes, set, met, &room, options->files[i]);
 	file_set_free(set);
@@ -132,31 +136,34 @@ static bool asks_for_owners(const struct options *options)
 	static const char *const keys[] = { "idle_before", "delay_" };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if ((options->columns && strstr(options->columns, keys[i])) || (options->sort && strstr(options->sort, keys[i])))
+		if ((options->columns && strstr(options->columns, keys[i])) ||
+			(options->sort && strstr(options->sort, keys[i])))
 			return true;
 	return options->format != FORMAT_TEXT;
 }
 
-static struct fold_options fold_options_of(const struct options *options)
+static struct profile_options profile_options_of(const struct options *options)
 {
-	return (struct fold_options){
+	return (struct profile_options){
 		.no_fold = options->no_fold,
 		.demangle = options->demangle,
 		.device = options->device,
 		.metric = options->metric,
 		.pick_metric = !options->metric_name,
 		.counter = options->metric_name,
-		.least_percent = options->min_percent == 0 ? -1 : options->min_percent > 0 ? options->min_percent : 0,
+		.min_percent_of_target = options->min_percent == 0  ? -1
+					 : options->min_percent > 0 ? options->min_percent
+								    : 0,
 		.steps = options->steps,
 		.first_step = options->first_step,
 		.last_step = options->last_step,
 		.no_owners = !asks_for_owners(options),
-		.no_spread = options->no_percentiles,
+		.no_percentiles = options->no_percentiles,
 	};
 }
 
 /* What a node has of a metric. Levels do not add up: its worst change. */
-static long double node_amount(const struct node *node, enum metric metric)
+static long double node_metric_value(const struct node *node, enum metric metric)
 {
 	switch (metric) {
 	case METRIC_GPU:
@@ -177,44 +184,47 @@ static long double node_amount(const struct node *node, enum metric metric)
 	}
 }
 
-static bool is_time(enum metric metric)
+static bool is_time_metric(enum metric metric)
 {
 	return metric == METRIC_CPU || metric == METRIC_WALL;
 }
 
 /* What the roots have of the metric, together. */
-static long double whole_of(const struct fold *fold)
+static long double metric_total(const struct profile *profile)
 {
 	long double sum = 0;
 
-	if (metrics[fold->options.metric].nature == METRIC_LEVEL)
+	if (metrics[profile->options.metric].nature == METRIC_LEVEL)
 		return 0;
-	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (fold_shares(fold, id, is_time(fold->options.metric)))
-			sum += node_amount(&fold->tree->nodes[id], fold->options.metric);
+	for (uint32_t id = profile->tree->nodes[0].first_child; id;
+		id = profile->tree->nodes[id].next)
+		if (profile_root_has_share(profile, id, is_time_metric(profile->options.metric)))
+			sum += node_metric_value(
+				&profile->tree->nodes[id], profile->options.metric);
 	return sum;
 }
 
-static void settle(struct process *process)
+static void use_profile_metric(struct process *process)
 {
-	fold_refine(process->fold);
-	process->metric = process->fold->options.metric;
-	process->whole = whole_of(process->fold);
+	profile_refine_percentiles(process->profile);
+	process->metric = process->profile->options.metric;
+	process->whole = metric_total(process->profile);
 }
 
 /* All that must be known before the fold, in as few passes as it takes. */
-static void read_ahead(struct process *process, const struct options *options)
+static void read_before_profile(struct process *process, const struct options *options)
 {
 	struct timeline *timeline = NULL;
 
-	process->windows = windows_read(process->reader);
-	process->away = away_read(process->reader);
+	process->windows = recording_windows_read(process->reader);
+	process->handovers = handover_list_read(process->reader);
 	if (!options->no_steps) {
 		timeline = timeline_new(process->reader, options->device);
-		process->steps = windows_steps(
-			process->windows, steps_find(process->reader, options->step_marker, timeline));
+		process->steps = recording_windows_steps(process->windows,
+			steps_find(process->reader, options->step_marker, timeline));
 	}
-	if (timeline && timeline_has_ended(timeline) && timeline_devices(timeline, &(const struct timeline_device *){ NULL }))
+	if (timeline && timeline_has_ended(timeline) &&
+		timeline_devices(timeline, &(const struct timeline_device *){ NULL }))
 		process->timeline = timeline;
 	else
 		timeline_close(timeline);
@@ -223,31 +233,31 @@ static void read_ahead(struct process *process, const struct options *options)
 /* Reads and folds a trace; false: it cannot be read, which is in `error`. */
 static bool read_process(struct process *process, const struct options *options, char *error)
 {
-	struct fold_options wanted = fold_options_of(options);
+	struct profile_options wanted = profile_options_of(options);
 	struct trace_text command;
 
 	process->reader = trace_open(process->path, error);
 	if (!process->reader)
 		return false;
 	command = process_meta(process, "command");
-	process->command = need(command.length + 1);
+	process->command = xcalloc(command.length + 1);
 	memcpy(process->command, command.bytes, command.length);
 	process->pid = reader_header(process->reader)->pid;
-	process->rank = rank_of(process);
+	process->rank = process_rank(process);
 	process->start_unix_ns = reader_start_unix_ns(process->reader);
 	process->simulated = any_simulated(process);
-	process->texts = texts_new();
-	read_ahead(process, options);
+	process->texts = string_table_new();
+	read_before_profile(process, options);
 	wanted.windows = process->windows;
-	wanted.found = process->steps;
+	wanted.found_steps = process->steps;
 	wanted.timeline = process->timeline;
-	process->fold = fold_run(process->reader, process->texts, &wanted);
-	settle(process);
-	process->integrity = integrity_of(process->fold);
+	process->profile = profile_build(process->reader, process->texts, &wanted);
+	use_profile_metric(process);
+	process->integrity = integrity_of(process->profile);
 	process->complete = process->integrity.complete && process->integrity.conserved;
-	process->gpu_ns = process->fold->totals.gpu_sum_ns;
-	process->events = process->fold->counts.events;
-	process->wall_ns = process->fold->totals.wall_ns;
+	process->gpu_ns = process->profile->totals.gpu_sum_ns;
+	process->events = process->profile->counts.events;
+	process->wall_ns = process->profile->totals.wall_ns;
 	return true;
 }
 
@@ -259,9 +269,10 @@ struct process_attachment {
 	void (*release)(void *data);
 };
 
-void process_attach(struct process *process, const void *key, void *data, void (*release)(void *data))
+void process_attach(
+	struct process *process, const void *key, void *data, void (*release)(void *data))
 {
-	struct process_attachment *attachment = need(sizeof *attachment);
+	struct process_attachment *attachment = xcalloc(sizeof *attachment);
 
 	*attachment = (struct process_attachment){ process->attachments, key, data, release };
 	process->attachments = attachment;
@@ -269,7 +280,8 @@ void process_attach(struct process *process, const void *key, void *data, void (
 
 void *process_attached(const struct process *process, const void *key)
 {
-	for (const struct process_attachment *attachment = process->attachments; attachment; attachment = attachment->next)
+	for (const struct process_attachment *attachment = process->attachments; attachment;
+		attachment = attachment->next)
 		if (attachment->key == key)
 			return attachment->data;
 	return NULL;
@@ -288,59 +300,60 @@ void process_detach_all(struct process *process)
 
 void process_measure(struct process *process, enum metric metric, const char *counter)
 {
-	struct fold_options wanted = process->fold->options;
+	struct profile_options wanted = process->profile->options;
 
 	wanted.metric = metric;
 	wanted.pick_metric = false;
 	wanted.counter = counter;
-	fold_free(process->critical);
-	fold_free(process->named);
-	fold_free(process->fold);
+	profile_free(process->critical);
+	profile_free(process->full_names_profile);
+	profile_free(process->profile);
 	tree_free(process->flat);
-	tree_free(process->asides);
+	tree_free(process->extra_rows);
 	process_detach_all(process);
-	process->critical = process->named = NULL;
-	process->flat = process->asides = NULL;
-	process->fold = fold_run(process->reader, process->texts, &wanted);
-	settle(process);
+	process->critical = process->full_names_profile = NULL;
+	process->flat = process->extra_rows = NULL;
+	process->profile = profile_build(process->reader, process->texts, &wanted);
+	use_profile_metric(process);
 }
 
-static void let_go(struct process *process)
+static void process_release(struct process *process)
 {
 	for (size_t i = 0; i < process->instance_count; i++) {
-		fold_free(process->instances[i].fold);
+		profile_free(process->instances[i].profile);
 		instance_free(process->instances[i].instance);
 	}
 	free(process->instances);
 	process->instances = NULL;
 	process->instance_count = process->instance_room = 0;
 	process_detach_all(process);
-	fold_free(process->critical);
-	fold_free(process->named);
-	fold_free(process->of_steps);
-	fold_free(process->fold);
+	profile_free(process->critical);
+	profile_free(process->full_names_profile);
+	profile_free(process->usual_steps_profile);
+	profile_free(process->profile);
 	steps_free(process->steps);
-	windows_free(process->windows);
-	away_free(process->away);
+	recording_windows_free(process->windows);
+	handover_list_free(process->handovers);
 	timeline_close(process->timeline);
 	tree_free(process->flat);
-	tree_free(process->asides);
+	tree_free(process->extra_rows);
 	if (process->symbols)
 		symbols_close(process->symbols);
-	texts_free(process->texts);
+	string_table_free(process->texts);
 	reader_close(process->reader);
-	process->critical = process->fold = process->named = process->of_steps = NULL;
+	process->critical = process->profile = process->full_names_profile =
+		process->usual_steps_profile = NULL;
 	process->steps = NULL;
 	process->timeline = NULL;
 	process->windows = NULL;
-	process->away = NULL;
-	process->flat = process->asides = NULL;
+	process->handovers = NULL;
+	process->flat = process->extra_rows = NULL;
 	process->symbols = NULL;
 	process->texts = NULL;
 	process->reader = NULL;
 }
 
-static int by_start(const void *a, const void *b)
+static int by_process_start(const void *a, const void *b)
 {
 	const struct process *left = a, *right = b;
 
@@ -348,37 +361,39 @@ static int by_start(const void *a, const void *b)
 		return left->shown ? -1 : 1;
 	if (left->start_unix_ns != right->start_unix_ns)
 		return left->start_unix_ns < right->start_unix_ns ? -1 : 1;
-	return left->pid != right->pid ? (left->pid < right->pid ? -1 : 1) : strcmp(left->path, right->path);
+	return left->pid != right->pid ? (left->pid < right->pid ? -1 : 1)
+				       : strcmp(left->path, right->path);
 }
 
-static bool did_more(const struct process *a, const struct process *b)
+static bool has_more_work(const struct process *a, const struct process *b)
 {
 	if (a->gpu_ns != b->gpu_ns)
 		return a->gpu_ns > b->gpu_ns;
-	return a->events != b->events ? a->events > b->events : by_start(a, b) < 0;
+	return a->events != b->events ? a->events > b->events : by_process_start(a, b) < 0;
 }
 
 /* Keeps of a process that was read what it may be shown for; the others let go. */
-static void choose(struct processes *processes, const struct options *options, size_t candidate, size_t *best)
+static void keep_best(
+	struct processes *processes, const struct options *options, size_t candidate, size_t *best)
 {
 	struct process *process = &processes->all[candidate];
 
 	if (options->rank >= 0 && process->rank != options->rank) {
-		let_go(process);
+		process_release(process);
 	} else if (options->all) {
 		process->shown = true;
 		*best = candidate;
-	} else if (*best == SIZE_MAX || did_more(process, &processes->all[*best])) {
+	} else if (*best == SIZE_MAX || has_more_work(process, &processes->all[*best])) {
 		if (*best != SIZE_MAX)
-			let_go(&processes->all[*best]);
+			process_release(&processes->all[*best]);
 		*best = candidate;
 	} else {
-		let_go(process);
+		process_release(process);
 	}
 }
 
 /* The number of the one that did most, of those with the rank asked for. What cannot be read is left out. */
-static size_t read_all(struct processes *processes, const struct options *options)
+static size_t read_all_processes(struct processes *processes, const struct options *options)
 {
 	char error[READER_ERROR_BYTES];
 	size_t best = SIZE_MAX, kept = 0;
@@ -388,7 +403,7 @@ static size_t read_all(struct processes *processes, const struct options *option
 
 		*process = processes->all[i];
 		if (read_process(process, options, error)) {
-			choose(processes, options, kept++, &best);
+			keep_best(processes, options, kept++, &best);
 			continue;
 		}
 		if (i < options->file_count)
@@ -405,12 +420,13 @@ struct processes processes_read(const struct options *options)
 	struct processes processes = { .count = 0 };
 	size_t best;
 
-	find(&processes, options, true);
-	best = read_all(&processes, options);
+	find_traces(&processes, options, true);
+	best = read_all_processes(&processes, options);
 	if (best == SIZE_MAX)
-		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0], (long long)options->rank);
+		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0],
+			(long long)options->rank);
 	processes.all[best].shown = true;
-	qsort(processes.all, processes.count, sizeof *processes.all, by_start);
+	qsort(processes.all, processes.count, sizeof *processes.all, by_process_start);
 	while (processes.shown < processes.count && processes.all[processes.shown].shown)
 		processes.shown++;
 	return processes;
@@ -421,7 +437,7 @@ struct processes processes_read_named(const struct options *options)
 	struct processes processes = { .count = 0 };
 	char error[READER_ERROR_BYTES];
 
-	find(&processes, options, false);
+	find_traces(&processes, options, false);
 	for (; processes.shown < processes.count; processes.shown++) {
 		struct process *process = &processes.all[processes.shown];
 
@@ -437,7 +453,8 @@ struct processes processes_read_side(const struct options *options, const char *
 	struct options one = *options;
 
 	if (options->all)
-		fatal(STATUS_USAGE, "one process of each run is compared, not all of them: name the traces, or one of each run with --rank N");
+		fatal(STATUS_USAGE, "one process of each run is compared, not all of them: name "
+				    "the traces, or one of each run with --rank N");
 	one.files = &path;
 	one.file_count = 1;
 	one.metric_name = NULL;
@@ -448,7 +465,7 @@ struct processes processes_read_side(const struct options *options, const char *
 void processes_free(struct processes *processes)
 {
 	for (size_t i = 0; i < processes->count; i++) {
-		let_go(&processes->all[i]);
+		process_release(&processes->all[i]);
 		free(processes->all[i].command);
 		free(processes->all[i].path);
 	}
@@ -459,21 +476,23 @@ void processes_free(struct processes *processes)
 }
 
 /* The root with the most of it, and its worst instance; 0: no root has any. outside: also of what lies outside of usual steps. */
-static uint32_t worst_root_of(const struct fold *fold, enum metric metric, bool outside)
+static uint32_t worst_root_in(const struct profile *profile, enum metric metric, bool outside)
 {
 	uint32_t best = 0;
 	long double most = 0;
 
-	for (uint32_t id = 1; id < fold->tree->count; id++) {
-		const struct node *node = &fold->tree->nodes[id];
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
 		long double value;
 
-		if (node->parent || node->elsewhere || !node->worst || !node->worst->found || node->worst->value == 0 ||
-			node->kind == NODE_UNATTRIBUTED || (node->outside && !outside) || id == fold->spans)
+		if (node->parent || node->ran_elsewhere || !node->worst || !node->worst->found ||
+			node->worst->value == 0 || node->kind == NODE_UNATTRIBUTED ||
+			(node->outside && !outside) || id == profile->async_ranges)
 			continue;
-		value = node_amount(node, metric);
+		value = node_metric_value(node, metric);
 		if (!best || value > most ||
-			(value == most && text_compare(fold->texts, node->name, fold->tree->nodes[best].name) < 0)) {
+			(value == most && string_table_compare(profile->texts, node->name,
+						  profile->tree->nodes[best].name) < 0)) {
 			best = id;
 			most = value;
 		}
@@ -482,35 +501,35 @@ static uint32_t worst_root_of(const struct fold *fold, enum metric metric, bool 
 }
 
 /* Memory is taken by a program's first steps, and then used again. */
-static uint32_t worst_root(const struct fold *fold, enum metric metric)
+static uint32_t worst_root(const struct profile *profile, enum metric metric)
 {
-	const uint32_t usual = worst_root_of(fold, metric, false);
+	const uint32_t usual = worst_root_in(profile, metric, false);
 
-	return usual ? usual : worst_root_of(fold, metric, true);
+	return usual ? usual : worst_root_in(profile, metric, true);
 }
 
 const struct instance *process_critical(struct process *process)
 {
-	const uint32_t root = worst_root(process->fold, process->metric);
-	const struct node_worst *worst = root ? process->fold->tree->nodes[root].worst : NULL;
-	struct fold_options wanted = process->fold->options;
-	struct fold_target target;
+	const uint32_t root = worst_root(process->profile, process->metric);
+	const struct node_worst *worst = root ? process->profile->tree->nodes[root].worst : NULL;
+	struct profile_options wanted = process->profile->options;
+	struct profile_target target;
 
 	if (!worst)
 		return NULL;
 	if (!process->critical) {
-		target = (struct fold_target){ .stream = worst->stream,
+		target = (struct profile_target){ .stream = worst->stream,
 			.node = root,
 			.begin_ns = worst->begin_ns,
 			.end_ns = worst->end_ns,
 			.value = worst->value,
-			.known = process->fold->tree };
+			.previous_tree = process->profile->tree };
 		wanted.metric = process->metric;
 		wanted.pick_metric = false;
 		wanted.target = &target;
 		wanted.no_owners = true;
 		wanted.no_timeline = process->metric != METRIC_IDLE;
-		process->critical = fold_run(process->reader, process->texts, &wanted);
+		process->critical = profile_build(process->reader, process->texts, &wanted);
 		process->critical->options.target = NULL;
 	}
 	return process->critical->target;
@@ -518,30 +537,33 @@ const struct instance *process_critical(struct process *process)
 
 bool process_has_records(const struct process *process)
 {
-	const struct fold *fold = process->fold;
+	const struct profile *profile = process->profile;
 
-	return fold->counts.records || fold->options.steps || fold->options.windows;
+	return profile->counts.records || profile->options.steps || profile->options.windows;
 }
 
-const struct fold *process_named(struct process *process)
+const struct profile *process_named(struct process *process)
 {
-	struct fold_options wanted = process->fold->options;
+	struct profile_options wanted = process->profile->options;
 
 	wanted.demangle = DEMANGLE_FULL;
-	if (!process->fold->kernels->count)
-		return process->fold;
-	if (!process->named)
-		process->named = fold_run(process->reader, process->texts, &wanted);
-	return process->named;
+	if (!process->profile->kernels->count)
+		return process->profile;
+	if (!process->full_names_profile)
+		process->full_names_profile = profile_build(
+			process->reader, process->texts, &wanted);
+	return process->full_names_profile;
 }
 
-size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
+size_t process_symbol(
+	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
 {
 	const struct trace_module *module;
 
 	if (!process->symbols) {
 		process->symbols = symbols_open();
-		for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i)); i++)
+		for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i));
+			i++)
 			symbols_add(process->symbols, module);
 	}
 	return symbols_print(process->symbols, address, form, out, room);

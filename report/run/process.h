@@ -15,31 +15,35 @@
 
 /* One instance that is shown: with its children, or alone. */
 struct kept_instance {
-	struct fold *fold;         /* whose target it is; NULL: it is */
+	struct profile *profile;   /* whose target it is; NULL: it is */
 	struct instance *instance; /* alone; NULL */
 };
 
 struct process {
 	char *path;
 	struct trace_reader *reader;
-	struct texts *texts;
-	struct windows *windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
-	struct away *away;       /* when CUPTI was another client's; NULL: never */
+	struct string_table *texts;
+	struct recording_windows
+		*windows; /* what PPERF_SCHEDULE had recorded; NULL: everything was */
+	struct handover_list *handovers; /* when CUPTI was another client's; NULL: never */
 	struct steps *steps; /* NULL: nobody looked for them (--no-steps), or there can be none */
 	struct timeline *timeline; /* NULL: nothing is known to have been timed on a GPU */
-	struct fold *fold;
+	struct profile *profile;
 	struct integrity integrity;
-	struct fold *critical;   /* a second fold with the worst instance's children kept; NULL: not made */
+	struct profile *
+		critical; /* a second fold with the worst instance's children kept; NULL: not made */
 	struct kept_instance *instances; /* of --instances */
 	size_t instance_count, instance_room;
-	struct tree *flat;       /* one node a name, or whatever --by asks for; NULL: not made */
-	struct fold *of_steps;   /* a fold of its usual steps alone; NULL: not made */
-	struct fold *named;      /* a fold in which kernels have their full names; NULL: not made */
-	struct tree *asides;     /* rows of text alone (asides.h); NULL: none */
-	struct process_attachment *attachments; /* what views keep with the process (process_attach); NULL: nothing */
+	struct tree *flat; /* one node a name, or whatever --by asks for; NULL: not made */
+	struct profile *usual_steps_profile; /* a fold of its usual steps alone; NULL: not made */
+	struct profile *
+		full_names_profile; /* a fold in which kernels have their full names; NULL: not made */
+	struct tree *extra_rows;    /* rows of text alone (asides.h); NULL: none */
+	struct process_attachment
+		*attachments; /* what views keep with the process (process_attach); NULL: nothing */
 	struct symbols *symbols; /* NULL: not asked for yet */
 	enum metric metric;      /* what it is ordered by: what was asked for, else gpu or cpu */
-	long double whole;       /* of that metric: what shares are shares of; 0: it has none (levels) */
+	long double whole; /* of that metric: what shares are shares of; 0: it has none (levels) */
 	uint32_t pid;
 	int64_t rank; /* -1: none */
 	uint64_t start_unix_ns, gpu_ns, events, wall_ns;
@@ -66,7 +70,8 @@ struct processes processes_read_side(const struct options *options, const char *
 void process_measure(struct process *process, enum metric metric, const char *counter);
 void processes_free(struct processes *processes);
 
-void processes_warn(struct processes *processes, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void processes_warn(struct processes *processes, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* A fact about the process; not known: not given. */
 struct trace_text process_meta(const struct process *process, const char *key);
@@ -76,7 +81,8 @@ bool device_is_simulated(struct trace_reader *reader, const struct trace_device 
 
 /* Keeps `data` with the process under `key`, an address that its owner alone uses, until process_release or processes_free,
  * which pass it to `release`. */
-void process_attach(struct process *process, const void *key, void *data, void (*release)(void *data));
+void process_attach(
+	struct process *process, const void *key, void *data, void (*release)(void *data));
 /* Returns what was attached under `key`, or NULL. */
 void *process_attached(const struct process *process, const void *key);
 /* Releases all that is attached. */
@@ -90,9 +96,10 @@ const struct instance *process_critical(struct process *process);
 bool process_has_records(const struct process *process);
 
 /* The fold with full names, made at the first call. */
-const struct fold *process_named(struct process *process);
+const struct profile *process_named(struct process *process);
 
 /* Returns the function of an address of this process, as symbols_print does. */
-size_t process_symbol(struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);
+size_t process_symbol(
+	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);
 
 #endif

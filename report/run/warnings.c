@@ -11,15 +11,16 @@ static void collect_recorded(struct processes *processes, const struct process *
 	static const char prefix[] = "warning.";
 	struct trace_text key, value;
 
-	for (uint32_t i = 0; i < reader_metas(process->reader); i++) {
+	for (uint32_t i = 0; i < reader_meta_count(process->reader); i++) {
 		reader_meta_at(process->reader, i, &key, &value);
-		if (key.length >= sizeof prefix && memcmp(key.bytes, prefix, sizeof prefix - 1) == 0)
+		if (key.length >= sizeof prefix &&
+			memcmp(key.bytes, prefix, sizeof prefix - 1) == 0)
 			processes_warn(processes, "%s: %.*s", process->path,
 				value.length < 800 ? (int)value.length : 800, value.bytes);
 	}
 }
 
-void remarks_collect(const struct options *options, struct processes *processes)
+void warnings_collect(const struct options *options, struct processes *processes)
 {
 	const char *warning;
 
@@ -28,20 +29,27 @@ void remarks_collect(const struct options *options, struct processes *processes)
 
 		collect_recorded(processes, process);
 		if (!process->integrity.conserved)
-			processes_warn(processes, "%s: %s", process->path, process->integrity.problem);
-		for (unsigned index = 0; (warning = reader_warning(process->reader, index)); index++)
+			processes_warn(
+				processes, "%s: %s", process->path, process->integrity.problem);
+		for (unsigned index = 0; (warning = reader_warning(process->reader, index));
+			index++)
 			processes_warn(processes, "%s", warning);
-		if (names_others(process->fold->names))
+		if (node_names_other_count(process->profile->names))
 			processes_warn(processes,
-				"%s: %llu ranges with labels that never repeat are shown as (other labels)",
-				process->path, (unsigned long long)names_others(process->fold->names));
+				"%s: %llu ranges with labels that never repeat are shown as (other "
+				"labels)",
+				process->path,
+				(unsigned long long)node_names_other_count(
+					process->profile->names));
 		if (process->steps && *process->steps->warning)
 			processes_warn(processes, "%s: %s", process->path, process->steps->warning);
-		if (options->device >= 0 && !process->gpu_ns && !process_device(process, (uint32_t)options->device))
-			processes_warn(processes, "%s: nothing of GPU %lld is in this trace", process->path,
-				(long long)options->device);
-		if (options->steps && !process->fold->counts.steps)
-			processes_warn(processes, "%s: no range is a step, so --steps leaves nothing", process->path);
+		if (options->device >= 0 && !process->gpu_ns &&
+			!process_device(process, (uint32_t)options->device))
+			processes_warn(processes, "%s: nothing of GPU %lld is in this trace",
+				process->path, (long long)options->device);
+		if (options->steps && !process->profile->counts.steps)
+			processes_warn(processes,
+				"%s: no range is a step, so --steps leaves nothing", process->path);
 	}
 }
 
@@ -51,26 +59,30 @@ static size_t list_counters(struct trace_reader *reader, char *out, size_t room)
 	const struct trace_counter *counter;
 	size_t used = 0;
 
-	for (uint32_t i = 0; (counter = reader_dictionary(reader, TRACE_COUNTER, i)) && room - used > 64; i++) {
+	for (uint32_t i = 0;
+		(counter = reader_dictionary(reader, TRACE_COUNTER, i)) && room - used > 64; i++) {
 		const struct trace_text name = reader_name(reader, counter->name);
 		char shown[48];
 
-		visible(shown, sizeof shown, name.bytes, name.length, true);
-		used += (size_t)snprintf(out + used, room - used, "%s`%s`", i ? ", " : "the counters ", shown);
+		escape_text(shown, sizeof shown, name.bytes, name.length, true);
+		used += (size_t)snprintf(
+			out + used, room - used, "%s`%s`", i ? ", " : "the counters ", shown);
 	}
 	return used;
 }
 
-void remarks_check_metric(const struct options *options, const struct processes *processes)
+void warnings_check_metric(const struct options *options, const struct processes *processes)
 {
 	char known[512] = "no counters";
 	size_t used = 0;
 
 	for (size_t i = 0; i < processes->shown; i++) {
-		if (processes->all[i].fold->counter_found || options->metric != METRIC_USER)
+		if (processes->all[i].profile->counter_found || options->metric != METRIC_USER)
 			return;
 		used += list_counters(processes->all[i].reader, known + used, sizeof known - used);
 	}
-	fatal(STATUS_USAGE, "there is no metric and no counter `%s`; this trace has %s, and --legend lists the metrics",
+	fatal(STATUS_USAGE,
+		"there is no metric and no counter `%s`; this trace has %s, and --legend lists the "
+		"metrics",
 		options->metric_name, known);
 }

@@ -7,9 +7,9 @@
 #include "report/run/process.h"
 
 /* Adds to the warnings of `processes` what their traces and folds have to say. */
-void remarks_collect(const struct options *options, struct processes *processes);
+void warnings_collect(const struct options *options, struct processes *processes);
 
 /* A counter's name must be one that the trace has; else the program ends with a sentence. */
-void remarks_check_metric(const struct options *options, const struct processes *processes);
+void warnings_check_metric(const struct options *options, const struct processes *processes);
 
 #endif

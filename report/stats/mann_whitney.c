@@ -5,24 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEIGHBOURS_LEAST 10u /* values from which on neighbours are looked at */
-#define DIFFERENCES 64u      /* of each side so many values at most make differences: evenly spaced ranks */
+#define NEIGHBOURS_MIN 10u /* values from which on neighbours are looked at */
+#define DIFFERENCES_MAX \
+	64u /* of each side so many values at most make differences: evenly spaced ranks */
 
-struct ranked {
+struct ranked_value {
 	double value;
 	size_t index;
 };
 
-static int by_value(const void *a, const void *b)
+static int compare_ranked_values(const void *a, const void *b)
 {
-	const struct ranked *left = a, *right = b;
+	const struct ranked_value *left = a, *right = b;
 
 	if (left->value != right->value)
 		return left->value < right->value ? -1 : 1;
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-static int by_double(const void *a, const void *b)
+static int compare_sample_values(const void *a, const void *b)
 {
 	const double left = *(const double *)a, right = *(const double *)b;
 
@@ -30,11 +31,11 @@ static int by_double(const void *a, const void *b)
 }
 
 /* Fills `ranks`, by index; equal values share theirs. Returns the sum of t³ - t over groups of t equal ones. */
-static double rank_all(struct ranked *all, size_t count, double *ranks)
+static double rank_all(struct ranked_value *all, size_t count, double *ranks)
 {
 	double ties = 0;
 
-	qsort(all, count, sizeof *all, by_value);
+	qsort(all, count, sizeof *all, compare_ranked_values);
 	for (size_t first = 0, end; first < count; first = end) {
 		double size;
 
@@ -49,7 +50,8 @@ static double rank_all(struct ranked *all, size_t count, double *ranks)
 }
 
 /* Sums over neighbours, of one side: what the correlation is made of. */
-static void add_neighbours(const double *ranks, size_t count, double *together, double *alone)
+static void add_neighbour_products(
+	const double *ranks, size_t count, double *together, double *alone)
 {
 	double mean = 0;
 
@@ -64,14 +66,14 @@ static void add_neighbours(const double *ranks, size_t count, double *together, 
 }
 
 /* By how much the variance is larger than that of independent values. */
-static double inflation(const double *ranks, size_t befores, size_t afters)
+static double variance_inflation(const double *ranks, size_t before_count, size_t after_count)
 {
 	double together = 0, alone = 0, correlation;
 
-	if (befores < NEIGHBOURS_LEAST || afters < NEIGHBOURS_LEAST)
+	if (before_count < NEIGHBOURS_MIN || after_count < NEIGHBOURS_MIN)
 		return 1;
-	add_neighbours(ranks, befores, &together, &alone);
-	add_neighbours(ranks + befores, afters, &together, &alone);
+	add_neighbour_products(ranks, before_count, &together, &alone);
+	add_neighbour_products(ranks + before_count, after_count, &together, &alone);
 	correlation = alone > 0 ? together / alone : 0;
 	if (correlation <= 0)
 		return 1;
@@ -80,12 +82,12 @@ static double inflation(const double *ranks, size_t befores, size_t afters)
 	return (1 + correlation) / (1 - correlation);
 }
 
-static double probability(const double *ranks, double ties, size_t befores, size_t afters)
+static double p_value(const double *ranks, double ties, size_t before_count, size_t after_count)
 {
-	const double n = (double)befores, m = (double)afters, all = n + m;
+	const double n = (double)before_count, m = (double)after_count, all = n + m;
 	double sum = 0, variance, off;
 
-	for (size_t i = 0; i < befores; i++)
+	for (size_t i = 0; i < before_count; i++)
 		sum += ranks[i];
 	variance = n * m / 12 * (all + 1 - ties / (all * (all - 1)));
 	if (variance <= 0)
@@ -93,60 +95,70 @@ static double probability(const double *ranks, double ties, size_t befores, size
 	off = fabs(sum - n * (all + 1) / 2) - 0.5;
 	if (off <= 0)
 		return 1;
-	return erfc(off / sqrt(variance * inflation(ranks, befores, afters)) / sqrt(2));
+	return erfc(off / sqrt(variance * variance_inflation(ranks, before_count, after_count)) /
+		    sqrt(2));
 }
 
-static double *sorted(const double *values, size_t count)
+static double *sorted_copy(const double *values, size_t count)
 {
-	double *copy = need(count * sizeof *copy);
+	double *copy = xcalloc(count * sizeof *copy);
 
 	memcpy(copy, values, count * sizeof *copy);
-	qsort(copy, count, sizeof *copy, by_double);
+	qsort(copy, count, sizeof *copy, compare_sample_values);
 	return copy;
 }
 
-static double middle(const double *values, size_t count)
+static double median_of_sorted(const double *values, size_t count)
 {
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* The i-th of `wanted` values that stand for all. */
-static double spaced(const double *values, size_t count, size_t i, size_t wanted)
+static double evenly_spaced_value(const double *values, size_t count, size_t i, size_t wanted)
 {
 	return values[(2 * i + 1) * count / (2 * wanted)];
 }
 
-static double hodges_lehmann(const double *before, size_t befores, const double *after, size_t afters)
+static double hodges_lehmann(
+	const double *before, size_t before_count, const double *after, size_t after_count)
 {
-	const size_t n = befores < DIFFERENCES ? befores : DIFFERENCES, m = afters < DIFFERENCES ? afters : DIFFERENCES;
-	double *differences = need(n * m * sizeof *differences), shift;
+	const size_t n = before_count < DIFFERENCES_MAX ? before_count : DIFFERENCES_MAX,
+		     m = after_count < DIFFERENCES_MAX ? after_count : DIFFERENCES_MAX;
+	double *differences = xcalloc(n * m * sizeof *differences), shift;
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < m; j++)
-			differences[i * m + j] = spaced(after, afters, j, m) - spaced(before, befores, i, n);
-	qsort(differences, n * m, sizeof *differences, by_double);
-	shift = middle(differences, n * m);
+			differences[i * m + j] = evenly_spaced_value(after, after_count, j, m) -
+						 evenly_spaced_value(before, before_count, i, n);
+	qsort(differences, n * m, sizeof *differences, compare_sample_values);
+	shift = median_of_sorted(differences, n * m);
 	free(differences);
 	return shift;
 }
 
-struct comparison compare(const double *before, size_t befores, const double *after, size_t afters)
+struct mann_whitney_result mann_whitney_test(
+	const double *before, size_t before_count, const double *after, size_t after_count)
 {
-	struct comparison comparison = { .p = 1, .tested = befores >= COMPARE_LEAST && afters >= COMPARE_LEAST };
-	struct ranked *all;
+	struct mann_whitney_result comparison = { .p = 1,
+		.tested = before_count >= MANN_WHITNEY_VALUES_MIN &&
+			  after_count >= MANN_WHITNEY_VALUES_MIN };
+	struct ranked_value *all;
 	double *ranks, *left, *right;
 
 	if (!comparison.tested)
 		return comparison;
-	all = need((befores + afters) * sizeof *all);
-	ranks = need((befores + afters) * sizeof *ranks);
-	for (size_t i = 0; i < befores + afters; i++)
-		all[i] = (struct ranked){ .value = i < befores ? before[i] : after[i - befores], .index = i };
-	comparison.p = probability(ranks, rank_all(all, befores + afters, ranks), befores, afters);
-	left = sorted(before, befores);
-	right = sorted(after, afters);
-	comparison.median = middle(left, befores);
-	comparison.shift = hodges_lehmann(left, befores, right, afters);
+	all = xcalloc((before_count + after_count) * sizeof *all);
+	ranks = xcalloc((before_count + after_count) * sizeof *ranks);
+	for (size_t i = 0; i < before_count + after_count; i++)
+		all[i] = (struct ranked_value){
+			.value = i < before_count ? before[i] : after[i - before_count], .index = i
+		};
+	comparison.p = p_value(
+		ranks, rank_all(all, before_count + after_count, ranks), before_count, after_count);
+	left = sorted_copy(before, before_count);
+	right = sorted_copy(after, after_count);
+	comparison.median = median_of_sorted(left, before_count);
+	comparison.shift = hodges_lehmann(left, before_count, right, after_count);
 	free(left);
 	free(right);
 	free(ranks);
@@ -154,14 +166,14 @@ struct comparison compare(const double *before, size_t befores, const double *af
 	return comparison;
 }
 
-void compare_holm(double *p, size_t count)
+void mann_whitney_holm(double *p, size_t count)
 {
-	struct ranked *all = need((count + 1) * sizeof *all);
+	struct ranked_value *all = xcalloc((count + 1) * sizeof *all);
 	double highest = 0;
 
 	for (size_t i = 0; i < count; i++)
-		all[i] = (struct ranked){ .value = p[i], .index = i };
-	qsort(all, count, sizeof *all, by_value);
+		all[i] = (struct ranked_value){ .value = p[i], .index = i };
+	qsort(all, count, sizeof *all, compare_ranked_values);
 	for (size_t i = 0; i < count; i++) {
 		const double worth = all[i].value * (double)(count - i);
 

@@ -15,21 +15,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define COMPARE_METHOD "Mann-Whitney U, neighbours' correlation in its variance; shift: Hodges-Lehmann; p: Holm over all tested"
-#define COMPARE_ALPHA 0.01 /* of p, corrected: what is below is more than noise */
-#define COMPARE_LEAST 5u /* values on each side; fewer are not tested */
+#define MANN_WHITNEY_METHOD                                                                        \
+	"Mann-Whitney U, neighbours' correlation in its variance; shift: Hodges-Lehmann; p: Holm " \
+	"over all tested"
+#define MANN_WHITNEY_ALPHA 0.01    /* of p, corrected: what is below is more than noise */
+#define MANN_WHITNEY_VALUES_MIN 5u /* values on each side; fewer are not tested */
 
-struct comparison {
-	double p;      /* how likely is so much of a difference, or more, where there is none; 1 if not tested */
+struct mann_whitney_result {
+	double p; /* how likely is so much of a difference, or more, where there is none; 1 if not tested */
 	double shift;  /* after - before */
 	double median; /* of the values before */
 	bool tested;
 };
 
 /* The values in the order in which they were measured. */
-struct comparison compare(const double *before, size_t befores, const double *after, size_t afters);
+struct mann_whitney_result mann_whitney_test(
+	const double *before, size_t before_count, const double *after, size_t after_count);
 
 /* Holm's correction, in place: `p` of `count` tests become what they are worth together. */
-void compare_holm(double *p, size_t count);
+void mann_whitney_holm(double *p, size_t count);
 
 #endif

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t value_bytes(const struct samples *samples)
+static size_t value_bytes(const struct percentiles *samples)
 {
 	return samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-static uint64_t value_at(const struct samples *samples, unsigned index)
+static uint64_t value_at(const struct percentiles *samples, unsigned index)
 {
 	return samples->is_wide ? samples->values.wide[index] : samples->values.narrow[index];
 }
 
-static void count_in(struct histogram *histogram, uint64_t value, uint32_t times)
+static void histogram_count_value(struct histogram *histogram, uint64_t value, uint32_t times)
 {
 	const unsigned exponent = 63u - (unsigned)__builtin_clzll(value | 32);
 	const uint64_t step = exponent < 6 ? value : value >> (exponent - 6);
@@ -22,46 +22,47 @@ static void count_in(struct histogram *histogram, uint64_t value, uint32_t times
 	uint32_t *count;
 
 	if (!*octave)
-		*octave = need(64 * sizeof **octave);
+		*octave = xcalloc(64 * sizeof **octave);
 	count = *octave + (step & 63);
 	*count = times > UINT32_MAX - *count ? UINT32_MAX : *count + times;
 }
 
 /* The middle of the step. */
-static uint64_t step_value(unsigned octave, unsigned step)
+static uint64_t histogram_step_value(unsigned octave, unsigned step)
 {
 	if (octave == 0)
 		return step;
 	return ((uint64_t)(64 + step) << (octave - 1)) + ((UINT64_C(1) << (octave - 1)) >> 1);
 }
 
-static void put_waiting(struct samples *samples)
+static void histogram_add_pending(struct percentiles *samples)
 {
 	for (unsigned i = 0; i < samples->used; i++)
-		count_in(samples->histogram, value_at(samples, i), 1);
+		histogram_count_value(samples->histogram, value_at(samples, i), 1);
 	samples->used = 0;
 }
 
-static void give_up_exactness(struct samples *samples, struct samples_budget *budget)
+static void switch_to_histogram(struct percentiles *samples, struct percentiles_budget *budget)
 {
-	samples->histogram = need(sizeof *samples->histogram);
-	put_waiting(samples);
+	samples->histogram = xcalloc(sizeof *samples->histogram);
+	histogram_add_pending(samples);
 	budget->bytes -= samples->room * value_bytes(samples);
 	free(samples->values.narrow);
-	samples->values.narrow = need(SAMPLES_WAITING * sizeof *samples->values.narrow);
-	samples->room = SAMPLES_WAITING;
+	samples->values.narrow = xcalloc(PERCENTILES_PENDING_MAX * sizeof *samples->values.narrow);
+	samples->room = PERCENTILES_PENDING_MAX;
 	samples->is_wide = false;
 }
 
 /* Values of `bytes` bytes each, room for `room`; false: that would be beyond the budget. */
-static bool resize(struct samples *samples, unsigned room, size_t bytes, struct samples_budget *budget)
+static bool resize_values(
+	struct percentiles *samples, unsigned room, size_t bytes, struct percentiles_budget *budget)
 {
 	const size_t before = samples->room * value_bytes(samples);
 	void *values;
 
-	if (budget->bytes - before + room * bytes > SAMPLES_BYTES)
+	if (budget->bytes - before + room * bytes > PERCENTILES_BYTES_MAX)
 		return false;
-	values = need(room * bytes);
+	values = xcalloc(room * bytes);
 	if (bytes == value_bytes(samples) && samples->used)
 		memcpy(values, samples->values.narrow, samples->used * bytes);
 	else
@@ -75,31 +76,36 @@ static bool resize(struct samples *samples, unsigned room, size_t bytes, struct 
 	return true;
 }
 
-static bool make_room(struct samples *samples, uint64_t value, struct samples_budget *budget)
+static bool make_value_room(
+	struct percentiles *samples, uint64_t value, struct percentiles_budget *budget)
 {
 	unsigned room = samples->room;
 
-	if (samples->used == SAMPLES_EXACT)
+	if (samples->used == PERCENTILES_EXACT_MAX)
 		return false;
 	if (samples->used == room)
 		room = room ? room * 2 : 4;
-	if (resize(samples, room, value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t), budget))
+	if (resize_values(samples, room,
+		    value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t),
+		    budget))
 		return true;
 	budget->early++;
 	return false;
 }
 
-void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_budget *budget)
+void percentiles_add_slow(
+	struct percentiles *samples, uint64_t value, struct percentiles_budget *budget)
 {
-	const bool fits = samples->used < samples->room && (samples->is_wide || value <= UINT32_MAX);
+	const bool fits = samples->used < samples->room &&
+			  (samples->is_wide || value <= UINT32_MAX);
 
-	if (samples->is_off)
+	if (samples->is_disabled)
 		return;
-	if (!samples->histogram && !fits && !make_room(samples, value, budget))
-		give_up_exactness(samples, budget);
+	if (!samples->histogram && !fits && !make_value_room(samples, value, budget))
+		switch_to_histogram(samples, budget);
 	if (samples->histogram) {
-		put_waiting(samples);
-		count_in(samples->histogram, value, 1);
+		histogram_add_pending(samples);
+		histogram_count_value(samples->histogram, value, 1);
 	} else if (samples->is_wide) {
 		samples->values.wide[samples->used++] = value;
 	} else {
@@ -107,20 +113,22 @@ void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_
 	}
 }
 
-void samples_merge(struct samples *samples, const struct samples *from, struct samples_budget *budget)
+void percentiles_merge(struct percentiles *samples, const struct percentiles *from,
+	struct percentiles_budget *budget)
 {
 	if (from->histogram && !samples->histogram)
-		give_up_exactness(samples, budget);
+		switch_to_histogram(samples, budget);
 	for (unsigned i = 0; i < from->used; i++)
-		samples_add(samples, value_at(from, i), budget);
-	for (unsigned octave = 0; from->histogram && octave < SAMPLES_OCTAVES; octave++)
+		percentiles_add(samples, value_at(from, i), budget);
+	for (unsigned octave = 0; from->histogram && octave < PERCENTILES_OCTAVES; octave++)
 		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
 			if (from->histogram->octaves[octave][step])
-				count_in(samples->histogram, step_value(octave, step),
+				histogram_count_value(samples->histogram,
+					histogram_step_value(octave, step),
 					from->histogram->octaves[octave][step]);
 }
 
-static int by_narrow(const void *a, const void *b)
+static int compare_narrow_values(const void *a, const void *b)
 {
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
@@ -138,11 +146,12 @@ static void sort_narrow(uint32_t *values, size_t count)
 	if (sorted)
 		return;
 	if (count < 64) {
-		qsort(values, count, sizeof *values, by_narrow);
+		qsort(values, count, sizeof *values, compare_narrow_values);
 		return;
 	}
-	to = scratch = need(count * sizeof *scratch);
-	for (unsigned shift = 0; shift < 32; shift += 8) { /* four times: they end where they began */
+	to = scratch = xcalloc(count * sizeof *scratch);
+	for (unsigned shift = 0; shift < 32;
+		shift += 8) { /* four times: they end where they began */
 		uint32_t ends[256] = { 0 }, *swap = from;
 
 		for (size_t i = 0; i < count; i++)
@@ -157,14 +166,14 @@ static void sort_narrow(uint32_t *values, size_t count)
 	free(scratch);
 }
 
-static int by_wide(const void *a, const void *b)
+static int compare_wide_values(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static uint64_t rank_of(uint64_t count, unsigned per_mille)
+static uint64_t nearest_rank(uint64_t count, unsigned per_mille)
 {
 	const uint64_t rank = (count * per_mille + 999) / 1000;
 
@@ -175,44 +184,45 @@ static uint64_t histogram_percentile(const struct histogram *histogram, unsigned
 {
 	uint64_t count = 0, rank;
 
-	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
 		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++)
 			count += histogram->octaves[octave][step];
-	rank = rank_of(count, per_mille);
-	for (unsigned octave = 0; octave < SAMPLES_OCTAVES; octave++)
+	rank = nearest_rank(count, per_mille);
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
 		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++) {
 			if (rank <= histogram->octaves[octave][step])
-				return step_value(octave, step);
+				return histogram_step_value(octave, step);
 			rank -= histogram->octaves[octave][step];
 		}
 	return 0;
 }
 
-uint64_t samples_percentile(struct samples *samples, unsigned per_mille)
+uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
 {
 	if (samples->histogram) {
-		put_waiting(samples);
+		histogram_add_pending(samples);
 		return histogram_percentile(samples->histogram, per_mille);
 	}
 	if (samples->used == 0)
 		return 0;
 	if (samples->is_wide)
-		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide, by_wide);
+		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide,
+			compare_wide_values);
 	else
 		sort_narrow(samples->values.narrow, samples->used);
-	return value_at(samples, (unsigned)rank_of(samples->used, per_mille) - 1);
+	return value_at(samples, (unsigned)nearest_rank(samples->used, per_mille) - 1);
 }
 
-bool samples_exact(const struct samples *samples)
+bool percentiles_are_exact(const struct percentiles *samples)
 {
 	return !samples->histogram;
 }
 
-void samples_free(struct samples *samples)
+void percentiles_free(struct percentiles *samples)
 {
-	for (unsigned octave = 0; samples->histogram && octave < SAMPLES_OCTAVES; octave++)
+	for (unsigned octave = 0; samples->histogram && octave < PERCENTILES_OCTAVES; octave++)
 		free(samples->histogram->octaves[octave]);
 	free(samples->histogram);
 	free(samples->values.narrow);
-	*samples = (struct samples){ .used = 0 };
+	*samples = (struct percentiles){ .used = 0 };
 }

@@ -15,47 +15,53 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLES_EXACT 4096u
-#define SAMPLES_BYTES (12u << 20)
-#define SAMPLES_WAITING 64u /* values gathered before they are put into a histogram: one visit of its memory for many */
-#define SAMPLES_OCTAVES 59  /* the first holds the values below 64, each its own step */
+#define PERCENTILES_EXACT_MAX 4096u
+#define PERCENTILES_BYTES_MAX (12u << 20)
+#define PERCENTILES_PENDING_MAX \
+	64u /* values gathered before they are put into a histogram: one visit of its memory for many */
+#define PERCENTILES_OCTAVES 59 /* the first holds the values below 64, each its own step */
 
 struct histogram {
-	uint32_t *octaves[SAMPLES_OCTAVES]; /* 64 counts each, full at UINT32_MAX; NULL: none */
+	uint32_t *octaves[PERCENTILES_OCTAVES]; /* 64 counts each, full at UINT32_MAX; NULL: none */
 };
 
-struct samples {
+struct percentiles {
 	union {
 		uint32_t *narrow;
 		uint64_t *wide;
 	} values; /* in the order of arrival until a percentile is asked for; `room` of them fit, `used` are there */
-	struct histogram *histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
+	struct histogram *
+		histogram; /* NULL: `values` are all; else those of them that are still to be put into it */
 	uint16_t used, room;
-	bool is_wide, is_off; /* off: nothing is kept */
+	bool is_wide, is_disabled; /* off: nothing is kept */
 };
 
 /* What all exact values take. */
-struct samples_budget {
+struct percentiles_budget {
 	size_t bytes;
 	uint64_t early; /* nodes that became a histogram for want of room */
 };
 
-void samples_add_slowly(struct samples *samples, uint64_t value, struct samples_budget *budget);
+void percentiles_add_slow(
+	struct percentiles *samples, uint64_t value, struct percentiles_budget *budget);
 
-static inline void samples_add(struct samples *samples, uint64_t value, struct samples_budget *budget)
+static inline void percentiles_add(
+	struct percentiles *samples, uint64_t value, struct percentiles_budget *budget)
 {
-	if (__builtin_expect(samples->used < samples->room && value <= UINT32_MAX && !samples->is_wide, 1))
+	if (__builtin_expect(
+		    samples->used < samples->room && value <= UINT32_MAX && !samples->is_wide, 1))
 		samples->values.narrow[samples->used++] = (uint32_t)value;
 	else
-		samples_add_slowly(samples, value, budget);
+		percentiles_add_slow(samples, value, budget);
 }
 
 /* All of `from` too. */
-void samples_merge(struct samples *samples, const struct samples *from, struct samples_budget *budget);
+void percentiles_merge(struct percentiles *samples, const struct percentiles *from,
+	struct percentiles_budget *budget);
 
 /* The value at `per_mille` thousandths; 0 if there are none. */
-uint64_t samples_percentile(struct samples *samples, unsigned per_mille);
-bool samples_exact(const struct samples *samples);
-void samples_free(struct samples *samples);
+uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille);
+bool percentiles_are_exact(const struct percentiles *samples);
+void percentiles_free(struct percentiles *samples);
 
 #endif

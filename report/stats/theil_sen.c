@@ -4,90 +4,98 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
+static int compare_fit_values(const void *a, const void *b)
 {
 	const double left = *(const double *)a, right = *(const double *)b;
 
 	return (left > right) - (left < right);
 }
 
-static double median(double *values, size_t count)
+static double sort_and_median(double *values, size_t count)
 {
-	qsort(values, count, sizeof *values, by_value);
+	qsort(values, count, sizeof *values, compare_fit_values);
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 /* Every so manieth; the first and the last are among them. */
-static size_t thin(const struct moment *moments, size_t count, struct moment *few)
+static size_t pick_evenly(
+	const struct clock_readings *moments, size_t count, struct clock_readings *picked)
 {
-	const size_t most = count < CLOCK_FIT_MOST ? count : CLOCK_FIT_MOST;
+	const size_t most = count < THEIL_SEN_PAIRS_MAX ? count : THEIL_SEN_PAIRS_MAX;
 
 	for (size_t i = 0; i < most; i++)
-		few[i] = moments[most > 1 ? i * (count - 1) / (most - 1) : 0];
+		picked[i] = moments[most > 1 ? i * (count - 1) / (most - 1) : 0];
 	return most;
 }
 
-static double difference(const struct moment *moment)
+static double clock_difference(const struct clock_readings *moment)
 {
 	return (double)(moment->other_ns - moment->own_ns);
 }
 
 /* The median of the slopes of all pairs. */
-static double slope_of(const struct moment *moments, size_t count)
+static double median_slope(const struct clock_readings *moments, size_t count)
 {
-	double *slopes = need(count * count / 2 * sizeof *slopes), slope;
+	double *slopes = xcalloc(count * count / 2 * sizeof *slopes), slope;
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t j = i + 1; j < count; j++)
 			if (moments[j].own_ns != moments[i].own_ns)
-				slopes[used++] = (difference(&moments[j]) - difference(&moments[i])) /
+				slopes[used++] = (clock_difference(&moments[j]) -
+							 clock_difference(&moments[i])) /
 						 (double)(moments[j].own_ns - moments[i].own_ns);
-	slope = used ? median(slopes, used) : 0;
+	slope = used ? sort_and_median(slopes, used) : 0;
 	free(slopes);
 	return slope;
 }
 
-static void place(struct clock_fit *fit, const struct moment *moments, size_t count, double drift)
+static void fit_offset(
+	struct theil_sen_fit *fit, const struct clock_readings *moments, size_t count, double drift)
 {
-	double *rest = need(count * sizeof *rest);
-	const int64_t first = moments[0].other_ns - moments[0].own_ns; /* kept apart: a double has 53 bits */
+	double *rest = xcalloc(count * sizeof *rest);
+	const int64_t first = moments[0].other_ns -
+			      moments[0].own_ns; /* kept apart: a double has 53 bits */
 
 	fit->drift = drift;
 	for (size_t i = 0; i < count; i++)
 		rest[i] = (double)(moments[i].other_ns - moments[i].own_ns - first) -
 			  drift * (double)(moments[i].own_ns - fit->origin_ns);
-	fit->offset_ns = first + llround(median(rest, count));
+	fit->offset_ns = first + llround(sort_and_median(rest, count));
 	for (size_t i = 0; i < count; i++)
-		rest[i] = fabs((double)(moments[i].other_ns - clock_fitted(fit, moments[i].own_ns)));
-	fit->residual_ns = (uint64_t)llround(median(rest, count));
-	fit->residual_most_ns = (uint64_t)llround(rest[count - 1]);
+		rest[i] = fabs(
+			(double)(moments[i].other_ns - theil_sen_map(fit, moments[i].own_ns)));
+	fit->residual_ns = (uint64_t)llround(sort_and_median(rest, count));
+	fit->residual_max_ns = (uint64_t)llround(rest[count - 1]);
 	free(rest);
 }
 
-struct clock_fit clock_fit(const struct moment *moments, size_t count)
+struct theil_sen_fit theil_sen_fit(const struct clock_readings *moments, size_t count)
 {
-	struct clock_fit fit = { .moments = 0 }, drifting;
-	struct moment few[CLOCK_FIT_MOST];
+	struct theil_sen_fit fit = { .moments = 0 }, drifting;
+	struct clock_readings picked[THEIL_SEN_PAIRS_MAX];
 	size_t used;
 	double slope;
 
-	if (count < CLOCK_FIT_LEAST)
+	if (count < THEIL_SEN_PAIRS_MIN)
 		return fit;
-	used = thin(moments, count, few);
+	used = pick_evenly(moments, count, picked);
 	fit.moments = count;
-	fit.origin_ns = few[0].own_ns;
-	place(&fit, few, used, 0);
-	if (used < CLOCK_FIT_DRIFT)
+	fit.origin_ns = picked[0].own_ns;
+	fit_offset(&fit, picked, used, 0);
+	if (used < THEIL_SEN_DRIFT_PAIRS_MIN)
 		return fit;
 	drifting = fit;
-	slope = slope_of(few, used);
-	place(&drifting, few, used, slope);
+	slope = median_slope(picked, used);
+	fit_offset(&drifting, picked, used, slope);
 	/* It must explain something: noise has a slope, too. */
-	return fabs(slope) * 1e6 <= CLOCK_FIT_PPM && drifting.residual_ns * 5 < fit.residual_ns * 4 ? drifting : fit;
+	return fabs(slope) * 1e6 <= THEIL_SEN_DRIFT_PPM_MAX &&
+			       drifting.residual_ns * 5 < fit.residual_ns * 4
+		       ? drifting
+		       : fit;
 }
 
-int64_t clock_fitted(const struct clock_fit *fit, int64_t own_ns)
+int64_t theil_sen_map(const struct theil_sen_fit *fit, int64_t own_ns)
 {
 	return own_ns + fit->offset_ns + llround(fit->drift * (double)(own_ns - fit->origin_ns));
 }

@@ -7,26 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRAINING_LEAST 2u /* rows: one optimizer's step alone is no loop */
-#define CALLS_LEAST 3u    /* calls of the same model */
+#define TRAINING_MIN 2u /* rows: one optimizer's step alone is no loop */
+#define CALLS_MIN 3u    /* calls of the same model */
 
 void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, bool unfinished)
 {
-	grow(&spans->spans, &spans->room, spans->count + 1, sizeof *spans->spans);
-	spans->spans[spans->count++] = (struct step_span){ .first = first, .last = last, .unfinished = unfinished };
+	array_grow_zeroed(&spans->spans, &spans->room, spans->count + 1, sizeof *spans->spans);
+	spans->spans[spans->count++] = (struct step_span){
+		.first = first, .last = last, .unfinished = unfinished
+	};
 }
 
-uint32_t steps_thread(const struct signs *signs, unsigned kinds, enum sign_kind must)
+uint32_t steps_find_thread(
+	const struct evidence_list *evidence, unsigned kinds, enum evidence_kind must)
 {
-	uint32_t best = SIGN_ALONE;
+	uint32_t best = EVIDENCE_NO_INDEX;
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < signs->thread_count; i++) {
+	for (uint32_t i = 0; i < evidence->thread_count; i++) {
 		uint64_t ns = 0;
 
-		for (int kind = 0; kind < SIGN_KINDS; kind++)
-			ns += kinds >> kind & 1 ? signs->threads[i].ns[kind] : 0;
-		if (signs->threads[i].count[must] && (best == SIGN_ALONE || ns > most)) {
+		for (int kind = 0; kind < EVIDENCE_KINDS; kind++)
+			ns += kinds >> kind & 1 ? evidence->threads[i].ns[kind] : 0;
+		if (evidence->threads[i].count[must] && (best == EVIDENCE_NO_INDEX || ns > most)) {
 			best = i;
 			most = ns;
 		}
@@ -37,36 +40,41 @@ uint32_t steps_thread(const struct signs *signs, unsigned kinds, enum sign_kind 
 /* ---- ranges that are steps by themselves ---- */
 
 /* In a range of the same kind. */
-static bool lies_in(const struct signs *signs, uint32_t sign, enum sign_kind kind)
+static bool is_inside_kind(
+	const struct evidence_list *evidence, uint32_t item, enum evidence_kind kind)
 {
-	for (sign = signs->signs[sign].around; sign != SIGN_ALONE; sign = signs->signs[sign].around)
-		if (signs->signs[sign].kind == kind)
+	for (item = evidence->items[item].around; item != EVIDENCE_NO_INDEX;
+		item = evidence->items[item].around)
+		if (evidence->items[item].kind == kind)
 			return true;
 	return false;
 }
 
 /* Whether at least half of the thread's signs of `what` lie in ranges of that kind. Else those are a part of steps: a
  * range `step` around the optimizer's. */
-static bool holds_most(const struct signs *signs, uint32_t thread, enum sign_kind kind, enum sign_kind what)
+static bool contains_most(const struct evidence_list *evidence, uint32_t thread,
+	enum evidence_kind kind, enum evidence_kind what)
 {
 	size_t inside = 0, all = 0;
 
-	for (uint32_t i = 0; i < signs->count; i++) {
-		if (signs->signs[i].thread != thread || signs->signs[i].kind != what)
+	for (uint32_t i = 0; i < evidence->count; i++) {
+		if (evidence->items[i].thread != thread || evidence->items[i].kind != what)
 			continue;
 		all++;
-		inside += lies_in(signs, i, kind);
+		inside += is_inside_kind(evidence, i, kind);
 	}
 	return inside * 2 >= all;
 }
 
-static void say_ranges(struct steps *steps, struct trace_reader *reader, const struct sign *sign, enum sign_kind kind)
+static void describe_range_evidence(struct steps *steps, struct trace_reader *reader,
+	const struct evidence_range *item, enum evidence_kind kind)
 {
-	const struct trace_text text = reader_name(reader, reader_place(reader, sign->place)->name);
+	const struct trace_text text = reader_name(
+		reader, reader_node(reader, item->trace_node)->name);
 	char shown[40];
 
-	visible(shown, sizeof shown, text.bytes, text.length, true);
-	if (kind == SIGN_PROFILER)
+	escape_text(shown, sizeof shown, text.bytes, text.length, true);
+	if (kind == EVIDENCE_PROFILER)
 		snprintf(steps->evidence, sizeof steps->evidence, "ProfilerStep");
 	else if (text.length)
 		snprintf(steps->evidence, sizeof steps->evidence, "ranges like `%s`", shown);
@@ -74,83 +82,91 @@ static void say_ranges(struct steps *steps, struct trace_reader *reader, const s
 		snprintf(steps->evidence, sizeof steps->evidence, "ranges");
 }
 
-static bool find_ranges(struct trace_reader *reader, const struct signs *signs, enum sign_kind kind,
-	struct steps *steps, struct step_spans *spans)
+static bool find_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	enum evidence_kind kind, struct steps *steps, struct step_spans *spans)
 {
-	const uint32_t thread = steps_thread(signs, 1u << kind, kind);
+	const uint32_t thread = steps_find_thread(evidence, 1u << kind, kind);
 
-	if (thread == SIGN_ALONE)
+	if (thread == EVIDENCE_NO_INDEX)
 		return false;
-	if (kind != SIGN_NAMED && (signs->threads[thread].count[kind] < 2 || !signs->has_torch ||
-					  !holds_most(signs, thread, kind, SIGN_FORWARD) ||
-					  !holds_most(signs, thread, kind, SIGN_OPTIMIZER)))
+	if (kind != EVIDENCE_NAMED &&
+		(evidence->threads[thread].count[kind] < 2 || !evidence->has_torch ||
+			!contains_most(evidence, thread, kind, EVIDENCE_FORWARD) ||
+			!contains_most(evidence, thread, kind, EVIDENCE_OPTIMIZER)))
 		return false;
-	for (uint32_t i = 0; i < signs->count; i++)
-		if (signs->signs[i].thread == thread && signs->signs[i].kind == kind && !lies_in(signs, i, kind))
-			step_spans_add(spans, i, i, signs->signs[i].is_open);
+	for (uint32_t i = 0; i < evidence->count; i++)
+		if (evidence->items[i].thread == thread && evidence->items[i].kind == kind &&
+			!is_inside_kind(evidence, i, kind))
+			step_spans_add(spans, i, i, evidence->items[i].is_open);
 	if (!spans->count)
 		return false;
-	steps->stream = signs->threads[thread].stream;
+	steps->stream = evidence->threads[thread].stream;
 	steps->own_ranges = true;
 	steps->confidence = STEPS_HIGH;
-	say_ranges(steps, reader, &signs->signs[spans->spans[0].first], kind);
+	describe_range_evidence(steps, reader, &evidence->items[spans->spans[0].first], kind);
 	return true;
 }
 
 /* ---- rows of a training, calls of a model ---- */
 
-static bool find_training(
-	struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
+static bool find_training(struct trace_reader *reader, const struct evidence_list *evidence,
+	struct steps *steps, struct step_spans *spans)
 {
-	const unsigned work = 1u << SIGN_DATA | 1u << SIGN_FORWARD | 1u << SIGN_OPTIMIZER;
+	const unsigned work = 1u << EVIDENCE_DATA | 1u << EVIDENCE_FORWARD |
+			      1u << EVIDENCE_OPTIMIZER;
 	const bool ended = (reader_header(reader)->flags & TRACE_ENDED) != 0;
-	enum sign_kind ender = SIGN_OPTIMIZER;
-	uint32_t thread = steps_thread(signs, work, ender);
+	enum evidence_kind ender = EVIDENCE_OPTIMIZER;
+	uint32_t thread = steps_find_thread(evidence, work, ender);
 
-	if (thread == SIGN_ALONE && signs->count_of[SIGN_BACKWARD] >= TRAINING_LEAST) {
-		ender = SIGN_BACKWARD;
-		thread = steps_thread(signs, work, SIGN_FORWARD);
+	if (thread == EVIDENCE_NO_INDEX && evidence->count_of[EVIDENCE_BACKWARD] >= TRAINING_MIN) {
+		ender = EVIDENCE_BACKWARD;
+		thread = steps_find_thread(evidence, work, EVIDENCE_FORWARD);
 	}
-	if (thread == SIGN_ALONE)
+	if (thread == EVIDENCE_NO_INDEX)
 		return false;
-	steps_of_training(reader, signs, (uint16_t)thread, ender, ended, steps, spans);
-	if (spans->count < TRAINING_LEAST) {
+	steps_from_training(reader, evidence, (uint16_t)thread, ender, ended, steps, spans);
+	if (spans->count < TRAINING_MIN) {
 		*spans = (struct step_spans){ .spans = spans->spans, .room = spans->room };
 		*steps = (struct steps){ .confidence = STEPS_NONE };
 		return false;
 	}
-	steps->stream = signs->threads[thread].stream;
+	steps->stream = evidence->threads[thread].stream;
 	snprintf(steps->evidence, sizeof steps->evidence, "%s",
-		ender == SIGN_OPTIMIZER ? "optimizer.step" : "the computing of gradients");
+		ender == EVIDENCE_OPTIMIZER ? "optimizer.step" : "the computing of gradients");
 	return true;
 }
 
 /* Outermost modules of one name, and what they took. */
-struct model {
+struct model_time {
 	uint32_t name;
 	uint64_t ns;
 };
 
 static int by_name(const void *a, const void *b)
 {
-	const struct model *left = a, *right = b;
+	const struct model_time *left = a, *right = b;
 
 	return (left->name > right->name) - (left->name < right->name);
 }
 
 /* The name of the outermost modules with most time on a thread, and its share of all of theirs in hundredths. */
-static uint32_t main_model(struct trace_reader *reader, const struct signs *signs, uint32_t thread, unsigned *share)
+static uint32_t main_model(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint32_t thread, unsigned *share)
 {
-	struct model *models = need((size_t)(signs->count_of[SIGN_FORWARD] + 1) * sizeof *models), best = { .name = 0 };
+	struct model_time *models = xcalloc((size_t)(evidence->count_of[EVIDENCE_FORWARD] + 1) *
+					    sizeof *models),
+			  best = { .name = 0 };
 	uint64_t all = 0;
 	size_t count = 0;
 
-	for (size_t i = 0; i < signs->count; i++) {
-		const struct sign *sign = &signs->signs[i];
+	for (size_t i = 0; i < evidence->count; i++) {
+		const struct evidence_range *item = &evidence->items[i];
 
-		if (sign->thread == thread && sign->kind == SIGN_FORWARD)
-			models[count++] = (struct model){ .name = reader_place(reader, sign->place)->name,
-				.ns = sign->end_ns - sign->begin_ns };
+		if (item->thread == thread && item->kind == EVIDENCE_FORWARD)
+			models[count++] = (struct model_time){
+				.name = reader_node(reader, item->trace_node)->name,
+				.ns = item->end_ns - item->begin_ns
+			};
 	}
 	qsort(models, count, sizeof *models, by_name);
 	for (size_t i = 0; i < count; i++) {
@@ -165,25 +181,27 @@ static uint32_t main_model(struct trace_reader *reader, const struct signs *sign
 	return best.name;
 }
 
-static bool find_calls(
-	struct trace_reader *reader, const struct signs *signs, struct steps *steps, struct step_spans *spans)
+static bool find_calls(struct trace_reader *reader, const struct evidence_list *evidence,
+	struct steps *steps, struct step_spans *spans)
 {
-	const uint32_t thread = steps_thread(signs, 1u << SIGN_FORWARD, SIGN_FORWARD);
+	const uint32_t thread = steps_find_thread(
+		evidence, 1u << EVIDENCE_FORWARD, EVIDENCE_FORWARD);
 	unsigned share;
 	uint32_t name;
 
-	if (thread == SIGN_ALONE)
+	if (thread == EVIDENCE_NO_INDEX)
 		return false;
-	name = main_model(reader, signs, thread, &share);
-	for (uint32_t i = 0; i < signs->count; i++)
-		if (signs->signs[i].thread == thread && signs->signs[i].kind == SIGN_FORWARD &&
-			reader_place(reader, signs->signs[i].place)->name == name)
-			step_spans_add(spans, i, i, signs->signs[i].is_open);
-	if (spans->count < CALLS_LEAST) {
+	name = main_model(reader, evidence, thread, &share);
+	for (uint32_t i = 0; i < evidence->count; i++)
+		if (evidence->items[i].thread == thread &&
+			evidence->items[i].kind == EVIDENCE_FORWARD &&
+			reader_node(reader, evidence->items[i].trace_node)->name == name)
+			step_spans_add(spans, i, i, evidence->items[i].is_open);
+	if (spans->count < CALLS_MIN) {
 		spans->count = 0;
 		return false;
 	}
-	steps->stream = signs->threads[thread].stream;
+	steps->stream = evidence->threads[thread].stream;
 	steps->confidence = share >= 80 ? STEPS_MEDIUM : STEPS_LOW;
 	if (share < 80)
 		snprintf(steps->reason, sizeof steps->reason,
@@ -194,7 +212,7 @@ static bool find_calls(
 
 /* ---- what they come to ---- */
 
-static uint64_t took(const struct steps *steps, size_t step)
+static uint64_t step_duration_ns(const struct steps *steps, size_t step)
 {
 	return steps->steps[step].end_ns - steps->steps[step].begin_ns;
 }
@@ -205,23 +223,28 @@ static uint64_t took(const struct steps *steps, size_t step)
 static void mark_warm_up(struct steps *steps)
 {
 	const size_t count = steps->count - steps->unfinished, half = count / 2;
-	uint64_t *times = need((count + 1) * sizeof *times), usual, spread, limit, longest = 0;
+	uint64_t *times = xcalloc((count + 1) * sizeof *times), usual, spread, limit, longest = 0;
 	size_t slow = 0;
 
 	for (size_t i = half; i < count; i++) {
-		times[i - half] = took(steps, i);
-		longest = took(steps, i) > longest ? took(steps, i) : longest;
+		times[i - half] = step_duration_ns(steps, i);
+		longest = step_duration_ns(steps, i) > longest ? step_duration_ns(steps, i)
+							       : longest;
 	}
 	usual = steps_median(times, count - half);
 	for (size_t i = 0; i < count - half; i++)
 		times[i] = times[i] > usual ? times[i] - usual : usual - times[i];
 	spread = steps_median(times, count - half);
 	limit = usual + (usual / 2 > 6 * spread ? usual / 2 : 6 * spread);
-	while (slow < count && (took(steps, slow) > limit || (slow + 1 < count && took(steps, slow + 1) > limit)))
+	while (slow < count &&
+		(step_duration_ns(steps, slow) > limit ||
+			(slow + 1 < count && step_duration_ns(steps, slow + 1) > limit)))
 		slow++;
 	free(times);
 	if (slow > half)
-		for (slow = 0; slow < half && took(steps, slow) > longest && took(steps, slow) > usual + usual / 2; slow++)
+		for (slow = 0; slow < half && step_duration_ns(steps, slow) > longest &&
+			       step_duration_ns(steps, slow) > usual + usual / 2;
+			slow++)
 			continue;
 	if (count < 3 || count - slow < 2)
 		return;
@@ -235,21 +258,22 @@ size_t steps_usual(const struct steps *steps)
 	return steps->count - steps->warm_up - steps->unfinished - steps->captures;
 }
 
-static bool captures_in(const struct signs *signs, const struct step *step, size_t *at)
+static bool captures_in(const struct evidence_list *evidence, const struct step *step, size_t *at)
 {
-	while (*at < signs->capture_count && signs->captures[*at].end_ns < step->begin_ns)
+	while (*at < evidence->capture_count && evidence->captures[*at].end_ns < step->begin_ns)
 		++*at;
-	return *at < signs->capture_count && signs->captures[*at].begin_ns < step->end_ns;
+	return *at < evidence->capture_count && evidence->captures[*at].begin_ns < step->end_ns;
 }
 
 /* Steps in which a CUDA graph was made: others launch it, and take a fraction of the time or many times as long. */
-static void mark_captures(const struct signs *signs, struct steps *steps)
+static void mark_captures(const struct evidence_list *evidence, struct steps *steps)
 {
 	size_t count = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0, at = 0; i < steps->count; i++) {
-			if (steps->steps[i].kind != STEP_USUAL || !captures_in(signs, &steps->steps[i], &at))
+			if (steps->steps[i].kind != STEP_USUAL ||
+				!captures_in(evidence, &steps->steps[i], &at))
 				continue;
 			if (pass == 0) {
 				count++;
@@ -262,7 +286,7 @@ static void mark_captures(const struct signs *signs, struct steps *steps)
 
 void steps_sum(struct steps *steps)
 {
-	uint64_t *times = need((steps->count + 1) * sizeof *times);
+	uint64_t *times = xcalloc((steps->count + 1) * sizeof *times);
 	size_t count = 0;
 
 	steps->min_ns = steps->max_ns = steps->sum_ns = 0;
@@ -280,30 +304,31 @@ void steps_sum(struct steps *steps)
 	free(times);
 }
 
-static void find(struct trace_reader *reader, const struct signs *signs, const char *marker, struct steps *steps)
+static void find_any_steps(struct trace_reader *reader, const struct evidence_list *evidence,
+	const char *marker, struct steps *steps)
 {
 	struct step_spans spans = { .count = 0 };
 
-	if (find_ranges(reader, signs, SIGN_NAMED, steps, &spans) ||
-		find_ranges(reader, signs, SIGN_PROFILER, steps, &spans) ||
-		find_ranges(reader, signs, SIGN_RANGE, steps, &spans)) {
-		steps_time_ranges(reader, signs, &spans, steps);
-	} else if (find_training(reader, signs, steps, &spans)) {
-		steps_time_spans(signs, &spans, true, steps);
-	} else if (find_calls(reader, signs, steps, &spans)) {
-		steps_time_spans(signs, &spans, false, steps);
+	if (find_ranges(reader, evidence, EVIDENCE_NAMED, steps, &spans) ||
+		find_ranges(reader, evidence, EVIDENCE_PROFILER, steps, &spans) ||
+		find_ranges(reader, evidence, EVIDENCE_RANGE, steps, &spans)) {
+		steps_from_ranges(reader, evidence, &spans, steps);
+	} else if (find_training(reader, evidence, steps, &spans)) {
+		steps_from_spans(evidence, &spans, true, steps);
+	} else if (find_calls(reader, evidence, steps, &spans)) {
+		steps_from_spans(evidence, &spans, false, steps);
 	} else {
 		snprintf(steps->reason, sizeof steps->reason,
 			"no optimizer steps twice, and no outermost module is called three times");
 	}
-	if (marker && !signs->count_of[SIGN_NAMED])
+	if (marker && !evidence->count_of[EVIDENCE_NAMED])
 		snprintf(steps->warning, sizeof steps->warning,
 			"no range is named `%.100s`, as the step marker wants it", marker);
 	free(spans.spans);
 	if (!steps->count)
 		return;
 	mark_warm_up(steps);
-	mark_captures(signs, steps);
+	mark_captures(evidence, steps);
 	steps_sum(steps);
 }
 
@@ -311,7 +336,7 @@ static void find(struct trace_reader *reader, const struct signs *signs, const c
 static char *noted_marker(struct trace_reader *reader)
 {
 	const struct trace_text text = reader_meta(reader, "env.PPERF_STEP_MARKER");
-	char *marker = need(text.length + 1);
+	char *marker = xcalloc(text.length + 1);
 
 	memcpy(marker, text.bytes, text.length);
 	return marker;
@@ -321,14 +346,14 @@ struct steps *steps_find(struct trace_reader *reader, const char *marker, struct
 {
 	char *noted = noted_marker(reader);
 	const char *wanted = marker && *marker ? marker : *noted ? noted : NULL;
-	struct signs *signs = signs_read(reader, wanted, timeline);
+	struct evidence_list *evidence = step_evidence_read(reader, wanted, timeline);
 	struct steps *steps = NULL;
 
-	if (signs) {
-		steps = need(sizeof *steps);
-		find(reader, signs, wanted, steps);
+	if (evidence) {
+		steps = xcalloc(sizeof *steps);
+		find_any_steps(reader, evidence, wanted, steps);
 	}
-	signs_free(signs);
+	step_evidence_free(evidence);
 	free(noted);
 	return steps;
 }

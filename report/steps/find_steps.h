@@ -26,16 +26,16 @@ struct timeline;
 
 struct step {
 	uint64_t begin_ns, end_ns;
-	uint64_t number; /* in its own label, else its place in time, from 0 */
-	uint32_t place;  /* of the range around it, 0 none. own_ranges: of its own range */
-	uint8_t kind;    /* enum step_kind */
+	uint64_t number;     /* in its own label, else its place in time, from 0 */
+	uint32_t trace_node; /* of the range around it, 0 none. own_ranges: of its own range */
+	uint8_t kind;        /* enum step_kind */
 };
 
 enum step_kind {
 	STEP_USUAL,
 	STEP_WARM_UP,    /* one of the first, and much slower than the others */
 	STEP_UNFINISHED, /* the trace ends before it does */
-	STEP_CAPTURE,    /* work was made a CUDA graph of, and not done; where most steps do that, they are usual ones */
+	STEP_CAPTURE, /* work was made a CUDA graph of, and not done; where most steps do that, they are usual ones */
 };
 
 enum steps_confidence { STEPS_NONE, STEPS_LOW, STEPS_MEDIUM, STEPS_HIGH };
@@ -44,11 +44,12 @@ struct steps {
 	struct step *steps; /* by time; they do not overlap */
 	size_t count, room;
 	size_t warm_up, unfinished, captures; /* of count */
-	uint32_t stream;            /* of the thread they are on */
-	bool own_ranges;            /* each is a range that the program has itself */
+	uint32_t stream;                      /* of the thread they are on */
+	bool own_ranges;                      /* each is a range that the program has itself */
 	enum steps_confidence confidence;
 	char evidence[64]; /* what they were found by: `Optimizer.step`; "" none were found */
-	char reason[256];  /* why no more can be said, or none were found: a sentence without a full stop; "" nothing */
+	char reason
+		[256]; /* why no more can be said, or none were found: a sentence without a full stop; "" nothing */
 	char warning[256]; /* a sentence for the user, "" none */
 	/* of the usual ones; 0: there are none. p50: the value at rank ceil(n / 2) */
 	uint64_t min_ns, p50_ns, max_ns, sum_ns;
@@ -57,7 +58,8 @@ struct steps {
 /* NULL: nothing in this trace can be a step, and nobody asked. marker: as the user gave it, NULL or "" if not; then it
  * is the one that is noted in the trace. Reads the trace through unless that is so, and then shows it to `timeline`, too
  * (NULL: to nobody). */
-struct steps *steps_find(struct trace_reader *reader, const char *marker, struct timeline *timeline);
+struct steps *steps_find(
+	struct trace_reader *reader, const char *marker, struct timeline *timeline);
 void steps_free(struct steps *steps);
 
 /* How many are usual ones. */

@@ -15,7 +15,7 @@ static const struct {
 #undef X
 };
 
-const char *windows_skip_name(enum trace_skip_kind kind)
+const char *recording_windows_skip_name(enum trace_skip_kind kind)
 {
 	static char name[32];
 	size_t i = 0;
@@ -26,45 +26,55 @@ const char *windows_skip_name(enum trace_skip_kind kind)
 	return name;
 }
 
-const char *windows_skip_text(enum trace_skip_kind kind)
+const char *recording_windows_skip_text(enum trace_skip_kind kind)
 {
 	return skips[kind].text;
 }
 
 /* The number behind a word of the schedule: `warmup:`. */
-static uint32_t field(struct trace_text schedule, const char *word)
+static uint32_t schedule_field(struct trace_text schedule, const char *word)
 {
 	char text[128];
 	const char *at;
 
-	snprintf(text, sizeof text, ",%.*s", (int)(schedule.length < 120 ? schedule.length : 120), schedule.bytes);
+	snprintf(text, sizeof text, ",%.*s", (int)(schedule.length < 120 ? schedule.length : 120),
+		schedule.bytes);
 	at = strstr(text, word);
 	return at ? (uint32_t)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
-static void begin(struct windows *windows, uint64_t at_ns, uint64_t step, uint32_t warmup)
+static void begin_window(
+	struct recording_windows *windows, uint64_t at_ns, uint64_t step, uint32_t warmup)
 {
-	grow(&windows->windows, &windows->room, windows->count + 1, sizeof *windows->windows);
-	windows->windows[windows->count++] = (struct window){
-		.begin_ns = at_ns, .first = step, .edge = windows->edge_count, .warmup = warmup
-	};
+	array_grow_zeroed(
+		&windows->windows, &windows->room, windows->count + 1, sizeof *windows->windows);
+	windows->windows[windows->count++] = (struct recording_window){ .begin_ns = at_ns,
+		.first = step,
+		.edge = windows->recorded_step_count,
+		.warmup = warmup };
 }
 
-static struct window *open_window(struct windows *windows)
+static struct recording_window *open_window(struct recording_windows *windows)
 {
-	struct window *last = windows->count ? &windows->windows[windows->count - 1] : NULL;
+	struct recording_window *last = windows->count ? &windows->windows[windows->count - 1]
+						       : NULL;
 
 	return last && !last->ended ? last : NULL;
 }
 
-static void add_edge(struct windows *windows, struct window *window, uint64_t at_ns, uint32_t stream)
+static void add_recorded_step(struct recording_windows *windows, struct recording_window *window,
+	uint64_t at_ns, uint32_t stream)
 {
-	grow(&windows->edges, &windows->edge_room, windows->edge_count + 1, sizeof *windows->edges);
-	windows->edges[windows->edge_count++] = (struct window_edge){ .at_ns = at_ns, .stream = stream };
+	array_grow_zeroed(&windows->recorded_steps, &windows->recorded_step_room,
+		windows->recorded_step_count + 1, sizeof *windows->recorded_steps);
+	windows->recorded_steps[windows->recorded_step_count++] = (struct recorded_step){
+		.at_ns = at_ns, .stream = stream
+	};
 	window->steps++;
 }
 
-static void end(struct windows *windows, struct window *window, uint64_t at_ns, bool ended)
+static void end_window(struct recording_windows *windows, struct recording_window *window,
+	uint64_t at_ns, bool ended)
 {
 	window->end_ns = at_ns;
 	window->ended = ended;
@@ -72,27 +82,27 @@ static void end(struct windows *windows, struct window *window, uint64_t at_ns, 
 }
 
 /* The first says whether anything was recorded before it. */
-static void take(struct windows *windows, const struct trace_event *event)
+static void add_window_event(struct recording_windows *windows, const struct trace_event *event)
 {
 	const struct trace_window *record = event->record;
-	struct window *window;
+	struct recording_window *window;
 
 	if (!windows->count && record->edge != TRACE_WINDOW_BEGINS) {
-		begin(windows, 0, 0, field(windows->schedule, ",warmup:"));
-		add_edge(windows, windows->windows, 0, event->stream->stream);
+		begin_window(windows, 0, 0, schedule_field(windows->schedule, ",warmup:"));
+		add_recorded_step(windows, windows->windows, 0, event->stream->stream);
 	}
 	window = open_window(windows);
 	if (window && record->edge != TRACE_WINDOW_STEP)
-		end(windows, window, event->time_ns, true);
+		end_window(windows, window, event->time_ns, true);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
-		begin(windows, event->time_ns, record->step, record->warmup);
+		begin_window(windows, event->time_ns, record->step, record->warmup);
 		window = open_window(windows);
 	}
 	if (window && !window->ended)
-		add_edge(windows, window, event->time_ns, event->stream->stream);
+		add_recorded_step(windows, window, event->time_ns, event->stream->stream);
 }
 
-static void read_skips(struct windows *windows, struct trace_reader *reader)
+static void read_skips(struct recording_windows *windows, struct trace_reader *reader)
 {
 	const struct trace_header *header = reader_header(reader);
 
@@ -106,52 +116,54 @@ static void read_skips(struct windows *windows, struct trace_reader *reader)
 		if (!skip.measured)
 			windows->unmeasured = true;
 		else
-			windows->cost_ns += number_whole((long double)skip.ticks * 1e9L / reader_ticks_per_second(reader) /
-							 (long double)skip.measured * (long double)skip.events);
+			windows->cost_ns += clamp_to_u64(
+				(long double)skip.ticks * 1e9L / reader_ticks_per_second(reader) /
+				(long double)skip.measured * (long double)skip.events);
 	}
 }
 
-struct windows *windows_read(struct trace_reader *reader)
+struct recording_windows *recording_windows_read(struct trace_reader *reader)
 {
-	struct windows *windows;
+	struct recording_windows *windows;
 	struct trace_event event;
-	struct window *last;
+	struct recording_window *last;
 	int status;
 
 	if (!reader_meta(reader, "schedule").known)
 		return NULL;
-	windows = need(sizeof *windows);
+	windows = xcalloc(sizeof *windows);
 	windows->schedule = reader_meta(reader, "schedule");
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0)
 		if (event.kind == TRACE_WINDOW)
-			take(windows, &event);
+			add_window_event(windows, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
-	if (!windows->count && !(reader_header(reader)->flags & TRACE_SHUT)) {
-		begin(windows, 0, 0, field(windows->schedule, ",warmup:"));
-		add_edge(windows, windows->windows, 0, 0);
+	if (!windows->count && !(reader_header(reader)->flags & TRACE_PAUSED)) {
+		begin_window(windows, 0, 0, schedule_field(windows->schedule, ",warmup:"));
+		add_recorded_step(windows, windows->windows, 0, 0);
 	}
 	last = open_window(windows);
 	if (last)
-		end(windows, last, reader_duration_ns(reader), false);
+		end_window(windows, last, reader_duration_ns(reader), false);
 	read_skips(windows, reader);
 	return windows;
 }
 
-void windows_free(struct windows *windows)
+void recording_windows_free(struct recording_windows *windows)
 {
 	if (!windows)
 		return;
 	free(windows->windows);
-	free(windows->edges);
+	free(windows->recorded_steps);
 	free(windows);
 }
 
 /* ---- steps ---- */
 
 /* How many of the steps begin in the window; *first is the first that does not begin before it. */
-static size_t steps_in(const struct steps *steps, const struct window *window, size_t *first)
+static size_t steps_in(
+	const struct steps *steps, const struct recording_window *window, size_t *first)
 {
 	size_t end;
 
@@ -162,7 +174,7 @@ static size_t steps_in(const struct steps *steps, const struct window *window, s
 	return end - *first;
 }
 
-static bool agree(const struct windows *windows, const struct steps *steps)
+static bool windows_match_steps(const struct recording_windows *windows, const struct steps *steps)
 {
 	size_t first = 0, all = 0;
 
@@ -170,20 +182,21 @@ static bool agree(const struct windows *windows, const struct steps *steps)
 		const size_t found = steps_in(steps, &windows->windows[i], &first);
 
 		/* what comes behind the last edge of a window that goes on may not be a step yet */
-		if (found != windows->windows[i].steps && (windows->windows[i].ended || found + 1 != windows->windows[i].steps))
+		if (found != windows->windows[i].steps &&
+			(windows->windows[i].ended || found + 1 != windows->windows[i].steps))
 			return false;
 		all += found;
 	}
 	return all && all == steps->count;
 }
 
-static void number(const struct windows *windows, struct steps *steps)
+static void number_steps(const struct recording_windows *windows, struct steps *steps)
 {
 	size_t first = 0;
 
 	steps->warm_up = steps->unfinished = steps->captures = 0;
 	for (size_t i = 0; i < windows->count; i++) {
-		const struct window *window = &windows->windows[i];
+		const struct recording_window *window = &windows->windows[i];
 		const size_t count = steps_in(steps, window, &first);
 
 		for (size_t at = 0; at < count; at++) {
@@ -196,7 +209,8 @@ static void number(const struct windows *windows, struct steps *steps)
 				step->end_ns = window->end_ns;
 			if (at < window->warmup)
 				step->kind = STEP_WARM_UP;
-			else if (step->kind != STEP_CAPTURE && (step->kind != STEP_UNFINISHED || !last || window->ended))
+			else if (step->kind != STEP_CAPTURE &&
+				 (step->kind != STEP_UNFINISHED || !last || window->ended))
 				step->kind = STEP_USUAL;
 			steps->warm_up += step->kind == STEP_WARM_UP;
 			steps->captures += step->kind == STEP_CAPTURE;
@@ -205,14 +219,14 @@ static void number(const struct windows *windows, struct steps *steps)
 	}
 }
 
-static void add(struct steps *steps, const struct step *step)
+static void append_step(struct steps *steps, const struct step *step)
 {
-	grow(&steps->steps, &steps->room, steps->count + 1, sizeof *steps->steps);
+	array_grow_zeroed(&steps->steps, &steps->room, steps->count + 1, sizeof *steps->steps);
 	steps->steps[steps->count++] = *step;
 }
 
 /* As the program counted them. */
-static void use_edges(const struct windows *windows, struct steps *steps)
+static void use_recorded_steps(const struct recording_windows *windows, struct steps *steps)
 {
 	char warning[sizeof steps->warning];
 
@@ -221,31 +235,33 @@ static void use_edges(const struct windows *windows, struct steps *steps)
 	*steps = (struct steps){ .confidence = STEPS_HIGH, .evidence = "PPERF_SCHEDULE" };
 	memcpy(steps->warning, warning, sizeof warning);
 	for (size_t i = 0; i < windows->count; i++) {
-		const struct window *window = &windows->windows[i];
+		const struct recording_window *window = &windows->windows[i];
 
 		for (size_t at = window->edge; at < window->edge + window->steps; at++) {
 			const bool last = at + 1 == window->edge + window->steps;
-			const struct step step = { .begin_ns = windows->edges[at].at_ns,
-				.end_ns = last ? window->end_ns : windows->edges[at + 1].at_ns,
+			const struct step step = { .begin_ns = windows->recorded_steps[at].at_ns,
+				.end_ns = last ? window->end_ns
+					       : windows->recorded_steps[at + 1].at_ns,
 				.kind = last && !window->ended ? STEP_UNFINISHED : STEP_USUAL };
 
-			steps->stream = windows->edges[at].stream;
-			add(steps, &step);
+			steps->stream = windows->recorded_steps[at].stream;
+			append_step(steps, &step);
 		}
 	}
 }
 
-struct steps *windows_steps(const struct windows *windows, struct steps *found)
+struct steps *recording_windows_steps(const struct recording_windows *windows, struct steps *found)
 {
 	if (!windows)
 		return found;
 	if (!found) {
-		found = need(sizeof *found);
-		snprintf(found->reason, sizeof found->reason, "no step of the program was recorded");
+		found = xcalloc(sizeof *found);
+		snprintf(
+			found->reason, sizeof found->reason, "no step of the program was recorded");
 	}
-	if (!agree(windows, found) && windows->edge_count)
-		use_edges(windows, found);
-	number(windows, found);
+	if (!windows_match_steps(windows, found) && windows->recorded_step_count)
+		use_recorded_steps(windows, found);
+	number_steps(windows, found);
 	steps_sum(found);
 	return found;
 }

@@ -11,7 +11,7 @@
 
 #include "report/steps/find_steps.h"
 
-struct window {
+struct recording_window {
 	uint64_t begin_ns, end_ns; /* end_ns: of the trace where it did not end */
 	uint64_t first;            /* number of its first step */
 	size_t edge, steps;        /* of edges: its first one; so many steps have begun in it */
@@ -19,32 +19,33 @@ struct window {
 	bool ended;
 };
 
-struct window_edge {
+struct recorded_step {
 	uint64_t at_ns; /* a step begins */
 	uint32_t stream;
 };
 
-struct windows {
-	struct window *windows; /* by time */
-	struct window_edge *edges;
-	size_t count, room, edge_count, edge_room;
+struct recording_windows {
+	struct recording_window *windows; /* by time */
+	struct recorded_step *recorded_steps;
+	size_t count, room, recorded_step_count, recorded_step_room;
 	struct trace_text schedule; /* as the trace has it */
 	uint64_t steps;             /* that ended in the program, recorded or not */
 	uint64_t ns;                /* in windows, together */
 	struct trace_skip skipped[TRACE_SKIP_KINDS];
-	uint64_t cost_ns; /* of looking at what was skipped: as much each as those that were measured took, of their sort */
-	bool unmeasured;  /* of some sort none was */
+	uint64_t
+		cost_ns; /* of looking at what was skipped: as much each as those that were measured took, of their sort */
+	bool unmeasured; /* of some sort none was */
 };
 
 /* NULL: everything was recorded. Reads the trace through if not. */
-struct windows *windows_read(struct trace_reader *reader);
-void windows_free(struct windows *windows);
+struct recording_windows *recording_windows_read(struct trace_reader *reader);
+void recording_windows_free(struct recording_windows *windows);
 
 /* The steps of such a trace. found: those of steps_find, which are changed, or NULL; they are also the result where `windows` is NULL. */
-struct steps *windows_steps(const struct windows *windows, struct steps *found);
+struct steps *recording_windows_steps(const struct recording_windows *windows, struct steps *found);
 
 /* The name of what was skipped: `ranges`. */
-const char *windows_skip_name(enum trace_skip_kind kind);
-const char *windows_skip_text(enum trace_skip_kind kind);
+const char *recording_windows_skip_name(enum trace_skip_kind kind);
+const char *recording_windows_skip_text(enum trace_skip_kind kind);
 
 #endif

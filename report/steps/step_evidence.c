@@ -7,41 +7,41 @@
 #include <string.h>
 #include <strings.h>
 
-#define THREADS_MOST 65535u /* more are not looked at */
+#define THREADS_MAX 65535u /* more are not looked at */
 
 /* What a place means. */
-enum place_flag {
-	PLACE_IN_MODULE = 16,
-	PLACE_IN_BACKWARD = 32,
-	PLACE_ASK = 64 /* each of its ranges has its own text */
+enum node_flag {
+	NODE_FLAG_IN_MODULE = 16,
+	NODE_FLAG_IN_BACKWARD = 32,
+	NODE_FLAG_PER_EVENT = 64 /* each of its ranges has its own text */
 };
 
 /* A range that is open. */
-struct opened {
+struct searched_range {
 	uint64_t begin_ns;
-	uint32_t place, sign; /* SIGN_ALONE: it is none */
+	uint32_t trace_node, item; /* SIGN_ALONE: it is none */
 };
 
-struct looker {
-	struct opened *open;
+struct search_thread {
+	struct searched_range *open;
 	size_t room;
 	uint32_t depth, thread; /* thread: index + 1; 0: it has no signs so far */
 };
 
-struct search {
+struct evidence_search {
 	struct trace_reader *reader;
-	struct signs *signs;
+	struct evidence_list *evidence;
 	const char *marker;
-	uint8_t *meaning; /* by place: enum sign_kind and flags */
-	struct looker **lookers;
-	size_t looker_count, looker_room;
-	uint8_t *captures; /* by name of a function: enum capture_answer */
-	size_t name_room, signs_before; /* as many signs as there were at the last captured call */
+	uint8_t *node_meaning; /* by place: enum sign_kind and flags */
+	struct search_thread **thread_searches;
+	size_t thread_search_count, thread_search_room;
+	uint8_t *captures;              /* by name of a function: enum capture_answer */
+	size_t name_room, items_before; /* as many signs as there were at the last captured call */
 };
 
 enum capture_answer { CAPTURE_NOT_ASKED, CAPTURE_NO, CAPTURE_YES };
 
-static bool begins_with(struct trace_text text, const char *word)
+static bool text_starts_with(struct trace_text text, const char *word)
 {
 	const size_t length = strlen(word);
 
@@ -49,7 +49,7 @@ static bool begins_with(struct trace_text text, const char *word)
 }
 
 /* Only digits and what stands around numbers in labels. */
-static bool is_number(const char *bytes, size_t length)
+static bool is_number_text(const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
 		if (!memchr("0123456789 #:=/-_.,()[]", bytes[i], 23))
@@ -57,320 +57,355 @@ static bool is_number(const char *bytes, size_t length)
 	return true;
 }
 
-bool signs_is_marker(struct trace_text text, const char *marker)
+bool step_is_marker(struct trace_text text, const char *marker)
 {
 	const size_t length = strlen(marker);
 
-	return begins_with(text, marker) && is_number(text.bytes + length, text.length - length);
+	return text_starts_with(text, marker) &&
+	       is_number_text(text.bytes + length, text.length - length);
 }
 
 /* Programs name their steps like this; `epoch` would hold many of them. */
 static bool is_named_like_a_step(struct trace_text text)
 {
-	static const char *const words[] = { "step", "iter", "iteration", "train_step", "training_step", "batch" };
+	static const char *const words[] = { "step", "iter", "iteration", "train_step",
+		"training_step", "batch" };
 	const size_t digits = text.length;
 	size_t length;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		length = strlen(words[i]);
 		if (digits >= length && strncasecmp(text.bytes, words[i], length) == 0 &&
-			is_number(text.bytes + length, text.length - length))
+			is_number_text(text.bytes + length, text.length - length))
 			return true;
 	}
 	return false;
 }
 
-static enum sign_kind kind_by_name(const struct search *search, const struct trace_place *place, struct trace_text text)
+static enum evidence_kind evidence_by_name(const struct evidence_search *search,
+	const struct trace_node_info *trace_node, struct trace_text text)
 {
-	if (search->marker && signs_is_marker(text, search->marker))
-		return SIGN_NAMED;
-	if (begins_with(text, "ProfilerStep#"))
-		return SIGN_PROFILER;
-	if (begins_with(text, "enumerate(DataLoader)#"))
-		return SIGN_DATA;
-	if (begins_with(text, "Optimizer.zero_grad#"))
-		return SIGN_ZERO;
-	if (begins_with(text, "Optimizer.step#"))
-		return SIGN_OPTIMIZER;
-	if (begins_with(text, "autograd::engine::evaluate_function: "))
-		return SIGN_BACKWARD;
-	if (place->kind == TRACE_NODE_STEP || (place->kind == TRACE_NODE_RANGE && is_named_like_a_step(text)))
-		return SIGN_RANGE;
-	return SIGN_NONE;
+	if (search->marker && step_is_marker(text, search->marker))
+		return EVIDENCE_NAMED;
+	if (text_starts_with(text, "ProfilerStep#"))
+		return EVIDENCE_PROFILER;
+	if (text_starts_with(text, "enumerate(DataLoader)#"))
+		return EVIDENCE_DATA;
+	if (text_starts_with(text, "Optimizer.zero_grad#"))
+		return EVIDENCE_ZERO_GRAD;
+	if (text_starts_with(text, "Optimizer.step#"))
+		return EVIDENCE_OPTIMIZER;
+	if (text_starts_with(text, "autograd::engine::evaluate_function: "))
+		return EVIDENCE_BACKWARD;
+	if (trace_node->kind == TRACE_NODE_STEP ||
+		(trace_node->kind == TRACE_NODE_RANGE && is_named_like_a_step(text)))
+		return EVIDENCE_RANGE;
+	return EVIDENCE_NONE;
 }
 
 /* A place is what its kind and name say, unless it lies in one of the same sort. */
-static uint8_t meaning_of(const struct search *search, uint32_t id)
+static uint8_t meaning_of(const struct evidence_search *search, uint32_t id)
 {
-	const struct trace_place *place = reader_place(search->reader, id);
-	const uint8_t inherited = search->meaning[place->parent] & (PLACE_IN_MODULE | PLACE_IN_BACKWARD);
-	const enum sign_kind kind = kind_by_name(search, place, reader_name(search->reader, place->name));
+	const struct trace_node_info *trace_node = reader_node(search->reader, id);
+	const uint8_t inherited = search->node_meaning[trace_node->parent] &
+				  (NODE_FLAG_IN_MODULE | NODE_FLAG_IN_BACKWARD);
+	const enum evidence_kind kind = evidence_by_name(
+		search, trace_node, reader_name(search->reader, trace_node->name));
 
-	if (!place->name)
-		return inherited | PLACE_ASK;
-	if (kind == SIGN_BACKWARD || (place->kind == TRACE_NODE_BACKWARD && kind == SIGN_NONE))
-		return (inherited ? SIGN_NONE : SIGN_BACKWARD) | inherited | PLACE_IN_BACKWARD;
-	if (place->kind == TRACE_NODE_MODULE && kind == SIGN_NONE)
-		return (inherited ? SIGN_NONE : SIGN_FORWARD) | inherited | PLACE_IN_MODULE;
+	if (!trace_node->name)
+		return inherited | NODE_FLAG_PER_EVENT;
+	if (kind == EVIDENCE_BACKWARD ||
+		(trace_node->kind == TRACE_NODE_BACKWARD && kind == EVIDENCE_NONE))
+		return (inherited ? EVIDENCE_NONE : EVIDENCE_BACKWARD) | inherited |
+		       NODE_FLAG_IN_BACKWARD;
+	if (trace_node->kind == TRACE_NODE_MODULE && kind == EVIDENCE_NONE)
+		return (inherited ? EVIDENCE_NONE : EVIDENCE_FORWARD) | inherited |
+		       NODE_FLAG_IN_MODULE;
 	return (uint8_t)kind | inherited;
 }
 
 /* Whether it is worth a pass: a program that is not PyTorch's has steps only where it is told which. */
-static bool may_have_steps(struct search *search)
+static bool may_have_steps(struct evidence_search *search)
 {
-	const uint32_t places = reader_nodes(search->reader);
-	bool has[SIGN_KINDS] = { false };
+	const uint32_t node_count = reader_node_count(search->reader);
+	bool has[EVIDENCE_KINDS] = { false };
 
-	search->meaning = need(places);
-	for (uint32_t id = 1; id < places; id++) {
-		const uint16_t kind = reader_place(search->reader, id)->kind;
+	search->node_meaning = xcalloc(node_count);
+	for (uint32_t id = 1; id < node_count; id++) {
+		const uint16_t kind = reader_node(search->reader, id)->kind;
 
-		search->meaning[id] = meaning_of(search, id);
-		has[search->meaning[id] & 15] = true;
-		search->signs->has_torch |= kind == TRACE_NODE_MODULE || kind == TRACE_NODE_OP ||
-					    kind == TRACE_NODE_BACKWARD || kind == TRACE_NODE_OPTIMIZER;
+		search->node_meaning[id] = meaning_of(search, id);
+		has[search->node_meaning[id] & 15] = true;
+		search->evidence->has_torch |= kind == TRACE_NODE_MODULE || kind == TRACE_NODE_OP ||
+					       kind == TRACE_NODE_BACKWARD ||
+					       kind == TRACE_NODE_OPTIMIZER;
 	}
-	search->signs->has_torch |= has[SIGN_OPTIMIZER] || has[SIGN_DATA] || has[SIGN_PROFILER] || has[SIGN_BACKWARD];
-	return search->signs->has_torch || has[SIGN_NAMED] || search->marker;
+	search->evidence->has_torch |= has[EVIDENCE_OPTIMIZER] || has[EVIDENCE_DATA] ||
+				       has[EVIDENCE_PROFILER] || has[EVIDENCE_BACKWARD];
+	return search->evidence->has_torch || has[EVIDENCE_NAMED] || search->marker;
 }
 
-static struct looker *looker_of(struct search *search, struct trace_stream *stream)
+static struct search_thread *search_thread_of(
+	struct evidence_search *search, struct trace_stream *stream)
 {
-	struct looker *looker = stream->user;
+	struct search_thread *thread_search = stream->user;
 
-	if (looker)
-		return looker;
-	looker = stream->user = need(sizeof *looker);
-	grow(&search->lookers, &search->looker_room, search->looker_count + 1, sizeof(struct looker *));
-	search->lookers[search->looker_count++] = looker;
-	return looker;
+	if (thread_search)
+		return thread_search;
+	thread_search = stream->user = xcalloc(sizeof *thread_search);
+	array_grow_zeroed(&search->thread_searches, &search->thread_search_room,
+		search->thread_search_count + 1, sizeof(struct search_thread *));
+	search->thread_searches[search->thread_search_count++] = thread_search;
+	return thread_search;
 }
 
-static uint16_t thread_of(struct search *search, struct looker *looker, uint32_t stream)
+static uint16_t evidence_thread_of(
+	struct evidence_search *search, struct search_thread *thread_search, uint32_t stream)
 {
-	struct signs *signs = search->signs;
+	struct evidence_list *evidence = search->evidence;
 
-	if (!looker->thread) {
-		grow(&signs->threads, &signs->thread_room, signs->thread_count + 1, sizeof *signs->threads);
-		signs->threads[signs->thread_count] = (struct sign_thread){ .stream = stream };
-		looker->thread = (uint32_t)++signs->thread_count;
+	if (!thread_search->thread) {
+		array_grow_zeroed(&evidence->threads, &evidence->thread_room,
+			evidence->thread_count + 1, sizeof *evidence->threads);
+		evidence->threads[evidence->thread_count] = (struct evidence_thread){
+			.stream = stream
+		};
+		thread_search->thread = (uint32_t)++evidence->thread_count;
 	}
-	return (uint16_t)(looker->thread - 1);
+	return (uint16_t)(thread_search->thread - 1);
 }
 
 /* The sign of an open range, made if it has none yet, with those of all around it. */
-static uint32_t sign_at(
-	struct search *search, struct looker *looker, uint32_t stream, uint32_t depth, enum sign_kind kind)
+static uint32_t evidence_at(struct evidence_search *search, struct search_thread *thread_search,
+	uint32_t stream, uint32_t depth, enum evidence_kind kind)
 {
-	struct signs *signs = search->signs;
-	struct opened *opened = &looker->open[depth];
+	struct evidence_list *evidence = search->evidence;
+	struct searched_range *opened = &thread_search->open[depth];
 	uint32_t from = depth, around;
 
-	if (kind == SIGN_AROUND && opened->sign != SIGN_ALONE)
-		return opened->sign;
-	while (from > 0 && looker->open[from - 1].sign == SIGN_ALONE)
+	if (kind == EVIDENCE_AROUND && opened->item != EVIDENCE_NO_INDEX)
+		return opened->item;
+	while (from > 0 && thread_search->open[from - 1].item == EVIDENCE_NO_INDEX)
 		from--;
-	around = from > 0 ? looker->open[from - 1].sign : SIGN_ALONE;
+	around = from > 0 ? thread_search->open[from - 1].item : EVIDENCE_NO_INDEX;
 	for (; from <= depth; from++) {
-		grow(&signs->signs, &signs->room, signs->count + 1, sizeof *signs->signs);
-		signs->signs[signs->count] = (struct sign){ .begin_ns = looker->open[from].begin_ns,
-			.end_ns = looker->open[from].begin_ns,
-			.place = looker->open[from].place,
+		array_grow_zeroed(&evidence->items, &evidence->room, evidence->count + 1,
+			sizeof *evidence->items);
+		evidence->items[evidence->count] = (struct evidence_range){
+			.begin_ns = thread_search->open[from].begin_ns,
+			.end_ns = thread_search->open[from].begin_ns,
+			.trace_node = thread_search->open[from].trace_node,
 			.around = around,
-			.thread = thread_of(search, looker, stream),
+			.thread = evidence_thread_of(search, thread_search, stream),
 			.depth = (uint16_t)(from < UINT16_MAX ? from : UINT16_MAX),
-			.kind = (uint8_t)(from == depth ? kind : SIGN_AROUND),
-			.is_open = true };
-		around = looker->open[from].sign = (uint32_t)signs->count++;
+			.kind = (uint8_t)(from == depth ? kind : EVIDENCE_AROUND),
+			.is_open = true
+		};
+		around = thread_search->open[from].item = (uint32_t)evidence->count++;
 	}
 	return around;
 }
 
 /* Gradients that are computed in a row are one sign, whatever thread they are computed on. */
-static bool joins_last(const struct signs *signs, enum sign_kind kind)
+static bool extends_last(const struct evidence_list *evidence, enum evidence_kind kind)
 {
-	return kind == SIGN_BACKWARD && signs->count && signs->signs[signs->count - 1].kind == SIGN_BACKWARD;
+	return kind == EVIDENCE_BACKWARD && evidence->count &&
+	       evidence->items[evidence->count - 1].kind == EVIDENCE_BACKWARD;
 }
 
-static enum sign_kind kind_of_event(struct search *search, const struct trace_event *event)
+static enum evidence_kind kind_of_event(
+	struct evidence_search *search, const struct trace_event *event)
 {
-	const uint8_t meaning = search->meaning[event->node];
+	const uint8_t node_meaning = search->node_meaning[event->node];
 
-	if (__builtin_expect(!(meaning & PLACE_ASK), 1))
-		return (enum sign_kind)(meaning & 15);
-	return kind_by_name(
-		search, reader_place(search->reader, event->node), reader_event_text(search->reader, event));
+	if (__builtin_expect(!(node_meaning & NODE_FLAG_PER_EVENT), 1))
+		return (enum evidence_kind)(node_meaning & 15);
+	return evidence_by_name(search, reader_node(search->reader, event->node),
+		reader_event_text(search->reader, event));
 }
 
-static void opens(struct search *search, const struct trace_event *event)
+static void open_searched_range(struct evidence_search *search, const struct trace_event *event)
 {
-	struct looker *looker = looker_of(search, event->stream);
-	const enum sign_kind kind = kind_of_event(search, event);
-	struct signs *signs = search->signs;
+	struct search_thread *thread_search = search_thread_of(search, event->stream);
+	const enum evidence_kind kind = kind_of_event(search, event);
+	struct evidence_list *evidence = search->evidence;
 
-	if (event->depth >= looker->room)
-		grow(&looker->open, &looker->room, (size_t)event->depth + 1, sizeof *looker->open);
-	looker->depth = event->depth + 1;
-	looker->open[event->depth] = (struct opened){
-		.begin_ns = event->begin_ns, .place = event->node, .sign = SIGN_ALONE
+	if (event->depth >= thread_search->room)
+		array_grow_zeroed(&thread_search->open, &thread_search->room,
+			(size_t)event->depth + 1, sizeof *thread_search->open);
+	thread_search->depth = event->depth + 1;
+	thread_search->open[event->depth] = (struct searched_range){
+		.begin_ns = event->begin_ns, .trace_node = event->node, .item = EVIDENCE_NO_INDEX
 	};
-	if (kind == SIGN_NONE || (!looker->thread && signs->thread_count >= THREADS_MOST))
+	if (kind == EVIDENCE_NONE ||
+		(!thread_search->thread && evidence->thread_count >= THREADS_MAX))
 		return;
-	if (joins_last(signs, kind))
-		looker->open[event->depth].sign = (uint32_t)signs->count - 1;
+	if (extends_last(evidence, kind))
+		thread_search->open[event->depth].item = (uint32_t)evidence->count - 1;
 	else
-		sign_at(search, looker, event->stream->stream, event->depth, kind);
+		evidence_at(search, thread_search, event->stream->stream, event->depth, kind);
 }
 
 /* is_open: it did not close by itself. */
-static void closes(struct search *search, const struct trace_event *event, uint64_t end_ns, bool is_open)
+static void close_searched_range(struct evidence_search *search, const struct trace_event *event,
+	uint64_t end_ns, bool is_open)
 {
-	struct looker *looker = looker_of(search, event->stream);
+	struct search_thread *thread_search = search_thread_of(search, event->stream);
 	const uint32_t depth = event->depth;
-	struct sign_thread *thread;
-	struct sign *sign;
+	struct evidence_thread *thread;
+	struct evidence_range *item;
 
-	if (depth >= looker->depth)
+	if (depth >= thread_search->depth)
 		return;
-	if (looker->open[depth].sign != SIGN_ALONE) {
-		sign = &search->signs->signs[looker->open[depth].sign];
-		thread = &search->signs->threads[sign->thread];
-		if (sign->end_ns < end_ns)
-			sign->end_ns = end_ns;
-		sign->is_open = is_open;
-		thread->count[sign->kind]++;
-		thread->ns[sign->kind] += end_ns - looker->open[depth].begin_ns;
+	if (thread_search->open[depth].item != EVIDENCE_NO_INDEX) {
+		item = &search->evidence->items[thread_search->open[depth].item];
+		thread = &search->evidence->threads[item->thread];
+		if (item->end_ns < end_ns)
+			item->end_ns = end_ns;
+		item->is_open = is_open;
+		thread->count[item->kind]++;
+		thread->ns[item->kind] += end_ns - thread_search->open[depth].begin_ns;
 		thread->last_ns = end_ns;
 	}
-	memmove(&looker->open[depth], &looker->open[depth + 1], (looker->depth - depth - 1) * sizeof *looker->open);
-	looker->depth--;
+	memmove(&thread_search->open[depth], &thread_search->open[depth + 1],
+		(thread_search->depth - depth - 1) * sizeof *thread_search->open);
+	thread_search->depth--;
 }
 
 /* Functions that begin or end the making of a CUDA graph. Traces of other tools have only these. */
-static bool is_capturing(struct search *search, uint32_t api)
+static bool is_capturing(struct evidence_search *search, uint32_t api)
 {
-	static const char *const names[] = { "StreamBeginCapture", "StreamEndCapture", "GraphInstantiate" };
+	static const char *const names[] = { "StreamBeginCapture", "StreamEndCapture",
+		"GraphInstantiate" };
 	const struct trace_text name = reader_name(search->reader, api);
-	const size_t prefix = begins_with(name, "cuda") ? 4 : 2;
+	const size_t prefix = text_starts_with(name, "cuda") ? 4 : 2;
 
 	if (!name.known) /* any number, which is none of an array's */
 		return false;
 	if (api >= search->name_room)
-		grow(&search->captures, &search->name_room, (size_t)api + 1, 1);
+		array_grow_zeroed(&search->captures, &search->name_room, (size_t)api + 1, 1);
 	if (search->captures[api] == CAPTURE_NOT_ASKED) {
 		search->captures[api] = CAPTURE_NO;
 		for (size_t i = 0; name.length > prefix && i < sizeof names / sizeof *names; i++)
-			if (begins_with((struct trace_text){ name.bytes + prefix, name.length - (uint32_t)prefix, true }, names[i]))
+			if (text_starts_with((struct trace_text){ name.bytes + prefix,
+						     name.length - (uint32_t)prefix, true },
+				    names[i]))
 				search->captures[api] = CAPTURE_YES;
 	}
 	return search->captures[api] == CAPTURE_YES;
 }
 
-static void calls(struct search *search, const struct trace_event *event)
+static void note_call(struct evidence_search *search, const struct trace_event *event)
 {
 	const struct trace_call *call = event->record;
-	struct signs *signs = search->signs;
+	struct evidence_list *evidence = search->evidence;
 
-	if (!call || (!(call->head.flags & TRACE_CALL_CAPTURED) && !is_capturing(search, call->api)))
+	if (!call ||
+		(!(call->head.flags & TRACE_CALL_CAPTURED) && !is_capturing(search, call->api)))
 		return;
-	if (!signs->capture_count || search->signs_before != signs->count) {
-		grow(&signs->captures, &signs->capture_room, signs->capture_count + 1, sizeof *signs->captures);
-		signs->captures[signs->capture_count++].begin_ns = event->time_ns;
-		search->signs_before = signs->count;
+	if (!evidence->capture_count || search->items_before != evidence->count) {
+		array_grow_zeroed(&evidence->captures, &evidence->capture_room,
+			evidence->capture_count + 1, sizeof *evidence->captures);
+		evidence->captures[evidence->capture_count++].begin_ns = event->time_ns;
+		search->items_before = evidence->count;
 	}
-	signs->captures[signs->capture_count - 1].end_ns = event->time_ns;
+	evidence->captures[evidence->capture_count - 1].end_ns = event->time_ns;
 }
 
-static void end_looker(struct search *search, struct trace_stream *stream)
+static void free_search_thread(struct evidence_search *search, struct trace_stream *stream)
 {
-	struct looker *looker = stream->user;
+	struct search_thread *thread_search = stream->user;
 
-	for (size_t i = 0; looker && i < search->looker_count; i++)
-		if (search->lookers[i] == looker)
-			search->lookers[i] = search->lookers[--search->looker_count];
-	if (looker)
-		free(looker->open);
-	free(looker);
+	for (size_t i = 0; thread_search && i < search->thread_search_count; i++)
+		if (search->thread_searches[i] == thread_search)
+			search->thread_searches[i] =
+				search->thread_searches[--search->thread_search_count];
+	if (thread_search)
+		free(thread_search->open);
+	free(thread_search);
 	stream->user = NULL;
 }
 
-static void look_at(struct search *search, const struct trace_event *event)
+static void search_event(struct evidence_search *search, const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_PUSH:
 	case EVENT_RESUMED:
-		opens(search, event);
+		open_searched_range(search, event);
 		break;
 	case EVENT_POP:
-		closes(search, event, event->time_ns, false);
+		close_searched_range(search, event, event->time_ns, false);
 		break;
 	case EVENT_UNENDED:
 	case EVENT_LEFT_OPEN:
-		closes(search, event, event->last_ns, true);
+		close_searched_range(search, event, event->last_ns, true);
 		break;
 	case TRACE_LAUNCH:
 	case TRACE_COPY:
 	case TRACE_SET:
 	case TRACE_SYNC:
-		calls(search, event);
+		note_call(search, event);
 		break;
 	case EVENT_STREAM_END:
-		end_looker(search, event->stream);
+		free_search_thread(search, event->stream);
 		break;
 	default:
 		break;
 	}
 }
 
-static void read_all(struct search *search, struct timeline *timeline)
+static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
 	struct trace_event event;
 	int status;
 
 	reader_rewind(search->reader);
 	while ((status = reader_next(search->reader, &event)) > 0) {
-		look_at(search, &event);
+		search_event(search, &event);
 		if (timeline)
-			timeline_show(timeline, &event);
-		search->signs->last_ns = event.time_ns;
+			timeline_add(timeline, &event);
+		search->evidence->last_ns = event.time_ns;
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(search->reader));
 	if (timeline)
 		timeline_end(timeline);
-	for (size_t i = 0; i < search->signs->count; i++)
-		search->signs->count_of[search->signs->signs[i].kind]++;
-	while (search->looker_count) {
-		struct looker *looker = search->lookers[--search->looker_count];
+	for (size_t i = 0; i < search->evidence->count; i++)
+		search->evidence->count_of[search->evidence->items[i].kind]++;
+	while (search->thread_search_count) {
+		struct search_thread *thread_search =
+			search->thread_searches[--search->thread_search_count];
 
-		free(looker->open);
-		free(looker);
+		free(thread_search->open);
+		free(thread_search);
 	}
-	free(search->lookers);
+	free(search->thread_searches);
 	free(search->captures);
 }
 
-struct signs *signs_read(struct trace_reader *reader, const char *marker, struct timeline *timeline)
+struct evidence_list *step_evidence_read(
+	struct trace_reader *reader, const char *marker, struct timeline *timeline)
 {
-	struct search search = { .reader = reader, .marker = marker && *marker ? marker : NULL };
+	struct evidence_search search = { .reader = reader,
+		.marker = marker && *marker ? marker : NULL };
 
-	search.signs = need(sizeof *search.signs);
+	search.evidence = xcalloc(sizeof *search.evidence);
 	if (may_have_steps(&search)) {
-		read_all(&search, timeline);
+		search_trace(&search, timeline);
 	} else {
-		signs_free(search.signs);
-		search.signs = NULL;
+		step_evidence_free(search.evidence);
+		search.evidence = NULL;
 	}
-	free(search.meaning);
-	return search.signs;
+	free(search.node_meaning);
+	return search.evidence;
 }
 
-void signs_free(struct signs *signs)
+void step_evidence_free(struct evidence_list *evidence)
 {
-	if (!signs)
+	if (!evidence)
 		return;
-	free(signs->signs);
-	free(signs->captures);
-	free(signs->threads);
-	free(signs);
+	free(evidence->items);
+	free(evidence->captures);
+	free(evidence->threads);
+	free(evidence);
 }

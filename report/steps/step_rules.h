@@ -23,19 +23,22 @@ void step_spans_add(struct step_spans *spans, uint32_t first, uint32_t last, boo
 
 /* The thread with most time in signs of these kinds (a bit each), of those with at least one of kind `must`;
  * SIGN_ALONE: there is none. */
-uint32_t steps_thread(const struct signs *signs, unsigned kinds, enum sign_kind must);
+uint32_t steps_find_thread(
+	const struct evidence_list *evidence, unsigned kinds, enum evidence_kind must);
 
 /* The rows of signs that end in an optimizer's step (or, if `ender` is SIGN_BACKWARD, in the computing of gradients),
  * each a step or several of them one. Sets confidence and reason. ended: the program ended by itself. */
-void steps_of_training(struct trace_reader *reader, const struct signs *signs, uint16_t thread, enum sign_kind ender,
-	bool ended, struct steps *steps, struct step_spans *spans);
+void steps_from_training(struct trace_reader *reader, const struct evidence_list *evidence,
+	uint16_t thread, enum evidence_kind ender, bool ended, struct steps *steps,
+	struct step_spans *spans);
 
 /* Adds the steps of spans, on the thread of steps->stream. pauses: what comes behind a step's last sign still belongs
  * to it, up to the usual pause. */
-void steps_time_spans(const struct signs *signs, const struct step_spans *spans, bool pauses, struct steps *steps);
+void steps_from_spans(const struct evidence_list *evidence, const struct step_spans *spans,
+	bool pauses, struct steps *steps);
 /* Adds those that are ranges of the program's own. */
-void steps_time_ranges(
-	struct trace_reader *reader, const struct signs *signs, const struct step_spans *spans, struct steps *steps);
+void steps_from_ranges(struct trace_reader *reader, const struct evidence_list *evidence,
+	const struct step_spans *spans, struct steps *steps);
 
 /* The value at rank ceil(count / 2), 0 of none. */
 uint64_t steps_median(const uint64_t *values, size_t count);

@@ -10,31 +10,32 @@
 
 #define ANONYMOUS "(anonymous namespace)"
 
-struct walk {
+struct cxx_parser {
 	const char *at, *end;
 	char *out;
 	size_t used, last, before_last; /* where the last component begins, and the one before it */
 	bool is_function; /* something was seen that only functions of C++ and Rust have */
 };
 
-static bool is_word(char c)
+static bool is_identifier_byte(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-	       (unsigned char)c >= 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-static bool begins(const char *at, const char *end, const char *prefix)
+static bool starts_with_bytes(const char *at, const char *end, const char *prefix)
 {
 	size_t length = strlen(prefix);
 
 	return (size_t)(end - at) >= length && !memcmp(at, prefix, length);
 }
 
-static bool begins_word(const char *at, const char *end, const char *word)
+static bool starts_with_word(const char *at, const char *end, const char *word)
 {
 	size_t length = strlen(word);
 
-	return begins(at, end, word) && (at + length == end || !is_word(at[length]));
+	return starts_with_bytes(at, end, word) &&
+	       (at + length == end || !is_identifier_byte(at[length]));
 }
 
 /* `at` is one of ( [ {: the place behind its partner, NULL if it has none. */
@@ -61,7 +62,7 @@ static const char *skip_conversion(const char *at, const char *end)
 			depth++;
 		else if (*at == '>' && depth && at[-1] != '-')
 			depth--;
-		else if (begins(at, end, ANONYMOUS))
+		else if (starts_with_bytes(at, end, ANONYMOUS))
 			at += sizeof ANONYMOUS - 2;
 		else if (*at == '(' && depth == 0)
 			break;
@@ -73,28 +74,70 @@ static const char *skip_conversion(const char *at, const char *end)
 static const char *skip_operator(const char *at, const char *end)
 {
 	static const char *const signs[] = {
-		"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||", "++", "--",
-		"+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", " new[]", " new", " delete[]", " delete", " co_await",
-		"+", "-", "*", "/", "%", "^", "&", "|", "~", "!", "=", "<", ">", ",",
+		"()",
+		"[]",
+		"<=>",
+		"<<=",
+		">>=",
+		"->*",
+		"<<",
+		">>",
+		"<=",
+		">=",
+		"->",
+		"==",
+		"!=",
+		"&&",
+		"||",
+		"++",
+		"--",
+		"+=",
+		"-=",
+		"*=",
+		"/=",
+		"%=",
+		"^=",
+		"&=",
+		"|=",
+		" new[]",
+		" new",
+		" delete[]",
+		" delete",
+		" co_await",
+		"+",
+		"-",
+		"*",
+		"/",
+		"%",
+		"^",
+		"&",
+		"|",
+		"~",
+		"!",
+		"=",
+		"<",
+		">",
+		",",
 	};
 	const char *name = at + strlen("operator");
 
-	if (!begins_word(at, end, "operator"))
+	if (!starts_with_word(at, end, "operator"))
 		return at;
-	if (begins(name, end, "\"\"")) {
-		for (name += 2; name < end && (*name == ' ' || is_word(*name)); name++)
+	if (starts_with_bytes(name, end, "\"\"")) {
+		for (name += 2; name < end && (*name == ' ' || is_identifier_byte(*name)); name++)
 			;
 		return name;
 	}
 	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-		if (begins(name, end, signs[i]) && (signs[i][0] != ' ' || begins_word(name, end, signs[i])))
+		if (starts_with_bytes(name, end, signs[i]) &&
+			(signs[i][0] != ' ' || starts_with_word(name, end, signs[i])))
 			return name + strlen(signs[i]);
 	return name < end && *name == ' ' ? skip_conversion(name + 1, end) : at;
 }
 
 /* The length of `<`, `<<`, `>=` ... when it compares or shifts: demanglers put the operands in parentheses, and
  * `)>(` in one more pair. */
-static size_t comparison(const char *begin, const char *at, const char *end)
+static size_t comparison_length(const char *begin, const char *at, const char *end)
 {
 	size_t length = 1;
 
@@ -112,7 +155,8 @@ static const char *skip_arguments(const char *at, const char *end)
 	size_t depth = 0;
 
 	while (at < end) {
-		if (is_word(*at) && (at == begin || !is_word(at[-1])) && (behind = skip_operator(at, end)) != at) {
+		if (is_identifier_byte(*at) && (at == begin || !is_identifier_byte(at[-1])) &&
+			(behind = skip_operator(at, end)) != at) {
 			after_operator = at = behind;
 			continue;
 		}
@@ -122,8 +166,9 @@ static const char *skip_arguments(const char *at, const char *end)
 				return NULL;
 			continue;
 		}
-		if ((*at == '<' || *at == '>') && at != after_operator && comparison(begin, at, end)) {
-			at += comparison(begin, at, end);
+		if ((*at == '<' || *at == '>') && at != after_operator &&
+			comparison_length(begin, at, end)) {
+			at += comparison_length(begin, at, end);
 			continue;
 		}
 		if (*at == '<')
@@ -135,155 +180,162 @@ static const char *skip_arguments(const char *at, const char *end)
 	return NULL;
 }
 
-static void keep(struct walk *walk, const char *behind)
+static void append_up_to(struct cxx_parser *parser, const char *behind)
 {
-	size_t bytes = (size_t)(behind - walk->at);
+	size_t bytes = (size_t)(behind - parser->at);
 
-	memcpy(walk->out + walk->used, walk->at, bytes);
-	walk->used += bytes;
-	walk->at = behind;
+	memcpy(parser->out + parser->used, parser->at, bytes);
+	parser->used += bytes;
+	parser->at = behind;
 }
 
-static bool keep_group(struct walk *walk)
+static bool append_group(struct cxx_parser *parser)
 {
-	const char *behind = skip_group(walk->at, walk->end);
+	const char *behind = skip_group(parser->at, parser->end);
 
 	if (behind)
-		keep(walk, behind);
+		append_up_to(parser, behind);
 	return behind;
 }
 
 /* What came so far was not the name yet. */
-static void restart(struct walk *walk)
+static void restart_name(struct cxx_parser *parser)
 {
-	walk->used = walk->last = walk->before_last = 0;
-	walk->at++;
+	parser->used = parser->last = parser->before_last = 0;
+	parser->at++;
 }
 
-static bool word(struct walk *walk)
+static bool parse_name_word(struct cxx_parser *parser)
 {
-	const char *behind = skip_operator(walk->at, walk->end);
+	const char *behind = skip_operator(parser->at, parser->end);
 
-	if (behind != walk->at) {
-		keep(walk, behind);
+	if (behind != parser->at) {
+		append_up_to(parser, behind);
 		return true;
 	}
-	if (begins_word(walk->at, walk->end, "decltype")) {
-		walk->at += strlen("decltype");
-		walk->at += walk->at < walk->end && *walk->at == ' ';
-		behind = walk->at < walk->end && *walk->at == '(' ? skip_group(walk->at, walk->end) : NULL;
-		walk->at = behind;
+	if (starts_with_word(parser->at, parser->end, "decltype")) {
+		parser->at += strlen("decltype");
+		parser->at += parser->at < parser->end && *parser->at == ' ';
+		behind = parser->at < parser->end && *parser->at == '('
+				 ? skip_group(parser->at, parser->end)
+				 : NULL;
+		parser->at = behind;
 		return behind;
 	}
-	for (behind = walk->at; behind < walk->end && (is_word(*behind) || *behind == '.' || *behind == '@'); behind++)
+	for (behind = parser->at; behind < parser->end &&
+				  (is_identifier_byte(*behind) || *behind == '.' || *behind == '@');
+		behind++)
 		;
-	keep(walk, behind);
+	append_up_to(parser, behind);
 	return true;
 }
 
-static bool arguments(struct walk *walk)
+static bool parse_cxx_arguments(struct cxx_parser *parser)
 {
-	const char *behind = skip_arguments(walk->at, walk->end);
+	const char *behind = skip_arguments(parser->at, parser->end);
 
 	if (!behind)
 		return false;
-	walk->is_function = true;
-	if (walk->used == 0) { /* <Type as Trait>:: of Rust */
-		keep(walk, behind);
+	parser->is_function = true;
+	if (parser->used == 0) { /* <Type as Trait>:: of Rust */
+		append_up_to(parser, behind);
 		return true;
 	}
-	if (walk->used > 2 && walk->used == walk->last) { /* f::<Type> of Rust */
-		walk->used -= 2;
-		walk->last = walk->before_last;
+	if (parser->used > 2 && parser->used == parser->last) { /* f::<Type> of Rust */
+		parser->used -= 2;
+		parser->last = parser->before_last;
 	}
-	walk->at = behind;
+	parser->at = behind;
 	return true;
 }
 
 static const char *skip_qualifiers(const char *at, const char *end)
 {
-	static const char *const qualifiers[] = {"const", "volatile", "noexcept", "restrict", "&&", "&"};
+	static const char *const qualifiers[] = { "const", "volatile", "noexcept", "restrict", "&&",
+		"&" };
 	const char *before;
 
 	do {
 		before = at;
 		for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
-			if (begins(at, end, " ") && begins_word(at + 1, end, qualifiers[i]))
+			if (starts_with_bytes(at, end, " ") &&
+				starts_with_word(at + 1, end, qualifiers[i]))
 				at += 1 + strlen(qualifiers[i]);
 	} while (at != before);
 	return at;
 }
 
 /* At the ( of parameters. Behind them, another component may follow (f(int)::local), or nothing of the name. */
-static bool parameters(struct walk *walk)
+static bool parse_cxx_parameters(struct cxx_parser *parser)
 {
-	const char *behind = skip_group(walk->at, walk->end);
+	const char *behind = skip_group(parser->at, parser->end);
 
 	if (!behind)
 		return false;
-	behind = skip_qualifiers(behind, walk->end);
-	walk->is_function = true;
-	walk->at = behind;
-	if (behind == walk->end || begins(behind, walk->end, "::"))
+	behind = skip_qualifiers(behind, parser->end);
+	parser->is_function = true;
+	parser->at = behind;
+	if (behind == parser->end || starts_with_bytes(behind, parser->end, "::"))
 		return true;
-	walk->at = walk->end;
-	return *behind == ')' || *behind == '.' || *behind == '@' || begins(behind, walk->end, " [");
+	parser->at = parser->end;
+	return *behind == ')' || *behind == '.' || *behind == '@' ||
+	       starts_with_bytes(behind, parser->end, " [");
 }
 
-static bool parenthesis(struct walk *walk)
+static bool parse_parenthesis(struct cxx_parser *parser)
 {
-	if (begins(walk->at, walk->end, ANONYMOUS)) {
-		keep(walk, walk->at + sizeof ANONYMOUS - 1);
+	if (starts_with_bytes(parser->at, parser->end, ANONYMOUS)) {
+		append_up_to(parser, parser->at + sizeof ANONYMOUS - 1);
 		return true;
 	}
-	if (walk->used > 0)
-		return parameters(walk);
-	walk->at++; /* a declarator: void (*f())() */
+	if (parser->used > 0)
+		return parse_cxx_parameters(parser);
+	parser->at++; /* a declarator: void (*f())() */
 	return true;
 }
 
-static void blank(struct walk *walk)
+static void parse_blank(struct cxx_parser *parser)
 {
-	if (walk->used && begins(walk->at, walk->end, " <"))
-		walk->at++; /* operator< <int> */
-	else if (walk->used && begins(walk->at, walk->end, " ["))
-		walk->at = walk->end; /* f [clone .cold] */
+	if (parser->used && starts_with_bytes(parser->at, parser->end, " <"))
+		parser->at++; /* operator< <int> */
+	else if (parser->used && starts_with_bytes(parser->at, parser->end, " ["))
+		parser->at = parser->end; /* f [clone .cold] */
 	else
-		restart(walk);
+		restart_name(parser);
 }
 
-static bool step(struct walk *walk)
+static bool parse_step(struct cxx_parser *parser)
 {
-	char c = *walk->at;
+	char c = *parser->at;
 
-	if (is_word(c))
-		return word(walk);
+	if (is_identifier_byte(c))
+		return parse_name_word(parser);
 	switch (c) {
 	case ':':
-		if (!begins(walk->at, walk->end, "::"))
+		if (!starts_with_bytes(parser->at, parser->end, "::"))
 			return false;
-		keep(walk, walk->at + 2);
-		walk->before_last = walk->last;
-		walk->last = walk->used;
-		walk->is_function = true;
+		append_up_to(parser, parser->at + 2);
+		parser->before_last = parser->last;
+		parser->last = parser->used;
+		parser->is_function = true;
 		return true;
 	case '<':
-		return arguments(walk);
+		return parse_cxx_arguments(parser);
 	case '(':
-		return parenthesis(walk);
+		return parse_parenthesis(parser);
 	case '{':
 	case '[':
-		return keep_group(walk);
+		return append_group(parser);
 	case ' ':
-		blank(walk);
+		parse_blank(parser);
 		return true;
 	case '*':
 	case '&':
-		restart(walk);
+		restart_name(parser);
 		return true;
 	case '~':
 	case '\'':
-		keep(walk, walk->at + 1);
+		append_up_to(parser, parser->at + 1);
 		return true;
 	default:
 		return false;
@@ -292,14 +344,14 @@ static bool step(struct walk *walk)
 
 size_t cxx_name(const char *text, size_t bytes, char *out, size_t *last)
 {
-	struct walk walk = {.at = text, .end = text + bytes, .out = out};
+	struct cxx_parser parser = { .at = text, .end = text + bytes, .out = out };
 
-	while (walk.at < walk.end)
-		if (!step(&walk))
+	while (parser.at < parser.end)
+		if (!parse_step(&parser))
 			return 0;
-	if (!walk.is_function || walk.last == walk.used)
+	if (!parser.is_function || parser.last == parser.used)
 		return 0;
-	out[walk.used] = '\0';
-	*last = walk.last;
-	return walk.used;
+	out[parser.used] = '\0';
+	*last = parser.last;
+	return parser.used;
 }

@@ -17,10 +17,10 @@
 #define STATIC_NVCC "__nv_static_"
 
 static struct demangle_counts counts;
-static uint64_t burnt_ns;
+static uint64_t spent_ns;
 
 /* A decimal number at `*at`, which is moved behind it. 0: none, or more than a name can have. */
-static size_t number(const char **at)
+static size_t parse_length(const char **at)
 {
 	size_t value = 0;
 
@@ -31,23 +31,23 @@ static size_t number(const char **at)
 
 /* The kernel's own name in that of its host stub or of its entry in the device code: a part of `name`, which is
  * cut; or `name`. */
-static char *kernel_name(char *name)
+static char *strip_kernel_stub(char *name)
 {
 	const char *at = name;
 	size_t length;
 
 	if (!strncmp(name, STATIC_NVCC, strlen(STATIC_NVCC))) {
 		at = name + strlen(STATIC_NVCC);
-		length = number(&at);
+		length = parse_length(&at);
 		if (*at++ != '_' || strlen(at) < length + 3 || strncmp(at + length, "__Z", 3))
 			return name;
 		return name + (at - name) + length + 1;
 	}
 	if (!strncmp(name, "_Z", 2)) {
 		at += 2 + (name[2] == 'L');
-		length = number(&at);
+		length = parse_length(&at);
 		if (strncmp(at, STUB_NVCC "_Z", strlen(STUB_NVCC "_Z")) || strlen(at) < length ||
-		    length <= strlen(STUB_NVCC))
+			length <= strlen(STUB_NVCC))
 			return name;
 		name += at - name;
 		name[length] = '\0';
@@ -57,7 +57,7 @@ static char *kernel_name(char *name)
 	return name;
 }
 
-static bool is_word(char c)
+static bool is_symbol_byte(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
@@ -66,13 +66,14 @@ static bool is_word(char c)
  * the identifier. */
 static bool is_build_hash(const char *identifier, size_t length)
 {
-	static const char *const prefixes[] = {"_INTERNAL_", "_GLOBAL__N__"};
+	static const char *const prefixes[] = { "_INTERNAL_", "_GLOBAL__N__" };
 	size_t prefix;
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
 		prefix = strlen(prefixes[i]);
 		if (length >= strlen(ANONYMOUS) && !strncmp(identifier, prefixes[i], prefix) &&
-		    strspn(identifier + prefix, "0123456789abcdef") == 8 && identifier[prefix + 8] == '_')
+			strspn(identifier + prefix, "0123456789abcdef") == 8 &&
+			identifier[prefix + 8] == '_')
 			return true;
 	}
 	return false;
@@ -80,7 +81,7 @@ static bool is_build_hash(const char *identifier, size_t length)
 
 static size_t stub_prefix(const char *identifier)
 {
-	static const char *const prefixes[] = {STUB_TEMPLATE, STUB_NVCC "_"};
+	static const char *const prefixes[] = { STUB_TEMPLATE, STUB_NVCC "_" };
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
 		if (!strncmp(identifier, prefixes[i], strlen(prefixes[i])))
@@ -90,19 +91,19 @@ static size_t stub_prefix(const char *identifier)
 
 /* Rewrites the identifiers in the decoded `text` that a compiler made up. It only becomes shorter. Returns the new
  * length. */
-static size_t tidy(char *text)
+static size_t strip_build_hashes(char *text)
 {
 	char *to = text;
 	size_t length;
 
 	for (const char *from = text; *from; from += length) {
 		length = 1;
-		if (!is_word(*from)) {
+		if (!is_symbol_byte(*from)) {
 			*to++ = *from;
 			continue;
 		}
 		from += stub_prefix(from);
-		for (length = 0; is_word(from[length]); length++)
+		for (length = 0; is_symbol_byte(from[length]); length++)
 			;
 		if (is_build_hash(from, length))
 			to = (char *)memcpy(to, ANONYMOUS, strlen(ANONYMOUS)) + strlen(ANONYMOUS);
@@ -115,19 +116,21 @@ static size_t tidy(char *text)
 
 static bool is_mangled(const char *name)
 {
-	return !strncmp(name, "_Z", 2) || (!strncmp(name, "_R", 2) && isupper((unsigned char)name[2]));
+	return !strncmp(name, "_Z", 2) ||
+	       (!strncmp(name, "_R", 2) && isupper((unsigned char)name[2]));
 }
 
-static bool decode_counted(const char *name, enum decode_style style, char *out, size_t room, size_t *bytes)
+static bool decode_counted(
+	const char *name, enum decode_style style, char *out, size_t room, size_t *bytes)
 {
-	enum decode_end end = DECODE_TOO_SLOW;
+	enum decode_result end = DECODE_TOO_SLOW;
 
-	if (burnt_ns < DEMANGLE_BURNT_NS) {
-		end = decode(name, style, out, room, bytes);
+	if (spent_ns < DEMANGLE_TOTAL_TIME_NS) {
+		end = libiberty_decode(name, style, out, room, bytes);
 		if (end == DECODE_TOO_SLOW)
-			burnt_ns += DEMANGLE_TIME_NS;
+			spent_ns += DEMANGLE_TIME_NS;
 	}
-	counts.decoded += end == DECODE_DONE && style == DECODE_WHOLE;
+	counts.decoded += end == DECODE_DONE && style == DECODE_FULL;
 	counts.too_long += end == DECODE_TOO_LONG;
 	counts.too_slow += end == DECODE_TOO_SLOW;
 	return end == DECODE_DONE;
@@ -139,15 +142,15 @@ static size_t decode_text(enum demangle_form form, const char *name, char *out, 
 {
 	size_t bytes;
 
-	if (!decode_counted(name, DECODE_WHOLE, out, room, &bytes))
+	if (!decode_counted(name, DECODE_FULL, out, room, &bytes))
 		return 0;
 	if (form != DEMANGLE_FULL && !strncmp(name, "_Z", 2) &&
-	    !decode_counted(name, DECODE_PLAIN, out, room, &bytes))
+		!decode_counted(name, DECODE_PLAIN, out, room, &bytes))
 		return 0;
-	return tidy(out);
+	return strip_build_hashes(out);
 }
 
-static size_t put(const char *text, size_t bytes, char *out, size_t room)
+static size_t copy_demangled(const char *text, size_t bytes, char *out, size_t room)
 {
 	if (bytes >= room) {
 		counts.too_long++;
@@ -159,11 +162,11 @@ static size_t put(const char *text, size_t bytes, char *out, size_t room)
 }
 
 /* The arguments of a template in decoded text, one qualified name after the other. */
-struct argument {
+struct template_argument {
 	const char *begin, *end; /* its last component */
 };
 
-static bool is_one_of(const char *text, size_t bytes, const char *const *words, size_t count)
+static bool is_one_of_words(const char *text, size_t bytes, const char *const *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strlen(words[i]) == bytes && !memcmp(words[i], text, bytes))
@@ -171,18 +174,21 @@ static bool is_one_of(const char *text, size_t bytes, const char *const *words, 
 	return false;
 }
 
-#define IS_ONE_OF(text, bytes, words) is_one_of(text, bytes, words, sizeof(words) / sizeof *(words))
+#define IS_ONE_OF(text, bytes, words) \
+	is_one_of_words(text, bytes, words, sizeof(words) / sizeof *(words))
 
 /* The next name from `at` on, which is behind it then; unnamed namespaces are no component. false: there is none. */
-static bool next_name(const char **at, struct argument *argument)
+static bool next_name(const char **at, struct template_argument *argument)
 {
 	const char *from = *at;
 
 	while (*from && !(isalpha((unsigned char)*from) || *from == '_'))
-		from += isdigit((unsigned char)*from) ? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz") : 1;
+		from += isdigit((unsigned char)*from)
+				? strspn(from, "0123456789abcdefghijklmnopqrstuvwxyz")
+				: 1;
 	argument->begin = from;
-	while (is_word(*from)) {
-		while (is_word(*from))
+	while (is_symbol_byte(*from)) {
+		while (is_symbol_byte(*from))
 			from++;
 		argument->end = from;
 		if (strncmp(from, "::", 2) != 0)
@@ -190,7 +196,7 @@ static bool next_name(const char **at, struct argument *argument)
 		from += 2;
 		if (!strncmp(from, ANONYMOUS "::", strlen(ANONYMOUS "::")))
 			from += strlen(ANONYMOUS "::");
-		if (is_word(*from))
+		if (is_symbol_byte(*from))
 			argument->begin = from;
 	}
 	*at = from;
@@ -199,15 +205,56 @@ static bool next_name(const char **at, struct argument *argument)
 
 /* PyTorch's templates for kernels say how they go over the data; what they do to it is an argument, maybe inside of
  * others: the first name that is no number, type or such a shell. */
-static bool functor(const char *at, struct argument *argument)
+static bool skip_to_functor(const char *at, struct template_argument *argument)
 {
 	static const char *const shells[] = {
-		"bool", "char", "short", "int", "long", "unsigned", "signed", "float", "double", "void", "const", "volatile",
-		"Half", "BFloat16", "__half", "__nv_bfloat16", "complex", "true", "false", "anonymous", "namespace", "at", "native",
-		"AUnaryFunctor", "BUnaryFunctor", "BinaryFunctor", "gpu_kernel_impl", "gpu_kernel_impl_nocast", "ReduceOp",
-		"func_wrapper_t", "TensorListMetadata", "TensorListScalarListMetadata", "FusedOptimizerTensorListMetadata",
-		"Array", "array", "OffsetCalculator", "TrivialOffsetCalculator", "TensorIteratorBase", "TensorIterator",
-		"LoadWithCast", "LoadWithoutCast", "StoreWithCast", "StoreWithoutCast", "operator", "lambda", "std", "c10",
+		"bool",
+		"char",
+		"short",
+		"int",
+		"long",
+		"unsigned",
+		"signed",
+		"float",
+		"double",
+		"void",
+		"const",
+		"volatile",
+		"Half",
+		"BFloat16",
+		"__half",
+		"__nv_bfloat16",
+		"complex",
+		"true",
+		"false",
+		"anonymous",
+		"namespace",
+		"at",
+		"native",
+		"AUnaryFunctor",
+		"BUnaryFunctor",
+		"BinaryFunctor",
+		"gpu_kernel_impl",
+		"gpu_kernel_impl_nocast",
+		"ReduceOp",
+		"func_wrapper_t",
+		"TensorListMetadata",
+		"TensorListScalarListMetadata",
+		"FusedOptimizerTensorListMetadata",
+		"Array",
+		"array",
+		"OffsetCalculator",
+		"TrivialOffsetCalculator",
+		"TensorIteratorBase",
+		"TensorIterator",
+		"LoadWithCast",
+		"LoadWithoutCast",
+		"StoreWithCast",
+		"StoreWithoutCast",
+		"operator",
+		"lambda",
+		"std",
+		"c10",
 	};
 
 	while (next_name(&at, argument))
@@ -216,9 +263,9 @@ static bool functor(const char *at, struct argument *argument)
 	return false;
 }
 
-static bool first_argument(const char *at, struct argument *argument)
+static bool first_argument(const char *at, struct template_argument *argument)
 {
-	for (argument->begin = at; is_word(*at) || *at == ':'; at++)
+	for (argument->begin = at; is_symbol_byte(*at) || *at == ':'; at++)
 		if (*at == ':')
 			argument->begin = at + 1;
 	argument->end = at;
@@ -231,23 +278,34 @@ static bool first_argument(const char *at, struct argument *argument)
 static size_t add_argument(const char *text, char *base, size_t bytes, size_t last)
 {
 	static const char own[] = "cutlass_";
-	static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
+	static const char *const wrappers[] = { "Kernel", "Kernel2", "device_kernel" };
 	static const char *const loops[] = {
-		"vectorized_elementwise_kernel", "unrolled_elementwise_kernel", "elementwise_kernel", "legacy_elementwise_kernel",
-		"elementwise_kernel_with_index", "index_elementwise_kernel", "unrolled_elementwise_kernel_for_multi_outputs",
-		"elementwise_kernel_manual_unroll", "vectorized_templated_elementwise_kernel", "reduce_kernel",
-		"multi_tensor_apply_kernel", "distribution_elementwise_grid_stride_kernel", "kernelPointwiseApply1",
-		"kernelPointwiseApply2", "kernelPointwiseApply3",
+		"vectorized_elementwise_kernel",
+		"unrolled_elementwise_kernel",
+		"elementwise_kernel",
+		"legacy_elementwise_kernel",
+		"elementwise_kernel_with_index",
+		"index_elementwise_kernel",
+		"unrolled_elementwise_kernel_for_multi_outputs",
+		"elementwise_kernel_manual_unroll",
+		"vectorized_templated_elementwise_kernel",
+		"reduce_kernel",
+		"multi_tensor_apply_kernel",
+		"distribution_elementwise_grid_stride_kernel",
+		"kernelPointwiseApply1",
+		"kernelPointwiseApply2",
+		"kernelPointwiseApply3",
 	};
-	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrappers), loop = IS_ONE_OF(base + last, bytes - last, loops);
+	const bool wraps = IS_ONE_OF(base + last, bytes - last, wrappers),
+		   loop = IS_ONE_OF(base + last, bytes - last, loops);
 	const char *from = (wraps && strstr(text, "cutlass")) || loop ? strchr(text, '<') : NULL;
-	struct argument argument;
+	struct template_argument argument;
 	size_t length;
 
 	if (!from)
 		return bytes;
 	from++;
-	if (!(loop ? functor : first_argument)(from, &argument))
+	if (!(loop ? skip_to_functor : first_argument)(from, &argument))
 		return bytes;
 	length = (size_t)(argument.end - argument.begin);
 	if (!loop && !strncmp(argument.begin, own, strlen(own))) {
@@ -261,7 +319,8 @@ static size_t add_argument(const char *text, char *base, size_t bytes, size_t la
 	return bytes;
 }
 
-static size_t shorten(enum demangle_form form, const char *text, size_t bytes, char *out, size_t room)
+static size_t shorten_demangled(
+	enum demangle_form form, const char *text, size_t bytes, char *out, size_t room)
 {
 	static char base[DEMANGLE_OUTPUT + 1];
 	size_t last = 0;
@@ -271,7 +330,7 @@ static size_t shorten(enum demangle_form form, const char *text, size_t bytes, c
 		bytes = add_argument(text, base, bytes, last);
 	if (form == DEMANGLE_BASE)
 		last = 0;
-	return bytes ? put(base + last, bytes - last, out, room) : 0;
+	return bytes ? copy_demangled(base + last, bytes - last, out, room) : 0;
 }
 
 size_t demangle(enum demangle_form form, const char *name, size_t bytes, char *out, size_t room)
@@ -288,21 +347,21 @@ size_t demangle(enum demangle_form form, const char *name, size_t bytes, char *o
 	}
 	memcpy(copy, name, bytes);
 	copy[bytes] = '\0';
-	kernel = kernel_name(copy);
+	kernel = strip_kernel_stub(copy);
 	if (!is_mangled(kernel)) {
 		if (form != DEMANGLE_FULL && kernel == copy)
-			return shorten(form, kernel, strlen(kernel), out, room);
-		return kernel == copy ? 0 : put(kernel, strlen(kernel), out, room);
+			return shorten_demangled(form, kernel, strlen(kernel), out, room);
+		return kernel == copy ? 0 : copy_demangled(kernel, strlen(kernel), out, room);
 	}
 	length = decode_text(form, kernel, text, sizeof text);
 	if (!length)
-		return kernel == copy ? 0 : put(kernel, strlen(kernel), out, room);
+		return kernel == copy ? 0 : copy_demangled(kernel, strlen(kernel), out, room);
 	if (form != DEMANGLE_FULL) {
-		bytes = shorten(form, text, length, out, room);
+		bytes = shorten_demangled(form, text, length, out, room);
 		if (bytes)
 			return bytes;
 	}
-	return put(text, length, out, room);
+	return copy_demangled(text, length, out, room);
 }
 
 struct demangle_counts demangle_counts(void)

@@ -24,24 +24,26 @@
 #define DEMANGLE_INPUT 16384u
 #define DEMANGLE_OUTPUT 65536u
 #define DEMANGLE_TIME_NS 250000000u
-#define DEMANGLE_BURNT_NS 2000000000u
+#define DEMANGLE_TOTAL_TIME_NS 2000000000u
 
 /* What is made of `_ZN2at6native10add_kernelILi4EEEvPf`. The texts are the values of --demangle. */
-#define DEMANGLE_FORMS(X)                                                                              \
-	X(NO, "no")       /* the name as it is */                                                      \
-	X(SHORT, "short") /* add_kernel: the last component of base; of CUTLASS and PyTorch what runs: Kernel<Gemm> */ \
-	X(BASE, "base")   /* at::native::add_kernel: no template arguments, parameters, return type */ \
-	X(FULL, "full")   /* void at::native::add_kernel<4>(float*) */
+#define DEMANGLE_FORMS(X)                                                                                             \
+	X(NO, "no") /* the name as it is */                                                                           \
+	X(SHORT,                                                                                                      \
+		"short") /* add_kernel: the last component of base; of CUTLASS and PyTorch what runs: Kernel<Gemm> */ \
+	X(BASE, "base") /* at::native::add_kernel: no template arguments, parameters, return type */                  \
+	X(FULL, "full") /* void at::native::add_kernel<4>(float*) */
 
 enum demangle_form {
 #define X(form, text) DEMANGLE_##form,
 	DEMANGLE_FORMS(X)
 #undef X
-	DEMANGLE_FORM_COUNT
+		DEMANGLE_FORM_COUNT
 };
 
 struct demangle_counts {
-	uint64_t decoded, too_long, too_slow; /* names; those that are not mangled are in none of them */
+	uint64_t decoded, too_long,
+		too_slow; /* names; those that are not mangled are in none of them */
 };
 
 /* Writes `form` of the `bytes` bytes at `name` (not terminated, any content) to `out`, terminated. Returns the

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOTES_MOST 65536u  /* bytes of one note section that are looked at */
-#define ENCLOSING_MOST 16  /* functions before an address that are asked whether they reach it */
+#define NOTES_MAX 65536u /* bytes of one note section that are looked at */
+#define ENCLOSING_MAX 16 /* functions before an address that are asked whether they reach it */
 
 static bool note_matches(Elf_Data *data, const struct build_id *id)
 {
@@ -21,8 +21,9 @@ static bool note_matches(Elf_Data *data, const struct build_id *id)
 	GElf_Nhdr note;
 
 	while ((next = gelf_getnote(data, at, &note, &name, &content)) > at) {
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU && note.n_descsz == id->bytes &&
-		    !memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU))
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
+			note.n_descsz == id->bytes &&
+			!memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU))
 			return !memcmp((char *)data->d_buf + content, id->content, id->bytes);
 		at = next;
 	}
@@ -30,14 +31,16 @@ static bool note_matches(Elf_Data *data, const struct build_id *id)
 }
 
 /* libelf keeps what it has read: *left is what it may still read, of however many notes that overlap. */
-static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align, const struct build_id *id, uint64_t *left)
+static bool chunk_matches(Elf *elf, uint64_t offset, uint64_t size, uint64_t align,
+	const struct build_id *id, uint64_t *left)
 {
 	Elf_Data *data;
 
-	if (size > NOTES_MOST || size > *left || offset > INT64_MAX)
+	if (size > NOTES_MAX || size > *left || offset > INT64_MAX)
 		return false;
 	*left -= size;
-	data = elf_getdata_rawchunk(elf, (int64_t)offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	data = elf_getdata_rawchunk(
+		elf, (int64_t)offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	return data && data->d_buf && note_matches(data, id);
 }
 
@@ -51,13 +54,15 @@ static bool has_build_id(Elf *elf, size_t sections, const struct build_id *id)
 
 	for (size_t i = 1; i < sections; i++)
 		if (gelf_getshdr(elf_getscn(elf, i), &section) && section.sh_type == SHT_NOTE &&
-		    chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign, id, &left))
+			chunk_matches(elf, section.sh_offset, section.sh_size, section.sh_addralign,
+				id, &left))
 			return true;
 	if (elf_getphdrnum(elf, &segments))
 		return false;
-	for (size_t i = 0; i < segments && i < ELF_SECTIONS_MOST; i++)
+	for (size_t i = 0; i < segments && i < ELF_SECTIONS_MAX; i++)
 		if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_NOTE &&
-		    chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id, &left))
+			chunk_matches(elf, segment.p_offset, segment.p_filesz, segment.p_align, id,
+				&left))
 			return true;
 	return false;
 }
@@ -67,8 +72,9 @@ static bool is_native(Elf *elf)
 	const unsigned char order = __BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 	GElf_Ehdr header;
 
-	return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-	       header.e_ident[EI_DATA] == order && (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+	return elf_kind(elf) == ELF_K_ELF && gelf_getehdr(elf, &header) &&
+	       header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == order &&
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
 static Elf_Scn *section_of_type(Elf *elf, size_t sections, uint32_t type, GElf_Shdr *header)
@@ -87,12 +93,12 @@ static bool is_function(const Elf64_Sym *symbol, uint64_t names_bytes)
 {
 	const unsigned type = ELF64_ST_TYPE(symbol->st_info);
 
-	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
-	       symbol->st_name != 0 && symbol->st_name < names_bytes;
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_value != 0 && symbol->st_name != 0 && symbol->st_name < names_bytes;
 }
 
 /* Of several names of one address the global one is taken. */
-static uint32_t rank_of(const Elf64_Sym *symbol)
+static uint32_t symbol_rank(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_BIND(symbol->st_info)) {
 	case STB_GLOBAL:
@@ -104,17 +110,17 @@ static uint32_t rank_of(const Elf64_Sym *symbol)
 	}
 }
 
-static struct elf_function function_of(const Elf64_Sym *symbol)
+static struct elf_function to_elf_function(const Elf64_Sym *symbol)
 {
 	return (struct elf_function){
 		.start = symbol->st_value,
 		.bytes = symbol->st_size,
 		.name = symbol->st_name,
-		.rank = rank_of(symbol),
+		.rank = symbol_rank(symbol),
 	};
 }
 
-static int by_start(const void *left, const void *right)
+static int compare_elf_functions(const void *left, const void *right)
 {
 	const struct elf_function *a = left, *b = right;
 
@@ -127,12 +133,12 @@ static int by_start(const void *left, const void *right)
 	return (a->name > b->name) - (a->name < b->name);
 }
 
-static void sort(struct elf_symbols *symbols)
+static void sort_elf_functions(struct elf_symbols *symbols)
 {
 	struct elf_function *functions = symbols->functions;
 	size_t kept = 0;
 
-	qsort(functions, symbols->count, sizeof *functions, by_start);
+	qsort(functions, symbols->count, sizeof *functions, compare_elf_functions);
 	for (size_t i = 0; i < symbols->count; i++)
 		if (i == 0 || functions[i].start != functions[kept - 1].start)
 			functions[kept++] = functions[i];
@@ -140,7 +146,7 @@ static void sort(struct elf_symbols *symbols)
 }
 
 /* `table` and `names` are what libelf read; copied, because it forgets them. */
-static void take(struct elf_symbols *out, const Elf_Data *table, const Elf_Data *names)
+static void add_elf_functions(struct elf_symbols *out, const Elf_Data *table, const Elf_Data *names)
 {
 	const Elf64_Sym *symbols = table->d_buf;
 	const size_t count = table->d_size / sizeof *symbols;
@@ -150,16 +156,17 @@ static void take(struct elf_symbols *out, const Elf_Data *table, const Elf_Data 
 		room += is_function(symbols + i, names->d_size);
 	if (!room)
 		return;
-	out->names = need(names->d_size + 1);
+	out->names = xcalloc(names->d_size + 1);
 	memcpy(out->names, names->d_buf, names->d_size);
-	out->functions = need(room * sizeof *out->functions);
+	out->functions = xcalloc(room * sizeof *out->functions);
 	for (size_t i = 0; i < count; i++)
 		if (is_function(symbols + i, names->d_size))
-			out->functions[out->count++] = function_of(symbols + i);
-	sort(out);
+			out->functions[out->count++] = to_elf_function(symbols + i);
+	sort_elf_functions(out);
 }
 
-static enum symbol_miss read_table(struct elf_symbols *out, Elf *elf, size_t sections, uint32_t type)
+static enum symbol_miss read_table(
+	struct elf_symbols *out, Elf *elf, size_t sections, uint32_t type)
 {
 	GElf_Shdr table_header, names_header;
 	Elf_Scn *table = section_of_type(elf, sections, type, &table_header), *names;
@@ -169,21 +176,22 @@ static enum symbol_miss read_table(struct elf_symbols *out, Elf *elf, size_t sec
 		return SYMBOL_NO_SYMBOLS;
 	names = elf_getscn(elf, table_header.sh_link);
 	if (!names || !gelf_getshdr(names, &names_header) || names_header.sh_type != SHT_STRTAB ||
-	    table_header.sh_entsize != sizeof(Elf64_Sym) ||
-	    ((table_header.sh_flags | names_header.sh_flags) & SHF_COMPRESSED))
+		table_header.sh_entsize != sizeof(Elf64_Sym) ||
+		((table_header.sh_flags | names_header.sh_flags) & SHF_COMPRESSED))
 		return SYMBOL_BAD_ELF;
 	if (table_header.sh_size > ELF_SYMBOLS_BYTES ||
-	    names_header.sh_size > ELF_SYMBOLS_BYTES - table_header.sh_size)
+		names_header.sh_size > ELF_SYMBOLS_BYTES - table_header.sh_size)
 		return SYMBOL_TOO_LARGE;
 	table_data = elf_getdata(table, NULL);
 	names_data = elf_getdata(names, NULL);
 	if (!table_data || !names_data || !table_data->d_buf || !names_data->d_buf)
 		return SYMBOL_BAD_ELF;
-	take(out, table_data, names_data);
+	add_elf_functions(out, table_data, names_data);
 	return out->count ? SYMBOL_NONE : SYMBOL_NO_SYMBOLS;
 }
 
-static enum symbol_miss read_file(struct elf_symbols *out, int fd, const struct build_id *id, enum elf_table table)
+static enum symbol_miss read_elf_file(
+	struct elf_symbols *out, int fd, const struct build_id *id, enum elf_table table)
 {
 	const uint32_t type = table == ELF_SYMTAB ? SHT_SYMTAB : SHT_DYNSYM;
 	enum symbol_miss miss = SYMBOL_BAD_ELF;
@@ -191,24 +199,28 @@ static enum symbol_miss read_file(struct elf_symbols *out, int fd, const struct 
 	Elf *elf;
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		fatal(STATUS_UNREADABLE, "libelf is older than its headers were; build pperf-report against the libelf that is there");
+		fatal(STATUS_UNREADABLE, "libelf is older than its headers were; build "
+					 "pperf-report against the libelf that is there");
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (elf && is_native(elf) && !elf_getshdrnum(elf, &sections) && sections <= ELF_SECTIONS_MOST)
-		miss = has_build_id(elf, sections, id) ? read_table(out, elf, sections, type) : SYMBOL_OTHER_BUILD;
+	if (elf && is_native(elf) && !elf_getshdrnum(elf, &sections) &&
+		sections <= ELF_SECTIONS_MAX)
+		miss = has_build_id(elf, sections, id) ? read_table(out, elf, sections, type)
+						       : SYMBOL_OTHER_BUILD;
 	elf_end(elf);
 	return miss;
 }
 
-enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table)
+enum symbol_miss elf_symbols_read(
+	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table)
 {
 	enum symbol_miss miss;
 	struct stat status;
 	int fd = regular_file_open(path, &status);
 
-	*out = (struct elf_symbols){0};
+	*out = (struct elf_symbols){ 0 };
 	if (fd < 0)
 		return errno == ENOTSUP ? SYMBOL_NOT_REGULAR : SYMBOL_NO_FILE;
-	miss = read_file(out, fd, id, table);
+	miss = read_elf_file(out, fd, id, table);
 	close(fd);
 	return miss;
 }
@@ -217,7 +229,7 @@ void elf_symbols_free(struct elf_symbols *symbols)
 {
 	free(symbols->functions);
 	free(symbols->names);
-	*symbols = (struct elf_symbols){0};
+	*symbols = (struct elf_symbols){ 0 };
 }
 
 /* A function may hold others (hand-written assembly names its parts), so the nearest start need not be the one. */
@@ -236,7 +248,7 @@ const struct elf_function *elf_symbols_find(const struct elf_symbols *symbols, u
 	}
 	if (low > 0 && functions[low - 1].bytes == 0)
 		return functions + low - 1;
-	for (size_t i = low; i > 0 && low - i < ENCLOSING_MOST; i--)
+	for (size_t i = low; i > 0 && low - i < ENCLOSING_MAX; i--)
 		if (address - functions[i - 1].start < functions[i - 1].bytes)
 			return functions + i - 1;
 	return NULL;

@@ -11,15 +11,15 @@
 
 #include "report/symbols/symbols.h"
 
-#define ELF_SECTIONS_MOST 65536u
-#define ELF_NOTES_BYTES (4u << 20)       /* of all notes that are looked at */
+#define ELF_SECTIONS_MAX 65536u
+#define ELF_NOTES_BYTES (4u << 20)     /* of all notes that are looked at */
 #define ELF_SYMBOLS_BYTES (512u << 20) /* twice that is needed while they are read */
 
 struct elf_function {
-	uint64_t start;  /* as the file counts */
-	uint64_t bytes;  /* 0: up to the next */
-	uint32_t name;   /* in names */
-	uint32_t rank;   /* the lowest of one address is taken */
+	uint64_t start; /* as the file counts */
+	uint64_t bytes; /* 0: up to the next */
+	uint32_t name;  /* in names */
+	uint32_t rank;  /* the lowest of one address is taken */
 };
 
 /* By start, none twice. Freed with elf_symbols_free. */
@@ -31,16 +31,17 @@ struct elf_symbols {
 
 enum elf_table { ELF_SYMTAB, ELF_DYNSYM };
 
-#define BUILD_ID_MOST 64u
+#define BUILD_ID_BYTES_MAX 64u
 
 struct build_id {
-	unsigned char content[BUILD_ID_MOST];
+	unsigned char content[BUILD_ID_BYTES_MAX];
 	size_t bytes;
 };
 
 /* SYMBOL_NONE: *out holds the functions of the file's `table`. Else why not (of NO_FILE to NO_SYMBOLS), and *out is
  * empty. */
-enum symbol_miss elf_symbols_read(struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
+enum symbol_miss elf_symbols_read(
+	struct elf_symbols *out, const char *path, const struct build_id *id, enum elf_table table);
 void elf_symbols_free(struct elf_symbols *symbols);
 
 /* The function around `address`, NULL if it lies between functions. */

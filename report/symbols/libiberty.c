@@ -29,29 +29,31 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-#define SHORT_NAME 1024u         /* libiberty refuses longer ones unless told not to */
-#define LARGE_STACK (64u << 20)  /* DEMANGLE_INPUT bytes were seen to take 8 MiB of it, and SCOPES_STACK */
-#define SCOPES_STACK (16u << 20) /* for an array that libiberty sizes by a product, see scopes_bytes() */
-#define RUST_BINDER_DIGITS 2     /* of the count in `for<'a, 'b>`, base 62 */
+#define SHORT_NAME 1024u /* libiberty refuses longer ones unless told not to */
+#define LARGE_STACK \
+	(64u << 20) /* DEMANGLE_INPUT bytes were seen to take 8 MiB of it, and SCOPES_STACK */
+#define SCOPES_STACK \
+	(16u << 20) /* for an array that libiberty sizes by a product, see scopes_bytes() */
+#define RUST_BINDER_DIGITS 2 /* of the count in `for<'a, 'b>`, base 62 */
 
-struct job {
+struct decode_job {
 	const char *mangled;
 	int options;
 	int (*decoder)(const char *, int, demangle_callbackref, void *);
 	char *out;
 	size_t room, used;
-	enum decode_end end;
+	enum decode_result end;
 };
 
 /* One thread at a time is decoding, so one place to jump to is enough. */
-static sigjmp_buf stop;
-static volatile sig_atomic_t running;
+static sigjmp_buf decode_stop;
+static volatile sig_atomic_t decoder_running;
 
-static void out_of_time(int signal)
+static void on_decode_timeout(int signal)
 {
 	(void)signal;
-	if (running)
-		siglongjmp(stop, DECODE_TOO_SLOW);
+	if (decoder_running)
+		siglongjmp(decode_stop, DECODE_TOO_SLOW);
 }
 
 /* The Rust decoder holds memory while it prints what is not ASCII; the next text is as good a place to stop. */
@@ -63,9 +65,9 @@ static bool is_ascii(const char *text, size_t bytes)
 	return true;
 }
 
-static void put(const char *text, size_t bytes, void *opaque)
+static void append_decoded(const char *text, size_t bytes, void *opaque)
 {
-	struct job *job = opaque;
+	struct decode_job *job = opaque;
 
 	if (bytes == 0)
 		return;
@@ -76,19 +78,21 @@ static void put(const char *text, size_t bytes, void *opaque)
 	}
 	job->used = job->room;
 	if (is_ascii(text, bytes))
-		siglongjmp(stop, DECODE_TOO_LONG);
+		siglongjmp(decode_stop, DECODE_TOO_LONG);
 }
 
 /* A timer that ends after DEMANGLE_TIME_NS of this thread's processor time, in a signal to this thread. */
-static bool timer_begin(timer_t *timer)
+static bool decode_timer_start(timer_t *timer)
 {
-	struct sigaction action = {.sa_handler = out_of_time, .sa_flags = SA_NODEFER | SA_RESTART};
-	struct itimerspec limit = {.it_value = {.tv_sec = 0, .tv_nsec = DEMANGLE_TIME_NS}};
-	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGVTALRM};
+	struct sigaction action = { .sa_handler = on_decode_timeout,
+		.sa_flags = SA_NODEFER | SA_RESTART };
+	struct itimerspec limit = { .it_value = { .tv_sec = 0, .tv_nsec = DEMANGLE_TIME_NS } };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGVTALRM };
 
 	event.sigev_notify_thread_id = gettid();
 	sigaction(SIGVTALRM, &action, NULL);
-	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, timer) && timer_create(CLOCK_MONOTONIC, &event, timer))
+	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, timer) &&
+		timer_create(CLOCK_MONOTONIC, &event, timer))
 		return false;
 	if (!timer_settime(*timer, 0, &limit, NULL))
 		return true;
@@ -96,24 +100,26 @@ static bool timer_begin(timer_t *timer)
 	return false;
 }
 
-static void run(struct job *job)
+static void run_decoder(struct decode_job *job)
 {
-	int jumped = sigsetjmp(stop, 0);
+	int jumped = sigsetjmp(decode_stop, 0);
 
 	if (jumped == 0) {
-		running = 1;
-		job->end = job->decoder(job->mangled, job->options, put, job) ? DECODE_DONE : DECODE_NOT_MANGLED;
+		decoder_running = 1;
+		job->end = job->decoder(job->mangled, job->options, append_decoded, job)
+				   ? DECODE_DONE
+				   : DECODE_NOT_MANGLED;
 		if (job->end == DECODE_DONE && job->used == job->room)
 			job->end = DECODE_TOO_LONG;
 	} else {
-		job->end = (enum decode_end)jumped;
+		job->end = (enum decode_result)jumped;
 	}
-	running = 0;
+	decoder_running = 0;
 }
 
-static void *run_timed(void *opaque)
+static void *run_decoder_timed(void *opaque)
 {
-	struct job *job = opaque;
+	struct decode_job *job = opaque;
 	sigset_t alarm, before;
 	timer_t timer;
 
@@ -121,8 +127,8 @@ static void *run_timed(void *opaque)
 	sigaddset(&alarm, SIGVTALRM);
 	pthread_sigmask(SIG_UNBLOCK, &alarm, &before);
 	job->end = DECODE_TOO_SLOW;
-	if (timer_begin(&timer)) {
-		run(job);
+	if (decode_timer_start(&timer)) {
+		run_decoder(job);
 		timer_delete(timer);
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -131,7 +137,7 @@ static void *run_timed(void *opaque)
 
 /* libiberty makes an array of 16 bytes times the templates times the references to template parameters in the
  * graph, each of which it may count twice. At least this many letters are needed to write them. */
-static size_t scopes_bytes(const char *mangled)
+static size_t scopes_array_bytes(const char *mangled)
 {
 	size_t references = 0, templates = 0;
 
@@ -142,17 +148,17 @@ static size_t scopes_bytes(const char *mangled)
 	return 16 * 2 * templates * 2 * references;
 }
 
-static void run_on_large_stack(struct job *job)
+static void run_on_large_stack(struct decode_job *job)
 {
 	pthread_attr_t attributes;
 	pthread_t thread;
 
 	job->end = DECODE_TOO_LONG;
-	if (scopes_bytes(job->mangled) > SCOPES_STACK)
+	if (scopes_array_bytes(job->mangled) > SCOPES_STACK)
 		return;
 	pthread_attr_init(&attributes);
 	if (!pthread_attr_setstacksize(&attributes, LARGE_STACK) &&
-	    !pthread_create(&thread, &attributes, run_timed, job))
+		!pthread_create(&thread, &attributes, run_decoder_timed, job))
 		pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);
 }
@@ -161,14 +167,16 @@ static bool is_rust_legacy(const char *mangled)
 {
 	const char *hash = strstr(mangled, "17h");
 
-	return !strncmp(mangled, "_ZN", 3) && hash && strspn(hash + 3, "0123456789abcdef") == 16 && hash[19] == 'E';
+	return !strncmp(mangled, "_ZN", 3) && hash && strspn(hash + 3, "0123456789abcdef") == 16 &&
+	       hash[19] == 'E';
 }
 
 /* `G` and a count in base 62 up to `_` declares that many lifetimes, silently where a path is skipped. Letters of
  * an identifier can look the same; a name is then shown mangled without need. */
 static bool rust_binders_are_small(const char *mangled)
 {
-	static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static const char digits[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	size_t count;
 
 	for (const char *p = strchr(mangled, 'G'); p; p = strchr(p + 1, 'G')) {
@@ -179,31 +187,34 @@ static bool rust_binders_are_small(const char *mangled)
 	return true;
 }
 
-static void decode_rust(struct job *job)
+static void decode_rust(struct decode_job *job)
 {
 	job->decoder = rust_demangle_callback;
 	if (rust_binders_are_small(job->mangled))
-		run(job);
+		run_decoder(job);
 	else
 		job->end = DECODE_TOO_SLOW;
 }
 
-static void decode_cxx(struct job *job)
+static void decode_cxx(struct decode_job *job)
 {
 	job->decoder = cplus_demangle_v3_callback;
 	if (strlen(job->mangled) <= SHORT_NAME) {
-		run_timed(job);
+		run_decoder_timed(job);
 		return;
 	}
 	job->options |= DMGL_NO_RECURSE_LIMIT;
 	run_on_large_stack(job);
 }
 
-enum decode_end decode(const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes)
+enum decode_result libiberty_decode(
+	const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes)
 {
-	struct job job = {.mangled = mangled, .out = out, .room = room, .end = DECODE_NOT_MANGLED};
+	struct decode_job job = {
+		.mangled = mangled, .out = out, .room = room, .end = DECODE_NOT_MANGLED
+	};
 
-	if (style == DECODE_WHOLE)
+	if (style == DECODE_FULL)
 		job.options = DMGL_PARAMS | DMGL_ANSI;
 	if (!strncmp(mangled, "_R", 2) || is_rust_legacy(mangled))
 		decode_rust(&job);

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 /* PLAIN: a function without its return type, parameters and what follows them; template arguments stay. */
-enum decode_style { DECODE_WHOLE, DECODE_PLAIN };
+enum decode_style { DECODE_FULL, DECODE_PLAIN };
 
-enum decode_end {
+enum decode_result {
 	DECODE_DONE,
 	DECODE_NOT_MANGLED, /* or damaged */
 	DECODE_TOO_LONG,    /* longer than `room`, or it needs more stack than there is for it */
@@ -19,6 +19,7 @@ enum decode_end {
 
 /* Decodes the terminated C++ name (Itanium ABI) or Rust name (legacy and v0) `mangled`. The terminated text goes to
  * `out`, its length to `*bytes`; both hold nothing of use unless DECODE_DONE. */
-enum decode_end decode(const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes);
+enum decode_result libiberty_decode(
+	const char *mangled, enum decode_style style, char *out, size_t room, size_t *bytes);
 
 #endif

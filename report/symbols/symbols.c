@@ -15,14 +15,14 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
-struct build {
+struct symbol_build {
 	struct elf_symbols table;
 	struct build_id id;
 };
 
-struct module {
+struct symbol_module {
 	uint64_t start, end, bias;
-	struct build *build;   /* NULL: it has no build id */
+	struct symbol_build *build; /* NULL: it has no build id */
 	char *path;
 	enum symbol_miss miss; /* once it was tried */
 	bool tried;
@@ -35,18 +35,19 @@ struct symbols {
 };
 
 /* Modules that overlap are the same place in the tree. */
-static int by_place(const void *left, const void *right)
+static int compare_modules(const void *left, const void *right)
 {
-	const struct module *a = left, *b = right;
+	const struct symbol_module *a = left, *b = right;
 
 	if (a->end <= b->start)
 		return -1;
 	return a->start >= b->end;
 }
 
-static int by_id(const void *left, const void *right)
+static int compare_builds(const void *left, const void *right)
 {
-	const struct build_id *a = &((const struct build *)left)->id, *b = &((const struct build *)right)->id;
+	const struct build_id *a = &((const struct symbol_build *)left)->id,
+			      *b = &((const struct symbol_build *)right)->id;
 
 	if (a->bytes != b->bytes)
 		return a->bytes < b->bytes ? -1 : 1;
@@ -54,33 +55,35 @@ static int by_id(const void *left, const void *right)
 }
 
 /* What lies at the place of `key` in the tree: what was there, or else `key` itself. */
-static void *put(void **tree, void *key, int (*compare)(const void *, const void *))
+static void *symbol_tree_insert(void **tree, void *key, int (*compare)(const void *, const void *))
 {
 	void **node = tsearch(key, tree, compare);
 
 	if (node)
 		return *node;
-	fatal(STATUS_UNREADABLE, "no memory for the modules of the trace; close something or raise the limit");
+	fatal(STATUS_UNREADABLE,
+		"no memory for the modules of the trace; close something or raise the limit");
 }
 
-static void *find(const void *key, void *const *tree, int (*compare)(const void *, const void *))
+static void *symbol_tree_find(
+	const void *key, void *const *tree, int (*compare)(const void *, const void *))
 {
 	void **node = tfind(key, tree, compare);
 
 	return node ? *node : NULL;
 }
 
-static void module_free(void *opaque)
+static void symbol_module_free(void *opaque)
 {
-	struct module *module = opaque;
+	struct symbol_module *module = opaque;
 
 	free(module->path);
 	free(module);
 }
 
-static void build_free(void *opaque)
+static void symbol_build_free(void *opaque)
 {
-	struct build *build = opaque;
+	struct symbol_build *build = opaque;
 
 	elf_symbols_free(&build->table);
 	free(build);
@@ -88,7 +91,7 @@ static void build_free(void *opaque)
 
 struct symbols *symbols_open(void)
 {
-	struct symbols *symbols = need(sizeof *symbols);
+	struct symbols *symbols = xcalloc(sizeof *symbols);
 
 	symbols->debug_folder = DEBUG_FOLDER;
 	return symbols;
@@ -96,8 +99,8 @@ struct symbols *symbols_open(void)
 
 void symbols_close(struct symbols *symbols)
 {
-	tdestroy(symbols->modules, module_free);
-	tdestroy(symbols->builds, build_free);
+	tdestroy(symbols->modules, symbol_module_free);
+	tdestroy(symbols->builds, symbol_build_free);
 	free(symbols);
 }
 
@@ -106,16 +109,17 @@ void symbols_debug_folder(struct symbols *symbols, const char *folder)
 	symbols->debug_folder = folder;
 }
 
-static struct build *build_of(struct symbols *symbols, const unsigned char *id, size_t bytes)
+static struct symbol_build *get_symbol_build(
+	struct symbols *symbols, const unsigned char *id, size_t bytes)
 {
-	struct build *build, *known;
+	struct symbol_build *build, *known;
 
-	if (bytes == 0 || bytes > BUILD_ID_MOST)
+	if (bytes == 0 || bytes > BUILD_ID_BYTES_MAX)
 		return NULL;
-	build = need(sizeof *build);
+	build = xcalloc(sizeof *build);
 	memcpy(build->id.content, id, bytes);
 	build->id.bytes = bytes;
-	known = put(&symbols->builds, build, by_id);
+	known = symbol_tree_insert(&symbols->builds, build, compare_builds);
 	if (known != build)
 		free(build);
 	return known;
@@ -124,42 +128,47 @@ static struct build *build_of(struct symbols *symbols, const unsigned char *id, 
 int symbols_add(struct symbols *symbols, const struct trace_module *record)
 {
 	const char *path = (const char *)(record + 1);
-	struct module *module, *unloaded;
+	struct symbol_module *module, *unloaded;
 
 	if (record->start >= record->end || record->head.size < sizeof *record ||
-	    (uint64_t)record->path_bytes + record->build_id_bytes > record->head.size - sizeof *record)
+		(uint64_t)record->path_bytes + record->build_id_bytes >
+			record->head.size - sizeof *record)
 		return -1;
-	module = need(sizeof *module);
+	module = xcalloc(sizeof *module);
 	module->start = record->start;
 	module->end = record->end;
 	module->bias = record->bias;
-	module->path = need(record->path_bytes + 1u);
+	module->path = xcalloc(record->path_bytes + 1u);
 	memcpy(module->path, path, record->path_bytes);
-	module->build = build_of(symbols, (const unsigned char *)path + record->path_bytes, record->build_id_bytes);
-	while ((unloaded = put(&symbols->modules, module, by_place)) != module) {
-		tdelete(unloaded, &symbols->modules, by_place);
-		module_free(unloaded);
+	module->build = get_symbol_build(
+		symbols, (const unsigned char *)path + record->path_bytes, record->build_id_bytes);
+	while ((unloaded = symbol_tree_insert(&symbols->modules, module, compare_modules)) !=
+		module) {
+		tdelete(unloaded, &symbols->modules, compare_modules);
+		symbol_module_free(unloaded);
 	}
 	return 0;
 }
 
-static enum symbol_miss read_debug_file(const struct symbols *symbols, struct build *build)
+static enum symbol_miss read_debug_file(const struct symbols *symbols, struct symbol_build *build)
 {
-	char hex[2 * BUILD_ID_MOST + 1] = "", path[4096];
+	char hex[2 * BUILD_ID_BYTES_MAX + 1] = "", path[4096];
 	int length;
 
 	for (size_t i = 0; i < build->id.bytes; i++)
 		snprintf(hex + 2 * i, 3, "%02x", build->id.content[i]);
-	length = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", symbols->debug_folder, hex, hex + 2);
+	length = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", symbols->debug_folder,
+		hex, hex + 2);
 	if (length >= (int)sizeof path)
 		return SYMBOL_NO_FILE;
 	return elf_symbols_read(&build->table, path, &build->id, ELF_SYMTAB);
 }
 
 /* Says why the module's own file was no use, unless another one was. */
-static enum symbol_miss load(const struct symbols *symbols, const struct module *module)
+static enum symbol_miss load_build(
+	const struct symbols *symbols, const struct symbol_module *module)
 {
-	struct build *build = module->build;
+	struct symbol_build *build = module->build;
 	enum symbol_miss miss;
 
 	if (module->path[0] != '/')
@@ -176,7 +185,7 @@ static enum symbol_miss load(const struct symbols *symbols, const struct module 
 	return elf_symbols_read(&build->table, module->path, &build->id, ELF_DYNSYM);
 }
 
-static const char *file_name(const char *path)
+static const char *path_file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -185,21 +194,23 @@ static const char *file_name(const char *path)
 	return *path ? path : "(no name)";
 }
 
-static struct symbol look_up(struct symbols *symbols, uint64_t address)
+static struct symbol find_symbol(struct symbols *symbols, uint64_t address)
 {
-	const struct module place = {.start = address - 1, .end = address};
-	struct module *module = find(&place, &symbols->modules, by_place);
-	struct symbol symbol = {.miss = SYMBOL_NO_MODULE, .offset = address};
+	const struct symbol_module place = { .start = address - 1, .end = address };
+	struct symbol_module *module = symbol_tree_find(&place, &symbols->modules, compare_modules);
+	struct symbol symbol = { .miss = SYMBOL_NO_MODULE, .offset = address };
 	const struct elf_function *function;
 
 	if (address == 0 || !module)
 		return symbol;
 	if (!module->tried) {
-		module->miss = load(symbols, module);
+		module->miss = load_build(symbols, module);
 		module->tried = true;
 	}
-	symbol = (struct symbol){.miss = module->miss, .offset = address - module->bias, .path = module->path};
-	symbol.module = file_name(module->path);
+	symbol = (struct symbol){
+		.miss = module->miss, .offset = address - module->bias, .path = module->path
+	};
+	symbol.module = path_file_name(module->path);
 	if (symbol.miss != SYMBOL_NONE)
 		return symbol;
 	function = elf_symbols_find(&module->build->table, symbol.offset - 1);
@@ -214,13 +225,14 @@ static struct symbol look_up(struct symbols *symbols, uint64_t address)
 
 struct symbol symbols_find(struct symbols *symbols, uint64_t return_address)
 {
-	struct symbol symbol = look_up(symbols, return_address);
+	struct symbol symbol = find_symbol(symbols, return_address);
 
 	symbols->missed[symbol.miss]++;
 	return symbol;
 }
 
-size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form, char *out, size_t room)
+size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form,
+	char *out, size_t room)
 {
 	static char decoded[DEMANGLE_OUTPUT + 1];
 	struct symbol symbol = symbols_find(symbols, return_address);
@@ -234,7 +246,8 @@ size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum dema
 	if (function && demangle(form, function, strlen(function), decoded, sizeof decoded))
 		function = decoded;
 	if (function)
-		length = snprintf(out, room, "%.*s+0x%llx (%s)", most, function, offset, symbol.module);
+		length = snprintf(
+			out, room, "%.*s+0x%llx (%s)", most, function, offset, symbol.module);
 	else if (symbol.module)
 		length = snprintf(out, room, "%s+0x%llx", symbol.module, offset);
 	else
@@ -242,7 +255,7 @@ size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum dema
 	return length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
 }
 
-uint64_t symbols_missed(const struct symbols *symbols, enum symbol_miss miss)
+uint64_t symbols_miss_count(const struct symbols *symbols, enum symbol_miss miss)
 {
 	return symbols->missed[miss];
 }

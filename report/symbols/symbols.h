@@ -20,32 +20,33 @@
 #include <stdint.h>
 
 /* Why an address has no function. The texts complete "no function name: ". */
-#define SYMBOL_MISSES(X)                                                                  \
-	X(NONE, "found")                                                                  \
-	X(NO_MODULE, "the address lies in no module")                                     \
-	X(NOT_A_FILE, "the module has no file (vdso, generated code)")                    \
-	X(NO_FILE, "the file is gone or cannot be read")                                  \
-	X(NOT_REGULAR, "the path is not a regular file")                                  \
-	X(NO_BUILD_ID, "the module has no build id to compare")                           \
-	X(OTHER_BUILD, "the file is of another build than the one that ran")              \
-	X(BAD_ELF, "the file is not a whole 64-bit ELF file")            \
-	X(TOO_LARGE, "the symbol table is larger than the limit")                         \
-	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")               \
+#define SYMBOL_MISSES(X)                                                     \
+	X(NONE, "found")                                                     \
+	X(NO_MODULE, "the address lies in no module")                        \
+	X(NOT_A_FILE, "the module has no file (vdso, generated code)")       \
+	X(NO_FILE, "the file is gone or cannot be read")                     \
+	X(NOT_REGULAR, "the path is not a regular file")                     \
+	X(NO_BUILD_ID, "the module has no build id to compare")              \
+	X(OTHER_BUILD, "the file is of another build than the one that ran") \
+	X(BAD_ELF, "the file is not a whole 64-bit ELF file")                \
+	X(TOO_LARGE, "the symbol table is larger than the limit")            \
+	X(NO_SYMBOLS, "the file has no symbols and no separate debug file")  \
 	X(BETWEEN, "the address lies in no function that the file names")
 
 enum symbol_miss {
 #define X(miss, text) SYMBOL_##miss,
 	SYMBOL_MISSES(X)
 #undef X
-	SYMBOL_MISS_COUNT
+		SYMBOL_MISS_COUNT
 };
 
 struct symbol {
 	enum symbol_miss miss;
-	const char *function;  /* as in the file, mangled; NULL unless miss is NONE */
-	uint64_t offset;       /* into the function, else into the module as its file counts, else the address */
-	const char *module;    /* file name without folders; NULL if NO_MODULE */
-	const char *path;      /* of the module, terminated, as recorded */
+	const char *function; /* as in the file, mangled; NULL unless miss is NONE */
+	uint64_t
+		offset; /* into the function, else into the module as its file counts, else the address */
+	const char *module; /* file name without folders; NULL if NO_MODULE */
+	const char *path;   /* of the module, terminated, as recorded */
 };
 
 struct symbols;
@@ -67,10 +68,11 @@ struct symbol symbols_find(struct symbols *symbols, uint64_t return_address);
 
 /* `function+0x12 (module)`, `module+0x1234`, `0x7f00...`, the function in `form`. Returns bytes written, at most
  * room - 1, terminated. */
-size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form, char *out, size_t room);
+size_t symbols_print(struct symbols *symbols, uint64_t return_address, enum demangle_form form,
+	char *out, size_t room);
 
 /* How many symbols_find ended so. */
-uint64_t symbols_missed(const struct symbols *symbols, enum symbol_miss miss);
+uint64_t symbols_miss_count(const struct symbols *symbols, enum symbol_miss miss);
 const char *symbol_miss_text(enum symbol_miss miss);
 
 #endif

@@ -5,48 +5,55 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t frame_text(char *out, const struct row *row, uint32_t stack_id)
+static size_t frames_text(char *out, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
-	const int most = reader_python_stack(row->process->reader, stack_id) ? 40 : 24; /* bytes of a frame */
+	const int most = reader_python_stack(row->process->reader, stack_id)
+				 ? 40
+				 : 24; /* bytes of a frame */
 	char text[512];
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < frames && i < 3 && used < CELL_TEXT_BYTES - 8; i++) {
 		call_stack_frame(row->process, stack_id, i, true, text, sizeof text);
-		used += (size_t)snprintf(out + used, CELL_TEXT_BYTES - used, "%s%.*s", i ? " < " : "", most, text);
+		used += (size_t)snprintf(
+			out + used, CELL_TEXT_BYTES - used, "%s%.*s", i ? " < " : "", most, text);
 	}
 	return used < CELL_TEXT_BYTES ? used : CELL_TEXT_BYTES - 1;
 }
 
-static size_t figure_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
+static size_t number_text(
+	char *out, const struct style *style, enum unit unit, const struct cell *cell)
 {
 	long double number;
 
 	if (!cell_number(cell, &number))
 		return 0;
 	if (unit == UNIT_PERCENT)
-		return number_real(out, number * 100, 1) + (size_t)snprintf(out + strlen(out), 8, " %%");
+		return format_real(out, number * 100, 1) +
+		       (size_t)snprintf(out + strlen(out), 8, " %%");
 	if (cell->kind == CELL_REAL)
-		return number_real(out, number, 2);
-	return number_scaled(out, unit,
-		cell->kind == CELL_WHOLE ? cell->whole : number_integer(cell->number), style->iec, style->ascii);
+		return format_real(out, number, 2);
+	return format_with_unit(out, unit,
+		cell->kind == CELL_WHOLE ? cell->whole : clamp_to_i64(cell->number), style->iec,
+		style->ascii);
 }
 
 /* `1.02 to 1.31 ms`, in the unit of the larger. */
-static size_t span_text(char *out, const struct style *style, enum unit unit, const struct cell *cell)
+static size_t range_text(
+	char *out, const struct style *style, enum unit unit, const struct cell *cell)
 {
-	const struct scale scale = scale_for(unit, cell->most, style->iec, style->ascii);
+	const struct scale scale = scale_for(unit, cell->max, style->iec, style->ascii);
 	const unsigned decimals = scale.divisor > 1 ? 2 : 0;
-	size_t used = number_unsigned(out, cell->number, scale.divisor, decimals);
+	size_t used = format_unsigned(out, cell->number, scale.divisor, decimals);
 
 	used += (size_t)snprintf(out + used, 8, " to ");
-	used += number_unsigned(out + used, cell->most, scale.divisor, decimals);
+	used += format_unsigned(out + used, cell->max, scale.divisor, decimals);
 	return used + (size_t)snprintf(out + used, 8, " %s", scale.name);
 }
 
-size_t cell_text(char *out, const struct style *style, const struct column *column, const struct row *row,
-	const struct rows *rows)
+size_t cell_text(char *out, const struct style *style, const struct column *column,
+	const struct row *row, const struct rows *rows)
 {
 	const struct cell cell = column_value(column, row, rows);
 	char raw[CELL_TEXT_BYTES];
@@ -56,22 +63,28 @@ size_t cell_text(char *out, const struct style *style, const struct column *colu
 	case CELL_NULL:
 		return (size_t)snprintf(out, CELL_TEXT_BYTES, "-");
 	case CELL_TEXT:
-		return visible(out, CELL_TEXT_BYTES, cell.text.bytes, cell.text.length, style->ascii);
+		return escape_text(
+			out, CELL_TEXT_BYTES, cell.text.bytes, cell.text.length, style->ascii);
 	case CELL_TRIPLE:
-		return (size_t)snprintf(out, CELL_TEXT_BYTES, "(%u,%u,%u)", cell.triple[0], cell.triple[1], cell.triple[2]);
+		return (size_t)snprintf(out, CELL_TEXT_BYTES, "(%u,%u,%u)", cell.triple[0],
+			cell.triple[1], cell.triple[2]);
 	case CELL_SPAN:
-		return span_text(out, style, column->unit, &cell);
+		return range_text(out, style, column->unit, &cell);
 	case CELL_SOURCE:
-		return visible(out, CELL_TEXT_BYTES, raw,
-			call_stack_source(row->process, (uint32_t)cell.number, true, raw, sizeof raw), style->ascii);
+		return escape_text(out, CELL_TEXT_BYTES, raw,
+			call_stack_source(
+				row->process, (uint32_t)cell.number, true, raw, sizeof raw),
+			style->ascii);
 	case CELL_FRAMES:
-		return visible(out, CELL_TEXT_BYTES, raw, frame_text(raw, row, (uint32_t)cell.number), style->ascii);
+		return escape_text(out, CELL_TEXT_BYTES, raw,
+			frames_text(raw, row, (uint32_t)cell.number), style->ascii);
 	default:
-		return figure_text(out, style, column->unit, &cell);
+		return number_text(out, style, column->unit, &cell);
 	}
 }
 
 bool cell_is_left_aligned(const struct column *column)
 {
-	return column->unit == UNIT_TEXT && strcmp(column->key, "grid") != 0 && strcmp(column->key, "block") != 0;
+	return column->unit == UNIT_TEXT && strcmp(column->key, "grid") != 0 &&
+	       strcmp(column->key, "block") != 0;
 }

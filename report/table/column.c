@@ -8,16 +8,23 @@
 #include <string.h>
 
 const struct column all_columns[] = {
-#define X(name, heading, in, function, text) \
-	{ .key = name, .title = heading, .unit = UNIT_##in, .value = figure_##function, .help = text },
+#define X(name, heading, in, function, text)      \
+	{ .key = name,                            \
+		.title = heading,                 \
+		.unit = UNIT_##in,                \
+		.value = column_value_##function, \
+		.help = text },
 	COLUMNS(X)
 #undef X
 };
 const size_t all_column_count = sizeof all_columns / sizeof *all_columns;
 
-struct cell column_value(const struct column *column, const struct row *row, const struct rows *rows)
+struct cell column_value(
+	const struct column *column, const struct row *row, const struct rows *rows)
 {
-	const struct cell *own = row->kind == ROW_TALLY ? tally_cell(row->of.tally, column) : NULL;
+	const struct cell *own = row->kind == ROW_COMPUTED
+					 ? computed_row_cell(row->of.computed, column)
+					 : NULL;
 
 	return own ? *own : column->value(row, rows);
 }
@@ -25,7 +32,8 @@ struct cell column_value(const struct column *column, const struct row *row, con
 const struct column *column_find(const char *key, size_t length)
 {
 	for (size_t i = 0; i < all_column_count; i++)
-		if (strlen(all_columns[i].key) == length && memcmp(all_columns[i].key, key, length) == 0)
+		if (strlen(all_columns[i].key) == length &&
+			memcmp(all_columns[i].key, key, length) == 0)
 			return &all_columns[i];
 	return NULL;
 }
@@ -39,7 +47,7 @@ const struct column *column_next(const char **keys)
 	return length ? column_find(key, length) : NULL;
 }
 
-static bool has_key(const char *keys, const struct column *column)
+static bool key_is_listed(const char *keys, const struct column *column)
 {
 	const struct column *listed;
 
@@ -50,7 +58,7 @@ static bool has_key(const char *keys, const struct column *column)
 }
 
 /* What says which row it is, if the view has it. */
-static bool names_row(const char *key)
+static bool identifies_row(const char *key)
 {
 	return strcmp(key, "id") == 0 || strcmp(key, "parent") == 0 || strcmp(key, "depth") == 0 ||
 	       strcmp(key, "name") == 0;
@@ -58,7 +66,7 @@ static bool names_row(const char *key)
 
 /* What says which row it is, and what was asked for, each once, in the order of all columns: those of one JSON object stand
  * side by side. Lives for ever. */
-static const char *chosen_keys(const struct options *options)
+static const char *selected_keys(const struct options *options)
 {
 	static char *keys;
 	static size_t room;
@@ -68,10 +76,11 @@ static const char *chosen_keys(const struct options *options)
 		const struct column *column = &all_columns[i];
 		const size_t length = strlen(column->key);
 
-		if (!has_key(options->columns, column) &&
-			!(names_row(column->key) && has_key(options->view->columns, column)))
+		if (!key_is_listed(options->columns, column) &&
+			!(identifies_row(column->key) &&
+				key_is_listed(options->view->columns, column)))
 			continue;
-		grow(&keys, &room, used + length + 2, 1);
+		array_grow_zeroed(&keys, &room, used + length + 2, 1);
 		memcpy(keys + used, column->key, length);
 		memcpy(keys + used + length, " ", 2);
 		used += length + 1;
@@ -79,7 +88,7 @@ static const char *chosen_keys(const struct options *options)
 	return keys;
 }
 
-void columns_choose(struct options *options)
+void columns_select(struct options *options)
 {
 	const char *key = options->columns;
 
@@ -87,19 +96,23 @@ void columns_choose(struct options *options)
 	if (!key)
 		return;
 	if (options->view->run && !*options->view->columns)
-		fatal(STATUS_USAGE, "--columns is for views that show rows of places, not for %s", options->view->name);
-	if (options->view->layout == LAYOUT_RULED && options->format == FORMAT_TEXT)
-		fatal(STATUS_USAGE, "%s has its own columns in text; --columns is for its -f json and -f csv",
+		fatal(STATUS_USAGE, "--columns is for views that show rows of places, not for %s",
+			options->view->name);
+	if (options->view->layout == LAYOUT_CRITICAL && options->format == FORMAT_TEXT)
+		fatal(STATUS_USAGE,
+			"%s has its own columns in text; --columns is for its -f json and -f csv",
 			options->view->name);
 	for (key += strspn(key, " ,"); *key; key += strspn(key, " ,")) {
 		const size_t length = strcspn(key, " ,");
 
 		if (!column_find(key, length))
-			fatal(STATUS_USAGE, "there is no column `%.*s`; pperf-report --legend lists them",
+			fatal(STATUS_USAGE,
+				"there is no column `%.*s`; pperf-report --legend lists them",
 				(int)(length < 100 ? length : 100), key);
 		key += length;
 	}
 	if (!options->columns[strspn(options->columns, " ,")])
-		fatal(STATUS_USAGE, "--columns takes names of columns, separated by commas; pperf-report --legend lists them");
-	options->row_columns = chosen_keys(options);
+		fatal(STATUS_USAGE, "--columns takes names of columns, separated by commas; "
+				    "pperf-report --legend lists them");
+	options->row_columns = selected_keys(options);
 }

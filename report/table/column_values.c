@@ -6,289 +6,320 @@
 #include "report/profile/launch_delays.h"
 #include "report/gpu/occupancy.h"
 
-static bool occupancy(const struct row *row, struct occupancy *out)
+static bool row_occupancy(const struct row *row, struct occupancy *out)
 {
 	const struct trace_kernel *shape = row_shape(row);
-	const struct trace_device *device = shape ? process_device(row->process, shape->gpu.device) : NULL;
+	const struct trace_device *device = shape ? process_device(row->process, shape->gpu.device)
+						  : NULL;
 
 	return device && occupancy_of(device, shape, out);
 }
 
-#define OF_SHAPE(name, has, value) \
-	FIGURE(name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
+#define LAUNCH_VALUE(name, has, value) \
+	COLUMN_VALUE_IF(               \
+		name, const struct trace_kernel *shape = row_shape(row), shape && (has), value)
 
 /* Of a tally only (tally.h), which has it itself. */
-VALUE(reckoned)
+COLUMN_VALUE(computed)
 {
 	(void)row;
 	(void)rows;
-	return none;
+	return no_cell;
 }
 
-VALUE(id)
+COLUMN_VALUE(id)
 {
-	return count((uint64_t)(row - rows->rows));
+	return unsigned_cell((uint64_t)(row - rows->rows));
 }
 
-VALUE(parent)
+COLUMN_VALUE(parent)
 {
 	(void)rows;
-	return row->parent == NO_ROW ? unknown : count(row->parent);
+	return row->parent == NO_ROW ? null_cell : unsigned_cell(row->parent);
 }
 
-FIGURE(depth, (void)row, true, count(row->depth))
+COLUMN_VALUE_IF(depth, (void)row, true, unsigned_cell(row->depth))
 
-FIGURE(name, (void)row, true, text(row_name(row)))
-FIGURE(label, (void)row, true, text(row_label(row, false)))
+COLUMN_VALUE_IF(name, (void)row, true, text_cell(row_name(row)))
+COLUMN_VALUE_IF(label, (void)row, true, text_cell(row_label(row, false)))
 
-VALUE(kind)
+COLUMN_VALUE(kind)
 {
 	(void)rows;
 	switch (row->kind) {
 	case ROW_SHAPE:
-		return words("kernel");
+		return string_cell("kernel");
 	case ROW_API:
-		return words("api");
+		return string_cell("api");
 	case ROW_PROCESS:
-		return words("process");
-	case ROW_TALLY:
-		return none;
+		return string_cell("process");
+	case ROW_COMPUTED:
+		return no_cell;
 	case ROW_LEVEL:
 	case ROW_SITE:
-		return words("alloc");
-	case ROW_PART:
-		return words(distribution_kind_name(row->of.part->kind));
+		return string_cell("alloc");
+	case ROW_DISTRIBUTION:
+		return string_cell(distribution_kind_name(row->of.part->kind));
 	default:
-		return words(row->tree->nodes[row->node].kind == NODE_SPANS
-				     ? "range"
-				     : node_kind_name(row->tree->nodes[row->node].kind));
+		return string_cell(row->tree->nodes[row->node].kind == NODE_ASYNC
+					   ? "range"
+					   : node_kind_name(row->tree->nodes[row->node].kind));
 	}
 }
 
-FIGURE(path, (void)row, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
+COLUMN_VALUE_IF(path, (void)row, row->tree && row->node, ((struct cell){ .kind = CELL_PATH }))
 
-VALUE(domain)
+COLUMN_VALUE(domain)
 {
 	const uint32_t domain = row->tree && row->node ? row->tree->nodes[row->node].domain : 0;
 
 	(void)rows;
 	return domain && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
-		       ? text(text_of(row->process->texts, domain))
-		       : none;
+		       ? text_cell(string_table_get(row->process->texts, domain))
+		       : no_cell;
 }
 
-VALUE(class)
+COLUMN_VALUE(class)
 {
 	const uint32_t class = row->tree && row->node ? row->tree->nodes[row->node].class : 0;
 
 	(void)rows;
-	return class && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE) ? text(text_of(row->process->texts, class))
-									    : none;
+	return class && (row->kind == ROW_NODE || row->kind == ROW_INSTANCE)
+		       ? text_cell(string_table_get(row->process->texts, class))
+		       : no_cell;
 }
 
-VALUE(section)
+COLUMN_VALUE(section)
 {
-	const struct fold *fold = row->process->fold;
-	const struct node *node = node_of(row);
+	const struct profile *profile = row->process->profile;
+	const struct node *node = row_node(row);
 
 	(void)rows;
-	return node && row->tree == fold->tree && fold->spans &&
-			       (row->node == fold->spans || node->parent == fold->spans)
-		       ? words("start/end")
-		       : none;
+	return node && row->tree == profile->tree && profile->async_ranges &&
+			       (row->node == profile->async_ranges ||
+				       node->parent == profile->async_ranges)
+		       ? string_cell("start/end")
+		       : no_cell;
 }
 
-VALUE(calls)
+COLUMN_VALUE(calls)
 {
-	const struct memory_flow *flow = flow_of(row);
+	const struct memory_flow *flow = row_memory_flow(row);
 
 	(void)rows;
 	if (row->kind == ROW_NODE)
-		return row->tree->nodes[row->node].is_group || row->tree->nodes[row->node].captured ||
+		return row->tree->nodes[row->node].is_group ||
+				       row->tree->nodes[row->node].captured ||
 				       row->tree->nodes[row->node].kind == NODE_UNATTRIBUTED ||
-				       row->tree->nodes[row->node].kind == NODE_SPANS ||
-				       (row->tree->is_keyed && !row->tree->nodes[row->node].calls)
-			       ? none
-			       : count(row->tree->nodes[row->node].calls);
+				       row->tree->nodes[row->node].kind == NODE_ASYNC ||
+				       (row->tree->is_grouped && !row->tree->nodes[row->node].calls)
+			       ? no_cell
+			       : unsigned_cell(row->tree->nodes[row->node].calls);
 	if (row->kind == ROW_SHAPE)
-		return count(row->of.shape->calls);
+		return unsigned_cell(row->of.shape->calls);
 	if (row->kind == ROW_API)
-		return count(row->of.api->calls);
+		return unsigned_cell(row->of.api->calls);
 	if (row->kind == ROW_INSTANCE)
-		return count(row->of.instance->times);
-	if (part_of(row) && part_of(row)->kind != DISTRIBUTION_OUTLIER)
-		return count(part_of(row)->count);
-	return flow ? count(flow->allocs) : none;
+		return unsigned_cell(row->of.instance->times);
+	if (row_part(row) && row_part(row)->kind != DISTRIBUTION_OUTLIER)
+		return unsigned_cell(row_part(row)->count);
+	return flow ? unsigned_cell(flow->allocs) : no_cell;
 }
 
-static bool is_ranges(const struct node *node)
+static bool is_range_node(const struct node *node)
 {
 	return node_kind_class(node->kind) == NODE_RANGES;
 }
 
-static bool is_work(const struct node *node)
+static bool is_work_node(const struct node *node)
 {
 	return node_kind_class(node->kind) == NODE_WORK;
 }
 
-VALUE(cpu_total)
+COLUMN_VALUE(cpu_total)
 {
-	const struct node *node = node_of(row);
+	const struct node *node = row_node(row);
 
 	(void)rows;
 	if (row->kind == ROW_API)
-		return count(row->of.api->total_ns);
-	return node && !is_work(node) && node->kind != NODE_MARK && (node->calls || node->total_ns)
-		       ? count(node->total_ns)
-		       : none;
+		return unsigned_cell(row->of.api->total_ns);
+	return node && !is_work_node(node) && node->kind != NODE_MARK &&
+			       (node->calls || node->total_ns)
+		       ? unsigned_cell(node->total_ns)
+		       : no_cell;
 }
 
 /* Ranges that overlap and cross threads have no time of a thread for themselves. */
-static bool has_self(const struct node *node)
+static bool has_self_time(const struct node *node)
 {
-	return is_ranges(node) && node->kind != NODE_SPANS && (node->calls || node->self_ns);
+	return is_range_node(node) && node->kind != NODE_ASYNC && (node->calls || node->self_ns);
 }
 
-OF_NODE(cpu_self, has_self(node), count(node->self_ns))
-OF_NODE(cpu_self_share, has_self(node) && row->process->fold->totals.cpu_self_ns,
-	real((double)node->self_ns / (double)row->process->fold->totals.cpu_self_ns))
-OF_NODE(cpu_self_x, is_ranges(node) && node->calls,
-	count(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
+NODE_VALUE(cpu_self, has_self_time(node), unsigned_cell(node->self_ns))
+NODE_VALUE(cpu_self_share, has_self_time(node) && row->process->profile->totals.cpu_self_ns,
+	real_cell((double)node->self_ns / (double)row->process->profile->totals.cpu_self_ns))
+NODE_VALUE(cpu_self_x, is_range_node(node) && node->calls,
+	unsigned_cell(node->self_ns > node->call_ns ? node->self_ns - node->call_ns : 0))
 
-VALUE(gpu_total)
+COLUMN_VALUE(gpu_total)
 {
-	const struct node_gpu *gpu = gpu_of(row);
+	const struct node_gpu *gpu = row_gpu(row);
 
 	(void)rows;
 	if (row->kind == ROW_SHAPE)
-		return count(row->of.shape->total_ns);
+		return unsigned_cell(row->of.shape->total_ns);
 	if (row->kind == ROW_INSTANCE && row->process->metric == METRIC_GPU)
-		return count(row->of.instance->gpu_ns);
-	return gpu && gpu->total_calls ? count(gpu->total_ns) : none;
+		return unsigned_cell(row->of.instance->gpu_ns);
+	return gpu && gpu->total_calls ? unsigned_cell(gpu->total_ns) : no_cell;
 }
 
-OF_GPU(gpu_self, gpu->total_calls, count(gpu->self_ns))
-OF_GPU(gpu_self_again, gpu->total_calls, count(gpu->again_ns))
-OF_GPU(gpu_self_share, gpu->total_calls && row->process->fold->totals.gpu_sum_ns,
-	real((double)gpu->self_ns / (double)row->process->fold->totals.gpu_sum_ns))
+GPU_VALUE(gpu_self, gpu->total_calls, unsigned_cell(gpu->self_ns))
+GPU_VALUE(gpu_self_again, gpu->total_calls, unsigned_cell(gpu->duplicate_ns))
+GPU_VALUE(gpu_self_share, gpu->total_calls && row->process->profile->totals.gpu_sum_ns,
+	real_cell((double)gpu->self_ns / (double)row->process->profile->totals.gpu_sum_ns))
 
-static struct cell average(const struct row *row, struct cell total)
+static struct cell average_cell(const struct row *row, struct cell total)
 {
-	const struct node *node = node_of(row);
-	const uint64_t calls = row->kind == ROW_API ? row->of.api->calls : node && !node->is_group ? node->calls : 0;
+	const struct node *node = row_node(row);
+	const uint64_t calls = row->kind == ROW_API      ? row->of.api->calls
+			       : node && !node->is_group ? node->calls
+							 : 0;
 
-	return total.kind == CELL_UNSIGNED && calls ? count((total.number + calls / 2) / calls) : none;
+	return total.kind == CELL_UNSIGNED && calls
+		       ? unsigned_cell((total.number + calls / 2) / calls)
+		       : no_cell;
 }
 
-FIGURE(cpu_average, (void)row, true, average(row, figure_cpu_total(row, rows)))
-FIGURE(gpu_average, (void)row, true, average(row, figure_gpu_total(row, rows)))
-OF_GPU(gpu_calls, gpu->total_calls, count(gpu->total_calls))
-FIGURE(untimed, const struct node_gpu *gpu = gpu_of(row); const struct kernel *kernel = kernel_of(row),
-	kernel || (gpu && gpu->untimed), count(kernel ? kernel->untimed : gpu->untimed))
-OF_GPU(copied_bytes, gpu->bytes, count(gpu->bytes))
-FIGURE(idle, const struct node *node = node_of(row),
-	(node && is_ranges(node) && node->calls && row->process->fold->timeline && !row->tree->is_keyed),
-	count(node->gpu ? node->gpu->idle_ns : 0))
+COLUMN_VALUE_IF(cpu_average, (void)row, true, average_cell(row, column_value_cpu_total(row, rows)))
+COLUMN_VALUE_IF(gpu_average, (void)row, true, average_cell(row, column_value_gpu_total(row, rows)))
+GPU_VALUE(gpu_calls, gpu->total_calls, unsigned_cell(gpu->total_calls))
+COLUMN_VALUE_IF(untimed, const struct node_gpu *gpu = row_gpu(row);
+		const struct launch_config *kernel = row_kernel(row),
+		kernel || (gpu && gpu->untimed),
+		unsigned_cell(kernel ? kernel->untimed : gpu->untimed))
+GPU_VALUE(copied_bytes, gpu->bytes, unsigned_cell(gpu->bytes))
+COLUMN_VALUE_IF(idle, const struct node *node = row_node(row),
+	(node && is_range_node(node) && node->calls && row->process->profile->timeline &&
+		!row->tree->is_grouped),
+	unsigned_cell(node->gpu ? node->gpu->idle_ns : 0))
 
 /* Of the tree of a whole trace: not of parts, where some of it is not known, nor of what is put together by name. */
-static bool in_tree(const struct row *row)
+static bool is_in_tree(const struct row *row)
 {
-	return row->kind == ROW_NODE && row->tree == row->process->fold->tree;
+	return row->kind == ROW_NODE && row->tree == row->process->profile->tree;
 }
 
-#define OF_PART(name, part)                                                                              \
-	FIGURE(name, const struct node_gpu *gpu = gpu_of(row),                                           \
-		gpu && in_tree(row) && row->tree->has_parts && gpu->total_calls, count(gpu->part_ns[part]))
-OF_PART(gpu_forward, PART_FORWARD)
-OF_PART(gpu_backward, PART_BACKWARD)
-OF_PART(gpu_recompute, PART_RECOMPUTE)
-OF_PART(gpu_optimizer, PART_OPTIMIZER)
-FIGURE(idle_before, const struct node_gpu *gpu = gpu_of(row),
-	gpu && in_tree(row) && !row->process->windows && !row->process->fold->options.no_owners && (gpu->total_calls || gpu->idle_before_ns), count(gpu->idle_before_ns))
+#define PHASE_VALUE(name, part)                                                     \
+	COLUMN_VALUE_IF(name, const struct node_gpu *gpu = row_gpu(row),            \
+		gpu && is_in_tree(row) && row->tree->has_parts && gpu->total_calls, \
+		unsigned_cell(gpu->part_ns[part]))
+PHASE_VALUE(gpu_forward, PART_FORWARD)
+PHASE_VALUE(gpu_backward, PART_BACKWARD)
+PHASE_VALUE(gpu_recompute, PART_RECOMPUTE)
+PHASE_VALUE(gpu_optimizer, PART_OPTIMIZER)
+COLUMN_VALUE_IF(idle_before, const struct node_gpu *gpu = row_gpu(row),
+	gpu &&is_in_tree(row) && !row->process->windows &&
+		!row->process->profile->options.no_owners &&
+		(gpu->total_calls || gpu->idle_before_ns),
+	unsigned_cell(gpu->idle_before_ns))
 
-static struct cell delay(const struct row *row, unsigned per_mille)
+static struct cell delay_cell(const struct row *row, unsigned per_mille)
 {
 	uint64_t value;
 
-	return in_tree(row) && delays_percentile(row->tree, row->node, per_mille, &value) ? count(value) : none;
+	return is_in_tree(row) && launch_delays_percentile(row->tree, row->node, per_mille, &value)
+		       ? unsigned_cell(value)
+		       : no_cell;
 }
 
-VALUE(delay_p50)
+COLUMN_VALUE(delay_p50)
 {
 	(void)rows;
-	return delay(row, 500);
+	return delay_cell(row, 500);
 }
 
-VALUE(delay_p95)
+COLUMN_VALUE(delay_p95)
 {
 	(void)rows;
-	return delay(row, 950);
+	return delay_cell(row, 950);
 }
 
-static const struct trace_source *source_of(const struct row *row)
+static const struct trace_source *row_source(const struct row *row)
 {
-	const struct node *node = node_of(row);
-	const uint32_t place = row->kind == ROW_INSTANCE ? row->of.instance->place : node ? node->longest_place : 0;
+	const struct node *node = row_node(row);
+	const uint32_t trace_node = row->kind == ROW_INSTANCE ? row->of.instance->trace_node
+				    : node                    ? node->longest_trace_node
+							      : 0;
 
-	return place ? reader_source(row->process->reader, place) : NULL;
+	return trace_node ? reader_source(row->process->reader, trace_node) : NULL;
 }
 
-FIGURE(source, const struct trace_source *source = source_of(row), source,
+COLUMN_VALUE_IF(source, const struct trace_source *source = row_source(row), source,
 	((struct cell){ .kind = CELL_SOURCE, .number = source->head.node }))
 
-VALUE(device)
+COLUMN_VALUE(device)
 {
-	const struct memory_level *level = level_of(row);
+	const struct memory_level *level = row_memory_level(row);
 	const struct trace_kernel *shape = row_shape(row);
 
 	(void)rows;
 	if (level)
-		return level->device != UINT32_MAX ? count(level->device) : none;
-	return shape ? count(shape->gpu.device) : none;
+		return level->device != UINT32_MAX ? unsigned_cell(level->device) : no_cell;
+	return shape ? unsigned_cell(shape->gpu.device) : no_cell;
 }
 
-static struct cell triple(const uint32_t *value)
+static struct cell triple_cell(const uint32_t *value)
 {
 	return (struct cell){ .kind = CELL_TRIPLE, .triple = { value[0], value[1], value[2] } };
 }
 
-OF_SHAPE(grid, shape->grid[0], triple(shape->grid)) /* 0: the trace does not say */
-OF_SHAPE(block, shape->block[0], triple(shape->block))
-OF_SHAPE(shared_bytes, true, count((uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes))
-OF_SHAPE(registers, true, count(shape->registers))
-FIGURE(waves, struct occupancy known, occupancy(row, &known), real(known.waves_per_sm))
-FIGURE(theoretical, struct occupancy known, occupancy(row, &known), real(known.theoretical))
-FIGURE(limited_by, struct occupancy known, occupancy(row, &known), words(occupancy_limit_text(known.limits)))
+LAUNCH_VALUE(grid, shape->grid[0], triple_cell(shape->grid)) /* 0: the trace does not say */
+LAUNCH_VALUE(block, shape->block[0], triple_cell(shape->block))
+LAUNCH_VALUE(shared_bytes, true,
+	unsigned_cell((uint64_t)shape->static_shared_bytes + shape->dynamic_shared_bytes))
+LAUNCH_VALUE(registers, true, unsigned_cell(shape->registers))
+COLUMN_VALUE_IF(
+	waves, struct occupancy known, row_occupancy(row, &known), real_cell(known.waves_per_sm))
+COLUMN_VALUE_IF(theoretical, struct occupancy known, row_occupancy(row, &known),
+	real_cell(known.theoretical))
+COLUMN_VALUE_IF(limited_by, struct occupancy known, row_occupancy(row, &known),
+	string_cell(occupancy_limit_text(known.limits)))
 
 static bool has_method(const struct row *row)
 {
-	const struct node *node = node_of(row);
+	const struct node *node = row_node(row);
 
-	return node && is_work(node) && node->kind != NODE_STREAM && node->kind != NODE_STACK && node->gpu;
+	return node && is_work_node(node) && node->kind != NODE_STREAM &&
+	       node->kind != NODE_STACK && node->gpu;
 }
 
-FIGURE(method, const struct node_gpu *gpu = gpu_of(row), has_method(row), words(method_name(gpu->method)))
-FIGURE(confidence, const struct node_gpu *gpu = gpu_of(row), has_method(row), words(method_confidence(gpu->method)))
+COLUMN_VALUE_IF(method, const struct node_gpu *gpu = row_gpu(row), has_method(row),
+	string_cell(method_name(gpu->method)))
+COLUMN_VALUE_IF(confidence, const struct node_gpu *gpu = row_gpu(row), has_method(row),
+	string_cell(method_confidence(gpu->method)))
 
-VALUE(provenance)
+COLUMN_VALUE(provenance)
 {
-	const struct node_gpu *gpu = gpu_of(row);
-	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL || row->kind == ROW_SITE ||
-			    row->kind == ROW_INSTANCE || row->kind == ROW_TALLY || (part_of(row) && part_of(row)->of->of_gpu) || memory_of(row) || tensors_of(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
+	const struct node_gpu *gpu = row_gpu(row);
+	const bool of_gpu = row->kind == ROW_SHAPE || row->kind == ROW_LEVEL ||
+			    row->kind == ROW_SITE || row->kind == ROW_INSTANCE ||
+			    row->kind == ROW_COMPUTED ||
+			    (row_part(row) && row_part(row)->of->of_gpu) || row_memory(row) ||
+			    row_tensors(row) || (gpu && (gpu->total_calls || gpu->idle_ns));
 
 	(void)rows;
 	if (of_gpu && row->process->simulated)
-		return words("simulated");
-	return node_of(row) && node_of(row)->is_counted ? words("counted") : none;
+		return string_cell("simulated");
+	return row_node(row) && row_node(row)->is_counted ? string_cell("counted") : no_cell;
 }
 
-OF_NODE(labels, row_labels(node) > 1, count(row_labels(node)))
-OF_NODE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+NODE_VALUE(labels, row_labels(node) > 1, unsigned_cell(row_labels(node)))
+NODE_VALUE(left_open, node->left_open, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
 
-OF_NODE(elsewhere, node->elsewhere, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
+NODE_VALUE(elsewhere, node->ran_elsewhere, ((struct cell){ .kind = CELL_BOOL, .truth = true }))
 
 /* The instance that its tree is of. */
-static const struct instance *root_of(const struct row *row, const struct rows *rows)
+static const struct instance *root_instance(const struct row *row, const struct rows *rows)
 {
 	if (!row->process->instance_count)
 		return row->process->critical->target;
@@ -297,59 +328,70 @@ static const struct instance *root_of(const struct row *row, const struct rows *
 	return row->of.instance;
 }
 
-VALUE(share)
+COLUMN_VALUE(share)
 {
 	const enum metric metric = row->process->metric;
-	const struct node *node = node_of(row);
-	const struct fold *fold = row->process->fold;
-	const bool is_keyed = row->tree && row->tree->is_keyed && (metric == METRIC_CPU || metric == METRIC_WALL);
-	const long double base = is_keyed ? fold->totals.cpu_self_ns : row->process->whole;
-	const struct tree *tree = fold->tree;
+	const struct node *node = row_node(row);
+	const struct profile *profile = row->process->profile;
+	const bool is_grouped = row->tree && row->tree->is_grouped &&
+				(metric == METRIC_CPU || metric == METRIC_WALL);
+	const long double base = is_grouped ? profile->totals.cpu_self_ns : row->process->whole;
+	const struct tree *tree = profile->tree;
 	uint32_t outermost = 0;
-	struct cell part = none;
+	struct cell part = no_cell;
 	long double number;
 
-	if (part_of(row))
-		return real((double)part_of(row)->count / (double)part_of(row)->of->count);
-	if (row->kind == ROW_INSTANCE && !has_levels(row)) {
-		const struct instance *root = root_of(row, rows);
+	if (row_part(row))
+		return real_cell((double)row_part(row)->count / (double)row_part(row)->of->count);
+	if (row->kind == ROW_INSTANCE && !metric_is_level(row)) {
+		const struct instance *root = root_instance(row, rows);
 
-		if (row->tree == tree && row->process->instance_count) /* a row alone, which is its place's instance */
-			return base > 0 ? real((double)(row->of.instance->value / base)) : none;
-		return real(root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
+		if (row->tree == tree &&
+			row->process
+				->instance_count) /* a row alone, which is its place's instance */
+			return base > 0 ? real_cell((double)(row->of.instance->value / base))
+					: no_cell;
+		return real_cell(
+			root->value != 0 ? (double)(row->of.instance->value / root->value) : 0);
 	}
 	if (row->kind == ROW_NODE && row->tree == tree)
 		outermost = row->node;
-	else if (row->kind == ROW_NODE && row->tree == row->process->asides && row->parent != NO_ROW)
+	else if (row->kind == ROW_NODE && row->tree == row->process->extra_rows &&
+		 row->parent != NO_ROW)
 		outermost = rows->rows[row->parent].node;
 	while (outermost && tree->nodes[outermost].parent)
 		outermost = tree->nodes[outermost].parent;
-	if (outermost && tree->nodes[outermost].outside && (metric == METRIC_CPU || metric == METRIC_WALL))
-		return none;
+	if (outermost && tree->nodes[outermost].outside &&
+		(metric == METRIC_CPU || metric == METRIC_WALL))
+		return no_cell;
 	if (metric == METRIC_GPU || row->kind == ROW_SHAPE)
-		part = figure_gpu_total(row, rows);
+		part = column_value_gpu_total(row, rows);
 	else if (metric == METRIC_CPU || metric == METRIC_WALL)
-		part = figure_cpu_total(row, rows);
+		part = column_value_cpu_total(row, rows);
 	else if (metric == METRIC_ALLOC)
-		part = figure_alloc_bytes(row, rows);
+		part = column_value_alloc_bytes(row, rows);
 	else if (metric == METRIC_TENSORS)
-		part = figure_tensor_alloc_bytes(row, rows);
+		part = column_value_tensor_alloc_bytes(row, rows);
 	else if (metric == METRIC_CALLS && node)
-		part = count(node->calls);
+		part = unsigned_cell(node->calls);
 	if (row->kind == ROW_SHAPE)
-		return row->process->gpu_ns ? real((double)row->of.shape->total_ns / (double)row->process->gpu_ns)
-					    : none;
-	return base > 0 && cell_number(&part, &number) ? real((double)(number / base)) : none;
+		return row->process->gpu_ns ? real_cell((double)row->of.shape->total_ns /
+							(double)row->process->gpu_ns)
+					    : no_cell;
+	return base > 0 && cell_number(&part, &number) ? real_cell((double)(number / base))
+						       : no_cell;
 }
 
-VALUE(pid)
+COLUMN_VALUE(pid)
 {
 	(void)rows;
-	return row->kind == ROW_PROCESS ? count(row->process->pid) : none;
+	return row->kind == ROW_PROCESS ? unsigned_cell(row->process->pid) : no_cell;
 }
 
-VALUE(rank)
+COLUMN_VALUE(rank)
 {
 	(void)rows;
-	return row->kind == ROW_PROCESS && row->process->rank >= 0 ? whole(row->process->rank) : none;
+	return row->kind == ROW_PROCESS && row->process->rank >= 0
+		       ? integer_cell(row->process->rank)
+		       : no_cell;
 }

@@ -8,7 +8,7 @@
 #include "report/table/column_list.h"
 
 #define X(key, title, unit, function, help) \
-	struct cell figure_##function(const struct row *row, const struct rows *rows);
+	struct cell column_value_##function(const struct row *row, const struct rows *rows);
 COLUMNS(X)
 #undef X
 

@@ -3,53 +3,66 @@
  */
 #include "report/table/column_values_macros.h"
 
-static const struct distribution *whole_of(const struct row *row)
+static const struct distribution *row_distribution(const struct row *row)
 {
-	return part_of(row) && part_of(row)->kind == DISTRIBUTION_WHOLE ? part_of(row)->of : NULL;
+	return row_part(row) && row_part(row)->kind == DISTRIBUTION_WHOLE ? row_part(row)->of
+									  : NULL;
 }
 
-static bool is_part(const struct row *row, enum distribution_kind kind)
+static bool is_part_kind(const struct row *row, enum distribution_kind kind)
 {
-	return part_of(row) && part_of(row)->kind == kind;
+	return row_part(row) && row_part(row)->kind == kind;
 }
 
-static struct text metric_key(const struct row *row)
+static struct string_view metric_key(const struct row *row)
 {
-	const char *key = row->process->metric == METRIC_USER ? row->process->fold->options.counter
-							      : metrics[row->process->metric].key;
+	const char *key = row->process->metric == METRIC_USER
+				  ? row->process->profile->options.counter
+				  : metrics[row->process->metric].key;
 
-	return (struct text){ .bytes = key, .length = (uint32_t)strlen(key) };
+	return (struct string_view){ .bytes = key, .length = (uint32_t)strlen(key) };
 }
 
-#define OF_WORST(name, has, value)                           \
-	FIGURE(name, const struct node *node = node_of(row); \
-		const struct node_worst *worst = node ? node->worst : NULL, worst && worst->found && (has), value)
-#define OF_INSTANCE(name, has, value)                                                                       \
-	FIGURE(name, const struct instance *instance = row->kind == ROW_INSTANCE ? row->of.instance : NULL, \
+#define WORST_VALUE(name, has, value)                                               \
+	COLUMN_VALUE_IF(name, const struct node *node = row_node(row);              \
+			const struct node_worst *worst = node ? node->worst : NULL, \
+			worst && worst->found && (has), value)
+#define INSTANCE_VALUE(name, has, value)                                                       \
+	COLUMN_VALUE_IF(name,                                                                  \
+		const struct instance *instance = row->kind == ROW_INSTANCE ? row->of.instance \
+									    : NULL,            \
 		instance && (has), value)
 
-#define OF_WHOLE(name, value) FIGURE(name, const struct distribution *whole = whole_of(row), whole, value)
-FIGURE(measure, const struct distribution_part *part = part_of(row), part, words(part->of->of_gpu ? "gpu" : "cpu"))
-FIGURE(part_from, const struct distribution_part *part = part_of(row),
-	is_part(row, DISTRIBUTION_BIN) || is_part(row, DISTRIBUTION_MODE), count(part->from))
-FIGURE(part_to, const struct distribution_part *part = part_of(row),
-	is_part(row, DISTRIBUTION_BIN) || is_part(row, DISTRIBUTION_MODE), count(part->to))
-OF_WHOLE(mean, count((whole->total_ns + whole->count / 2) / whole->count))
-OF_WHOLE(p25, count(whole->p25))
-OF_WHOLE(p75, count(whole->p75))
-OF_WHOLE(outliers, count(whole->outliers))
+#define DISTRIBUTION_VALUE(name, value) \
+	COLUMN_VALUE_IF(                \
+		name, const struct distribution *whole = row_distribution(row), whole, value)
+COLUMN_VALUE_IF(measure, const struct distribution_row *part = row_part(row), part,
+	string_cell(part->of->of_gpu ? "gpu" : "cpu"))
+COLUMN_VALUE_IF(bin_from, const struct distribution_row *part = row_part(row),
+	is_part_kind(row, DISTRIBUTION_BIN) || is_part_kind(row, DISTRIBUTION_MODE),
+	unsigned_cell(part->from))
+COLUMN_VALUE_IF(bin_to, const struct distribution_row *part = row_part(row),
+	is_part_kind(row, DISTRIBUTION_BIN) || is_part_kind(row, DISTRIBUTION_MODE),
+	unsigned_cell(part->to))
+DISTRIBUTION_VALUE(mean, unsigned_cell((whole->total_ns + whole->count / 2) / whole->count))
+DISTRIBUTION_VALUE(p25, unsigned_cell(whole->p25))
+DISTRIBUTION_VALUE(p75, unsigned_cell(whole->p75))
+DISTRIBUTION_VALUE(outliers, unsigned_cell(whole->outliers))
 
 /* Which of its place's instances it is; 0: it is none, or nobody has counted. at_ns: when it began. */
-static uint64_t number_of(const struct row *row, uint64_t *at_ns)
+static uint64_t instance_number(const struct row *row, uint64_t *at_ns)
 {
-	const struct distribution_part *part = part_of(row);
+	const struct distribution_row *part = row_part(row);
 
 	*at_ns = part ? part->at_ns : row->kind == ROW_INSTANCE ? row->of.instance->begin_ns : 0;
 	return part ? part->number : row->kind == ROW_INSTANCE ? row->of.instance->number : 0;
 }
 
-FIGURE(number, uint64_t at; const uint64_t number = number_of(row, &at), number, count(number))
-FIGURE(step, uint64_t at; uint64_t step = 0, number_of(row, &at) && distribution_step(row->process, at, &step), count(step))
+COLUMN_VALUE_IF(number, uint64_t at;
+		const uint64_t number = instance_number(row, &at), number, unsigned_cell(number))
+COLUMN_VALUE_IF(step, uint64_t at; uint64_t step = 0,
+		instance_number(row, &at) && distribution_step(row->process, at, &step),
+		unsigned_cell(step))
 
 static bool has_times(const struct node *node)
 {
@@ -57,97 +70,114 @@ static bool has_times(const struct node *node)
 }
 
 /* Instances that were only counted: of one alone nothing is known but how long the longest was. */
-FIGURE(shortest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX) || whole_of(row),
-	whole_of(row) ? count(whole_of(row)->min_ns) : node && node->is_counted ? unknown : count(node ? node->min_ns : kernel->min_ns))
-FIGURE(longest, const struct node *node = node_of(row); const struct kernel *kernel = kernel_of(row),
-	(node && (has_times(node) || node->is_counted)) || (kernel && kernel->min_ns != UINT64_MAX) || whole_of(row),
-	count(whole_of(row) ? whole_of(row)->max_ns : node ? node->max_ns : kernel->max_ns))
+COLUMN_VALUE_IF(shortest, const struct node *node = row_node(row);
+		const struct launch_config *kernel = row_kernel(row),
+		(node && (has_times(node) || node->is_counted)) ||
+			(kernel && kernel->min_ns != UINT64_MAX) || row_distribution(row),
+		row_distribution(row)      ? unsigned_cell(row_distribution(row)->min_ns)
+		: node && node->is_counted ? null_cell
+					   : unsigned_cell(node ? node->min_ns : kernel->min_ns))
+COLUMN_VALUE_IF(longest, const struct node *node = row_node(row);
+		const struct launch_config *kernel = row_kernel(row),
+		(node && (has_times(node) || node->is_counted)) ||
+			(kernel && kernel->min_ns != UINT64_MAX) || row_distribution(row),
+		unsigned_cell(row_distribution(row) ? row_distribution(row)->max_ns
+			      : node                ? node->max_ns
+						    : kernel->max_ns))
 
 /* Within what was seen: the middle of a histogram's step may lie outside. */
-static struct cell percentile(const struct row *row, unsigned per_mille)
+static struct cell percentile_cell(const struct row *row, unsigned per_mille)
 {
-	const struct distribution *whole = whole_of(row);
-	const struct node *node = node_of(row);
-	const struct kernel *kernel = kernel_of(row);
+	const struct distribution *whole = row_distribution(row);
+	const struct node *node = row_node(row);
+	const struct launch_config *kernel = row_kernel(row);
 	const uint64_t least = node     ? node->min_ns
 			       : kernel ? kernel->min_ns
 					: UINT64_MAX,
 		       most = node     ? node->max_ns
 			      : kernel ? kernel->max_ns
 				       : 0;
-	struct samples *samples = (struct samples *)(uintptr_t)(node     ? &node->samples
-								: kernel ? &kernel->samples
-									 : NULL);
+	struct percentiles *samples = (struct percentiles *)(uintptr_t)(node     ? &node->samples
+									: kernel ? &kernel->samples
+										 : NULL);
 	uint64_t value;
 
 	if (whole)
-		return count(per_mille == 500 ? whole->p50 : per_mille == 950 ? whole->p95 : whole->p99);
+		return unsigned_cell(per_mille == 500   ? whole->p50
+				     : per_mille == 950 ? whole->p95
+							: whole->p99);
 	if (node && node->is_counted)
-		return unknown;
+		return null_cell;
 	if (!samples || least == UINT64_MAX)
-		return none;
-	value = samples_percentile(samples, per_mille);
-	return count(value < least ? least : value > most ? most : value);
+		return no_cell;
+	value = percentiles_get(samples, per_mille);
+	return unsigned_cell(value < least ? least : value > most ? most : value);
 }
 
-VALUE(p50)
+COLUMN_VALUE(p50)
 {
 	(void)rows;
-	return percentile(row, 500);
+	return percentile_cell(row, 500);
 }
 
-VALUE(p95)
+COLUMN_VALUE(p95)
 {
 	(void)rows;
-	return percentile(row, 950);
+	return percentile_cell(row, 950);
 }
 
-VALUE(p99)
+COLUMN_VALUE(p99)
 {
 	(void)rows;
-	return percentile(row, 990);
+	return percentile_cell(row, 990);
 }
 
-#define OF_MEMBERS(name, has, value) FIGURE(name, struct spread spread, row_spread(row, &spread) && (has), value)
-OF_MEMBERS(members_count, true, count(spread.count))
-OF_MEMBERS(members_metric, true, words(row->process->gpu_ns ? "gpu" : "cpu"))
-OF_MEMBERS(members_least, true, count(spread.least))
-OF_MEMBERS(members_median, true, count(spread.median))
-OF_MEMBERS(members_most, true, count(spread.most))
-OF_MEMBERS(odd_label, spread.odd, text(text_of(row->process->texts, spread.odd->label)))
-OF_MEMBERS(odd_time, spread.odd, count(spread.odd_ns))
-OF_MEMBERS(odd_calls, spread.odd, count(spread.odd->calls))
+#define MEMBERS_VALUE(name, has, value) \
+	COLUMN_VALUE_IF(name, struct module_spread spread, row_spread(row, &spread) && (has), value)
+MEMBERS_VALUE(members_count, true, unsigned_cell(spread.count))
+MEMBERS_VALUE(members_metric, true, string_cell(row->process->gpu_ns ? "gpu" : "cpu"))
+MEMBERS_VALUE(members_min, true, unsigned_cell(spread.least))
+MEMBERS_VALUE(members_median, true, unsigned_cell(spread.median))
+MEMBERS_VALUE(members_max, true, unsigned_cell(spread.most))
+MEMBERS_VALUE(outlier_label, spread.outlier,
+	text_cell(string_table_get(row->process->texts, spread.outlier->label)))
+MEMBERS_VALUE(outlier_time, spread.outlier, unsigned_cell(spread.outlier_ns))
+MEMBERS_VALUE(outlier_calls, spread.outlier, unsigned_cell(spread.outlier->calls))
 
-OF_MEMBERS(spread, true, ((struct cell){ .kind = CELL_SPAN, .number = spread.least, .most = spread.most }))
+MEMBERS_VALUE(spread, true,
+	((struct cell){ .kind = CELL_SPAN, .number = spread.least, .max = spread.most }))
 
-OF_WORST(worst_metric, true, text(metric_key(row)))
-OF_WORST(worst_label, true, text(text_of(row->process->texts, worst->label)))
-OF_WORST(worst_start, true, count(worst->begin_ns))
-OF_WORST(worst_value, !has_levels(row), level(worst->value))
-OF_WORST(worst_before, has_levels(row), level(worst->before))
-OF_WORST(worst_after, has_levels(row), level(worst->after))
-OF_WORST(worst_delta, has_levels(row), level(worst->after - worst->before))
+WORST_VALUE(worst_metric, true, text_cell(metric_key(row)))
+WORST_VALUE(worst_label, true, text_cell(string_table_get(row->process->texts, worst->label)))
+WORST_VALUE(worst_start, true, unsigned_cell(worst->begin_ns))
+WORST_VALUE(worst_value, !metric_is_level(row), number_cell(worst->value))
+WORST_VALUE(worst_before, metric_is_level(row), number_cell(worst->before))
+WORST_VALUE(worst_after, metric_is_level(row), number_cell(worst->after))
+WORST_VALUE(worst_delta, metric_is_level(row), number_cell(worst->after - worst->before))
 
-FIGURE(start, const struct distribution_part *part = part_of(row),
-	row->kind == ROW_INSTANCE || is_part(row, DISTRIBUTION_OUTLIER),
-	count(part ? part->at_ns : row->of.instance->begin_ns))
-FIGURE(duration, const struct distribution_part *part = part_of(row),
-	row->kind == ROW_INSTANCE || is_part(row, DISTRIBUTION_OUTLIER) || is_part(row, DISTRIBUTION_MODE),
-	count(part ? part->value : row->of.instance->total_ns))
-OF_INSTANCE(value, !has_levels(row), level(instance->value))
-OF_INSTANCE(before, has_levels(row), level(instance->before))
-OF_INSTANCE(after, has_levels(row), level(instance->after))
-OF_INSTANCE(delta, has_levels(row), level(instance->change))
+COLUMN_VALUE_IF(start, const struct distribution_row *part = row_part(row),
+	row->kind == ROW_INSTANCE || is_part_kind(row, DISTRIBUTION_OUTLIER),
+	unsigned_cell(part ? part->at_ns : row->of.instance->begin_ns))
+COLUMN_VALUE_IF(duration, const struct distribution_row *part = row_part(row),
+	row->kind == ROW_INSTANCE || is_part_kind(row, DISTRIBUTION_OUTLIER) ||
+		is_part_kind(row, DISTRIBUTION_MODE),
+	unsigned_cell(part ? part->value : row->of.instance->total_ns))
+INSTANCE_VALUE(value, !metric_is_level(row), number_cell(instance->value))
+INSTANCE_VALUE(before, metric_is_level(row), number_cell(instance->before))
+INSTANCE_VALUE(after, metric_is_level(row), number_cell(instance->after))
+INSTANCE_VALUE(delta, metric_is_level(row), number_cell(instance->change))
 
-VALUE(unit)
+COLUMN_VALUE(unit)
 {
-	static const char *const names[] = { [UNIT_COUNT] = "", [UNIT_TIME] = "ns", [UNIT_BYTES] = "bytes" };
+	static const char *const names[] = {
+		[UNIT_COUNT] = "", [UNIT_TIME] = "ns", [UNIT_BYTES] = "bytes"
+	};
 
 	(void)rows;
 	if (row->kind != ROW_INSTANCE)
-		return none;
+		return no_cell;
 	return row->process->metric == METRIC_USER
-		       ? text(text_of(row->process->texts, row->process->fold->counter_unit))
-		       : words(names[metrics[row->process->metric].unit]);
+		       ? text_cell(string_table_get(
+				 row->process->texts, row->process->profile->counter_unit))
+		       : string_cell(names[metrics[row->process->metric].unit]);
 }

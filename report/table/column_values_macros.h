@@ -8,104 +8,110 @@
 #include "report/table/column_values.h"
 #include <string.h>
 
-static const struct cell none, unknown = { .kind = CELL_NULL };
+static const struct cell no_cell, null_cell = { .kind = CELL_NULL };
 
-static inline struct cell whole(int64_t value)
+static inline struct cell integer_cell(int64_t value)
 {
 	return (struct cell){ .kind = CELL_WHOLE, .whole = value };
 }
 
-static inline struct cell count(uint64_t value)
+static inline struct cell unsigned_cell(uint64_t value)
 {
 	return (struct cell){ .kind = CELL_UNSIGNED, .number = value };
 }
 
-static inline struct cell real(double value)
+static inline struct cell real_cell(double value)
 {
 	return (struct cell){ .kind = CELL_REAL, .real = value };
 }
 
-static inline struct cell text(struct text value)
+static inline struct cell text_cell(struct string_view value)
 {
 	return (struct cell){ .kind = CELL_TEXT, .text = value };
 }
 
-static inline struct cell words(const char *value)
+static inline struct cell string_cell(const char *value)
 {
-	return text((struct text){ .bytes = value, .length = (uint32_t)strlen(value) });
+	return text_cell((struct string_view){ .bytes = value, .length = (uint32_t)strlen(value) });
 }
 
 /* A figure that may be no integer: of a program's own counter. */
-static inline struct cell level(long double value)
+static inline struct cell number_cell(long double value)
 {
-	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value ? whole((int64_t)value)
-											 : real((double)value);
+	return value >= -9e18L && value <= 9e18L && value == (long double)(int64_t)value
+		       ? integer_cell((int64_t)value)
+		       : real_cell((double)value);
 }
 
-static inline const struct node *node_of(const struct row *row)
+static inline const struct node *row_node(const struct row *row)
 {
 	return row->kind == ROW_NODE ? &row->tree->nodes[row->node] : NULL;
 }
 
-static inline const struct node_gpu *gpu_of(const struct row *row)
+static inline const struct node_gpu *row_gpu(const struct row *row)
 {
-	const struct node *node = node_of(row);
+	const struct node *node = row_node(row);
 
 	return node ? node->gpu : NULL;
 }
 
-static inline const struct node_memory *memory_of(const struct row *row)
+static inline const struct node_memory *row_memory(const struct row *row)
 {
-	const struct node *node = node_of(row);
+	const struct node *node = row_node(row);
 
 	return node ? node->memory : NULL;
 }
 
-static inline const struct node_tensors *tensors_of(const struct row *row)
+static inline const struct node_tensors *row_tensors(const struct row *row)
 {
-	const struct node *node = node_of(row);
+	const struct node *node = row_node(row);
 
 	return node ? node->tensors : NULL;
 }
 
-static inline const struct memory_flow *flow_of(const struct row *row)
+static inline const struct memory_flow *row_memory_flow(const struct row *row)
 {
-	return row->kind == ROW_LEVEL ? &row->of.level->flow : row->kind == ROW_SITE ? &row->of.site->flow : NULL;
-}
-
-static inline const struct memory_level *level_of(const struct row *row)
-{
-	return row->kind == ROW_LEVEL  ? row->of.level
-	       : row->kind == ROW_SITE ? &row->process->fold->memory->levels[row->of.site->level]
+	return row->kind == ROW_LEVEL  ? &row->of.level->flow
+	       : row->kind == ROW_SITE ? &row->of.site->flow
 				       : NULL;
 }
 
-static inline const struct kernel *kernel_of(const struct row *row)
+static inline const struct memory_level *row_memory_level(const struct row *row)
+{
+	return row->kind == ROW_LEVEL  ? row->of.level
+	       : row->kind == ROW_SITE ? &row->process->profile->memory->levels[row->of.site->level]
+				       : NULL;
+}
+
+static inline const struct launch_config *row_kernel(const struct row *row)
 {
 	return row->kind == ROW_SHAPE ? row->of.shape : NULL;
 }
 
 /* Of a row of a distribution; of: the whole, if the row is of that. */
-static inline const struct distribution_part *part_of(const struct row *row)
+static inline const struct distribution_row *row_part(const struct row *row)
 {
-	return row->kind == ROW_PART ? row->of.part : NULL;
+	return row->kind == ROW_DISTRIBUTION ? row->of.part : NULL;
 }
 
-static inline bool has_levels(const struct row *row)
+static inline bool metric_is_level(const struct row *row)
 {
 	return metrics[row->process->metric].nature == METRIC_LEVEL;
 }
 
-#define VALUE(name) struct cell figure_##name(const struct row *row, const struct rows *rows)
+#define COLUMN_VALUE(name) \
+	struct cell column_value_##name(const struct row *row, const struct rows *rows)
 /* One that only needs its row, and has a value where `has` holds. */
-#define FIGURE(name, setup, has, value)      \
-	VALUE(name)                          \
-	{                                    \
-		setup;                       \
-		(void)rows;                  \
-		return (has) ? value : none; \
+#define COLUMN_VALUE_IF(name, setup, has, value) \
+	COLUMN_VALUE(name)                       \
+	{                                        \
+		setup;                           \
+		(void)rows;                      \
+		return (has) ? value : no_cell;  \
 	}
-#define OF_NODE(name, has, value) FIGURE(name, const struct node *node = node_of(row), node && (has), value)
-#define OF_GPU(name, has, value) FIGURE(name, const struct node_gpu *gpu = gpu_of(row), gpu && (has), value)
+#define NODE_VALUE(name, has, value) \
+	COLUMN_VALUE_IF(name, const struct node *node = row_node(row), node && (has), value)
+#define GPU_VALUE(name, has, value) \
+	COLUMN_VALUE_IF(name, const struct node_gpu *gpu = row_gpu(row), gpu && (has), value)
 
 #endif

@@ -3,64 +3,85 @@
  */
 #include "report/table/column_values_macros.h"
 
-static const struct memory_pool *pool_of(const struct row *row)
+static const struct memory_pool *row_memory_pool(const struct row *row)
 {
-	return row->kind == ROW_LEVEL && row->of.level->kind == MEMORY_TENSOR ? &row->of.level->pool : NULL;
+	return row->kind == ROW_LEVEL && row->of.level->kind == MEMORY_TENSOR ? &row->of.level->pool
+									      : NULL;
 }
 
-FIGURE(reserved_delta, const struct node_memory *memory = memory_of(row),
-	memory && (memory->has_level || memory->reserved_delta), whole(memory->reserved_delta))
-FIGURE(reserved_peak, const struct node_memory *memory = memory_of(row), memory && memory->has_level,
-	whole(memory->reserved_peak))
+COLUMN_VALUE_IF(reserved_delta, const struct node_memory *memory = row_memory(row),
+	memory && (memory->has_level || memory->reserved_delta),
+	integer_cell(memory->reserved_delta))
+COLUMN_VALUE_IF(reserved_peak, const struct node_memory *memory = row_memory(row),
+	memory && memory->has_level, integer_cell(memory->reserved_peak))
 
 static bool has_flow(const struct node_memory *memory)
 {
 	return memory->alloc_bytes || memory->free_bytes || memory->allocs || memory->frees;
 }
 
-FIGURE(alloc_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || (memory && has_flow(memory)), count(flow ? flow->alloc_bytes : memory->alloc_bytes))
-FIGURE(free_bytes, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || (memory && has_flow(memory)), count(flow ? flow->free_bytes : memory->free_bytes))
-FIGURE(allocs, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || (memory && memory->allocs), count(flow ? flow->allocs : memory->allocs))
-FIGURE(frees, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || (memory && memory->frees), count(flow ? flow->frees : memory->frees))
-FIGURE(failed, const struct node_memory *memory = memory_of(row); const struct memory_flow *flow = flow_of(row),
-	flow || row->kind == ROW_API || (memory && memory->failed),
-	count(flow                     ? flow->failed
-		: row->kind == ROW_API ? row->of.api->failed
-				       : memory->failed))
-FIGURE(held, const struct memory_flow *flow = flow_of(row), flow, count(flow->held))
-FIGURE(most_held, const struct memory_flow *flow = flow_of(row), flow && !(row->kind == ROW_SITE && row->of.site->is_several), count(flow->most))
-FIGURE(at_peak, const struct memory_flow *flow = flow_of(row); const struct node_tensors *tensors = tensors_of(row),
-	flow || (tensors && tensors->total.at_peak), count(flow ? flow->at_peak : tensors->total.at_peak))
-FIGURE(at_oom, const struct memory_level *level = level_of(row); const struct node_tensors *tensors = tensors_of(row),
-	(level && level->ooms) || (tensors && tensors->total.at_oom),
-	count(level ? flow_of(row)->at_oom : tensors->total.at_oom))
-FIGURE(allocated_delta, const struct node_tensors *tensors = tensors_of(row),
-	tensors && (tensors->has_level || tensors->allocated_delta), whole(tensors->allocated_delta))
-FIGURE(allocated_peak, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->has_level,
-	whole(tensors->allocated_peak))
+COLUMN_VALUE_IF(alloc_bytes, const struct node_memory *memory = row_memory(row);
+		const struct memory_flow *flow = row_memory_flow(row),
+		flow || (memory && has_flow(memory)),
+		unsigned_cell(flow ? flow->alloc_bytes : memory->alloc_bytes))
+COLUMN_VALUE_IF(free_bytes, const struct node_memory *memory = row_memory(row);
+		const struct memory_flow *flow = row_memory_flow(row),
+		flow || (memory && has_flow(memory)),
+		unsigned_cell(flow ? flow->free_bytes : memory->free_bytes))
+COLUMN_VALUE_IF(allocs, const struct node_memory *memory = row_memory(row);
+		const struct memory_flow *flow = row_memory_flow(row),
+		flow || (memory && memory->allocs),
+		unsigned_cell(flow ? flow->allocs : memory->allocs))
+COLUMN_VALUE_IF(frees, const struct node_memory *memory = row_memory(row);
+		const struct memory_flow *flow = row_memory_flow(row),
+		flow || (memory && memory->frees),
+		unsigned_cell(flow ? flow->frees : memory->frees))
+COLUMN_VALUE_IF(failed, const struct node_memory *memory = row_memory(row);
+		const struct memory_flow *flow = row_memory_flow(row),
+		flow || row->kind == ROW_API || (memory && memory->failed),
+		unsigned_cell(flow                   ? flow->failed
+			      : row->kind == ROW_API ? row->of.api->failed
+						     : memory->failed))
+COLUMN_VALUE_IF(held, const struct memory_flow *flow = row_memory_flow(row), flow,
+	unsigned_cell(flow->held))
+COLUMN_VALUE_IF(held_max, const struct memory_flow *flow = row_memory_flow(row),
+	flow && !(row->kind == ROW_SITE && row->of.site->is_several), unsigned_cell(flow->held_max))
+COLUMN_VALUE_IF(at_peak, const struct memory_flow *flow = row_memory_flow(row);
+		const struct node_tensors *tensors = row_tensors(row),
+		flow || (tensors && tensors->total.at_peak),
+		unsigned_cell(flow ? flow->at_peak : tensors->total.at_peak))
+COLUMN_VALUE_IF(at_oom, const struct memory_level *level = row_memory_level(row);
+		const struct node_tensors *tensors = row_tensors(row),
+		(level && level->ooms) || (tensors && tensors->total.at_oom),
+		unsigned_cell(level ? row_memory_flow(row)->at_oom : tensors->total.at_oom))
+COLUMN_VALUE_IF(allocated_delta, const struct node_tensors *tensors = row_tensors(row),
+	tensors && (tensors->has_level || tensors->allocated_delta),
+	integer_cell(tensors->allocated_delta))
+COLUMN_VALUE_IF(allocated_peak, const struct node_tensors *tensors = row_tensors(row),
+	tensors && tensors->has_level, integer_cell(tensors->allocated_peak))
 
 static bool has_tensor_flow(const struct node_tensors *tensors)
 {
-	return tensors->total.alloc_bytes || tensors->total.free_bytes || tensors->allocs || tensors->frees;
+	return tensors->total.alloc_bytes || tensors->total.free_bytes || tensors->allocs ||
+	       tensors->frees;
 }
 
-FIGURE(tensor_alloc_bytes, const struct node_tensors *tensors = tensors_of(row), tensors && has_tensor_flow(tensors),
-	count(tensors->total.alloc_bytes))
-FIGURE(tensor_free_bytes, const struct node_tensors *tensors = tensors_of(row), tensors && has_tensor_flow(tensors),
-	count(tensors->total.free_bytes))
-FIGURE(tensor_allocs, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->allocs,
-	count(tensors->allocs))
-FIGURE(tensor_frees, const struct node_tensors *tensors = tensors_of(row), tensors && tensors->frees,
-	count(tensors->frees))
-FIGURE(reserved_at_peak, const struct memory_pool *pool = pool_of(row), pool, count(pool->reserved_at_peak))
-FIGURE(unused_at_peak, const struct memory_pool *pool = pool_of(row), pool && pool->reserved_at_peak >= pool->peak,
-	count(pool->reserved_at_peak - pool->peak))
-FIGURE(outside_at_peak, const struct memory_pool *pool = pool_of(row), pool && pool->outside_at_peak >= 0,
-	whole(pool->outside_at_peak))
-FIGURE(memory_kind, const struct memory_level *level = level_of(row), level, words(memory_kind_name(level->kind)))
-FIGURE(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
+COLUMN_VALUE_IF(tensor_alloc_bytes, const struct node_tensors *tensors = row_tensors(row),
+	tensors &&has_tensor_flow(tensors), unsigned_cell(tensors->total.alloc_bytes))
+COLUMN_VALUE_IF(tensor_free_bytes, const struct node_tensors *tensors = row_tensors(row),
+	tensors &&has_tensor_flow(tensors), unsigned_cell(tensors->total.free_bytes))
+COLUMN_VALUE_IF(tensor_allocs, const struct node_tensors *tensors = row_tensors(row),
+	tensors && tensors->allocs, unsigned_cell(tensors->allocs))
+COLUMN_VALUE_IF(tensor_frees, const struct node_tensors *tensors = row_tensors(row),
+	tensors && tensors->frees, unsigned_cell(tensors->frees))
+COLUMN_VALUE_IF(reserved_at_peak, const struct memory_pool *pool = row_memory_pool(row), pool,
+	unsigned_cell(pool->reserved_at_peak))
+COLUMN_VALUE_IF(unused_at_peak, const struct memory_pool *pool = row_memory_pool(row),
+	pool && pool->reserved_at_peak >= pool->peak,
+	unsigned_cell(pool->reserved_at_peak - pool->peak))
+COLUMN_VALUE_IF(outside_at_peak, const struct memory_pool *pool = row_memory_pool(row),
+	pool && pool->outside_at_peak >= 0, integer_cell(pool->outside_at_peak))
+COLUMN_VALUE_IF(memory_kind, const struct memory_level *level = row_memory_level(row), level,
+	string_cell(memory_kind_name(level->kind)))
+COLUMN_VALUE_IF(stack, (void)row, row->kind == ROW_SITE && row->of.site->stack,
 	((struct cell){ .kind = CELL_FRAMES, .number = row->of.site->stack }))

@@ -7,70 +7,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *copy(const char *bytes, size_t length)
+static char *copy_text(const char *bytes, size_t length)
 {
-	char *text = need(length + 1);
+	char *text = xcalloc(length + 1);
 
 	memcpy(text, bytes, length);
 	return text;
 }
 
 /* The rows of a process: attached to it. */
-struct tallies {
-	struct tally **tallies;
+struct computed_rows {
+	struct computed_row **computed_rows;
 	size_t count, room;
 };
 
-static void tallies_free(void *data)
+static void computed_rows_free(void *data)
 {
-	struct tallies *tallies = data;
+	struct computed_rows *computed_rows = data;
 
-	for (size_t i = 0; i < tallies->count; i++) {
-		for (size_t cell = 0; cell < tallies->tallies[i]->count; cell++)
-			free(tallies->tallies[i]->cells[cell].own);
-		free(tallies->tallies[i]->cells);
-		free(tallies->tallies[i]->name);
-		free(tallies->tallies[i]);
+	for (size_t i = 0; i < computed_rows->count; i++) {
+		for (size_t cell = 0; cell < computed_rows->computed_rows[i]->count; cell++)
+			free(computed_rows->computed_rows[i]->cells[cell].own);
+		free(computed_rows->computed_rows[i]->cells);
+		free(computed_rows->computed_rows[i]->name);
+		free(computed_rows->computed_rows[i]);
 	}
-	free(tallies->tallies);
-	free(tallies);
+	free(computed_rows->computed_rows);
+	free(computed_rows);
 }
 
-static void keep(struct process *process, struct tally *tally)
+static void keep(struct process *process, struct computed_row *computed)
 {
 	static const char key;
-	struct tallies *tallies = process_attached(process, &key);
+	struct computed_rows *computed_rows = process_attached(process, &key);
 
-	if (!tallies) {
-		tallies = need(sizeof *tallies);
-		process_attach(process, &key, tallies, tallies_free);
+	if (!computed_rows) {
+		computed_rows = xcalloc(sizeof *computed_rows);
+		process_attach(process, &key, computed_rows, computed_rows_free);
 	}
-	grow(&tallies->tallies, &tallies->room, tallies->count + 1, sizeof(struct tally *));
-	tallies->tallies[tallies->count++] = tally;
+	array_grow_zeroed(&computed_rows->computed_rows, &computed_rows->room,
+		computed_rows->count + 1, sizeof(struct computed_row *));
+	computed_rows->computed_rows[computed_rows->count++] = computed;
 }
 
-struct tally *tally_new(struct process *process, uint32_t node)
+struct computed_row *computed_row_new(struct process *process, uint32_t node)
 {
-	struct tally *tally = need(sizeof *tally);
+	struct computed_row *computed = xcalloc(sizeof *computed);
 
-	keep(process, tally);
-	tally->row = (struct row){ .process = process,
-		.kind = ROW_TALLY,
+	keep(process, computed);
+	computed->row = (struct row){ .process = process,
+		.kind = ROW_COMPUTED,
 		.parent = NO_ROW,
 		.node = node,
-		.tree = process->fold->tree,
-		.of.tally = tally };
-	return tally;
+		.tree = process->profile->tree,
+		.of.computed = computed };
+	return computed;
 }
 
-void tally_name(struct tally *tally, const char *bytes, size_t length)
+void computed_row_set_name(struct computed_row *computed, const char *bytes, size_t length)
 {
-	free(tally->name);
-	tally->name = copy(bytes, length);
-	tally->name_bytes = (uint32_t)length;
+	free(computed->name);
+	computed->name = copy_text(bytes, length);
+	computed->name_bytes = (uint32_t)length;
 }
 
-void tally_name_format(struct tally *tally, const char *format, ...)
+void computed_row_format_name(struct computed_row *computed, const char *format, ...)
 {
 	char text[256];
 	va_list list;
@@ -78,87 +79,93 @@ void tally_name_format(struct tally *tally, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
-	tally_name(tally, text, strlen(text));
+	computed_row_set_name(computed, text, strlen(text));
 }
 
-static struct tally_cell *cell_of(struct tally *tally, const char *key)
+static struct computed_cell *cell_for_key(struct computed_row *computed, const char *key)
 {
 	const struct column *column = column_find(key, strlen(key));
 	size_t i = 0;
 
 	if (!column)
 		fatal(STATUS_USAGE, "there is no column %s", key);
-	while (i < tally->count && tally->cells[i].column != column)
+	while (i < computed->count && computed->cells[i].column != column)
 		i++;
-	if (i == tally->count) {
-		grow(&tally->cells, &tally->room, ++tally->count, sizeof *tally->cells);
-		tally->cells[i] = (struct tally_cell){ .column = column };
+	if (i == computed->count) {
+		array_grow_zeroed(&computed->cells, &computed->room, ++computed->count,
+			sizeof *computed->cells);
+		computed->cells[i] = (struct computed_cell){ .column = column };
 	}
-	free(tally->cells[i].own);
-	tally->cells[i].own = NULL;
-	return &tally->cells[i];
+	free(computed->cells[i].own);
+	computed->cells[i].own = NULL;
+	return &computed->cells[i];
 }
 
-void tally_unsigned(struct tally *tally, const char *key, uint64_t value)
+void computed_row_set_unsigned(struct computed_row *computed, const char *key, uint64_t value)
 {
-	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_UNSIGNED, .number = value };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_UNSIGNED, .number = value };
 }
 
-void tally_whole(struct tally *tally, const char *key, int64_t value)
+void computed_row_set_integer(struct computed_row *computed, const char *key, int64_t value)
 {
-	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_WHOLE, .whole = value };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_WHOLE, .whole = value };
 }
 
-void tally_real(struct tally *tally, const char *key, double value)
+void computed_row_set_real(struct computed_row *computed, const char *key, double value)
 {
-	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_REAL, .real = value };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_REAL, .real = value };
 }
 
-void tally_share(struct tally *tally, const char *key, uint64_t part, uint64_t whole)
+void computed_row_set_share(
+	struct computed_row *computed, const char *key, uint64_t part, uint64_t whole)
 {
 	if (whole)
-		tally_real(tally, key, (double)part / (double)whole);
+		computed_row_set_real(computed, key, (double)part / (double)whole);
 }
 
-void tally_text(struct tally *tally, const char *key, const char *bytes, size_t length)
+void computed_row_set_text(
+	struct computed_row *computed, const char *key, const char *bytes, size_t length)
 {
-	struct tally_cell *at = cell_of(tally, key);
+	struct computed_cell *at = cell_for_key(computed, key);
 
-	at->own = copy(bytes, length);
-	at->cell = (struct cell){ .kind = CELL_TEXT, .text = { .bytes = at->own, .length = (uint32_t)length } };
+	at->own = copy_text(bytes, length);
+	at->cell = (struct cell){ .kind = CELL_TEXT,
+		.text = { .bytes = at->own, .length = (uint32_t)length } };
 }
 
-void tally_words(struct tally *tally, const char *key, const char *words)
+void computed_row_set_string(struct computed_row *computed, const char *key, const char *words)
 {
-	tally_text(tally, key, words, strlen(words));
+	computed_row_set_text(computed, key, words, strlen(words));
 }
 
-void tally_unknown(struct tally *tally, const char *key)
+void computed_row_set_unknown(struct computed_row *computed, const char *key)
 {
-	cell_of(tally, key)->cell = (struct cell){ .kind = CELL_NULL };
+	cell_for_key(computed, key)->cell = (struct cell){ .kind = CELL_NULL };
 }
 
-uint32_t tally_add(struct rows *rows, struct tally *tally, uint32_t parent)
+uint32_t computed_row_add(struct rows *rows, struct computed_row *computed, uint32_t parent)
 {
-	tally->row.parent = parent;
-	tally->row.depth = parent == NO_ROW ? 0 : rows->rows[parent].depth + 1;
-	rows_add(rows, &tally->row);
+	computed->row.parent = parent;
+	computed->row.depth = parent == NO_ROW ? 0 : rows->rows[parent].depth + 1;
+	rows_add(rows, &computed->row);
 	return (uint32_t)rows->count - 1;
 }
 
-uint32_t tally_head(struct process *process, struct rows *rows, const char *name, const char *kind)
+uint32_t computed_row_add_heading(
+	struct process *process, struct rows *rows, const char *name, const char *kind)
 {
-	struct tally *tally = tally_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0);
 
-	tally_name(tally, name, strlen(name));
-	tally_words(tally, "kind", kind);
-	return tally_add(rows, tally, NO_ROW);
+	computed_row_set_name(computed, name, strlen(name));
+	computed_row_set_string(computed, "kind", kind);
+	return computed_row_add(rows, computed, NO_ROW);
 }
 
-const struct cell *tally_cell(const struct tally *tally, const struct column *column)
+const struct cell *computed_row_cell(
+	const struct computed_row *computed, const struct column *column)
 {
-	for (size_t i = 0; i < tally->count; i++)
-		if (tally->cells[i].column == column)
-			return &tally->cells[i].cell;
+	for (size_t i = 0; i < computed->count; i++)
+		if (computed->cells[i].column == column)
+			return &computed->cells[i].cell;
 	return NULL;
 }

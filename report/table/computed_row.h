@@ -16,41 +16,47 @@
 
 #include "report/table/column.h"
 
-struct tally_cell {
+struct computed_cell {
 	const struct column *column;
 	struct cell cell;
 	char *own; /* the text's bytes */
 };
 
-struct tally {
+struct computed_row {
 	struct row row; /* to be added as it is, or with a parent */
 	char *name;     /* NULL: the place's: the whole path, as it lies in different ones */
 	uint32_t name_bytes;
-	struct tally_cell *cells;
+	struct computed_cell *cells;
 	size_t count, room;
 };
 
 /* About that node of process->fold's tree; 0: about none. */
-struct tally *tally_new(struct process *process, uint32_t node);
+struct computed_row *computed_row_new(struct process *process, uint32_t node);
 /* How it is called; any bytes, which are copied. */
-void tally_name(struct tally *tally, const char *bytes, size_t length);
-void tally_name_format(struct tally *tally, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void computed_row_set_name(struct computed_row *computed, const char *bytes, size_t length);
+void computed_row_format_name(struct computed_row *computed, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Its value in a column; a later one replaces it. The key must be one. */
-void tally_unsigned(struct tally *tally, const char *key, uint64_t value);
-void tally_whole(struct tally *tally, const char *key, int64_t value);
-void tally_real(struct tally *tally, const char *key, double value);
-void tally_share(struct tally *tally, const char *key, uint64_t part, uint64_t whole); /* none of nothing */
-void tally_text(struct tally *tally, const char *key, const char *bytes, size_t length);
-void tally_words(struct tally *tally, const char *key, const char *words);
-void tally_unknown(struct tally *tally, const char *key); /* it has one, and nobody knows it: null, `-` */
+void computed_row_set_unsigned(struct computed_row *computed, const char *key, uint64_t value);
+void computed_row_set_integer(struct computed_row *computed, const char *key, int64_t value);
+void computed_row_set_real(struct computed_row *computed, const char *key, double value);
+void computed_row_set_share(struct computed_row *computed, const char *key, uint64_t part,
+	uint64_t whole); /* none of nothing */
+void computed_row_set_text(
+	struct computed_row *computed, const char *key, const char *bytes, size_t length);
+void computed_row_set_string(struct computed_row *computed, const char *key, const char *words);
+void computed_row_set_unknown(struct computed_row *computed,
+	const char *key); /* it has one, and nobody knows it: null, `-` */
 
 /* Adds it: below the row `parent`, or as a root (NO_ROW). Returns its own row. */
-uint32_t tally_add(struct rows *rows, struct tally *tally, uint32_t parent);
+uint32_t computed_row_add(struct rows *rows, struct computed_row *computed, uint32_t parent);
 /* Adds a root that others are to lie in: a heading. */
-uint32_t tally_head(struct process *process, struct rows *rows, const char *name, const char *kind);
+uint32_t computed_row_add_heading(
+	struct process *process, struct rows *rows, const char *name, const char *kind);
 
 /* NULL: it has none. */
-const struct cell *tally_cell(const struct tally *tally, const struct column *column);
+const struct cell *computed_row_cell(
+	const struct computed_row *computed, const struct column *column);
 
 #endif

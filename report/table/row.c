@@ -21,31 +21,36 @@ const struct trace_kernel *row_shape(const struct row *row)
 	return gpu && !gpu->several_shapes ? gpu->shape : NULL;
 }
 
-struct text row_name(const struct row *row)
+struct string_view row_name(const struct row *row)
 {
 	static char built[64];
 
 	switch (row->kind) {
 	case ROW_SHAPE:
-		return row->of.shape->name ? text_of(row->process->texts, row->of.shape->name)
-					   : (struct text){ "(all other shapes)", 18 };
+		return row->of.shape->name
+			       ? string_table_get(row->process->texts, row->of.shape->name)
+			       : (struct string_view){ "(all other shapes)", 18 };
 	case ROW_API:
-		return text_of(row->process->texts, row->of.api->name);
-	case ROW_TALLY:
-		return row->of.tally->name ? (struct text){ row->of.tally->name, row->of.tally->name_bytes }
-					  : text_of(row->process->texts, row->tree->nodes[row->node].name);
-	case ROW_PART:
-		return text_of(row->process->texts, row->process->fold->tree->nodes[row->of.part->node].name);
+		return string_table_get(row->process->texts, row->of.api->name);
+	case ROW_COMPUTED:
+		return row->of.computed->name ? (struct string_view){ row->of.computed->name,
+			row->of.computed->name_bytes }
+					      : string_table_get(row->process->texts,
+							row->tree->nodes[row->node].name);
+	case ROW_DISTRIBUTION:
+		return string_table_get(row->process->texts,
+			row->process->profile->tree->nodes[row->of.part->node].name);
 	case ROW_PROCESS:
-		return (struct text){ row->process->command, (uint32_t)strlen(row->process->command) };
+		return (struct string_view){ row->process->command,
+			(uint32_t)strlen(row->process->command) };
 	case ROW_LEVEL:
 		snprintf(built, sizeof built, "%s memory", memory_kind_name(row->of.level->kind));
 		if (row->of.level->device != UINT32_MAX)
 			snprintf(built + strlen(built), sizeof built - strlen(built), ", device %u",
 				row->of.level->device);
-		return (struct text){ built, (uint32_t)strlen(built) };
+		return (struct string_view){ built, (uint32_t)strlen(built) };
 	default:
-		return text_of(row->process->texts, row->tree->nodes[row->node].name);
+		return string_table_get(row->process->texts, row->tree->nodes[row->node].name);
 	}
 }
 
@@ -80,28 +85,29 @@ size_t row_path(const struct row *row, uint32_t *nodes, size_t room)
 }
 
 /* A buffer that grows and stays: the label of one row at a time. */
-static char *label;
+static char *label_buffer;
 static size_t label_room;
 
-static size_t append(size_t used, const char *bytes, size_t length)
+static size_t append_label(size_t used, const char *bytes, size_t length)
 {
-	grow(&label, &label_room, used + length + 1, 1);
-	memcpy(label + used, bytes, length);
-	label[used + length] = '\0';
+	array_grow_zeroed(&label_buffer, &label_room, used + length + 1, 1);
+	memcpy(label_buffer + used, bytes, length);
+	label_buffer[used + length] = '\0';
 	return used + length;
 }
 
-static struct text instance_name(const struct row *row)
+static struct string_view instance_name(const struct row *row)
 {
 	const struct instance *instance = row->of.instance;
 	struct trace_text name;
 
 	if (instance->label)
-		return (struct text){ instance->label, instance->label_bytes };
-	if (!instance->place)
+		return (struct string_view){ instance->label, instance->label_bytes };
+	if (!instance->trace_node)
 		return row_name(row);
-	name = reader_name(row->process->reader, reader_place(row->process->reader, instance->place)->name);
-	return (struct text){ name.bytes, name.length };
+	name = reader_name(row->process->reader,
+		reader_node(row->process->reader, instance->trace_node)->name);
+	return (struct string_view){ name.bytes, name.length };
 }
 
 /* And who called there, where that is known: the innermost function. */
@@ -112,45 +118,53 @@ static size_t append_caller(const struct row *row, size_t used)
 
 	if (!call_stack_frames(row->process, row->of.site->stack))
 		return used;
-	length = call_stack_frame(row->process, row->of.site->stack, 0, true, caller, sizeof caller);
-	return append(append(used, " < ", 3), caller, length);
+	length = call_stack_frame(
+		row->process, row->of.site->stack, 0, true, caller, sizeof caller);
+	return append_label(append_label(used, " < ", 3), caller, length);
 }
 
 /* PyTorch's own way to write it; a model is named after its class. */
-static size_t append_class(const struct row *row, const struct node *node, struct text name, size_t used)
+static size_t append_class(
+	const struct row *row, const struct node *node, struct string_view name, size_t used)
 {
-	const struct text class = text_of(row->process->texts, node->class);
+	const struct string_view class = string_table_get(row->process->texts, node->class);
 
-	if (!node->class || (class.length <= name.length && memcmp(class.bytes, name.bytes, class.length) == 0 &&
-				    (class.length == name.length || name.bytes[class.length] == ' ')))
+	if (!node->class ||
+		(class.length <= name.length &&
+			memcmp(class.bytes, name.bytes, class.length) == 0 &&
+			(class.length == name.length || name.bytes[class.length] == ' ')))
 		return used;
-	return append(append(append(used, " (", 2), class.bytes, class.length), ")", 1);
+	return append_label(
+		append_label(append_label(used, " (", 2), class.bytes, class.length), ")", 1);
 }
 
 /* A site is told apart by where it lies. */
 static size_t append_path(const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
-	uint32_t *nodes = need((length + 1) * sizeof *nodes);
+	uint32_t *nodes = xcalloc((length + 1) * sizeof *nodes);
 	size_t used = 0;
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
 		const struct node *node = &row->tree->nodes[nodes[i]];
-		const struct text name = text_of(row->process->texts, node->name);
+		const struct string_view name = string_table_get(row->process->texts, node->name);
 
-		used = append(append(used, " / ", i ? 3 : 0), name.bytes, name.length);
-		if (name.length == 1 && name.bytes[0] == '*') /* modules that only have a number, folded */
+		used = append_label(append_label(used, " / ", i ? 3 : 0), name.bytes, name.length);
+		if (name.length == 1 &&
+			name.bytes[0] == '*') /* modules that only have a number, folded */
 			used = append_class(row, node, name, used);
 	}
 	free(nodes);
-	return row->kind == ROW_SITE ? append_caller(row, used) : used ? used : append(0, "(no range)", 10);
+	return row->kind == ROW_SITE ? append_caller(row, used)
+	       : used                ? used
+				     : append_label(0, "(no range)", 10);
 }
 
 /* A place that stands for itself, away from the tree. */
 bool row_has_path(const struct row *row)
 {
-	return row->kind == ROW_SITE || (row->kind == ROW_TALLY && !row->of.tally->name);
+	return row->kind == ROW_SITE || (row->kind == ROW_COMPUTED && !row->of.computed->name);
 }
 
 uint32_t row_labels(const struct node *node)
@@ -158,37 +172,50 @@ uint32_t row_labels(const struct node *node)
 	return node->labels < node->calls ? node->labels : (uint32_t)node->calls;
 }
 
-bool row_spread(const struct row *row, struct spread *spread)
+bool row_spread(const struct row *row, struct module_spread *spread)
 {
 	const struct node *node = row->kind == ROW_NODE ? &row->tree->nodes[row->node] : NULL;
 
-	return node && node->kind == NODE_MODULE && node->labels > 1 && row->tree == row->process->fold->tree &&
-	       members_spread(names_members(row->process->fold->names), row->node, row->process->gpu_ns > 0, spread);
+	return node && node->kind == NODE_MODULE && node->labels > 1 &&
+	       row->tree == row->process->profile->tree &&
+	       module_group_spread(node_names_module_group(row->process->profile->names), row->node,
+		       row->process->gpu_ns > 0, spread);
 }
 
 static size_t append_domain(const struct row *row, const struct node *node, size_t used)
 {
-	const struct text domain = text_of(row->process->texts, node->domain);
+	const struct string_view domain = string_table_get(row->process->texts, node->domain);
 
-	return node->domain ? append(append(append(used, " [", 2), domain.bytes, domain.length), "]", 1) : used;
+	return node->domain ? append_label(append_label(append_label(used, " [", 2), domain.bytes,
+						   domain.length),
+				      "]", 1)
+			    : used;
 }
 
 /* How many of the same a row stands for, if it says so. */
-static uint64_t alike(const struct row *row)
+static uint64_t similar_count(const struct row *row)
 {
 	if (row->kind == ROW_INSTANCE)
 		return row->of.instance->form == INSTANCE_MANY ? row->of.instance->times : 1;
-	return row->kind == ROW_NODE && row->tree && row->node ? row_labels(&row->tree->nodes[row->node]) : 1;
+	return row->kind == ROW_NODE && row->tree && row->node
+		       ? row_labels(&row->tree->nodes[row->node])
+		       : 1;
 }
 
-static struct text built_label(const struct row *row, bool ascii, bool is_short)
+static struct string_view build_label(const struct row *row, bool ascii, bool is_short)
 {
-	const struct text name = row->kind == ROW_INSTANCE ? instance_name(row) : row_name(row);
-	const struct node *node = row->tree && row->node && row->kind != ROW_SITE && row->kind != ROW_TALLY ? &row->tree->nodes[row->node] : NULL;
-	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE ? row_shape(row) : NULL;
-	size_t used = row_has_path(row)         ? append_path(row)
-		      : name.length         ? append(0, name.bytes, name.length)
-					    : append(0, "(no name)", 9);
+	const struct string_view name = row->kind == ROW_INSTANCE ? instance_name(row)
+								  : row_name(row);
+	const struct node *node = row->tree && row->node && row->kind != ROW_SITE &&
+						  row->kind != ROW_COMPUTED
+					  ? &row->tree->nodes[row->node]
+					  : NULL;
+	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE
+						   ? row_shape(row)
+						   : NULL;
+	size_t used = row_has_path(row) ? append_path(row)
+		      : name.length     ? append_label(0, name.bytes, name.length)
+					: append_label(0, "(no name)", 9);
 	char extra[160] = "";
 	int length = 0;
 
@@ -196,21 +223,23 @@ static struct text built_label(const struct row *row, bool ascii, bool is_short)
 		used = append_class(row, node, name, used);
 	if (node)
 		used = append_domain(row, node, used);
-	if (alike(row) > 1)
-		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu", (unsigned long long)alike(row));
+	if (similar_count(row) > 1)
+		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu",
+			(unsigned long long)similar_count(row));
 	if (shape && shape->grid[0] && !is_short) /* 0: the trace does not say */
-		snprintf(extra + length, sizeof extra - (size_t)length, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
+		snprintf(extra + length, sizeof extra - (size_t)length,
+			"  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
 			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
-	used = append(used, extra, strlen(extra));
-	return (struct text){ label, (uint32_t)used };
+	used = append_label(used, extra, strlen(extra));
+	return (struct string_view){ label_buffer, (uint32_t)used };
 }
 
-struct text row_label(const struct row *row, bool ascii)
+struct string_view row_label(const struct row *row, bool ascii)
 {
-	return built_label(row, ascii, false);
+	return build_label(row, ascii, false);
 }
 
-struct text row_short_label(const struct row *row, bool ascii)
+struct string_view row_short_label(const struct row *row, bool ascii)
 {
-	return built_label(row, ascii, true);
+	return build_label(row, ascii, true);
 }

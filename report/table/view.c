@@ -28,7 +28,7 @@ const struct view *view_find(const char *name)
 
 struct row *rows_add(struct rows *rows, const struct row *row)
 {
-	grow(&rows->rows, &rows->room, rows->count + 1, sizeof *rows->rows);
+	array_grow_zeroed(&rows->rows, &rows->room, rows->count + 1, sizeof *rows->rows);
 	rows->rows[rows->count] = *row;
 	return &rows->rows[rows->count++];
 }
@@ -52,7 +52,8 @@ const struct column *view_sort(const struct options *options, const struct proce
 						: keys[process->metric];
 
 	/* Whose program ran out of memory wants to know where it was then. */
-	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 && process->fold->memory->counts.ooms)
+	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 &&
+		process->profile->memory->counts.ooms)
 		key = "at_oom_bytes";
 	return column_find(key, strlen(key));
 }
@@ -68,28 +69,29 @@ uint32_t view_top(const struct options *options)
 {
 	if (options->top)
 		return options->top;
-	return options->format == FORMAT_TEXT && options->view->top ? options->view->top : UINT32_MAX;
+	return options->format == FORMAT_TEXT && options->view->top ? options->view->top
+								    : UINT32_MAX;
 }
 
 /* A row with what it is ordered by. */
-struct sorted {
+struct sortable_row {
 	struct row row;
 	long double number, time; /* time: on the CPU, where the first says nothing */
 	bool has_number;
-	struct text name;
+	struct string_view name;
 	size_t index;
 };
 
-static int compare_text(struct text a, struct text b)
+static int compare_text(struct string_view a, struct string_view b)
 {
 	const int order = memcmp(a.bytes, b.bytes, a.length < b.length ? a.length : b.length);
 
 	return order ? order : (a.length > b.length) - (a.length < b.length);
 }
 
-static int by_number(const void *a, const void *b)
+static int by_sort_value(const void *a, const void *b)
 {
-	const struct sorted *left = a, *right = b;
+	const struct sortable_row *left = a, *right = b;
 	int order;
 
 	if (left->has_number != right->has_number)
@@ -105,26 +107,28 @@ static int by_number(const void *a, const void *b)
 void rows_sort(struct row *rows, size_t count, const struct column *column)
 {
 	const struct column *time = column_find("cpu_total_ns", strlen("cpu_total_ns"));
-	struct sorted *sorted = need((count + 1) * sizeof *sorted);
+	struct sortable_row *sorted = xcalloc((count + 1) * sizeof *sorted);
 	const struct rows all = { .rows = rows, .count = count };
 
 	for (size_t i = 0; i < count; i++) {
-		const struct cell cell = column_value(column, &rows[i], &all), spent = column_value(time, &rows[i], &all);
+		const struct cell cell = column_value(column, &rows[i], &all),
+				  spent = column_value(time, &rows[i], &all);
 
-		sorted[i] = (struct sorted){ .row = rows[i], .index = i, .name = { "", 0 } };
+		sorted[i] = (struct sortable_row){ .row = rows[i], .index = i, .name = { "", 0 } };
 		sorted[i].has_number = cell_number(&cell, &sorted[i].number);
 		if (!cell_number(&spent, &sorted[i].time))
 			sorted[i].time = 0;
 		if (rows[i].kind != ROW_LEVEL)
 			sorted[i].name = row_name(&rows[i]);
 	}
-	qsort(sorted, count, sizeof *sorted, by_number);
+	qsort(sorted, count, sizeof *sorted, by_sort_value);
 	for (size_t i = 0; i < count; i++)
 		rows[i] = sorted[i].row;
 	free(sorted);
 }
 
-void rows_end(const struct options *options, struct process *process, struct rows *rows, size_t first, uint32_t depth, uint32_t top)
+void rows_finish_level(const struct options *options, struct process *process, struct rows *rows,
+	size_t first, uint32_t depth, uint32_t top)
 {
 	const struct column *sort = view_sort(options, process);
 
@@ -136,7 +140,8 @@ void rows_end(const struct options *options, struct process *process, struct row
 	rows_prune(rows, first, sort, view_min_percent(options), top);
 }
 
-void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top)
+void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent,
+	uint32_t top)
 {
 	long double sum = 0, number;
 	size_t kept = first;

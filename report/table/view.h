@@ -17,8 +17,8 @@ enum row_kind {
 	ROW_LEVEL,    /* a kind of memory on a device */
 	ROW_SITE,     /* where memory of it was taken */
 	ROW_API,
-	ROW_TALLY,     /* its figures are its view's own (tally.h) */
-	ROW_PART, /* of a distribution */
+	ROW_COMPUTED,     /* its figures are its view's own (tally.h) */
+	ROW_DISTRIBUTION, /* of a distribution */
 };
 
 /* One line. What it shows belongs to its process. */
@@ -30,17 +30,17 @@ struct row {
 	const struct tree *tree;
 	union {
 		const struct instance *instance;
-		const struct kernel *shape;
+		const struct launch_config *shape;
 		const struct memory_level *level;
 		const struct memory_site *site;
-		const struct fold_api *api;
-		const struct tally *tally;
-		const struct distribution_part *part;
+		const struct api_time *api;
+		const struct computed_row *computed;
+		const struct distribution_row *part;
 	} of;
 };
 
 struct column;
-struct out;
+struct output;
 struct report;
 struct style;
 
@@ -48,15 +48,15 @@ struct rows {
 	struct row *rows;
 	size_t count, room;
 	uint64_t small, deep, more; /* left out: below --min-percent, below --depth, beyond --top */
-	bool told;                  /* why there are none is among the warnings */
+	bool empty_explained;       /* why there are none is among the warnings */
 };
 
 /* How text is laid out. */
 enum layout {
-	LAYOUT_TABLE,  /* the name last */
-	LAYOUT_TREE,   /* the name first, indented under its parent */
-	LAYOUT_RULED,  /* the critical tree */
-	LAYOUT_SCREEN, /* what there is to know first, then a tree */
+	LAYOUT_TABLE,    /* the name last */
+	LAYOUT_TREE,     /* the name first, indented under its parent */
+	LAYOUT_CRITICAL, /* the critical tree */
+	LAYOUT_SUMMARY,  /* what there is to know first, then a tree */
 };
 
 struct view {
@@ -64,21 +64,27 @@ struct view {
 	const char *summary; /* its line in --help */
 	enum layout layout;
 	const char *columns; /* keys of all that a row can have, for JSON and CSV */
-	const char *text;    /* keys of those in text, the most important first; empty ones are left out */
-	const char *sort;    /* key; NULL: what the metric makes of it */
-	double min_percent;  /* of text */
-	uint32_t top;        /* of text; 0 all */
-	void (*arrange)(const struct options *options, struct processes *processes, struct rows *rows);
+	const char *
+		text; /* keys of those in text, the most important first; empty ones are left out */
+	const char *sort;   /* key; NULL: what the metric makes of it */
+	double min_percent; /* of text */
+	uint32_t top;       /* of text; 0 all */
+	void (*arrange)(
+		const struct options *options, struct processes *processes, struct rows *rows);
 	/* What text says before the rows, NULL: nothing. */
-	void (*lead)(const struct report *report, const struct style *style);
-	void (*draw)(const struct report *report, const struct style *style); /* text, instead of a table; NULL: none */
-	void (*brief)(const struct report *report, struct out *out); /* all of --brief, text or JSON; NULL: there is none */
-	bool no_spread;      /* no percentiles of ranges are shown */
-	const char *subject; /* what its first argument is: NAME; NULL: there is none before the traces */
-	const char *traces;  /* what it takes then, for its usage; NULL: TRACE... */
-	bool focus;          /* it knows --focus */
-	const char *next; /* what one may ask next (next.h); NULL: nothing */
-	int (*run)(const struct options *options); /* instead: does everything itself and returns the exit status */
+	void (*header)(const struct report *report, const struct style *style);
+	void (*draw)(const struct report *report,
+		const struct style *style); /* text, instead of a table; NULL: none */
+	void (*brief)(const struct report *report,
+		struct output *out); /* all of --brief, text or JSON; NULL: there is none */
+	bool no_percentiles;         /* no percentiles of ranges are shown */
+	const char *
+		subject; /* what its first argument is: NAME; NULL: there is none before the traces */
+	const char *traces; /* what it takes then, for its usage; NULL: TRACE... */
+	bool focus;         /* it knows --focus */
+	const char *next;   /* what one may ask next (next.h); NULL: nothing */
+	int (*run)(const struct options
+			*options); /* instead: does everything itself and returns the exit status */
 };
 
 const struct view *view_find(const char *name); /* NULL: none of that name */
@@ -94,10 +100,12 @@ const struct column *view_sort(const struct options *options, const struct proce
 void rows_sort(struct row *rows, size_t count, const struct column *column);
 /* From row `first` on, which are ordered: leaves out those below so many percent of their sum, and those beyond
  * `top`; counts them. */
-void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent, uint32_t top);
+void rows_prune(struct rows *rows, size_t first, const struct column *column, double min_percent,
+	uint32_t top);
 /* From row `first` on they are all that lies in one place, at that depth (0: they are roots): ordered and pruned as the view
  * is, and gone if that is deeper than asked for; what is left out is counted. */
-void rows_end(const struct options *options, struct process *process, struct rows *rows, size_t first, uint32_t depth, uint32_t top);
+void rows_finish_level(const struct options *options, struct process *process, struct rows *rows,
+	size_t first, uint32_t depth, uint32_t top);
 double view_min_percent(const struct options *options);
 uint32_t view_top(const struct options *options);
 

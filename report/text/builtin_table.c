@@ -10,24 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST (1u << 20)
+#define FILE_BYTES_MAX (1u << 20)
 
-static char *read_file(const char *path, const char *what)
+static char *read_table_file(const char *path, const char *what)
 {
 	FILE *file = fopen(path, "r");
 	size_t used = 0, room = 0, got;
 	char *text = NULL;
 
 	if (!file)
-		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what, strerror(errno));
+		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what,
+			strerror(errno));
 	do {
-		grow(&text, &room, used + 4096, 1);
+		array_grow_zeroed(&text, &room, used + 4096, 1);
 		got = fread(text + used, 1, 4095, file);
 		used += got;
 		text[used] = '\0';
-	} while (got && used < FILE_MOST);
+	} while (got && used < FILE_BYTES_MAX);
 	if (ferror(file))
-		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what, strerror(errno));
+		fatal(STATUS_USAGE, "%s: the table of %s cannot be read: %s", path, what,
+			strerror(errno));
 	if (got)
 		fatal(STATUS_USAGE, "%s: too large for a table of %s: more than 1 MB", path, what);
 	fclose(file);
@@ -36,16 +38,17 @@ static char *read_file(const char *path, const char *what)
 	return text;
 }
 
-char *text_table_read(const char *path, const char *built_in, const char *what)
+char *builtin_table_read(const char *path, const char *built_in, const char *what)
 {
-	char *text = path ? read_file(path, what) : strdup(built_in);
+	char *text = path ? read_table_file(path, what) : strdup(built_in);
 
 	if (!text)
 		fatal(STATUS_UNREADABLE, "no memory for the table of %s", what);
 	return text;
 }
 
-void text_table_lines(char *text, void (*take)(void *context, char *line, unsigned number), void *context)
+void builtin_table_for_lines(
+	char *text, void (*on_line)(void *context, char *line, unsigned number), void *context)
 {
 	unsigned number = 0;
 
@@ -53,6 +56,6 @@ void text_table_lines(char *text, void (*take)(void *context, char *line, unsign
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		take(context, line, ++number);
+		on_line(context, line, ++number);
 	}
 }

@@ -6,9 +6,10 @@
 
 /* The text at `path`, or a copy of `built_in` if path is NULL; the caller frees it. A file that cannot be read, is larger
  * than 1 MB or has a byte 0 ends the program with a sentence that calls it a table of `what`. */
-char *text_table_read(const char *path, const char *built_in, const char *what);
+char *builtin_table_read(const char *path, const char *built_in, const char *what);
 
 /* Each line in turn, terminated in place; numbers from 1. */
-void text_table_lines(char *text, void (*take)(void *context, char *line, unsigned number), void *context);
+void builtin_table_for_lines(
+	char *text, void (*on_line)(void *context, char *line, unsigned number), void *context);
 
 #endif

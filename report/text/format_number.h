@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NUMBER_BYTES 64 /* room for any number written here, terminated: what every `out` below must have */
+#define FORMAT_NUMBER_BYTES \
+	64 /* room for any number written here, terminated: what every `out` below must have */
 
 enum unit {
 	UNIT_COUNT,
@@ -20,8 +21,8 @@ enum unit {
 	UNIT_FLOPS,
 	UNIT_FLOP_RATE, /* a second */
 	UNIT_BYTE_RATE, /* a second */
-	UNIT_TEXT, /* not a figure */
-	UNIT_USER, /* of a program's own counter: as it is */
+	UNIT_TEXT,      /* not a figure */
+	UNIT_USER,      /* of a program's own counter: as it is */
 };
 
 /* A unit to show figures in: `divisor` of the base unit. */
@@ -35,35 +36,36 @@ struct scale scale_for(enum unit unit, uint64_t largest, bool iec, bool ascii);
 
 /* The whole part, of a figure that may be anything, as quotients and products of what a file says: 0 below 0 and of what is
  * no number, UINT64_MAX where it is larger than that. */
-uint64_t number_whole(long double value);
+uint64_t clamp_to_u64(long double value);
 
 /* The same of a figure that may be below 0. */
-int64_t number_integer(long double value);
+int64_t clamp_to_i64(long double value);
 
 /* Sums and differences of levels that a file says: the nearest there is. */
-static inline int64_t number_sum(int64_t a, int64_t b)
+static inline int64_t saturating_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
 	return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
-static inline int64_t number_difference(int64_t a, int64_t b)
+static inline int64_t saturating_subtract(int64_t a, int64_t b)
 {
 	int64_t difference;
 
-	return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
+	return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX)
+							 : difference;
 }
 
 /* value / divisor with so many decimals (at most 9). Returns the length. */
-size_t number_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
-size_t number_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);
+size_t format_fixed(char *out, int64_t value, uint64_t divisor, unsigned decimals);
+size_t format_unsigned(char *out, uint64_t value, uint64_t divisor, unsigned decimals);
 /* The same of a figure that is no integer. */
-size_t number_real(char *out, long double value, unsigned decimals);
+size_t format_real(char *out, long double value, unsigned decimals);
 
 /* part / whole as `64.2 %`, `100 %`. A whole of 0 is 0 %. */
-size_t number_percent(char *out, int64_t part, int64_t whole);
+size_t format_percent(char *out, int64_t part, int64_t whole);
 
 /* With its own unit: `12.31 ms`, `532 ns`, `8.78 GB`; counts with commas: `1,234`. */
-size_t number_scaled(char *out, enum unit unit, int64_t value, bool iec, bool ascii);
+size_t format_with_unit(char *out, enum unit unit, int64_t value, bool iec, bool ascii);
 
 #endif

@@ -11,28 +11,29 @@
 #include <emmintrin.h>
 #endif
 
-static inline bool is_digit(char byte)
+static inline bool json_is_digit(char byte)
 {
 	return byte >= '0' && byte <= '9';
 }
 
-static inline const char *past_digits(const char *at)
+static inline const char *skip_digits(const char *at)
 {
-	while (is_digit(*at))
+	while (json_is_digit(*at))
 		at++;
 	return at;
 }
 
 /* Past up to 16 digits. */
-static inline const char *past_some_digits(const char *at)
+static inline const char *skip_up_to_16_digits(const char *at)
 {
 #if defined(__SSE2__)
-	const __m128i values = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+	const __m128i values = _mm_sub_epi8(
+		_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
 	const __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(9)), values);
 
 	return at + __builtin_ctz(~(unsigned)_mm_movemask_epi8(digits));
 #else
-	return past_digits(at);
+	return skip_digits(at);
 #endif
 }
 

@@ -2,24 +2,27 @@
 #include "report/text/json_keys.h"
 #include <assert.h>
 
-static_assert(JSON_KEY_BYTES == 32, "a bit of the mask for each byte; the slack behind a window can be compared");
+static_assert(JSON_KEY_BYTES == 32,
+	"a bit of the mask for each byte; the slack behind a window can be compared");
 
 /* Its row; 0: it is not known. `quoted` is from quote to colon. */
-static unsigned row_of(const struct json_keys *keys, const char *quoted, size_t length)
+static unsigned find_key_row(const struct json_keys *keys, const char *quoted, size_t length)
 {
 	for (unsigned row = 1; row <= keys->count; row++)
-		if (keys->known[row].length == length && !memcmp(keys->known[row].text, quoted, length))
+		if (keys->rows[row].length == length &&
+			!memcmp(keys->rows[row].text, quoted, length))
 			return row;
 	return 0;
 }
 
-static unsigned learn(struct json_keys *keys, const char *quoted, size_t length, unsigned meaning)
+static unsigned remember_key(
+	struct json_keys *keys, const char *quoted, size_t length, unsigned meaning)
 {
-	struct json_known_key *key;
+	struct json_key_row *key;
 
-	if (keys->count == JSON_KEYS_MOST)
+	if (keys->count == JSON_KEYS_MAX)
 		return 0;
-	key = &keys->known[++keys->count];
+	key = &keys->rows[++keys->count];
 	memcpy(key->text, quoted, length);
 	key->mask = (uint32_t)((UINT64_C(1) << length) - 1);
 	key->length = (uint16_t)length;
@@ -27,7 +30,7 @@ static unsigned learn(struct json_keys *keys, const char *quoted, size_t length,
 	return keys->count;
 }
 
-bool json_keys_other(struct json_scan *scan, struct json_keys *keys, unsigned *meaning)
+bool json_keys_next_unexpected(struct json_scanner *scan, struct json_keys *keys, unsigned *meaning)
 {
 	struct json_text key;
 	const char *quoted;
@@ -40,10 +43,10 @@ bool json_keys_other(struct json_scan *scan, struct json_keys *keys, unsigned *m
 	quoted = key.bytes - 1;
 	length = (size_t)(scan->at - quoted);
 	if (length <= JSON_KEY_BYTES) {
-		row = row_of(keys, quoted, length);
+		row = find_key_row(keys, quoted, length);
 		if (!row)
-			row = learn(keys, quoted, length, *meaning);
-		keys->known[keys->last].next = (uint16_t)row;
+			row = remember_key(keys, quoted, length, *meaning);
+		keys->rows[keys->last].next = (uint16_t)row;
 	}
 	keys->last = row;
 	return true;

@@ -3,7 +3,8 @@
 
 const char JSON_MORE[] = "ends in the middle";
 
-static __attribute__((noinline, cold)) bool fail(struct json_scan *scan, const char *at, const char *problem)
+static __attribute__((noinline, cold)) bool json_set_problem(
+	struct json_scanner *scan, const char *at, const char *problem)
 {
 	if (at > scan->end)
 		at = scan->end;
@@ -12,14 +13,14 @@ static __attribute__((noinline, cold)) bool fail(struct json_scan *scan, const c
 	return false;
 }
 
-static inline bool is_white(char byte)
+static inline bool is_white_space(char byte)
 {
 	return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-static inline const char *past_white(const char *at)
+static inline const char *skip_white_space(const char *at)
 {
-	while (is_white(*at))
+	while (is_white_space(*at))
 		at++;
 	return at;
 }
@@ -32,8 +33,8 @@ static inline const char *find_quote(const char *at, const char *end)
 
 	for (; at < end; at += 16) {
 		const __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
-		const int found = _mm_movemask_epi8(
-			_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, backslash)));
+		const int found = _mm_movemask_epi8(_mm_or_si128(
+			_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, backslash)));
 
 		if (found)
 			return at + __builtin_ctz((unsigned)found);
@@ -60,7 +61,8 @@ static inline const char *string_end(const char *at, const char *end, bool *esca
 	}
 }
 
-static inline __attribute__((always_inline)) bool take_string(struct json_scan *scan, const char *at, struct json_text *text)
+static inline __attribute__((always_inline)) bool scan_string(
+	struct json_scanner *scan, const char *at, struct json_text *text)
 {
 	const char *close;
 
@@ -69,21 +71,21 @@ static inline __attribute__((always_inline)) bool take_string(struct json_scan *
 	text->bytes = at + 1;
 	close = string_end(at + 1, scan->end, &text->escaped);
 	if (!close)
-		return fail(scan, scan->end, NULL);
+		return json_set_problem(scan, scan->end, NULL);
 	text->length = (size_t)(close - text->bytes);
 	scan->at = close + 1;
 	return true;
 }
 
 /* Moves *at behind a number as JSON has them. False: it is none, from *at on. */
-static inline __attribute__((always_inline)) bool past_number(const char **at)
+static inline __attribute__((always_inline)) bool skip_number(const char **at)
 {
 	const char *digits;
 
 	*at += **at == '-';
 	for (int part = 0; part < 3; part++) {
 		digits = *at;
-		*at = past_digits(*at);
+		*at = skip_digits(*at);
 		if (*at == digits)
 			return false;
 		if (part == 0 && **at == '.') {
@@ -100,64 +102,67 @@ static inline __attribute__((always_inline)) bool past_number(const char **at)
 }
 
 /* Past digits, and a point between them: what nearly all numbers are. Else less, or nothing, of what may be one. */
-static inline const char *past_plain(const char *at)
+static inline const char *skip_plain_bytes(const char *at)
 {
-	const char *const point = past_some_digits(at), *behind;
+	const char *const point = skip_up_to_16_digits(at), *behind;
 
 	if (point == at || *point != '.')
 		return point;
-	behind = past_some_digits(point + 1);
+	behind = skip_up_to_16_digits(point + 1);
 	return behind > point + 1 ? behind : point;
 }
 
-static __attribute__((noinline)) bool take_word(struct json_scan *scan, const char *at, struct json_text *text)
+static __attribute__((noinline)) bool scan_literal(
+	struct json_scanner *scan, const char *at, struct json_text *text)
 {
 	static const struct {
 		char word[11], form;
-	} words[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' }, { "Infinity", 'N' },
-		{ "-Infinity", 'N' } };
+	} words[] = { { "null", 'n' }, { "true", 't' }, { "false", 'f' }, { "NaN", 'N' },
+		{ "Infinity", 'N' }, { "-Infinity", 'N' } };
 	const size_t room = (size_t)(scan->end - at);
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		const size_t length = strlen(words[i].word);
 
 		if (room < length && !memcmp(at, words[i].word, room))
-			return fail(scan, scan->end, NULL);
+			return json_set_problem(scan, scan->end, NULL);
 		if (room < length || memcmp(at, words[i].word, length))
 			continue;
 		*text = (struct json_text){ at, length, words[i].form, false };
-		scan->odd += words[i].form == 'N';
+		scan->nonstandard_values += words[i].form == 'N';
 		scan->at = at + length;
 		return true;
 	}
-	return fail(scan, at, "a value was expected");
+	return json_set_problem(scan, at, "a value was expected");
 }
 
-static inline __attribute__((always_inline)) bool take_number(struct json_scan *scan, const char *at, struct json_text *text)
+static inline __attribute__((always_inline)) bool scan_number(
+	struct json_scanner *scan, const char *at, struct json_text *text)
 {
-	const char *behind = past_plain(at);
+	const char *behind = skip_plain_bytes(at);
 	bool good;
 
-	if (behind < scan->end && behind > at && *behind != '.' && (*behind | 0x20) != 'e' && !is_digit(*behind)) {
+	if (behind < scan->end && behind > at && *behind != '.' && (*behind | 0x20) != 'e' &&
+		!json_is_digit(*behind)) {
 		*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
 		scan->at = behind;
 		return true;
 	}
 	behind = at;
-	good = past_number(&behind);
+	good = skip_number(&behind);
 	if (!good && behind == at + 1 && *behind == 'I')
-		return take_word(scan, at, text);
+		return scan_literal(scan, at, text);
 	if (!good || behind >= scan->end)
-		return fail(scan, behind, "a digit was expected");
+		return json_set_problem(scan, behind, "a digit was expected");
 	*text = (struct json_text){ at, (size_t)(behind - at), '0', false };
 	scan->at = behind;
 	return true;
 }
 
 /* Past an object or an array, by its brackets and strings alone. */
-static bool pass_over(struct json_scan *scan, const char *at, struct json_text *text)
+static bool skip_value(struct json_scanner *scan, const char *at, struct json_text *text)
 {
-	uint64_t kinds[JSON_DEEPEST / 64]; /* one bit a level: it is an object */
+	uint64_t kinds[JSON_DEPTH_MAX / 64]; /* one bit a level: it is an object */
 	const char *begin = at;
 	unsigned depth = 0;
 	bool escaped;
@@ -167,12 +172,13 @@ static bool pass_over(struct json_scan *scan, const char *at, struct json_text *
 		case '"':
 			at = string_end(at + 1, scan->end, &escaped);
 			if (!at)
-				return fail(scan, scan->end, NULL);
+				return json_set_problem(scan, scan->end, NULL);
 			break;
 		case '{':
 		case '[':
-			if (depth == JSON_DEEPEST)
-				return fail(scan, at, "brackets lie in brackets more than 4096 deep");
+			if (depth == JSON_DEPTH_MAX)
+				return json_set_problem(
+					scan, at, "brackets lie in brackets more than 4096 deep");
 			if (depth % 64 == 0)
 				kinds[depth / 64] = 0;
 			kinds[depth / 64] &= ~(UINT64_C(1) << depth % 64);
@@ -183,15 +189,17 @@ static bool pass_over(struct json_scan *scan, const char *at, struct json_text *
 		case ']':
 			depth--;
 			if ((kinds[depth / 64] >> depth % 64 & 1) != (*at == '}'))
-				return fail(scan, at, "a bracket closes what it did not open");
+				return json_set_problem(
+					scan, at, "a bracket closes what it did not open");
 			if (depth)
 				break;
-			*text = (struct json_text){ begin, (size_t)(at + 1 - begin), *begin, false };
+			*text = (struct json_text){ begin, (size_t)(at + 1 - begin), *begin,
+				false };
 			scan->at = at + 1;
 			return true;
 		case '\0':
 			if (at >= scan->end)
-				return fail(scan, scan->end, NULL);
+				return json_set_problem(scan, scan->end, NULL);
 			break;
 		default:
 			break;
@@ -199,16 +207,16 @@ static bool pass_over(struct json_scan *scan, const char *at, struct json_text *
 	}
 }
 
-bool json_value(struct json_scan *scan, struct json_text *value)
+bool json_value(struct json_scanner *scan, struct json_text *value)
 {
-	const char *at = past_white(scan->at);
+	const char *at = skip_white_space(scan->at);
 
 	switch (*at) {
 	case '"':
-		return take_string(scan, at, value);
+		return scan_string(scan, at, value);
 	case '{':
 	case '[':
-		return pass_over(scan, at, value);
+		return skip_value(scan, at, value);
 	case '-':
 	case '0':
 	case '1':
@@ -220,31 +228,32 @@ bool json_value(struct json_scan *scan, struct json_text *value)
 	case '7':
 	case '8':
 	case '9':
-		return take_number(scan, at, value);
+		return scan_number(scan, at, value);
 	default:
-		return take_word(scan, at, value);
+		return scan_literal(scan, at, value);
 	}
 }
 
-char json_peek(struct json_scan *scan)
+char json_peek(struct json_scanner *scan)
 {
-	scan->at = past_white(scan->at);
+	scan->at = skip_white_space(scan->at);
 	if (scan->at >= scan->end) {
-		fail(scan, scan->end, NULL);
+		json_set_problem(scan, scan->end, NULL);
 		return 0;
 	}
 	return *scan->at;
 }
 
-bool json_open(struct json_scan *scan, char open)
+bool json_open(struct json_scanner *scan, char open)
 {
-	const char *at = past_white(scan->at);
+	const char *at = skip_white_space(scan->at);
 
 	if (*at != open)
-		return fail(scan, at, open == '{' ? "`{` was expected" : "`[` was expected");
-	at = past_white(at + 1);
+		return json_set_problem(
+			scan, at, open == '{' ? "`{` was expected" : "`[` was expected");
+	at = skip_white_space(at + 1);
 	if (at >= scan->end)
-		return fail(scan, at, NULL);
+		return json_set_problem(scan, at, NULL);
 	scan->at = at;
 	if (*at == (open == '{' ? '}' : ']')) {
 		scan->at = at + 1;
@@ -253,34 +262,35 @@ bool json_open(struct json_scan *scan, char open)
 	return true;
 }
 
-bool json_key(struct json_scan *scan, struct json_text *key)
+bool json_key(struct json_scanner *scan, struct json_text *key)
 {
-	const char *at = past_white(scan->at);
+	const char *at = skip_white_space(scan->at);
 
 	if (*at != '"')
-		return fail(scan, at, "a key in quotes was expected");
-	if (!take_string(scan, at, key))
+		return json_set_problem(scan, at, "a key in quotes was expected");
+	if (!scan_string(scan, at, key))
 		return false;
-	at = past_white(scan->at);
+	at = skip_white_space(scan->at);
 	if (*at != ':')
-		return fail(scan, at, "`:` was expected behind a key");
+		return json_set_problem(scan, at, "`:` was expected behind a key");
 	scan->at = at + 1;
 	return true;
 }
 
-bool json_next(struct json_scan *scan, char close)
+bool json_next(struct json_scanner *scan, char close)
 {
-	const char *at = past_white(scan->at);
+	const char *at = skip_white_space(scan->at);
 
 	if (*at == ',') {
-		at = past_white(at + 1);
+		at = skip_white_space(at + 1);
 		if (at >= scan->end)
-			return fail(scan, at, NULL);
+			return json_set_problem(scan, at, NULL);
 		scan->at = at + (*at == close);
 		return *at != close;
 	}
 	if (*at != close)
-		return fail(scan, at, close == '}' ? "`,` or `}` was expected" : "`,` or `]` was expected");
+		return json_set_problem(scan, at,
+			close == '}' ? "`,` or `}` was expected" : "`,` or `]` was expected");
 	scan->at = at + 1;
 	return false;
 }

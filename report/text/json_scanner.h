@@ -27,37 +27,38 @@
 #include <string.h>
 
 #define JSON_SLACK 32
-#define JSON_DEEPEST 4096 /* brackets within brackets */
+#define JSON_DEPTH_MAX 4096 /* brackets within brackets */
 
 extern const char JSON_MORE[];
 
-struct json_scan {
+struct json_scanner {
 	const char *at, *end;
 	const char *problem; /* NULL: none so far */
-	uint64_t odd;        /* values that JSON does not have, but programs write: NaN, Infinity */
+	uint64_t
+		nonstandard_values; /* values that JSON does not have, but programs write: NaN, Infinity */
 };
 
 /* A value, as it stands in the window. */
 struct json_text {
 	const char *bytes; /* of a string: without its quotes */
 	size_t length;
-	char form;         /* '"', '0' a number, 'n' null, 't' true, 'f' false, 'N' NaN or infinite, '{', '['; 0: none */
-	bool escaped;      /* a string with backslashes */
+	char form; /* '"', '0' a number, 'n' null, 't' true, 'f' false, 'N' NaN or infinite, '{', '['; 0: none */
+	bool escaped; /* a string with backslashes */
 };
 
 /* All of these return false, and say so in `problem`, where the text is not as they want it. */
 
 /* Past white space and the bracket `open`. False without a problem: it closes again at once, and was passed. What comes
  * behind a bracket or comma must be at hand: json_open and json_next are begun again as a value is. */
-bool json_open(struct json_scan *scan, char open);
+bool json_open(struct json_scanner *scan, char open);
 /* A key and its colon. */
-bool json_key(struct json_scan *scan, struct json_text *key);
+bool json_key(struct json_scanner *scan, struct json_text *key);
 /* Past a comma: true. Past `close`, be it behind a comma: false without a problem. */
-bool json_next(struct json_scan *scan, char close);
+bool json_next(struct json_scanner *scan, char close);
 /* Any value. Objects and arrays are passed over whole; `bytes` and `length` are their text, brackets included. */
-bool json_value(struct json_scan *scan, struct json_text *value);
+bool json_value(struct json_scanner *scan, struct json_text *value);
 /* What comes next, not passed; 0: nothing does (JSON_MORE). */
-char json_peek(struct json_scan *scan);
+char json_peek(struct json_scanner *scan);
 
 /* The string without its escapes; `out` has room for text->length bytes. A lone surrogate becomes the three bytes
  * that it would have in UTF-8. An escape that JSON does not have stays as it is. */

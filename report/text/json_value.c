@@ -4,14 +4,16 @@
 #include "report/text/json_digits.h"
 
 /* Of eight characters, the first in the lowest byte, with '0' taken off each. */
-static inline uint64_t value_of_eight(uint64_t digits)
+static inline uint64_t parse_eight_digits(uint64_t digits)
 {
 	digits = digits * 10 + (digits >> 8);
-	return ((digits & 0x000000ff000000ff) * 0x000f424000000064 + (digits >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >> 32;
+	return ((digits & 0x000000ff000000ff) * 0x000f424000000064 +
+		       (digits >> 16 & 0x000000ff000000ff) * 0x0000271000000001) >>
+	       32;
 }
 
 /* Of up to 16 digits that are known to be such, with JSON_SLACK readable bytes from their first one on. */
-static inline uint64_t value_of_digits(const char *at, unsigned count)
+static inline uint64_t parse_up_to_19_digits(const char *at, unsigned count)
 {
 	uint64_t first, last, sum = 0;
 
@@ -19,24 +21,25 @@ static inline uint64_t value_of_digits(const char *at, unsigned count)
 		return 0;
 	if (count > 8) {
 		memcpy(&first, at, sizeof first);
-		sum = value_of_eight((first ^ 0x3030303030303030) << 8 * (16 - count)) * 100000000;
+		sum = parse_eight_digits((first ^ 0x3030303030303030) << 8 * (16 - count)) *
+		      100000000;
 		memcpy(&last, at + count - 8, sizeof last);
-		return sum + value_of_eight(last ^ 0x3030303030303030);
+		return sum + parse_eight_digits(last ^ 0x3030303030303030);
 	}
 	memcpy(&last, at, sizeof last);
-	return value_of_eight((last ^ 0x3030303030303030) << 8 * (8 - count));
+	return parse_eight_digits((last ^ 0x3030303030303030) << 8 * (8 - count));
 }
 
 static int hex_digit(char byte)
 {
-	if (is_digit(byte))
+	if (json_is_digit(byte))
 		return byte - '0';
 	byte |= 0x20;
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
 /* The four digits behind \u; below 0: they are none. */
-static int32_t hex_four(const char *at, const char *end)
+static int32_t parse_hex_four(const char *at, const char *end)
 {
 	int32_t value = 0;
 
@@ -52,7 +55,7 @@ static int32_t hex_four(const char *at, const char *end)
 	return value;
 }
 
-static char *put_code(char *out, uint32_t code)
+static char *put_code_point(char *out, uint32_t code)
 {
 	if (code < 0x80) {
 		*out++ = (char)code;
@@ -74,14 +77,14 @@ static char *put_code(char *out, uint32_t code)
 }
 
 /* `at` is behind \u, `code` its four digits; takes in the second of a pair. */
-static const char *pair_code(const char *at, const char *end, uint32_t *code)
+static const char *join_surrogates(const char *at, const char *end, uint32_t *code)
 {
 	int32_t low;
 
 	at += 4;
 	if ((*code & 0xfc00) != 0xd800 || end - at < 6 || at[0] != '\\' || at[1] != 'u')
 		return at;
-	low = hex_four(at + 2, end);
+	low = parse_hex_four(at + 2, end);
 	if (low < 0 || (low & 0xfc00) != 0xdc00)
 		return at;
 	*code = 0x10000 + ((*code & 0x3ff) << 10) + ((uint32_t)low & 0x3ff);
@@ -95,13 +98,15 @@ size_t json_unescape(const struct json_text *text, char *out)
 	char *begin = out;
 
 	while (at < end) {
-		const int32_t four = *at == '\\' && at + 1 < end && at[1] == 'u' ? hex_four(at + 2, end) : -1;
+		const int32_t four = *at == '\\' && at + 1 < end && at[1] == 'u'
+					     ? parse_hex_four(at + 2, end)
+					     : -1;
 
 		if (four >= 0) {
 			uint32_t code = (uint32_t)four;
 
-			at = pair_code(at + 2, end, &code);
-			out = put_code(out, code);
+			at = join_surrogates(at + 2, end, &code);
+			out = put_code_point(out, code);
 		} else if (*at == '\\' && at + 1 < end && at[1] && (known = strchr(from, at[1]))) {
 			*out++ = to[known - from];
 			at += 2;
@@ -112,7 +117,7 @@ size_t json_unescape(const struct json_text *text, char *out)
 	return (size_t)(out - begin);
 }
 
-static bool hexadecimal(const char *at, const char *end, uint64_t *value)
+static bool parse_hexadecimal(const char *at, const char *end, uint64_t *value)
 {
 	*value = 0;
 	if (at == end || end - at > 16)
@@ -135,20 +140,20 @@ bool json_unsigned(const struct json_text *text, uint64_t *value)
 	if ((text->form != '0' && text->form != '"') || at == end)
 		return false;
 	if (text->length > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
-		return hexadecimal(at + 2, end, value);
-	if (text->form == '0' && text->length <= 15 && past_some_digits(at) == end) {
-		*value = value_of_digits(at, (unsigned)text->length);
+		return parse_hexadecimal(at + 2, end, value);
+	if (text->form == '0' && text->length <= 15 && skip_up_to_16_digits(at) == end) {
+		*value = parse_up_to_19_digits(at, (unsigned)text->length);
 		return true;
 	}
 	if (text->length <= 19) { /* fits, whatever it is */
-		for (; at < end && is_digit(*at); at++)
+		for (; at < end && json_is_digit(*at); at++)
 			sum = sum * 10 + (uint64_t)(*at - '0');
 		if (at == end)
 			*value = sum;
 		return at == end;
 	}
 	for (; at < end; at++)
-		if (!is_digit(*at) || __builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
+		if (!json_is_digit(*at) || __builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
 			__builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
 			return false;
 	*value = sum;
@@ -169,24 +174,26 @@ bool json_signed(const struct json_text *text, int64_t *value)
 	return true;
 }
 
-static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
+static const uint64_t tens[] = { 1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+	1000000000 };
 
 /* The same of 1414456661852.962: few enough digits, and no more decimals than are asked for. False: not so. */
-static inline bool scaled_plainly(const struct json_text *text, int power, int64_t *value)
+static inline bool scale_short_number(const struct json_text *text, int power, int64_t *value)
 {
-	const char *const end = text->bytes + text->length, *const point = past_some_digits(text->bytes);
+	const char *const end = text->bytes + text->length, *const point = skip_up_to_16_digits(
+								    text->bytes);
 	uint64_t sum;
 	int decimals = 0;
 
 	if (text->length > 18 || power < 0 || power > 9 || point == text->bytes || point > end ||
 		point - text->bytes > 16)
 		return false;
-	sum = value_of_digits(text->bytes, (unsigned)(point - text->bytes));
+	sum = parse_up_to_19_digits(text->bytes, (unsigned)(point - text->bytes));
 	if (point < end) {
 		decimals = (int)(end - point) - 1;
-		if (*point != '.' || past_some_digits(point + 1) != end || decimals > power)
+		if (*point != '.' || skip_up_to_16_digits(point + 1) != end || decimals > power)
 			return false;
-		sum = sum * tens[decimals] + value_of_digits(point + 1, (unsigned)decimals);
+		sum = sum * tens[decimals] + parse_up_to_19_digits(point + 1, (unsigned)decimals);
 	}
 	power -= decimals;
 	if (power > 0 && text->length > 18 - (size_t)power)
@@ -196,7 +203,7 @@ static inline bool scaled_plainly(const struct json_text *text, int power, int64
 }
 
 /* Where a number's digits are, its point taken out of them. */
-struct digits {
+struct decimal_digits {
 	const char *at, *end;
 	int64_t scale; /* of the last digit: a power of ten */
 	bool negative;
@@ -211,7 +218,7 @@ static bool read_exponent(const char *at, const char *end, int64_t *exponent)
 	if (at == end)
 		return false;
 	for (; at < end; at++) {
-		if (!is_digit(*at))
+		if (!json_is_digit(*at))
 			return false;
 		if (*exponent < 1000000)
 			*exponent = *exponent * 10 + (*at - '0');
@@ -221,14 +228,14 @@ static bool read_exponent(const char *at, const char *end, int64_t *exponent)
 	return true;
 }
 
-static bool read_digits(const struct json_text *text, struct digits *digits)
+static bool read_digits(const struct json_text *text, struct decimal_digits *digits)
 {
 	const char *end = text->bytes + text->length, *point = NULL, *at;
 	int64_t exponent = 0;
 
 	digits->negative = text->length && *text->bytes == '-';
 	digits->at = at = text->bytes + digits->negative;
-	for (; at < end && (is_digit(*at) || (*at == '.' && !point)); at++)
+	for (; at < end && (json_is_digit(*at) || (*at == '.' && !point)); at++)
 		if (*at == '.')
 			point = at;
 	digits->end = at;
@@ -248,7 +255,7 @@ static void round_off(uint64_t *sum, int first, bool more)
 
 bool json_scaled(const struct json_text *text, int power, int64_t *value)
 {
-	struct digits digits;
+	struct decimal_digits digits;
 	uint64_t sum = 0;
 	int64_t left; /* digits of the text that count, and zeros behind it */
 	int cut = 0;
@@ -256,7 +263,7 @@ bool json_scaled(const struct json_text *text, int power, int64_t *value)
 
 	if (text->form != '0' && text->form != '"')
 		return false;
-	if (scaled_plainly(text, power, value))
+	if (scale_short_number(text, power, value))
 		return true;
 	if (!read_digits(text, &digits))
 		return false;

@@ -5,120 +5,120 @@
 
 #include <string.h>
 
-static void separate(struct emit *emit)
+static void write_separator(struct json_writer *json)
 {
-	if (emit->filled)
-		out_char(emit->out, ',');
-	emit->filled = true;
+	if (json->needs_comma)
+		output_char(json->out, ',');
+	json->needs_comma = true;
 }
 
-void emit_begin(struct emit *emit, char bracket)
+void json_write_begin(struct json_writer *json, char bracket)
 {
-	separate(emit);
-	out_char(emit->out, bracket);
-	emit->filled = false;
+	write_separator(json);
+	output_char(json->out, bracket);
+	json->needs_comma = false;
 }
 
-void emit_end(struct emit *emit, char bracket)
+void json_write_end(struct json_writer *json, char bracket)
 {
-	out_char(emit->out, bracket);
-	emit->filled = true;
+	output_char(json->out, bracket);
+	json->needs_comma = true;
 }
 
-void emit_key(struct emit *emit, const char *key)
+void json_write_key(struct json_writer *json, const char *key)
 {
-	separate(emit);
-	out_json_text(emit->out, key, strlen(key));
-	out_char(emit->out, ':');
-	emit->filled = false;
+	write_separator(json);
+	output_json_text(json->out, key, strlen(key));
+	output_char(json->out, ':');
+	json->needs_comma = false;
 }
 
-void emit_null(struct emit *emit)
+void json_write_null(struct json_writer *json)
 {
-	separate(emit);
-	out_string(emit->out, "null");
+	write_separator(json);
+	output_string(json->out, "null");
 }
 
-void emit_bool(struct emit *emit, bool value)
+void json_write_bool(struct json_writer *json, bool value)
 {
-	separate(emit);
-	out_string(emit->out, value ? "true" : "false");
+	write_separator(json);
+	output_string(json->out, value ? "true" : "false");
 }
 
-void emit_unsigned(struct emit *emit, uint64_t value)
+void json_write_unsigned(struct json_writer *json, uint64_t value)
 {
-	separate(emit);
-	out_unsigned(emit->out, value);
+	write_separator(json);
+	output_unsigned(json->out, value);
 }
 
-void emit_signed(struct emit *emit, int64_t value)
+void json_write_signed(struct json_writer *json, int64_t value)
 {
-	separate(emit);
-	out_signed(emit->out, value);
+	write_separator(json);
+	output_signed(json->out, value);
 }
 
-void emit_double(struct emit *emit, double value)
+void json_write_double(struct json_writer *json, double value)
 {
-	separate(emit);
-	out_json_double(emit->out, value);
+	write_separator(json);
+	output_json_double(json->out, value);
 }
 
-void emit_id(struct emit *emit, uint64_t value)
+void json_write_id(struct json_writer *json, uint64_t value)
 {
-	separate(emit);
-	out_char(emit->out, '"');
-	out_hex(emit->out, value, 1, false);
-	out_char(emit->out, '"');
+	write_separator(json);
+	output_char(json->out, '"');
+	output_hex(json->out, value, 1, false);
+	output_char(json->out, '"');
 }
 
-void emit_string(struct emit *emit, const char *string)
+void json_write_string(struct json_writer *json, const char *string)
 {
 	if (!string) {
-		emit_null(emit);
+		json_write_null(json);
 		return;
 	}
-	separate(emit);
-	out_json_text(emit->out, string, strlen(string));
+	write_separator(json);
+	output_json_text(json->out, string, strlen(string));
 }
 
-void emit_text(struct emit *emit, struct text text)
+void json_write_text(struct json_writer *json, struct string_view text)
 {
 	if (!text.bytes) {
-		emit_null(emit);
+		json_write_null(json);
 		return;
 	}
-	separate(emit);
-	out_json_text(emit->out, text.bytes, text.length);
+	write_separator(json);
+	output_json_text(json->out, text.bytes, text.length);
 }
 
-void emit_put_unsigned(struct emit *emit, const char *key, uint64_t value)
+void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value)
 {
-	emit_key(emit, key);
-	emit_unsigned(emit, value);
+	json_write_key(json, key);
+	json_write_unsigned(json, value);
 }
 
-void emit_put_bool(struct emit *emit, const char *key, bool value)
+void json_put_bool(struct json_writer *json, const char *key, bool value)
 {
-	emit_key(emit, key);
-	emit_bool(emit, value);
+	json_write_key(json, key);
+	json_write_bool(json, value);
 }
 
-void emit_rank_number(struct emit *emit, int64_t rank)
+void json_write_rank(struct json_writer *json, int64_t rank)
 {
 	if (rank < 0)
-		emit_null(emit);
+		json_write_null(json);
 	else
-		emit_unsigned(emit, (uint64_t)rank);
+		json_write_unsigned(json, (uint64_t)rank);
 }
 
-void emit_put_string(struct emit *emit, const char *key, const char *string)
+void json_put_string(struct json_writer *json, const char *key, const char *string)
 {
-	emit_key(emit, key);
-	emit_string(emit, string);
+	json_write_key(json, key);
+	json_write_string(json, string);
 }
 
-void emit_put_text(struct emit *emit, const char *key, struct text text)
+void json_put_text(struct json_writer *json, const char *key, struct string_view text)
 {
-	emit_key(emit, key);
-	emit_text(emit, text);
+	json_write_key(json, key);
+	json_write_text(json, text);
 }

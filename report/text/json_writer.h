@@ -9,30 +9,30 @@
 #include "report/text/string_table.h"
 #include <stdbool.h>
 
-struct emit {
-	struct out *out;
-	bool filled; /* a value stands before in this object or array */
+struct json_writer {
+	struct output *out;
+	bool needs_comma; /* a value stands before in this object or array */
 };
 
-void emit_begin(struct emit *emit, char bracket); /* { or [ */
-void emit_end(struct emit *emit, char bracket);
-void emit_key(struct emit *emit, const char *key);
+void json_write_begin(struct json_writer *json, char bracket); /* { or [ */
+void json_write_end(struct json_writer *json, char bracket);
+void json_write_key(struct json_writer *json, const char *key);
 
-void emit_null(struct emit *emit);
-void emit_bool(struct emit *emit, bool value);
-void emit_unsigned(struct emit *emit, uint64_t value);
-void emit_signed(struct emit *emit, int64_t value);
-void emit_double(struct emit *emit, double value);
-void emit_id(struct emit *emit, uint64_t value); /* "0x1f" */
-void emit_string(struct emit *emit, const char *string); /* NULL: null */
-void emit_text(struct emit *emit, struct text text); /* bytes NULL: null */
+void json_write_null(struct json_writer *json);
+void json_write_bool(struct json_writer *json, bool value);
+void json_write_unsigned(struct json_writer *json, uint64_t value);
+void json_write_signed(struct json_writer *json, int64_t value);
+void json_write_double(struct json_writer *json, double value);
+void json_write_id(struct json_writer *json, uint64_t value);            /* "0x1f" */
+void json_write_string(struct json_writer *json, const char *string);    /* NULL: null */
+void json_write_text(struct json_writer *json, struct string_view text); /* bytes NULL: null */
 
 /* A key and its value. */
-void emit_put_unsigned(struct emit *emit, const char *key, uint64_t value);
-void emit_put_bool(struct emit *emit, const char *key, bool value);
+void json_put_unsigned(struct json_writer *json, const char *key, uint64_t value);
+void json_put_bool(struct json_writer *json, const char *key, bool value);
 /* A number; -1, a process that is no rank: null. */
-void emit_rank_number(struct emit *emit, int64_t rank);
-void emit_put_string(struct emit *emit, const char *key, const char *string);
-void emit_put_text(struct emit *emit, const char *key, struct text text);
+void json_write_rank(struct json_writer *json, int64_t rank);
+void json_put_string(struct json_writer *json, const char *key, const char *string);
+void json_put_text(struct json_writer *json, const char *key, struct string_view text);
 
 #endif

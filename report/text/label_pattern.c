@@ -2,7 +2,7 @@
 #include "report/text/label_pattern.h"
 #include <string.h>
 
-static bool is_digit(char c)
+static bool is_label_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
@@ -12,11 +12,12 @@ static bool continues_word(char c)
 {
 	const unsigned char byte = (unsigned char)c;
 
-	return is_digit(c) || (unsigned)((byte | 32) - 'a') < 26 || c == '_' || c == '+' || c == '-' || byte >= 0x80;
+	return is_label_digit(c) || (unsigned)((byte | 32) - 'a') < 26 || c == '_' || c == '+' ||
+	       c == '-' || byte >= 0x80;
 }
 
 /* Whether a number may begin after the character before `at`. *brackets: how many are open there. */
-static bool may_begin(const char *text, size_t at, unsigned *brackets)
+static bool number_may_begin(const char *text, size_t at, unsigned *brackets)
 {
 	const char c = at ? text[at - 1] : '\0';
 	const bool opens = c == '[' || c == '(' || c == '{';
@@ -28,9 +29,9 @@ static bool may_begin(const char *text, size_t at, unsigned *brackets)
 	return opens || c == ' ' || c == '=' || c == '#' || c == '.' || (c == ',' && *brackets);
 }
 
-static size_t digits(const char *text, size_t length, size_t at)
+static size_t skip_label_digits(const char *text, size_t length, size_t at)
 {
-	while (at < length && is_digit(text[at]))
+	while (at < length && is_label_digit(text[at]))
 		at++;
 	return at;
 }
@@ -38,24 +39,25 @@ static size_t digits(const char *text, size_t length, size_t at)
 /* 1.2.3 is no number with a fraction. */
 static bool is_version(const char *text, size_t length, size_t at)
 {
-	return text[at] == '.' && at + 1 < length && is_digit(text[at + 1]);
+	return text[at] == '.' && at + 1 < length && is_label_digit(text[at + 1]);
 }
 
 /* Where the number that begins at `at`, after the character before it, ends; `at` itself if none does. */
-static size_t number_end(const char *text, size_t length, size_t at)
+static size_t label_number_end(const char *text, size_t length, size_t at)
 {
 	const bool dotted = text[at - 1] == '.';
 	size_t begin = at, end, fraction;
 
 	if (!dotted && (text[begin] == '-' || text[begin] == '+'))
 		begin++;
-	end = digits(text, length, begin);
+	end = skip_label_digits(text, length, begin);
 	if (end == begin)
 		return at;
 	if (!dotted && end + 1 < length && text[end] == '.') {
-		fraction = digits(text, length, end + 1);
-		if (fraction > end + 1 && (fraction == length || (!continues_word(text[fraction]) &&
-									 !is_version(text, length, fraction))))
+		fraction = skip_label_digits(text, length, end + 1);
+		if (fraction > end + 1 &&
+			(fraction == length || (!continues_word(text[fraction]) &&
+						       !is_version(text, length, fraction))))
 			return fraction;
 	}
 	return end == length || !continues_word(text[end]) ? end : at;
@@ -67,7 +69,9 @@ size_t label_fold(const char *text, size_t length, char *out)
 	size_t used = 0;
 
 	for (size_t i = 0; i < length;) {
-		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
+		const size_t end = number_may_begin(text, i, &brackets)
+					   ? label_number_end(text, length, i)
+					   : i;
 
 		if (end > i) {
 			out[used++] = '*';
@@ -79,16 +83,18 @@ size_t label_fold(const char *text, size_t length, char *out)
 	return used;
 }
 
-static bool is_word(const char *text, size_t length, const char *word)
+static bool equals_word(const char *text, size_t length, const char *word)
 {
 	return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
 /* What torch.compile, FSDP and activation checkpointing put around a module, and DDP around a whole model. */
-static bool is_wrapper(const char *part, size_t length, bool first)
+static bool is_wrapper_module(const char *part, size_t length, bool first)
 {
-	return is_word(part, length, "_orig_mod") || is_word(part, length, "_fsdp_wrapped_module") ||
-	       is_word(part, length, "_checkpoint_wrapped_module") || (first && is_word(part, length, "module"));
+	return equals_word(part, length, "_orig_mod") ||
+	       equals_word(part, length, "_fsdp_wrapped_module") ||
+	       equals_word(part, length, "_checkpoint_wrapped_module") ||
+	       (first && equals_word(part, length, "module"));
 }
 
 size_t label_fold_module(const char *path, size_t length, char *out)
@@ -99,11 +105,11 @@ size_t label_fold_module(const char *path, size_t length, char *out)
 		const char *dot = memchr(path + at, '.', length - at);
 
 		end = dot ? (size_t)(dot - path) : length;
-		if ((dot || used) && is_wrapper(path + at, end - at, at == 0))
+		if ((dot || used) && is_wrapper_module(path + at, end - at, at == 0))
 			continue;
 		if (used)
 			out[used++] = '.';
-		if (end > at && digits(path, end, at) == end) {
+		if (end > at && skip_label_digits(path, end, at) == end) {
 			out[used++] = '*';
 		} else {
 			memcpy(out + used, path + at, end - at);
@@ -117,7 +123,9 @@ size_t label_fold_operator(const char *name, size_t length, char *out)
 {
 	static const char compiled[] = "Torch-Compiled Region: ";
 	const size_t prefix = sizeof compiled - 1;
-	const char *slash = length > prefix && memcmp(name, compiled, prefix) == 0 ? memrchr(name, '/', length) : NULL;
+	const char *slash = length > prefix && memcmp(name, compiled, prefix) == 0
+				    ? memrchr(name, '/', length)
+				    : NULL;
 
 	memcpy(out, name, length);
 	if (!slash || slash + 1 == name + length)
@@ -133,14 +141,17 @@ bool label_number(const char *text, size_t length, uint64_t *number)
 	bool found = false;
 
 	for (size_t i = 0; i < length; i++) {
-		const size_t end = may_begin(text, i, &brackets) ? number_end(text, length, i) : i;
+		const size_t end = number_may_begin(text, i, &brackets)
+					   ? label_number_end(text, length, i)
+					   : i;
 		size_t at = i;
 
 		if (end == i)
 			continue;
 		found = true;
 		*number = 0;
-		for (at += !is_digit(text[at]); at < end && is_digit(text[at]) && *number < UINT64_MAX / 16; at++)
+		for (at += !is_label_digit(text[at]);
+			at < end && is_label_digit(text[at]) && *number < UINT64_MAX / 16; at++)
 			*number = *number * 10 + (uint64_t)(text[at] - '0');
 		i = end - 1;
 	}

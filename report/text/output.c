@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /* Who names a trace to print to has mistyped: it may not be had again. */
-static bool is_trace(const char *path)
+static bool is_trace_file(const char *path)
 {
 	char head[sizeof TRACE_MAGIC - 1] = "";
 	struct stat status;
@@ -30,18 +30,22 @@ static bool is_trace(const char *path)
 	if (stat(path, &status) || !S_ISREG(status.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	same = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head && !memcmp(head, TRACE_MAGIC, sizeof head);
+	same = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head &&
+	       !memcmp(head, TRACE_MAGIC, sizeof head);
 	if (fd >= 0)
 		close(fd);
 	return same;
 }
 
-struct out *out_open(const char *path)
+struct output *output_open(const char *path)
 {
-	struct out *out = need(sizeof *out);
+	struct output *out = xcalloc(sizeof *out);
 
-	if (path && is_trace(path))
-		fatal(STATUS_USAGE, "%s is a trace and is not written over; give -o another name, or remove it first", path);
+	if (path && is_trace_file(path))
+		fatal(STATUS_USAGE,
+			"%s is a trace and is not written over; give -o another name, or remove it "
+			"first",
+			path);
 	out->fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
 	if (out->fd < 0)
 		fatal(STATUS_UNREADABLE, "%s: cannot be written:", path);
@@ -49,11 +53,11 @@ struct out *out_open(const char *path)
 }
 
 /* The first that is written to a terminal decides whether it goes through a pager. */
-static void begin(struct out *out)
+static void output_begin(struct output *out)
 {
 	int to;
 
-	out->begun = true;
+	out->has_written = true;
 	progress_clear();
 	if (out->fd != STDOUT_FILENO || !pager_wanted(out->buffer, out->used))
 		return;
@@ -62,12 +66,12 @@ static void begin(struct out *out)
 		out->fd = to;
 }
 
-static void flush(struct out *out)
+static void output_flush(struct output *out)
 {
 	size_t done = 0;
 
-	if (!out->begun)
-		begin(out);
+	if (!out->has_written)
+		output_begin(out);
 	while (done < out->used && !out->error) {
 		ssize_t wrote = write(out->fd, out->buffer + done, out->used - done);
 
@@ -79,18 +83,20 @@ static void flush(struct out *out)
 	out->used = 0;
 }
 
-bool out_close(struct out *out, const char *path)
+bool output_close(struct output *out, const char *path)
 {
 	const char *pager;
 	int error;
 
-	flush(out);
+	output_flush(out);
 	if (path && close(out->fd) && !out->error)
 		out->error = errno;
 	error = out->error;
-	if (!path && pager_runs()) {
+	if (!path && pager_is_running()) {
 		if (!pager_finish(&pager))
-			fatal(STATUS_UNREADABLE, "the pager `%s` cannot be run; --no-pager shows it without one", pager);
+			fatal(STATUS_UNREADABLE,
+				"the pager `%s` cannot be run; --no-pager shows it without one",
+				pager);
 		error = error == EPIPE ? 0 : error; /* who has seen enough leaves it */
 	}
 	free(out);
@@ -101,31 +107,32 @@ bool out_close(struct out *out, const char *path)
 	return !error;
 }
 
-void out_bytes_slowly(struct out *out, const char *bytes, size_t count)
+void output_bytes_slow(struct output *out, const char *bytes, size_t count)
 {
-	while (count > OUT_BYTES - out->used) {
-		size_t part = OUT_BYTES - out->used;
+	while (count > OUTPUT_BUFFER_BYTES - out->used) {
+		size_t part = OUTPUT_BUFFER_BYTES - out->used;
 
 		memcpy(out->buffer + out->used, bytes, part);
 		out->used += part;
 		bytes += part;
 		count -= part;
-		flush(out);
+		output_flush(out);
 	}
 	memcpy(out->buffer + out->used, bytes, count);
 	out->used += count;
 }
 
-void out_string(struct out *out, const char *string)
+void output_string(struct output *out, const char *string)
 {
-	out_bytes(out, string, strlen(string));
+	output_bytes(out, string, strlen(string));
 }
 
-void out_unsigned(struct out *out, uint64_t value)
+void output_unsigned(struct output *out, uint64_t value)
 {
-	static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940"
-				    "4142434445464748495051525354555657585960"
-				    "616263646566676869707172737475767778798081828384858687888990919293949596979899";
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940"
+		"4142434445464748495051525354555657585960"
+		"616263646566676869707172737475767778798081828384858687888990919293949596979899";
 	char digits[20];
 	size_t at = sizeof digits;
 
@@ -135,17 +142,17 @@ void out_unsigned(struct out *out, uint64_t value)
 		memcpy(digits + (at -= 2), pairs + value * 2, 2);
 	else
 		digits[--at] = (char)('0' + value);
-	out_bytes(out, digits + at, sizeof digits - at);
+	output_bytes(out, digits + at, sizeof digits - at);
 }
 
-void out_signed(struct out *out, int64_t value)
+void output_signed(struct output *out, int64_t value)
 {
 	if (value < 0)
-		out_char(out, '-');
-	out_unsigned(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+		output_char(out, '-');
+	output_unsigned(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-static void put_hex(struct out *out, uint64_t value, unsigned least, bool upper)
+static void put_hex(struct output *out, uint64_t value, unsigned least, bool upper)
 {
 	const char *letters = upper ? "0123456789ABCDEF" : "0123456789abcdef";
 	char digits[16];
@@ -154,21 +161,21 @@ static void put_hex(struct out *out, uint64_t value, unsigned least, bool upper)
 	do
 		digits[--at] = letters[value & 15];
 	while ((value >>= 4) || sizeof digits - at < least);
-	out_bytes(out, digits + at, sizeof digits - at);
+	output_bytes(out, digits + at, sizeof digits - at);
 }
 
-void out_hex(struct out *out, uint64_t value, unsigned digits, bool upper)
+void output_hex(struct output *out, uint64_t value, unsigned digits, bool upper)
 {
-	out_bytes(out, "0x", 2);
+	output_bytes(out, "0x", 2);
 	put_hex(out, value, digits < 16 ? digits : 16, upper);
 }
 
-void out_double(struct out *out, double value)
+void output_double(struct output *out, double value)
 {
 	char text[32];
 
 	if (isnan(value) || isinf(value)) {
-		out_string(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+		output_string(out, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
 		return;
 	}
 	for (int digits = 15; digits <= 17; digits++) {
@@ -178,57 +185,57 @@ void out_double(struct out *out, double value)
 	}
 	if (strchr(text, ','))
 		*strchr(text, ',') = '.'; /* some locales */
-	out_string(out, text);
+	output_string(out, text);
 }
 
-void out_json_double(struct out *out, double value)
+void output_json_double(struct output *out, double value)
 {
 	bool text = isnan(value) || isinf(value);
 
 	if (text)
-		out_char(out, '"');
-	out_double(out, value);
+		output_char(out, '"');
+	output_double(out, value);
 	if (text)
-		out_char(out, '"');
+		output_char(out, '"');
 }
 
 /* Beyond 16 bits: two halves. */
-static void json_point(struct out *out, uint32_t point)
+static void put_json_code_point(struct output *out, uint32_t point)
 {
 	if (point > 0xffff) {
-		json_point(out, 0xd7c0u + (point >> 10));
+		put_json_code_point(out, 0xd7c0u + (point >> 10));
 		point = 0xdc00u | (point & 0x3ff);
 	}
-	out_bytes(out, "\\u", 2);
+	output_bytes(out, "\\u", 2);
 	put_hex(out, point, 4, false);
 }
 
-static void json_special(struct out *out, unsigned char c)
+static void put_json_special(struct output *out, unsigned char c)
 {
 	switch (c) {
 	case '"':
 	case '\\':
-		out_char(out, '\\');
-		out_char(out, (char)c);
+		output_char(out, '\\');
+		output_char(out, (char)c);
 		return;
 	case '\n':
-		out_bytes(out, "\\n", 2);
+		output_bytes(out, "\\n", 2);
 		return;
 	case '\t':
-		out_bytes(out, "\\t", 2);
+		output_bytes(out, "\\t", 2);
 		return;
 	case '\r':
-		out_bytes(out, "\\r", 2);
+		output_bytes(out, "\\r", 2);
 		return;
 	}
-	json_point(out, c);
+	put_json_code_point(out, c);
 }
 
 #define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
 
 /* Does any of eight bytes need more than to be copied? A byte below n borrows in x - n; 0x7f and above have their
  * high bit in x or x + 1. */
-static bool any_special(uint64_t x)
+static bool has_special_byte(uint64_t x)
 {
 	uint64_t quote = x ^ EACH_BYTE('"'), backslash = x ^ EACH_BYTE('\\');
 	uint64_t low = (x - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1));
@@ -237,50 +244,51 @@ static bool any_special(uint64_t x)
 }
 
 /* How many bytes from `text` on stand for themselves. */
-static size_t plain_bytes(const char *text, size_t bytes)
+static size_t plain_prefix_bytes(const char *text, size_t bytes)
 {
 	size_t count = 0;
 	uint64_t eight;
 
 	for (; bytes - count >= sizeof eight; count += sizeof eight) {
 		memcpy(&eight, text + count, sizeof eight);
-		if (any_special(eight))
+		if (has_special_byte(eight))
 			break;
 	}
-	while (count < bytes && text[count] >= ' ' && text[count] < 0x7f && text[count] != '"' && text[count] != '\\')
+	while (count < bytes && text[count] >= ' ' && text[count] < 0x7f && text[count] != '"' &&
+		text[count] != '\\')
 		count++;
 	return count;
 }
 
-void out_json_text(struct out *out, const char *text, size_t bytes)
+void output_json_text(struct output *out, const char *text, size_t bytes)
 {
 	size_t length;
 
-	out_char(out, '"');
+	output_char(out, '"');
 	for (size_t at = 0; at < bytes; at += length) {
 		uint32_t point;
 
-		length = plain_bytes(text + at, bytes - at);
-		out_bytes(out, text + at, length);
+		length = plain_prefix_bytes(text + at, bytes - at);
+		output_bytes(out, text + at, length);
 		at += length;
 		if (at == bytes)
 			break;
 		point = utf8_decode(text + at, bytes - at, &length);
 		if (point == UINT32_MAX)
-			json_point(out, 0xdc00u | (unsigned char)text[at]);
+			put_json_code_point(out, 0xdc00u | (unsigned char)text[at]);
 		else if (point < ' ' || point == '"' || point == '\\')
-			json_special(out, (unsigned char)point);
-		else if (text_hides(point))
-			json_point(out, point);
+			put_json_special(out, (unsigned char)point);
+		else if (is_hidden_code_point(point))
+			put_json_code_point(out, point);
 		else
-			out_bytes(out, text + at, length);
+			output_bytes(out, text + at, length);
 	}
-	out_char(out, '"');
+	output_char(out, '"');
 }
 
-static void csv_byte(struct out *out, unsigned char byte)
+static void put_csv_byte(struct output *out, unsigned char byte)
 {
-	out_bytes(out, "\\x", 2);
+	output_bytes(out, "\\x", 2);
 	put_hex(out, byte, 2, false);
 }
 
@@ -289,31 +297,33 @@ static bool begins_formula(uint32_t point, const char *text, size_t at)
 {
 	static const uint32_t first[] = { '=', '+', '-', '@', 0xff1d, 0xff0b, 0xff0d, 0xff20 };
 
-	for (size_t i = 0; i < sizeof first / sizeof *first && (at == 0 || text[at - 1] == ';'); i++)
+	for (size_t i = 0; i < sizeof first / sizeof *first && (at == 0 || text[at - 1] == ';');
+		i++)
 		if (point == first[i])
 			return true;
 	return false;
 }
 
-void out_csv_text(struct out *out, const char *text, size_t bytes)
+void output_csv_text(struct output *out, const char *text, size_t bytes)
 {
 	bool quoted = memchr(text, ',', bytes) || memchr(text, '"', bytes);
 	size_t length;
 
 	if (quoted)
-		out_char(out, '"');
+		output_char(out, '"');
 	for (size_t at = 0; at < bytes; at += length) {
 		uint32_t point = utf8_decode(text + at, bytes - at, &length);
 
-		if (point == UINT32_MAX || text_hides(point) || begins_formula(point, text, at)) {
+		if (point == UINT32_MAX || is_hidden_code_point(point) ||
+			begins_formula(point, text, at)) {
 			for (size_t i = 0; i < length; i++)
-				csv_byte(out, (unsigned char)text[at + i]);
+				put_csv_byte(out, (unsigned char)text[at + i]);
 			continue;
 		}
-		out_bytes(out, text + at, length);
+		output_bytes(out, text + at, length);
 		if (point == '"' || point == '\\')
-			out_char(out, (char)point);
+			output_char(out, (char)point);
 	}
 	if (quoted)
-		out_char(out, '"');
+		output_char(out, '"');
 }

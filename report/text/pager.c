@@ -16,7 +16,7 @@ extern char **environ;
 
 static bool allowed;
 static pid_t running; /* 0: none */
-static int to_it = -1;
+static int pager_fd = -1;
 static void (*on_interrupt)(int), (*on_quit)(int); /* as they were before the pager */
 
 void pager_allow(bool allow)
@@ -24,19 +24,20 @@ void pager_allow(bool allow)
 	allowed = allow;
 }
 
-bool pager_runs(void)
+bool pager_is_running(void)
 {
 	return running > 0;
 }
 
-static bool is_there(const char *program)
+static bool program_exists(const char *program)
 {
 	const char *path = getenv("PATH"), *end;
 	char file[4096];
 
 	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
 		end = strchrnul(path, ':');
-		snprintf(file, sizeof file, "%.*s/%s", (int)(end - path < 3000 ? end - path : 3000), path, program);
+		snprintf(file, sizeof file, "%.*s/%s", (int)(end - path < 3000 ? end - path : 3000),
+			path, program);
 		if (access(file, X_OK) == 0)
 			return true;
 	}
@@ -44,19 +45,19 @@ static bool is_there(const char *program)
 }
 
 /* NULL: none. */
-static const char *command(void)
+static const char *pager_command(void)
 {
 	const char *pager = getenv("PPERF_PAGER");
 
 	if (!pager)
 		pager = getenv("PAGER");
 	if (!pager)
-		return is_there("less") ? "less" : NULL;
+		return program_exists("less") ? "less" : NULL;
 	return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
 }
 
 /* Lines that a terminal so wide makes of it. Bytes are not columns; of lines that are longer than it, few are told for too many. */
-static size_t lines_of(const char *bytes, size_t count, unsigned width)
+static size_t count_lines(const char *bytes, size_t count, unsigned width)
 {
 	size_t lines = 0, in_line = 0;
 
@@ -74,12 +75,12 @@ bool pager_wanted(const char *bytes, size_t count)
 {
 	struct winsize size = { .ws_row = 0 };
 
-	if (!allowed || running || isatty(STDOUT_FILENO) != 1 || !command())
+	if (!allowed || running || isatty(STDOUT_FILENO) != 1 || !pager_command())
 		return false;
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row == 0)
 		size.ws_row = 24;
 	/* The shell's next prompt needs a line, too. */
-	return lines_of(bytes, count, size.ws_col ? size.ws_col : 80) + 1 > size.ws_row;
+	return count_lines(bytes, count, size.ws_col ? size.ws_col : 80) + 1 > size.ws_row;
 }
 
 static void wait_at_exit(void)
@@ -89,25 +90,26 @@ static void wait_at_exit(void)
 	pager_finish(&name);
 }
 
-static void leave_signals_to_it(void)
+static void ignore_terminal_signals(void)
 {
 	on_interrupt = signal(SIGINT, SIG_IGN);
 	on_quit = signal(SIGQUIT, SIG_IGN);
 }
 
-static void take_signals_back(void)
+static void restore_terminal_signals(void)
 {
 	signal(SIGINT, on_interrupt);
 	signal(SIGQUIT, on_quit);
 }
 
 /* It has the terminal's signals as they usually are; we wait for it and leave it ^C, before it can be told of one. */
-static pid_t spawn(const char *program, int from)
+static pid_t spawn_pager(const char *program, int from)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t defaults;
-	char *const arguments[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)program, NULL };
+	char *const arguments[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)program,
+		NULL };
 	pid_t pid = -1;
 
 	sigemptyset(&defaults);
@@ -129,7 +131,7 @@ static pid_t spawn(const char *program, int from)
 int pager_start(void)
 {
 	static bool registered;
-	const char *program = command();
+	const char *program = pager_command();
 	int ends[2];
 
 	if (!program || pipe2(ends, O_CLOEXEC))
@@ -139,32 +141,32 @@ int pager_start(void)
 	/* Who may run this as another user may not thereby run anything as him, which less would do at a key. */
 	if (getenv("SUDO_UID"))
 		setenv("LESSSECURE", "1", 0);
-	leave_signals_to_it();
-	running = spawn(program, ends[0]);
+	ignore_terminal_signals();
+	running = spawn_pager(program, ends[0]);
 	close(ends[0]);
 	if (running < 0) {
 		running = 0;
-		take_signals_back();
+		restore_terminal_signals();
 		close(ends[1]);
 		return -1;
 	}
 	if (!registered)
 		atexit(wait_at_exit);
 	registered = true;
-	return to_it = ends[1];
+	return pager_fd = ends[1];
 }
 
 bool pager_finish(const char **name)
 {
 	int status = 0;
 
-	*name = command();
+	*name = pager_command();
 	if (!running)
 		return true;
-	close(to_it);
+	close(pager_fd);
 	while (waitpid(running, &status, 0) < 0 && errno == EINTR)
 		continue;
 	running = 0;
-	take_signals_back();
+	restore_terminal_signals();
 	return !WIFEXITED(status) || (WEXITSTATUS(status) != 126 && WEXITSTATUS(status) != 127);
 }

@@ -17,7 +17,7 @@ bool pager_wanted(const char *bytes, size_t count);
 /* Starts it. A descriptor to write to; -1: there is none, or it cannot be started. One at a time. */
 int pager_start(void);
 /* Whether it was started and is not finished. */
-bool pager_runs(void);
+bool pager_is_running(void);
 /* Closes the descriptor and waits until the user has seen enough. False: its shell found no such command; `name` is it. */
 bool pager_finish(const char **name);
 

@@ -17,8 +17,10 @@ void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 	va_start(list, format);
 	written = vsnprintf(piece, sizeof piece, format, list);
 	va_end(list);
-	length = written < 0 ? 0 : (size_t)written < sizeof piece ? (size_t)written : sizeof piece - 1;
-	grow(&paragraph->text, &paragraph->room, paragraph->used + length + 1, 1);
+	length = written < 0                      ? 0
+		 : (size_t)written < sizeof piece ? (size_t)written
+						  : sizeof piece - 1;
+	array_grow_zeroed(&paragraph->text, &paragraph->room, paragraph->used + length + 1, 1);
 	memcpy(paragraph->text + paragraph->used, piece, length + 1);
 	paragraph->used += length;
 }
@@ -26,24 +28,24 @@ void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 /* Somebody else's text. */
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length)
 {
-	grow(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
-	paragraph->used += visible(
-		paragraph->text + paragraph->used, length * 10 + 1, bytes, length, paragraph->style->ascii);
+	array_grow_zeroed(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
+	paragraph->used += escape_text(paragraph->text + paragraph->used, length * 10 + 1, bytes,
+		length, paragraph->style->ascii);
 }
 
-#define NARROW 50u     /* columns; with fewer, titles have a line of their own */
+#define NARROW_COLUMNS 50u /* columns; with fewer, titles have a line of their own */
 #define NARROW_INDENT 2u
 
-static bool stands_alone(const struct paragraph *paragraph)
+static bool has_narrow_indent(const struct paragraph *paragraph)
 {
-	return paragraph->style->width < NARROW;
+	return paragraph->style->width < NARROW_COLUMNS;
 }
 
 static size_t indent_of(const struct paragraph *paragraph)
 {
-	const size_t indent = paragraph->indent ? paragraph->indent : INDENT;
+	const size_t indent = paragraph->indent ? paragraph->indent : PARAGRAPH_INDENT;
 
-	return stands_alone(paragraph) && indent > NARROW_INDENT ? NARROW_INDENT : indent;
+	return has_narrow_indent(paragraph) && indent > NARROW_INDENT ? NARROW_INDENT : indent;
 }
 
 /* The columns of a line behind its title. */
@@ -61,32 +63,34 @@ void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t lengt
 
 	paragraph_text(paragraph, bytes, length);
 	if (paragraph->used > before)
-		paragraph->used = before + visible_shorten(paragraph->text + before, paragraph->room - before,
-						   line_columns(paragraph) - marks, paragraph->style->ascii);
+		paragraph->used = before + escaped_shorten(paragraph->text + before,
+						   paragraph->room - before,
+						   line_columns(paragraph) - marks,
+						   paragraph->style->ascii);
 }
 
-void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value)
+void paragraph_value(struct paragraph *paragraph, enum unit unit, uint64_t value)
 {
-	char text[NUMBER_BYTES];
+	char text[FORMAT_NUMBER_BYTES];
 
-	number_scaled(text, unit, number_integer(value), paragraph->style->iec,
-		paragraph->style->ascii);
+	format_with_unit(
+		text, unit, clamp_to_i64(value), paragraph->style->iec, paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);
 }
 
 void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole)
 {
-	char text[NUMBER_BYTES];
+	char text[FORMAT_NUMBER_BYTES];
 
-	number_percent(text, number_integer(part), number_integer(whole));
+	format_percent(text, clamp_to_i64(part), clamp_to_i64(whole));
 	paragraph_add(paragraph, "%s", text);
 }
 
 /* A number and its unit are one word. */
-static bool joins(const char *text, size_t space)
+static bool is_number_with_unit(const char *text, size_t space)
 {
-	static const char *const units[] = { "%", "ns", "us", "\xc2\xb5s", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB",
-		"TiB" };
+	static const char *const units[] = { "%", "ns", "us", "\xc2\xb5s", "ms", "s", "min", "h",
+		"B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB" };
 	const char *word = text + space + 1;
 	const size_t length = strcspn(word, " ,;:.)");
 
@@ -102,7 +106,7 @@ static size_t word_end(const char *text, size_t from)
 {
 	size_t end = from + strcspn(text + from, " ");
 
-	while (text[end] && joins(text, end))
+	while (text[end] && is_number_with_unit(text, end))
 		end += 1 + strcspn(text + end + 1, " ");
 	return end;
 }
@@ -115,19 +119,19 @@ static size_t line_bytes(const char *text, size_t columns)
 	for (;;) {
 		const size_t next = text[end] ? word_end(text, end + 1) : end;
 
-		if (next == end || visible_width(text, next) > columns)
+		if (next == end || escaped_width(text, next) > columns)
 			return end;
 		end = next;
 	}
 }
 
-void paragraph_put(struct paragraph *paragraph, const char *title)
+void paragraph_print(struct paragraph *paragraph, const char *title)
 {
 	const struct style *style = paragraph->style;
 	const size_t indent = indent_of(paragraph);
 	const char *text = paragraph->text ? paragraph->text : "";
 
-	if (stands_alone(paragraph) && *title) {
+	if (has_narrow_indent(paragraph) && *title) {
 		print_paint(style, PAINT_BOLD);
 		print_line(style, "%s\n", title);
 		print_paint(style, PAINT_NONE);
@@ -140,8 +144,8 @@ void paragraph_put(struct paragraph *paragraph, const char *title)
 		print_paint(style, PAINT_BOLD);
 		print_line(style, "%-*s", (int)indent, first ? title : "");
 		print_paint(style, PAINT_NONE);
-		out_bytes(style->out, text, length);
-		out_char(style->out, '\n');
+		output_bytes(style->out, text, length);
+		output_char(style->out, '\n');
 		text += length + (text[length] == ' ');
 	}
 	free(paragraph->text);

@@ -7,7 +7,7 @@
 #include "report/text/format_number.h"
 #include "report/text/style.h"
 
-#define INDENT 10 /* columns of titles, unless it says otherwise */
+#define PARAGRAPH_INDENT 10 /* columns of titles, unless it says otherwise */
 
 /* Begins as { .style = style } or with an indent too, and is that again after paragraph_put. */
 struct paragraph {
@@ -18,14 +18,15 @@ struct paragraph {
 };
 
 /* Ours, as printf (2047 bytes at most); somebody else's, made visible; a figure with its unit; a share. */
-void paragraph_add(struct paragraph *paragraph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void paragraph_add(struct paragraph *paragraph, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length);
 /* Somebody else's name: made visible, and shortened in its middle where it would be wider than a line. */
 void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length);
-void paragraph_figure(struct paragraph *paragraph, enum unit unit, uint64_t value);
+void paragraph_value(struct paragraph *paragraph, enum unit unit, uint64_t value);
 void paragraph_percent(struct paragraph *paragraph, uint64_t part, uint64_t whole);
 
 /* Prints it, at least one line, and empties it. */
-void paragraph_put(struct paragraph *paragraph, const char *title);
+void paragraph_print(struct paragraph *paragraph, const char *title);
 
 #endif

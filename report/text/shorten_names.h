@@ -13,16 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct apart_name {
-	char *whole, *text; /* visible.h; text: what is shown, made by apart_names; both freed by apart_free */
-	size_t columns;     /* for it */
-	uint32_t list;      /* of those that are to be told apart */
-	bool is_path;       /* its end tells most, then its components */
+struct shortened_name {
+	char *whole,
+		*text; /* visible.h; text: what is shown, made by apart_names; both freed by apart_free */
+	size_t columns; /* for it */
+	uint32_t group; /* of those that are to be told apart */
+	bool is_path;   /* its end tells most, then its components */
 };
 
 /* Makes the texts. */
-void apart_names(struct apart_name *names, size_t count, bool ascii);
+void shorten_names(struct shortened_name *names, size_t count, bool ascii);
 /* The array, too. */
-void apart_free(struct apart_name *names, size_t count);
+void shorten_names_free(struct shortened_name *names, size_t count);
 
 #endif

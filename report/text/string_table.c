@@ -4,24 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_BYTES 65536u /* texts are kept in pieces, so that their addresses stay */
+#define CHUNK_BYTES 65536u /* texts are kept in pieces, so that their addresses stay */
 
-struct piece {
-	struct piece *next;
+struct string_chunk {
+	struct string_chunk *next;
 	char bytes[];
 };
 
-struct texts {
-	struct text *texts;
+struct string_table {
+	struct string_view *strings;
 	size_t count, room;
 	uint32_t *slots; /* hash table of ids, 0 empty; a power of two */
 	size_t slot_count;
-	struct piece *pieces;
-	size_t used, piece_room; /* of the first piece */
+	struct string_chunk *chunks;
+	size_t used, chunk_room; /* of the first piece */
 };
 
 /* Eight bytes at a time: names of kernels are long. */
-static uint64_t hash(const char *bytes, size_t length)
+static uint64_t hash_string_bytes(const char *bytes, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325u ^ length, word = 0;
 
@@ -36,106 +36,110 @@ static uint64_t hash(const char *bytes, size_t length)
 	return value ^ value >> 29;
 }
 
-static const char *keep(struct texts *texts, const char *bytes, size_t length)
+static const char *store_string(struct string_table *table, const char *bytes, size_t length)
 {
 	const size_t wanted = length + 1;
 	char *copy;
 
-	if (wanted > texts->piece_room - texts->used || !texts->pieces) {
-		const size_t room = wanted > PIECE_BYTES ? wanted : PIECE_BYTES;
-		struct piece *piece = need(sizeof *piece + room);
+	if (wanted > table->chunk_room - table->used || !table->chunks) {
+		const size_t room = wanted > CHUNK_BYTES ? wanted : CHUNK_BYTES;
+		struct string_chunk *chunk = xcalloc(sizeof *chunk + room);
 
-		piece->next = texts->pieces;
-		texts->pieces = piece;
-		texts->piece_room = room;
-		texts->used = 0;
+		chunk->next = table->chunks;
+		table->chunks = chunk;
+		table->chunk_room = room;
+		table->used = 0;
 	}
-	copy = texts->pieces->bytes + texts->used;
+	copy = table->chunks->bytes + table->used;
 	memcpy(copy, bytes, length);
 	copy[length] = '\0';
-	texts->used += wanted;
+	table->used += wanted;
 	return copy;
 }
 
 /* The slot where the text is or belongs. */
-static uint32_t *slot_of(const struct texts *texts, const char *bytes, size_t length)
+static uint32_t *string_slot(const struct string_table *table, const char *bytes, size_t length)
 {
-	size_t i = hash(bytes, length) & (texts->slot_count - 1);
+	size_t i = hash_string_bytes(bytes, length) & (table->slot_count - 1);
 
-	for (;; i = (i + 1) & (texts->slot_count - 1)) {
-		const struct text *text = &texts->texts[texts->slots[i]];
+	for (;; i = (i + 1) & (table->slot_count - 1)) {
+		const struct string_view *text = &table->strings[table->slots[i]];
 
-		if (!texts->slots[i] || (text->length == length && !memcmp(text->bytes, bytes, length)))
-			return &texts->slots[i];
+		if (!table->slots[i] ||
+			(text->length == length && !memcmp(text->bytes, bytes, length)))
+			return &table->slots[i];
 	}
 }
 
-static void widen(struct texts *texts)
+static void grow_string_slots(struct string_table *table)
 {
-	free(texts->slots);
-	texts->slot_count = texts->slot_count ? texts->slot_count * 2 : 256;
-	texts->slots = need(texts->slot_count * sizeof *texts->slots);
-	for (size_t id = 1; id < texts->count; id++)
-		*slot_of(texts, texts->texts[id].bytes, texts->texts[id].length) = (uint32_t)id;
+	free(table->slots);
+	table->slot_count = table->slot_count ? table->slot_count * 2 : 256;
+	table->slots = xcalloc(table->slot_count * sizeof *table->slots);
+	for (size_t id = 1; id < table->count; id++)
+		*string_slot(
+			table, table->strings[id].bytes, table->strings[id].length) = (uint32_t)id;
 }
 
-struct texts *texts_new(void)
+struct string_table *string_table_new(void)
 {
-	struct texts *texts = need(sizeof *texts);
+	struct string_table *table = xcalloc(sizeof *table);
 
-	grow(&texts->texts, &texts->room, 64, sizeof *texts->texts);
-	texts->texts[0].bytes = "";
-	texts->count = 1;
-	widen(texts);
-	return texts;
+	array_grow_zeroed(&table->strings, &table->room, 64, sizeof *table->strings);
+	table->strings[0].bytes = "";
+	table->count = 1;
+	grow_string_slots(table);
+	return table;
 }
 
-void texts_free(struct texts *texts)
+void string_table_free(struct string_table *table)
 {
-	if (!texts)
+	if (!table)
 		return;
-	for (struct piece *piece = texts->pieces, *next; piece; piece = next) {
-		next = piece->next;
-		free(piece);
+	for (struct string_chunk *chunk = table->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
 	}
-	free(texts->slots);
-	free(texts->texts);
-	free(texts);
+	free(table->slots);
+	free(table->strings);
+	free(table);
 }
 
-uint32_t text_id(struct texts *texts, const char *bytes, size_t length)
+uint32_t string_table_intern(struct string_table *table, const char *bytes, size_t length)
 {
 	uint32_t *slot;
 
 	if (length == 0)
 		return 0;
-	slot = slot_of(texts, bytes, length);
+	slot = string_slot(table, bytes, length);
 	if (*slot)
 		return *slot;
-	if (texts->count * 2 >= texts->slot_count) {
-		widen(texts);
-		slot = slot_of(texts, bytes, length);
+	if (table->count * 2 >= table->slot_count) {
+		grow_string_slots(table);
+		slot = string_slot(table, bytes, length);
 	}
-	grow(&texts->texts, &texts->room, texts->count + 1, sizeof *texts->texts);
-	texts->texts[texts->count].bytes = keep(texts, bytes, length);
-	texts->texts[texts->count].length = (uint32_t)length;
-	return *slot = (uint32_t)texts->count++;
+	array_grow_zeroed(&table->strings, &table->room, table->count + 1, sizeof *table->strings);
+	table->strings[table->count].bytes = store_string(table, bytes, length);
+	table->strings[table->count].length = (uint32_t)length;
+	return *slot = (uint32_t)table->count++;
 }
 
-uint32_t text_find(const struct texts *texts, const char *bytes, size_t length)
+uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length)
 {
-	return length ? *slot_of(texts, bytes, length) : 0;
+	return length ? *string_slot(table, bytes, length) : 0;
 }
 
-struct text text_of(const struct texts *texts, uint32_t id)
+struct string_view string_table_get(const struct string_table *table, uint32_t id)
 {
-	return texts->texts[id < texts->count ? id : 0];
+	return table->strings[id < table->count ? id : 0];
 }
 
-int text_compare(const struct texts *texts, uint32_t a, uint32_t b)
+int string_table_compare(const struct string_table *table, uint32_t a, uint32_t b)
 {
-	const struct text left = text_of(texts, a), right = text_of(texts, b);
-	const int order = memcmp(left.bytes, right.bytes, left.length < right.length ? left.length : right.length);
+	const struct string_view left = string_table_get(table, a),
+				 right = string_table_get(table, b);
+	const int order = memcmp(
+		left.bytes, right.bytes, left.length < right.length ? left.length : right.length);
 
 	return order ? order : (left.length > right.length) - (left.length < right.length);
 }

@@ -8,22 +8,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct text {
+struct string_view {
 	const char *bytes; /* lives as long as the table */
 	uint32_t length;
 };
 
-struct texts;
+struct string_table;
 
-struct texts *texts_new(void);
-void texts_free(struct texts *texts);
+struct string_table *string_table_new(void);
+void string_table_free(struct string_table *table);
 
-uint32_t text_id(struct texts *texts, const char *bytes, size_t length);
+uint32_t string_table_intern(struct string_table *table, const char *bytes, size_t length);
 /* The same, but 0 if the text has no id. */
-uint32_t text_find(const struct texts *texts, const char *bytes, size_t length);
-struct text text_of(const struct texts *texts, uint32_t id);
+uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length);
+struct string_view string_table_get(const struct string_table *table, uint32_t id);
 
 /* By their bytes as unsigned numbers, the shorter first: <0, 0, >0. */
-int text_compare(const struct texts *texts, uint32_t a, uint32_t b);
+int string_table_compare(const struct string_table *table, uint32_t a, uint32_t b);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool is_set(const char *name)
+static bool is_variable_set(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -23,14 +23,15 @@ static bool wants_color(const struct style_settings *settings, bool terminal)
 
 	if (settings->color != COLOR_AUTO)
 		return settings->color == COLOR_ALWAYS;
-	if (is_set("NO_COLOR"))
+	if (is_variable_set("NO_COLOR"))
 		return false;
-	if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE"))
+	if (is_variable_set("FORCE_COLOR") || is_variable_set("CLICOLOR_FORCE"))
 		return true;
 	return terminal && (!term || strcmp(term, "dumb") != 0);
 }
 
-static unsigned width_of(const struct style_settings *settings, const struct out *out, bool terminal)
+static unsigned style_columns(
+	const struct style_settings *settings, const struct output *out, bool terminal)
 {
 	const char *columns = getenv("COLUMNS");
 	const long given = columns ? strtol(columns, NULL, 10) : 0;
@@ -45,7 +46,7 @@ static unsigned width_of(const struct style_settings *settings, const struct out
 	return 80;
 }
 
-struct style style_of(const struct style_settings *settings, struct out *out)
+struct style style_of(const struct style_settings *settings, struct output *out)
 {
 	const bool terminal = isatty(out->fd) == 1;
 
@@ -55,18 +56,18 @@ struct style style_of(const struct style_settings *settings, struct out *out)
 		.ascii = settings->ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
 		.iec = settings->iec,
 		.width_given = settings->width > 0,
-		.width = width_of(settings, out, terminal) };
+		.width = style_columns(settings, out, terminal) };
 }
 
-void print_visible(const struct style *style, const char *text, size_t bytes, size_t columns)
+void print_escaped(const struct style *style, const char *text, size_t bytes, size_t columns)
 {
 	const size_t room = bytes * 10 + 8;
-	char *shown = need(room);
-	size_t length = visible(shown, room, text, bytes, style->ascii);
+	char *shown = xcalloc(room);
+	size_t length = escape_text(shown, room, text, bytes, style->ascii);
 
 	if (columns)
-		length = visible_shorten(shown, room, columns, style->ascii);
-	out_bytes(style->out, shown, length);
+		length = escaped_shorten(shown, room, columns, style->ascii);
+	output_bytes(style->out, shown, length);
 	free(shown);
 }
 
@@ -79,7 +80,10 @@ void print_line(const struct style *style, const char *format, ...)
 	va_start(list, format);
 	length = vsnprintf(line, sizeof line, format, list);
 	va_end(list);
-	out_bytes(style->out, line, length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
+	output_bytes(style->out, line,
+		length < 0                     ? 0
+		: (size_t)length < sizeof line ? (size_t)length
+					       : sizeof line - 1);
 }
 
 void print_paint(const struct style *style, enum paint paint)
@@ -91,5 +95,5 @@ void print_paint(const struct style *style, enum paint paint)
 		[PAINT_WARM] = "\033[33m" };
 
 	if (style->color)
-		out_string(style->out, codes[paint]);
+		output_string(style->out, codes[paint]);
 }

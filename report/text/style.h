@@ -18,19 +18,20 @@ struct style_settings {
 
 /* How text may look. */
 struct style {
-	struct out *out;
+	struct output *out;
 	bool terminal, color, ascii, iec;
 	bool width_given;
 	unsigned width;
 };
 
 /* Decides the style from the settings, the environment (NO_COLOR, FORCE_COLOR, TERM, COLUMNS) and what `out` writes to. */
-struct style style_of(const struct style_settings *settings, struct out *out);
+struct style style_of(const struct style_settings *settings, struct output *out);
 
 /* Prints one line of foreign text, escaped; shortened to `columns` if that is not 0. */
-void print_visible(const struct style *style, const char *text, size_t bytes, size_t columns);
+void print_escaped(const struct style *style, const char *text, size_t bytes, size_t columns);
 /* printf to style->out, for our own texts. */
-void print_line(const struct style *style, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void print_line(const struct style *style, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_HOT, PAINT_WARM };
 /* Switches the colour; prints nothing where style->color is false. */

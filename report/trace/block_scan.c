@@ -15,39 +15,40 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PAYLOAD_MOST (64u << 20) /* a thousand times what is written */
+#define PAYLOAD_MAX (64u << 20) /* a thousand times what is written */
 #define LOOK_BYTES (sizeof(struct trace_block) + sizeof(struct trace_clock_record))
-#define WINDOW_BYTES 65536u
+#define SCAN_WINDOW_BYTES 65536u
 #define SLOT_TRIES 8
-#define GROWTHS_MOST 16
-#define HEAD_WAITS_MOST 16u /* in all, for heads of which only the payload is there */
+#define GROWTHS_MAX 16
+#define HEAD_WAITS_MAX 16u /* in all, for heads of which only the payload is there */
 #define HEAD_WAIT_NS 500000
 
 /* A walk over the file from head to head. */
-struct scan {
+struct block_scan {
 	struct trace_blocks *blocks;
-	struct trace_notes *notes;
+	struct read_warnings *warnings;
 	uint64_t end; /* of the file, as last seen */
 	uint64_t at;  /* what `window` holds */
 	size_t count;
 	unsigned growths;
-	bool astray;     /* no head was found at the last place: look at whole windows */
-	uint64_t astray_at, skipped_before; /* since where; skipped_bytes at that time */
-	bool looked_back;                   /* there, in vain */
+	bool lost_sync; /* no head was found at the last place: look at whole windows */
+	uint64_t lost_sync_at, skipped_before; /* since where; skipped_bytes at that time */
+	bool looked_back;                      /* there, in vain */
 	unsigned waits;
 	bool slots_over; /* blocks found now lie after the file's first end: their slots are newer than what was seen */
-	unsigned char window[WINDOW_BYTES];
+	unsigned char window[SCAN_WINDOW_BYTES];
 };
 
 /* What lies at `at`, up to a head and the record after it; *count bytes of it are there. NULL: errno. */
-static const unsigned char *look(struct scan *scan, uint64_t at, size_t *count)
+static const unsigned char *read_head_bytes(struct block_scan *scan, uint64_t at, size_t *count)
 {
 	int64_t got;
 
 	*count = scan->end - at < LOOK_BYTES ? (size_t)(scan->end - at) : LOOK_BYTES;
 	if (at >= scan->at && at + *count <= scan->at + scan->count)
 		return scan->window + (at - scan->at);
-	got = read_at(scan->blocks->fd, scan->window, scan->astray ? WINDOW_BYTES : LOOK_BYTES, at);
+	got = pread_all(scan->blocks->fd, scan->window,
+		scan->lost_sync ? SCAN_WINDOW_BYTES : LOOK_BYTES, at);
 	if (got < 0)
 		return NULL;
 	scan->at = at;
@@ -63,11 +64,13 @@ static uint64_t file_size(int fd)
 	return fstat(fd, &status) || status.st_size < 0 ? 0 : (uint64_t)status.st_size;
 }
 
-static struct block_entry *add_entry(struct trace_blocks *blocks, const struct trace_block *head, uint64_t offset)
+static struct block_entry *add_block_entry(
+	struct trace_blocks *blocks, const struct trace_block *head, uint64_t offset)
 {
 	struct block_entry *entry;
 
-	grow(&blocks->entries, &blocks->room, (size_t)blocks->count + 1, sizeof *entry);
+	array_grow_zeroed(
+		&blocks->entries, &blocks->room, (size_t)blocks->count + 1, sizeof *entry);
 	entry = &blocks->entries[blocks->count++];
 	*entry = (struct block_entry){
 		.offset = offset,
@@ -89,9 +92,10 @@ static void add_sample(struct trace_blocks *blocks, const unsigned char *payload
 	memcpy(&record, payload, sizeof record);
 	if (record.head.kind != TRACE_CLOCK || record.head.size < sizeof record)
 		return;
-	grow(&blocks->samples, &blocks->sample_room, (size_t)blocks->sample_count + 1, sizeof *blocks->samples);
-	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp, record.monotonic_ns,
-		record.realtime_ns };
+	array_grow_zeroed(&blocks->samples, &blocks->sample_room, (size_t)blocks->sample_count + 1,
+		sizeof *blocks->samples);
+	blocks->samples[blocks->sample_count++] = (struct trace_clock){ record.stamp,
+		record.monotonic_ns, record.realtime_ns };
 }
 
 /* Every CLOCK of a payload, up to the first record that makes no sense. A process that was killed may have sealed
@@ -111,18 +115,18 @@ static void add_samples(struct trace_blocks *blocks, const unsigned char *payloa
 			continue;
 		}
 		step = word & 0xffff;
-		if (at % 8 || record_problem((const void *)(payload + at), count - at))
+		if (at % 8 || record_check((const void *)(payload + at), count - at))
 			break;
 		add_sample(blocks, payload + at, count - at);
 	}
 }
 
 /* The file may have grown since it was measured. */
-static bool grown(struct scan *scan)
+static bool file_has_grown(struct block_scan *scan)
 {
 	uint64_t now;
 
-	if (scan->growths == GROWTHS_MOST)
+	if (scan->growths == GROWTHS_MAX)
 		return false;
 	now = file_size(scan->blocks->fd);
 	if (now <= scan->end)
@@ -133,51 +137,54 @@ static bool grown(struct scan *scan)
 }
 
 /* How much of a payload of `used` bytes at `at` is in the file. */
-static uint64_t present(struct scan *scan, uint64_t at, uint64_t used)
+static uint64_t bytes_present(struct block_scan *scan, uint64_t at, uint64_t used)
 {
-	while (at + used > scan->end && grown(scan))
+	while (at + used > scan->end && file_has_grown(scan))
 		;
 	return at >= scan->end ? 0 : at + used > scan->end ? scan->end - at : used;
 }
 
-static bool plausible(struct scan *scan, const struct trace_block *head, uint64_t at)
+static bool is_plausible_head(struct block_scan *scan, const struct trace_block *head, uint64_t at)
 {
-	if (head->used <= head->extent - sizeof *head && head->used <= PAYLOAD_MOST)
+	if (head->used <= head->extent - sizeof *head && head->used <= PAYLOAD_MAX)
 		return true;
-	note_add(scan->notes, at, "a block of %" PRIu64 " bytes says that %" PRIu64 " are used: damaged, left out",
+	read_warnings_add(scan->warnings, at,
+		"a block of %" PRIu64 " bytes says that %" PRIu64 " are used: damaged, left out",
 		head->extent, head->used);
-	scan->notes->integrity.damaged_blocks++;
+	scan->warnings->integrity.damaged_blocks++;
 	return false;
 }
 
 /* A slot's records as they are now. The head is read again afterwards: with the same owner and sequence the slot
  * was not emptied meanwhile, and what lies below `used` was complete. 1: copied, 0: it has nothing (any more), -1:
  * errno. */
-static int copy_slot(struct scan *scan, uint64_t at, struct slot_copy **copy)
+static int copy_slot(struct block_scan *scan, uint64_t at, struct slot_copy **copy)
 {
 	for (int tries = 0; tries < SLOT_TRIES; tries++) {
 		struct trace_block head, after;
 		uint64_t there;
 
-		if (read_at(scan->blocks->fd, &head, sizeof head, at) < 0)
+		if (pread_all(scan->blocks->fd, &head, sizeof head, at) < 0)
 			return -1;
-		if (!head.stream || !head.used || !plausible(scan, &head, at))
+		if (!head.stream || !head.used || !is_plausible_head(scan, &head, at))
 			return 0;
-		there = present(scan, at + sizeof head, head.used);
-		*copy = need(sizeof **copy + (size_t)there);
+		there = bytes_present(scan, at + sizeof head, head.used);
+		*copy = xcalloc(sizeof **copy + (size_t)there);
 		(*copy)->offset = at;
 		(*copy)->head = head;
-		if (read_at(scan->blocks->fd, (*copy)->payload, (size_t)there, at + sizeof head) < 0 ||
-			read_at(scan->blocks->fd, &after, sizeof after, at) < 0)
+		if (pread_all(scan->blocks->fd, (*copy)->payload, (size_t)there, at + sizeof head) <
+				0 ||
+			pread_all(scan->blocks->fd, &after, sizeof after, at) < 0)
 			return -1;
-		if (after.stream == head.stream && after.sequence == head.sequence && after.used >= head.used)
+		if (after.stream == head.stream && after.sequence == head.sequence &&
+			after.used >= head.used)
 			return 1;
 		free(*copy);
 	}
 	return 0;
 }
 
-static bool add_slot(struct scan *scan, uint64_t at)
+static bool add_slot(struct block_scan *scan, uint64_t at)
 {
 	struct trace_blocks *blocks = scan->blocks;
 	struct slot_copy *copy = NULL;
@@ -186,34 +193,37 @@ static bool add_slot(struct scan *scan, uint64_t at)
 
 	if (status <= 0)
 		return status == 0;
-	entry = add_entry(blocks, &copy->head, at);
-	entry->used = (uint32_t)present(scan, at + sizeof copy->head, copy->head.used);
+	entry = add_block_entry(blocks, &copy->head, at);
+	entry->used = (uint32_t)bytes_present(scan, at + sizeof copy->head, copy->head.used);
 	entry->cut = entry->used < copy->head.used;
-	grow(&blocks->copies, &blocks->copy_room, (size_t)blocks->copy_count + 1, sizeof(struct slot_copy *));
+	array_grow_zeroed(&blocks->copies, &blocks->copy_room, (size_t)blocks->copy_count + 1,
+		sizeof(struct slot_copy *));
 	blocks->copies[blocks->copy_count++] = copy;
 	blocks->layout.slots++;
 	blocks->layout.slot_bytes += entry->used;
-	blocks->in_flight += (sizeof copy->head + copy->head.used + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
+	blocks->in_flight += (sizeof copy->head + copy->head.used + TRACE_ALIGN - 1) / TRACE_ALIGN *
+			     TRACE_ALIGN;
 	add_samples(blocks, copy->payload, entry->used);
 	return true;
 }
 
-static void add_chunk(
-	struct scan *scan, const struct trace_block *head, uint64_t at, const unsigned char *look, size_t count)
+static void add_chunk(struct block_scan *scan, const struct trace_block *head, uint64_t at,
+	const unsigned char *look, size_t count)
 {
 	struct trace_layout *layout = &scan->blocks->layout;
 	struct block_entry *entry;
 
-	if (!plausible(scan, head, at))
+	if (!is_plausible_head(scan, head, at))
 		return;
 	if ((head->stream == 0) != (head->type == TRACE_DICT)) {
-		note_add(scan->notes, at, "a block of type %u belongs to stream %u: damaged, left out", head->type,
+		read_warnings_add(scan->warnings, at,
+			"a block of type %u belongs to stream %u: damaged, left out", head->type,
 			head->stream);
-		scan->notes->integrity.damaged_blocks++;
+		scan->warnings->integrity.damaged_blocks++;
 		return;
 	}
-	entry = add_entry(scan->blocks, head, at);
-	entry->used = (uint32_t)present(scan, at + sizeof *head, head->used);
+	entry = add_block_entry(scan->blocks, head, at);
+	entry->used = (uint32_t)bytes_present(scan, at + sizeof *head, head->used);
 	entry->cut = entry->used < head->used;
 	if (head->type == TRACE_DICT) {
 		layout->dictionary++;
@@ -226,27 +236,28 @@ static void add_chunk(
 	}
 }
 
-static void add_totals(struct scan *scan, const struct trace_block *head, uint64_t at)
+static void add_totals_block(struct block_scan *scan, const struct trace_block *head, uint64_t at)
 {
 	struct trace_blocks *blocks = scan->blocks;
 	struct block_entry *entry;
 
-	if (!plausible(scan, head, at))
+	if (!is_plausible_head(scan, head, at))
 		return;
-	grow(&blocks->totals, &blocks->totals_room, (size_t)blocks->totals_count + 1, sizeof *entry);
+	array_grow_zeroed(&blocks->totals, &blocks->totals_room, (size_t)blocks->totals_count + 1,
+		sizeof *entry);
 	entry = &blocks->totals[blocks->totals_count++];
 	*entry = (struct block_entry){ .offset = at, .type = TRACE_TOTALS };
-	entry->used = (uint32_t)present(scan, at + sizeof *head, head->used);
+	entry->used = (uint32_t)bytes_present(scan, at + sizeof *head, head->used);
 	entry->cut = entry->used < head->used;
 	blocks->layout.totals++;
 	blocks->layout.totals_bytes += entry->used;
 }
 
 /* Of a newer pperf. */
-static void add_unknown(struct scan *scan, const struct trace_block *head)
+static void count_unknown_block(struct block_scan *scan, const struct trace_block *head)
 {
-	scan->notes->integrity.unknown_kinds++;
-	scan->notes->integrity.unknown_bytes += head->extent;
+	scan->warnings->integrity.unknown_kinds++;
+	scan->warnings->integrity.unknown_bytes += head->extent;
 }
 
 static bool head_is_good(const struct trace_block *head)
@@ -257,23 +268,25 @@ static bool head_is_good(const struct trace_block *head)
 }
 
 /* The head of a block that a process was about to make when it was killed, or makes just now: nothing was ever in it. */
-static bool is_unborn(const struct scan *scan, const void *bytes, size_t count)
+static bool is_unwritten_head(const struct block_scan *scan, const void *bytes, size_t count)
 {
-	static const unsigned char nothing[sizeof(struct trace_block) - offsetof(struct trace_block, stream)];
+	static const unsigned char
+		nothing[sizeof(struct trace_block) - offsetof(struct trace_block, stream)];
 	struct trace_block head;
 
 	if (count < sizeof head || scan->blocks->header.flags & TRACE_ENDED)
 		return false;
 	memcpy(&head, bytes, sizeof head);
-	return (head.magic == TRACE_BLOCK_MAGIC || head.magic == 0) && !memcmp(&head.stream, nothing, sizeof nothing);
+	return (head.magic == TRACE_BLOCK_MAGIC || head.magic == 0) &&
+	       !memcmp(&head.stream, nothing, sizeof nothing);
 }
 
 /* Takes the block at `at`, if there is one, and goes behind it: *next. false: errno. */
-static bool take_block(struct scan *scan, uint64_t at, uint64_t *next)
+static bool add_block(struct block_scan *scan, uint64_t at, uint64_t *next)
 {
 	struct trace_block head;
 	size_t count;
-	const unsigned char *bytes = look(scan, at, &count);
+	const unsigned char *bytes = read_head_bytes(scan, at, &count);
 
 	*next = at;
 	if (!bytes)
@@ -283,94 +296,100 @@ static bool take_block(struct scan *scan, uint64_t at, uint64_t *next)
 	memcpy(&head, bytes, sizeof head);
 	if (head.magic != TRACE_BLOCK_MAGIC)
 		return true;
-	if (!head_is_good(&head) && is_unborn(scan, bytes, count))
+	if (!head_is_good(&head) && is_unwritten_head(scan, bytes, count))
 		return true;
 	if (!head_is_good(&head)) {
-		note_add(scan->notes, at, "a block begins here, but its head is damaged: what it held is lost");
-		scan->notes->integrity.damaged_blocks++;
+		read_warnings_add(scan->warnings, at,
+			"a block begins here, but its head is damaged: what it held is lost");
+		scan->warnings->integrity.damaged_blocks++;
 		return true;
 	}
 	*next = at + head.extent;
 	if (head.type == TRACE_CHUNK || head.type == TRACE_DICT)
 		add_chunk(scan, &head, at, bytes, count);
 	else if (head.type == TRACE_TOTALS)
-		add_totals(scan, &head, at);
+		add_totals_block(scan, &head, at);
 	else if (head.type > TRACE_TOTALS)
-		add_unknown(scan, &head);
+		count_unknown_block(scan, &head);
 	else if (!scan->slots_over && head.stream)
 		return add_slot(scan, at);
 	return true;
 }
 
-static uint64_t next_data(const struct scan *scan, uint64_t at)
+static uint64_t next_data(const struct block_scan *scan, uint64_t at)
 {
 	off_t data = at > INT64_MAX ? -1 : lseek(scan->blocks->fd, (off_t)at, SEEK_DATA);
 
 	if (data < 0)
 		return errno == ENXIO ? scan->end : at;
-	return (uint64_t)data / TRACE_ALIGN * TRACE_ALIGN > at ? (uint64_t)data / TRACE_ALIGN * TRACE_ALIGN : at;
+	return (uint64_t)data / TRACE_ALIGN * TRACE_ALIGN > at
+		       ? (uint64_t)data / TRACE_ALIGN * TRACE_ALIGN
+		       : at;
 }
 
 /* No head at `at`: what is not zero is counted. false: errno. */
-static bool skip(struct scan *scan, uint64_t at)
+static bool skip_unknown_bytes(struct block_scan *scan, uint64_t at)
 {
 	size_t count;
 	const unsigned char *bytes;
 
-	if (!scan->astray) {
-		scan->astray = true;
-		scan->astray_at = at;
-		scan->skipped_before = scan->notes->integrity.skipped_bytes;
+	if (!scan->lost_sync) {
+		scan->lost_sync = true;
+		scan->lost_sync_at = at;
+		scan->skipped_before = scan->warnings->integrity.skipped_bytes;
 		scan->looked_back = false;
 		scan->count = 0;
 	}
-	bytes = look(scan, at, &count);
-	for (size_t i = 0; bytes && !is_unborn(scan, bytes, count) && i < count && i < TRACE_ALIGN; i++)
-		scan->notes->integrity.skipped_bytes += bytes[i] != 0;
+	bytes = read_head_bytes(scan, at, &count);
+	for (size_t i = 0;
+		bytes && !is_unwritten_head(scan, bytes, count) && i < count && i < TRACE_ALIGN;
+		i++)
+		scan->warnings->integrity.skipped_bytes += bytes[i] != 0;
 	return bytes != NULL;
 }
 
 /* A process that is at work may write the head just now whose payload was met behind it. Whether it is there; then nothing
  * was skipped since. */
-static bool head_came(struct scan *scan)
+static bool head_has_appeared(struct block_scan *scan)
 {
-	struct trace_integrity *integrity = &scan->notes->integrity;
+	struct trace_integrity *integrity = &scan->warnings->integrity;
 	struct trace_block head;
 
-	if (scan->looked_back || integrity->skipped_bytes == scan->skipped_before || (scan->blocks->header.flags & TRACE_ENDED))
+	if (scan->looked_back || integrity->skipped_bytes == scan->skipped_before ||
+		(scan->blocks->header.flags & TRACE_ENDED))
 		return false;
-	while (read_at(scan->blocks->fd, &head, sizeof head, scan->astray_at) != sizeof head || head.magic != TRACE_BLOCK_MAGIC ||
-		!head_is_good(&head)) {
-		scan->looked_back = scan->waits == HEAD_WAITS_MOST;
+	while (pread_all(scan->blocks->fd, &head, sizeof head, scan->lost_sync_at) != sizeof head ||
+		head.magic != TRACE_BLOCK_MAGIC || !head_is_good(&head)) {
+		scan->looked_back = scan->waits == HEAD_WAITS_MAX;
 		if (scan->looked_back)
 			return false;
 		scan->waits++;
 		nanosleep(&(struct timespec){ 0, HEAD_WAIT_NS }, NULL);
 	}
 	integrity->skipped_bytes = scan->skipped_before;
-	scan->astray = false;
+	scan->lost_sync = false;
 	scan->count = 0;
 	return true;
 }
 
 /* From head to head, from *at to the file's end; holes are jumped over. false: errno. */
-static bool walk(struct scan *scan, uint64_t *at)
+static bool scan_blocks(struct block_scan *scan, uint64_t *at)
 {
 	while (*at < scan->end) {
 		uint64_t next;
 
-		if (scan->astray && *at + LOOK_BYTES > scan->at + scan->count) {
+		if (scan->lost_sync && *at + LOOK_BYTES > scan->at + scan->count) {
 			*at = next_data(scan, *at);
 			if (*at >= scan->end)
 				break;
 		}
-		if (!take_block(scan, *at, &next))
+		if (!add_block(scan, *at, &next))
 			return false;
-		scan->astray &= next == *at;
-		if (next == *at && !skip(scan, *at))
+		scan->lost_sync &= next == *at;
+		if (next == *at && !skip_unknown_bytes(scan, *at))
 			return false;
-		if (next == *at && head_came(scan))
-			next = scan->astray_at;
+		if (next == *at && head_has_appeared(scan))
+			next = scan->lost_sync_at;
 		else if (next == *at)
 			next += TRACE_ALIGN;
 		*at = next;
@@ -380,27 +399,27 @@ static bool walk(struct scan *scan, uint64_t *at)
 
 /* A second walk finds the chunks that were written during the first: what was sealed before a slot was looked at is
  * then known. */
-static bool walk_twice(struct scan *scan)
+static bool scan_blocks_twice(struct block_scan *scan)
 {
 	/* From the end of the struct on, not from header_bytes: should that be damaged, no block is overlooked. */
 	uint64_t at = (sizeof(struct trace_header) + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
 
-	if (!walk(scan, &at))
+	if (!scan_blocks(scan, &at))
 		return false;
 	scan->slots_over = true;
 	scan->growths = 0;
-	return !grown(scan) || walk(scan, &at);
+	return !file_has_grown(scan) || scan_blocks(scan, &at);
 }
 
-bool blocks_find(struct trace_blocks *blocks, struct trace_notes *notes)
+bool blocks_scan(struct trace_blocks *blocks, struct read_warnings *warnings)
 {
-	struct scan *scan = need(sizeof *scan);
+	struct block_scan *scan = xcalloc(sizeof *scan);
 	bool whole;
 
 	scan->blocks = blocks;
-	scan->notes = notes;
+	scan->warnings = warnings;
 	scan->end = blocks->file_bytes;
-	whole = walk_twice(scan);
+	whole = scan_blocks_twice(scan);
 	blocks->file_bytes = blocks->layout.file_bytes = scan->end;
 	free(scan);
 	return whole;

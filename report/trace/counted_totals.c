@@ -8,25 +8,28 @@
 
 #include <stdlib.h>
 
-static uint64_t sum_of(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static void add_rows(struct trace_totals *totals, const struct trace_total *rows, size_t count)
+static void add_counted_rows(
+	struct counted_totals *totals, const struct trace_total *rows, size_t count)
 {
-	grow(&totals->places, &totals->room, (size_t)totals->count + count, sizeof *totals->places);
+	array_grow_zeroed(&totals->nodes, &totals->room, (size_t)totals->count + count,
+		sizeof *totals->nodes);
 	for (size_t i = 0; i < count; i++) {
 		if (!rows[i].calls)
 			continue;
-		totals->places[totals->count++] = (struct trace_counted){ .node = rows[i].node,
+		totals->nodes[totals->count++] = (struct trace_counted){ .node = rows[i].node,
 			.calls = rows[i].calls,
 			.total_ns = rows[i].ticks,
-			.longest_ns = rows[i].longest < rows[i].ticks ? rows[i].longest : rows[i].ticks };
+			.longest_ns = rows[i].longest < rows[i].ticks ? rows[i].longest
+								      : rows[i].ticks };
 	}
 }
 
-static int by_node(const void *a, const void *b)
+static int compare_counted_nodes(const void *a, const void *b)
 {
 	const struct trace_counted *left = a, *right = b;
 
@@ -34,75 +37,81 @@ static int by_node(const void *a, const void *b)
 }
 
 /* One for each node. */
-static void merge(struct trace_totals *totals)
+static void merge_same_nodes(struct counted_totals *totals)
 {
 	uint32_t kept = 0;
 
 	if (totals->count)
-		qsort(totals->places, totals->count, sizeof *totals->places, by_node);
+		qsort(totals->nodes, totals->count, sizeof *totals->nodes, compare_counted_nodes);
 	for (uint32_t i = 0; i < totals->count; i++) {
-		const struct trace_counted one = totals->places[i];
-		struct trace_counted *last = kept ? &totals->places[kept - 1] : NULL;
+		const struct trace_counted one = totals->nodes[i];
+		struct trace_counted *last = kept ? &totals->nodes[kept - 1] : NULL;
 
 		if (!last || last->node != one.node) {
-			totals->places[kept++] = one;
+			totals->nodes[kept++] = one;
 			continue;
 		}
-		last->calls = sum_of(last->calls, one.calls);
-		last->total_ns = sum_of(last->total_ns, one.total_ns);
-		last->longest_ns = last->longest_ns > one.longest_ns ? last->longest_ns : one.longest_ns;
+		last->calls = add_saturated(last->calls, one.calls);
+		last->total_ns = add_saturated(last->total_ns, one.total_ns);
+		last->longest_ns = last->longest_ns > one.longest_ns ? last->longest_ns
+								     : one.longest_ns;
 	}
 	totals->count = kept;
 }
 
-bool totals_read(struct trace_totals *totals, const struct trace_blocks *blocks, struct trace_notes *notes)
+bool counted_totals_read(struct counted_totals *totals, const struct trace_blocks *blocks,
+	struct read_warnings *warnings)
 {
-	struct payload payload = { .used = 0 };
+	struct block_payload payload = { .used = 0 };
 	int64_t got = 0;
 
 	for (uint32_t i = 0; got >= 0 && i < blocks->totals_count; i++) {
 		const struct block_entry *entry = &blocks->totals[i];
 
-		grow(&payload.storage, &payload.room, (size_t)entry->used + 1, 1);
-		got = read_at(blocks->fd, payload.storage, entry->used, entry->offset + sizeof(struct trace_block));
+		array_grow_zeroed(&payload.storage, &payload.room, (size_t)entry->used + 1, 1);
+		got = pread_all(blocks->fd, payload.storage, entry->used,
+			entry->offset + sizeof(struct trace_block));
 		if (got > 0)
-			add_rows(totals, (const void *)payload.storage, (size_t)got / sizeof(struct trace_total));
+			add_counted_rows(totals, (const void *)payload.storage,
+				(size_t)got / sizeof(struct trace_total));
 		if (!entry->cut)
 			continue;
-		notes->integrity.cut_blocks++;
-		note_add(notes, entry->offset, "the file ends within this block: its first %u bytes were read",
+		warnings->integrity.cut_blocks++;
+		read_warnings_add(warnings, entry->offset,
+			"the file ends within this block: its first %u bytes were read",
 			entry->used);
 	}
-	payload_free(&payload);
-	merge(totals);
+	block_payload_free(&payload);
+	merge_same_nodes(totals);
 	return got >= 0;
 }
 
-static uint64_t scaled(uint64_t ticks, long double ns_a_tick)
+static uint64_t scale_ticks(uint64_t ticks, long double ns_a_tick)
 {
 	const long double ns = (long double)ticks * ns_a_tick;
 
 	return ns < (long double)READER_TIME_MAX ? (uint64_t)(ns + 0.5L) : READER_TIME_MAX;
 }
 
-void totals_scale(struct trace_totals *totals, double ticks_per_second, uint32_t place_end, struct trace_notes *notes)
+void counted_totals_scale(struct counted_totals *totals, double ticks_per_second, uint32_t node_end,
+	struct read_warnings *warnings)
 {
 	const long double ns_a_tick = 1e9L / (long double)ticks_per_second;
 
 	for (uint32_t i = 0; i < totals->count; i++) {
-		struct trace_counted *place = &totals->places[i];
+		struct trace_counted *row = &totals->nodes[i];
 
-		place->total_ns = scaled(place->total_ns, ns_a_tick);
-		place->longest_ns = scaled(place->longest_ns, ns_a_tick);
-		if (place->node && place->node < place_end)
+		row->total_ns = scale_ticks(row->total_ns, ns_a_tick);
+		row->longest_ns = scale_ticks(row->longest_ns, ns_a_tick);
+		if (row->node && row->node < node_end)
 			continue;
-		place->node = place_end;
-		notes->integrity.unknown_nodes++;
+		row->node = node_end;
+		warnings->integrity.unknown_nodes++;
 	}
-	merge(totals);
+	merge_same_nodes(totals);
 }
 
-void totals_free(struct trace_totals *totals)
+void counted_totals_free(struct counted_totals *totals)
 {
-	free(totals->places);
+	free(totals->nodes);
 }

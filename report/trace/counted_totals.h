@@ -6,16 +6,18 @@
 
 #include "report/trace/trace_blocks.h"
 
-struct trace_totals {
-	struct trace_counted *places; /* by node, one each; times in ticks until totals_scale */
+struct counted_totals {
+	struct trace_counted *nodes; /* by node, one each; times in ticks until totals_scale */
 	uint32_t count;
 	size_t room;
 };
 
 /* Before the dictionary is read: a process that is alive adds places to it, and then rows of theirs. false: errno. */
-bool totals_read(struct trace_totals *totals, const struct trace_blocks *blocks, struct trace_notes *notes);
+bool counted_totals_read(struct counted_totals *totals, const struct trace_blocks *blocks,
+	struct read_warnings *warnings);
 /* To nanoseconds; what names no place (not below place_end) goes to place_end and is counted. */
-void totals_scale(struct trace_totals *totals, double ticks_per_second, uint32_t place_end, struct trace_notes *notes);
-void totals_free(struct trace_totals *totals);
+void counted_totals_scale(struct counted_totals *totals, double ticks_per_second, uint32_t node_end,
+	struct read_warnings *warnings);
+void counted_totals_free(struct counted_totals *totals);
 
 #endif

@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reading {
+struct dictionary_reading {
 	struct trace_dictionary *dictionary;
 	const struct trace_blocks *blocks;
-	struct trace_notes *notes;
+	struct read_warnings *warnings;
 	uint32_t id_end; /* ids from here on are damage */
 	bool counting;   /* the first round */
 };
 
-static uint32_t id_of(const struct trace_head *head)
+static uint32_t record_node_id(const struct trace_head *head)
 {
 	const void *record = head;
 
@@ -26,13 +26,14 @@ static uint32_t id_of(const struct trace_head *head)
 }
 
 /* A block's payload. A process that is alive may have added to it since it was found, and set its crc. false: errno. */
-static bool load(struct reading *reading, struct block_entry entry, struct payload *payload)
+static bool load_dictionary_block(
+	struct dictionary_reading *reading, struct block_entry entry, struct block_payload *payload)
 {
 	struct trace_block head;
 	enum load_result result = LOAD_TORN;
 
 	for (int tries = 0; tries < 2 && result == LOAD_TORN; tries++) {
-		int64_t got = read_at(reading->blocks->fd, &head, sizeof head, entry.offset);
+		int64_t got = pread_all(reading->blocks->fd, &head, sizeof head, entry.offset);
 
 		if (got < 0)
 			return false;
@@ -44,20 +45,21 @@ static bool load(struct reading *reading, struct block_entry entry, struct paylo
 	if (result == LOAD_ERROR)
 		return false;
 	if (result == LOAD_TORN) {
-		reading->notes->integrity.damaged_blocks++;
-		note_add(reading->notes, entry.offset,
-			"a dictionary block does not have the crc that its head gives: names may be wrong");
+		reading->warnings->integrity.damaged_blocks++;
+		read_warnings_add(reading->warnings, entry.offset,
+			"a dictionary block does not have the crc that its head gives: names may "
+			"be wrong");
 	}
 	if (entry.cut)
-		reading->notes->integrity.cut_blocks++;
+		reading->warnings->integrity.cut_blocks++;
 	return true;
 }
 
-static void count_record(struct reading *reading, const struct trace_head *head)
+static void count_record(struct dictionary_reading *reading, const struct trace_head *head)
 {
 	struct trace_dictionary *dictionary = reading->dictionary;
-	uint32_t *end = head->kind == TRACE_NAME ? &dictionary->name_end : &dictionary->place_end;
-	uint32_t id = id_of(head);
+	uint32_t *end = head->kind == TRACE_NAME ? &dictionary->name_end : &dictionary->node_end;
+	uint32_t id = record_node_id(head);
 
 	if (head->kind != TRACE_NAME && head->kind != TRACE_NODE)
 		dictionary->lists[head->kind].count++;
@@ -65,60 +67,64 @@ static void count_record(struct reading *reading, const struct trace_head *head)
 		*end = id + 1;
 }
 
-static void put_name(struct reading *reading, const struct trace_name *record)
+static void store_name(struct dictionary_reading *reading, const struct trace_name *record)
 {
-	struct known_name *name;
+	struct dictionary_name *name;
 
 	if (record->name == 0 || record->name >= reading->dictionary->name_end)
 		return;
 	name = &reading->dictionary->names[record->name];
 	if (!name->bytes)
-		*name = (struct known_name){ (const char *)(record + 1), record->bytes };
+		*name = (struct dictionary_name){ (const char *)(record + 1), record->bytes };
 }
 
-static void put_node(struct reading *reading, const struct trace_node *record)
+static void store_node(struct dictionary_reading *reading, const struct trace_node *record)
 {
 	struct trace_dictionary *dictionary = reading->dictionary;
-	struct trace_place *place;
+	struct trace_node_info *node;
 	uint32_t id = record->head.node;
 
-	if (id == 0 || id >= dictionary->place_end)
+	if (id == 0 || id >= dictionary->node_end)
 		return;
-	place = &dictionary->places[id];
-	if (place->kind)
+	node = &dictionary->nodes[id];
+	if (node->kind)
 		return;
-	*place = (struct trace_place){ .parent = record->parent < id ? record->parent : 0,
+	*node = (struct trace_node_info){ .parent = record->parent < id ? record->parent : 0,
 		.name = record->name,
 		.domain = record->domain,
 		.link = record->link < id ? record->link : 0,
 		.detail = record->detail,
-		.kind = record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind : TRACE_NODE_RANGE };
+		.kind = record->kind && record->kind <= UINT16_MAX ? (uint16_t)record->kind
+								   : TRACE_NODE_RANGE };
 	/* A parent has its id before its children, and an operator before what runs backward for it; anything else
 	 * would be a circle or point nowhere. */
 	if (record->parent >= id || record->link >= id)
-		reading->notes->integrity.unknown_nodes++;
+		reading->warnings->integrity.unknown_nodes++;
 }
 
-static void put_record(struct reading *reading, const struct trace_head *head)
+static void store_record(struct dictionary_reading *reading, const struct trace_head *head)
 {
 	struct record_list *list = &reading->dictionary->lists[head->kind];
 
 	if (head->kind == TRACE_NAME)
-		put_name(reading, (const void *)head);
+		store_name(reading, (const void *)head);
 	else if (head->kind == TRACE_NODE)
-		put_node(reading, (const void *)head);
+		store_node(reading, (const void *)head);
 	else
 		list->records[list->count++] = head;
 }
 
-static void note_damage(struct reading *reading, const struct block_entry *entry, uint32_t at, const char *problem)
+static void note_damage(struct dictionary_reading *reading, const struct block_entry *entry,
+	uint32_t at, const char *problem)
 {
-	reading->notes->integrity.damaged_payloads++;
-	note_add(reading->notes, entry->offset + sizeof(struct trace_block) + at,
-		"a dictionary record %s: the rest of its block is left out, names may be missing", problem);
+	reading->warnings->integrity.damaged_payloads++;
+	read_warnings_add(reading->warnings, entry->offset + sizeof(struct trace_block) + at,
+		"a dictionary record %s: the rest of its block is left out, names may be missing",
+		problem);
 }
 
-static void read_records(struct reading *reading, const struct block_entry *entry, const struct payload *payload)
+static void read_records(struct dictionary_reading *reading, const struct block_entry *entry,
+	const struct block_payload *payload)
 {
 	for (uint32_t at = 0; payload->used - at >= 4;) {
 		const struct trace_head *head = (const void *)(payload->bytes + at);
@@ -131,7 +137,7 @@ static void read_records(struct reading *reading, const struct block_entry *entr
 			continue;
 		}
 		problem = at % 8 || word & 3 ? "does not begin where one may"
-					     : record_problem(head, payload->used - at);
+					     : record_check(head, payload->used - at);
 		if (problem) {
 			if (reading->counting)
 				note_damage(reading, entry, at, problem);
@@ -142,51 +148,53 @@ static void read_records(struct reading *reading, const struct block_entry *entr
 			if (reading->counting)
 				count_record(reading, head);
 			else
-				put_record(reading, head);
+				store_record(reading, head);
 		} else if (reading->counting) {
-			reading->notes->integrity.unknown_kinds++;
-			reading->notes->integrity.unknown_bytes += head->size;
+			reading->warnings->integrity.unknown_kinds++;
+			reading->warnings->integrity.unknown_bytes += head->size;
 		}
 	}
 }
 
-static void read_round(struct reading *reading)
+static void read_all_blocks(struct dictionary_reading *reading)
 {
 	const struct trace_blocks *blocks = reading->blocks;
 
 	for (uint32_t i = 0; i < reading->dictionary->payload_count; i++)
-		read_records(reading, &blocks->entries[blocks->streams_end + i], &reading->dictionary->payloads[i]);
+		read_records(reading, &blocks->entries[blocks->streams_end + i],
+			&reading->dictionary->payloads[i]);
 }
 
 static void make_tables(struct trace_dictionary *dictionary)
 {
 	if (dictionary->name_end == 0)
 		dictionary->name_end = 1;
-	if (dictionary->place_end == 0)
-		dictionary->place_end = 1;
-	dictionary->names = need(dictionary->name_end * sizeof *dictionary->names);
-	dictionary->places = need(((size_t)dictionary->place_end + 1) * sizeof *dictionary->places);
+	if (dictionary->node_end == 0)
+		dictionary->node_end = 1;
+	dictionary->names = xcalloc(dictionary->name_end * sizeof *dictionary->names);
+	dictionary->nodes = xcalloc(((size_t)dictionary->node_end + 1) * sizeof *dictionary->nodes);
 	for (unsigned kind = 0; kind < TRACE_KINDS; kind++) {
-		dictionary->lists[kind].records = need((size_t)dictionary->lists[kind].count * sizeof(void *));
+		dictionary->lists[kind].records = xcalloc(
+			(size_t)dictionary->lists[kind].count * sizeof(void *));
 		dictionary->lists[kind].count = 0;
 	}
 }
 
 static void set_depths(struct trace_dictionary *dictionary)
 {
-	for (uint32_t id = 1; id <= dictionary->place_end; id++) {
-		struct trace_place *place = &dictionary->places[id];
-		uint16_t above = dictionary->places[place->parent].depth;
+	for (uint32_t id = 1; id <= dictionary->node_end; id++) {
+		struct trace_node_info *node = &dictionary->nodes[id];
+		uint16_t above = dictionary->nodes[node->parent].depth;
 
-		place->depth = above == UINT16_MAX ? above : (uint16_t)(above + 1);
+		node->depth = above == UINT16_MAX ? above : (uint16_t)(above + 1);
 	}
 }
 
 /* Payloads stay where they are read, so an address tells which of two records came first in a block only: compare
  * by place in the list. */
-struct placed {
+struct positioned_record {
 	const struct trace_head *record;
-	uint32_t place;
+	uint32_t position;
 };
 
 static struct trace_text meta_key(const struct trace_head *head)
@@ -196,24 +204,25 @@ static struct trace_text meta_key(const struct trace_head *head)
 	return (struct trace_text){ (const char *)(meta + 1), meta->key_bytes, true };
 }
 
-static int by_key(const void *left, const void *right)
+static int compare_meta_keys(const void *left, const void *right)
 {
-	const struct placed *a = left, *b = right;
+	const struct positioned_record *a = left, *b = right;
 	struct trace_text key_a = meta_key(a->record), key_b = meta_key(b->record);
-	int order = memcmp(key_a.bytes, key_b.bytes, key_a.length < key_b.length ? key_a.length : key_b.length);
+	int order = memcmp(key_a.bytes, key_b.bytes,
+		key_a.length < key_b.length ? key_a.length : key_b.length);
 
 	if (order)
 		return order;
 	if (key_a.length != key_b.length)
 		return key_a.length < key_b.length ? -1 : 1;
-	return (a->place > b->place) - (a->place < b->place);
+	return (a->position > b->position) - (a->position < b->position);
 }
 
-static int by_place(const void *left, const void *right)
+static int compare_positions(const void *left, const void *right)
 {
-	const struct placed *a = left, *b = right;
+	const struct positioned_record *a = left, *b = right;
 
-	return (a->place > b->place) - (a->place < b->place);
+	return (a->position > b->position) - (a->position < b->position);
 }
 
 uint32_t dictionary_record_id(const struct trace_head *record)
@@ -232,83 +241,86 @@ uint32_t dictionary_record_id(const struct trace_head *record)
 	}
 }
 
-static int by_id(const void *left, const void *right)
+static int compare_record_ids(const void *left, const void *right)
 {
-	const struct placed *a = left, *b = right;
+	const struct positioned_record *a = left, *b = right;
 	uint32_t id_a = dictionary_record_id(a->record), id_b = dictionary_record_id(b->record);
 
 	if (id_a != id_b)
 		return id_a < id_b ? -1 : 1;
-	return by_place(left, right);
+	return compare_positions(left, right);
 }
 
-static void sort_placed(struct placed *placed, uint32_t count, int (*order)(const void *, const void *))
+static void sort_positioned(struct positioned_record *positioned, uint32_t count,
+	int (*order)(const void *, const void *))
 {
 	if (count)
-		qsort(placed, count, sizeof *placed, order);
+		qsort(positioned, count, sizeof *positioned, order);
 }
 
-static struct placed *place_records(const struct record_list *list)
+static struct positioned_record *list_positions(const struct record_list *list)
 {
-	struct placed *placed = need(list->count * sizeof *placed);
+	struct positioned_record *positioned = xcalloc(list->count * sizeof *positioned);
 
 	for (uint32_t i = 0; i < list->count; i++)
-		placed[i] = (struct placed){ list->records[i], i };
-	return placed;
+		positioned[i] = (struct positioned_record){ list->records[i], i };
+	return positioned;
 }
 
 /* Leaves the last META of each key, in the order of the file. */
-static void settle_metas(struct record_list *list)
+static void keep_last_metas(struct record_list *list)
 {
-	struct placed *placed = place_records(list);
+	struct positioned_record *positioned = list_positions(list);
 	uint32_t kept = 0;
 
-	sort_placed(placed, list->count, by_key);
+	sort_positioned(positioned, list->count, compare_meta_keys);
 	for (uint32_t i = 0; i < list->count; i++) {
-		struct trace_text key = meta_key(placed[i].record), next;
+		struct trace_text key = meta_key(positioned[i].record), next;
 
 		if (i + 1 < list->count) {
-			next = meta_key(placed[i + 1].record);
+			next = meta_key(positioned[i + 1].record);
 			if (key.length == next.length && !memcmp(key.bytes, next.bytes, key.length))
 				continue;
 		}
-		placed[kept++] = placed[i];
+		positioned[kept++] = positioned[i];
 	}
-	sort_placed(placed, kept, by_place);
+	sort_positioned(positioned, kept, compare_positions);
 	for (uint32_t i = 0; i < kept; i++)
-		list->records[i] = placed[i].record;
+		list->records[i] = positioned[i].record;
 	list->count = kept;
-	free(placed);
+	free(positioned);
 }
 
 static void sort_by_id(struct record_list *list)
 {
-	struct placed *placed = place_records(list);
+	struct positioned_record *positioned = list_positions(list);
 
-	sort_placed(placed, list->count, by_id);
+	sort_positioned(positioned, list->count, compare_record_ids);
 	for (uint32_t i = 0; i < list->count; i++)
-		list->records[i] = placed[i].record;
-	free(placed);
+		list->records[i] = positioned[i].record;
+	free(positioned);
 }
 
-bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks, struct trace_notes *notes)
+bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks,
+	struct read_warnings *warnings)
 {
-	struct reading reading = { dictionary, blocks, notes, 0, true };
+	struct dictionary_reading reading = { dictionary, blocks, warnings, 0, true };
 	uint64_t ids = blocks->file_bytes / 16 + 1024;
 
 	*dictionary = (struct trace_dictionary){ 0 };
 	reading.id_end = ids < 1u << 30 ? (uint32_t)ids : 1u << 30;
 	dictionary->payload_count = blocks->count - blocks->streams_end;
-	dictionary->payloads = need(dictionary->payload_count * sizeof *dictionary->payloads);
+	dictionary->payloads = xcalloc(dictionary->payload_count * sizeof *dictionary->payloads);
 	for (uint32_t i = 0; i < dictionary->payload_count; i++)
-		if (!load(&reading, blocks->entries[blocks->streams_end + i], &dictionary->payloads[i]))
+		if (!load_dictionary_block(&reading, blocks->entries[blocks->streams_end + i],
+			    &dictionary->payloads[i]))
 			return false;
-	read_round(&reading);
+	read_all_blocks(&reading);
 	make_tables(dictionary);
 	reading.counting = false;
-	read_round(&reading);
+	read_all_blocks(&reading);
 	set_depths(dictionary);
-	settle_metas(&dictionary->lists[TRACE_META]);
+	keep_last_metas(&dictionary->lists[TRACE_META]);
 	sort_by_id(&dictionary->lists[TRACE_STACK]);
 	sort_by_id(&dictionary->lists[TRACE_PYTHON_STACK]);
 	sort_by_id(&dictionary->lists[TRACE_SOURCE]);
@@ -319,10 +331,10 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 void dictionary_free(struct trace_dictionary *dictionary)
 {
 	for (uint32_t i = 0; i < dictionary->payload_count && dictionary->payloads; i++)
-		payload_free(&dictionary->payloads[i]);
+		block_payload_free(&dictionary->payloads[i]);
 	for (unsigned kind = 0; kind < TRACE_KINDS; kind++)
 		free(dictionary->lists[kind].records);
 	free(dictionary->payloads);
 	free(dictionary->names);
-	free(dictionary->places);
+	free(dictionary->nodes);
 }

@@ -10,7 +10,7 @@
 
 #include "report/trace/trace_blocks.h"
 
-struct known_name {
+struct dictionary_name {
 	const char *bytes; /* NULL: no such id */
 	uint32_t length;
 };
@@ -21,18 +21,19 @@ struct record_list {
 };
 
 struct trace_dictionary {
-	struct payload *payloads; /* texts and records lie here */
+	struct block_payload *payloads; /* texts and records lie here */
 	uint32_t payload_count;
-	struct known_name *names; /* by id */
-	uint32_t name_end;        /* ids are below it */
-	struct trace_place *places; /* by id, and the unknown one behind them */
-	uint32_t place_end;       /* index of the unknown one */
+	struct dictionary_name *names; /* by id */
+	uint32_t name_end;             /* ids are below it */
+	struct trace_node_info *nodes; /* by id, and the unknown one behind them */
+	uint32_t node_end;             /* index of the unknown one */
 	/* META: the last of each key; STACK, PYTHON_STACK, COUNTER, SOURCE: by id */
 	struct record_list lists[TRACE_KINDS];
 };
 
 /* Reads all dictionary blocks. false: errno. */
-bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks, struct trace_notes *notes);
+bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks,
+	struct read_warnings *warnings);
 /* Of a STACK, PYTHON_STACK or COUNTER; the place of a SOURCE. */
 uint32_t dictionary_record_id(const struct trace_head *record);
 void dictionary_free(struct trace_dictionary *dictionary);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS 4u /* sizes, types, values, FLOPs */
+#define DETAIL_PARTS 4u /* sizes, types, values, FLOPs */
 
 static const struct {
 	const char *name;
@@ -24,7 +24,7 @@ static const struct {
 
 static const struct {
 	const char *name;
-	enum element element;
+	enum element_type element;
 } spellings[] = {
 	{ "double", ELEMENT_FP64 },
 	{ "float", ELEMENT_FP32 },
@@ -44,37 +44,37 @@ static const struct {
 	{ "long int", ELEMENT_INT64 },
 };
 
-const char *element_name(enum element element)
+const char *element_name(enum element_type element)
 {
 	return elements[element].name;
 }
 
-unsigned element_bytes(enum element element)
+unsigned element_bytes(enum element_type element)
 {
 	return elements[element].bytes;
 }
 
-static bool is(const char *name, const char *text, size_t length)
+static bool equals_name(const char *name, const char *text, size_t length)
 {
 	return strlen(name) == length && memcmp(name, text, length) == 0;
 }
 
-enum element element_find(const char *name, size_t length)
+enum element_type element_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-		if (is(spellings[i].name, name, length))
+		if (equals_name(spellings[i].name, name, length))
 			return spellings[i].element;
-	for (enum element i = ELEMENT_FP64; i < ELEMENT_COUNT; i++)
-		if (is(elements[i].name, name, length))
+	for (enum element_type i = ELEMENT_FP64; i < ELEMENT_COUNT; i++)
+		if (equals_name(elements[i].name, name, length))
 			return i;
 	return ELEMENT_UNKNOWN;
 }
 
-struct cursor {
+struct inputs_cursor {
 	const char *at, *end;
 };
 
-static bool take(struct cursor *cursor, char c)
+static bool accept_char(struct inputs_cursor *cursor, char c)
 {
 	while (cursor->at < cursor->end && *cursor->at == ' ')
 		cursor->at++;
@@ -84,13 +84,14 @@ static bool take(struct cursor *cursor, char c)
 	return true;
 }
 
-static bool take_number(struct cursor *cursor, uint64_t *number)
+static bool parse_size(struct inputs_cursor *cursor, uint64_t *number)
 {
 	const char *start;
 
-	take(cursor, ' ');
+	accept_char(cursor, ' ');
 	*number = 0;
-	for (start = cursor->at; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
+	for (start = cursor->at;
+		cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
 		if (__builtin_mul_overflow(*number, UINT64_C(10), number) ||
 			__builtin_add_overflow(*number, (uint64_t)(*cursor->at - '0'), number))
 			return false;
@@ -98,50 +99,53 @@ static bool take_number(struct cursor *cursor, uint64_t *number)
 }
 
 /* `[64, 128]`. A list of tensors is none of these, and is not read. */
-static bool take_sizes(struct cursor *cursor, struct op_input *input)
+static bool parse_sizes(struct inputs_cursor *cursor, struct op_input *input)
 {
 	*input = (struct op_input){ .count = 1 };
-	if (!take(cursor, '['))
+	if (!accept_char(cursor, '['))
 		return false;
-	if (take(cursor, ']'))
+	if (accept_char(cursor, ']'))
 		return true;
 	do {
-		if (input->dimensions == OP_DIMENSIONS_MOST || !take_number(cursor, &input->sizes[input->dimensions]) ||
-			__builtin_mul_overflow(input->count, input->sizes[input->dimensions], &input->count))
+		if (input->dimensions == OP_DIMENSIONS_MAX ||
+			!parse_size(cursor, &input->sizes[input->dimensions]) ||
+			__builtin_mul_overflow(
+				input->count, input->sizes[input->dimensions], &input->count))
 			return false;
 		input->dimensions++;
-	} while (take(cursor, ','));
-	return take(cursor, ']');
+	} while (accept_char(cursor, ','));
+	return accept_char(cursor, ']');
 }
 
-static bool take_inputs(struct cursor *cursor, struct op_inputs *inputs)
+static bool parse_inputs(struct inputs_cursor *cursor, struct op_inputs *inputs)
 {
 	struct op_input input;
 
-	if (!take(cursor, '['))
+	if (!accept_char(cursor, '['))
 		return false;
-	if (take(cursor, ']'))
+	if (accept_char(cursor, ']'))
 		return true;
 	do {
-		if (!take_sizes(cursor, &input))
+		if (!parse_sizes(cursor, &input))
 			return false;
-		if (inputs->count < OP_INPUTS_MOST)
-			inputs->all[inputs->count++] = input;
-	} while (take(cursor, ','));
-	return take(cursor, ']');
+		if (inputs->count < OP_INPUTS_MAX)
+			inputs->inputs[inputs->count++] = input;
+	} while (accept_char(cursor, ','));
+	return accept_char(cursor, ']');
 }
 
 /* The text at `index` of `["a","b"]`. No value that is asked for has a quote in it. */
-static bool text_at(const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
+static bool list_item(
+	const char *list, size_t bytes, unsigned index, const char **text, size_t *length)
 {
-	struct cursor cursor = { list, list + bytes };
+	struct inputs_cursor cursor = { list, list + bytes };
 
-	if (!take(&cursor, '['))
+	if (!accept_char(&cursor, '['))
 		return false;
 	for (unsigned i = 0;; i++) {
 		const char *start, *close;
 
-		if (!take(&cursor, '"'))
+		if (!accept_char(&cursor, '"'))
 			return false;
 		start = cursor.at;
 		close = memchr(start, '"', (size_t)(cursor.end - start));
@@ -153,7 +157,7 @@ static bool text_at(const char *list, size_t bytes, unsigned index, const char *
 			*length = (size_t)(close - start);
 			return true;
 		}
-		if (!take(&cursor, ','))
+		if (!accept_char(&cursor, ','))
 			return false;
 	}
 }
@@ -164,11 +168,11 @@ static void read_types(struct op_inputs *inputs, const char *list, size_t bytes)
 	size_t length;
 
 	inputs->typed = bytes > 0;
-	for (unsigned i = 0; i < inputs->count && text_at(list, bytes, i, &name, &length); i++)
-		inputs->all[i].element = element_find(name, length);
+	for (unsigned i = 0; i < inputs->count && list_item(list, bytes, i, &name, &length); i++)
+		inputs->inputs[i].element = element_find(name, length);
 }
 
-size_t op_inputs_shapes(const char *text, size_t length)
+size_t op_inputs_shapes_length(const char *text, size_t length)
 {
 	const char *tab = length ? memchr(text, '\t', length) : NULL;
 
@@ -177,33 +181,35 @@ size_t op_inputs_shapes(const char *text, size_t length)
 
 bool op_inputs_read(struct op_inputs *inputs, const char *text, size_t length)
 {
-	struct cursor parts[PARTS] = { { text, text } };
+	struct inputs_cursor parts[DETAIL_PARTS] = { { text, text } };
 
 	memset(inputs, 0, sizeof *inputs);
-	for (unsigned i = 0; i < PARTS; i++) {
-		const size_t bytes = op_inputs_shapes(text, length);
+	for (unsigned i = 0; i < DETAIL_PARTS; i++) {
+		const size_t bytes = op_inputs_shapes_length(text, length);
 
-		parts[i] = (struct cursor){ text, text + bytes };
+		parts[i] = (struct inputs_cursor){ text, text + bytes };
 		text += bytes + (bytes < length);
 		length -= bytes + (bytes < length);
 	}
-	if (!take_inputs(&parts[0], inputs) || parts[0].at != parts[0].end)
+	if (!parse_inputs(&parts[0], inputs) || parts[0].at != parts[0].end)
 		return false;
 	read_types(inputs, parts[1].at, (size_t)(parts[1].end - parts[1].at));
 	inputs->values = parts[2].at;
 	inputs->value_bytes = (size_t)(parts[2].end - parts[2].at);
-	inputs->has_flops = take_number(&parts[3], &inputs->flops);
+	inputs->has_flops = parse_size(&parts[3], &inputs->flops);
 	return true;
 }
 
-bool op_inputs_value(const struct op_inputs *inputs, unsigned index, const char **value, size_t *length)
+bool op_inputs_value(
+	const struct op_inputs *inputs, unsigned index, const char **value, size_t *length)
 {
-	return text_at(inputs->values, inputs->value_bytes, index, value, length) && *length;
+	return list_item(inputs->values, inputs->value_bytes, index, value, length) && *length;
 }
 
-unsigned op_inputs_numbers(const struct op_inputs *inputs, unsigned index, int64_t *numbers, unsigned room)
+unsigned op_inputs_numbers(
+	const struct op_inputs *inputs, unsigned index, int64_t *numbers, unsigned room)
 {
-	struct cursor cursor;
+	struct inputs_cursor cursor;
 	unsigned count = 0;
 	const char *value;
 	size_t length;
@@ -211,26 +217,27 @@ unsigned op_inputs_numbers(const struct op_inputs *inputs, unsigned index, int64
 
 	if (!op_inputs_value(inputs, index, &value, &length))
 		return 0;
-	cursor = (struct cursor){ value, value + length };
-	list = take(&cursor, '[');
+	cursor = (struct inputs_cursor){ value, value + length };
+	list = accept_char(&cursor, '[');
 	do {
-		const bool negative = take(&cursor, '-');
+		const bool negative = accept_char(&cursor, '-');
 		uint64_t number;
 
-		if (count == room || !take_number(&cursor, &number) || number > INT64_MAX)
+		if (count == room || !parse_size(&cursor, &number) || number > INT64_MAX)
 			return 0;
 		numbers[count++] = negative ? -(int64_t)number : (int64_t)number;
-	} while (list && take(&cursor, ','));
-	return (!list || take(&cursor, ']')) && cursor.at == cursor.end ? count : 0;
+	} while (list && accept_char(&cursor, ','));
+	return (!list || accept_char(&cursor, ']')) && cursor.at == cursor.end ? count : 0;
 }
 
-int op_inputs_truth(const struct op_inputs *inputs, unsigned index)
+int op_inputs_bool(const struct op_inputs *inputs, unsigned index)
 {
 	const char *value;
 	size_t length;
 
 	if (!op_inputs_value(inputs, index, &value, &length))
 		return -1;
-	return is("True", value, length) || is("true", value, length) ? 1
-	       : is("False", value, length) || is("false", value, length) ? 0 : -1;
+	return equals_name("True", value, length) || equals_name("true", value, length)     ? 1
+	       : equals_name("False", value, length) || equals_name("false", value, length) ? 0
+											    : -1;
 }

@@ -7,20 +7,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void note_add(struct trace_notes *notes, uint64_t offset, const char *format, ...)
+void read_warnings_add(struct read_warnings *warnings, uint64_t offset, const char *format, ...)
 {
 	char *note;
 	va_list arguments;
 	int used;
 
-	if (notes->count++ >= NOTES_MOST)
+	if (warnings->count++ >= READ_WARNINGS_MAX)
 		return;
-	note = notes->notes[notes->count - 1];
+	note = warnings->warnings[warnings->count - 1];
 	if (offset == UINT64_MAX)
-		used = snprintf(note, NOTE_BYTES, "%.300s: ", notes->path);
+		used = snprintf(note, READ_WARNING_BYTES, "%.300s: ", warnings->path);
 	else
-		used = snprintf(note, NOTE_BYTES, "%.300s: offset %" PRIu64 ": ", notes->path, offset);
+		used = snprintf(note, READ_WARNING_BYTES, "%.300s: offset %" PRIu64 ": ",
+			warnings->path, offset);
 	va_start(arguments, format);
-	vsnprintf(note + used, NOTE_BYTES - (size_t)used, format, arguments);
+	vsnprintf(note + used, READ_WARNING_BYTES - (size_t)used, format, arguments);
 	va_end(arguments);
 }

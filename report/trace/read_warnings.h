@@ -6,17 +6,18 @@
 
 #include "report/trace/trace_reader.h"
 
-#define NOTES_MOST 16u
-#define NOTE_BYTES 512u
+#define READ_WARNINGS_MAX 16u
+#define READ_WARNING_BYTES 512u
 
-struct trace_notes {
+struct read_warnings {
 	const char *path; /* the caller's */
 	struct trace_integrity integrity;
-	uint32_t count;   /* of all findings; the first NOTES_MOST are kept */
-	char notes[NOTES_MOST][NOTE_BYTES];
+	uint32_t count; /* of all findings; the first NOTES_MOST are kept */
+	char warnings[READ_WARNINGS_MAX][READ_WARNING_BYTES];
 };
 
 /* Adds "PATH: offset N: sentence"; UINT64_MAX: no offset. */
-__attribute__((format(printf, 3, 4))) void note_add(struct trace_notes *notes, uint64_t offset, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void read_warnings_add(
+	struct read_warnings *warnings, uint64_t offset, const char *format, ...);
 
 #endif

@@ -19,8 +19,8 @@ bool kind_is_timed(unsigned kind)
 
 bool kind_is_dictionary(unsigned kind)
 {
-	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK || kind == TRACE_SOURCE ||
-	       kind == TRACE_DEVICE_RATES;
+	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK ||
+	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES;
 }
 
 bool kind_is_gpu(unsigned kind)
@@ -29,7 +29,7 @@ bool kind_is_gpu(unsigned kind)
 }
 
 /* Bytes that must follow the struct. */
-static uint64_t announced(const struct trace_head *head)
+static uint64_t announced_bytes(const struct trace_head *head)
 {
 	const void *record = head;
 	const struct trace_range *range = record;
@@ -50,12 +50,13 @@ static uint64_t announced(const struct trace_head *head)
 	case TRACE_STACK:
 		return (uint64_t)((const struct trace_stack *)record)->frames * 8;
 	case TRACE_PYTHON_STACK:
-		return (uint64_t)((const struct trace_python_stack *)record)->frames * sizeof(struct trace_python_frame);
+		return (uint64_t)((const struct trace_python_stack *)record)->frames *
+		       sizeof(struct trace_python_frame);
 	}
 	return 0;
 }
 
-const char *record_problem(const struct trace_head *head, size_t room)
+const char *record_check(const struct trace_head *head, size_t room)
 {
 	if (room < sizeof *head || head->size > room)
 		return "reaches beyond its block";
@@ -67,12 +68,12 @@ const char *record_problem(const struct trace_head *head, size_t room)
 		return NULL;
 	if (head->size < kinds[head->kind].bytes)
 		return "is smaller than its kind";
-	if (announced(head) > (uint64_t)head->size - kinds[head->kind].bytes)
+	if (announced_bytes(head) > (uint64_t)head->size - kinds[head->kind].bytes)
 		return "announces more text than it holds";
 	return NULL;
 }
 
-const char *event_word(uint32_t kind)
+const char *event_kind_name(uint32_t kind)
 {
 	static const char *const words[EVENT_KINDS] = {
 		[TRACE_CLOCK] = "clock",

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A call record's struct; 0: `kind` is none. */
-static size_t call_bytes(unsigned kind)
+static size_t call_record_bytes(unsigned kind)
 {
 	switch (kind) {
 	case TRACE_LAUNCH:
@@ -26,20 +26,21 @@ static size_t call_bytes(unsigned kind)
 	}
 	return 0;
 }
-static_assert(sizeof(struct trace_launch) <= sizeof(union whole_call) &&
-		      sizeof(struct trace_memory) <= sizeof(union whole_call) &&
-		      sizeof(struct trace_graph_launch) <= sizeof(union whole_call),
+static_assert(sizeof(struct trace_launch) <= sizeof(union expanded_call) &&
+		      sizeof(struct trace_memory) <= sizeof(union expanded_call) &&
+		      sizeof(struct trace_graph_launch) <= sizeof(union expanded_call),
 	"every call fits");
 
-const char *again_expand(const struct trace_again *again, const unsigned char *payload, union whole_call *whole)
+const char *repeated_call_expand(
+	const struct trace_again *again, const unsigned char *payload, union expanded_call *whole)
 {
 	size_t at = (size_t)again->of * 8, here = (size_t)((const unsigned char *)again - payload),
 	       more = again->head.size - sizeof *again, bytes;
 	const struct trace_head *was = (const void *)(payload + at);
 
-	if (at >= here || record_problem(was, here - at))
+	if (at >= here || record_check(was, here - at))
 		return "repeats one that does not lie before it";
-	bytes = call_bytes(was->kind);
+	bytes = call_record_bytes(was->kind);
 	if (!bytes)
 		return "repeats one that is no call";
 	if (sizeof whole->call + more > bytes)

@@ -14,17 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANGES_FIRST 32u
-#define INSIDE_MOST 4096u /* ranges that stay open as one around them ends; each moves out by one */
+#define RANGES_INITIAL 32u
+#define INSIDE_MAX 4096u /* ranges that stay open as one around them ends; each moves out by one */
 
 static void mark_truncated(struct trace_reader *reader, struct stream_cursor *cursor)
 {
-	reader->state->notes.integrity.truncated_streams += !cursor->truncated;
+	reader->state->warnings.integrity.truncated_streams += !cursor->truncated;
 	cursor->truncated = true;
 }
 
 /* The next payload is being written just now: the trace as it was at the opening ends before it. */
-static int stop_here(const struct trace_reader *reader, struct stream_cursor *cursor)
+static int stop_at_unstable(const struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	cursor->next = reader->run->stream->block + reader->run->stream->blocks;
 	cursor->stopped = true;
@@ -35,12 +35,13 @@ static int stop_here(const struct trace_reader *reader, struct stream_cursor *cu
 static int load_sequence(struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	struct reader_state *state = reader->state;
-	struct trace_integrity *integrity = &state->notes.integrity;
+	struct trace_integrity *integrity = &state->warnings.integrity;
 	const struct block_entry *entries = state->blocks.entries, *first = &entries[cursor->next];
 	uint32_t end = reader->run->stream->block + reader->run->stream->blocks;
 	bool loaded = false, torn = false, begun = false;
 
-	for (; cursor->next < end && entries[cursor->next].sequence == first->sequence; cursor->next++) {
+	for (; cursor->next < end && entries[cursor->next].sequence == first->sequence;
+		cursor->next++) {
 		const struct block_entry *entry = &entries[cursor->next];
 		enum load_result result;
 
@@ -52,7 +53,8 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		result = blocks_load(&state->blocks, entry, &cursor->payload);
 		if (result == LOAD_ERROR)
 			return -1;
-		if (entry->offset >= state->blocks.begun_end && (result == LOAD_TORN || entry->cut)) {
+		if (entry->offset >= state->blocks.unstable_from &&
+			(result == LOAD_TORN || entry->cut)) {
 			begun = true;
 			continue;
 		}
@@ -65,25 +67,27 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 		if (entry->cut) {
 			integrity->cut_blocks++;
 			mark_truncated(reader, cursor);
-			note_add(&state->notes, entry->offset,
-				"the file ends within this block: its first %u bytes were read", entry->used);
+			read_warnings_add(&state->warnings, entry->offset,
+				"the file ends within this block: its first %u bytes were read",
+				entry->used);
 		}
 	}
 	if (!loaded && begun && !torn)
-		return stop_here(reader, cursor);
+		return stop_at_unstable(reader, cursor);
 	if (!loaded && torn) {
 		integrity->torn_chunks++;
-		note_add(&state->notes, first->offset,
-			"payload %u of stream %u does not have the crc that its head gives: left out", first->sequence,
-			first->stream);
+		read_warnings_add(&state->warnings, first->offset,
+			"payload %u of stream %u does not have the crc that its head gives: left "
+			"out",
+			first->sequence, first->stream);
 	}
 	return loaded;
 }
 
 /* A payload is at hand: its records come next. */
-static void begin_payload(struct trace_reader *reader, struct stream_cursor *cursor)
+static void begin_read_payload(struct trace_reader *reader, struct stream_cursor *cursor)
 {
-	struct trace_integrity *integrity = &reader->state->notes.integrity;
+	struct trace_integrity *integrity = &reader->state->warnings.integrity;
 	uint64_t base = cursor->payload.base_stamp;
 
 	reader->run->stream->tid = cursor->payload.tid;
@@ -92,7 +96,7 @@ static void begin_payload(struct trace_reader *reader, struct stream_cursor *cur
 		cursor->gap = true;
 	}
 	cursor->broken = cursor->gap;
-	reader->state->again_of = NULL;
+	reader->state->repeated_from = NULL;
 	reader->run->word = (const uint32_t *)(const void *)cursor->payload.bytes;
 	reader->run->end = reader->run->word + cursor->payload.used / 4;
 	if (base > reader->run->stamp && base < STAMP_END)
@@ -110,7 +114,7 @@ static void end_opening(struct trace_reader *reader)
 	if (!reader->run->stream->cursor->opening)
 		return;
 	reader->run->stream->cursor->opening = false;
-	turn_reach(reader, reader->run->stamp);
+	merge_advance_clock(reader, reader->run->stamp);
 }
 
 /* Goes on to the next payload that can be read. 1; 0: there is none; -1. */
@@ -126,20 +130,21 @@ static int next_payload(struct trace_reader *reader)
 		const struct block_entry *entry = &reader->state->blocks.entries[cursor->next];
 		uint32_t sequence = entry->sequence;
 
-		if (sequence != cursor->sequence && entry->offset >= reader->state->blocks.begun_end) {
-			stop_here(reader, cursor);
+		if (sequence != cursor->sequence &&
+			entry->offset >= reader->state->blocks.unstable_from) {
+			stop_at_unstable(reader, cursor);
 			break;
 		}
 		missing += sequence - cursor->sequence;
-		reader->state->notes.integrity.missing_chunks += sequence - cursor->sequence;
+		reader->state->warnings.integrity.missing_chunks += sequence - cursor->sequence;
 		cursor->sequence = sequence + 1;
 		status = load_sequence(reader, cursor);
 		missing += status == 0 && !cursor->stopped;
 	}
 	if (status < 0) {
 		reader->state->failed = true;
-		snprintf(reader->state->error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", reader->state->path,
-			strerror(errno));
+		snprintf(reader->state->error, READER_ERROR_BYTES, "%.300s: cannot be read: %s",
+			reader->state->path, strerror(errno));
 		return -1;
 	}
 	if (missing) {
@@ -148,28 +153,32 @@ static int next_payload(struct trace_reader *reader)
 		mark_truncated(reader, cursor);
 	}
 	if (status > 0)
-		begin_payload(reader, cursor);
+		begin_read_payload(reader, cursor);
 	return status;
 }
 
-static void fill(struct trace_reader *reader, struct trace_event *event, uint32_t kind)
+static void fill_event(struct trace_reader *reader, struct trace_event *event, uint32_t kind)
 {
-	uint64_t now = reader->clock_ns + reader_scale(reader->run->stamp - reader->clock_raw, reader->clock_scale);
+	uint64_t now = reader->clock_ns +
+		       reader_scale(reader->run->stamp - reader->clock_raw, reader->clock_scale);
 
 	reader->state->last_ns = now;
 	reader->state->now = reader->run->stamp;
 	reader->run->stream->started = 1;
-	*event = (struct trace_event){
-		.kind = kind, .depth = reader->run->depth, .time_ns = now, .stream = reader->run->stream
-	};
+	*event = (struct trace_event){ .kind = kind,
+		.depth = reader->run->depth,
+		.time_ns = now,
+		.stream = reader->run->stream };
 }
 
-static void open_range(struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t begin_ns)
+static void push_open_range(
+	struct trace_reader *reader, struct trace_event *event, uint32_t node, uint64_t begin_ns)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (reader->run->depth >= reader->run->room) {
-		grow(&cursor->run.ranges, &cursor->room, cursor->room ? cursor->room + 1 : RANGES_FIRST,
+		array_grow_zeroed(&cursor->run.ranges, &cursor->room,
+			cursor->room ? cursor->room + 1 : RANGES_INITIAL,
 			sizeof *cursor->run.ranges);
 		cursor->run.room = (uint32_t)cursor->room;
 	}
@@ -179,7 +188,8 @@ static void open_range(struct trace_reader *reader, struct trace_event *event, u
 	event->depth = reader->run->depth++;
 }
 
-static void close_range(struct trace_reader *reader, struct trace_event *event, uint32_t index)
+static void remove_open_range(
+	struct trace_reader *reader, struct trace_event *event, uint32_t index)
 {
 	struct trace_open_range *range = &reader->run->ranges[index];
 
@@ -189,11 +199,11 @@ static void close_range(struct trace_reader *reader, struct trace_event *event, 
 	memmove(range, range + 1, (--reader->run->depth - index) * sizeof *range);
 }
 
-static int tell_gap(struct trace_reader *reader, struct trace_event *event)
+static int emit_gap(struct trace_reader *reader, struct trace_event *event)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
-	fill(reader, event, EVENT_GAP);
+	fill_event(reader, event, EVENT_GAP);
 	event->missing = cursor->missing;
 	event->last_ns = cursor->last_ns;
 	cursor->gap = false;
@@ -202,13 +212,14 @@ static int tell_gap(struct trace_reader *reader, struct trace_event *event)
 }
 
 /* The innermost open range goes, its end unknown. */
-static int drop_range(struct trace_reader *reader, struct trace_event *event, enum trace_event_kind kind)
+static int emit_dropped_range(
+	struct trace_reader *reader, struct trace_event *event, enum trace_event_kind kind)
 {
-	struct trace_integrity *integrity = &reader->state->notes.integrity;
+	struct trace_integrity *integrity = &reader->state->warnings.integrity;
 
-	fill(reader, event, kind);
+	fill_event(reader, event, kind);
 	event->last_ns = reader->run->stream->cursor->last_ns;
-	close_range(reader, event, reader->run->depth - 1);
+	remove_open_range(reader, event, reader->run->depth - 1);
 	if (kind == EVENT_UNENDED)
 		integrity->unended++;
 	else
@@ -216,30 +227,31 @@ static int drop_range(struct trace_reader *reader, struct trace_event *event, en
 	return 1;
 }
 
-static uint32_t known_node(struct trace_reader *reader, uint32_t node)
+static uint32_t checked_node(struct trace_reader *reader, uint32_t node)
 {
 	if (node <= reader->node_last)
 		return node;
-	reader->state->notes.integrity.unknown_nodes++;
+	reader->state->warnings.integrity.unknown_nodes++;
 	return reader->node_last + 1;
 }
 
 /* A range's own node: 0, no room for a node, counts as unknown too. */
 static uint32_t range_node(struct trace_reader *reader, uint32_t node)
 {
-	return node ? known_node(reader, node) : reader->node_last + 1;
+	return node ? checked_node(reader, node) : reader->node_last + 1;
 }
 
 /* The rest of the payload makes no sense. */
-static void damaged(struct trace_reader *reader, const char *problem)
+static void drop_damaged_payload(struct trace_reader *reader, const char *problem)
 {
 	struct reader_state *state = reader->state;
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 	uint64_t at = (uint64_t)((const unsigned char *)reader->run->word - cursor->payload.bytes);
 
-	state->notes.integrity.damaged_payloads++;
-	note_add(&state->notes, cursor->payload_at + at,
-		"a record of stream %u %s: the %" PRIu64 " bytes from here to the end of its block are left out",
+	state->warnings.integrity.damaged_payloads++;
+	read_warnings_add(&state->warnings, cursor->payload_at + at,
+		"a record of stream %u %s: the %" PRIu64
+		" bytes from here to the end of its block are left out",
 		reader->run->stream->stream, problem, cursor->payload.used - at);
 	mark_truncated(reader, cursor);
 	cursor->gap = true;
@@ -247,13 +259,13 @@ static void damaged(struct trace_reader *reader, const char *problem)
 }
 
 /* The stream goes. Its memory stays until the next call. */
-static int end_stream(struct trace_reader *reader, struct trace_event *event)
+static int emit_stream_end(struct trace_reader *reader, struct trace_event *event)
 {
 	struct reader_state *state = reader->state;
 
-	fill(reader, event, EVENT_STREAM_END);
+	fill_event(reader, event, EVENT_STREAM_END);
 	state->last_stream_lost += reader->run->stream->cursor->lost;
-	state->over = reader->run->stream;
+	state->ended_stream = reader->run->stream;
 	reader->run = &state->idle;
 	return 1;
 }
@@ -265,13 +277,13 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 	struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	if (!cursor->finishing) {
-		if (!turn_is_mine(reader, reader->run->stamp))
+		if (!merge_may_continue(reader, reader->run->stamp))
 			return 0;
 		cursor->finishing = true;
 		state->now = state->now > reader->run->stamp ? state->now : reader->run->stamp;
-		payload_free(&cursor->payload);
+		block_payload_free(&cursor->payload);
 		reader->run->word = reader->run->end = NULL;
-		if (cursor->alive && reader->run->depth && !turn_is_mine(reader, UINT64_MAX))
+		if (cursor->alive && reader->run->depth && !merge_may_continue(reader, UINT64_MAX))
 			return 0;
 	}
 	if (cursor->alive && reader->run->depth) {
@@ -281,22 +293,25 @@ static int finish_stream(struct trace_reader *reader, struct trace_event *event)
 			reader->run->stamp = state->now;
 		if (last > reader->run->stamp && last < STAMP_END && state->heap_count == 0)
 			reader->run->stamp = last;
-		turn_reach(reader, reader->run->stamp);
+		merge_advance_clock(reader, reader->run->stamp);
 	}
 	if (cursor->gap)
-		return tell_gap(reader, event);
-	return reader->run->depth ? drop_range(reader, event, EVENT_LEFT_OPEN) : end_stream(reader, event);
+		return emit_gap(reader, event);
+	return reader->run->depth ? emit_dropped_range(reader, event, EVENT_LEFT_OPEN)
+				  : emit_stream_end(reader, event);
 }
 
 /* An OPEN: a range that goes on, or one that was not known. 1: an event, 0: nothing to tell. */
-static int take_open(struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
+static int handle_open(
+	struct trace_reader *reader, struct trace_event *event, const struct trace_open *open)
 {
 	struct stream_cursor *cursor = reader->run->stream->cursor;
-	uint32_t index = cursor->open_index, node = open->head.node && open->head.node <= reader->node_last
-							    ? open->head.node
-							    : reader->node_last + 1;
-	uint64_t begin = reader_time(
-		reader, open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
+	uint32_t index = cursor->open_index,
+		 node = open->head.node && open->head.node <= reader->node_last
+				? open->head.node
+				: reader->node_last + 1;
+	uint64_t begin = reader_time(reader,
+		open->begin_stamp < reader->run->stamp ? open->begin_stamp : reader->run->stamp);
 
 	if (index < reader->run->depth && reader->run->ranges[index].node == node &&
 		reader->run->ranges[index].begin_ns == begin) {
@@ -305,78 +320,81 @@ static int take_open(struct trace_reader *reader, struct trace_event *event, con
 		return 0;
 	}
 	if (index < reader->run->depth)
-		return drop_range(reader, event, EVENT_UNENDED);
+		return emit_dropped_range(reader, event, EVENT_UNENDED);
 	reader->run->word += open->head.size / 4;
 	cursor->open_index++;
-	fill(reader, event, EVENT_RESUMED);
-	open_range(reader, event, range_node(reader, open->head.node), begin);
-	reader->state->notes.integrity.resumed++;
+	fill_event(reader, event, EVENT_RESUMED);
+	push_open_range(reader, event, range_node(reader, open->head.node), begin);
+	reader->state->warnings.integrity.resumed++;
 	return 1;
 }
 
 /* A POP where nothing is open. */
-static int take_unmatched(struct trace_reader *reader, struct trace_event *event, const void *record)
+static int emit_unmatched(
+	struct trace_reader *reader, struct trace_event *event, const void *record)
 {
-	fill(reader, event, EVENT_UNMATCHED);
+	fill_event(reader, event, EVENT_UNMATCHED);
 	event->record = record;
-	reader->state->notes.integrity.unmatched_ends++;
+	reader->state->warnings.integrity.unmatched_ends++;
 	return 1;
 }
 
-static int take_pop_at(struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
+static int emit_pop_at(
+	struct trace_reader *reader, struct trace_event *event, const struct trace_pop_at *pop)
 {
-	if (pop->index >= reader->run->depth || reader->run->depth - pop->index > INSIDE_MOST)
-		return take_unmatched(reader, event, pop);
-	fill(reader, event, EVENT_POP);
+	if (pop->index >= reader->run->depth || reader->run->depth - pop->index > INSIDE_MAX)
+		return emit_unmatched(reader, event, pop);
+	fill_event(reader, event, EVENT_POP);
 	event->record = pop;
-	close_range(reader, event, pop->index);
+	remove_open_range(reader, event, pop->index);
 	return 1;
 }
 
 /* Hands out the struct record at hand, whole and due. */
-static int take_struct(struct trace_reader *reader, struct trace_event *event, const struct trace_head *head)
+static int emit_struct(
+	struct trace_reader *reader, struct trace_event *event, const struct trace_head *head)
 {
-	struct trace_integrity *integrity = &reader->state->notes.integrity;
+	struct trace_integrity *integrity = &reader->state->warnings.integrity;
 
 	if (head->kind == TRACE_OPEN)
-		return take_open(reader, event, (const void *)head);
+		return handle_open(reader, event, (const void *)head);
 	reader->run->word += head->size / 4;
 	if (head->kind == TRACE_AGAIN)
 		head = &reader->state->call.call.head;
-	head = tensor_expand(&reader->state->tensor_totals, head, &reader->state->tensor);
+	head = tensor_delta_expand(&reader->state->tensor_totals, head, &reader->state->tensor);
 	if (head->kind >= TRACE_KINDS || kind_is_dictionary(head->kind)) {
 		integrity->unknown_kinds++;
 		integrity->unknown_bytes += head->size;
 		return 0;
 	}
 	if (head->kind == TRACE_POP_AT)
-		return take_pop_at(reader, event, (const void *)head);
-	fill(reader, event, head->kind);
+		return emit_pop_at(reader, event, (const void *)head);
+	fill_event(reader, event, head->kind);
 	event->record = head;
 	if (head->kind == TRACE_PUSH)
-		open_range(reader, event, range_node(reader, head->node), event->time_ns);
+		push_open_range(reader, event, range_node(reader, head->node), event->time_ns);
 	else
-		event->node = known_node(reader, head->node);
+		event->node = checked_node(reader, head->node);
 	return 1;
 }
 
 /* The stamp of the struct at hand. Stamps of a stream do not go back. */
-static uint64_t stamp_of(struct trace_reader *reader, const struct trace_timed *record)
+static uint64_t non_decreasing_stamp(struct trace_reader *reader, const struct trace_timed *record)
 {
 	if (record->stamp >= reader->run->stamp)
 		return record->stamp;
-	reader->state->notes.integrity.clock_violations++;
+	reader->state->warnings.integrity.clock_violations++;
 	return reader->run->stamp;
 }
 
 /* Before the first record after a payload's OPENs: what they did not name is no longer open, or lies deeper than
  * they reach. */
-static bool surplus(const struct trace_reader *reader)
+static bool has_surplus_ranges(const struct trace_reader *reader)
 {
 	const struct stream_cursor *cursor = reader->run->stream->cursor;
 
 	return cursor->opening && reader->run->depth > cursor->open_index &&
-	       (cursor->broken || cursor->open_index < TRACE_OPEN_MOST);
+	       (cursor->broken || cursor->open_index < TRACE_OPEN_MAX);
 }
 
 static int step_struct(struct trace_reader *reader, struct trace_event *event)
@@ -389,30 +407,31 @@ static int step_struct(struct trace_reader *reader, struct trace_event *event)
 	bool timed;
 
 	if (((const unsigned char *)reader->run->word - cursor->payload.bytes) % 8 == 0)
-		problem = record_problem(head, room);
+		problem = record_check(head, room);
 	if (!problem && head->kind == TRACE_OPEN && !cursor->opening)
 		problem = "tells what is open, and is not at the beginning";
 	timed = !problem && kind_is_timed(head->kind);
 	if (timed && ((const struct trace_timed *)(const void *)head)->stamp >= STAMP_END)
 		problem = "has a time beyond any clock";
 	if (!problem && head->kind == TRACE_AGAIN) {
-		reader->state->again_of = NULL;
-		problem = again_expand((const void *)head, cursor->payload.bytes, &reader->state->call);
+		reader->state->repeated_from = NULL;
+		problem = repeated_call_expand(
+			(const void *)head, cursor->payload.bytes, &reader->state->call);
 	}
 	if (problem) {
-		damaged(reader, problem);
+		drop_damaged_payload(reader, problem);
 		return 0;
 	}
 	if (head->kind != TRACE_OPEN && head->kind != TRACE_CLOCK) {
-		if (surplus(reader))
-			return drop_range(reader, event, EVENT_UNENDED);
+		if (has_surplus_ranges(reader))
+			return emit_dropped_range(reader, event, EVENT_UNENDED);
 		end_opening(reader);
 	}
-	stamp = timed ? stamp_of(reader, (const void *)head) : reader->run->stamp;
-	if (!turn_is_mine(reader, stamp))
+	stamp = timed ? non_decreasing_stamp(reader, (const void *)head) : reader->run->stamp;
+	if (!merge_may_continue(reader, stamp))
 		return 0;
 	reader->run->stamp = stamp;
-	return take_struct(reader, event, head);
+	return emit_struct(reader, event, head);
 }
 
 static int step_short(struct trace_reader *reader, struct trace_event *event, uint32_t first)
@@ -421,24 +440,27 @@ static int step_short(struct trace_reader *reader, struct trace_event *event, ui
 	uint64_t stamp = reader->run->stamp;
 
 	if (reader->run->end - reader->run->word < words) {
-		damaged(reader, "reaches beyond its block");
+		drop_damaged_payload(reader, "reaches beyond its block");
 		return 0;
 	}
-	if (surplus(reader))
-		return drop_range(reader, event, EVENT_UNENDED);
+	if (has_surplus_ranges(reader))
+		return emit_dropped_range(reader, event, EVENT_UNENDED);
 	end_opening(reader);
-	stamp += form == FORM_PUSH4 ? first >> 2 & 0x3fff : form == FORM_POP4 ? first >> 2 : reader->run->word[1];
-	if (!turn_is_mine(reader, stamp))
+	stamp += form == FORM_PUSH4  ? first >> 2 & 0x3fff
+		 : form == FORM_POP4 ? first >> 2
+				     : reader->run->word[1];
+	if (!merge_may_continue(reader, stamp))
 		return 0;
 	reader->run->stamp = stamp;
 	reader->run->word += words;
 	if (form == FORM_POP4 && reader->run->depth == 0)
-		return take_unmatched(reader, event, NULL);
-	fill(reader, event, form == FORM_POP4 ? (uint32_t)EVENT_POP : TRACE_PUSH);
+		return emit_unmatched(reader, event, NULL);
+	fill_event(reader, event, form == FORM_POP4 ? (uint32_t)EVENT_POP : TRACE_PUSH);
 	if (form == FORM_POP4)
-		close_range(reader, event, reader->run->depth - 1);
+		remove_open_range(reader, event, reader->run->depth - 1);
 	else
-		open_range(reader, event, range_node(reader, form == FORM_PUSH4 ? first >> 16 : first >> 2),
+		push_open_range(reader, event,
+			range_node(reader, form == FORM_PUSH4 ? first >> 16 : first >> 2),
 			event->time_ns);
 	return 1;
 }
@@ -450,12 +472,12 @@ int stream_step(struct trace_reader *reader, struct trace_event *event)
 
 	if (cursor->finishing)
 		return finish_stream(reader, event);
-	if (cursor->opening && !turn_is_mine(reader, reader->run->stamp))
+	if (cursor->opening && !merge_may_continue(reader, reader->run->stamp))
 		return 0;
 	if (cursor->gap && reader->run->word != reader->run->end)
-		return tell_gap(reader, event);
-	if (reader->run->word == reader->run->end && surplus(reader))
-		return drop_range(reader, event, EVENT_UNENDED);
+		return emit_gap(reader, event);
+	if (reader->run->word == reader->run->end && has_surplus_ranges(reader))
+		return emit_dropped_range(reader, event, EVENT_UNENDED);
 	if (reader->run->word == reader->run->end) {
 		int status = next_payload(reader);
 
@@ -474,7 +496,7 @@ void stream_free(struct trace_stream *stream)
 {
 	if (!stream->cursor)
 		return;
-	payload_free(&stream->cursor->payload);
+	block_payload_free(&stream->cursor->payload);
 	free(stream->cursor->run.ranges);
 	free(stream->cursor);
 	stream->cursor = NULL;

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-enum { NOT_QUICK, TIMED = 1, UNTIMED = 2 };
+enum { SLOW, TIMED = 1, UNTIMED = 2 };
 
 /* Kinds without texts behind their struct, and without a meaning for the row of open ranges. */
 static const struct {
 	uint16_t bytes;
-	uint8_t quick;
+	uint8_t form;
 } kinds[TRACE_KINDS] = {
 	[TRACE_KERNEL] = { sizeof(struct trace_kernel), UNTIMED },
 	[TRACE_GPU_COPY] = { sizeof(struct trace_gpu_copy), UNTIMED },
@@ -30,28 +30,29 @@ static const struct {
 };
 
 /* The call that an AGAIN stands for. Of one that repeats the same call as the one before, only what differs is new. */
-static const struct trace_head *call_of(struct trace_reader *reader, const struct trace_again *again)
+static const struct trace_head *expand_repeated_call(
+	struct trace_reader *reader, const struct trace_again *again)
 {
 	struct reader_state *state = reader->state;
 	const unsigned char *payload = reader->run->stream->cursor->payload.bytes;
 	const struct trace_call *was = (const void *)(payload + (size_t)again->of * 8);
-	union whole_call *whole = &state->call;
+	union expanded_call *expanded = &state->call;
 
-	if (was == state->again_of && again->head.size == sizeof *again) {
-		whole->call.head.node = again->head.node;
-		whole->call.stamp = again->stamp;
-		whole->call.duration = again->duration;
-		whole->call.correlation = was->correlation + again->correlation;
-		return &whole->call.head;
+	if (was == state->repeated_from && again->head.size == sizeof *again) {
+		expanded->call.head.node = again->head.node;
+		expanded->call.stamp = again->stamp;
+		expanded->call.duration = again->duration;
+		expanded->call.correlation = was->correlation + again->correlation;
+		return &expanded->call.head;
 	}
-	state->again_of = NULL;
-	if (again_expand(again, payload, whole))
+	state->repeated_from = NULL;
+	if (repeated_call_expand(again, payload, expanded))
 		return NULL;
-	state->again_of = again->head.size == sizeof *again ? was : NULL;
-	return &whole->call.head;
+	state->repeated_from = again->head.size == sizeof *again ? was : NULL;
+	return &expanded->call.head;
 }
 
-bool stream_quick(struct trace_reader *reader, struct trace_event *event)
+bool stream_step_fast(struct trace_reader *reader, struct trace_event *event)
 {
 	struct reader_state *state = reader->state;
 	struct stream_run *run = reader->run;
@@ -59,10 +60,11 @@ bool stream_quick(struct trace_reader *reader, struct trace_event *event)
 	const size_t room = (size_t)(run->end - run->word) * 4;
 	uint64_t stamp = run->stamp;
 
-	if (room < sizeof *head || (uintptr_t)head % 8 || head->kind >= TRACE_KINDS || kinds[head->kind].quick == NOT_QUICK ||
-		head->size < kinds[head->kind].bytes || head->size > room || head->size % 8 || head->node > reader->node_last)
+	if (room < sizeof *head || (uintptr_t)head % 8 || head->kind >= TRACE_KINDS ||
+		kinds[head->kind].form == SLOW || head->size < kinds[head->kind].bytes ||
+		head->size > room || head->size % 8 || head->node > reader->node_last)
 		return false;
-	if (kinds[head->kind].quick == TIMED) {
+	if (kinds[head->kind].form == TIMED) {
 		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
 		if (stamp < run->stamp)
 			return false;
@@ -71,7 +73,7 @@ bool stream_quick(struct trace_reader *reader, struct trace_event *event)
 		return false;
 	run->word += head->size / 4;
 	if (head->kind == TRACE_AGAIN) {
-		const struct trace_head *call = call_of(reader, (const void *)head);
+		const struct trace_head *call = expand_repeated_call(reader, (const void *)head);
 
 		if (!call) {
 			run->word -= head->size / 4;
@@ -79,7 +81,7 @@ bool stream_quick(struct trace_reader *reader, struct trace_event *event)
 		}
 		head = call;
 	} else if (head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) {
-		head = tensor_expand(&state->tensor_totals, head, &state->tensor);
+		head = tensor_delta_expand(&state->tensor_totals, head, &state->tensor);
 	}
 	run->stamp = stamp;
 	run->stream->started = 1;

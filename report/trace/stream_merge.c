@@ -9,7 +9,7 @@
 
 /* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be
  * foreseen. */
-static inline void sift_down(struct reader_state *state, wide_uint moved)
+static inline void sift_waiting_down(struct reader_state *state, wide_uint moved)
 {
 	wide_uint *heap = state->heap;
 	uint32_t at = 0, child;
@@ -24,12 +24,12 @@ static inline void sift_down(struct reader_state *state, wide_uint moved)
 	heap[at] = moved;
 }
 
-void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t stamp)
+void merge_push(struct reader_state *state, struct trace_stream *stream, uint64_t stamp)
 {
-	wide_uint *heap = state->heap, moved = WAITING(stamp, stream);
+	wide_uint *heap = state->heap, moved = MERGE_KEY(stamp, stream);
 	uint32_t at = state->heap_count++;
 
-	heap[state->heap_count] = WAITING_NONE;
+	heap[state->heap_count] = MERGE_KEY_NONE;
 	while (at && moved < heap[(at - 1) / 2]) {
 		heap[at] = heap[(at - 1) / 2];
 		at = (at - 1) / 2;
@@ -39,17 +39,18 @@ void turn_wait(struct reader_state *state, struct trace_stream *stream, uint64_t
 
 /* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at
  * all by itself while a payload's beginning is compared with what is open. */
-static inline void set_until(struct trace_reader *reader, const struct stream_cursor *cursor)
+static inline void set_run_limit(struct trace_reader *reader, const struct stream_cursor *cursor)
 {
 	const struct reader_state *state = reader->state;
-	wide_uint first = state->heap[0], mine = WAITING(WAITING_STAMP(first), cursor->run.stream);
-	uint64_t until = WAITING_STAMP(first) - (first < mine && WAITING_STAMP(first));
+	wide_uint first = state->heap[0],
+		  mine = MERGE_KEY(MERGE_KEY_STAMP(first), cursor->run.stream);
+	uint64_t until = MERGE_KEY_STAMP(first) - (first < mine && MERGE_KEY_STAMP(first));
 
 	until = until < state->piece_end ? until : state->piece_end;
 	reader->until = cursor->opening ? 0 : until;
 }
 
-static void reach_piece(struct trace_reader *reader, uint64_t stamp)
+static void load_clock_piece(struct trace_reader *reader, uint64_t stamp)
 {
 	struct reader_state *state = reader->state;
 	const struct clock_map *clock = &state->clock;
@@ -63,19 +64,20 @@ static void reach_piece(struct trace_reader *reader, uint64_t stamp)
 	reader->clock_scale = piece->scale;
 }
 
-static inline void reach(struct trace_reader *reader, const struct stream_cursor *cursor, uint64_t stamp)
+static inline void advance_clock(
+	struct trace_reader *reader, const struct stream_cursor *cursor, uint64_t stamp)
 {
 	if (stamp > reader->state->piece_end || stamp < reader->clock_raw)
-		reach_piece(reader, stamp);
-	set_until(reader, cursor);
+		load_clock_piece(reader, stamp);
+	set_run_limit(reader, cursor);
 }
 
-static struct stream_cursor *cursor_of(struct trace_stream *stream, uint64_t stamp)
+static struct stream_cursor *get_cursor(struct trace_stream *stream, uint64_t stamp)
 {
 	struct stream_cursor *cursor = stream->cursor;
 
 	if (__builtin_expect(!cursor, 0)) {
-		cursor = stream->cursor = need(sizeof *cursor);
+		cursor = stream->cursor = xcalloc(sizeof *cursor);
 		cursor->run.stream = stream;
 		cursor->run.stamp = stamp < STAMP_END ? stamp : STAMP_END;
 		cursor->next = stream->block;
@@ -84,46 +86,46 @@ static struct stream_cursor *cursor_of(struct trace_stream *stream, uint64_t sta
 }
 
 /* The turn goes to the stream that waited so. */
-static inline void begin_turn(struct trace_reader *reader, wide_uint waiting)
+static inline void switch_to_stream(struct trace_reader *reader, wide_uint waiting)
 {
 	struct reader_state *state = reader->state;
-	uint64_t stamp = WAITING_STAMP(waiting);
-	struct stream_cursor *cursor = cursor_of(WAITING_STREAM(waiting), stamp);
+	uint64_t stamp = MERGE_KEY_STAMP(waiting);
+	struct stream_cursor *cursor = get_cursor(MERGE_KEY_STREAM(waiting), stamp);
 
 	reader->run = &cursor->run;
 	if (stamp < STAMP_END)
 		state->now = stamp > state->now ? stamp : state->now;
-	reach(reader, cursor, stamp < STAMP_END ? stamp : state->now);
+	advance_clock(reader, cursor, stamp < STAMP_END ? stamp : state->now);
 }
 
-void turn_reach(struct trace_reader *reader, uint64_t stamp)
+void merge_advance_clock(struct trace_reader *reader, uint64_t stamp)
 {
-	reach(reader, reader->run->stream->cursor, stamp);
+	advance_clock(reader, reader->run->stream->cursor, stamp);
 }
 
-static inline bool hand_over(struct trace_reader *reader, uint64_t stamp)
+static inline bool switch_if_earlier(struct trace_reader *reader, uint64_t stamp)
 {
 	struct reader_state *state = reader->state;
-	wide_uint mine = WAITING(stamp, reader->run->stream), first = state->heap[0];
+	wide_uint mine = MERGE_KEY(stamp, reader->run->stream), first = state->heap[0];
 
 	if (mine <= first)
 		return false;
-	sift_down(state, mine);
-	begin_turn(reader, first);
+	sift_waiting_down(state, mine);
+	switch_to_stream(reader, first);
 	return true;
 }
 
-bool turn_is_mine(struct trace_reader *reader, uint64_t stamp)
+bool merge_may_continue(struct trace_reader *reader, uint64_t stamp)
 {
 	if (__builtin_expect(stamp <= reader->until, 1))
 		return true;
-	if (hand_over(reader, stamp))
+	if (switch_if_earlier(reader, stamp))
 		return false;
-	turn_reach(reader, stamp);
+	merge_advance_clock(reader, stamp);
 	return true;
 }
 
-void turn_hand_over(struct trace_reader *reader)
+void merge_switch_if_due(struct trace_reader *reader)
 {
 	const struct stream_run *run = reader->run;
 	const uint32_t *word = run->word;
@@ -145,10 +147,10 @@ void turn_hand_over(struct trace_reader *reader)
 		return;
 	}
 	if (stamp > reader->until)
-		hand_over(reader, stamp);
+		switch_if_earlier(reader, stamp);
 }
 
-bool turn_take(struct trace_reader *reader)
+bool merge_take_next(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
 	wide_uint first = state->heap[0], last;
@@ -156,9 +158,9 @@ bool turn_take(struct trace_reader *reader)
 	if (state->heap_count == 0)
 		return false;
 	last = state->heap[--state->heap_count];
-	state->heap[state->heap_count] = WAITING_NONE;
+	state->heap[state->heap_count] = MERGE_KEY_NONE;
 	if (state->heap_count)
-		sift_down(state, last);
-	begin_turn(reader, first);
+		sift_waiting_down(state, last);
+	switch_to_stream(reader, first);
 	return true;
 }

@@ -10,11 +10,11 @@
 struct tensor_totals {
 	struct {
 		uint64_t allocated, reserved;
-	} of[TRACE_TENSOR_DEVICES];
+	} devices[TRACE_TENSOR_DEVICES];
 };
 
 /* Any record, in the order of time. Of the short form: what it stands for, in `whole`; else the record itself. */
-const struct trace_head *tensor_expand(
+const struct trace_head *tensor_delta_expand(
 	struct tensor_totals *totals, const struct trace_head *record, struct trace_tensor *whole);
 
 #endif

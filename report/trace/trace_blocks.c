@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #define NEW_BLOCK_BYTES 131072u /* no slot or dictionary block is larger */
-#define STARTING_MOST 16u       /* threads that had no slot yet */
+#define STARTING_MAX 16u        /* threads that had no slot yet */
 
-static int compare(const void *left, const void *right)
+static int compare_block_entries(const void *left, const void *right)
 {
 	const struct block_entry *a = left, *b = right;
 	bool dictionary_a = a->type == TRACE_DICT, dictionary_b = b->type == TRACE_DICT;
-	unsigned worth_a = a->cut ? 2 : a->type == TRACE_SLOT, worth_b = b->cut ? 2 : b->type == TRACE_SLOT;
+	unsigned worth_a = a->cut ? 2 : a->type == TRACE_SLOT,
+		 worth_b = b->cut ? 2 : b->type == TRACE_SLOT;
 
 	if (dictionary_a != dictionary_b)
 		return dictionary_a - dictionary_b;
@@ -34,28 +35,33 @@ static int compare(const void *left, const void *right)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-static void order(struct trace_blocks *blocks)
+static void sort_block_entries(struct trace_blocks *blocks)
 {
 	if (blocks->count)
-		qsort(blocks->entries, blocks->count, sizeof *blocks->entries, compare);
+		qsort(blocks->entries, blocks->count, sizeof *blocks->entries,
+			compare_block_entries);
 	for (uint32_t i = 0; i < blocks->count && blocks->entries[i].type != TRACE_DICT; i++) {
 		blocks->streams_end = i + 1;
-		blocks->layout.streams += i == 0 || blocks->entries[i].stream != blocks->entries[i - 1].stream;
+		blocks->layout.streams += i == 0 || blocks->entries[i].stream !=
+							    blocks->entries[i - 1].stream;
 	}
 }
 
 /* A process that was killed, or is at work, has often moved the header's end for what it was about to write: chunks
  * of its slots, new slots, dictionary blocks. Nothing is lost then. One that ended is as long as it says. */
-static void check_end(struct trace_blocks *blocks, struct trace_notes *notes)
+static void check_end(struct trace_blocks *blocks, struct read_warnings *warnings)
 {
-	uint64_t end = blocks->header.end, have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
-	uint64_t about_to_write = blocks->in_flight + (blocks->layout.slots + STARTING_MOST) * NEW_BLOCK_BYTES;
+	uint64_t end = blocks->header.end,
+		 have = (blocks->file_bytes + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
+	uint64_t about_to_write = blocks->in_flight +
+				  (blocks->layout.slots + STARTING_MAX) * NEW_BLOCK_BYTES;
 
 	if (have >= end || (!(blocks->header.flags & TRACE_ENDED) && end - have <= about_to_write))
 		return;
-	notes->integrity.cut_bytes = end - have;
-	note_add(notes, blocks->file_bytes,
-		"the file ends here, %" PRIu64 " bytes before the end that its header names: it was cut; copy it again",
+	warnings->integrity.cut_bytes = end - have;
+	read_warnings_add(warnings, blocks->file_bytes,
+		"the file ends here, %" PRIu64
+		" bytes before the end that its header names: it was cut; copy it again",
 		end - have);
 }
 
@@ -64,24 +70,27 @@ static void check_growth(struct trace_blocks *blocks)
 {
 	struct trace_header now;
 
-	blocks->begun_end = UINT64_MAX;
-	if (read_at(blocks->fd, &now, sizeof now, 0) == sizeof now && now.end != blocks->header.end)
-		blocks->begun_end = blocks->header.end;
+	blocks->unstable_from = UINT64_MAX;
+	if (pread_all(blocks->fd, &now, sizeof now, 0) == sizeof now &&
+		now.end != blocks->header.end)
+		blocks->unstable_from = blocks->header.end;
 }
 
-bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes, struct trace_notes *notes, char error[READER_ERROR_BYTES])
+bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,
+	struct read_warnings *warnings, char error[READER_ERROR_BYTES])
 {
 	bool whole;
 
 	*blocks = (struct trace_blocks){ .fd = fd, .file_bytes = file_bytes };
-	if (!header_read(blocks->fd, notes->path, &blocks->header, error))
+	if (!header_read(blocks->fd, warnings->path, &blocks->header, error))
 		return false;
-	whole = blocks_find(blocks, notes);
+	whole = blocks_scan(blocks, warnings);
 	if (!whole)
-		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", notes->path, strerror(errno));
-	order(blocks);
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", warnings->path,
+			strerror(errno));
+	sort_block_entries(blocks);
 	check_growth(blocks);
-	check_end(blocks, notes);
+	check_end(blocks, warnings);
 	return whole;
 }
 
@@ -112,7 +121,8 @@ static const struct slot_copy *find_copy(const struct trace_blocks *blocks, uint
 	return blocks->copies[low];
 }
 
-static void describe(struct payload *payload, const struct trace_block *head, uint32_t used)
+static void set_payload_head(
+	struct block_payload *payload, const struct trace_block *head, uint32_t used)
 {
 	payload->used = used;
 	payload->tid = head->tid;
@@ -120,8 +130,8 @@ static void describe(struct payload *payload, const struct trace_block *head, ui
 	payload->lost = head->lost;
 }
 
-enum load_result blocks_load(
-	const struct trace_blocks *blocks, const struct block_entry *entry, struct payload *payload)
+enum load_result blocks_load(const struct trace_blocks *blocks, const struct block_entry *entry,
+	struct block_payload *payload)
 {
 	size_t bytes = sizeof(struct trace_block) + entry->used;
 	struct trace_block head;
@@ -131,28 +141,30 @@ enum load_result blocks_load(
 		const struct slot_copy *copy = find_copy(blocks, entry->offset);
 
 		payload->bytes = copy->payload;
-		describe(payload, &copy->head, entry->used);
+		set_payload_head(payload, &copy->head, entry->used);
 		return LOAD_FINE;
 	}
 	payload->used = 0;
-	grow(&payload->storage, &payload->room, bytes, 1);
-	got = read_at(blocks->fd, payload->storage, bytes, entry->offset);
+	array_grow_zeroed(&payload->storage, &payload->room, bytes, 1);
+	got = pread_all(blocks->fd, payload->storage, bytes, entry->offset);
 	if (got < 0)
 		return LOAD_ERROR;
 	progress_read((uint64_t)got, entry->offset, blocks->file_bytes);
 	memcpy(&head, payload->storage, sizeof head);
-	if ((size_t)got < bytes || head.stream != entry->stream || head.sequence != entry->sequence ||
-		head.used < entry->used)
+	if ((size_t)got < bytes || head.stream != entry->stream ||
+		head.sequence != entry->sequence || head.used < entry->used)
 		return LOAD_TORN;
 	payload->bytes = payload->storage + sizeof head;
-	describe(payload, &head, entry->used);
+	set_payload_head(payload, &head, entry->used);
 	if (entry->cut || (entry->type == TRACE_DICT && head.crc == 0))
 		return LOAD_FINE;
-	return head.used == entry->used && trace_block_crc(&head, payload->bytes) == head.crc ? LOAD_FINE : LOAD_TORN;
+	return head.used == entry->used && trace_block_crc(&head, payload->bytes) == head.crc
+		       ? LOAD_FINE
+		       : LOAD_TORN;
 }
 
-void payload_free(struct payload *payload)
+void block_payload_free(struct block_payload *payload)
 {
 	free(payload->storage);
-	*payload = (struct payload){ 0 };
+	*payload = (struct block_payload){ 0 };
 }

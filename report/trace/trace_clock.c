@@ -10,18 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_NS 100000000u /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
+#define PIECE_NS \
+	100000000u /* shortest; a sample is off by less than 0.1 us, so its slope is right to 1e-6 */
 #define LAST_PIECE_NS 50000000u
-#define SAMPLE_SLACK_NS 1000000 /* a sample whose process was interrupted between two clocks may be that far off */
+#define SAMPLE_SLACK_NS \
+	1000000 /* a sample whose process was interrupted between two clocks may be that far off */
 #define RATE_SLACK 0.01
-#define RATE_LEAST 0.001      /* ns a tick; 1 THz */
-#define RATE_MOST 100.0       /* 10 MHz */
-#define STEP_NS 200000        /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
+#define RATE_MIN 0.001 /* ns a tick; 1 THz */
+#define RATE_MAX 100.0 /* 10 MHz */
+#define STEP_NS \
+	200000 /* CLOCK_REALTIME against CLOCK_MONOTONIC: a difference that the next sample confirms */
 #define STEP_LAST_NS 1000000  /* that nothing confirms */
 #define BASELINE_NS 10000000u /* over less than that, a rate is a guess */
-#define SAMPLE_MOST READER_TIME_MAX
+#define SAMPLES_MAX READER_TIME_MAX
 
-static int by_raw(const void *left, const void *right)
+static int compare_raw_stamps(const void *left, const void *right)
 {
 	const struct trace_clock *a = left, *b = right;
 
@@ -41,25 +44,26 @@ static double ns_between(const struct trace_clock *from, const struct trace_cloc
 }
 
 /* What two neighbouring samples say of the rate. */
-struct vote {
+struct rate_vote {
 	double rate, weight;
 };
 
-static int by_rate(const void *left, const void *right)
+static int compare_vote_rates(const void *left, const void *right)
 {
-	const struct vote *a = left, *b = right;
+	const struct rate_vote *a = left, *b = right;
 
 	return (a->rate > b->rate) - (a->rate < b->rate);
 }
 
-static int by_weight(const void *left, const void *right)
+static int compare_vote_weights(const void *left, const void *right)
 {
-	const struct vote *a = left, *b = right;
+	const struct rate_vote *a = left, *b = right;
 
 	return (a->weight > b->weight) - (a->weight < b->weight);
 }
 
-static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count, struct vote *votes)
+static uint32_t collect_votes(
+	const struct trace_clock *samples, uint32_t count, struct rate_vote *votes)
 {
 	uint32_t used = 0;
 
@@ -67,8 +71,8 @@ static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count,
 		double ticks = ticks_between(&samples[i - 1], &samples[i]),
 		       ns = ns_between(&samples[i - 1], &samples[i]);
 
-		if (ticks > 0 && ns >= ticks * RATE_LEAST && ns <= ticks * RATE_MOST)
-			votes[used++] = (struct vote){ ns / ticks, ticks };
+		if (ticks > 0 && ns >= ticks * RATE_MIN && ns <= ticks * RATE_MAX)
+			votes[used++] = (struct rate_vote){ ns / ticks, ticks };
 	}
 	return used;
 }
@@ -78,7 +82,7 @@ static uint32_t collect_votes(const struct trace_clock *samples, uint32_t count,
  * 0: nobody knows. */
 static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 {
-	struct vote *votes = need(count * sizeof *votes);
+	struct rate_vote *votes = xcalloc(count * sizeof *votes);
 	uint32_t used = collect_votes(samples, count, votes);
 	double most, total = 0, rate = 0;
 
@@ -86,13 +90,13 @@ static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 		free(votes);
 		return 0;
 	}
-	qsort(votes, used, sizeof *votes, by_weight);
+	qsort(votes, used, sizeof *votes, compare_vote_weights);
 	most = 3 * votes[used / 2].weight;
 	for (uint32_t i = 0; i < used; i++) {
 		votes[i].weight = votes[i].weight < most ? votes[i].weight : most;
 		total += votes[i].weight;
 	}
-	qsort(votes, used, sizeof *votes, by_rate);
+	qsort(votes, used, sizeof *votes, compare_vote_rates);
 	for (uint32_t i = 0; i < used && total > 0; i++) {
 		rate = votes[i].rate;
 		total -= 2 * votes[i].weight;
@@ -102,50 +106,56 @@ static double nominal_rate(const struct trace_clock *samples, uint32_t count)
 }
 
 /* A later sample that fits the rate, up to what an interruption may do. */
-static bool agree(const struct trace_clock *from, const struct trace_clock *to, double rate)
+static bool samples_agree(const struct trace_clock *from, const struct trace_clock *to, double rate)
 {
 	double expected = ticks_between(from, to) * rate, off = ns_between(from, to) - expected;
 
 	if (to->monotonic_ns < from->monotonic_ns)
 		return false;
-	return off <= expected * RATE_SLACK + SAMPLE_SLACK_NS && off >= -expected * RATE_SLACK - SAMPLE_SLACK_NS;
+	return off <= expected * RATE_SLACK + SAMPLE_SLACK_NS &&
+	       off >= -expected * RATE_SLACK - SAMPLE_SLACK_NS;
 }
 
 /* Does samples[i] stay, the last that stayed being `kept`? If it contradicts that one, the next sample decides. */
-static bool stays(
-	const struct trace_clock *kept, const struct trace_clock *samples, uint32_t i, uint32_t count, double rate)
+static bool sample_is_kept(const struct trace_clock *kept, const struct trace_clock *samples,
+	uint32_t i, uint32_t count, double rate)
 {
-	const struct trace_clock *sample = &samples[i], *next = i + 1 < count ? &samples[i + 1] : NULL;
+	const struct trace_clock *sample = &samples[i],
+				 *next = i + 1 < count ? &samples[i + 1] : NULL;
 
-	if (sample->raw >= SAMPLE_MOST || sample->monotonic_ns >= SAMPLE_MOST || sample->realtime_ns >= SAMPLE_MOST)
+	if (sample->raw >= SAMPLES_MAX || sample->monotonic_ns >= SAMPLES_MAX ||
+		sample->realtime_ns >= SAMPLES_MAX)
 		return false;
 	if (!kept)
-		return !next || agree(sample, next, rate) || i + 2 >= count || !agree(next, &samples[i + 2], rate);
-	if (agree(kept, sample, rate))
+		return !next || samples_agree(sample, next, rate) || i + 2 >= count ||
+		       !samples_agree(next, &samples[i + 2], rate);
+	if (samples_agree(kept, sample, rate))
 		return true;
-	return next && !agree(kept, next, rate) && agree(sample, next, rate) &&
+	return next && !samples_agree(kept, next, rate) && samples_agree(sample, next, rate) &&
 	       sample->monotonic_ns >= kept->monotonic_ns &&
-	       ns_between(kept, sample) <= ticks_between(kept, sample) * RATE_MOST;
+	       ns_between(kept, sample) <= ticks_between(kept, sample) * RATE_MAX;
 }
 
-static uint32_t keep_good(struct trace_clock *samples, uint32_t count, double rate, struct trace_notes *notes)
+static uint32_t drop_outliers(
+	struct trace_clock *samples, uint32_t count, double rate, struct read_warnings *warnings)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct trace_clock sample = samples[i];
 
-		if (stays(kept ? &samples[kept - 1] : NULL, samples, i, count, rate))
+		if (sample_is_kept(kept ? &samples[kept - 1] : NULL, samples, i, count, rate))
 			samples[kept++] = sample;
 		else
-			notes->integrity.clock_samples_refused++;
+			warnings->integrity.clock_samples_refused++;
 	}
 	return kept;
 }
 
-static void add_piece(struct clock_map *map, size_t *room, uint64_t raw, uint64_t ns, uint64_t scale)
+static void add_clock_piece(
+	struct clock_map *map, size_t *room, uint64_t raw, uint64_t ns, uint64_t scale)
 {
-	grow(&map->pieces, room, (size_t)map->count + 1, sizeof *map->pieces);
+	array_grow_zeroed(&map->pieces, room, (size_t)map->count + 1, sizeof *map->pieces);
 	map->pieces[map->count++] = (struct clock_piece){ raw, ns, scale };
 }
 
@@ -168,13 +178,14 @@ static uint32_t choose_knots(struct trace_clock *samples, uint32_t count)
 			samples[knots++] = samples[i];
 	if (knots > 1 && last.monotonic_ns - samples[knots - 1].monotonic_ns < LAST_PIECE_NS)
 		knots--;
-	if (last.raw > samples[knots - 1].raw && last.monotonic_ns > samples[knots - 1].monotonic_ns)
+	if (last.raw > samples[knots - 1].raw &&
+		last.monotonic_ns > samples[knots - 1].monotonic_ns)
 		samples[knots++] = last;
 	return knots;
 }
 
 /* Where the axis ends, so that no time overflows. */
-static void add_end(struct clock_map *map, size_t *room)
+static void add_last_piece(struct clock_map *map, size_t *room)
 {
 	const struct clock_piece *last = &map->pieces[map->count - 1];
 	wide_uint ticks;
@@ -183,22 +194,23 @@ static void add_end(struct clock_map *map, size_t *room)
 		return;
 	ticks = ((wide_uint)(READER_TIME_MAX - last->ns) << READER_SCALE_BITS) / last->scale;
 	if (ticks < UINT64_MAX - last->raw)
-		add_piece(map, room, last->raw + (uint64_t)ticks, READER_TIME_MAX, 0);
+		add_clock_piece(map, room, last->raw + (uint64_t)ticks, READER_TIME_MAX, 0);
 }
 
-static void build_pieces(struct clock_map *map, struct trace_clock *knots, uint32_t count, double rate)
+static void build_pieces(
+	struct clock_map *map, struct trace_clock *knots, uint32_t count, double rate)
 {
-	const uint64_t nominal = number_whole(rate * (double)(UINT64_C(1) << READER_SCALE_BITS));
+	const uint64_t nominal = clamp_to_u64(rate * (double)(UINT64_C(1) << READER_SCALE_BITS));
 	const uint64_t zero = knots[0].monotonic_ns;
 	size_t room = 0;
 
-	add_piece(map, &room, 0, 0, 0);
+	add_clock_piece(map, &room, 0, 0, 0);
 	for (uint32_t i = 0; i + 1 < count; i++)
-		add_piece(map, &room, knots[i].raw, knots[i].monotonic_ns - zero,
+		add_clock_piece(map, &room, knots[i].raw, knots[i].monotonic_ns - zero,
 			scale_between(&knots[i], &knots[i + 1]));
-	add_piece(map, &room, knots[count - 1].raw, knots[count - 1].monotonic_ns - zero,
+	add_clock_piece(map, &room, knots[count - 1].raw, knots[count - 1].monotonic_ns - zero,
 		count > 1 ? scale_between(&knots[0], &knots[count - 1]) : nominal);
-	add_end(map, &room);
+	add_last_piece(map, &room);
 	map->ticks_per_second = 1e9 / rate;
 	if (count > 1)
 		map->ticks_per_second = ticks_between(&knots[0], &knots[count - 1]) /
@@ -206,33 +218,34 @@ static void build_pieces(struct clock_map *map, struct trace_clock *knots, uint3
 }
 
 /* Ticks are nanoseconds. */
-static void build_plain(struct clock_map *map, const struct trace_clock *start)
+static void build_single_piece(struct clock_map *map, const struct trace_clock *start)
 {
 	size_t room = 0;
 
-	add_piece(map, &room, 0, 0, 0);
-	add_piece(map, &room, start->raw, 0, UINT64_C(1) << READER_SCALE_BITS);
-	add_end(map, &room);
+	add_clock_piece(map, &room, 0, 0, 0);
+	add_clock_piece(map, &room, start->raw, 0, UINT64_C(1) << READER_SCALE_BITS);
+	add_last_piece(map, &room);
 	map->ticks_per_second = 1e9;
 }
 
-static int64_t offset_of(const struct trace_clock *sample, uint64_t zero)
+static int64_t sample_realtime_offset(const struct trace_clock *sample, uint64_t zero)
 {
 	return (int64_t)(sample->realtime_ns - (sample->monotonic_ns - zero));
 }
 
-static bool is_step(const struct trace_clock *samples, uint32_t i, uint32_t count, uint64_t zero, int64_t present)
+static bool is_step(const struct trace_clock *samples, uint32_t i, uint32_t count, uint64_t zero,
+	int64_t present)
 {
-	int64_t now = offset_of(&samples[i], zero), off = now - present, next;
+	int64_t now = sample_realtime_offset(&samples[i], zero), off = now - present, next;
 
 	if (i + 1 == count)
 		return llabs(off) > STEP_LAST_NS;
-	next = offset_of(&samples[i + 1], zero);
+	next = sample_realtime_offset(&samples[i + 1], zero);
 	return llabs(off) > STEP_NS && llabs(next - now) < llabs(next - present);
 }
 
-static void build_offsets(
-	struct clock_map *map, const struct trace_clock *samples, uint32_t count, struct trace_notes *notes)
+static void build_offsets(struct clock_map *map, const struct trace_clock *samples, uint32_t count,
+	struct read_warnings *warnings)
 {
 	const uint64_t zero = samples[0].monotonic_ns;
 	size_t room = 0;
@@ -243,35 +256,41 @@ static void build_offsets(
 
 		if (i && !is_step(samples, i, count, zero, present))
 			continue;
-		grow(&map->offsets, &room, (size_t)map->offset_count + 1, sizeof *map->offsets);
-		map->offsets[map->offset_count++] = (struct clock_offset){ i ? samples[i - 1].monotonic_ns - zero : 0,
-			seen, offset_of(&samples[i], zero) };
+		array_grow_zeroed(
+			&map->offsets, &room, (size_t)map->offset_count + 1, sizeof *map->offsets);
+		map->offsets[map->offset_count++] = (struct clock_offset){
+			i ? samples[i - 1].monotonic_ns - zero : 0, seen,
+			sample_realtime_offset(&samples[i], zero)
+		};
 		if (i == 0)
 			continue;
-		notes->integrity.clock_steps++;
-		note_add(notes, UINT64_MAX,
-			"the system's clock was set by %.6f s, %.3f s after the start: times of GPU work near that "
+		warnings->integrity.clock_steps++;
+		read_warnings_add(warnings, UINT64_MAX,
+			"the system's clock was set by %.6f s, %.3f s after the start: times of "
+			"GPU work near that "
 			"moment are uncertain",
-			(double)(offset_of(&samples[i], zero) - present) * 1e-9, (double)seen * 1e-9);
+			(double)(sample_realtime_offset(&samples[i], zero) - present) * 1e-9,
+			(double)seen * 1e-9);
 	}
 }
 
 static void check_baseline(const struct trace_header *header, const struct trace_clock *first,
-	const struct trace_clock *last, struct trace_notes *notes)
+	const struct trace_clock *last, struct read_warnings *warnings)
 {
 	if (header->clock_kind == TRACE_CLOCK_TSC && !(header->flags & TRACE_ENDED) &&
 		last->monotonic_ns - first->monotonic_ns < BASELINE_NS)
-		note_add(notes, UINT64_MAX,
-			"the clocks were compared over %.3f ms only before the process was killed: durations may be "
+		read_warnings_add(warnings, UINT64_MAX,
+			"the clocks were compared over %.3f ms only before the process was killed: "
+			"durations may be "
 			"off by a per mille or more",
 			(double)(last->monotonic_ns - first->monotonic_ns) * 1e-6);
 }
 
-void clock_build(struct clock_map *map, const struct trace_header *header, struct trace_clock *found,
-	uint32_t found_count, struct trace_notes *notes)
+void clock_build(struct clock_map *map, const struct trace_header *header,
+	struct trace_clock *found, uint32_t found_count, struct read_warnings *warnings)
 {
 	uint32_t count = 0;
-	struct trace_clock *samples = need(((size_t)found_count + 2) * sizeof *samples);
+	struct trace_clock *samples = xcalloc(((size_t)found_count + 2) * sizeof *samples);
 	double rate;
 
 	*map = (struct clock_map){ 0 };
@@ -280,23 +299,24 @@ void clock_build(struct clock_map *map, const struct trace_header *header, struc
 		if (found[i].raw >= header->start.raw)
 			samples[count++] = found[i];
 		else
-			notes->integrity.clock_samples_refused++;
+			warnings->integrity.clock_samples_refused++;
 	if (header->last.raw > header->start.raw)
 		samples[count++] = header->last;
-	qsort(samples + 1, count - 1, sizeof *samples, by_raw);
+	qsort(samples + 1, count - 1, sizeof *samples, compare_raw_stamps);
 	rate = nominal_rate(samples, count);
 	if (rate == 0 && header->clock_kind == TRACE_CLOCK_TSC)
-		note_add(notes, UINT64_MAX,
-			"no two clock samples: the counter is taken to run at 1 GHz, times are not to be trusted");
+		read_warnings_add(warnings, UINT64_MAX,
+			"no two clock samples: the counter is taken to run at 1 GHz, times are not "
+			"to be trusted");
 	rate = rate > 0 ? rate : 1;
-	count = keep_good(samples, count, rate, notes);
+	count = drop_outliers(samples, count, rate, warnings);
 	if (count == 0)
 		samples[count++] = (struct trace_clock){ 0 };
-	build_offsets(map, samples, count, notes);
+	build_offsets(map, samples, count, warnings);
 	map->last_ns = samples[count - 1].monotonic_ns - samples[0].monotonic_ns;
-	check_baseline(header, &samples[0], &samples[count - 1], notes);
+	check_baseline(header, &samples[0], &samples[count - 1], warnings);
 	if (header->clock_kind == TRACE_CLOCK_MONOTONIC)
-		build_plain(map, &samples[0]);
+		build_single_piece(map, &samples[0]);
 	else
 		build_pieces(map, samples, choose_knots(samples, count), rate);
 	free(samples);
@@ -340,7 +360,7 @@ uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, 
 	uint64_t latest = hint + SAMPLE_SLACK_NS;
 	uint32_t i = map->offset_count;
 
-	if (realtime_ns >= SAMPLE_MOST)
+	if (realtime_ns >= SAMPLES_MAX)
 		return hint;
 	while (i > 1 && map->offsets[i - 1].after > hint)
 		i--;
@@ -352,7 +372,8 @@ uint64_t clock_from_realtime(const struct clock_map *map, uint64_t realtime_ns, 
 			continue;
 		if (time < 0)
 			return 0;
-		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen && (uint64_t)time > hint
+		return i + 1 < map->offset_count && (uint64_t)time > offset[1].seen &&
+				       (uint64_t)time > hint
 			       ? hint
 			       : (uint64_t)time;
 	}

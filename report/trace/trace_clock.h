@@ -13,7 +13,8 @@
 #include "report/trace/read_warnings.h"
 
 struct clock_piece {
-	uint64_t raw, ns, scale; /* ns + (stamp - raw) * scale >> READER_SCALE_BITS, up to the next piece's raw */
+	uint64_t raw, ns,
+		scale; /* ns + (stamp - raw) * scale >> READER_SCALE_BITS, up to the next piece's raw */
 };
 
 /* CLOCK_REALTIME minus the axis, since some moment between `after` and `seen` (both on the axis). */
@@ -27,13 +28,13 @@ struct clock_map {
 	uint32_t count;
 	struct clock_offset *offsets;
 	uint32_t offset_count;
-	uint64_t last_ns;           /* of the last sample */
+	uint64_t last_ns; /* of the last sample */
 	double ticks_per_second;
 };
 
 /* `samples` are put in order. clock_kind: enum trace_clock_kind. */
-void clock_build(struct clock_map *map, const struct trace_header *header, struct trace_clock *samples, uint32_t count,
-		 struct trace_notes *notes);
+void clock_build(struct clock_map *map, const struct trace_header *header,
+	struct trace_clock *samples, uint32_t count, struct read_warnings *warnings);
 void clock_free(struct clock_map *map);
 
 /* The piece that holds `stamp`; `near` is where to look first. */

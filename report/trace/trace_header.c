@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER_BYTES_MOST (1u << 20) /* of any page there is */
+#define HEADER_BYTES_MAX (1u << 20) /* of any page there is */
 
-__attribute__((format(printf, 3, 4))) static bool refuse(
+__attribute__((format(printf, 3, 4))) static bool refuse_file(
 	char error[READER_ERROR_BYTES], const char *path, const char *format, ...)
 {
 	int used = snprintf(error, READER_ERROR_BYTES, "%.300s: ", path);
@@ -25,7 +25,7 @@ __attribute__((format(printf, 3, 4))) static bool refuse(
 	return false;
 }
 
-int64_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
+int64_t pread_all(int fd, void *into, size_t bytes, uint64_t offset)
 {
 	size_t got = 0;
 
@@ -52,9 +52,11 @@ int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_B
 
 	if (fd < 0) {
 		if (errno != ENOTSUP)
-			refuse(error, path, "cannot be opened: %s", strerror(errno));
+			refuse_file(error, path, "cannot be opened: %s", strerror(errno));
 		else
-			refuse(error, path, "not a file but %s; give the trace that the program wrote (trace.bin)",
+			refuse_file(error, path,
+				"not a file but %s; give the trace that the program wrote "
+				"(trace.bin)",
 				S_ISREG(status.st_mode)   ? "what the kernel says (/proc, /sys)"
 				: S_ISDIR(status.st_mode) ? "a folder"
 							  : "a device, pipe or socket");
@@ -70,63 +72,75 @@ static bool check_magic(const char *magic, const char *path, char *error)
 	if (!memcmp(magic, TRACE_MAGIC, 8))
 		return true;
 	if (memcmp(magic, TRACE_MAGIC, 5))
-		return refuse(
-			error, path, "offset 0: not a trace of pperf, and none of another tool; " WHAT_TO_GIVE);
-	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) || !memcmp(magic + 5, "\r\032", 2) ||
-		!memcmp(magic + 5, "\r\n", 2))
-		return refuse(error, path,
-			"offset 5: a trace whose line ends were changed: it was transferred in text mode; copy it "
+		return refuse_file(error, path,
+			"offset 0: not a trace of pperf, and none of another "
+			"tool; " ACCEPTED_FILES);
+	if (!memcmp(magic + 5, "\n\032", 2) || !memcmp(magic + 5, "\r\r\n", 3) ||
+		!memcmp(magic + 5, "\r\032", 2) || !memcmp(magic + 5, "\r\n", 2))
+		return refuse_file(error, path,
+			"offset 5: a trace whose line ends were changed: it was transferred in "
+			"text mode; copy it "
 			"again, as binary");
-	return refuse(error, path,
-		"offset 5: a trace with a damaged beginning (CR LF ^Z was expected after `pperf`); copy it again");
+	return refuse_file(error, path,
+		"offset 5: a trace with a damaged beginning (CR LF ^Z was expected after `pperf`); "
+		"copy it again");
 }
 
 static bool check_fields(const struct trace_header *header, const char *path, char *error)
 {
 	if (header->endian == __builtin_bswap32(TRACE_ENDIAN))
-		return refuse(error, path,
-			"offset 12: written on a machine of the other byte order; read it on such a machine");
+		return refuse_file(error, path,
+			"offset 12: written on a machine of the other byte order; read it on such "
+			"a machine");
 	if (header->endian != TRACE_ENDIAN)
-		return refuse(error, path,
-			"offset 12: byte order mark 0x%08x where 0x%08x was expected: the header is damaged; copy it "
+		return refuse_file(error, path,
+			"offset 12: byte order mark 0x%08x where 0x%08x was expected: the header "
+			"is damaged; copy it "
 			"again",
 			header->endian, TRACE_ENDIAN);
 	if (header->version != TRACE_VERSION)
-		return refuse(error, path,
-			"offset 8: format version %u, this pperf-report reads version %u; use the pperf-report that "
+		return refuse_file(error, path,
+			"offset 8: format version %u, this pperf-report reads version %u; use the "
+			"pperf-report that "
 			"belongs to the libpperf.so "
 			"that wrote it",
 			header->version, TRACE_VERSION);
-	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MOST ||
+	if (header->header_bytes < sizeof *header || header->header_bytes > HEADER_BYTES_MAX ||
 		header->header_bytes % TRACE_ALIGN)
-		return refuse(error, path,
-			"offset 16: header of %u bytes where a multiple of %u from %zu on was expected: the header is "
+		return refuse_file(error, path,
+			"offset 16: header of %u bytes where a multiple of %u from %zu on was "
+			"expected: the header is "
 			"damaged; copy it again",
 			header->header_bytes, TRACE_ALIGN, sizeof *header);
 	if (header->clock_kind != TRACE_CLOCK_TSC && header->clock_kind != TRACE_CLOCK_MONOTONIC)
-		return refuse(error, path,
-			"offset 20: clock kind %u where %d or %d was expected: the header is damaged; copy it again",
+		return refuse_file(error, path,
+			"offset 20: clock kind %u where %d or %d was expected: the header is "
+			"damaged; copy it again",
 			header->clock_kind, TRACE_CLOCK_TSC, TRACE_CLOCK_MONOTONIC);
 	return true;
 }
 
-bool header_read(int fd, const char *path, struct trace_header *header, char error[READER_ERROR_BYTES])
+bool header_read(
+	int fd, const char *path, struct trace_header *header, char error[READER_ERROR_BYTES])
 {
 	int64_t got;
 
 	memset(header, 0, sizeof *header);
-	got = read_at(fd, header, sizeof *header, 0);
+	got = pread_all(fd, header, sizeof *header, 0);
 	if (got < 0)
-		return refuse(error, path, "offset 0: cannot be read: %s", strerror(errno));
+		return refuse_file(error, path, "offset 0: cannot be read: %s", strerror(errno));
 	if (got == 0)
-		return refuse(error, path, "an empty file: nothing was recorded, or the copy failed; record again");
+		return refuse_file(error, path,
+			"an empty file: nothing was recorded, or the copy failed; record again");
 	if (got >= 8 && !check_magic(header->magic, path, error))
 		return false;
 	if (got < 8 && memcmp(header->magic, TRACE_MAGIC, (size_t)got))
-		return refuse(
-			error, path, "offset 0: not a trace of pperf, and none of another tool; " WHAT_TO_GIVE);
+		return refuse_file(error, path,
+			"offset 0: not a trace of pperf, and none of another "
+			"tool; " ACCEPTED_FILES);
 	if (got < (int64_t)sizeof *header)
-		return refuse(error, path, "offset %lld: the file ends within the header of %zu bytes; copy it again",
+		return refuse_file(error, path,
+			"offset %lld: the file ends within the header of %zu bytes; copy it again",
 			(long long)got, sizeof *header);
 	return check_fields(header, path, error);
 }

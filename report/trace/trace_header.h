@@ -7,17 +7,19 @@
 #include "report/trace/trace_reader.h"
 
 /* What can be given, as the end of a sentence about what cannot. */
-#define WHAT_TO_GIVE                                                                                       \
-	"give a trace of pperf (trace.bin), torch.profiler's JSON (.json, .json.gz) or an SQLite export of " \
+#define ACCEPTED_FILES                                                                             \
+	"give a trace of pperf (trace.bin), torch.profiler's JSON (.json, .json.gz) or an SQLite " \
+	"export of "                                                                               \
 	"Nsight Systems (.sqlite)"
 
 /* Opens a regular file for reading, never waiting for anything. -1: `error` is one sentence. */
 int trace_file_open(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES]);
 
 /* Reads and checks the header. false: `error` says in one sentence what was expected where, and what to do. */
-bool header_read(int fd, const char *path, struct trace_header *header, char error[READER_ERROR_BYTES]);
+bool header_read(
+	int fd, const char *path, struct trace_header *header, char error[READER_ERROR_BYTES]);
 
 /* pread of all that is there; fewer bytes: the file ends. -1: errno. */
-int64_t read_at(int fd, void *into, size_t bytes, uint64_t offset);
+int64_t pread_all(int fd, void *into, size_t bytes, uint64_t offset);
 
 #endif

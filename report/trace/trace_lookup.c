@@ -14,46 +14,50 @@ struct trace_text reader_name(struct trace_reader *reader, uint32_t name)
 	if (name == 0)
 		return no_text;
 	if (name >= dictionary->name_end || !dictionary->names[name].bytes) {
-		reader->state->notes.integrity.unknown_names++;
+		reader->state->warnings.integrity.unknown_names++;
 		return no_text;
 	}
-	return (struct trace_text){ dictionary->names[name].bytes, dictionary->names[name].length, true };
+	return (struct trace_text){ dictionary->names[name].bytes, dictionary->names[name].length,
+		true };
 }
 
-uint32_t reader_nodes(const struct trace_reader *reader)
+uint32_t reader_node_count(const struct trace_reader *reader)
 {
-	return reader->state->dictionary.place_end + 1;
+	return reader->state->dictionary.node_end + 1;
 }
 
-const struct trace_place *reader_place(const struct trace_reader *reader, uint32_t node)
+const struct trace_node_info *reader_node(const struct trace_reader *reader, uint32_t node)
 {
 	const struct trace_dictionary *dictionary = &reader->state->dictionary;
 
-	return &dictionary->places[node < dictionary->place_end ? node : dictionary->place_end];
+	return &dictionary->nodes[node < dictionary->node_end ? node : dictionary->node_end];
 }
 
 struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event)
 {
 	const struct trace_range *range = event->record;
 
-	if (event->record && (event->kind == TRACE_PUSH || event->kind == TRACE_START || event->kind == TRACE_MARK)) {
+	if (event->record && (event->kind == TRACE_PUSH || event->kind == TRACE_START ||
+				     event->kind == TRACE_MARK)) {
 		if (range->head.flags & TRACE_HAS_TEXT)
-			return (struct trace_text){ (const char *)(range + 1), range->text_bytes, true };
+			return (struct trace_text){ (const char *)(range + 1), range->text_bytes,
+				true };
 		if (range->name || event->kind != TRACE_PUSH)
 			return reader_name(reader, range->name);
 	}
-	return reader_name(reader, reader_place(reader, event->node)->name);
+	return reader_name(reader, reader_node(reader, event->node)->name);
 }
 
 struct trace_text reader_module_path(const struct trace_module *module)
 {
-	return (struct trace_text){ (const char *)(module + 1), module->path_bytes, module->path_bytes > 0 };
+	return (struct trace_text){ (const char *)(module + 1), module->path_bytes,
+		module->path_bytes > 0 };
 }
 
 struct trace_text reader_module_build_id(const struct trace_module *module)
 {
-	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes, module->build_id_bytes,
-		module->build_id_bytes > 0 };
+	return (struct trace_text){ (const char *)(module + 1) + module->path_bytes,
+		module->build_id_bytes, module->build_id_bytes > 0 };
 }
 
 uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_kind kind)
@@ -61,10 +65,12 @@ uint32_t reader_dictionary_count(const struct trace_reader *reader, enum trace_k
 	return kind < TRACE_KINDS ? reader->state->dictionary.lists[kind].count : 0;
 }
 
-const void *reader_dictionary(const struct trace_reader *reader, enum trace_kind kind, uint32_t index)
+const void *reader_dictionary(
+	const struct trace_reader *reader, enum trace_kind kind, uint32_t index)
 {
-	return index < reader_dictionary_count(reader, kind) ? reader->state->dictionary.lists[kind].records[index]
-							     : NULL;
+	return index < reader_dictionary_count(reader, kind)
+		       ? reader->state->dictionary.lists[kind].records[index]
+		       : NULL;
 }
 
 static bool redacting;
@@ -74,7 +80,7 @@ void reader_redact(void)
 	redacting = true;
 }
 
-static bool is_any(struct trace_text key, const char *const *list)
+static bool is_listed_key(struct trace_text key, const char *const *list)
 {
 	for (; *list; list++)
 		if (key.length == strlen(*list) && !memcmp(key.bytes, *list, key.length))
@@ -82,7 +88,7 @@ static bool is_any(struct trace_text key, const char *const *list)
 	return false;
 }
 
-static bool begins_with_any(struct trace_text key, const char *const *list)
+static bool begins_with_listed(struct trace_text key, const char *const *list)
 {
 	for (; *list; list++)
 		if (key.length > strlen(*list) && !memcmp(key.bytes, *list, strlen(*list)))
@@ -91,35 +97,39 @@ static bool begins_with_any(struct trace_text key, const char *const *list)
 }
 
 /* Without what may be nobody else's business: of a command its first word, of a path its last part. */
-static struct trace_text redact(struct trace_text key, struct trace_text value)
+static struct trace_text redact_value(struct trace_text key, struct trace_text value)
 {
-	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe", "cupti.library", NULL };
+	static const char *const hidden[] = { "directory", "host", NULL }, *const paths[] = { "exe",
+		"cupti.library", NULL };
 	static const char *const commands[] = { "command", NULL };
 	static const char mark[] = "[redacted]";
-	static const char *const listed[] = { "env.", "warning.", "import.process", "process.", NULL };
+	static const char *const listed[] = { "env.", "warning.", "import.process", "process.",
+		NULL };
 	const struct trace_text redacted = { mark, sizeof mark - 1, true };
 	const char *end;
 
-	if (is_any(key, commands) && (end = memchr(value.bytes, ' ', value.length)))
+	if (is_listed_key(key, commands) && (end = memchr(value.bytes, ' ', value.length)))
 		value.length = (uint32_t)(end - value.bytes);
-	if (is_any(key, paths) || is_any(key, commands)) {
+	if (is_listed_key(key, paths) || is_listed_key(key, commands)) {
 		if ((end = memrchr(value.bytes, '/', value.length)))
-			value = (struct trace_text){ end + 1, value.length - (uint32_t)(end + 1 - value.bytes), true };
+			value = (struct trace_text){ end + 1,
+				value.length - (uint32_t)(end + 1 - value.bytes), true };
 		return value;
 	}
-	if (is_any(key, hidden))
+	if (is_listed_key(key, hidden))
 		return redacted;
-	if (begins_with_any(key, listed) && memchr(value.bytes, '/', value.length))
+	if (begins_with_listed(key, listed) && memchr(value.bytes, '/', value.length))
 		return redacted;
 	return value;
 }
 
-uint32_t reader_metas(const struct trace_reader *reader)
+uint32_t reader_meta_count(const struct trace_reader *reader)
 {
 	return reader_dictionary_count(reader, TRACE_META);
 }
 
-void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key, struct trace_text *value)
+void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct trace_text *key,
+	struct trace_text *value)
 {
 	const struct trace_meta *meta = reader_dictionary(reader, TRACE_META, index);
 
@@ -129,14 +139,14 @@ void reader_meta_at(const struct trace_reader *reader, uint32_t index, struct tr
 	*key = (struct trace_text){ (const char *)(meta + 1), meta->key_bytes, true };
 	*value = (struct trace_text){ key->bytes + meta->key_bytes, meta->value_bytes, true };
 	if (redacting)
-		*value = redact(*key, *value);
+		*value = redact_value(*key, *value);
 }
 
 struct trace_text reader_meta(const struct trace_reader *reader, const char *wanted)
 {
 	size_t length = strlen(wanted);
 
-	for (uint32_t i = 0; i < reader_metas(reader); i++) {
+	for (uint32_t i = 0; i < reader_meta_count(reader); i++) {
 		struct trace_text key, value;
 
 		reader_meta_at(reader, i, &key, &value);
@@ -159,7 +169,9 @@ static const void *find_record(const struct trace_reader *reader, enum trace_kin
 		else
 			high = middle;
 	}
-	return low < list->count && dictionary_record_id(list->records[low]) == id ? list->records[low] : NULL;
+	return low < list->count && dictionary_record_id(list->records[low]) == id
+		       ? list->records[low]
+		       : NULL;
 }
 
 const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32_t stack)
@@ -167,7 +179,8 @@ const struct trace_stack *reader_stack(const struct trace_reader *reader, uint32
 	return find_record(reader, TRACE_STACK, stack);
 }
 
-const struct trace_python_stack *reader_python_stack(const struct trace_reader *reader, uint32_t stack)
+const struct trace_python_stack *reader_python_stack(
+	const struct trace_reader *reader, uint32_t stack)
 {
 	return find_record(reader, TRACE_PYTHON_STACK, stack);
 }

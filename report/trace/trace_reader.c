@@ -17,21 +17,22 @@ int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 	struct reader_state *state = reader->state;
 	int status = 0;
 
-	if (state->over) {
-		stream_free(state->over);
-		state->over = NULL;
+	if (state->ended_stream) {
+		stream_free(state->ended_stream);
+		state->ended_stream = NULL;
 	}
 	if (__builtin_expect(reader->until != 0, 1)) { /* until 0: what is open comes first */
-		if (reader->run->word != reader->run->end && *reader->run->word == 0 && !state->failed)
+		if (reader->run->word != reader->run->end && *reader->run->word == 0 &&
+			!state->failed)
 			reader->run->word++; /* padding */
-		if (reader->run->word != reader->run->end && stream_quick(reader, event))
+		if (reader->run->word != reader->run->end && stream_step_fast(reader, event))
 			return 1;
 	}
-	turn_hand_over(reader);
+	merge_switch_if_due(reader);
 	if (reader_next_short(reader, event))
 		return 1;
 	while (status == 0 && !state->failed) {
-		if (!reader->run->stream && !turn_take(reader))
+		if (!reader->run->stream && !merge_take_next(reader))
 			return 0;
 		status = stream_step(reader, event);
 	}
@@ -50,8 +51,8 @@ static void list_streams(struct reader_state *state)
 	struct trace_stream *stream = NULL;
 
 	state->stream_count = (uint32_t)blocks->layout.streams;
-	state->streams = need(state->stream_count * sizeof *state->streams);
-	state->heap = need(((size_t)state->stream_count + 1) * sizeof *state->heap);
+	state->streams = xcalloc(state->stream_count * sizeof *state->streams);
+	state->heap = xcalloc(((size_t)state->stream_count + 1) * sizeof *state->heap);
 	for (uint32_t i = 0, count = 0; i < blocks->streams_end; i++) {
 		if (!stream || blocks->entries[i].stream != stream->stream) {
 			stream = &state->streams[count];
@@ -79,23 +80,23 @@ void reader_rewind(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
 
-	progress_again();
+	progress_restart();
 	free_streams(state);
-	state->notes = state->at_open;
+	state->warnings = state->warnings_at_open;
 	state->heap_count = 0;
-	state->heap[0] = WAITING_NONE;
+	state->heap[0] = MERGE_KEY_NONE;
 	for (uint32_t i = 0; i < state->stream_count; i++) {
 		struct trace_stream *stream = &state->streams[i];
 
 		stream->user = NULL;
 		stream->started = 0;
 		stream->tid = 0;
-		turn_wait(state, stream, first_stamp(state, stream));
+		merge_push(state, stream, first_stamp(state, stream));
 	}
 	state->piece = 0;
 	state->now = state->last_ns = state->last_stream_lost = 0;
-	state->over = NULL;
-	state->tensor_totals = (struct tensor_totals){ .of[0].allocated = 0 };
+	state->ended_stream = NULL;
+	state->tensor_totals = (struct tensor_totals){ .devices[0].allocated = 0 };
 	reader->run = &state->idle;
 	reader->until = reader->clock_raw = state->piece_end = 0;
 }
@@ -108,37 +109,41 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
 }
 
-struct trace_reader *reader_open_fd(int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+struct trace_reader *reader_open_fd(
+	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
 {
-	struct trace_reader *reader = need(sizeof *reader);
-	struct reader_state *state = need(sizeof *state);
-	struct trace_integrity *integrity = &state->notes.integrity;
+	struct trace_reader *reader = xcalloc(sizeof *reader);
+	struct reader_state *state = xcalloc(sizeof *state);
+	struct trace_integrity *integrity = &state->warnings.integrity;
 
 	reader->state = state;
-	state->path = need(strlen(path) + 1);
+	state->path = xcalloc(strlen(path) + 1);
 	strcpy(state->path, path);
-	state->notes.path = state->path;
+	state->warnings.path = state->path;
 	progress_file(path);
-	if (!blocks_open(&state->blocks, fd, file_bytes, &state->notes, error)) {
+	if (!blocks_open(&state->blocks, fd, file_bytes, &state->warnings, error)) {
 		reader_close(reader);
 		return NULL;
 	}
-	if (!totals_read(&state->totals, &state->blocks, &state->notes) ||
-		!dictionary_read(&state->dictionary, &state->blocks, &state->notes)) {
-		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", path, strerror(errno));
+	if (!counted_totals_read(&state->totals, &state->blocks, &state->warnings) ||
+		!dictionary_read(&state->dictionary, &state->blocks, &state->warnings)) {
+		snprintf(error, READER_ERROR_BYTES, "%.300s: cannot be read: %s", path,
+			strerror(errno));
 		reader_close(reader);
 		return NULL;
 	}
-	clock_build(
-		&state->clock, &state->blocks.header, state->blocks.samples, state->blocks.sample_count, &state->notes);
-	totals_scale(&state->totals, state->clock.ticks_per_second, state->dictionary.place_end, &state->notes);
+	clock_build(&state->clock, &state->blocks.header, state->blocks.samples,
+		state->blocks.sample_count, &state->warnings);
+	counted_totals_scale(&state->totals, state->clock.ticks_per_second,
+		state->dictionary.node_end, &state->warnings);
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
 		integrity->lost[i] = state->blocks.header.lost[i];
 	integrity->ended = state->blocks.header.flags & TRACE_ENDED;
-	integrity->tail_at_risk = (state->blocks.header.flags & TRACE_TAIL_AT_RISK) && !integrity->ended;
-	state->at_open = state->notes;
+	integrity->tail_at_risk = (state->blocks.header.flags & TRACE_TAIL_AT_RISK) &&
+				  !integrity->ended;
+	state->warnings_at_open = state->warnings;
 	list_streams(state);
-	reader->node_last = state->dictionary.place_end - 1;
+	reader->node_last = state->dictionary.node_end - 1;
 	reader_rewind(reader);
 	return reader;
 }
@@ -154,7 +159,7 @@ void reader_close(struct trace_reader *reader)
 	free(state->streams);
 	free(state->heap);
 	dictionary_free(&state->dictionary);
-	totals_free(&state->totals);
+	counted_totals_free(&state->totals);
 	clock_free(&state->clock);
 	blocks_close(&state->blocks);
 	free(state->path);
@@ -180,10 +185,10 @@ const struct trace_layout *reader_layout(const struct trace_reader *reader)
 const struct trace_counted *reader_counted(const struct trace_reader *reader, uint32_t *count)
 {
 	*count = reader->state->totals.count;
-	return reader->state->totals.places;
+	return reader->state->totals.nodes;
 }
 
-uint32_t reader_streams(const struct trace_reader *reader)
+uint32_t reader_stream_count(const struct trace_reader *reader)
 {
 	return reader->state->stream_count;
 }
@@ -219,7 +224,8 @@ uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint
 {
 	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
 
-	if (from >= reader->clock_raw && stamp <= reader->state->piece_end) /* it lies in the present piece of the clock */
+	if (from >= reader->clock_raw &&
+		stamp <= reader->state->piece_end) /* it lies in the present piece of the clock */
 		return reader_stamp_time(reader, stamp) - reader_stamp_time(reader, from);
 	return reader_time(reader, stamp) - reader_time(reader, from);
 }
@@ -230,7 +236,8 @@ uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
 }
 
 /* CLOCK_REALTIME was never set. */
-static bool reader_plain_realtime(const struct trace_reader *reader, uint64_t realtime_ns, uint64_t *ns)
+static bool reader_plain_realtime(
+	const struct trace_reader *reader, uint64_t realtime_ns, uint64_t *ns)
 {
 	const struct clock_map *clock = &reader->state->clock;
 	int64_t time;
@@ -242,17 +249,19 @@ static bool reader_plain_realtime(const struct trace_reader *reader, uint64_t re
 	return time >= 0;
 }
 
-bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns, uint64_t *start, uint64_t *end)
+bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t end_ns,
+	uint64_t *start, uint64_t *end)
 {
 	*start = *end = 0;
 	if (start_ns == 0 && end_ns == 0)
 		return false;
-	if (start_ns <= end_ns && reader_plain_realtime(reader, start_ns, start) && reader_plain_realtime(reader, end_ns, end))
+	if (start_ns <= end_ns && reader_plain_realtime(reader, start_ns, start) &&
+		reader_plain_realtime(reader, end_ns, end))
 		return true;
 	*start = reader_realtime(reader, start_ns);
 	*end = reader_realtime(reader, end_ns);
 	if (*end < *start) {
-		reader->state->notes.integrity.clock_violations++;
+		reader->state->warnings.integrity.clock_violations++;
 		*end = *start;
 	}
 	return true;
@@ -264,7 +273,7 @@ static uint64_t lost_in_streams(const struct reader_state *state)
 	uint64_t lost = state->last_stream_lost;
 
 	for (uint32_t i = 0; i < state->stream_count; i++)
-		if (state->streams[i].cursor && &state->streams[i] != state->over)
+		if (state->streams[i].cursor && &state->streams[i] != state->ended_stream)
 			lost += state->streams[i].cursor->lost;
 	return lost;
 }
@@ -272,7 +281,7 @@ static uint64_t lost_in_streams(const struct reader_state *state)
 const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
-	struct trace_integrity *all = &state->notes.integrity;
+	struct trace_integrity *all = &state->warnings.integrity;
 	uint64_t streams = lost_in_streams(state);
 
 	all->lost_events = 0;
@@ -280,19 +289,21 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 		all->lost_events += all->lost[i];
 	if (streams > all->lost_events)
 		all->lost_events = streams;
-	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks || all->damaged_payloads ||
-			  all->damaged_blocks || all->cut_blocks || all->duplicate_chunks || all->skipped_bytes ||
-			  all->truncated_streams || all->unmatched_ends || all->unended || all->resumed ||
-			  all->unknown_kinds || all->unknown_nodes || all->unknown_names || all->tail_at_risk ||
-			  all->cut_bytes);
+	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks ||
+			  all->damaged_payloads || all->damaged_blocks || all->cut_blocks ||
+			  all->duplicate_chunks || all->skipped_bytes || all->truncated_streams ||
+			  all->unmatched_ends || all->unended || all->resumed ||
+			  all->unknown_kinds || all->unknown_nodes || all->unknown_names ||
+			  all->tail_at_risk || all->cut_bytes);
 	return all;
 }
 
 const char *reader_warning(const struct trace_reader *reader, unsigned index)
 {
-	const struct trace_notes *notes = &reader->state->notes;
+	const struct read_warnings *warnings = &reader->state->warnings;
 
-	return index < notes->count && index < NOTES_MOST ? notes->notes[index] : NULL;
+	return index < warnings->count && index < READ_WARNINGS_MAX ? warnings->warnings[index]
+								    : NULL;
 }
 
 const char *reader_error(const struct trace_reader *reader)

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #define HEADER_BYTES 4096u
-#define BLOCK_BYTES 65536u     /* with its head */
+#define BLOCK_BYTES 65536u      /* with its head */
 #define START_TICKS 1000000000u /* raw and monotonic time of the trace's start */
 #define PUSH4_TICKS (1u << 14)
 #define PUSH4_NODES (1u << 16)
 #define POP4_TICKS (1u << 30)
 
-struct block {
+struct writer_block {
 	struct trace_block head;
 	unsigned char payload[BLOCK_BYTES - sizeof(struct trace_block)];
 };
@@ -21,7 +21,7 @@ struct block {
 struct trace_writer {
 	int fd, error; /* error: errno of the first write that failed */
 	struct trace_header header;
-	struct block *dictionary, *stream; /* being filled */
+	struct writer_block *dictionary, *stream; /* being filled */
 	uint32_t names, nodes;
 	uint64_t last; /* stamp of the stream's last record */
 	struct trace_open *open;
@@ -30,7 +30,8 @@ struct trace_writer {
 	bool streaming; /* a stream was begun */
 };
 
-static void put_bytes(struct trace_writer *writer, const void *from, size_t bytes, uint64_t offset)
+static void write_bytes(
+	struct trace_writer *writer, const void *from, size_t bytes, uint64_t offset)
 {
 	const char *at = from;
 
@@ -48,7 +49,7 @@ static void put_bytes(struct trace_writer *writer, const void *from, size_t byte
 }
 
 /* Writes a block to the file, and empties it for the next one of its kind. */
-static void seal(struct trace_writer *writer, struct block *block)
+static void seal_writer_block(struct trace_writer *writer, struct writer_block *block)
 {
 	struct trace_block *head = &block->head;
 	const size_t used = sizeof *head + (size_t)head->used;
@@ -60,7 +61,7 @@ static void seal(struct trace_writer *writer, struct block *block)
 	head->head_crc = trace_crc32c(0, head, offsetof(struct trace_block, head_crc));
 	head->crc = trace_block_crc(head, block->payload);
 	memset((char *)block + used, 0, (size_t)head->extent - used);
-	put_bytes(writer, block, (size_t)head->extent, writer->header.end);
+	write_bytes(writer, block, (size_t)head->extent, writer->header.end);
 	writer->header.end += head->extent;
 	head->sequence++;
 	head->used = 0;
@@ -68,11 +69,11 @@ static void seal(struct trace_writer *writer, struct block *block)
 
 struct trace_writer *writer_new(int fd, uint64_t realtime_ns, uint32_t pid)
 {
-	struct trace_writer *writer = need(sizeof *writer);
+	struct trace_writer *writer = xcalloc(sizeof *writer);
 
 	writer->fd = fd;
-	writer->dictionary = need(sizeof *writer->dictionary);
-	writer->stream = need(sizeof *writer->stream);
+	writer->dictionary = xcalloc(sizeof *writer->dictionary);
+	writer->stream = xcalloc(sizeof *writer->stream);
 	writer->dictionary->head.type = TRACE_DICT;
 	writer->stream->head.type = TRACE_CHUNK;
 	writer->names = writer->nodes = 1;
@@ -90,25 +91,25 @@ struct trace_writer *writer_new(int fd, uint64_t realtime_ns, uint32_t pid)
 	return writer;
 }
 
-static void *dictionary_room(struct trace_writer *writer, size_t size)
+static void *reserve_dictionary(struct trace_writer *writer, size_t size)
 {
-	struct block *block = writer->dictionary;
+	struct writer_block *block = writer->dictionary;
 	void *at;
 
 	if (block->head.used + size > sizeof block->payload)
-		seal(writer, block);
+		seal_writer_block(writer, block);
 	at = block->payload + block->head.used;
 	memset(at, 0, size);
 	block->head.used += size;
 	return at;
 }
 
-static struct trace_head head_of(enum trace_kind kind, size_t size, uint32_t node)
+static struct trace_head make_head(enum trace_kind kind, size_t size, uint32_t node)
 {
 	return (struct trace_head){ .size = (uint16_t)size, .kind = (uint8_t)kind, .node = node };
 }
 
-static size_t round_up(size_t size)
+static size_t align_record_size(size_t size)
 {
 	return (size + 7) / 8 * 8;
 }
@@ -117,17 +118,18 @@ void writer_dictionary(struct trace_writer *writer, enum trace_kind kind, void *
 {
 	struct trace_head *head = record;
 
-	*head = head_of(kind, size, head->node);
-	memcpy(dictionary_room(writer, size), record, size);
+	*head = make_head(kind, size, head->node);
+	memcpy(reserve_dictionary(writer, size), record, size);
 }
 
 void writer_meta(struct trace_writer *writer, const char *key, const char *value, size_t length)
 {
-	const size_t key_bytes = strlen(key), value_bytes = length < TRACE_TEXT_MAX ? length : TRACE_TEXT_MAX,
-		     size = round_up(sizeof(struct trace_meta) + key_bytes + value_bytes);
-	struct trace_meta *meta = dictionary_room(writer, size);
+	const size_t key_bytes = strlen(key),
+		     value_bytes = length < TRACE_TEXT_MAX ? length : TRACE_TEXT_MAX,
+		     size = align_record_size(sizeof(struct trace_meta) + key_bytes + value_bytes);
+	struct trace_meta *meta = reserve_dictionary(writer, size);
 
-	meta->head = head_of(TRACE_META, size, 0);
+	meta->head = make_head(TRACE_META, size, 0);
 	meta->key_bytes = (uint32_t)key_bytes;
 	meta->value_bytes = (uint32_t)value_bytes;
 	memcpy(meta + 1, key, key_bytes);
@@ -137,11 +139,12 @@ void writer_meta(struct trace_writer *writer, const char *key, const char *value
 uint32_t writer_name(struct trace_writer *writer, const char *text, size_t length)
 {
 	const bool cut = length > TRACE_TEXT_MAX;
-	const size_t bytes = cut ? TRACE_TEXT_MAX : length, size = round_up(sizeof(struct trace_name) + bytes);
-	struct trace_name *name = dictionary_room(writer, size);
+	const size_t bytes = cut ? TRACE_TEXT_MAX : length,
+		     size = align_record_size(sizeof(struct trace_name) + bytes);
+	struct trace_name *name = reserve_dictionary(writer, size);
 	const size_t mark = strlen(TRACE_TEXT_CUT);
 
-	name->head = head_of(TRACE_NAME, size, 0);
+	name->head = make_head(TRACE_NAME, size, 0);
 	name->name = writer->names;
 	name->bytes = (uint32_t)bytes;
 	memcpy(name + 1, text, bytes);
@@ -152,22 +155,22 @@ uint32_t writer_name(struct trace_writer *writer, const char *text, size_t lengt
 
 uint32_t writer_node(struct trace_writer *writer, const struct trace_node *node)
 {
-	struct trace_node *record = dictionary_room(writer, sizeof *record);
+	struct trace_node *record = reserve_dictionary(writer, sizeof *record);
 
 	*record = *node;
-	record->head = head_of(TRACE_NODE, sizeof *record, writer->nodes);
+	record->head = make_head(TRACE_NODE, sizeof *record, writer->nodes);
 	return writer->nodes++;
 }
 
 /* Each payload can be read alone: it begins with the time, and what is open. */
-static void begin_payload(struct trace_writer *writer)
+static void begin_stream_payload(struct trace_writer *writer)
 {
-	struct block *block = writer->stream;
-	struct trace_clock_record clock = { .head = head_of(TRACE_CLOCK, sizeof clock, 0),
+	struct writer_block *block = writer->stream;
+	struct trace_clock_record clock = { .head = make_head(TRACE_CLOCK, sizeof clock, 0),
 		.stamp = writer->last,
 		.monotonic_ns = writer->last,
 		.realtime_ns = writer->header.start.realtime_ns + (writer->last - START_TICKS) };
-	const uint32_t open = writer->depth < TRACE_OPEN_MOST ? writer->depth : TRACE_OPEN_MOST;
+	const uint32_t open = writer->depth < TRACE_OPEN_MAX ? writer->depth : TRACE_OPEN_MAX;
 
 	block->head.base_stamp = writer->last;
 	memcpy(block->payload, &clock, sizeof clock);
@@ -177,15 +180,15 @@ static void begin_payload(struct trace_writer *writer)
 }
 
 /* Room for a record, at a multiple of `align` (4 or 8); what lies between is padding. */
-static void *stream_room(struct trace_writer *writer, size_t size, size_t align)
+static void *reserve_stream(struct trace_writer *writer, size_t size, size_t align)
 {
-	struct block *block = writer->stream;
+	struct writer_block *block = writer->stream;
 	void *at;
 
 	if (block->head.used + size + 4 > sizeof block->payload)
-		seal(writer, block);
+		seal_writer_block(writer, block);
 	if (!block->head.used)
-		begin_payload(writer);
+		begin_stream_payload(writer);
 	if (block->head.used % align) {
 		memset(block->payload + block->head.used, 0, 4);
 		block->head.used += 4;
@@ -197,7 +200,7 @@ static void *stream_room(struct trace_writer *writer, size_t size, size_t align)
 
 void writer_stream(struct trace_writer *writer, uint32_t tid)
 {
-	seal(writer, writer->stream);
+	seal_writer_block(writer, writer->stream);
 	writer->stream->head.stream = (uint32_t)++writer->header.streams;
 	writer->stream->head.sequence = 0;
 	writer->stream->head.tid = tid;
@@ -209,7 +212,8 @@ void writer_stream(struct trace_writer *writer, uint32_t tid)
 static uint32_t ticks_since(struct trace_writer *writer, uint64_t time)
 {
 	const uint64_t stamp = time + START_TICKS;
-	struct trace_clock_record clock = { .monotonic_ns = stamp, .realtime_ns = writer_realtime(writer, time) };
+	struct trace_clock_record clock = { .monotonic_ns = stamp,
+		.realtime_ns = writer_realtime(writer, time) };
 
 	if (stamp - writer->last >= POP4_TICKS)
 		writer_timed(writer, time, TRACE_CLOCK, &clock, sizeof clock);
@@ -218,7 +222,7 @@ static uint32_t ticks_since(struct trace_writer *writer, uint64_t time)
 
 void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node)
 {
-	uint32_t ticks = ticks_since(writer, time), *words = stream_room(writer, 8, 4);
+	uint32_t ticks = ticks_since(writer, time), *words = reserve_stream(writer, 8, 4);
 
 	if (ticks < PUSH4_TICKS && node < PUSH4_NODES) {
 		words[0] = 1 | ticks << 2 | node << 16;
@@ -228,8 +232,10 @@ void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node)
 		words[1] = ticks;
 	}
 	writer->last = time + START_TICKS;
-	grow(&writer->open, &writer->open_room, (size_t)writer->depth + 1, sizeof *writer->open);
-	writer->open[writer->depth++] = (struct trace_open){ .head = head_of(TRACE_OPEN, sizeof *writer->open, node),
+	array_grow_zeroed(
+		&writer->open, &writer->open_room, (size_t)writer->depth + 1, sizeof *writer->open);
+	writer->open[writer->depth++] = (struct trace_open){ .head = make_head(TRACE_OPEN,
+								     sizeof *writer->open, node),
 		.begin_stamp = writer->last };
 }
 
@@ -243,17 +249,18 @@ void writer_pop(struct trace_writer *writer, uint64_t time, uint32_t inside)
 		writer_timed(writer, time, TRACE_POP_AT, &pop, sizeof pop);
 	} else {
 		ticks = ticks_since(writer, time);
-		*(uint32_t *)stream_room(writer, 4, 4) = 2 | ticks << 2;
+		*(uint32_t *)reserve_stream(writer, 4, 4) = 2 | ticks << 2;
 		writer->last = time + START_TICKS;
 	}
 	memmove(&writer->open[index], &writer->open[index + 1], inside * sizeof *writer->open);
 	writer->depth--;
 }
 
-void writer_timed(struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record, size_t size)
+void writer_timed(
+	struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record, size_t size)
 {
 	struct trace_timed *timed = record;
-	void *at = stream_room(writer, size, 8);
+	void *at = reserve_stream(writer, size, 8);
 
 	timed->head.size = (uint16_t)size;
 	timed->head.kind = (uint8_t)kind;
@@ -267,7 +274,7 @@ void writer_plain(struct trace_writer *writer, enum trace_kind kind, void *recor
 
 	head->size = (uint16_t)size;
 	head->kind = (uint8_t)kind;
-	memcpy(stream_room(writer, size, 8), record, size);
+	memcpy(reserve_stream(writer, size, 8), record, size);
 }
 
 uint64_t writer_realtime(const struct trace_writer *writer, uint64_t time)
@@ -280,13 +287,13 @@ bool writer_close(struct trace_writer *writer, uint64_t duration, bool whole)
 	struct trace_header *header = &writer->header;
 	int error;
 
-	seal(writer, writer->stream);
-	seal(writer, writer->dictionary);
+	seal_writer_block(writer, writer->stream);
+	seal_writer_block(writer, writer->dictionary);
 	header->flags = whole ? TRACE_ENDED : TRACE_TAIL_AT_RISK;
 	header->limit_bytes = header->end;
 	header->last = (struct trace_clock){ START_TICKS + duration, START_TICKS + duration,
 		writer_realtime(writer, duration) };
-	put_bytes(writer, header, sizeof *header, 0);
+	write_bytes(writer, header, sizeof *header, 0);
 	error = writer->error;
 	free(writer->dictionary);
 	free(writer->stream);

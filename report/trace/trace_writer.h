@@ -30,7 +30,8 @@ uint32_t writer_name(struct trace_writer *writer, const char *text, size_t lengt
 /* A place; its head is filled here. The id. */
 uint32_t writer_node(struct trace_writer *writer, const struct trace_node *node);
 /* Any record of the dictionary, whole but for the size in its head. */
-void writer_dictionary(struct trace_writer *writer, enum trace_kind kind, void *record, size_t size);
+void writer_dictionary(
+	struct trace_writer *writer, enum trace_kind kind, void *record, size_t size);
 
 /* A thread's events from here on. `time`: since the trace's start, never less than before. */
 void writer_stream(struct trace_writer *writer, uint32_t tid);
@@ -38,7 +39,8 @@ void writer_push(struct trace_writer *writer, uint64_t time, uint32_t node);
 /* The range closes that has `index` others inside (0: the innermost). */
 void writer_pop(struct trace_writer *writer, uint64_t time, uint32_t index);
 /* A record that begins with struct trace_timed; size, kind and stamp are filled here. */
-void writer_timed(struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record, size_t size);
+void writer_timed(struct trace_writer *writer, uint64_t time, enum trace_kind kind, void *record,
+	size_t size);
 /* One of a GPU, without a stamp; its times are CLOCK_REALTIME: writer_realtime. */
 void writer_plain(struct trace_writer *writer, enum trace_kind kind, void *record, size_t size);
 uint64_t writer_realtime(const struct trace_writer *writer, uint64_t time);

@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SITES 20u  /* call stacks that took memory there, the largest first */
-#define MOST_SHAPES 40u /* shapes of a kernel */
+#define SITES_MAX 20u  /* call stacks that took memory there, the largest first */
+#define SHAPES_MAX 40u /* shapes of a kernel */
 
 /* The names from the root, a line each, indented. */
-static void put_path(struct tui_lines *lines, const struct style *style, const struct row *row)
+static void put_detail_path(
+	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
-	uint32_t *nodes = need((length + 1) * sizeof *nodes);
+	uint32_t *nodes = xcalloc((length + 1) * sizeof *nodes);
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
@@ -26,9 +27,9 @@ static void put_path(struct tui_lines *lines, const struct style *style, const s
 			.parent = NO_ROW,
 			.node = nodes[i],
 			.tree = row->tree };
-		const struct text label = row_label(&at, style->ascii);
+		const struct string_view label = row_label(&at, style->ascii);
 		const int indent = 2 * (int)(i < 12 ? i : 12);
-		char *text = need(label.length + 40u);
+		char *text = xcalloc(label.length + 40u);
 		const int used = snprintf(text, 40, "%*s", indent, "");
 
 		memcpy(text + used, label.bytes, label.length);
@@ -38,7 +39,7 @@ static void put_path(struct tui_lines *lines, const struct style *style, const s
 	free(nodes);
 }
 
-static bool is_said(const struct column *column)
+static bool is_detail_column(const struct column *column)
 {
 	static const char *const elsewhere[] = { "id", "parent", "depth", "name", "label", "path" };
 
@@ -49,63 +50,73 @@ static bool is_said(const struct column *column)
 }
 
 /* Every figure of a row, or of two beside each other; what neither has is left out. */
-static void put_figures(struct tui_lines *lines, const struct style *style, const struct row *first, const struct row *second)
+static void put_detail_values(struct tui_lines *lines, const struct style *style,
+	const struct row *first, const struct row *second)
 {
 	const char *keys = view_find("tree")->columns;
 	const struct column *column;
 
 	while ((column = column_next(&keys))) {
-		struct rows rows[2] = { { .rows = (struct row *)(uintptr_t)first, .count = first != NULL },
+		struct rows rows[2] = { { .rows = (struct row *)(uintptr_t)first,
+						.count = first != NULL },
 			{ .rows = (struct row *)(uintptr_t)second, .count = second != NULL } };
 		char text[2][CELL_TEXT_BYTES] = { "", "" }, line[3 * CELL_TEXT_BYTES];
 		size_t width;
 
 		for (unsigned which = 0; which < 2; which++)
 			if (rows[which].rows)
-				cell_text(text[which], style, column, rows[which].rows, &rows[which]);
-		if (!is_said(column) || (!*text[0] && !*text[1]))
+				cell_text(
+					text[which], style, column, rows[which].rows, &rows[which]);
+		if (!is_detail_column(column) || (!*text[0] && !*text[1]))
 			continue;
-		width = visible_width(text[0], strlen(text[0]));
+		width = escaped_width(text[0], strlen(text[0]));
 		if (second || !first)
-			snprintf(line, sizeof line, "  %-22s %s%*s  %s", column->key, text[0], width < 14 ? (int)(14 - width) : 0, "",
-				text[1]);
+			snprintf(line, sizeof line, "  %-22s %s%*s  %s", column->key, text[0],
+				width < 14 ? (int)(14 - width) : 0, "", text[1]);
 		else
 			snprintf(line, sizeof line, "  %-22s %s", column->key, text[0]);
 		tui_line(lines, style, line, strlen(line));
 	}
 }
 
-static void put_source(struct tui_lines *lines, const struct style *style, const struct row *row)
+static void put_detail_source(
+	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
 	const struct node *node = &row->tree->nodes[row->node];
 	char text[CALL_STACK_TEXT], line[CALL_STACK_TEXT + 32];
 	size_t length;
 
-	if (!node->longest_place)
+	if (!node->longest_trace_node)
 		return;
-	length = call_stack_source(row->process, node->longest_place, false, text, sizeof text);
+	length = call_stack_source(
+		row->process, node->longest_trace_node, false, text, sizeof text);
 	if (length)
-		tui_line(lines, style, line, (size_t)snprintf(line, sizeof line, "first entered at %.*s", (int)length, text));
+		tui_line(lines, style, line,
+			(size_t)snprintf(
+				line, sizeof line, "first entered at %.*s", (int)length, text));
 }
 
-static int by_time(const void *a, const void *b)
+static int by_kernel_time(const void *a, const void *b)
 {
-	const struct kernel *left = *(const struct kernel *const *)a, *right = *(const struct kernel *const *)b;
+	const struct launch_config *left = *(const struct launch_config *const *)a,
+				   *right = *(const struct launch_config *const *)b;
 
 	if (left->total_ns != right->total_ns)
 		return left->total_ns > right->total_ns ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
-static void put_shape(struct tui_lines *lines, const struct style *style, const struct row *row, const struct kernel *kernel)
+static void put_launch_shape(struct tui_lines *lines, const struct style *style,
+	const struct row *row, const struct launch_config *kernel)
 {
-	static const char keys[] = "calls gpu_total_ns min_ns p50_ns p95_ns max_ns grid block registers shared_bytes "
-				   "occupancy_theoretical occupancy_limit waves_per_sm device untimed";
+	static const char keys[] =
+		"calls gpu_total_ns min_ns p50_ns p95_ns max_ns grid block registers shared_bytes "
+		"occupancy_theoretical occupancy_limit waves_per_sm device untimed";
 	struct row shape = { .process = row->process,
 		.kind = ROW_SHAPE,
 		.parent = NO_ROW,
 		.node = kernel->node,
-		.tree = row->process->fold->tree,
+		.tree = row->process->profile->tree,
 		.of.shape = kernel };
 	const struct rows rows = { .rows = &shape, .count = 1 };
 	const struct column *column;
@@ -116,78 +127,91 @@ static void put_shape(struct tui_lines *lines, const struct style *style, const 
 	while ((column = column_next(&rest))) {
 		char text[CELL_TEXT_BYTES];
 
-		if (cell_text(text, style, column, &shape, &rows) && strcmp(text, "0") != 0 && used < sizeof line - 160)
-			used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s", used > 2 ? ", " : "", column->title, text);
+		if (cell_text(text, style, column, &shape, &rows) && strcmp(text, "0") != 0 &&
+			used < sizeof line - 160)
+			used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s",
+				used > 2 ? ", " : "", column->title, text);
 	}
 	tui_line(lines, style, line, used);
 }
 
 /* Wherever it was launched: shapes are counted by name. */
-static void put_shapes(struct tui_lines *lines, const struct style *style, const struct row *row)
+static void put_launch_shapes(
+	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
-	const struct kernels *kernels = row->process->fold->kernels;
+	const struct launch_configs *kernels = row->process->profile->kernels;
 	const struct node *node = &row->tree->nodes[row->node];
-	const struct kernel **shapes = need((kernels->count + 1) * sizeof(struct kernel *));
+	const struct launch_config **shapes = xcalloc(
+		(kernels->count + 1) * sizeof(struct launch_config *));
 	size_t count = 0;
 
 	for (uint32_t i = 0; node->kind == NODE_KERNEL && i < kernels->count; i++)
 		if (kernels->kernels[i].name == node->name)
 			shapes[count++] = &kernels->kernels[i];
 	if (count) {
-		qsort(shapes, count, sizeof(struct kernel *), by_time);
+		qsort(shapes, count, sizeof(struct launch_config *), by_kernel_time);
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "shapes of this kernel, wherever it was launched: %zu", count);
-		for (size_t i = 0; i < count && i < MOST_SHAPES; i++)
-			put_shape(lines, style, row, shapes[i]);
-		if (count > MOST_SHAPES)
-			tui_linef(lines, "  %zu more: pperf-report kernels", count - MOST_SHAPES);
+		for (size_t i = 0; i < count && i < SHAPES_MAX; i++)
+			put_launch_shape(lines, style, row, shapes[i]);
+		if (count > SHAPES_MAX)
+			tui_linef(lines, "  %zu more: pperf-report kernels", count - SHAPES_MAX);
 	}
 	free(shapes);
 }
 
-static int by_bytes(const void *a, const void *b)
+static int by_site_bytes(const void *a, const void *b)
 {
-	const struct memory_site *left = *(const struct memory_site *const *)a, *right = *(const struct memory_site *const *)b;
+	const struct memory_site *left = *(const struct memory_site *const *)a,
+				 *right = *(const struct memory_site *const *)b;
 
 	if (left->flow.alloc_bytes != right->flow.alloc_bytes)
 		return left->flow.alloc_bytes > right->flow.alloc_bytes ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
-static void put_site(struct tui_lines *lines, const struct style *style, const struct row *row, const struct memory_site *site)
+static void put_memory_site(struct tui_lines *lines, const struct style *style,
+	const struct row *row, const struct memory_site *site)
 {
-	char text[CALL_STACK_TEXT], taken[NUMBER_BYTES], held[NUMBER_BYTES], line[CALL_STACK_TEXT + 8];
+	char text[CALL_STACK_TEXT], taken[FORMAT_NUMBER_BYTES], held[FORMAT_NUMBER_BYTES],
+		line[CALL_STACK_TEXT + 8];
 	const uint32_t frames = call_stack_frames(row->process, site->stack);
 
-	number_scaled(taken, UNIT_BYTES, (int64_t)site->flow.alloc_bytes, style->iec, style->ascii);
-	number_scaled(held, UNIT_BYTES, (int64_t)site->flow.held, style->iec, style->ascii);
+	format_with_unit(
+		taken, UNIT_BYTES, (int64_t)site->flow.alloc_bytes, style->iec, style->ascii);
+	format_with_unit(held, UNIT_BYTES, (int64_t)site->flow.held, style->iec, style->ascii);
 	tui_linef(lines, "  %s memory: %s taken in %llu allocations, %s held at the end",
-		memory_kind_name(row->process->fold->memory->levels[site->level].kind), taken, (unsigned long long)site->flow.allocs,
-		held);
+		memory_kind_name(row->process->profile->memory->levels[site->level].kind), taken,
+		(unsigned long long)site->flow.allocs, held);
 	for (uint32_t i = 0; i < frames; i++) {
-		const size_t length = call_stack_frame(row->process, site->stack, i, false, text, sizeof text);
+		const size_t length = call_stack_frame(
+			row->process, site->stack, i, false, text, sizeof text);
 
-		tui_line(lines, style, line, (size_t)snprintf(line, sizeof line, "      %.*s", (int)length, text));
+		tui_line(lines, style, line,
+			(size_t)snprintf(line, sizeof line, "      %.*s", (int)length, text));
 	}
 }
 
-static void put_sites(struct tui_lines *lines, const struct style *style, const struct row *row)
+static void put_memory_sites(
+	struct tui_lines *lines, const struct style *style, const struct row *row)
 {
-	const struct memory *memory = row->process->fold->memory;
-	const struct memory_site **sites = need((memory->site_count + 1) * sizeof(struct memory_site *));
+	const struct memory_owners *memory = row->process->profile->memory;
+	const struct memory_site **sites = xcalloc(
+		(memory->site_count + 1) * sizeof(struct memory_site *));
 	size_t count = 0;
 
-	for (uint32_t i = 0; row->tree == row->process->fold->tree && i < memory->site_count; i++)
+	for (uint32_t i = 0; row->tree == row->process->profile->tree && i < memory->site_count;
+		i++)
 		if (memory->sites[i].node == row->node)
 			sites[count++] = &memory->sites[i];
 	if (count) {
-		qsort(sites, count, sizeof(struct memory_site *), by_bytes);
+		qsort(sites, count, sizeof(struct memory_site *), by_site_bytes);
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "%s", "memory that was taken right here");
-		for (size_t i = 0; i < count && i < MOST_SITES; i++)
-			put_site(lines, style, row, sites[i]);
-		if (count > MOST_SITES)
-			tui_linef(lines, "  %zu more: pperf-report memory", count - MOST_SITES);
+		for (size_t i = 0; i < count && i < SITES_MAX; i++)
+			put_memory_site(lines, style, row, sites[i]);
+		if (count > SITES_MAX)
+			tui_linef(lines, "  %zu more: pperf-report memory", count - SITES_MAX);
 	}
 	free(sites);
 }
@@ -198,30 +222,31 @@ void tui_details(struct tui_lines *lines, const struct style *style, const struc
 		tui_line(lines, style, row_name(row).bytes, row_name(row).length);
 		return;
 	}
-	put_path(lines, style, row);
-	put_source(lines, style, row);
-	put_shapes(lines, style, row);
+	put_detail_path(lines, style, row);
+	put_detail_source(lines, style, row);
+	put_launch_shapes(lines, style, row);
 	tui_linef(lines, "%s", "");
-	put_figures(lines, style, row, NULL);
-	put_sites(lines, style, row);
+	put_detail_values(lines, style, row, NULL);
+	put_memory_sites(lines, style, row);
 }
 
-void tui_details_both(struct tui_lines *lines, const struct style *style, const struct row *before, const struct row *after)
+void tui_details_diff(struct tui_lines *lines, const struct style *style, const struct row *before,
+	const struct row *after)
 {
 	if (!before && !after)
 		return;
-	put_path(lines, style, after ? after : before);
+	put_detail_path(lines, style, after ? after : before);
 	tui_linef(lines, "%s", "");
 	tui_linef(lines, "  %-22s %-14s  %s", "of the whole run", "before", "after");
-	put_figures(lines, style, before, after);
+	put_detail_values(lines, style, before, after);
 	if (before) {
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "%s", "before");
-		put_shapes(lines, style, before);
+		put_launch_shapes(lines, style, before);
 	}
 	if (after) {
 		tui_linef(lines, "%s", "");
 		tui_linef(lines, "%s", "after");
-		put_shapes(lines, style, after);
+		put_launch_shapes(lines, style, after);
 	}
 }

@@ -8,12 +8,13 @@
 #include "report/tui/state.h"
 
 struct tui_canvas {
-	void (*put)(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes);
+	void (*put)(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text,
+		size_t bytes);
 	void *context;
 };
 
 /* Row 0: what is shown; below: titles, rows; the last: a message or the keys. A screen under TUI_LEAST_WIDTH x
  * TUI_LEAST_HEIGHT gets a sentence. */
-void tui_paint(struct tui_state *state, const struct tui_canvas *canvas);
+void tui_draw(struct tui_state *state, const struct tui_canvas *canvas);
 
 #endif

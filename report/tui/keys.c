@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const help[] = {
+static const char *const help_lines[] = {
 	"moving",
 	"  up, down, k, j        one row",
 	"  page up, page down    one screen; space too",
@@ -44,7 +44,7 @@ static const char *const help[] = {
 	"pperf-report --legend says what each means.",
 };
 
-static void say(struct tui_state *state, const char *text)
+static void set_message(struct tui_state *state, const char *text)
 {
 	snprintf(state->message, sizeof state->message, "%s", text);
 }
@@ -59,17 +59,18 @@ static void show_lines(struct tui_state *state, enum tui_mode mode)
 static void show_help(struct tui_state *state)
 {
 	show_lines(state, TUI_HELP);
-	for (size_t i = 0; i < sizeof help / sizeof *help; i++)
-		tui_line(&state->lines, state->model->style, help[i], strlen(help[i]));
+	for (size_t i = 0; i < sizeof help_lines / sizeof *help_lines; i++)
+		tui_line(&state->lines, state->model->style, help_lines[i], strlen(help_lines[i]));
 }
 
-static void show_remarks(struct tui_state *state)
+static void show_warnings(struct tui_state *state)
 {
-	show_lines(state, TUI_REMARKS);
-	for (size_t i = 0; i < state->model->remarks.count; i++)
-		tui_linef(&state->lines, "%s", state->model->remarks.lines[i]);
+	show_lines(state, TUI_WARNINGS);
+	for (size_t i = 0; i < state->model->warnings.count; i++)
+		tui_linef(&state->lines, "%s", state->model->warnings.lines[i]);
 	if (state->model->simulated)
-		tui_linef(&state->lines, "simulated device: no figure of the GPU here is a measurement");
+		tui_linef(&state->lines,
+			"simulated device: no figure of the GPU here is a measurement");
 	if (!state->lines.count)
 		tui_linef(&state->lines, "nothing: no warning");
 }
@@ -87,7 +88,7 @@ static void show_details(struct tui_state *state)
 static void show_menu(struct tui_state *state, enum tui_mode mode, uint32_t count, uint32_t at)
 {
 	if (!count) {
-		say(state, "there is nothing to choose from");
+		set_message(state, "there is nothing to choose from");
 		return;
 	}
 	state->mode = mode;
@@ -99,7 +100,7 @@ static void show_menu(struct tui_state *state, enum tui_mode mode, uint32_t coun
 static void show_metrics(struct tui_state *state)
 {
 	const char *keys[METRIC_COUNT];
-	const uint32_t count = tui_metrics(state, keys, METRIC_COUNT);
+	const uint32_t count = tui_list_metrics(state, keys, METRIC_COUNT);
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -108,10 +109,10 @@ static void show_metrics(struct tui_state *state)
 	show_menu(state, TUI_METRICS, count, at);
 }
 
-static void show_sorts(struct tui_state *state)
+static void show_sort_columns(struct tui_state *state)
 {
 	uint32_t columns[256], at = 0;
-	const uint32_t count = tui_sorts(state, columns, 256);
+	const uint32_t count = tui_list_sort_columns(state, columns, 256);
 
 	for (uint32_t i = 0; i < count; i++)
 		if (columns[i] == state->model->sort)
@@ -129,14 +130,14 @@ static void move_to(struct tui_state *state, int64_t row)
 
 static void go_in(struct tui_state *state, uint32_t item)
 {
-	if (!tui_has_inside(state, item))
+	if (!tui_has_children(state, item))
 		return;
 	if (tui_is_open(state, item)) {
 		move_to(state, (int64_t)state->cursor + 1);
 		return;
 	}
 	tui_open(state, item, true);
-	tui_rows(state, item);
+	tui_update_rows(state, item);
 }
 
 static void go_out(struct tui_state *state, uint32_t item)
@@ -145,30 +146,32 @@ static void go_out(struct tui_state *state, uint32_t item)
 
 	if (tui_is_open(state, item)) {
 		tui_open(state, item, false);
-		tui_rows(state, item);
+		tui_update_rows(state, item);
 	} else if (around != TUI_NONE && item != focus) {
-		tui_rows(state, around);
+		tui_update_rows(state, around);
 	}
 }
 
-static void enter(struct tui_state *state, uint32_t item)
+static void open_or_show_details(struct tui_state *state, uint32_t item)
 {
-	if (state->model->kind->has_details_first(state->model, item) || !tui_has_inside(state, item)) {
+	if (state->model->kind->has_details_first(state->model, item) ||
+		!tui_has_children(state, item)) {
 		show_details(state);
 		return;
 	}
 	tui_open(state, item, !tui_is_open(state, item));
-	tui_rows(state, item);
+	tui_update_rows(state, item);
 }
 
-static void focus(struct tui_state *state, uint32_t item)
+static void focus_on(struct tui_state *state, uint32_t item)
 {
 	if (item == tui_focus_item(state))
 		return;
-	grow(&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
+	array_grow_zeroed(
+		&state->focus, &state->focus_room, state->focus_count + 1, sizeof *state->focus);
 	state->focus[state->focus_count++] = state->model->items[item].key;
 	tui_open(state, item, true);
-	tui_rows(state, item);
+	tui_update_rows(state, item);
 }
 
 static void focus_back(struct tui_state *state)
@@ -176,7 +179,7 @@ static void focus_back(struct tui_state *state)
 	const uint32_t item = tui_focus_item(state);
 
 	if (!state->focus_count) {
-		say(state, "everything is shown");
+		set_message(state, "everything is shown");
 		return;
 	}
 	state->focus_count--;
@@ -184,26 +187,30 @@ static void focus_back(struct tui_state *state)
 }
 
 /* The column to order by, so many further on among those shown. */
-static void sort_beside(struct tui_state *state, int by)
+static void sort_by_next_column(struct tui_state *state, int by)
 {
 	const struct tui_model *model = state->model;
 
 	for (int64_t i = (int64_t)model->sort + by; i >= 0 && i < model->column_count; i += by)
-		if (model->columns[i].shown && model->columns[i].filled && model->columns[i].sortable) {
+		if (model->columns[i].shown && model->columns[i].filled &&
+			model->columns[i].sortable) {
 			tui_sort(state, (uint32_t)i);
 			return;
 		}
-	say(state, by > 0 ? "no column further right" : "no column further left");
+	set_message(state, by > 0 ? "no column further right" : "no column further left");
 }
 
 static void find_again(struct tui_state *state, bool back)
 {
-	const uint32_t from = tui_cursor_item(state), item = *state->search && from != TUI_NONE ? tui_find(state, from, back ? -1 : 1) : TUI_NONE;
+	const uint32_t from = tui_cursor_item(state),
+		       item = *state->search && from != TUI_NONE
+				      ? tui_search(state, from, back ? -1 : 1)
+				      : TUI_NONE;
 
 	if (!*state->search)
-		say(state, "nothing is searched for: /");
+		set_message(state, "nothing is searched for: /");
 	else if (item == TUI_NONE)
-		say(state, "there is no such name");
+		set_message(state, "there is no such name");
 	else
 		tui_reveal(state, item);
 }
@@ -231,21 +238,25 @@ static void begin_search(struct tui_state *state)
 static void row_key(struct tui_state *state, int key, uint32_t item)
 {
 	switch (key) {
-	case TUI_RIGHT: case '+': case 'l':
+	case TUI_RIGHT:
+	case '+':
+	case 'l':
 		go_in(state, item);
 		break;
-	case TUI_LEFT: case '-': case 'h':
+	case TUI_LEFT:
+	case '-':
+	case 'h':
 		go_out(state, item);
 		break;
 	case TUI_ENTER:
-		enter(state, item);
+		open_or_show_details(state, item);
 		break;
 	case '*':
 		tui_open_all(state, item, !tui_is_open(state, item));
-		tui_rows(state, item);
+		tui_update_rows(state, item);
 		break;
 	case 'f':
-		focus(state, item);
+		focus_on(state, item);
 		break;
 	case 'd':
 		show_details(state);
@@ -257,19 +268,23 @@ static void row_key(struct tui_state *state, int key, uint32_t item)
 
 static void move_key(struct tui_state *state, int key)
 {
-	const int64_t page = tui_row_count(state) > 1 ? tui_row_count(state) - 1 : 1, at = state->cursor;
+	const int64_t page = tui_row_count(state) > 1 ? tui_row_count(state) - 1 : 1,
+		      at = state->cursor;
 
 	switch (key) {
-	case TUI_UP: case 'k':
+	case TUI_UP:
+	case 'k':
 		move_to(state, at - 1);
 		break;
-	case TUI_DOWN: case 'j':
+	case TUI_DOWN:
+	case 'j':
 		move_to(state, at + 1);
 		break;
 	case TUI_PAGE_UP:
 		move_to(state, at - page);
 		break;
-	case TUI_PAGE_DOWN: case ' ':
+	case TUI_PAGE_DOWN:
+	case ' ':
 		move_to(state, at + page);
 		break;
 	case TUI_HOME:
@@ -283,14 +298,15 @@ static void move_key(struct tui_state *state, int key)
 	}
 }
 
-static void figures_key(struct tui_state *state, int key)
+static void column_key(struct tui_state *state, int key)
 {
 	switch (key) {
 	case 's':
-		show_sorts(state);
+		show_sort_columns(state);
 		break;
-	case '<': case '>':
-		sort_beside(state, key == '>' ? 1 : -1);
+	case '<':
+	case '>':
+		sort_by_next_column(state, key == '>' ? 1 : -1);
 		break;
 	case '[':
 		state->first_column -= state->first_column > 0;
@@ -324,38 +340,41 @@ static void tree_key(struct tui_state *state, int key)
 		show_help(state);
 		break;
 	case '!':
-		show_remarks(state);
+		show_warnings(state);
 		break;
 	case '/':
 		begin_search(state);
 		break;
-	case 'n': case 'N':
+	case 'n':
+	case 'N':
 		find_again(state, key == 'N');
 		break;
-	case 'u': case TUI_BACKSPACE:
+	case 'u':
+	case TUI_BACKSPACE:
 		focus_back(state);
 		break;
 	case 'w':
-		state->wish = TUI_WORST_NEXT;
+		state->pending_action = TUI_ACTION_WORST_NEXT;
 		break;
 	case 'W':
-		state->wish = TUI_WORST_LAST;
+		state->pending_action = TUI_ACTION_WORST_LAST;
 		break;
 	default:
 		move_key(state, key);
-		figures_key(state, key);
+		column_key(state, key);
 		if (item != TUI_NONE)
 			row_key(state, key, item);
 	}
 }
 
 /* As it is typed, from where the cursor was. */
-static void look_for(struct tui_state *state)
+static void search_as_typed(struct tui_state *state)
 {
-	const uint32_t item = *state->search ? tui_find(state, state->search_from, 0) : state->search_from;
+	const uint32_t item = *state->search ? tui_search(state, state->search_from, 0)
+					     : state->search_from;
 
 	if (item == TUI_NONE)
-		say(state, "there is no such name");
+		set_message(state, "there is no such name");
 	memcpy(state->open, state->open_before, state->model->keys);
 	tui_reveal(state, item == TUI_NONE ? state->search_from : item);
 }
@@ -369,22 +388,23 @@ static void search_key(struct tui_state *state, int key)
 	} else if (key == TUI_ESCAPE) {
 		state->mode = TUI_TREE;
 		state->search[0] = '\0';
-		look_for(state);
+		search_as_typed(state);
 	} else if (key == TUI_BACKSPACE) {
 		while (length && (state->search[--length] & 0xc0) == 0x80)
 			;
 		state->search[length] = '\0';
-		look_for(state);
+		search_as_typed(state);
 	} else if (key >= ' ' && key < 256 && key != 127 && length + 1 < sizeof state->search) {
 		state->search[length] = (char)key;
 		state->search[length + 1] = '\0';
-		look_for(state);
+		search_as_typed(state);
 	}
 }
 
 static void lines_key(struct tui_state *state, int key)
 {
-	const size_t room = tui_row_count(state) + 1, last = state->lines.count > room ? state->lines.count - room : 0;
+	const size_t room = tui_row_count(state) + 1,
+		     last = state->lines.count > room ? state->lines.count - room : 0;
 
 	if (key == TUI_UP || key == 'k')
 		state->line_top -= state->line_top > 0;
@@ -398,28 +418,33 @@ static void lines_key(struct tui_state *state, int key)
 		state->line_top = 0;
 	else if (key == TUI_END)
 		state->line_top = last;
-	else if (key == 'q' || key == 'd' || key == '?' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_ENTER || key == TUI_BACKSPACE)
+	else if (key == 'q' || key == 'd' || key == '?' || key == TUI_ESCAPE || key == TUI_LEFT ||
+		 key == TUI_ENTER || key == TUI_BACKSPACE)
 		state->mode = TUI_TREE;
 	if (state->line_top > last)
 		state->line_top = last;
 }
 
-static void choose(struct tui_state *state)
+static void choose_menu_row(struct tui_state *state)
 {
 	const char *keys[METRIC_COUNT];
 	uint32_t columns[256];
 
 	if (state->mode == TUI_COLUMNS) {
-		state->model->columns[state->menu].shown = !state->model->columns[state->menu].shown;
+		state->model->columns[state->menu].shown =
+			!state->model->columns[state->menu].shown;
 		return;
 	}
-	if (state->mode == TUI_SORTS && state->menu < tui_sorts(state, columns, 256)) {
+	if (state->mode == TUI_SORTS && state->menu < tui_list_sort_columns(state, columns, 256)) {
 		state->model->columns[columns[state->menu]].shown = true;
 		tui_sort(state, columns[state->menu]);
 	}
-	if (state->mode == TUI_METRICS && state->menu < tui_metrics(state, keys, METRIC_COUNT)) {
-		state->wished_metric = keys[state->menu];
-		state->wish = strcmp(state->wished_metric, state->model->metric) == 0 ? TUI_NOTHING : TUI_MEASURE;
+	if (state->mode == TUI_METRICS &&
+		state->menu < tui_list_metrics(state, keys, METRIC_COUNT)) {
+		state->pending_metric = keys[state->menu];
+		state->pending_action = strcmp(state->pending_metric, state->model->metric) == 0
+						? TUI_ACTION_NONE
+						: TUI_ACTION_CHANGE_METRIC;
 	}
 	state->mode = TUI_TREE;
 }
@@ -441,8 +466,9 @@ static void menu_key(struct tui_state *state, int key)
 	else if (key == TUI_END)
 		state->menu = last;
 	else if (key == TUI_ENTER || key == ' ')
-		choose(state);
-	else if (key == 'q' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_BACKSPACE || key == 'c')
+		choose_menu_row(state);
+	else if (key == 'q' || key == TUI_ESCAPE || key == TUI_LEFT || key == TUI_BACKSPACE ||
+		 key == 'c')
 		state->mode = TUI_TREE;
 	if (state->menu < state->menu_top)
 		state->menu_top = state->menu;
@@ -450,7 +476,7 @@ static void menu_key(struct tui_state *state, int key)
 		state->menu_top = state->menu - page + 1;
 }
 
-void tui_key(struct tui_state *state, int key)
+void tui_handle_key(struct tui_state *state, int key)
 {
 	state->message[0] = '\0';
 	switch (state->mode) {
@@ -460,7 +486,9 @@ void tui_key(struct tui_state *state, int key)
 	case TUI_SEARCH:
 		search_key(state, key);
 		break;
-	case TUI_DETAILS: case TUI_HELP: case TUI_REMARKS:
+	case TUI_DETAILS:
+	case TUI_HELP:
+	case TUI_WARNINGS:
 		lines_key(state, key);
 		break;
 	default:

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tui_model_ends(struct tui_model *model)
+void tui_model_set_ends(struct tui_model *model)
 {
 	for (uint32_t i = 0; i < model->count; i++)
 		model->items[i].end = i + 1;
@@ -22,13 +22,13 @@ void tui_model_ends(struct tui_model *model)
 void tui_model_free(struct tui_model *model)
 {
 	model->kind->free(model);
-	tui_lines_free(&model->remarks);
+	tui_lines_free(&model->warnings);
 	free(model->items);
 	free(model->columns);
 	free(model);
 }
 
-uint32_t tui_item(const struct tui_model *model, uint32_t key)
+uint32_t tui_model_find(const struct tui_model *model, uint32_t key)
 {
 	for (uint32_t i = 0; i < model->count; i++)
 		if (model->items[i].key == key)
@@ -37,38 +37,42 @@ uint32_t tui_item(const struct tui_model *model, uint32_t key)
 }
 
 /* The last part of a path. */
-static const char *file_name(const char *path)
+static const char *last_component(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-void tui_title(struct tui_model *model, const char *path, const char *after)
+void tui_set_title(struct tui_model *model, const char *path, const char *after)
 {
-	const bool same = after && strcmp(file_name(path), file_name(after)) == 0;
-	const char *first = same ? path : file_name(path), *second = !after ? "" : same ? after : file_name(after);
+	const bool same = after && strcmp(last_component(path), last_component(after)) == 0;
+	const char *first = same ? path : last_component(path),
+		   *second = !after ? ""
+			     : same ? after
+				    : last_component(after);
 	char names[2][120];
 
-	visible(names[0], sizeof names[0], first, strlen(first), model->style->ascii);
-	visible(names[1], sizeof names[1], second, strlen(second), model->style->ascii);
-	snprintf(model->title, sizeof model->title, "%s%s%s", names[0], after ? " -> " : "", names[1]);
+	escape_text(names[0], sizeof names[0], first, strlen(first), model->style->ascii);
+	escape_text(names[1], sizeof names[1], second, strlen(second), model->style->ascii);
+	snprintf(model->title, sizeof model->title, "%s%s%s", names[0], after ? " -> " : "",
+		names[1]);
 }
 
-static void add_line(struct tui_lines *lines, char *line)
+static void append_line(struct tui_lines *lines, char *line)
 {
-	grow(&lines->lines, &lines->room, lines->count + 1, sizeof(char *));
+	array_grow_zeroed(&lines->lines, &lines->room, lines->count + 1, sizeof(char *));
 	lines->lines[lines->count++] = line;
 }
 
 /* How many of the bytes fit into so many columns: up to a blank, or where that is far, whole characters. */
-static size_t fitting(const char *text, size_t bytes, size_t columns)
+static size_t fitting_bytes(const char *text, size_t bytes, size_t columns)
 {
 	size_t used = 0, width = 0, blank = 0, length;
 
 	while (used < bytes) {
 		utf8_decode(text + used, bytes - used, &length);
-		width += visible_width(text + used, length);
+		width += escaped_width(text + used, length);
 		if (width > columns && used)
 			return 2 * blank > used ? blank : used;
 		used += length;
@@ -81,16 +85,18 @@ static size_t fitting(const char *text, size_t bytes, size_t columns)
 void tui_line(struct tui_lines *lines, const struct style *style, const char *text, size_t bytes)
 {
 	const size_t room = bytes * 6 + 1;
-	char *shown = need(room);
-	const size_t length = visible(shown, room, text, bytes, style->ascii);
+	char *shown = xcalloc(room);
+	const size_t length = escape_text(shown, room, text, bytes, style->ascii);
 	size_t used = 0;
 
 	do {
-		const size_t room_left = used ? 4 : 0, width = style->width > 8 ? style->width - room_left : 4, part = fitting(shown + used, length - used, width);
-		char *line = need(part + 5);
+		const size_t room_left = used ? 4 : 0,
+			     width = style->width > 8 ? style->width - room_left : 4,
+			     part = fitting_bytes(shown + used, length - used, width);
+		char *line = xcalloc(part + 5);
 
 		snprintf(line, part + 5, "%s%.*s", used ? "    " : "", (int)part, shown + used);
-		add_line(lines, line);
+		append_line(lines, line);
 		used += part;
 	} while (used < length);
 	free(shown);
@@ -104,7 +110,7 @@ void tui_linef(struct tui_lines *lines, const char *format, ...)
 	va_start(list, format);
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
-	add_line(lines, strcpy(need(strlen(text) + 1), text));
+	append_line(lines, strcpy(xcalloc(strlen(text) + 1), text));
 }
 
 void tui_lines_free(struct tui_lines *lines)

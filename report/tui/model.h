@@ -16,11 +16,22 @@ struct tui_item {
 	uint32_t key;
 	uint32_t parent; /* item, TUI_NONE: a root */
 	uint32_t depth;
-	uint32_t end;    /* the first item behind all that lies in it */
+	uint32_t end; /* the first item behind all that lies in it */
 };
 
 /* How a piece of the screen looks, where there are colours; without, BAD and GOOD are bold. */
-enum tui_paint { TUI_PLAIN, TUI_BOLD, TUI_DIM, TUI_BAR, TUI_CURSOR, TUI_HOT, TUI_WARM, TUI_BAD, TUI_GOOD, TUI_PAINTS };
+enum tui_paint {
+	TUI_PLAIN,
+	TUI_BOLD,
+	TUI_DIM,
+	TUI_BAR,
+	TUI_CURSOR,
+	TUI_HOT,
+	TUI_WARM,
+	TUI_BAD,
+	TUI_GOOD,
+	TUI_PAINTS
+};
 
 struct tui_cell {
 	char text[CELL_TEXT_BYTES]; /* visible, terminated; "" nothing */
@@ -29,9 +40,9 @@ struct tui_cell {
 
 struct tui_column {
 	const char *key, *title, *help;
-	bool left;     /* words stand at the left */
+	bool left; /* words stand at the left */
 	bool sortable;
-	bool filled;   /* any item has something there */
+	bool filled; /* any item has something there */
 	bool shown;
 };
 
@@ -44,20 +55,25 @@ struct tui_lines {
 struct tui_model;
 
 struct tui_kind {
-	struct tui_cell (*cell)(struct tui_model *model, uint32_t item, uint32_t column, bool percent, uint32_t focus);
+	struct tui_cell (*cell)(struct tui_model *model, uint32_t item, uint32_t column,
+		bool percent, uint32_t focus);
 	/* The name as it is shown, visible, to `out`, which has as much room as it asks for (grow()). Returns its bytes.
 	 * is_short: without what tells least. */
-	size_t (*name)(struct tui_model *model, uint32_t item, bool is_short, char **out, size_t *room);
+	size_t (*name)(
+		struct tui_model *model, uint32_t item, bool is_short, char **out, size_t *room);
 	enum tui_paint (*paint)(struct tui_model *model, uint32_t item);
 	void (*sort)(struct tui_model *model, uint32_t column);
 	/* Whether `metric` (a key of metric.h) can be shown, and the change to it; the columns are then chosen anew. */
 	bool (*has_metric)(struct tui_model *model, const char *metric);
-	bool (*measure)(struct tui_model *model, const char *metric); /* false: the keys are others now */
+	bool (*measure)(
+		struct tui_model *model, const char *metric); /* false: the keys are others now */
 	/* From an item (TUI_NONE: none) to the next level of the critical path, or with `last` to where it ends.
 	 * TUI_NONE: there is none. `said`: a sentence about it. */
-	uint32_t (*worst)(struct tui_model *model, uint32_t from, bool last, char *said, size_t room);
+	uint32_t (*worst)(
+		struct tui_model *model, uint32_t from, bool last, char *message, size_t room);
 	void (*details)(struct tui_model *model, uint32_t item, struct tui_lines *lines);
-	bool (*has_details_first)(struct tui_model *model, uint32_t item); /* enter shows them: kernels */
+	bool (*has_details_first)(
+		struct tui_model *model, uint32_t item); /* enter shows them: kernels */
 	void (*free)(struct tui_model *model);
 };
 
@@ -73,7 +89,7 @@ struct tui_model {
 	const char *metric;
 	char title[256]; /* visible: what is shown */
 	bool simulated;
-	struct tui_lines remarks;
+	struct tui_lines warnings;
 	void *context; /* of the kind */
 };
 
@@ -84,19 +100,21 @@ struct tui_model *tui_diff(const struct options *options, const struct style *st
 void tui_model_free(struct tui_model *model);
 
 /* The item with that key; TUI_NONE: there is none. */
-uint32_t tui_item(const struct tui_model *model, uint32_t key);
+uint32_t tui_model_find(const struct tui_model *model, uint32_t key);
 
 /* For them: fills in `end` from the parents. */
-void tui_model_ends(struct tui_model *model);
+void tui_model_set_ends(struct tui_model *model);
 /* What stands in the first row: the file's name, of two (after: NULL, or the second) with what tells them apart. */
-void tui_title(struct tui_model *model, const char *path, const char *after);
+void tui_set_title(struct tui_model *model, const char *path, const char *after);
 /* Makes `text`, any bytes, a line, or so many as its length asks for at that width. */
 void tui_line(struct tui_lines *lines, const struct style *style, const char *text, size_t bytes);
-void tui_linef(struct tui_lines *lines, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tui_linef(struct tui_lines *lines, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void tui_lines_free(struct tui_lines *lines);
 
 /* tui_details.c: all that is known of a place in one trace; and of one in two. */
 void tui_details(struct tui_lines *lines, const struct style *style, const struct row *row);
-void tui_details_both(struct tui_lines *lines, const struct style *style, const struct row *before, const struct row *after);
+void tui_details_diff(struct tui_lines *lines, const struct style *style, const struct row *before,
+	const struct row *after);
 
 #endif

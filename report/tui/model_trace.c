@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct trace {
+struct trace_model {
 	struct processes processes;
 	struct options options; /* of the rows */
 	struct rows rows;       /* as the items */
 	uint32_t *bases;        /* by process: the key of its node 0 */
 	struct column const **columns;
-	long double *wholes; /* by column: what percents are of; below 0: not yet known */
-	uint32_t whole_of;   /* the item that they are of; TUI_NONE: everything */
+	long double *base_values; /* by column: what percents are of; below 0: not yet known */
+	uint32_t base_item;       /* the item that they are of; TUI_NONE: everything */
 };
 
 /* Figures that add up, and what they are parts of. */
@@ -40,7 +40,7 @@ static const struct {
 	{ "at_oom_bytes", "at_oom_bytes" },
 };
 
-static const struct column *part_of(const struct column *column)
+static const struct column *base_column(const struct column *column)
 {
 	for (size_t i = 0; i < sizeof additive / sizeof *additive; i++)
 		if (strcmp(column->key, additive[i].key) == 0)
@@ -48,7 +48,8 @@ static const struct column *part_of(const struct column *column)
 	return NULL;
 }
 
-static long double figure(const struct trace *trace, const struct column *column, uint32_t item)
+static long double column_number(
+	const struct trace_model *trace, const struct column *column, uint32_t item)
 {
 	const struct cell cell = column->value(&trace->rows.rows[item], &trace->rows);
 	long double number;
@@ -57,29 +58,32 @@ static long double figure(const struct trace *trace, const struct column *column
 }
 
 /* Of the item, or of all roots that shares are shares of. */
-static long double whole(struct tui_model *model, uint32_t column, uint32_t focus)
+static long double base_value(struct tui_model *model, uint32_t column, uint32_t focus)
 {
-	struct trace *trace = model->context;
-	const struct column *of = part_of(trace->columns[column]);
+	struct trace_model *trace = model->context;
+	const struct column *of = base_column(trace->columns[column]);
 	const bool time = strncmp(of->key, "cpu", 3) == 0 || strcmp(of->key, "idle_ns") == 0;
 	long double sum = 0;
 
-	if (trace->whole_of != focus)
+	if (trace->base_item != focus)
 		for (uint32_t i = 0; i < model->column_count; i++)
-			trace->wholes[i] = -1;
-	trace->whole_of = focus;
-	if (trace->wholes[column] >= 0)
-		return trace->wholes[column];
+			trace->base_values[i] = -1;
+	trace->base_item = focus;
+	if (trace->base_values[column] >= 0)
+		return trace->base_values[column];
 	for (uint32_t item = 0; focus == TUI_NONE && item < model->count; item++) {
 		const struct row *row = &trace->rows.rows[item];
 
-		if (row->kind == ROW_NODE && !row->tree->nodes[row->node].parent && fold_shares(row->process->fold, row->node, time))
-			sum += figure(trace, of, item);
+		if (row->kind == ROW_NODE && !row->tree->nodes[row->node].parent &&
+			profile_root_has_share(row->process->profile, row->node, time))
+			sum += column_number(trace, of, item);
 	}
-	return trace->wholes[column] = focus == TUI_NONE ? sum : figure(trace, of, focus);
+	return trace->base_values[column] = focus == TUI_NONE ? sum
+							      : column_number(trace, of, focus);
 }
 
-static enum tui_paint paint_of(const struct column *column, const struct row *row, const struct rows *rows)
+static enum tui_paint share_paint(
+	const struct column *column, const struct row *row, const struct rows *rows)
 {
 	const struct cell cell = column->value(row, rows);
 
@@ -88,81 +92,92 @@ static enum tui_paint paint_of(const struct column *column, const struct row *ro
 	return cell.real >= 0.5 ? TUI_HOT : cell.real >= 0.1 ? TUI_WARM : TUI_PLAIN;
 }
 
-static struct tui_cell trace_cell(struct tui_model *model, uint32_t item, uint32_t index, bool percent, uint32_t focus)
+static struct tui_cell trace_cell(
+	struct tui_model *model, uint32_t item, uint32_t index, bool percent, uint32_t focus)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 	const struct column *column = trace->columns[index];
 	const struct row *row = &trace->rows.rows[item];
-	struct tui_cell cell = { .paint = paint_of(column, row, &trace->rows) };
+	struct tui_cell cell = { .paint = share_paint(column, row, &trace->rows) };
 	const size_t length = cell_text(cell.text, model->style, column, row, &trace->rows);
 
-	if (percent && length && part_of(column)) {
-		const long double all = whole(model, index, focus);
-		const size_t used = number_real(cell.text, all > 0 ? 100 * figure(trace, column, item) / all : 0, 1);
+	if (percent && length && base_column(column)) {
+		const long double all = base_value(model, index, focus);
+		const size_t used = format_real(
+			cell.text, all > 0 ? 100 * column_number(trace, column, item) / all : 0, 1);
 
 		snprintf(cell.text + used, sizeof cell.text - used, " %%");
 	}
 	return cell;
 }
 
-static size_t trace_name(struct tui_model *model, uint32_t item, bool is_short, char **out, size_t *room)
+static size_t trace_name(
+	struct tui_model *model, uint32_t item, bool is_short, char **out, size_t *room)
 {
-	const struct trace *trace = model->context;
+	const struct trace_model *trace = model->context;
 	const struct row *row = &trace->rows.rows[item];
-	const struct text label = is_short ? row_short_label(row, model->style->ascii) : row_label(row, model->style->ascii);
+	const struct string_view label = is_short ? row_short_label(row, model->style->ascii)
+						  : row_label(row, model->style->ascii);
 
-	grow(out, room, (size_t)label.length * 10 + 16, 1);
-	return visible(*out, *room, label.bytes, label.length, model->style->ascii);
+	array_grow_zeroed(out, room, (size_t)label.length * 10 + 16, 1);
+	return escape_text(*out, *room, label.bytes, label.length, model->style->ascii);
 }
 
 /* Who did something, and what was done for them. */
 static enum tui_paint trace_paint(struct tui_model *model, uint32_t item)
 {
-	const struct trace *trace = model->context;
+	const struct trace_model *trace = model->context;
 	const struct row *row = &trace->rows.rows[item];
 
-	return row->kind == ROW_NODE && node_kind_class(row->tree->nodes[row->node].kind) != NODE_RANGES ? TUI_DIM : TUI_PLAIN;
+	return row->kind == ROW_NODE &&
+			       node_kind_class(row->tree->nodes[row->node].kind) != NODE_RANGES
+		       ? TUI_DIM
+		       : TUI_PLAIN;
 }
 
-static uint32_t key_of(const struct trace *trace, const struct row *row)
+static uint32_t item_key(const struct trace_model *trace, const struct row *row)
 {
-	return trace->bases[row->process - trace->processes.all] + (row->kind == ROW_NODE ? row->node : 0);
+	return trace->bases[row->process - trace->processes.all] +
+	       (row->kind == ROW_NODE ? row->node : 0);
 }
 
-static void arrange(struct tui_model *model)
+static void arrange_items(struct tui_model *model)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 
 	free(trace->rows.rows);
 	trace->rows = (struct rows){ 0 };
 	arrange_tree(&trace->options, &trace->processes, &trace->rows);
 	free(model->items);
 	model->count = (uint32_t)trace->rows.count;
-	model->items = need((trace->rows.count + 1) * sizeof *model->items);
+	model->items = xcalloc((trace->rows.count + 1) * sizeof *model->items);
 	for (uint32_t i = 0; i < model->count; i++) {
 		const struct row *row = &trace->rows.rows[i];
 
-		model->items[i] = (struct tui_item){ .key = key_of(trace, row), .parent = row->parent, .depth = row->depth };
+		model->items[i] = (struct tui_item){
+			.key = item_key(trace, row), .parent = row->parent, .depth = row->depth
+		};
 	}
-	tui_model_ends(model);
-	trace->whole_of = TUI_NONE;
+	tui_model_set_ends(model);
+	trace->base_item = TUI_NONE;
 	for (uint32_t i = 0; i < model->column_count; i++)
-		trace->wholes[i] = -1;
+		trace->base_values[i] = -1;
 }
 
 static void trace_sort(struct tui_model *model, uint32_t column)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 
 	model->sort = column;
 	trace->options.sort = model->columns[column].key;
-	arrange(model);
+	arrange_items(model);
 }
 
-static void add_column(struct tui_model *model, const struct column *column, bool shown)
+static void add_tui_column(struct tui_model *model, const struct column *column, bool shown)
 {
-	static const char *const left_out[] = { "id", "parent", "depth", "name", "label", "path", "section" };
-	struct trace *trace = model->context;
+	static const char *const left_out[] = { "id", "parent", "depth", "name", "label", "path",
+		"section" };
+	struct trace_model *trace = model->context;
 
 	for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
 		if (strcmp(column->key, left_out[i]) == 0)
@@ -180,7 +195,7 @@ static void add_column(struct tui_model *model, const struct column *column, boo
 }
 
 /* Whether any row has anything but zeros in it. */
-static bool is_filled(const struct trace *trace, const struct column *column)
+static bool is_filled(const struct trace_model *trace, const struct column *column)
 {
 	for (size_t i = 0; i < trace->rows.count; i++) {
 		const struct cell cell = column->value(&trace->rows.rows[i], &trace->rows);
@@ -195,32 +210,35 @@ static bool is_filled(const struct trace *trace, const struct column *column)
 
 /* What --columns asks for, else what the view `tree` has, in the order of what matters most; first of all what the rows
  * are ordered by. */
-static void choose_columns(struct tui_model *model)
+static void choose_tui_columns(struct tui_model *model)
 {
-	struct trace *trace = model->context;
-	const struct column *sort = view_sort(&trace->options, &trace->processes.all[0]), *column = sort;
-	const char *keys = trace->options.columns ? trace->options.columns : trace->options.view->text;
+	struct trace_model *trace = model->context;
+	const struct column *sort = view_sort(&trace->options, &trace->processes.all[0]),
+			    *column = sort;
+	const char *keys = trace->options.columns ? trace->options.columns
+						  : trace->options.view->text;
 
 	if (!model->columns) {
-		model->columns = need((all_column_count + 1) * sizeof *model->columns);
-		trace->columns = need((all_column_count + 1) * sizeof(struct column *));
-		trace->wholes = need((all_column_count + 1) * sizeof *trace->wholes);
+		model->columns = xcalloc((all_column_count + 1) * sizeof *model->columns);
+		trace->columns = xcalloc((all_column_count + 1) * sizeof(struct column *));
+		trace->base_values = xcalloc((all_column_count + 1) * sizeof *trace->base_values);
 	}
 	model->column_count = model->sort = 0;
 	for (; column; column = column_next(&keys))
-		add_column(model, column, true);
+		add_tui_column(model, column, true);
 	for (keys = trace->options.view->text; (column = column_next(&keys));)
-		add_column(model, column, false);
+		add_tui_column(model, column, false);
 	keys = trace->options.view->columns;
 	while ((column = column_next(&keys)))
-		add_column(model, column, false);
+		add_tui_column(model, column, false);
 }
 
 static bool has_counter(const struct process *process, const char *name)
 {
 	const struct trace_counter *counter;
 
-	for (uint32_t i = 0; (counter = reader_dictionary(process->reader, TRACE_COUNTER, i)); i++) {
+	for (uint32_t i = 0; (counter = reader_dictionary(process->reader, TRACE_COUNTER, i));
+		i++) {
 		const struct trace_text text = reader_name(process->reader, counter->name);
 
 		if (text.length == strlen(name) && memcmp(text.bytes, name, text.length) == 0)
@@ -229,15 +247,15 @@ static bool has_counter(const struct process *process, const char *name)
 	return false;
 }
 
-static bool process_has(const struct process *process, const char *metric)
+static bool process_has_metric(const struct process *process, const char *metric)
 {
-	const struct fold_totals *totals = &process->fold->totals;
+	const struct profile_totals *totals = &process->profile->totals;
 
 	switch (metric_find(metric)) {
 	case METRIC_GPU:
 		return totals->gpu_sum_ns > 0;
 	case METRIC_IDLE:
-		return process->fold->timeline != NULL;
+		return process->profile->timeline != NULL;
 	case METRIC_RESERVED:
 	case METRIC_ALLOC:
 		return totals->alloc_bytes > 0;
@@ -253,54 +271,58 @@ static bool process_has(const struct process *process, const char *metric)
 
 static bool trace_has_metric(struct tui_model *model, const char *metric)
 {
-	const struct trace *trace = model->context;
+	const struct trace_model *trace = model->context;
 
 	for (size_t i = 0; i < trace->processes.shown; i++)
-		if (process_has(&trace->processes.all[i], metric))
+		if (process_has_metric(&trace->processes.all[i], metric))
 			return true;
 	return false;
 }
 
-static void show(struct tui_model *model)
+static void rebuild_model(struct tui_model *model)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 
-	model->metric = trace->processes.all[0].metric == METRIC_USER ? trace->processes.all[0].fold->options.counter
-								      : metrics[trace->processes.all[0].metric].key;
-	choose_columns(model);
-	arrange(model);
+	model->metric = trace->processes.all[0].metric == METRIC_USER
+				? trace->processes.all[0].profile->options.counter
+				: metrics[trace->processes.all[0].metric].key;
+	choose_tui_columns(model);
+	arrange_items(model);
 	for (uint32_t i = 0; i < model->column_count; i++)
 		model->columns[i].filled = is_filled(trace, trace->columns[i]);
 }
 
 static bool trace_measure(struct tui_model *model, const char *metric)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 
 	for (size_t i = 0; i < trace->processes.shown; i++)
 		process_measure(&trace->processes.all[i], metric_find(metric), metric);
 	trace->options.metric_name = metric;
 	trace->options.metric = metric_find(metric);
 	trace->options.sort = NULL;
-	show(model);
+	rebuild_model(model);
 	return true;
 }
 
 /* The node of the rows' tree that is the same place as one of another fold of the trace; 0: there is none. */
-static uint32_t same_place(const struct process *process, const struct tree *tree, uint32_t node)
+static uint32_t find_same_node(
+	const struct process *process, const struct tree *tree, uint32_t node)
 {
 	const struct row row = { .node = node, .tree = tree };
-	const struct tree *own = process->fold->tree;
+	const struct tree *own = process->profile->tree;
 	const size_t length = row_path(&row, NULL, 0);
-	uint32_t *path = need((length + 1) * sizeof *path), at = 0, id;
+	uint32_t *path = xcalloc((length + 1) * sizeof *path), at = 0, id;
 
 	row_path(&row, path, length);
 	for (size_t i = 0; i < length; i++) {
 		const struct node *wanted = &tree->nodes[path[i]];
 
 		for (id = own->nodes[at].first_child; id; id = own->nodes[id].next)
-			if (own->nodes[id].name == wanted->name && own->nodes[id].domain == wanted->domain &&
-				own->nodes[id].kind == wanted->kind && own->nodes[id].class == wanted->class)
+			if (own->nodes[id].name == wanted->name &&
+				own->nodes[id].domain == wanted->domain &&
+				own->nodes[id].kind == wanted->kind &&
+				own->nodes[id].class == wanted->class)
 				break;
 		at = id;
 		if (!at)
@@ -310,22 +332,24 @@ static uint32_t same_place(const struct process *process, const struct tree *tre
 	return at;
 }
 
-static uint32_t item_of_instance(const struct tui_model *model, const struct process *process, const struct instance *instance)
+static uint32_t item_of_instance(const struct tui_model *model, const struct process *process,
+	const struct instance *instance)
 {
-	const struct trace *trace = model->context;
-	const uint32_t node = same_place(process, process->critical->tree, instance->node);
+	const struct trace_model *trace = model->context;
+	const uint32_t node = find_same_node(process, process->critical->tree, instance->node);
 
-	return node ? tui_item(model, trace->bases[process - trace->processes.all] + node) : TUI_NONE;
+	return node ? tui_model_find(model, trace->bases[process - trace->processes.all] + node)
+		    : TUI_NONE;
 }
 
 /* Half of it is in one place inside: it is not yet here that it went. */
-static bool goes_on(const struct instance *instance)
+static bool has_dominant_child(const struct instance *instance)
 {
-	return instance->kids && instance->kids->value * 2 >= instance->value;
+	return instance->children && instance->children->value * 2 >= instance->value;
 }
 
-static void say_instance(struct process *process, const struct instance *instance, unsigned level, const struct style *style, char *said,
-	size_t room)
+static void describe_instance(struct process *process, const struct instance *instance,
+	unsigned level, const struct style *style, char *message, size_t room)
 {
 	const struct row row = { .process = process,
 		.kind = ROW_INSTANCE,
@@ -333,57 +357,60 @@ static void say_instance(struct process *process, const struct instance *instanc
 		.node = instance->node,
 		.tree = process->critical->tree,
 		.of.instance = instance };
-	const struct text label = row_short_label(&row, style->ascii);
+	const struct string_view label = row_short_label(&row, style->ascii);
 	const enum unit unit = metrics[process->metric].unit;
-	char name[64], value[NUMBER_BYTES];
+	char name[64], value[FORMAT_NUMBER_BYTES];
 
-	visible(name, sizeof name, label.bytes, label.length, style->ascii);
+	escape_text(name, sizeof name, label.bytes, label.length, style->ascii);
 	if (unit == UNIT_USER)
-		number_real(value, instance->value, 4);
+		format_real(value, instance->value, 4);
 	else
-		number_scaled(value, unit, number_integer(instance->value), style->iec, style->ascii);
-	snprintf(said, room, "critical, level %u: %s, %s%s", level, name, value,
-		instance->kids ? "; w: further down" : "; it ends here");
+		format_with_unit(
+			value, unit, clamp_to_i64(instance->value), style->iec, style->ascii);
+	snprintf(message, room, "critical, level %u: %s, %s%s", level, name, value,
+		instance->children ? "; w: further down" : "; it ends here");
 }
 
-static uint32_t trace_worst(struct tui_model *model, uint32_t from, bool last, char *said, size_t room)
+static uint32_t trace_worst(
+	struct tui_model *model, uint32_t from, bool last, char *message, size_t room)
 {
-	struct trace *trace = model->context;
-	struct process *process = from == TUI_NONE ? &trace->processes.all[0] : trace->rows.rows[from].process;
+	struct trace_model *trace = model->context;
+	struct process *process = from == TUI_NONE ? &trace->processes.all[0]
+						   : trace->rows.rows[from].process;
 	const struct instance *instance = process_critical(process), *found = instance;
 	unsigned level = 1, found_level = 1;
 
-	snprintf(said, room, "no range has any of `%s`", model->metric);
-	for (; instance; instance = instance->kids, level++) {
+	snprintf(message, room, "no range has any of `%s`", model->metric);
+	for (; instance; instance = instance->children, level++) {
 		const uint32_t item = item_of_instance(model, process, instance);
 
-		if (!last && from != TUI_NONE && item == from && instance->kids) {
-			found = instance->kids;
+		if (!last && from != TUI_NONE && item == from && instance->children) {
+			found = instance->children;
 			found_level = level + 1;
 		}
 		if (last && item != TUI_NONE) {
 			found = instance;
 			found_level = level;
-			if (!goes_on(instance))
+			if (!has_dominant_child(instance))
 				break;
 		}
 	}
 	if (!found)
 		return TUI_NONE;
-	say_instance(process, found, found_level, model->style, said, room);
+	describe_instance(process, found, found_level, model->style, message, room);
 	return item_of_instance(model, process, found);
 }
 
 static void trace_details(struct tui_model *model, uint32_t item, struct tui_lines *lines)
 {
-	const struct trace *trace = model->context;
+	const struct trace_model *trace = model->context;
 
 	tui_details(lines, model->style, &trace->rows.rows[item]);
 }
 
 static bool trace_details_first(struct tui_model *model, uint32_t item)
 {
-	const struct trace *trace = model->context;
+	const struct trace_model *trace = model->context;
 	const struct row *row = &trace->rows.rows[item];
 
 	return row->kind == ROW_NODE && row->tree->nodes[row->node].kind == NODE_KERNEL;
@@ -391,12 +418,12 @@ static bool trace_details_first(struct tui_model *model, uint32_t item)
 
 static void trace_free(struct tui_model *model)
 {
-	struct trace *trace = model->context;
+	struct trace_model *trace = model->context;
 
 	free(trace->rows.rows);
 	free(trace->bases);
 	free(trace->columns);
-	free(trace->wholes);
+	free(trace->base_values);
 	processes_free(&trace->processes);
 	free(trace);
 }
@@ -416,27 +443,30 @@ static const struct tui_kind trace_kind = {
 
 struct tui_model *tui_trace(const struct options *options, const struct style *style)
 {
-	struct tui_model *model = need(sizeof *model);
-	struct trace *trace = need(sizeof *trace);
+	struct tui_model *model = xcalloc(sizeof *model);
+	struct trace_model *trace = xcalloc(sizeof *trace);
 	uint32_t base = 0;
 
-	*model = (struct tui_model){ .kind = &trace_kind, .options = options, .style = style, .context = trace };
+	*model = (struct tui_model){
+		.kind = &trace_kind, .options = options, .style = style, .context = trace
+	};
 	trace->options = *options;
 	trace->options.view = view_find("tree");
 	trace->options.format = FORMAT_JSON; /* all rows, and no others */
 	trace->processes = processes_read(options);
-	remarks_check_metric(options, &trace->processes);
-	remarks_collect(options, &trace->processes);
-	trace->bases = need((trace->processes.shown + 1) * sizeof *trace->bases);
+	warnings_check_metric(options, &trace->processes);
+	warnings_collect(options, &trace->processes);
+	trace->bases = xcalloc((trace->processes.shown + 1) * sizeof *trace->bases);
 	for (size_t i = 0; i < trace->processes.shown; i++) {
 		trace->bases[i] = base;
-		base += trace->processes.all[i].fold->tree->count;
+		base += trace->processes.all[i].profile->tree->count;
 		model->simulated |= trace->processes.all[i].simulated;
 	}
 	model->keys = base;
 	for (size_t i = 0; i < trace->processes.warning_count; i++)
-		tui_line(&model->remarks, style, trace->processes.warnings[i], strlen(trace->processes.warnings[i]));
-	tui_title(model, trace->processes.all[0].path, NULL);
-	show(model);
+		tui_line(&model->warnings, style, trace->processes.warnings[i],
+			strlen(trace->processes.warnings[i]));
+	tui_set_title(model, trace->processes.all[0].path, NULL);
+	rebuild_model(model);
 	return model;
 }

@@ -8,12 +8,14 @@
 static void open_what_fits(struct tui_state *state)
 {
 	const struct tui_model *model = state->model;
-	uint32_t *of_depth = need((TREE_DEEPEST + 2) * sizeof *of_depth), rows = 0, depth = 0;
+	uint32_t *of_depth = xcalloc((TREE_DEPTH_MAX + 2) * sizeof *of_depth), rows = 0, depth = 0;
 
 	for (uint32_t i = 0; i < model->count; i++)
-		of_depth[model->items[i].depth < TREE_DEEPEST ? model->items[i].depth : TREE_DEEPEST]++;
+		of_depth[model->items[i].depth < TREE_DEPTH_MAX ? model->items[i].depth
+								: TREE_DEPTH_MAX]++;
 	rows = of_depth[0];
-	while (depth < TREE_DEEPEST && of_depth[depth + 1] && rows + of_depth[depth + 1] <= tui_row_count(state))
+	while (depth < TREE_DEPTH_MAX && of_depth[depth + 1] &&
+		rows + of_depth[depth + 1] <= tui_row_count(state))
 		rows += of_depth[++depth];
 	for (uint32_t i = 0; i < model->count; i++)
 		if (model->items[i].depth < depth)
@@ -27,10 +29,11 @@ static void open_heaviest(struct tui_state *state)
 	const struct tui_model *model = state->model;
 	uint32_t rows, item = 0;
 
-	tui_rows(state, TUI_NONE);
+	tui_update_rows(state, TUI_NONE);
 	rows = state->shown_count;
-	while (item < model->count && tui_has_inside(state, item)) {
-		for (uint32_t i = item + 1; i < model->items[item].end && !tui_is_open(state, item); i = model->items[i].end)
+	while (item < model->count && tui_has_children(state, item)) {
+		for (uint32_t i = item + 1; i < model->items[item].end && !tui_is_open(state, item);
+			i = model->items[i].end)
 			rows++;
 		if (rows > tui_row_count(state))
 			return;
@@ -38,27 +41,27 @@ static void open_heaviest(struct tui_state *state)
 	}
 }
 
-static void begin(struct tui_state *state)
+static void reset_state(struct tui_state *state)
 {
 	free(state->open);
 	free(state->open_before);
-	state->open = need((size_t)state->model->keys + 1);
-	state->open_before = need((size_t)state->model->keys + 1);
+	state->open = xcalloc((size_t)state->model->keys + 1);
+	state->open_before = xcalloc((size_t)state->model->keys + 1);
 	state->focus_count = 0;
 	state->cursor = state->top = 0;
 	open_what_fits(state);
 	open_heaviest(state);
-	tui_rows(state, TUI_NONE);
+	tui_update_rows(state, TUI_NONE);
 	state->cursor = state->top = 0;
 }
 
 struct tui_state *tui_state_new(struct tui_model *model, unsigned width, unsigned height)
 {
-	struct tui_state *state = need(sizeof *state);
+	struct tui_state *state = xcalloc(sizeof *state);
 
 	*state = (struct tui_state){ .model = model, .width = width, .height = height };
-	begin(state);
-	if (model->remarks.count)
+	reset_state(state);
+	if (model->warnings.count)
 		strcpy(state->message, "! shows what must be said of this trace");
 	return state;
 }
@@ -80,17 +83,18 @@ void tui_resize(struct tui_state *state, unsigned width, unsigned height)
 	tui_scroll(state);
 }
 
-uint32_t tui_metrics(const struct tui_state *state, const char **keys, uint32_t room)
+uint32_t tui_list_metrics(const struct tui_state *state, const char **keys, uint32_t room)
 {
 	uint32_t count = 0;
 
 	for (unsigned metric = 0; metric < METRIC_COUNT && count < room; metric++)
-		if (*metrics[metric].key && state->model->kind->has_metric(state->model, metrics[metric].key))
+		if (*metrics[metric].key &&
+			state->model->kind->has_metric(state->model, metrics[metric].key))
 			keys[count++] = metrics[metric].key;
 	return count;
 }
 
-uint32_t tui_sorts(const struct tui_state *state, uint32_t *columns, uint32_t room)
+uint32_t tui_list_sort_columns(const struct tui_state *state, uint32_t *columns, uint32_t room)
 {
 	uint32_t count = 0;
 
@@ -100,30 +104,31 @@ uint32_t tui_sorts(const struct tui_state *state, uint32_t *columns, uint32_t ro
 	return count;
 }
 
-static void measure(struct tui_state *state)
+static void change_metric(struct tui_state *state)
 {
-	const uint32_t item = tui_cursor_item(state), key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
+	const uint32_t item = tui_cursor_item(state),
+		       key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
 
 	state->first_column = 0;
-	if (!state->model->kind->measure(state->model, state->wished_metric)) {
-		begin(state);
+	if (!state->model->kind->measure(state->model, state->pending_metric)) {
+		reset_state(state);
 		return;
 	}
-	tui_rows(state, tui_item(state->model, key));
+	tui_update_rows(state, tui_model_find(state->model, key));
 }
 
-void tui_fulfil(struct tui_state *state)
+void tui_run_pending(struct tui_state *state)
 {
-	const enum tui_wish wish = state->wish;
+	const enum tui_action action = state->pending_action;
 	uint32_t item;
 
-	state->wish = TUI_NOTHING;
-	if (wish == TUI_MEASURE)
-		measure(state);
-	if (wish != TUI_WORST_NEXT && wish != TUI_WORST_LAST)
+	state->pending_action = TUI_ACTION_NONE;
+	if (action == TUI_ACTION_CHANGE_METRIC)
+		change_metric(state);
+	if (action != TUI_ACTION_WORST_NEXT && action != TUI_ACTION_WORST_LAST)
 		return;
-	item = state->model->kind->worst(state->model, tui_cursor_item(state), wish == TUI_WORST_LAST, state->message,
-		sizeof state->message);
+	item = state->model->kind->worst(state->model, tui_cursor_item(state),
+		action == TUI_ACTION_WORST_LAST, state->message, sizeof state->message);
 	if (item != TUI_NONE)
 		tui_reveal(state, item);
 }

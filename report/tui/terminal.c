@@ -13,12 +13,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-static struct termios before;
-static char restoring[256]; /* what brings the terminal back, for a signal handler, which may only write(2) */
-static size_t restoring_bytes;
-static volatile sig_atomic_t resized, is_open;
-static sigset_t waiting; /* the signals that are held back only while we wait for a key */
-static bool has_colors_wanted;
+static struct termios saved_termios;
+static char restore_sequence
+	[256]; /* what brings the terminal back, for a signal handler, which may only write(2) */
+static size_t restore_bytes;
+static volatile sig_atomic_t resized, terminal_is_open;
+static sigset_t wait_signals; /* the signals that are held back only while we wait for a key */
+static bool use_colors;
 
 static void on_resize(int number)
 {
@@ -27,27 +28,28 @@ static void on_resize(int number)
 }
 
 /* The program ends by the signal, as if nobody had caught it. */
-static void on_end(int number)
+static void on_fatal_signal(int number)
 {
 	const int kept = errno;
 	size_t done = 0;
 
-	if (is_open) {
-		is_open = 0;
-		while (done < restoring_bytes) {
-			const ssize_t wrote = write(STDOUT_FILENO, restoring + done, restoring_bytes - done);
+	if (terminal_is_open) {
+		terminal_is_open = 0;
+		while (done < restore_bytes) {
+			const ssize_t wrote = write(
+				STDOUT_FILENO, restore_sequence + done, restore_bytes - done);
 
 			if (wrote <= 0)
 				break;
 			done += (size_t)wrote;
 		}
-		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+		tcsetattr(STDIN_FILENO, TCSANOW, &saved_termios);
 	}
 	errno = kept;
 	raise(number); /* SA_RESETHAND: by default this time, once we return */
 }
 
-static const char *capability(const char *name)
+static const char *terminal_capability(const char *name)
 {
 	const char *text = tigetstr(name);
 
@@ -59,25 +61,26 @@ static bool can_place_text(void)
 	const char *term = getenv("TERM");
 	int error;
 
-	return term && *term && setupterm(term, STDOUT_FILENO, &error) == OK && capability("cup");
+	return term && *term && setupterm(term, STDOUT_FILENO, &error) == OK &&
+	       terminal_capability("cup");
 }
 
 /* A capability of the terminal without its padding, `$<5>`, as bytes to be written. */
-static void keep_capability(const char *name)
+static void append_restore_sequence(const char *name)
 {
-	const char *text = capability(name);
+	const char *text = terminal_capability(name);
 
-	while (text && *text && restoring_bytes < sizeof restoring) {
+	while (text && *text && restore_bytes < sizeof restore_sequence) {
 		if (text[0] == '$' && text[1] == '<' && strchr(text, '>')) {
 			text = strchr(text, '>') + 1;
 			continue;
 		}
-		restoring[restoring_bytes++] = *text++;
+		restore_sequence[restore_bytes++] = *text++;
 	}
 }
 
 /* Who wants a signal ignored, or catches it already (a sanitizer), goes on doing so. */
-static void catch(int number, void (*handler)(int), int flags)
+static void catch_signal(int number, void (*handler)(int), int flags)
 {
 	struct sigaction now, wanted = { .sa_flags = flags };
 
@@ -87,24 +90,25 @@ static void catch(int number, void (*handler)(int), int flags)
 		sigaction(number, &wanted, NULL);
 }
 
-static void catch_all(void)
+static void catch_signals(void)
 {
-	static const int ends[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL };
+	static const int ends[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGSEGV, SIGBUS, SIGABRT,
+		SIGFPE, SIGILL };
 	sigset_t held;
 
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		catch(ends[i], on_end, (int)SA_RESETHAND);
-	catch(SIGWINCH, on_resize, 0);
+		catch_signal(ends[i], on_fatal_signal, (int)SA_RESETHAND);
+	catch_signal(SIGWINCH, on_resize, 0);
 	sigemptyset(&held);
 	sigaddset(&held, SIGWINCH);
-	sigprocmask(SIG_BLOCK, &held, &waiting);
-	sigdelset(&waiting, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &held, &wait_signals);
+	sigdelset(&wait_signals, SIGWINCH);
 }
 
-static void choose_colors(bool color)
+static void start_colors(bool color)
 {
-	has_colors_wanted = color && has_colors() && start_color() == OK;
-	if (!has_colors_wanted)
+	use_colors = color && has_colors() && start_color() == OK;
+	if (!use_colors)
 		return;
 	use_default_colors();
 	init_pair(1, COLOR_RED, -1);
@@ -118,21 +122,22 @@ void terminal_open(bool color)
 
 	progress_clear();
 	progress_allow(false); /* the screen is ours from here on */
-	tcgetattr(STDIN_FILENO, &before);
-	catch_all(); /* before ncurses does, which ends the program in its own way */
+	tcgetattr(STDIN_FILENO, &saved_termios);
+	catch_signals(); /* before ncurses does, which ends the program in its own way */
 	/* newterm says NULL where initscr would end the program with a sentence of its own. */
 	if (!can_place_text() || !newterm(NULL, stdout, stdin))
 		fatal(STATUS_USAGE,
-			"the terminal `%s` is not known here, or cannot place text; set TERM to what it is like, as TERM=vt100",
+			"the terminal `%s` is not known here, or cannot place text; set TERM to "
+			"what it is like, as TERM=vt100",
 			term ? term : "");
-	keep_capability("sgr0");
-	keep_capability("cnorm");
-	keep_capability("rmkx");
-	keep_capability("rmcup");
-	is_open = 1;
+	append_restore_sequence("sgr0");
+	append_restore_sequence("cnorm");
+	append_restore_sequence("rmkx");
+	append_restore_sequence("rmcup");
+	terminal_is_open = 1;
 	atexit(terminal_close);
-	fatal_before = terminal_close;
-	choose_colors(color);
+	fatal_restore_terminal = terminal_close;
+	start_colors(color);
 	cbreak();
 	noecho();
 	nonl();
@@ -144,9 +149,9 @@ void terminal_open(bool color)
 
 void terminal_close(void)
 {
-	if (!is_open)
+	if (!terminal_is_open)
 		return;
-	is_open = 0;
+	terminal_is_open = 0;
 	endwin();
 }
 
@@ -156,7 +161,7 @@ void terminal_size(unsigned *width, unsigned *height)
 	*height = (unsigned)LINES;
 }
 
-static void take_size(void)
+static void update_size(void)
 {
 	struct winsize size;
 
@@ -167,13 +172,14 @@ static void take_size(void)
 }
 
 /* What a key of ncurses is to us. */
-static int key_of(int key)
+static int translate_key(int key)
 {
 	static const struct {
 		int theirs, ours;
-	} keys[] = { { KEY_UP, TUI_UP }, { KEY_DOWN, TUI_DOWN }, { KEY_LEFT, TUI_LEFT }, { KEY_RIGHT, TUI_RIGHT },
-		{ KEY_PPAGE, TUI_PAGE_UP }, { KEY_NPAGE, TUI_PAGE_DOWN }, { KEY_HOME, TUI_HOME }, { KEY_END, TUI_END },
-		{ KEY_ENTER, TUI_ENTER }, { '\r', TUI_ENTER }, { '\n', TUI_ENTER }, { KEY_BACKSPACE, TUI_BACKSPACE },
+	} keys[] = { { KEY_UP, TUI_UP }, { KEY_DOWN, TUI_DOWN }, { KEY_LEFT, TUI_LEFT },
+		{ KEY_RIGHT, TUI_RIGHT }, { KEY_PPAGE, TUI_PAGE_UP }, { KEY_NPAGE, TUI_PAGE_DOWN },
+		{ KEY_HOME, TUI_HOME }, { KEY_END, TUI_END }, { KEY_ENTER, TUI_ENTER },
+		{ '\r', TUI_ENTER }, { '\n', TUI_ENTER }, { KEY_BACKSPACE, TUI_BACKSPACE },
 		{ 127, TUI_BACKSPACE }, { 8, TUI_BACKSPACE }, { 27, TUI_ESCAPE } };
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -189,57 +195,60 @@ int terminal_key(void)
 
 	for (;;) {
 		if (resized) {
-			take_size();
+			update_size();
 			return TERMINAL_RESIZED;
 		}
 		key = getch();
 		if (key == KEY_RESIZE)
 			return TERMINAL_RESIZED;
 		if (key != ERR)
-			return key_of(key);
-		if (ppoll(&in, 1, NULL, &waiting) < 0 && errno != EINTR)
-			return TERMINAL_GONE;
+			return translate_key(key);
+		if (ppoll(&in, 1, NULL, &wait_signals) < 0 && errno != EINTR)
+			return TERMINAL_CLOSED;
 		if ((in.revents & (POLLHUP | POLLERR | POLLNVAL)) && !(in.revents & POLLIN))
-			return TERMINAL_GONE;
+			return TERMINAL_CLOSED;
 	}
 }
 
-static attr_t attributes(enum tui_paint paint)
+static attr_t curses_attributes(enum tui_paint paint)
 {
 	switch (paint) {
 	case TUI_BOLD:
 		return A_BOLD;
 	case TUI_DIM:
 		return A_DIM;
-	case TUI_BAR: case TUI_CURSOR:
+	case TUI_BAR:
+	case TUI_CURSOR:
 		return A_REVERSE;
-	case TUI_HOT: case TUI_BAD:
-		return has_colors_wanted ? (attr_t)COLOR_PAIR(1) : A_BOLD;
+	case TUI_HOT:
+	case TUI_BAD:
+		return use_colors ? (attr_t)COLOR_PAIR(1) : A_BOLD;
 	case TUI_WARM:
-		return has_colors_wanted ? (attr_t)COLOR_PAIR(2) : A_NORMAL;
+		return use_colors ? (attr_t)COLOR_PAIR(2) : A_NORMAL;
 	case TUI_GOOD:
-		return has_colors_wanted ? (attr_t)COLOR_PAIR(3) : A_BOLD;
+		return use_colors ? (attr_t)COLOR_PAIR(3) : A_BOLD;
 	default:
 		return A_NORMAL;
 	}
 }
 
-static void put(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
+static void put_on_screen(
+	void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
 {
 	(void)context;
 	if (y >= (unsigned)LINES || x >= (unsigned)COLS)
 		return;
-	attrset((int)attributes(paint));
+	attrset((int)curses_attributes(paint));
 	mvaddnstr((int)y, (int)x, text, (int)bytes);
 }
 
-struct tui_canvas terminal_begin(void)
+struct tui_canvas terminal_begin_frame(void)
 {
 	erase();
-	return (struct tui_canvas){ .put = put };
+	return (struct tui_canvas){ .put = put_on_screen };
 }
 
-void terminal_end(void)
+void terminal_end_frame(void)
 {
 	attrset(A_NORMAL);
 	refresh();

@@ -11,7 +11,7 @@
 #include "report/tui/draw.h"
 
 #define TERMINAL_RESIZED (-1)
-#define TERMINAL_GONE (-2)
+#define TERMINAL_CLOSED (-2)
 
 /* stdin and stdout are a terminal. Ends the program with a sentence if it is of a kind that nobody knows. */
 void terminal_open(bool color);
@@ -23,7 +23,7 @@ void terminal_size(unsigned *width, unsigned *height);
 int terminal_key(void);
 
 /* What is put between the two replaces what was on the screen. */
-struct tui_canvas terminal_begin(void);
-void terminal_end(void);
+struct tui_canvas terminal_begin_frame(void);
+void terminal_end_frame(void);
 
 #endif

@@ -4,15 +4,15 @@
 #include "report/tui/terminal.h"
 #include <unistd.h>
 
-static void draw(struct tui_state *state)
+static void draw_screen(struct tui_state *state)
 {
-	const struct tui_canvas canvas = terminal_begin();
+	const struct tui_canvas canvas = terminal_begin_frame();
 
-	tui_paint(state, &canvas);
-	terminal_end();
+	tui_draw(state, &canvas);
+	terminal_end_frame();
 }
 
-static void browse(struct tui_model *model, struct style *style)
+static void browse_model(struct tui_model *model, struct style *style)
 {
 	struct tui_state *state;
 	unsigned width, height;
@@ -20,10 +20,10 @@ static void browse(struct tui_model *model, struct style *style)
 
 	terminal_size(&width, &height);
 	state = tui_state_new(model, width, height);
-	while (!state->quit && key != TERMINAL_GONE) {
-		draw(state);
-		if (state->wish != TUI_NOTHING) {
-			tui_fulfil(state);
+	while (!state->quit && key != TERMINAL_CLOSED) {
+		draw_screen(state);
+		if (state->pending_action != TUI_ACTION_NONE) {
+			tui_run_pending(state);
 			continue;
 		}
 		key = terminal_key();
@@ -33,36 +33,39 @@ static void browse(struct tui_model *model, struct style *style)
 			tui_resize(state, width, height);
 		} else if (key > 0) {
 			/* On a screen that is too small nothing is seen of what a key does. */
-			if (key == 'q' || (width >= TUI_LEAST_WIDTH && height >= TUI_LEAST_HEIGHT))
-				tui_key(state, key);
+			if (key == 'q' || (width >= TUI_MIN_WIDTH && height >= TUI_MIN_HEIGHT))
+				tui_handle_key(state, key);
 		}
 	}
 	terminal_close();
 	tui_state_free(state);
 }
 
-static void check(const struct options *options)
+static void check_usage(const struct options *options)
 {
 	if (options->file_count > 2)
-		fatal(STATUS_USAGE, "tui shows one trace, or compares two: pperf-report tui TRACE, pperf-report tui BEFORE AFTER");
+		fatal(STATUS_USAGE, "tui shows one trace, or compares two: pperf-report tui TRACE, "
+				    "pperf-report tui BEFORE AFTER");
 	if (options->format != FORMAT_TEXT || options->output)
-		fatal(STATUS_USAGE, "tui shows rows on a terminal only; pperf-report tree and diff have them for -f and -o");
+		fatal(STATUS_USAGE, "tui shows rows on a terminal only; pperf-report tree and diff "
+				    "have them for -f and -o");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		fatal(STATUS_USAGE, "tui needs a terminal to show something on; pperf-report tree prints the same");
+		fatal(STATUS_USAGE, "tui needs a terminal to show something on; pperf-report tree "
+				    "prints the same");
 }
 
 int tui_view(const struct options *options)
 {
 	struct tui_model *model;
-	struct out *out;
+	struct output *out;
 	struct style style;
 
-	check(options);
-	out = out_open(NULL);
+	check_usage(options);
+	out = output_open(NULL);
 	style = style_of(&options->style, out);
 	model = options->file_count == 2 ? tui_diff(options, &style) : tui_trace(options, &style);
 	terminal_open(style.color);
-	browse(model, &style);
+	browse_model(model, &style);
 	tui_model_free(model);
-	return out_close(out, NULL) ? STATUS_FINE : STATUS_UNREADABLE;
+	return output_close(out, NULL) ? STATUS_OK : STATUS_UNREADABLE;
 }

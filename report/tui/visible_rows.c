@@ -14,7 +14,9 @@ uint32_t tui_cursor_item(const struct tui_state *state)
 
 uint32_t tui_focus_item(const struct tui_state *state)
 {
-	return state->focus_count ? tui_item(state->model, state->focus[state->focus_count - 1]) : TUI_NONE;
+	return state->focus_count
+		       ? tui_model_find(state->model, state->focus[state->focus_count - 1])
+		       : TUI_NONE;
 }
 
 bool tui_is_open(const struct tui_state *state, uint32_t item)
@@ -22,7 +24,7 @@ bool tui_is_open(const struct tui_state *state, uint32_t item)
 	return state->open[state->model->items[item].key];
 }
 
-bool tui_has_inside(const struct tui_state *state, uint32_t item)
+bool tui_has_children(const struct tui_state *state, uint32_t item)
 {
 	return state->model->items[item].end > item + 1;
 }
@@ -46,17 +48,20 @@ void tui_scroll(struct tui_state *state)
 		state->top = state->shown_count > room ? state->shown_count - room : 0;
 }
 
-void tui_rows(struct tui_state *state, uint32_t item)
+void tui_update_rows(struct tui_state *state, uint32_t item)
 {
 	const struct tui_model *model = state->model;
-	const uint32_t focus = tui_focus_item(state), before = item == TUI_NONE ? tui_cursor_item(state) : item,
+	const uint32_t focus = tui_focus_item(state),
+		       before = item == TUI_NONE ? tui_cursor_item(state) : item,
 		       end = focus == TUI_NONE ? model->count : model->items[focus].end;
 
 	state->shown_count = 0;
 	for (uint32_t i = focus == TUI_NONE ? 0 : focus; i < end;) {
-		grow(&state->shown, &state->shown_room, (size_t)state->shown_count + 1, sizeof *state->shown);
+		array_grow_zeroed(&state->shown, &state->shown_room, (size_t)state->shown_count + 1,
+			sizeof *state->shown);
 		if (i <= before && before != TUI_NONE)
-			state->cursor = state->shown_count; /* it, or the last one before it that is still there */
+			state->cursor =
+				state->shown_count; /* it, or the last one before it that is still there */
 		state->shown[state->shown_count++] = i;
 		i = tui_is_open(state, i) ? i + 1 : model->items[i].end;
 	}
@@ -65,7 +70,7 @@ void tui_rows(struct tui_state *state, uint32_t item)
 
 void tui_open(struct tui_state *state, uint32_t item, bool open)
 {
-	if (tui_has_inside(state, item))
+	if (tui_has_children(state, item))
 		state->open[state->model->items[item].key] = open;
 }
 
@@ -80,19 +85,22 @@ void tui_reveal(struct tui_state *state, uint32_t item)
 	const struct tui_model *model = state->model;
 	uint32_t focus;
 
-	while ((focus = tui_focus_item(state)) != TUI_NONE && (item < focus || item >= model->items[focus].end))
+	while ((focus = tui_focus_item(state)) != TUI_NONE &&
+		(item < focus || item >= model->items[focus].end))
 		state->focus_count--;
-	for (uint32_t around = model->items[item].parent; around != TUI_NONE; around = model->items[around].parent)
+	for (uint32_t around = model->items[item].parent; around != TUI_NONE;
+		around = model->items[around].parent)
 		tui_open(state, around, true);
-	tui_rows(state, item);
+	tui_update_rows(state, item);
 }
 
 void tui_sort(struct tui_state *state, uint32_t column)
 {
-	const uint32_t item = tui_cursor_item(state), key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
+	const uint32_t item = tui_cursor_item(state),
+		       key = item == TUI_NONE ? TUI_NONE : state->model->items[item].key;
 
 	state->model->kind->sort(state->model, column);
-	tui_rows(state, key == TUI_NONE ? TUI_NONE : tui_item(state->model, key));
+	tui_update_rows(state, key == TUI_NONE ? TUI_NONE : tui_model_find(state->model, key));
 }
 
 static bool has_capital(const char *text)
@@ -104,15 +112,17 @@ static bool has_capital(const char *text)
 }
 
 /* Bytes beyond ASCII must be the same; of letters, case counts where a capital was typed. */
-static bool matches(const char *name, size_t bytes, const char *wanted, bool exact)
+static bool name_contains(const char *name, size_t bytes, const char *wanted, bool exact)
 {
 	const size_t length = strlen(wanted);
 
 	for (size_t at = 0; at + length <= bytes; at++) {
 		size_t same = 0;
 
-		while (same < length && (name[at + same] == wanted[same] ||
-						(!exact && tolower((unsigned char)name[at + same]) == (unsigned char)wanted[same])))
+		while (same < length &&
+			(name[at + same] == wanted[same] ||
+				(!exact && tolower((unsigned char)name[at + same]) ==
+						   (unsigned char)wanted[same])))
 			same++;
 		if (same == length)
 			return true;
@@ -120,11 +130,12 @@ static bool matches(const char *name, size_t bytes, const char *wanted, bool exa
 	return false;
 }
 
-uint32_t tui_find(struct tui_state *state, uint32_t from, int by)
+uint32_t tui_search(struct tui_state *state, uint32_t from, int by)
 {
 	struct tui_model *model = state->model;
 	const uint32_t focus = tui_focus_item(state), first = focus == TUI_NONE ? 0 : focus,
-		       end = focus == TUI_NONE ? model->count : model->items[focus].end, count = end - first;
+		       end = focus == TUI_NONE ? model->count : model->items[focus].end,
+		       count = end - first;
 	const bool exact = has_capital(state->search);
 	uint32_t found = TUI_NONE;
 	char *name = NULL;
@@ -133,10 +144,11 @@ uint32_t tui_find(struct tui_state *state, uint32_t from, int by)
 	if (!count)
 		return TUI_NONE;
 	for (uint32_t i = by != 0; i <= count && found == TUI_NONE; i++) {
-		const uint32_t at = first + (from - first + (by < 0 ? count - i % count : i)) % count;
+		const uint32_t at = first +
+				    (from - first + (by < 0 ? count - i % count : i)) % count;
 		const size_t bytes = model->kind->name(model, at, false, &name, &room);
 
-		if (matches(name, bytes, state->search, exact))
+		if (name_contains(name, bytes, state->search, exact))
 			found = at;
 	}
 	free(name);

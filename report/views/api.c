@@ -10,32 +10,33 @@
 #include <string.h>
 
 /* The calls of one name, as one kind of record has them. */
-struct calls {
-	struct samples samples;
+struct api_calls {
+	struct percentiles samples;
 	uint64_t count, failed, captured, total_ns, min_ns, max_ns;
 	uint64_t longest_begin_ns;
 	uint32_t longest_owner;
 	uint8_t kind; /* enum activity_kind, of the first */
 };
 
-struct api {
-	struct calls *recorded, *told; /* by text */
-	size_t recorded_room, told_room;
-	struct samples_budget budget;
+struct api_summary {
+	struct api_calls *recorded, *reported; /* by text */
+	size_t recorded_room, reported_room;
+	struct percentiles_budget budget;
 };
 
-static struct calls *calls_of(struct api *api, const struct activity *call)
+static struct api_calls *api_calls_of(struct api_summary *api, const struct activity *call)
 {
 	const bool recorded = activity_is_call(call);
-	struct calls **of = recorded ? &api->recorded : &api->told;
+	struct api_calls **of = recorded ? &api->recorded : &api->reported;
 
-	grow(of, recorded ? &api->recorded_room : &api->told_room, (size_t)call->name + 1, sizeof **of);
+	array_grow_zeroed(of, recorded ? &api->recorded_room : &api->reported_room,
+		(size_t)call->name + 1, sizeof **of);
 	return &(*of)[call->name];
 }
 
-static void add(struct api *api, const struct activity *call)
+static void count_api_call(struct api_summary *api, const struct activity *call)
 {
-	struct calls *calls = calls_of(api, call);
+	struct api_calls *calls = api_calls_of(api, call);
 
 	if (!calls->count++)
 		calls->kind = call->kind;
@@ -49,10 +50,10 @@ static void add(struct api *api, const struct activity *call)
 		calls->longest_begin_ns = call->begin_ns;
 		calls->longest_owner = call->owner;
 	}
-	samples_add(&calls->samples, call->duration_ns, &api->budget);
+	percentiles_add(&calls->samples, call->duration_ns, &api->budget);
 }
 
-static const char *kind_name(const struct calls *calls)
+static const char *call_kind_name(const struct api_calls *calls)
 {
 	switch (calls->kind) {
 	case ACTIVITY_LAUNCH:
@@ -60,7 +61,7 @@ static const char *kind_name(const struct calls *calls)
 		return "launch";
 	case ACTIVITY_COPY_CALL:
 		return "copy";
-	case ACTIVITY_SET_CALL:
+	case ACTIVITY_MEMSET_CALL:
 		return "set";
 	case ACTIVITY_ALLOC:
 	case ACTIVITY_FREE:
@@ -75,84 +76,90 @@ static const char *kind_name(const struct calls *calls)
 	}
 }
 
-static struct tally *tell(
-	struct process *process, uint32_t name, struct calls *calls, uint64_t whole_ns, bool recorded)
+static struct computed_row *api_row(struct process *process, uint32_t name, struct api_calls *calls,
+	uint64_t whole_ns, bool recorded)
 {
-	struct tally *tally = tally_new(process, calls->longest_owner);
-	const struct text text = text_of(process->texts, name);
+	struct computed_row *computed = computed_row_new(process, calls->longest_owner);
+	const struct string_view text = string_table_get(process->texts, name);
 
 	if (text.length)
-		tally_name(tally, text.bytes, text.length);
+		computed_row_set_name(computed, text.bytes, text.length);
 	else
-		tally_name_format(tally, "(not named)");
-	tally_words(tally, "kind", kind_name(calls));
-	tally_words(tally, "timed_by", recorded ? "record" : "cupti");
-	tally_unsigned(tally, "calls", calls->count);
-	tally_unsigned(tally, "failed", calls->failed);
-	tally_unsigned(tally, "captured", calls->captured);
-	tally_unsigned(tally, "cpu_total_ns", calls->total_ns);
-	tally_share(tally, "share", calls->total_ns, whole_ns);
-	tally_share(tally, "wall_share", calls->total_ns, process->fold->totals.wall_ns);
-	tally_unsigned(tally, "mean_ns", calls->total_ns / calls->count);
-	tally_unsigned(tally, "min_ns", calls->min_ns);
-	tally_unsigned(tally, "p50_ns", samples_percentile(&calls->samples, 500));
-	tally_unsigned(tally, "p95_ns", samples_percentile(&calls->samples, 950));
-	tally_unsigned(tally, "max_ns", calls->max_ns);
-	tally_unsigned(tally, "start_ns", calls->longest_begin_ns);
-	return tally;
+		computed_row_format_name(computed, "(not named)");
+	computed_row_set_string(computed, "kind", call_kind_name(calls));
+	computed_row_set_string(computed, "timed_by", recorded ? "record" : "cupti");
+	computed_row_set_unsigned(computed, "calls", calls->count);
+	computed_row_set_unsigned(computed, "failed", calls->failed);
+	computed_row_set_unsigned(computed, "captured", calls->captured);
+	computed_row_set_unsigned(computed, "cpu_total_ns", calls->total_ns);
+	computed_row_set_share(computed, "share", calls->total_ns, whole_ns);
+	computed_row_set_share(
+		computed, "wall_share", calls->total_ns, process->profile->totals.wall_ns);
+	computed_row_set_unsigned(computed, "mean_ns", calls->total_ns / calls->count);
+	computed_row_set_unsigned(computed, "min_ns", calls->min_ns);
+	computed_row_set_unsigned(computed, "p50_ns", percentiles_get(&calls->samples, 500));
+	computed_row_set_unsigned(computed, "p95_ns", percentiles_get(&calls->samples, 950));
+	computed_row_set_unsigned(computed, "max_ns", calls->max_ns);
+	computed_row_set_unsigned(computed, "start_ns", calls->longest_begin_ns);
+	return computed;
 }
 
 /* Those that are shown of a name; NULL: there are none. */
-static struct calls *shown(const struct api *api, uint32_t name, bool *recorded)
+static struct api_calls *shown_calls(const struct api_summary *api, uint32_t name, bool *recorded)
 {
-	struct calls *own = name < api->recorded_room ? &api->recorded[name] : NULL,
-		     *told = name < api->told_room ? &api->told[name] : NULL;
+	struct api_calls *own = name < api->recorded_room ? &api->recorded[name] : NULL,
+			 *reported = name < api->reported_room ? &api->reported[name] : NULL;
 
-	*recorded = own && own->count && (!told || own->count >= told->count);
-	return *recorded ? own : told && told->count ? told : NULL;
+	*recorded = own && own->count && (!reported || own->count >= reported->count);
+	return *recorded ? own : reported && reported->count ? reported : NULL;
 }
 
-static void add_rows(const struct options *options, struct process *process, struct rows *rows, const struct api *api)
+static void add_api_rows(const struct options *options, struct process *process, struct rows *rows,
+	const struct api_summary *api)
 {
-	const size_t first = rows->count,
-		     names = api->recorded_room > api->told_room ? api->recorded_room : api->told_room;
+	const size_t first = rows->count, names = api->recorded_room > api->reported_room
+							  ? api->recorded_room
+							  : api->reported_room;
 	const struct column *sort = view_sort(options, process);
 	uint64_t whole_ns = 0;
-	struct calls *calls;
+	struct api_calls *calls;
 	bool recorded;
 
 	for (uint32_t name = 0; name < names; name++)
-		if ((calls = shown(api, name, &recorded)))
+		if ((calls = shown_calls(api, name, &recorded)))
 			whole_ns += calls->total_ns;
 	for (uint32_t name = 0; name < names; name++)
-		if ((calls = shown(api, name, &recorded)))
-			rows_add(rows, &tell(process, name, calls, whole_ns, recorded)->row);
+		if ((calls = shown_calls(api, name, &recorded)))
+			rows_add(rows, &api_row(process, name, calls, whole_ns, recorded)->row);
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 
-static void arrange(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_process_api(
+	const struct options *options, struct process *process, struct rows *rows)
 {
 	struct activities *activities = activities_read(process);
-	struct api api = { .recorded = NULL };
+	struct api_summary api = { .recorded = NULL };
 	const struct activity *one;
 
-	for (activities_rewind(activities); (one = activities_first(activities)); activities_next(activities))
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
 		if ((activity_is_call(one) && one->counts) ||
-			(one->kind == ACTIVITY_API && activities_count_at(activities, one->begin_ns)))
-			add(&api, one);
-	add_rows(options, process, rows, &api);
+			(one->kind == ACTIVITY_API &&
+				activities_count_at(activities, one->begin_ns)))
+			count_api_call(&api, one);
+	add_api_rows(options, process, rows, &api);
 	for (size_t i = 0; i < api.recorded_room; i++)
-		samples_free(&api.recorded[i].samples);
-	for (size_t i = 0; i < api.told_room; i++)
-		samples_free(&api.told[i].samples);
+		percentiles_free(&api.recorded[i].samples);
+	for (size_t i = 0; i < api.reported_room; i++)
+		percentiles_free(&api.reported[i].samples);
 	free(api.recorded);
-	free(api.told);
+	free(api.reported);
 	activities_free(activities);
 }
 
 void arrange_api(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		arrange(options, &processes->all[i], rows);
+		arrange_process_api(options, &processes->all[i], rows);
 }

@@ -6,13 +6,15 @@
 #include "report/analysis/group_by.h"
 #include <stdlib.h>
 
-static void add_children(const struct options *options, struct process *process, struct rows *rows, uint32_t node)
+static void add_category_children(
+	const struct options *options, struct process *process, struct rows *rows, uint32_t node)
 {
 	const struct column *sort = view_sort(options, process);
 	const uint32_t parent = node ? (uint32_t)rows->count - 1 : NO_ROW, depth = node ? 1 : 0;
 	const size_t first = rows->count;
 
-	for (uint32_t id = process->flat->nodes[node].first_child; id; id = process->flat->nodes[id].next)
+	for (uint32_t id = process->flat->nodes[node].first_child; id;
+		id = process->flat->nodes[id].next)
 		rows_add(rows, &(struct row){ .process = process,
 				       .kind = ROW_NODE,
 				       .parent = parent,
@@ -28,20 +30,22 @@ static void add_children(const struct options *options, struct process *process,
 		rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 
-static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+static void add_category_rows(
+	const struct options *options, struct process *process, struct rows *rows)
 {
 	struct rows categories = { .count = 0 };
 
-	add_children(options, process, &categories, 0);
+	add_category_children(options, process, &categories, 0);
 	for (size_t i = 0; i < categories.count; i++) {
 		rows_add(rows, &categories.rows[i]);
-		add_children(options, process, rows, categories.rows[i].node);
+		add_category_children(options, process, rows, categories.rows[i].node);
 	}
 	rows->deep += categories.deep;
 	free(categories.rows);
 }
 
-void arrange_categories(const struct options *options, struct processes *processes, struct rows *rows)
+void arrange_categories(
+	const struct options *options, struct processes *processes, struct rows *rows)
 {
 	const enum demangle_form form = options->demangle;
 
@@ -49,13 +53,14 @@ void arrange_categories(const struct options *options, struct processes *process
 		struct process *process = &processes->all[i];
 
 		if (!process->flat)
-			process->flat = keyed_categories(process, options->categories, form);
+			process->flat = group_by_categories(process, options->categories, form);
 		if (process->flat->count > 1)
-			add_rows(options, process, rows);
+			add_category_rows(options, process, rows);
 		else
 			processes_warn(processes,
-				"%s: no work of a GPU is in this trace; pperf-report info says which of its sources were on",
+				"%s: no work of a GPU is in this trace; pperf-report info says "
+				"which of its sources were on",
 				process->path);
 	}
-	rows->told = rows->count == 0;
+	rows->empty_explained = rows->count == 0;
 }

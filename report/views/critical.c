@@ -6,10 +6,10 @@
 #include "report/table/view.h"
 #include <stdlib.h>
 
-void arrange_instance(const struct options *options, struct process *process, struct rows *rows, const struct tree *tree,
-	const struct instance *root)
+void arrange_instance(const struct options *options, struct process *process, struct rows *rows,
+	const struct tree *tree, const struct instance *root)
 {
-	struct row *waiting = NULL, row = { .process = process,
+	struct row *stack = NULL, row = { .process = process,
 		.kind = ROW_INSTANCE,
 		.parent = NO_ROW,
 		.node = root->node,
@@ -24,29 +24,31 @@ void arrange_instance(const struct options *options, struct process *process, st
 		rows_add(rows, &row);
 		row.parent = (uint32_t)rows->count - 1;
 		row.depth++;
-		for (const struct instance *kid = row.of.instance->kids; kid; kid = kid->next, index++) {
-			const bool deep = row.depth >= options->depth || row.depth > TREE_DEEPEST;
+		for (const struct instance *kid = row.of.instance->children; kid;
+			kid = kid->next, index++) {
+			const bool deep = row.depth >= options->depth || row.depth > TREE_DEPTH_MAX;
 
 			if (deep || index >= view_top(options)) {
 				*(deep ? &rows->deep : &rows->more) += 1;
 				continue;
 			}
-			grow(&waiting, &room, count + 1, sizeof *waiting);
-			waiting[count] = row;
-			waiting[count].node = kid->node;
-			waiting[count++].of.instance = kid;
+			array_grow_zeroed(&stack, &room, count + 1, sizeof *stack);
+			stack[count] = row;
+			stack[count].node = kid->node;
+			stack[count++].of.instance = kid;
 		}
-		for (size_t low = first, high = count; low + 1 < high; low++) { /* the first is taken first */
-			const struct row swap = waiting[low];
+		for (size_t low = first, high = count; low + 1 < high;
+			low++) { /* the first is taken first */
+			const struct row swap = stack[low];
 
-			waiting[low] = waiting[--high];
-			waiting[high] = swap;
+			stack[low] = stack[--high];
+			stack[high] = swap;
 		}
 		if (!count)
 			break;
-		row = waiting[--count];
+		row = stack[--count];
 	}
-	free(waiting);
+	free(stack);
 }
 
 void arrange_critical(const struct options *options, struct processes *processes, struct rows *rows)
@@ -55,53 +57,57 @@ void arrange_critical(const struct options *options, struct processes *processes
 		const struct instance *root = process_critical(&processes->all[i]);
 
 		if (root)
-			arrange_instance(options, &processes->all[i], rows, processes->all[i].critical->tree, root);
+			arrange_instance(options, &processes->all[i], rows,
+				processes->all[i].critical->tree, root);
 	}
 }
 
-struct sized {
+struct row_size {
 	long double size;
 	uint32_t row;
 };
 
 /* The largest first. */
-static int by_size(const void *a, const void *b)
+static int by_row_size(const void *a, const void *b)
 {
-	const struct sized *left = a, *right = b;
+	const struct row_size *left = a, *right = b;
 
 	if (left->size != right->size)
 		return left->size > right->size ? -1 : 1;
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-void critical_excerpt(struct rows *rows, size_t most)
+void critical_keep_largest(struct rows *rows, size_t most)
 {
-	struct sized *order = need((rows->count + 1) * sizeof *order);
-	uint32_t *seats = need((rows->count + 1) * sizeof *seats); /* by row: where it will be, + 1; 0: left out */
+	struct row_size *order = xcalloc((rows->count + 1) * sizeof *order);
+	uint32_t *positions = xcalloc(
+		(rows->count + 1) *
+		sizeof *positions); /* by row: where it will be, + 1; 0: left out */
 	size_t taken = 0, count = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
 		const long double value = rows->rows[i].of.instance->value;
 
-		order[i] = (struct sized){ .size = value < 0 ? -value : value, .row = (uint32_t)i };
+		order[i] = (struct row_size){ .size = value < 0 ? -value : value,
+			.row = (uint32_t)i };
 	}
-	qsort(order, rows->count, sizeof *order, by_size);
+	qsort(order, rows->count, sizeof *order, by_row_size);
 	for (size_t i = 0; i < rows->count && taken < most; i++) {
 		const uint32_t row = order[i].row, parent = rows->rows[row].parent;
 
-		seats[row] = parent == NO_ROW || seats[parent];
-		taken += seats[row];
+		positions[row] = parent == NO_ROW || positions[parent];
+		taken += positions[row];
 	}
 	for (size_t i = 0; i < rows->count; i++) {
-		if (!seats[i])
+		if (!positions[i])
 			continue;
 		rows->rows[count] = rows->rows[i];
 		if (rows->rows[i].parent != NO_ROW)
-			rows->rows[count].parent = seats[rows->rows[i].parent] - 1;
-		seats[i] = (uint32_t)++count;
+			rows->rows[count].parent = positions[rows->rows[i].parent] - 1;
+		positions[i] = (uint32_t)++count;
 	}
 	rows->more += rows->count - count;
 	rows->count = count;
 	free(order);
-	free(seats);
+	free(positions);
 }

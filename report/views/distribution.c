@@ -22,44 +22,50 @@ static void release_distributions(void *distributions)
 	distributions_free(distributions);
 }
 
-static void add_part(struct rows *rows, struct process *process, const struct distribution_part *part)
+static void add_distribution_row(
+	struct rows *rows, struct process *process, const struct distribution_row *part)
 {
-	const bool has_place = part->kind == DISTRIBUTION_OUTLIER || distributions_of(process)->places.count == 1;
+	const bool has_node = part->kind == DISTRIBUTION_OUTLIER ||
+			      distributions_of(process)->places.count == 1;
 	const struct row row = { .process = process,
-		.kind = ROW_PART,
+		.kind = ROW_DISTRIBUTION,
 		.parent = NO_ROW,
-		.node = has_place ? part->node : 0,
-		.tree = has_place ? process->fold->tree : NULL,
+		.node = has_node ? part->node : 0,
+		.tree = has_node ? process->profile->tree : NULL,
 		.of.part = part };
 
 	rows_add(rows, &row);
 }
 
-static void add_all(const struct options *options, struct rows *rows, struct process *process, const struct distribution *of)
+static void add_distribution_rows(const struct options *options, struct rows *rows,
+	struct process *process, const struct distribution *of)
 {
-	const uint32_t most = options->top && options->top < of->far_count ? options->top : of->far_count;
+	const uint32_t most = options->top && options->top < of->worst_outlier_count
+				      ? options->top
+				      : of->worst_outlier_count;
 
 	if (!of->count)
 		return;
-	add_part(rows, process, &of->whole);
+	add_distribution_row(rows, process, &of->whole);
 	for (uint32_t i = 0; i < of->bin_count; i++)
-		add_part(rows, process, &of->bins[i]);
+		add_distribution_row(rows, process, &of->bins[i]);
 	for (uint32_t i = 0; i < of->mode_count; i++)
-		add_part(rows, process, &of->modes[i]);
+		add_distribution_row(rows, process, &of->modes[i]);
 	for (uint32_t i = 0; i < most; i++)
-		add_part(rows, process, &of->far[i]);
+		add_distribution_row(rows, process, &of->worst_outliers[i]);
 }
 
-void arrange_distribution(const struct options *options, struct processes *processes, struct rows *rows)
+void arrange_distribution(
+	const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++) {
 		struct process *process = &processes->all[i];
-		struct distributions *distributions =
-			distributions_read(process, places_named(process, options->no_fold, options->subject));
+		struct distributions *distributions = distributions_read(
+			process, node_lookup_name(process, options->no_fold, options->subject));
 
 		process_attach(process, &distributions_key, distributions, release_distributions);
-		add_all(options, rows, process, &distributions->cpu);
-		add_all(options, rows, process, &distributions->gpu);
+		add_distribution_rows(options, rows, process, &distributions->cpu);
+		add_distribution_rows(options, rows, process, &distributions->gpu);
 	}
 }
 
@@ -68,57 +74,59 @@ void arrange_distribution(const struct options *options, struct processes *proce
 
 static void put_time(const struct style *style, uint64_t ns, size_t width)
 {
-	char text[NUMBER_BYTES];
-	const size_t length = number_scaled(text, UNIT_TIME, number_integer(ns), style->iec, style->ascii);
-	const size_t shown = visible_width(text, length);
+	char text[FORMAT_NUMBER_BYTES];
+	const size_t length = format_with_unit(
+		text, UNIT_TIME, clamp_to_i64(ns), style->iec, style->ascii);
+	const size_t shown = escaped_width(text, length);
 
 	for (size_t i = shown; i < width; i++)
-		out_char(style->out, ' ');
-	out_bytes(style->out, text, length);
+		output_char(style->out, ' ');
+	output_bytes(style->out, text, length);
 }
 
 static void put_count(const struct style *style, uint64_t count, size_t width)
 {
-	char text[NUMBER_BYTES];
+	char text[FORMAT_NUMBER_BYTES];
 
-	number_scaled(text, UNIT_COUNT, (int64_t)count, style->iec, style->ascii);
+	format_with_unit(text, UNIT_COUNT, (int64_t)count, style->iec, style->ascii);
 	print_line(style, "%*s", (int)width, text);
 }
 
 /* A bar of so many eighths of a column. */
-static void put_bar(const struct style *style, uint64_t eighths)
+static void put_histogram_bar(const struct style *style, uint64_t eighths)
 {
-	static const char *const parts[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b",
-		"\xe2\x96\x8a", "\xe2\x96\x89" };
+	static const char *const parts[] = { "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
+		"\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89" };
 
 	for (; eighths >= 8; eighths -= 8)
-		out_string(style->out, style->ascii ? "#" : "\xe2\x96\x88");
+		output_string(style->out, style->ascii ? "#" : "\xe2\x96\x88");
 	if (style->ascii)
-		out_string(style->out, eighths >= 4 ? "#" : "");
+		output_string(style->out, eighths >= 4 ? "#" : "");
 	else
-		out_string(style->out, parts[eighths]);
+		output_string(style->out, parts[eighths]);
 }
 
 static void put_bins(const struct style *style, const struct distribution *of)
 {
-	const unsigned left = 2 * TIME_WIDTH + 18, room = style->width > left ? style->width - left : 1;
+	const unsigned left = 2 * TIME_WIDTH + 18,
+		       room = style->width > left ? style->width - left : 1;
 	const uint64_t least = style->ascii ? 4 : 1;
 	uint64_t most = 1, eighths;
 
 	for (uint32_t i = 0; i < of->bin_count; i++)
 		most = of->bins[i].count > most ? of->bins[i].count : most;
 	for (uint32_t i = 0; i < of->bin_count; i++) {
-		const struct distribution_part *bin = &of->bins[i];
+		const struct distribution_row *bin = &of->bins[i];
 
 		eighths = (uint64_t)((double)bin->count / (double)most * 8 * room);
 		put_time(style, bin->from, 2 + TIME_WIDTH);
-		out_string(style->out, " to ");
+		output_string(style->out, " to ");
 		put_time(style, bin->to, TIME_WIDTH);
 		put_count(style, bin->count, 10);
 		if (bin->count)
-			out_string(style->out, "  ");
-		put_bar(style, bin->count && eighths < least ? least : eighths);
-		out_char(style->out, '\n');
+			output_string(style->out, "  ");
+		put_histogram_bar(style, bin->count && eighths < least ? least : eighths);
+		output_char(style->out, '\n');
 	}
 }
 
@@ -127,118 +135,128 @@ static void put_percentiles(const struct style *style, const struct distribution
 	const struct {
 		const char *name;
 		uint64_t ns;
-	} figures[] = { { "min", of->min_ns }, { "p25", of->p25 }, { "p50", of->p50 }, { "p75", of->p75 }, { "p95", of->p95 },
-		{ "p99", of->p99 }, { "max", of->max_ns } };
+	} percentiles[] = { { "min", of->min_ns }, { "p25", of->p25 }, { "p50", of->p50 },
+		{ "p75", of->p75 }, { "p95", of->p95 }, { "p99", of->p99 }, { "max", of->max_ns } };
 	size_t used = 0;
 
-	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+	for (size_t i = 0; i < sizeof percentiles / sizeof *percentiles; i++) {
 		if (used + 6 + TIME_WIDTH > style->width) {
-			out_char(style->out, '\n');
+			output_char(style->out, '\n');
 			used = 0;
 		}
-		print_line(style, "  %s ", figures[i].name);
-		put_time(style, figures[i].ns, 0);
+		print_line(style, "  %s ", percentiles[i].name);
+		put_time(style, percentiles[i].ns, 0);
 		used += 6 + TIME_WIDTH;
 	}
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 }
 
 static void put_modes(const struct style *style, const struct distribution *of)
 {
-	if (of->count < DISTRIBUTION_JUDGED) {
-		print_line(style, "  too few instances to tell modes and outliers (%u)\n", DISTRIBUTION_JUDGED);
+	if (of->count < DISTRIBUTION_COUNT_MIN) {
+		print_line(style, "  too few instances to tell modes and outliers (%u)\n",
+			DISTRIBUTION_COUNT_MIN);
 		return;
 	}
-	print_line(style, "  %s", of->mode_count == 1 ? "one mode: " : of->mode_count ? "modes: " : "no mode");
+	print_line(style, "  %s",
+		of->mode_count == 1 ? "one mode: "
+		: of->mode_count    ? "modes: "
+				    : "no mode");
 	for (uint32_t i = 0; i < of->mode_count; i++) {
-		out_string(style->out, !i ? "" : style->width < NARROW ? ",\n         " : ", ");
+		output_string(style->out, !i ? "" : style->width < NARROW ? ",\n         " : ", ");
 		put_time(style, of->modes[i].value, 0);
-		print_line(style, " (%.0f %%)", 100 * (double)of->modes[i].count / (double)of->count);
+		print_line(
+			style, " (%.0f %%)", 100 * (double)of->modes[i].count / (double)of->count);
 	}
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 }
 
 /* What it happened in, the innermost last. */
-static void put_path(const struct style *style, const struct row *row, size_t room)
+static void put_outlier_path(const struct style *style, const struct row *row, size_t room)
 {
 	uint32_t nodes[64];
 	const size_t length = row_path(row, nodes, sizeof nodes / sizeof *nodes);
-	char *text = need(64 * 256);
+	char *text = xcalloc(64 * 256);
 	size_t used = 0;
 
 	for (size_t i = 0; i + 1 < length && i < sizeof nodes / sizeof *nodes; i++) {
-		const struct text name = text_of(row->process->texts, row->tree->nodes[nodes[i]].name);
+		const struct string_view name = string_table_get(
+			row->process->texts, row->tree->nodes[nodes[i]].name);
 
 		used += (size_t)snprintf(text + used, 4, "%s", i ? " / " : "");
 		memcpy(text + used, name.bytes, name.length < 250 ? name.length : 250);
 		used += name.length < 250 ? name.length : 250;
 	}
 	if (used)
-		out_string(style->out, "  in ");
-	print_visible(style, text, used, room);
+		output_string(style->out, "  in ");
+	print_escaped(style, text, used, room);
 	free(text);
 }
 
 #define SHOWN_OUTLIERS 10u
 
-static void put_outliers(const struct style *style, const struct options *options, const struct row *rows, size_t count,
-	const struct distribution *of)
+static void put_outliers(const struct style *style, const struct options *options,
+	const struct row *rows, size_t count, const struct distribution *of)
 {
 	const size_t most = options->top ? options->top : SHOWN_OUTLIERS;
 	size_t shown = 0;
 
 	if (!of->outliers)
 		return;
-	out_string(style->out, "  outliers: ");
+	output_string(style->out, "  outliers: ");
 	put_count(style, of->outliers, 0);
-	out_string(style->out, ", above ");
+	output_string(style->out, ", above ");
 	put_time(style, of->high, 0);
 	if (of->low) {
-		out_string(style->out, " or below ");
+		output_string(style->out, " or below ");
 		put_time(style, of->low, 0);
 	}
-	out_string(style->out, style->width < NARROW ? "\n" : " (3 interquartile ranges away)\n");
+	output_string(
+		style->out, style->width < NARROW ? "\n" : " (3 interquartile ranges away)\n");
 	for (size_t i = 0; i < count && shown < most; i++) {
-		const struct distribution_part *part = rows[i].of.part;
+		const struct distribution_row *part = rows[i].of.part;
 		uint64_t step;
 
 		if (part->of != of || part->kind != DISTRIBUTION_OUTLIER)
 			continue;
 		shown++;
 		put_time(style, part->value, 2 + TIME_WIDTH);
-		out_string(style->out, "  #");
+		output_string(style->out, "  #");
 		put_count(style, part->number, 0);
-		out_string(style->out, " at ");
+		output_string(style->out, " at ");
 		put_time(style, part->at_ns, 0);
 		if (distribution_step(rows[i].process, part->at_ns, &step))
 			print_line(style, ", step %llu", (unsigned long long)step);
 		if (style->width >= NARROW)
-			put_path(style, &rows[i], style->width > 64 ? style->width - 50 : 14);
-		out_char(style->out, '\n');
+			put_outlier_path(
+				style, &rows[i], style->width > 64 ? style->width - 50 : 14);
+		output_char(style->out, '\n');
 	}
 	if (of->outliers > shown)
 		print_line(style, "  and %llu more\n", (unsigned long long)(of->outliers - shown));
 }
 
-static void put_head(const struct style *style, const struct row *row)
+static void put_distribution_title(const struct style *style, const struct row *row)
 {
 	const struct distribution *of = row->of.part->of;
-	const struct text name = row_name(row);
-	const size_t places = distributions_of(row->process)->places.count;
+	const struct string_view name = row_name(row);
+	const size_t node_count = distributions_of(row->process)->places.count;
 	const bool is_range =
-		node_kind_class(row->process->fold->tree->nodes[row->of.part->node].kind) == NODE_RANGES;
+		node_kind_class(row->process->profile->tree->nodes[row->of.part->node].kind) ==
+		NODE_RANGES;
 
 	print_paint(style, PAINT_BOLD);
-	print_visible(style, name.bytes, name.length, style->width > 42 ? style->width - 30 : 12);
+	print_escaped(style, name.bytes, name.length, style->width > 42 ? style->width - 30 : 12);
 	print_paint(style, PAINT_NONE);
-	if (places > 1)
-		print_line(style, " (%zu places)", places);
-	out_string(style->out, of->of_gpu ? " on the GPU:" : " on the CPU:");
-	out_string(style->out, style->width < NARROW ? "\n  " : " ");
+	if (node_count > 1)
+		print_line(style, " (%zu places)", node_count);
+	output_string(style->out, of->of_gpu ? " on the GPU:" : " on the CPU:");
+	output_string(style->out, style->width < NARROW ? "\n  " : " ");
 	put_count(style, of->count, 0);
-	print_line(style, " instance%s%s, ", of->count == 1 ? "" : "s", is_range && of->of_gpu ? " with work" : "");
+	print_line(style, " instance%s%s, ", of->count == 1 ? "" : "s",
+		is_range && of->of_gpu ? " with work" : "");
 	put_time(style, of->total_ns, 0);
-	out_string(style->out, "\n");
+	output_string(style->out, "\n");
 }
 
 void draw_distribution(const struct report *report, const struct style *style)
@@ -246,13 +264,13 @@ void draw_distribution(const struct report *report, const struct style *style)
 	const struct rows *rows = &report->rows;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		const struct distribution_part *part = rows->rows[i].of.part;
+		const struct distribution_row *part = rows->rows[i].of.part;
 
 		if (part->kind != DISTRIBUTION_WHOLE)
 			continue;
 		if (i)
-			out_char(style->out, '\n');
-		put_head(style, &rows->rows[i]);
+			output_char(style->out, '\n');
+		put_distribution_title(style, &rows->rows[i]);
 		put_percentiles(style, part->of);
 		put_bins(style, part->of);
 		put_modes(style, part->of);

@@ -34,12 +34,12 @@ struct dump_start {
 
 struct dump {
 	struct trace_reader *reader;
-	struct gpu_order *gpu;
-	struct out *out;
+	struct record_order *gpu;
+	struct output *out;
 	struct dump_start *starts;
 	size_t start_count, start_room; /* room: a power of two */
-	void (*write)(struct out *out, const struct line *line);
-	struct line line;
+	void (*write)(struct output *out, const struct dump_line *line);
+	struct dump_line line;
 };
 
 static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
@@ -47,8 +47,8 @@ static struct dump_range *range_at(struct trace_stream *stream, uint32_t depth)
 	struct dump_stack *stack = stream->user;
 
 	if (!stack)
-		stack = stream->user = need(sizeof *stack);
-	grow(&stack->ranges, &stack->room, (size_t)depth + 1, sizeof *stack->ranges);
+		stack = stream->user = xcalloc(sizeof *stack);
+	array_grow_zeroed(&stack->ranges, &stack->room, (size_t)depth + 1, sizeof *stack->ranges);
 	return &stack->ranges[depth];
 }
 
@@ -65,13 +65,13 @@ static void free_stack(struct trace_stream *stream)
 	stream->user = NULL;
 }
 
-static struct dump_range keep(const struct trace_range *record)
+static struct dump_range copy_range(const struct trace_range *record)
 {
 	struct dump_range range = { NULL, 0, record->name, record->domain, true };
 
 	if (record->head.flags & TRACE_HAS_TEXT) {
 		range.length = record->text_bytes;
-		range.text = need(range.length);
+		range.text = xcalloc(range.length);
 		memcpy(range.text, record + 1, range.length);
 	}
 	return range;
@@ -79,26 +79,29 @@ static struct dump_range keep(const struct trace_range *record)
 
 static void range_names(struct dump *dump, const struct dump_range *range, uint32_t node)
 {
-	const struct trace_place *place = reader_place(dump->reader, node);
+	const struct trace_node_info *trace_node = reader_node(dump->reader, node);
 
 	if (range->text)
-		line_text(&dump->line, DUMP_name, (struct trace_text){ range->text, range->length, true });
+		line_text(&dump->line, DUMP_name,
+			(struct trace_text){ range->text, range->length, true });
 	else
 		line_text(&dump->line, DUMP_name,
-			reader_name(dump->reader, range->own && range->name ? range->name : place->name));
-	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, range->own ? range->domain : place->domain));
+			reader_name(dump->reader,
+				range->own && range->name ? range->name : trace_node->name));
+	line_text(&dump->line, DUMP_domain,
+		reader_name(dump->reader, range->own ? range->domain : trace_node->domain));
 }
 
-static void push(struct dump *dump, const struct trace_event *event)
+static void describe_push(struct dump *dump, const struct trace_event *event)
 {
 	struct dump_range *range = range_at(event->stream, event->depth);
 
 	free(range->text);
-	*range = event->record ? keep(event->record) : (struct dump_range){ 0 };
+	*range = event->record ? copy_range(event->record) : (struct dump_range){ 0 };
 	line_string(&dump->line, DUMP_kind, "push");
 	range_names(dump, range, event->node);
 	if (event->record)
-		range_line(&dump->line, event->record);
+		dump_range_line(&dump->line, event->record);
 }
 
 /* A range closes, or is taken up again, or given up. */
@@ -106,7 +109,7 @@ static void other_range_event(struct dump *dump, const struct trace_event *event
 {
 	struct dump_range *range = range_at(event->stream, event->depth);
 
-	line_string(&dump->line, DUMP_kind, event_word(event->kind));
+	line_string(&dump->line, DUMP_kind, event_kind_name(event->kind));
 	if (event->kind == EVENT_RESUMED) {
 		free(range->text);
 		*range = (struct dump_range){ 0 };
@@ -121,19 +124,21 @@ static void other_range_event(struct dump *dump, const struct trace_event *event
 }
 
 /* After the line was written: the ranges inside the one that closed move out. */
-static void close_range(const struct trace_event *event)
+static void move_ranges_out(const struct trace_event *event)
 {
 	struct dump_stack *stack = event->stream->user;
 	size_t after = event->depth + 1u;
 
 	free(stack->ranges[event->depth].text);
-	memmove(&stack->ranges[event->depth], &stack->ranges[after], (stack->room - after) * sizeof *stack->ranges);
+	memmove(&stack->ranges[event->depth], &stack->ranges[after],
+		(stack->room - after) * sizeof *stack->ranges);
 	stack->ranges[stack->room - 1] = (struct dump_range){ 0 };
 }
 
 static struct dump_start *find_start(const struct dump *dump, uint64_t id)
 {
-	size_t mask = dump->start_room - 1, at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+	size_t mask = dump->start_room - 1,
+	       at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
 
 	while (dump->starts[at].id && dump->starts[at].id != id)
 		at = (at + 1) & mask;
@@ -146,7 +151,7 @@ static void grow_starts(struct dump *dump)
 	size_t old_room = dump->start_room;
 
 	dump->start_room = old_room ? old_room * 2 : 64;
-	dump->starts = need(dump->start_room * sizeof *dump->starts);
+	dump->starts = xcalloc(dump->start_room * sizeof *dump->starts);
 	for (size_t i = 0; i < old_room; i++)
 		if (old[i].id)
 			*find_start(dump, old[i].id) = old[i];
@@ -161,7 +166,8 @@ static void remove_start(struct dump *dump, struct dump_start *start)
 	free(start->range.text);
 	*start = (struct dump_start){ 0 };
 	dump->start_count--;
-	for (size_t at = (size_t)(start - dump->starts + 1) & mask; dump->starts[at].id; at = (at + 1) & mask) {
+	for (size_t at = (size_t)(start - dump->starts + 1) & mask; dump->starts[at].id;
+		at = (at + 1) & mask) {
 		struct dump_start moved = dump->starts[at];
 
 		dump->starts[at] = (struct dump_start){ 0 };
@@ -169,7 +175,8 @@ static void remove_start(struct dump *dump, struct dump_start *start)
 	}
 }
 
-static void start(struct dump *dump, const struct trace_event *event, const struct trace_range *record)
+static void describe_start(
+	struct dump *dump, const struct trace_event *event, const struct trace_range *record)
 {
 	struct dump_start *entry;
 
@@ -179,18 +186,20 @@ static void start(struct dump *dump, const struct trace_event *event, const stru
 	line_id(&dump->line, DUMP_id, record->id);
 	line_text(&dump->line, DUMP_name, reader_event_text(dump->reader, event));
 	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, record->domain));
-	range_line(&dump->line, record);
+	dump_range_line(&dump->line, record);
 	if (record->id == 0)
 		return;
 	entry = find_start(dump, record->id);
 	dump->start_count += entry->id == 0;
 	free(entry->range.text);
-	*entry = (struct dump_start){ record->id, event->time_ns, keep(record) };
+	*entry = (struct dump_start){ record->id, event->time_ns, copy_range(record) };
 }
 
-static void end(struct dump *dump, const struct trace_event *event, const struct trace_end *record)
+static void describe_end(
+	struct dump *dump, const struct trace_event *event, const struct trace_end *record)
 {
-	struct dump_start *entry = dump->start_room && record->id ? find_start(dump, record->id) : NULL;
+	struct dump_start *entry = dump->start_room && record->id ? find_start(dump, record->id)
+								  : NULL;
 
 	line_string(&dump->line, DUMP_kind, "end");
 	line_id(&dump->line, DUMP_id, record->id);
@@ -202,15 +211,16 @@ static void end(struct dump *dump, const struct trace_event *event, const struct
 	line_unsigned(&dump->line, DUMP_duration_ns, event->time_ns - entry->begin_ns);
 }
 
-static void mark(struct dump *dump, const struct trace_event *event, const struct trace_range *record)
+static void describe_mark(
+	struct dump *dump, const struct trace_event *event, const struct trace_range *record)
 {
 	line_string(&dump->line, DUMP_kind, "mark");
 	line_text(&dump->line, DUMP_name, reader_event_text(dump->reader, event));
 	line_text(&dump->line, DUMP_domain, reader_name(dump->reader, record->domain));
-	range_line(&dump->line, record);
+	dump_range_line(&dump->line, record);
 }
 
-static void begin_line(struct dump *dump, uint64_t time_ns, uint32_t tid)
+static void begin_event_line(struct dump *dump, uint64_t time_ns, uint32_t tid)
 {
 	line_begin(&dump->line);
 	line_unsigned(&dump->line, DUMP_t_ns, time_ns);
@@ -224,13 +234,13 @@ static bool is_range_event(uint32_t kind)
 }
 
 /* What is not in trace_format.h, or needs to know more than the record. false: not shown. */
-static bool describe(struct dump *dump, const struct trace_event *event)
+static bool describe_event(struct dump *dump, const struct trace_event *event)
 {
-	struct line *line = &dump->line;
+	struct dump_line *line = &dump->line;
 
 	switch (event->kind) {
 	case TRACE_PUSH:
-		push(dump, event);
+		describe_push(dump, event);
 		break;
 	case EVENT_POP:
 	case EVENT_RESUMED:
@@ -239,13 +249,13 @@ static bool describe(struct dump *dump, const struct trace_event *event)
 		other_range_event(dump, event);
 		break;
 	case TRACE_START:
-		start(dump, event, event->record);
+		describe_start(dump, event, event->record);
 		break;
 	case TRACE_END:
-		end(dump, event, event->record);
+		describe_end(dump, event, event->record);
 		break;
 	case TRACE_MARK:
-		mark(dump, event, event->record);
+		describe_mark(dump, event, event->record);
 		break;
 	case EVENT_UNMATCHED:
 		line_string(line, DUMP_kind, "pop");
@@ -258,7 +268,7 @@ static bool describe(struct dump *dump, const struct trace_event *event)
 		line_unsigned(line, DUMP_last_ns, event->last_ns);
 		return true;
 	default:
-		return record_line(dump->reader, event, line);
+		return dump_record_line(dump->reader, event, line);
 	}
 	if (is_range_event(event->kind))
 		line_unsigned(line, DUMP_depth, event->depth);
@@ -267,35 +277,39 @@ static bool describe(struct dump *dump, const struct trace_event *event)
 	return true;
 }
 
-static void show_gpu(struct dump *dump, const struct gpu_entry *entry)
+static void write_gpu_entry(struct dump *dump, const struct gpu_entry *entry)
 {
-	begin_line(dump, entry->time_ns, entry->tid);
-	gpu_line(dump->reader, entry, &dump->line);
+	begin_event_line(dump, entry->time_ns, entry->tid);
+	dump_gpu_line(dump->reader, entry, &dump->line);
 	dump->write(dump->out, &dump->line);
 }
 
 /* Up to a moment of a stream: what the GPU began before it. */
-static void show_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
+static void write_gpu_until(struct dump *dump, uint64_t time_ns, uint32_t stream)
 {
 	const struct gpu_entry *entry;
 
-	while ((entry = gpu_order_first(dump->gpu)) &&
-		(entry->time_ns < time_ns || (entry->time_ns == time_ns && entry->stream < stream))) {
-		show_gpu(dump, entry);
-		gpu_order_next(dump->gpu);
+	while ((entry = record_order_peek(dump->gpu)) &&
+		(entry->time_ns < time_ns ||
+			(entry->time_ns == time_ns && entry->stream < stream))) {
+		write_gpu_entry(dump, entry);
+		record_order_next(dump->gpu);
 	}
 }
 
-static void show(struct dump *dump, const struct trace_event *event)
+static void dump_write_event(struct dump *dump, const struct trace_event *event)
 {
-	show_gpu_until(dump, event->time_ns, event->stream->stream);
-	begin_line(dump, event->time_ns, event->stream->tid);
-	if (describe(dump, event))
+	write_gpu_until(dump, event->time_ns, event->stream->stream);
+	begin_event_line(dump, event->time_ns, event->stream->tid);
+	if (describe_event(dump, event))
 		dump->write(dump->out, &dump->line);
-	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED || event->kind == EVENT_LEFT_OPEN)
-		close_range(event);
-	else if (event->kind == TRACE_END && dump->start_room && ((const struct trace_end *)event->record)->id) {
-		struct dump_start *entry = find_start(dump, ((const struct trace_end *)event->record)->id);
+	if (event->kind == EVENT_POP || event->kind == EVENT_UNENDED ||
+		event->kind == EVENT_LEFT_OPEN)
+		move_ranges_out(event);
+	else if (event->kind == TRACE_END && dump->start_room &&
+		 ((const struct trace_end *)event->record)->id) {
+		struct dump_start *entry = find_start(
+			dump, ((const struct trace_end *)event->record)->id);
 
 		if (entry->id)
 			remove_start(dump, entry);
@@ -308,19 +322,19 @@ static void free_dump(struct dump *dump)
 	for (size_t i = 0; i < dump->start_room; i++)
 		free(dump->starts[i].range.text);
 	free(dump->starts);
-	for (uint32_t i = 0; i < reader_streams(dump->reader); i++)
+	for (uint32_t i = 0; i < reader_stream_count(dump->reader); i++)
 		free_stack(reader_stream(dump->reader, i));
-	gpu_order_free(dump->gpu);
+	record_order_free(dump->gpu);
 	reader_close(dump->reader);
 }
 
-static void show_sources(struct dump *dump)
+static void write_sources(struct dump *dump)
 {
 	const struct trace_source *source;
 
 	for (uint32_t i = 0; (source = reader_dictionary(dump->reader, TRACE_SOURCE, i)); i++) {
-		begin_line(dump, 0, 0);
-		source_line(dump->reader, &dump->line, source);
+		begin_event_line(dump, 0, 0);
+		dump_source_line(dump->reader, &dump->line, source);
 		dump->write(dump->out, &dump->line);
 	}
 }
@@ -336,13 +350,13 @@ static bool dump_trace(struct dump *dump, const char *path)
 	dump->reader = trace_open(path, error);
 	if (!dump->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
-	dump->gpu = gpu_order_read(dump->reader);
-	show_sources(dump);
+	dump->gpu = record_order_read(dump->reader);
+	write_sources(dump);
 	while ((status = reader_next(dump->reader, &event)) > 0 && !dump->out->error)
-		show(dump, &event);
+		dump_write_event(dump, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(dump->reader));
-	show_gpu_until(dump, UINT64_MAX, 0);
+	write_gpu_until(dump, UINT64_MAX, 0);
 	complete = reader_integrity(dump->reader)->complete;
 	free_dump(dump);
 	return complete;
@@ -350,7 +364,7 @@ static bool dump_trace(struct dump *dump, const char *path)
 
 int dump_view(const struct options *options)
 {
-	struct out *out = out_open(options->output);
+	struct output *out = output_open(options->output);
 	bool complete = true;
 
 	if (options->format == FORMAT_CSV)
@@ -363,6 +377,6 @@ int dump_view(const struct options *options)
 							     : line_write_text;
 		complete &= dump_trace(&dump, options->files[i]);
 	}
-	out_close(out, options->output);
-	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_FINE;
+	output_close(out, options->output);
+	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_OK;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {
+static const char *const key_names[] = {
 #define X(name) #name,
 	DUMP_KEYS(X)
 #undef X
@@ -26,54 +26,55 @@ static const struct {
 #undef X
 };
 
-void line_begin(struct line *line)
+void line_begin(struct dump_line *line)
 {
 	line->present = 0;
 }
 
-static struct value *add(struct line *line, enum dump_key key, enum value_type type)
+static struct dump_value *set_value(
+	struct dump_line *line, enum dump_key key, enum dump_value_type type)
 {
 	line->present |= UINT64_C(1) << key;
 	line->values[key].type = (uint8_t)type;
 	return &line->values[key];
 }
 
-void line_null(struct line *line, enum dump_key key)
+void line_null(struct dump_line *line, enum dump_key key)
 {
-	add(line, key, VALUE_NULL);
+	set_value(line, key, VALUE_NULL);
 }
 
-void line_unsigned(struct line *line, enum dump_key key, uint64_t value)
+void line_unsigned(struct dump_line *line, enum dump_key key, uint64_t value)
 {
-	add(line, key, VALUE_UNSIGNED)->of.number = value;
+	set_value(line, key, VALUE_UNSIGNED)->of.number = value;
 }
 
-void line_signed(struct line *line, enum dump_key key, int64_t value)
+void line_signed(struct dump_line *line, enum dump_key key, int64_t value)
 {
-	add(line, key, VALUE_SIGNED)->of.whole = value;
+	set_value(line, key, VALUE_SIGNED)->of.whole = value;
 }
 
-void line_wide(struct line *line, enum dump_key key, int64_t value)
+void line_wide(struct dump_line *line, enum dump_key key, int64_t value)
 {
-	add(line, key, VALUE_WIDE)->of.whole = value;
+	set_value(line, key, VALUE_WIDE)->of.whole = value;
 }
 
-void line_id(struct line *line, enum dump_key key, uint64_t value)
+void line_id(struct dump_line *line, enum dump_key key, uint64_t value)
 {
-	add(line, key, VALUE_ID)->of.number = value;
+	set_value(line, key, VALUE_ID)->of.number = value;
 }
 
-void line_color(struct line *line, enum dump_key key, uint32_t argb)
+void line_color(struct dump_line *line, enum dump_key key, uint32_t argb)
 {
-	add(line, key, VALUE_COLOR)->of.number = argb;
+	set_value(line, key, VALUE_COLOR)->of.number = argb;
 }
 
-void line_double(struct line *line, enum dump_key key, double value)
+void line_double(struct dump_line *line, enum dump_key key, double value)
 {
-	add(line, key, VALUE_DOUBLE)->of.real = value;
+	set_value(line, key, VALUE_DOUBLE)->of.real = value;
 }
 
-void line_flag(struct line *line, const char *flag, bool set)
+void line_flag(struct dump_line *line, const char *flag, bool set)
 {
 	size_t used = line->present >> DUMP_flags & 1 ? strlen(line->flags) : 0;
 
@@ -83,111 +84,112 @@ void line_flag(struct line *line, const char *flag, bool set)
 	line_string(line, DUMP_flags, line->flags);
 }
 
-void line_text(struct line *line, enum dump_key key, struct trace_text text)
+void line_text(struct dump_line *line, enum dump_key key, struct trace_text text)
 {
 	if (text.known)
-		add(line, key, VALUE_TEXT)->of.text = text;
+		set_value(line, key, VALUE_TEXT)->of.text = text;
 	else
 		line_null(line, key);
 }
 
-void line_string(struct line *line, enum dump_key key, const char *string)
+void line_string(struct dump_line *line, enum dump_key key, const char *string)
 {
 	line_text(line, key, (struct trace_text){ string, (uint32_t)strlen(string), true });
 }
 
-void line_triple(struct line *line, enum dump_key key, const uint32_t triple[3])
+void line_triple(struct dump_line *line, enum dump_key key, const uint32_t triple[3])
 {
-	memcpy(add(line, key, VALUE_TRIPLE)->of.triple, triple, 3 * sizeof triple[0]);
+	memcpy(set_value(line, key, VALUE_TRIPLE)->of.triple, triple, 3 * sizeof triple[0]);
 }
 
-void line_frames(struct line *line, enum dump_key key, struct value_frames frames)
+void line_frames(struct dump_line *line, enum dump_key key, struct dump_frames frames)
 {
-	add(line, key, VALUE_FRAMES)->of.frames = frames;
+	set_value(line, key, VALUE_FRAMES)->of.frames = frames;
 }
 
 /* What is the same in every format; false: the format must know. */
-static bool write_plain(struct out *out, const struct value *value)
+static bool write_plain(struct output *out, const struct dump_value *value)
 {
 	switch (value->type) {
 	case VALUE_UNSIGNED:
-		out_unsigned(out, value->of.number);
+		output_unsigned(out, value->of.number);
 		return true;
 	case VALUE_SIGNED:
-		out_signed(out, value->of.whole);
+		output_signed(out, value->of.whole);
 		return true;
 	}
 	return false;
 }
 
-static void write_id(struct out *out, const struct value *value)
+static void write_id(struct output *out, const struct dump_value *value)
 {
 	bool color = value->type == VALUE_COLOR;
 
 	if (value->type == VALUE_WIDE)
-		out_signed(out, value->of.whole);
+		output_signed(out, value->of.whole);
 	else
-		out_hex(out, value->of.number, color ? 8 : 1, color);
+		output_hex(out, value->of.number, color ? 8 : 1, color);
 }
 
-static void write_triple(struct out *out, const struct value *value, char between)
+static void write_triple(struct output *out, const struct dump_value *value, char between)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		if (i)
-			out_char(out, between);
-		out_unsigned(out, value->of.triple[i]);
+			output_char(out, between);
+		output_unsigned(out, value->of.triple[i]);
 	}
 }
 
-static void write_json_name(struct out *out, const char *key, struct trace_text text)
+static void write_json_name(struct output *out, const char *key, struct trace_text text)
 {
-	out_string(out, key);
+	output_string(out, key);
 	if (text.known)
-		out_json_text(out, text.bytes, text.length);
+		output_json_text(out, text.bytes, text.length);
 	else
-		out_string(out, "null");
+		output_string(out, "null");
 }
 
-static void write_json_frames(struct out *out, const struct value_frames *value)
+static void write_json_frames(struct output *out, const struct dump_frames *value)
 {
-	out_char(out, '[');
+	output_char(out, '[');
 	for (uint32_t i = 0; i < value->count; i++) {
 		const struct trace_python_frame *frame = &value->frames[i];
 
-		write_json_name(out, i ? ",{\"function\":" : "{\"function\":", reader_name(value->reader, frame->function));
+		write_json_name(out, i ? ",{\"function\":" : "{\"function\":",
+			reader_name(value->reader, frame->function));
 		write_json_name(out, ",\"file\":", reader_name(value->reader, frame->file));
-		out_string(out, ",\"line\":");
-		out_unsigned(out, frame->line);
-		out_char(out, '}');
+		output_string(out, ",\"line\":");
+		output_unsigned(out, frame->line);
+		output_char(out, '}');
 	}
-	out_char(out, ']');
+	output_char(out, ']');
 }
 
-static void write_json_value(struct out *out, const struct value *value)
+static void write_json_value(struct output *out, const struct dump_value *value)
 {
 	if (write_plain(out, value))
 		return;
 	switch (value->type) {
 	case VALUE_NULL:
-		out_bytes(out, "null", 4);
+		output_bytes(out, "null", 4);
 		break;
 	case VALUE_WIDE:
 	case VALUE_ID:
 	case VALUE_COLOR:
-		out_char(out, '"');
+		output_char(out, '"');
 		write_id(out, value);
-		out_char(out, '"');
+		output_char(out, '"');
 		break;
 	case VALUE_DOUBLE:
-		out_json_double(out, value->of.real);
+		output_json_double(out, value->of.real);
 		break;
 	case VALUE_TEXT:
-		out_json_text(out, value->of.text.bytes, value->of.text.length);
+		output_json_text(out, value->of.text.bytes, value->of.text.length);
 		break;
 	case VALUE_TRIPLE:
-		out_char(out, '[');
+		output_char(out, '[');
 		write_triple(out, value, ',');
-		out_char(out, ']');
+		output_char(out, ']');
 		break;
 	case VALUE_FRAMES:
 		write_json_frames(out, &value->of.frames);
@@ -195,23 +197,23 @@ static void write_json_value(struct out *out, const struct value *value)
 	}
 }
 
-void line_write_json(struct out *out, const struct line *line)
+void line_write_json(struct output *out, const struct dump_line *line)
 {
 	size_t comma = 1;
 
-	out_char(out, '{');
+	output_char(out, '{');
 	for (uint64_t left = line->present; left; left &= left - 1) {
 		unsigned key = (unsigned)__builtin_ctzll(left);
 
-		out_bytes(out, json_keys[key].text + comma, json_keys[key].bytes - comma);
+		output_bytes(out, json_keys[key].text + comma, json_keys[key].bytes - comma);
 		write_json_value(out, &line->values[key]);
 		comma = 0;
 	}
-	out_bytes(out, "}\n", 2);
+	output_bytes(out, "}\n", 2);
 }
 
 /* Of all frames: CSV quotes a value as a whole. */
-static void write_csv_frames(struct out *out, const struct value_frames *value)
+static void write_csv_frames(struct output *out, const struct dump_frames *value)
 {
 	char *text = NULL;
 	size_t used = 0, room = 0;
@@ -221,7 +223,7 @@ static void write_csv_frames(struct out *out, const struct value_frames *value)
 		const struct trace_text file = reader_name(value->reader, frame->file),
 					function = reader_name(value->reader, frame->function);
 
-		grow(&text, &room, used + file.length + function.length + 32, 1);
+		array_grow_zeroed(&text, &room, used + file.length + function.length + 32, 1);
 		used += (size_t)sprintf(text + used, "%s", i ? " < " : "");
 		memcpy(text + used, file.bytes, file.length);
 		used += file.length;
@@ -229,11 +231,11 @@ static void write_csv_frames(struct out *out, const struct value_frames *value)
 		memcpy(text + used, function.bytes, function.length);
 		used += function.length;
 	}
-	out_csv_text(out, text ? text : "", used);
+	output_csv_text(out, text ? text : "", used);
 	free(text);
 }
 
-static void write_csv_value(struct out *out, const struct value *value)
+static void write_csv_value(struct output *out, const struct dump_value *value)
 {
 	if (write_plain(out, value))
 		return;
@@ -244,10 +246,10 @@ static void write_csv_value(struct out *out, const struct value *value)
 		write_id(out, value);
 		break;
 	case VALUE_DOUBLE:
-		out_double(out, value->of.real);
+		output_double(out, value->of.real);
 		break;
 	case VALUE_TEXT:
-		out_csv_text(out, value->of.text.bytes, value->of.text.length);
+		output_csv_text(out, value->of.text.bytes, value->of.text.length);
 		break;
 	case VALUE_TRIPLE:
 		write_triple(out, value, ' ');
@@ -258,28 +260,28 @@ static void write_csv_value(struct out *out, const struct value *value)
 	}
 }
 
-void line_write_csv(struct out *out, const struct line *line)
+void line_write_csv(struct output *out, const struct dump_line *line)
 {
 	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
 		if (key)
-			out_char(out, ',');
+			output_char(out, ',');
 		if (line->present >> key & 1)
 			write_csv_value(out, &line->values[key]);
 	}
-	out_bytes(out, "\r\n", 2);
+	output_bytes(out, "\r\n", 2);
 }
 
-void line_write_header(struct out *out)
+void line_write_header(struct output *out)
 {
 	for (unsigned key = 0; key < DUMP_KEY_COUNT; key++) {
 		if (key)
-			out_char(out, ',');
-		out_string(out, names[key]);
+			output_char(out, ',');
+		output_string(out, key_names[key]);
 	}
-	out_bytes(out, "\r\n", 2);
+	output_bytes(out, "\r\n", 2);
 }
 
-static void write_visibly(struct out *out, struct trace_text text, bool ascii)
+static void write_escaped_text(struct output *out, struct trace_text text, bool ascii)
 {
 	char shown[256];
 	uint32_t part;
@@ -288,31 +290,33 @@ static void write_visibly(struct out *out, struct trace_text text, bool ascii)
 	 * character begins. */
 	for (; text.length; text.bytes += part, text.length -= part) {
 		part = text.length < 40 ? text.length : 40;
-		while (part < text.length && part > 36 && ((unsigned char)text.bytes[part] & 0xc0) == 0x80)
+		while (part < text.length && part > 36 &&
+			((unsigned char)text.bytes[part] & 0xc0) == 0x80)
 			part--;
-		out_bytes(out, shown, visible(shown, sizeof shown, text.bytes, part, ascii));
+		output_bytes(out, shown, escape_text(shown, sizeof shown, text.bytes, part, ascii));
 	}
 }
 
-static void write_text_frames(struct out *out, const struct value_frames *value, bool ascii)
+static void write_text_frames(struct output *out, const struct dump_frames *value, bool ascii)
 {
 	for (uint32_t i = 0; i < value->count; i++) {
-		out_string(out, i ? " < " : "");
-		write_visibly(out, reader_name(value->reader, value->frames[i].file), ascii);
-		out_char(out, ':');
-		out_unsigned(out, value->frames[i].line);
-		out_char(out, ' ');
-		write_visibly(out, reader_name(value->reader, value->frames[i].function), ascii);
+		output_string(out, i ? " < " : "");
+		write_escaped_text(out, reader_name(value->reader, value->frames[i].file), ascii);
+		output_char(out, ':');
+		output_unsigned(out, value->frames[i].line);
+		output_char(out, ' ');
+		write_escaped_text(
+			out, reader_name(value->reader, value->frames[i].function), ascii);
 	}
 }
 
-static void write_text_value(struct out *out, const struct value *value, bool ascii)
+static void write_text_value(struct output *out, const struct dump_value *value, bool ascii)
 {
 	if (write_plain(out, value))
 		return;
 	switch (value->type) {
 	case VALUE_NULL:
-		out_char(out, '-');
+		output_char(out, '-');
 		break;
 	case VALUE_WIDE:
 	case VALUE_ID:
@@ -320,10 +324,10 @@ static void write_text_value(struct out *out, const struct value *value, bool as
 		write_id(out, value);
 		break;
 	case VALUE_DOUBLE:
-		out_double(out, value->of.real);
+		output_double(out, value->of.real);
 		break;
 	case VALUE_TEXT:
-		write_visibly(out, value->of.text, ascii);
+		write_escaped_text(out, value->of.text, ascii);
 		break;
 	case VALUE_TRIPLE:
 		write_triple(out, value, ',');
@@ -334,14 +338,14 @@ static void write_text_value(struct out *out, const struct value *value, bool as
 	}
 }
 
-static void write_spaces(struct out *out, uint64_t count)
+static void write_spaces(struct output *out, uint64_t count)
 {
 	while (count-- > 0)
-		out_char(out, ' ');
+		output_char(out, ' ');
 }
 
 /* Seconds, with nanoseconds, in 14 columns. */
-static void write_time(struct out *out, uint64_t ns)
+static void write_time(struct output *out, uint64_t ns)
 {
 	char text[24];
 	size_t at = sizeof text, digits = 0;
@@ -352,27 +356,28 @@ static void write_time(struct out *out, uint64_t ns)
 		text[--at] = (char)('0' + ns % 10);
 	}
 	write_spaces(out, sizeof text - at < 14 ? 14 - (sizeof text - at) : 0);
-	out_bytes(out, text + at, sizeof text - at);
+	output_bytes(out, text + at, sizeof text - at);
 }
 
-static uint64_t number_of(const struct line *line, enum dump_key key)
+static uint64_t value_or_zero(const struct dump_line *line, enum dump_key key)
 {
 	return line->present >> key & 1 ? line->values[key].of.number : 0;
 }
 
-void line_write_text(struct out *out, const struct line *line)
+void line_write_text(struct output *out, const struct dump_line *line)
 {
-	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid | UINT64_C(1) << DUMP_tid |
-			       UINT64_C(1) << DUMP_kind | UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
-	uint64_t depth = number_of(line, DUMP_depth);
+	const uint64_t first = UINT64_C(1) << DUMP_t_ns | UINT64_C(1) << DUMP_pid |
+			       UINT64_C(1) << DUMP_tid | UINT64_C(1) << DUMP_kind |
+			       UINT64_C(1) << DUMP_name | UINT64_C(1) << DUMP_depth;
+	uint64_t depth = value_or_zero(line, DUMP_depth);
 
-	write_time(out, number_of(line, DUMP_t_ns));
+	write_time(out, value_or_zero(line, DUMP_t_ns));
 	write_spaces(out, 2);
-	out_unsigned(out, number_of(line, DUMP_tid));
+	output_unsigned(out, value_or_zero(line, DUMP_tid));
 	write_spaces(out, 2 + 2 * (depth < 40 ? depth : 40));
 	write_text_value(out, &line->values[DUMP_kind], line->ascii);
 	if (line->present >> DUMP_name & 1) {
-		out_char(out, ' ');
+		output_char(out, ' ');
 		write_text_value(out, &line->values[DUMP_name], line->ascii);
 	}
 	for (uint64_t left = line->present & ~first; left; left &= left - 1) {
@@ -381,9 +386,9 @@ void line_write_text(struct out *out, const struct line *line)
 		if (line->values[key].type == VALUE_NULL)
 			continue;
 		write_spaces(out, 2);
-		out_string(out, names[key]);
-		out_char(out, '=');
+		output_string(out, key_names[key]);
+		output_char(out, '=');
 		write_text_value(out, &line->values[key], line->ascii);
 	}
-	out_char(out, '\n');
+	output_char(out, '\n');
 }

@@ -8,34 +8,39 @@
 #include <string.h>
 
 /* The word of a small number, or the number itself. */
-static void word(struct line *line, enum dump_key key, const char *const *words, size_t count, uint32_t value)
+static void put_word(struct dump_line *line, enum dump_key key, const char *const *words,
+	size_t count, uint32_t value)
 {
 	if (value < count && words[value])
 		line_string(line, key, words[value]);
 	else
 		line_unsigned(line, key, value);
 }
-#define WORD(line, key, words, value) word(line, key, words, sizeof words / sizeof *words, value)
+#define PUT_WORD(line, key, words, value) \
+	put_word(line, key, words, sizeof words / sizeof *words, value)
 
-static const char *const memory_kinds[] = { "unknown", "pageable", "pinned", "device", "array", "managed",
-	"device_static", "managed_static" };
-static const char *const copy_kinds[] = { "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD",
-	"HtoH", "PtoP" };
-static const char *const sync_types[] = { NULL, "event", "stream_wait", "stream", "context", "event_record" };
-static const char *const object_types[] = { NULL, "category", "thread", "cu_device", "cu_context", "cu_stream",
-	"cu_event", "cuda_device", "cuda_stream", "cuda_event", "resource", "sync", "destroyed" };
+static const char *const memory_kinds[] = { "unknown", "pageable", "pinned", "device", "array",
+	"managed", "device_static", "managed_static" };
+static const char *const copy_kinds[] = { "unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD",
+	"DtoA", "DtoD", "HtoH", "PtoP" };
+static const char *const sync_types[] = { NULL, "event", "stream_wait", "stream", "context",
+	"event_record" };
+static const char *const object_types[] = { NULL, "category", "thread", "cu_device", "cu_context",
+	"cu_stream", "cu_event", "cuda_device", "cuda_stream", "cuda_event", "resource", "sync",
+	"destroyed" };
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
-static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed", "acquire_success", "releasing" };
-static const char *const self_works[] = { NULL, "seal", "start", "flush", "stack" };
+static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed",
+	"acquire_success", "releasing" };
+static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
-static const char *const away_edges[] = { NULL, "begins", "ends" };
+static const char *const handover_edges[] = { NULL, "begins", "ends" };
 static const char *const loss_reasons[] = {
 #define X(name, text) text,
 	TRACE_LOSSES(X)
 #undef X
 };
 
-static void device_line(struct line *line, enum dump_key key, uint32_t device)
+static void device_line(struct dump_line *line, enum dump_key key, uint32_t device)
 {
 	if (device == UINT32_MAX)
 		line_null(line, key);
@@ -43,14 +48,14 @@ static void device_line(struct line *line, enum dump_key key, uint32_t device)
 		line_unsigned(line, key, device);
 }
 
-static void payload_line(struct line *line, const struct trace_range *range)
+static void payload_line(struct dump_line *line, const struct trace_range *range)
 {
 	float narrow;
 	double wide;
 
 	if (range->payload_type == 0)
 		return;
-	WORD(line, DUMP_payload_type, payload_types, range->payload_type);
+	PUT_WORD(line, DUMP_payload_type, payload_types, range->payload_type);
 	memcpy(&narrow, &range->payload, sizeof narrow);
 	memcpy(&wide, &range->payload, sizeof wide);
 	switch (range->payload_type) {
@@ -74,7 +79,7 @@ static void payload_line(struct line *line, const struct trace_range *range)
 	}
 }
 
-void range_line(struct line *line, const struct trace_range *range)
+void dump_range_line(struct dump_line *line, const struct trace_range *range)
 {
 	if (range->head.flags & TRACE_HAS_CATEGORY)
 		line_unsigned(line, DUMP_category, range->category);
@@ -83,14 +88,15 @@ void range_line(struct line *line, const struct trace_range *range)
 	payload_line(line, range);
 }
 
-static void object_line(struct trace_reader *reader, struct line *line, const struct trace_object *object)
+static void object_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_object *object)
 {
 	bool destroyed = object->type == TRACE_OBJECT_DESTROYED;
 
 	line_string(line, DUMP_kind, destroyed ? "destroyed" : "name");
 	line_text(line, DUMP_name, reader_name(reader, object->name));
 	line_text(line, DUMP_domain, reader_name(reader, object->domain));
-	WORD(line, DUMP_object_type, object_types, destroyed ? object->subtype : object->type);
+	PUT_WORD(line, DUMP_object_type, object_types, destroyed ? object->subtype : object->type);
 	line_id(line, DUMP_object, object->object);
 	if (object->type == TRACE_OBJECT_CATEGORY)
 		line_unsigned(line, DUMP_category, object->object);
@@ -100,7 +106,8 @@ static void object_line(struct trace_reader *reader, struct line *line, const st
 	}
 }
 
-static void metric_line(struct trace_reader *reader, struct line *line, const struct trace_metric *metric)
+static void metric_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_metric *metric)
 {
 	const struct trace_counter *counter = reader_counter(reader, metric->counter);
 	double real;
@@ -120,25 +127,29 @@ static void metric_line(struct trace_reader *reader, struct line *line, const st
 }
 
 /* A call's stack, and what it says if it is one of Python. */
-static void stack_line(struct trace_reader *reader, struct line *line, uint32_t id)
+static void stack_line(struct trace_reader *reader, struct dump_line *line, uint32_t id)
 {
 	const struct trace_python_stack *stack = id ? reader_python_stack(reader, id) : NULL;
 
 	if (id)
 		line_unsigned(line, DUMP_stack, id);
 	if (stack)
-		line_frames(line, DUMP_python_stack, (struct value_frames){ reader, (const void *)(stack + 1), stack->frames });
+		line_frames(line, DUMP_python_stack,
+			(struct dump_frames){ reader, (const void *)(stack + 1), stack->frames });
 }
 
-void source_line(struct trace_reader *reader, struct line *line, const struct trace_source *source)
+void dump_source_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_source *source)
 {
 	line_string(line, DUMP_kind, "source");
-	line_text(line, DUMP_name, reader_name(reader, reader_place(reader, source->head.node)->name));
+	line_text(
+		line, DUMP_name, reader_name(reader, reader_node(reader, source->head.node)->name));
 	line_unsigned(line, DUMP_node, source->head.node);
-	line_frames(line, DUMP_python_stack, (struct value_frames){ reader, &source->at, 1 });
+	line_frames(line, DUMP_python_stack, (struct dump_frames){ reader, &source->at, 1 });
 }
 
-static void call_line(struct trace_reader *reader, struct line *line, const struct trace_call *call)
+static void call_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_call *call)
 {
 	struct trace_text api = reader_name(reader, call->api);
 
@@ -153,7 +164,8 @@ static void call_line(struct trace_reader *reader, struct line *line, const stru
 	line_flag(line, "captured", call->head.flags & TRACE_CALL_CAPTURED);
 }
 
-static void launch_line(struct trace_reader *reader, struct line *line, const struct trace_launch *launch)
+static void launch_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_launch *launch)
 {
 	call_line(reader, line, &launch->call);
 	line_text(line, DUMP_name, reader_name(reader, launch->name));
@@ -166,7 +178,8 @@ static void launch_line(struct trace_reader *reader, struct line *line, const st
 	line_unsigned(line, DUMP_shared_bytes, launch->shared_bytes);
 }
 
-static void graph_launch_line(struct trace_reader *reader, struct line *line, const struct trace_graph_launch *launch)
+static void graph_launch_line(struct trace_reader *reader, struct dump_line *line,
+	const struct trace_graph_launch *launch)
 {
 	call_line(reader, line, &launch->call);
 	line_id(line, DUMP_stream, launch->stream);
@@ -175,7 +188,8 @@ static void graph_launch_line(struct trace_reader *reader, struct line *line, co
 		line_unsigned(line, DUMP_exec_id, launch->exec_id);
 }
 
-static void copy_line(struct trace_reader *reader, struct line *line, const struct trace_copy *copy)
+static void copy_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_copy *copy)
 {
 	call_line(reader, line, &copy->call);
 	line_id(line, DUMP_stream, copy->stream);
@@ -183,33 +197,36 @@ static void copy_line(struct trace_reader *reader, struct line *line, const stru
 	if (copy->call.head.kind == TRACE_SET)
 		line_unsigned(line, DUMP_value, copy->value);
 	else
-		WORD(line, DUMP_copy_kind, copy_kinds, copy->copy_kind);
+		PUT_WORD(line, DUMP_copy_kind, copy_kinds, copy->copy_kind);
 }
 
-static void sync_line(struct trace_reader *reader, struct line *line, const struct trace_sync *sync)
+static void sync_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_sync *sync)
 {
 	call_line(reader, line, &sync->call);
-	WORD(line, DUMP_type, sync_types, sync->type);
+	PUT_WORD(line, DUMP_type, sync_types, sync->type);
 	line_id(line, DUMP_stream, sync->stream);
 	if (sync->event)
 		line_id(line, DUMP_event, sync->event);
 }
 
-static void memory_line(struct trace_reader *reader, struct line *line, const struct trace_memory *memory)
+static void memory_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_memory *memory)
 {
 	call_line(reader, line, &memory->call);
 	line_id(line, DUMP_address, memory->address);
 	if (memory->call.head.kind == TRACE_ALLOC)
 		line_unsigned(line, DUMP_bytes, memory->bytes);
 	line_id(line, DUMP_stream, memory->stream);
-	WORD(line, DUMP_memory_kind, memory_kinds, memory->memory_kind);
+	PUT_WORD(line, DUMP_memory_kind, memory_kinds, memory->memory_kind);
 	line_flag(line, "pool", memory->flags & TRACE_MEMORY_POOL);
 	line_flag(line, "registered", memory->flags & TRACE_MEMORY_REGISTERED);
 	line_flag(line, "mapped", memory->flags & TRACE_MEMORY_MAPPED);
 	line_flag(line, "all", memory->flags & TRACE_MEMORY_ALL);
 }
 
-static void tensor_line(struct trace_reader *reader, struct line *line, const struct trace_tensor *tensor)
+static void tensor_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_tensor *tensor)
 {
 	line_signed(line, DUMP_bytes, tensor->bytes);
 	if (tensor->head.kind == TRACE_TENSOR)
@@ -220,7 +237,8 @@ static void tensor_line(struct trace_reader *reader, struct line *line, const st
 	stack_line(reader, line, tensor->stack);
 }
 
-static void own_line(struct trace_reader *reader, struct line *line, const void *record, uint32_t kind)
+static void profiler_line(
+	struct trace_reader *reader, struct dump_line *line, const void *record, uint32_t kind)
 {
 	const struct trace_clock_record *clock = record;
 	const struct trace_lost *lost = record;
@@ -238,11 +256,12 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 		break;
 	case TRACE_LOST:
 		line_unsigned(line, DUMP_events, lost->events);
-		WORD(line, DUMP_reason, loss_reasons, lost->reason);
+		PUT_WORD(line, DUMP_reason, loss_reasons, lost->reason);
 		break;
 	case TRACE_SELF:
-		WORD(line, DUMP_action, self_works, self->what);
-		line_unsigned(line, DUMP_duration_ns, reader_duration(reader, self->stamp, self->duration));
+		PUT_WORD(line, DUMP_action, self_actions, self->what);
+		line_unsigned(line, DUMP_duration_ns,
+			reader_duration(reader, self->stamp, self->duration));
 		break;
 	case TRACE_GPU_BATCH:
 		line_unsigned(line, DUMP_records, batch->records);
@@ -250,25 +269,26 @@ static void own_line(struct trace_reader *reader, struct line *line, const void 
 		line_unsigned(line, DUMP_unread, batch->unread);
 		break;
 	case TRACE_WINDOW:
-		WORD(line, DUMP_action, window_edges, window->edge);
+		PUT_WORD(line, DUMP_action, window_edges, window->edge);
 		line_unsigned(line, DUMP_value, window->step);
 		break;
 	case TRACE_AWAY:
-		WORD(line, DUMP_action, away_edges, away->edge);
+		PUT_WORD(line, DUMP_action, handover_edges, away->edge);
 		line_unsigned(line, DUMP_realtime_ns, away->realtime_ns);
 		break;
 	case TRACE_NVTX_SYNC:
-		WORD(line, DUMP_action, lock_actions, lock->action);
+		PUT_WORD(line, DUMP_action, lock_actions, lock->action);
 		line_id(line, DUMP_object, lock->object);
 		break;
 	}
 }
 
-bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line)
+bool dump_record_line(
+	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line)
 {
-	if (!event_word(event->kind) || kind_is_gpu(event->kind))
+	if (!event_kind_name(event->kind) || kind_is_gpu(event->kind))
 		return false;
-	line_string(line, DUMP_kind, event_word(event->kind));
+	line_string(line, DUMP_kind, event_kind_name(event->kind));
 	if (event->node)
 		line_unsigned(line, DUMP_node, event->node);
 	switch (event->kind) {
@@ -300,12 +320,12 @@ bool record_line(struct trace_reader *reader, const struct trace_event *event, s
 		tensor_line(reader, line, event->record);
 		break;
 	default:
-		own_line(reader, line, event->record, event->kind);
+		profiler_line(reader, line, event->record, event->kind);
 	}
 	return true;
 }
 
-static void gpu_work_line(struct line *line, const struct trace_gpu *gpu)
+static void gpu_work_line(struct dump_line *line, const struct trace_gpu *gpu)
 {
 	line_id(line, DUMP_correlation, gpu->correlation);
 	device_line(line, DUMP_device, gpu->device);
@@ -317,7 +337,8 @@ static void gpu_work_line(struct line *line, const struct trace_gpu *gpu)
 	}
 }
 
-static void kernel_line(struct trace_reader *reader, struct line *line, const struct trace_kernel *kernel)
+static void kernel_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_kernel *kernel)
 {
 	gpu_work_line(line, &kernel->gpu);
 	line_text(line, DUMP_name, reader_name(reader, kernel->name));
@@ -329,46 +350,47 @@ static void kernel_line(struct trace_reader *reader, struct line *line, const st
 	line_unsigned(line, DUMP_local_bytes, kernel->local_bytes);
 }
 
-static void gpu_copy_line(struct line *line, const struct trace_gpu_copy *copy)
+static void gpu_copy_line(struct dump_line *line, const struct trace_gpu_copy *copy)
 {
 	gpu_work_line(line, &copy->gpu);
 	line_unsigned(line, DUMP_bytes, copy->bytes);
 	line_flag(line, "async", copy->async);
 	if (copy->gpu.head.kind == TRACE_GPU_SET) {
 		line_unsigned(line, DUMP_value, copy->value);
-		WORD(line, DUMP_memory_kind, memory_kinds, copy->target_kind);
+		PUT_WORD(line, DUMP_memory_kind, memory_kinds, copy->target_kind);
 		return;
 	}
-	WORD(line, DUMP_copy_kind, copy_kinds, copy->copy_kind);
-	WORD(line, DUMP_source_kind, memory_kinds, copy->source_kind);
-	WORD(line, DUMP_target_kind, memory_kinds, copy->target_kind);
+	PUT_WORD(line, DUMP_copy_kind, copy_kinds, copy->copy_kind);
+	PUT_WORD(line, DUMP_source_kind, memory_kinds, copy->source_kind);
+	PUT_WORD(line, DUMP_target_kind, memory_kinds, copy->target_kind);
 	if (copy->other_device != UINT32_MAX)
 		line_unsigned(line, DUMP_other_device, copy->other_device);
 }
 
-static void gpu_memory_line(struct line *line, const struct trace_gpu_memory *memory)
+static void gpu_memory_line(struct dump_line *line, const struct trace_gpu_memory *memory)
 {
 	static const char *const operations[] = { NULL, "taken", "given_back" };
 
-	WORD(line, DUMP_action, operations, memory->operation);
+	PUT_WORD(line, DUMP_action, operations, memory->operation);
 	line_id(line, DUMP_correlation, memory->correlation);
 	line_id(line, DUMP_address, memory->address);
 	line_unsigned(line, DUMP_bytes, memory->bytes);
-	WORD(line, DUMP_memory_kind, memory_kinds, memory->memory_kind);
+	PUT_WORD(line, DUMP_memory_kind, memory_kinds, memory->memory_kind);
 	device_line(line, DUMP_device, memory->device);
 	line_unsigned(line, DUMP_stream, memory->stream);
 }
 
-static void gpu_sync_line(struct line *line, const struct trace_gpu_sync *sync)
+static void gpu_sync_line(struct dump_line *line, const struct trace_gpu_sync *sync)
 {
-	WORD(line, DUMP_type, sync_types, sync->type);
+	PUT_WORD(line, DUMP_type, sync_types, sync->type);
 	line_id(line, DUMP_correlation, sync->correlation);
 	line_unsigned(line, DUMP_context, sync->context);
 	line_unsigned(line, DUMP_stream, sync->stream);
 	line_unsigned(line, DUMP_event, sync->event);
 }
 
-static void api_line(struct trace_reader *reader, struct line *line, const struct trace_api *api)
+static void api_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_api *api)
 {
 	line_string(line, DUMP_type, api->domain == 1 ? "driver" : "runtime");
 	line_text(line, DUMP_name, reader_name(reader, api->name));
@@ -378,7 +400,7 @@ static void api_line(struct trace_reader *reader, struct line *line, const struc
 	line_unsigned(line, DUMP_result, api->result);
 }
 
-static void overhead_line(struct line *line, const struct trace_overhead *overhead)
+static void overhead_line(struct dump_line *line, const struct trace_overhead *overhead)
 {
 	line_unsigned(line, DUMP_type, overhead->type);
 	line_unsigned(line, DUMP_tid, overhead->tid);
@@ -386,9 +408,10 @@ static void overhead_line(struct line *line, const struct trace_overhead *overhe
 		line_id(line, DUMP_correlation, overhead->correlation);
 }
 
-void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line)
+void dump_gpu_line(
+	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line)
 {
-	line_string(line, DUMP_kind, event_word(entry->kind));
+	line_string(line, DUMP_kind, event_kind_name(entry->kind));
 	if (entry->timed && entry->kind != TRACE_GPU_MEMORY)
 		line_unsigned(line, DUMP_duration_ns, entry->duration_ns);
 	switch (entry->kind) {

@@ -9,12 +9,15 @@
 
 /* Adds what is particular to a record with a stamp. NVTX's ranges are not among them: dump.c knows their names.
  * false: it is not shown. */
-bool record_line(struct trace_reader *reader, const struct trace_event *event, struct line *line);
+bool dump_record_line(
+	struct trace_reader *reader, const struct trace_event *event, struct dump_line *line);
 /* The same for what CUPTI delivered. */
-void gpu_line(struct trace_reader *reader, const struct gpu_entry *entry, struct line *line);
+void dump_gpu_line(
+	struct trace_reader *reader, const struct gpu_entry *entry, struct dump_line *line);
 /* Where a place was first entered. It has no time of its own. */
-void source_line(struct trace_reader *reader, struct line *line, const struct trace_source *source);
+void dump_source_line(
+	struct trace_reader *reader, struct dump_line *line, const struct trace_source *source);
 /* Domain (the given one), category, colour and payload of a PUSH, START or MARK. */
-void range_line(struct line *line, const struct trace_range *range);
+void dump_range_line(struct dump_line *line, const struct trace_range *range);
 
 #endif

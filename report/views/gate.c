@@ -13,28 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL_LIMIT 5.0 /* percent */
-#define METRICS_MOST 32
+#define DEFAULT_LIMIT_PERCENT 5.0 /* percent */
+#define METRICS_MAX 32
 
 /* One metric, judged. */
-struct verdict {
+struct gate_result {
 	const char *name;
-	const struct figure *before, *after;
+	const struct baseline_metric *before, *after;
 	const char *worst; /* path of the place with most of the difference; NULL: none */
 	double worst_delta;
-	struct comparison comparison; /* of its steps; p: corrected for all that were tested */
-	bool beyond, failed;          /* beyond the limit, and by more than noise or by what cannot be told from it */
+	struct mann_whitney_result
+		comparison; /* of its steps; p: corrected for all that were tested */
+	bool beyond,
+		failed; /* beyond the limit, and by more than noise or by what cannot be told from it */
 };
 
 struct gate {
-	struct sheet *before, *after;
+	struct baseline *before, *after;
 	double limit; /* percent */
-	struct verdict verdicts[METRICS_MOST];
+	struct gate_result results[METRICS_MAX];
 	size_t count, tested, failed;
 };
 
 /* The names that were asked for, in a copy that lives until the next call. */
-static size_t names_asked(const char *list, const char **names)
+static size_t parse_metric_names(const char *list, const char **names)
 {
 	static char *copy;
 	char *rest = NULL;
@@ -45,12 +47,13 @@ static size_t names_asked(const char *list, const char **names)
 	if (!copy)
 		fatal(STATUS_UNREADABLE, "no memory for the metrics");
 	for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-		if (!sheet_knows(name))
+		if (!baseline_has_metric(name))
 			fatal(STATUS_USAGE,
-				"a gate knows gpu, cpu, wall, idle, calls, alloc, tensors, reserved_peak and allocated_peak, not `%s`",
+				"a gate knows gpu, cpu, wall, idle, calls, alloc, tensors, "
+				"reserved_peak and allocated_peak, not `%s`",
 				name);
-		if (count == METRICS_MOST)
-			fatal(STATUS_USAGE, "a gate takes %d metrics at most", METRICS_MOST);
+		if (count == METRICS_MAX)
+			fatal(STATUS_USAGE, "a gate takes %d metrics at most", METRICS_MAX);
 		names[count++] = name;
 	}
 	if (!count)
@@ -72,216 +75,224 @@ static bool is_below(const char *path, const char *around)
 }
 
 /* The place with the most of what came to it; then what in it has most, as long as that is more than half of it. */
-static void find_worst(struct verdict *verdict)
+static void find_worst_path(struct gate_result *result)
 {
 	for (bool again = true; again;) {
-		const struct figure *after = verdict->after;
+		const struct baseline_metric *after = result->after;
 		const char *best = NULL;
-		double most = verdict->worst ? verdict->worst_delta / 2 : 0;
+		double most = result->worst ? result->worst_delta / 2 : 0;
 
 		for (size_t i = 0; i < after->row_count; i++) {
-			const double delta = after->rows[i].value - sheet_value_at(verdict->before, after->rows[i].path);
+			const double delta = after->rows[i].value -
+					     baseline_value_at(result->before, after->rows[i].path);
 
-			if (is_below(after->rows[i].path, verdict->worst) && delta > most) {
+			if (is_below(after->rows[i].path, result->worst) && delta > most) {
 				most = delta;
 				best = after->rows[i].path;
 			}
 		}
 		again = best != NULL;
 		if (best) {
-			verdict->worst = best;
-			verdict->worst_delta = most;
+			result->worst = best;
+			result->worst_delta = most;
 		}
 	}
 }
 
-static void judge(struct gate *gate, const char *name, bool asked)
+static void add_gate_metric(struct gate *gate, const char *name, bool required)
 {
-	struct verdict *verdict = &gate->verdicts[gate->count];
+	struct gate_result *result = &gate->results[gate->count];
 
-	*verdict = (struct verdict){ .name = name };
-	verdict->before = sheet_figure(gate->before, name);
-	verdict->after = sheet_figure(gate->after, name);
-	if (!verdict->before || !verdict->after) {
-		if (asked)
+	*result = (struct gate_result){ .name = name };
+	result->before = baseline_find_metric(gate->before, name);
+	result->after = baseline_find_metric(gate->after, name);
+	if (!result->before || !result->after) {
+		if (required)
 			fatal(STATUS_UNREADABLE, "%s has nothing of `%s` to compare",
-				verdict->before ? gate->after->path : gate->before->path, name);
+				result->before ? gate->after->path : gate->before->path, name);
 		return;
 	}
 	gate->count++;
 }
 
 /* Whether the steps of the two runs differ by more than steps do. */
-static void test(struct gate *gate)
+static void test_metrics(struct gate *gate)
 {
-	double p[METRICS_MOST];
+	double p[METRICS_MAX];
 
 	for (size_t i = 0; i < gate->count; i++) {
-		struct verdict *verdict = &gate->verdicts[i];
+		struct gate_result *result = &gate->results[i];
 
-		verdict->comparison = compare(verdict->before->values, verdict->before->value_count, verdict->after->values,
-			verdict->after->value_count);
-		if (verdict->comparison.tested)
-			p[gate->tested++] = verdict->comparison.p;
+		result->comparison = mann_whitney_test(result->before->values,
+			result->before->value_count, result->after->values,
+			result->after->value_count);
+		if (result->comparison.tested)
+			p[gate->tested++] = result->comparison.p;
 	}
-	compare_holm(p, gate->tested);
+	mann_whitney_holm(p, gate->tested);
 	for (size_t i = 0, at = 0; i < gate->count; i++)
-		if (gate->verdicts[i].comparison.tested)
-			gate->verdicts[i].comparison.p = p[at++];
+		if (gate->results[i].comparison.tested)
+			gate->results[i].comparison.p = p[at++];
 }
 
-static bool is_noise(const struct verdict *verdict)
+static bool is_noise(const struct gate_result *result)
 {
-	const struct comparison *comparison = &verdict->comparison;
+	const struct mann_whitney_result *comparison = &result->comparison;
 
-	return comparison->tested && !(comparison->p < COMPARE_ALPHA && comparison->shift > 0);
+	return comparison->tested && !(comparison->p < MANN_WHITNEY_ALPHA && comparison->shift > 0);
 }
 
 /* Figures do not stay where they are while more are made. */
-static void conclude(struct gate *gate)
+static void compare_metrics(struct gate *gate)
 {
 	for (size_t i = 0; i < gate->count; i++) {
-		gate->verdicts[i].before = sheet_figure(gate->before, gate->verdicts[i].name);
-		gate->verdicts[i].after = sheet_figure(gate->after, gate->verdicts[i].name);
+		gate->results[i].before = baseline_find_metric(gate->before, gate->results[i].name);
+		gate->results[i].after = baseline_find_metric(gate->after, gate->results[i].name);
 	}
-	test(gate);
+	test_metrics(gate);
 	for (size_t i = 0; i < gate->count; i++) {
-		struct verdict *verdict = &gate->verdicts[i];
+		struct gate_result *result = &gate->results[i];
 
-		verdict->beyond = verdict->after->value > verdict->before->value + fabs(verdict->before->value) * gate->limit / 100;
-		verdict->failed = verdict->beyond && !is_noise(verdict);
-		if (verdict->failed)
-			find_worst(verdict);
-		gate->failed += verdict->failed;
+		result->beyond = result->after->value >
+				 result->before->value +
+					 fabs(result->before->value) * gate->limit / 100;
+		result->failed = result->beyond && !is_noise(result);
+		if (result->failed)
+			find_worst_path(result);
+		gate->failed += result->failed;
 	}
 }
 
-static void add_figure(struct paragraph *paragraph, enum unit unit, double value)
+static void add_gate_value(struct paragraph *paragraph, enum unit unit, double value)
 {
-	char text[NUMBER_BYTES];
+	char text[FORMAT_NUMBER_BYTES];
 
-	number_scaled(text, unit, number_integer(round(value)), paragraph->style->iec, paragraph->style->ascii);
+	format_with_unit(text, unit, clamp_to_i64(round(value)), paragraph->style->iec,
+		paragraph->style->ascii);
 	paragraph_add(paragraph, "%s", text);
 }
 
-static void put_verdict(const struct gate *gate, const struct verdict *verdict, const struct style *style)
+static void put_gate_result(
+	const struct gate *gate, const struct gate_result *result, const struct style *style)
 {
-	const double before = verdict->before->value, after = verdict->after->value;
+	const double before = result->before->value, after = result->after->value;
 	struct style whole = *style;
 	struct paragraph line = { .style = &whole, .indent = 5 };
 
 	if (!style->terminal && !style->width_given) /* scripts look for lines */
 		whole.width = UINT32_MAX;
-	paragraph_add(&line, "%s: ", verdict->name);
-	add_figure(&line, verdict->after->unit, before);
+	paragraph_add(&line, "%s: ", result->name);
+	add_gate_value(&line, result->after->unit, before);
 	paragraph_add(&line, style->ascii ? " -> " : " → ");
-	add_figure(&line, verdict->after->unit, after);
+	add_gate_value(&line, result->after->unit, after);
 	if (before > 0)
 		paragraph_add(&line, ", %+.1f %%", 100 * (after - before) / before);
 	paragraph_add(&line, " (limit +%g %%", gate->limit);
-	if (verdict->comparison.tested)
-		paragraph_add(&line, verdict->comparison.p < 0.0001 ? "; p <0.0001, n=%zu, %zu" : "; n=%zu, %zu",
-			verdict->before->value_count, verdict->after->value_count);
-	if (verdict->comparison.tested && verdict->comparison.p >= 0.0001)
-		paragraph_add(&line, ", p %.4f", verdict->comparison.p);
+	if (result->comparison.tested)
+		paragraph_add(&line,
+			result->comparison.p < 0.0001 ? "; p <0.0001, n=%zu, %zu" : "; n=%zu, %zu",
+			result->before->value_count, result->after->value_count);
+	if (result->comparison.tested && result->comparison.p >= 0.0001)
+		paragraph_add(&line, ", p %.4f", result->comparison.p);
 	paragraph_add(&line, ")");
-	if (verdict->beyond && !verdict->failed)
+	if (result->beyond && !result->failed)
 		paragraph_add(&line, "; beyond the limit, but no more than noise");
-	if (verdict->worst) {
+	if (result->worst) {
 		paragraph_add(&line, "; most of it in ");
-		paragraph_text(&line, verdict->worst, strlen(verdict->worst));
+		paragraph_text(&line, result->worst, strlen(result->worst));
 		paragraph_add(&line, " (+");
-		add_figure(&line, verdict->after->unit, verdict->worst_delta);
+		add_gate_value(&line, result->after->unit, result->worst_delta);
 		paragraph_add(&line, ")");
 	}
-	paragraph_put(&line, verdict->failed ? "FAIL" : "pass");
+	paragraph_print(&line, result->failed ? "FAIL" : "pass");
 }
 
-static void emit_test(struct emit *emit, const struct verdict *verdict)
+static void gate_json_test(struct json_writer *json, const struct gate_result *result)
 {
-	emit_key(emit, "p");
-	if (verdict->comparison.tested)
-		emit_double(emit, verdict->comparison.p);
+	json_write_key(json, "p");
+	if (result->comparison.tested)
+		json_write_double(json, result->comparison.p);
 	else
-		emit_null(emit);
-	emit_put_unsigned(emit, "n_before", verdict->before->value_count);
-	emit_put_unsigned(emit, "n_after", verdict->after->value_count);
+		json_write_null(json);
+	json_put_unsigned(json, "n_before", result->before->value_count);
+	json_put_unsigned(json, "n_after", result->after->value_count);
 }
 
-static void print_gate_json(const struct gate *gate, struct out *out)
+static void print_gate_json(const struct gate *gate, struct output *out)
 {
-	struct emit emit = { .out = out };
+	struct json_writer json = { .out = out };
 
-	emit_begin(&emit, '{');
-	emit_put_string(&emit, "schema", "pperf.report/1");
-	emit_put_string(&emit, "view", "gate");
-	emit_key(&emit, "files");
-	emit_begin(&emit, '[');
-	emit_string(&emit, gate->before->path);
-	emit_string(&emit, gate->after->path);
-	emit_end(&emit, ']');
-	emit_put_string(&emit, "basis", gate->after->by_steps ? "step" : "run");
-	emit_key(&emit, "ranks");
-	emit_begin(&emit, '[');
-	emit_rank_number(&emit, gate->before->rank);
-	emit_rank_number(&emit, gate->after->rank);
-	emit_end(&emit, ']');
-	emit_put_string(&emit, "method", COMPARE_METHOD);
-	emit_key(&emit, "alpha");
-	emit_double(&emit, COMPARE_ALPHA);
-	emit_key(&emit, "max_regression");
-	emit_double(&emit, gate->limit / 100);
-	emit_put_bool(&emit, "passed", gate->failed == 0);
-	emit_key(&emit, "rows");
-	emit_begin(&emit, '[');
+	json_write_begin(&json, '{');
+	json_put_string(&json, "schema", "pperf.report/1");
+	json_put_string(&json, "view", "gate");
+	json_write_key(&json, "files");
+	json_write_begin(&json, '[');
+	json_write_string(&json, gate->before->path);
+	json_write_string(&json, gate->after->path);
+	json_write_end(&json, ']');
+	json_put_string(&json, "basis", gate->after->by_steps ? "step" : "run");
+	json_write_key(&json, "ranks");
+	json_write_begin(&json, '[');
+	json_write_rank(&json, gate->before->rank);
+	json_write_rank(&json, gate->after->rank);
+	json_write_end(&json, ']');
+	json_put_string(&json, "method", MANN_WHITNEY_METHOD);
+	json_write_key(&json, "alpha");
+	json_write_double(&json, MANN_WHITNEY_ALPHA);
+	json_write_key(&json, "max_regression");
+	json_write_double(&json, gate->limit / 100);
+	json_put_bool(&json, "passed", gate->failed == 0);
+	json_write_key(&json, "rows");
+	json_write_begin(&json, '[');
 	for (size_t i = 0; i < gate->count; i++) {
-		const struct verdict *verdict = &gate->verdicts[i];
+		const struct gate_result *result = &gate->results[i];
 
-		emit_begin(&emit, '{');
-		emit_put_string(&emit, "metric", verdict->name);
-		emit_key(&emit, "before");
-		emit_double(&emit, verdict->before->value);
-		emit_key(&emit, "after");
-		emit_double(&emit, verdict->after->value);
-		emit_key(&emit, "delta");
-		emit_double(&emit, verdict->after->value - verdict->before->value);
-		emit_put_bool(&emit, "passed", !verdict->failed);
-		emit_put_bool(&emit, "beyond", verdict->beyond);
-		emit_test(&emit, verdict);
-		emit_put_string(&emit, "worst_path", verdict->worst);
-		emit_key(&emit, "worst_delta");
-		emit_double(&emit, verdict->worst_delta);
-		emit_end(&emit, '}');
+		json_write_begin(&json, '{');
+		json_put_string(&json, "metric", result->name);
+		json_write_key(&json, "before");
+		json_write_double(&json, result->before->value);
+		json_write_key(&json, "after");
+		json_write_double(&json, result->after->value);
+		json_write_key(&json, "delta");
+		json_write_double(&json, result->after->value - result->before->value);
+		json_put_bool(&json, "passed", !result->failed);
+		json_put_bool(&json, "beyond", result->beyond);
+		gate_json_test(&json, result);
+		json_put_string(&json, "worst_path", result->worst);
+		json_write_key(&json, "worst_delta");
+		json_write_double(&json, result->worst_delta);
+		json_write_end(&json, '}');
 	}
-	emit_end(&emit, ']');
-	emit_end(&emit, '}');
-	out_char(out, '\n');
+	json_write_end(&json, ']');
+	json_write_end(&json, '}');
+	output_char(out, '\n');
 }
 
-static void print_gate_csv(const struct gate *gate, struct out *out)
+static void print_gate_csv(const struct gate *gate, struct output *out)
 {
-	out_string(out, "metric,before,after,passed,worst_path,worst_delta,beyond,p,n_before,n_after\r\n");
+	output_string(out,
+		"metric,before,after,passed,worst_path,worst_delta,beyond,p,n_before,n_after\r\n");
 	for (size_t i = 0; i < gate->count; i++) {
-		const struct verdict *verdict = &gate->verdicts[i];
+		const struct gate_result *result = &gate->results[i];
 
-		out_string(out, verdict->name);
-		out_char(out, ',');
-		out_double(out, verdict->before->value);
-		out_char(out, ',');
-		out_double(out, verdict->after->value);
-		out_string(out, verdict->failed ? ",false," : ",true,");
-		if (verdict->worst)
-			out_csv_text(out, verdict->worst, strlen(verdict->worst));
-		out_char(out, ',');
-		out_double(out, verdict->worst_delta);
-		out_string(out, verdict->beyond ? ",true," : ",false,");
-		if (verdict->comparison.tested)
-			out_double(out, verdict->comparison.p);
-		out_char(out, ',');
-		out_unsigned(out, verdict->before->value_count);
-		out_char(out, ',');
-		out_unsigned(out, verdict->after->value_count);
-		out_string(out, "\r\n");
+		output_string(out, result->name);
+		output_char(out, ',');
+		output_double(out, result->before->value);
+		output_char(out, ',');
+		output_double(out, result->after->value);
+		output_string(out, result->failed ? ",false," : ",true,");
+		if (result->worst)
+			output_csv_text(out, result->worst, strlen(result->worst));
+		output_char(out, ',');
+		output_double(out, result->worst_delta);
+		output_string(out, result->beyond ? ",true," : ",false,");
+		if (result->comparison.tested)
+			output_double(out, result->comparison.p);
+		output_char(out, ',');
+		output_unsigned(out, result->before->value_count);
+		output_char(out, ',');
+		output_unsigned(out, result->after->value_count);
+		output_string(out, "\r\n");
 	}
 }
 
@@ -294,13 +305,16 @@ static void add_rank(struct paragraph *paragraph, int64_t rank)
 }
 
 /* How noise was told, and of whom the figures are. */
-static void put_method(const struct gate *gate, const struct options *options, const struct style *style)
+static void put_gate_method(
+	const struct gate *gate, const struct options *options, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
 	if (gate->tested) {
-		paragraph_add(&paragraph, COMPARE_METHOD "; steps are compared, p of %.2f or more is noise", COMPARE_ALPHA);
-		paragraph_put(&paragraph, "method");
+		paragraph_add(&paragraph,
+			MANN_WHITNEY_METHOD "; steps are compared, p of %.2f or more is noise",
+			MANN_WHITNEY_ALPHA);
+		paragraph_print(&paragraph, "method");
 	}
 	if (gate->before->rank < 0 && gate->after->rank < 0)
 		return;
@@ -309,24 +323,25 @@ static void put_method(const struct gate *gate, const struct options *options, c
 	paragraph_add(&paragraph, " before, ");
 	add_rank(&paragraph, gate->after->rank);
 	paragraph_add(&paragraph, options->rank < 0 ? " after; --rank N: another" : " after");
-	paragraph_put(&paragraph, "rank");
+	paragraph_print(&paragraph, "rank");
 }
 
 /* A baseline is no trace: diff needs two. */
-static void put_next(const struct gate *gate, const struct options *options, const struct style *style)
+static void put_gate_next(
+	const struct gate *gate, const struct options *options, const struct style *style)
 {
-	struct command command = { .ascii = style->ascii };
+	struct shell_command command = { .ascii = style->ascii };
 
 	if (!gate->failed || !gate->before->process)
 		return;
-	next_begin(&command, "diff");
-	next_files(&command, options);
-	next_put(&command, style);
+	next_command_begin(&command, "diff");
+	next_command_add_files(&command, options);
+	next_command_put(&command, style);
 }
 
 static bool print_gate(const struct gate *gate, const struct options *options)
 {
-	struct out *out = out_open(options->output);
+	struct output *out = output_open(options->output);
 	const struct style style = style_of(&options->style, out);
 
 	if (options->format == FORMAT_JSON)
@@ -335,11 +350,11 @@ static bool print_gate(const struct gate *gate, const struct options *options)
 		print_gate_csv(gate, out);
 	else {
 		for (size_t i = 0; i < gate->count; i++)
-			put_verdict(gate, &gate->verdicts[i], &style);
-		put_method(gate, options, &style);
-		put_next(gate, options, &style);
+			put_gate_result(gate, &gate->results[i], &style);
+		put_gate_method(gate, options, &style);
+		put_gate_next(gate, options, &style);
 	}
-	return out_close(out, options->output);
+	return output_close(out, options->output);
 }
 
 /* Figures of steps are compared with figures of steps. */
@@ -359,60 +374,66 @@ static void agree_on_basis(struct gate *gate)
 		gate->before->by_steps = false;
 		return;
 	}
-	fatal(STATUS_UNREADABLE, "the baseline is of steps, and %s has too few of them: there is nothing to compare",
+	fatal(STATUS_UNREADABLE,
+		"the baseline is of steps, and %s has too few of them: there is nothing to compare",
 		gate->before->process ? gate->before->path : gate->after->path);
 }
 
 static int write_baseline(const struct options *options, const char **names, size_t count)
 {
-	struct sheet *sheet = sheet_open(options, options->files[0]);
-	struct out *out;
+	struct baseline *sheet = baseline_open(options, options->files[0]);
+	struct output *out;
 
 	for (size_t i = 0; i < count; i++)
-		if (!sheet_figure(sheet, names[i]) && options->metric_name)
-			fatal(STATUS_UNREADABLE, "%s has nothing of `%s` to compare", sheet->path, names[i]);
-	out = out_open(options->baseline);
-	sheet_write(sheet, out);
-	sheet_free(sheet);
-	return out_close(out, options->baseline) ? STATUS_FINE : STATUS_UNREADABLE;
+		if (!baseline_find_metric(sheet, names[i]) && options->metric_name)
+			fatal(STATUS_UNREADABLE, "%s has nothing of `%s` to compare", sheet->path,
+				names[i]);
+	out = output_open(options->baseline);
+	baseline_write(sheet, out);
+	baseline_free(sheet);
+	return output_close(out, options->baseline) ? STATUS_OK : STATUS_UNREADABLE;
 }
 
 int gate_view(const struct options *options)
 {
-	struct gate gate = { .limit = options->max_regression >= 0 ? options->max_regression : USUAL_LIMIT };
-	const char *names[METRICS_MOST];
+	struct gate gate = { .limit = options->max_regression >= 0 ? options->max_regression
+								   : DEFAULT_LIMIT_PERCENT };
+	const char *names[METRICS_MAX];
 	size_t count = 0;
 	int status;
 
 	if (options->file_count != (options->baseline ? 1 : 2))
-		fatal(STATUS_USAGE, "gate compares two files: pperf-report gate BEFORE AFTER, or writes what it compares with: "
+		fatal(STATUS_USAGE, "gate compares two files: pperf-report gate BEFORE AFTER, or "
+				    "writes what it compares with: "
 				    "pperf-report gate --write-baseline FILE TRACE");
 	if (options->metric_name)
-		count = names_asked(options->metric_name, names);
+		count = parse_metric_names(options->metric_name, names);
 	else
-		for (; sheet_name(count); count++)
-			names[count] = sheet_name(count);
+		for (; baseline_metric_name(count); count++)
+			names[count] = baseline_metric_name(count);
 	if (options->baseline)
 		return write_baseline(options, names, count);
-	gate.before = sheet_open(options, options->files[0]);
-	gate.after = sheet_open(options, options->files[1]);
+	gate.before = baseline_open(options, options->files[0]);
+	gate.after = baseline_open(options, options->files[1]);
 	agree_on_basis(&gate);
 	if (!options->metric_name)
 		count = 0;
 	for (size_t i = 0; i < count; i++)
-		judge(&gate, names[i], true);
+		add_gate_metric(&gate, names[i], true);
 	if (!options->metric_name) {
-		judge(&gate, "gpu", false);
+		add_gate_metric(&gate, "gpu", false);
 		if (!gate.count)
-			judge(&gate, "cpu", false);
-		judge(&gate, "reserved_peak", false);
-		judge(&gate, "allocated_peak", false);
+			add_gate_metric(&gate, "cpu", false);
+		add_gate_metric(&gate, "reserved_peak", false);
+		add_gate_metric(&gate, "allocated_peak", false);
 	}
 	if (!gate.count)
-		fatal(STATUS_UNREADABLE, "%s and %s have no figure in common", gate.before->path, gate.after->path);
-	conclude(&gate);
-	status = print_gate(&gate, options) ? (gate.failed ? STATUS_DIFFERENT : STATUS_FINE) : STATUS_UNREADABLE;
-	sheet_free(gate.before);
-	sheet_free(gate.after);
+		fatal(STATUS_UNREADABLE, "%s and %s have no figure in common", gate.before->path,
+			gate.after->path);
+	compare_metrics(&gate);
+	status = print_gate(&gate, options) ? (gate.failed ? STATUS_DIFFERENT : STATUS_OK)
+					    : STATUS_UNREADABLE;
+	baseline_free(gate.before);
+	baseline_free(gate.after);
 	return status;
 }

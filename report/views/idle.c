@@ -9,24 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST 10u /* gaps that are shown by themselves, unless --top asks for more */
-#define LONGEST_MOST 65536u
+#define LONGEST_DEFAULT 10u /* gaps that are shown by themselves, unless --top asks for more */
+#define LONGEST_MAX 65536u
 
-struct gaps {
+struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
 };
 
 /* The gaps of one cause, by the node that owns what ended them. */
-struct owners {
-	struct gaps all;
-	struct gaps *of;
+struct cause_gap_sums {
+	struct gap_sum all;
+	struct gap_sum *of;
 	size_t room;
 };
 
 struct idle_device {
-	struct gaps all;
-	struct owners causes[GAP_CAUSE_COUNT];
-	uint64_t covered_unix, covered_ns, last_correlation; /* until when it was busy, and with what */
+	struct gap_sum all;
+	struct cause_gap_sums causes[GAP_CAUSE_COUNT];
+	uint64_t covered_unix, covered_ns,
+		last_correlation; /* until when it was busy, and with what */
 	uint32_t device;
 	bool begun;
 };
@@ -38,17 +39,17 @@ struct long_gap {
 	struct activity ended_by;
 };
 
-struct idle {
+struct idle_report {
 	struct process *process;
 	struct activities *activities;
 	struct gap_calls *calls;
 	struct idle_device devices[TIMELINE_DEVICES];
 	struct long_gap *longest; /* a heap, the shortest of them first */
-	size_t device_count, long_count, long_room, long_most;
+	size_t device_count, long_count, long_room, long_max;
 	uint64_t total_ns;
 };
 
-static struct idle_device *device_of(struct idle *idle, uint32_t device)
+static struct idle_device *idle_device_of(struct idle_report *idle, uint32_t device)
 {
 	size_t at = 0;
 
@@ -71,7 +72,7 @@ static bool is_longer(const struct long_gap *a, const struct long_gap *b)
 	return a->ended_by.arrival < b->ended_by.arrival;
 }
 
-static void sift_down(struct idle *idle)
+static void sift_down_gap(struct idle_report *idle)
 {
 	struct long_gap *heap = idle->longest;
 
@@ -86,24 +87,26 @@ static void sift_down(struct idle *idle)
 	}
 }
 
-static void keep(struct idle *idle, const struct long_gap *one)
+static void keep_if_long(struct idle_report *idle, const struct long_gap *one)
 {
 	size_t at;
 
-	if (idle->long_count == idle->long_most) {
-		if (!idle->long_most || !is_longer(one, &idle->longest[0]))
+	if (idle->long_count == idle->long_max) {
+		if (!idle->long_max || !is_longer(one, &idle->longest[0]))
 			return;
 		idle->longest[0] = *one;
-		sift_down(idle);
+		sift_down_gap(idle);
 		return;
 	}
-	grow(&idle->longest, &idle->long_room, idle->long_count + 1, sizeof *idle->longest);
-	for (at = idle->long_count++; at > 0 && is_longer(&idle->longest[(at - 1) / 2], one); at = (at - 1) / 2)
+	array_grow_zeroed(
+		&idle->longest, &idle->long_room, idle->long_count + 1, sizeof *idle->longest);
+	for (at = idle->long_count++; at > 0 && is_longer(&idle->longest[(at - 1) / 2], one);
+		at = (at - 1) / 2)
 		idle->longest[at] = idle->longest[(at - 1) / 2];
 	idle->longest[at] = *one;
 }
 
-static void count(struct gaps *gaps, uint64_t length_ns)
+static void count_gap(struct gap_sum *gaps, uint64_t length_ns)
 {
 	gaps->count++;
 	gaps->total_ns += length_ns;
@@ -111,52 +114,62 @@ static void count(struct gaps *gaps, uint64_t length_ns)
 		gaps->longest_ns = length_ns;
 }
 
-static void add_gap(struct idle *idle, struct idle_device *device, const struct activity *work, uint64_t length_ns)
+static void add_gap(struct idle_report *idle, struct idle_device *device,
+	const struct activity *work, uint64_t length_ns)
 {
 	struct long_gap one = { .length_ns = length_ns, .ended_by = *work };
-	struct owners *owners;
+	struct cause_gap_sums *owners;
 
 	if (!length_ns)
 		return;
-	one.gap = (struct gap){ .end_ns = work->begin_ns, .last_correlation = device->last_correlation };
-	one.gap.begin_ns = device->covered_ns < work->begin_ns ? device->covered_ns : work->begin_ns;
+	one.gap = (struct gap){ .end_ns = work->begin_ns,
+		.last_correlation = device->last_correlation };
+	one.gap.begin_ns = device->covered_ns < work->begin_ns ? device->covered_ns
+							       : work->begin_ns;
 	gap_explain(idle->calls, work, &one.gap);
 	owners = &device->causes[one.gap.cause];
-	grow(&owners->of, &owners->room, (size_t)work->owner + 1, sizeof *owners->of);
-	count(&owners->of[work->owner], length_ns);
-	count(&owners->all, length_ns);
-	count(&device->all, length_ns);
+	array_grow_zeroed(&owners->of, &owners->room, (size_t)work->owner + 1, sizeof *owners->of);
+	count_gap(&owners->of[work->owner], length_ns);
+	count_gap(&owners->all, length_ns);
+	count_gap(&device->all, length_ns);
 	idle->total_ns += length_ns;
-	keep(idle, &one);
+	keep_if_long(idle, &one);
 }
 
 /* How much of it was asked for: all, or what lies in the parts of the trace that count. The whole is in the GPU's own
  * nanoseconds; parts begin and end on the host's clock. What is not known, as CUPTI was another's, is no gap. */
-static uint64_t wanted(const struct idle *idle, const struct idle_device *device, const struct activity *work)
+static uint64_t gap_in_selection(const struct idle_report *idle, const struct idle_device *device,
+	const struct activity *work)
 {
-	const struct activity_window *windows;
-	const size_t windows_count = activities_windows(idle->activities, &windows);
+	const struct counted_interval *windows;
+	const size_t windows_count = activities_counted_intervals(idle->activities, &windows);
 	uint64_t sum = 0;
 
-	if (!idle->process->fold->options.steps && !idle->process->fold->options.windows)
+	if (!idle->process->profile->options.steps && !idle->process->profile->options.windows)
 		return work->start_unix_ns - device->covered_unix -
-		       away_within(idle->process->away, AWAY_REALTIME, device->covered_unix, work->start_unix_ns);
+		       handover_list_overlap_ns(idle->process->handovers, HANDOVER_REALTIME,
+			       device->covered_unix, work->start_unix_ns);
 	for (size_t i = 0; i < windows_count; i++) {
-		const uint64_t from = windows[i].begin_ns > device->covered_ns ? windows[i].begin_ns : device->covered_ns,
-			       to = windows[i].end_ns < work->begin_ns ? windows[i].end_ns : work->begin_ns;
+		const uint64_t from = windows[i].begin_ns > device->covered_ns ? windows[i].begin_ns
+									       : device->covered_ns,
+			       to = windows[i].end_ns < work->begin_ns ? windows[i].end_ns
+								       : work->begin_ns;
 
-		sum += to > from ? to - from - away_within(idle->process->away, AWAY_TRACE, from, to) : 0;
+		sum += to > from ? to - from -
+					   handover_list_overlap_ns(idle->process->handovers,
+						   HANDOVER_TRACE_TIME, from, to)
+				 : 0;
 	}
 	return sum;
 }
 
-static void take(struct idle *idle, const struct activity *work)
+static void add_gpu_work(struct idle_report *idle, const struct activity *work)
 {
-	struct idle_device *device = device_of(idle, work->device);
+	struct idle_device *device = idle_device_of(idle, work->device);
 	const uint64_t end_unix = work->start_unix_ns + work->duration_ns;
 
 	if (device->begun && work->start_unix_ns > device->covered_unix)
-		add_gap(idle, device, work, wanted(idle, device, work));
+		add_gap(idle, device, work, gap_in_selection(idle, device, work));
 	if (!device->begun || end_unix >= device->covered_unix) {
 		device->covered_unix = end_unix;
 		device->last_correlation = work->correlation;
@@ -166,62 +179,64 @@ static void take(struct idle *idle, const struct activity *work)
 	device->begun = true;
 }
 
-static void tell(struct tally *tally, const struct gaps *gaps, uint64_t whole_ns)
+static void set_gap_cells(
+	struct computed_row *computed, const struct gap_sum *gaps, uint64_t whole_ns)
 {
-	tally_unsigned(tally, "gap_ns", gaps->total_ns);
-	tally_share(tally, "share", gaps->total_ns, whole_ns);
-	tally_unsigned(tally, "gaps", gaps->count);
-	tally_unsigned(tally, "gap_max_ns", gaps->longest_ns);
+	computed_row_set_unsigned(computed, "gap_ns", gaps->total_ns);
+	computed_row_set_share(computed, "share", gaps->total_ns, whole_ns);
+	computed_row_set_unsigned(computed, "gaps", gaps->count);
+	computed_row_set_unsigned(computed, "gap_max_ns", gaps->longest_ns);
 }
 
-static void add_cause(const struct options *options, struct idle *idle, struct rows *rows,
-	const struct idle_device *device, enum gap_cause cause, uint32_t parent)
+static void add_cause_rows(const struct options *options, struct idle_report *idle,
+	struct rows *rows, const struct idle_device *device, enum gap_cause cause, uint32_t parent)
 {
-	const struct owners *owners = &device->causes[cause];
-	struct tally *tally = tally_new(idle->process, 0);
+	const struct cause_gap_sums *owners = &device->causes[cause];
+	struct computed_row *computed = computed_row_new(idle->process, 0);
 	uint32_t own;
 
-	tally_name_format(tally, "%s", gap_cause_name(cause));
-	tally_words(tally, "kind", "cause");
-	tally_words(tally, "cause", gap_cause_name(cause));
-	tally_unsigned(tally, "device", device->device);
-	tell(tally, &owners->all, idle->total_ns);
-	own = tally_add(rows, tally, parent);
+	computed_row_format_name(computed, "%s", gap_cause_name(cause));
+	computed_row_set_string(computed, "kind", "cause");
+	computed_row_set_string(computed, "cause", gap_cause_name(cause));
+	computed_row_set_unsigned(computed, "device", device->device);
+	set_gap_cells(computed, &owners->all, idle->total_ns);
+	own = computed_row_add(rows, computed, parent);
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
-		tally = tally_new(idle->process, node);
-		tally_words(tally, "kind", "place");
-		tally_words(tally, "cause", gap_cause_name(cause));
-		tally_unsigned(tally, "device", device->device);
-		tell(tally, &owners->of[node], idle->total_ns);
-		tally_add(rows, tally, own);
+		computed = computed_row_new(idle->process, node);
+		computed_row_set_string(computed, "kind", "place");
+		computed_row_set_string(computed, "cause", gap_cause_name(cause));
+		computed_row_set_unsigned(computed, "device", device->device);
+		set_gap_cells(computed, &owners->of[node], idle->total_ns);
+		computed_row_add(rows, computed, own);
 	}
-	rows_end(options, idle->process, rows, own + 1, 2, view_top(options));
+	rows_finish_level(options, idle->process, rows, own + 1, 2, view_top(options));
 }
 
-static void add_device(
-	const struct options *options, struct idle *idle, struct rows *rows, const struct idle_device *device)
+static void add_idle_device(const struct options *options, struct idle_report *idle,
+	struct rows *rows, const struct idle_device *device)
 {
-	struct tally *tally = tally_new(idle->process, 0);
+	struct computed_row *computed = computed_row_new(idle->process, 0);
 	const uint32_t parent = (uint32_t)rows->count;
-	bool told[GAP_CAUSE_COUNT] = { false };
+	bool listed[GAP_CAUSE_COUNT] = { false };
 
-	tally_name_format(tally, "device %u", device->device);
-	tally_words(tally, "kind", "device");
-	tally_unsigned(tally, "device", device->device);
-	tell(tally, &device->all, idle->total_ns);
-	tally_add(rows, tally, NO_ROW);
-	for (int turn = 0; turn < GAP_CAUSE_COUNT && options->depth > 1; turn++) {
+	computed_row_format_name(computed, "device %u", device->device);
+	computed_row_set_string(computed, "kind", "device");
+	computed_row_set_unsigned(computed, "device", device->device);
+	set_gap_cells(computed, &device->all, idle->total_ns);
+	computed_row_add(rows, computed, NO_ROW);
+	for (int pass = 0; pass < GAP_CAUSE_COUNT && options->depth > 1; pass++) {
 		int most = -1; /* of those that are left, the one with most */
 
 		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
-			if (!told[cause] && (most < 0 || device->causes[cause].all.total_ns >
-								 device->causes[most].all.total_ns))
+			if (!listed[cause] &&
+				(most < 0 || device->causes[cause].all.total_ns >
+						     device->causes[most].all.total_ns))
 				most = cause;
-		told[most] = true;
+		listed[most] = true;
 		if (device->causes[most].all.count)
-			add_cause(options, idle, rows, device, (enum gap_cause)most, parent);
+			add_cause_rows(options, idle, rows, device, (enum gap_cause)most, parent);
 	}
 }
 
@@ -230,46 +245,49 @@ static int longest_first(const void *a, const void *b)
 	return is_longer(a, b) ? -1 : 1;
 }
 
-static void tell_texts(struct tally *tally, const struct long_gap *one)
+static void set_gap_names(struct computed_row *computed, const struct long_gap *one)
 {
-	const struct texts *texts = tally->row.process->texts;
-	const struct text work = text_of(texts, one->ended_by.name), call = text_of(texts, one->gap.blocked_by);
+	const struct string_table *texts = computed->row.process->texts;
+	const struct string_view work = string_table_get(texts, one->ended_by.name),
+				 call = string_table_get(texts, one->gap.blocked_by);
 
-	tally_text(tally, "ended_by", work.bytes, work.length);
+	computed_row_set_text(computed, "ended_by", work.bytes, work.length);
 	if (one->gap.blocked_by)
-		tally_text(tally, "blocked_by", call.bytes, call.length);
+		computed_row_set_text(computed, "blocked_by", call.bytes, call.length);
 }
 
-static void add_longest(const struct options *options, struct idle *idle, struct rows *rows)
+static void add_longest_gaps(
+	const struct options *options, struct idle_report *idle, struct rows *rows)
 {
-	const uint32_t parent = tally_head(idle->process, rows, "longest", "gaps");
+	const uint32_t parent = computed_row_add_heading(idle->process, rows, "longest", "gaps");
 
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
 	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++) {
 		const struct long_gap *one = &idle->longest[i];
-		struct tally *tally = tally_new(idle->process, one->ended_by.owner);
+		struct computed_row *computed = computed_row_new(
+			idle->process, one->ended_by.owner);
 
-		tally_words(tally, "kind", "gap");
-		tally_words(tally, "cause", gap_cause_name(one->gap.cause));
-		tally_unsigned(tally, "device", one->ended_by.device);
-		tally_unsigned(tally, "gap_ns", one->length_ns);
-		tally_share(tally, "share", one->length_ns, idle->total_ns);
-		tally_unsigned(tally, "start_ns", one->gap.begin_ns);
+		computed_row_set_string(computed, "kind", "gap");
+		computed_row_set_string(computed, "cause", gap_cause_name(one->gap.cause));
+		computed_row_set_unsigned(computed, "device", one->ended_by.device);
+		computed_row_set_unsigned(computed, "gap_ns", one->length_ns);
+		computed_row_set_share(computed, "share", one->length_ns, idle->total_ns);
+		computed_row_set_unsigned(computed, "start_ns", one->gap.begin_ns);
 		if (one->ended_by.has_call)
-			tally_unsigned(tally, "thread", one->ended_by.tid);
-		tell_texts(tally, one);
-		tally_add(rows, tally, parent);
+			computed_row_set_unsigned(computed, "thread", one->ended_by.tid);
+		set_gap_names(computed, one);
+		computed_row_add(rows, computed, parent);
 	}
 }
 
-static int by_device(const void *a, const void *b)
+static int by_idle_device(const void *a, const void *b)
 {
 	const struct idle_device *left = a, *right = b;
 
 	return (left->device > right->device) - (left->device < right->device);
 }
 
-static void let_go(struct idle *idle)
+static void idle_report_free(struct idle_report *idle)
 {
 	for (size_t i = 0; i < idle->device_count; i++)
 		for (int cause = 0; cause < GAP_CAUSE_COUNT; cause++)
@@ -280,13 +298,15 @@ static void let_go(struct idle *idle)
 	free(idle);
 }
 
-static void arrange(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_process_idle(
+	const struct options *options, struct process *process, struct rows *rows)
 {
-	struct idle *idle = need(sizeof *idle);
+	struct idle_report *idle = xcalloc(sizeof *idle);
 	const struct activity *one;
 
 	idle->process = process;
-	idle->long_most = options->top ? (options->top < LONGEST_MOST ? options->top : LONGEST_MOST) : LONGEST;
+	idle->long_max = options->top ? (options->top < LONGEST_MAX ? options->top : LONGEST_MAX)
+				      : LONGEST_DEFAULT;
 	idle->calls = gap_calls_new(process->texts);
 	idle->activities = activities_read(process);
 	for (activities_rewind(idle->activities); (one = activities_first(idle->activities));
@@ -294,17 +314,17 @@ static void arrange(const struct options *options, struct process *process, stru
 		if (activity_is_call(one))
 			gap_calls_add(idle->calls, one);
 		else if (activity_is_work(one) && one->timed)
-			take(idle, one);
-	qsort(idle->devices, idle->device_count, sizeof *idle->devices, by_device);
+			add_gpu_work(idle, one);
+	qsort(idle->devices, idle->device_count, sizeof *idle->devices, by_idle_device);
 	for (size_t i = 0; i < idle->device_count; i++)
-		add_device(options, idle, rows, &idle->devices[i]);
+		add_idle_device(options, idle, rows, &idle->devices[i]);
 	if (idle->long_count)
-		add_longest(options, idle, rows);
-	let_go(idle);
+		add_longest_gaps(options, idle, rows);
+	idle_report_free(idle);
 }
 
 void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		arrange(options, &processes->all[i], rows);
+		arrange_process_idle(options, &processes->all[i], rows);
 }

@@ -23,35 +23,37 @@
 #define YEAR_2001_NS UINT64_C(1000000000000000000)
 
 /* One trace as text. */
-struct page {
-	struct out *out;
+struct info_page {
+	struct output *out;
 	struct info *info;
 	struct trace_reader *reader;
 	bool ascii;
 };
 
-static void write_visible(const struct page *page, struct trace_text text)
+static void write_escaped(const struct info_page *page, struct trace_text text)
 {
-	char *shown = need((size_t)text.length * 6 + 1);
+	char *shown = xcalloc((size_t)text.length * 6 + 1);
 
-	out_bytes(page->out, shown, visible(shown, (size_t)text.length * 6 + 1, text.bytes, text.length, page->ascii));
+	output_bytes(page->out, shown,
+		escape_text(
+			shown, (size_t)text.length * 6 + 1, text.bytes, text.length, page->ascii));
 	free(shown);
 }
 
-static struct trace_text text_from(const char *string)
+static struct trace_text string_text(const char *string)
 {
 	return (struct trace_text){ string, (uint32_t)strlen(string), true };
 }
 
-static void title(const struct page *page, const char *word)
+static void put_title(const struct info_page *page, const char *word)
 {
-	out_string(page->out, word);
+	output_string(page->out, word);
 	for (size_t i = strlen(word); i < TITLE_COLUMNS + 1; i++)
-		out_char(page->out, ' ');
+		output_char(page->out, ' ');
 }
 
-__attribute__((format(printf, 3, 4))) static void say(
-	const struct page *page, const char *word, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void put_field(
+	const struct info_page *page, const char *word, const char *format, ...)
 {
 	char line[1024];
 	va_list arguments;
@@ -59,93 +61,98 @@ __attribute__((format(printf, 3, 4))) static void say(
 	va_start(arguments, format);
 	vsnprintf(line, sizeof line, format, arguments);
 	va_end(arguments);
-	title(page, word);
-	out_string(page->out, line);
-	out_char(page->out, '\n');
+	put_title(page, word);
+	output_string(page->out, line);
+	output_char(page->out, '\n');
 }
 
-static void say_text(const struct page *page, const char *word, struct trace_text text)
+static void put_text_field(const struct info_page *page, const char *word, struct trace_text text)
 {
 	if (!text.known)
 		return;
-	title(page, word);
-	write_visible(page, text);
-	out_char(page->out, '\n');
+	put_title(page, word);
+	write_escaped(page, text);
+	output_char(page->out, '\n');
 }
 
-static void say_meta(const struct page *page, const char *word, const char *key)
+static void put_meta_field(const struct info_page *page, const char *word, const char *key)
 {
-	say_text(page, word, reader_meta(page->reader, key));
+	put_text_field(page, word, reader_meta(page->reader, key));
 }
 
 /* What pperf's own library tells of itself, another tool's file does not. */
-static bool is_imported(const struct page *page)
+static bool is_imported(const struct info_page *page)
 {
 	return reader_meta(page->reader, "import.format").known;
 }
 
-static bool begins_with(struct trace_text text, const char *prefix)
+static bool has_prefix(struct trace_text text, const char *prefix)
 {
 	return text.length > strlen(prefix) && !memcmp(text.bytes, prefix, strlen(prefix));
 }
 
 /* Every META of a family: "env.", "version." ...; `bare` without it. */
-static void say_metas(const struct page *page, const char *word, const char *prefix)
+static void put_meta_family(const struct info_page *page, const char *word, const char *prefix)
 {
-	for (uint32_t i = 0; i < reader_metas(page->reader); i++) {
+	for (uint32_t i = 0; i < reader_meta_count(page->reader); i++) {
 		struct trace_text key, value;
 
 		reader_meta_at(page->reader, i, &key, &value);
-		if (!begins_with(key, prefix))
+		if (!has_prefix(key, prefix))
 			continue;
 		key.bytes += strlen(prefix);
 		key.length -= (uint32_t)strlen(prefix);
-		title(page, word);
-		write_visible(page, key);
-		out_char(page->out, ' ');
-		write_visible(page, value);
-		out_char(page->out, '\n');
+		put_title(page, word);
+		write_escaped(page, key);
+		output_char(page->out, ' ');
+		write_escaped(page, value);
+		output_char(page->out, '\n');
 		word = "";
 	}
 }
 
-static void say_process(const struct page *page)
+static void info_put_process(const struct info_page *page)
 {
 	const struct trace_header *header = reader_header(page->reader);
 	time_t seconds = (time_t)(header->start.realtime_ns / 1000000000u);
-	char when[64] = "", duration[NUMBER_BYTES];
+	char when[64] = "", duration[FORMAT_NUMBER_BYTES];
 	struct tm broken;
 
 	if (gmtime_r(&seconds, &broken))
 		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &broken);
-	number_scaled(duration, UNIT_TIME, (int64_t)reader_duration_ns(page->reader), false, page->ascii);
-	say_meta(page, "imported", "import.format");
-	say_meta(page, "of processes", "import.processes");
-	say_meta(page, "of events", "import.events");
-	say_meta(page, "in no view", "import.left_out");
-	say_meta(page, "CPU memory", "import.cpu_memory");
-	say_meta(page, "command", "command");
-	say_meta(page, "program", "exe");
-	say_meta(page, "directory", "directory");
-	say_meta(page, "host", "host");
+	format_with_unit(
+		duration, UNIT_TIME, (int64_t)reader_duration_ns(page->reader), false, page->ascii);
+	put_meta_field(page, "imported", "import.format");
+	put_meta_field(page, "of processes", "import.processes");
+	put_meta_field(page, "of events", "import.events");
+	put_meta_field(page, "in no view", "import.left_out");
+	put_meta_field(page, "CPU memory", "import.cpu_memory");
+	put_meta_field(page, "command", "command");
+	put_meta_field(page, "program", "exe");
+	put_meta_field(page, "directory", "directory");
+	put_meta_field(page, "host", "host");
 	if (is_imported(page))
-		say(page, "process", "%u", header->pid);
+		put_field(page, "process", "%u", header->pid);
 	else
-		say(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
+		put_field(page, "process", "%u, child of %u%s", header->pid, header->parent_pid,
 			header->flags & TRACE_FORKED ? ", by fork alone" : "");
-	say_meta(page, "rank", "rank");
-	if (header->start.realtime_ns >= YEAR_2001_NS) /* else its times count from nobody knows when */
-		say(page, "started", "%s.%09" PRIu64 " UTC", when, header->start.realtime_ns % 1000000000u);
-	say(page, "recorded", "%s", duration);
+	put_meta_field(page, "rank", "rank");
+	if (header->start.realtime_ns >=
+		YEAR_2001_NS) /* else its times count from nobody knows when */
+		put_field(page, "started", "%s.%09" PRIu64 " UTC", when,
+			header->start.realtime_ns % 1000000000u);
+	put_field(page, "recorded", "%s", duration);
 	if (!is_imported(page))
-		say(page, "ended", "%s",
-			header->flags & TRACE_ENDED ? "cleanly" : "no: it was killed, left by _exit, or is still running");
+		put_field(page, "ended", "%s",
+			header->flags & TRACE_ENDED
+				? "cleanly"
+				: "no: it was killed, left by _exit, or is still running");
 }
 
-static void say_sources(const struct page *page)
+static void info_put_sources(const struct info_page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory", "python_stacks",
-		"cuda_symbols", "cupti" };
+	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules", "torch_memory",
+		"python_stacks", "cuda_symbols", "cupti" };
 
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
@@ -153,98 +160,106 @@ static void say_sources(const struct page *page)
 
 		snprintf(key, sizeof key, "source.%s", sources[i]);
 		state = reader_meta(page->reader, key);
-		title(page, i ? "" : "sources");
-		out_string(page->out, sources[i]);
-		out_char(page->out, ' ');
-		write_visible(page, state.known ? state : text_from("absent"));
-		out_char(page->out, '\n');
+		put_title(page, i ? "" : "sources");
+		output_string(page->out, sources[i]);
+		output_char(page->out, ' ');
+		write_escaped(page, state.known ? state : string_text("absent"));
+		output_char(page->out, '\n');
 	}
 }
 
 /* When CUPTI was another client's: what the GPU did then is in no record. */
-static void say_away(const struct page *page)
+static void info_put_handover(const struct info_page *page)
 {
-	const struct away *away = page->info->away;
+	const struct handover_list *handovers = page->info->handovers;
 
-	for (size_t i = 0; away && i < away->count; i++) {
-		const struct away_span *span = &away->spans[AWAY_TRACE][i];
-		char from[NUMBER_BYTES], to[NUMBER_BYTES] = "the end";
+	for (size_t i = 0; handovers && i < handovers->count; i++) {
+		const struct handover_span *span = &handovers->spans[HANDOVER_TRACE_TIME][i];
+		char from[FORMAT_NUMBER_BYTES], to[FORMAT_NUMBER_BYTES] = "the end";
 
-		number_scaled(from, UNIT_TIME, (int64_t)span->begin_ns, false, page->ascii);
+		format_with_unit(from, UNIT_TIME, (int64_t)span->begin_ns, false, page->ascii);
 		if (span->end_ns != UINT64_MAX)
-			number_scaled(to, UNIT_TIME, (int64_t)span->end_ns, false, page->ascii);
-		say(page, i ? "" : "away", "from %s to %s CUPTI was another profiler's", from, to);
+			format_with_unit(to, UNIT_TIME, (int64_t)span->end_ns, false, page->ascii);
+		put_field(page, i ? "" : "away", "from %s to %s CUPTI was another profiler's", from,
+			to);
 	}
 }
 
-static void say_devices(const struct page *page)
+static void info_put_devices(const struct info_page *page)
 {
 	const struct trace_device *device;
 
 	for (uint32_t i = 0; (device = reader_dictionary(page->reader, TRACE_DEVICE, i)); i++) {
-		char memory[NUMBER_BYTES], line[256];
+		char memory[FORMAT_NUMBER_BYTES], line[256];
 
-		number_scaled(memory, UNIT_BYTES,
-			number_integer(device->memory_bytes), false,
-			page->ascii);
-		title(page, i ? "" : "devices");
+		format_with_unit(
+			memory, UNIT_BYTES, clamp_to_i64(device->memory_bytes), false, page->ascii);
+		put_title(page, i ? "" : "devices");
 		snprintf(line, sizeof line, "%u ", device->device);
-		out_string(page->out, line);
-		write_visible(page, reader_name(page->reader, device->name));
+		output_string(page->out, line);
+		write_escaped(page, reader_name(page->reader, device->name));
 		snprintf(line, sizeof line, ", compute capability %u.%u, %u multiprocessors, %s\n",
-			device->compute_major, device->compute_minor, device->multiprocessors, memory);
-		out_string(page->out, line);
+			device->compute_major, device->compute_minor, device->multiprocessors,
+			memory);
+		output_string(page->out, line);
 	}
 }
 
 /* What is in no record. */
-static void say_counted(const struct page *page)
+static void info_put_counted(const struct info_page *page)
 {
-	uint32_t places;
-	const struct trace_counted *counted = reader_counted(page->reader, &places);
+	uint32_t node_count;
+	const struct trace_counted *counted = reader_counted(page->reader, &node_count);
 	uint64_t calls = 0;
 
-	for (uint32_t i = 0; i < places; i++)
+	for (uint32_t i = 0; i < node_count; i++)
 		calls += counted[i].calls;
-	say(page, "counted", "%" PRIu64 " calls of %u places, in %" PRIu64 " blocks", calls, places,
-		reader_layout(page->reader)->totals);
+	put_field(page, "counted", "%" PRIu64 " calls of %u places, in %" PRIu64 " blocks", calls,
+		node_count, reader_layout(page->reader)->totals);
 }
 
-static void say_file(const struct page *page)
+static void info_put_file(const struct info_page *page)
 {
 	const struct trace_header *header = reader_header(page->reader);
 	const struct trace_layout *layout = reader_layout(page->reader);
-	uint64_t payload = layout->chunk_bytes + layout->slot_bytes, recorded = page->info->recorded;
-	char size[NUMBER_BYTES], each[NUMBER_BYTES], build_id[41];
+	uint64_t payload = layout->chunk_bytes + layout->slot_bytes,
+		 recorded = page->info->recorded;
+	char size[FORMAT_NUMBER_BYTES], each[FORMAT_NUMBER_BYTES], build_id[41];
 
-	number_scaled(size, UNIT_BYTES, (int64_t)layout->file_bytes, false, page->ascii);
-	number_unsigned(each, payload, recorded ? recorded : 1, 2);
+	format_with_unit(size, UNIT_BYTES, (int64_t)layout->file_bytes, false, page->ascii);
+	format_unsigned(each, payload, recorded ? recorded : 1, 2);
 	for (unsigned i = 0; i < sizeof header->build_id; i++)
 		snprintf(build_id + 2 * i, 3, "%02x", header->build_id[i]);
-	say(page, is_imported(page) ? "read as" : "file",
-		"%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64 " dictionary blocks",
+	put_field(page, is_imported(page) ? "read as" : "file",
+		"%s, format %u: %" PRIu64 " sealed blocks, %" PRIu64 " slots in use, %" PRIu64
+		" dictionary blocks",
 		size, header->version, layout->chunks, layout->slots, layout->dictionary);
 	if (layout->totals)
-		say_counted(page);
-	say(page, "threads", "%" PRIu64, layout->streams);
+		info_put_counted(page);
+	put_field(page, "threads", "%" PRIu64, layout->streams);
 	if (!is_imported(page))
-		say(page, "clock", "%s, %.3f MHz",
-			header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter" : "CLOCK_MONOTONIC",
+		put_field(page, "clock", "%s, %.3f MHz",
+			header->clock_kind == TRACE_CLOCK_TSC ? "time stamp counter"
+							      : "CLOCK_MONOTONIC",
 			reader_ticks_per_second(page->reader) / 1e6);
-	say(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes",
-		reader_nodes(page->reader) - 2, reader_dictionary_count(page->reader, TRACE_COUNTER),
-		reader_dictionary_count(page->reader, TRACE_MODULE), reader_dictionary_count(page->reader, TRACE_STACK) +
+	put_field(page, "dictionary", "%u nodes, %u counters, %u modules, %u stacks, %u bytes",
+		reader_node_count(page->reader) - 2,
+		reader_dictionary_count(page->reader, TRACE_COUNTER),
+		reader_dictionary_count(page->reader, TRACE_MODULE),
+		reader_dictionary_count(page->reader, TRACE_STACK) +
 			reader_dictionary_count(page->reader, TRACE_PYTHON_STACK),
 		(uint32_t)layout->dictionary_bytes);
 	if (!is_imported(page))
-		say(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s", header->run_id, build_id);
-	say(page, "records", "%" PRIu64 ", %s bytes each", recorded, recorded ? each : "0");
+		put_field(page, "run", "0x%016" PRIx64 ", written by libpperf.so with build id %s",
+			header->run_id, build_id);
+	put_field(page, "records", "%" PRIu64 ", %s bytes each", recorded, recorded ? each : "0");
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
-		if (page->info->records[kind] && event_word(kind))
-			say(page, "", "%12" PRIu64 " %s", page->info->records[kind], event_word(kind));
+		if (page->info->records[kind] && event_kind_name(kind))
+			put_field(page, "", "%12" PRIu64 " %s", page->info->records[kind],
+				event_kind_name(kind));
 }
 
-static void say_counters(const struct page *page)
+static void info_put_counters(const struct info_page *page)
 {
 	const struct trace_counter *counter;
 
@@ -252,25 +267,25 @@ static void say_counters(const struct page *page)
 		struct trace_text domain = reader_name(page->reader, counter->domain),
 				  unit = reader_name(page->reader, counter->unit);
 
-		title(page, i ? "" : "counters");
-		write_visible(page, reader_name(page->reader, counter->name));
-		out_string(page->out, domain.known ? " of " : "");
-		write_visible(page, domain);
-		out_string(page->out, unit.known ? ", " : "");
-		write_visible(page, unit);
-		out_char(page->out, '\n');
+		put_title(page, i ? "" : "counters");
+		write_escaped(page, reader_name(page->reader, counter->name));
+		output_string(page->out, domain.known ? " of " : "");
+		write_escaped(page, domain);
+		output_string(page->out, unit.known ? ", " : "");
+		write_escaped(page, unit);
+		output_char(page->out, '\n');
 	}
 }
 
-struct loss {
+struct info_loss {
 	uint64_t count;
 	const char *what;
 };
 
-static size_t list_losses(const struct info *info, struct loss *losses)
+static size_t list_losses(const struct info *info, struct info_loss *losses)
 {
 	const struct trace_integrity *all = &info->integrity;
-	const struct loss every[] = {
+	const struct info_loss every[] = {
 #define X(name, text) { all->lost[TRACE_LOST_##name], "events: " text },
 		TRACE_LOSSES(X)
 #undef X
@@ -289,7 +304,8 @@ static size_t list_losses(const struct info *info, struct loss *losses)
 		{ all->unknown_kinds, "records of a newer pperf, left out" },
 		{ all->unknown_nodes, "uses of a node that the dictionary lacks" },
 		{ all->clock_violations, "times that ran backwards, set right" },
-		{ all->clock_samples_refused, "clock samples that contradict the others, not used" },
+		{ all->clock_samples_refused,
+			"clock samples that contradict the others, not used" },
 	};
 	size_t count = 0;
 
@@ -299,47 +315,50 @@ static size_t list_losses(const struct info *info, struct loss *losses)
 	return count;
 }
 
-static void say_losses(const struct page *page)
+static void info_put_losses(const struct info_page *page)
 {
-	struct loss losses[64];
+	struct info_loss losses[64];
 	size_t count = list_losses(page->info, losses);
 	const char *warning;
 
-	say(page, "complete", "%s", page->info->integrity.complete ? "yes" : "no");
+	put_field(page, "complete", "%s", page->info->integrity.complete ? "yes" : "no");
 	for (size_t i = 0; i < count; i++)
-		say(page, i ? "" : "losses", "%12" PRIu64 " %s", losses[i].count, losses[i].what);
+		put_field(page, i ? "" : "losses", "%12" PRIu64 " %s", losses[i].count,
+			losses[i].what);
 	if (page->info->integrity.tail_at_risk)
-		say(page, "", "the file system could not be mapped: what was recorded after the last seal is missing");
-	say_metas(page, "warnings", "warning.");
+		put_field(page, "",
+			"the file system could not be mapped: what was recorded after the last "
+			"seal is missing");
+	put_meta_family(page, "warnings", "warning.");
 	for (unsigned i = 0; (warning = reader_warning(page->reader, i)); i++)
-		say_text(page, i ? "" : "damage", text_from(warning));
+		put_text_field(page, i ? "" : "damage", string_text(warning));
 }
 
-static void write_text(struct out *out, struct info *info, bool ascii)
+static void write_trace_text(struct output *out, struct info *info, bool ascii)
 {
-	struct page page = { out, info, info->reader, ascii };
+	struct info_page page = { out, info, info->reader, ascii };
 
-	say_text(&page, "trace", text_from(reader_path(info->reader)));
-	say_process(&page);
-	say_metas(&page, "versions", "version.");
-	say_sources(&page);
-	say_away(&page);
-	say_metas(&page, "settings", "env.");
-	say_devices(&page);
-	say_counters(&page);
-	say_file(&page);
-	say_losses(&page);
+	put_text_field(&page, "trace", string_text(reader_path(info->reader)));
+	info_put_process(&page);
+	put_meta_family(&page, "versions", "version.");
+	info_put_sources(&page);
+	info_put_handover(&page);
+	put_meta_family(&page, "settings", "env.");
+	info_put_devices(&page);
+	info_put_counters(&page);
+	info_put_file(&page);
+	info_put_losses(&page);
 }
 
-static void warn(struct processes *processes, const struct info *info)
+static void add_trace_warnings(struct processes *processes, const struct info *info)
 {
 	const char *warning;
 
-	for (uint32_t i = 0; i < reader_metas(info->reader); i++) {
+	for (uint32_t i = 0; i < reader_meta_count(info->reader); i++) {
 		struct trace_text key, value;
 
 		reader_meta_at(info->reader, i, &key, &value);
-		if (begins_with(key, "warning."))
+		if (has_prefix(key, "warning."))
 			processes_warn(processes, "%s: %.*s", reader_path(info->reader),
 				(int)(value.length < 900 ? value.length : 900), value.bytes);
 	}
@@ -348,77 +367,78 @@ static void warn(struct processes *processes, const struct info *info)
 }
 
 /* The envelope needs what GPU records were joined to, so the traces are folded for it. */
-static void write_json(struct out *out, const struct options *options, struct info *infos)
+static void write_info_json(struct output *out, const struct options *options, struct info *infos)
 {
 	struct processes processes = processes_read_named(options);
 	struct report report = { .options = options, .processes = &processes };
 
 	for (size_t i = 0; i < options->file_count; i++)
-		warn(&processes, &infos[i]);
+		add_trace_warnings(&processes, &infos[i]);
 	print_json_head(&report, out);
-	out_string(out, ",\n \"rows\": [");
+	output_string(out, ",\n \"rows\": [");
 	for (size_t i = 0; i < options->file_count; i++) {
-		out_string(out, i ? ",\n  " : "\n  ");
+		output_string(out, i ? ",\n  " : "\n  ");
 		info_write_json(out, &infos[i]);
 	}
-	out_string(out, "]}\n");
+	output_string(out, "]}\n");
 	processes_free(&processes);
 }
 
 /* A line for each kind of record. */
-static void write_csv(struct out *out, const struct options *options, const struct info *infos)
+static void write_info_csv(
+	struct output *out, const struct options *options, const struct info *infos)
 {
-	out_string(out, "file,pid,kind,records\r\n");
+	output_string(out, "file,pid,kind,records\r\n");
 	for (size_t i = 0; i < options->file_count; i++)
 		for (uint32_t kind = 0; kind < EVENT_KINDS; kind++) {
-			if (!infos[i].records[kind] || !event_word(kind))
+			if (!infos[i].records[kind] || !event_kind_name(kind))
 				continue;
-			out_csv_text(out, options->files[i], strlen(options->files[i]));
-			out_char(out, ',');
-			out_unsigned(out, reader_header(infos[i].reader)->pid);
-			out_char(out, ',');
-			out_string(out, event_word(kind));
-			out_char(out, ',');
-			out_unsigned(out, infos[i].records[kind]);
-			out_string(out, "\r\n");
+			output_csv_text(out, options->files[i], strlen(options->files[i]));
+			output_char(out, ',');
+			output_unsigned(out, reader_header(infos[i].reader)->pid);
+			output_char(out, ',');
+			output_string(out, event_kind_name(kind));
+			output_char(out, ',');
+			output_unsigned(out, infos[i].records[kind]);
+			output_string(out, "\r\n");
 		}
 }
 
-static void write_texts(struct out *out, const struct options *options, struct info *infos)
+static void write_info_text(struct output *out, const struct options *options, struct info *infos)
 {
 	const struct style style = style_of(&options->style, out);
-	struct command command = { .ascii = style.ascii };
+	struct shell_command command = { .ascii = style.ascii };
 
 	for (size_t i = 0; i < options->file_count; i++) {
 		if (i)
-			out_char(out, '\n');
-		write_text(out, &infos[i], style.ascii);
+			output_char(out, '\n');
+		write_trace_text(out, &infos[i], style.ascii);
 	}
-	next_begin(&command, "tree");
-	next_files(&command, options);
-	next_put(&command, &style);
+	next_command_begin(&command, "tree");
+	next_command_add_files(&command, options);
+	next_command_put(&command, &style);
 }
 
 int info_view(const struct options *options)
 {
-	struct info *infos = need(options->file_count * sizeof *infos);
-	struct out *out;
+	struct info *infos = xcalloc(options->file_count * sizeof *infos);
+	struct output *out;
 	bool complete = true;
 
 	for (size_t i = 0; i < options->file_count; i++) {
 		info_collect(&infos[i], options->files[i]);
 		complete &= infos[i].integrity.complete;
 	}
-	out = out_open(options->output);
+	out = output_open(options->output);
 	if (options->format == FORMAT_JSON)
-		write_json(out, options, infos);
+		write_info_json(out, options, infos);
 	else if (options->format == FORMAT_CSV)
-		write_csv(out, options, infos);
+		write_info_csv(out, options, infos);
 	else
-		write_texts(out, options, infos);
-	out_close(out, options->output);
+		write_info_text(out, options, infos);
+	output_close(out, options->output);
 	for (size_t i = 0; i < options->file_count; i++)
 		info_release(&infos[i]);
 	free(infos);
-	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_FINE;
+	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_OK;
 }

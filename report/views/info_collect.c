@@ -6,12 +6,13 @@
 #include "report/base/error.h"
 #include "report/import/open_trace.h"
 
-static void count(struct info *info, const struct trace_event *event)
+static void count_event(struct info *info, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
 
 	info->records[event->kind]++;
-	info->recorded += event->kind < TRACE_KINDS || event->kind == EVENT_POP || event->kind == EVENT_UNMATCHED;
+	info->recorded += event->kind < TRACE_KINDS || event->kind == EVENT_POP ||
+			  event->kind == EVENT_UNMATCHED;
 	if (event->kind == TRACE_GPU_BATCH) {
 		info->dropped += batch->dropped;
 		info->unread += batch->unread;
@@ -28,15 +29,15 @@ void info_collect(struct info *info, const char *path)
 	if (!info->reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	while ((status = reader_next(info->reader, &event)) > 0)
-		count(info, &event);
+		count_event(info, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(info->reader));
 	info->integrity = *reader_integrity(info->reader);
-	info->away = away_read(info->reader);
+	info->handovers = handover_list_read(info->reader);
 }
 
 void info_release(struct info *info)
 {
-	away_free(info->away);
+	handover_list_free(info->handovers);
 	reader_close(info->reader);
 }

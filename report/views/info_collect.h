@@ -9,11 +9,12 @@
 
 struct info {
 	struct trace_reader *reader;
-	uint64_t records[EVENT_KINDS]; /* by event.kind; those that the reader inferred are not in `recorded` */
+	uint64_t records
+		[EVENT_KINDS]; /* by event.kind; those that the reader inferred are not in `recorded` */
 	uint64_t recorded;
-	uint64_t dropped, unread;      /* as CUPTI's batches say */
+	uint64_t dropped, unread; /* as CUPTI's batches say */
 	struct trace_integrity integrity;
-	struct away *away; /* NULL: CUPTI was never another client's */
+	struct handover_list *handovers; /* NULL: CUPTI was never another client's */
 };
 
 /* Opens and reads. Ends the program with a sentence if the trace cannot be read. */

@@ -8,49 +8,50 @@
 
 #include <string.h>
 
-static void put_meta(struct emit *emit, const struct info *info, const char *name, const char *key)
+static void json_meta(
+	struct json_writer *json, const struct info *info, const char *name, const char *key)
 {
-	emit_put_text(emit, name, trace_text_or_null(reader_meta(info->reader, key)));
+	json_put_text(json, name, trace_text_or_null(reader_meta(info->reader, key)));
 }
 
-static void put_id(struct emit *emit, const char *key, uint64_t id)
+static void json_id(struct json_writer *json, const char *key, uint64_t id)
 {
-	emit_key(emit, key);
-	emit_id(emit, id);
+	json_write_key(json, key);
+	json_write_id(json, id);
 }
 
 /* META as they stand; JSON needs their keys to be texts. */
-static void put_metas(struct emit *emit, const struct info *info)
+static void json_metas(struct json_writer *json, const struct info *info)
 {
-	emit_key(emit, "meta");
-	emit_begin(emit, '{');
-	for (uint32_t i = 0; i < reader_metas(info->reader); i++) {
+	json_write_key(json, "meta");
+	json_write_begin(json, '{');
+	for (uint32_t i = 0; i < reader_meta_count(info->reader); i++) {
 		struct trace_text key, value;
 
 		reader_meta_at(info->reader, i, &key, &value);
-		emit_text(emit, trace_text_or_null(key));
-		out_char(emit->out, ':');
-		emit->filled = false;
-		emit_text(emit, trace_text_or_null(value));
+		json_write_text(json, trace_text_or_null(key));
+		output_char(json->out, ':');
+		json->needs_comma = false;
+		json_write_text(json, trace_text_or_null(value));
 	}
-	emit_end(emit, '}');
+	json_write_end(json, '}');
 }
 
-static void put_clock(struct emit *emit, const struct info *info)
+static void json_clock(struct json_writer *json, const struct info *info)
 {
 	bool tsc = reader_header(info->reader)->clock_kind == TRACE_CLOCK_TSC;
 
-	emit_key(emit, "clock");
-	emit_begin(emit, '{');
-	emit_put_string(emit, "kind", tsc ? "tsc" : "monotonic");
-	emit_key(emit, "ticks_per_second");
-	emit_double(emit, reader_ticks_per_second(info->reader));
-	emit_put_unsigned(emit, "steps", info->integrity.clock_steps);
-	emit_put_unsigned(emit, "samples_refused", info->integrity.clock_samples_refused);
-	emit_end(emit, '}');
+	json_write_key(json, "clock");
+	json_write_begin(json, '{');
+	json_put_string(json, "kind", tsc ? "tsc" : "monotonic");
+	json_write_key(json, "ticks_per_second");
+	json_write_double(json, reader_ticks_per_second(info->reader));
+	json_put_unsigned(json, "steps", info->integrity.clock_steps);
+	json_put_unsigned(json, "samples_refused", info->integrity.clock_samples_refused);
+	json_write_end(json, '}');
 }
 
-static void put_build_id(struct emit *emit, const uint8_t *id, size_t bytes)
+static void json_build_id(struct json_writer *json, const uint8_t *id, size_t bytes)
 {
 	char text[64];
 
@@ -59,123 +60,129 @@ static void put_build_id(struct emit *emit, const uint8_t *id, size_t bytes)
 		text[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
 	}
 	text[bytes < 20 ? 2 * bytes : 40] = '\0';
-	emit_put_string(emit, "build_id", text);
+	json_put_string(json, "build_id", text);
 }
 
-static void put_file(struct emit *emit, const struct info *info)
+static void json_file(struct json_writer *json, const struct info *info)
 {
 	const struct trace_header *header = reader_header(info->reader);
 	const struct trace_layout *layout = reader_layout(info->reader);
 
-	emit_key(emit, "file");
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "bytes", layout->file_bytes);
-	emit_put_unsigned(emit, "format", header->version);
-	put_build_id(emit, header->build_id, sizeof header->build_id);
-	emit_put_unsigned(emit, "chunks", layout->chunks);
-	emit_put_unsigned(emit, "chunk_bytes", layout->chunk_bytes);
-	emit_put_unsigned(emit, "slots", layout->slots);
-	emit_put_unsigned(emit, "slot_bytes", layout->slot_bytes);
-	emit_put_unsigned(emit, "dictionary_blocks", layout->dictionary);
-	emit_put_unsigned(emit, "dictionary_bytes", layout->dictionary_bytes);
-	emit_put_unsigned(emit, "totals_blocks", layout->totals);
-	emit_put_unsigned(emit, "totals_bytes", layout->totals_bytes);
-	emit_put_unsigned(emit, "limit_bytes", header->limit_bytes);
-	emit_key(emit, "bytes_per_record");
+	json_write_key(json, "file");
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "bytes", layout->file_bytes);
+	json_put_unsigned(json, "format", header->version);
+	json_build_id(json, header->build_id, sizeof header->build_id);
+	json_put_unsigned(json, "chunks", layout->chunks);
+	json_put_unsigned(json, "chunk_bytes", layout->chunk_bytes);
+	json_put_unsigned(json, "slots", layout->slots);
+	json_put_unsigned(json, "slot_bytes", layout->slot_bytes);
+	json_put_unsigned(json, "dictionary_blocks", layout->dictionary);
+	json_put_unsigned(json, "dictionary_bytes", layout->dictionary_bytes);
+	json_put_unsigned(json, "totals_blocks", layout->totals);
+	json_put_unsigned(json, "totals_bytes", layout->totals_bytes);
+	json_put_unsigned(json, "limit_bytes", header->limit_bytes);
+	json_write_key(json, "bytes_per_record");
 	if (info->recorded)
-		emit_double(emit, (double)(layout->chunk_bytes + layout->slot_bytes) / (double)info->recorded);
+		json_write_double(json, (double)(layout->chunk_bytes + layout->slot_bytes) /
+						(double)info->recorded);
 	else
-		emit_null(emit);
-	emit_end(emit, '}');
+		json_write_null(json);
+	json_write_end(json, '}');
 }
 
-static void put_records(struct emit *emit, const struct info *info)
+static void json_records(struct json_writer *json, const struct info *info)
 {
-	emit_put_unsigned(emit, "recorded", info->recorded);
-	emit_key(emit, "records");
-	emit_begin(emit, '{');
+	json_put_unsigned(json, "recorded", info->recorded);
+	json_write_key(json, "records");
+	json_write_begin(json, '{');
 	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
-		if (info->records[kind] && event_word(kind))
-			emit_put_unsigned(emit, event_word(kind), info->records[kind]);
-	emit_end(emit, '}');
+		if (info->records[kind] && event_kind_name(kind))
+			json_put_unsigned(json, event_kind_name(kind), info->records[kind]);
+	json_write_end(json, '}');
 }
 
 /* What is in no record. */
-static void put_counted(struct emit *emit, const struct info *info)
+static void json_counted(struct json_writer *json, const struct info *info)
 {
-	uint32_t places;
-	const struct trace_counted *counted = reader_counted(info->reader, &places);
+	uint32_t node_count;
+	const struct trace_counted *counted = reader_counted(info->reader, &node_count);
 	uint64_t calls = 0;
 
-	for (uint32_t i = 0; i < places; i++)
+	for (uint32_t i = 0; i < node_count; i++)
 		calls += counted[i].calls;
-	emit_key(emit, "counted");
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "calls", calls);
-	emit_put_unsigned(emit, "places", places);
-	emit_end(emit, '}');
+	json_write_key(json, "counted");
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "calls", calls);
+	json_put_unsigned(json, "places", node_count);
+	json_write_end(json, '}');
 }
 
-static void put_dictionary(struct emit *emit, const struct info *info)
+static void json_dictionary(struct json_writer *json, const struct info *info)
 {
 	static const struct {
 		const char *key;
 		enum trace_kind kind;
-	} lists[] = { { "counters", TRACE_COUNTER }, { "modules", TRACE_MODULE }, { "stacks", TRACE_STACK },
-		{ "python_stacks", TRACE_PYTHON_STACK }, { "sources", TRACE_SOURCE },
-		{ "devices", TRACE_DEVICE }, { "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE },
+	} lists[] = { { "counters", TRACE_COUNTER }, { "modules", TRACE_MODULE },
+		{ "stacks", TRACE_STACK }, { "python_stacks", TRACE_PYTHON_STACK },
+		{ "sources", TRACE_SOURCE }, { "devices", TRACE_DEVICE },
+		{ "contexts", TRACE_CONTEXT }, { "graph_nodes", TRACE_GRAPH_NODE },
 		{ "graph_execs", TRACE_GRAPH_EXEC } };
 
-	emit_key(emit, "dictionary");
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "nodes", reader_nodes(info->reader) - 2u);
+	json_write_key(json, "dictionary");
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "nodes", reader_node_count(info->reader) - 2u);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-		emit_put_unsigned(emit, lists[i].key, reader_dictionary_count(info->reader, lists[i].kind));
-	emit_end(emit, '}');
+		json_put_unsigned(
+			json, lists[i].key, reader_dictionary_count(info->reader, lists[i].kind));
+	json_write_end(json, '}');
 }
 
-static void put_counters(struct emit *emit, const struct info *info)
+static void json_counters(struct json_writer *json, const struct info *info)
 {
 	const struct trace_counter *counter;
 
-	emit_key(emit, "counters");
-	emit_begin(emit, '[');
+	json_write_key(json, "counters");
+	json_write_begin(json, '[');
 	for (uint32_t i = 0; (counter = reader_dictionary(info->reader, TRACE_COUNTER, i)); i++) {
-		emit_begin(emit, '{');
-		emit_put_text(emit, "name", trace_text_or_null(reader_name(info->reader, counter->name)));
-		emit_put_text(emit, "domain", trace_text_or_null(reader_name(info->reader, counter->domain)));
-		emit_put_text(emit, "unit", trace_text_or_null(reader_name(info->reader, counter->unit)));
-		emit_end(emit, '}');
+		json_write_begin(json, '{');
+		json_put_text(
+			json, "name", trace_text_or_null(reader_name(info->reader, counter->name)));
+		json_put_text(json, "domain",
+			trace_text_or_null(reader_name(info->reader, counter->domain)));
+		json_put_text(
+			json, "unit", trace_text_or_null(reader_name(info->reader, counter->unit)));
+		json_write_end(json, '}');
 	}
-	emit_end(emit, ']');
+	json_write_end(json, ']');
 }
 
-static void put_away(struct emit *emit, const struct away *away)
+static void json_handover(struct json_writer *json, const struct handover_list *handovers)
 {
-	emit_key(emit, "away");
-	emit_begin(emit, '[');
-	for (size_t i = 0; away && i < away->count; i++) {
-		const struct away_span *span = &away->spans[AWAY_TRACE][i];
+	json_write_key(json, "away");
+	json_write_begin(json, '[');
+	for (size_t i = 0; handovers && i < handovers->count; i++) {
+		const struct handover_span *span = &handovers->spans[HANDOVER_TRACE_TIME][i];
 
-		emit_begin(emit, '{');
-		emit_put_unsigned(emit, "begin_ns", span->begin_ns);
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "begin_ns", span->begin_ns);
 		if (span->end_ns != UINT64_MAX)
-			emit_put_unsigned(emit, "end_ns", span->end_ns);
-		emit_end(emit, '}');
+			json_put_unsigned(json, "end_ns", span->end_ns);
+		json_write_end(json, '}');
 	}
-	emit_end(emit, ']');
+	json_write_end(json, ']');
 }
 
-static void put_losses(struct emit *emit, const struct info *info)
+static void json_losses(struct json_writer *json, const struct info *info)
 {
 	const struct trace_integrity *all = &info->integrity;
 
-	emit_key(emit, "losses");
-	emit_begin(emit, '{');
-#define X(name, text) emit_put_unsigned(emit, #name, all->lost[TRACE_LOST_##name]);
+	json_write_key(json, "losses");
+	json_write_begin(json, '{');
+#define X(name, text) json_put_unsigned(json, #name, all->lost[TRACE_LOST_##name]);
 	TRACE_LOSSES(X)
 #undef X
-#define PUT(name) emit_put_unsigned(emit, #name, all->name)
+#define PUT(name) json_put_unsigned(json, #name, all->name)
 	PUT(missing_chunks);
 	PUT(torn_chunks);
 	PUT(damaged_payloads);
@@ -192,39 +199,39 @@ static void put_losses(struct emit *emit, const struct info *info)
 	PUT(unknown_names);
 	PUT(clock_violations);
 #undef PUT
-	emit_end(emit, '}');
+	json_write_end(json, '}');
 }
 
-void info_write_json(struct out *out, const struct info *info)
+void info_write_json(struct output *out, const struct info *info)
 {
 	const struct trace_header *header = reader_header(info->reader);
-	struct emit emitter = { out, false }, *emit = &emitter;
+	struct json_writer emitter = { out, false }, *json = &emitter;
 
-	emit_begin(emit, '{');
-	emit_put_string(emit, "kind", "process");
-	emit_put_string(emit, "name", reader_path(info->reader));
-	emit_put_unsigned(emit, "pid", header->pid);
-	emit_put_unsigned(emit, "parent_pid", header->parent_pid);
-	put_id(emit, "run_id", header->run_id);
-	put_meta(emit, info, "exe", "exe");
-	put_meta(emit, info, "command", "command");
-	put_meta(emit, info, "directory", "directory");
-	put_meta(emit, info, "host", "host");
-	emit_put_unsigned(emit, "start_unix_ns", reader_start_unix_ns(info->reader));
-	emit_put_unsigned(emit, "duration_ns", reader_duration_ns(info->reader));
-	emit_put_bool(emit, "ended", info->integrity.ended);
-	emit_put_bool(emit, "forked", header->flags & TRACE_FORKED);
-	emit_put_bool(emit, "tail_at_risk", info->integrity.tail_at_risk);
-	emit_put_bool(emit, "complete", info->integrity.complete);
-	emit_put_unsigned(emit, "threads", reader_layout(info->reader)->streams);
-	put_metas(emit, info);
-	put_away(emit, info->away);
-	put_clock(emit, info);
-	put_file(emit, info);
-	put_records(emit, info);
-	put_counted(emit, info);
-	put_dictionary(emit, info);
-	put_counters(emit, info);
-	put_losses(emit, info);
-	emit_end(emit, '}');
+	json_write_begin(json, '{');
+	json_put_string(json, "kind", "process");
+	json_put_string(json, "name", reader_path(info->reader));
+	json_put_unsigned(json, "pid", header->pid);
+	json_put_unsigned(json, "parent_pid", header->parent_pid);
+	json_id(json, "run_id", header->run_id);
+	json_meta(json, info, "exe", "exe");
+	json_meta(json, info, "command", "command");
+	json_meta(json, info, "directory", "directory");
+	json_meta(json, info, "host", "host");
+	json_put_unsigned(json, "start_unix_ns", reader_start_unix_ns(info->reader));
+	json_put_unsigned(json, "duration_ns", reader_duration_ns(info->reader));
+	json_put_bool(json, "ended", info->integrity.ended);
+	json_put_bool(json, "forked", header->flags & TRACE_FORKED);
+	json_put_bool(json, "tail_at_risk", info->integrity.tail_at_risk);
+	json_put_bool(json, "complete", info->integrity.complete);
+	json_put_unsigned(json, "threads", reader_layout(info->reader)->streams);
+	json_metas(json, info);
+	json_handover(json, info->handovers);
+	json_clock(json, info);
+	json_file(json, info);
+	json_records(json, info);
+	json_counted(json, info);
+	json_dictionary(json, info);
+	json_counters(json, info);
+	json_losses(json, info);
+	json_write_end(json, '}');
 }

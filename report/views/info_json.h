@@ -7,6 +7,6 @@
 #include "report/views/info_collect.h"
 #include "report/text/output.h"
 
-void info_write_json(struct out *out, const struct info *info);
+void info_write_json(struct output *out, const struct info *info);
 
 #endif

@@ -12,47 +12,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TREES_MOST 4u /* each is a pass over the trace */
-#define ROWS_TEXT 20u
-#define ROWS_USUAL 1000u
-#define ROWS_MOST 100000u /* of a place, whatever was asked for: they are kept in memory */
+#define TREES_MAX 4u /* each is a pass over the trace */
+#define ROWS_TEXT_DEFAULT 20u
+#define ROWS_DEFAULT 1000u
+#define ROWS_MAX 100000u /* of a place, whatever was asked for: they are kept in memory */
 
 static bool has_instances(const struct process *process, uint32_t id)
 {
-	const struct node *node = &process->fold->tree->nodes[id];
+	const struct node *node = &process->profile->tree->nodes[id];
 
-	return node_kind_class(node->kind) == NODE_RANGES && node->calls && !node->is_group && !node->is_counted &&
-	       node->kind != NODE_SPANS && node->kind != NODE_UNATTRIBUTED &&
-	       !(process->fold->spans && node->parent == process->fold->spans);
+	return node_kind_class(node->kind) == NODE_RANGES && node->calls && !node->is_group &&
+	       !node->is_counted && node->kind != NODE_ASYNC && node->kind != NODE_UNATTRIBUTED &&
+	       !(process->profile->async_ranges && node->parent == process->profile->async_ranges);
 }
 
 /* The roots, those with the most first; or what --focus leads to. Ends the program with a sentence if that has none. */
-static struct places find_places(const struct options *options, const struct process *process)
+static struct node_list find_nodes(const struct options *options, const struct process *process)
 {
-	const struct tree *tree = process->fold->tree;
-	struct places all = { .nodes = NULL }, found = { .nodes = need(tree->count * sizeof *found.nodes) };
+	const struct tree *tree = process->profile->tree;
+	struct node_list all = { .nodes = NULL },
+			 found = { .nodes = xcalloc(tree->count * sizeof *found.nodes) };
 	size_t room = 0;
 
 	if (options->focus)
-		all = places_at(process, options->no_fold, options->focus, NULL);
-	for (uint32_t id = options->focus ? 0 : tree->nodes[0].first_child; id; id = tree->nodes[id].next) {
-		grow(&all.nodes, &room, all.count + 1, sizeof *all.nodes);
+		all = node_lookup_path(process, options->no_fold, options->focus, NULL);
+	for (uint32_t id = options->focus ? 0 : tree->nodes[0].first_child; id;
+		id = tree->nodes[id].next) {
+		array_grow_zeroed(&all.nodes, &room, all.count + 1, sizeof *all.nodes);
 		all.nodes[all.count++] = id;
 	}
 	for (size_t i = 0; i < all.count; i++)
 		if (has_instances(process, all.nodes[i]))
 			found.nodes[found.count++] = all.nodes[i];
 	if (options->focus && !all.count)
-		fatal(STATUS_USAGE, "there is no place `%s`; names are joined by /, a / in a name is written \\/",
+		fatal(STATUS_USAGE,
+			"there is no place `%s`; names are joined by /, a / in a name is written "
+			"\\/",
 			options->focus);
 	if (options->focus && !found.count)
-		fatal(STATUS_USAGE, "`%s` has no instances: it is no range, or they were only counted", options->focus);
+		fatal(STATUS_USAGE,
+			"`%s` has no instances: it is no range, or they were only counted",
+			options->focus);
 	free(all.nodes);
 	return found;
 }
 
 /* Ordered by what the view is ordered by, cut to what was asked for. */
-static void cut_places(const struct options *options, struct process *process, struct places *places, struct rows *cut)
+static void cut_nodes(const struct options *options, struct process *process,
+	struct node_list *places, struct rows *cut)
 {
 	const struct column *sort = view_sort(options, process);
 	struct rows level = { .rows = NULL };
@@ -62,10 +69,13 @@ static void cut_places(const struct options *options, struct process *process, s
 					 .kind = ROW_NODE,
 					 .parent = NO_ROW,
 					 .node = places->nodes[i],
-					 .tree = process->fold->tree });
+					 .tree = process->profile->tree });
 	rows_sort(level.rows, level.count, sort);
-	rows_prune(&level, 0, sort, options->focus || metrics[process->metric].nature == METRIC_LEVEL ? 0 : view_min_percent(options),
-		options->top && options->instances != INSTANCES_ALL ? options->top : TREES_MOST);
+	rows_prune(&level, 0, sort,
+		options->focus || metrics[process->metric].nature == METRIC_LEVEL
+			? 0
+			: view_min_percent(options),
+		options->top && options->instances != INSTANCES_ALL ? options->top : TREES_MAX);
 	for (size_t i = 0; i < level.count; i++)
 		places->nodes[i] = level.rows[i].node;
 	places->count = level.count;
@@ -74,51 +84,54 @@ static void cut_places(const struct options *options, struct process *process, s
 	free(level.rows);
 }
 
-static void keep(struct process *process, struct kept_instance kept)
+static void keep_instance(struct process *process, struct kept_instance kept)
 {
-	grow(&process->instances, &process->instance_room, process->instance_count + 1, sizeof *process->instances);
+	array_grow_zeroed(&process->instances, &process->instance_room, process->instance_count + 1,
+		sizeof *process->instances);
 	process->instances[process->instance_count++] = kept;
 }
 
 /* The instance with what happened in it, from one more pass. */
-static void add_tree(const struct options *options, struct process *process, struct rows *rows, const struct chosen_instance *of)
+static void add_instance_tree(const struct options *options, struct process *process,
+	struct rows *rows, const struct picked_instance *of)
 {
-	const struct fold_target target = { .stream = of->stream,
+	const struct profile_target target = { .stream = of->stream,
 		.node = of->node,
 		.begin_ns = of->begin_ns,
 		.end_ns = of->end_ns,
 		.value = of->value,
-		.known = process->fold->tree };
-	struct fold_options wanted = process->fold->options;
-	struct fold *fold;
+		.previous_tree = process->profile->tree };
+	struct profile_options wanted = process->profile->options;
+	struct profile *profile;
 
 	wanted.metric = process->metric;
 	wanted.pick_metric = false;
 	wanted.target = &target;
 	wanted.no_owners = true;
-	fold = fold_run(process->reader, process->texts, &wanted);
-	keep(process, (struct kept_instance){ .fold = fold });
-	fold->options.target = NULL;
-	if (!fold->target)
+	profile = profile_build(process->reader, process->texts, &wanted);
+	keep_instance(process, (struct kept_instance){ .profile = profile });
+	profile->options.target = NULL;
+	if (!profile->target)
 		return;
-	fold->target->number = of->number;
-	arrange_instance(options, process, rows, fold->tree, fold->target);
+	profile->target->number = of->number;
+	arrange_instance(options, process, rows, profile->tree, profile->target);
 }
 
 /* One row, without what happened in it. */
-static void add_row(struct process *process, struct rows *rows, const struct chosen_instance *of)
+static void add_instance_row(
+	struct process *process, struct rows *rows, const struct picked_instance *of)
 {
-	struct instance *instance = need(sizeof *instance);
+	struct instance *instance = xcalloc(sizeof *instance);
 
-	keep(process, (struct kept_instance){ .instance = instance });
+	keep_instance(process, (struct kept_instance){ .instance = instance });
 	*instance = (struct instance){ .node = of->node,
-		.place = of->place,
+		.trace_node = of->trace_node,
 		.stream = of->stream,
 		.times = 1,
 		.begin_ns = of->begin_ns,
 		.end_ns = of->end_ns,
 		.total_ns = of->end_ns - of->begin_ns,
-		.gpu_ns = process->metric == METRIC_GPU ? number_whole(of->value) : 0,
+		.gpu_ns = process->metric == METRIC_GPU ? clamp_to_u64(of->value) : 0,
 		.change = of->value,
 		.value = of->value,
 		.number = of->number };
@@ -126,38 +139,40 @@ static void add_row(struct process *process, struct rows *rows, const struct cho
 			       .kind = ROW_INSTANCE,
 			       .parent = NO_ROW,
 			       .node = of->node,
-			       .tree = process->fold->tree,
+			       .tree = process->profile->tree,
 			       .of.instance = instance });
 }
 
-static size_t rows_wanted(const struct options *options)
+static size_t max_rows(const struct options *options)
 {
 	if (!options->top)
-		return options->format == FORMAT_TEXT ? ROWS_TEXT : ROWS_USUAL;
-	return options->top < ROWS_MOST ? options->top : ROWS_MOST;
+		return options->format == FORMAT_TEXT ? ROWS_TEXT_DEFAULT : ROWS_DEFAULT;
+	return options->top < ROWS_MAX ? options->top : ROWS_MAX;
 }
 
-void arrange_instances(const struct options *options, struct processes *processes, struct rows *rows)
+void arrange_instances(
+	const struct options *options, struct processes *processes, struct rows *rows)
 {
 	const bool all = options->instances == INSTANCES_ALL;
-	const size_t most = all ? rows_wanted(options) : 1;
+	const size_t most = all ? max_rows(options) : 1;
 
 	for (size_t p = 0; p < processes->shown; p++) {
 		struct process *process = &processes->all[p];
-		struct places places = find_places(options, process);
-		struct chosen *chosen;
+		struct node_list places = find_nodes(options, process);
+		struct picked_instances *chosen;
 
-		cut_places(options, process, &places, rows);
-		chosen = chosen_read(process, &places, options->instances, most);
+		cut_nodes(options, process, &places, rows);
+		chosen = pick_instances(process, &places, options->instances, most);
 		for (size_t i = 0; i < places.count; i++) {
 			for (size_t k = 0; k < chosen[i].count; k++)
 				if (all)
-					add_row(process, rows, &chosen[i].list[k]);
+					add_instance_row(process, rows, &chosen[i].list[k]);
 				else
-					add_tree(options, process, rows, &chosen[i].list[k]);
+					add_instance_tree(
+						options, process, rows, &chosen[i].list[k]);
 			rows->more += all ? chosen[i].instances - chosen[i].count : 0;
 		}
-		chosen_free(chosen, places.count);
+		picked_instances_free(chosen, places.count);
 		free(places.nodes);
 	}
 }

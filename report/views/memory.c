@@ -9,33 +9,36 @@
 #include <string.h>
 
 /* The moment that counts is when memory ran out, if it did; other kinds of memory have a peak only. */
-static const struct column *sites_sort(
-	const struct options *options, const struct process *process, const struct memory_level *level)
+static const struct column *site_sort_column(const struct options *options,
+	const struct process *process, const struct memory_level *level)
 {
 	const char *peak = "at_peak_bytes";
 
-	return options->sort || level->ooms ? view_sort(options, process) : column_find(peak, strlen(peak));
+	return options->sort || level->ooms ? view_sort(options, process)
+					    : column_find(peak, strlen(peak));
 }
 
 /* Text has a place once; whoever asks for sources or stacks, and a program, wants each. */
-static bool merges(const struct options *options)
+static bool merges_sites(const struct options *options)
 {
-	return options->format == FORMAT_TEXT && !options->sources && !(options->columns && strstr(options->columns, "stack"));
+	return options->format == FORMAT_TEXT && !options->sources &&
+	       !(options->columns && strstr(options->columns, "stack"));
 }
 
-static void add_sites(const struct options *options, struct process *process, struct rows *rows, uint32_t level)
+static void add_sites(
+	const struct options *options, struct process *process, struct rows *rows, uint32_t level)
 {
-	const struct memory *memory = process->fold->memory;
+	const struct memory_owners *memory = process->profile->memory;
 	const uint32_t parent = (uint32_t)rows->count - 1;
 	const size_t first = rows->count;
 	const struct memory_site *sites;
 	uint32_t count;
-	const struct column *sort = sites_sort(options, process, &memory->levels[level]);
+	const struct column *sort = site_sort_column(options, process, &memory->levels[level]);
 
-	if (merges(options))
-		memory_sites_merge(process);
-	sites = merges(options) ? memory->merged : memory->sites;
-	count = merges(options) ? memory->merged_count : memory->site_count;
+	if (merges_sites(options))
+		allocation_sites_merge(process);
+	sites = merges_sites(options) ? memory->merged : memory->sites;
+	count = merges_sites(options) ? memory->merged_count : memory->site_count;
 	for (uint32_t i = 0; i < count; i++)
 		if (sites[i].level == level)
 			rows_add(rows, &(struct row){ .process = process,
@@ -43,7 +46,7 @@ static void add_sites(const struct options *options, struct process *process, st
 					       .parent = parent,
 					       .depth = 1,
 					       .node = sites[i].node,
-					       .tree = process->fold->tree,
+					       .tree = process->profile->tree,
 					       .of.site = &sites[i] });
 	rows_sort(rows->rows + first, rows->count - first, sort);
 	if (options->depth < 2) {
@@ -54,9 +57,10 @@ static void add_sites(const struct options *options, struct process *process, st
 }
 
 /* Tensors, then device memory, then by kind and device. */
-static int by_kind(const void *a, const void *b)
+static int by_memory_kind(const void *a, const void *b)
 {
-	const struct memory_level *left = *(struct memory_level *const *)a, *right = *(struct memory_level *const *)b;
+	const struct memory_level *left = *(struct memory_level *const *)a,
+				  *right = *(struct memory_level *const *)b;
 
 	if ((left->kind == MEMORY_TENSOR) != (right->kind == MEMORY_TENSOR))
 		return left->kind == MEMORY_TENSOR ? -1 : 1;
@@ -69,19 +73,21 @@ static int by_kind(const void *a, const void *b)
 
 static void add_levels(const struct options *options, struct process *process, struct rows *rows)
 {
-	const struct memory *memory = process->fold->memory;
-	const struct memory_level **levels = need((memory->level_count + 1) * sizeof(struct memory_level *));
+	const struct memory_owners *memory = process->profile->memory;
+	const struct memory_level **levels = xcalloc(
+		(memory->level_count + 1) * sizeof(struct memory_level *));
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		levels[i] = &memory->levels[i];
-	qsort(levels, memory->level_count, sizeof(struct memory_level *), by_kind);
+	qsort(levels, memory->level_count, sizeof(struct memory_level *), by_memory_kind);
 	for (uint32_t i = 0; i < memory->level_count; i++) {
 		if (options->device >= 0 && levels[i]->device != (uint32_t)options->device &&
 			levels[i]->device != UINT32_MAX)
 			continue;
-		rows_add(
-			rows, &(struct row){
-				      .process = process, .kind = ROW_LEVEL, .parent = NO_ROW, .of.level = levels[i] });
+		rows_add(rows, &(struct row){ .process = process,
+				       .kind = ROW_LEVEL,
+				       .parent = NO_ROW,
+				       .of.level = levels[i] });
 		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
 	}
 	free(levels);

@@ -6,23 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWNERS 4       /* places named in a sentence */
+#define OWNERS_SHOWN 4 /* places named in a sentence */
 #define RANGES_SHOWN 6 /* open ranges */
 #define OOMS_SHOWN 5   /* times that memory ran out, in the view `memory`: the last ones */
 
 /* `, 5.70 GB (7.3 %) of it in no tensor; 0.51 GB more were taken past PyTorch's allocator`: behind what PyTorch held. */
-static void add_rest(struct paragraph *paragraph, uint64_t allocated, uint64_t reserved, int64_t outside)
+static void add_not_in_tensors(
+	struct paragraph *paragraph, uint64_t allocated, uint64_t reserved, int64_t outside)
 {
 	if (reserved > allocated) {
 		paragraph_add(paragraph, ", ");
-		paragraph_figure(paragraph, UNIT_BYTES, reserved - allocated);
+		paragraph_value(paragraph, UNIT_BYTES, reserved - allocated);
 		paragraph_add(paragraph, " (");
 		paragraph_percent(paragraph, reserved - allocated, reserved);
 		paragraph_add(paragraph, ") of it in no tensor");
 	}
 	if (outside > 0) {
 		paragraph_add(paragraph, "; ");
-		paragraph_figure(paragraph, UNIT_BYTES, (uint64_t)outside);
+		paragraph_value(paragraph, UNIT_BYTES, (uint64_t)outside);
 		paragraph_add(paragraph, " more were taken past PyTorch's allocator");
 	} else if (outside < 0) {
 		paragraph_add(paragraph, "; how that was taken is not all in the trace");
@@ -31,14 +32,14 @@ static void add_rest(struct paragraph *paragraph, uint64_t allocated, uint64_t r
 
 /* ---- out of memory ---- */
 
-struct owner {
+struct tensor_owner {
 	uint32_t node;
 	uint64_t bytes;
 };
 
-static int by_bytes(const void *a, const void *b)
+static int by_owner_bytes(const void *a, const void *b)
 {
-	const struct owner *left = a, *right = b;
+	const struct tensor_owner *left = a, *right = b;
 
 	if (left->bytes != right->bytes)
 		return left->bytes > right->bytes ? -1 : 1;
@@ -46,63 +47,68 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
-static struct owner *owners_of(const struct process *process, uint32_t device, size_t *count)
+static struct tensor_owner *tensor_owners(
+	const struct process *process, uint32_t device, size_t *count)
 {
-	const struct memory *memory = process->fold->memory;
-	struct owner *owners = need(process->fold->tree->count * sizeof *owners);
-	uint32_t *same = places_in_any_step(process->fold->tree);
+	const struct memory_owners *memory = process->profile->memory;
+	struct tensor_owner *owners = xcalloc(process->profile->tree->count * sizeof *owners);
+	uint32_t *same = nodes_in_any_step(process->profile->tree);
 
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
 
-		if (&memory->levels[site->level] != memory_tensors(memory, device))
+		if (&memory->levels[site->level] != memory_owners_tensors(memory, device))
 			continue;
 		owners[same[site->node]].node = same[site->node];
 		owners[same[site->node]].bytes += site->flow.at_oom;
 	}
 	free(same);
-	qsort(owners, process->fold->tree->count, sizeof *owners, by_bytes);
-	for (*count = 0; *count < process->fold->tree->count && owners[*count].bytes; ++*count)
+	qsort(owners, process->profile->tree->count, sizeof *owners, by_owner_bytes);
+	for (*count = 0; *count < process->profile->tree->count && owners[*count].bytes; ++*count)
 		;
 	return owners;
 }
 
-static void put_owners(const struct process *process, const struct memory_oom *oom, const struct style *style)
+static void put_owners(
+	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	size_t count;
-	struct owner *owners = owners_of(process, oom->device, &count);
+	struct tensor_owner *owners = tensor_owners(process, oom->device, &count);
 
-	for (size_t i = 0; i < count && i < OWNERS; i++) {
+	for (size_t i = 0; i < count && i < OWNERS_SHOWN; i++) {
 		paragraph_add(&paragraph, i ? ", " : "live then: ");
-		paragraph_figure(&paragraph, UNIT_BYTES, owners[i].bytes);
+		paragraph_value(&paragraph, UNIT_BYTES, owners[i].bytes);
 		paragraph_add(&paragraph, " (");
 		paragraph_percent(&paragraph, owners[i].bytes, oom->allocated);
 		paragraph_add(&paragraph, ") taken ");
-		verdict_place(&paragraph, process, owners[i].node);
+		headline_add_path(&paragraph, process, owners[i].node);
 	}
-	if (count > OWNERS)
-		paragraph_add(&paragraph, ", the rest in %zu other place%s", count - OWNERS,
-			count - OWNERS == 1 ? "" : "s");
+	if (count > OWNERS_SHOWN)
+		paragraph_add(&paragraph, ", the rest in %zu other place%s", count - OWNERS_SHOWN,
+			count - OWNERS_SHOWN == 1 ? "" : "s");
 	if (count)
-		paragraph_put(&paragraph, "");
+		paragraph_print(&paragraph, "");
 	free(owners);
 }
 
-static void add_growth(struct paragraph *paragraph, const struct process *process, const struct fold_open_range *range)
+static void add_growth(struct paragraph *paragraph, const struct process *process,
+	const struct oom_open_range *range)
 {
-	const struct text label = text_of(process->texts, range->label);
-	const uint64_t size = range->grown < 0 ? 0 - (uint64_t)range->grown : (uint64_t)range->grown;
+	const struct string_view label = string_table_get(process->texts, range->label);
+	const uint64_t size = range->grown < 0 ? 0 - (uint64_t)range->grown
+					       : (uint64_t)range->grown;
 
 	paragraph_text(paragraph, label.bytes, label.length);
 	paragraph_add(paragraph, range->grown < 0 ? " -" : " +");
-	paragraph_figure(paragraph, UNIT_BYTES, size);
+	paragraph_value(paragraph, UNIT_BYTES, size);
 }
 
 /* The ranges that were open, and what tensors held more than when each of them began. */
-static void put_growth(const struct process *process, const struct memory_oom *oom, const struct style *style)
+static void put_growth(
+	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
-	const struct fold_open_range *ranges = process->fold->oom_ranges + oom->first_open;
+	const struct oom_open_range *ranges = process->profile->oom_ranges + oom->first_open;
 	struct paragraph paragraph = { .style = style };
 
 	for (uint32_t i = 0; i < oom->open; i++) {
@@ -110,115 +116,122 @@ static void put_growth(const struct process *process, const struct memory_oom *o
 			i = oom->open - 2;
 			paragraph_add(&paragraph, ", ...");
 		}
-		paragraph_add(&paragraph, i ? ", " : "tensors had grown since each of these began: ");
+		paragraph_add(
+			&paragraph, i ? ", " : "tensors had grown since each of these began: ");
 		add_growth(&paragraph, process, &ranges[i]);
 	}
 	if (oom->open)
-		paragraph_put(&paragraph, "");
+		paragraph_print(&paragraph, "");
 }
 
-static void put_oom(const struct process *process, const struct memory_oom *oom, const struct style *style)
+static void put_oom_sentence(
+	const struct process *process, const struct memory_oom *oom, const struct style *style)
 {
 	const struct trace_device *device = process_device(process, oom->device);
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "out of memory on GPU %u after ", oom->device);
-	paragraph_figure(&paragraph, UNIT_TIME, oom->time_ns);
+	paragraph_value(&paragraph, UNIT_TIME, oom->time_ns);
 	paragraph_add(&paragraph, ": ");
-	paragraph_figure(&paragraph, UNIT_BYTES, oom->asked);
+	paragraph_value(&paragraph, UNIT_BYTES, oom->requested_bytes);
 	paragraph_add(&paragraph, " were asked for ");
-	verdict_place(&paragraph, process, oom->node);
-	paragraph_put(&paragraph, "OOM");
+	headline_add_path(&paragraph, process, oom->node);
+	paragraph_print(&paragraph, "OOM");
 	paragraph_add(&paragraph, "tensors held ");
-	paragraph_figure(&paragraph, UNIT_BYTES, oom->allocated);
+	paragraph_value(&paragraph, UNIT_BYTES, oom->allocated);
 	paragraph_add(&paragraph, "; PyTorch held ");
-	paragraph_figure(&paragraph, UNIT_BYTES, oom->reserved);
+	paragraph_value(&paragraph, UNIT_BYTES, oom->reserved);
 	if (device) {
 		paragraph_add(&paragraph, " of the GPU's ");
-		paragraph_figure(&paragraph, UNIT_BYTES, device->memory_bytes);
+		paragraph_value(&paragraph, UNIT_BYTES, device->memory_bytes);
 	}
-	add_rest(&paragraph, oom->allocated, oom->reserved, oom->outside);
-	paragraph_put(&paragraph, "");
+	add_not_in_tensors(&paragraph, oom->allocated, oom->reserved, oom->outside);
+	paragraph_print(&paragraph, "");
 	put_growth(process, oom, style);
 }
 
-void tensors_put_oom(const struct process *process, const struct style *style)
+void memory_summary_put_oom(const struct process *process, const struct style *style)
 {
-	const struct memory *memory = process->fold->memory;
+	const struct memory_owners *memory = process->profile->memory;
 	struct paragraph paragraph = { .style = style };
 
 	if (!memory->oom_count)
 		return;
-	put_oom(process, &memory->ooms[memory->oom_count - 1], style);
+	put_oom_sentence(process, &memory->ooms[memory->oom_count - 1], style);
 	put_owners(process, &memory->ooms[memory->oom_count - 1], style);
 	if (memory->counts.ooms > 1) {
 		paragraph_add(&paragraph, "memory ran out %llu times; this was the last%s",
 			(unsigned long long)memory->counts.ooms,
 			memory->counts.ooms > memory->oom_count ? " that was kept" : "");
-		paragraph_put(&paragraph, "");
+		paragraph_print(&paragraph, "");
 	}
 }
 
 /* ---- levels ---- */
 
-static void put_level(const struct process *process, const struct memory_level *level, const struct style *style)
+static void put_level(
+	const struct process *process, const struct memory_level *level, const struct style *style)
 {
 	const struct memory_pool *pool = &level->pool;
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "on GPU %u tensors reached ", level->device);
-	paragraph_figure(&paragraph, UNIT_BYTES, pool->peak);
+	paragraph_value(&paragraph, UNIT_BYTES, pool->peak);
 	paragraph_add(&paragraph, ", ");
-	verdict_place(&paragraph, process, pool->peak_node);
+	headline_add_path(&paragraph, process, pool->peak_node);
 	paragraph_add(&paragraph, ", and stood at ");
-	paragraph_figure(&paragraph, UNIT_BYTES, pool->allocated);
+	paragraph_value(&paragraph, UNIT_BYTES, pool->allocated);
 	paragraph_add(&paragraph, " at the end");
-	if (pool->reserved_most) {
+	if (pool->reserved_peak_bytes) {
 		paragraph_add(&paragraph, "; at that peak PyTorch held ");
-		paragraph_figure(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
-		add_rest(&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
+		paragraph_value(&paragraph, UNIT_BYTES, pool->reserved_at_peak);
+		add_not_in_tensors(
+			&paragraph, pool->peak, pool->reserved_at_peak, pool->outside_at_peak);
 	}
-	paragraph_put(&paragraph, "tensors");
+	paragraph_print(&paragraph, "tensors");
 }
 
 /* It was listened to, and said nothing. */
-static void put_silence(const struct process *process, const struct style *style)
+static void put_no_reports(const struct process *process, const struct style *style)
 {
 	const struct trace_text state = process_meta(process, "source.torch_memory");
 	struct paragraph paragraph = { .style = style };
 
-	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 || !process->fold->totals.reserved_peak)
+	if (state.length != 2 || memcmp(state.bytes, "on", 2) != 0 ||
+		!process->profile->totals.reserved_peak)
 		return;
-	paragraph_add(&paragraph,
-		"PyTorch's allocator reported none, and device memory was taken: by another allocator that PyTorch was given, or past it");
-	paragraph_put(&paragraph, "tensors");
+	paragraph_add(&paragraph, "PyTorch's allocator reported none, and device memory was taken: "
+				  "by another allocator that PyTorch was given, or past it");
+	paragraph_print(&paragraph, "tensors");
 }
 
-void tensors_put_levels(const struct process *process, const struct style *style)
+void memory_summary_put_levels(const struct process *process, const struct style *style)
 {
-	const struct memory *memory = process->fold->memory;
+	const struct memory_owners *memory = process->profile->memory;
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		if (memory->levels[i].kind == MEMORY_TENSOR && memory->levels[i].pool.peak)
 			put_level(process, &memory->levels[i], style);
 	if (!memory->counts.tensors && !memory->counts.ooms)
-		put_silence(process, style);
+		put_no_reports(process, style);
 }
 
-void tensors_lead(const struct report *report, const struct style *style)
+void memory_summary_header(const struct report *report, const struct style *style)
 {
 	for (size_t i = 0; i < report->processes->shown; i++) {
 		const struct process *process = &report->processes->all[i];
-		const struct memory *memory = process->fold->memory;
-		const uint32_t first = memory->oom_count > OOMS_SHOWN ? memory->oom_count - OOMS_SHOWN : 0;
+		const struct memory_owners *memory = process->profile->memory;
+		const uint32_t first = memory->oom_count > OOMS_SHOWN
+					       ? memory->oom_count - OOMS_SHOWN
+					       : 0;
 
 		if (first)
-			print_line(style, "memory ran out %llu times; the last %u:\n", (unsigned long long)memory->counts.ooms,
-				OOMS_SHOWN);
+			print_line(style, "memory ran out %llu times; the last %u:\n",
+				(unsigned long long)memory->counts.ooms, OOMS_SHOWN);
 		for (uint32_t oom = first; oom < memory->oom_count; oom++)
-			put_oom(process, &memory->ooms[oom], style);
-		tensors_put_levels(process, style);
+			put_oom_sentence(process, &memory->ooms[oom], style);
+		memory_summary_put_levels(process, style);
 		if (memory->counts.tensors || memory->counts.ooms)
-			out_char(style->out, '\n');
+			output_char(style->out, '\n');
 	}
 }

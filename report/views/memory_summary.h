@@ -9,10 +9,10 @@
 #include "report/text/paragraph.h"
 
 /* On the first screen: the last time that memory ran out, with what was live then; nothing if it never did. */
-void tensors_put_oom(const struct process *process, const struct style *style);
+void memory_summary_put_oom(const struct process *process, const struct style *style);
 /* What tensors held, on each GPU. */
-void tensors_put_levels(const struct process *process, const struct style *style);
+void memory_summary_put_levels(const struct process *process, const struct style *style);
 /* Before the rows of the view `memory`: both, and every time that memory ran out. */
-void tensors_lead(const struct report *report, const struct style *style);
+void memory_summary_header(const struct report *report, const struct style *style);
 
 #endif

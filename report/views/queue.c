@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOMENTS_HELD 65536u
+#define EVENTS_IN_MEMORY 65536u
 
 /* The delays of some work. */
-struct delay {
-	struct samples samples;
+struct queue_delay {
+	struct percentiles samples;
 	uint64_t works, known, untimed, early, total_ns, max_ns;
 };
 
 /* What becomes of a work. */
-enum change { WORK_ENDED, WORK_ASKED, WORK_BEGAN };
+enum queue_change { WORK_ENDED, WORK_SUBMITTED, WORK_STARTED };
 
-struct moment {
+struct queue_event {
 	uint64_t at_ns, number;
 	uint32_t lane;
 	uint32_t change; /* enum change */
@@ -37,29 +37,29 @@ struct backlog {
 };
 
 struct stream_queue {
-	struct delay delay;
+	struct queue_delay delay;
 	struct backlog backlog;
 	uint64_t graph; /* correlation of the last one that worked there */
 };
 
 struct device_queue {
-	struct delay delay;
+	struct queue_delay delay;
 	struct backlog backlog;
 	uint32_t device;
 };
 
-struct queue {
+struct queue_report {
 	struct activities *activities;
-	struct sorter *moments;
-	struct samples_budget budget;
-	struct lanes lanes;
+	struct external_sort *events;
+	struct percentiles_budget budget;
+	struct stream_table lanes;
 	struct stream_queue *streams; /* by lane */
 	struct device_queue devices[TIMELINE_DEVICES];
-	struct delay *places, *kernels; /* by node; by text */
-	size_t stream_room, device_count, place_room, kernel_room;
+	struct queue_delay *nodes, *kernels; /* by node; by text */
+	size_t stream_room, device_count, node_room, kernel_room;
 };
 
-static struct device_queue *device_of(struct queue *queue, uint32_t device)
+static struct device_queue *device_queue_of(struct queue_report *queue, uint32_t device)
 {
 	size_t at = 0;
 
@@ -85,15 +85,19 @@ static bool has_delay(struct stream_queue *stream, const struct activity *work)
 	return true;
 }
 
-static void add_delay(struct queue *queue, struct delay *delay, const struct activity *work, bool known)
+static void count_delay(struct queue_report *queue, struct queue_delay *delay,
+	const struct activity *work, bool known)
 {
-	const uint64_t waited = work->begin_ns > work->call_begin_ns ? work->begin_ns - work->call_begin_ns : 0;
+	const uint64_t waited = work->begin_ns > work->call_begin_ns
+					? work->begin_ns - work->call_begin_ns
+					: 0;
 
 	delay->works++;
 	delay->untimed += !work->timed;
 	if (!known)
 		return;
-	if (work->begin_ns + CLOCKS_APART_NS < work->call_begin_ns) { /* one of the clocks is wrong */
+	if (work->begin_ns + CLOCK_TOLERANCE_NS <
+		work->call_begin_ns) { /* one of the clocks is wrong */
 		delay->early++;
 		return;
 	}
@@ -101,50 +105,57 @@ static void add_delay(struct queue *queue, struct delay *delay, const struct act
 	delay->total_ns += waited;
 	if (waited > delay->max_ns)
 		delay->max_ns = waited;
-	samples_add(&delay->samples, waited, &queue->budget);
+	percentiles_add(&delay->samples, waited, &queue->budget);
 }
 
-static void add_moment(struct queue *queue, uint32_t lane, enum change change, uint64_t at_ns)
+static void add_queue_event(
+	struct queue_report *queue, uint32_t lane, enum queue_change change, uint64_t at_ns)
 {
-	const uint64_t number = sorter_count(queue->moments);
-	struct moment *moment = sorter_add(queue->moments);
+	const uint64_t number = external_sort_count(queue->events);
+	struct queue_event *event = external_sort_add(queue->events);
 
-	*moment = (struct moment){ .at_ns = at_ns, .number = number, .lane = lane, .change = (uint32_t)change };
+	*event = (struct queue_event){
+		.at_ns = at_ns, .number = number, .lane = lane, .change = (uint32_t)change
+	};
 }
 
-static void take(struct queue *queue, const struct activity *work)
+static void add_queued_work(struct queue_report *queue, const struct activity *work)
 {
-	struct device_queue *device = device_of(queue, work->device);
-	const uint32_t lane = lanes_number(&queue->lanes, device->device, work->stream);
+	struct device_queue *device = device_queue_of(queue, work->device);
+	const uint32_t lane = stream_table_number(&queue->lanes, device->device, work->stream);
 	bool known;
 
-	grow(&queue->streams, &queue->stream_room, (size_t)lane + 1, sizeof *queue->streams);
-	grow(&queue->places, &queue->place_room, (size_t)work->owner + 1, sizeof *queue->places);
-	grow(&queue->kernels, &queue->kernel_room, (size_t)work->name + 1, sizeof *queue->kernels);
+	array_grow_zeroed(
+		&queue->streams, &queue->stream_room, (size_t)lane + 1, sizeof *queue->streams);
+	array_grow_zeroed(
+		&queue->nodes, &queue->node_room, (size_t)work->owner + 1, sizeof *queue->nodes);
+	array_grow_zeroed(&queue->kernels, &queue->kernel_room, (size_t)work->name + 1,
+		sizeof *queue->kernels);
 	known = has_delay(&queue->streams[lane], work);
-	add_delay(queue, &queue->streams[lane].delay, work, known);
-	add_delay(queue, &device->delay, work, known);
-	add_delay(queue, &queue->places[work->owner], work, known);
-	add_delay(queue, &queue->kernels[work->name], work, known);
+	count_delay(queue, &queue->streams[lane].delay, work, known);
+	count_delay(queue, &device->delay, work, known);
+	count_delay(queue, &queue->nodes[work->owner], work, known);
+	count_delay(queue, &queue->kernels[work->name], work, known);
 	if (!work->timed)
 		return;
-	add_moment(queue, lane, WORK_ASKED,
-		work->has_call && work->call_begin_ns < work->begin_ns ? work->call_begin_ns : work->begin_ns);
-	add_moment(queue, lane, WORK_BEGAN, work->begin_ns);
-	add_moment(queue, lane, WORK_ENDED, work->end_ns);
+	add_queue_event(queue, lane, WORK_SUBMITTED,
+		work->has_call && work->call_begin_ns < work->begin_ns ? work->call_begin_ns
+								       : work->begin_ns);
+	add_queue_event(queue, lane, WORK_STARTED, work->begin_ns);
+	add_queue_event(queue, lane, WORK_ENDED, work->end_ns);
 }
 
 /* What becomes of one work comes in that order at one moment, too. */
-static int by_time(const void *left, const void *right)
+static int by_event_time(const void *left, const void *right)
 {
-	const struct moment *a = left, *b = right;
+	const struct queue_event *a = left, *b = right;
 
 	if (a->at_ns != b->at_ns)
 		return a->at_ns < b->at_ns ? -1 : 1;
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-static void go_to(struct backlog *backlog, uint64_t at_ns)
+static void advance_to(struct backlog *backlog, uint64_t at_ns)
 {
 	const uint64_t passed = at_ns - backlog->now_ns;
 
@@ -161,15 +172,15 @@ static void go_to(struct backlog *backlog, uint64_t at_ns)
 		backlog->ahead_ns += passed;
 }
 
-static void change(struct backlog *backlog, const struct moment *moment)
+static void apply_event(struct backlog *backlog, const struct queue_event *event)
 {
-	go_to(backlog, moment->at_ns);
-	switch (moment->change) {
-	case WORK_ASKED:
+	advance_to(backlog, event->at_ns);
+	switch (event->change) {
+	case WORK_SUBMITTED:
 		if (++backlog->outstanding > backlog->most)
 			backlog->most = backlog->outstanding;
 		break;
-	case WORK_BEGAN:
+	case WORK_STARTED:
 		backlog->running++;
 		backlog->begun = true;
 		break;
@@ -179,161 +190,169 @@ static void change(struct backlog *backlog, const struct moment *moment)
 	}
 }
 
-static void run(struct queue *queue)
+static void read_queue(struct queue_report *queue)
 {
 	const struct activity *one;
-	const struct moment *moment;
+	const struct queue_event *event;
 
 	for (activities_rewind(queue->activities); (one = activities_first(queue->activities));
 		activities_next(queue->activities))
 		if (activity_is_work(one) && one->counts)
-			take(queue, one);
-	for (sorter_rewind(queue->moments); (moment = sorter_first(queue->moments)); sorter_next(queue->moments)) {
-		change(&queue->streams[moment->lane].backlog, moment);
-		change(&device_of(queue, queue->lanes.lanes[moment->lane].device)->backlog, moment);
+			add_queued_work(queue, one);
+	for (external_sort_rewind(queue->events); (event = external_sort_peek(queue->events));
+		external_sort_next(queue->events)) {
+		apply_event(&queue->streams[event->lane].backlog, event);
+		apply_event(
+			&device_queue_of(queue, queue->lanes.entries[event->lane].device)->backlog,
+			event);
 	}
 }
 
-static void tell_delay(struct tally *tally, struct delay *delay)
+static void set_delay_cells(struct computed_row *computed, struct queue_delay *delay)
 {
-	tally_unsigned(tally, "calls", delay->works);
-	tally_unsigned(tally, "delays", delay->known);
-	tally_unsigned(tally, "early", delay->early);
-	tally_unsigned(tally, "untimed", delay->untimed);
+	computed_row_set_unsigned(computed, "calls", delay->works);
+	computed_row_set_unsigned(computed, "delays", delay->known);
+	computed_row_set_unsigned(computed, "early", delay->early);
+	computed_row_set_unsigned(computed, "untimed", delay->untimed);
 	if (!delay->known)
 		return;
-	tally_unsigned(tally, "delay_total_ns", delay->total_ns);
-	tally_unsigned(tally, "delay_p50_ns", samples_percentile(&delay->samples, 500));
-	tally_unsigned(tally, "delay_p95_ns", samples_percentile(&delay->samples, 950));
-	tally_unsigned(tally, "delay_max_ns", delay->max_ns);
+	computed_row_set_unsigned(computed, "delay_total_ns", delay->total_ns);
+	computed_row_set_unsigned(computed, "delay_p50_ns", percentiles_get(&delay->samples, 500));
+	computed_row_set_unsigned(computed, "delay_p95_ns", percentiles_get(&delay->samples, 950));
+	computed_row_set_unsigned(computed, "delay_max_ns", delay->max_ns);
 }
 
-static void tell_backlog(struct tally *tally, const struct backlog *backlog)
+static void set_backlog_cells(struct computed_row *computed, const struct backlog *backlog)
 {
 	if (!backlog->begun)
 		return;
-	tally_unsigned(tally, "outstanding_max", backlog->most);
+	computed_row_set_unsigned(computed, "outstanding_max", backlog->most);
 	if (backlog->span_ns)
-		tally_real(tally, "outstanding_mean", (double)(backlog->product / backlog->span_ns));
-	tally_unsigned(tally, "queue_empty_ns", backlog->empty_ns);
-	tally_unsigned(tally, "queue_asked_ns", backlog->asked_ns);
-	tally_unsigned(tally, "queue_ahead_ns", backlog->ahead_ns);
+		computed_row_set_real(computed, "outstanding_mean",
+			(double)(backlog->product / backlog->span_ns));
+	computed_row_set_unsigned(computed, "queue_empty_ns", backlog->empty_ns);
+	computed_row_set_unsigned(computed, "queue_asked_ns", backlog->asked_ns);
+	computed_row_set_unsigned(computed, "queue_ahead_ns", backlog->ahead_ns);
 }
 
-static void add_device(const struct options *options, struct process *process, struct rows *rows, struct queue *queue,
-	struct device_queue *device)
+static void add_device_queue(const struct options *options, struct process *process,
+	struct rows *rows, struct queue_report *queue, struct device_queue *device)
 {
-	struct tally *tally = tally_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0);
 	const uint32_t parent = (uint32_t)rows->count;
 
-	tally_name_format(tally, "device %u", device->device);
-	tally_words(tally, "kind", "device");
-	tally_unsigned(tally, "device", device->device);
-	tell_delay(tally, &device->delay);
-	tell_backlog(tally, &device->backlog);
-	rows_add(rows, &tally->row);
+	computed_row_format_name(computed, "device %u", device->device);
+	computed_row_set_string(computed, "kind", "device");
+	computed_row_set_unsigned(computed, "device", device->device);
+	set_delay_cells(computed, &device->delay);
+	set_backlog_cells(computed, &device->backlog);
+	rows_add(rows, &computed->row);
 	for (uint32_t i = 0; i < queue->lanes.count; i++) {
-		const struct lane *lane = &queue->lanes.lanes[i];
+		const struct device_stream *lane = &queue->lanes.entries[i];
 		char label[256];
 
 		if (lane->device != device->device)
 			continue;
-		tally = tally_new(process, 0);
-		tally_name(tally, label, lane_label(lane, queue->activities, label, sizeof label));
-		tally_words(tally, "kind", "stream");
-		tally_unsigned(tally, "device", lane->device);
-		if (lane->stream != LANES_REST)
-			tally_unsigned(tally, "stream", lane->stream);
-		tell_delay(tally, &queue->streams[i].delay);
-		tell_backlog(tally, &queue->streams[i].backlog);
-		tally_add(rows, tally, parent);
+		computed = computed_row_new(process, 0);
+		computed_row_set_name(computed, label,
+			stream_table_label(lane, queue->activities, label, sizeof label));
+		computed_row_set_string(computed, "kind", "stream");
+		computed_row_set_unsigned(computed, "device", lane->device);
+		if (lane->stream != STREAM_TABLE_REST)
+			computed_row_set_unsigned(computed, "stream", lane->stream);
+		set_delay_cells(computed, &queue->streams[i].delay);
+		set_backlog_cells(computed, &queue->streams[i].backlog);
+		computed_row_add(rows, computed, parent);
 	}
-	rows_end(options, process, rows, parent + 1, 1, view_top(options));
+	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static void add_places(
-	const struct options *options, struct process *process, struct rows *rows, const struct queue *queue)
+static void add_queue_nodes(const struct options *options, struct process *process,
+	struct rows *rows, const struct queue_report *queue)
 {
-	const uint32_t parent = tally_head(process, rows, "places", "places");
+	const uint32_t parent = computed_row_add_heading(process, rows, "places", "places");
 
-	for (uint32_t node = 0; node < queue->place_room; node++) {
-		struct tally *tally;
+	for (uint32_t node = 0; node < queue->node_room; node++) {
+		struct computed_row *computed;
 
-		if (!queue->places[node].works)
+		if (!queue->nodes[node].works)
 			continue;
-		tally = tally_new(process, node);
-		tally_words(tally, "kind", "place");
-		tell_delay(tally, &queue->places[node]);
-		tally_add(rows, tally, parent);
+		computed = computed_row_new(process, node);
+		computed_row_set_string(computed, "kind", "place");
+		set_delay_cells(computed, &queue->nodes[node]);
+		computed_row_add(rows, computed, parent);
 	}
-	rows_end(options, process, rows, parent + 1, 1, view_top(options));
+	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static void add_kernels(
-	const struct options *options, struct process *process, struct rows *rows, const struct queue *queue)
+static void add_queue_kernels(const struct options *options, struct process *process,
+	struct rows *rows, const struct queue_report *queue)
 {
-	const uint32_t parent = tally_head(process, rows, "kernels and copies", "kernels");
+	const uint32_t parent = computed_row_add_heading(
+		process, rows, "kernels and copies", "kernels");
 
 	for (uint32_t name = 0; name < queue->kernel_room; name++) {
-		const struct text text = text_of(process->texts, name);
-		struct tally *tally;
+		const struct string_view text = string_table_get(process->texts, name);
+		struct computed_row *computed;
 
 		if (!queue->kernels[name].works)
 			continue;
-		tally = tally_new(process, 0);
-		tally_name(tally, text.bytes, text.length);
-		tally_words(tally, "kind", "work");
-		tell_delay(tally, &queue->kernels[name]);
-		tally_add(rows, tally, parent);
+		computed = computed_row_new(process, 0);
+		computed_row_set_name(computed, text.bytes, text.length);
+		computed_row_set_string(computed, "kind", "work");
+		set_delay_cells(computed, &queue->kernels[name]);
+		computed_row_add(rows, computed, parent);
 	}
-	rows_end(options, process, rows, parent + 1, 1, view_top(options));
+	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static int by_device(const void *a, const void *b)
+static int by_queue_device(const void *a, const void *b)
 {
 	const struct device_queue *left = a, *right = b;
 
 	return (left->device > right->device) - (left->device < right->device);
 }
 
-static void let_go(struct queue *queue)
+static void queue_report_free(struct queue_report *queue)
 {
 	for (uint32_t i = 0; i < queue->lanes.count; i++)
-		samples_free(&queue->streams[i].delay.samples);
+		percentiles_free(&queue->streams[i].delay.samples);
 	for (size_t i = 0; i < queue->device_count; i++)
-		samples_free(&queue->devices[i].delay.samples);
-	for (size_t i = 0; i < queue->place_room; i++)
-		samples_free(&queue->places[i].samples);
+		percentiles_free(&queue->devices[i].delay.samples);
+	for (size_t i = 0; i < queue->node_room; i++)
+		percentiles_free(&queue->nodes[i].samples);
 	for (size_t i = 0; i < queue->kernel_room; i++)
-		samples_free(&queue->kernels[i].samples);
+		percentiles_free(&queue->kernels[i].samples);
 	free(queue->streams);
-	free(queue->places);
+	free(queue->nodes);
 	free(queue->kernels);
-	lanes_free(&queue->lanes);
-	sorter_free(queue->moments);
+	stream_table_free(&queue->lanes);
+	external_sort_free(queue->events);
 	activities_free(queue->activities);
 	free(queue);
 }
 
-static void arrange(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_process_queue(
+	const struct options *options, struct process *process, struct rows *rows)
 {
-	struct queue *queue = need(sizeof *queue);
+	struct queue_report *queue = xcalloc(sizeof *queue);
 
 	queue->activities = activities_read(process);
-	queue->moments = sorter_new(sizeof(struct moment), MOMENTS_HELD, by_time, "what was asked of the GPU");
-	run(queue);
-	qsort(queue->devices, queue->device_count, sizeof *queue->devices, by_device);
+	queue->events = external_sort_new(sizeof(struct queue_event), EVENTS_IN_MEMORY,
+		by_event_time, "what was asked of the GPU");
+	read_queue(queue);
+	qsort(queue->devices, queue->device_count, sizeof *queue->devices, by_queue_device);
 	for (size_t i = 0; i < queue->device_count; i++)
-		add_device(options, process, rows, queue, &queue->devices[i]);
+		add_device_queue(options, process, rows, queue, &queue->devices[i]);
 	if (queue->device_count) {
-		add_places(options, process, rows, queue);
-		add_kernels(options, process, rows, queue);
+		add_queue_nodes(options, process, rows, queue);
+		add_queue_kernels(options, process, rows, queue);
 	}
-	let_go(queue);
+	queue_report_free(queue);
 }
 
 void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		arrange(options, &processes->all[i], rows);
+		arrange_process_queue(options, &processes->all[i], rows);
 }

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_path(struct paragraph *paragraph, const struct rank *rank, uint32_t node)
+static void add_rank_path(
+	struct paragraph *paragraph, const struct rank_process *rank, uint32_t node)
 {
 	size_t count;
 	struct trace_text *path = ranks_path(rank, node, &count);
@@ -30,13 +31,14 @@ static void add_path(struct paragraph *paragraph, const struct rank *rank, uint3
 
 static void add_time(struct paragraph *paragraph, int64_t ns)
 {
-	char text[NUMBER_BYTES];
+	char text[FORMAT_NUMBER_BYTES];
 
-	number_scaled(text, UNIT_TIME, ns, false, paragraph->style->ascii);
+	format_with_unit(text, UNIT_TIME, ns, false, paragraph->style->ascii);
 	paragraph_add(paragraph, "%s%s", ns > 0 ? "+" : "", text);
 }
 
-static void put_clock(const struct ranks *ranks, const struct rank *rank, const struct style *style)
+static void put_rank_clock(
+	const struct ranks *ranks, const struct rank_process *rank, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
@@ -49,14 +51,15 @@ static void put_clock(const struct ranks *ranks, const struct rank *rank, const 
 		if (rank->fit.drift != 0)
 			paragraph_add(&paragraph, ", drift %+.2f ppm", rank->fit.drift * 1e6);
 		paragraph_add(&paragraph, ", residual ");
-		paragraph_figure(&paragraph, UNIT_TIME, rank->fit.residual_ns);
+		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_ns);
 		paragraph_add(&paragraph, " in the median, ");
-		paragraph_figure(&paragraph, UNIT_TIME, rank->fit.residual_most_ns);
+		paragraph_value(&paragraph, UNIT_TIME, rank->fit.residual_max_ns);
 		paragraph_add(&paragraph, " at most, over %zu ends", rank->fit.moments);
 		if (rank->by)
-			paragraph_add(&paragraph, " shared with rank %lld", (long long)ranks->ranks[rank->by].number);
+			paragraph_add(&paragraph, " shared with rank %lld",
+				(long long)ranks->ranks[rank->by].number);
 	}
-	paragraph_put(&paragraph, "clock");
+	paragraph_print(&paragraph, "clock");
 }
 
 #define CLOCKS 8 /* that are written out; of more, the worst and those that are not aligned */
@@ -69,18 +72,19 @@ static void put_clocks(const struct ranks *ranks, const struct style *style)
 
 	for (size_t i = 1; i < ranks->count; i++) {
 		if (i <= CLOCKS || !ranks->ranks[i].aligned) {
-			put_clock(ranks, &ranks->ranks[i], style);
+			put_rank_clock(ranks, &ranks->ranks[i], style);
 			continue;
 		}
 		left_out++;
-		worst = ranks->ranks[i].fit.residual_ns > worst ? ranks->ranks[i].fit.residual_ns : worst;
+		worst = ranks->ranks[i].fit.residual_ns > worst ? ranks->ranks[i].fit.residual_ns
+								: worst;
 	}
 	if (!left_out)
 		return;
 	paragraph_add(&paragraph, "%zu more, residual ", left_out);
-	paragraph_figure(&paragraph, UNIT_TIME, worst);
+	paragraph_value(&paragraph, UNIT_TIME, worst);
 	paragraph_add(&paragraph, " in the median at most (-f json has each)");
-	paragraph_put(&paragraph, "");
+	paragraph_print(&paragraph, "");
 }
 
 /* Whether any trace says which process group a stream is of; ranges on the CPU are one anyway. */
@@ -93,12 +97,13 @@ static bool names_groups(const struct ranks *ranks)
 
 		named |= collectives->ranges;
 		for (size_t k = 0; k < collectives->communicator_count; k++)
-			named |= collectives->communicators[k].group.known && !collectives->communicators[k].high;
+			named |= collectives->communicators[k].group.known &&
+				 !collectives->communicators[k].high;
 	}
 	return named;
 }
 
-static void put_head(const struct ranks *ranks, const struct style *style)
+static void put_ranks_title(const struct ranks *ranks, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	uint64_t unmatched = 0, pairs = 0, untimed = 0;
@@ -110,59 +115,72 @@ static void put_head(const struct ranks *ranks, const struct style *style)
 		pairs += ranks->ranks[i].collectives.pairs;
 		untimed += ranks->ranks[i].collectives.untimed;
 	}
-	paragraph_add(&paragraph, "%zu of %zu on the clock of rank %lld, by the ends of collectives", aligned, ranks->count,
-		(long long)ranks->ranks[0].number);
+	paragraph_add(&paragraph,
+		"%zu of %zu on the clock of rank %lld, by the ends of collectives", aligned,
+		ranks->count, (long long)ranks->ranks[0].number);
 	if (ranks->counted)
-		paragraph_add(&paragraph, "; numbered in their order, as not all files say which rank they are");
+		paragraph_add(&paragraph,
+			"; numbered in their order, as not all files say which rank they are");
 	if (ranks->without)
-		paragraph_add(&paragraph, "; %u processes without collectives left out", ranks->without);
-	paragraph_put(&paragraph, "ranks");
+		paragraph_add(
+			&paragraph, "; %u processes without collectives left out", ranks->without);
+	paragraph_print(&paragraph, "ranks");
 	put_clocks(ranks, style);
-	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count, ranks->group_count,
-		ranks->group_count == 1 ? "" : "s");
+	paragraph_add(&paragraph, "%zu collectives in %zu communicator%s", ranks->outcome_count,
+		ranks->group_count, ranks->group_count == 1 ? "" : "s");
 	if (ranks->undecided)
-		paragraph_add(&paragraph, "; in %llu the last two came within the clocks' residual", (unsigned long long)ranks->undecided);
+		paragraph_add(&paragraph, "; in %llu the last two came within the clocks' residual",
+			(unsigned long long)ranks->undecided);
 	if (unmatched)
-		paragraph_add(&paragraph, "; %llu of single ranks match nothing", (unsigned long long)unmatched);
+		paragraph_add(&paragraph, "; %llu of single ranks match nothing",
+			(unsigned long long)unmatched);
 	if (pairs)
-		paragraph_add(&paragraph, "; %llu sends and receives are not compared: no range around their launches says between whom",
+		paragraph_add(&paragraph,
+			"; %llu sends and receives are not compared: no range around their "
+			"launches says between whom",
 			(unsigned long long)pairs);
 	if (untimed)
 		paragraph_add(&paragraph, "; %llu have no times", (unsigned long long)untimed);
 	if (!names_groups(ranks))
-		paragraph_add(&paragraph, "; process groups are not named in these traces: each stream is taken for one, and matched "
+		paragraph_add(&paragraph, "; process groups are not named in these traces: each "
+					  "stream is taken for one, and matched "
 					  "with others' by kinds, order and ends");
 	if (ranks->ranks[0].collectives.in_call)
-		paragraph_add(&paragraph, "; each begins with the range it was launched in, since the simulated NCCL waits there");
-	paragraph_put(&paragraph, "matched");
+		paragraph_add(&paragraph, "; each begins with the range it was launched in, since "
+					  "the simulated NCCL waits there");
+	paragraph_print(&paragraph, "matched");
 }
 
-static void put_straggler(const struct ranks *ranks, const struct straggler *straggler, const struct style *style)
+static void put_straggler(
+	const struct ranks *ranks, const struct straggler *straggler, const struct style *style)
 {
-	const struct rank *rank = &ranks->ranks[straggler->rank];
+	const struct rank_process *rank = &ranks->ranks[straggler->rank];
 	struct paragraph paragraph = { .style = style };
 
 	paragraph_add(&paragraph, "rank %lld was last in ", (long long)rank->number);
 	paragraph_percent(&paragraph, rank->sums.last, rank->sums.matched);
-	paragraph_add(&paragraph, " of %llu collectives, by ", (unsigned long long)rank->sums.matched);
-	paragraph_figure(&paragraph, UNIT_TIME, rank->sums.late_median_ns);
+	paragraph_add(
+		&paragraph, " of %llu collectives, by ", (unsigned long long)rank->sums.matched);
+	paragraph_value(&paragraph, UNIT_TIME, rank->sums.late_median_ns);
 	paragraph_add(&paragraph, " in the median, ");
-	paragraph_figure(&paragraph, UNIT_TIME, rank->sums.late_ns);
+	paragraph_value(&paragraph, UNIT_TIME, rank->sums.late_ns);
 	paragraph_add(&paragraph, " altogether; ");
 	if (straggler->more_ns) {
 		paragraph_add(&paragraph, "before them it spent ");
-		paragraph_figure(&paragraph, UNIT_TIME, straggler->more_ns);
-		paragraph_add(&paragraph, " more %s than the others in `", straggler->gpu ? "of GPU work" : "on the CPU");
-		add_path(&paragraph, rank, straggler->node);
+		paragraph_value(&paragraph, UNIT_TIME, straggler->more_ns);
+		paragraph_add(&paragraph, " more %s than the others in `",
+			straggler->gpu ? "of GPU work" : "on the CPU");
+		add_rank_path(&paragraph, rank, straggler->node);
 		paragraph_add(&paragraph, "` (");
-		paragraph_figure(&paragraph, UNIT_TIME, straggler->own_ns);
+		paragraph_value(&paragraph, UNIT_TIME, straggler->own_ns);
 		paragraph_add(&paragraph, ", the others ");
-		paragraph_figure(&paragraph, UNIT_TIME, straggler->others_ns);
+		paragraph_value(&paragraph, UNIT_TIME, straggler->others_ns);
 		paragraph_add(&paragraph, ")");
 	} else {
-		paragraph_add(&paragraph, "nothing that was recorded took it longer than the others");
+		paragraph_add(
+			&paragraph, "nothing that was recorded took it longer than the others");
 	}
-	paragraph_put(&paragraph, "straggler");
+	paragraph_print(&paragraph, "straggler");
 }
 
 static void put_stragglers(const struct ranks *ranks, const struct style *style)
@@ -173,33 +191,36 @@ static void put_stragglers(const struct ranks *ranks, const struct style *style)
 		put_straggler(ranks, &ranks->stragglers[i], style);
 	if (ranks->straggler_count)
 		return;
-	paragraph_add(&paragraph, ranks->decided ? "none: no rank was last more often than chance has it"
-						 : "not known: no collective could be compared");
-	paragraph_put(&paragraph, "straggler");
+	paragraph_add(&paragraph, ranks->decided
+					  ? "none: no rank was last more often than chance has it"
+					  : "not known: no collective could be compared");
+	paragraph_print(&paragraph, "straggler");
 }
 
 #define CELL 11
 
-static void put_cell(const struct style *style, enum unit unit, bool known, int64_t value)
+static void put_rank_cell(const struct style *style, enum unit unit, bool known, int64_t value)
 {
-	char text[NUMBER_BYTES] = "-";
+	char text[FORMAT_NUMBER_BYTES] = "-";
 	size_t points = 0;
 
 	if (known)
-		number_scaled(text, unit, value, style->iec, style->ascii);
+		format_with_unit(text, unit, value, style->iec, style->ascii);
 	for (const char *at = text; *at; at++)
 		points += ((unsigned char)*at & 0xc0) != 0x80;
 	print_line(style, "%*s%s", points < CELL ? (int)(CELL - points) : 1, "", text);
 }
 
-static void put_ranks(const struct ranks *ranks, const struct options *options, const struct style *style)
+static void put_ranks(
+	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const size_t room = style->width > 6 ? (style->width - 6) / CELL : 1, shown = room < RANK_COLUMN_COUNT ? room : RANK_COLUMN_COUNT;
+	const size_t room = style->width > 6 ? (style->width - 6) / CELL : 1,
+		     shown = room < RANK_COLUMN_COUNT ? room : RANK_COLUMN_COUNT;
 
 	print_line(style, "\n%6s", "rank");
 	for (size_t column = 0; column < shown; column++)
 		print_line(style, "%*s", CELL, rank_columns[column].title);
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 	for (size_t i = 0; i < ranks->count; i++) {
 		int64_t value = 0;
 
@@ -209,9 +230,9 @@ static void put_ranks(const struct ranks *ranks, const struct options *options, 
 		for (size_t column = 0; column < shown; column++) {
 			const bool known = rank_column_value(&ranks->ranks[i], column, &value);
 
-			put_cell(style, rank_columns[column].unit, known, value);
+			put_rank_cell(style, rank_columns[column].unit, known, value);
 		}
-		out_char(style->out, '\n');
+		output_char(style->out, '\n');
 	}
 }
 
@@ -219,162 +240,179 @@ static void put_ranks(const struct ranks *ranks, const struct options *options, 
 static const struct {
 	const char *title;
 	size_t columns;
-} before_names[] = { { "wait", CELL }, { "transfer", CELL }, { "calls", CELL }, { "rank last", 14 } };
+} before_names[] = { { "wait", CELL }, { "transfer", CELL }, { "calls", CELL },
+	{ "rank last", 14 } };
 
 #define BEFORE_NAMES (sizeof before_names / sizeof *before_names)
-#define NAME_LEAST 24u
+#define NAME_MIN 24u
 
-static size_t fitting(const struct style *style, size_t *room)
+static size_t fitting_columns(const struct style *style, size_t *room)
 {
 	size_t used = 2, shown = 0;
 
-	while (shown < BEFORE_NAMES && (!shown || used + before_names[shown].columns + NAME_LEAST <= style->width))
+	while (shown < BEFORE_NAMES &&
+		(!shown || used + before_names[shown].columns + NAME_MIN <= style->width))
 		used += before_names[shown++].columns;
 	*room = style->width > used ? style->width - used : 1;
 	return shown;
 }
 
 /* It says again that it is a collective: the functions of PyTorch that all of them go through. */
-static bool is_wrapper(const struct trace_text *name)
+static bool is_collective_wrapper(const struct trace_text *name)
 {
 	static const char *const wrappers[] = { "nccl:", "record_param_comms", "c10d::" };
 
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
-		if (name->length >= strlen(wrappers[i]) && !memcmp(name->bytes, wrappers[i], strlen(wrappers[i])))
+		if (name->length >= strlen(wrappers[i]) &&
+			!memcmp(name->bytes, wrappers[i], strlen(wrappers[i])))
 			return true;
 	return false;
 }
 
 /* As it is shown; to be freed. */
-static char *place_text(const struct ranks *ranks, uint32_t node, bool ascii)
+static char *node_path_text(const struct ranks *ranks, uint32_t node, bool ascii)
 {
 	char *text = NULL, *shown;
 	size_t count, used = 0, room = 0;
 	struct trace_text *path = ranks_path(&ranks->ranks[0], node, &count);
 
-	while (count > 1 && is_wrapper(&path[count - 1]))
+	while (count > 1 && is_collective_wrapper(&path[count - 1]))
 		count--;
 	for (size_t i = 0; i < count; i++) {
-		grow(&text, &room, used + path[i].length + 4, 1);
+		array_grow_zeroed(&text, &room, used + path[i].length + 4, 1);
 		memcpy(text + used, " / ", i ? 3 : 0);
 		used += i ? 3 : 0;
 		memcpy(text + used, path[i].bytes, path[i].length);
 		used += path[i].length;
 	}
-	shown = need(used * 6 + 1);
-	visible(shown, used * 6 + 1, text ? text : "", used, ascii);
+	shown = xcalloc(used * 6 + 1);
+	escape_text(shown, used * 6 + 1, text ? text : "", used, ascii);
 	free(text);
 	free(path);
 	return shown;
 }
 
 /* Where they were asked for, so that those of one kind can be told apart. */
-static struct apart_name *place_names(const struct ranks *ranks, size_t count, size_t room, bool ascii)
+static struct shortened_name *shorten_node_paths(
+	const struct ranks *ranks, size_t count, size_t room, bool ascii)
 {
-	struct apart_name *names = need((count + 1) * sizeof *names);
+	struct shortened_name *names = xcalloc((count + 1) * sizeof *names);
 
 	for (size_t i = 0; i < count; i++) {
 		const size_t kind = strlen(collective_name(ranks->rows[i].kind)) + strlen(" in ");
 
-		names[i].whole = place_text(ranks, ranks->rows[i].node, ascii);
+		names[i].whole = node_path_text(ranks, ranks->rows[i].node, ascii);
 		names[i].columns = room > kind ? room - kind : 1;
-		names[i].list = ranks->rows[i].kind;
+		names[i].group = ranks->rows[i].kind;
 		names[i].is_path = true;
 	}
-	apart_names(names, count, ascii);
+	shorten_names(names, count, ascii);
 	return names;
 }
 
-static void put_row(const struct ranks *ranks, const struct collective_row *row, const char *place, size_t shown, const struct style *style)
+static void put_collective_row(const struct ranks *ranks, const struct collective_row *row,
+	const char *path_text, size_t shown, const struct style *style)
 {
 	const uint64_t values[] = { row->wait_ns, row->transfer_ns, row->count };
 	char last[48] = "-";
 
 	for (size_t i = 0; i < shown && i < sizeof values / sizeof *values; i++)
-		put_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
+		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, true, (int64_t)values[i]);
 	if (row->last_rank != UINT32_MAX)
-		snprintf(last, sizeof last, "%lld in %llu", (long long)ranks->ranks[row->last_rank].number, (unsigned long long)row->last);
+		snprintf(last, sizeof last, "%lld in %llu",
+			(long long)ranks->ranks[row->last_rank].number,
+			(unsigned long long)row->last);
 	if (shown == BEFORE_NAMES)
 		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);
 	print_line(style, "  %s", collective_name(row->kind));
-	if (*place) {
-		out_string(style->out, " in ");
-		out_string(style->out, place);
+	if (*path_text) {
+		output_string(style->out, " in ");
+		output_string(style->out, path_text);
 	}
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 }
 
-static void put_rows(const struct ranks *ranks, const struct options *options, const struct style *style)
+static void put_collective_rows(
+	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const size_t top = options->top ? options->top : 20, count = ranks->row_count < top ? ranks->row_count : top;
+	const size_t top = options->top ? options->top : 20,
+		     count = ranks->row_count < top ? ranks->row_count : top;
 	size_t room;
-	const size_t shown = fitting(style, &room);
-	struct apart_name *names = place_names(ranks, count, room, style->ascii);
+	const size_t shown = fitting_columns(style, &room);
+	struct shortened_name *names = shorten_node_paths(ranks, count, room, style->ascii);
 
-	out_char(style->out, '\n');
+	output_char(style->out, '\n');
 	for (size_t i = 0; i < shown; i++)
 		print_line(style, "%*s", (int)before_names[i].columns, before_names[i].title);
 	print_line(style, "  collective\n");
 	for (size_t i = 0; i < count; i++)
-		put_row(ranks, &ranks->rows[i], names[i].text, shown, style);
+		put_collective_row(ranks, &ranks->rows[i], names[i].text, shown, style);
 	if (ranks->row_count > top)
 		print_line(style, "%zu more (-n 0 shows all)\n", ranks->row_count - top);
-	apart_free(names, count);
+	shorten_names_free(names, count);
 }
 
 /* Into the place that made the straggler late, else all ranks' trees. */
-static void put_next(const struct ranks *ranks, const struct options *options, const struct style *style)
+static void put_ranks_next(
+	const struct ranks *ranks, const struct options *options, const struct style *style)
 {
-	const struct straggler *straggler = ranks->straggler_count && ranks->stragglers[0].more_ns ? &ranks->stragglers[0] : NULL;
-	struct command command = { .ascii = style->ascii };
+	const struct straggler *straggler = ranks->straggler_count && ranks->stragglers[0].more_ns
+						    ? &ranks->stragglers[0]
+						    : NULL;
+	struct shell_command command = { .ascii = style->ascii };
 	struct trace_text *path;
 	char rank[40];
 	size_t count;
 
-	next_begin(&command, "tree");
+	next_command_begin(&command, "tree");
 	if (straggler) {
 		/* Places are without steps here. */
 		path = ranks_path(&ranks->ranks[straggler->rank], straggler->node, &count);
-		command_file(&command, ranks->ranks[straggler->rank].process->path);
+		shell_command_add_file(&command, ranks->ranks[straggler->rank].process->path);
 		if (ranks->ranks[straggler->rank].process->rank >= 0) {
-			snprintf(rank, sizeof rank, " --rank %lld", (long long)ranks->ranks[straggler->rank].process->rank);
-			command_add(&command, rank);
+			snprintf(rank, sizeof rank, " --rank %lld",
+				(long long)ranks->ranks[straggler->rank].process->rank);
+			shell_command_add(&command, rank);
 		}
-		command_add(&command, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
-		next_focus(&command, path, count);
+		shell_command_add(
+			&command, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
+		next_command_add_focus(&command, path, count);
 		free(path);
 	} else {
-		next_files(&command, options);
-		command_add(&command, options->rank < 0 ? " --all" : "");
+		next_command_add_files(&command, options);
+		shell_command_add(&command, options->rank < 0 ? " --all" : "");
 	}
-	next_put(&command, style);
+	next_command_put(&command, style);
 }
 
-static void print_ranks(const struct ranks *ranks, const struct options *options, struct out *out)
+static void print_ranks(
+	const struct ranks *ranks, const struct options *options, struct output *out)
 {
 	const struct style style = style_of(&options->style, out);
 	bool simulated = false;
 
-	put_head(ranks, &style);
+	put_ranks_title(ranks, &style);
 	put_stragglers(ranks, &style);
 	put_ranks(ranks, options, &style);
 	if (ranks->row_count)
-		put_rows(ranks, options, &style);
+		put_collective_rows(ranks, options, &style);
 	for (size_t i = 0; i < ranks->count; i++)
 		simulated |= ranks->ranks[i].process->simulated;
 	if (simulated)
-		out_string(out, "simulated device: no figure of the GPU here is a measurement\n");
+		output_string(
+			out, "simulated device: no figure of the GPU here is a measurement\n");
 	for (size_t i = 0; i < ranks->processes.warning_count; i++) {
-		out_string(out, "warning: ");
-		print_visible(&style, ranks->processes.warnings[i], strlen(ranks->processes.warnings[i]), 0);
-		out_char(out, '\n');
+		output_string(out, "warning: ");
+		print_escaped(&style, ranks->processes.warnings[i],
+			strlen(ranks->processes.warnings[i]), 0);
+		output_char(out, '\n');
 	}
-	put_next(ranks, options, &style);
+	put_ranks_next(ranks, options, &style);
 }
 
 static bool ranks_print(const struct ranks *ranks, const struct options *options)
 {
-	struct out *out = out_open(options->output);
+	struct output *out = output_open(options->output);
 
 	if (options->format == FORMAT_JSON)
 		ranks_print_json(ranks, options, out);
@@ -382,7 +420,7 @@ static bool ranks_print(const struct ranks *ranks, const struct options *options
 		ranks_print_csv(ranks, options, out);
 	else
 		print_ranks(ranks, options, out);
-	return out_close(out, options->output);
+	return output_close(out, options->output);
 }
 
 int ranks_view(const struct options *options)
@@ -393,5 +431,5 @@ int ranks_view(const struct options *options)
 	ranks_read(&ranks, options);
 	printed = ranks_print(&ranks, options);
 	ranks_free(&ranks);
-	return printed ? STATUS_FINE : STATUS_UNREADABLE;
+	return printed ? STATUS_OK : STATUS_UNREADABLE;
 }

@@ -7,7 +7,7 @@
 #include "report/analysis/ranks/rank_set.h"
 #include "report/text/output.h"
 
-void ranks_print_json(const struct ranks *ranks, const struct options *options, struct out *out);
-void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct out *out);
+void ranks_print_json(const struct ranks *ranks, const struct options *options, struct output *out);
+void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct output *out);
 
 #endif

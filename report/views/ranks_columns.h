@@ -21,6 +21,6 @@ struct rank_column {
 extern const struct rank_column rank_columns[RANK_COLUMN_COUNT];
 
 /* False: not known. */
-bool rank_column_value(const struct rank *rank, size_t column, int64_t *value);
+bool rank_column_value(const struct rank_process *rank, size_t column, int64_t *value);
 
 #endif

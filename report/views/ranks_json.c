@@ -6,154 +6,161 @@
 #include "report/views/ranks.h"
 #include <stdlib.h>
 
-static void emit_known(struct emit *emit, const char *key, bool known, int64_t value)
+static void ranks_json_number(struct json_writer *json, const char *key, bool known, int64_t value)
 {
-	emit_key(emit, key);
+	json_write_key(json, key);
 	if (known)
-		emit_signed(emit, value);
+		json_write_signed(json, value);
 	else
-		emit_null(emit);
+		json_write_null(json);
 }
 
-static void emit_path(struct emit *emit, const struct rank *rank, uint32_t node)
+static void ranks_json_path(
+	struct json_writer *json, const struct rank_process *rank, uint32_t node)
 {
 	size_t count;
 	struct trace_text *path = ranks_path(rank, node, &count);
 
-	emit_key(emit, "path");
-	emit_begin(emit, '[');
+	json_write_key(json, "path");
+	json_write_begin(json, '[');
 	for (size_t i = 0; i < count; i++)
-		emit_text(emit, trace_text_or_null(path[i]));
-	emit_end(emit, ']');
+		json_write_text(json, trace_text_or_null(path[i]));
+	json_write_end(json, ']');
 	free(path);
 }
 
-static void emit_rank(struct emit *emit, const struct rank *rank)
+static void ranks_json_rank(struct json_writer *json, const struct rank_process *rank)
 {
 	int64_t value = 0;
 
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "rank", (uint64_t)rank->number);
-	emit_put_string(emit, "file", rank->process->path);
-	emit_put_unsigned(emit, "pid", rank->process->pid);
-	emit_put_bool(emit, "simulated", rank->process->simulated);
-	emit_put_bool(emit, "aligned", rank->aligned);
-	emit_put_string(emit, "not_aligned_because", rank->aligned ? NULL : rank->why);
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "rank", (uint64_t)rank->number);
+	json_put_string(json, "file", rank->process->path);
+	json_put_unsigned(json, "pid", rank->process->pid);
+	json_put_bool(json, "simulated", rank->process->simulated);
+	json_put_bool(json, "aligned", rank->aligned);
+	json_put_string(json, "not_aligned_because", rank->aligned ? NULL : rank->why);
 	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
 		const bool known = rank_column_value(rank, column, &value);
 
-		emit_known(emit, rank_columns[column].key, known, value);
+		ranks_json_number(json, rank_columns[column].key, known, value);
 	}
-	emit_key(emit, "drift_ppm");
+	json_write_key(json, "drift_ppm");
 	if (rank->fit.moments)
-		emit_double(emit, rank->fit.drift * 1e6);
+		json_write_double(json, rank->fit.drift * 1e6);
 	else
-		emit_null(emit);
-	emit_put_unsigned(emit, "aligned_by", rank->fit.moments);
-	emit_end(emit, '}');
+		json_write_null(json);
+	json_put_unsigned(json, "aligned_by", rank->fit.moments);
+	json_write_end(json, '}');
 }
 
-static void emit_straggler(struct emit *emit, const struct ranks *ranks, const struct straggler *straggler)
+static void ranks_json_straggler(
+	struct json_writer *json, const struct ranks *ranks, const struct straggler *straggler)
 {
-	const struct rank *rank = &ranks->ranks[straggler->rank];
+	const struct rank_process *rank = &ranks->ranks[straggler->rank];
 
-	emit_begin(emit, '{');
-	emit_put_unsigned(emit, "rank", (uint64_t)rank->number);
-	emit_put_unsigned(emit, "last", rank->sums.last);
-	emit_put_unsigned(emit, "of", rank->sums.matched);
-	emit_key(emit, "by_chance");
-	emit_double(emit, straggler->expected);
-	emit_put_unsigned(emit, "late_median_ns", rank->sums.late_median_ns);
-	emit_put_unsigned(emit, "late_ns", rank->sums.late_ns);
-	emit_put_string(emit, "meanwhile", !straggler->more_ns ? NULL : straggler->gpu ? "gpu" : "cpu");
-	emit_path(emit, rank, straggler->node);
-	emit_put_unsigned(emit, "more_ns", straggler->more_ns);
-	emit_put_unsigned(emit, "own_ns", straggler->own_ns);
-	emit_put_unsigned(emit, "others_ns", straggler->others_ns);
-	emit_end(emit, '}');
+	json_write_begin(json, '{');
+	json_put_unsigned(json, "rank", (uint64_t)rank->number);
+	json_put_unsigned(json, "last", rank->sums.last);
+	json_put_unsigned(json, "of", rank->sums.matched);
+	json_write_key(json, "by_chance");
+	json_write_double(json, straggler->expected);
+	json_put_unsigned(json, "late_median_ns", rank->sums.late_median_ns);
+	json_put_unsigned(json, "late_ns", rank->sums.late_ns);
+	json_put_string(json, "meanwhile",
+		!straggler->more_ns ? NULL
+		: straggler->gpu    ? "gpu"
+				    : "cpu");
+	ranks_json_path(json, rank, straggler->node);
+	json_put_unsigned(json, "more_ns", straggler->more_ns);
+	json_put_unsigned(json, "own_ns", straggler->own_ns);
+	json_put_unsigned(json, "others_ns", straggler->others_ns);
+	json_write_end(json, '}');
 }
 
-static void emit_collective(struct emit *emit, const struct ranks *ranks, const struct collective_row *row)
+static void ranks_json_collective(
+	struct json_writer *json, const struct ranks *ranks, const struct collective_row *row)
 {
-	emit_begin(emit, '{');
-	emit_put_string(emit, "name", collective_name(row->kind));
-	emit_path(emit, &ranks->ranks[0], row->node);
-	emit_put_unsigned(emit, "calls", row->count);
-	emit_put_unsigned(emit, "wait_ns", row->wait_ns);
-	emit_put_unsigned(emit, "transfer_ns", row->transfer_ns);
-	emit_put_unsigned(emit, "decided", row->decided);
-	emit_put_unsigned(emit, "last", row->last);
-	emit_known(emit, "last_rank", row->last_rank != UINT32_MAX, row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0);
-	emit_end(emit, '}');
+	json_write_begin(json, '{');
+	json_put_string(json, "name", collective_name(row->kind));
+	ranks_json_path(json, &ranks->ranks[0], row->node);
+	json_put_unsigned(json, "calls", row->count);
+	json_put_unsigned(json, "wait_ns", row->wait_ns);
+	json_put_unsigned(json, "transfer_ns", row->transfer_ns);
+	json_put_unsigned(json, "decided", row->decided);
+	json_put_unsigned(json, "last", row->last);
+	ranks_json_number(json, "last_rank", row->last_rank != UINT32_MAX,
+		row->last_rank != UINT32_MAX ? ranks->ranks[row->last_rank].number : 0);
+	json_write_end(json, '}');
 }
 
-void ranks_print_json(const struct ranks *ranks, const struct options *options, struct out *out)
+void ranks_print_json(const struct ranks *ranks, const struct options *options, struct output *out)
 {
-	struct emit emit = { .out = out };
+	struct json_writer json = { .out = out };
 
-	emit_begin(&emit, '{');
-	emit_put_string(&emit, "schema", "pperf.report/1");
-	emit_put_string(&emit, "view", "ranks");
-	emit_put_unsigned(&emit, "reference", (uint64_t)ranks->ranks[0].number);
-	emit_put_unsigned(&emit, "matched", ranks->outcome_count);
-	emit_put_unsigned(&emit, "decided", ranks->decided);
-	emit_put_unsigned(&emit, "undecided", ranks->undecided);
-	emit_put_unsigned(&emit, "communicators", ranks->group_count);
-	emit_put_unsigned(&emit, "without_collectives", ranks->without);
-	emit_key(&emit, "rows");
-	emit_begin(&emit, '[');
+	json_write_begin(&json, '{');
+	json_put_string(&json, "schema", "pperf.report/1");
+	json_put_string(&json, "view", "ranks");
+	json_put_unsigned(&json, "reference", (uint64_t)ranks->ranks[0].number);
+	json_put_unsigned(&json, "matched", ranks->outcome_count);
+	json_put_unsigned(&json, "decided", ranks->decided);
+	json_put_unsigned(&json, "undecided", ranks->undecided);
+	json_put_unsigned(&json, "communicators", ranks->group_count);
+	json_put_unsigned(&json, "without_collectives", ranks->without);
+	json_write_key(&json, "rows");
+	json_write_begin(&json, '[');
 	for (size_t i = 0; i < ranks->count; i++)
 		if (rank_is_wanted(options, &ranks->ranks[i]))
-			emit_rank(&emit, &ranks->ranks[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "stragglers");
-	emit_begin(&emit, '[');
+			ranks_json_rank(&json, &ranks->ranks[i]);
+	json_write_end(&json, ']');
+	json_write_key(&json, "stragglers");
+	json_write_begin(&json, '[');
 	for (size_t i = 0; i < ranks->straggler_count; i++)
-		emit_straggler(&emit, ranks, &ranks->stragglers[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "collectives");
-	emit_begin(&emit, '[');
+		ranks_json_straggler(&json, ranks, &ranks->stragglers[i]);
+	json_write_end(&json, ']');
+	json_write_key(&json, "collectives");
+	json_write_begin(&json, '[');
 	for (size_t i = 0; i < ranks->row_count; i++)
-		emit_collective(&emit, ranks, &ranks->rows[i]);
-	emit_end(&emit, ']');
-	emit_key(&emit, "warnings");
-	emit_begin(&emit, '[');
+		ranks_json_collective(&json, ranks, &ranks->rows[i]);
+	json_write_end(&json, ']');
+	json_write_key(&json, "warnings");
+	json_write_begin(&json, '[');
 	for (size_t i = 0; i < ranks->processes.warning_count; i++)
-		emit_string(&emit, ranks->processes.warnings[i]);
-	emit_end(&emit, ']');
-	emit_end(&emit, '}');
-	out_char(out, '\n');
+		json_write_string(&json, ranks->processes.warnings[i]);
+	json_write_end(&json, ']');
+	json_write_end(&json, '}');
+	output_char(out, '\n');
 }
 
 /* ---- CSV: of ranks ---- */
 
-void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct out *out)
+void ranks_print_csv(const struct ranks *ranks, const struct options *options, struct output *out)
 {
 	int64_t value = 0;
 
-	out_string(out, "rank,file,aligned");
+	output_string(out, "rank,file,aligned");
 	for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-		out_char(out, ',');
-		out_string(out, rank_columns[column].key);
+		output_char(out, ',');
+		output_string(out, rank_columns[column].key);
 	}
-	out_string(out, ",drift_ppm\r\n");
+	output_string(out, ",drift_ppm\r\n");
 	for (size_t i = 0; i < ranks->count; i++) {
-		const struct rank *rank = &ranks->ranks[i];
+		const struct rank_process *rank = &ranks->ranks[i];
 
 		if (!rank_is_wanted(options, rank))
 			continue;
-		out_signed(out, rank->number);
-		out_char(out, ',');
-		out_csv_text(out, rank->process->path, strlen(rank->process->path));
-		out_string(out, rank->aligned ? ",true" : ",false");
+		output_signed(out, rank->number);
+		output_char(out, ',');
+		output_csv_text(out, rank->process->path, strlen(rank->process->path));
+		output_string(out, rank->aligned ? ",true" : ",false");
 		for (size_t column = 0; column < RANK_COLUMN_COUNT; column++) {
-			out_char(out, ',');
+			output_char(out, ',');
 			if (rank_column_value(rank, column, &value))
-				out_signed(out, value);
+				output_signed(out, value);
 		}
-		out_char(out, ',');
+		output_char(out, ',');
 		if (rank->fit.moments)
-			out_double(out, rank->fit.drift * 1e6);
-		out_string(out, "\r\n");
+			output_double(out, rank->fit.drift * 1e6);
+		output_string(out, "\r\n");
 	}
 }

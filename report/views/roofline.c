@@ -16,177 +16,193 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct figures {
+struct work_amounts {
 	uint64_t flops, bytes;
 	bool has_flops, has_bytes;
 };
 
 /* Each call has launched what is timed, and all of it. */
-static bool is_whole(const struct roofline_subject *subject)
+static bool is_complete(const struct roofline_subject *subject)
 {
-	return subject->calls && subject->launches == subject->works && !subject->untimed && subject->ns;
+	return subject->calls && subject->launches == subject->works && !subject->untimed &&
+	       subject->ns;
 }
 
-static struct figures figures_of(const struct roofline_subject *subject)
+static struct work_amounts amounts_of(const struct roofline_subject *subject)
 {
-	struct figures figures = { .flops = subject->cost.flops,
+	struct work_amounts amounts = { .flops = subject->cost.flops,
 		.bytes = subject->cost.bytes,
 		.has_flops = subject->cost.has_flops,
 		.has_bytes = subject->cost.has_bytes };
 
-	figures.has_flops &= !__builtin_mul_overflow(figures.flops, subject->calls, &figures.flops);
-	figures.has_bytes &= !__builtin_mul_overflow(figures.bytes, subject->calls, &figures.bytes);
-	if (!is_whole(subject))
-		figures.has_flops = figures.has_bytes = false;
-	return figures;
+	amounts.has_flops &= !__builtin_mul_overflow(amounts.flops, subject->calls, &amounts.flops);
+	amounts.has_bytes &= !__builtin_mul_overflow(amounts.bytes, subject->calls, &amounts.bytes);
+	if (!is_complete(subject))
+		amounts.has_flops = amounts.has_bytes = false;
+	return amounts;
 }
 
-static uint64_t rate(uint64_t amount, uint64_t ns)
+static uint64_t per_second(uint64_t amount, uint64_t ns)
 {
-	return number_whole((long double)amount * 1e9L / (long double)ns);
+	return clamp_to_u64((long double)amount * 1e9L / (long double)ns);
 }
 
 /* The roof is the lower one of what the GPU computes and what it can fetch for that; nothing to compute: what it moves. */
-static void tell_roof(struct tally *tally, const struct figures *figures, uint64_t ns, double flops, double bytes)
+static void set_roof_cells(struct computed_row *computed, const struct work_amounts *amounts,
+	uint64_t ns, double flops, double bytes)
 {
-	const double moving = figures->has_bytes && bytes > 0 ? (double)figures->bytes / bytes : -1,
-		     computing = !figures->has_flops ? 0 : flops > 0 ? (double)figures->flops / flops : -1;
+	const double moving = amounts->has_bytes && bytes > 0 ? (double)amounts->bytes / bytes : -1,
+		     computing = !amounts->has_flops ? 0
+				 : flops > 0         ? (double)amounts->flops / flops
+						     : -1;
 
 	if (moving < 0 || computing < 0 || moving + computing <= 0)
 		return;
-	tally_words(tally, "roof", computing > moving ? "compute" : "memory");
-	tally_real(tally, "roof_share", (computing > moving ? computing : moving) * 1e9 / (double)ns);
+	computed_row_set_string(computed, "roof", computing > moving ? "compute" : "memory");
+	computed_row_set_real(computed, "roof_share",
+		(computing > moving ? computing : moving) * 1e9 / (double)ns);
 }
 
-static void tell_figures(
-	struct tally *tally, const struct figures *figures, uint64_t ns, const struct peaks *peaks, double flops)
+static void set_rate_cells(struct computed_row *computed, const struct work_amounts *amounts,
+	uint64_t ns, const struct peaks *peaks, double flops)
 {
 	if (!ns)
 		return;
-	if (figures->has_flops) {
-		tally_unsigned(tally, "flops", figures->flops);
-		tally_unsigned(tally, "flops_per_s", rate(figures->flops, ns));
+	if (amounts->has_flops) {
+		computed_row_set_unsigned(computed, "flops", amounts->flops);
+		computed_row_set_unsigned(computed, "flops_per_s", per_second(amounts->flops, ns));
 	}
-	if (figures->has_bytes) {
-		tally_unsigned(tally, "bytes", figures->bytes);
-		tally_unsigned(tally, "bytes_per_s", rate(figures->bytes, ns));
+	if (amounts->has_bytes) {
+		computed_row_set_unsigned(computed, "bytes", amounts->bytes);
+		computed_row_set_unsigned(computed, "bytes_per_s", per_second(amounts->bytes, ns));
 	}
-	if (figures->has_flops && figures->has_bytes && figures->bytes)
-		tally_real(tally, "intensity", (double)figures->flops / (double)figures->bytes);
-	if (flops > 0 && figures->has_flops)
-		tally_unsigned(tally, "peak_flops_per_s", number_whole(flops));
-	tell_roof(tally, figures, ns, flops, peaks->bytes);
+	if (amounts->has_flops && amounts->has_bytes && amounts->bytes)
+		computed_row_set_real(
+			computed, "intensity", (double)amounts->flops / (double)amounts->bytes);
+	if (flops > 0 && amounts->has_flops)
+		computed_row_set_unsigned(computed, "peak_flops_per_s", clamp_to_u64(flops));
+	set_roof_cells(computed, amounts, ns, flops, peaks->bytes);
 }
 
-static struct tally *tell(struct process *process, const struct roofline_subject *subject, const struct roofline_device *device,
+static struct computed_row *roofline_row(struct process *process,
+	const struct roofline_subject *subject, const struct roofline_device *device,
 	const char *kind)
 {
-	struct tally *tally = tally_new(process, subject->node);
+	struct computed_row *computed = computed_row_new(process, subject->node);
 
-	tally_words(tally, "kind", kind);
-	tally_unsigned(tally, "device", device->device);
-	tally_unsigned(tally, "gpu_total_ns", subject->ns);
-	tally_share(tally, "share", subject->ns, device->ns);
-	tally_unsigned(tally, "gpu_calls", subject->works);
-	tally_unsigned(tally, "untimed", subject->untimed);
-	return tally;
+	computed_row_set_string(computed, "kind", kind);
+	computed_row_set_unsigned(computed, "device", device->device);
+	computed_row_set_unsigned(computed, "gpu_total_ns", subject->ns);
+	computed_row_set_share(computed, "share", subject->ns, device->ns);
+	computed_row_set_unsigned(computed, "gpu_calls", subject->works);
+	computed_row_set_unsigned(computed, "untimed", subject->untimed);
+	return computed;
 }
 
 /* `aten::mm  [[2, 3], [3, 4]]` */
-static void name_operator(struct tally *tally, struct text key)
+static void name_operator(struct computed_row *computed, struct string_view key)
 {
-	const size_t name = op_inputs_shapes(key.bytes, key.length),
-		     shapes = op_inputs_shapes(key.bytes + name + 1, key.length - name - 1);
-	char *both = need(name + shapes + 3);
+	const size_t name = op_inputs_shapes_length(key.bytes, key.length),
+		     shapes = op_inputs_shapes_length(key.bytes + name + 1, key.length - name - 1);
+	char *both = xcalloc(name + shapes + 3);
 
 	memcpy(both, key.bytes, name);
 	memcpy(both + name, "  ", 2);
 	memcpy(both + name + 2, key.bytes + name + 1, shapes);
-	tally_name(tally, both, name + 2 + shapes);
+	computed_row_set_name(computed, both, name + 2 + shapes);
 	free(both);
 }
 
-static struct tally *tell_operator(struct process *process, const struct roofline_subject *subject,
-	const struct roofline_device *device, const struct peaks *peaks)
+static struct computed_row *operator_row(struct process *process,
+	const struct roofline_subject *subject, const struct roofline_device *device,
+	const struct peaks *peaks)
 {
-	struct tally *tally = tell(process, subject, device, "op");
-	const struct figures figures = figures_of(subject);
-	const struct text kernel = text_of(process->texts, subject->kernel);
-	const enum element element = subject->narrow ? ELEMENT_TF32 : subject->cost.element;
+	struct computed_row *computed = roofline_row(process, subject, device, "op");
+	const struct work_amounts amounts = amounts_of(subject);
+	const struct string_view kernel = string_table_get(process->texts, subject->kernel);
+	const enum element_type element = subject->narrow ? ELEMENT_TF32 : subject->cost.element;
 
-	name_operator(tally, text_of(process->texts, subject->name));
-	tally_unsigned(tally, "calls", subject->calls);
+	name_operator(computed, string_table_get(process->texts, subject->name));
+	computed_row_set_unsigned(computed, "calls", subject->calls);
 	if (!subject->several && kernel.length)
-		tally_text(tally, "kernel", kernel.bytes, kernel.length);
+		computed_row_set_text(computed, "kernel", kernel.bytes, kernel.length);
 	if (element != ELEMENT_UNKNOWN)
-		tally_words(tally, "element_type", element_name(element));
-	if (figures.has_flops || figures.has_bytes)
-		tally_words(tally, "basis", subject->assumed ? "modelled, type assumed" : subject->cost.recorded ? "recorded" : "modelled");
-	tell_figures(tally, &figures, subject->ns, peaks, peaks_flops(peaks, element, subject->cost.matrix));
-	return tally;
+		computed_row_set_string(computed, "element_type", element_name(element));
+	if (amounts.has_flops || amounts.has_bytes)
+		computed_row_set_string(computed, "basis",
+			subject->assumed         ? "modelled, type assumed"
+			: subject->cost.recorded ? "recorded"
+						 : "modelled");
+	set_rate_cells(computed, &amounts, subject->ns, peaks,
+		peaks_flops(peaks, element, subject->cost.matrix));
+	return computed;
 }
 
 /* Copies between memories of their own go over what links these, and have no roof here. */
-static struct tally *tell_move(struct process *process, const struct roofline_subject *subject,
-	const struct roofline_device *device, const struct peaks *peaks)
+static struct computed_row *copy_row(struct process *process,
+	const struct roofline_subject *subject, const struct roofline_device *device,
+	const struct peaks *peaks)
 {
-	const struct text name = text_of(process->texts, subject->name);
+	const struct string_view name = string_table_get(process->texts, subject->name);
 	const bool set = name.length >= 6 && !memcmp(name.bytes, "memset", 6),
 		   within = name.length >= 4 && !memcmp(name.bytes + name.length - 4, "DtoD", 4);
-	struct tally *tally = tell(process, subject, device, set ? "memset" : "memcpy");
-	const struct figures figures = { .bytes = subject->bytes, .has_bytes = subject->bytes && !subject->untimed };
+	struct computed_row *computed = roofline_row(
+		process, subject, device, set ? "memset" : "memcpy");
+	const struct work_amounts amounts = { .bytes = subject->bytes,
+		.has_bytes = subject->bytes && !subject->untimed };
 	const struct peaks none = { .bytes = 0 };
 
-	tally_name(tally, name.bytes, name.length);
-	tally_unsigned(tally, "calls", subject->works);
-	if (figures.has_bytes)
-		tally_words(tally, "basis", "measured");
-	tell_figures(tally, &figures, subject->ns, set || within ? peaks : &none, 0);
-	return tally;
+	computed_row_set_name(computed, name.bytes, name.length);
+	computed_row_set_unsigned(computed, "calls", subject->works);
+	if (amounts.has_bytes)
+		computed_row_set_string(computed, "basis", "measured");
+	set_rate_cells(computed, &amounts, subject->ns, set || within ? peaks : &none, 0);
+	return computed;
 }
 
 /* What of its time is behind figures. */
-static uint64_t known_ns(const struct roofline_device *device)
+static uint64_t modelled_ns(const struct roofline_device *device)
 {
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < device->operators.count; i++) {
-		const struct figures figures = figures_of(&device->operators.all[i]);
+		const struct work_amounts amounts = amounts_of(&device->operators.all[i]);
 
-		ns += figures.has_flops || figures.has_bytes ? device->operators.all[i].ns : 0;
+		ns += amounts.has_flops || amounts.has_bytes ? device->operators.all[i].ns : 0;
 	}
 	for (size_t i = 0; i < device->moves.count; i++)
 		ns += device->moves.all[i].bytes ? device->moves.all[i].ns : 0;
 	return ns;
 }
 
-static void add_device_row(
-	struct process *process, struct rows *rows, const struct roofline_device *device, const struct peaks *peaks)
+static void add_roofline_device(struct process *process, struct rows *rows,
+	const struct roofline_device *device, const struct peaks *peaks)
 {
-	const struct text name = peaks_device_name(process, device->device);
-	struct tally *tally = tally_new(process, 0);
+	const struct string_view name = peaks_device_name(process, device->device);
+	struct computed_row *computed = computed_row_new(process, 0);
 
-	tally_name_format(tally, "device %u%s%.*s", device->device, name.length ? " " : "",
-		(int)(name.length < 128 ? name.length : 128), name.bytes);
-	tally_words(tally, "kind", "device");
-	tally_unsigned(tally, "device", device->device);
-	tally_unsigned(tally, "gpu_total_ns", device->ns);
-	tally_unsigned(tally, "gpu_calls", device->works);
-	tally_share(tally, "known_share", known_ns(device), device->ns);
+	computed_row_format_name(computed, "device %u%s%.*s", device->device,
+		name.length ? " " : "", (int)(name.length < 128 ? name.length : 128), name.bytes);
+	computed_row_set_string(computed, "kind", "device");
+	computed_row_set_unsigned(computed, "device", device->device);
+	computed_row_set_unsigned(computed, "gpu_total_ns", device->ns);
+	computed_row_set_unsigned(computed, "gpu_calls", device->works);
+	computed_row_set_share(computed, "known_share", modelled_ns(device), device->ns);
 	if (peaks->from != PEAKS_NONE)
-		tally_words(tally, "basis", peaks_origin(peaks));
+		computed_row_set_string(computed, "basis", peaks_origin(peaks));
 	if (peaks->flops[PEAK_FP32] > 0)
-		tally_unsigned(tally, "peak_flops_per_s", number_whole(peaks->flops[PEAK_FP32]));
+		computed_row_set_unsigned(
+			computed, "peak_flops_per_s", clamp_to_u64(peaks->flops[PEAK_FP32]));
 	if (peaks->bytes > 0)
-		tally_unsigned(tally, "peak_bytes_per_s", number_whole(peaks->bytes));
-	rows_add(rows, &tally->row);
+		computed_row_set_unsigned(computed, "peak_bytes_per_s", clamp_to_u64(peaks->bytes));
+	rows_add(rows, &computed->row);
 }
 
-static void add_unknown(const struct options *options, struct process *process, struct rows *rows,
-	struct roofline_device *device, uint32_t parent)
+static void add_unmodelled_rows(const struct options *options, struct process *process,
+	struct rows *rows, struct roofline_device *device, uint32_t parent)
 {
 	struct roofline_subject all = { .ns = 0 };
-	struct tally *tally;
+	struct computed_row *computed;
 	uint32_t own;
 
 	for (size_t i = 0; i < device->unknown.count; i++) {
@@ -196,81 +212,92 @@ static void add_unknown(const struct options *options, struct process *process, 
 	}
 	if (!all.works)
 		return;
-	tally = tell(process, &all, device, "unknown");
-	tally_name_format(tally, "(FLOPs and bytes unknown)");
-	own = tally_add(rows, tally, parent);
+	computed = roofline_row(process, &all, device, "unknown");
+	computed_row_format_name(computed, "(FLOPs and bytes unknown)");
+	own = computed_row_add(rows, computed, parent);
 	for (size_t i = 0; i < device->unknown.count; i++) {
 		const struct roofline_subject *subject = &device->unknown.all[i];
-		const struct text name = text_of(process->texts, subject->name);
+		const struct string_view name = string_table_get(process->texts, subject->name);
 
-		tally = tell(process, subject, device, "kernel");
-		tally_name(tally, name.bytes, name.length);
-		tally_add(rows, tally, own);
+		computed = roofline_row(process, subject, device, "kernel");
+		computed_row_set_name(computed, name.bytes, name.length);
+		computed_row_add(rows, computed, own);
 	}
-	rows_end(options, process, rows, own + 1, 2, view_top(options));
+	rows_finish_level(options, process, rows, own + 1, 2, view_top(options));
 }
 
-static void add_rows(const struct options *options, struct process *process, struct rows *rows,
-	struct roofline_device *device, const struct peaks_table *table)
+static void add_roofline_rows(const struct options *options, struct process *process,
+	struct rows *rows, struct roofline_device *device, const struct peaks_table *table)
 {
 	const uint32_t parent = (uint32_t)rows->count;
 	const struct peaks peaks = peaks_of_process(process, table, device->device);
 
-	add_device_row(process, rows, device, &peaks);
+	add_roofline_device(process, rows, device, &peaks);
 	if (options->depth < 2)
 		return;
 	for (size_t i = 0; i < device->operators.count; i++)
 		if (device->operators.all[i].works)
-			tally_add(rows, tell_operator(process, &device->operators.all[i], device, &peaks), parent);
+			computed_row_add(rows,
+				operator_row(process, &device->operators.all[i], device, &peaks),
+				parent);
 	for (size_t i = 0; i < device->moves.count; i++)
-		tally_add(rows, tell_move(process, &device->moves.all[i], device, &peaks), parent);
-	rows_end(options, process, rows, parent + 1, 1, view_top(options));
-	add_unknown(options, process, rows, device, parent);
+		computed_row_add(
+			rows, copy_row(process, &device->moves.all[i], device, &peaks), parent);
+	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
+	add_unmodelled_rows(options, process, rows, device, parent);
 }
 
 /* What the trace would need for more figures, and how it comes by it. */
-static void tell_what_lacks(const struct options *options, struct processes *processes, const struct process *process)
+static void warn_missing_inputs(
+	const struct options *options, struct processes *processes, const struct process *process)
 {
 	struct trace_reader *reader = process->reader;
 	const bool imported = process_meta(process, "import.format").known;
 	uint32_t operators = 0, sized = 0, typed = 0;
-	struct command command = { .ascii = true };
+	struct shell_command command = { .ascii = true };
 
-	for (uint32_t id = 1; id < reader_nodes(reader); id++) {
-		const struct trace_place *place = reader_place(reader, id);
-		const struct trace_text given = reader_name(reader, place->detail);
+	for (uint32_t id = 1; id < reader_node_count(reader); id++) {
+		const struct trace_node_info *trace_node = reader_node(reader, id);
+		const struct trace_text given = reader_name(reader, trace_node->detail);
 		struct op_inputs inputs;
 
-		operators += place->kind == TRACE_NODE_OP;
-		if (place->kind != TRACE_NODE_OP || !given.known || !op_inputs_read(&inputs, given.bytes, given.length))
+		operators += trace_node->kind == TRACE_NODE_OP;
+		if (trace_node->kind != TRACE_NODE_OP || !given.known ||
+			!op_inputs_read(&inputs, given.bytes, given.length))
 			continue;
 		sized++;
 		typed += inputs.typed;
 	}
 	if (operators && !sized)
-		processes_warn(processes, "%s: sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with %s",
+		processes_warn(processes,
+			"%s: sizes of operators' inputs are not in this trace, so none has FLOPs "
+			"or bytes; record it with %s",
 			process->path, imported ? "record_shapes=True" : "PPERF_SHAPES=1");
 	if (!sized || typed || options->assumed != ELEMENT_UNKNOWN)
 		return;
-	command_add(&command, "pperf-report roofline");
-	command_file(&command, process->path);
-	processes_warn(processes, "%s: types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: %s --assume-type fp32",
+	shell_command_add(&command, "pperf-report roofline");
+	shell_command_add_file(&command, process->path);
+	processes_warn(processes,
+		"%s: types of tensors are not in this trace, so no operator has bytes or a roof; "
+		"say what they are: %s --assume-type fp32",
 		process->path, command.text);
 	free(command.text);
 }
 
-static void arrange(const struct options *options, struct processes *processes, struct process *process, struct rows *rows,
-	const struct peaks_table *table)
+static void arrange_process_roofline(const struct options *options, struct processes *processes,
+	struct process *process, struct rows *rows, const struct peaks_table *table)
 {
 	struct roofline roofline = roofline_read(options, process);
 
 	for (size_t i = 0; i < roofline.device_count; i++)
 		if (roofline.devices[i].works)
-			add_rows(options, process, rows, &roofline.devices[i], table);
+			add_roofline_rows(options, process, rows, &roofline.devices[i], table);
 	if (rows->count)
-		tell_what_lacks(options, processes, process);
+		warn_missing_inputs(options, processes, process);
 	else
-		processes_warn(processes, "%s: no work of a GPU is in this trace; pperf-report info says which of its sources were on",
+		processes_warn(processes,
+			"%s: no work of a GPU is in this trace; pperf-report info says which of "
+			"its sources were on",
 			process->path);
 	roofline_free(&roofline);
 }
@@ -280,12 +307,13 @@ void arrange_roofline(const struct options *options, struct processes *processes
 	struct peaks_table *table = peaks_read(options->peaks);
 
 	for (size_t i = 0; i < processes->shown; i++)
-		arrange(options, processes, &processes->all[i], rows, table);
-	rows->told = rows->count == 0;
+		arrange_process_roofline(options, processes, &processes->all[i], rows, table);
+	rows->empty_explained = rows->count == 0;
 	peaks_free(table);
 }
 
-static void put_peaks(const struct style *style, uint32_t number, const struct peaks *peaks, const struct cell *known)
+static void put_peaks(const struct style *style, uint32_t number, const struct peaks *peaks,
+	const struct cell *known)
 {
 	static const char *const names[PEAK_COUNT] = {
 #define X(id, name) [PEAK_##id] = #name,
@@ -293,27 +321,30 @@ static void put_peaks(const struct style *style, uint32_t number, const struct p
 #undef X
 	};
 	struct paragraph paragraph = { .style = style, .indent = 10 };
-	char title[32], share[NUMBER_BYTES];
+	char title[32], share[FORMAT_NUMBER_BYTES];
 	bool any = false;
 
 	for (unsigned i = 0; i < PEAK_COUNT; i++) {
 		if (peaks->flops[i] <= 0 || i == PEAK_FP64 || i == PEAK_FP64_MATRIX)
 			continue;
-		paragraph_add(&paragraph, "%s%s %.1f", any ? ", " : "TFLOP/s at most: ", names[i], peaks->flops[i] / 1e12);
+		paragraph_add(&paragraph, "%s%s %.1f", any ? ", " : "TFLOP/s at most: ", names[i],
+			peaks->flops[i] / 1e12);
 		any = true;
 	}
 	if (peaks->bytes > 0)
-		paragraph_add(&paragraph, "%smemory %.2f TB/s", any ? "; " : "", peaks->bytes / 1e12);
+		paragraph_add(
+			&paragraph, "%smemory %.2f TB/s", any ? "; " : "", peaks->bytes / 1e12);
 	if (peaks->from == PEAKS_NONE)
 		paragraph_add(&paragraph, "what it can do is not known (--peaks FILE says it)");
 	else
 		paragraph_add(&paragraph, " (%s)", peaks_origin(peaks));
 	if (known->kind == CELL_REAL) {
-		number_real(share, known->real * 100, 1);
-		paragraph_add(&paragraph, ". FLOPs or bytes are known of %s %% of its GPU time", share);
+		format_real(share, known->real * 100, 1);
+		paragraph_add(
+			&paragraph, ". FLOPs or bytes are known of %s %% of its GPU time", share);
 	}
 	snprintf(title, sizeof title, "device %u", number);
-	paragraph_put(&paragraph, title);
+	paragraph_print(&paragraph, title);
 }
 
 void roofline_lead(const struct report *report, const struct style *style)
@@ -329,7 +360,8 @@ void roofline_lead(const struct report *report, const struct style *style)
 		struct cell known;
 		uint32_t number;
 
-		if (is.kind != CELL_TEXT || is.text.length != 6 || memcmp(is.text.bytes, "device", 6) != 0)
+		if (is.kind != CELL_TEXT || is.text.length != 6 ||
+			memcmp(is.text.bytes, "device", 6) != 0)
 			continue;
 		number = (uint32_t)column_value(device, row, &report->rows).number;
 		peaks = peaks_of_process(row->process, table, number);

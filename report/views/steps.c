@@ -11,41 +11,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUMMARY_FROM 2u /* usual steps */
-#define GROWTH_FROM 5u
+#define SUMMARY_MIN_STEPS 2u /* usual steps */
+#define GROWTH_MIN_STEPS 5u
 
-enum source { OF_ALL, OF_GPU, OF_TENSORS, OF_MEMORY };
+enum column_source { SOURCE_ALWAYS, SOURCE_GPU, SOURCE_TENSORS, SOURCE_MEMORY };
 
 /* The figures of a step, and where the trace has them from. */
 static const struct {
 	const char *key;
 	size_t offset; /* step_table_values */
-	enum source source;
-} figures[] = {
-	{ "duration_ns", SIZE_MAX, OF_ALL },
-	{ "cpu_self_ns", offsetof(struct step_figures, cpu_ns), OF_ALL },
-	{ "gpu_total_ns", offsetof(struct step_figures, gpu_ns), OF_GPU },
-	{ "busy_ns", offsetof(struct step_figures, busy_ns), OF_GPU },
-	{ "idle_ns", offsetof(struct step_figures, idle_ns), OF_GPU },
-	{ "gaps", offsetof(struct step_figures, gaps), OF_GPU },
-	{ "gap_max_ns", offsetof(struct step_figures, gap_max_ns), OF_GPU },
-	{ "kernels", offsetof(struct step_figures, kernels), OF_GPU },
-	{ "gpu_calls", offsetof(struct step_figures, gpu_calls), OF_GPU },
-	{ "allocated_peak_bytes", offsetof(struct step_figures, allocated_peak), OF_TENSORS },
-	{ "allocated_end_bytes", offsetof(struct step_figures, allocated_end), OF_TENSORS },
-	{ "reserved_peak_bytes", offsetof(struct step_figures, reserved_peak), OF_MEMORY },
-	{ "reserved_end_bytes", offsetof(struct step_figures, reserved_end), OF_MEMORY },
+	enum column_source source;
+} step_columns[] = {
+	{ "duration_ns", SIZE_MAX, SOURCE_ALWAYS },
+	{ "cpu_self_ns", offsetof(struct step_stats, cpu_ns), SOURCE_ALWAYS },
+	{ "gpu_total_ns", offsetof(struct step_stats, gpu_ns), SOURCE_GPU },
+	{ "busy_ns", offsetof(struct step_stats, busy_ns), SOURCE_GPU },
+	{ "idle_ns", offsetof(struct step_stats, idle_ns), SOURCE_GPU },
+	{ "gaps", offsetof(struct step_stats, gaps), SOURCE_GPU },
+	{ "gap_max_ns", offsetof(struct step_stats, gap_max_ns), SOURCE_GPU },
+	{ "kernels", offsetof(struct step_stats, kernels), SOURCE_GPU },
+	{ "gpu_calls", offsetof(struct step_stats, gpu_calls), SOURCE_GPU },
+	{ "allocated_peak_bytes", offsetof(struct step_stats, allocated_peak), SOURCE_TENSORS },
+	{ "allocated_end_bytes", offsetof(struct step_stats, allocated_end), SOURCE_TENSORS },
+	{ "reserved_peak_bytes", offsetof(struct step_stats, reserved_peak), SOURCE_MEMORY },
+	{ "reserved_end_bytes", offsetof(struct step_stats, reserved_end), SOURCE_MEMORY },
 };
 
-#define FIGURES (sizeof figures / sizeof *figures)
+#define STEP_COLUMNS (sizeof step_columns / sizeof *step_columns)
 
-static bool is_known(const struct step_table *table, enum source source)
+static bool has_source(const struct step_table *table, enum column_source source)
 {
-	return source == OF_ALL || (source == OF_GPU && table->has_gpu) || (source == OF_TENSORS && table->has_allocated) ||
-	       (source == OF_MEMORY && table->has_reserved);
+	return source == SOURCE_ALWAYS || (source == SOURCE_GPU && table->has_gpu) ||
+	       (source == SOURCE_TENSORS && table->has_allocated) ||
+	       (source == SOURCE_MEMORY && table->has_reserved);
 }
 
-static int64_t figure_of(const struct step_figures *step, size_t offset)
+static int64_t step_metric(const struct step_stats *step, size_t offset)
 {
 	int64_t value = (int64_t)(step->step->end_ns - step->step->begin_ns);
 
@@ -55,7 +56,7 @@ static int64_t figure_of(const struct step_figures *step, size_t offset)
 }
 
 /* The first one, in a trace that has it, is where things are loaded, compiled and taken for the first time. */
-static const char *state_of(const struct process *process, const struct step_figures *step)
+static const char *step_state(const struct process *process, const struct step_stats *step)
 {
 	if (step->step->kind == STEP_UNFINISHED)
 		return "unfinished";
@@ -66,79 +67,91 @@ static const char *state_of(const struct process *process, const struct step_fig
 	return step->step == process->steps->steps && !process->windows ? "cold start" : "warm-up";
 }
 
-static void add_step(const struct options *options, struct process *process, const struct step_table *table, size_t index, struct rows *rows)
+static void add_step_row(const struct options *options, struct process *process,
+	const struct step_table *table, size_t index, struct rows *rows)
 {
-	const struct step_figures *step = &table->steps[index];
-	const char *state = state_of(process, step), *outlier = step->outlier > 0 ? "slow" : "fast";
-	struct tally *tally = tally_new(process, 0);
+	const struct step_stats *step = &table->steps[index];
+	const char *state = step_state(process, step),
+		   *outlier = step->outlier > 0 ? "slow" : "fast";
+	struct computed_row *computed = computed_row_new(process, 0);
 	const bool usual = step->step->kind == STEP_USUAL;
 
-	tally_name_format(tally, "step %llu%s%s%s", (unsigned long long)step->step->number, usual && !step->outlier ? "" : " (",
+	computed_row_format_name(computed, "step %llu%s%s%s",
+		(unsigned long long)step->step->number, usual && !step->outlier ? "" : " (",
 		usual ? (step->outlier ? outlier : "") : state, usual && !step->outlier ? "" : ")");
-	tally_words(tally, "kind", "step");
-	tally_unsigned(tally, "step", step->step->number);
+	computed_row_set_string(computed, "kind", "step");
+	computed_row_set_unsigned(computed, "step", step->step->number);
 	if (options->all)
-		tally_unsigned(tally, "pid", process->pid);
+		computed_row_set_unsigned(computed, "pid", process->pid);
 	if (step->trains || step->computes)
-		tally_words(tally, "step_kind", step->trains ? "training" : "evaluation");
-	tally_words(tally, "state", state);
+		computed_row_set_string(
+			computed, "step_kind", step->trains ? "training" : "evaluation");
+	computed_row_set_string(computed, "state", state);
 	if (step->outlier)
-		tally_words(tally, "outlier", outlier);
-	tally_unsigned(tally, "start_ns", step->step->begin_ns);
-	for (size_t i = 0; i < FIGURES; i++)
-		if (is_known(table, figures[i].source))
-			tally_whole(tally, figures[i].key, figure_of(step, figures[i].offset));
+		computed_row_set_string(computed, "outlier", outlier);
+	computed_row_set_unsigned(computed, "start_ns", step->step->begin_ns);
+	for (size_t i = 0; i < STEP_COLUMNS; i++)
+		if (has_source(table, step_columns[i].source))
+			computed_row_set_integer(computed, step_columns[i].key,
+				step_metric(step, step_columns[i].offset));
 	if (process->simulated && table->has_gpu)
-		tally_words(tally, "provenance", "simulated");
-	rows_add(rows, &tally->row);
+		computed_row_set_string(computed, "provenance", "simulated");
+	rows_add(rows, &computed->row);
 }
 
-static struct tally *summary_row(struct process *process, const char *name, struct rows *rows)
+static struct computed_row *summary_row(
+	struct process *process, const char *name, struct rows *rows)
 {
-	struct tally *tally = tally_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0);
 
-	tally_name(tally, name, strlen(name));
-	tally_words(tally, "kind", "summary");
-	rows_add(rows, &tally->row);
-	return tally;
+	computed_row_set_name(computed, name, strlen(name));
+	computed_row_set_string(computed, "kind", "summary");
+	rows_add(rows, &computed->row);
+	return computed;
 }
 
 /* Memory that usual steps leave behind, nearly each of them. */
-static void tell_growth(struct processes *processes, const struct process *process, const int64_t *ends, size_t count, const char *what)
+static void warn_growth(struct processes *processes, const struct process *process,
+	const int64_t *ends, size_t count, const char *what)
 {
-	const double trend = count >= GROWTH_FROM ? step_trend(ends, count) : 0;
-	char text[NUMBER_BYTES];
+	const double trend = count >= GROWTH_MIN_STEPS ? step_trend(ends, count) : 0;
+	char text[FORMAT_NUMBER_BYTES];
 	size_t grown = 0;
 
 	for (size_t i = 1; i < count; i++)
 		grown += ends[i] > ends[i - 1];
 	if (trend < 1 || grown * 10 < (count - 1) * 9)
 		return;
-	number_scaled(text, UNIT_BYTES, number_integer(round(trend)), false, true);
-	processes_warn(processes, "%s: %s hold %s more after each of %zu usual steps than after the one before", process->path, what,
-		text, count);
+	format_with_unit(text, UNIT_BYTES, clamp_to_i64(round(trend)), false, true);
+	processes_warn(processes,
+		"%s: %s hold %s more after each of %zu usual steps than after the one before",
+		process->path, what, text, count);
 }
 
-static void add_summary(struct processes *processes, struct process *process, const struct step_table *table, struct rows *rows)
+static void add_summary(struct processes *processes, struct process *process,
+	const struct step_table *table, struct rows *rows)
 {
-	int64_t *values = need((table->usual + 1) * sizeof *values);
-	struct tally *median, *spread, *trend;
+	int64_t *values = xcalloc((table->usual + 1) * sizeof *values);
+	struct computed_row *median, *spread, *trend;
 
-	if (table->usual >= SUMMARY_FROM) {
+	if (table->usual >= SUMMARY_MIN_STEPS) {
 		median = summary_row(process, "median of usual steps", rows);
 		spread = summary_row(process, "median distance from it", rows);
 		trend = summary_row(process, "trend, a step", rows);
-		for (size_t i = 0; i < FIGURES; i++) {
-			if (!is_known(table, figures[i].source))
+		for (size_t i = 0; i < STEP_COLUMNS; i++) {
+			if (!has_source(table, step_columns[i].source))
 				continue;
-			step_table_values(table, figures[i].offset, values);
-			if (figures[i].offset == offsetof(struct step_figures, allocated_end))
-				tell_growth(processes, process, values, table->usual, "tensors");
-			if (figures[i].offset == offsetof(struct step_figures, reserved_end))
-				tell_growth(processes, process, values, table->usual, "allocators");
-			tally_whole(trend, figures[i].key, number_integer(round(step_trend(values, table->usual))));
-			tally_whole(spread, figures[i].key, step_spread(values, table->usual));
-			tally_whole(median, figures[i].key, step_median(values, table->usual));
+			step_table_values(table, step_columns[i].offset, values);
+			if (step_columns[i].offset == offsetof(struct step_stats, allocated_end))
+				warn_growth(processes, process, values, table->usual, "tensors");
+			if (step_columns[i].offset == offsetof(struct step_stats, reserved_end))
+				warn_growth(processes, process, values, table->usual, "allocators");
+			computed_row_set_integer(trend, step_columns[i].key,
+				clamp_to_i64(round(step_trend(values, table->usual))));
+			computed_row_set_integer(
+				spread, step_columns[i].key, step_spread(values, table->usual));
+			computed_row_set_integer(
+				median, step_columns[i].key, step_median(values, table->usual));
 		}
 	}
 	free(values);
@@ -146,39 +159,43 @@ static void add_summary(struct processes *processes, struct process *process, co
 
 static int by_duration(const void *a, const void *b)
 {
-	const struct step_figures *left = *(struct step_figures *const *)a, *right = *(struct step_figures *const *)b;
-	const bool left_odd = left->outlier || left->step->kind != STEP_USUAL, right_odd = right->outlier || right->step->kind != STEP_USUAL;
-	const int64_t longer = figure_of(right, SIZE_MAX) - figure_of(left, SIZE_MAX);
+	const struct step_stats *left = *(struct step_stats *const *)a,
+				*right = *(struct step_stats *const *)b;
+	const bool left_odd = left->outlier || left->step->kind != STEP_USUAL,
+		   right_odd = right->outlier || right->step->kind != STEP_USUAL;
+	const int64_t longer = step_metric(right, SIZE_MAX) - step_metric(left, SIZE_MAX);
 
 	if (left_odd != right_odd)
 		return left_odd ? -1 : 1;
-	return longer ? (longer > 0 ? 1 : -1) : (left->step > right->step) - (left->step < right->step);
+	return longer ? (longer > 0 ? 1 : -1)
+		      : (left->step > right->step) - (left->step < right->step);
 }
 
 /* Where there is no room for all, those that are not like the others, then the longest; in time's order all the same. */
-static bool *choose(const struct step_table *table, uint32_t top)
+static bool *select_steps(const struct step_table *table, uint32_t top)
 {
-	const struct step_figures **order = need((table->count + 1) * sizeof(struct step_figures *));
-	bool *chosen = need(table->count + 1);
+	const struct step_stats **order = xcalloc((table->count + 1) * sizeof(struct step_stats *));
+	bool *chosen = xcalloc(table->count + 1);
 
 	for (size_t i = 0; i < table->count; i++)
 		order[i] = &table->steps[i];
-	qsort(order, table->count, sizeof(struct step_figures *), by_duration);
+	qsort(order, table->count, sizeof(struct step_stats *), by_duration);
 	for (size_t i = 0; i < table->count && i < top; i++)
 		chosen[order[i] - table->steps] = true;
 	free(order);
 	return chosen;
 }
 
-static void add_rows(const struct options *options, struct processes *processes, struct process *process, struct rows *rows)
+static void add_steps_rows(const struct options *options, struct processes *processes,
+	struct process *process, struct rows *rows)
 {
 	struct step_table *table = step_table_read(process);
-	bool *chosen = choose(table, view_top(options));
+	bool *chosen = select_steps(table, view_top(options));
 	const size_t first = rows->count;
 
 	for (size_t i = 0; i < table->count; i++)
 		if (chosen[i])
-			add_step(options, process, table, i, rows);
+			add_step_row(options, process, table, i, rows);
 		else
 			rows->more++;
 	if (options->sort)
@@ -195,10 +212,12 @@ void arrange_steps(const struct options *options, struct processes *processes, s
 		const char *reason = process->steps ? process->steps->reason : "";
 
 		if (process->steps && process->steps->count)
-			add_rows(options, processes, process, rows);
+			add_steps_rows(options, processes, process, rows);
 		else
-			processes_warn(processes, "%s: no steps were found%s%s; --step-marker NAME says which ranges are steps", process->path,
-				*reason ? ": " : "", reason);
+			processes_warn(processes,
+				"%s: no steps were found%s%s; --step-marker NAME says which ranges "
+				"are steps",
+				process->path, *reason ? ": " : "", reason);
 	}
-	rows->told = rows->count == 0;
+	rows->empty_explained = rows->count == 0;
 }

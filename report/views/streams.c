@@ -11,39 +11,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_TOLD 4
+#define THREADS_SHOWN 4
 
-struct caller {
+struct stream_caller {
 	uint32_t tid;
 	uint64_t works;
 };
 
 /* What a stream, or a device, did. */
-struct use {
-	struct stretch busy;
-	uint64_t shared_ns, shared_since_ns; /* busy beside others; the device's `several` when it began to be busy */
-	uint64_t sum_ns, kernels, copies, sets, untimed, bytes, first_ns, last_ns;
-	struct caller *callers;
+struct stream_use {
+	struct active_time busy;
+	uint64_t shared_ns,
+		shared_since_ns; /* busy beside others; the device's `several` when it began to be busy */
+	uint64_t sum_ns, kernels, copies, memsets, untimed, bytes, first_ns, last_ns;
+	struct stream_caller *callers;
 	size_t caller_count, caller_room;
 	uint64_t start_unix, end_unix;
 };
 
 /* A device while time goes on. */
 struct device_use {
-	struct use use;
-	struct stretch several; /* at least two of its streams are at work */
-	uint32_t device, at_work; /* at_work: so many of its streams */
+	struct stream_use use;
+	struct active_time several; /* at least two of its streams are at work */
+	uint32_t device, at_work;   /* at_work: so many of its streams */
 };
 
-struct streams {
+struct streams_report {
 	struct activities *activities;
-	struct lanes lanes;
-	struct use *uses; /* by lane */
+	struct stream_table lanes;
+	struct stream_use *uses; /* by lane */
 	struct device_use devices[TIMELINE_DEVICES];
 	size_t room, device_count;
 };
 
-static struct device_use *device_of(struct streams *streams, uint32_t device, uint32_t *index)
+static struct device_use *device_use_of(
+	struct streams_report *streams, uint32_t device, uint32_t *index)
 {
 	size_t at = 0;
 
@@ -57,15 +59,15 @@ static struct device_use *device_of(struct streams *streams, uint32_t device, ui
 	return &streams->devices[at];
 }
 
-static struct use *use_of(
-	struct streams *streams, const struct device_use *device, const struct activity *work, uint32_t *lane)
+static struct stream_use *stream_use_of(struct streams_report *streams,
+	const struct device_use *device, const struct activity *work, uint32_t *lane)
 {
-	*lane = lanes_number(&streams->lanes, device->device, work->stream);
-	grow(&streams->uses, &streams->room, (size_t)*lane + 1, sizeof *streams->uses);
+	*lane = stream_table_number(&streams->lanes, device->device, work->stream);
+	array_grow_zeroed(&streams->uses, &streams->room, (size_t)*lane + 1, sizeof *streams->uses);
 	return &streams->uses[*lane];
 }
 
-static void count_caller(struct use *use, const struct activity *work)
+static void count_caller(struct stream_use *use, const struct activity *work)
 {
 	size_t at = 0;
 
@@ -74,24 +76,25 @@ static void count_caller(struct use *use, const struct activity *work)
 	while (at < use->caller_count && use->callers[at].tid != work->tid)
 		at++;
 	if (at == use->caller_count) {
-		grow(&use->callers, &use->caller_room, ++use->caller_count, sizeof *use->callers);
+		array_grow_zeroed(&use->callers, &use->caller_room, ++use->caller_count,
+			sizeof *use->callers);
 		use->callers[at].tid = work->tid;
 	}
 	use->callers[at].works++;
 	/* who does most is found first */
 	if (at && use->callers[at].works > use->callers[at - 1].works) {
-		const struct caller more = use->callers[at];
+		const struct stream_caller more = use->callers[at];
 
 		use->callers[at] = use->callers[at - 1];
 		use->callers[at - 1] = more;
 	}
 }
 
-static void count_work(struct use *use, const struct activity *work)
+static void add_work_to_use(struct stream_use *use, const struct activity *work)
 {
 	use->kernels += work->kind == ACTIVITY_KERNEL;
 	use->copies += work->kind == ACTIVITY_COPY;
-	use->sets += work->kind == ACTIVITY_SET;
+	use->memsets += work->kind == ACTIVITY_MEMSET;
 	use->bytes += work->bytes;
 	use->sum_ns += work->duration_ns;
 	use->untimed += !work->timed;
@@ -108,154 +111,164 @@ static void count_work(struct use *use, const struct activity *work)
 		use->end_unix = work->start_unix_ns + work->duration_ns;
 }
 
-static void begins(void *context, const struct activity *work, uint64_t at_ns, struct edge_mark *mark)
+static void begin_stream_work(
+	void *context, const struct activity *work, uint64_t at_ns, struct sweep_mark *mark)
 {
-	struct streams *streams = context;
-	struct device_use *device = device_of(streams, work->device, &mark->second);
-	struct use *use = use_of(streams, device, work, &mark->first);
+	struct streams_report *streams = context;
+	struct device_use *device = device_use_of(streams, work->device, &mark->second);
+	struct stream_use *use = stream_use_of(streams, device, work, &mark->first);
 
-	count_work(use, work);
-	count_work(&device->use, work);
-	stretch_begin(&device->use.busy, at_ns);
+	add_work_to_use(use, work);
+	add_work_to_use(&device->use, work);
+	active_time_begin(&device->use.busy, at_ns);
 	if (!use->busy.active) {
 		if (device->at_work++) /* the second is one, the third another */
-			stretch_begin(&device->several, at_ns);
-		use->shared_since_ns = stretch_total(&device->several, at_ns);
+			active_time_begin(&device->several, at_ns);
+		use->shared_since_ns = active_time_total(&device->several, at_ns);
 	}
-	stretch_begin(&use->busy, at_ns);
+	active_time_begin(&use->busy, at_ns);
 }
 
-static void ends(void *context, const struct edge_mark *mark, uint64_t at_ns)
+static void end_stream_work(void *context, const struct sweep_mark *mark, uint64_t at_ns)
 {
-	struct streams *streams = context;
+	struct streams_report *streams = context;
 	struct device_use *device = &streams->devices[mark->second];
-	struct use *use = &streams->uses[mark->first];
+	struct stream_use *use = &streams->uses[mark->first];
 
-	stretch_end(&device->use.busy, at_ns);
-	if (!stretch_end(&use->busy, at_ns))
+	active_time_end(&device->use.busy, at_ns);
+	if (!active_time_end(&use->busy, at_ns))
 		return;
-	use->shared_ns += stretch_total(&device->several, at_ns) - use->shared_since_ns;
+	use->shared_ns += active_time_total(&device->several, at_ns) - use->shared_since_ns;
 	if (--device->at_work)
-		stretch_end(&device->several, at_ns);
+		active_time_end(&device->several, at_ns);
 }
 
 /* Without times: it is counted. */
-static void other(void *context, const struct activity *one)
+static void count_untimed_work(void *context, const struct activity *one)
 {
-	struct streams *streams = context;
+	struct streams_report *streams = context;
 	struct device_use *device;
 	uint32_t ignored;
 
 	if (!activity_is_work(one) || !one->counts)
 		return;
-	device = device_of(streams, one->device, &ignored);
-	count_work(&device->use, one);
-	count_work(use_of(streams, device, one, &ignored), one);
+	device = device_use_of(streams, one->device, &ignored);
+	add_work_to_use(&device->use, one);
+	add_work_to_use(stream_use_of(streams, device, one, &ignored), one);
 }
 
-static void tell_callers(struct tally *tally, const struct use *use)
+static void set_caller_cells(struct computed_row *computed, const struct stream_use *use)
 {
-	char text[THREADS_TOLD * 12 + 16] = "";
+	char text[THREADS_SHOWN * 12 + 16] = "";
 	size_t used = 0;
 
-	for (size_t i = 0; i < use->caller_count && i < THREADS_TOLD; i++)
-		used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? ", " : "", use->callers[i].tid);
-	if (use->caller_count > THREADS_TOLD)
+	for (size_t i = 0; i < use->caller_count && i < THREADS_SHOWN; i++)
+		used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? ", " : "",
+			use->callers[i].tid);
+	if (use->caller_count > THREADS_SHOWN)
 		snprintf(text + used, sizeof text - used, ", ...");
 	if (!use->caller_count)
 		return;
-	tally_unsigned(tally, "threads", use->caller_count);
-	tally_words(tally, "thread_ids", text);
+	computed_row_set_unsigned(computed, "threads", use->caller_count);
+	computed_row_set_string(computed, "thread_ids", text);
 }
 
-static struct tally *tell(struct process *process, const struct use *use, uint64_t span_ns)
+static struct computed_row *use_row(
+	struct process *process, const struct stream_use *use, uint64_t span_ns)
 {
-	struct tally *tally = tally_new(process, 0);
+	struct computed_row *computed = computed_row_new(process, 0);
 
-	tally_unsigned(tally, "calls", use->kernels + use->copies + use->sets);
-	tally_unsigned(tally, "kernels", use->kernels);
-	tally_unsigned(tally, "copies", use->copies);
-	tally_unsigned(tally, "sets", use->sets);
-	tally_unsigned(tally, "bytes", use->bytes);
-	tally_unsigned(tally, "untimed", use->untimed);
-	tell_callers(tally, use);
+	computed_row_set_unsigned(computed, "calls", use->kernels + use->copies + use->memsets);
+	computed_row_set_unsigned(computed, "kernels", use->kernels);
+	computed_row_set_unsigned(computed, "copies", use->copies);
+	computed_row_set_unsigned(computed, "sets", use->memsets);
+	computed_row_set_unsigned(computed, "bytes", use->bytes);
+	computed_row_set_unsigned(computed, "untimed", use->untimed);
+	set_caller_cells(computed, use);
 	if (!use->start_unix) { /* nothing there has a time */
-		tally_unknown(tally, "busy_ns");
-		return tally;
+		computed_row_set_unknown(computed, "busy_ns");
+		return computed;
 	}
-	tally_unsigned(tally, "gpu_total_ns", use->sum_ns);
-	tally_share(tally, "share", use->sum_ns, process->gpu_ns);
-	tally_unsigned(tally, "busy_ns", use->busy.total_ns);
-	tally_share(tally, "busy_share", use->busy.total_ns, span_ns);
-	tally_unsigned(tally, "concurrent_ns", use->shared_ns);
-	tally_unsigned(tally, "start_ns", use->first_ns);
-	tally_unsigned(tally, "last_ns", use->last_ns);
-	return tally;
+	computed_row_set_unsigned(computed, "gpu_total_ns", use->sum_ns);
+	computed_row_set_share(computed, "share", use->sum_ns, process->gpu_ns);
+	computed_row_set_unsigned(computed, "busy_ns", use->busy.total_ns);
+	computed_row_set_share(computed, "busy_share", use->busy.total_ns, span_ns);
+	computed_row_set_unsigned(computed, "concurrent_ns", use->shared_ns);
+	computed_row_set_unsigned(computed, "start_ns", use->first_ns);
+	computed_row_set_unsigned(computed, "last_ns", use->last_ns);
+	return computed;
 }
 
-static void add_lanes(const struct options *options, struct process *process, struct rows *rows,
-	const struct streams *streams, const struct device_use *device, uint32_t parent)
+static void add_stream_rows(const struct options *options, struct process *process,
+	struct rows *rows, const struct streams_report *streams, const struct device_use *device,
+	uint32_t parent)
 {
 	for (uint32_t i = 0; i < streams->lanes.count; i++) {
-		const struct lane *lane = &streams->lanes.lanes[i];
-		struct tally *tally;
+		const struct device_stream *lane = &streams->lanes.entries[i];
+		struct computed_row *computed;
 		char label[256];
 
 		if (lane->device != device->device)
 			continue;
-		tally = tell(process, &streams->uses[i], device->use.end_unix - device->use.start_unix);
-		tally_name(tally, label, lane_label(lane, streams->activities, label, sizeof label));
-		tally_words(tally, "kind", "stream");
-		tally_unsigned(tally, "device", lane->device);
-		if (lane->stream != LANES_REST)
-			tally_unsigned(tally, "stream", lane->stream);
-		tally_add(rows, tally, parent);
+		computed = use_row(
+			process, &streams->uses[i], device->use.end_unix - device->use.start_unix);
+		computed_row_set_name(computed, label,
+			stream_table_label(lane, streams->activities, label, sizeof label));
+		computed_row_set_string(computed, "kind", "stream");
+		computed_row_set_unsigned(computed, "device", lane->device);
+		if (lane->stream != STREAM_TABLE_REST)
+			computed_row_set_unsigned(computed, "stream", lane->stream);
+		computed_row_add(rows, computed, parent);
 	}
-	rows_end(options, process, rows, parent + 1, 1, view_top(options));
+	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static int by_device(const void *a, const void *b)
+static int by_use_device(const void *a, const void *b)
 {
 	const struct device_use *left = a, *right = b;
 
 	return (left->device > right->device) - (left->device < right->device);
 }
 
-static void add_device(
-	const struct options *options, struct process *process, struct rows *rows, struct streams *streams, size_t index)
+static void add_streams_device(const struct options *options, struct process *process,
+	struct rows *rows, struct streams_report *streams, size_t index)
 {
 	struct device_use *device = &streams->devices[index];
-	struct tally *tally;
+	struct computed_row *computed;
 	uint64_t lanes = 0;
 
 	for (uint32_t i = 0; i < streams->lanes.count; i++)
-		lanes += streams->lanes.lanes[i].device == device->device;
+		lanes += streams->lanes.entries[i].device == device->device;
 	device->use.shared_ns = device->several.total_ns;
-	tally = tell(process, &device->use, device->use.end_unix - device->use.start_unix);
-	tally_name_format(tally, "device %u", device->device);
-	tally_words(tally, "kind", "device");
-	tally_unsigned(tally, "device", device->device);
-	tally_unsigned(tally, "streams", lanes);
-	rows_add(rows, &tally->row);
-	add_lanes(options, process, rows, streams, device, (uint32_t)rows->count - 1);
+	computed = use_row(process, &device->use, device->use.end_unix - device->use.start_unix);
+	computed_row_format_name(computed, "device %u", device->device);
+	computed_row_set_string(computed, "kind", "device");
+	computed_row_set_unsigned(computed, "device", device->device);
+	computed_row_set_unsigned(computed, "streams", lanes);
+	rows_add(rows, &computed->row);
+	add_stream_rows(options, process, rows, streams, device, (uint32_t)rows->count - 1);
 }
 
-static void arrange(const struct options *options, struct process *process, struct rows *rows)
+static void arrange_process_streams(
+	const struct options *options, struct process *process, struct rows *rows)
 {
-	struct streams *streams = need(sizeof *streams);
-	const struct edges_visitor visitor = { .context = streams, .begins = begins, .ends = ends, .other = other };
+	struct streams_report *streams = xcalloc(sizeof *streams);
+	const struct event_sweep_visitor visitor = { .context = streams,
+		.begins = begin_stream_work,
+		.ends = end_stream_work,
+		.other = count_untimed_work };
 
 	streams->activities = activities_read(process);
-	edges_visit(streams->activities, &visitor, false);
-	qsort(streams->devices, streams->device_count, sizeof *streams->devices, by_device);
+	event_sweep_run(streams->activities, &visitor, false);
+	qsort(streams->devices, streams->device_count, sizeof *streams->devices, by_use_device);
 	for (size_t i = 0; i < streams->device_count; i++)
-		add_device(options, process, rows, streams, i);
+		add_streams_device(options, process, rows, streams, i);
 	for (uint32_t i = 0; i < streams->lanes.count; i++)
 		free(streams->uses[i].callers);
 	for (size_t i = 0; i < streams->device_count; i++)
 		free(streams->devices[i].use.callers);
 	free(streams->uses);
-	lanes_free(&streams->lanes);
+	stream_table_free(&streams->lanes);
 	activities_free(streams->activities);
 	free(streams);
 }
@@ -263,5 +276,5 @@ static void arrange(const struct options *options, struct process *process, stru
 void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		arrange(options, &processes->all[i], rows);
+		arrange_process_streams(options, &processes->all[i], rows);
 }

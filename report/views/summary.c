@@ -15,12 +15,12 @@
 
 #define TREE_LINES 12 /* of the critical tree */
 
-static const char *dot(const struct style *style)
+static const char *summary_separator(const struct style *style)
 {
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
 
-static void put_what_ran(const struct process *process, const struct style *style)
+static void put_program(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	const struct trace_text host = process_meta(process, "host");
@@ -29,86 +29,94 @@ static void put_what_ran(const struct process *process, const struct style *styl
 		paragraph_text(&paragraph, process->command, strlen(process->command));
 	else
 		paragraph_add(&paragraph, "(the trace does not say what)");
-	paragraph_put(&paragraph, "ran");
+	paragraph_print(&paragraph, "ran");
 	paragraph_add(&paragraph, "pid %u", process->pid);
 	if (process->rank >= 0)
-		paragraph_add(&paragraph, "%srank %lld", dot(style), (long long)process->rank);
+		paragraph_add(&paragraph, "%srank %lld", summary_separator(style),
+			(long long)process->rank);
 	if (host.length) {
-		paragraph_add(&paragraph, "%s", dot(style));
+		paragraph_add(&paragraph, "%s", summary_separator(style));
 		paragraph_text(&paragraph, host.bytes, host.length);
 	}
-	paragraph_add(&paragraph, "%s", dot(style));
-	paragraph_figure(&paragraph, UNIT_TIME, process->wall_ns);
-	paragraph_add(&paragraph, "%s", dot(style));
-	paragraph_figure(&paragraph, UNIT_COUNT, process->events);
-	paragraph_add(&paragraph, " events%s", dot(style));
+	paragraph_add(&paragraph, "%s", summary_separator(style));
+	paragraph_value(&paragraph, UNIT_TIME, process->wall_ns);
+	paragraph_add(&paragraph, "%s", summary_separator(style));
+	paragraph_value(&paragraph, UNIT_COUNT, process->events);
+	paragraph_add(&paragraph, " events%s", summary_separator(style));
 	paragraph_text(&paragraph, process->path, strlen(process->path));
-	if (!(reader_header(process->reader)->flags & TRACE_ENDED) && !process_meta(process, "import.format").known)
-		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running", dot(style));
-	paragraph_put(&paragraph, "");
+	if (!(reader_header(process->reader)->flags & TRACE_ENDED) &&
+		!process_meta(process, "import.format").known)
+		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running",
+			summary_separator(style));
+	paragraph_print(&paragraph, "");
 }
 
-static void add_version(struct paragraph *paragraph, const struct process *process, const char *key, const char *title)
+static void add_version(struct paragraph *paragraph, const struct process *process, const char *key,
+	const char *title)
 {
 	const struct trace_text version = process_meta(process, key);
 
 	if (!version.length)
 		return;
-	paragraph_add(paragraph, "%s%s ", dot(paragraph->style), title);
+	paragraph_add(paragraph, "%s%s ", summary_separator(paragraph->style), title);
 	paragraph_text(paragraph, version.bytes, version.length);
 }
 
 /* How many devices from that one on have numbers in a row and one name. */
 static uint32_t devices_alike(const struct process *process, uint32_t from)
 {
-	const struct trace_device *first = reader_dictionary(process->reader, TRACE_DEVICE, from), *next;
+	const struct trace_device *first = reader_dictionary(process->reader, TRACE_DEVICE, from),
+				  *next;
 	uint32_t count = 1;
 
-	while ((next = reader_dictionary(process->reader, TRACE_DEVICE, from + count)) && next->name == first->name &&
-		next->device == first->device + count)
+	while ((next = reader_dictionary(process->reader, TRACE_DEVICE, from + count)) &&
+		next->name == first->name && next->device == first->device + count)
 		count++;
 	return count;
 }
 
-static void put_devices(const struct process *process, const struct style *style)
+static void put_summary_devices(const struct process *process, const struct style *style)
 {
 	const struct trace_device *device;
 	struct paragraph paragraph = { .style = style };
 
-	for (uint32_t i = 0, count; (device = reader_dictionary(process->reader, TRACE_DEVICE, i)); i += count) {
+	for (uint32_t i = 0, count; (device = reader_dictionary(process->reader, TRACE_DEVICE, i));
+		i += count) {
 		const struct trace_text name = reader_name(process->reader, device->name);
 
 		count = devices_alike(process, i);
-		paragraph_add(&paragraph, count > 1 ? "GPUs %u-%u " : "GPU %u ", device->device, device->device + count - 1);
+		paragraph_add(&paragraph, count > 1 ? "GPUs %u-%u " : "GPU %u ", device->device,
+			device->device + count - 1);
 		if (name.length)
 			paragraph_text(&paragraph, name.bytes, name.length);
 		else
-			paragraph_add(&paragraph, "(the trace has no name of %s)", count > 1 ? "them" : "it");
+			paragraph_add(&paragraph, "(the trace has no name of %s)",
+				count > 1 ? "them" : "it");
 		if (i == 0) {
 			add_version(&paragraph, process, "version.cuda_runtime", "CUDA runtime");
 			add_version(&paragraph, process, "version.cuda_driver", "driver");
 			add_version(&paragraph, process, "version.cupti", "CUPTI");
 		}
-		paragraph_put(&paragraph, i ? "" : "device");
+		paragraph_print(&paragraph, i ? "" : "device");
 	}
 	if (process->simulated) {
-		paragraph_add(&paragraph,
-			"SIMULATED: counts and bytes are what the program did; no time of this GPU is a measurement");
-		paragraph_put(&paragraph, "");
+		paragraph_add(&paragraph, "SIMULATED: counts and bytes are what the program did; "
+					  "no time of this GPU is a measurement");
+		paragraph_print(&paragraph, "");
 	}
 }
 
-static void add_left_out(struct paragraph *paragraph, size_t count, const char *what)
+static void add_excluded_steps(struct paragraph *paragraph, size_t count, const char *what)
 {
 	if (!count)
 		return;
 	paragraph_add(paragraph, ", ");
-	paragraph_figure(paragraph, UNIT_COUNT, count);
+	paragraph_value(paragraph, UNIT_COUNT, count);
 	paragraph_add(paragraph, " %s left out", what);
 }
 
 /* Steps that nobody marked, if somebody looked for them. */
-static void put_steps(const struct process *process, const struct style *style)
+static void put_summary_steps(const struct process *process, const struct style *style)
 {
 	const struct steps *steps = process->steps;
 	struct paragraph paragraph = { .style = style };
@@ -118,33 +126,36 @@ static void put_steps(const struct process *process, const struct style *style)
 		return;
 	if (!steps->count) {
 		paragraph_add(&paragraph, "none found: %s", steps->reason);
-		paragraph_put(&paragraph, "steps");
+		paragraph_print(&paragraph, "steps");
 		return;
 	}
 	usual = steps_usual(steps);
-	paragraph_figure(&paragraph, UNIT_COUNT, usual);
+	paragraph_value(&paragraph, UNIT_COUNT, usual);
 	if (usual) {
 		paragraph_add(&paragraph, usual == 1 ? " step of " : " steps of ");
-		paragraph_figure(&paragraph, UNIT_TIME, steps->p50_ns);
+		paragraph_value(&paragraph, UNIT_TIME, steps->p50_ns);
 		if (usual > 1)
 			paragraph_add(&paragraph, " (p50)");
 	} else {
 		paragraph_add(&paragraph, " whole steps");
 	}
-	add_left_out(&paragraph, steps->warm_up, "warm-up");
-	add_left_out(&paragraph, steps->captures, steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
-	add_left_out(&paragraph, steps->unfinished, "unfinished");
-	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence, steps_confidence_name(steps->confidence),
-		*steps->reason ? ": " : "", steps->reason);
-	paragraph_put(&paragraph, "steps");
+	add_excluded_steps(&paragraph, steps->warm_up, "warm-up");
+	add_excluded_steps(&paragraph, steps->captures,
+		steps->captures == 1 ? "that captured a CUDA graph" : "that captured CUDA graphs");
+	add_excluded_steps(&paragraph, steps->unfinished, "unfinished");
+	paragraph_add(&paragraph, "; found by %s (%s%s%s)", steps->evidence,
+		steps_confidence_name(steps->confidence), *steps->reason ? ": " : "",
+		steps->reason);
+	paragraph_print(&paragraph, "steps");
 }
 
-static const char *metric_name(const struct process *process)
+static const char *summary_metric_name(const struct process *process)
 {
-	return process->metric == METRIC_USER ? process->fold->options.counter : metrics[process->metric].key;
+	return process->metric == METRIC_USER ? process->profile->options.counter
+					      : metrics[process->metric].key;
 }
 
-static void put_critical(const struct report *report, const struct style *style)
+static void put_summary_critical(const struct report *report, const struct style *style)
 {
 	struct process *process = &report->processes->all[0];
 	const struct instance *root = process_critical(process);
@@ -159,18 +170,19 @@ static void put_critical(const struct report *report, const struct style *style)
 	options.top = UINT32_MAX;
 	options.all = false;
 	arrange_critical(&options, &only, &rows);
-	paragraph_add(&paragraph, "by %s: ", metric_name(process));
-	if (process->fold->tree->nodes[root->node].calls > 1) {
+	paragraph_add(&paragraph, "by %s: ", summary_metric_name(process));
+	if (process->profile->tree->nodes[root->node].calls > 1) {
 		paragraph_add(&paragraph, "the worst of ");
-		paragraph_figure(&paragraph, UNIT_COUNT, process->fold->tree->nodes[root->node].calls);
+		paragraph_value(
+			&paragraph, UNIT_COUNT, process->profile->tree->nodes[root->node].calls);
 		paragraph_add(&paragraph, " instances ");
 	} else {
 		paragraph_add(&paragraph, "the only instance ");
 	}
-	verdict_place(&paragraph, process, root->node);
-	paragraph_put(&paragraph, "critical");
-	critical_excerpt(&rows, TREE_LINES);
-	print_ruled(&rows, &options, style);
+	headline_add_path(&paragraph, process, root->node);
+	paragraph_print(&paragraph, "critical");
+	critical_keep_largest(&rows, TREE_LINES);
+	print_critical(&rows, &options, style);
 	if (rows.more)
 		print_line(style, "and %llu lines more\n", (unsigned long long)rows.more);
 	free(rows.rows);
@@ -183,7 +195,7 @@ static bool metrics_are_memory(enum metric metric)
 }
 
 /* Whether the traces are of several ranks of one job. */
-static bool several_ranks(const struct processes *processes)
+static bool has_several_ranks(const struct processes *processes)
 {
 	int64_t first = -1;
 
@@ -195,43 +207,46 @@ static bool several_ranks(const struct processes *processes)
 	return false;
 }
 
-static void put_command(struct command *command, const char *title, const struct style *style)
+static void put_command(struct shell_command *command, const char *title, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_text(&paragraph, command->text, command->used); /* nothing in it needs to be made visible */
-	paragraph_put(&paragraph, title);
+	paragraph_text(&paragraph, command->text,
+		command->used); /* nothing in it needs to be made visible */
+	paragraph_print(&paragraph, title);
 	free(command->text);
 }
 
-static void put_next(const struct report *report, const struct process *process, const struct style *style)
+static void put_summary_next(
+	const struct report *report, const struct process *process, const struct style *style)
 {
-	struct command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
-		       diagnose = { .ascii = style->ascii };
-	const struct fold_totals *totals = &process->fold->totals;
-	const bool exhausted = process->fold->memory->counts.ooms > 0,
-		   memory = !metrics_are_memory(process->metric) && (totals->reserved_peak || totals->allocated_peak);
+	struct shell_command command = { .ascii = style->ascii }, ranks = { .ascii = style->ascii },
+			     diagnose = { .ascii = style->ascii };
+	const struct profile_totals *totals = &process->profile->totals;
+	const bool exhausted = process->profile->memory->counts.ooms > 0,
+		   memory = !metrics_are_memory(process->metric) &&
+			    (totals->reserved_peak || totals->allocated_peak);
 
-	command_add(&command, exhausted ? "pperf-report memory" : "pperf-report critical");
-	command_file(&command, process->path);
+	shell_command_add(&command, exhausted ? "pperf-report memory" : "pperf-report critical");
+	shell_command_add_file(&command, process->path);
 	if (!exhausted) {
-		const char *metric = !memory                  ? metric_name(process)
+		const char *metric = !memory                  ? summary_metric_name(process)
 				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
 							      : metrics[METRIC_RESERVED].key;
 
-		command_add(&command, " -m");
-		command_word(&command, metric, strlen(metric));
+		shell_command_add(&command, " -m");
+		shell_command_add_word(&command, metric, strlen(metric));
 	}
 	put_command(&command, "next", style);
-	if (process->fold->timeline) {
-		command_add(&diagnose, "pperf-report diagnose");
-		command_file(&diagnose, process->path);
+	if (process->profile->timeline) {
+		shell_command_add(&diagnose, "pperf-report diagnose");
+		shell_command_add_file(&diagnose, process->path);
 		put_command(&diagnose, "", style);
 	}
-	if (!several_ranks(report->processes))
+	if (!has_several_ranks(report->processes))
 		return;
-	command_add(&ranks, "pperf-report ranks");
-	command_files(&ranks, report->options);
+	shell_command_add(&ranks, "pperf-report ranks");
+	shell_command_add_files(&ranks, report->options);
 	put_command(&ranks, "", style);
 }
 
@@ -239,20 +254,20 @@ void draw_summary(const struct report *report, const struct style *style)
 {
 	const struct process *process = &report->processes->all[0];
 
-	put_what_ran(process, style);
-	put_devices(process, style);
-	tensors_put_oom(process, style);
-	known_put_sources(process, style);
-	put_steps(process, style);
-	known_put_counted(process, style);
-	verdict_put(process, style);
-	tensors_put_levels(process, style);
-	known_put_losses(process, style);
-	out_char(style->out, '\n');
-	put_critical(report, style);
-	out_char(style->out, '\n');
-	put_next(report, process, style);
-	out_char(style->out, '\n');
+	put_program(process, style);
+	put_summary_devices(process, style);
+	memory_summary_put_oom(process, style);
+	coverage_put_sources(process, style);
+	put_summary_steps(process, style);
+	coverage_put_counted(process, style);
+	headline_put(process, style);
+	memory_summary_put_levels(process, style);
+	coverage_put_losses(process, style);
+	output_char(style->out, '\n');
+	put_summary_critical(report, style);
+	output_char(style->out, '\n');
+	put_summary_next(report, process, style);
+	output_char(style->out, '\n');
 	if (report->rows.count)
 		print_table(report, &report->rows, LAYOUT_TREE, style);
 }

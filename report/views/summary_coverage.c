@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *dot(const struct style *style)
+static const char *coverage_separator(const struct style *style)
 {
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
@@ -18,7 +18,8 @@ static const struct {
 	{ "cuda_symbols", "memory and launches seen on the CPU",
 		"a program with a static CUDA runtime needs CUPTI for this" },
 	{ "cupti", "times of kernels and copies",
-		"let libcupti of the same CUDA version be found (beside libcudart, or in LD_LIBRARY_PATH), and no "
+		"let libcupti of the same CUDA version be found (beside libcudart, or in "
+		"LD_LIBRARY_PATH), and no "
 		"other profiler hold it" },
 	{ "torch_ops", "PyTorch's operators", NULL },
 	{ "torch_modules", "names of PyTorch's modules", NULL },
@@ -32,29 +33,35 @@ static const struct {
 } remedies[] = {
 	{ "", "off: PPERF_", "unset that variable" },
 	{ "cupti", "let this user profile",
-		"start it as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or let every user profile: the NVIDIA "
+		"start it as root or with CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or let "
+		"every user profile: the NVIDIA "
 		"driver's option NVreg_RestrictProfilingToAdminUsers=0" },
 	{ "cupti", "another tool", "run it without the other profiler" },
-	{ "cupti", "found no driver", "let it find the libcupti of a CUDA that the driver supports, or take a newer driver" },
+	{ "cupti", "found no driver",
+		"let it find the libcupti of a CUDA that the driver supports, or take a newer "
+		"driver" },
 	{ "nvtx", "another tool", "unset NVTX_INJECTION64_PATH, or run it without the other tool" },
-	{ "cuda_symbols", "no libcudart is loaded", "start it with libpperf.so's full path in LD_PRELOAD, and the shared CUDA runtime" },
+	{ "cuda_symbols", "no libcudart is loaded",
+		"start it with libpperf.so's full path in LD_PRELOAD, and the shared CUDA "
+		"runtime" },
 };
 
 static const char *advice_of(const char *key, struct trace_text state, const char *usual)
 {
 	for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++)
 		if ((!*remedies[i].key || !strcmp(remedies[i].key, key)) &&
-			memmem(state.bytes, state.length, remedies[i].reason, strlen(remedies[i].reason)))
+			memmem(state.bytes, state.length, remedies[i].reason,
+				strlen(remedies[i].reason)))
 			return remedies[i].advice;
 	return usual;
 }
 
-static bool begins(struct trace_text text, const char *with)
+static bool has_state(struct trace_text text, const char *with)
 {
 	return text.length >= strlen(with) && memcmp(text.bytes, with, strlen(with)) == 0;
 }
 
-static void put_sources(const struct process *process, const struct style *style)
+static void put_source_states(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	const char *before = "";
@@ -69,11 +76,11 @@ static void put_sources(const struct process *process, const struct style *style
 			continue;
 		paragraph_add(&paragraph, "%s%s ", before, sources[i].key);
 		paragraph_text(&paragraph, state.bytes, state.length);
-		before = dot(style);
+		before = coverage_separator(style);
 	}
 	if (!*before)
 		paragraph_add(&paragraph, "none is noted in the trace");
-	paragraph_put(&paragraph, "sources");
+	paragraph_print(&paragraph, "sources");
 	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
 		char key[64];
 		struct trace_text state;
@@ -82,15 +89,15 @@ static void put_sources(const struct process *process, const struct style *style
 		snprintf(key, sizeof key, "source.%s", sources[i].key);
 		state = process_meta(process, key);
 		advice = advice_of(sources[i].key, state, sources[i].advice);
-		if (!begins(state, "off") && !begins(state, "partial"))
+		if (!has_state(state, "off") && !has_state(state, "partial"))
 			continue;
-		if (begins(state, "partial") && !advice)
+		if (has_state(state, "partial") && !advice)
 			continue;
 		paragraph_add(&paragraph, "%s %s %s", style->ascii ? "->" : "\xe2\x86\x92",
-			begins(state, "off") ? "no" : "not all", sources[i].missing);
+			has_state(state, "off") ? "no" : "not all", sources[i].missing);
 		if (advice)
 			paragraph_add(&paragraph, ": %s", advice);
-		paragraph_put(&paragraph, "");
+		paragraph_print(&paragraph, "");
 	}
 }
 
@@ -109,17 +116,18 @@ static void put_import(const struct process *process, const struct style *style)
 		paragraph_add(&paragraph, "; in no view: ");
 		paragraph_text(&paragraph, left_out.bytes, left_out.length);
 	}
-	paragraph_put(&paragraph, "imported");
+	paragraph_print(&paragraph, "imported");
 }
 
-static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of, const char **before)
+static void add_pair(struct paragraph *paragraph, const char *what, uint64_t seen, uint64_t of,
+	const char **before)
 {
 	if (!seen && !of)
 		return;
 	paragraph_add(paragraph, "%s", *before);
-	paragraph_figure(paragraph, UNIT_COUNT, seen);
+	paragraph_value(paragraph, UNIT_COUNT, seen);
 	paragraph_add(paragraph, " of ");
-	paragraph_figure(paragraph, UNIT_COUNT, of);
+	paragraph_value(paragraph, UNIT_COUNT, of);
 	paragraph_add(paragraph, " %s", what);
 	*before = ", ";
 }
@@ -127,19 +135,19 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 /* How the GPU's records found their ranges, in time. */
 static void put_methods(const struct process *process, const struct style *style)
 {
-	const struct fold_totals *totals = &process->fold->totals;
+	const struct profile_totals *totals = &process->profile->totals;
 	struct paragraph paragraph = { .style = style };
 
 	for (int method = METHOD_COUNT - 1; method >= 0; method--) {
 		if (!totals->method_records[method])
 			continue;
-		paragraph_add(&paragraph, "%s%s ",
-			paragraph.used ? ", " : "GPU time by method: ", method_name((enum method)method));
-		paragraph_figure(&paragraph, UNIT_TIME, totals->method_ns[method]);
+		paragraph_add(&paragraph, "%s%s ", paragraph.used ? ", " : "GPU time by method: ",
+			method_name((enum method)method));
+		paragraph_value(&paragraph, UNIT_TIME, totals->method_ns[method]);
 		paragraph_add(&paragraph, " (%s)", method_confidence((enum method)method));
 	}
 	if (paragraph.used)
-		paragraph_put(&paragraph, "");
+		paragraph_print(&paragraph, "");
 }
 
 static void put_coverage(const struct process *process, const struct style *style)
@@ -149,47 +157,54 @@ static void put_coverage(const struct process *process, const struct style *styl
 	const char *before = " ";
 	struct paragraph paragraph = { .style = style };
 
-	if (!records && !integrity->launches && !integrity->copies_called && !integrity->sets_called &&
-		!integrity->graph_launches) {
-		paragraph_add(&paragraph, "no GPU work in this trace: what follows is the time of ranges on the CPU");
-		paragraph_put(&paragraph, "coverage");
+	if (!records && !integrity->launches && !integrity->copies_called &&
+		!integrity->sets_called && !integrity->graph_launches) {
+		paragraph_add(&paragraph,
+			"no GPU work in this trace: what follows is the time of ranges on the CPU");
+		paragraph_print(&paragraph, "coverage");
 		return;
 	}
 	if (records) {
 		paragraph_percent(&paragraph, integrity->attributed, records);
 		paragraph_add(&paragraph, " of ");
-		paragraph_figure(&paragraph, UNIT_COUNT, records);
+		paragraph_value(&paragraph, UNIT_COUNT, records);
 		paragraph_add(&paragraph, " GPU records have the range that asked for them");
 		if (integrity->untimed)
-			paragraph_add(&paragraph, " (%llu without a time)", (unsigned long long)integrity->untimed);
+			paragraph_add(&paragraph, " (%llu without a time)",
+				(unsigned long long)integrity->untimed);
 	} else {
 		paragraph_add(&paragraph, "the GPU told of nothing");
 	}
 	paragraph_add(&paragraph, "; recorded:");
-	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels, integrity->launches, &before);
-	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies, integrity->copies_called, &before);
-	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets, integrity->sets_called, &before);
+	add_pair(&paragraph, "launches", integrity->kernels - integrity->graph_kernels,
+		integrity->launches, &before);
+	add_pair(&paragraph, "copies", integrity->copies - integrity->graph_copies,
+		integrity->copies_called, &before);
+	add_pair(&paragraph, "memsets", integrity->sets - integrity->graph_sets,
+		integrity->sets_called, &before);
 	if (integrity->graph_launches) {
 		paragraph_add(&paragraph, "%s", before);
-		paragraph_figure(&paragraph, UNIT_COUNT,
+		paragraph_value(&paragraph, UNIT_COUNT,
 			integrity->graph_kernels + integrity->graph_copies + integrity->graph_sets);
 		paragraph_add(&paragraph, " by ");
-		paragraph_figure(&paragraph, UNIT_COUNT, integrity->graph_launches);
+		paragraph_value(&paragraph, UNIT_COUNT, integrity->graph_launches);
 		paragraph_add(&paragraph, " graph launches");
 	}
 	if (integrity->without_launch) {
 		paragraph_add(&paragraph, "; of ");
-		paragraph_figure(&paragraph, UNIT_COUNT, integrity->without_launch);
+		paragraph_value(&paragraph, UNIT_COUNT, integrity->without_launch);
 		paragraph_add(&paragraph, " records the launch is not in the file");
 	}
-	paragraph_put(&paragraph, "coverage");
+	paragraph_print(&paragraph, "coverage");
 	if (records)
 		put_methods(process, style);
 }
 
-static void add_window(struct paragraph *paragraph, const struct window *window, const char *before)
+static void add_recording_window(
+	struct paragraph *paragraph, const struct recording_window *window, const char *before)
 {
-	const unsigned long long first = window->first, last = window->first + window->steps - (window->steps > 0);
+	const unsigned long long first = window->first,
+				 last = window->first + window->steps - (window->steps > 0);
 
 	paragraph_add(paragraph, "%s%llu", before, first);
 	if (last > first)
@@ -198,46 +213,48 @@ static void add_window(struct paragraph *paragraph, const struct window *window,
 		paragraph_add(paragraph, " (unfinished)");
 }
 
-#define WINDOWS_TOLD 4u
+#define WINDOWS_SHOWN 4u
 
 /* When CUPTI was another client's, and what that means. */
-static void put_away(const struct process *process, const struct style *style)
+static void put_handover(const struct process *process, const struct style *style)
 {
-	const struct away *away = process->away;
+	const struct handover_list *handovers = process->handovers;
 	struct paragraph paragraph = { .style = style };
 
-	if (!away || !away->count)
+	if (!handovers || !handovers->count)
 		return;
 	paragraph_add(&paragraph, "CUPTI was left to another profiler ");
-	paragraph_figure(&paragraph, UNIT_TIME, away->ns);
+	paragraph_value(&paragraph, UNIT_TIME, handovers->ns);
 	paragraph_add(&paragraph, " long:");
-	for (size_t i = 0; i < away->count && i < WINDOWS_TOLD; i++) {
-		const struct away_span *span = &away->spans[AWAY_TRACE][i];
+	for (size_t i = 0; i < handovers->count && i < WINDOWS_SHOWN; i++) {
+		const struct handover_span *span = &handovers->spans[HANDOVER_TRACE_TIME][i];
 
 		paragraph_add(&paragraph, "%s from ", i ? "," : "");
-		paragraph_figure(&paragraph, UNIT_TIME, span->begin_ns);
+		paragraph_value(&paragraph, UNIT_TIME, span->begin_ns);
 		paragraph_add(&paragraph, " to ");
 		if (span->end_ns == UINT64_MAX)
 			paragraph_add(&paragraph, "the end");
 		else
-			paragraph_figure(&paragraph, UNIT_TIME, span->end_ns);
+			paragraph_value(&paragraph, UNIT_TIME, span->end_ns);
 	}
-	if (away->count > WINDOWS_TOLD)
-		paragraph_add(&paragraph, " and %zu times more", away->count - WINDOWS_TOLD);
+	if (handovers->count > WINDOWS_SHOWN)
+		paragraph_add(&paragraph, " and %zu times more", handovers->count - WINDOWS_SHOWN);
 	paragraph_add(&paragraph, " (PPERF_CUPTI=yield)");
-	paragraph_put(&paragraph, "away");
-	paragraph_add(&paragraph, "%s what the GPU did then is not known: it is in no figure, nor is that time idle", style->ascii ? "->" : "\xe2\x86\x92");
+	paragraph_print(&paragraph, "away");
+	paragraph_add(&paragraph,
+		"%s what the GPU did then is not known: it is in no figure, nor is that time idle",
+		style->ascii ? "->" : "\xe2\x86\x92");
 	if (process->integrity.yielded_calls) {
 		paragraph_add(&paragraph, "; launches, copies and memsets seen then: ");
-		paragraph_figure(&paragraph, UNIT_COUNT, process->integrity.yielded_calls);
+		paragraph_value(&paragraph, UNIT_COUNT, process->integrity.yielded_calls);
 	}
-	paragraph_put(&paragraph, "");
+	paragraph_print(&paragraph, "");
 }
 
 /* What PPERF_SCHEDULE had recorded, of what there was. */
-static void put_windows(const struct process *process, const struct style *style)
+static void put_recording_windows(const struct process *process, const struct style *style)
 {
-	const struct windows *windows = process->windows;
+	const struct recording_windows *windows = process->windows;
 	const struct trace_text given = process_meta(process, "env.PPERF_SCHEDULE");
 	struct paragraph paragraph = { .style = style };
 
@@ -245,25 +262,29 @@ static void put_windows(const struct process *process, const struct style *style
 		return;
 	if (!windows->count)
 		paragraph_add(&paragraph, "no step");
-	for (size_t i = 0; i < windows->count && i < WINDOWS_TOLD; i++)
-		add_window(&paragraph, &windows->windows[i], i ? ", " : windows->count > 1 || windows->windows[i].steps > 1 ? "steps " : "step ");
-	if (windows->count > WINDOWS_TOLD)
-		paragraph_add(&paragraph, " and %llu windows more", (unsigned long long)(windows->count - WINDOWS_TOLD));
+	for (size_t i = 0; i < windows->count && i < WINDOWS_SHOWN; i++)
+		add_recording_window(&paragraph, &windows->windows[i],
+			i                                                     ? ", "
+			: windows->count > 1 || windows->windows[i].steps > 1 ? "steps "
+									      : "step ");
+	if (windows->count > WINDOWS_SHOWN)
+		paragraph_add(&paragraph, " and %llu windows more",
+			(unsigned long long)(windows->count - WINDOWS_SHOWN));
 	paragraph_add(&paragraph, " of ");
-	paragraph_figure(&paragraph, UNIT_COUNT, windows->steps);
+	paragraph_value(&paragraph, UNIT_COUNT, windows->steps);
 	paragraph_add(&paragraph, " recorded, ");
-	paragraph_figure(&paragraph, UNIT_TIME, windows->ns);
+	paragraph_value(&paragraph, UNIT_TIME, windows->ns);
 	paragraph_add(&paragraph, " (PPERF_SCHEDULE=");
 	paragraph_text(&paragraph, given.known ? given.bytes : windows->schedule.bytes,
 		given.known ? given.length : windows->schedule.length);
 	paragraph_add(&paragraph, ")");
-	paragraph_put(&paragraph, "window");
+	paragraph_print(&paragraph, "window");
 }
 
 /* What was not, and what looking at it cost. */
-static void put_outside(const struct process *process, const struct style *style)
+static void put_unrecorded(const struct process *process, const struct style *style)
 {
-	const struct windows *windows = process->windows;
+	const struct recording_windows *windows = process->windows;
 	struct paragraph paragraph = { .style = style };
 
 	if (!windows)
@@ -272,95 +293,101 @@ static void put_outside(const struct process *process, const struct style *style
 		if (!windows->skipped[kind].events)
 			continue;
 		paragraph_add(&paragraph, "%s", paragraph.used ? ", " : "seen and not recorded: ");
-		paragraph_figure(&paragraph, UNIT_COUNT, windows->skipped[kind].events);
-		paragraph_add(&paragraph, " %s", windows_skip_text((enum trace_skip_kind)kind));
+		paragraph_value(&paragraph, UNIT_COUNT, windows->skipped[kind].events);
+		paragraph_add(
+			&paragraph, " %s", recording_windows_skip_text((enum trace_skip_kind)kind));
 	}
 	if (!paragraph.used)
 		return;
 	paragraph_add(&paragraph, "; that cost about ");
-	paragraph_figure(&paragraph, UNIT_TIME, windows->cost_ns);
-	paragraph_add(&paragraph, " in pperf, from those that were measured%s", windows->unmeasured ? " (of some sort none was)" : "");
-	paragraph_put(&paragraph, "outside");
+	paragraph_value(&paragraph, UNIT_TIME, windows->cost_ns);
+	paragraph_add(&paragraph, " in pperf, from those that were measured%s",
+		windows->unmeasured ? " (of some sort none was)" : "");
+	paragraph_print(&paragraph, "outside");
 }
 
-void known_put_counted(const struct process *process, const struct style *style)
+void coverage_put_counted(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 	const struct trace_counted *counted;
 	uint64_t calls = 0;
-	uint32_t places;
+	uint32_t node_count;
 
-	counted = reader_counted(process->reader, &places);
-	for (uint32_t i = 0; i < places; i++)
+	counted = reader_counted(process->reader, &node_count);
+	for (uint32_t i = 0; i < node_count; i++)
 		calls += counted[i].calls;
 	if (!calls)
 		return;
-	paragraph_figure(&paragraph, UNIT_COUNT, calls);
+	paragraph_value(&paragraph, UNIT_COUNT, calls);
 	paragraph_add(&paragraph, " calls were counted, not recorded (PPERF_OPS=totals): ");
-	paragraph_add(&paragraph, process->fold->options.steps ? "of the whole run, so they are left out of these steps"
-							       : "the tree is of the whole run, not of its steps");
-	paragraph_put(&paragraph, "operators");
+	paragraph_add(&paragraph, process->profile->options.steps
+					  ? "of the whole run, so they are left out of these steps"
+					  : "the tree is of the whole run, not of its steps");
+	paragraph_print(&paragraph, "operators");
 }
 
-static void put_losses(const struct process *process, const struct style *style)
+static void put_loss_line(const struct process *process, const struct style *style)
 {
 	const struct integrity *integrity = &process->integrity;
 	struct paragraph paragraph = { .style = style };
 
 	for (size_t i = 0; i < integrity_item_count; i++) {
 		const uint64_t value = integrity_value(integrity, i);
-		const bool note = integrity_items[i].missing || strcmp(integrity_items[i].name, "left_open") == 0 ||
+		const bool note = integrity_items[i].missing ||
+				  strcmp(integrity_items[i].name, "left_open") == 0 ||
 				  strcmp(integrity_items[i].name, "unmatched_ends") == 0 ||
 				  strcmp(integrity_items[i].name, "clock_violations") == 0 ||
 				  strcmp(integrity_items[i].name, "unknown_frees") == 0 ||
 				  strcmp(integrity_items[i].name, "failed_calls") == 0;
 
 		if (value && note)
-			paragraph_add(&paragraph, "%s%llu %s", paragraph.used ? "; " : "", (unsigned long long)value,
-				integrity_items[i].text);
+			paragraph_add(&paragraph, "%s%llu %s", paragraph.used ? "; " : "",
+				(unsigned long long)value, integrity_items[i].text);
 	}
 	if (!integrity->conserved)
 		paragraph_add(&paragraph, "%s%s", paragraph.used ? "; " : "", integrity->problem);
 	if (!paragraph.used)
 		paragraph_add(&paragraph, "none");
-	paragraph_put(&paragraph, integrity->complete ? "losses" : "LOSSES");
+	paragraph_print(&paragraph, integrity->complete ? "losses" : "LOSSES");
 }
 
-static void put_cost(const struct process *process, const struct style *style)
+static void put_profiler_cost(const struct process *process, const struct style *style)
 {
-	const struct fold_totals *totals = &process->fold->totals;
-	const struct fold_options *options = &process->fold->options;
-	const uint64_t run_ns = reader_duration_ns(process->reader); /* nobody knows what parts of it cost */
+	const struct profile_totals *totals = &process->profile->totals;
+	const struct profile_options *options = &process->profile->options;
+	const uint64_t run_ns = reader_duration_ns(
+		process->reader); /* nobody knows what parts of it cost */
 	struct paragraph paragraph = { .style = style };
 
 	if (process_meta(process, "import.format").known)
 		return;
 	paragraph_add(&paragraph, "pperf measured ");
-	paragraph_figure(&paragraph, UNIT_TIME, totals->self_ns);
+	paragraph_value(&paragraph, UNIT_TIME, totals->self_ns);
 	paragraph_add(&paragraph, " of its own in the program (");
 	paragraph_percent(&paragraph, totals->self_ns, run_ns);
-	paragraph_add(&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");
-	paragraph_figure(&paragraph, UNIT_TIME, run_ns);
+	paragraph_add(
+		&paragraph, options->steps || options->windows ? " of the whole run's " : " of ");
+	paragraph_value(&paragraph, UNIT_TIME, run_ns);
 	paragraph_add(&paragraph, ")");
 	if (totals->overhead_ns) {
 		paragraph_add(&paragraph, ", CUPTI ");
-		paragraph_figure(&paragraph, UNIT_TIME, totals->overhead_ns);
+		paragraph_value(&paragraph, UNIT_TIME, totals->overhead_ns);
 	}
-	paragraph_put(&paragraph, "cost");
+	paragraph_print(&paragraph, "cost");
 }
 
-void known_put_sources(const struct process *process, const struct style *style)
+void coverage_put_sources(const struct process *process, const struct style *style)
 {
 	put_import(process, style);
-	put_sources(process, style);
+	put_source_states(process, style);
 	put_coverage(process, style);
-	put_away(process, style);
-	put_windows(process, style);
-	put_outside(process, style);
+	put_handover(process, style);
+	put_recording_windows(process, style);
+	put_unrecorded(process, style);
 }
 
-void known_put_losses(const struct process *process, const struct style *style)
+void coverage_put_losses(const struct process *process, const struct style *style)
 {
-	put_losses(process, style);
-	put_cost(process, style);
+	put_loss_line(process, style);
+	put_profiler_cost(process, style);
 }

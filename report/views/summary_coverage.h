@@ -9,10 +9,10 @@
 #include "report/run/process.h"
 
 /* Sources, coverage, times without CUPTI, windows. */
-void known_put_sources(const struct process *process, const struct style *style);
+void coverage_put_sources(const struct process *process, const struct style *style);
 /* Operators that are in no record. */
-void known_put_counted(const struct process *process, const struct style *style);
+void coverage_put_counted(const struct process *process, const struct style *style);
 /* Losses and cost. */
-void known_put_losses(const struct process *process, const struct style *style);
+void coverage_put_losses(const struct process *process, const struct style *style);
 
 #endif

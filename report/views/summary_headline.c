@@ -6,7 +6,7 @@
 #include "report/analysis/step_stats.h"
 #include <string.h>
 
-static uint64_t amount_of(const struct node *node, enum metric metric)
+static uint64_t metric_amount(const struct node *node, enum metric metric)
 {
 	if (metric == METRIC_GPU)
 		return node->gpu ? node->gpu->total_ns : 0;
@@ -18,40 +18,50 @@ static uint64_t amount_of(const struct node *node, enum metric metric)
 }
 
 /* A range, or what has those of a graph in it. */
-static bool is_place(const struct node *node, enum metric metric)
+static bool is_candidate(const struct node *node, enum metric metric)
 {
-	return node_kind_class(node->kind) == NODE_RANGES || (node->kind == NODE_GRAPH && metric == METRIC_GPU);
+	return node_kind_class(node->kind) == NODE_RANGES ||
+	       (node->kind == NODE_GRAPH && metric == METRIC_GPU);
 }
 
 /* Down from the root along the heaviest range, as long as that has at least half of the whole. */
-static uint32_t heaviest_place(const struct fold *fold, enum metric metric, uint64_t whole)
+static uint32_t heaviest_node(const struct profile *profile, enum metric metric, uint64_t whole)
 {
-	uint32_t place = 0;
+	uint32_t node_id = 0;
 
 	for (;;) {
 		uint32_t heaviest = 0;
 
-		for (uint32_t id = fold->tree->nodes[place].first_child; id; id = fold->tree->nodes[id].next) {
-			const struct node *node = &fold->tree->nodes[id];
+		for (uint32_t id = profile->tree->nodes[node_id].first_child; id;
+			id = profile->tree->nodes[id].next) {
+			const struct node *node = &profile->tree->nodes[id];
 
-			if (!is_place(node, metric) || !fold_shares(fold, id, metric == METRIC_CPU))
+			if (!is_candidate(node, metric) ||
+				!profile_root_has_share(profile, id, metric == METRIC_CPU))
 				continue;
-			if (!heaviest || amount_of(node, metric) > amount_of(&fold->tree->nodes[heaviest], metric) ||
-				(amount_of(node, metric) == amount_of(&fold->tree->nodes[heaviest], metric) &&
-					text_compare(fold->texts, node->name, fold->tree->nodes[heaviest].name) < 0))
+			if (!heaviest ||
+				metric_amount(node, metric) >
+					metric_amount(&profile->tree->nodes[heaviest], metric) ||
+				(metric_amount(node, metric) ==
+						metric_amount(
+							&profile->tree->nodes[heaviest], metric) &&
+					string_table_compare(profile->texts, node->name,
+						profile->tree->nodes[heaviest].name) < 0))
 				heaviest = id;
 		}
-		if (!heaviest || (place && amount_of(&fold->tree->nodes[heaviest], metric) < whole / 2))
-			return place;
-		place = heaviest;
+		if (!heaviest || (node_id && metric_amount(&profile->tree->nodes[heaviest],
+						     metric) < whole / 2))
+			return node_id;
+		node_id = heaviest;
 	}
 }
 
 /* Modules that only have a number, folded, are told apart by their class. */
-static void add_name(struct paragraph *paragraph, const struct process *process, uint32_t id)
+static void add_node_name(struct paragraph *paragraph, const struct process *process, uint32_t id)
 {
-	const struct node *node = &process->fold->tree->nodes[id];
-	const struct text name = text_of(process->texts, node->name), class = text_of(process->texts, node->class);
+	const struct node *node = &process->profile->tree->nodes[id];
+	const struct string_view name = string_table_get(process->texts, node->name),
+				 class = string_table_get(process->texts, node->class);
 
 	paragraph_name(paragraph, name.bytes, name.length);
 	if (!node->class || name.length != 1 || name.bytes[0] != '*')
@@ -62,48 +72,51 @@ static void add_name(struct paragraph *paragraph, const struct process *process,
 }
 
 /* ` in `a / b``, or that it is in no range. */
-void verdict_place(struct paragraph *paragraph, const struct process *process, uint32_t node)
+void headline_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node)
 {
 	const struct row row = { .process = (struct process *)(uintptr_t)process,
 		.kind = ROW_NODE,
 		.node = node,
-		.tree = process->fold->tree };
+		.tree = process->profile->tree };
 	uint32_t nodes[16];
 	const size_t length = row_path(&row, nodes, 16);
 
-	if (process->fold->tree->nodes[node].kind == NODE_UNATTRIBUTED) {
+	if (process->profile->tree->nodes[node].kind == NODE_UNATTRIBUTED) {
 		paragraph_add(paragraph, "outside of any range");
 		return;
 	}
 	paragraph_add(paragraph, "in ");
 	for (size_t i = 0; i < length && i < 16; i++) {
 		paragraph_add(paragraph, i ? " / " : "`");
-		add_name(paragraph, process, nodes[i]);
+		add_node_name(paragraph, process, nodes[i]);
 	}
 	paragraph_add(paragraph, "%s`", length > 16 ? " / ..." : "");
 }
 
-#define PARTS_MOST 3u
+#define CHILDREN_MAX 3u
 
 /* `; largest in it: `forward` (40 %), `backward` (35 %)`: the heaviest children of a place, where it has any. */
-static void add_parts(struct paragraph *paragraph, const struct process *process, uint32_t place, enum metric metric)
+static void add_largest_children(struct paragraph *paragraph, const struct process *process,
+	uint32_t node_id, enum metric metric)
 {
-	const struct tree *tree = process->fold->tree;
-	const uint64_t whole = amount_of(&tree->nodes[place], metric);
+	const struct tree *tree = process->profile->tree;
+	const uint64_t whole = metric_amount(&tree->nodes[node_id], metric);
 	uint64_t below = UINT64_MAX;
 
-	for (uint32_t part = 0; part < PARTS_MOST; part++) {
+	for (uint32_t part = 0; part < CHILDREN_MAX; part++) {
 		uint32_t best = 0;
 
-		for (uint32_t id = tree->nodes[place].first_child; id; id = tree->nodes[id].next)
-			if (is_place(&tree->nodes[id], metric) && amount_of(&tree->nodes[id], metric) < below &&
-				(!best || amount_of(&tree->nodes[id], metric) > amount_of(&tree->nodes[best], metric)))
+		for (uint32_t id = tree->nodes[node_id].first_child; id; id = tree->nodes[id].next)
+			if (is_candidate(&tree->nodes[id], metric) &&
+				metric_amount(&tree->nodes[id], metric) < below &&
+				(!best || metric_amount(&tree->nodes[id], metric) >
+						  metric_amount(&tree->nodes[best], metric)))
 				best = id;
-		if (!best || amount_of(&tree->nodes[best], metric) < whole / 20)
+		if (!best || metric_amount(&tree->nodes[best], metric) < whole / 20)
 			return;
-		below = amount_of(&tree->nodes[best], metric);
+		below = metric_amount(&tree->nodes[best], metric);
 		paragraph_add(paragraph, part ? ", `" : "; largest in it: `");
-		add_name(paragraph, process, best);
+		add_node_name(paragraph, process, best);
 		paragraph_add(paragraph, "` (");
 		paragraph_percent(paragraph, below, whole);
 		paragraph_add(paragraph, ")");
@@ -111,7 +124,7 @@ static void add_parts(struct paragraph *paragraph, const struct process *process
 }
 
 /* Both are shares of a whole; one is more than 5 percent points off the other, or half as much again. */
-static bool differ(double a, double b)
+static bool shares_differ(double a, double b)
 {
 	const double more = a > b ? a : b, less = a > b ? b : a;
 
@@ -120,9 +133,9 @@ static bool differ(double a, double b)
 
 /* What usual steps are like is what there is to gain in: imports and warm-up make the whole say nothing. The whole run
  * is told of where it is another matter. true: it was told of steps. */
-static bool add_busy(struct paragraph *paragraph, const struct process *process)
+static bool add_busy_share(struct paragraph *paragraph, const struct process *process)
 {
-	const struct fold_totals *totals = &process->fold->totals;
+	const struct profile_totals *totals = &process->profile->totals;
 	const uint64_t whole = totals->gpu_busy_ns + totals->gpu_idle_ns;
 	uint64_t busy = 0, idle = 0;
 	const bool has_steps = step_busy_read(process, &busy, &idle);
@@ -131,7 +144,8 @@ static bool add_busy(struct paragraph *paragraph, const struct process *process)
 		paragraph_add(paragraph, "in usual steps the GPU was busy ");
 		paragraph_percent(paragraph, busy, busy + idle);
 		paragraph_add(paragraph, " of the time");
-		if (whole && !differ((double)busy / (double)(busy + idle), (double)totals->gpu_busy_ns / (double)whole))
+		if (whole && !shares_differ((double)busy / (double)(busy + idle),
+				     (double)totals->gpu_busy_ns / (double)whole))
 			return true;
 		paragraph_add(paragraph, ", in all ");
 	} else {
@@ -139,101 +153,113 @@ static bool add_busy(struct paragraph *paragraph, const struct process *process)
 	}
 	paragraph_percent(paragraph, totals->gpu_busy_ns, whole);
 	paragraph_add(paragraph, " of the ");
-	paragraph_figure(paragraph, UNIT_TIME, whole);
+	paragraph_value(paragraph, UNIT_TIME, whole);
 	paragraph_add(paragraph, " from its first work to its last");
 	return has_steps;
 }
 
-#define BATCHES_LEAST 20u /* percent of the steps' time: with less, the GPU waits for something else */
+#define DATALOADER_MIN_PERCENT \
+	20u /* percent of the steps' time: with less, the GPU waits for something else */
 
 /* What the GPU did not wait for is no matter. */
-static void add_batches(struct paragraph *paragraph, const struct process *process)
+static void add_dataloader_wait(struct paragraph *paragraph, const struct process *process)
 {
-	const struct batches batches = batches_of(process->fold);
+	const struct dataloader_wait batches = dataloader_wait_of(process->profile);
 	uint64_t busy = 0, idle = 0;
 
-	if (!batches.ns || batches.ns < batches.steps_ns / 100 * BATCHES_LEAST || !step_busy_read(process, &busy, &idle) || busy > idle)
+	if (!batches.ns || batches.ns < batches.steps_ns / 100 * DATALOADER_MIN_PERCENT ||
+		!step_busy_read(process, &busy, &idle) || busy > idle)
 		return;
 	paragraph_add(paragraph, "; getting the next batch from the DataLoader took ");
 	paragraph_percent(paragraph, batches.ns, batches.steps_ns);
 	paragraph_add(paragraph, " of the steps' time");
 }
 
-static void add_gpu_verdict(struct paragraph *paragraph, const struct process *process)
+static void add_gpu_headline(struct paragraph *paragraph, const struct process *process)
 {
-	const struct fold_totals *totals = &process->fold->totals;
-	const uint32_t place = heaviest_place(process->fold, METRIC_GPU, totals->gpu_sum_ns);
-	const bool of_steps = add_busy(paragraph, process);
+	const struct profile_totals *totals = &process->profile->totals;
+	const uint32_t node_id = heaviest_node(process->profile, METRIC_GPU, totals->gpu_sum_ns);
+	const bool of_steps = add_busy_share(paragraph, process);
 
 	if (totals->gpu_unknown_ns) {
 		paragraph_add(paragraph, ", the ");
-		paragraph_figure(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
+		paragraph_value(paragraph, UNIT_TIME, totals->gpu_unknown_ns);
 		paragraph_add(paragraph, " apart in which CUPTI was another profiler's");
 	}
 	if (of_steps)
-		add_batches(paragraph, process);
-	if (!place)
+		add_dataloader_wait(paragraph, process);
+	if (!node_id)
 		return;
 	paragraph_add(paragraph, "; ");
-	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_GPU), totals->gpu_sum_ns);
-	paragraph_add(paragraph, of_steps ? " of all GPU work was launched " : " of that work was launched ");
-	verdict_place(paragraph, process, place);
-	add_parts(paragraph, process, place, METRIC_GPU);
+	paragraph_percent(paragraph,
+		metric_amount(&process->profile->tree->nodes[node_id], METRIC_GPU),
+		totals->gpu_sum_ns);
+	paragraph_add(paragraph,
+		of_steps ? " of all GPU work was launched " : " of that work was launched ");
+	headline_add_path(paragraph, process, node_id);
+	add_largest_children(paragraph, process, node_id, METRIC_GPU);
 }
 
-static void add_memory_verdict(struct paragraph *paragraph, const struct process *process)
+static void add_memory_headline(struct paragraph *paragraph, const struct process *process)
 {
-	const struct fold_totals *totals = &process->fold->totals;
-	const uint32_t place = heaviest_place(process->fold, METRIC_ALLOC, totals->alloc_bytes);
+	const struct profile_totals *totals = &process->profile->totals;
+	const uint32_t node_id = heaviest_node(process->profile, METRIC_ALLOC, totals->alloc_bytes);
 
 	paragraph_add(paragraph, "device memory reached ");
-	paragraph_figure(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
+	paragraph_value(paragraph, UNIT_BYTES, (uint64_t)totals->reserved_peak);
 	paragraph_add(paragraph, " and stood at ");
-	paragraph_figure(paragraph, UNIT_BYTES, totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
+	paragraph_value(paragraph, UNIT_BYTES,
+		totals->reserved_now > 0 ? (uint64_t)totals->reserved_now : 0);
 	paragraph_add(paragraph, " at the end");
-	if (!place || !totals->alloc_bytes)
+	if (!node_id || !totals->alloc_bytes)
 		return;
 	paragraph_add(paragraph, "; ");
-	paragraph_percent(paragraph, amount_of(&process->fold->tree->nodes[place], METRIC_ALLOC), totals->alloc_bytes);
+	paragraph_percent(paragraph,
+		metric_amount(&process->profile->tree->nodes[node_id], METRIC_ALLOC),
+		totals->alloc_bytes);
 	paragraph_add(paragraph, " of all that was taken was taken ");
-	verdict_place(paragraph, process, place);
+	headline_add_path(paragraph, process, node_id);
 }
 
-static void add_cpu_verdict(struct paragraph *paragraph, const struct process *process)
+static void add_cpu_headline(struct paragraph *paragraph, const struct process *process)
 {
-	const uint64_t whole = number_whole(process->whole);
-	const uint32_t place = process->metric == METRIC_CPU ? heaviest_place(process->fold, METRIC_CPU, whole) : 0;
+	const uint64_t whole = clamp_to_u64(process->whole);
+	const uint32_t node_id = process->metric == METRIC_CPU
+					 ? heaviest_node(process->profile, METRIC_CPU, whole)
+					 : 0;
 
-	if (!place) {
-		paragraph_add(paragraph, "no range was recorded, so there is nothing that time could be laid to");
+	if (!node_id) {
+		paragraph_add(paragraph,
+			"no range was recorded, so there is nothing that time could be laid to");
 		return;
 	}
-	paragraph_percent(paragraph, process->fold->tree->nodes[place].total_ns, whole);
+	paragraph_percent(paragraph, process->profile->tree->nodes[node_id].total_ns, whole);
 	paragraph_add(paragraph, " of the time in ranges (");
-	paragraph_figure(paragraph, UNIT_TIME, process->fold->tree->nodes[place].total_ns);
+	paragraph_value(paragraph, UNIT_TIME, process->profile->tree->nodes[node_id].total_ns);
 	paragraph_add(paragraph, " of ");
-	paragraph_figure(paragraph, UNIT_TIME, whole);
-	paragraph_add(paragraph, process->steps && process->steps->count ? ", without what is in no step) is "
-									 : ", all threads) is ");
-	verdict_place(paragraph, process, place);
-	add_parts(paragraph, process, place, METRIC_CPU);
+	paragraph_value(paragraph, UNIT_TIME, whole);
+	paragraph_add(paragraph, process->steps && process->steps->count
+					 ? ", without what is in no step) is "
+					 : ", all threads) is ");
+	headline_add_path(paragraph, process, node_id);
+	add_largest_children(paragraph, process, node_id, METRIC_CPU);
 }
 
-void verdict_put(const struct process *process, const struct style *style)
+void headline_put(const struct process *process, const struct style *style)
 {
-	const struct fold_totals *totals = &process->fold->totals;
+	const struct profile_totals *totals = &process->profile->totals;
 	struct paragraph paragraph = { .style = style };
 
 	if (totals->gpu_sum_ns)
-		add_gpu_verdict(&paragraph, process);
+		add_gpu_headline(&paragraph, process);
 	else if (!totals->reserved_peak)
-		add_cpu_verdict(&paragraph, process);
+		add_cpu_headline(&paragraph, process);
 	if (totals->reserved_peak) {
 		if (paragraph.used)
-			paragraph_put(&paragraph, "verdict");
-		add_memory_verdict(&paragraph, process);
-		paragraph_put(&paragraph, totals->gpu_sum_ns ? "" : "verdict");
+			paragraph_print(&paragraph, "verdict");
+		add_memory_headline(&paragraph, process);
+		paragraph_print(&paragraph, totals->gpu_sum_ns ? "" : "verdict");
 		return;
 	}
-	paragraph_put(&paragraph, "verdict");
+	paragraph_print(&paragraph, "verdict");
 }

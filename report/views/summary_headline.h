@@ -7,9 +7,9 @@
 #include "report/run/process.h"
 #include "report/text/paragraph.h"
 
-void verdict_put(const struct process *process, const struct style *style);
+void headline_put(const struct process *process, const struct style *style);
 
 /* "in `a / b`", or that it was in no range. */
-void verdict_place(struct paragraph *paragraph, const struct process *process, uint32_t node);
+void headline_add_path(struct paragraph *paragraph, const struct process *process, uint32_t node);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* A node of the tree and its flat one; `inner`: a flat one of the same name lies around it, whose totals have it
  * already. */
-static void merge_figures(struct node *flat, const struct node *node, bool inner)
+static void merge_times(struct node *flat, const struct node *node, bool inner)
 {
 	flat->calls += node->calls;
 	flat->self_ns += node->self_ns;
@@ -29,20 +29,22 @@ static void merge_figures(struct node *flat, const struct node *node, bool inner
 }
 
 /* again: it is work, or what was captured, and its range has it as its own. */
-static void merge_gpu(struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
+static void merge_gpu(
+	struct tree *tree, uint32_t id, const struct node_gpu *from, bool inner, bool again)
 {
 	struct node_gpu *gpu = tree_gpu(tree, id);
 
 	gpu->self_ns += from->self_ns;
-	gpu->again_ns += again ? from->self_ns : 0;
+	gpu->duplicate_ns += again ? from->self_ns : 0;
 	gpu->self_calls += from->self_calls;
 	gpu->untimed += from->untimed;
 	gpu->bytes += from->bytes;
 	gpu->method = from->method;
 	gpu->several_shapes |= from->several_shapes ||
-			       (gpu->shape && from->shape && !kernel_same_shape(gpu->shape, from->shape));
+			       (gpu->shape && from->shape &&
+				       !launch_config_equal(gpu->shape, from->shape));
 	if (from->shape && !gpu->shape) {
-		gpu->shape = need(sizeof *gpu->shape);
+		gpu->shape = xcalloc(sizeof *gpu->shape);
 		*gpu->shape = *from->shape;
 	}
 	if (inner)
@@ -68,16 +70,18 @@ static void merge_memory(struct tree *tree, uint32_t id, const struct node_memor
 		return;
 	memory->alloc_bytes += from->alloc_bytes;
 	memory->free_bytes += from->free_bytes;
-	memory->reserved_delta = number_sum(memory->reserved_delta, from->reserved_delta);
+	memory->reserved_delta = saturating_add(memory->reserved_delta, from->reserved_delta);
 }
 
-static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tensors *from, bool inner)
+static void merge_tensors(
+	struct tree *tree, uint32_t id, const struct node_tensors *from, bool inner)
 {
 	struct node_tensors *tensors = tree_tensors(tree, id);
 
 	tensors->allocs += from->allocs;
 	tensors->frees += from->frees;
-	if (from->has_level && (!tensors->has_level || tensors->allocated_peak < from->allocated_peak))
+	if (from->has_level &&
+		(!tensors->has_level || tensors->allocated_peak < from->allocated_peak))
 		tensors->allocated_peak = from->allocated_peak;
 	tensors->has_level |= from->has_level;
 	if (inner)
@@ -86,26 +90,28 @@ static void merge_tensors(struct tree *tree, uint32_t id, const struct node_tens
 	tensors->total.free_bytes += from->total.free_bytes;
 	tensors->total.at_peak += from->total.at_peak;
 	tensors->total.at_oom += from->total.at_oom;
-	tensors->allocated_delta = number_sum(tensors->allocated_delta, from->allocated_delta);
+	tensors->allocated_delta = saturating_add(tensors->allocated_delta, from->allocated_delta);
 }
 
 static void merge_worst(struct tree *tree, uint32_t id, const struct node_worst *from)
 {
 	struct node_worst *worst = tree_worst(tree, id);
 
-	if (!from->found || (worst->found && (from->value < worst->value || (from->value == worst->value &&
-										    from->begin_ns < worst->begin_ns))))
+	if (!from->found || (worst->found && (from->value < worst->value ||
+						     (from->value == worst->value &&
+							     from->begin_ns < worst->begin_ns))))
 		return;
 	*worst = *from;
 	worst->own = NULL;
 }
 
-static void merge(struct tree *flat, uint32_t id, const struct node *node, bool inner)
+static void merge_node(struct tree *flat, uint32_t id, const struct node *node, bool inner)
 {
-	merge_figures(&flat->nodes[id], node, inner);
-	samples_merge(&flat->nodes[id].samples, &node->samples, &flat->budget);
+	merge_times(&flat->nodes[id], node, inner);
+	percentiles_merge(&flat->nodes[id].samples, &node->samples, &flat->budget);
 	if (node->gpu)
-		merge_gpu(flat, id, node->gpu, inner, node->captured || node_kind_class(node->kind) == NODE_WORK);
+		merge_gpu(flat, id, node->gpu, inner,
+			node->captured || node_kind_class(node->kind) == NODE_WORK);
 	if (node->memory)
 		merge_memory(flat, id, node->memory, inner);
 	if (node->tensors)
@@ -114,30 +120,32 @@ static void merge(struct tree *flat, uint32_t id, const struct node *node, bool 
 		merge_worst(flat, id, node->worst);
 }
 
-static uint32_t flat_node(struct tree *flat, const struct fold *fold, uint32_t id)
+static uint32_t flat_node(struct tree *flat, const struct profile *profile, uint32_t id)
 {
-	const struct node *node = &fold->tree->nodes[id];
-	const bool span = fold->spans && node->parent == fold->spans;
+	const struct node *node = &profile->tree->nodes[id];
+	const bool span = profile->async_ranges && node->parent == profile->async_ranges;
 	const uint32_t before = flat->count;
 	uint32_t flat_id;
 
 	flat_id = node->class ? tree_module(flat, 0, node->name, node->domain, node->class)
-			      : tree_child(flat, 0, node->name, node->domain, span ? NODE_SPANS : (enum node_kind)node->kind);
-	flat->nodes[flat_id].captured = node->captured && (flat_id >= before || flat->nodes[flat_id].captured);
+			      : tree_child(flat, 0, node->name, node->domain,
+					span ? NODE_ASYNC : (enum node_kind)node->kind);
+	flat->nodes[flat_id].captured = node->captured &&
+					(flat_id >= before || flat->nodes[flat_id].captured);
 	if (node->class || node->captured)
 		return flat_id;
 	flat->nodes[flat_id].is_group = node->is_group;
-	flat->nodes[flat_id].elsewhere = node->elsewhere;
+	flat->nodes[flat_id].ran_elsewhere = node->ran_elsewhere;
 	flat->nodes[flat_id].is_counted |= node->is_counted;
 	return flat_id;
 }
 
 static struct tree *flatten(const struct process *process)
 {
-	const struct fold *fold = process->fold;
-	const struct tree *tree = fold->tree;
+	const struct profile *profile = process->profile;
+	const struct tree *tree = profile->tree;
 	struct tree *flat = tree_new();
-	uint32_t *flat_of = need(tree->count * sizeof *flat_of), *open = NULL, node = 0;
+	uint32_t *flat_of = xcalloc(tree->count * sizeof *flat_of), *open = NULL, node = 0;
 	size_t room = 0;
 
 	/* A walk without recursion: down to the first child, on to the next one, up when there is none; open[] counts
@@ -153,10 +161,11 @@ static struct tree *flatten(const struct process *process)
 		if (!next)
 			break;
 		node = next;
-		flat_of[node] = flat_node(flat, fold, node);
-		grow(&open, &room, flat->count, sizeof *open);
-		if (node != fold->spans)
-			merge(flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
+		flat_of[node] = flat_node(flat, profile, node);
+		array_grow_zeroed(&open, &room, flat->count, sizeof *open);
+		if (node != profile->async_ranges)
+			merge_node(
+				flat, flat_of[node], &tree->nodes[node], open[flat_of[node]] > 0);
 		open[flat_of[node]]++;
 	}
 	free(open);
@@ -165,7 +174,7 @@ static struct tree *flatten(const struct process *process)
 }
 
 /* CUPTI times some calls that were recorded as they were made, too. */
-static bool has_calls(const struct process *process, uint32_t name)
+static bool has_call_node(const struct process *process, uint32_t name)
 {
 	static const enum node_kind kinds[] = { NODE_API, NODE_SYNC, NODE_ALLOC };
 
@@ -175,7 +184,7 @@ static bool has_calls(const struct process *process, uint32_t name)
 	return false;
 }
 
-static void add_nodes(struct process *process, struct rows *rows)
+static void add_flat_rows(struct process *process, struct rows *rows)
 {
 	for (uint32_t id = 1; id < process->flat->count; id++) {
 		const struct node *node = &process->flat->nodes[id];
@@ -190,14 +199,15 @@ static void add_nodes(struct process *process, struct rows *rows)
 }
 
 /* false: there is nothing to make them of. */
-static bool make_flat(const struct options *options, struct processes *processes, struct process *process)
+static bool make_flat_tree(
+	const struct options *options, struct processes *processes, struct process *process)
 {
-	char reason[KEYED_REASON];
+	char reason[GROUP_BY_REASON_BYTES];
 
 	if (!process->flat && options->by == BY_NAME)
 		process->flat = flatten(process);
 	else if (!process->flat)
-		process->flat = keyed_tree(process, options->by, options->categories, reason);
+		process->flat = group_by_tree(process, options->by, options->categories, reason);
 	if (!process->flat)
 		processes_warn(processes, "%s: %s", process->path, reason);
 	return process->flat != NULL;
@@ -206,7 +216,8 @@ static bool make_flat(const struct options *options, struct processes *processes
 /* What no rule knows lies around all that one does, so its total says nothing: it comes last, unless an order was asked for. */
 static void put_other_last(const struct process *process, struct row *rows, size_t count)
 {
-	const uint32_t other = text_find(process->texts, CATEGORY_OTHER_NAME, strlen(CATEGORY_OTHER_NAME));
+	const uint32_t other = string_table_find(
+		process->texts, CATEGORY_OTHER_NAME, strlen(CATEGORY_OTHER_NAME));
 
 	for (size_t i = 0; i + 1 < count; i++)
 		if (rows[i].tree->nodes[rows[i].node].name == other) {
@@ -218,18 +229,19 @@ static void put_other_last(const struct process *process, struct row *rows, size
 		}
 }
 
-static void add_rows(const struct options *options, struct process *process, struct rows *rows)
+static void add_table_rows(
+	const struct options *options, struct process *process, struct rows *rows)
 {
 	const size_t first = rows->count;
 	const uint32_t top = view_top(options);
 
-	add_nodes(process, rows);
-	for (uint32_t i = 0; options->by == BY_NAME && i < process->fold->api_count; i++)
-		if (!has_calls(process, process->fold->apis[i].name))
+	add_flat_rows(process, rows);
+	for (uint32_t i = 0; options->by == BY_NAME && i < process->profile->api_count; i++)
+		if (!has_call_node(process, process->profile->apis[i].name))
 			rows_add(rows, &(struct row){ .process = process,
 					       .kind = ROW_API,
 					       .parent = NO_ROW,
-					       .of.api = &process->fold->apis[i] });
+					       .of.api = &process->profile->apis[i] });
 	rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
 	if (options->by == BY_CATEGORY && !options->sort)
 		put_other_last(process, rows->rows + first, rows->count - first);
@@ -239,17 +251,17 @@ static void add_rows(const struct options *options, struct process *process, str
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++)
-		if (make_flat(options, processes, &processes->all[i]))
-			add_rows(options, &processes->all[i], rows);
+		if (make_flat_tree(options, processes, &processes->all[i]))
+			add_table_rows(options, &processes->all[i], rows);
 		else
-			rows->told = true;
+			rows->empty_explained = true;
 }
 
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows)
 {
 	for (size_t i = 0; i < processes->shown; i++) {
 		struct process *process = &processes->all[i];
-		const struct kernels *kernels = process->fold->kernels;
+		const struct launch_configs *kernels = process->profile->kernels;
 		const size_t first = rows->count;
 
 		for (uint32_t kernel = 0; kernel < kernels->count; kernel++)
@@ -257,9 +269,10 @@ void arrange_kernels(const struct options *options, struct processes *processes,
 					       .kind = ROW_SHAPE,
 					       .parent = NO_ROW,
 					       .node = kernels->kernels[kernel].node,
-					       .tree = process->fold->tree,
+					       .tree = process->profile->tree,
 					       .of.shape = &kernels->kernels[kernel] });
 		rows_sort(rows->rows + first, rows->count - first, view_sort(options, process));
-		rows_prune(rows, first, view_sort(options, process), view_min_percent(options), view_top(options));
+		rows_prune(rows, first, view_sort(options, process), view_min_percent(options),
+			view_top(options));
 	}
 }

@@ -12,42 +12,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct walk {
+struct tree_walk {
 	const struct options *options;
 	struct process *process;
 	struct rows *rows;
 	const struct column *sort;
-	bool *alive;          /* by node: something happened in it or below */
-	bool *workless;       /* asides_workless */
-	uint32_t *operators;  /* by node: ranges that are alive, in it and below */
-	uint32_t *seat, *backward; /* by node, while a level is ordered: its row and that of its backward, + 1 */
-	long double least;    /* rows below it are too small; 0: none is */
-	uint64_t least_cpu_ns; /* and of those without work, what took less time */
-	uint32_t base;        /* depth of the roots: 1 below a process */
-	uint32_t root_parent; /* their row */
-	struct row *waiting;  /* the last one is next */
-	size_t waiting_count, waiting_room;
+	bool *alive;         /* by node: something happened in it or below */
+	bool *workless;      /* asides_workless */
+	uint32_t *operators; /* by node: ranges that are alive, in it and below */
+	uint32_t *position,
+		*backward; /* by node, while a level is ordered: its row and that of its backward, + 1 */
+	long double min_value; /* rows below it are too small; 0: none is */
+	uint64_t min_cpu_ns;   /* and of those without work, what took less time */
+	uint32_t base;         /* depth of the roots: 1 below a process */
+	uint32_t root_parent;  /* their row */
+	struct row *stack;     /* the last one is next */
+	size_t stack_count, stack_room;
 };
 
-static void find_alive(struct walk *walk)
+static void find_alive(struct tree_walk *walk)
 {
-	const struct tree *tree = walk->process->fold->tree;
+	const struct tree *tree = walk->process->profile->tree;
 
-	walk->alive = need(tree->count * sizeof *walk->alive);
-	walk->operators = need(tree->count * sizeof *walk->operators);
-	walk->seat = need(tree->count * sizeof *walk->seat);
-	walk->backward = need(tree->count * sizeof *walk->backward);
+	walk->alive = xcalloc(tree->count * sizeof *walk->alive);
+	walk->operators = xcalloc(tree->count * sizeof *walk->operators);
+	walk->position = xcalloc(tree->count * sizeof *walk->position);
+	walk->backward = xcalloc(tree->count * sizeof *walk->backward);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 
 		walk->alive[id] |= node->calls > 0 || node->gpu || node->memory;
 		walk->alive[node->parent] |= walk->alive[id];
-		walk->operators[id] += walk->alive[id] && node_kind_class(node->kind) == NODE_RANGES && !node->is_group;
+		walk->operators[id] += walk->alive[id] &&
+				       node_kind_class(node->kind) == NODE_RANGES &&
+				       !node->is_group;
 		walk->operators[node->parent] += walk->operators[id];
 	}
 }
 
-static long double amount(const struct walk *walk, const struct row *row)
+static long double sort_value(const struct tree_walk *walk, const struct row *row)
 {
 	const struct cell cell = column_value(walk->sort, row, walk->rows);
 	long double number;
@@ -57,64 +60,67 @@ static long double amount(const struct walk *walk, const struct row *row)
 	return number < 0 ? -number : number;
 }
 
-static bool too_small(const struct walk *walk, const struct row *row)
+static bool is_too_small(const struct tree_walk *walk, const struct row *row)
 {
-	const struct fold *fold = walk->process->fold;
+	const struct profile *profile = walk->process->profile;
 	const struct node *node = &row->tree->nodes[row->node];
 
-	if (row->tree != fold->tree)
+	if (row->tree != profile->tree)
 		return false;
 	/* What belongs to no range is a root of its own, however little it is. */
-	if (node->kind == NODE_UNATTRIBUTED && (node->gpu || (node->memory && node->memory->alloc_bytes)))
+	if (node->kind == NODE_UNATTRIBUTED &&
+		(node->gpu || (node->memory && node->memory->alloc_bytes)))
 		return false;
-	if (fold->spans && (row->node == fold->spans || node->parent == fold->spans))
+	if (profile->async_ranges &&
+		(row->node == profile->async_ranges || node->parent == profile->async_ranges))
 		return false;
-	if (walk->workless && walk->workless[row->node] &&
-		node->total_ns >= walk->least_cpu_ns)
+	if (walk->workless && walk->workless[row->node] && node->total_ns >= walk->min_cpu_ns)
 		return false;
-	return amount(walk, row) < walk->least;
+	return sort_value(walk, row) < walk->min_value;
 }
 
-static uint32_t forward_of(const struct walk *walk, const struct row *row)
+static uint32_t forward_of(const struct tree_walk *walk, const struct row *row)
 {
-	return row->tree == walk->process->fold->tree ? row->tree->nodes[row->node].beside : 0;
+	return row->tree == walk->process->profile->tree ? row->tree->nodes[row->node].forward_node
+							 : 0;
 }
 
 /* Takes a row and its partner, the forward one first. Returns how many it took: none if they are taken. */
-static size_t take_pair(struct walk *walk, const struct row *level, const struct row *row, struct row *out)
+static size_t pop_pair(
+	struct tree_walk *walk, const struct row *level, const struct row *row, struct row *out)
 {
 	uint32_t forward = forward_of(walk, row);
 	size_t used = 1;
 
 	*out = *row;
-	if (row->tree != walk->process->fold->tree)
+	if (row->tree != walk->process->profile->tree)
 		return 1;
-	if (!walk->seat[row->node])
+	if (!walk->position[row->node])
 		return 0;
-	if (!forward || !walk->seat[forward])
+	if (!forward || !walk->position[forward])
 		forward = row->node;
-	*out = level[walk->seat[forward] - 1];
+	*out = level[walk->position[forward] - 1];
 	if (walk->backward[forward])
 		out[used++] = level[walk->backward[forward] - 1];
 	for (size_t i = 0; i < used; i++)
-		walk->seat[out[i].node] = 0;
+		walk->position[out[i].node] = 0;
 	return used;
 }
 
 /* An operator and its backward stand together, where the first of them does. */
-static void bring_together(struct walk *walk, struct row *level, size_t count)
+static void pair_forward_backward(struct tree_walk *walk, struct row *level, size_t count)
 {
-	struct row *ordered = need((count + 1) * sizeof *ordered);
+	struct row *ordered = xcalloc((count + 1) * sizeof *ordered);
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (level[i].tree == walk->process->fold->tree)
-			walk->seat[level[i].node] = (uint32_t)i + 1;
+		if (level[i].tree == walk->process->profile->tree)
+			walk->position[level[i].node] = (uint32_t)i + 1;
 	for (size_t i = 0; i < count; i++)
 		walk->backward[forward_of(walk, &level[i])] = (uint32_t)i + 1;
 	walk->backward[0] = 0;
 	for (size_t i = 0; i < count; i++)
-		used += take_pair(walk, level, &level[i], ordered + used);
+		used += pop_pair(walk, level, &level[i], ordered + used);
 	for (size_t i = 0; i < count; i++)
 		walk->backward[forward_of(walk, &level[i])] = 0;
 	memcpy(level, ordered, count * sizeof *level);
@@ -122,13 +128,14 @@ static void bring_together(struct walk *walk, struct row *level, size_t count)
 }
 
 /* What is in no step goes behind what is, however long it took. */
-static void put_steps_first(const struct walk *walk, struct row *level, size_t count)
+static void put_steps_first(const struct tree_walk *walk, struct row *level, size_t count)
 {
-	struct row *others = need((count + 1) * sizeof *others);
+	struct row *others = xcalloc((count + 1) * sizeof *others);
 	size_t first = 0, other_count = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (level[i].kind == ROW_NODE && !fold_shares(walk->process->fold, level[i].node, true))
+		if (level[i].kind == ROW_NODE &&
+			!profile_root_has_share(walk->process->profile, level[i].node, true))
 			others[other_count++] = level[i];
 		else
 			level[first++] = level[i];
@@ -137,7 +144,7 @@ static void put_steps_first(const struct walk *walk, struct row *level, size_t c
 }
 
 /* The nodes to be shown at one level, ordered, cut to what was asked for, and put with those that wait, the first on top. */
-static void wait_for(struct walk *walk, struct row *level, size_t count)
+static void push_level(struct tree_walk *walk, struct row *level, size_t count)
 {
 	const uint32_t top = view_top(walk->options);
 	size_t kept = 0;
@@ -148,7 +155,7 @@ static void wait_for(struct walk *walk, struct row *level, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		if (level[i].depth - walk->base >= walk->options->depth)
 			walk->rows->deep++;
-		else if (too_small(walk, &level[i]))
+		else if (is_too_small(walk, &level[i]))
 			walk->rows->small++;
 		else if (kept >= top)
 			walk->rows->more++;
@@ -157,38 +164,43 @@ static void wait_for(struct walk *walk, struct row *level, size_t count)
 	}
 	for (size_t i = 0; i < kept; i++)
 		if (forward_of(walk, &level[i])) {
-			bring_together(walk, level, kept);
+			pair_forward_backward(walk, level, kept);
 			break;
 		}
-	grow(&walk->waiting, &walk->waiting_room, walk->waiting_count + kept, sizeof *walk->waiting);
+	array_grow_zeroed(
+		&walk->stack, &walk->stack_room, walk->stack_count + kept, sizeof *walk->stack);
 	while (kept)
-		walk->waiting[walk->waiting_count++] = level[--kept];
+		walk->stack[walk->stack_count++] = level[--kept];
 }
 
 /* The rows of one level. */
-struct level {
+struct row_level {
 	struct row *rows;
 	size_t count, room;
-	uint64_t idle_rows, idle_operators, idle_ns; /* left out: without work, and too short for a row of their own */
+	uint64_t idle_rows, idle_operators,
+		idle_ns; /* left out: without work, and too short for a row of their own */
 };
 
-static void add_to_level(struct level *level, const struct row *row)
+static void add_to_level(struct row_level *level, const struct row *row)
 {
-	grow(&level->rows, &level->room, level->count + 1, sizeof *level->rows);
+	array_grow_zeroed(&level->rows, &level->room, level->count + 1, sizeof *level->rows);
 	level->rows[level->count++] = *row;
 }
 
 /* What only text has, beside the nodes: `like` is a row of that level, `of` the one around it. */
-static void add_asides(struct walk *walk, struct level *level, const struct row *of, const struct row *like)
+static void add_extra_rows(struct tree_walk *walk, struct row_level *level, const struct row *of,
+	const struct row *like)
 {
 	struct row row;
 
-	if (walk->options->format != FORMAT_TEXT || !walk->least_cpu_ns)
+	if (walk->options->format != FORMAT_TEXT || !walk->min_cpu_ns)
 		return;
-	if (of && (asides_odd(of, like, &row) || asides_moved(of, like, &row)) && amount(walk, &row) >= walk->least)
+	if (of && (extra_row_outlier(of, like, &row) || extra_row_moved_backward(of, like, &row)) &&
+		sort_value(walk, &row) >= walk->min_value)
 		add_to_level(level, &row);
-	if (level->idle_ns >= walk->least_cpu_ns) {
-		row = asides_sum(walk->process, like, level->idle_operators, level->idle_ns);
+	if (level->idle_ns >= walk->min_cpu_ns) {
+		row = extra_row_workless_sum(
+			walk->process, like, level->idle_operators, level->idle_ns);
 		add_to_level(level, &row);
 	} else {
 		walk->rows->small += level->idle_rows;
@@ -196,19 +208,23 @@ static void add_asides(struct walk *walk, struct level *level, const struct row 
 }
 
 /* of: their row; NULL: they are roots. */
-static void wait_for_children(struct walk *walk, uint32_t node, const struct row *of, uint32_t parent_row, uint32_t depth)
+static void push_children(struct tree_walk *walk, uint32_t node, const struct row *of,
+	uint32_t parent_row, uint32_t depth)
 {
-	const struct tree *tree = walk->process->fold->tree;
-	struct row row = {
-		.process = walk->process, .kind = ROW_NODE, .parent = parent_row, .depth = depth, .tree = tree
-	};
-	struct level level = { .count = 0 };
+	const struct tree *tree = walk->process->profile->tree;
+	struct row row = { .process = walk->process,
+		.kind = ROW_NODE,
+		.parent = parent_row,
+		.depth = depth,
+		.tree = tree };
+	struct row_level level = { .count = 0 };
 
 	for (uint32_t id = tree->nodes[node].first_child; id; id = tree->nodes[id].next) {
 		row.node = id;
 		if (!walk->alive[id])
 			continue;
-		if (walk->workless && walk->workless[id] && tree->nodes[id].total_ns < walk->least_cpu_ns) {
+		if (walk->workless && walk->workless[id] &&
+			tree->nodes[id].total_ns < walk->min_cpu_ns) {
 			level.idle_rows++;
 			level.idle_operators += walk->operators[id];
 			level.idle_ns += tree->nodes[id].total_ns;
@@ -216,52 +232,57 @@ static void wait_for_children(struct walk *walk, uint32_t node, const struct row
 		}
 		add_to_level(&level, &row);
 	}
-	add_asides(walk, &level, of, &row);
+	add_extra_rows(walk, &level, of, &row);
 	if (level.count)
-		wait_for(walk, level.rows, level.count);
+		push_level(walk, level.rows, level.count);
 	free(level.rows);
 }
 
 /* What the shares of the sort key are shares of. */
-static long double sum_of_roots(const struct walk *walk)
+static long double sum_of_roots(const struct tree_walk *walk)
 {
-	const struct fold *fold = walk->process->fold;
+	const struct profile *profile = walk->process->profile;
 	long double sum = 0;
 
-	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next) {
-		const struct row row = {
-			.process = walk->process, .kind = ROW_NODE, .parent = NO_ROW, .node = id, .tree = fold->tree
-		};
+	for (uint32_t id = profile->tree->nodes[0].first_child; id;
+		id = profile->tree->nodes[id].next) {
+		const struct row row = { .process = walk->process,
+			.kind = ROW_NODE,
+			.parent = NO_ROW,
+			.node = id,
+			.tree = profile->tree };
 
-		if (fold_shares(fold, id, strncmp(walk->sort->key, "cpu", 3) == 0))
-			sum += amount(walk, &row);
+		if (profile_root_has_share(profile, id, strncmp(walk->sort->key, "cpu", 3) == 0))
+			sum += sort_value(walk, &row);
 	}
 	return sum;
 }
 
-static long double cpu_of_roots(const struct walk *walk)
+static long double cpu_of_roots(const struct tree_walk *walk)
 {
-	const struct fold *fold = walk->process->fold;
+	const struct profile *profile = walk->process->profile;
 	long double sum = 0;
 
-	for (uint32_t id = fold->tree->nodes[0].first_child; id; id = fold->tree->nodes[id].next)
-		if (fold_shares(fold, id, true))
-			sum += fold->tree->nodes[id].total_ns;
+	for (uint32_t id = profile->tree->nodes[0].first_child; id;
+		id = profile->tree->nodes[id].next)
+		if (profile_root_has_share(profile, id, true))
+			sum += profile->tree->nodes[id].total_ns;
 	return sum;
 }
 
-static void wait_for_roots(struct walk *walk)
+static void push_roots(struct tree_walk *walk)
 {
-	const struct tree *tree = walk->process->fold->tree;
+	const struct tree *tree = walk->process->profile->tree;
 	struct row *level;
-	struct places places;
+	struct node_list places;
 
 	if (!walk->options->focus) {
-		wait_for_children(walk, 0, NULL, walk->root_parent, walk->base);
+		push_children(walk, 0, NULL, walk->root_parent, walk->base);
 		return;
 	}
-	places = places_at(walk->process, walk->options->no_fold, walk->options->focus, walk->alive);
-	level = need((places.count + 1) * sizeof *level);
+	places = node_lookup_path(
+		walk->process, walk->options->no_fold, walk->options->focus, walk->alive);
+	level = xcalloc((places.count + 1) * sizeof *level);
 	for (size_t i = 0; i < places.count; i++)
 		level[i] = (struct row){ .process = walk->process,
 			.kind = ROW_NODE,
@@ -270,52 +291,59 @@ static void wait_for_roots(struct walk *walk)
 			.node = places.nodes[i],
 			.tree = tree };
 	if (places.count)
-		wait_for(walk, level, places.count);
+		push_level(walk, level, places.count);
 	free(level);
 	free(places.nodes);
 }
 
-static void arrange_process(struct walk *walk)
+static void arrange_process_tree(struct tree_walk *walk)
 {
-	const struct row process_row = { .process = walk->process, .kind = ROW_PROCESS, .parent = NO_ROW };
+	const struct row process_row = {
+		.process = walk->process, .kind = ROW_PROCESS, .parent = NO_ROW
+	};
 
 	walk->sort = view_sort(walk->options, walk->process);
 	find_alive(walk);
-	walk->workless = walk->options->format == FORMAT_TEXT ? asides_workless(walk->process) : NULL;
-	walk->least = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
-	walk->least_cpu_ns = number_whole(cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
+	walk->workless = walk->options->format == FORMAT_TEXT ? extra_rows_workless(walk->process)
+							      : NULL;
+	walk->min_value = sum_of_roots(walk) * (long double)view_min_percent(walk->options) / 100;
+	walk->min_cpu_ns = clamp_to_u64(
+		cpu_of_roots(walk) * (long double)view_min_percent(walk->options) / 100);
 	walk->root_parent = NO_ROW;
 	if (walk->options->all) {
 		rows_add(walk->rows, &process_row);
 		walk->root_parent = (uint32_t)walk->rows->count - 1;
 	}
-	wait_for_roots(walk);
-	while (walk->waiting_count) {
-		const struct row row = walk->waiting[--walk->waiting_count];
+	push_roots(walk);
+	while (walk->stack_count) {
+		const struct row row = walk->stack[--walk->stack_count];
 
 		rows_add(walk->rows, &row);
-		if (row.tree == walk->process->fold->tree)
-			wait_for_children(walk, row.node, &row, (uint32_t)walk->rows->count - 1, row.depth + 1);
+		if (row.tree == walk->process->profile->tree)
+			push_children(walk, row.node, &row, (uint32_t)walk->rows->count - 1,
+				row.depth + 1);
 	}
 	free(walk->alive);
 	free(walk->operators);
-	free(walk->seat);
+	free(walk->position);
 	free(walk->backward);
 	free(walk->workless);
 }
 
 void arrange_tree(const struct options *options, struct processes *processes, struct rows *rows)
 {
-	struct walk walk = { .options = options, .rows = rows, .base = options->all };
+	struct tree_walk walk = { .options = options, .rows = rows, .base = options->all };
 	const size_t before = rows->count;
 
 	for (size_t i = 0; i < processes->shown; i++) {
 		walk.process = &processes->all[i];
-		arrange_process(&walk);
+		arrange_process_tree(&walk);
 	}
-	free(walk.waiting);
-	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) && !rows->small &&
-		!rows->deep)
-		fatal(STATUS_USAGE, "there is no place `%s`; names are joined by /, a / in a name is written \\/",
+	free(walk.stack);
+	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) &&
+		!rows->small && !rows->deep)
+		fatal(STATUS_USAGE,
+			"there is no place `%s`; names are joined by /, a / in a name is written "
+			"\\/",
 			options->focus);
 }

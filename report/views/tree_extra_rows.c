@@ -5,92 +5,98 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool did_work(const struct node *node)
+static bool has_own_work(const struct node *node)
 {
 	const struct node_memory *memory = node->memory;
 
-	return (node->gpu && node->gpu->self_calls) || (memory && (memory->allocs || memory->frees || memory->failed)) ||
+	return (node->gpu && node->gpu->self_calls) ||
+	       (memory && (memory->allocs || memory->frees || memory->failed)) ||
 	       (node_kind_class(node->kind) != NODE_RANGES && node->kind != NODE_MARK);
 }
 
-static bool may_be_idle(const struct node *node)
+static bool can_be_workless(const struct node *node)
 {
 	return node->kind == NODE_OP || node->kind == NODE_BACKWARD || node->kind == NODE_MODULE;
 }
 
-bool *asides_workless(const struct process *process)
+bool *extra_rows_workless(const struct process *process)
 {
-	const struct fold *fold = process->fold;
-	const struct tree *tree = fold->tree;
+	const struct profile *profile = process->profile;
+	const struct tree *tree = profile->tree;
 	bool *workless;
 
-	if (!fold->totals.gpu_sum_ns && !fold->counts.launches)
+	if (!profile->totals.gpu_sum_ns && !profile->counts.launches)
 		return NULL;
-	workless = need(tree->count * sizeof *workless);
+	workless = xcalloc(tree->count * sizeof *workless);
 	for (uint32_t id = 1; id < tree->count; id++)
-		workless[id] = !did_work(&tree->nodes[id]);
+		workless[id] = !has_own_work(&tree->nodes[id]);
 	for (uint32_t id = tree->count - 1; id > 0; id--)
 		workless[tree->nodes[id].parent] &= workless[id];
 	for (uint32_t id = 1; id < tree->count; id++)
-		workless[id] &= may_be_idle(&tree->nodes[id]);
+		workless[id] &= can_be_workless(&tree->nodes[id]);
 	return workless;
 }
 
-static struct row add(struct process *process, const struct row *like, const char *name, enum node_kind kind)
+static struct row new_extra_row(
+	struct process *process, const struct row *like, const char *name, enum node_kind kind)
 {
 	struct row row = *like;
 
-	if (!process->asides)
-		process->asides = tree_new();
-	row.tree = process->asides;
-	row.node = tree_add(process->asides, text_id(process->texts, name, strlen(name)), kind);
+	if (!process->extra_rows)
+		process->extra_rows = tree_new();
+	row.tree = process->extra_rows;
+	row.node = tree_add(
+		process->extra_rows, string_table_intern(process->texts, name, strlen(name)), kind);
 	return row;
 }
 
-struct row asides_sum(struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns)
+struct row extra_row_workless_sum(
+	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns)
 {
-	char name[NUMBER_BYTES + 32], number[NUMBER_BYTES];
+	char name[FORMAT_NUMBER_BYTES + 32], number[FORMAT_NUMBER_BYTES];
 	struct row row;
 
-	number_scaled(number, UNIT_COUNT, (int64_t)operators, false, false);
+	format_with_unit(number, UNIT_COUNT, (int64_t)operators, false, false);
 	snprintf(name, sizeof name, "(%s operators without work)", number);
-	row = add(process, like, name, NODE_OP);
-	process->asides->nodes[row.node].is_group = true;
-	process->asides->nodes[row.node].total_ns = cpu_ns;
+	row = new_extra_row(process, like, name, NODE_OP);
+	process->extra_rows->nodes[row.node].is_group = true;
+	process->extra_rows->nodes[row.node].total_ns = cpu_ns;
 	return row;
 }
 
-bool asides_odd(const struct row *of, const struct row *like, struct row *odd)
+bool extra_row_outlier(const struct row *of, const struct row *like, struct row *odd)
 {
-	char name[320], times[NUMBER_BYTES];
-	struct spread spread;
-	struct text label;
+	char name[320], times[FORMAT_NUMBER_BYTES];
+	struct module_spread spread;
+	struct string_view label;
 	struct node *node;
 
-	if (!row_spread(of, &spread) || !spread.odd)
+	if (!row_spread(of, &spread) || !spread.outlier)
 		return false;
-	label = text_of(of->process->texts, spread.odd->label);
+	label = string_table_get(of->process->texts, spread.outlier->label);
 	if (spread.median)
-		number_real(times, (long double)spread.odd_ns / (long double)spread.median, 2);
-	snprintf(name, sizeof name, "%.*s alone%s%s%s", label.length < 200 ? (int)label.length : 200, label.bytes,
-		spread.median ? ": " : "", spread.median ? times : "", spread.median ? " times the median" : "");
-	*odd = add(of->process, like, name, NODE_MODULE);
-	node = &of->process->asides->nodes[odd->node];
+		format_real(times, (long double)spread.outlier_ns / (long double)spread.median, 2);
+	snprintf(name, sizeof name, "%.*s alone%s%s%s",
+		label.length < 200 ? (int)label.length : 200, label.bytes,
+		spread.median ? ": " : "", spread.median ? times : "",
+		spread.median ? " times the median" : "");
+	*odd = new_extra_row(of->process, like, name, NODE_MODULE);
+	node = &of->process->extra_rows->nodes[odd->node];
 	node->is_group = true;
-	node->total_ns = of->process->gpu_ns ? spread.odd->cpu_ns : spread.odd_ns;
-	if (spread.odd->gpu_ns) {
-		struct node_gpu *gpu = tree_gpu(of->process->asides, odd->node);
+	node->total_ns = of->process->gpu_ns ? spread.outlier->cpu_ns : spread.outlier_ns;
+	if (spread.outlier->gpu_ns) {
+		struct node_gpu *gpu = tree_gpu(of->process->extra_rows, odd->node);
 
-		gpu->total_ns = spread.odd->gpu_ns;
+		gpu->total_ns = spread.outlier->gpu_ns;
 		gpu->total_calls = 1;
 	}
 	return true;
 }
 
-bool asides_moved(const struct row *of, const struct row *like, struct row *moved)
+bool extra_row_moved_backward(const struct row *of, const struct row *like, struct row *moved)
 {
 	const struct node *node = &of->tree->nodes[of->node];
-	const struct text name = text_of(of->process->texts, node->name);
+	const struct string_view name = string_table_get(of->process->texts, node->name);
 	uint64_t rest;
 
 	if (node->kind != NODE_BACKWARD || !node->calls || name.length != strlen("(backward)") ||
@@ -98,12 +104,13 @@ bool asides_moved(const struct row *of, const struct row *like, struct row *move
 		return false;
 	rest = node->total_ns - node->self_ns;
 	for (uint32_t id = node->first_child; id; id = of->tree->nodes[id].next)
-		if (node_kind_class(of->tree->nodes[id].kind) == NODE_RANGES && rest >= of->tree->nodes[id].total_ns)
+		if (node_kind_class(of->tree->nodes[id].kind) == NODE_RANGES &&
+			rest >= of->tree->nodes[id].total_ns)
 			rest -= of->tree->nodes[id].total_ns;
 	if (!rest)
 		return false;
-	*moved = add(of->process, like, "(shown in modules, as (bwd))", NODE_BACKWARD);
-	of->process->asides->nodes[moved->node].total_ns = rest;
-	of->process->asides->nodes[moved->node].is_group = true;
+	*moved = new_extra_row(of->process, like, "(shown in modules, as (bwd))", NODE_BACKWARD);
+	of->process->extra_rows->nodes[moved->node].total_ns = rest;
+	of->process->extra_rows->nodes[moved->node].is_group = true;
 	return true;
 }

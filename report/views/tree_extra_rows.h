@@ -17,13 +17,14 @@
 /* What of the tree did nothing: operators, backward functions and modules in and below which nothing was launched,
  * copied or allocated, in a program that did something on a GPU. Tracing with fake tensors, functorch's levels and
  * views are such. By node; NULL: without a GPU, time on the CPU is the work. To be freed. */
-bool *asides_workless(const struct process *process);
+bool *extra_rows_workless(const struct process *process);
 
 /* Rows that stand where `like` does. A sum of so many operators that took that CPU time; the member of `of`'s place
  * that is out of line (false: none is). */
-struct row asides_sum(struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
-bool asides_odd(const struct row *of, const struct row *like, struct row *odd);
+struct row extra_row_workless_sum(
+	struct process *process, const struct row *like, uint64_t operators, uint64_t cpu_ns);
+bool extra_row_outlier(const struct row *of, const struct row *like, struct row *odd);
 /* What autograd's engine ran at `of`'s place and is shown elsewhere, beside its operators (false: there is none). */
-bool asides_moved(const struct row *of, const struct row *like, struct row *moved);
+bool extra_row_moved_backward(const struct row *of, const struct row *like, struct row *moved);
 
 #endif

@@ -100,15 +100,16 @@ static void do_free(void)
 
 static void do_launch(void)
 {
-	call_launch((const void *)(uintptr_t)do_free, (struct cuda_dim3){ 8, 1, 1 }, (struct cuda_dim3){ 128, 1, 1 },
-		NULL, 0, NULL);
+	call_launch((const void *)(uintptr_t)do_free, (struct cuda_dim3){ 8, 1, 1 },
+		(struct cuda_dim3){ 128, 1, 1 }, NULL, 0, NULL);
 }
 
 static void do_kernel(void)
 {
 	static const char *const handle = "_Z12a_kernel_of_nvcc_13PfS_ifiiiib";
 
-	call_kernel(&handle, (struct cuda_dim3){ 8, 1, 1 }, (struct cuda_dim3){ 128, 1, 1 }, NULL, 0, NULL);
+	call_kernel(&handle, (struct cuda_dim3){ 8, 1, 1 }, (struct cuda_dim3){ 128, 1, 1 }, NULL,
+		0, NULL);
 }
 
 static void do_async(void)
@@ -167,7 +168,8 @@ static void recycle(void)
 	fd = open(trace_path(), O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)kept, (off_t)(header->end - kept));
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)kept,
+		(off_t)(header->end - kept));
 	close(fd);
 }
 
@@ -270,11 +272,13 @@ static void measure(const char *name, const struct real *bare, void (*body)(void
 {
 	struct round rounds[ROUNDS];
 	const int count = run_rounds(rounds, bare, body);
-	const double added = middle(rounds, count, ratio_of), floor_ns = middle(rounds, count, floor_of);
+	const double added = middle(rounds, count, ratio_of),
+		     floor_ns = middle(rounds, count, floor_of);
 
-	printf("%-6s %-52s %8.2f x floor (at most %g)  adds %.1f ns to %.1f, floor %.1f ns, %d rounds\n",
-		added <= limit ? "ok" : "MISSED", name, added, limit, added * floor_ns, middle(rounds, count, without_of),
-		floor_ns, count);
+	printf("%-6s %-52s %8.2f x floor (at most %g)  adds %.1f ns to %.1f, floor %.1f ns, %d "
+	       "rounds\n",
+		added <= limit ? "ok" : "MISSED", name, added, limit, added * floor_ns,
+		middle(rounds, count, without_of), floor_ns, count);
 	missed += added > limit;
 }
 

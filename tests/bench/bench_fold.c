@@ -26,25 +26,25 @@ static double cpu_seconds(void)
 /* Opening and finding the blocks included. */
 static uint64_t run_ours(const char *path)
 {
-	const struct fold_options options = { .device = -1, .metric = METRIC_CPU };
-	struct texts *texts = texts_new();
+	const struct profile_options options = { .device = -1, .metric = METRIC_CPU };
+	struct string_table *texts = string_table_new();
 	char error[READER_ERROR_BYTES];
 	struct trace_reader *reader = reader_open(path, error);
-	struct fold *fold;
+	struct profile *profile;
 	uint64_t calls = 0;
 
 	if (!reader)
 		fatal(STATUS_UNREADABLE, "%s", error);
 	if (steps_find(reader, NULL, NULL)) /* as the tool does: one look at the names */
 		fatal(STATUS_UNREADABLE, "the trace that was made has steps");
-	fold = fold_run(reader, texts, &options);
+	profile = profile_build(reader, texts, &options);
 	if (!reader_integrity(reader)->complete)
 		fatal(STATUS_UNREADABLE, "the trace that was made is not whole");
-	for (uint32_t id = 1; id < fold->tree->count; id++)
-		calls += fold->tree->nodes[id].calls;
-	fold_free(fold);
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		calls += profile->tree->nodes[id].calls;
+	profile_free(profile);
 	reader_close(reader);
-	texts_free(texts);
+	string_table_free(texts);
 	return calls;
 }
 
@@ -80,7 +80,8 @@ int main(void)
 	qsort(ours, ROUNDS, sizeof *ours, by_value);
 	qsort(reference, ROUNDS, sizeof *reference, by_value);
 	qsort(ratios, ROUNDS, sizeof *ratios, by_value);
-	printf("%-6s %-52s %8.3f of the reference (at least %g)  %.1f million events a second, reference %.1f; %.1f "
+	printf("%-6s %-52s %8.3f of the reference (at least %g)  %.1f million events a second, "
+	       "reference %.1f; %.1f "
 	       "bytes a pair\n",
 		ratios[ROUNDS / 2] >= GATE ? "ok" : "MISSED", "fold", ratios[ROUNDS / 2], GATE,
 		(double)count / ours[ROUNDS / 2] / 1e6, (double)count / reference[ROUNDS / 2] / 1e6,

@@ -20,7 +20,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PLACES = 1 << 14, SLOTS = 1 << 16, IN_FLIGHT = 1 << 15, HELD = 1 << 12, DEEPEST = 32, ROUNDS = 7 };
+enum {
+	PLACES = 1 << 14,
+	SLOTS = 1 << 16,
+	IN_FLIGHT = 1 << 15,
+	HELD = 1 << 12,
+	DEEPEST = 32,
+	ROUNDS = 7
+};
 #define MEGABYTES 60u
 #define MEMORY_MOST (96u << 10) /* KiB, whatever the trace has */
 
@@ -55,10 +62,13 @@ static uint32_t child(struct reference *fold, uint32_t parent, uint32_t name)
 	size_t i = (((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15u) >> 48;
 
 	for (; fold->slots[i]; i = (i + 1) & (SLOTS - 1))
-		if (fold->places[fold->slots[i]].parent == parent && fold->places[fold->slots[i]].name == name)
+		if (fold->places[fold->slots[i]].parent == parent &&
+			fold->places[fold->slots[i]].name == name)
 			return fold->slots[i];
 	fold->slots[i] = ++fold->count;
-	fold->places[fold->count] = (struct place){ .name = name, .parent = parent, .least = UINT64_MAX };
+	fold->places[fold->count] = (struct place){
+		.name = name, .parent = parent, .least = UINT64_MAX
+	};
 	return fold->count;
 }
 
@@ -113,8 +123,10 @@ static void give(struct reference *fold, uint64_t address)
 
 static void work(struct reference *fold, const struct load_event *event)
 {
-	const uint32_t of = event->id % IN_FLIGHT, owner = fold->launched[of].id == event->id ? fold->launched[of].place : 0;
-	const uint64_t end = event->stamp + event->value, from = event->stamp > fold->covered ? event->stamp : fold->covered;
+	const uint32_t of = event->id % IN_FLIGHT,
+		       owner = fold->launched[of].id == event->id ? fold->launched[of].place : 0;
+	const uint64_t end = event->stamp + event->value,
+		       from = event->stamp > fold->covered ? event->stamp : fold->covered;
 
 	fold->places[owner].gpu += event->value;
 	fold->works += owner != 0;
@@ -237,7 +249,9 @@ static double run_reference(const struct runner *runner)
 {
 	double took = 0;
 
-	must(write(runner->ask, "", 1) == 1 && read(runner->answer, &took, sizeof took) == sizeof took, "the reference");
+	must(write(runner->ask, "", 1) == 1 &&
+			read(runner->answer, &took, sizeof took) == sizeof took,
+		"the reference");
 	return took;
 }
 
@@ -267,11 +281,15 @@ static int tell(double costs[VIEWS][ROUNDS], const long *kib, double reference)
 
 	for (unsigned i = 0; i < VIEWS; i++) {
 		const double seconds = view_least(costs[i], ROUNDS);
-		const bool path = strcmp(views[i].words[0], "critical-path") == 0; /* its files are mapped: not told from memory */
-		const bool good = seconds <= views[i].most * reference && (path || kib[i] <= (long)MEMORY_MOST);
+		const bool path = strcmp(views[i].words[0], "critical-path") ==
+				  0; /* its files are mapped: not told from memory */
+		const bool good = seconds <= views[i].most * reference &&
+				  (path || kib[i] <= (long)MEMORY_MOST);
 
-		printf("%-6s %-14s %-8s %6.2f s  %5.1f x the reference (at most %g)  %4ld MiB\n", good ? "ok" : "MISSED", views[i].words[0],
-			views[i].words[1] ? views[i].words[2] : "", seconds, seconds / reference, views[i].most, kib[i] >> 10);
+		printf("%-6s %-14s %-8s %6.2f s  %5.1f x the reference (at most %g)  %4ld MiB\n",
+			good ? "ok" : "MISSED", views[i].words[0],
+			views[i].words[1] ? views[i].words[2] : "", seconds, seconds / reference,
+			views[i].most, kib[i] >> 10);
 		missed += !good;
 	}
 	return missed;
@@ -296,8 +314,10 @@ static int measure(const char *report, const char *path, const struct runner *ru
 		}
 	}
 	usual = view_least(reference, ROUNDS);
-	printf("a trace of %.0f MB, %.1f million events; the reference takes %.3f s, %.1f ns an event\n", (double)runner->bytes / 1e6,
-		(double)runner->event_count / 1e6, usual, usual * 1e9 / (double)runner->event_count);
+	printf("a trace of %.0f MB, %.1f million events; the reference takes %.3f s, %.1f ns an "
+	       "event\n",
+		(double)runner->bytes / 1e6, (double)runner->event_count / 1e6, usual,
+		usual * 1e9 / (double)runner->event_count);
 	return tell(costs, kib, usual) != 0;
 }
 

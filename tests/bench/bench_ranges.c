@@ -80,11 +80,13 @@ static bool tell(size_t view, double *ratios, unsigned rounds, long kib)
 	char name[80] = "";
 
 	for (int i = 0; i < VIEW_WORDS && views[view].words[i]; i++)
-		snprintf(name + strlen(name), sizeof name - strlen(name), "%s%s", i ? " " : "", views[view].words[i]);
+		snprintf(name + strlen(name), sizeof name - strlen(name), "%s%s", i ? " " : "",
+			views[view].words[i]);
 	if (views[view].whole)
 		snprintf(name + strlen(name), sizeof name - strlen(name), ", one range around");
-	printf("%-6s %-46s %5.2f x the reference (at most %g)  %3ld MiB (at most %d)\n", good ? "ok" : "MISSED", name, ratio,
-		views[view].times, kib >> 10, MEMORY_MOST >> 10);
+	printf("%-6s %-46s %5.2f x the reference (at most %g)  %3ld MiB (at most %d)\n",
+		good ? "ok" : "MISSED", name, ratio, views[view].times, kib >> 10,
+		MEMORY_MOST >> 10);
 	return good;
 }
 

@@ -18,13 +18,24 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEPTH = 5, CHAINS = 996, NAMES = CHAINS + DEPTH, KERNEL_NAME = NAMES + 1, API_NAME, DEVICE_NAME, ROUNDS = 3, SLOTS = 1 << 17,
-	IN_FLIGHT = 1 << 12, BATCH_MOST = 480 };
+enum {
+	DEPTH = 5,
+	CHAINS = 996,
+	NAMES = CHAINS + DEPTH,
+	KERNEL_NAME = NAMES + 1,
+	API_NAME,
+	DEVICE_NAME,
+	ROUNDS = 3,
+	SLOTS = 1 << 17,
+	IN_FLIGHT = 1 << 12,
+	BATCH_MOST = 480
+};
 #define MEGABYTES 40u
 #define CHAIN_BYTES 270u /* about */
-#define TIMES_MOST 5.0 /* folds: views may take several passes */
-#define DIFF_MOST 8.0  /* of each of its traces: it finds what each step and instance took, too */
-#define MEMORY_MOST (128u << 10) /* KiB: nodes, samples, what sorters hold; whatever the trace has */
+#define TIMES_MOST 5.0   /* folds: views may take several passes */
+#define DIFF_MOST 8.0    /* of each of its traces: it finds what each step and instance took, too */
+#define MEMORY_MOST \
+	(128u << 10) /* KiB: nodes, samples, what sorters hold; whatever the trace has */
 
 extern char **environ;
 
@@ -68,7 +79,9 @@ static uint32_t child(struct reference *fold, uint32_t parent, uint32_t id)
 	if (!fold->slots[i].key) {
 		fold->slots[i].key = key;
 		fold->slots[i].place = ++fold->count;
-		fold->places[fold->count] = (struct place){ .id = id, .parent = parent, .least = UINT64_MAX };
+		fold->places[fold->count] = (struct place){
+			.id = id, .parent = parent, .least = UINT64_MAX
+		};
 	}
 	return fold->slots[i].place;
 }
@@ -115,7 +128,8 @@ static double cpu_seconds(int who)
 	struct rusage use;
 
 	getrusage(who, &use);
-	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 }
 
 static double run_reference(const struct event *events, size_t count, uint64_t kernels)
@@ -151,7 +165,8 @@ struct source {
 
 static void put_name(struct block_writer *writer, uint32_t id, const char *text)
 {
-	struct trace_name *record = block_writer_record(writer, TRACE_NAME, sizeof *record + strlen(text));
+	struct trace_name *record = block_writer_record(
+		writer, TRACE_NAME, sizeof *record + strlen(text));
 
 	record->name = id;
 	record->bytes = (uint32_t)strlen(text);
@@ -202,8 +217,10 @@ static void put_event(struct source *source, enum event_kind kind, uint64_t stam
 
 static void put_launch(struct source *source, uint32_t node, uint32_t correlation)
 {
-	struct trace_launch *launch = block_writer_record(source->writer, TRACE_LAUNCH, sizeof *launch);
-	const uint64_t start = UINT64_C(1700000000000000000) + source->stamp + 5, wait = source->gpu_ns > start ? source->gpu_ns : start,
+	struct trace_launch *launch = block_writer_record(
+		source->writer, TRACE_LAUNCH, sizeof *launch);
+	const uint64_t start = UINT64_C(1700000000000000000) + source->stamp + 5,
+		       wait = source->gpu_ns > start ? source->gpu_ns : start,
 		       took = 60 + correlation % 97;
 
 	launch->call.head.node = node;
@@ -220,7 +237,8 @@ static void put_launch(struct source *source, uint32_t node, uint32_t correlatio
 		.grid = { 1 + correlation % 7, 1, 1 },
 		.block = { 128, 1, 1 },
 		.registers = 32,
-		.name = KERNEL_NAME };
+		.name = KERNEL_NAME
+	};
 	source->gpu_ns = wait + took;
 	put_event(source, LAUNCH, source->stamp, correlation);
 }
@@ -237,8 +255,10 @@ static void put_batch(struct source *source)
 	for (uint32_t i = 0; i < source->batched; i++) {
 		const struct trace_kernel *kernel = &source->batch[i];
 
-		memcpy(block_writer_record(source->writer, TRACE_KERNEL, sizeof *kernel), kernel, sizeof *kernel);
-		put_event(source, KERNEL, kernel->gpu.end_ns - kernel->gpu.start_ns, (uint32_t)kernel->gpu.correlation);
+		memcpy(block_writer_record(source->writer, TRACE_KERNEL, sizeof *kernel), kernel,
+			sizeof *kernel);
+		put_event(source, KERNEL, kernel->gpu.end_ns - kernel->gpu.start_ns,
+			(uint32_t)kernel->gpu.correlation);
 	}
 	source->batched = 0;
 	block_writer_seal(source->writer, TRACE_CHUNK, 2);
@@ -268,7 +288,8 @@ static void make(struct source *source, const char *path, uint32_t chains)
 	block_writer_begin(source->writer, source->stamp);
 	for (uint32_t i = 0; i < chains; i++) {
 		put_chain(source, i % CHAINS, i + 1);
-		if (source->batched < BATCH_MOST && source->writer->used < BLOCK_WRITER_PAYLOAD - 512 && i + 1 < chains)
+		if (source->batched < BATCH_MOST &&
+			source->writer->used < BLOCK_WRITER_PAYLOAD - 512 && i + 1 < chains)
 			continue;
 		block_writer_seal(source->writer, TRACE_CHUNK, 1);
 		put_batch(source);
@@ -279,10 +300,12 @@ static void make(struct source *source, const char *path, uint32_t chains)
 
 /* ---- the views ---- */
 
-static const char *const views[][4] = { { "summary" }, { "tree" }, { "tree", "-f", "json" }, { "table" }, { "table", "--by", "module" },
-	{ "table", "--by", "category" }, { "table", "--by", "thread" }, { "table", "--by", "stream" }, { "table", "--by", "step" },
-	{ "critical" }, { "kernels" }, { "memory" }, { "api" }, { "steps" }, { "streams" }, { "categories" },
-	{ "distribution", "range_7_of_many" }, { "idle" }, { "queue" }, { "overlap" }, { "roofline" }, { "diff" }, { "info" } };
+static const char *const views[][4] = { { "summary" }, { "tree" }, { "tree", "-f", "json" },
+	{ "table" }, { "table", "--by", "module" }, { "table", "--by", "category" },
+	{ "table", "--by", "thread" }, { "table", "--by", "stream" }, { "table", "--by", "step" },
+	{ "critical" }, { "kernels" }, { "memory" }, { "api" }, { "steps" }, { "streams" },
+	{ "categories" }, { "distribution", "range_7_of_many" }, { "idle" }, { "queue" },
+	{ "overlap" }, { "roofline" }, { "diff" }, { "info" } };
 enum { VIEWS = sizeof views / sizeof *views };
 
 struct cost {
@@ -290,7 +313,8 @@ struct cost {
 	long kib;
 };
 
-static bool run_view(const char *report, const char *const *view, const char *trace, struct cost *cost, unsigned round)
+static bool run_view(const char *report, const char *const *view, const char *trace,
+	struct cost *cost, unsigned round)
 {
 	const bool two = strcmp(view[0], "diff") == 0;
 	char *argv[12] = { (char *)(uintptr_t)report };
@@ -307,12 +331,14 @@ static bool run_view(const char *report, const char *const *view, const char *tr
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
 	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
-	if (posix_spawn(&child, report, &actions, NULL, argv, environ) || wait4(child, &status, 0, &use) != child) {
+	if (posix_spawn(&child, report, &actions, NULL, argv, environ) ||
+		wait4(child, &status, 0, &use) != child) {
 		perror(report);
 		exit(2);
 	}
 	posix_spawn_file_actions_destroy(&actions);
-	cost->seconds[round] = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+	cost->seconds[round] = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+			       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 	cost->kib = use.ru_maxrss > cost->kib ? use.ru_maxrss : cost->kib;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -341,12 +367,18 @@ static int tell(struct cost *costs, double reference)
 
 	for (unsigned i = 0; i < VIEWS; i++) {
 		const bool two = strcmp(views[i][0], "diff") == 0;
-		const double seconds = middle(costs[i].seconds) / (two ? 2 : 1), most = two ? DIFF_MOST : TIMES_MOST;
+		const double seconds = middle(costs[i].seconds) / (two ? 2 : 1),
+			     most = two ? DIFF_MOST : TIMES_MOST;
 		const bool good = seconds <= most * single && costs[i].kib <= (long)MEMORY_MOST;
 
-		printf("%-6s %-14s %-16s %6.2f folds (at most %g)  %5ld MiB (at most %u)  %.1f x the reference\n", good ? "ok" : "MISSED",
-			views[i][0], !views[i][1] ? "" : views[i][2] ? views[i][2] : views[i][1], seconds / single, most,
-			costs[i].kib >> 10, MEMORY_MOST >> 10, seconds / reference);
+		printf("%-6s %-14s %-16s %6.2f folds (at most %g)  %5ld MiB (at most %u)  %.1f x "
+		       "the reference\n",
+			good ? "ok" : "MISSED", views[i][0],
+			!views[i][1]  ? ""
+			: views[i][2] ? views[i][2]
+				      : views[i][1],
+			seconds / single, most, costs[i].kib >> 10, MEMORY_MOST >> 10,
+			seconds / reference);
 		missed += !good;
 	}
 	return missed;
@@ -354,7 +386,8 @@ static int tell(struct cost *costs, double reference)
 
 int main(int argc, char **argv)
 {
-	const uint32_t megabytes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MEGABYTES, chains = megabytes * 1000000 / CHAIN_BYTES;
+	const uint32_t megabytes = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MEGABYTES,
+		       chains = megabytes * 1000000 / CHAIN_BYTES;
 	const char *path = "bench-views.bin";
 	static struct cost costs[VIEWS];
 	static struct source source;
@@ -379,7 +412,8 @@ int main(int argc, char **argv)
 	}
 	unlink(path);
 	usual = middle(reference);
-	printf("a trace of %.0f MB, %zu million events; the reference takes %.3f s\n", (double)bytes / 1e6, source.count / 1000000, usual);
+	printf("a trace of %.0f MB, %zu million events; the reference takes %.3f s\n",
+		(double)bytes / 1e6, source.count / 1000000, usual);
 	free(source.events);
 	return tell(costs, usual) != 0;
 }

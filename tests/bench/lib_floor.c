@@ -70,7 +70,8 @@ static int NVTX_API pop(void)
 
 int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get);
 
-__attribute__((visibility("default"))) int NVTX_API InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
+__attribute__((visibility("default"))) int NVTX_API InitializeInjectionNvtx2(
+	NvtxGetExportTableFunc_t get)
 {
 	const NvtxExportTableCallbacks *callbacks = get(NVTX_ETID_CALLBACKS);
 	NvtxFunctionTable table;

@@ -39,7 +39,8 @@ static uint64_t load(uint64_t count)
 {
 	uint64_t done = 0;
 
-	for (unsigned first = 0; done < count; done += DEPTH, first = first >= NAMES - DEPTH ? 0 : first + 1)
+	for (unsigned first = 0; done < count;
+		done += DEPTH, first = first >= NAMES - DEPTH ? 0 : first + 1)
 		chain(first);
 	return done;
 }
@@ -90,7 +91,8 @@ int main(int count, char **arguments)
 	if (!pairs || threads < 1 || threads > THREADS_MAX)
 		return 2;
 	for (int i = 0; i < NAMES; i++)
-		snprintf(names[i], sizeof names[i], "transformer.layer.%d.attention_%d", i / 10, i % 10);
+		snprintf(names[i], sizeof names[i], "transformer.layer.%d.attention_%d", i / 10,
+			i % 10);
 	pthread_barrier_init(&barrier, NULL, threads);
 	for (unsigned i = 0; i < threads; i++) {
 		results[i].index = i;
@@ -99,10 +101,12 @@ int main(int count, char **arguments)
 	}
 	for (unsigned i = 0; i < threads; i++) {
 		pthread_join(ids[i], NULL);
-		slowest.elapsed = results[i].elapsed > slowest.elapsed ? results[i].elapsed : slowest.elapsed;
+		slowest.elapsed = results[i].elapsed > slowest.elapsed ? results[i].elapsed
+								       : slowest.elapsed;
 		slowest.cpu = results[i].cpu > slowest.cpu ? results[i].cpu : slowest.cpu;
 	}
-	printf("%.3f %.3f %llu\n", slowest.elapsed, slowest.cpu, (unsigned long long)(threads * closed_by_each()));
+	printf("%.3f %.3f %llu\n", slowest.elapsed, slowest.cpu,
+		(unsigned long long)(threads * closed_by_each()));
 	fflush(stdout);
 	if (count > 3 && !strcmp(arguments[3], "kill"))
 		raise(SIGKILL);

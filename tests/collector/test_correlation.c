@@ -22,8 +22,10 @@ END_TEST
 START_TEST(ids_go_on_beyond_32_bits)
 {
 	ck_assert_uint_eq(correlation_near(UINT32_MAX - 5, 3), (UINT64_C(1) << 32) + 3);
-	ck_assert_uint_eq(correlation_near((UINT64_C(1) << 32) + 3, UINT32_MAX - 5), UINT32_MAX - 5);
-	ck_assert_uint_eq(correlation_near((UINT64_C(5) << 32) + 3, UINT32_MAX), (UINT64_C(5) << 32) - 1);
+	ck_assert_uint_eq(
+		correlation_near((UINT64_C(1) << 32) + 3, UINT32_MAX - 5), UINT32_MAX - 5);
+	ck_assert_uint_eq(
+		correlation_near((UINT64_C(5) << 32) + 3, UINT32_MAX), (UINT64_C(5) << 32) - 1);
 }
 END_TEST
 

@@ -42,7 +42,8 @@ static struct trace_counted counted(struct trace_reader *reader, const char *nam
 	const struct trace_counted *all = reader_counted(reader, &count);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct trace_text text = reader_name(reader, reader_place(reader, all[i].node)->name);
+		const struct trace_text text = reader_name(
+			reader, reader_node(reader, all[i].node)->name);
 
 		if (text.length == strlen(name) && !memcmp(text.bytes, name, text.length))
 			return all[i];
@@ -94,10 +95,10 @@ START_TEST(a_counted_range_leaves_no_record_and_what_is_in_it_has_its_place)
 	ck_assert_uint_eq(counted(reader, "aten::linear").calls, 3);
 	ck_assert_uint_eq(counted(reader, "aten::linear").node, outer);
 	ck_assert_uint_eq(counted(reader, "aten::addmm").calls, 3);
-	ck_assert_uint_eq(reader_place(reader, inner)->parent, outer);
+	ck_assert_uint_eq(reader_node(reader, inner)->parent, outer);
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH && event.depth == 1)
-			ck_assert_uint_eq(reader_place(reader, event.node)->parent, outer);
+			ck_assert_uint_eq(reader_node(reader, event.node)->parent, outer);
 	ck_assert(reader_integrity(reader)->complete);
 	reader_close(reader);
 }
@@ -146,7 +147,7 @@ START_TEST(a_link_and_a_detail_make_places_of_their_own)
 	}
 	ck_assert_uint_ne(plain, linked);
 	reader = recording_read();
-	ck_assert_uint_eq(reader_place(reader, linked)->link, made);
+	ck_assert_uint_eq(reader_node(reader, linked)->link, made);
 	for (uint32_t i = 0, count = 3; i < count; i++)
 		ck_assert_uint_eq(reader_counted(reader, &count)[i].calls, i == 2 ? 5 : 1);
 	reader_close(reader);
@@ -163,7 +164,8 @@ START_TEST(records_tell_of_a_row_without_what_is_counted)
 	begin(1, "op");
 	range_open(&owner[2], "b", TRACE_NODE_RANGE, 0, 0);
 	begin(3, "op in b");
-	for (int i = 0; i < 40000; i++) { /* so many that slots are sealed, and begin with what is open */
+	for (int i = 0; i < 40000;
+		i++) { /* so many that slots are sealed, and begin with what is open */
 		range_push(0, "c", NULL);
 		range_pop(0);
 	}
@@ -242,7 +244,8 @@ START_TEST(threads_count_at_once_and_their_rows_go_to_the_next)
 	ck_assert_uint_eq(calls("odd"), 200 * 8 * 500);
 	ck_assert_uint_eq(calls("even"), 200 * 8 * 500);
 	/* a sealed slot of some hundred bytes a thread, and no more rows than threads at once */
-	ck_assert_uint_lt(trace_header()->end - before, 200 * 8 * 256 + 8 * (TOTALS_BLOCK_FIRST + (8 << 10)));
+	ck_assert_uint_lt(
+		trace_header()->end - before, 200 * 8 * 256 + 8 * (TOTALS_BLOCK_MIN + (8 << 10)));
 }
 END_TEST
 
@@ -438,7 +441,8 @@ int main(void)
 	tcase_add_test(cases, what_finds_no_room_is_counted_as_lost);
 	tcase_add_test(cases, what_was_counted_is_there_after_a_kill);
 	tcase_add_test(cases, a_forked_child_counts_for_itself);
-	tcase_add_test(cases, where_nothing_can_be_mapped_it_is_written_now_and_then_and_at_the_end);
+	tcase_add_test(
+		cases, where_nothing_can_be_mapped_it_is_written_now_and_then_and_at_the_end);
 	tcase_add_test(cases, a_reader_may_look_at_any_time);
 	tcase_add_test(cases, a_stream_of_counted_ranges_alone_notes_the_clocks);
 	suite_add_tcase(suite, cases);

@@ -31,8 +31,8 @@ START_TEST(every_length_and_start_gives_the_same_as_the_plain_way)
 {
 	fill();
 	for (size_t count = 0; count <= 5000; count++)
-		ck_assert_uint_eq(
-			trace_crc32c(7, bytes + count % 8, count), trace_crc32c_portable(7, bytes + count % 8, count));
+		ck_assert_uint_eq(trace_crc32c(7, bytes + count % 8, count),
+			trace_crc32c_portable(7, bytes + count % 8, count));
 	ck_assert_uint_eq(trace_crc32c(0, bytes, BYTES), trace_crc32c_portable(0, bytes, BYTES));
 }
 END_TEST
@@ -44,7 +44,8 @@ START_TEST(parts_go_on_where_the_last_one_ended)
 	fill();
 	whole = trace_crc32c(0, bytes, BYTES);
 	for (size_t cut = 0; cut <= BYTES; cut += 97)
-		ck_assert_uint_eq(trace_crc32c(trace_crc32c(0, bytes, cut), bytes + cut, BYTES - cut), whole);
+		ck_assert_uint_eq(
+			trace_crc32c(trace_crc32c(0, bytes, cut), bytes + cut, BYTES - cut), whole);
 }
 END_TEST
 

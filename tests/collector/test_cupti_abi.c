@@ -167,7 +167,8 @@ AT(cupti_overhead, correlation, CUpti_ActivityOverhead2, correlationId);
 OVERHEAD(CUpti_ActivityOverhead3);
 AT(cupti_overhead, correlation, CUpti_ActivityOverhead3, correlationId);
 #endif
-static_assert(offsetof(CUpti_ActivityObjectKindId, pt.threadId) == sizeof(uint32_t), "object[1] is not a thread's id");
+static_assert(offsetof(CUpti_ActivityObjectKindId, pt.threadId) == sizeof(uint32_t),
+	"object[1] is not a thread's id");
 
 AT(cupti_api, cbid, CUpti_ActivityAPI, cbid);
 AT(cupti_api, start, CUpti_ActivityAPI, start);

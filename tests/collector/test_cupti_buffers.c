@@ -15,16 +15,16 @@ START_TEST(the_pool_is_bounded_and_used_again)
 
 	ck_assert(cupti_buffers_setup(8 * MIB));
 	for (int i = 0; i < 8; i++) {
-		taken[i] = cupti_buffers_take(&bytes);
+		taken[i] = cupti_buffers_acquire(&bytes);
 		ck_assert_ptr_nonnull(taken[i]);
 		ck_assert_uint_eq(bytes, MIB);
 		ck_assert_uint_eq((uintptr_t)taken[i] % 8, 0);
-		ck_assert(cupti_buffers_is_ours(taken[i]));
+		ck_assert(cupti_buffers_contains(taken[i]));
 		memset(taken[i], 0xff, bytes);
 	}
-	ck_assert_ptr_null(cupti_buffers_take(&bytes));
-	cupti_buffers_give(taken[3]);
-	ck_assert_ptr_eq(cupti_buffers_take(&bytes), taken[3]);
+	ck_assert_ptr_null(cupti_buffers_acquire(&bytes));
+	cupti_buffers_release(taken[3]);
+	ck_assert_ptr_eq(cupti_buffers_acquire(&bytes), taken[3]);
 }
 END_TEST
 
@@ -33,7 +33,7 @@ START_TEST(a_large_pool_has_larger_buffers)
 	size_t bytes = 0;
 
 	ck_assert(cupti_buffers_setup(UINT64_C(4096) * MIB));
-	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
+	ck_assert_ptr_nonnull(cupti_buffers_acquire(&bytes));
 	ck_assert_uint_eq(bytes, 4 * MIB);
 }
 END_TEST
@@ -44,7 +44,7 @@ START_TEST(there_are_two_buffers_at_least)
 	int count = 0;
 
 	ck_assert(cupti_buffers_setup(1));
-	for (; cupti_buffers_take(&bytes); count++)
+	for (; cupti_buffers_acquire(&bytes); count++)
 		ck_assert_uint_eq(bytes, MIB);
 	ck_assert_int_eq(count, 2);
 }
@@ -59,13 +59,13 @@ START_TEST(the_scratch_is_not_of_the_pool)
 	scratch = cupti_buffers_scratch(&bytes);
 	ck_assert_ptr_nonnull(scratch);
 	memset(scratch, 0xff, bytes);
-	ck_assert(!cupti_buffers_is_ours(scratch));
-	ck_assert(!cupti_buffers_is_ours(other));
-	cupti_buffers_give(scratch);
-	cupti_buffers_give(other);
-	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
-	ck_assert_ptr_nonnull(cupti_buffers_take(&bytes));
-	ck_assert_ptr_null(cupti_buffers_take(&bytes));
+	ck_assert(!cupti_buffers_contains(scratch));
+	ck_assert(!cupti_buffers_contains(other));
+	cupti_buffers_release(scratch);
+	cupti_buffers_release(other);
+	ck_assert_ptr_nonnull(cupti_buffers_acquire(&bytes));
+	ck_assert_ptr_nonnull(cupti_buffers_acquire(&bytes));
+	ck_assert_ptr_null(cupti_buffers_acquire(&bytes));
 }
 END_TEST
 
@@ -76,7 +76,7 @@ static void *take_and_give(void *mark)
 {
 	for (int i = 0; i < 20000; i++) {
 		size_t bytes;
-		uint8_t *buffer = cupti_buffers_take(&bytes);
+		uint8_t *buffer = cupti_buffers_acquire(&bytes);
 
 		if (!buffer) {
 			atomic_fetch_add(&refused, 1);
@@ -84,9 +84,10 @@ static void *take_and_give(void *mark)
 		}
 		memcpy(buffer, &mark, sizeof mark);
 		memcpy(buffer + bytes - sizeof mark, &mark, sizeof mark);
-		if (memcmp(buffer, &mark, sizeof mark) || memcmp(buffer + bytes - sizeof mark, &mark, sizeof mark))
+		if (memcmp(buffer, &mark, sizeof mark) ||
+			memcmp(buffer + bytes - sizeof mark, &mark, sizeof mark))
 			atomic_fetch_add(&twice, 1);
-		cupti_buffers_give(buffer);
+		cupti_buffers_release(buffer);
 	}
 	atomic_fetch_add(&done, 1);
 	return NULL;
@@ -98,9 +99,10 @@ START_TEST(no_buffer_is_given_twice)
 
 	ck_assert(cupti_buffers_setup(4 * MIB));
 	for (uintptr_t i = 0; i < 8; i++)
-		ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)), 0);
+		ck_assert_int_eq(
+			pthread_create(&threads[i], NULL, take_and_give, (void *)(i + 1)), 0);
 	while (done < 8)
-		cupti_buffers_keep_ready();
+		cupti_buffers_prefault();
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	ck_assert_int_eq(twice, 0);

@@ -91,7 +91,7 @@ static int flush_all(uint32_t flags)
 
 	(void)flags;
 	valid = 0;
-	cupti_guest_deliver(&session.library, ours, bytes, 0);
+	cupti_client_deliver(&session.library, ours, bytes, 0);
 	return CUPTI_OK;
 }
 
@@ -129,7 +129,8 @@ static void on_requested(uint8_t **buffer, size_t *bytes, size_t *most)
 	*most = 0;
 }
 
-static void on_completed(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t holds)
+static void on_completed(
+	void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t holds)
 {
 	ck_assert_ptr_eq(context, NULL);
 	ck_assert_uint_eq(stream, 0);
@@ -157,7 +158,10 @@ static uint64_t three_a_nanosecond(void)
 
 static void put_kernel(uint32_t id, uint64_t start)
 {
-	struct cupti_kernel kernel = { .kind = CUPTI_CONCURRENT_KERNEL, .correlation = id, .start = start, .end = start + 1000 };
+	struct cupti_kernel kernel = { .kind = CUPTI_CONCURRENT_KERNEL,
+		.correlation = id,
+		.start = start,
+		.end = start + 1000 };
 
 	memcpy(ours + valid, &kernel, sizeof kernel < 208 ? sizeof kernel : 208);
 	valid += 208;
@@ -165,13 +169,15 @@ static void put_kernel(uint32_t id, uint64_t start)
 
 static void put_call(uint32_t kind, uint32_t cbid, uint32_t id, uint64_t start)
 {
-	struct cupti_api call = { .kind = kind, .cbid = cbid, .correlation = id, .start = start, .end = start + 10 };
+	struct cupti_api call = {
+		.kind = kind, .cbid = cbid, .correlation = id, .start = start, .end = start + 10
+	};
 
 	memcpy(ours + valid, &call, sizeof call);
 	valid += sizeof call;
 }
 
-static struct cupti_client client;
+static struct cupti_config config;
 static char folder[64];
 
 static const uint16_t *no_calls(void)
@@ -199,23 +205,33 @@ static void set_up(void)
 {
 	static struct trace_settings settings = { .limit_bytes = 1 << 30, .run_id = 1 };
 
-	session.library = (struct cupti_library) { .next_record = next_record, .enable = enable, .disable = disable, .flush_all = flush_all,
-		.register_buffers = register_buffers, .register_clock = register_clock, .finalize = finalize,
-		.enable_callback = enable_callback, .enable_context = enable_context, .disable_context = disable_context,
-		.subscribe_v2 = subscribe_v2, .version = CUPTI_VERSION_12_9 };
+	session.library = (struct cupti_library){ .next_record = next_record,
+		.enable = enable,
+		.disable = disable,
+		.flush_all = flush_all,
+		.register_buffers = register_buffers,
+		.register_clock = register_clock,
+		.finalize = finalize,
+		.enable_callback = enable_callback,
+		.enable_context = enable_context,
+		.disable_context = disable_context,
+		.subscribe_v2 = subscribe_v2,
+		.version = CUPTI_VERSION_12_9 };
 
 	snprintf(folder, sizeof folder, "/tmp/pperf-guest-XXXXXX");
 	ck_assert(mkdtemp(folder) != NULL);
 	snprintf(settings.output, sizeof settings.output, "%s/trace.bin", folder);
 	stream_configure(&settings);
-	client = (struct cupti_client){ .calls = no_calls, .timed = no_calls(), .keeps = is_ours };
-	session.client = &client;
+	config = (struct cupti_config){
+		.calls = no_calls, .timed = no_calls(), .is_own_data = is_ours
+	};
+	session.config = &config;
 	session.subscriber = &session;
 	session.timed[0] = UINT64_C(1) << 20;
 	session.running = true;
 	pthread_mutex_init(&session.lock, NULL);
 	cupti_session = &session;
-	ck_assert_int_eq(cupti_guest_register(on_requested, on_completed), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_register(on_requested, on_completed), CUPTI_OK);
 }
 
 static void tear_down(void)
@@ -229,11 +245,11 @@ static void tear_down(void)
 
 START_TEST(what_sets_cupti_up_does_not_reach_it)
 {
-	ck_assert_int_eq(cupti_guest_clock(three_a_nanosecond), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_clock(NULL), CUPTI_INVALID_PARAMETER);
-	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_finalize(), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_set_clock(three_a_nanosecond), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_set_clock(NULL), CUPTI_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_finalize(), CUPTI_OK);
 	ck_assert_int_eq(registered + finalized, 0);
 	ck_assert_uint_eq(asked_kinds, 0);
 }
@@ -243,10 +259,10 @@ START_TEST(a_kind_that_is_not_ours_is_on_for_the_session)
 {
 	const uint64_t runtime = UINT64_C(1) << CUPTI_RUNTIME_CALL;
 
-	cupti_guest_enable(CUPTI_RUNTIME_CALL);
+	cupti_client_enable(CUPTI_RUNTIME_CALL);
 	ck_assert_uint_eq(on_kinds, runtime);
 	ck_assert_int_eq(requested, 1); /* it is asked for a buffer before anything happens */
-	cupti_guest_finalize();
+	cupti_client_finalize();
 	ck_assert_uint_eq(on_kinds, 0);
 	ck_assert_uint_eq(asked_kinds, runtime);
 	ck_assert_int_eq(completed, 1);
@@ -257,29 +273,29 @@ START_TEST(only_records_of_the_session_are_given)
 {
 	const uint64_t before = now_ns() - 1000000;
 
-	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
-	cupti_guest_enable(CUPTI_RUNTIME_CALL);
-	cupti_guest_call(7);
-	cupti_guest_call(9);
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	cupti_client_enable(CUPTI_RUNTIME_CALL);
+	cupti_client_on_call(7);
+	cupti_client_on_call(9);
 	put_kernel(6, now_ns()); /* launched before */
 	put_kernel(7, now_ns());
 	put_call(CUPTI_RUNTIME_CALL, 1, 5, before);
 	put_call(CUPTI_RUNTIME_CALL, 1, 8, now_ns());
 	put_call(CUPTI_DRIVER_CALL, 20, 8, now_ns()); /* ours */
 	put_kernel(9, now_ns());
-	cupti_guest_disable(CUPTI_RUNTIME_CALL);
-	cupti_guest_disable(CUPTI_CONCURRENT_KERNEL);
-	cupti_guest_call(10);
+	cupti_client_disable(CUPTI_RUNTIME_CALL);
+	cupti_client_disable(CUPTI_CONCURRENT_KERNEL);
+	cupti_client_on_call(10);
 	put_kernel(10, now_ns());
 	ck_assert_int_eq(completed, 0);
-	ck_assert_int_eq(cupti_guest_flush(1), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(1), CUPTI_OK);
 	ck_assert_int_eq(completed, 1);
 	ck_assert_uint_eq(theirs_valid[0], 208 + 40 + 208);
 	ck_assert_uint_eq(((struct cupti_kernel *)(void *)theirs[0])->correlation, 7);
 	ck_assert_uint_eq(((struct cupti_api *)(void *)(theirs[0] + 208))->correlation, 8);
 	ck_assert_uint_eq(((struct cupti_kernel *)(void *)(theirs[0] + 248))->correlation, 9);
 	put_kernel(9, now_ns()); /* nothing comes after the last flush */
-	cupti_guest_flush(1);
+	cupti_client_flush(1);
 	ck_assert_int_eq(requested, 1);
 }
 END_TEST
@@ -289,17 +305,17 @@ START_TEST(a_full_buffer_is_followed_by_another)
 	size_t dropped = 99;
 
 	buffer_bytes = 500;
-	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
 	for (uint32_t id = 1; id <= 5; id++) {
-		cupti_guest_call(id);
+		cupti_client_on_call(id);
 		put_kernel(id, now_ns());
 	}
-	cupti_guest_flush(0);
+	cupti_client_flush(0);
 	ck_assert_int_eq(completed, 3);
 	ck_assert_uint_eq(theirs_valid[0] + theirs_valid[1] + theirs_valid[2], 5 * 208);
 	ck_assert_int_eq(requested, 4); /* it goes on */
-	cupti_guest_deliver(&session.library, ours, 0, 3);
-	cupti_guest_dropped(NULL, 0, &dropped);
+	cupti_client_deliver(&session.library, ours, 0, 3);
+	cupti_client_get_dropped(NULL, 0, &dropped);
 	ck_assert_uint_eq(dropped, 3);
 }
 END_TEST
@@ -310,14 +326,14 @@ START_TEST(times_are_of_its_clock)
 	struct cupti_kernel *kernel = (struct cupti_kernel *)(void *)theirs[0];
 
 	clock_origin = now_ns();
-	cupti_guest_clock(three_a_nanosecond);
-	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
-	nanosleep(&(struct timespec) { 0, 20000000 }, NULL);
-	cupti_guest_call(1);
+	cupti_client_set_clock(three_a_nanosecond);
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	cupti_client_on_call(1);
 	start = now_ns();
 	put_kernel(1, start);
-	nanosleep(&(struct timespec) { 0, 20000000 }, NULL);
-	cupti_guest_flush(1);
+	nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
+	cupti_client_flush(1);
 	ck_assert_int_lt(llabs((long long)(kernel->start - (start - clock_origin) * 3)), 300000);
 	ck_assert_int_lt(llabs((long long)(kernel->end - kernel->start) - 3000), 60);
 	ck_assert_uint_eq(kernel->queued, 0); /* not known stays so */
@@ -329,31 +345,31 @@ END_TEST
 /* As the session has them before the other comes. */
 static void ask(void)
 {
-	cupti_ask();
+	cupti_enable_all();
 	ck_assert_uint_eq(on_kinds & OURS, OURS);
 	ck_assert_int_gt(callbacks_on, 0);
 }
 
 START_TEST(what_is_yielded_is_its_alone_until_it_has_fetched_the_rest)
 {
-	client.yields = true;
+	config.hands_over = true;
 	ask();
-	ck_assert_int_eq(cupti_guest_clock(three_a_nanosecond), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_set_clock(three_a_nanosecond), CUPTI_OK);
 	ck_assert_int_eq(registered, 0);
-	ck_assert(!cupti_is_away());
-	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
-	ck_assert(cupti_is_away());
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert(cupti_is_handed_over());
 	ck_assert_int_eq(registered, 1); /* its clock */
 	ck_assert_uint_eq(on_kinds, UINT64_C(1) << CUPTI_CONCURRENT_KERNEL);
-	ck_assert_int_eq(cupti_guest_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
-	ck_assert(cupti_is_away()); /* it goes on */
-	ck_assert_int_eq(cupti_guest_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_disable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable(CUPTI_RUNTIME_CALL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(cupti_is_handed_over()); /* it goes on */
+	ck_assert_int_eq(cupti_client_disable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_disable(CUPTI_RUNTIME_CALL), CUPTI_OK);
 	ck_assert_uint_eq(on_kinds, 0);
-	ck_assert(cupti_is_away()); /* something may be left for it */
-	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
-	ck_assert(!cupti_is_away());
+	ck_assert(cupti_is_handed_over()); /* something may be left for it */
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
 	ck_assert_int_eq(registered, 2); /* CUPTI's own clock */
 	ck_assert_uint_eq(on_kinds & OURS, OURS);
 	ck_assert_uint_eq(on_kinds & UINT64_C(1) << CUPTI_RUNTIME_CALL, 0);
@@ -367,21 +383,28 @@ START_TEST(callbacks_that_it_hears_stay_when_ours_go)
 	int before;
 	uint32_t on = 7;
 
-	client.yields = true;
+	config.hands_over = true;
 	ask();
-	ck_assert_int_eq(cupti_guest_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OK);
 	ck_assert_int_eq(subscribed, 0); /* a second one would be refused */
 	ck_assert_ptr_ne(handle, NULL);
 	before = callbacks_on;
-	ck_assert_int_eq(cupti_guest_enable_callback(1, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED), CUPTI_OK);
+	ck_assert_int_eq(
+		cupti_client_enable_callback(1, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED),
+		CUPTI_OK);
 	ck_assert_int_eq(callbacks_on, before); /* it is on */
-	ck_assert_int_eq(cupti_guest_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable(CUPTI_CONCURRENT_KERNEL), CUPTI_OK);
 	ck_assert_int_eq(callbacks_on, 1 + 3); /* and those that tell of CUPTI's own failures */
-	ck_assert_int_eq(cupti_guest_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED), CUPTI_OK);
+	ck_assert_int_eq(
+		cupti_client_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_CONTEXT_CREATED),
+		CUPTI_OK);
 	ck_assert_uint_eq(on, 1);
-	ck_assert_int_eq(cupti_guest_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD), CUPTI_OK);
+	ck_assert_int_eq(
+		cupti_client_callback_state(&on, handle, CUPTI_RESOURCE, CUPTI_MODULE_UNLOAD),
+		CUPTI_OK);
 	ck_assert_uint_eq(on, 0);
-	ck_assert_int_eq(cupti_guest_callback_state(NULL, handle, CUPTI_RESOURCE, 1), CUPTI_INVALID_PARAMETER);
+	ck_assert_int_eq(cupti_client_callback_state(NULL, handle, CUPTI_RESOURCE, 1),
+		CUPTI_INVALID_PARAMETER);
 }
 END_TEST
 
@@ -391,10 +414,12 @@ START_TEST(a_handle_that_newer_functions_take_is_cupti_s_own)
 
 	ask();
 	session.library.version = CUPTI_VERSION_13_2;
-	ck_assert_int_eq(cupti_guest_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OTHER_SUBSCRIBER);
+	ck_assert_int_eq(
+		cupti_client_subscribe_v2(&handle, NULL, NULL, NULL), CUPTI_OTHER_SUBSCRIBER);
 	ck_assert_int_eq(subscribed, 1);
 	ck_assert_ptr_eq(handle, NULL);
-	ck_assert_int_eq(cupti_guest_subscribe(&handle, NULL, NULL), CUPTI_OK); /* the older way still is */
+	ck_assert_int_eq(
+		cupti_client_subscribe(&handle, NULL, NULL), CUPTI_OK); /* the older way still is */
 	ck_assert_ptr_ne(handle, NULL);
 }
 END_TEST
@@ -404,32 +429,34 @@ START_TEST(kinds_of_one_context_are_not_shared)
 	int context;
 
 	ask();
-	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
-	ck_assert(!cupti_is_away());
-	ck_assert_int_eq(cupti_guest_enable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
-	ck_assert(cupti_is_away());
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert(cupti_is_handed_over());
 	ck_assert_uint_eq(on_kinds, 0);
 	ck_assert_uint_eq(on_contexts, UINT64_C(1) << CUPTI_MEMCPY | UINT64_C(1) << CUPTI_MEMSET);
-	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
-	ck_assert(cupti_is_away());
-	ck_assert_int_eq(cupti_guest_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_flush(0), CUPTI_OK);
-	ck_assert(!cupti_is_away());
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMCPY), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(cupti_is_handed_over());
+	ck_assert_int_eq(cupti_client_disable_context(&context, CUPTI_MEMSET), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_flush(0), CUPTI_OK);
+	ck_assert(!cupti_is_handed_over());
 	ck_assert_uint_eq(on_kinds & OURS, OURS);
 }
 END_TEST
 
 START_TEST(what_only_it_asked_for_is_told_apart)
 {
-	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 }, timed[2] = { CUPTI_DRIVER_CALL, 20 }, untimed[2] = { CUPTI_DRIVER_CALL, 21 },
+	const uint32_t runtime[2] = { CUPTI_RUNTIME_CALL, 20 },
+		       timed[2] = { CUPTI_DRIVER_CALL, 20 }, untimed[2] = { CUPTI_DRIVER_CALL, 21 },
 		       kernel[2] = { CUPTI_CONCURRENT_KERNEL, 0 };
 
-	ck_assert(!cupti_guest_only(runtime)); /* nobody has asked: then it is not known why it came */
-	cupti_guest_enable(CUPTI_RUNTIME_CALL);
-	ck_assert(cupti_guest_only(runtime) && cupti_guest_only(untimed));
-	ck_assert(!cupti_guest_only(timed) && !cupti_guest_only(kernel));
+	ck_assert(!cupti_client_owns_record(
+		runtime)); /* nobody has asked: then it is not known why it came */
+	cupti_client_enable(CUPTI_RUNTIME_CALL);
+	ck_assert(cupti_client_owns_record(runtime) && cupti_client_owns_record(untimed));
+	ck_assert(!cupti_client_owns_record(timed) && !cupti_client_owns_record(kernel));
 }
 END_TEST
 
@@ -451,12 +478,12 @@ static uint64_t hears(uint32_t site, uint64_t *bits)
 {
 	struct cupti_call call = { .site = site, .data = bits };
 
-	if (!cupti_is_away() && site == CUPTI_ENTER)
+	if (!cupti_is_handed_over() && site == CUPTI_ENTER)
 		*bits = BITS;
-	else if (!cupti_is_away() && *bits == BITS)
+	else if (!cupti_is_handed_over() && *bits == BITS)
 		*bits = 0;
 	found = 77;
-	cupti_guest_hear(CUPTI_DRIVER, 307, &call);
+	cupti_client_forward_callback(CUPTI_DRIVER, 307, &call);
 	return found;
 }
 
@@ -465,23 +492,23 @@ START_TEST(the_bits_of_a_call_are_whose_it_was_when_it_began)
 	uint64_t shared = 0, across = 0, alone = 0, back = 0;
 	void *handle;
 
-	client.yields = true;
-	client.calls = a_call;
-	ck_assert_int_eq(cupti_guest_subscribe(&handle, keep_five, NULL), CUPTI_OK);
-	ck_assert_int_eq(cupti_guest_enable_callback(1, handle, CUPTI_DRIVER, 307), CUPTI_OK);
+	config.hands_over = true;
+	config.calls = a_call;
+	ck_assert_int_eq(cupti_client_subscribe(&handle, keep_five, NULL), CUPTI_OK);
+	ck_assert_int_eq(cupti_client_enable_callback(1, handle, CUPTI_DRIVER, 307), CUPTI_OK);
 	ck_assert_uint_eq(hears(CUPTI_ENTER, &shared), 0);
 	ck_assert_uint_eq(shared, BITS);
 	ck_assert_uint_eq(hears(CUPTI_EXIT, &shared), 0);
 	ck_assert_uint_eq(hears(CUPTI_ENTER, &across), 0);
-	cupti_guest_enable(CUPTI_CONCURRENT_KERNEL);
-	ck_assert(cupti_is_away());
+	cupti_client_enable(CUPTI_CONCURRENT_KERNEL);
+	ck_assert(cupti_is_handed_over());
 	ck_assert_uint_eq(hears(CUPTI_EXIT, &across), 0);
 	ck_assert_uint_eq(hears(CUPTI_ENTER, &alone), 0);
 	ck_assert_uint_eq(hears(CUPTI_EXIT, &alone), 5);
 	ck_assert_uint_eq(hears(CUPTI_ENTER, &back), 0);
-	cupti_guest_disable(CUPTI_CONCURRENT_KERNEL);
-	cupti_guest_flush(1);
-	ck_assert(!cupti_is_away());
+	cupti_client_disable(CUPTI_CONCURRENT_KERNEL);
+	cupti_client_flush(1);
+	ck_assert(!cupti_is_handed_over());
 	ck_assert_uint_eq(hears(CUPTI_EXIT, &back), 5);
 }
 END_TEST

@@ -41,7 +41,8 @@ enum {
 	MEMORY = 49
 };
 
-static const uint32_t versions[] = { 19, 20, 21, 22, 23, 24, 26, 27, 28, 130000, 130001, 130100, 130400 };
+static const uint32_t versions[] = { 19, 20, 21, 22, 23, 24, 26, 27, 28, 130000, 130001, 130100,
+	130400 };
 #define VERSIONS ((int)(sizeof versions / sizeof *versions))
 
 static struct cupti_library cupti;
@@ -83,7 +84,8 @@ static size_t length_of(uint32_t kind)
 
 static int next_record(uint8_t *from, size_t bytes, void **record)
 {
-	size_t at = *record ? (size_t)((uint8_t *)*record - from) + length_of(*(uint32_t *)*record) : 0;
+	size_t at = *record ? (size_t)((uint8_t *)*record - from) + length_of(*(uint32_t *)*record)
+			    : 0;
 
 	if (at >= bytes)
 		return 12;
@@ -191,7 +193,8 @@ static const char *name_of(uint32_t id)
 
 	for (int i = 0; (name = (const void *)found(TRACE_NAME, i)); i++)
 		if (name->name == id) {
-			snprintf(text, sizeof text, "%.*s", (int)name->bytes, (const char *)(name + 1));
+			snprintf(text, sizeof text, "%.*s", (int)name->bytes,
+				(const char *)(name + 1));
 			return text;
 		}
 	return "";
@@ -217,7 +220,7 @@ static const struct trace_gpu_batch *open_trace(void)
 /* Converts what was laid out, and opens the trace. */
 static const struct trace_gpu_batch *convert(uint64_t dropped)
 {
-	gpu_activity_read(&cupti, buffer, valid, dropped);
+	activity_records_read(&cupti, buffer, valid, dropped);
 	return open_trace();
 }
 
@@ -272,7 +275,8 @@ START_TEST(a_kernel_is_read)
 	ck_assert_uint_eq(k->local_bytes, 96);
 	ck_assert_uint_eq(k->shared_carveout_bytes, 65536);
 	ck_assert_str_eq(name_of(k->name), "_Z4gemmv");
-	ck_assert_str_eq(name_of(((const struct trace_kernel *)need(TRACE_KERNEL, 1))->name), "_Z4axpyv");
+	ck_assert_str_eq(
+		name_of(((const struct trace_kernel *)need(TRACE_KERNEL, 1))->name), "_Z4axpyv");
 }
 END_TEST
 
@@ -299,16 +303,19 @@ START_TEST(copies_and_memsets_are_read)
 	at = record(MEMCPY);
 	put8(at, 4, 1), put8(at, 5, 1), put8(at, 6, 3), put8(at, 7, 1);
 	put64(at, 8, UINT64_C(1) << 33), put64(at, 16, 100), put64(at, 24, 200);
-	put32(at, 32, 0), put32(at, 36, 1), put32(at, 40, 13), put32(at, 44, 5), put64(at, 64, 0), put32(at, 72, 0);
+	put32(at, 32, 0), put32(at, 36, 1), put32(at, 40, 13), put32(at, 44, 5), put64(at, 64, 0),
+		put32(at, 72, 0);
 	at = record(PEER);
 	put8(at, 4, 10), put8(at, 5, 3), put8(at, 6, 3), put8(at, 7, 0);
 	put64(at, 8, 4096), put64(at, 16, 300), put64(at, 24, 400);
-	put32(at, 32, 1), put32(at, 36, 2), put32(at, 40, 14), put32(at, 44, 1), put32(at, 52, 3), put32(at, 60, 6);
+	put32(at, 32, 1), put32(at, 36, 2), put32(at, 40, 14), put32(at, 44, 1), put32(at, 52, 3),
+		put32(at, 60, 6);
 	put64(at, 72, 8), put32(at, 80, 2);
 	at = record(MEMSET);
 	put32(at, 4, 0xab), put64(at, 8, 777), put64(at, 16, 500), put64(at, 24, 600);
 	put32(at, 32, 0), put32(at, 36, 1), put32(at, 40, 7), put32(at, 44, 8);
-	put8(at, 48, 1), put8(at, 49, 0), put8(at, 50, 3), put8(at, 51, 0), put64(at, 64, 0), put32(at, 72, 0);
+	put8(at, 48, 1), put8(at, 49, 0), put8(at, 50, 3), put8(at, 51, 0), put64(at, 64, 0),
+		put32(at, 72, 0);
 	ck_assert_uint_eq(convert(0)->records, 3);
 
 	copy = need(TRACE_GPU_COPY, 0);
@@ -345,8 +352,8 @@ START_TEST(waits_and_events_are_read)
 
 	cupti.version = versions[_i];
 	at = record(SYNC);
-	put32(at, 4, 2), put64(at, 8, 10), put64(at, 16, 20), put32(at, 24, 3), put32(at, 28, 1), put32(at, 32, 7),
-		put32(at, 36, 55);
+	put32(at, 4, 2), put64(at, 8, 10), put64(at, 16, 20), put32(at, 24, 3), put32(at, 28, 1),
+		put32(at, 32, 7), put32(at, 36, 55);
 	at = record(EVENT);
 	put32(at, 4, 4), put32(at, 8, 1), put32(at, 12, 13), put32(at, 16, 56);
 	if (cupti.version >= 26)
@@ -377,15 +384,15 @@ START_TEST(memory_calls_and_overhead_are_read)
 
 	cupti.version = versions[_i];
 	at = record(MEMORY);
-	put32(at, 4, 2), put32(at, 8, 3), put32(at, 12, 21), put64(at, 16, 0x7f0000000000), put64(at, 24, 512),
-		put64(at, 32, 1234);
+	put32(at, 4, 2), put32(at, 8, 3), put32(at, 12, 21), put64(at, 16, 0x7f0000000000),
+		put64(at, 24, 512), put64(at, 32, 1234);
 	put32(at, 52, 1), put32(at, 56, 2), put32(at, 60, UINT32_MAX);
 	at = record(DRIVER);
-	put32(at, 4, 19), put64(at, 8, 40), put64(at, 16, 50), put32(at, 28, 4711), put32(at, 32, 22),
-		put32(at, 36, 700);
+	put32(at, 4, 19), put64(at, 8, 40), put64(at, 16, 50), put32(at, 28, 4711),
+		put32(at, 32, 22), put32(at, 36, 700);
 	at = record(OVERHEAD);
-	put32(at, 4, 5 << 16), put32(at, 8, 2), put32(at, 12, 1), put32(at, 16, 4712), put64(at, 24, 60),
-		put64(at, 32, 70);
+	put32(at, 4, 5 << 16), put32(at, 8, 2), put32(at, 12, 1), put32(at, 16, 4712),
+		put64(at, 24, 60), put64(at, 32, 70);
 	if (cupti.version >= 20)
 		put32(at, 40, 23);
 	convert(0);
@@ -462,7 +469,8 @@ START_TEST(dropped_records_are_counted)
 {
 	kernel("k", 1, 1);
 	ck_assert_uint_eq(convert(17)->dropped, 17);
-	ck_assert_uint_eq(((struct trace_header *)(void *)file)->lost[TRACE_LOST_CUPTI_DROPPED], 17);
+	ck_assert_uint_eq(
+		((struct trace_header *)(void *)file)->lost[TRACE_LOST_CUPTI_DROPPED], 17);
 }
 END_TEST
 
@@ -518,7 +526,8 @@ static void forbid_process_vm_readv(void)
 START_TEST(names_of_unloaded_modules_do_no_harm)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	char *module = mmap(NULL, (size_t)page * 3, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *module = mmap(
+		NULL, (size_t)page * 3, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct trace_kernel *k;
 	char *across = module + page - 3;
 
@@ -528,7 +537,7 @@ START_TEST(names_of_unloaded_modules_do_no_harm)
 	mprotect(module + 2 * page, (size_t)page, PROT_NONE);
 	if (_i)
 		forbid_process_vm_readv();
-	gpu_activity_module_unloads();
+	activity_records_module_unloads();
 	convert(0);
 	k = need(TRACE_KERNEL, 0);
 	ck_assert_str_eq(name_of(k->name), "_Z6acrossv");
@@ -553,13 +562,13 @@ static void answer(int number)
 
 static void *read_it(void *unused)
 {
-	gpu_activity_read(&cupti, buffer, valid, 0);
+	activity_records_read(&cupti, buffer, valid, 0);
 	return unused;
 }
 
 static void *unload_it(void *unused)
 {
-	gpu_activity_module_unloads();
+	activity_records_module_unloads();
 	atomic_store(&unloaded, true);
 	return unused;
 }
@@ -585,7 +594,8 @@ START_TEST(a_module_stays_until_the_name_that_is_being_read_has_been)
 	pthread_join(unloader, NULL);
 	pthread_join(reader, NULL);
 	open_trace();
-	ck_assert_str_eq(name_of(((const struct trace_kernel *)need(TRACE_KERNEL, 0))->name), "_Z4slowv");
+	ck_assert_str_eq(
+		name_of(((const struct trace_kernel *)need(TRACE_KERNEL, 0))->name), "_Z4slowv");
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct intern table;
+static struct intern_table table;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t id_of(const void *bytes, size_t count)
@@ -40,8 +40,9 @@ END_TEST
 
 START_TEST(any_bytes_come_back_as_they_were)
 {
-	const char zeros[] = {0, 0, 0}, mixed[] = {'a', 0, 'b', (char)0xFF};
-	uint32_t empty = id_of("", 0), two = id_of(zeros, 2), three = id_of(zeros, 3), four = id_of(mixed, 4);
+	const char zeros[] = { 0, 0, 0 }, mixed[] = { 'a', 0, 'b', (char)0xFF };
+	uint32_t empty = id_of("", 0), two = id_of(zeros, 2), three = id_of(zeros, 3),
+		 four = id_of(mixed, 4);
 
 	ck_assert_uint_ne(empty, two);
 	ck_assert_uint_ne(two, three);
@@ -80,7 +81,7 @@ static void *add_and_find(void *first)
 
 START_TEST(finding_goes_on_while_another_thread_adds)
 {
-	int first[4] = {0, 5000, 10000, 15000};
+	int first[4] = { 0, 5000, 10000, 15000 };
 	pthread_t threads[4];
 
 	for (int i = 0; i < 4; i++)
@@ -91,7 +92,7 @@ START_TEST(finding_goes_on_while_another_thread_adds)
 }
 END_TEST
 
-static struct intern tables[2];
+static struct intern_table tables[2];
 
 static void *fill_own(void *own)
 {
@@ -99,7 +100,8 @@ static void *fill_own(void *own)
 
 	for (int i = 0; i < 60000; i++) {
 		snprintf(text, sizeof text, "%d of %d", i, own == &tables[1]);
-		intern_publish(own, intern_prepare(own, text, strlen(text), intern_hash(text, strlen(text))));
+		intern_publish(own,
+			intern_prepare(own, text, strlen(text), intern_hash(text, strlen(text))));
 	}
 	return NULL;
 }

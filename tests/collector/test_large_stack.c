@@ -27,17 +27,18 @@ static void greedy(void *bytes)
 
 	for (size_t i = 0; i < sizeof room && i < *(size_t *)bytes; i += 4096)
 		room[i] = 1;
-	seen = (struct seen){pthread_self(), (uintptr_t)__builtin_frame_address(0), seen.times + 1};
+	seen = (struct seen){ pthread_self(), (uintptr_t)__builtin_frame_address(0),
+		seen.times + 1 };
 	errno = ERANGE;
 }
 
 static void *on_a_thread(void *bytes)
 {
-	sigset_t before = {{0}}, after = {{0}};
+	sigset_t before = { { 0 } }, after = { { 0 } };
 
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	errno = ENOTTY;
-	own_stack_run(greedy, bytes);
+	large_stack_run(greedy, bytes);
 	ck_assert_int_eq(errno, ENOTTY);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	ck_assert_mem_eq(&before, &after, sizeof before);
@@ -48,7 +49,8 @@ static void *on_a_thread(void *bytes)
 /* Runs it on a thread with such a stack; whether what was called lay on it. */
 static int was_on_stack_of(size_t stack_bytes, size_t bytes)
 {
-	char *stack = mmap(NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = mmap(
+		NULL, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attributes;
 	pthread_t id;
 
@@ -80,29 +82,30 @@ START_TEST(a_thread_with_enough_keeps_its_own)
 {
 	ck_assert(was_on_stack_of(8 << 20, 100 << 10));
 	ck_assert(was_on_stack_of(512 << 10, 100 << 10));
-	on_a_thread(&(size_t){100 << 10});
+	on_a_thread(&(size_t){ 100 << 10 });
 	ck_assert_int_eq(seen.times, 3);
 }
 END_TEST
 
 START_TEST(the_first_thread_under_a_limit_gets_ours)
 {
-	const struct rlimit little = {256 << 10, RLIM_INFINITY};
+	const struct rlimit little = { 256 << 10, RLIM_INFINITY };
 	const char here = 0;
 
 	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &little), 0);
-	on_a_thread(&(size_t){100 << 10});
+	on_a_thread(&(size_t){ 100 << 10 });
 	ck_assert_uint_gt((uintptr_t)&here - seen.frame, 1 << 20);
 }
 END_TEST
 
 START_TEST(without_memory_it_runs_on_what_there_is)
 {
-	const struct rlimit nothing = {0, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY}, little = {256 << 10, RLIM_INFINITY};
+	const struct rlimit nothing = { 0, RLIM_INFINITY }, all = { RLIM_INFINITY, RLIM_INFINITY },
+			    little = { 256 << 10, RLIM_INFINITY };
 
 	ck_assert_int_eq(setrlimit(RLIMIT_STACK, &little), 0);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &nothing), 0);
-	on_a_thread(&(size_t){0});
+	on_a_thread(&(size_t){ 0 });
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &all), 0);
 	ck_assert_int_eq(seen.times, 1);
 }
@@ -111,15 +114,16 @@ END_TEST
 static void on_signal(int number)
 {
 	(void)number;
-	own_stack_run(greedy, &(size_t){100 << 10});
+	large_stack_run(greedy, &(size_t){ 100 << 10 });
 }
 
 START_TEST(the_first_thread_on_another_stack_gets_ours)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
-	stack_t other = {.ss_size = 64 << 10};
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	stack_t other = { .ss_size = 64 << 10 };
 
-	other.ss_sp = mmap(NULL, other.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	other.ss_sp = mmap(
+		NULL, other.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(other.ss_sp, MAP_FAILED);
 	ck_assert_int_eq(sigaltstack(&other, NULL), 0);
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
@@ -132,12 +136,12 @@ END_TEST
 
 static void again(void *bytes)
 {
-	own_stack_run(greedy, bytes);
+	large_stack_run(greedy, bytes);
 }
 
 static void *nested(void *bytes)
 {
-	own_stack_run(again, bytes);
+	large_stack_run(again, bytes);
 	return NULL;
 }
 
@@ -149,7 +153,8 @@ START_TEST(it_may_be_asked_for_within)
 	pthread_t id;
 
 	pthread_attr_init(&attributes);
-	ck_assert_int_eq(pthread_attr_setstacksize(&attributes, least > little ? least : little), 0);
+	ck_assert_int_eq(
+		pthread_attr_setstacksize(&attributes, least > little ? least : little), 0);
 	ck_assert_int_eq(pthread_create(&id, &attributes, nested, &bytes), 0);
 	pthread_join(id, NULL);
 	ck_assert_int_eq(seen.times, 1);

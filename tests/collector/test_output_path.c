@@ -36,7 +36,12 @@ static void remove_folder(void)
 
 static struct trace_header header_of(uint64_t run, uint32_t pid, uint32_t flags)
 {
-	struct trace_header header = {.version = TRACE_VERSION, .endian = TRACE_ENDIAN, .header_bytes = 4096, .run_id = run, .pid = pid, .flags = flags};
+	struct trace_header header = { .version = TRACE_VERSION,
+		.endian = TRACE_ENDIAN,
+		.header_bytes = 4096,
+		.run_id = run,
+		.pid = pid,
+		.flags = flags };
 
 	memcpy(header.magic, TRACE_MAGIC, sizeof header.magic);
 	return header;
@@ -49,7 +54,7 @@ static const char *make(const char *output, uint64_t run)
 	int fd;
 
 	header.start.raw = (uint64_t)clock();
-	fd = trace_create(output, &header, path);
+	fd = output_create(output, &header, path);
 	if (fd < 0)
 		return NULL;
 	close(fd);
@@ -94,8 +99,8 @@ END_TEST
 /* With a folder in its name it is made without one; else under another. */
 START_TEST(a_trace_is_the_users_alone_whatever_the_umask)
 {
-	static const char *const names[] = {"a.bin", "./b.bin"};
-	static const mode_t masks[] = {0, 022, 077};
+	static const char *const names[] = { "a.bin", "./b.bin" };
+	static const mode_t masks[] = { 0, 022, 077 };
 	struct stat st;
 
 	for (size_t i = 0; i < 6; i++) {
@@ -145,7 +150,7 @@ START_TEST(a_trace_that_its_writer_has_locked_is_live_wherever_that_is)
 	ck_assert_int_eq(pipe(ready), 0);
 	writer = fork();
 	if (!writer) {
-		int fd = trace_create("trace.bin", &header, path);
+		int fd = output_create("trace.bin", &header, path);
 
 		_exit(fd < 0 || write(ready[1], "r", 1) != 1 || pause());
 	}
@@ -178,7 +183,8 @@ int link(const char *from, const char *to)
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
 	errno = no_rename;
-	return no_rename ? -1 : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
+	return no_rename ? -1
+			 : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
 
 START_TEST(names_are_given_where_there_are_no_links)
@@ -188,8 +194,10 @@ START_TEST(names_are_given_where_there_are_no_links)
 	no_link = EPERM;
 	for (int rename_too = 0; rename_too < 2; rename_too++) {
 		no_rename = rename_too ? EINVAL : 0;
-		ck_assert_str_eq(make(rename_too ? "second.bin" : "first.bin", 1), rename_too ? "second.bin" : "first.bin");
-		snprintf(wanted, sizeof wanted, rename_too ? "second.%d.bin" : "first.%d.bin", (int)getpid());
+		ck_assert_str_eq(make(rename_too ? "second.bin" : "first.bin", 1),
+			rename_too ? "second.bin" : "first.bin");
+		snprintf(wanted, sizeof wanted, rename_too ? "second.%d.bin" : "first.%d.bin",
+			(int)getpid());
 		ck_assert_str_eq(make(rename_too ? "second.bin" : "first.bin", 1), wanted);
 		ck_assert_uint_eq(run_of(wanted), 1);
 	}
@@ -200,7 +208,7 @@ END_TEST
 START_TEST(without_a_descriptor_to_keep_nothing_is_left)
 {
 	int next = dup(0);
-	struct rlimit limit = {(rlim_t)next + 1, (rlim_t)next + 1};
+	struct rlimit limit = { (rlim_t)next + 1, (rlim_t)next + 1 };
 
 	close(next);
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -253,7 +261,7 @@ END_TEST
 START_TEST(descriptors_lie_high_and_close_on_exec_and_files_are_private)
 {
 	struct trace_header header = header_of(1, 1, 0);
-	int fd = trace_create("trace.bin", &header, path);
+	int fd = output_create("trace.bin", &header, path);
 	struct stat st;
 
 	ck_assert_int_ge(fd, 64);
@@ -301,7 +309,8 @@ int main(void)
 	tcase_add_test(tests, fields_are_filled_in);
 	tcase_add_test(tests, nothing_is_left_where_nothing_can_be_made);
 	tcase_add_test(tests, descriptors_lie_high_and_close_on_exec_and_files_are_private);
-	tcase_add_test(tests, processes_that_start_at_once_each_get_a_file_and_one_old_trace_survives);
+	tcase_add_test(
+		tests, processes_that_start_at_once_each_get_a_file_and_one_old_trace_survives);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

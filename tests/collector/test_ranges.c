@@ -22,7 +22,7 @@ static uint32_t domain_named(const char *name)
 {
 	uint32_t id;
 
-	ck_assert(stream_hold());
+	ck_assert(stream_enter_dictionary_only());
 	id = name_id_always(name, strlen(name));
 	stream_leave();
 	ck_assert_uint_ne(id, 0);
@@ -69,7 +69,8 @@ START_TEST(domains_nest_by_time_and_close_their_own)
 	ck_assert_int_eq(range_pop(x), RANGE_REFUSED);
 	ck_assert_int_eq(range_pop(0), 1);
 	ck_assert_int_eq(range_pop(0), 0);
-	expect("push a\npush b @x\npush c\npush d @x\npop c\npush e\npop d @x\npop b @x\npop e\npop a\n");
+	expect("push a\npush b @x\npush c\npush d @x\npop c\npush e\npop d @x\npop b @x\npop "
+	       "e\npop a\n");
 }
 END_TEST
 
@@ -83,7 +84,8 @@ START_TEST(a_reused_buffer_is_read_anew_each_time)
 		range_push(0, buffer, NULL);
 		range_pop(0);
 	}
-	expect("push text 0\npop text 0\npush text 1\npop text 1\npush text 0\npop text 0\npush text 1\npop text 1\n");
+	expect("push text 0\npop text 0\npush text 1\npop text 1\npush text 0\npop text 0\npush "
+	       "text 1\npop text 1\n");
 }
 END_TEST
 
@@ -145,7 +147,8 @@ static const char *shorter(unsigned i, char room[128])
 
 START_TEST(a_text_at_the_end_of_memory_is_read_to_its_end_and_no_further)
 {
-	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), text[128];
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	     text[128];
 
 	ck_assert_int_eq(mprotect(page + 4096, 4096, PROT_NONE), 0);
 	recording_begin(0);
@@ -216,7 +219,8 @@ END_TEST
 
 START_TEST(attributes_travel_whole)
 {
-	const struct range_attributes attributes = {TRACE_HAS_COLOR | TRACE_HAS_CATEGORY, 7, 0xFF00AA55, 2, (uint64_t)-5};
+	const struct range_attributes attributes = { TRACE_HAS_COLOR | TRACE_HAS_CATEGORY, 7,
+		0xFF00AA55, 2, (uint64_t)-5 };
 	struct trace_reader *reader;
 	struct trace_event event;
 	uint64_t id;
@@ -232,7 +236,8 @@ START_TEST(attributes_travel_whole)
 		const struct trace_range *range;
 
 		ck_assert_int_gt(reader_next(reader, &event), 0);
-		if (event.kind != TRACE_PUSH && event.kind != TRACE_START && event.kind != TRACE_MARK)
+		if (event.kind != TRACE_PUSH && event.kind != TRACE_START &&
+			event.kind != TRACE_MARK)
 			continue;
 		range = event.record;
 		ck_assert_uint_eq(range->category, 7);
@@ -251,7 +256,7 @@ START_TEST(long_texts_are_cut_and_say_so)
 	char *text = malloc(100001);
 	struct trace_reader *reader;
 	struct trace_event event;
-	struct trace_text got = {0};
+	struct trace_text got = { 0 };
 
 	memset(text, 'x', 100000);
 	text[100000] = '\0';
@@ -263,7 +268,8 @@ START_TEST(long_texts_are_cut_and_say_so)
 		if (event.kind == TRACE_PUSH) {
 			got = reader_event_text(reader, &event);
 			ck_assert_uint_eq(got.length, TRACE_TEXT_MAX);
-			ck_assert_mem_eq(got.bytes + got.length - strlen(TRACE_TEXT_CUT), TRACE_TEXT_CUT, strlen(TRACE_TEXT_CUT));
+			ck_assert_mem_eq(got.bytes + got.length - strlen(TRACE_TEXT_CUT),
+				TRACE_TEXT_CUT, strlen(TRACE_TEXT_CUT));
 		}
 	ck_assert(got.known);
 	reader_close(reader);
@@ -358,7 +364,7 @@ START_TEST(threads_record_at_once_and_nothing_is_missing)
 	ck_assert_uint_eq(pops, 8 * 200000);
 	ck_assert(reader_integrity(reader)->complete);
 	ck_assert(reader_integrity(reader)->ended);
-	ck_assert_uint_eq(reader_streams(reader), 8);
+	ck_assert_uint_eq(reader_stream_count(reader), 8);
 	reader_close(reader);
 }
 END_TEST
@@ -384,7 +390,7 @@ START_TEST(threads_that_end_give_their_room_back)
 	}
 	ck_assert_uint_lt(trace_header()->end, 2000 * 320 + (64 << 10));
 	reader = recording_read();
-	ck_assert_uint_eq(reader_streams(reader), 2000);
+	ck_assert_uint_eq(reader_stream_count(reader), 2000);
 	ck_assert_uint_le(reader_layout(reader)->slots, 1);
 	reader_close(reader);
 }
@@ -416,7 +422,7 @@ END_TEST
 /* The wide record finds no room where narrow ones still would. */
 START_TEST(what_follows_a_loss_is_not_taken_for_something_else)
 {
-	const struct range_attributes attributes = {.flags = TRACE_HAS_CATEGORY, .category = 1};
+	const struct range_attributes attributes = { .flags = TRACE_HAS_CATEGORY, .category = 1 };
 	struct trace_reader *reader;
 	struct trace_event event;
 
@@ -435,7 +441,7 @@ START_TEST(what_follows_a_loss_is_not_taken_for_something_else)
 	reader = recording_read();
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH || event.kind == EVENT_POP)
-			ck_assert_uint_eq(event.depth + 1u, reader_place(reader, event.node)->depth);
+			ck_assert_uint_eq(event.depth + 1u, reader_node(reader, event.node)->depth);
 	ck_assert_uint_eq(reader_integrity(reader)->unmatched_ends, 0);
 	ck_assert_uint_gt(reader_integrity(reader)->lost_events, 0);
 	reader_close(reader);
@@ -444,12 +450,12 @@ END_TEST
 
 START_TEST(a_file_size_limit_raises_no_signal_and_is_counted)
 {
-	struct rlimit limit = {512 << 10, 512 << 10};
+	struct rlimit limit = { 512 << 10, 512 << 10 };
 	struct trace_reader *reader;
 
 	recording_begin(0);
 	setrlimit(RLIMIT_FSIZE, &limit);
-	many_ranges(NULL); /* SIGXFSZ would end the test here */
+	many_ranges(NULL);                               /* SIGXFSZ would end the test here */
 	ck_assert_uint_lt(trace_header()->end, 1 << 20); /* refused attempts take no room */
 	reader = recording_read();
 	ck_assert_uint_gt(reader_integrity(reader)->lost[TRACE_LOST_FULL_DISK], 0);
@@ -467,7 +473,8 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 	range_push(0, "in both", NULL);
 	child = fork();
 	if (!child) {
-		int good = range_pop(0) == RANGE_REFUSED && range_push(0, "in both", NULL) == 0 && range_push(0, "in the child", NULL) == 1;
+		int good = range_pop(0) == RANGE_REFUSED && range_push(0, "in both", NULL) == 0 &&
+			   range_push(0, "in the child", NULL) == 1;
 
 		range_pop(0);
 		range_pop(0);
@@ -487,7 +494,8 @@ START_TEST(a_forked_child_has_a_file_of_its_own_and_begins_with_nothing_open)
 		ck_assert_msg(reader != NULL, "%s", error);
 		ck_assert_uint_eq(reader_header(reader)->flags & TRACE_FORKED, TRACE_FORKED);
 		text = recording_text(reader);
-		ck_assert_str_eq(text, "push in both\npush in the child\npop in the child\npop in both\n");
+		ck_assert_str_eq(
+			text, "push in both\npush in the child\npop in the child\npop in both\n");
 		free(text);
 		reader_close(reader);
 	}
@@ -517,7 +525,8 @@ START_TEST(an_owner_closes_its_own_range_wherever_it_stands)
 	ck_assert_uint_eq(again, op);
 	ck_assert_int_eq(range_pop(0), 0);
 	ck_assert(range_close(&two));
-	expect("push step\npush aten::mm\npush inside\npush aten::t\npop aten::mm\npop aten::t\npop inside\npop step\n"
+	expect("push step\npush aten::mm\npush inside\npush aten::t\npop aten::mm\npop "
+	       "aten::t\npop inside\npop step\n"
 	       "push step\npush aten::mm\npop step\npop aten::mm\n");
 }
 END_TEST
@@ -543,7 +552,8 @@ START_TEST(kind_link_and_detail_make_different_nodes)
 			ck_assert_uint_ne(nodes[i], nodes[j]);
 	ck_assert_uint_eq(range_open(nodes, "x", TRACE_NODE_BACKWARD, nodes[1], 0), nodes[3]);
 	range_close(nodes);
-	expect("push x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\n");
+	expect("push x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush x\npop x\npush "
+	       "x\npop x\n");
 }
 END_TEST
 

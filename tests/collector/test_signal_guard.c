@@ -28,16 +28,16 @@ static void note(int number)
 
 static void fault_in_a_piece(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	raise(SIGSEGV);
 	ck_abort_msg("a fault came back");
 }
 
 static void handlers(void)
 {
-	struct sigaction fault = {.sa_handler = leave}, alarm = {.sa_handler = note};
+	struct sigaction fault = { .sa_handler = leave }, alarm = { .sa_handler = note };
 
 	sigaction(SIGSEGV, &fault, NULL);
 	sigaction(SIGALRM, &alarm, NULL);
@@ -46,17 +46,17 @@ static void handlers(void)
 /* Held back in between, and there at its end. */
 static void expect_held_back(void)
 {
-	struct quiet quiet;
+	struct signal_guard guard;
 	int before = came, cancel = -1;
 
 	errno = 77;
-	quiet_begin(&quiet);
+	signal_guard_begin(&guard);
 	raise(SIGALRM);
 	ck_assert_int_eq(came, before);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ck_assert_int_eq(cancel, PTHREAD_CANCEL_DISABLE);
 	errno = 0;
-	quiet_end(&quiet);
+	signal_guard_end(&guard);
 	ck_assert_int_eq(came, before + 1);
 	ck_assert_int_eq(errno, 77);
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
@@ -75,16 +75,16 @@ static __attribute__((noinline)) void deeper(void)
 
 START_TEST(within_another_a_piece_ends_nothing)
 {
-	struct quiet outer, inner;
+	struct signal_guard outer, inner;
 	int before = came;
 
 	handlers();
-	quiet_begin(&outer);
-	quiet_begin(&inner);
-	quiet_end(&inner);
+	signal_guard_begin(&outer);
+	signal_guard_begin(&inner);
+	signal_guard_end(&inner);
 	raise(SIGALRM);
 	ck_assert_int_eq(came, before);
-	quiet_end(&outer);
+	signal_guard_end(&outer);
 	ck_assert_int_eq(came, before + 1);
 	expect_held_back();
 }
@@ -102,15 +102,15 @@ END_TEST
 
 START_TEST(where_the_program_blocks_everything_it_stays_so)
 {
-	struct quiet outer, inner;
+	struct signal_guard outer, inner;
 	sigset_t all, now;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	quiet_begin(&outer);
-	quiet_begin(&inner);
-	quiet_end(&inner);
-	quiet_end(&outer);
+	signal_guard_begin(&outer);
+	signal_guard_begin(&inner);
+	signal_guard_end(&inner);
+	signal_guard_end(&outer);
 	pthread_sigmask(SIG_BLOCK, NULL, &now);
 	ck_assert_int_eq(sigismember(&now, SIGALRM), 1);
 	ck_assert_int_eq(sigismember(&now, SIGSEGV), 1);

@@ -26,13 +26,14 @@ static void take_many(void)
 	enum trace_loss reason;
 
 	for (int i = 0; i < MANY; i++)
-		ck_assert_ptr_nonnull(taken[i].block = slot_take(false, &taken[i].offset, &reason));
+		ck_assert_ptr_nonnull(
+			taken[i].block = slot_acquire(false, &taken[i].offset, &reason));
 }
 
 static void give_many(void)
 {
 	for (int i = 0; i < MANY; i++)
-		slot_give(taken[i].block, taken[i].offset);
+		slot_release(taken[i].block, taken[i].offset);
 }
 
 START_TEST(slots_of_however_many_threads_are_used_again)
@@ -55,7 +56,7 @@ END_TEST
 
 START_TEST(a_slot_that_cannot_be_mapped_takes_no_room)
 {
-	const struct rlimit none = {0, RLIM_INFINITY}, any = {RLIM_INFINITY, RLIM_INFINITY};
+	const struct rlimit none = { 0, RLIM_INFINITY }, any = { RLIM_INFINITY, RLIM_INFINITY };
 	enum trace_loss reason = TRACE_LOST_FULL_DISK;
 	uint64_t end, offset;
 
@@ -64,7 +65,7 @@ START_TEST(a_slot_that_cannot_be_mapped_takes_no_room)
 	end = trace_header()->end;
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &none), 0);
 	for (int i = 0; i < 10; i++)
-		ck_assert_ptr_null(slot_take(true, &offset, &reason));
+		ck_assert_ptr_null(slot_acquire(true, &offset, &reason));
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &any), 0);
 	ck_assert_int_eq(reason, TRACE_LOST_NO_MEMORY);
 	ck_assert_uint_eq(trace_header()->end, end);
@@ -91,7 +92,7 @@ START_TEST(what_is_said_once_and_finds_no_room_is_counted)
 	struct trace_event event;
 
 	memset(&record, 0, sizeof record);
-	record.module.head = (struct trace_head){.size = sizeof record, .kind = TRACE_MODULE};
+	record.module.head = (struct trace_head){ .size = sizeof record, .kind = TRACE_MODULE };
 	record.module.path_bytes = sizeof record.path;
 	memset(record.path, 'x', sizeof record.path);
 	recording_begin(128 << 10);

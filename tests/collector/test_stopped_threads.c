@@ -16,11 +16,12 @@
 #define TICK_NS 20u
 #define HALT_NS 300000000u /* longer than a short form can say */
 #define READINGS 12u       /* of the clock, that one event may take */
-#define AGAIN 37u          /* the same until it is halted once more, which may be within the end of a payload */
-#define ROUNDS 50000u      /* many payloads */
+#define AGAIN \
+	37u /* the same until it is halted once more, which may be within the end of a payload */
+#define ROUNDS 50000u /* many payloads */
 #define SLACK_NS 1000u
 
-static uint64_t present_ns; /* 0: the system's clock */
+static uint64_t present_ns;             /* 0: the system's clock */
 static unsigned until_halt, until_next; /* readings, and from there on; 0: none is to come */
 
 /* The collector's, too: what a program defines comes before the C library's. */
@@ -34,7 +35,8 @@ int clock_gettime(clockid_t id, struct timespec *now)
 		until_halt = until_next;
 		until_next = 0;
 	}
-	*now = (struct timespec){ .tv_sec = (time_t)(present_ns / 1000000000u), .tv_nsec = (long)(present_ns % 1000000000u) };
+	*now = (struct timespec){ .tv_sec = (time_t)(present_ns / 1000000000u),
+		.tv_nsec = (long)(present_ns % 1000000000u) };
 	return 0;
 }
 
@@ -59,7 +61,8 @@ static void event(unsigned i, unsigned halted_at, unsigned again_after)
 /* Here both clocks are the same. */
 static void expect_one_moment(const struct trace_clock_record *clock)
 {
-	uint64_t off = clock->stamp > clock->monotonic_ns ? clock->stamp - clock->monotonic_ns : clock->monotonic_ns - clock->stamp;
+	uint64_t off = clock->stamp > clock->monotonic_ns ? clock->stamp - clock->monotonic_ns
+							  : clock->monotonic_ns - clock->stamp;
 
 	ck_assert_msg(off <= SLACK_NS, "the clocks are noted %lu ns apart", (unsigned long)off);
 }
@@ -78,8 +81,10 @@ static void expect_moments(struct trace_reader *reader, unsigned count)
 		if (seen == 0)
 			zero = moments[0].after - found.time_ns;
 		ck_assert_uint_lt(seen, count);
-		ck_assert_msg(found.time_ns + zero + SLACK_NS >= moments[seen].before && found.time_ns + zero <= moments[seen].after + SLACK_NS,
-			"event %u lies %ld ns from when it came", seen, (long)(found.time_ns + zero - moments[seen].before));
+		ck_assert_msg(found.time_ns + zero + SLACK_NS >= moments[seen].before &&
+				      found.time_ns + zero <= moments[seen].after + SLACK_NS,
+			"event %u lies %ld ns from when it came", seen,
+			(long)(found.time_ns + zero - moments[seen].before));
 		seen++;
 	}
 	ck_assert_uint_eq(seen, count);
@@ -92,7 +97,8 @@ START_TEST(an_event_in_which_a_thread_is_halted_anywhere_is_told_when_it_was)
 
 	recording_begin(0);
 	present_ns = 1000000000;
-	prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0); /* while the trace is made, so that the clock is one that we set */
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0,
+		0); /* while the trace is made, so that the clock is one that we set */
 	event(0, 0, 0);
 	prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0);
 	for (unsigned i = 1; i < 4 * ROUNDS; i++)

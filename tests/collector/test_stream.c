@@ -45,7 +45,7 @@ static uint64_t count_pushes(struct trace_reader *reader)
 START_TEST(nothing_is_recorded_and_no_file_made_before_there_is_something)
 {
 	recording_begin(0);
-	ck_assert(stream_hold());
+	ck_assert(stream_enter_dictionary_only());
 	ck_assert_uint_ne(name_id("kept", 4), 0);
 	stream_leave();
 	ck_assert_ptr_null(trace_header());
@@ -61,7 +61,7 @@ START_TEST(without_settings_nothing_ever_happens)
 	ck_assert_int_eq(range_pop(0), RANGE_REFUSED);
 	range_mark(0, "x", NULL);
 	ck_assert(!stream_enter());
-	ck_assert(!stream_hold());
+	ck_assert(!stream_enter_dictionary_only());
 }
 END_TEST
 
@@ -90,9 +90,10 @@ static void push_in_handler(int number)
 START_TEST(a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged)
 {
 	char above[65536];
-	const stack_t own = {.ss_sp = above, .ss_size = sizeof above};
-	const struct sigaction action = {.sa_handler = push_in_handler, .sa_flags = _i ? SA_ONSTACK : 0};
-	const struct itimerval tick = {{0, 200}, {0, 200}}, none = {{0, 0}, {0, 0}};
+	const stack_t own = { .ss_sp = above, .ss_size = sizeof above };
+	const struct sigaction action = { .sa_handler = push_in_handler,
+		.sa_flags = _i ? SA_ONSTACK : 0 };
+	const struct itimerval tick = { { 0, 200 }, { 0, 200 } }, none = { { 0, 0 }, { 0, 0 } };
 	struct trace_reader *reader;
 
 	recording_begin(0);
@@ -106,7 +107,9 @@ START_TEST(a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged)
 	reader = recording_read();
 	ck_assert_int_gt(signals, 10);
 	/* Each call of the handler is two events: recorded, or counted as re-entered. */
-	ck_assert_uint_eq(count_pushes(reader) + reader_integrity(reader)->lost[TRACE_LOST_REENTERED] / 2, 2000000 + (uint64_t)signals);
+	ck_assert_uint_eq(
+		count_pushes(reader) + reader_integrity(reader)->lost[TRACE_LOST_REENTERED] / 2,
+		2000000 + (uint64_t)signals);
 	ck_assert_uint_eq(reader_integrity(reader)->damaged_payloads, 0);
 	ck_assert_uint_eq(reader_integrity(reader)->left_open, 0);
 	reader_close(reader);
@@ -238,7 +241,8 @@ START_TEST(where_the_kernel_empties_no_memory_a_forked_child_does)
 		fill(20000);
 		recording_end();
 		reader = recording_read();
-		_exit(trace_header()->pid != (uint32_t)getpid() || count_pushes(reader) != 20000 || !reader_integrity(reader)->complete);
+		_exit(trace_header()->pid != (uint32_t)getpid() || count_pushes(reader) != 20000 ||
+			!reader_integrity(reader)->complete);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
@@ -406,7 +410,7 @@ START_TEST(a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin)
 	recording_begin(100 << 10);
 	for (int i = 0; i < 5000; i++) {
 		snprintf(text, sizeof text, "known before: %d", i);
-		ck_assert(stream_hold());
+		ck_assert(stream_enter_dictionary_only());
 		ck_assert_uint_ne(name_id(text, strlen(text)), 0);
 		stream_leave();
 	}
@@ -421,7 +425,7 @@ END_TEST
 
 static bool leave_no_memory(int fd)
 {
-	const struct rlimit none = {0, RLIM_INFINITY};
+	const struct rlimit none = { 0, RLIM_INFINITY };
 
 	(void)fd;
 	return !setrlimit(RLIMIT_AS, &none);
@@ -429,14 +433,14 @@ static bool leave_no_memory(int fd)
 
 START_TEST(a_file_that_cannot_be_mapped_at_all_is_taken_back)
 {
-	const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
 
 	recording_begin(0);
 	trace_may_map = leave_no_memory;
 	ck_assert_int_eq(range_push(0, "x", NULL), RANGE_REFUSED);
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &any), 0);
 	ck_assert_int_eq(access("trace.bin", F_OK), -1);
-	ck_assert_int_eq(trace_refusal(), ENOMEM);
+	ck_assert_int_eq(trace_open_error(), ENOMEM);
 }
 END_TEST
 
@@ -519,14 +523,19 @@ int main(void)
 	tcase_add_test(tests, nothing_is_recorded_and_no_file_made_before_there_is_something);
 	tcase_add_test(tests, without_settings_nothing_ever_happens);
 	tcase_add_test(tests, errno_stays_what_it_was);
-	tcase_add_loop_test(tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged, 0, 2);
+	tcase_add_loop_test(
+		tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged, 0, 2);
 	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
 	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
-	tcase_add_loop_test(tests, where_the_kernel_empties_no_memory_a_forked_child_does, 0, KERNELS - OLD);
-	tcase_add_test(tests, forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole);
+	tcase_add_loop_test(
+		tests, where_the_kernel_empties_no_memory_a_forked_child_does, 0, KERNELS - OLD);
+	tcase_add_test(
+		tests, forks_while_other_threads_add_names_do_not_hang_and_their_files_are_whole);
 	tcase_add_test(tests, a_thread_with_the_smallest_stack_may_be_the_first);
-	tcase_add_test(tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
-	tcase_add_test(tests, where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had);
+	tcase_add_test(
+		tests, where_nothing_can_be_mapped_all_arrives_at_the_end_and_the_risk_is_said);
+	tcase_add_test(tests,
+		where_nothing_can_be_mapped_a_thread_that_ends_on_a_full_disk_counts_what_it_had);
 	tcase_add_test(tests, a_dictionary_that_has_no_room_for_what_is_known_lets_nothing_begin);
 	tcase_add_test(tests, meta_is_replaced_by_key);
 	tcase_add_test(tests, no_thread_records_before_the_process_is_described);

@@ -48,8 +48,8 @@ START_TEST(ticks_become_nanoseconds_to_the_nanosecond)
 	reader = open_built(builder);
 	ck_assert_double_eq_tol(reader_ticks_per_second(reader), (double)SECOND_TICKS, 2);
 	for (uint64_t at = 0; at < 10 * SECOND_TICKS; at += 12345677)
-		expect_about(
-			reader_time(reader, BUILDER_START + at), (uint64_t)((wide_uint)at * 1000000000 / SECOND_TICKS));
+		expect_about(reader_time(reader, BUILDER_START + at),
+			(uint64_t)((wide_uint)at * 1000000000 / SECOND_TICKS));
 	ck_assert_uint_eq(reader_time(reader, BUILDER_START), 0);
 	ck_assert_uint_eq(reader_time(reader, BUILDER_START + 4 * (SECOND_TICKS / 2)),
 		UINT64_C(4) * (SECOND_TICKS / 2) * 1000000000 / SECOND_TICKS);
@@ -74,7 +74,8 @@ START_TEST(time_never_runs_backwards)
 		uint64_t now = reader_time(reader, BUILDER_START + at);
 
 		if (now < last)
-			ck_abort_msg("after %lu ns comes %lu", (unsigned long)last, (unsigned long)now);
+			ck_abort_msg(
+				"after %lu ns comes %lu", (unsigned long)last, (unsigned long)now);
 		last = now;
 	}
 	for (uint64_t at = SECOND_TICKS / 8 * 9 - 500; at < SECOND_TICKS / 8 * 9 + 500; at++) {
@@ -110,7 +111,8 @@ END_TEST
 START_TEST(a_sample_that_contradicts_the_others_is_refused)
 {
 	struct trace_reader *reader;
-	static const int64_t errors[] = { 400000000, -400000000, INT64_C(1) << 40, -(INT64_C(1) << 50), INT64_MIN };
+	static const int64_t errors[] = { 400000000, -400000000, INT64_C(1) << 40,
+		-(INT64_C(1) << 50), INT64_MIN };
 
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
 		builder_free(builder);
@@ -146,7 +148,8 @@ START_TEST(a_machine_that_was_suspended_is_believed)
 	expect_about(reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS) -
 			     reader_time(reader, BUILDER_START + 3702 * SECOND_TICKS),
 		1000000000);
-	ck_assert_uint_lt(reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS), UINT64_C(110000000000));
+	ck_assert_uint_lt(
+		reader_time(reader, BUILDER_START + 3703 * SECOND_TICKS), UINT64_C(110000000000));
 	reader_close(reader);
 }
 END_TEST
@@ -208,7 +211,8 @@ static size_t kernel_times(struct trace_reader *reader, uint64_t *times)
 		const struct trace_kernel *kernel = event.record;
 
 		if (event.kind == TRACE_KERNEL)
-			reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &times[count++], &end);
+			reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns,
+				&times[count++], &end);
 	}
 	return count;
 }
@@ -217,8 +221,8 @@ static size_t kernel_times(struct trace_reader *reader, uint64_t *times)
 
 START_TEST(gpu_times_survive_a_clock_that_is_set)
 {
-	static const int64_t steps[] = { INT64_C(5000000000), -INT64_C(2000000000), 3600 * INT64_C(1000000000),
-		-3600 * INT64_C(1000000000) };
+	static const int64_t steps[] = { INT64_C(5000000000), -INT64_C(2000000000),
+		3600 * INT64_C(1000000000), -3600 * INT64_C(1000000000) };
 	struct trace_reader *reader;
 	uint64_t times[4];
 
@@ -239,8 +243,8 @@ START_TEST(gpu_times_survive_a_clock_that_is_set)
 		reader = open_built(builder);
 		ck_assert_uint_eq(kernel_times(reader, times), 4);
 		for (unsigned k = 0; k < 4; k++)
-			ck_assert_msg(times[k] == (50 + 5100 * k) * MS, "step %zu, kernel %u: %lu ns", i, k,
-				(unsigned long)times[k]);
+			ck_assert_msg(times[k] == (50 + 5100 * k) * MS,
+				"step %zu, kernel %u: %lu ns", i, k, (unsigned long)times[k]);
 		ck_assert_uint_eq(reader_integrity(reader)->clock_steps, 1);
 		ck_assert_uint_eq(reader_integrity(reader)->clock_violations, 0);
 		ck_assert_ptr_nonnull(strstr(reader_warning(reader, 0), "clock was set"));
@@ -267,7 +271,8 @@ START_TEST(gpu_times_that_cannot_be_are_clamped_and_counted)
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_KERNEL) {
 			kernel = (void *)(uintptr_t)event.record;
-			ck_assert(reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end));
+			ck_assert(reader_gpu_times(
+				reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end));
 			ck_assert_uint_le(start, end);
 			ck_assert_uint_le(end, 200);
 		}

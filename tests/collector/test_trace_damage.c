@@ -67,7 +67,8 @@ static void touch_text(struct outcome *outcome, struct trace_text text)
 		mix(outcome, (unsigned char)text.bytes[i]);
 }
 
-static void touch_frames(struct outcome *outcome, struct trace_reader *reader, const struct trace_python_stack *stack)
+static void touch_frames(struct outcome *outcome, struct trace_reader *reader,
+	const struct trace_python_stack *stack)
 {
 	const struct trace_python_frame *frames = (const void *)(stack + 1);
 
@@ -83,13 +84,13 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 {
 	struct trace_text key, value;
 
-	for (uint32_t id = 0; id < reader_nodes(reader); id++) {
-		const struct trace_place *place = reader_place(reader, id);
+	for (uint32_t id = 0; id < reader_node_count(reader); id++) {
+		const struct trace_node_info *place = reader_node(reader, id);
 
 		require(id == 0 || place->parent < id);
 		touch_text(outcome, reader_name(reader, place->name));
 	}
-	for (uint32_t i = 0; i < reader_metas(reader); i++) {
+	for (uint32_t i = 0; i < reader_meta_count(reader); i++) {
 		reader_meta_at(reader, i, &key, &value);
 		touch_text(outcome, key);
 		touch_text(outcome, value);
@@ -105,8 +106,9 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 				touch_text(outcome, reader_module_build_id((const void *)head));
 			}
 			if (kind == TRACE_STACK)
-				require(reader_stack(reader, ((const struct trace_stack *)(const void *)head)->stack) !=
-					NULL);
+				require(reader_stack(reader,
+						((const struct trace_stack *)(const void *)head)
+							->stack) != NULL);
 			if (kind == TRACE_PYTHON_STACK)
 				touch_frames(outcome, reader, (const void *)head);
 			if (kind == TRACE_SOURCE)
@@ -115,15 +117,17 @@ static void touch_dictionary(struct trace_reader *reader, struct outcome *outcom
 }
 
 /* What must hold of every event of any file, and the depth that each stream must have. */
-static void check_event(struct trace_reader *reader, const struct trace_event *event, uint64_t *last_ns)
+static void check_event(
+	struct trace_reader *reader, const struct trace_event *event, uint64_t *last_ns)
 {
 	require(event->time_ns >= *last_ns);
 	require(event->time_ns <= READER_TIME_MAX);
-	require(event->node < reader_nodes(reader));
+	require(event->node < reader_node_count(reader));
 	require(event->kind < EVENT_KINDS);
-	require(event->stream->ordinal < reader_streams(reader));
+	require(event->stream->ordinal < reader_stream_count(reader));
 	*last_ns = event->time_ns;
-	if (event->kind == TRACE_PUSH || (event->kind >= EVENT_POP && event->kind <= EVENT_LEFT_OPEN)) {
+	if (event->kind == TRACE_PUSH ||
+		(event->kind >= EVENT_POP && event->kind <= EVENT_LEFT_OPEN)) {
 		require(event->begin_ns <= event->time_ns);
 		require(event->node != 0);
 	}
@@ -158,7 +162,8 @@ static void keep_depth(const struct trace_event *event)
 	}
 }
 
-static void touch_record(struct trace_reader *reader, const struct trace_event *event, struct outcome *outcome)
+static void touch_record(
+	struct trace_reader *reader, const struct trace_event *event, struct outcome *outcome)
 {
 	const struct trace_head *head = event->record;
 	uint64_t start, end;
@@ -193,7 +198,8 @@ static struct outcome read_file(uint64_t bytes)
 		check_event(reader, &event, &last_ns);
 		keep_depth(&event);
 		touch_record(reader, &event, &outcome);
-		outcome.records += event.kind < TRACE_KINDS || event.kind == EVENT_POP || event.kind == EVENT_UNMATCHED;
+		outcome.records += event.kind < TRACE_KINDS || event.kind == EVENT_POP ||
+				   event.kind == EVENT_UNMATCHED;
 		require(events++ < bytes * 4 + 64);
 	}
 	require(status == 0);
@@ -240,7 +246,8 @@ static void build_every_dictionary_kind(void)
 
 	stack->stack = 1;
 	stack->frames = 2;
-	of_python = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *of_python + 2 * sizeof(struct trace_python_frame));
+	of_python = build_dictionary(builder, TRACE_PYTHON_STACK,
+		sizeof *of_python + 2 * sizeof(struct trace_python_frame));
 	of_python->stack = 2;
 	of_python->frames = 2;
 	build_dictionary(builder, TRACE_SOURCE, sizeof(struct trace_source));
@@ -309,7 +316,8 @@ START_TEST(a_file_cut_anywhere_is_read_up_to_there)
 		ck_assert_int_eq(ftruncate(file, (off_t)cut), 0);
 		outcome = read_file(cut);
 		ck_assert(outcome.refused == (cut < sizeof(struct trace_header)));
-		ck_assert_msg(outcome.records >= last.records, "cut at %zu: %lu records, one byte earlier %lu", cut,
+		ck_assert_msg(outcome.records >= last.records,
+			"cut at %zu: %lu records, one byte earlier %lu", cut,
 			(unsigned long)outcome.records, (unsigned long)last.records);
 		ck_assert_msg(cut == bytes || !outcome.complete || outcome.records == whole.records,
 			"cut at %zu goes unnoticed", cut);
@@ -355,7 +363,8 @@ START_TEST(every_byte_may_be_changed_and_in_sealed_blocks_that_is_noticed)
 			require(pwrite(file, &changed, 1, (off_t)at) == 1);
 			outcome = read_file(bytes);
 			if (is_covered(original, bytes, at) && !outcome.refused && outcome.complete)
-				ck_abort_msg("byte %zu changed by 0x%x goes unnoticed", at, changes[i]);
+				ck_abort_msg(
+					"byte %zu changed by 0x%x goes unnoticed", at, changes[i]);
 			require(pwrite(file, original + at, 1, (off_t)at) == 1);
 		}
 }
@@ -394,9 +403,10 @@ static uint64_t chance(uint64_t below)
 
 static uint64_t interesting(void)
 {
-	static const uint64_t values[] = { 0, 1, 2, 3, 7, 8, 63, 64, 65, 255, 65535, 65536, 0x7fffffff, 0x80000000,
-		0xffffffff, UINT64_C(1) << 32, UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63,
-		BUILDER_START, BUILDER_START_UNIX_NS };
+	static const uint64_t values[] = { 0, 1, 2, 3, 7, 8, 63, 64, 65, 255, 65535, 65536,
+		0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(1) << 32, UINT64_C(1) << 62,
+		UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63, BUILDER_START,
+		BUILDER_START_UNIX_NS };
 
 	return chance(3) ? values[chance(sizeof values / sizeof *values)] : seed;
 }
@@ -411,7 +421,8 @@ struct image {
 static void find_blocks(struct image *image)
 {
 	image->block_count = 0;
-	for (size_t at = 4096; at + sizeof(struct trace_block) <= image->count && image->block_count < 64;) {
+	for (size_t at = 4096;
+		at + sizeof(struct trace_block) <= image->count && image->block_count < 64;) {
 		struct trace_block head;
 
 		memcpy(&head, image->bytes + at, sizeof head);
@@ -423,10 +434,12 @@ static void find_blocks(struct image *image)
 /* One change of a block: its head, a word of its payload, its place. */
 static void change_block(struct image *image)
 {
-	size_t at = image->blocks[chance(image->block_count)], other = image->blocks[chance(image->block_count)];
+	size_t at = image->blocks[chance(image->block_count)],
+	       other = image->blocks[chance(image->block_count)];
 	struct trace_block *head = (void *)(image->bytes + at);
 	uint64_t value = interesting();
-	size_t words = (size_t)(head->used < 4 ? 1 : head->used / 4), room = image->count - at - sizeof *head;
+	size_t words = (size_t)(head->used < 4 ? 1 : head->used / 4),
+	       room = image->count - at - sizeof *head;
 	size_t word = at + sizeof *head + 4 * chance(words < room / 4 ? words : room / 4);
 
 	switch (chance(10)) {
@@ -532,14 +545,15 @@ START_TEST(what_is_no_trace_is_refused_with_what_to_do)
 	ck_assert_ptr_nonnull(strstr(refused_with(0, "\177ELF", 4), "not a trace of pperf"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\n\032", 2), "text mode"));
 	ck_assert_ptr_nonnull(strstr(refused_with(5, "\r\r\n", 3), "text mode"));
-	ck_assert_ptr_nonnull(
-		strstr(refused_with(8, "\1\0\0\0", 4), "format version 1, this pperf-report reads version 2"));
+	ck_assert_ptr_nonnull(strstr(refused_with(8, "\1\0\0\0", 4),
+		"format version 1, this pperf-report reads version 2"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\2\3\4", 4), "other byte order"));
 	ck_assert_ptr_nonnull(strstr(refused_with(12, "\1\1\1\1", 4), "damaged"));
 	ck_assert_ptr_nonnull(strstr(refused_with(16, "\0\0\0\0", 4), "offset 16"));
 	ck_assert_ptr_nonnull(strstr(refused_with(20, "\7\0\0\0", 4), "clock kind 7"));
 	bytes = builder_bytes(builder, &size);
-	ck_assert_ptr_nonnull(strstr(refusal_of(bytes, 200), "offset 200: the file ends within the header"));
+	ck_assert_ptr_nonnull(
+		strstr(refusal_of(bytes, 200), "offset 200: the file ends within the header"));
 }
 END_TEST
 

@@ -152,17 +152,19 @@ START_TEST(ranges_deeper_than_a_payloads_beginning_can_tell_go_on)
 	struct trace_event event;
 	uint32_t pushes = 0, pops = 0;
 	static unsigned char payload[8192];
-	struct trace_clock_record clock = { .head = { sizeof clock, TRACE_CLOCK, 0, 1 }, .stamp = BUILDER_START + 300 };
+	struct trace_clock_record clock = { .head = { sizeof clock, TRACE_CLOCK, 0, 1 },
+		.stamp = BUILDER_START + 300 };
 	size_t used = sizeof clock;
 
 	for (uint32_t i = 0; i < 300; i++)
-		build_push_node(builder, 1, i, build_node(builder, 0, "deep", NULL, TRACE_NODE_RANGE));
+		build_push_node(
+			builder, 1, i, build_node(builder, 0, "deep", NULL, TRACE_NODE_RANGE));
 	build_seal(builder, 1, SEAL_WHOLE);
 	/* The builder tells all 300; a real payload tells TRACE_OPEN_MOST. */
 	clock.monotonic_ns = clock.stamp;
 	clock.realtime_ns = BUILDER_START_UNIX_NS + 300;
 	memcpy(payload, &clock, sizeof clock);
-	for (uint32_t i = 0; i < TRACE_OPEN_MOST; i++, used += sizeof(struct trace_open)) {
+	for (uint32_t i = 0; i < TRACE_OPEN_MAX; i++, used += sizeof(struct trace_open)) {
 		struct trace_open open = { { sizeof open, TRACE_OPEN, 0, 1 }, BUILDER_START + i };
 
 		memcpy(payload + used, &open, sizeof open);
@@ -468,13 +470,15 @@ START_TEST(records_come_with_their_struct_and_their_place)
 		if (event.kind == TRACE_LAUNCH) {
 			ck_assert_uint_eq(event.node, node);
 			ck_assert_uint_eq(event.depth, 1);
-			ck_assert_uint_eq(((const struct trace_launch *)event.record)->call.correlation, 77);
+			ck_assert_uint_eq(
+				((const struct trace_launch *)event.record)->call.correlation, 77);
 			seen++;
 		} else if (event.kind == TRACE_KERNEL) {
 			const struct trace_kernel *read = event.record;
 
 			ck_assert_uint_eq(event.time_ns, 1000);
-			ck_assert(reader_gpu_times(reader, read->gpu.start_ns, read->gpu.end_ns, &start, &end));
+			ck_assert(reader_gpu_times(
+				reader, read->gpu.start_ns, read->gpu.end_ns, &start, &end));
 			ck_assert_uint_eq(start, 500);
 			ck_assert_uint_eq(end, 600);
 			ck_assert(!reader_gpu_times(reader, 0, 0, &start, &end));
@@ -507,13 +511,13 @@ START_TEST(ids_that_cannot_be_are_survived)
 	build_push_node(builder, 1, 10, 0);
 	reader = open_built(builder);
 	while (reader_next(reader, &event) > 0) {
-		ck_assert_uint_lt(event.node, reader_nodes(reader));
+		ck_assert_uint_lt(event.node, reader_node_count(reader));
 		if (event.kind == TRACE_PUSH)
 			reader_event_text(reader, &event);
 	}
-	for (uint32_t id = 1; id < reader_nodes(reader); id++)
-		ck_assert_uint_lt(reader_place(reader, id)->parent, id);
-	ck_assert_uint_lt(reader_nodes(reader), 5000);
+	for (uint32_t id = 1; id < reader_node_count(reader); id++)
+		ck_assert_uint_lt(reader_node(reader, id)->parent, id);
+	ck_assert_uint_lt(reader_node_count(reader), 5000);
 	ck_assert_uint_gt(reader_integrity(reader)->unknown_nodes, 0);
 	reader_close(reader);
 }
@@ -543,7 +547,7 @@ START_TEST(the_dictionary_is_complete)
 	value = reader_meta(reader, "exe");
 	ck_assert(value.known && value.length == 8 && !memcmp(value.bytes, "/bin/new", 8));
 	ck_assert(!reader_meta(reader, "ex").known);
-	ck_assert_uint_eq(reader_metas(reader), 2);
+	ck_assert_uint_eq(reader_meta_count(reader), 2);
 	reader_meta_at(reader, 0, &key, &value);
 	ck_assert(key.length == 4 && !memcmp(key.bytes, "host", 4));
 	for (uint32_t i = 1; i <= 5; i++)
@@ -579,7 +583,7 @@ START_TEST(the_callers_pointer_stays_with_the_stream)
 		ck_assert_ptr_eq(event.stream->user, &marks[event.stream->stream - 1]);
 		ck_assert_uint_eq(event.stream->tid, 1000 + event.stream->stream);
 	}
-	ck_assert_uint_eq(reader_streams(reader), 2);
+	ck_assert_uint_eq(reader_stream_count(reader), 2);
 	reader_close(reader);
 }
 END_TEST
@@ -595,9 +599,9 @@ static void write_run(const char *path, uint64_t run, uint32_t pid, uint64_t sta
 START_TEST(the_other_files_of_a_run_are_found)
 {
 	char folder[] = "siblings.XXXXXX", path[64], error[READER_ERROR_BYTES];
-	static const char *const files[] = { "trace.bin", "trace.2.bin", "trace.3.bin", "copy.bin", "foreign.bin",
-		"text", "pipe" };
-	struct trace_siblings siblings;
+	static const char *const files[] = { "trace.bin", "trace.2.bin", "trace.3.bin", "copy.bin",
+		"foreign.bin", "text", "pipe" };
+	struct run_files siblings;
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_assert_int_eq(chdir(folder), 0);
@@ -608,20 +612,20 @@ START_TEST(the_other_files_of_a_run_are_found)
 	write_run("foreign.bin", 8, 4, 100);
 	ck_assert_int_eq(mkfifo("pipe", 0600), 0);
 	fclose(fopen("text", "w"));
-	ck_assert(siblings_find("trace.2.bin", &siblings, error));
+	ck_assert(run_files_find("trace.2.bin", &siblings, error));
 	ck_assert_uint_eq(siblings.count, 3);
 	ck_assert_str_eq(siblings.traces[0].path, "trace.bin");
 	ck_assert_str_eq(siblings.traces[1].path, "trace.3.bin");
 	ck_assert_str_eq(siblings.traces[2].path, "trace.2.bin");
-	siblings_free(&siblings);
+	run_files_free(&siblings);
 	ck_assert_int_eq(chdir(".."), 0);
 	snprintf(path, sizeof path, "%s/trace.bin", folder);
-	ck_assert(siblings_find(path, &siblings, error));
+	ck_assert(run_files_find(path, &siblings, error));
 	ck_assert_uint_eq(siblings.count, 3);
 	ck_assert_str_eq(siblings.traces[0].path, path);
-	siblings_free(&siblings);
+	run_files_free(&siblings);
 	snprintf(path, sizeof path, "%s/pipe", folder);
-	ck_assert(!siblings_find(path, &siblings, error));
+	ck_assert(!run_files_find(path, &siblings, error));
 	ck_assert_ptr_nonnull(strstr(error, "not a file"));
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
@@ -634,8 +638,9 @@ END_TEST
 /* To open a device can be to do something with it: nothing but files is. */
 START_TEST(where_links_beside_a_trace_lead_is_not_opened)
 {
-	char folder[] = "links.XXXXXX", error[READER_ERROR_BYTES], event[sizeof(struct inotify_event) + NAME_MAX + 1];
-	struct trace_siblings siblings;
+	char folder[] = "links.XXXXXX", error[READER_ERROR_BYTES],
+	     event[sizeof(struct inotify_event) + NAME_MAX + 1];
+	struct run_files siblings;
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -645,10 +650,10 @@ START_TEST(where_links_beside_a_trace_lead_is_not_opened)
 	ck_assert_int_eq(symlink("pipe", "trace.2.bin"), 0);
 	ck_assert_int_eq(symlink("/dev/null", "trace.3.bin"), 0);
 	ck_assert_int_ge(inotify_add_watch(watch, "pipe", IN_OPEN), 0);
-	ck_assert(siblings_find("trace.bin", &siblings, error));
+	ck_assert(run_files_find("trace.bin", &siblings, error));
 	ck_assert_uint_eq(siblings.count, 1);
-	siblings_free(&siblings);
-	ck_assert(!siblings_find("trace.2.bin", &siblings, error));
+	run_files_free(&siblings);
+	ck_assert(!run_files_find("trace.2.bin", &siblings, error));
 	ck_assert_ptr_nonnull(strstr(error, "a device, pipe or socket"));
 	ck_assert_int_eq(read(watch, event, sizeof event), -1);
 	close(watch);
@@ -683,7 +688,8 @@ int main(void)
 	tcase_add_test(cases, an_end_without_a_beginning_is_counted);
 	tcase_add_test(cases, a_range_ends_around_thousands_but_not_around_more);
 	tcase_add_test(cases, losses_that_the_writer_counted_are_reported);
-	tcase_add_test(cases, a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote);
+	tcase_add_test(cases,
+		a_file_shorter_than_it_says_was_cut_unless_its_process_was_killed_as_it_wrote);
 	tcase_add_test(cases, a_record_that_makes_no_sense_ends_its_payload_only);
 	tcase_add_test(cases, a_kind_of_a_newer_version_is_skipped_and_counted);
 	tcase_add_test(cases, texts_come_from_the_record_the_name_or_the_node);

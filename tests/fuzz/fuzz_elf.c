@@ -33,10 +33,11 @@ static void look_up(const struct asked *asked, enum elf_table table)
 		function = elf_symbols_find(&symbols, asked->address);
 		for (size_t i = 0; i < symbols.count && i < 64; i++)
 			demangle(DEMANGLE_FULL, symbols.names + symbols.functions[i].name,
-				strlen(symbols.names + symbols.functions[i].name), text, sizeof text);
-		if (function)
-			demangle(DEMANGLE_SHORT, symbols.names + function->name, strlen(symbols.names + function->name), text,
+				strlen(symbols.names + symbols.functions[i].name), text,
 				sizeof text);
+		if (function)
+			demangle(DEMANGLE_SHORT, symbols.names + function->name,
+				strlen(symbols.names + function->name), text, sizeof text);
 	}
 	elf_symbols_free(&symbols);
 }
@@ -49,7 +50,9 @@ static void look_up_module(const struct asked *asked)
 	struct {
 		struct trace_module module;
 		char text[256];
-	} record = { .module = { .start = 0x7f0000000000, .end = 0x7f0000000000 + (asked->address >> 32) + 1, .bias = 0x7f0000000000 } };
+	} record = { .module = { .start = 0x7f0000000000,
+			     .end = 0x7f0000000000 + (asked->address >> 32) + 1,
+			     .bias = 0x7f0000000000 } };
 	char text[4096];
 
 	if (path_bytes + id.bytes > sizeof record.text)
@@ -62,11 +65,12 @@ static void look_up_module(const struct asked *asked)
 	symbols_debug_folder(symbols, host_folder());
 	symbols_add(symbols, &record.module);
 	for (uint64_t part = 0; part < 4; part++)
-		symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address + part * 0x1000, (enum demangle_form)(part % DEMANGLE_FORM_COUNT), text,
-			sizeof text);
+		symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address + part * 0x1000,
+			(enum demangle_form)(part % DEMANGLE_FORM_COUNT), text, sizeof text);
 	record.module.start += asked->address & 0xffff;
 	symbols_add(symbols, &record.module);
-	symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address, DEMANGLE_SHORT, text, sizeof text);
+	symbols_print(symbols, 0x7f0000000000 + (uint32_t)asked->address, DEMANGLE_SHORT, text,
+		sizeof text);
 	symbols_close(symbols);
 }
 
@@ -94,7 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
 {
 	struct dice dice = { seed };
-	static const uint64_t edges[] = { 0, 1, 7, 8, 24, 63, 4095, 65536, 0x7fffffff, 0xffffffff, UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX };
+	static const uint64_t edges[] = { 0, 1, 7, 8, 24, 63, 4095, 65536, 0x7fffffff, 0xffffffff,
+		UINT64_C(1) << 40, UINT64_C(1) << 63, UINT64_MAX };
 	Elf64_Ehdr header;
 	size_t table, at;
 	uint64_t value;
@@ -107,7 +112,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigne
 		return LLVMFuzzerMutate(data, bytes, room);
 	at = 8 + table + 8 * dice_below(&dice, (bytes - 8 - table) / 8);
 	memcpy(&value, data + at, sizeof value);
-	value = dice_below(&dice, 2) ? edges[dice_below(&dice, sizeof edges / sizeof *edges)] : value + dice_below(&dice, 65) - 32;
+	value = dice_below(&dice, 2) ? edges[dice_below(&dice, sizeof edges / sizeof *edges)]
+				     : value + dice_below(&dice, 65) - 32;
 	memcpy(data + at, &value, dice_below(&dice, 2) ? 4 : 8);
 	return bytes;
 }

@@ -33,7 +33,7 @@ static int read_options(void *context)
 
 static void take_arguments(const uint8_t *data, size_t bytes)
 {
-	struct line line = { .words = { (char *)(uintptr_t)"pperf-report" }, .count = 1 };
+	struct line line = { .words = { (char *)(uintptr_t) "pperf-report" }, .count = 1 };
 	char *text = malloc(bytes + 1), *next = text;
 
 	memcpy(text, data, bytes);
@@ -49,7 +49,9 @@ enum { ARGUMENTS, RULES, BASELINE, PEAKS, KINDS };
 
 static void take_file(unsigned kind, const char *format, const uint8_t *data, size_t bytes)
 {
-	static const char *const of[KINDS][2] = { [RULES] = { "categories", "--categories" }, [BASELINE] = { "gate" }, [PEAKS] = { "roofline", "--peaks" } };
+	static const char *const of[KINDS][2] = { [RULES] = { "categories", "--categories" },
+		[BASELINE] = { "gate" },
+		[PEAKS] = { "roofline", "--peaks" } };
 	const char *words[8];
 	size_t count = 0;
 

@@ -21,7 +21,8 @@ static int is_packed(const uint8_t *data, size_t bytes)
 
 static size_t mutate_inside(uint8_t *text, size_t bytes, size_t room, struct dice *dice)
 {
-	return dice_below(dice, 3) ? mutate_json(text, bytes, room, dice) : LLVMFuzzerMutate(text, bytes, room);
+	return dice_below(dice, 3) ? mutate_json(text, bytes, room, dice)
+				   : LLVMFuzzerMutate(text, bytes, room);
 }
 
 /* What is inside is changed, then packed again: so the sum behind it is right. */
@@ -29,7 +30,10 @@ static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room, struct dic
 {
 	const size_t most = 8 * room;
 	uint8_t *inside = malloc(most);
-	z_stream stream = { .next_in = data + 1, .avail_in = (unsigned)(bytes - 1), .next_out = inside, .avail_out = (unsigned)most / 2 };
+	z_stream stream = { .next_in = data + 1,
+		.avail_in = (unsigned)(bytes - 1),
+		.next_out = inside,
+		.avail_out = (unsigned)most / 2 };
 	size_t count;
 
 	if (!inside || inflateInit2(&stream, 15 + 16) != Z_OK) {
@@ -40,7 +44,10 @@ static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room, struct dic
 	count = stream.total_out;
 	inflateEnd(&stream);
 	count = mutate_inside(inside, count, most, dice);
-	stream = (z_stream){ .next_in = inside, .avail_in = (unsigned)count, .next_out = data + 1, .avail_out = (unsigned)room - 1 };
+	stream = (z_stream){ .next_in = inside,
+		.avail_in = (unsigned)count,
+		.next_out = data + 1,
+		.avail_out = (unsigned)room - 1 };
 	if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK) {
 		if (deflate(&stream, Z_FINISH) == Z_STREAM_END)
 			bytes = 1 + stream.total_out;

@@ -38,8 +38,10 @@ static void must(bool good, const char *what)
 static void demangle_it(const struct input *input)
 {
 	char *out = malloc(DEMANGLE_OUTPUT + 1);
-	const enum demangle_form form = (enum demangle_form)(input->choice / 16 % DEMANGLE_FORM_COUNT);
-	const size_t room = input->choice & 8 ? 64 : DEMANGLE_OUTPUT, length = demangle(form, input->text, input->bytes, out, room);
+	const enum demangle_form form = (enum demangle_form)(
+		input->choice / 16 % DEMANGLE_FORM_COUNT);
+	const size_t room = input->choice & 8 ? 64 : DEMANGLE_OUTPUT,
+		     length = demangle(form, input->text, input->bytes, out, room);
 
 	must(length < room && (!length || out[length] == '\0'), "demangle writes beyond its room");
 	free(out);
@@ -54,7 +56,8 @@ static void shorten_it(const struct input *input)
 	must(length <= input->bytes && last <= length, "cxx_name is longer than its text");
 	must(label_fold(input->text, input->bytes, out) <= input->bytes, "a label grows");
 	must(label_fold_module(input->text, input->bytes, out) <= input->bytes, "a path grows");
-	must(label_fold_operator(input->text, input->bytes, out) <= input->bytes, "an operator grows");
+	must(label_fold_operator(input->text, input->bytes, out) <= input->bytes,
+		"an operator grows");
 	label_number(input->text, input->bytes, &number);
 	free(out);
 }
@@ -62,34 +65,35 @@ static void shorten_it(const struct input *input)
 static void show_it(const struct input *input)
 {
 	const bool ascii = input->choice & 16;
-	const size_t room = input->choice & 32 ? 24 : 6 * input->bytes + 1, columns = 8 + input->choice / 64;
+	const size_t room = input->choice & 32 ? 24 : 6 * input->bytes + 1,
+		     columns = 8 + input->choice / 64;
 	char *out = malloc(room < 16 ? 16 : room);
-	size_t length = visible(out, room, input->text, input->bytes, ascii);
+	size_t length = escape_text(out, room, input->text, input->bytes, ascii);
 
 	must(length < room && out[length] == '\0', "visible writes beyond its room");
 	host_check_shown(out, length);
-	length = visible_shorten(out, room < 16 ? 16 : room, columns, ascii);
+	length = escaped_shorten(out, room < 16 ? 16 : room, columns, ascii);
 	host_check_shown(out, length);
-	must(visible_width(out, length) <= columns, "shortened text is too wide");
+	must(escaped_width(out, length) <= columns, "shortened text is too wide");
 	free(out);
 }
 
 static void print_it(const struct input *input)
 {
 	char number[32];
-	struct out *out = out_open(NULL);
+	struct output *out = output_open(NULL);
 
 	if (input->choice & 16)
-		out_json_text(out, input->text, input->bytes);
+		output_json_text(out, input->text, input->bytes);
 	else
-		out_csv_text(out, input->text, input->bytes);
+		output_csv_text(out, input->text, input->bytes);
 	snprintf(number, sizeof number, ",%zu\n", input->bytes);
 	if (!(input->choice & 16))
-		out_string(out, number);
-	out_close(out, NULL);
+		output_string(out, number);
+	output_close(out, NULL);
 }
 
-static void scan_value(struct json_scan *scan, const struct json_text *value)
+static void scan_value(struct json_scanner *scan, const struct json_text *value)
 {
 	char *plain;
 	uint64_t number;
@@ -110,12 +114,13 @@ static void scan_value(struct json_scan *scan, const struct json_text *value)
 static void scan_it(const struct input *input)
 {
 	char *window = calloc(1, input->bytes + JSON_SLACK);
-	struct json_scan scan = { .at = window, .end = window + input->bytes };
+	struct json_scanner scan = { .at = window, .end = window + input->bytes };
 	struct json_text key, value;
 	const bool list = input->choice & 16;
 
 	memcpy(window, input->text, input->bytes);
-	for (bool more = json_open(&scan, list ? '[' : '{'); more; more = json_next(&scan, list ? ']' : '}')) {
+	for (bool more = json_open(&scan, list ? '[' : '{'); more;
+		more = json_next(&scan, list ? ']' : '}')) {
 		if ((!list && !json_key(&scan, &key)) || !json_value(&scan, &value))
 			break;
 		scan_value(&scan, &value);
@@ -147,14 +152,17 @@ static void find_line(const struct input *input)
 	if (bytes)
 		memcpy(table, input->text + 8, bytes);
 	for (int64_t at = -2; at < 64; at += 2)
-		python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes, input->choice, at);
-	python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes, input->choice, offset);
+		python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes,
+			input->choice, at);
+	python_line((enum python_line_format)(input->choice / 16 % 3), table, bytes, input->choice,
+		offset);
 	free(table);
 }
 
 static int take(void *context)
 {
-	static void (*const takers[])(const struct input *) = { demangle_it, shorten_it, show_it, print_it, scan_it, match_it, find_line };
+	static void (*const takers[])(const struct input *) = { demangle_it, shorten_it, show_it,
+		print_it, scan_it, match_it, find_line };
 	const struct input *input = context;
 	const unsigned taker = input->choice & 7;
 
@@ -173,12 +181,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	if (bytes < 2)
 		return -1;
-	input = (struct input){ .choice = data[0] | (unsigned)data[1] << 8, .text = (const char *)data + 2, .bytes = bytes - 2 };
+	input = (struct input){ .choice = data[0] | (unsigned)data[1] << 8,
+		.text = (const char *)data + 2,
+		.bytes = bytes - 2 };
 	host_call(take, &input);
 	printed = host_printed(&count);
 	host_check_shown(printed, count);
 	if ((input.choice & 7) == 3)
-		must((input.choice & 16 ? printed_bad_json(printed, count) : printed_bad_csv(printed, count)) == count,
+		must((input.choice & 16 ? printed_bad_json(printed, count)
+					: printed_bad_csv(printed, count)) == count,
 			"a text is printed as what it is not");
 	return 0;
 }

@@ -26,7 +26,8 @@ static void add(struct line *line, const char *word)
 		line->words[line->count++] = word;
 }
 
-static void add_one_of(struct line *line, unsigned char choice, const char *option, const char *const *values, size_t count)
+static void add_one_of(struct line *line, unsigned char choice, const char *option,
+	const char *const *values, size_t count)
 {
 	if (choice % (count + 1) == count)
 		return;
@@ -36,7 +37,8 @@ static void add_one_of(struct line *line, unsigned char choice, const char *opti
 
 static void add_flags(struct line *line, unsigned char choice)
 {
-	static const char *const flags[] = { "--all", "--ascii", "--no-fold", "--sources", "--strict", "--redact", "--no-steps", "--iec" };
+	static const char *const flags[] = { "--all", "--ascii", "--no-fold", "--sources",
+		"--strict", "--redact", "--no-steps", "--iec" };
 
 	for (unsigned i = 0; i < 8; i++)
 		if (choice >> i & 1)
@@ -50,13 +52,14 @@ static const struct view *view_of(unsigned char choice)
 
 	while (view_list[count].name)
 		count++;
-	return strcmp(view_list[choice % count].name, "tui") ? &view_list[choice % count] : &view_list[0];
+	return strcmp(view_list[choice % count].name, "tui") ? &view_list[choice % count]
+							     : &view_list[0];
 }
 
-#define ONE_OF(line, choice, option, ...)                                                                        \
-	do {                                                                                                     \
-		static const char *const values_[] = { __VA_ARGS__ };                                            \
-		add_one_of(line, choice, option, values_, sizeof values_ / sizeof *values_);                     \
+#define ONE_OF(line, choice, option, ...)                                                    \
+	do {                                                                                 \
+		static const char *const values_[] = { __VA_ARGS__ };                        \
+		add_one_of(line, choice, option, values_, sizeof values_ / sizeof *values_); \
 	} while (0)
 
 static void choose(struct line *line, const unsigned char *choice)
@@ -68,9 +71,11 @@ static void choose(struct line *line, const unsigned char *choice)
 		add(line, choice[7] & 1 ? "step" : "layer");
 	ONE_OF(line, choice[1], "-f", "text", "json", "csv");
 	add_flags(line, choice[2]);
-	ONE_OF(line, choice[3], "-m", "gpu", "cpu", "wall", "idle", "calls", "reserved", "allocated", "alloc");
+	ONE_OF(line, choice[3], "-m", "gpu", "cpu", "wall", "idle", "calls", "reserved",
+		"allocated", "alloc");
 	if (!strcmp(view->name, "table"))
-		ONE_OF(line, choice[4], "--by", "name", "shape", "module", "stack", "category", "stream", "thread", "rank", "step");
+		ONE_OF(line, choice[4], "--by", "name", "shape", "module", "stack", "category",
+			"stream", "thread", "rank", "step");
 	else if (!strcmp(view->name, "tree") || !strcmp(view->name, "critical"))
 		ONE_OF(line, choice[4], "--instances", "worst", "first", "last", "all");
 	ONE_OF(line, choice[5], "--demangle", "short", "base", "full", "no");

@@ -28,12 +28,13 @@ struct session {
 
 static unsigned screen_width, screen_height;
 
-static void put(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
+static void put(
+	void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
 {
 	(void)context;
 	(void)paint;
 	host_check_shown(text, bytes);
-	if (y < screen_height && x + visible_width(text, bytes) <= screen_width)
+	if (y < screen_height && x + escaped_width(text, bytes) <= screen_width)
 		return;
 	fprintf(stderr, "find: drawn beyond the screen\n");
 	abort();
@@ -49,7 +50,8 @@ static int browse(void *context)
 {
 	const struct session *session = context;
 	const struct tui_canvas canvas = { put, NULL };
-	char *words[] = { (char *)(uintptr_t)"pperf-report", (char *)(uintptr_t)"tui", (char *)(uintptr_t)session->path,
+	char *words[] = { (char *)(uintptr_t) "pperf-report", (char *)(uintptr_t) "tui",
+		(char *)(uintptr_t)session->path,
 		session->compare ? (char *)(uintptr_t)target_other() : NULL, NULL };
 	struct options options;
 	struct style style;
@@ -58,19 +60,19 @@ static int browse(void *context)
 
 	optind = 0;
 	options = command_line_parse(session->compare ? 4 : 3, words);
-	style = style_of(&options.style, out_open(NULL));
+	style = style_of(&options.style, output_open(NULL));
 	style.width = session->width;
-	columns_choose(&options);
+	columns_select(&options);
 	model = session->compare ? tui_diff(&options, &style) : tui_trace(&options, &style);
 	state = tui_state_new(model, session->width, session->height);
-	tui_paint(state, &canvas);
+	tui_draw(state, &canvas);
 	for (size_t i = 0; i < session->key_count && !state->quit; i++) {
-		tui_key(state, key_of(session->keys[i]));
-		tui_paint(state, &canvas);
-		if (state->wish != TUI_NOTHING)
-			tui_fulfil(state);
+		tui_handle_key(state, key_of(session->keys[i]));
+		tui_draw(state, &canvas);
+		if (state->pending_action != TUI_ACTION_NONE)
+			tui_run_pending(state);
 	}
-	tui_paint(state, &canvas);
+	tui_draw(state, &canvas);
 	tui_state_free(state);
 	tui_model_free(model);
 	return 0;
@@ -112,7 +114,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigne
 	if (bytes < 256 || bytes <= head || bytes > room)
 		return LLVMFuzzerMutate(data, bytes, room);
 	for (size_t times = dice_below(&dice, 6); times; times--)
-		data[1 + dice_below(&dice, head - 1)] = (uint8_t)dice_below(&dice, dice_below(&dice, 4) ? 160 : 256);
+		data[1 + dice_below(&dice, head - 1)] = (uint8_t)dice_below(
+			&dice, dice_below(&dice, 4) ? 160 : 256);
 	if (dice_below(&dice, 2))
 		return bytes;
 	trace = aligned_alloc(64, (room + 63) / 64 * 64);

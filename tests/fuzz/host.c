@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ARGUMENTS_MOST 32
-#define DESCRIPTORS_FROM 20 /* those of the harness and of libFuzzer lie below */
+#define DESCRIPTORS_FROM 20        /* those of the harness and of libFuzzer lie below */
 #define ALLOCATION_MOST (1u << 28) /* more at once, for inputs of some kilobytes, is a find */
 
 void *__real_malloc(size_t bytes);
@@ -51,7 +51,7 @@ enum had { HAD_NOTHING, HAD_MEMORY, HAD_FILE, HAD_FOLDER, HAD_GONE };
 static struct had_thing {
 	void *thing;
 	enum had had;
-} *things;
+} * things;
 static size_t thing_count, thing_room;
 
 static bool inside;
@@ -74,7 +74,8 @@ static void put_thing(void *thing, enum had had)
 {
 	size_t at = slot_of(thing);
 
-	while (things[at].had != HAD_NOTHING && !(things[at].had == HAD_GONE && things[at].thing == thing))
+	while (things[at].had != HAD_NOTHING &&
+		!(things[at].had == HAD_GONE && things[at].thing == thing))
 		at = (at + 1) & (thing_room - 1);
 	thing_count += things[at].had == HAD_NOTHING;
 	things[at] = (struct had_thing){ thing, had };
@@ -109,7 +110,8 @@ static void gave_back(const void *thing)
 {
 	if (!thing || !thing_room)
 		return;
-	for (size_t at = slot_of(thing); things[at].had != HAD_NOTHING; at = (at + 1) & (thing_room - 1))
+	for (size_t at = slot_of(thing); things[at].had != HAD_NOTHING;
+		at = (at + 1) & (thing_room - 1))
 		if (things[at].thing == thing && things[at].had != HAD_GONE) {
 			things[at].had = HAD_GONE;
 			return;
@@ -251,12 +253,14 @@ struct chunk {
 	uint64_t words[8];
 };
 
-__attribute__((no_sanitize("address", "undefined"))) static void copy_all(char *to, const char *from, size_t bytes)
+__attribute__((no_sanitize("address", "undefined"))) static void copy_all(
+	char *to, const char *from, size_t bytes)
 {
 	size_t at = 0;
 
 	for (; at + sizeof(struct chunk) <= bytes; at += sizeof(struct chunk)) {
-		*(struct chunk *)(void *)(to + at) = *(const struct chunk *)(const void *)(from + at);
+		*(struct chunk *)(void *)(to + at) = *(
+			const struct chunk *)(const void *)(from + at);
 		__asm__ volatile("" ::: "memory");
 	}
 	for (; at < bytes; at++)
@@ -293,7 +297,8 @@ static void restore_variables(void)
 {
 	if (!__start_report_data)
 		return;
-	copy_all(__start_report_data, kept_data, (size_t)(__stop_report_data - __start_report_data));
+	copy_all(
+		__start_report_data, kept_data, (size_t)(__stop_report_data - __start_report_data));
 	zero_all(__start_report_bss, (size_t)(__stop_report_bss - __start_report_bss));
 }
 
@@ -318,7 +323,8 @@ const char *host_folder(void)
 
 	if (*folder)
 		return folder;
-	if (snprintf(folder, sizeof folder, "%s/pperf-fuzz-XXXXXX", where && *where ? where : "/dev/shm") >= (int)sizeof folder)
+	if (snprintf(folder, sizeof folder, "%s/pperf-fuzz-XXXXXX",
+		    where && *where ? where : "/dev/shm") >= (int)sizeof folder)
 		snprintf(folder, sizeof folder, "/tmp/pperf-fuzz-XXXXXX");
 	if (!mkdtemp(folder)) {
 		perror("fuzz: a folder for inputs");
@@ -450,7 +456,8 @@ void host_check_shown(const char *text, size_t bytes)
 
 	if (at == bytes)
 		return;
-	fprintf(own_err ? own_err : stderr, "find: byte %zu of what is shown: %02x in: %.300s\n", at, (unsigned char)text[at], text);
+	fprintf(own_err ? own_err : stderr, "find: byte %zu of what is shown: %02x in: %.300s\n",
+		at, (unsigned char)text[at], text);
 	abort();
 }
 
@@ -464,7 +471,7 @@ static bool is_value_of(const struct arguments *arguments, const char *option, c
 
 int host_report(const char *const *from, size_t count)
 {
-	struct arguments arguments = { .count = 1, .all = { (char *)(uintptr_t)"pperf-report" } };
+	struct arguments arguments = { .count = 1, .all = { (char *)(uintptr_t) "pperf-report" } };
 	size_t at;
 	int status;
 
@@ -475,9 +482,11 @@ int host_report(const char *const *from, size_t count)
 		complain("a terminal would be told something", &arguments, at);
 	if (status >= HOST_ENDED_EARLY)
 		return status; /* what a sentence cuts off need not be whole */
-	if (is_value_of(&arguments, "-f", "json") && (at = printed_bad_json(printed, printed_bytes)) < printed_bytes)
+	if (is_value_of(&arguments, "-f", "json") &&
+		(at = printed_bad_json(printed, printed_bytes)) < printed_bytes)
 		complain("JSON that is none", &arguments, at);
-	if (is_value_of(&arguments, "-f", "csv") && (at = printed_bad_csv(printed, printed_bytes)) < printed_bytes)
+	if (is_value_of(&arguments, "-f", "csv") &&
+		(at = printed_bad_csv(printed, printed_bytes)) < printed_bytes)
 		complain("a cell that is a formula", &arguments, at);
 	return status;
 }

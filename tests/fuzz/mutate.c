@@ -35,8 +35,9 @@ size_t dice_below(struct dice *dice, size_t below)
 /* A value that something may break at. */
 static uint64_t value(struct dice *dice, uint64_t old)
 {
-	static const uint64_t edges[] = { 0, 1, 2, 3, 7, 8, 63, 64, 255, 4095, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff,
-		UINT64_C(1) << 32, UINT64_C(1) << 48, UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63 };
+	static const uint64_t edges[] = { 0, 1, 2, 3, 7, 8, 63, 64, 255, 4095, 65535, 65536,
+		0x7fffffff, 0x80000000, 0xffffffff, UINT64_C(1) << 32, UINT64_C(1) << 48,
+		UINT64_C(1) << 62, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 63 };
 
 	switch (dice_below(dice, 6)) {
 	case 0:
@@ -67,13 +68,15 @@ static void find_blocks(struct image *image)
 	size_t at = HEADER_BYTES;
 
 	image->block_count = 0;
-	while (at + sizeof(struct trace_block) <= image->count && image->block_count < BLOCKS_MOST) {
+	while (at + sizeof(struct trace_block) <= image->count &&
+		image->block_count < BLOCKS_MOST) {
 		struct trace_block head;
 
 		memcpy(&head, image->bytes + at, sizeof head);
 		if (head.magic == TRACE_BLOCK_MAGIC)
 			image->blocks[image->block_count++] = at;
-		at += head.magic == TRACE_BLOCK_MAGIC && head.extent >= sizeof head && head.extent < image->count
+		at += head.magic == TRACE_BLOCK_MAGIC && head.extent >= sizeof head &&
+				      head.extent < image->count
 			      ? (size_t)(head.extent + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN
 			      : TRACE_ALIGN;
 	}
@@ -107,7 +110,8 @@ static int shift(struct image *image, size_t block, size_t at, size_t gone, size
 	const size_t was = sizeof head + (size_t)head.used;
 	size_t extent, old_extent = (size_t)head.extent, end;
 
-	if (head.used > image->count || at + gone > image->blocks[block] + was || image->blocks[block] + old_extent > image->count)
+	if (head.used > image->count || at + gone > image->blocks[block] + was ||
+		image->blocks[block] + old_extent > image->count)
 		return 0;
 	if (gone > come && (gone - come) % 4)
 		return 0;
@@ -119,7 +123,8 @@ static int shift(struct image *image, size_t block, size_t at, size_t gone, size
 		return 0;
 	memmove(image->bytes + end + (extent - old_extent), image->bytes + end, image->count - end);
 	image->count += extent - old_extent;
-	memmove(image->bytes + at + come, image->bytes + at + gone, image->blocks[block] + was - at - gone);
+	memmove(image->bytes + at + come, image->bytes + at + gone,
+		image->blocks[block] + was - at - gone);
 	head.used = head.used - gone + come;
 	head.extent = extent;
 	memcpy(image->bytes + image->blocks[block], &head, sizeof head);
@@ -164,7 +169,8 @@ static void change_head(struct image *image, size_t at, struct dice *dice)
 }
 
 /* A record of any block is put in here, or in its place. */
-static void copy_record(struct image *image, size_t block, const struct payload *to, size_t which, struct dice *dice)
+static void copy_record(struct image *image, size_t block, const struct payload *to, size_t which,
+	struct dice *dice)
 {
 	static struct payload from;
 	unsigned char record[512];
@@ -187,13 +193,15 @@ static void copy_record(struct image *image, size_t block, const struct payload 
 
 static void change_text(struct image *image, size_t record, size_t end, struct dice *dice)
 {
-	static const char *const texts[] = { "\x1b]0;x\a", "\xe2\x80\xae", "=1+1", "\xff\xfe", "%s%n", "<script>", "a.7.b", "_ZN", "\\u202e",
-		"/", "\n", "ProfilerStep#", "backward", "nccl", "\xf0\x9f\x98\x80", "\"", "\\" };
+	static const char *const texts[] = { "\x1b]0;x\a", "\xe2\x80\xae", "=1+1", "\xff\xfe",
+		"%s%n", "<script>", "a.7.b", "_ZN", "\\u202e", "/", "\n", "ProfilerStep#",
+		"backward", "nccl", "\xf0\x9f\x98\x80", "\"", "\\" };
 	const char *text = texts[dice_below(dice, sizeof texts / sizeof *texts)];
 	const size_t length = strlen(text);
 
 	if (end - record > 16 + length)
-		memcpy(image->bytes + record + 16 + dice_below(dice, end - record - 16 - length), text, length);
+		memcpy(image->bytes + record + 16 + dice_below(dice, end - record - 16 - length),
+			text, length);
 }
 
 static void change_record(struct image *image, size_t block, struct dice *dice)
@@ -262,7 +270,8 @@ static void change_block(struct image *image, size_t block, struct dice *dice)
 
 static void change_header(struct image *image, struct dice *dice)
 {
-	const size_t width = dice_below(dice, 2) ? 8 : 4, at = 16 + width * dice_below(dice, 480 / width);
+	const size_t width = dice_below(dice, 2) ? 8 : 4,
+		     at = 16 + width * dice_below(dice, 480 / width);
 	uint64_t field = 0;
 
 	if (at + width > image->count)
@@ -281,7 +290,8 @@ void mutate_mend(unsigned char *trace, size_t bytes)
 		struct trace_block *head = (void *)(trace + image.blocks[i]);
 
 		head->head_crc = trace_crc32c(0, head, offsetof(struct trace_block, head_crc));
-		if (head->type != TRACE_SLOT && head->used <= bytes - image.blocks[i] - sizeof *head)
+		if (head->type != TRACE_SLOT &&
+			head->used <= bytes - image.blocks[i] - sizeof *head)
 			head->crc = trace_block_crc(head, head + 1);
 	}
 }

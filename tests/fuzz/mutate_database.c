@@ -45,9 +45,12 @@ static int choose(sqlite3 *db, const char *query, struct dice *dice, struct name
 
 static void bind_some(sqlite3_stmt *statement, struct dice *dice)
 {
-	static const int64_t numbers[] = { 0, 1, -1, 2, 7, 34, 59, 60, 75, 100, 510, INT64_MAX, INT64_MIN, INT32_MAX, UINT32_MAX, (int64_t)1 << 24, (int64_t)1 << 48,
-		(int64_t)1 << 56, 281474976710656, 281474976710657, 281474993487874, 1000000000000000000 };
-	static const char *const texts[] = { "", "\x1b[31m", "\xff\xfe", "=1+1", "step", "_Z4gemmPfi", "cudaGraphLaunch_v10000", "\xe2\x80\xae", "12", "1e9" };
+	static const int64_t numbers[] = { 0, 1, -1, 2, 7, 34, 59, 60, 75, 100, 510, INT64_MAX,
+		INT64_MIN, INT32_MAX, UINT32_MAX, (int64_t)1 << 24, (int64_t)1 << 48,
+		(int64_t)1 << 56, 281474976710656, 281474976710657, 281474993487874,
+		1000000000000000000 };
+	static const char *const texts[] = { "", "\x1b[31m", "\xff\xfe", "=1+1", "step",
+		"_Z4gemmPfi", "cudaGraphLaunch_v10000", "\xe2\x80\xae", "12", "1e9" };
 
 	switch (dice_below(dice, 8)) {
 	case 0:
@@ -60,29 +63,37 @@ static void bind_some(sqlite3_stmt *statement, struct dice *dice)
 		sqlite3_bind_blob(statement, 1, "\0\1\2", 3, SQLITE_STATIC);
 		break;
 	case 3:
-		sqlite3_bind_text(statement, 1, texts[dice_below(dice, sizeof texts / sizeof *texts)], -1, SQLITE_STATIC);
+		sqlite3_bind_text(statement, 1,
+			texts[dice_below(dice, sizeof texts / sizeof *texts)], -1, SQLITE_STATIC);
 		break;
 	case 4:
 		sqlite3_bind_int64(statement, 1, (int64_t)dice_below(dice, 2000));
 		break;
 	default:
-		sqlite3_bind_int64(statement, 1, numbers[dice_below(dice, sizeof numbers / sizeof *numbers)]);
+		sqlite3_bind_int64(
+			statement, 1, numbers[dice_below(dice, sizeof numbers / sizeof *numbers)]);
 	}
 }
 
 /* What is done to a table T, a column C or D of it, and a row N; ?1 is any value. */
-static void make_query(char *query, size_t room, struct dice *dice, const char *t, const char *c, const char *d)
+static void make_query(
+	char *query, size_t room, struct dice *dice, const char *t, const char *c, const char *d)
 {
 	const unsigned n = (unsigned)dice_below(dice, 4);
 
 	switch (dice_below(dice, 24)) {
 	case 0:
-		snprintf(query, room, "DELETE FROM \"%s\" WHERE rowid = (SELECT rowid FROM \"%s\" LIMIT 1 OFFSET %u)", t, t, n);
+		snprintf(query, room,
+			"DELETE FROM \"%s\" WHERE rowid = (SELECT rowid FROM \"%s\" LIMIT 1 OFFSET "
+			"%u)",
+			t, t, n);
 		break;
 	case 1:
 	case 2:
 	case 3:
-		snprintf(query, room, "INSERT OR IGNORE INTO \"%s\" SELECT * FROM \"%s\" LIMIT 1 OFFSET %u", t, t, n);
+		snprintf(query, room,
+			"INSERT OR IGNORE INTO \"%s\" SELECT * FROM \"%s\" LIMIT 1 OFFSET %u", t, t,
+			n);
 		break;
 	case 4:
 	case 5:
@@ -96,10 +107,14 @@ static void make_query(char *query, size_t room, struct dice *dice, const char *
 		snprintf(query, room, "UPDATE OR IGNORE \"%s\" SET \"%s\" = ?1", t, c);
 		break;
 	case 9:
-		snprintf(query, room, "ALTER TABLE \"%s\" RENAME COLUMN \"%s\" TO \"%s_\"", t, c, c);
+		snprintf(
+			query, room, "ALTER TABLE \"%s\" RENAME COLUMN \"%s\" TO \"%s_\"", t, c, c);
 		break;
 	default:
-		snprintf(query, room, "UPDATE OR IGNORE \"%s\" SET \"%s\" = ?1 WHERE rowid = (SELECT rowid FROM \"%s\" LIMIT 1 OFFSET %u)", t, c, t, n);
+		snprintf(query, room,
+			"UPDATE OR IGNORE \"%s\" SET \"%s\" = ?1 WHERE rowid = (SELECT rowid FROM "
+			"\"%s\" LIMIT 1 OFFSET %u)",
+			t, c, t, n);
 	}
 }
 

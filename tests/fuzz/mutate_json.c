@@ -19,14 +19,16 @@ static void replace(struct text *text, struct part part, const void *with, size_
 {
 	if (part.at + part.bytes > text->count || text->count - part.bytes + bytes > text->room)
 		return;
-	memmove(text->bytes + part.at + bytes, text->bytes + part.at + part.bytes, text->count - part.at - part.bytes);
+	memmove(text->bytes + part.at + bytes, text->bytes + part.at + part.bytes,
+		text->count - part.at - part.bytes);
 	memcpy(text->bytes + part.at, with, bytes);
 	text->count += bytes - part.bytes;
 }
 
 static int in_number(unsigned char byte)
 {
-	return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
+	return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' ||
+	       byte == 'e' || byte == 'E';
 }
 
 /* The first number at or behind a place of chance. */
@@ -77,9 +79,12 @@ static struct part some_object(const struct text *text, struct dice *dice)
 
 static void change_number(struct text *text, struct dice *dice)
 {
-	static const char *const edges[] = { "0", "-0", "1", "-1", "0.001", "0.0001", "7", "1e400", "-1e308", "1E-400", "NaN", "Infinity", "null", "4294967295",
-		"4294967296", "2147483648", "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551615",
-		"18446744073709551616", "-9223372036854775808", "1711964646000000.125", "9223372036854775.807", "99999999999999999999999999999999999999", "\"5\"" };
+	static const char *const edges[] = { "0", "-0", "1", "-1", "0.001", "0.0001", "7", "1e400",
+		"-1e308", "1E-400", "NaN", "Infinity", "null", "4294967295", "4294967296",
+		"2147483648", "9007199254740993", "9223372036854775807", "9223372036854775808",
+		"18446744073709551615", "18446744073709551616", "-9223372036854775808",
+		"1711964646000000.125", "9223372036854775.807",
+		"99999999999999999999999999999999999999", "\"5\"" };
 	const struct part number = some_number(text, dice), other = some_number(text, dice);
 	unsigned char copy[64];
 	const char *edge = edges[dice_below(dice, sizeof edges / sizeof *edges)];
@@ -94,10 +99,13 @@ static void change_number(struct text *text, struct dice *dice)
 
 static void change_string(struct text *text, struct dice *dice)
 {
-	static const char *const texts[] = { "", "X", "B", "E", "i", "s", "f", "M", "cpu_op", "kernel", "python_function", "cuda_runtime", "user_annotation",
-		"gpu_memcpy", "gpu_memset", "cuda_sync", "overhead", "ac2g", "fwdbwd", "[memory]", "ProfilerStep#7", "nn.Module: Net_1", "cudaGraphLaunch", "\\u0000",
-		"\\ud800", "\\u202e", "\x1b[31m", "\xff", "=1+1", "a.py(2): g", "stream 7", "ncclDevKernel_AllReduce", "../../etc", "args", "ts", "dur", "name",
-		"correlation", "External id", "Input Dims", "rows", "value" };
+	static const char *const texts[] = { "", "X", "B", "E", "i", "s", "f", "M", "cpu_op",
+		"kernel", "python_function", "cuda_runtime", "user_annotation", "gpu_memcpy",
+		"gpu_memset", "cuda_sync", "overhead", "ac2g", "fwdbwd", "[memory]",
+		"ProfilerStep#7", "nn.Module: Net_1", "cudaGraphLaunch", "\\u0000", "\\ud800",
+		"\\u202e", "\x1b[31m", "\xff", "=1+1", "a.py(2): g", "stream 7",
+		"ncclDevKernel_AllReduce", "../../etc", "args", "ts", "dur", "name", "correlation",
+		"External id", "Input Dims", "rows", "value" };
 	const struct part string = some_string(text, dice), other = some_string(text, dice);
 	unsigned char copy[256];
 	const char *with = texts[dice_below(dice, sizeof texts / sizeof *texts)];

@@ -10,8 +10,19 @@
 static const struct {
 	uint32_t first, last;
 } unseen[] = {
-	{ 0x00, 0x09 }, { 0x0b, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x61c, 0x61c }, { 0x180e, 0x180e }, { 0x200b, 0x200b },
-	{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+	{ 0x00, 0x09 },
+	{ 0x0b, 0x1f },
+	{ 0x7f, 0x9f },
+	{ 0xad, 0xad },
+	{ 0x61c, 0x61c },
+	{ 0x180e, 0x180e },
+	{ 0x200b, 0x200b },
+	{ 0x200e, 0x200f },
+	{ 0x2028, 0x202e },
+	{ 0x2060, 0x206f },
+	{ 0xfeff, 0xfeff },
+	{ 0xfff9, 0xfffb },
+	{ 0xe0000, 0xe0fff },
 };
 
 /* The code point at `text`, *length its bytes; UINT32_MAX: it is none. */
@@ -20,7 +31,12 @@ static uint32_t point_at(const unsigned char *text, size_t bytes, size_t *length
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t point;
 
-	*length = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
+	*length = text[0] < 0x80   ? 1
+		  : text[0] < 0xc0 ? 0
+		  : text[0] < 0xe0 ? 2
+		  : text[0] < 0xf0 ? 3
+		  : text[0] < 0xf8 ? 4
+				   : 0;
 	if (*length == 1)
 		return text[0];
 	if (!*length || *length > bytes)
@@ -31,7 +47,9 @@ static uint32_t point_at(const unsigned char *text, size_t bytes, size_t *length
 			return UINT32_MAX;
 		point = point << 6 | (text[i] & 0x3f);
 	}
-	return point < least[*length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000) ? UINT32_MAX : point;
+	return point < least[*length] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)
+		       ? UINT32_MAX
+		       : point;
 }
 
 size_t printed_unsafe(const char *text, size_t bytes)
@@ -39,7 +57,8 @@ size_t printed_unsafe(const char *text, size_t bytes)
 	size_t length;
 
 	for (size_t at = 0; at < bytes; at += length) {
-		const uint32_t point = point_at((const unsigned char *)text + at, bytes - at, &length);
+		const uint32_t point = point_at(
+			(const unsigned char *)text + at, bytes - at, &length);
 
 		if (point == UINT32_MAX)
 			return at;
@@ -125,7 +144,8 @@ static bool scalar(struct json *json)
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		const size_t length = strlen(words[i]);
 
-		if ((size_t)(json->end - json->at) >= length && !memcmp(json->at, words[i], length)) {
+		if ((size_t)(json->end - json->at) >= length &&
+			!memcmp(json->at, words[i], length)) {
 			json->at += length;
 			return true;
 		}
@@ -185,7 +205,8 @@ size_t printed_bad_json(const char *text, size_t bytes)
 /* A number may begin with a sign. */
 static bool is_formula(const char *cell, size_t bytes)
 {
-	static const char *const wide[] = { "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0" };
+	static const char *const wide[] = { "\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d",
+		"\xef\xbc\xa0" };
 
 	for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
 		if (bytes >= 3 && !memcmp(cell, wide[i], 3))
@@ -204,7 +225,9 @@ size_t printed_bad_csv(const char *text, size_t bytes)
 		if (first < bytes && is_formula(text + first, bytes - first))
 			return at;
 		if (quoted)
-			for (at++; at < bytes && (text[at] != '"' || (at + 1 < bytes && text[at + 1] == '"')); at++)
+			for (at++; at < bytes &&
+				   (text[at] != '"' || (at + 1 < bytes && text[at + 1] == '"'));
+				at++)
 				at += text[at] == '"';
 		if (quoted && at++ >= bytes)
 			return first;

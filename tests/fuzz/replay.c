@@ -24,7 +24,8 @@
 static unsigned inputs, finds, changes;
 
 /* Harnesses whose inputs need no care have none. */
-__attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed);
+__attribute__((weak)) size_t LLVMFuzzerCustomMutator(
+	uint8_t *data, size_t bytes, size_t room, unsigned seed);
 
 /* What a harness falls back to: a byte or two are others. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t room)
@@ -57,7 +58,8 @@ static size_t changed(unsigned char *bytes, size_t count, unsigned change)
 {
 	if (!change || !count)
 		return count;
-	return LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(bytes, count, ROOM, change) : LLVMFuzzerMutate(bytes, count, ROOM);
+	return LLVMFuzzerCustomMutator ? LLVMFuzzerCustomMutator(bytes, count, ROOM, change)
+				       : LLVMFuzzerMutate(bytes, count, ROOM);
 }
 
 static void try(const char *path, unsigned char *bytes, size_t count, unsigned change)

@@ -24,7 +24,8 @@ static void fail(const char *what)
 }
 
 /* A seed: what comes before it, then the bytes. */
-static void put(const char *kind, const char *name, const void *head, size_t head_bytes, const void *bytes, size_t count)
+static void put(const char *kind, const char *name, const void *head, size_t head_bytes,
+	const void *bytes, size_t count)
 {
 	char path[4096];
 	FILE *file;
@@ -33,7 +34,8 @@ static void put(const char *kind, const char *name, const void *head, size_t hea
 	mkdir(path, 0700);
 	snprintf(path, sizeof path, "%s/%s/%s", folder, kind, name);
 	file = fopen(path, "wb");
-	if (!file || fwrite(head, 1, head_bytes, file) != head_bytes || fwrite(bytes, 1, count, file) != count || fclose(file))
+	if (!file || fwrite(head, 1, head_bytes, file) != head_bytes ||
+		fwrite(bytes, 1, count, file) != count || fclose(file))
 		fail(path);
 }
 
@@ -74,10 +76,11 @@ static void build_stacks(struct trace_builder *builder)
 {
 	static const char path[] = "/nowhere/lib.so";
 	const uint64_t addresses[] = { 0x7f0000001020, 0x7f0000001090 };
-	const struct trace_python_frame frame = {
-		.function = build_name(builder, "Net.forward"), .file = build_name(builder, "/home/me/train.py"), .line = 7
-	};
-	struct trace_stack *stack = build_dictionary(builder, TRACE_STACK, sizeof *stack + sizeof addresses);
+	const struct trace_python_frame frame = { .function = build_name(builder, "Net.forward"),
+		.file = build_name(builder, "/home/me/train.py"),
+		.line = 7 };
+	struct trace_stack *stack = build_dictionary(
+		builder, TRACE_STACK, sizeof *stack + sizeof addresses);
 	struct trace_python_stack *python;
 	struct trace_module *module;
 
@@ -141,9 +144,11 @@ static struct trace_builder *gpu_steps(void)
 		build_pop(builder, MAIN, at + 900);
 		batch = build_record(builder, GPU, TRACE_GPU_BATCH, sizeof *batch, at + 950);
 		batch->records = 2;
-		build_kernel(builder, GPU, at + 950, correlation - 1, step % 2 ? "_Z4gemmPfi" : "ncclDevKernel_AllReduce", at + 60,
+		build_kernel(builder, GPU, at + 950, correlation - 1,
+			step % 2 ? "_Z4gemmPfi" : "ncclDevKernel_AllReduce", at + 60,
 			at + 200 + 10 * step);
-		build_gpu_copy(builder, GPU, at + 950, TRACE_GPU_COPY, correlation, 64, at + 300, at + 400);
+		build_gpu_copy(builder, GPU, at + 950, TRACE_GPU_COPY, correlation, 64, at + 300,
+			at + 400);
 	}
 	build_tensor_oom(builder, MAIN, at, 1 << 20, 0, 4096);
 	build_seal(builder, MAIN, SEAL_WHOLE);
@@ -165,7 +170,8 @@ static struct trace_builder *steps_of_pytorch(void)
 /* Gaps, copies, what is torn; a clock that is not the kernel's. */
 static struct trace_builder *damaged(void)
 {
-	static const enum build_seal seals[] = { SEAL_WHOLE, SEAL_TORN, SEAL_MISSING, SEAL_HOLE, SEAL_TWICE, SEAL_AND_SLOT, SEAL_TORN_SLOT };
+	static const enum build_seal seals[] = { SEAL_WHOLE, SEAL_TORN, SEAL_MISSING, SEAL_HOLE,
+		SEAL_TWICE, SEAL_AND_SLOT, SEAL_TORN_SLOT };
 	struct trace_builder *builder = builder_new();
 
 	build_tsc(builder, 1, 3);
@@ -183,7 +189,8 @@ static struct trace_builder *damaged(void)
 static struct trace_builder *counted(void)
 {
 	struct trace_builder *builder = builder_new();
-	struct trace_total rows[2] = { { .calls = 5, .ticks = 100, .longest = 50 }, { .calls = 2, .ticks = 30, .longest = 20 } };
+	struct trace_total rows[2] = { { .calls = 5, .ticks = 100, .longest = 50 },
+		{ .calls = 2, .ticks = 30, .longest = 20 } };
 
 	rows[0].node = build_node(builder, 0, "step", NULL, TRACE_NODE_RANGE);
 	rows[1].node = build_node(builder, rows[0].node, "layer", "d", TRACE_NODE_OP);
@@ -194,11 +201,28 @@ static struct trace_builder *counted(void)
 }
 
 static const unsigned char screens[][8] = {
-	{ 0, 0, 0, 1, 4, 0, 0, 0 }, { 1, 1, 1, 0, 3, 1, 0, 0 }, { 2, 0, 2, 2, 0, 2, 0, 0 }, { 3, 2, 4, 3, 1, 3, 0, 0 }, { 3, 1, 9, 3, 3, 0, 0, 0 },
-	{ 4, 1, 0, 0, 0, 0, 0, 0 }, { 5, 1, 0, 4, 0, 0, 0, 0 }, { 6, 0, 16, 5, 0, 0, 0, 0 }, { 7, 1, 0, 6, 0, 0, 0, 0 }, { 8, 2, 0, 7, 0, 0, 0, 0 },
-	{ 9, 1, 0, 0, 0, 0, 0, 0 }, { 10, 1, 0, 0, 0, 0, 0, 0 }, { 11, 1, 0, 0, 0, 0, 0, 1 }, { 12, 1, 0, 0, 0, 0, 0, 0 }, { 13, 0, 0, 0, 0, 0, 0, 0 },
-	{ 14, 1, 0, 0, 0, 0, 0, 0 }, { 15, 1, 0, 0, 0, 0, 0, 0 }, { 16, 1, 1, 0, 0, 0, 0, 0 }, { 17, 1, 32, 0, 0, 0, 0, 0 }, { 18, 1, 0, 0, 0, 0, 0, 0 },
-	{ 19, 2, 0, 0, 0, 0, 0, 0 }, { 19, 1, 32, 0, 0, 0, 0, 0 },
+	{ 0, 0, 0, 1, 4, 0, 0, 0 },
+	{ 1, 1, 1, 0, 3, 1, 0, 0 },
+	{ 2, 0, 2, 2, 0, 2, 0, 0 },
+	{ 3, 2, 4, 3, 1, 3, 0, 0 },
+	{ 3, 1, 9, 3, 3, 0, 0, 0 },
+	{ 4, 1, 0, 0, 0, 0, 0, 0 },
+	{ 5, 1, 0, 4, 0, 0, 0, 0 },
+	{ 6, 0, 16, 5, 0, 0, 0, 0 },
+	{ 7, 1, 0, 6, 0, 0, 0, 0 },
+	{ 8, 2, 0, 7, 0, 0, 0, 0 },
+	{ 9, 1, 0, 0, 0, 0, 0, 0 },
+	{ 10, 1, 0, 0, 0, 0, 0, 0 },
+	{ 11, 1, 0, 0, 0, 0, 0, 1 },
+	{ 12, 1, 0, 0, 0, 0, 0, 0 },
+	{ 13, 0, 0, 0, 0, 0, 0, 0 },
+	{ 14, 1, 0, 0, 0, 0, 0, 0 },
+	{ 15, 1, 0, 0, 0, 0, 0, 0 },
+	{ 16, 1, 1, 0, 0, 0, 0, 0 },
+	{ 17, 1, 32, 0, 0, 0, 0, 0 },
+	{ 18, 1, 0, 0, 0, 0, 0, 0 },
+	{ 19, 2, 0, 0, 0, 0, 0, 0 },
+	{ 19, 1, 32, 0, 0, 0, 0, 0 },
 };
 
 /* Some keys, for a screen of 80 columns and 24 rows. */
@@ -245,7 +269,8 @@ static void foreign(void)
 	char name[16];
 
 	export = foreign_export(&bytes);
-	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK || deflate(&stream, Z_FINISH) != Z_STREAM_END)
+	if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
+		deflate(&stream, Z_FINISH) != Z_STREAM_END)
 		fail("deflate");
 	for (char view = 0; view < 14; view++) {
 		snprintf(name, sizeof name, "json-%d", view);
@@ -274,24 +299,49 @@ struct image {
 static void library(const char *name, uint32_t table_type)
 {
 	struct image image = {
-		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_ehsize = sizeof image.header,
-			.e_phentsize = sizeof image.segment, .e_phnum = 1, .e_phoff = offsetof(struct image, segment),
-			.e_shentsize = sizeof *image.sections, .e_shnum = 4, .e_shoff = offsetof(struct image, sections) },
-		.note = { .head = { .n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID }, .name = "GNU" },
+		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+				    ELFDATA2LSB, EV_CURRENT },
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof image.header,
+			.e_phentsize = sizeof image.segment,
+			.e_phnum = 1,
+			.e_phoff = offsetof(struct image, segment),
+			.e_shentsize = sizeof *image.sections,
+			.e_shnum = 4,
+			.e_shoff = offsetof(struct image, sections) },
+		.note = { .head = { .n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID },
+			.name = "GNU" },
 		.names = "\0_Z4gemmPfi\0local\0_ZN2at6native3addEv",
-		.segment = { .p_type = PT_NOTE, .p_offset = offsetof(struct image, note), .p_filesz = sizeof image.note, .p_align = 4 },
-		.sections = { [1] = { .sh_type = SHT_NOTE, .sh_offset = offsetof(struct image, note), .sh_size = sizeof image.note, .sh_addralign = 4 },
-			[2] = { .sh_type = table_type, .sh_offset = offsetof(struct image, table), .sh_size = sizeof image.table, .sh_link = 3,
-				.sh_entsize = sizeof *image.table, .sh_addralign = 8 },
-			[3] = { .sh_type = SHT_STRTAB, .sh_offset = offsetof(struct image, names), .sh_size = sizeof image.names, .sh_addralign = 1 } },
+		.segment = { .p_type = PT_NOTE,
+			.p_offset = offsetof(struct image, note),
+			.p_filesz = sizeof image.note,
+			.p_align = 4 },
+		.sections = { [1] = { .sh_type = SHT_NOTE,
+				      .sh_offset = offsetof(struct image, note),
+				      .sh_size = sizeof image.note,
+				      .sh_addralign = 4 },
+			[2] = { .sh_type = table_type,
+				.sh_offset = offsetof(struct image, table),
+				.sh_size = sizeof image.table,
+				.sh_link = 3,
+				.sh_entsize = sizeof *image.table,
+				.sh_addralign = 8 },
+			[3] = { .sh_type = SHT_STRTAB,
+				.sh_offset = offsetof(struct image, names),
+				.sh_size = sizeof image.names,
+				.sh_addralign = 1 } },
 	};
 	static const uint32_t names[] = { 0, 1, 12, 18 };
 	const uint64_t address = 0x1010;
 
 	memset(image.note.id, 'B', sizeof image.note.id);
 	for (uint32_t i = 1; i < 4; i++)
-		image.table[i] = (Elf64_Sym){ .st_name = names[i], .st_value = 0x1000u * i, .st_size = 0x100, .st_shndx = 7,
+		image.table[i] = (Elf64_Sym){ .st_name = names[i],
+			.st_value = 0x1000u * i,
+			.st_size = 0x100,
+			.st_shndx = 7,
 			.st_info = (unsigned char)(STB_GLOBAL << 4 | STT_FUNC) };
 	put("elf", name, &address, sizeof address, &image, sizeof image);
 }
@@ -300,16 +350,23 @@ static void library(const char *name, uint32_t table_type)
 
 static void texts(void)
 {
-	static const char *const some[] = { "_ZN2at6native27unrolled_elementwise_kernelILi4EEEvPf", "_RNvC1a1b", "void at::native::add<4>(float*, int)",
-		"main::{lambda(int)#2}::operator()(int) const", "track - kf: 71", "layers.7.attn.0", "Torch-Compiled Region: 3/1",
-		"\x1b[31m\xff\xe2\x80\xae\xe4\xb8\xad\xe6\x96\x87", "=cmd()", "{\"a\": [1, 2.5e3, \"\\u00e4\\ud83d\\ude00\"], \"b\": {\"c\": null}, \"n\": 1711964646000000.125}",
-		"[1, \"0x1f\", -7, NaN, 1e400]", "*gemm*\nsm90_xmma_gemm_f16", "_ZN3c104implL3fooIJNS0_1aEEEEvT_" };
+	static const char *const some[] = { "_ZN2at6native27unrolled_elementwise_kernelILi4EEEvPf",
+		"_RNvC1a1b", "void at::native::add<4>(float*, int)",
+		"main::{lambda(int)#2}::operator()(int) const", "track - kf: 71", "layers.7.attn.0",
+		"Torch-Compiled Region: 3/1", "\x1b[31m\xff\xe2\x80\xae\xe4\xb8\xad\xe6\x96\x87",
+		"=cmd()",
+		"{\"a\": [1, 2.5e3, \"\\u00e4\\ud83d\\ude00\"], \"b\": {\"c\": null}, \"n\": "
+		"1711964646000000.125}",
+		"[1, \"0x1f\", -7, NaN, 1e400]", "*gemm*\nsm90_xmma_gemm_f16",
+		"_ZN3c104implL3fooIJNS0_1aEEEEvT_" };
 	char name[32];
 
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++)
 		for (unsigned char taker = 0; taker < 7; taker++)
 			for (unsigned char more = 0; more < 2; more++) {
-				const unsigned char head[] = { (unsigned char)(taker | more << 4 | more << 5), more };
+				const unsigned char head[] = {
+					(unsigned char)(taker | more << 4 | more << 5), more
+				};
 
 				snprintf(name, sizeof name, "%zu-%u-%u", i, taker, more);
 				put("text", name, head, sizeof head, some[i], strlen(some[i]));
@@ -329,10 +386,15 @@ static size_t own_file(const char *path, char *room, size_t bytes)
 
 static void user_files(void)
 {
-	static const char arguments[] = "table\n-f\njson\n--by\nshape\n--steps\n1-7\n-n\n5\n--min-percent\n0.5\n--width\n80\n--focus\na/b\\/c\ntrace.bin";
-	static const char baseline[] = "{\"schema\":\"pperf.baseline/1\",\"basis\":\"step\",\"steps\":5,\"figures\":[{\"name\":\"cpu\",\"unit\":\"ns\","
-				       "\"value\":250.5,\"rows\":[[\"Net\",200],[\"Net/aten::mm\",1.5]]},{\"name\":\"wall\",\"unit\":\"ns\",\"value\":280,\"rows\":[]}]}";
-	static const char peaks[] = "# a GPU\ndevice G* sms=132 fp32=66.9 fp16=989.4 memory=4000\narch 9.0 fp32=256 bf16=4096\n";
+	static const char arguments[] = "table\n-f\njson\n--by\nshape\n--steps\n1-7\n-n\n5\n--min-"
+					"percent\n0.5\n--width\n80\n--focus\na/b\\/c\ntrace.bin";
+	static const char baseline[] =
+		"{\"schema\":\"pperf.baseline/"
+		"1\",\"basis\":\"step\",\"steps\":5,\"figures\":[{\"name\":\"cpu\",\"unit\":\"ns\","
+		"\"value\":250.5,\"rows\":[[\"Net\",200],[\"Net/"
+		"aten::mm\",1.5]]},{\"name\":\"wall\",\"unit\":\"ns\",\"value\":280,\"rows\":[]}]}";
+	static const char peaks[] = "# a GPU\ndevice G* sms=132 fp32=66.9 fp16=989.4 "
+				    "memory=4000\narch 9.0 fp32=256 bf16=4096\n";
 	char text[65536];
 	size_t bytes = own_file("report/analysis/work_categories.rules", text, sizeof text);
 

@@ -25,9 +25,20 @@ const char *target_other(void)
 }
 
 static const char *const lines[][5] = {
-	{ "tree", "-f", "json" }, { "summary" }, { "table", "-f", "csv", "--all" }, { "dump", "-f", "json" }, { "info" }, { "idle", "-f", "json" },
-	{ "memory", "-f", "csv" }, { "steps", "-f", "json" }, { "ranks", "-f", "json" },
-	{ "critical", "-f", "json" }, { "critical-path" }, { "diagnose", "-f", "json" }, { "table", "--by", "stack" }, { "roofline", "-f", "csv" },
+	{ "tree", "-f", "json" },
+	{ "summary" },
+	{ "table", "-f", "csv", "--all" },
+	{ "dump", "-f", "json" },
+	{ "info" },
+	{ "idle", "-f", "json" },
+	{ "memory", "-f", "csv" },
+	{ "steps", "-f", "json" },
+	{ "ranks", "-f", "json" },
+	{ "critical", "-f", "json" },
+	{ "critical-path" },
+	{ "diagnose", "-f", "json" },
+	{ "table", "--by", "stack" },
+	{ "roofline", "-f", "csv" },
 };
 
 int target_import(const uint8_t *data, size_t bytes)

@@ -12,8 +12,10 @@
 #if __has_include(<cuda_runtime_api.h>)
 #include <cuda_runtime_api.h>
 
-#define SAME(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs) && _Alignof(ours) == _Alignof(theirs), #theirs)
-#define SAME_FIELD(ours, a, theirs, b) static_assert(offsetof(ours, a) == offsetof(theirs, b), #theirs "." #b)
+#define SAME(ours, theirs) \
+	static_assert(sizeof(ours) == sizeof(theirs) && _Alignof(ours) == _Alignof(theirs), #theirs)
+#define SAME_FIELD(ours, a, theirs, b) \
+	static_assert(offsetof(ours, a) == offsetof(theirs, b), #theirs "." #b)
 
 SAME(struct cuda_dim3, struct dim3);
 SAME(struct cuda_extent, struct cudaExtent);
@@ -35,11 +37,14 @@ SAME_FIELD(struct cuda_launch_params, shared_bytes, struct cudaLaunchParams, sha
 static_assert(CUDA_ERROR_INITIALIZATION == (int)cudaErrorInitializationError, "");
 static_assert(CUDA_ERROR_CAPTURE_INVALIDATED == (int)cudaErrorStreamCaptureInvalidated, "");
 static_assert(CUDA_ERROR_CAPTURE_UNJOINED == (int)cudaErrorStreamCaptureUnjoined, "");
-static_assert(CUDA_HOST_ALLOC_MAPPED == cudaHostAllocMapped && CUDA_HOST_ALLOC_MAPPED == cudaHostRegisterMapped, "");
+static_assert(CUDA_HOST_ALLOC_MAPPED == cudaHostAllocMapped &&
+		      CUDA_HOST_ALLOC_MAPPED == cudaHostRegisterMapped,
+	"");
 static_assert(CUDA_ARRAY_LAYERED == cudaArrayLayered && CUDA_ARRAY_CUBEMAP == cudaArrayCubemap, "");
 static_assert(CUDA_FORMAT_NV12 == (int)cudaChannelFormatKindNV12, "");
 static_assert(CUDA_FORMAT_BLOCKS_FIRST == (int)cudaChannelFormatKindUnsignedBlockCompressed1, "");
-static_assert(CUDA_FORMAT_BLOCKS_LAST == (int)cudaChannelFormatKindUnsignedBlockCompressed7SRGB, "");
+static_assert(
+	CUDA_FORMAT_BLOCKS_LAST == (int)cudaChannelFormatKindUnsignedBlockCompressed7SRGB, "");
 static_assert(CUDA_FORMAT_BC1_SRGB == (int)cudaChannelFormatKindUnsignedBlockCompressed1SRGB, "");
 static_assert(CUDA_FORMAT_BC4 == (int)cudaChannelFormatKindUnsignedBlockCompressed4, "");
 static_assert(CUDA_FORMAT_BC4_SIGNED == (int)cudaChannelFormatKindSignedBlockCompressed4, "");
@@ -67,17 +72,25 @@ END_TEST
 
 START_TEST(levels_halve_what_is_not_a_layer)
 {
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 16, 8, 0 }, 3, 0), 128 + 32 + 8);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, 0), 64 + 8 + 1);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, CUDA_ARRAY_LAYERED), 64 + 16 + 4);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 6 }, 2, CUDA_ARRAY_CUBEMAP), 96 + 24);
-	ck_assert_uint_eq(array_bytes(&one_byte, (struct cuda_extent){ 4, 0, 0 }, 1000, 0), 4 + 2 + 62);
+	ck_assert_uint_eq(
+		array_bytes(&one_byte, (struct cuda_extent){ 16, 8, 0 }, 3, 0), 128 + 32 + 8);
+	ck_assert_uint_eq(
+		array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, 0), 64 + 8 + 1);
+	ck_assert_uint_eq(
+		array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 4 }, 3, CUDA_ARRAY_LAYERED),
+		64 + 16 + 4);
+	ck_assert_uint_eq(
+		array_bytes(&one_byte, (struct cuda_extent){ 4, 4, 6 }, 2, CUDA_ARRAY_CUBEMAP),
+		96 + 24);
+	ck_assert_uint_eq(
+		array_bytes(&one_byte, (struct cuda_extent){ 4, 0, 0 }, 1000, 0), 4 + 2 + 62);
 }
 END_TEST
 
 START_TEST(packed_formats_have_their_own_sizes)
 {
-	const struct cuda_channels bc1 = { 8, 8, 8, 8, CUDA_FORMAT_BC1 }, bc7 = { 8, 8, 8, 8, CUDA_FORMAT_BLOCKS_LAST };
+	const struct cuda_channels bc1 = { 8, 8, 8, 8, CUDA_FORMAT_BC1 },
+				   bc7 = { 8, 8, 8, 8, CUDA_FORMAT_BLOCKS_LAST };
 	const struct cuda_channels nv12 = { 8, 8, 8, 0, CUDA_FORMAT_NV12 },
 				   packed = { 10, 10, 10, 2, CUDA_FORMAT_1010102 };
 
@@ -94,7 +107,8 @@ START_TEST(too_much_is_the_most_there_is)
 	ck_assert_uint_eq(volume_bytes(1u << 30, 1u << 30, 1u << 30), UINT64_MAX);
 	ck_assert_uint_eq(volume_bytes(SIZE_MAX, 0, 7), 0);
 	ck_assert_uint_eq(plain(&four_floats, SIZE_MAX, SIZE_MAX, SIZE_MAX), UINT64_MAX);
-	ck_assert_uint_eq(array_bytes(&four_floats, (struct cuda_extent){ SIZE_MAX, 8, 0 }, 2, 0), UINT64_MAX);
+	ck_assert_uint_eq(array_bytes(&four_floats, (struct cuda_extent){ SIZE_MAX, 8, 0 }, 2, 0),
+		UINT64_MAX);
 }
 END_TEST
 

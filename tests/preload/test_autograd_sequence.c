@@ -37,9 +37,9 @@ static void *in_a_thread(void *(*function)(void *), void *argument)
 
 START_TEST(the_operator_that_started_last_made_the_node)
 {
-	torch_sequence_note(0, 7);
-	torch_sequence_note(1, 8);
-	torch_sequence_note(1, 9);
+	torch_sequence_record(0, 7);
+	torch_sequence_record(1, 8);
+	torch_sequence_record(1, 9);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), 0), 7);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), 1), 9);
 }
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(what_was_never_noted_is_not_known)
 {
-	torch_sequence_note(5, 7);
+	torch_sequence_record(5, 7);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), 4), 0);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), 5 + TORCH_SEQUENCES), 0);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), UINT64_MAX), 0);
@@ -59,10 +59,10 @@ END_TEST
 
 START_TEST(a_number_too_great_is_not_noted)
 {
-	torch_sequence_note(TORCH_SEQUENCE_MOST, 0xFFFFF);
-	torch_sequence_note(TORCH_SEQUENCE_MOST + 1, 7);
-	ck_assert_uint_eq(torch_sequence_node(this_thread(), TORCH_SEQUENCE_MOST), 0xFFFFF);
-	ck_assert_uint_eq(torch_sequence_node(this_thread(), TORCH_SEQUENCE_MOST + 1), 0);
+	torch_sequence_record(TORCH_SEQUENCE_MAX, 0xFFFFF);
+	torch_sequence_record(TORCH_SEQUENCE_MAX + 1, 7);
+	ck_assert_uint_eq(torch_sequence_node(this_thread(), TORCH_SEQUENCE_MAX), 0xFFFFF);
+	ck_assert_uint_eq(torch_sequence_node(this_thread(), TORCH_SEQUENCE_MAX + 1), 0);
 	ck_assert_uint_eq(torch_sequence_node(this_thread(), 0), 0);
 }
 END_TEST
@@ -70,7 +70,7 @@ END_TEST
 START_TEST(the_last_numbers_of_a_thread_are_kept)
 {
 	for (uint64_t i = 0; i < 3 * TORCH_SEQUENCES; i++)
-		torch_sequence_note(i, (uint32_t)(i % 1000 + 1));
+		torch_sequence_record(i, (uint32_t)(i % 1000 + 1));
 	for (uint64_t i = 0; i < 2 * TORCH_SEQUENCES; i++)
 		ck_assert_uint_eq(torch_sequence_node(this_thread(), i), 0);
 	for (uint64_t i = 2 * TORCH_SEQUENCES; i < 3 * TORCH_SEQUENCES; i++)
@@ -80,14 +80,15 @@ END_TEST
 
 static void *note_one(void *node)
 {
-	torch_sequence_note(3, *(uint32_t *)node);
+	torch_sequence_record(3, *(uint32_t *)node);
 	return (void *)(uintptr_t)this_thread();
 }
 
 START_TEST(threads_have_numbers_of_their_own_and_their_end_loses_nothing)
 {
-	uint32_t nodes[2] = {11, 12};
-	uint64_t a = (uintptr_t)in_a_thread(note_one, &nodes[0]), b = (uintptr_t)in_a_thread(note_one, &nodes[1]);
+	uint32_t nodes[2] = { 11, 12 };
+	uint64_t a = (uintptr_t)in_a_thread(note_one, &nodes[0]),
+		 b = (uintptr_t)in_a_thread(note_one, &nodes[1]);
 
 	ck_assert_uint_eq(torch_sequence_node(a, 3), 11);
 	ck_assert_uint_eq(torch_sequence_node(b, 3), 12);
@@ -109,7 +110,8 @@ START_TEST(a_thread_that_takes_over_a_ring_finds_nothing_in_it)
 			ck_assert_uint_eq(torch_sequence_node(first, 3), 11);
 	}
 	ck_assert_uint_eq(torch_sequence_node(first, 3), 0);
-	ck_assert_uint_eq(torch_sequence_node(last - TORCH_SEQUENCE_ENDED + 1, 3), 100 + 2 * TORCH_SEQUENCE_ENDED);
+	ck_assert_uint_eq(torch_sequence_node(last - TORCH_SEQUENCE_ENDED + 1, 3),
+		100 + 2 * TORCH_SEQUENCE_ENDED);
 }
 END_TEST
 
@@ -120,12 +122,13 @@ START_TEST(a_forked_child_knows_what_was_noted_and_notes_its_own)
 	int status = 0;
 	pid_t child;
 
-	torch_sequence_note(8, 21);
+	torch_sequence_record(8, 21);
 	child = fork();
 	if (child == 0) {
-		bool known = torch_sequence_node(this_thread(), 8) == 21 && torch_sequence_node(ended, 3) == 11;
+		bool known = torch_sequence_node(this_thread(), 8) == 21 &&
+			     torch_sequence_node(ended, 3) == 11;
 
-		torch_sequence_note(9, 22);
+		torch_sequence_record(9, 22);
 		_exit(known && torch_sequence_node(this_thread(), 9) == 22 ? 0 : 1);
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -155,9 +158,11 @@ START_TEST(others_read_while_a_thread_notes)
 	void *wrong;
 
 	for (int i = 0; i < READERS; i++)
-		ck_assert_int_eq(pthread_create(&readers[i], NULL, look, (void *)(uintptr_t)this_thread()), 0);
+		ck_assert_int_eq(
+			pthread_create(&readers[i], NULL, look, (void *)(uintptr_t)this_thread()),
+			0);
 	for (uint64_t i = 0; i < ROUNDS; i++)
-		torch_sequence_note(i, (uint32_t)(i % 1000 + 1));
+		torch_sequence_record(i, (uint32_t)(i % 1000 + 1));
 	atomic_store(&done, true);
 	for (int i = 0; i < READERS; i++) {
 		ck_assert_int_eq(pthread_join(readers[i], &wrong), 0);

@@ -38,10 +38,13 @@ TWINS(LAUNCH, cuLaunchCooperativeKernel, _ptsz);
 	AT(arguments_launch_ex, function, call, f)
 TWINS(LAUNCH_EX, cuLaunchKernelEx, _ptsz);
 static_assert(
-	offsetof(struct arguments_launch_config, block[2]) == offsetof(CUlaunchConfig, blockDimZ), "CUlaunchConfig");
-static_assert(offsetof(struct arguments_launch_config, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes),
+	offsetof(struct arguments_launch_config, block[2]) == offsetof(CUlaunchConfig, blockDimZ),
 	"CUlaunchConfig");
-static_assert(offsetof(struct arguments_launch_config, stream) == offsetof(CUlaunchConfig, hStream), "CUlaunchConfig");
+static_assert(offsetof(struct arguments_launch_config, shared_bytes) ==
+		      offsetof(CUlaunchConfig, sharedMemBytes),
+	"CUlaunchConfig");
+static_assert(offsetof(struct arguments_launch_config, stream) == offsetof(CUlaunchConfig, hStream),
+	"CUlaunchConfig");
 #define GRAPH(call) AT(arguments_graph_launch, stream, call, hStream)
 TWINS(GRAPH, cuGraphLaunch, _ptsz);
 
@@ -86,25 +89,33 @@ TWINS(COPY_SHAPE, cuMemcpy3DPeer, _ptds);
 TWINS(COPY_SHAPE_ASYNC, cuMemcpy2DAsync_v2, _ptsz);
 TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DAsync_v2, _ptsz);
 TWINS(COPY_SHAPE_ASYNC, cuMemcpy3DPeerAsync, _ptsz);
-static_assert(
-	sizeof(struct copy_2d) == sizeof(CUDA_MEMCPY2D) && sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D), "copies");
+static_assert(sizeof(struct copy_2d) == sizeof(CUDA_MEMCPY2D) &&
+		      sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D),
+	"copies");
 static_assert(sizeof(struct copy_3d) == sizeof(CUDA_MEMCPY3D_PEER), "copies");
-static_assert(offsetof(struct copy_2d, source_type) == offsetof(CUDA_MEMCPY2D, srcMemoryType), "CUDA_MEMCPY2D");
-static_assert(offsetof(struct copy_2d, target_type) == offsetof(CUDA_MEMCPY2D, dstMemoryType), "CUDA_MEMCPY2D");
-static_assert(offsetof(struct copy_2d, width_bytes) == offsetof(CUDA_MEMCPY2D, WidthInBytes), "CUDA_MEMCPY2D");
-static_assert(offsetof(struct copy_3d, source_type) == offsetof(CUDA_MEMCPY3D, srcMemoryType), "CUDA_MEMCPY3D");
-static_assert(offsetof(struct copy_3d, target_type) == offsetof(CUDA_MEMCPY3D, dstMemoryType), "CUDA_MEMCPY3D");
-static_assert(offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D, WidthInBytes), "CUDA_MEMCPY3D");
-static_assert(
-	offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D_PEER, WidthInBytes), "CUDA_MEMCPY3D_PEER");
-static_assert((int)MEMORY_HOST == (int)CU_MEMORYTYPE_HOST && (int)MEMORY_DEVICE == (int)CU_MEMORYTYPE_DEVICE &&
+static_assert(offsetof(struct copy_2d, source_type) == offsetof(CUDA_MEMCPY2D, srcMemoryType),
+	"CUDA_MEMCPY2D");
+static_assert(offsetof(struct copy_2d, target_type) == offsetof(CUDA_MEMCPY2D, dstMemoryType),
+	"CUDA_MEMCPY2D");
+static_assert(offsetof(struct copy_2d, width_bytes) == offsetof(CUDA_MEMCPY2D, WidthInBytes),
+	"CUDA_MEMCPY2D");
+static_assert(offsetof(struct copy_3d, source_type) == offsetof(CUDA_MEMCPY3D, srcMemoryType),
+	"CUDA_MEMCPY3D");
+static_assert(offsetof(struct copy_3d, target_type) == offsetof(CUDA_MEMCPY3D, dstMemoryType),
+	"CUDA_MEMCPY3D");
+static_assert(offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D, WidthInBytes),
+	"CUDA_MEMCPY3D");
+static_assert(offsetof(struct copy_3d, width_bytes) == offsetof(CUDA_MEMCPY3D_PEER, WidthInBytes),
+	"CUDA_MEMCPY3D_PEER");
+static_assert((int)MEMORY_HOST == (int)CU_MEMORYTYPE_HOST &&
+		      (int)MEMORY_DEVICE == (int)CU_MEMORYTYPE_DEVICE &&
 		      (int)MEMORY_ARRAY == (int)CU_MEMORYTYPE_ARRAY,
 	"CUmemorytype");
 
-#define SET(bits, call) AT(arguments_set_##bits, count, call, N)
+#define SET(bits, call) AT(arguments_memset_##bits, count, call, N)
 #define SET_ASYNC(bits, call) \
 	SET(bits, call);      \
-	AT(arguments_set_##bits, stream, call, hStream)
+	AT(arguments_memset_##bits, stream, call, hStream)
 SET(8, cuMemsetD8_v2);
 SET(8, cuMemsetD8_v2_ptds);
 SET_ASYNC(8, cuMemsetD8Async);
@@ -117,24 +128,24 @@ SET(32, cuMemsetD32_v2);
 SET(32, cuMemsetD32_v2_ptds);
 SET_ASYNC(32, cuMemsetD32Async);
 SET_ASYNC(32, cuMemsetD32Async_ptsz);
-AT(arguments_set_8, value, cuMemsetD8_v2, uc);
-AT(arguments_set_16, value, cuMemsetD16_v2, us);
-AT(arguments_set_32, value, cuMemsetD32_v2, ui);
-#define SET_2D(call)                              \
-	AT(arguments_set_2d, width, call, Width); \
-	AT(arguments_set_2d, height, call, Height)
+AT(arguments_memset_8, value, cuMemsetD8_v2, uc);
+AT(arguments_memset_16, value, cuMemsetD16_v2, us);
+AT(arguments_memset_32, value, cuMemsetD32_v2, ui);
+#define SET_2D(call)                                 \
+	AT(arguments_memset_2d, width, call, Width); \
+	AT(arguments_memset_2d, height, call, Height)
 #define SET_2D_ASYNC(call) \
 	SET_2D(call);      \
-	AT(arguments_set_2d, stream, call, hStream)
+	AT(arguments_memset_2d, stream, call, hStream)
 TWINS(SET_2D, cuMemsetD2D8_v2, _ptds);
 TWINS(SET_2D, cuMemsetD2D16_v2, _ptds);
 TWINS(SET_2D, cuMemsetD2D32_v2, _ptds);
 TWINS(SET_2D_ASYNC, cuMemsetD2D8Async, _ptsz);
 TWINS(SET_2D_ASYNC, cuMemsetD2D16Async, _ptsz);
 TWINS(SET_2D_ASYNC, cuMemsetD2D32Async, _ptsz);
-AT(arguments_set_2d, value, cuMemsetD2D8_v2, uc);
-AT(arguments_set_2d, value, cuMemsetD2D16_v2, us);
-AT(arguments_set_2d, value, cuMemsetD2D32_v2, ui);
+AT(arguments_memset_2d, value, cuMemsetD2D8_v2, uc);
+AT(arguments_memset_2d, value, cuMemsetD2D16_v2, us);
+AT(arguments_memset_2d, value, cuMemsetD2D32_v2, ui);
 
 #define ALLOC(call)                               \
 	AT(arguments_alloc, address, call, dptr); \
@@ -170,14 +181,16 @@ AT(arguments_array, shape, cuArrayCreate_v2, pAllocateArray);
 AT(arguments_array, shape, cuArray3DCreate_v2, pAllocateArray);
 AT(arguments_array, shape, cuMipmappedArrayCreate, pMipmappedArrayDesc);
 AT(arguments_array, levels, cuMipmappedArrayCreate, numMipmapLevels);
-static_assert(
-	offsetof(struct array_2d, channels) == offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels), "CUDA_ARRAY_DESCRIPTOR");
-static_assert(
-	offsetof(struct array_3d, format) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format), "CUDA_ARRAY3D_DESCRIPTOR");
-static_assert(offsetof(struct array_3d, flags) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags), "CUDA_ARRAY3D_DESCRIPTOR");
+static_assert(offsetof(struct array_2d, channels) == offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels),
+	"CUDA_ARRAY_DESCRIPTOR");
+static_assert(offsetof(struct array_3d, format) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format),
+	"CUDA_ARRAY3D_DESCRIPTOR");
+static_assert(offsetof(struct array_3d, flags) == offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags),
+	"CUDA_ARRAY3D_DESCRIPTOR");
 AT(arguments_physical, bytes, cuMemCreate, size);
 AT(arguments_physical, properties, cuMemCreate, prop);
-static_assert(offsetof(struct physical, location_type) == offsetof(CUmemAllocationProp, location.type),
+static_assert(offsetof(struct physical_properties, location_type) ==
+		      offsetof(CUmemAllocationProp, location.type),
 	"CUmemAllocationProp");
 
 #define STREAM(call) AT(arguments_stream, stream, call, hStream)
@@ -360,12 +373,12 @@ AT(arguments_stream, stream, cuStreamBeginRecaptureToGraph, hStream);
 #endif
 #define LATER_CALLS 6 /* than CUDA 13.0 */
 #if CUPTI_API_VERSION >= 130500
-#define CALLS_13_5(X)                          \
-	X(cuMemcpyWithAttributesAsync)         \
-	X(cuMemcpyWithAttributesAsync_ptsz)    \
-	X(cuMemcpy3DWithAttributesAsync)       \
-	X(cuMemcpy3DWithAttributesAsync_ptsz)  \
-	X(cuStreamBeginRecaptureToGraph)       \
+#define CALLS_13_5(X)                         \
+	X(cuMemcpyWithAttributesAsync)        \
+	X(cuMemcpyWithAttributesAsync_ptsz)   \
+	X(cuMemcpy3DWithAttributesAsync)      \
+	X(cuMemcpy3DWithAttributesAsync_ptsz) \
+	X(cuStreamBeginRecaptureToGraph)      \
 	X(cuStreamBeginRecaptureToGraph_ptsz)
 #else
 #define CALLS_13_5(X)
@@ -378,7 +391,7 @@ static const struct {
 #define X(name) { CUPTI_DRIVER_TRACE_CBID_##name, #name },
 	CALLS(X) CALLS_12_4(X) CALLS_13(X) CALLS_13_5(X)
 #undef X
-	{ 271, "cuMemHostAlloc_v2" }, /* newer headers have only the number */
+		{ 271, "cuMemHostAlloc_v2" }, /* newer headers have only the number */
 };
 
 START_TEST(every_call_has_the_id_that_cupti_gives_it)
@@ -386,26 +399,28 @@ START_TEST(every_call_has_the_id_that_cupti_gives_it)
 	size_t count = 0;
 
 	for (size_t i = 0; i < sizeof real_calls / sizeof *real_calls; i++) {
-		struct driver_call *call = driver_call(real_calls[i].id);
+		struct driver_function *call = driver_function(real_calls[i].id);
 		const char *name = real_calls[i].name;
 		size_t length = strlen(name);
-		bool twin = !strcmp(name + length - 5, "_ptsz") || !strcmp(name + length - 5, "_ptds");
+		bool twin = !strcmp(name + length - 5, "_ptsz") ||
+			    !strcmp(name + length - 5, "_ptds");
 
 		ck_assert_msg(call != NULL, "%s is not listened to", name);
 		ck_assert_str_eq(call->site.name, name);
 		ck_assert_int_eq(call->site.per_thread, twin);
 		ck_assert_int_eq(call->site.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK);
 	}
-	for (const uint16_t *id = driver_call_ids(); *id; id++)
+	for (const uint16_t *id = driver_function_ids(); *id; id++)
 		count++;
 	if (CUPTI_API_VERSION >= 130000)
-		ck_assert_uint_eq(count, sizeof real_calls / sizeof *real_calls + (CUPTI_API_VERSION < 130500 ? LATER_CALLS : 0));
+		ck_assert_uint_eq(count, sizeof real_calls / sizeof *real_calls +
+						 (CUPTI_API_VERSION < 130500 ? LATER_CALLS : 0));
 }
 END_TEST
 
 static struct driver_event read_call(uint32_t id, const void *arguments, bool done)
 {
-	struct driver_call *call = driver_call(id);
+	struct driver_function *call = driver_function(id);
 	struct driver_event event = { .detail = call->detail, .flags = call->flags };
 
 	call->read(&event, call, arguments, done);
@@ -414,13 +429,16 @@ static struct driver_event read_call(uint32_t id, const void *arguments, bool do
 
 START_TEST(a_launch_says_its_shape)
 {
-	cuLaunchKernel_params launch = { (CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, NULL };
+	cuLaunchKernel_params launch = { (CUfunction)1, 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL,
+		NULL };
 	CUlaunchConfig config = { 2, 3, 4, 5, 6, 7, 8, (CUstream)9, NULL, 0 };
 	cuLaunchKernelEx_params ex = { &config, (CUfunction)1, NULL, NULL };
 
 	for (int i = 0; i < 2; i++) {
-		struct driver_event event = i ? read_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, true)
-					      : read_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &launch, true);
+		struct driver_event event = i ? read_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+							&ex, true)
+					      : read_call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+							&launch, true);
 
 		ck_assert_uint_eq(event.object, 1);
 		ck_assert_uint_eq(event.grid[2], 4);
@@ -440,7 +458,8 @@ START_TEST(a_copy_says_its_bytes_and_its_path)
 		.Height = 20,
 		.Depth = 3 };
 	cuMemcpy3DAsync_v2_params cube = { &shape, (CUstream)6 };
-	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, &flat, true);
+	struct driver_event event = read_call(
+		CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, &flat, true);
 
 	ck_assert_uint_eq(event.bytes, 4096);
 	ck_assert_uint_eq(event.detail, TRACE_COPY_DTOH);
@@ -503,7 +522,8 @@ START_TEST(waits_say_for_what)
 {
 	cuStreamWaitEvent_params wait = { (CUstream)7, (CUevent)8, 0 };
 	cuEventRecord_params record = { (CUevent)9, (CUstream)10 };
-	struct driver_event event = read_call(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, true);
+	struct driver_event event = read_call(
+		CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &wait, true);
 
 	ck_assert_uint_eq(event.stream, 7);
 	ck_assert_uint_eq(event.object, 8);
@@ -518,15 +538,15 @@ END_TEST
 
 START_TEST(other_ids_are_not_ours)
 {
-	ck_assert_ptr_null(driver_call(0));
-	ck_assert_ptr_null(driver_call(5000));
-	ck_assert_ptr_null(driver_call(driver_timed_ids[0]));
+	ck_assert_ptr_null(driver_function(0));
+	ck_assert_ptr_null(driver_function(5000));
+	ck_assert_ptr_null(driver_function(driver_timed_ids[0]));
 }
 END_TEST
 
 static void fill(void)
 {
-	driver_call_ids();
+	driver_function_ids();
 }
 
 int main(void)
@@ -546,7 +566,8 @@ int main(void)
 	tcase_add_test(cases, memory_is_known_by_its_address_once_it_is_there);
 	tcase_add_test(cases, waits_say_for_what);
 #else
-	fputs("SKIP: no CUPTI headers; the ids and arguments of driver calls were not checked\n", stderr);
+	fputs("SKIP: no CUPTI headers; the ids and arguments of driver calls were not checked\n",
+		stderr);
 #endif
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);

@@ -15,7 +15,8 @@
 enum { THREADS = 8, ROUNDS = 400 };
 
 /* The handler of a call, as its own type. */
-#define HANDLER(type, module, id) ((type)nvtx_entry_function(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))
+#define HANDLER(type, module, id) \
+	((type)nvtx_entry_function(NVTX_CB_MODULE_##module, NVTX_CBID_##module##_##id))
 
 static intptr_t extension(const struct nvtx_extension_entry *entries, unsigned count, unsigned id)
 {
@@ -27,7 +28,9 @@ static intptr_t extension(const struct nvtx_extension_entry *entries, unsigned c
 
 static void push_in(nvtxDomainHandle_t domain, nvtxStringHandle_t text)
 {
-	nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .messageType = NVTX_MESSAGE_TYPE_REGISTERED};
+	nvtxEventAttributes_t event = { .version = NVTX_VERSION,
+		.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
+		.messageType = NVTX_MESSAGE_TYPE_REGISTERED };
 
 	event.message.registered = text;
 	HANDLER(nvtxDomainRangePushEx_impl_fntype, CORE2, DomainRangePushEx)(domain, &event);
@@ -39,9 +42,13 @@ typedef void NVTX_API sample_counter(nvtxDomainHandle_t, uint64_t, int64_t);
 
 static void sample(const char *name, int64_t value)
 {
-	register_counter *make = (register_counter *)extension(nvtx_counter_entries, nvtx_counter_entry_count, NVTX3EXT_CBID_nvtxCounterRegister);
-	sample_counter *take = (sample_counter *)extension(nvtx_counter_entries, nvtx_counter_entry_count, NVTX3EXT_CBID_nvtxCounterSampleInt64);
-	const nvtxCounterAttr_t counter = {.structSize = sizeof counter, .name = name, .schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64};
+	register_counter *make = (register_counter *)extension(
+		nvtx_counter_entries, nvtx_counter_entry_count, NVTX3EXT_CBID_nvtxCounterRegister);
+	sample_counter *take = (sample_counter *)extension(nvtx_counter_entries,
+		nvtx_counter_entry_count, NVTX3EXT_CBID_nvtxCounterSampleInt64);
+	const nvtxCounterAttr_t counter = { .structSize = sizeof counter,
+		.name = name,
+		.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64 };
 
 	take(NULL, make(NULL, &counter), value);
 }
@@ -58,12 +65,14 @@ static void *call_everything(void *unused)
 		snprintf(name, sizeof name, "domain %d", i % 20);
 		snprintf(text, sizeof text, "text %d", i);
 		domain = HANDLER(nvtxDomainCreateA_impl_fntype, CORE2, DomainCreateA)(name);
-		push_in(domain, HANDLER(nvtxDomainRegisterStringA_impl_fntype, CORE2, DomainRegisterStringA)(domain, text));
+		push_in(domain, HANDLER(nvtxDomainRegisterStringA_impl_fntype, CORE2,
+					DomainRegisterStringA)(domain, text));
 		HANDLER(nvtxRangePushA_impl_fntype, CORE, RangePushA)(text);
 		HANDLER(nvtxMarkA_impl_fntype, CORE, MarkA)(text);
 		HANDLER(nvtxRangePop_impl_fntype, CORE, RangePop)();
 		id = HANDLER(nvtxRangeStartA_impl_fntype, CORE, RangeStartA)(text);
-		HANDLER(nvtxDomainNameCategoryA_impl_fntype, CORE2, DomainNameCategoryA)(domain, (uint32_t)i, text);
+		HANDLER(nvtxDomainNameCategoryA_impl_fntype, CORE2, DomainNameCategoryA)
+		(domain, (uint32_t)i, text);
 		HANDLER(nvtxRangeEnd_impl_fntype, CORE, RangeEnd)(id);
 		meta_set("key", text);
 		if (i % 4 == 0)
@@ -75,7 +84,7 @@ static void *call_everything(void *unused)
 /* All pushes of a thread come in pairs of the same text, in the order of its rounds. */
 static void check_pushes(struct trace_reader *reader)
 {
-	uint32_t seen[THREADS] = {0}, streams[THREADS] = {0}, metrics = 0;
+	uint32_t seen[THREADS] = { 0 }, streams[THREADS] = { 0 }, metrics = 0;
 	struct trace_event event;
 	char wanted[32];
 	int thread;
@@ -85,7 +94,9 @@ static void check_pushes(struct trace_reader *reader)
 		if (event.kind == TRACE_PUSH) {
 			struct trace_text text = reader_event_text(reader, &event);
 
-			for (thread = 0; thread < THREADS && streams[thread] && streams[thread] != event.stream->stream; thread++)
+			for (thread = 0; thread < THREADS && streams[thread] &&
+					 streams[thread] != event.stream->stream;
+				thread++)
 				continue;
 			ck_assert_int_lt(thread, THREADS);
 			streams[thread] = event.stream->stream;
@@ -126,7 +137,8 @@ int main(void)
 
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, NULL, recording_remove);
-	tcase_add_test(tests, threads_that_make_and_find_everything_at_once_do_not_disturb_each_other);
+	tcase_add_test(
+		tests, threads_that_make_and_find_everything_at_once_do_not_disturb_each_other);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -6,11 +6,12 @@
 #include <check.h>
 #include <stdlib.h>
 
-#define LINE(format, table, offset) python_line(PYTHON_LINES_##format, table, sizeof table, 100, offset)
+#define LINE(format, table, offset) \
+	python_line(PYTHON_LINES_##format, table, sizeof table, 100, offset)
 
 START_TEST(before_the_first_instruction_it_is_the_first_line)
 {
-	static const uint8_t none[1] = {0};
+	static const uint8_t none[1] = { 0 };
 
 	ck_assert_uint_eq(LINE(LNOTAB, none, -1), 100);
 	ck_assert_uint_eq(LINE(RANGES, none, -2), 100);
@@ -20,7 +21,7 @@ END_TEST
 
 START_TEST(lnotab_counts_code_then_lines)
 {
-	static const uint8_t table[] = {0, 1, 6, 2, 4, 0xfd, 255, 0, 10, 127, 0, 127};
+	static const uint8_t table[] = { 0, 1, 6, 2, 4, 0xfd, 255, 0, 10, 127, 0, 127 };
 
 	ck_assert_uint_eq(LINE(LNOTAB, table, 0), 101);
 	ck_assert_uint_eq(LINE(LNOTAB, table, 5), 101);
@@ -34,7 +35,7 @@ END_TEST
 
 START_TEST(ranges_may_have_no_line)
 {
-	static const uint8_t table[] = {4, 1, 2, 0x80, 6, 5, 2, 0xff};
+	static const uint8_t table[] = { 4, 1, 2, 0x80, 6, 5, 2, 0xff };
 
 	ck_assert_uint_eq(LINE(RANGES, table, 0), 101);
 	ck_assert_uint_eq(LINE(RANGES, table, 3), 101);
@@ -45,19 +46,20 @@ START_TEST(ranges_may_have_no_line)
 }
 END_TEST
 
-#define HEAD(code, units) (uint8_t)(0x80 | (code) << 3 | ((units) - 1))
+#define HEAD(code, units) (uint8_t)(0x80 | (code) << 3 | ((units)-1))
 
 START_TEST(locations_of_every_form_are_followed)
 {
 	static const uint8_t table[] = {
-		HEAD(11, 1), 0, 4,          /* 101: units 0 */
-		HEAD(3, 8), 0x55,           /* the same: 1 to 8 */
+		HEAD(11, 1), 0, 4,                              /* 101: units 0 */
+		HEAD(3, 8), 0x55,                               /* the same: 1 to 8 */
 		HEAD(13, 2), (40 << 1 & 63) | 64, 40 << 1 >> 6, /* 141: 9, 10 */
-		HEAD(15, 1),                /* none: 11 */
-		HEAD(14, 3), 3, 1, 2, 64, 1, /* 140: 12 to 14 */
-		HEAD(12, 1), 0, 0,          /* 142: 15 */
+		HEAD(15, 1),                                    /* none: 11 */
+		HEAD(14, 3), 3, 1, 2, 64, 1,                    /* 140: 12 to 14 */
+		HEAD(12, 1), 0, 0,                              /* 142: 15 */
 	};
-	static const uint32_t lines[] = {101, 101, 101, 101, 101, 101, 101, 101, 101, 141, 141, 0, 140, 140, 140, 142, 0};
+	static const uint32_t lines[] = { 101, 101, 101, 101, 101, 101, 101, 101, 101, 141, 141, 0,
+		140, 140, 140, 142, 0 };
 
 	for (int unit = 0; unit < 17; unit++) {
 		ck_assert_uint_eq(LINE(LOCATIONS, table, 2 * unit), lines[unit]);
@@ -76,13 +78,16 @@ START_TEST(a_table_of_any_bytes_and_any_length_ends)
 
 		state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
 		bytes = state >> 59;
-		table = malloc(bytes ? bytes : 1); /* of its own, so that a byte too far is seen by the sanitizer */
+		table = malloc(
+			bytes ? bytes
+			      : 1); /* of its own, so that a byte too far is seen by the sanitizer */
 		for (size_t i = 0; i < bytes; i++) {
 			state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
 			table[i] = (uint8_t)(state >> 40);
 		}
 		for (int format = PYTHON_LINES_LNOTAB; format <= PYTHON_LINES_LOCATIONS; format++)
-			python_line((enum python_line_format)format, table, bytes, 1, (int64_t)(state >> 55));
+			python_line((enum python_line_format)format, table, bytes, 1,
+				(int64_t)(state >> 55));
 		free(table);
 	}
 }
@@ -90,7 +95,8 @@ END_TEST
 
 START_TEST(a_line_that_cannot_be_is_none)
 {
-	static const uint8_t back[] = {HEAD(13, 1), 63, 63}, far[] = {HEAD(13, 1), 126, 127, 127, 127, 127, 63};
+	static const uint8_t back[] = { HEAD(13, 1), 63, 63 },
+			     far[] = { HEAD(13, 1), 126, 127, 127, 127, 127, 63 };
 
 	ck_assert_uint_eq(python_line(PYTHON_LINES_LOCATIONS, back, sizeof back, 5, 0), 0);
 	ck_assert_uint_eq(python_line(PYTHON_LINES_LOCATIONS, far, sizeof far, INT32_MAX, 0), 0);

@@ -21,7 +21,7 @@
 
 static struct call_site sites[4] = {
 	{ .name = "cudaMalloc", .type = CALL_ALLOC },
-	{ .name = "cudaFree", .type = CALL_RELEASE },
+	{ .name = "cudaFree", .type = CALL_FREE },
 	{ .name = "cuLaunchKernel", .type = CALL_LAUNCH, .flags = TRACE_CALL_DRIVER },
 	{ .name = "cuMemcpyHtoDAsync_v2", .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK },
 };
@@ -56,8 +56,8 @@ static size_t words_of(enum trace_kind kind)
 		return CALL_WORDS(trace_copy);
 	}
 }
-static_assert(
-	CALL_WORDS(trace_copy) == CALL_WORDS(trace_sync) && CALL_WORDS(trace_copy) == CALL_WORDS(trace_graph_launch),
+static_assert(CALL_WORDS(trace_copy) == CALL_WORDS(trace_sync) &&
+		      CALL_WORDS(trace_copy) == CALL_WORDS(trace_graph_launch),
 	"words_of");
 
 /* One call, as the program's would come. */
@@ -65,9 +65,9 @@ static void make(struct made *one, struct call_site *site, uint64_t duration)
 {
 	const uint32_t outer = call_begin(one);
 
-	call_here.begin -= duration;
+	call_tls.begin -= duration;
 	call_correlate(one->call.correlation);
-	call_on(one->call.device, 0);
+	call_set_context(one->call.device, 0);
 	one->call.duration = duration;
 	one->call.head.flags = site->flags;
 	call_write(site, one->kind, (int)one->call.result, CALL_NO_STREAM, one->rest, one->words);
@@ -87,7 +87,8 @@ static void make_any(struct made *one)
 	one->call.correlation = chance(10) ? correlation : 0;
 	one->call.result = chance(20) == 0 ? 2 : 0;
 	one->call.device = chance(20) == 0;
-	make(one, &sites[2 + chance(2)], chance(200) ? chance(5000) : UINT64_C(1) << (30 + chance(5)));
+	make(one, &sites[2 + chance(2)],
+		chance(200) ? chance(5000) : UINT64_C(1) << (30 + chance(5)));
 }
 
 static void begin(void)
@@ -161,7 +162,8 @@ START_TEST(a_trace_that_is_being_written_is_read_as_well)
 END_TEST
 
 /* What one call more takes in the file, on average. */
-static uint64_t cost_of(enum trace_kind kind, struct call_site *site, uint64_t address_step, uint64_t bytes_step)
+static uint64_t cost_of(
+	enum trace_kind kind, struct call_site *site, uint64_t address_step, uint64_t bytes_step)
 {
 	uint64_t bytes;
 
@@ -216,7 +218,8 @@ static void tear_down(void)
 /* A payload: CLOCK at 0, LAUNCH at 4 words of 8 bytes, then an AGAIN of `of` with `more` words, then a MARK. */
 static void build_again(uint64_t at, uint16_t of, size_t more)
 {
-	struct trace_launch *launch = build_record(builder, 1, TRACE_LAUNCH, sizeof *launch, at + 10);
+	struct trace_launch *launch = build_record(
+		builder, 1, TRACE_LAUNCH, sizeof *launch, at + 10);
 	struct trace_again *again;
 
 	launch->call.correlation = 100;
@@ -308,7 +311,7 @@ static uint32_t survive(const void *bytes, size_t count)
 		ck_assert_uint_ge(event.time_ns, last);
 		last = event.time_ns;
 		ck_assert_uint_ne(event.kind, TRACE_AGAIN);
-		ck_assert_uint_lt(event.node, reader_nodes(reader));
+		ck_assert_uint_lt(event.node, reader_node_count(reader));
 		for (unsigned i = 0; head && i < head->size; i++)
 			sum += ((const unsigned char *)head)[i];
 	}

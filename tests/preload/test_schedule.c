@@ -21,13 +21,24 @@ static const struct {
 	const char *text;
 	struct schedule is; /* active 0: none */
 } texts[] = {
-	{"active:1", {.active = 1}},
-	{"wait:1,warmup:2,active:3,repeat:4", {.wait = 1, .warmup = 2, .active = 3, .repeat = 4}},
-	{"repeat:1,active:7,skip_first:10", {.skip_first = 10, .active = 7, .repeat = 1}},
-	{"wait:0,warmup:0,active:1000000000,repeat:0", {.active = 1000000000}},
-	{"", {.active = 0}}, {"active", {.active = 0}}, {"active:", {.active = 0}}, {"active:0", {.active = 0}}, {"wait:1", {.active = 0}},
-	{"active:-1", {.active = 0}}, {"active:1,", {.active = 0}}, {",active:1", {.active = 0}}, {"active:1 ", {.active = 0}},
-	{"active:1;wait:1", {.active = 0}}, {"active:1,steps:2", {.active = 0}}, {"active:99999999999999999999", {.active = 0}}, {"3", {.active = 0}},
+	{ "active:1", { .active = 1 } },
+	{ "wait:1,warmup:2,active:3,repeat:4",
+		{ .wait = 1, .warmup = 2, .active = 3, .repeat = 4 } },
+	{ "repeat:1,active:7,skip_first:10", { .skip_first = 10, .active = 7, .repeat = 1 } },
+	{ "wait:0,warmup:0,active:1000000000,repeat:0", { .active = 1000000000 } },
+	{ "", { .active = 0 } },
+	{ "active", { .active = 0 } },
+	{ "active:", { .active = 0 } },
+	{ "active:0", { .active = 0 } },
+	{ "wait:1", { .active = 0 } },
+	{ "active:-1", { .active = 0 } },
+	{ "active:1,", { .active = 0 } },
+	{ ",active:1", { .active = 0 } },
+	{ "active:1 ", { .active = 0 } },
+	{ "active:1;wait:1", { .active = 0 } },
+	{ "active:1,steps:2", { .active = 0 } },
+	{ "active:99999999999999999999", { .active = 0 } },
+	{ "3", { .active = 0 } },
 };
 
 START_TEST(a_schedule_is_understood_or_it_is_not)
@@ -46,12 +57,12 @@ static const struct {
 	struct schedule schedule;
 	const char *steps;
 } plans[] = {
-	{{.active = 1}, "RRRRRR"},
-	{{.wait = 1, .warmup = 1, .active = 3, .repeat = 1}, ".wRRR........"},
-	{{.wait = 1, .warmup = 1, .active = 2}, ".wRR.wRR.wRR"},
-	{{.wait = 2, .active = 1, .repeat = 2}, "..R..R......"},
-	{{.skip_first = 3, .warmup = 2, .active = 1, .repeat = 2}, "...wwRwwR..."},
-	{{.skip_first = 1, .wait = 1, .active = 2, .repeat = 1}, "..RR...."},
+	{ { .active = 1 }, "RRRRRR" },
+	{ { .wait = 1, .warmup = 1, .active = 3, .repeat = 1 }, ".wRRR........" },
+	{ { .wait = 1, .warmup = 1, .active = 2 }, ".wRR.wRR.wRR" },
+	{ { .wait = 2, .active = 1, .repeat = 2 }, "..R..R......" },
+	{ { .skip_first = 3, .warmup = 2, .active = 1, .repeat = 2 }, "...wwRwwR..." },
+	{ { .skip_first = 1, .wait = 1, .active = 2, .repeat = 1 }, "..RR...." },
 };
 
 START_TEST(phases_are_those_of_torch_profiler)
@@ -60,7 +71,8 @@ START_TEST(phases_are_those_of_torch_profiler)
 		const struct schedule_phase phase = schedule_phase(&plans[_i].schedule, step);
 		const char letter = phase.recorded ? phase.warmup ? 'w' : 'R' : '.';
 
-		ck_assert_msg(letter == plans[_i].steps[step], "step %d of plan %d is %c", (int)step, _i, letter);
+		ck_assert_msg(letter == plans[_i].steps[step], "step %d of plan %d is %c",
+			(int)step, _i, letter);
 	}
 	ck_assert_uint_eq(schedule_phase(&plans[2].schedule, 9).cycle, 2);
 	ck_assert_uint_eq(schedule_phase(&plans[4].schedule, 3).warmup, 2);
@@ -83,17 +95,17 @@ static void begin(const char *plan, const char *marker)
 /* A range of the program as those who see it tell of it. */
 static void opens(const char *text)
 {
-	const bool step = schedule_begins(text);
+	const bool step = schedule_range_begins(text);
 
 	range_open(text, text, TRACE_NODE_RANGE, 0, 0);
 	if (step)
-		schedule_is_open((uintptr_t)text);
+		schedule_range_opened((uintptr_t)text);
 }
 
 static void closes(const char *text)
 {
 	ck_assert(range_close(text));
-	schedule_ended((uintptr_t)text);
+	schedule_range_ended((uintptr_t)text);
 }
 
 static void range(const char *text)
@@ -118,7 +130,7 @@ static void expect(const char *wanted)
 
 START_TEST(a_step_ends_with_the_optimizer)
 {
-	static const char *const works[] = {"0", "1", "2", "3", "4"};
+	static const char *const works[] = { "0", "1", "2", "3", "4" };
 
 	begin("wait:1,active:2,repeat:1", NULL);
 	for (int i = 0; i < 5; i++) {
@@ -127,9 +139,11 @@ START_TEST(a_step_ends_with_the_optimizer)
 		range("Optimizer.step#SGD.step");
 	}
 	ck_assert_uint_eq(trace_header()->steps, 5);
-	expect("push Optimizer.zero_grad#SGD.zero_grad\npop Optimizer.zero_grad#SGD.zero_grad\npush 1\npop 1\n"
+	expect("push Optimizer.zero_grad#SGD.zero_grad\npop "
+	       "Optimizer.zero_grad#SGD.zero_grad\npush 1\npop 1\n"
 	       "push Optimizer.step#SGD.step\npop Optimizer.step#SGD.step\n"
-	       "push Optimizer.zero_grad#SGD.zero_grad\npop Optimizer.zero_grad#SGD.zero_grad\npush 2\npop 2\n"
+	       "push Optimizer.zero_grad#SGD.zero_grad\npop "
+	       "Optimizer.zero_grad#SGD.zero_grad\npush 2\npop 2\n"
 	       "push Optimizer.step#SGD.step\npop Optimizer.step#SGD.step\n");
 }
 END_TEST
@@ -142,13 +156,15 @@ START_TEST(an_optimizer_in_an_optimizer_is_one_step)
 		range("Optimizer.step#Inner.step");
 		closes("Optimizer.step#Outer.step");
 	}
-	expect("push Optimizer.step#Outer.step\npush Optimizer.step#Inner.step\npop Optimizer.step#Inner.step\npop Optimizer.step#Outer.step\n");
+	expect("push Optimizer.step#Outer.step\npush Optimizer.step#Inner.step\npop "
+	       "Optimizer.step#Inner.step\npop Optimizer.step#Outer.step\n");
 }
 END_TEST
 
 START_TEST(with_batches_a_step_goes_on_to_the_next_one)
 {
-	static const char *const batch = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+	static const char *const batch =
+		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
 
 	begin("wait:1,active:1,repeat:1", NULL);
 	for (int i = 0; i < 3; i++) {
@@ -157,8 +173,10 @@ START_TEST(with_batches_a_step_goes_on_to_the_next_one)
 		range("Optimizer.step#G.step");
 		range("log");
 	}
-	expect("push enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\npop enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
-	       "push Optimizer.step#D.step\npop Optimizer.step#D.step\npush Optimizer.step#G.step\npop Optimizer.step#G.step\npush log\npop log\n");
+	expect("push enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\npop "
+	       "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\n"
+	       "push Optimizer.step#D.step\npop Optimizer.step#D.step\npush "
+	       "Optimizer.step#G.step\npop Optimizer.step#G.step\npush log\npop log\n");
 }
 END_TEST
 
@@ -166,7 +184,7 @@ START_TEST(marked_steps_are_recorded_from_their_begin_to_their_end)
 {
 	begin("wait:1,active:2,repeat:1", "step");
 	for (int i = 0; i < 4; i++) {
-		static const char *const names[] = {"step 0", "step 1", "step 2", "step 3"};
+		static const char *const names[] = { "step 0", "step 1", "step 2", "step 3" };
 
 		range("between");
 		range("Optimizer.step#SGD.step");
@@ -176,7 +194,8 @@ START_TEST(marked_steps_are_recorded_from_their_begin_to_their_end)
 		closes(names[i]);
 	}
 	expect("push step 1\npush inside\npop inside\npop step 1\n"
-	       "push between\npop between\npush Optimizer.step#SGD.step\npop Optimizer.step#SGD.step\npush ProfilerStep#7\npop ProfilerStep#7\n"
+	       "push between\npop between\npush Optimizer.step#SGD.step\npop "
+	       "Optimizer.step#SGD.step\npush ProfilerStep#7\npop ProfilerStep#7\n"
 	       "push step 2\npush inside\npop inside\npop step 2\n");
 }
 END_TEST
@@ -194,7 +213,7 @@ END_TEST
 
 START_TEST(the_programs_own_profiler_is_believed_before_its_optimizer)
 {
-	static const char *const names[] = {"ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"};
+	static const char *const names[] = { "ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2" };
 
 	begin("wait:1,active:1,repeat:1", NULL);
 	for (int i = 0; i < 3; i++) {
@@ -203,7 +222,8 @@ START_TEST(the_programs_own_profiler_is_believed_before_its_optimizer)
 		range("Optimizer.step#G.step");
 		closes(names[i]);
 	}
-	expect("push ProfilerStep#1\npush Optimizer.step#D.step\npop Optimizer.step#D.step\npush Optimizer.step#G.step\npop Optimizer.step#G.step\n"
+	expect("push ProfilerStep#1\npush Optimizer.step#D.step\npop Optimizer.step#D.step\npush "
+	       "Optimizer.step#G.step\npop Optimizer.step#G.step\n"
 	       "pop ProfilerStep#1\n");
 }
 END_TEST
@@ -231,7 +251,8 @@ START_TEST(calls_of_a_model_that_learns_are_not)
 		if (i % 3 == 2)
 			range(i == 5 ? "Optimizer.step#A" : "Optimizer.step#B");
 	}
-	expect("push forward\npop forward\npush forward\npop forward\npush forward\npop forward\npush Optimizer.step#A\npop Optimizer.step#A\n");
+	expect("push forward\npop forward\npush forward\npop forward\npush forward\npop "
+	       "forward\npush Optimizer.step#A\npop Optimizer.step#A\n");
 }
 END_TEST
 
@@ -257,7 +278,7 @@ START_TEST(what_is_open_as_a_window_begins_is_the_path_of_what_is_in_it)
 	while (reader_next(reader, &event) > 0)
 		if (event.kind == TRACE_PUSH) {
 			ck_assert_uint_eq(event.depth, 0);
-			ck_assert_uint_eq(reader_place(reader, event.node)->depth, 3);
+			ck_assert_uint_eq(reader_node(reader, event.node)->depth, 3);
 		}
 	reader_close(reader);
 }
@@ -283,7 +304,8 @@ START_TEST(what_was_recorded_gets_its_end_whenever_it_comes)
 	ck_assert(range_close(&object));
 	ck_assert_int_eq(range_pop(0), 1);
 	ck_assert_int_eq(range_pop(0), 0);
-	expect("push step 1\npush pushed\npush owned\nstart recorded\npop step 1\nend\npop owned\npop pushed\n");
+	expect("push step 1\npush pushed\npush owned\nstart recorded\npop step 1\nend\npop "
+	       "owned\npop pushed\n");
 }
 END_TEST
 
@@ -326,7 +348,7 @@ START_TEST(what_is_passed_is_counted_and_measured)
 	ck_assert_uint_eq(header->skipped[TRACE_SKIPPED_OTHERS].events, 1000);
 	ck_assert_uint_ge(header->skipped[TRACE_SKIPPED_RANGES].measured, 2000 / 64);
 	ck_assert_uint_gt(header->skipped[TRACE_SKIPPED_RANGES].ticks, 0);
-	ck_assert(header->flags & TRACE_SHUT);
+	ck_assert(header->flags & TRACE_PAUSED);
 	ck_assert_uint_lt(header->end, 128 << 10);
 	expect("");
 }
@@ -335,8 +357,10 @@ END_TEST
 START_TEST(each_window_says_when_it_began_and_which_steps_it_has)
 {
 	static const uint64_t wanted[][4] = { /* edge, step, cycle, warmup */
-		{TRACE_WINDOW_BEGINS, 1, 0, 1}, {TRACE_WINDOW_STEP, 2, 0, 0}, {TRACE_WINDOW_ENDS, 3, 0, 0},
-		{TRACE_WINDOW_BEGINS, 4, 1, 1}, {TRACE_WINDOW_STEP, 5, 1, 0}, {TRACE_WINDOW_ENDS, 6, 1, 0}};
+		{ TRACE_WINDOW_BEGINS, 1, 0, 1 }, { TRACE_WINDOW_STEP, 2, 0, 0 },
+		{ TRACE_WINDOW_ENDS, 3, 0, 0 }, { TRACE_WINDOW_BEGINS, 4, 1, 1 },
+		{ TRACE_WINDOW_STEP, 5, 1, 0 }, { TRACE_WINDOW_ENDS, 6, 1, 0 }
+	};
 	struct trace_reader *reader;
 	struct trace_event event;
 	unsigned seen = 0;
@@ -364,23 +388,24 @@ END_TEST
 
 START_TEST(calls_of_a_window_are_known_by_their_numbers)
 {
-	window_use(false);
-	ck_assert(!window_has_call(5));
-	window_begin(0, 0, 0);
-	ck_assert(!window_has_call(5));
-	window_call(10);
-	window_call(8);
-	ck_assert(window_has_call(11)); /* it has not returned yet */
-	window_call(12);
-	window_end(1, 0);
+	recording_use_schedule(false);
+	ck_assert(!recording_has_call(5));
+	recording_resume(0, 0, 0);
+	ck_assert(!recording_has_call(5));
+	recording_note_call(10);
+	recording_note_call(8);
+	ck_assert(recording_has_call(11)); /* it has not returned yet */
+	recording_note_call(12);
+	recording_pause(1, 0);
 	for (uint64_t id = 1; id < 20; id++)
-		ck_assert(window_has_call(id) == (id >= 8 && id <= 12));
-	ck_assert(!window_has_call(0));
-	window_begin(2, 1, 0);
-	ck_assert(window_has_call(0));
-	window_call(30);
-	window_end(3, 1);
-	ck_assert(window_has_call(9) && window_has_call(30) && !window_has_call(20) && !window_has_call(31));
+		ck_assert(recording_has_call(id) == (id >= 8 && id <= 12));
+	ck_assert(!recording_has_call(0));
+	recording_resume(2, 1, 0);
+	ck_assert(recording_has_call(0));
+	recording_note_call(30);
+	recording_pause(3, 1);
+	ck_assert(recording_has_call(9) && recording_has_call(30) && !recording_has_call(20) &&
+		  !recording_has_call(31));
 }
 END_TEST
 
@@ -436,8 +461,10 @@ int main(void)
 
 	tcase_set_timeout(cases, 60);
 	tcase_add_checked_fixture(cases, NULL, recording_remove);
-	tcase_add_loop_test(cases, a_schedule_is_understood_or_it_is_not, 0, sizeof texts / sizeof texts[0]);
-	tcase_add_loop_test(cases, phases_are_those_of_torch_profiler, 0, sizeof plans / sizeof plans[0]);
+	tcase_add_loop_test(
+		cases, a_schedule_is_understood_or_it_is_not, 0, sizeof texts / sizeof texts[0]);
+	tcase_add_loop_test(
+		cases, phases_are_those_of_torch_profiler, 0, sizeof plans / sizeof plans[0]);
 	tcase_add_test(cases, a_step_ends_with_the_optimizer);
 	tcase_add_test(cases, an_optimizer_in_an_optimizer_is_one_step);
 	tcase_add_test(cases, with_batches_a_step_goes_on_to_the_next_one);

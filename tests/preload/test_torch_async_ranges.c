@@ -24,7 +24,7 @@ static void expect(const char *wanted)
 
 static void open_range(const void *range, const char *text)
 {
-	torch_async_settle(range);
+	torch_async_close_ended(range);
 	ck_assert_uint_ne(range_open(range, text, TRACE_NODE_RANGE, 0, 0), 0);
 }
 
@@ -95,7 +95,7 @@ START_TEST(what_nobody_has_open_is_not_looked_for_for_ever)
 	recording_begin(0);
 	end_range(&objects[0]);
 	for (int i = 0; i < 200000 && torch_async_waiting; i++)
-		torch_async_settle(&objects[1]);
+		torch_async_close_ended(&objects[1]);
 	ck_assert_uint_eq(torch_async_waiting, 0);
 }
 END_TEST

@@ -19,8 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct call_site site = { .name = "cudaFree", .type = CALL_RELEASE };
-static struct call_site callback = { .name = "cuMemFree_v2", .flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
+static struct call_site site = { .name = "cudaFree", .type = CALL_FREE };
+static struct call_site callback = { .name = "cuMemFree_v2",
+	.flags = TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK };
 static char program[] = "the program's call";
 
 static void begin_trace(void)
@@ -28,7 +29,8 @@ static void begin_trace(void)
 	static struct trace_settings settings = { .limit_bytes = 64u << 20, .run_id = 1 };
 	const char *folder = getenv("TMPDIR");
 
-	snprintf(settings.output, sizeof settings.output, "%s/call.%d.bin", folder ? folder : "/tmp", (int)getpid());
+	snprintf(settings.output, sizeof settings.output, "%s/call.%d.bin",
+		folder ? folder : "/tmp", (int)getpid());
 	stream_configure(&settings);
 	call_configure(true, "off");
 	call_prepare();
@@ -43,10 +45,11 @@ static void end_trace(void)
 static struct trace_memory *last_record(void)
 {
 	static _Thread_local struct trace_memory copy;
-	const char *payload = (const char *)(stream_here.mine->slot + 1);
+	const char *payload = (const char *)(stream_tls.mine->slot + 1);
 	struct trace_again again = { 0 };
 
-	for (uint64_t at = 0; at < stream_here.mine->slot->used; at += again.head.size ? again.head.size : 4) {
+	for (uint64_t at = 0; at < stream_tls.mine->slot->used;
+		at += again.head.size ? again.head.size : 4) {
 		memcpy(&again, payload + at, sizeof again);
 		if (again.head.kind == TRACE_FREE)
 			memcpy(&copy, payload + at, sizeof copy);
@@ -66,7 +69,9 @@ static struct trace_memory *record_call(struct call_site *of, int result, const 
 {
 	const uint64_t rest[CALL_WORDS(trace_memory)] = { 0 };
 
-	return call_write(of, TRACE_FREE, result, stream, rest, CALL_WORDS(trace_memory)) ? last_record() : NULL;
+	return call_write(of, TRACE_FREE, result, stream, rest, CALL_WORDS(trace_memory))
+		       ? last_record()
+		       : NULL;
 }
 
 /* One call that returns `result`, with nothing inside. NULL: not recorded. A copy of its record else. */
@@ -100,7 +105,8 @@ START_TEST(a_record_says_when_what_and_how_it_ended)
 	ck_assert_uint_ge(record->call.stamp - record->call.duration, before);
 	ck_assert_uint_le(record->call.stamp, clock_now());
 	ck_assert_str_eq(name_text(record->call.api, &bytes), "cudaFree");
-	ck_assert_uint_eq(record->address | record->bytes | record->call.stack | record->call.correlation, 0);
+	ck_assert_uint_eq(
+		record->address | record->bytes | record->call.stack | record->call.correlation, 0);
 }
 END_TEST
 
@@ -111,7 +117,7 @@ START_TEST(only_the_outermost_call_is_one)
 	ck_assert_uint_eq(first, 0);
 	ck_assert_ptr_null(call(&second, 0));
 	ck_assert_uint_eq(second, 1);
-	ck_assert_uint_eq(call_here.depth, 1);
+	ck_assert_uint_eq(call_tls.depth, 1);
 	call_end(first);
 	ck_assert_ptr_nonnull(call(&second, 0));
 }
@@ -139,7 +145,7 @@ START_TEST(a_callback_whose_end_never_came_is_forgotten)
 	call_begin(NULL);
 	call_begin(NULL);
 	ck_assert_ptr_nonnull(call(&outer, 0));
-	ck_assert_uint_eq(call_here.depth, 0);
+	ck_assert_uint_eq(call_tls.depth, 0);
 }
 END_TEST
 
@@ -155,12 +161,13 @@ START_TEST(a_call_that_was_left_by_an_exception_is_forgotten)
 
 	begin_and_leave();
 	ck_assert_ptr_nonnull(call(&outer, 0));
-	ck_assert_uint_eq(call_here.depth, 0);
+	ck_assert_uint_eq(call_tls.depth, 0);
 }
 END_TEST
 
 /* As a launch is: not all of its arguments are in registers, and its frame is larger. */
-static __attribute__((noinline)) bool call_of_eight(long one, long two, long three, long four, long five, long six, long seven, long eight)
+static __attribute__((noinline)) bool call_of_eight(
+	long one, long two, long three, long four, long five, long six, long seven, long eight)
 {
 	volatile char large[600];
 	uint32_t outer = call_begin(program);
@@ -182,7 +189,7 @@ START_TEST(so_is_one_with_other_arguments_than_the_next)
 		begin_and_leave();
 		ck_assert_ptr_nonnull(call(&outer, 0));
 	}
-	ck_assert_uint_eq(call_here.depth, 0);
+	ck_assert_uint_eq(call_tls.depth, 0);
 }
 END_TEST
 
@@ -193,10 +200,11 @@ START_TEST(a_callback_is_recorded_where_nothing_is_around_it)
 
 	ck_assert_uint_eq(outer, 0);
 	call_correlate(7);
-	call_captured();
-	call_on(3, 0);
+	call_mark_captured();
+	call_set_context(3, 0);
 	record = record_call(&callback, 0, (void *)0x10);
-	ck_assert_uint_eq(record->call.head.flags, TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
+	ck_assert_uint_eq(record->call.head.flags,
+		TRACE_CALL_DRIVER | TRACE_CALL_CALLBACK | TRACE_CALL_CAPTURED);
 	ck_assert_uint_eq(record->call.correlation, 7);
 	ck_assert_uint_eq(record->call.device, 3);
 	call_end(outer);
@@ -235,11 +243,11 @@ END_TEST
 /* Bytes that the call's record takes. */
 static uint64_t size_of(uint32_t outer, int result)
 {
-	const uint64_t before = stream_here.mine->slot->used;
+	const uint64_t before = stream_tls.mine->slot->used;
 
 	ck_assert_ptr_nonnull(record_call(&site, result, CALL_NO_STREAM));
 	call_end(outer);
-	return stream_here.mine->slot->used - before;
+	return stream_tls.mine->slot->used - before;
 }
 
 START_TEST(a_call_like_an_earlier_one_says_so)
@@ -250,7 +258,8 @@ START_TEST(a_call_like_an_earlier_one_says_so)
 	ck_assert_uint_eq(size_of(call_begin(program), 0), again);
 	ck_assert_uint_eq(size_of(call_begin(program), 17), whole);
 	ck_assert_uint_eq(size_of(call_begin(program), 0), again);
-	for (uint64_t id = 1; id < 5; id++) { /* ids that are 1 and 65,535 apart, then 65,536, then back */
+	for (uint64_t id = 1; id < 5;
+		id++) { /* ids that are 1 and 65,535 apart, then 65,536, then back */
 		const uint64_t ids[] = { 0, 1, 65535, 65536, 65535 };
 		const uint32_t outer = call_begin(program);
 
@@ -259,7 +268,7 @@ START_TEST(a_call_like_an_earlier_one_says_so)
 		ck_assert_uint_eq(last_record()->call.correlation, ids[id]);
 	}
 	call_begin(program);
-	call_here.begin -= UINT64_C(1) << 33;
+	call_tls.begin -= UINT64_C(1) << 33;
 	ck_assert_uint_eq(size_of(0, 17), whole);
 	ck_assert_uint_ge(last_record()->call.duration, UINT64_C(1) << 33);
 }
@@ -274,7 +283,7 @@ START_TEST(settings_are_understood_or_not)
 	ck_assert(!call_configure(true, "yes"));
 	ck_assert(call_configure(false, "off"));
 	ck_assert_ptr_null(call(&outer, 0));
-	ck_assert_uint_eq(call_here.depth, 0);
+	ck_assert_uint_eq(call_tls.depth, 0);
 }
 END_TEST
 
@@ -337,7 +346,7 @@ static void *many_calls(void *bad)
 
 		*(int *)bad |= real_of(program) != real_find(program) || !call(&outer, 0);
 		if (stream_enter()) {
-			modules_cover(frames, 3);
+			loaded_objects_record(frames, 3);
 			stream_leave();
 		}
 	}
@@ -360,7 +369,8 @@ END_TEST
 
 START_TEST(only_what_a_callback_left_says_how_many_are_around)
 {
-	const uint64_t others[] = { 0, 1, 2, UINT32_MAX, UINT64_MAX, CALL_TICKET, (uintptr_t)&site, CALL_TICKET ^ UINT64_C(1) << 63 };
+	const uint64_t others[] = { 0, 1, 2, UINT32_MAX, UINT64_MAX, CALL_TICKET, (uintptr_t)&site,
+		CALL_TICKET ^ UINT64_C(1) << 63 };
 	uint32_t outer = 7;
 
 	for (uint32_t i = 0; i < 5; i++) {

@@ -88,7 +88,7 @@ int frames_trial(int field, int by)
 	uint16_t offset;
 	int trouble;
 
-	if (field < 0 || (size_t)field >= sizeof fields / sizeof fields[0] || !python_find() || !peek_open())
+	if (field < 0 || (size_t)field >= sizeof fields / sizeof fields[0] || !python_find() || !safe_read_open())
 		return -1;
 	trouble = (int)python_layout_of(&layout, python.Py_GetVersion(), python.runtime);
 	memcpy(&offset, (char *)&layout + fields[field], sizeof offset);
@@ -97,8 +97,8 @@ int frames_trial(int field, int by)
 	offset = (uint16_t)(offset + by);
 	memcpy((char *)&layout + fields[field], &offset, sizeof offset);
 	if (!trouble)
-		trouble = (int)python_check(&layout);
-	peek_close();
+		trouble = (int)python_frame_selftest(&layout);
+	safe_read_close();
 	return trouble;
 }
 
@@ -107,13 +107,13 @@ int frames_here(char *into, size_t bytes)
 {
 	uint32_t count;
 
-	if (!stream_hold())
+	if (!stream_enter_dictionary_only())
 		return -1;
 	text = into;
 	room = bytes;
 	used = 0;
 	*into = '\0';
-	count = python_stack_here();
+	count = python_stack_capture();
 	text = NULL;
 	stream_leave();
 	return (int)count;
@@ -123,7 +123,7 @@ int frames_here(char *into, size_t bytes)
 int frames_source(uint32_t node, char *into, size_t bytes)
 {
 	source_node = 0;
-	python_source_note(node);
+	python_source_record(node);
 	if (!source_node)
 		return 0;
 	text = into;
@@ -145,11 +145,11 @@ double frames_cost(int times)
 {
 	struct timespec begin, end;
 
-	if (!stream_hold())
+	if (!stream_enter_dictionary_only())
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (int i = 0; i < times; i++)
-		python_stack_here();
+		python_stack_capture();
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	stream_leave();
 	return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / times;

@@ -18,7 +18,8 @@ struct seen {
 };
 
 /* Frees the builder. marker: what is a step, NULL: nothing. */
-static struct seen read_marked(struct trace_builder *builder, struct fold_options options, const char *marker)
+static struct seen read_marked(
+	struct trace_builder *builder, struct profile_options options, const char *marker)
 {
 	struct seen seen = { .path = "/tmp/pperf-activity.XXXXXX" };
 	char error[READER_ERROR_BYTES];
@@ -29,17 +30,17 @@ static struct seen read_marked(struct trace_builder *builder, struct fold_option
 	builder_free(builder);
 	seen.process.reader = reader_open(seen.path, error);
 	ck_assert_msg(seen.process.reader != NULL, "%s", error);
-	seen.process.texts = texts_new();
+	seen.process.texts = string_table_new();
 	seen.process.steps = steps_find(seen.process.reader, marker, NULL);
 	options.demangle = DEMANGLE_SHORT;
 	options.pick_metric = true;
-	options.found = seen.process.steps;
-	seen.process.fold = fold_run(seen.process.reader, seen.process.texts, &options);
+	options.found_steps = seen.process.steps;
+	seen.process.profile = profile_build(seen.process.reader, seen.process.texts, &options);
 	seen.activities = activities_read(&seen.process);
 	return seen;
 }
 
-static struct seen read_all(struct trace_builder *builder, struct fold_options options)
+static struct seen read_all(struct trace_builder *builder, struct profile_options options)
 {
 	return read_marked(builder, options, NULL);
 }
@@ -47,9 +48,9 @@ static struct seen read_all(struct trace_builder *builder, struct fold_options o
 static void done(struct seen *seen)
 {
 	activities_free(seen->activities);
-	fold_free(seen->process.fold);
+	profile_free(seen->process.profile);
 	steps_free(seen->process.steps);
-	texts_free(seen->process.texts);
+	string_table_free(seen->process.texts);
 	reader_close(seen->process.reader);
 	unlink(seen->path);
 }
@@ -58,7 +59,7 @@ static const char *name_of(const struct seen *seen, uint32_t text)
 {
 	static char out[4][64];
 	static unsigned turn;
-	const struct text name = text_of(seen->process.texts, text);
+	const struct string_view name = string_table_get(seen->process.texts, text);
 
 	snprintf(out[turn = (turn + 1) % 4], sizeof *out, "%.*s", (int)name.length, name.bytes);
 	return out[turn];
@@ -66,14 +67,15 @@ static const char *name_of(const struct seen *seen, uint32_t text)
 
 static const char *owner_of(const struct seen *seen, const struct activity *one)
 {
-	return name_of(seen, seen->process.fold->tree->nodes[one->owner].name);
+	return name_of(seen, seen->process.profile->tree->nodes[one->owner].name);
 }
 
 /* "launch 1 @step 115-120" for each, separated by "; ". */
 static char *told(struct seen *seen)
 {
-	static const char *const kinds[ACTIVITY_KINDS] = { "launch", "graph", "copy call", "set call", "alloc", "free",
-		"wait", "record", "stream wait", "other", "api", "sync", "kernel", "copy", "set" };
+	static const char *const kinds[ACTIVITY_KINDS] = { "launch", "graph", "copy call",
+		"set call", "alloc", "free", "wait", "record", "stream wait", "other", "api",
+		"sync", "kernel", "copy", "set" };
 	static char out[4096];
 	const struct activity *one;
 	size_t length = 0;
@@ -81,10 +83,11 @@ static char *told(struct seen *seen)
 	out[0] = '\0';
 	for (activities_rewind(seen->activities); (one = activities_first(seen->activities));
 		activities_next(seen->activities))
-		length += (size_t)snprintf(out + length, sizeof out - length, "%s%s %llu @%s %llu-%llu%s",
-			length ? "; " : "", kinds[one->kind], (unsigned long long)one->correlation,
-			one->owner ? owner_of(seen, one) : "", (unsigned long long)one->begin_ns,
-			(unsigned long long)one->end_ns, one->timed ? "" : " untimed");
+		length += (size_t)snprintf(out + length, sizeof out - length,
+			"%s%s %llu @%s %llu-%llu%s", length ? "; " : "", kinds[one->kind],
+			(unsigned long long)one->correlation, one->owner ? owner_of(seen, one) : "",
+			(unsigned long long)one->begin_ns, (unsigned long long)one->end_ns,
+			one->timed ? "" : " untimed");
 	return out;
 }
 
@@ -99,7 +102,7 @@ static const struct activity *find(struct seen *seen, enum activity_kind kind, u
 	ck_abort_msg("there is none");
 }
 
-static const struct fold_options all = { .device = -1 };
+static const struct profile_options all = { .device = -1 };
 
 /* step { layer { launch 1 } launch 2, copy 3 } */
 static struct trace_builder *a_step(void)
@@ -127,8 +130,9 @@ START_TEST(comes_in_the_order_in_which_it_began)
 	build_kernel(builder, 9, 700, 2, "relu", 400, 450);
 	build_kernel(builder, 9, 710, 1, "gemm", 300, 400);
 	seen = read_all(builder, all);
-	ck_assert_str_eq(told(&seen), "launch 1 @layer 115-120; launch 2 @step 135-140; copy call 3 @step 145-150; "
-				      "kernel 1 @layer 300-400; kernel 2 @step 400-450; copy 3 @step 460-467");
+	ck_assert_str_eq(told(&seen),
+		"launch 1 @layer 115-120; launch 2 @step 135-140; copy call 3 @step 145-150; "
+		"kernel 1 @layer 300-400; kernel 2 @step 400-450; copy 3 @step 460-467");
 	ck_assert_str_eq(told(&seen), told(&seen)); /* as often as wanted */
 	ck_assert_uint_eq(activities_count(seen.activities), 6);
 	ck_assert_uint_eq(activities_work(seen.activities), 3);
@@ -144,18 +148,21 @@ START_TEST(work_knows_its_call_and_its_place)
 	struct seen seen;
 
 	build_kernel(builder, 9, 700, 1, "gemm", 300, 400)->gpu.stream = 7;
-	build_gpu_copy(builder, 9, 710, TRACE_GPU_COPY, 3, 4096, 460, 467)->source_kind = TRACE_MEMORY_PAGEABLE;
+	build_gpu_copy(builder, 9, 710, TRACE_GPU_COPY, 3, 4096, 460, 467)->source_kind =
+		TRACE_MEMORY_PAGEABLE;
 	seen = read_all(builder, all);
 	one = find(&seen, ACTIVITY_KERNEL, 1);
-	ck_assert(one->has_call && one->timed && one->in_range && one->counts && !one->of_graph && !one->communicates);
+	ck_assert(one->has_call && one->timed && one->in_range && one->counts && !one->of_graph &&
+		  !one->communicates);
 	ck_assert_uint_eq(one->call_begin_ns, 115);
 	ck_assert_uint_eq(one->call_end_ns, 120);
 	ck_assert_uint_eq(one->tid, 1001);
 	ck_assert_uint_eq(one->stream, 7);
 	ck_assert_uint_eq(one->duration_ns, 100);
 	ck_assert_uint_eq(one->start_unix_ns, BUILDER_START_UNIX_NS + 300);
-	ck_assert_str_eq(name_of(&seen, seen.process.fold->kernels->kernels[one->kernel].name), "gemm");
-	ck_assert_str_eq(name_of(&seen, seen.process.fold->tree->nodes[one->node].name), "gemm");
+	ck_assert_str_eq(
+		name_of(&seen, seen.process.profile->kernels->kernels[one->kernel].name), "gemm");
+	ck_assert_str_eq(name_of(&seen, seen.process.profile->tree->nodes[one->node].name), "gemm");
 	one = find(&seen, ACTIVITY_COPY, 3);
 	ck_assert_uint_eq(one->bytes, 4096);
 	ck_assert_uint_eq(one->source_kind, TRACE_MEMORY_PAGEABLE);
@@ -205,7 +212,8 @@ START_TEST(a_graphs_work_has_the_graphs_call)
 }
 END_TEST
 
-static void build_sync(struct trace_builder *builder, uint64_t at, enum trace_sync_type type, uint64_t event)
+static void build_sync(
+	struct trace_builder *builder, uint64_t at, enum trace_sync_type type, uint64_t event)
 {
 	struct trace_sync *sync = build_record(builder, 1, TRACE_SYNC, sizeof *sync, at);
 
@@ -241,8 +249,9 @@ START_TEST(waits_and_events_are_told_apart)
 	api->tid = 1001;
 	api->result = 2;
 	seen = read_all(builder, all);
-	ck_assert_str_eq(told(&seen), "record 0 @a 10-20; stream wait 0 @a 20-30; wait 0 @a 30-40; sync 4 @ 32-38; "
-				      "other 0 @a 40-50; alloc 0 @a 60-60; free 0 @a 70-70; api 0 @ 90-95");
+	ck_assert_str_eq(told(&seen),
+		"record 0 @a 10-20; stream wait 0 @a 20-30; wait 0 @a 30-40; sync 4 @ 32-38; "
+		"other 0 @a 40-50; alloc 0 @a 60-60; free 0 @a 70-70; api 0 @ 90-95");
 	ck_assert_uint_eq(find(&seen, ACTIVITY_WAIT, 0)->sync, TRACE_SYNC_EVENT);
 	ck_assert_uint_eq(find(&seen, ACTIVITY_WAIT, 0)->event, 0xe);
 	ck_assert_uint_eq(find(&seen, ACTIVITY_SYNC, 4)->event, 77);
@@ -261,12 +270,14 @@ START_TEST(several_devices_are_in_one_order_and_one_can_be_asked_for)
 		uint64_t work = 0;
 
 		build_kernel(builder, 9, 700, 1, "gemm", 300, 400)->gpu.device = 1;
-		build_kernel(builder, 9, 700, 2, "ncclDevKernel_AllReduce", 310, 320)->gpu.device = 0;
-		seen = read_all(builder, (struct fold_options){ .device = device });
+		build_kernel(builder, 9, 700, 2, "ncclDevKernel_AllReduce", 310, 320)->gpu.device =
+			0;
+		seen = read_all(builder, (struct profile_options){ .device = device });
 		for (activities_rewind(seen.activities); (one = activities_first(seen.activities));
 			activities_next(seen.activities)) {
 			ck_assert(!activity_is_work(one) || device < 0 || one->device == device);
-			ck_assert(!activity_is_work(one) || one->communicates == (one->device == 0));
+			ck_assert(
+				!activity_is_work(one) || one->communicates == (one->device == 0));
 			work += activity_is_work(one);
 		}
 		ck_assert_uint_eq(work, device < 0 ? 2 : 1);
@@ -278,9 +289,11 @@ END_TEST
 /* Three steps, in each a launch whose kernel runs after the step is over. */
 START_TEST(steps_are_known_and_what_counts)
 {
-	const struct fold_options second = { .device = -1, .steps = true, .first_step = 1, .last_step = 1 };
+	const struct profile_options second = {
+		.device = -1, .steps = true, .first_step = 1, .last_step = 1
+	};
 	struct trace_builder *builder = builder_new();
-	const struct activity_window *windows;
+	const struct counted_interval *windows;
 	const struct activity *one;
 	struct seen seen;
 
@@ -295,7 +308,7 @@ START_TEST(steps_are_known_and_what_counts)
 	for (uint64_t i = 0; i < 3; i++)
 		build_kernel(builder, 9, 700, i + 1, "k", 205 + 100 * i, 210 + 100 * i);
 	seen = read_marked(builder, second, "step");
-	ck_assert_uint_eq(activities_windows(seen.activities, &windows), 1);
+	ck_assert_uint_eq(activities_counted_intervals(seen.activities, &windows), 1);
 	ck_assert_uint_eq(windows[0].begin_ns, 200);
 	ck_assert_uint_eq(windows[0].end_ns, 290);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -328,7 +341,8 @@ START_TEST(many_are_sorted_in_little_memory)
 	for (int pass = 0; pass < 2; pass++) {
 		uint64_t last = 0, number = 0, kernels = 0;
 
-		for (activities_rewind(seen.activities); (one = activities_first(seen.activities)); number++) {
+		for (activities_rewind(seen.activities); (one = activities_first(seen.activities));
+			number++) {
 			ck_assert_uint_ge(one->begin_ns, last);
 			last = one->begin_ns;
 			if (one->kind == ACTIVITY_KERNEL)
@@ -352,23 +366,23 @@ static int by_value(const void *a, const void *b)
 START_TEST(a_sorter_sorts_any_number_and_begins_anew)
 {
 	static const uint32_t counts[] = { 0, 1, 7, 8, 9, 64, 1000 };
-	struct sorter *sorter = sorter_new(sizeof(uint32_t), 8, by_value, "numbers");
+	struct external_sort *sorter = external_sort_new(sizeof(uint32_t), 8, by_value, "numbers");
 
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-		sorter_empty(sorter);
+		external_sort_clear(sorter);
 		for (uint32_t n = 0; n < counts[i]; n++)
-			*(uint32_t *)sorter_add(sorter) = n * 7919 % counts[i];
-		ck_assert_uint_eq(sorter_count(sorter), counts[i]);
+			*(uint32_t *)external_sort_add(sorter) = n * 7919 % counts[i];
+		ck_assert_uint_eq(external_sort_count(sorter), counts[i]);
 		for (int pass = 0; pass < 3; pass++) {
-			sorter_rewind(sorter);
+			external_sort_rewind(sorter);
 			for (uint32_t n = 0; n < (pass == 1 ? counts[i] / 2 : counts[i]); n++) {
-				ck_assert_uint_eq(*(const uint32_t *)sorter_first(sorter), n);
-				sorter_next(sorter);
+				ck_assert_uint_eq(*(const uint32_t *)external_sort_peek(sorter), n);
+				external_sort_next(sorter);
 			}
-			ck_assert_int_eq(pass == 1 || !sorter_first(sorter), 1);
+			ck_assert_int_eq(pass == 1 || !external_sort_peek(sorter), 1);
 		}
 	}
-	sorter_free(sorter);
+	external_sort_free(sorter);
 }
 END_TEST
 

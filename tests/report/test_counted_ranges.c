@@ -18,16 +18,19 @@ static uint32_t op(struct trace_builder *builder, uint32_t parent, const char *n
 
 static struct trace_total row(uint32_t node, uint64_t calls, uint64_t ticks, uint64_t longest)
 {
-	return (struct trace_total){ .node = node, .calls = calls, .ticks = ticks, .longest = longest };
+	return (struct trace_total){
+		.node = node, .calls = calls, .ticks = ticks, .longest = longest
+	};
 }
 
-#define BUILD_ROWS(builder, ...)                                                            \
-	do {                                                                                \
-		const struct trace_total rows_[] = { __VA_ARGS__ };                         \
-		build_block(builder, TRACE_TOTALS, rows_, sizeof rows_);                    \
+#define BUILD_ROWS(builder, ...)                                         \
+	do {                                                             \
+		const struct trace_total rows_[] = { __VA_ARGS__ };      \
+		build_block(builder, TRACE_TOTALS, rows_, sizeof rows_); \
 	} while (0)
 
-static void expect(const struct folded *folded, const char *path, uint64_t calls, uint64_t total, uint64_t self)
+static void expect(const struct folded *folded, const char *path, uint64_t calls, uint64_t total,
+	uint64_t self)
 {
 	const struct node *node = folded_node(folded, path);
 
@@ -40,7 +43,7 @@ static void expect(const struct folded *folded, const char *path, uint64_t calls
 /* All self times are the outermost totals. */
 static void expect_conserved(const struct folded *folded)
 {
-	const struct tree *tree = folded->fold->tree;
+	const struct tree *tree = folded->profile->tree;
 	uint64_t outermost = 0, self = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
@@ -48,7 +51,9 @@ static void expect_conserved(const struct folded *folded)
 		if (node_kind_class(tree->nodes[id].kind) != NODE_RANGES)
 			continue;
 		self += tree->nodes[id].self_ns;
-		outermost += tree->nodes[id].parent || tree->nodes[id].elsewhere ? 0 : tree->nodes[id].total_ns;
+		outermost += tree->nodes[id].parent || tree->nodes[id].ran_elsewhere
+				     ? 0
+				     : tree->nodes[id].total_ns;
 	}
 	ck_assert_uint_eq(self, outermost);
 	folded_check(folded);
@@ -58,7 +63,8 @@ START_TEST(what_was_counted_takes_its_time_from_what_is_around_it)
 {
 	struct trace_builder *builder = builder_new();
 	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
-		       linear = op(builder, net, "aten::linear"), addmm = op(builder, linear, "aten::addmm");
+		       linear = op(builder, net, "aten::linear"),
+		       addmm = op(builder, linear, "aten::addmm");
 	struct folded folded;
 
 	build_push_node(builder, MAIN, 100, net);
@@ -71,7 +77,7 @@ START_TEST(what_was_counted_takes_its_time_from_what_is_around_it)
 	ck_assert(folded_node(&folded, "Net/aten::linear")->is_counted);
 	ck_assert_uint_eq(folded_node(&folded, "Net/aten::linear")->max_ns, 200);
 	ck_assert(!folded_node(&folded, "Net")->is_counted);
-	ck_assert_uint_eq(folded.fold->counts.counted, 9);
+	ck_assert_uint_eq(folded.profile->counts.counted, 9);
 	expect_conserved(&folded);
 	folded_free(&folded);
 }
@@ -101,7 +107,8 @@ START_TEST(a_recorded_range_in_a_counted_one_takes_its_time_from_that)
 	struct trace_builder *builder = builder_new();
 	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
 		       checkpoint = op(builder, net, "checkpoint"),
-		       block = build_place(builder, checkpoint, "Block", TRACE_NODE_MODULE, 0, "Block"),
+		       block = build_place(
+			       builder, checkpoint, "Block", TRACE_NODE_MODULE, 0, "Block"),
 		       mm = op(builder, block, "aten::mm");
 	struct folded folded;
 
@@ -125,15 +132,18 @@ END_TEST
 START_TEST(what_lies_in_a_place_is_in_its_total_even_if_it_never_ended)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t run = build_place(builder, 0, "run", TRACE_NODE_RANGE, 0, NULL), outer = op(builder, run, "outer"),
-		       inner = op(builder, outer, "inner"), block = build_place(builder, inner, "Block", TRACE_NODE_MODULE, 0, NULL);
+	const uint32_t run = build_place(builder, 0, "run", TRACE_NODE_RANGE, 0, NULL),
+		       outer = op(builder, run, "outer"), inner = op(builder, outer, "inner"),
+		       block = build_place(builder, inner, "Block", TRACE_NODE_MODULE, 0, NULL);
 	struct folded folded;
 
 	build_push_node(builder, MAIN, 0, run);
 	build_push_node(builder, MAIN, 100, block);
 	build_pop(builder, MAIN, 400);
 	build_pop(builder, MAIN, 1000);
-	BUILD_ROWS(builder, row(outer, 1, 200, 200)); /* of `inner` nothing has ended, of `outer` a shorter one */
+	BUILD_ROWS(
+		builder, row(outer, 1, 200,
+				 200)); /* of `inner` nothing has ended, of `outer` a shorter one */
 	folded = folded_of(builder, NULL);
 	expect(&folded, "run/outer/inner/Block", 1, 300, 300);
 	expect(&folded, "run/outer/inner", 0, 300, 0);
@@ -147,7 +157,8 @@ END_TEST
 START_TEST(a_range_that_closes_under_a_counted_ones_child_keeps_the_sums)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t a = build_place(builder, 0, "a", TRACE_NODE_RANGE, 0, NULL), o = op(builder, a, "o"),
+	const uint32_t a = build_place(builder, 0, "a", TRACE_NODE_RANGE, 0, NULL),
+		       o = op(builder, a, "o"),
 		       b = build_place(builder, o, "b", TRACE_NODE_RANGE, 0, NULL);
 	struct folded folded;
 
@@ -169,16 +180,19 @@ START_TEST(backward_stands_beside_forward_and_has_its_time_where_it_ran)
 {
 	struct trace_builder *builder = builder_new();
 	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
-		       linear = op(builder, net, "aten::linear"), addmm = op(builder, linear, "aten::addmm"),
-		       engine = op(builder, 0, "autograd::engine::evaluate_function: AddmmBackward0"),
-		       function = build_place(builder, engine, "AddmmBackward0", TRACE_NODE_BACKWARD, addmm, NULL),
+		       linear = op(builder, net, "aten::linear"),
+		       addmm = op(builder, linear, "aten::addmm"),
+		       engine = op(
+			       builder, 0, "autograd::engine::evaluate_function: AddmmBackward0"),
+		       function = build_place(
+			       builder, engine, "AddmmBackward0", TRACE_NODE_BACKWARD, addmm, NULL),
 		       mm = op(builder, function, "aten::mm");
 	struct folded folded;
 
 	build_push_node(builder, MAIN, 0, net);
 	build_pop(builder, MAIN, 100);
-	BUILD_ROWS(builder, row(linear, 1, 60, 60), row(addmm, 1, 50, 50), row(engine, 1, 40, 40), row(function, 1, 30, 30),
-		row(mm, 2, 20, 12));
+	BUILD_ROWS(builder, row(linear, 1, 60, 60), row(addmm, 1, 50, 50), row(engine, 1, 40, 40),
+		row(function, 1, 30, 30), row(mm, 2, 20, 12));
 	folded = folded_of(builder, NULL);
 	expect(&folded, "Net/aten::linear (bwd)/AddmmBackward0", 1, 30, 10);
 	expect(&folded, "Net/aten::linear (bwd)/AddmmBackward0/aten::mm", 2, 20, 20);
@@ -192,7 +206,8 @@ END_TEST
 START_TEST(work_of_the_gpu_is_owned_by_the_counted_place_that_launched_it)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"), mm = op(builder, net, "aten::mm");
+	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
+		       mm = op(builder, net, "aten::mm");
 	struct trace_launch *launch;
 	struct folded folded;
 
@@ -233,7 +248,8 @@ START_TEST(figures_of_a_counted_place_are_those_that_are_known)
 	screen = screen_show(NULL, "tree trace.bin -f json");
 	has(screen.out, "\"calls\": 6");
 	has(screen.out, "\"cpu_total_ns\": 490000");
-	has(screen.out, "\"min_ns\": null, \"p50_ns\": null, \"p95_ns\": null, \"p99_ns\": null, \"max_ns\": 200000");
+	has(screen.out, "\"min_ns\": null, \"p50_ns\": null, \"p95_ns\": null, \"p99_ns\": null, "
+			"\"max_ns\": 200000");
 	has(screen.out, "\"provenance\": \"counted\"");
 	screen = screen_show(NULL, "trace.bin");
 	has(screen.out, "operators 6 calls were counted, not recorded (PPERF_OPS=totals)");
@@ -311,7 +327,8 @@ START_TEST(a_file_cut_anywhere_has_the_rows_before_the_cut)
 		reader_counted(reader, &rows);
 		ck_assert_uint_ge(rows, last);
 		ck_assert_uint_le(pushes(reader), 2);
-		ck_assert(cut == count || !reader_integrity(reader)->complete || cut % TRACE_ALIGN == 0 || rows == 2);
+		ck_assert(cut == count || !reader_integrity(reader)->complete ||
+			  cut % TRACE_ALIGN == 0 || rows == 2);
 		last = rows;
 		reader_close(reader);
 	}
@@ -330,8 +347,8 @@ START_TEST(damaged_rows_do_no_harm)
 
 	build_push(builder, MAIN, 10, "range");
 	build_pop(builder, MAIN, 20);
-	BUILD_ROWS(builder, row(mm, 1, 100, 500), row(0, 7, 8, 9), row(123456, 1, 2, 3), row(mm, UINT64_MAX, UINT64_MAX, 1),
-		row(mm, 0, 5, 5));
+	BUILD_ROWS(builder, row(mm, 1, 100, 500), row(0, 7, 8, 9), row(123456, 1, 2, 3),
+		row(mm, UINT64_MAX, UINT64_MAX, 1), row(mm, 0, 5, 5));
 	build_block(builder, TRACE_TOTALS, "half a row", 10);
 	folded = folded_of(builder, NULL);
 	all = reader_counted(folded.reader, &count);
@@ -340,7 +357,7 @@ START_TEST(damaged_rows_do_no_harm)
 	ck_assert_uint_eq(all[0].calls, UINT64_MAX);
 	ck_assert_uint_eq(all[0].total_ns, READER_TIME_MAX);
 	ck_assert_uint_eq(all[0].longest_ns, 100);
-	ck_assert_uint_eq(all[1].node, reader_nodes(folded.reader) - 1);
+	ck_assert_uint_eq(all[1].node, reader_node_count(folded.reader) - 1);
 	ck_assert_uint_eq(reader_integrity(folded.reader)->unknown_nodes, 2);
 	folded_free(&folded);
 }
@@ -363,16 +380,19 @@ END_TEST
 
 START_TEST(of_some_steps_nothing_that_was_counted_is_shown)
 {
-	const struct fold_options options = { .device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 0, .last_step = 0 };
+	const struct profile_options options = {
+		.device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 0, .last_step = 0
+	};
 	struct trace_builder *builder = builder_new();
-	const uint32_t step = build_place(builder, 0, "step 0", TRACE_NODE_STEP, 0, NULL), mm = op(builder, step, "aten::mm");
+	const uint32_t step = build_place(builder, 0, "step 0", TRACE_NODE_STEP, 0, NULL),
+		       mm = op(builder, step, "aten::mm");
 	struct folded folded;
 
 	build_push_node(builder, MAIN, 100, step);
 	build_pop(builder, MAIN, 300);
 	BUILD_ROWS(builder, row(mm, 9, 90, 90));
 	folded = folded_of(builder, &options);
-	ck_assert_uint_eq(folded.fold->counts.counted, 0);
+	ck_assert_uint_eq(folded.profile->counts.counted, 0);
 	expect(&folded, "step *", 1, 200, 200);
 	folded_free(&folded);
 }

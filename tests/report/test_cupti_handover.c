@@ -61,11 +61,12 @@ START_TEST(what_is_not_known_is_neither_busy_nor_idle)
 	const struct timeline_device *devices;
 	struct folded folded = folded_of(once(), NULL);
 
-	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 100 + 80 + 100);
-	ck_assert_uint_eq(folded.fold->totals.gpu_unknown_ns, 100);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 500 - 280 - 100);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_charged_ns, folded.fold->totals.gpu_idle_ns);
-	ck_assert_uint_eq(timeline_devices(folded.fold->timeline, &devices), 1);
+	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 100 + 80 + 100);
+	ck_assert_uint_eq(folded.profile->totals.gpu_unknown_ns, 100);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 500 - 280 - 100);
+	ck_assert_uint_eq(
+		folded.profile->totals.gpu_idle_charged_ns, folded.profile->totals.gpu_idle_ns);
+	ck_assert_uint_eq(timeline_devices(folded.profile->timeline, &devices), 1);
 	ck_assert_uint_eq(devices[0].unknown_ns, 100);
 	folded_check(&folded);
 	folded_free(&folded);
@@ -94,11 +95,12 @@ START_TEST(what_did_not_end_goes_on_to_the_end)
 	edge(builder, 300, TRACE_AWAY_BEGINS);
 	build_pop(builder, MAIN, 900);
 	build_kernel(builder, GPU, 1000, 1, "k", 100, 200);
-	build_kernel(builder, GPU, 1000, 2, "k", 700, 800); /* of another time than the rest: no trace of ours has that */
+	build_kernel(builder, GPU, 1000, 2, "k", 700,
+		800); /* of another time than the rest: no trace of ours has that */
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 200);
-	ck_assert_uint_eq(folded.fold->totals.gpu_unknown_ns, 400);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 100);
+	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 200);
+	ck_assert_uint_eq(folded.profile->totals.gpu_unknown_ns, 400);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 100);
 	folded_free(&folded);
 }
 END_TEST
@@ -108,7 +110,7 @@ START_TEST(edges_that_cannot_be_do_no_harm)
 	struct trace_builder *builder = yielded();
 	struct trace_away *wrong;
 	struct folded folded;
-	struct away *away;
+	struct handover_list *handovers;
 
 	edge(builder, 50, TRACE_AWAY_ENDS); /* of nothing */
 	edge(builder, 100, TRACE_AWAY_BEGINS);
@@ -121,16 +123,19 @@ START_TEST(edges_that_cannot_be_do_no_harm)
 	build_push(builder, MAIN, 1000, "x");
 	build_pop(builder, MAIN, 1100);
 	folded = folded_of(builder, NULL);
-	away = away_read(folded.reader);
-	ck_assert_uint_eq(away->count, 3);
-	ck_assert(away->open);
-	ck_assert_uint_eq(away->ns, 100 + 50 + 700);
-	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 0, 100), 0);
-	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 150, 320), 50 + 20);
-	ck_assert_uint_eq(away_within(away, AWAY_TRACE, 320, 150), 0);
-	ck_assert_uint_eq(away_within(away, AWAY_REALTIME, 0, BUILDER_START_UNIX_NS + 399), 100);
-	ck_assert_uint_eq(away_within(NULL, AWAY_TRACE, 0, 100), 0);
-	away_free(away);
+	handovers = handover_list_read(folded.reader);
+	ck_assert_uint_eq(handovers->count, 3);
+	ck_assert(handovers->open);
+	ck_assert_uint_eq(handovers->ns, 100 + 50 + 700);
+	ck_assert_uint_eq(handover_list_overlap_ns(handovers, HANDOVER_TRACE_TIME, 0, 100), 0);
+	ck_assert_uint_eq(
+		handover_list_overlap_ns(handovers, HANDOVER_TRACE_TIME, 150, 320), 50 + 20);
+	ck_assert_uint_eq(handover_list_overlap_ns(handovers, HANDOVER_TRACE_TIME, 320, 150), 0);
+	ck_assert_uint_eq(handover_list_overlap_ns(
+				  handovers, HANDOVER_REALTIME, 0, BUILDER_START_UNIX_NS + 399),
+		100);
+	ck_assert_uint_eq(handover_list_overlap_ns(NULL, HANDOVER_TRACE_TIME, 0, 100), 0);
+	handover_list_free(handovers);
 	folded_free(&folded);
 }
 END_TEST
@@ -139,13 +144,15 @@ START_TEST(every_view_says_so)
 {
 	struct screen screen = screen_show(once(), "trace.bin");
 
-	has(screen.out, "away      CUPTI was left to another profiler 150 ns long: from 250 ns to 400 ns");
+	has(screen.out,
+		"away      CUPTI was left to another profiler 150 ns long: from 250 ns to 400 ns");
 	has(screen.out, "launches, copies and memsets seen then: 1");
 	has(screen.out, "the GPU was busy 70.0 % of the 400 ns");
 	has(screen.out, "100 ns apart in which CUPTI was another profiler's");
 	has(screen.out, "LOSSES    1 times that CUPTI was left to another profiler");
 	screen = screen_show(once(), "tree trace.bin -f json");
-	has(screen.out, "\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
+	has(screen.out,
+		"\"away\": {\"ns\": 150, \"spans\": [{\"begin_ns\": 250, \"end_ns\": 400}]}");
 	has(screen.out, "\"gpu_idle_ns\": 120, \"gpu_unknown_ns\": 100,");
 	has(screen.out, "\"yielded\": 1, \"yielded_calls\": 1");
 	screen = screen_show(once(), "idle trace.bin -f json");

@@ -31,7 +31,8 @@ static void check_form(enum demangle_form form, const char *name, const char *wa
 	if (!wanted)
 		ck_assert_msg(!got, "%s: \"%s\" where it should have stayed as it is", name, got);
 	else
-		ck_assert_msg(got && !strcmp(got, wanted), "%s: \"%s\" instead of \"%s\"", name, got ? got : "(as it is)", wanted);
+		ck_assert_msg(got && !strcmp(got, wanted), "%s: \"%s\" instead of \"%s\"", name,
+			got ? got : "(as it is)", wanted);
 }
 
 static void check_examples(const struct example *examples, size_t count)
@@ -49,16 +50,21 @@ static void check_examples(const struct example *examples, size_t count)
 START_TEST(a_mangled_name_has_four_forms)
 {
 	static const struct example examples[] = {
-		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_", "vectorized_elementwise_kernel<FillFunctor>",
-		 "at::native::vectorized_elementwise_kernel",
-		 "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
-		 "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)"},
-		{"_Z1fIiEDTcl1gfp_EET_", "f", "f", "decltype (g({parm#1})) f<int>(int)"},
-		{"_Z1hIiEPFvT_ES0_", "h", "h", "void (*h<int>(int))(int)"},
-		{"_ZN1A1fEPFiSt6vectorIiSaIiEEE", "f", "A::f", "A::f(int (*)(std::vector<int, std::allocator<int> >))"},
-		{"_ZN1AD1Ev", "~A", "A::~A", "A::~A()"},
-		{"_ZNK1A1fB5cxx11Ev", "f[abi:cxx11]", "A::f[abi:cxx11]", "A::f[abi:cxx11]() const"},
-		{"_ZTV1A", "vtable for A", "vtable for A", "vtable for A"},
+		{ "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"
+		  "11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+			"vectorized_elementwise_kernel<FillFunctor>",
+			"at::native::vectorized_elementwise_kernel",
+			"void at::native::vectorized_elementwise_kernel<4, "
+			"at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+			"(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)" },
+		{ "_Z1fIiEDTcl1gfp_EET_", "f", "f", "decltype (g({parm#1})) f<int>(int)" },
+		{ "_Z1hIiEPFvT_ES0_", "h", "h", "void (*h<int>(int))(int)" },
+		{ "_ZN1A1fEPFiSt6vectorIiSaIiEEE", "f", "A::f",
+			"A::f(int (*)(std::vector<int, std::allocator<int> >))" },
+		{ "_ZN1AD1Ev", "~A", "A::~A", "A::~A()" },
+		{ "_ZNK1A1fB5cxx11Ev", "f[abi:cxx11]", "A::f[abi:cxx11]",
+			"A::f[abi:cxx11]() const" },
+		{ "_ZTV1A", "vtable for A", "vtable for A", "vtable for A" },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -68,19 +74,23 @@ END_TEST
 START_TEST(operators_keep_their_signs)
 {
 	static const struct example examples[] = {
-		{"_ZN1AclEi", "operator()", "A::operator()", "A::operator()(int)"},
-		{"_ZN1AixEi", "operator[]", "A::operator[]", "A::operator[](int)"},
-		{"_ZN1AltIiEEbT_", "operator<", "A::operator<", "bool A::operator< <int>(int)"},
-		{"_ZN1AlsIiEERS_T_", "operator<<", "A::operator<<", "A& A::operator<< <int>(int)"},
-		{"_ZN1ArsEi", "operator>>", "A::operator>>", "A::operator>>(int)"},
-		{"_ZNK1AptEv", "operator->", "A::operator->", "A::operator->() const"},
-		{"_ZNK1AssEv", "operator<=>", "A::operator<=>", "A::operator<=>() const"},
-		{"_Znwm", "operator new", "operator new", "operator new(unsigned long)"},
-		{"_ZN1AdaEPv", "operator delete[]", "A::operator delete[]", "A::operator delete[](void*)"},
-		{"_Zli2_ky", "operator\"\" _k", "operator\"\" _k", "operator\"\" _k(unsigned long long)"},
-		{"_ZNK1BcvP1AEv", "operator A*", "B::operator A*", "B::operator A*() const"},
-		{"_ZNK1AcvSt6vectorIiSaIiEEEv", "operator std::vector<int, std::allocator<int> >",
-		 "A::operator std::vector<int, std::allocator<int> >", "A::operator std::vector<int, std::allocator<int> >() const"},
+		{ "_ZN1AclEi", "operator()", "A::operator()", "A::operator()(int)" },
+		{ "_ZN1AixEi", "operator[]", "A::operator[]", "A::operator[](int)" },
+		{ "_ZN1AltIiEEbT_", "operator<", "A::operator<", "bool A::operator< <int>(int)" },
+		{ "_ZN1AlsIiEERS_T_", "operator<<", "A::operator<<",
+			"A& A::operator<< <int>(int)" },
+		{ "_ZN1ArsEi", "operator>>", "A::operator>>", "A::operator>>(int)" },
+		{ "_ZNK1AptEv", "operator->", "A::operator->", "A::operator->() const" },
+		{ "_ZNK1AssEv", "operator<=>", "A::operator<=>", "A::operator<=>() const" },
+		{ "_Znwm", "operator new", "operator new", "operator new(unsigned long)" },
+		{ "_ZN1AdaEPv", "operator delete[]", "A::operator delete[]",
+			"A::operator delete[](void*)" },
+		{ "_Zli2_ky", "operator\"\" _k", "operator\"\" _k",
+			"operator\"\" _k(unsigned long long)" },
+		{ "_ZNK1BcvP1AEv", "operator A*", "B::operator A*", "B::operator A*() const" },
+		{ "_ZNK1AcvSt6vectorIiSaIiEEEv", "operator std::vector<int, std::allocator<int> >",
+			"A::operator std::vector<int, std::allocator<int> >",
+			"A::operator std::vector<int, std::allocator<int> >() const" },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -90,15 +100,17 @@ END_TEST
 START_TEST(brackets_inside_template_arguments_are_seen_through)
 {
 	static const struct example examples[] = {
-		{"_ZN1AIXaagtLi3ELi2EltLi1ELi2EEE1fEv", "f", "A::f", "A<(((3)>(2)))&&((1)<(2))>::f()"},
-		{"_ZN1AIXgeLi3ELi2EEE1fEv", "f", "A::f", "A<(3)>=(2)>::f()"},
-		{"_ZN1AIXrsLi3ELi2EEE1fEv", "f", "A::f", "A<(3)>>(2)>::f()"},
-		{"_ZN1AIXltstiLi2EEE1fEv", "f", "A::f", "A<(sizeof (int))<(2)>::f()"},
-		{"_ZN1AIXadL_ZN1BltEiEEE1fEv", "f", "A::f", "A<&B::operator<>::f()"},
-		{"_ZN1AIXadL_ZN1BgtEiEEE1fEv", "f", "A::f", "A<&B::operator> >::f()"},
-		{"_ZN1AIXadL_ZNK1BptEvEEE1fEv", "f", "A::f", "A<&(B::operator->() const)>::f()"},
-		{"_Z2tkIZN2at4copyERNS0_1TE1QEUliE0_EviT_", "tk", "tk",
-		 "void tk<at::copy(at::T&, Q)::{lambda(int)#2}>(int, at::copy(at::T&, Q)::{lambda(int)#2})"},
+		{ "_ZN1AIXaagtLi3ELi2EltLi1ELi2EEE1fEv", "f", "A::f",
+			"A<(((3)>(2)))&&((1)<(2))>::f()" },
+		{ "_ZN1AIXgeLi3ELi2EEE1fEv", "f", "A::f", "A<(3)>=(2)>::f()" },
+		{ "_ZN1AIXrsLi3ELi2EEE1fEv", "f", "A::f", "A<(3)>>(2)>::f()" },
+		{ "_ZN1AIXltstiLi2EEE1fEv", "f", "A::f", "A<(sizeof (int))<(2)>::f()" },
+		{ "_ZN1AIXadL_ZN1BltEiEEE1fEv", "f", "A::f", "A<&B::operator<>::f()" },
+		{ "_ZN1AIXadL_ZN1BgtEiEEE1fEv", "f", "A::f", "A<&B::operator> >::f()" },
+		{ "_ZN1AIXadL_ZNK1BptEvEEE1fEv", "f", "A::f", "A<&(B::operator->() const)>::f()" },
+		{ "_Z2tkIZN2at4copyERNS0_1TE1QEUliE0_EviT_", "tk", "tk",
+			"void tk<at::copy(at::T&, Q)::{lambda(int)#2}>(int, at::copy(at::T&, "
+			"Q)::{lambda(int)#2})" },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -108,12 +120,14 @@ END_TEST
 START_TEST(lambdas_locals_and_clones)
 {
 	static const struct example examples[] = {
-		{"_ZZ4mainENKUliE0_clEi", "operator()", "main::{lambda(int)#2}::operator()", "main::{lambda(int)#2}::operator()(int) const"},
-		{"_ZZN1A1fIiEEvT_E1S", "S", "A::f::S", "A::f<int>(int)::S"},
-		{"_ZN1fUt_1gEv", "g", "f::{unnamed type#1}::g", "f::{unnamed type#1}::g()"},
-		{"_Z3foov.constprop.0", "foo", "foo", "foo() [clone .constprop.0]"},
-		{"_Z3foov.part.1.cold", "foo", "foo", "foo() [clone .part.1] [clone .cold]"},
-		{"_ZN12_GLOBAL__N_13fooIiEEvv", "foo", "(anonymous namespace)::foo", "void (anonymous namespace)::foo<int>()"},
+		{ "_ZZ4mainENKUliE0_clEi", "operator()", "main::{lambda(int)#2}::operator()",
+			"main::{lambda(int)#2}::operator()(int) const" },
+		{ "_ZZN1A1fIiEEvT_E1S", "S", "A::f::S", "A::f<int>(int)::S" },
+		{ "_ZN1fUt_1gEv", "g", "f::{unnamed type#1}::g", "f::{unnamed type#1}::g()" },
+		{ "_Z3foov.constprop.0", "foo", "foo", "foo() [clone .constprop.0]" },
+		{ "_Z3foov.part.1.cold", "foo", "foo", "foo() [clone .part.1] [clone .cold]" },
+		{ "_ZN12_GLOBAL__N_13fooIiEEvv", "foo", "(anonymous namespace)::foo",
+			"void (anonymous namespace)::foo<int>()" },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -124,23 +138,31 @@ END_TEST
 START_TEST(kernels_are_called_what_the_source_calls_them)
 {
 	static const struct example examples[] = {
-		{"_Z2tkIN30_GLOBAL__N__81b14f35_4_k_cu_ck1SEEvT_Pi", "tk", "tk", "void tk<(anonymous namespace)::S>((anonymous namespace)::S, int*)"},
-		{"_ZN48_INTERNAL_7fe15a50_20_Foo_cu_fbf4f50f4_1234567893fooEv", "foo", "(anonymous namespace)::foo", "(anonymous namespace)::foo()"},
-		{"__nv_static_19__81b14f35_4_k_cu_ck__Z7statickPi", "statick", "statick", "statick(int*)"},
-		{"__nv_static_19__81b14f35_4_k_cu_ck__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_ck4deepIiEEvPT_", "deep", "a::(anonymous namespace)::deep",
-		 "void a::(anonymous namespace)::deep<int>(int*)"},
-		{"_ZL64__device_stub__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_ck4deepIfEEvPT_Pf", "deep", "a::(anonymous namespace)::deep",
-		 "void a::(anonymous namespace)::deep<float>(float*)"},
-		{"_ZL26__device_stub__Z7statickPiPi", "statick", "statick", "statick(int*)"},
-		{"_Z25__wrapper__device_stub_tkIiEvRT_RPi", "tk", "tk", "void tk<int>(int&, int*&)"},
-		{"_Z18__device_stub__foov", "foo", "foo", "foo()"},
-		{"__device_stub__Z9vectorAddPKfS0_Pfi", "vectorAdd", "vectorAdd", "vectorAdd(float const*, float const*, float*, int)"},
-		{"__device_stub__saxpy", "saxpy", "saxpy", "saxpy"},
-		{"triton_poi_fused_add_0", NULL, NULL, NULL},
-		{"ampere_sgemm_128x64_nn", NULL, NULL, NULL},
-		{"__nv_static_99__81b14f35_4_k_cu_ck__Z7statickPi", NULL, NULL, NULL},
-		{"__nv_static_", NULL, NULL, NULL},
-		{"_ZL99__device_stub__Z7statickPiPi", NULL, NULL, NULL},
+		{ "_Z2tkIN30_GLOBAL__N__81b14f35_4_k_cu_ck1SEEvT_Pi", "tk", "tk",
+			"void tk<(anonymous namespace)::S>((anonymous namespace)::S, int*)" },
+		{ "_ZN48_INTERNAL_7fe15a50_20_Foo_cu_fbf4f50f4_1234567893fooEv", "foo",
+			"(anonymous namespace)::foo", "(anonymous namespace)::foo()" },
+		{ "__nv_static_19__81b14f35_4_k_cu_ck__Z7statickPi", "statick", "statick",
+			"statick(int*)" },
+		{ "__nv_static_19__81b14f35_4_k_cu_ck__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_"
+		  "ck4deepIiEEvPT_",
+			"deep", "a::(anonymous namespace)::deep",
+			"void a::(anonymous namespace)::deep<int>(int*)" },
+		{ "_ZL64__device_stub__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_ck4deepIfEEvPT_Pf", "deep",
+			"a::(anonymous namespace)::deep",
+			"void a::(anonymous namespace)::deep<float>(float*)" },
+		{ "_ZL26__device_stub__Z7statickPiPi", "statick", "statick", "statick(int*)" },
+		{ "_Z25__wrapper__device_stub_tkIiEvRT_RPi", "tk", "tk",
+			"void tk<int>(int&, int*&)" },
+		{ "_Z18__device_stub__foov", "foo", "foo", "foo()" },
+		{ "__device_stub__Z9vectorAddPKfS0_Pfi", "vectorAdd", "vectorAdd",
+			"vectorAdd(float const*, float const*, float*, int)" },
+		{ "__device_stub__saxpy", "saxpy", "saxpy", "saxpy" },
+		{ "triton_poi_fused_add_0", NULL, NULL, NULL },
+		{ "ampere_sgemm_128x64_nn", NULL, NULL, NULL },
+		{ "__nv_static_99__81b14f35_4_k_cu_ck__Z7statickPi", NULL, NULL, NULL },
+		{ "__nv_static_", NULL, NULL, NULL },
+		{ "_ZL99__device_stub__Z7statickPiPi", NULL, NULL, NULL },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -150,13 +172,17 @@ END_TEST
 START_TEST(rust_passes_through_the_same_door)
 {
 	static const struct example examples[] = {
-		{"_ZN4core3fmt5Write9write_fmt17h05af221e174051e9E", "write_fmt", "core::fmt::Write::write_fmt", "core::fmt::Write::write_fmt"},
-		{"_RNvC6_123foo3bar", "bar", "123foo::bar", "123foo::bar"},
-		{"_RINvNtC3std3mem8align_ofNtC3std1DE", "align_of", "std::mem::align_of", "std::mem::align_of::<std::D>"},
-		{"_RNvYNtC3foo1SNtC3foo1T1m", "m", "<foo::S as foo::T>::m", "<foo::S as foo::T>::m"},
-		{"_RNvNtC1au8gdel_5qa3foo", "foo", "a::gödel::foo", "a::gödel::foo"},
-		{"_RNvMC1aFGzzzzzzz_EuE3foo", NULL, NULL, NULL}, /* for<...> with 3e12 lifetimes */
-		{"_R", NULL, NULL, NULL},
+		{ "_ZN4core3fmt5Write9write_fmt17h05af221e174051e9E", "write_fmt",
+			"core::fmt::Write::write_fmt", "core::fmt::Write::write_fmt" },
+		{ "_RNvC6_123foo3bar", "bar", "123foo::bar", "123foo::bar" },
+		{ "_RINvNtC3std3mem8align_ofNtC3std1DE", "align_of", "std::mem::align_of",
+			"std::mem::align_of::<std::D>" },
+		{ "_RNvYNtC3foo1SNtC3foo1T1m", "m", "<foo::S as foo::T>::m",
+			"<foo::S as foo::T>::m" },
+		{ "_RNvNtC1au8gdel_5qa3foo", "foo", "a::gödel::foo", "a::gödel::foo" },
+		{ "_RNvMC1aFGzzzzzzz_EuE3foo", NULL, NULL,
+			NULL }, /* for<...> with 3e12 lifetimes */
+		{ "_R", NULL, NULL, NULL },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -167,27 +193,32 @@ END_TEST
 START_TEST(names_that_are_decoded_already_are_only_shortened)
 {
 	static const struct example examples[] = {
-		{"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, float)",
-		 "vectorized_elementwise_kernel<FillFunctor>", "at::native::vectorized_elementwise_kernel", NULL},
-		{"void (*f<int>(int))(char)", "f", "f", NULL},
-		{"int A<B>::operator->*(int) const", "operator->*", "A::operator->*", NULL},
-		{"void at::native::(anonymous namespace)::k<float, int>(T) [clone .cold]", "k", "at::native::(anonymous namespace)::k", NULL},
-		{"auto f<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const", "operator()", "f::{lambda(auto:1)#1}::operator()", NULL},
-		{"main::'lambda0'(int)::operator()(int) const", "operator()", "main::'lambda0'::operator()", NULL},
-		{"std::enable_if<(sizeof (int))<(8), void>::type g<int>(int)", "g", "g", NULL},
-		{"f<int>", "f", "f", NULL},
-		{"main", NULL, NULL, NULL},
-		{"Memcpy HtoD (Pageable -> Device)", NULL, NULL, NULL},
-		{"Memset (Device)", NULL, NULL, NULL},
-		{"my label", NULL, NULL, NULL},
-		{"step (1) of 10", NULL, NULL, NULL},
-		{"f(int", NULL, NULL, NULL},
-		{"f<int", NULL, NULL, NULL},
-		{"f)", NULL, NULL, NULL},
-		{"::", NULL, NULL, NULL},
-		{"operator", NULL, NULL, NULL},
-		{"pthread_create@@GLIBC_2.34", NULL, NULL, NULL},
-		{"", NULL, NULL, NULL},
+		{ "void at::native::vectorized_elementwise_kernel<4, "
+		  "at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, float)",
+			"vectorized_elementwise_kernel<FillFunctor>",
+			"at::native::vectorized_elementwise_kernel", NULL },
+		{ "void (*f<int>(int))(char)", "f", "f", NULL },
+		{ "int A<B>::operator->*(int) const", "operator->*", "A::operator->*", NULL },
+		{ "void at::native::(anonymous namespace)::k<float, int>(T) [clone .cold]", "k",
+			"at::native::(anonymous namespace)::k", NULL },
+		{ "auto f<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const", "operator()",
+			"f::{lambda(auto:1)#1}::operator()", NULL },
+		{ "main::'lambda0'(int)::operator()(int) const", "operator()",
+			"main::'lambda0'::operator()", NULL },
+		{ "std::enable_if<(sizeof (int))<(8), void>::type g<int>(int)", "g", "g", NULL },
+		{ "f<int>", "f", "f", NULL },
+		{ "main", NULL, NULL, NULL },
+		{ "Memcpy HtoD (Pageable -> Device)", NULL, NULL, NULL },
+		{ "Memset (Device)", NULL, NULL, NULL },
+		{ "my label", NULL, NULL, NULL },
+		{ "step (1) of 10", NULL, NULL, NULL },
+		{ "f(int", NULL, NULL, NULL },
+		{ "f<int", NULL, NULL, NULL },
+		{ "f)", NULL, NULL, NULL },
+		{ "::", NULL, NULL, NULL },
+		{ "operator", NULL, NULL, NULL },
+		{ "pthread_create@@GLIBC_2.34", NULL, NULL, NULL },
+		{ "", NULL, NULL, NULL },
 	};
 
 	CHECK_EXAMPLES(examples);
@@ -212,12 +243,15 @@ END_TEST
 /* What CUTLASS launches through one template is told apart by what the template was given. */
 START_TEST(wrappers_say_what_they_wrap)
 {
-	check_form(DEMANGLE_SHORT, "void cutlass::Kernel2<cutlass_80_gemm_nn>(cutlass_80_gemm_nn::Params)",
+	check_form(DEMANGLE_SHORT,
+		"void cutlass::Kernel2<cutlass_80_gemm_nn>(cutlass_80_gemm_nn::Params)",
 		"cutlass_80_gemm_nn");
-	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<int, 4>>(int)", "Kernel<Gemm>");
+	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<int, 4>>(int)",
+		"Kernel<Gemm>");
 	check_form(DEMANGLE_SHORT, "void cutlass::device_kernel<flash::FlashAttnFwdSm90<int>>(int)",
 		"device_kernel<FlashAttnFwdSm90>");
-	check_form(DEMANGLE_BASE, "void cutlass::Kernel2<cutlass_80_gemm_nn>(int)", "cutlass::Kernel2");
+	check_form(DEMANGLE_BASE, "void cutlass::Kernel2<cutlass_80_gemm_nn>(int)",
+		"cutlass::Kernel2");
 	check_form(DEMANGLE_SHORT, "void mine::Kernel<mine::gemm>(int)", "Kernel");
 	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<4>(int)", "Kernel<4>");
 	check_form(DEMANGLE_SHORT, "void cutlass::Kernel<", NULL);
@@ -227,20 +261,36 @@ END_TEST
 /* PyTorch's loops over elements, by what they do to each: the first name inside of types, numbers and other shells. */
 START_TEST(loops_say_what_they_do)
 {
-	check_form(DEMANGLE_SHORT, "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, int>(int)",
+	check_form(DEMANGLE_SHORT,
+		"void at::native::vectorized_elementwise_kernel<4, "
+		"at::native::CUDAFunctor_add<float>, int>(int)",
 		"vectorized_elementwise_kernel<CUDAFunctor_add>");
-	check_form(DEMANGLE_SHORT, "void at::native::unrolled_elementwise_kernel<at::native::AUnaryFunctor<float, c10::Half, "
-		"at::native::binary_internal::MulFunctor<float> >, at::detail::Array<char*, 2> >(int)",
+	check_form(DEMANGLE_SHORT,
+		"void at::native::unrolled_elementwise_kernel<at::native::AUnaryFunctor<float, "
+		"c10::Half, "
+		"at::native::binary_internal::MulFunctor<float> >, at::detail::Array<char*, 2> "
+		">(int)",
 		"unrolled_elementwise_kernel<MulFunctor>");
-	check_form(DEMANGLE_SHORT, "void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::clamp_impl"
-		"(at::TensorIterator&, c10::Scalar)::{lambda()#1}::operator()() const::{lambda(float)#1}, int>(int)",
+	check_form(DEMANGLE_SHORT,
+		"void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous "
+		"namespace)::clamp_impl"
+		"(at::TensorIterator&, c10::Scalar)::{lambda()#1}::operator()() "
+		"const::{lambda(float)#1}, int>(int)",
 		"vectorized_elementwise_kernel<clamp_impl>");
-	check_form(DEMANGLE_SHORT, "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::func_wrapper_t<float, "
-		"at::native::sum_functor<float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, 4> >(int)",
+	check_form(DEMANGLE_SHORT,
+		"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+		"at::native::func_wrapper_t<float, "
+		"at::native::sum_functor<float>::operator()(at::TensorIterator&)::{lambda(float, "
+		"float)#1}>, 4> >(int)",
 		"reduce_kernel<sum_functor>");
-	check_form(DEMANGLE_SHORT, "void at::native::elementwise_kernel<128, 4ul, float>(int, float)", "elementwise_kernel");
-	check_form(DEMANGLE_BASE, "void at::native::elementwise_kernel<2, at::native::Add<int> >(int)", "at::native::elementwise_kernel");
-	check_form(DEMANGLE_SHORT, "void at::native::elementwise_kernel<2, at::native::>(int)", "elementwise_kernel");
+	check_form(DEMANGLE_SHORT,
+		"void at::native::elementwise_kernel<128, 4ul, float>(int, float)",
+		"elementwise_kernel");
+	check_form(DEMANGLE_BASE,
+		"void at::native::elementwise_kernel<2, at::native::Add<int> >(int)",
+		"at::native::elementwise_kernel");
+	check_form(DEMANGLE_SHORT, "void at::native::elementwise_kernel<2, at::native::>(int)",
+		"elementwise_kernel");
 }
 END_TEST
 
@@ -305,11 +355,13 @@ START_TEST(names_that_explode_are_given_up)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL); /* whatever the caller has blocked */
-	at = append(stpcpy(name, "_ZN1Acv"), "T_I", 200); /* parsing a conversion operator tries each level twice */
+	at = append(stpcpy(name, "_ZN1Acv"), "T_I",
+		200); /* parsing a conversion operator tries each level twice */
 	at = append(stpcpy(at, "i"), "E", 200);
 	strcpy(at, "Ev");
 	ck_assert_double_lt(seconds_for(name), 1.0);
-	append_doubling(stpcpy(name, "_Z1fDp"), 60); /* looking for a pack walks the whole of it and prints nothing */
+	append_doubling(stpcpy(name, "_Z1fDp"),
+		60); /* looking for a pack walks the whole of it and prints nothing */
 	ck_assert_double_lt(seconds_for(name), 1.0);
 	ck_assert_uint_eq(demangle_counts().too_slow, 2);
 	append_doubling(stpcpy(name, "_Z1f"), 60); /* prints without end */
@@ -339,19 +391,40 @@ END_TEST
 START_TEST(deep_names_do_not_exhaust_the_stack)
 {
 	static const char *const nests[][4] = {
-		{"_Z1f", "P", "i", ""}, {"_Z1f", "VK", "i", ""}, {"_Z1f", "A_", "i", ""}, {"_Z1f", "Dp", "i", ""}, {"_Z1f", "M1a", "i", ""},
-		{"_Z1f", "1aI", "i", "E"}, {"_Z1f", "N1aI", "i", "EE"}, {"_Z1f", "PFv", "v", "E"}, {"_Z1f", "PF", "i", "vE"},
-		{"_Z1fI", "J", "i", "E"}, {"_Z1fIiEv", "DTad", "Li0E", "E"}, {"_Z1fIiEv", "DTcl", "Li0E", "EE"}, {"_Z1fIX", "ad", "Li0EEEvv", ""},
-		{"_Z1fIX", "cv", "iLi0EEEvv", ""}, {"_Z", "Z", "1fv", "E1g"}, {"_Z", "GV", "1a", ""}, {"_ZT", "h1_", "1a", ""},
-		{"_Z1fI", "L_Z1aI", "i", "EE"}, {"_ZN1A", "1b", "Ev", ""}, {"_Z1f", "DvLi1E_", "i", ""}, {"_Z1f", "U1aP", "i", ""},
-		{"_Z1fIiEv", "RT_", "", ""}, {"_Z1fIiEv", "1aIiE", "RT_", ""}, {"_R", "NvC1a", "", "1b"}, {"_RINvC1a1f", "T", "", "E"},
+		{ "_Z1f", "P", "i", "" },
+		{ "_Z1f", "VK", "i", "" },
+		{ "_Z1f", "A_", "i", "" },
+		{ "_Z1f", "Dp", "i", "" },
+		{ "_Z1f", "M1a", "i", "" },
+		{ "_Z1f", "1aI", "i", "E" },
+		{ "_Z1f", "N1aI", "i", "EE" },
+		{ "_Z1f", "PFv", "v", "E" },
+		{ "_Z1f", "PF", "i", "vE" },
+		{ "_Z1fI", "J", "i", "E" },
+		{ "_Z1fIiEv", "DTad", "Li0E", "E" },
+		{ "_Z1fIiEv", "DTcl", "Li0E", "EE" },
+		{ "_Z1fIX", "ad", "Li0EEEvv", "" },
+		{ "_Z1fIX", "cv", "iLi0EEEvv", "" },
+		{ "_Z", "Z", "1fv", "E1g" },
+		{ "_Z", "GV", "1a", "" },
+		{ "_ZT", "h1_", "1a", "" },
+		{ "_Z1fI", "L_Z1aI", "i", "EE" },
+		{ "_ZN1A", "1b", "Ev", "" },
+		{ "_Z1f", "DvLi1E_", "i", "" },
+		{ "_Z1f", "U1aP", "i", "" },
+		{ "_Z1fIiEv", "RT_", "", "" },
+		{ "_Z1fIiEv", "1aIiE", "RT_", "" },
+		{ "_R", "NvC1a", "", "1b" },
+		{ "_RINvC1a1f", "T", "", "E" },
 	};
 	static char name[DEMANGLE_INPUT + 1];
 	char *at;
 
 	for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
-		for (size_t length = 1000; length < DEMANGLE_INPUT; length = length * 2 - length / 40) {
-			size_t times = (length - strlen(nests[i][0]) - strlen(nests[i][2])) / (strlen(nests[i][1]) + strlen(nests[i][3]));
+		for (size_t length = 1000; length < DEMANGLE_INPUT;
+			length = length * 2 - length / 40) {
+			size_t times = (length - strlen(nests[i][0]) - strlen(nests[i][2])) /
+				       (strlen(nests[i][1]) + strlen(nests[i][3]));
 
 			at = append(stpcpy(name, nests[i][0]), nests[i][1], times);
 			append(stpcpy(at, nests[i][2]), nests[i][3], times);
@@ -392,7 +465,8 @@ static size_t random_below(size_t bound)
 
 static size_t mutate(char *name, size_t bytes)
 {
-	static const char letters[] = "_ZNSTIEJLKPRODFXMCUABGVW<>()[]{}:~*& operatordecltype0123456789";
+	static const char letters[] =
+		"_ZNSTIEJLKPRODFXMCUABGVW<>()[]{}:~*& operatordecltype0123456789";
 	size_t at = random_below(bytes), count = 1 + random_below(8);
 
 	switch (random_below(4)) {
@@ -417,12 +491,19 @@ static size_t mutate(char *name, size_t bytes)
 START_TEST(any_bytes_are_survived)
 {
 	static const char *const seeds[] = {
-		"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
+		"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"
+		"11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_",
 		"_ZL64__device_stub__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_ck4deepIfEEvPT_Pf",
-		"__nv_static_19__81b14f35_4_k_cu_ck__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_ck4deepIiEEvPT_",
-		"_Z2tkIZN2at4copyERNS0_1TE1QEUliE0_EviT_", "_ZN1AIXadL_ZNK1BptEvEEE1fEv", "_ZNK1AcvSt6vectorIiSaIiEEEv",
-		"_RINvNtC3std3mem8align_ofNtC3std1DE", "_RNvNtC1au8gdel_5qa3foo", "_ZN4core3fmt5Write9write_fmt17h05af221e174051e9E",
-		"auto f<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const", "void (*f<(a)<(b)>(int))(char) [clone .cold]",
+		"__nv_static_19__81b14f35_4_k_cu_ck__ZN1a30_GLOBAL__N__81b14f35_4_k_cu_"
+		"ck4deepIiEEvPT_",
+		"_Z2tkIZN2at4copyERNS0_1TE1QEUliE0_EviT_",
+		"_ZN1AIXadL_ZNK1BptEvEEE1fEv",
+		"_ZNK1AcvSt6vectorIiSaIiEEEv",
+		"_RINvNtC3std3mem8align_ofNtC3std1DE",
+		"_RNvNtC1au8gdel_5qa3foo",
+		"_ZN4core3fmt5Write9write_fmt17h05af221e174051e9E",
+		"auto f<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const",
+		"void (*f<(a)<(b)>(int))(char) [clone .cold]",
 	};
 	size_t bytes, done;
 	char *name, *result;
@@ -452,7 +533,8 @@ END_TEST
 START_TEST(shortening_takes_linear_time)
 {
 	static char text[1 << 20], name[sizeof text + 1];
-	static const char *const parts[] = {"f(", "<", "f<", "operator", "a::", "(", "{", "decltype (", " ", "f(a)::", "(anonymous namespace)", "a<)>("};
+	static const char *const parts[] = { "f(", "<", "f<", "operator", "a::", "(", "{",
+		"decltype (", " ", "f(a)::", "(anonymous namespace)", "a<)>(" };
 	clock_t begin = clock();
 	size_t last;
 

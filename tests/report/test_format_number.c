@@ -38,54 +38,54 @@ static const struct {
 
 START_TEST(figures_are_exact_and_rounded_half_to_even)
 {
-	char out[NUMBER_BYTES];
+	char out[FORMAT_NUMBER_BYTES];
 
-	ck_assert_uint_eq(
-		number_fixed(out, fixed[_i].value, fixed[_i].divisor, fixed[_i].decimals), strlen(fixed[_i].text));
+	ck_assert_uint_eq(format_fixed(out, fixed[_i].value, fixed[_i].divisor, fixed[_i].decimals),
+		strlen(fixed[_i].text));
 	ck_assert_str_eq(out, fixed[_i].text);
 }
 END_TEST
 
 START_TEST(percentages_have_one_decimal_and_a_whole_is_100)
 {
-	char out[NUMBER_BYTES];
+	char out[FORMAT_NUMBER_BYTES];
 
-	number_percent(out, 642, 1000);
+	format_percent(out, 642, 1000);
 	ck_assert_str_eq(out, "64.2 %");
-	number_percent(out, 1000, 1000);
+	format_percent(out, 1000, 1000);
 	ck_assert_str_eq(out, "100 %");
-	number_percent(out, -5, 10);
+	format_percent(out, -5, 10);
 	ck_assert_str_eq(out, "-50.0 %");
-	number_percent(out, 5, 0);
+	format_percent(out, 5, 0);
 	ck_assert_str_eq(out, "0 %");
-	number_percent(out, INT64_MAX, INT64_MAX);
+	format_percent(out, INT64_MAX, INT64_MAX);
 	ck_assert_str_eq(out, "100 %");
 }
 END_TEST
 
 START_TEST(figures_take_the_largest_unit_that_fits)
 {
-	char out[NUMBER_BYTES];
+	char out[FORMAT_NUMBER_BYTES];
 
-	number_scaled(out, UNIT_TIME, 12310000, false, false);
+	format_with_unit(out, UNIT_TIME, 12310000, false, false);
 	ck_assert_str_eq(out, "12.31 ms");
-	number_scaled(out, UNIT_TIME, 532, false, false);
+	format_with_unit(out, UNIT_TIME, 532, false, false);
 	ck_assert_str_eq(out, "532 ns");
-	number_scaled(out, UNIT_TIME, 1500, false, false);
+	format_with_unit(out, UNIT_TIME, 1500, false, false);
 	ck_assert_str_eq(out, "1.50 \xc2\xb5s");
-	number_scaled(out, UNIT_TIME, 1500, false, true);
+	format_with_unit(out, UNIT_TIME, 1500, false, true);
 	ck_assert_str_eq(out, "1.50 us");
-	number_scaled(out, UNIT_BYTES, 8780000000, false, false);
+	format_with_unit(out, UNIT_BYTES, 8780000000, false, false);
 	ck_assert_str_eq(out, "8.78 GB");
-	number_scaled(out, UNIT_BYTES, 1 << 20, true, false);
+	format_with_unit(out, UNIT_BYTES, 1 << 20, true, false);
 	ck_assert_str_eq(out, "1.00 MiB");
-	number_scaled(out, UNIT_BYTES, -2000, false, false);
+	format_with_unit(out, UNIT_BYTES, -2000, false, false);
 	ck_assert_str_eq(out, "-2.00 kB");
-	number_scaled(out, UNIT_COUNT, 1234567, false, false);
+	format_with_unit(out, UNIT_COUNT, 1234567, false, false);
 	ck_assert_str_eq(out, "1,234,567");
-	number_scaled(out, UNIT_COUNT, -1234, false, false);
+	format_with_unit(out, UNIT_COUNT, -1234, false, false);
 	ck_assert_str_eq(out, "-1,234");
-	number_scaled(out, UNIT_COUNT, 123, false, false);
+	format_with_unit(out, UNIT_COUNT, 123, false, false);
 	ck_assert_str_eq(out, "123");
 }
 END_TEST
@@ -119,11 +119,11 @@ static const struct {
 START_TEST(nothing_that_a_terminal_would_act_on_gets_through)
 {
 	char out[256];
-	size_t length = visible(out, sizeof out, names[_i].raw, strlen(names[_i].raw), false);
+	size_t length = escape_text(out, sizeof out, names[_i].raw, strlen(names[_i].raw), false);
 
 	ck_assert_str_eq(out, names[_i].shown);
-	ck_assert_uint_eq(visible_width(out, length), names[_i].width);
-	visible(out, sizeof out, names[_i].raw, strlen(names[_i].raw), true);
+	ck_assert_uint_eq(escaped_width(out, length), names[_i].width);
+	escape_text(out, sizeof out, names[_i].raw, strlen(names[_i].raw), true);
 	ck_assert_str_eq(out, names[_i].ascii);
 }
 END_TEST
@@ -132,26 +132,28 @@ START_TEST(names_are_shortened_in_their_middle)
 {
 	char text[64] = "transformer.layer.attention_7";
 
-	visible_shorten(text, sizeof text, 12, false);
+	escaped_shorten(text, sizeof text, 12, false);
 	ck_assert_str_eq(text, "trans\xe2\x80\xa6"
 			       "tion_7");
-	ck_assert_uint_eq(visible_width(text, strlen(text)), 12);
+	ck_assert_uint_eq(escaped_width(text, strlen(text)), 12);
 	strcpy(text, "transformer.layer.attention_7");
-	visible_shorten(text, sizeof text, 12, true);
+	escaped_shorten(text, sizeof text, 12, true);
 	ck_assert_str_eq(text, "tran...ion_7");
 	strcpy(text, "short");
-	visible_shorten(text, sizeof text, 12, false);
+	escaped_shorten(text, sizeof text, 12, false);
 	ck_assert_str_eq(text, "short");
 	strcpy(text, "step / encoder / layers.3 / aten::mm");
-	visible_shorten_path(text, sizeof text, 22, false);
+	escaped_shorten_path(text, sizeof text, 22, false);
 	ck_assert_str_eq(text, "\xe2\x80\xa6/ layers.3 / aten::mm");
 	strcpy(text, "step / encoder / layers.3 / aten::mm");
-	visible_shorten_path(text, sizeof text, 36, true);
+	escaped_shorten_path(text, sizeof text, 36, true);
 	ck_assert_str_eq(text, "step / encoder / layers.3 / aten::mm");
-	for (size_t columns = 0; columns < 16; columns++) { /* wide characters are never cut in two */
-		strcpy(text, "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87");
-		visible_shorten(text, sizeof text, columns, false);
-		ck_assert_uint_le(visible_width(text, strlen(text)), columns > 12 ? 12 : columns);
+	for (size_t columns = 0; columns < 16;
+		columns++) { /* wide characters are never cut in two */
+		strcpy(text,
+			"\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87");
+		escaped_shorten(text, sizeof text, columns, false);
+		ck_assert_uint_le(escaped_width(text, strlen(text)), columns > 12 ? 12 : columns);
 	}
 }
 END_TEST
@@ -159,7 +161,12 @@ END_TEST
 /* The dots are three bytes, and may take the place of one. */
 START_TEST(what_is_shortened_fits_its_columns_and_its_room)
 {
-	static const char *const texts[] = { "transformer.layer.attention_7", "EvT\\xff\xcd\x9b" "104iepl\\xcc3fo", "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad", "ab", "a\xcd\x9b\xcd\x9b\xcd\x9b\xcd\x9b" "b" };
+	static const char *const texts[] = { "transformer.layer.attention_7",
+		"EvT\\xff\xcd\x9b"
+		"104iepl\\xcc3fo",
+		"\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad", "ab",
+		"a\xcd\x9b\xcd\x9b\xcd\x9b\xcd\x9b"
+		"b" };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (size_t columns = 0; columns < 30; columns++)
@@ -168,8 +175,9 @@ START_TEST(what_is_shortened_fits_its_columns_and_its_room)
 				char *text = malloc(room);
 
 				strcpy(text, texts[i]);
-				ck_assert_uint_eq(visible_shorten(text, room, columns, more == 3), strlen(text));
-				ck_assert_uint_le(visible_width(text, strlen(text)), columns);
+				ck_assert_uint_eq(escaped_shorten(text, room, columns, more == 3),
+					strlen(text));
+				ck_assert_uint_le(escaped_width(text, strlen(text)), columns);
 				free(text);
 			}
 }
@@ -177,21 +185,21 @@ END_TEST
 
 START_TEST(a_figure_beyond_every_integer_is_the_largest)
 {
-	ck_assert_uint_eq(number_whole(2.9L), 2);
-	ck_assert_uint_eq(number_whole(-0.5L), 0);
-	ck_assert_uint_eq(number_whole(-1e300L), 0);
-	ck_assert_uint_eq(number_whole((long double)NAN), 0);
-	ck_assert_uint_eq(number_whole(0x1p64L - 1), UINT64_MAX);
-	ck_assert_uint_eq(number_whole(0x1p64L), UINT64_MAX);
-	ck_assert_uint_eq(number_whole((long double)INFINITY), UINT64_MAX);
-	ck_assert_int_eq(number_integer(-2.9L), -2);
-	ck_assert_int_eq(number_integer(1e300L), INT64_MAX);
-	ck_assert_int_eq(number_integer(-1e300L), INT64_MIN);
-	ck_assert_int_eq(number_integer((long double)NAN), 0);
-	ck_assert_int_eq(number_sum(INT64_MAX, 1), INT64_MAX);
-	ck_assert_int_eq(number_sum(INT64_MIN, -1), INT64_MIN);
-	ck_assert_int_eq(number_difference(0, INT64_MIN), INT64_MAX);
-	ck_assert_int_eq(number_difference(-2, INT64_MAX), INT64_MIN);
+	ck_assert_uint_eq(clamp_to_u64(2.9L), 2);
+	ck_assert_uint_eq(clamp_to_u64(-0.5L), 0);
+	ck_assert_uint_eq(clamp_to_u64(-1e300L), 0);
+	ck_assert_uint_eq(clamp_to_u64((long double)NAN), 0);
+	ck_assert_uint_eq(clamp_to_u64(0x1p64L - 1), UINT64_MAX);
+	ck_assert_uint_eq(clamp_to_u64(0x1p64L), UINT64_MAX);
+	ck_assert_uint_eq(clamp_to_u64((long double)INFINITY), UINT64_MAX);
+	ck_assert_int_eq(clamp_to_i64(-2.9L), -2);
+	ck_assert_int_eq(clamp_to_i64(1e300L), INT64_MAX);
+	ck_assert_int_eq(clamp_to_i64(-1e300L), INT64_MIN);
+	ck_assert_int_eq(clamp_to_i64((long double)NAN), 0);
+	ck_assert_int_eq(saturating_add(INT64_MAX, 1), INT64_MAX);
+	ck_assert_int_eq(saturating_add(INT64_MIN, -1), INT64_MIN);
+	ck_assert_int_eq(saturating_subtract(0, INT64_MIN), INT64_MAX);
+	ck_assert_int_eq(saturating_subtract(-2, INT64_MAX), INT64_MIN);
 }
 END_TEST
 
@@ -200,7 +208,7 @@ START_TEST(a_room_too_small_is_never_left)
 	char out[8];
 
 	memset(out, '#', sizeof out);
-	ck_assert_uint_eq(visible(out, 6, "\x1b\x1b", 2, false), 4);
+	ck_assert_uint_eq(escape_text(out, 6, "\x1b\x1b", 2, false), 4);
 	ck_assert_str_eq(out, "\\x1b");
 	ck_assert_int_eq(out[6], '#');
 }
@@ -213,11 +221,12 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(figures, figures_are_exact_and_rounded_half_to_even, 0, sizeof fixed / sizeof *fixed);
+	tcase_add_loop_test(figures, figures_are_exact_and_rounded_half_to_even, 0,
+		sizeof fixed / sizeof *fixed);
 	tcase_add_test(figures, percentages_have_one_decimal_and_a_whole_is_100);
 	tcase_add_test(figures, figures_take_the_largest_unit_that_fits);
-	tcase_add_loop_test(
-		visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0, sizeof names / sizeof *names);
+	tcase_add_loop_test(visible_names, nothing_that_a_terminal_would_act_on_gets_through, 0,
+		sizeof names / sizeof *names);
 	tcase_add_test(visible_names, names_are_shortened_in_their_middle);
 	tcase_add_test(visible_names, a_figure_beyond_every_integer_is_the_largest);
 	tcase_add_test(visible_names, what_is_shortened_fits_its_columns_and_its_room);

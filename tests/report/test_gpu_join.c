@@ -51,7 +51,7 @@ static void deliver(struct trace_builder *builder, uint64_t at)
 
 static void expect_a_step(const struct folded *folded)
 {
-	const struct fold_counts *counts = &folded->fold->counts;
+	const struct profile_counts *counts = &folded->profile->counts;
 
 	expect_gpu(must(folded, "step"), 160, 60, 4);
 	expect_gpu(must(folded, "step/layer"), 100, 100, 1);
@@ -67,7 +67,7 @@ static void expect_a_step(const struct folded *folded)
 	ck_assert_uint_eq(counts->attributed, 4);
 	ck_assert_uint_eq(counts->unattributed, 0);
 	ck_assert_uint_eq(counts->missing_records, 0);
-	ck_assert_uint_eq(folded->fold->totals.gpu_sum_ns, 160);
+	ck_assert_uint_eq(folded->profile->totals.gpu_sum_ns, 160);
 	ck_assert_int_eq(must(folded, "step/relu")->gpu->method, METHOD_CORRELATION);
 	folded_check(folded);
 }
@@ -112,7 +112,7 @@ START_TEST(a_trace_that_describes_no_device_is_joined_too)
 	build_kernel(builder, 9, 100, 7, "k", 40, 60);
 	folded = folded_of(builder, NULL);
 	expect_gpu(must(&folded, "a"), 20, 20, 1);
-	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 20);
+	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 20);
 	folded_free(&folded);
 }
 END_TEST
@@ -132,9 +132,9 @@ START_TEST(work_of_no_range_is_a_root_of_its_own)
 	expect_gpu(must(&folded, "unattributed"), 70, 70, 3);
 	expect_gpu(must(&folded, "unattributed/stray"), 20, 20, 1);
 	ck_assert_int_eq(must(&folded, "unattributed/lone")->gpu->method, METHOD_NONE);
-	ck_assert_uint_eq(folded.fold->counts.unattributed, 3);
-	ck_assert_uint_eq(folded.fold->counts.without_launch, 2);
-	ck_assert_uint_eq(folded.fold->totals.unattributed_ns, 70);
+	ck_assert_uint_eq(folded.profile->counts.unattributed, 3);
+	ck_assert_uint_eq(folded.profile->counts.without_launch, 2);
+	ck_assert_uint_eq(folded.profile->totals.unattributed_ns, 70);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -156,7 +156,7 @@ START_TEST(what_cupti_could_not_time_is_counted_and_has_no_time)
 	ck_assert_uint_eq(must(&folded, "a/k")->gpu->untimed, 1);
 	ck_assert_uint_eq(must(&folded, "a/k")->calls, 2);
 	ck_assert_uint_eq(must(&folded, "a/k")->min_ns, 10);
-	ck_assert_uint_eq(folded.fold->counts.untimed, 1);
+	ck_assert_uint_eq(folded.profile->counts.untimed, 1);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -170,8 +170,8 @@ START_TEST(only_untimed_work_makes_no_time_and_no_restart)
 	build_launch(builder, 1, 20, 1);
 	build_kernel(builder, 9, 100, 1, "k", 0, 0);
 	folded = folded_of(builder, NULL);
-	ck_assert_ptr_null(folded.fold->timeline);
-	ck_assert_uint_eq(folded.fold->counts.kernels, 1);
+	ck_assert_ptr_null(folded.profile->timeline);
+	ck_assert_uint_eq(folded.profile->counts.kernels, 1);
 	folded_free(&folded);
 }
 END_TEST
@@ -187,10 +187,10 @@ START_TEST(captured_and_failed_launches_wait_for_nothing)
 	build_launch(builder, 1, 30, 3);
 	build_launch(builder, 1, 40, 0); /* CUPTI was not there */
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->counts.launches, 2);
-	ck_assert_uint_eq(folded.fold->counts.captured, 1);
-	ck_assert_uint_eq(folded.fold->counts.failed_calls, 1);
-	ck_assert_uint_eq(folded.fold->counts.missing_records, 1);
+	ck_assert_uint_eq(folded.profile->counts.launches, 2);
+	ck_assert_uint_eq(folded.profile->counts.captured, 1);
+	ck_assert_uint_eq(folded.profile->counts.failed_calls, 1);
+	ck_assert_uint_eq(folded.profile->counts.missing_records, 1);
 	folded_free(&folded);
 }
 END_TEST
@@ -208,8 +208,8 @@ START_TEST(a_graph_lies_under_its_launch_and_its_kernels_under_it)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < 5; k++) {
-			struct trace_kernel *kernel = build_kernel(
-				builder, 9, 1000 + i, 50 + i, "node", i * 100 + 30 + k * 10, i * 100 + 38 + k * 10);
+			struct trace_kernel *kernel = build_kernel(builder, 9, 1000 + i, 50 + i,
+				"node", i * 100 + 30 + k * 10, i * 100 + 38 + k * 10);
 
 			kernel->gpu.graph = 4;
 			kernel->gpu.graph_node = k + 1;
@@ -221,8 +221,8 @@ START_TEST(a_graph_lies_under_its_launch_and_its_kernels_under_it)
 	ck_assert_int_eq(must(&folded, "replay/graph 4")->kind, NODE_GRAPH);
 	ck_assert_uint_eq(must(&folded, "replay/graph 4")->calls, 3);
 	ck_assert_int_eq(must(&folded, "replay/graph 4/node")->gpu->method, METHOD_GRAPH_LEVEL);
-	ck_assert_uint_eq(folded.fold->counts.graph_kernels, 15);
-	ck_assert_uint_eq(folded.fold->counts.missing_records, 0);
+	ck_assert_uint_eq(folded.profile->counts.graph_kernels, 15);
+	ck_assert_uint_eq(folded.profile->counts.missing_records, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -246,10 +246,10 @@ START_TEST(busy_is_a_union_and_idle_what_is_left_of_the_span)
 	build_kernel(builder, 9, 2000, 2, "k", 150, 250); /* beside it, on another stream */
 	build_kernel(builder, 9, 2000, 4, "k", 950, 960)->gpu.device = 1;
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->totals.gpu_sum_ns, 310);
-	ck_assert_uint_eq(folded.fold->totals.gpu_busy_ns, 150 + 100 + 10);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 150);
-	ck_assert_uint_eq(timeline_devices(folded.fold->timeline, &devices), 2);
+	ck_assert_uint_eq(folded.profile->totals.gpu_sum_ns, 310);
+	ck_assert_uint_eq(folded.profile->totals.gpu_busy_ns, 150 + 100 + 10);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 150);
+	ck_assert_uint_eq(timeline_devices(folded.profile->timeline, &devices), 2);
 	ck_assert_uint_eq(devices[0].all.first_ns, BUILDER_START_UNIX_NS + 100);
 	ck_assert_uint_eq(devices[0].all.last_ns, BUILDER_START_UNIX_NS + 500);
 	folded_free(&folded);
@@ -282,7 +282,7 @@ END_TEST
 
 START_TEST(one_device_can_be_asked_for)
 {
-	const struct fold_options second = { .device = 1, .metric = METRIC_GPU };
+	const struct profile_options second = { .device = 1, .metric = METRIC_GPU };
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
@@ -294,7 +294,8 @@ START_TEST(one_device_can_be_asked_for)
 	build_kernel(builder, 9, 100, 2, "k", 40, 60)->gpu.device = 1;
 	folded = folded_of(builder, &second);
 	expect_gpu(must(&folded, "a"), 20, 20, 1);
-	ck_assert_uint_eq(folded.fold->counts.kernels, 2); /* what the trace holds is told whole */
+	ck_assert_uint_eq(
+		folded.profile->counts.kernels, 2); /* what the trace holds is told whole */
 	folded_free(&folded);
 }
 END_TEST
@@ -311,8 +312,8 @@ START_TEST(times_that_cannot_be_are_counted)
 	build_kernel(builder, 9, 60300, 2, "backwards", 50250, 50240);
 	build_kernel(builder, 9, 60300, 3, "by the clocks' distance", 30295, 30300);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->counts.early, 1);
-	ck_assert_uint_eq(folded.fold->counts.backwards, 1);
+	ck_assert_uint_eq(folded.profile->counts.early, 1);
+	ck_assert_uint_eq(folded.profile->counts.backwards, 1);
 	ck_assert_uint_eq(must(&folded, "unattributed/backwards")->gpu->total_ns, 0);
 	folded_check(&folded);
 	folded_free(&folded);
@@ -338,12 +339,14 @@ START_TEST(the_worst_instance_by_gpu_time_is_known_although_records_come_late)
 		build_pop(builder, 1, i * 100 + 50);
 	}
 	for (unsigned i = 0; i < 5; i++) {
-		build_kernel(builder, 9, 3000, 10 + i, "k", 1000 + i * 100, 1010 + i * 100 + (i == 3 ? 50 : 0));
-		build_kernel(builder, 9, 3000, 20 + i, "k", 1070 + i * 100, 1075 + i * 100 + (i == 1 ? 20 : 0));
+		build_kernel(builder, 9, 3000, 10 + i, "k", 1000 + i * 100,
+			1010 + i * 100 + (i == 3 ? 50 : 0));
+		build_kernel(builder, 9, 3000, 20 + i, "k", 1070 + i * 100,
+			1075 + i * 100 + (i == 1 ? 20 : 0));
 	}
 	folded = folded_of(builder, NULL);
 	node = must(&folded, "step *");
-	ck_assert_str_eq(text_of(folded.texts, node->worst->label).bytes, "step 3");
+	ck_assert_str_eq(string_table_get(folded.texts, node->worst->label).bytes, "step 3");
 	ck_assert(node->worst->value == 65);
 	ck_assert_uint_eq(node->worst->begin_ns, 300);
 	ck_assert_uint_eq(must(&folded, "step */layer")->worst->begin_ns, 305);
@@ -364,9 +367,9 @@ START_TEST(launches_that_nothing_comes_of_do_not_pile_up)
 	build_kernel(builder, 9, 20000000, 1, "late", 100, 200); /* pushed out by then */
 	build_kernel(builder, 9, 20000000, 1000, "in time", 300, 400);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->counts.missing_records, JOIN_WAITING + 9);
-	ck_assert_uint_eq(folded.fold->counts.attributed, 1);
-	ck_assert_uint_eq(folded.fold->counts.without_launch, 1);
+	ck_assert_uint_eq(folded.profile->counts.missing_records, JOIN_WAITING + 9);
+	ck_assert_uint_eq(folded.profile->counts.attributed, 1);
+	ck_assert_uint_eq(folded.profile->counts.without_launch, 1);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -383,7 +386,8 @@ static struct folded with_a_late_record(unsigned launches)
 		build_launch(builder, 1, i * 10, i);
 	build_pop(builder, 1, 10000000);
 	for (unsigned i = 1; i <= launches; i++)
-		build_kernel(builder, 9, 20000000, i, "first", 20000000 + i * 10, 20000005 + i * 10);
+		build_kernel(
+			builder, 9, 20000000, i, "first", 20000000 + i * 10, 20000005 + i * 10);
 	build_kernel(builder, 9, 30000000, 1, "second", 30000000, 30000005);
 	return folded_of(builder, NULL);
 }
@@ -392,13 +396,13 @@ START_TEST(launches_that_have_their_record_wait_for_another_one_for_a_while)
 {
 	struct folded folded = with_a_late_record(JOIN_MATCHED);
 
-	ck_assert_uint_eq(folded.fold->counts.attributed, JOIN_MATCHED + 1);
+	ck_assert_uint_eq(folded.profile->counts.attributed, JOIN_MATCHED + 1);
 	folded_check(&folded);
 	folded_free(&folded);
 	folded = with_a_late_record(JOIN_MATCHED * 2);
-	ck_assert_uint_eq(folded.fold->counts.attributed, JOIN_MATCHED * 2);
-	ck_assert_uint_eq(folded.fold->counts.without_launch, 1);
-	ck_assert_uint_eq(folded.fold->counts.missing_records, 0);
+	ck_assert_uint_eq(folded.profile->counts.attributed, JOIN_MATCHED * 2);
+	ck_assert_uint_eq(folded.profile->counts.without_launch, 1);
+	ck_assert_uint_eq(folded.profile->counts.missing_records, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -418,7 +422,7 @@ START_TEST(an_id_given_twice_is_the_later_launch)
 	build_kernel(builder, 9, 100, 1, "k", 60, 70);
 	folded = folded_of(builder, NULL);
 	expect_gpu(must(&folded, "b"), 10, 10, 1);
-	ck_assert_uint_eq(folded.fold->counts.missing_records, 1);
+	ck_assert_uint_eq(folded.profile->counts.missing_records, 1);
 	folded_free(&folded);
 }
 END_TEST
@@ -434,7 +438,8 @@ START_TEST(nothing_is_owned_twice_or_not_at_all)
 
 	srand((unsigned)_i);
 	for (unsigned i = 1; i <= 3000; i++) {
-		const uint64_t at = i * 100, start = at + (uint64_t)rand() % 5000, length = (uint64_t)rand() % 1000;
+		const uint64_t at = i * 100, start = at + (uint64_t)rand() % 5000,
+			       length = (uint64_t)rand() % 1000;
 
 		if (rand() % 3 == 0)
 			build_push(builder, 1, at, names[rand() % 4]), depth++;
@@ -448,11 +453,12 @@ START_TEST(nothing_is_owned_twice_or_not_at_all)
 			continue;
 		build_kernel(builder, 9, at + 5, i, names[rand() % 4], start, start + length);
 		sum += length;
-		build_kernel(builder, 9, at + 6, rand() % 2 ? 100000 + i : i, names[rand() % 4], 0, 0);
+		build_kernel(
+			builder, 9, at + 6, rand() % 2 ? 100000 + i : i, names[rand() % 4], 0, 0);
 	}
 	folded = folded_of(builder, NULL);
 	folded_check(&folded);
-	ck_assert_uint_eq(folded.fold->totals.gpu_sum_ns, sum);
+	ck_assert_uint_eq(folded.profile->totals.gpu_sum_ns, sum);
 	folded_free(&folded);
 }
 END_TEST

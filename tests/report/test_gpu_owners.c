@@ -23,16 +23,16 @@ static uint64_t idle_before(const struct folded *folded, const char *path)
 
 static uint64_t delay(const struct folded *folded, const char *path, unsigned per_mille)
 {
-	const uint32_t node = (uint32_t)(must(folded, path) - folded->fold->tree->nodes);
+	const uint32_t node = (uint32_t)(must(folded, path) - folded->profile->tree->nodes);
 	uint64_t value = 0;
 
-	ck_assert(delays_percentile(folded->fold->tree, node, per_mille, &value));
+	ck_assert(launch_delays_percentile(folded->profile->tree, node, per_mille, &value));
 	return value;
 }
 
 static uint64_t idle_of_roots(const struct folded *folded)
 {
-	const struct tree *tree = folded->fold->tree;
+	const struct tree *tree = folded->profile->tree;
 	uint64_t sum = 0;
 
 	for (uint32_t id = tree->nodes[0].first_child; id; id = tree->nodes[id].next)
@@ -70,17 +70,18 @@ START_TEST(idle_belongs_to_what_ended_it)
 {
 	struct folded folded = folded_of(gaps(), NULL);
 
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 150 + 100 + 80);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_charged_ns, 150 + 100 + 80);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 150 + 100 + 80);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_charged_ns, 150 + 100 + 80);
 	ck_assert_uint_eq(idle_before(&folded, "a"), 150);
 	ck_assert_uint_eq(idle_before(&folded, "a/k"), 0);
 	ck_assert_uint_eq(idle_before(&folded, "a/b"), 150);
 	ck_assert_uint_eq(idle_before(&folded, "a/b/late"), 150);
 	ck_assert_uint_eq(idle_before(&folded, "c"), 100);
 	ck_assert_uint_eq(idle_before(&folded, "c/first"), 100);
-	ck_assert_uint_eq(idle_before(&folded, "c/second"), 0); /* it began as the other one ended */
+	ck_assert_uint_eq(
+		idle_before(&folded, "c/second"), 0); /* it began as the other one ended */
 	ck_assert_uint_eq(idle_before(&folded, "unattributed"), 80);
-	ck_assert_uint_eq(idle_of_roots(&folded), folded.fold->totals.gpu_idle_ns);
+	ck_assert_uint_eq(idle_of_roots(&folded), folded.profile->totals.gpu_idle_ns);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -104,17 +105,17 @@ static struct trace_builder *two_devices(void)
 
 START_TEST(each_device_idles_by_itself)
 {
-	const struct fold_options second = { .device = 1, .metric = METRIC_GPU };
+	const struct profile_options second = { .device = 1, .metric = METRIC_GPU };
 	struct folded folded = folded_of(two_devices(), NULL);
 
 	ck_assert_uint_eq(idle_before(&folded, "a/k"), 50);
 	ck_assert_uint_eq(idle_before(&folded, "a/other"), 30);
 	ck_assert_uint_eq(idle_before(&folded, "a"), 80);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 80);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 80);
 	folded_free(&folded);
 	folded = folded_of(two_devices(), &second);
 	ck_assert_uint_eq(idle_before(&folded, "a"), 30);
-	ck_assert_uint_eq(folded.fold->totals.gpu_idle_ns, 30);
+	ck_assert_uint_eq(folded.profile->totals.gpu_idle_ns, 30);
 	folded_free(&folded);
 }
 END_TEST
@@ -137,10 +138,11 @@ END_TEST
 START_TEST(what_was_not_seen_launched_did_not_wait)
 {
 	struct folded folded = folded_of(gaps(), NULL);
-	const uint32_t node = (uint32_t)(must(&folded, "unattributed") - folded.fold->tree->nodes);
+	const uint32_t node = (uint32_t)(must(&folded, "unattributed") -
+					 folded.profile->tree->nodes);
 	uint64_t value;
 
-	ck_assert(!delays_percentile(folded.fold->tree, node, 500, &value));
+	ck_assert(!launch_delays_percentile(folded.profile->tree, node, 500, &value));
 	folded_free(&folded);
 }
 END_TEST
@@ -165,7 +167,8 @@ START_TEST(a_graph_waits_until_the_first_of_its_work)
 }
 END_TEST
 
-static void run(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t place, uint64_t correlation, uint64_t gpu)
+static void run(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t place,
+	uint64_t correlation, uint64_t gpu)
 {
 	build_push_node(builder, stream, at, place);
 	build_launch(builder, stream, at + 6, correlation);
@@ -173,16 +176,19 @@ static void run(struct trace_builder *builder, uint32_t stream, uint64_t at, uin
 	build_kernel(builder, 9, at + 10, correlation, "gemm", at + 10, at + 10 + gpu);
 }
 
-static void expect_parts(const struct folded *folded, const char *path, uint64_t forward, uint64_t backward, uint64_t again,
-	uint64_t optimizer)
+static void expect_parts(const struct folded *folded, const char *path, uint64_t forward,
+	uint64_t backward, uint64_t again, uint64_t optimizer)
 {
-	const uint64_t expected[NODE_PARTS] = { [PART_FORWARD] = forward, [PART_BACKWARD] = backward,
-		[PART_RECOMPUTE] = again, [PART_OPTIMIZER] = optimizer };
+	const uint64_t expected[NODE_PARTS] = { [PART_FORWARD] = forward,
+		[PART_BACKWARD] = backward,
+		[PART_RECOMPUTE] = again,
+		[PART_OPTIMIZER] = optimizer };
 	const struct node_gpu *gpu = must(folded, path)->gpu;
 
 	for (int part = 0; part < NODE_PARTS; part++)
-		ck_assert_msg(gpu->part_ns[part] == expected[part], "%s: part %d is %llu, not %llu", path, part,
-			(unsigned long long)gpu->part_ns[part], (unsigned long long)expected[part]);
+		ck_assert_msg(gpu->part_ns[part] == expected[part], "%s: part %d is %llu, not %llu",
+			path, part, (unsigned long long)gpu->part_ns[part],
+			(unsigned long long)expected[part]);
 	ck_assert_uint_eq(gpu->total_ns, forward + backward + again + optimizer);
 }
 
@@ -195,7 +201,8 @@ START_TEST(work_is_split_into_what_it_was_for)
 	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
 		       mm = build_place(builder, net, "aten::mm", TRACE_NODE_OP, 0, NULL),
 		       evaluate = build_place(builder, 0, engine, TRACE_NODE_OP, 0, NULL),
-		       function = build_place(builder, evaluate, "MmBackward0", TRACE_NODE_BACKWARD, mm, NULL),
+		       function = build_place(
+			       builder, evaluate, "MmBackward0", TRACE_NODE_BACKWARD, mm, NULL),
 		       again = build_place(builder, function, "Net", TRACE_NODE_MODULE, 0, "Net");
 
 	build_device(builder, 0, "GPU of a test");
@@ -204,16 +211,21 @@ START_TEST(work_is_split_into_what_it_was_for)
 	build_pop(builder, 1, 90);
 	build_push_node(builder, 2, 100, evaluate);
 	build_push_node(builder, 2, 101, function);
-	run(builder, 2, 110, build_place(builder, function, "aten::mm", TRACE_NODE_OP, 0, NULL), 2, 700);
+	run(builder, 2, 110, build_place(builder, function, "aten::mm", TRACE_NODE_OP, 0, NULL), 2,
+		700);
 	build_push_node(builder, 2, 130, again);
-	run(builder, 2, 140, build_place(builder, again, "aten::mm", TRACE_NODE_OP, 0, NULL), 3, 300);
+	run(builder, 2, 140, build_place(builder, again, "aten::mm", TRACE_NODE_OP, 0, NULL), 3,
+		300);
 	build_pop(builder, 2, 155);
 	build_pop(builder, 2, 160);
-	run(builder, 2, 170, build_place(builder, evaluate, "aten::add_", TRACE_NODE_OP, 0, NULL), 4, 40);
+	run(builder, 2, 170, build_place(builder, evaluate, "aten::add_", TRACE_NODE_OP, 0, NULL),
+		4, 40);
 	build_pop(builder, 2, 190);
-	run(builder, 1, 200, build_place(builder, 0, "Optimizer.step#SGD.step", TRACE_NODE_OPTIMIZER, 0, NULL), 5, 50);
+	run(builder, 1, 200,
+		build_place(builder, 0, "Optimizer.step#SGD.step", TRACE_NODE_OPTIMIZER, 0, NULL),
+		5, 50);
 	folded = folded_of(builder, NULL);
-	ck_assert(folded.fold->tree->has_parts);
+	ck_assert(folded.profile->tree->has_parts);
 	expect_parts(&folded, "Net", 1000, 700, 300, 0);
 	expect_parts(&folded, "Net/aten::mm", 1000, 0, 0, 0);
 	expect_parts(&folded, "Net/aten::mm (bwd)", 0, 700, 300, 0);

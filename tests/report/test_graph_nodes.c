@@ -29,9 +29,11 @@ static struct capture capture_begin(void)
 	return capture;
 }
 
-static void node(const struct capture *capture, uint64_t id, uint64_t original, uint32_t graph, uint32_t place)
+static void node(const struct capture *capture, uint64_t id, uint64_t original, uint32_t graph,
+	uint32_t place)
 {
-	struct trace_graph_node *record = build_dictionary(capture->builder, TRACE_GRAPH_NODE, sizeof *record);
+	struct trace_graph_node *record = build_dictionary(
+		capture->builder, TRACE_GRAPH_NODE, sizeof *record);
 
 	record->head.node = place;
 	record->graph_node = id;
@@ -55,7 +57,8 @@ static struct capture captured(uint32_t graph_of_exec)
 	return capture;
 }
 
-static void replay(const struct capture *capture, unsigned number, const char *range, const uint64_t *nodes, unsigned count)
+static void replay(const struct capture *capture, unsigned number, const char *range,
+	const uint64_t *nodes, unsigned count)
 {
 	const uint64_t at = 1000 + number * 100;
 
@@ -65,15 +68,16 @@ static void replay(const struct capture *capture, unsigned number, const char *r
 	if (range)
 		build_pop(capture->builder, 1, at + 20);
 	for (unsigned k = 0; k < count; k++) {
-		struct trace_kernel *kernel =
-			build_kernel(capture->builder, 9, at + 90, 50 + number, "k", at + 30 + k * 10, at + 38 + k * 10);
+		struct trace_kernel *kernel = build_kernel(capture->builder, 9, at + 90,
+			50 + number, "k", at + 30 + k * 10, at + 38 + k * 10);
 
 		kernel->gpu.graph = EXEC;
 		kernel->gpu.graph_node = nodes[k];
 	}
 }
 
-static struct folded replayed(const struct capture *capture, const char *range, const uint64_t *nodes, unsigned count)
+static struct folded replayed(
+	const struct capture *capture, const char *range, const uint64_t *nodes, unsigned count)
 {
 	struct folded folded;
 
@@ -84,13 +88,15 @@ static struct folded replayed(const struct capture *capture, const char *range, 
 	return folded;
 }
 
-static void expect(const struct folded *folded, const char *path, uint64_t total, uint64_t self, enum node_kind kind)
+static void expect(const struct folded *folded, const char *path, uint64_t total, uint64_t self,
+	enum node_kind kind)
 {
 	const struct node *found = folded_node(folded, path);
 
 	ck_assert_msg(found && found->gpu, "there is no `%s`, or it did nothing", path);
-	ck_assert_msg(found->gpu->total_ns == total && found->gpu->self_ns == self, "%s: %llu and %llu ns", path,
-		(unsigned long long)found->gpu->total_ns, (unsigned long long)found->gpu->self_ns);
+	ck_assert_msg(found->gpu->total_ns == total && found->gpu->self_ns == self,
+		"%s: %llu and %llu ns", path, (unsigned long long)found->gpu->total_ns,
+		(unsigned long long)found->gpu->self_ns);
 	ck_assert_int_eq(found->kind, kind);
 }
 
@@ -111,9 +117,9 @@ START_TEST(a_graph_has_the_modules_and_operators_that_were_captured)
 	ck_assert_ptr_null(folded_node(&folded, "replay/graph 4/warm"));
 	ck_assert(folded_node(&folded, "replay/graph 4/Net")->captured);
 	ck_assert_uint_eq(folded_node(&folded, "replay/graph 4/Net")->calls, 0);
-	ck_assert_uint_eq(folded.fold->totals.method_ns[METHOD_GRAPH_NODE], 48);
-	ck_assert_uint_eq(folded.fold->totals.method_ns[METHOD_GRAPH_LEVEL], 0);
-	ck_assert_uint_eq(folded.fold->counts.graph_kernels, 2 * REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.method_ns[METHOD_GRAPH_NODE], 48);
+	ck_assert_uint_eq(folded.profile->totals.method_ns[METHOD_GRAPH_LEVEL], 0);
+	ck_assert_uint_eq(folded.profile->counts.graph_kernels, 2 * REPLAYS);
 	folded_free(&folded);
 }
 END_TEST
@@ -126,8 +132,8 @@ START_TEST(a_graph_launched_in_no_range_has_those_that_it_was_captured_in)
 
 	expect(&folded, "(graph replays)", 48, 48, NODE_RANGE);
 	expect(&folded, "(graph replays)/graph 4/Net/fc/aten::addmm/k", 24, 24, NODE_KERNEL);
-	ck_assert_uint_eq(folded.fold->counts.attributed, 2 * REPLAYS);
-	ck_assert_uint_eq(folded.fold->totals.unattributed_ns, 0);
+	ck_assert_uint_eq(folded.profile->counts.attributed, 2 * REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.unattributed_ns, 0);
 	folded_free(&folded);
 }
 END_TEST
@@ -142,8 +148,8 @@ START_TEST(what_is_not_known_of_a_graph_stays_with_it)
 	expect(&folded, "replay/graph 4/Net", 24, 0, NODE_MODULE);
 	expect(&folded, "replay/graph 4/k", 48, 48, NODE_KERNEL);
 	ck_assert_int_eq(folded_node(&folded, "replay/graph 4/k")->gpu->method, METHOD_GRAPH_LEVEL);
-	ck_assert_uint_eq(folded.fold->totals.method_records[METHOD_GRAPH_NODE], REPLAYS);
-	ck_assert_uint_eq(folded.fold->totals.method_records[METHOD_GRAPH_LEVEL], 2 * REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.method_records[METHOD_GRAPH_NODE], REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.method_records[METHOD_GRAPH_LEVEL], 2 * REPLAYS);
 	folded_free(&folded);
 }
 END_TEST
@@ -154,8 +160,8 @@ START_TEST(a_graph_of_which_nothing_is_known_belongs_to_no_range_if_it_was_launc
 	struct folded folded = replayed(&capture, NULL, BOTH, 2);
 
 	expect(&folded, "unattributed/graph 4/k", 48, 48, NODE_KERNEL);
-	ck_assert_uint_eq(folded.fold->totals.unattributed_ns, 48);
-	ck_assert_uint_eq(folded.fold->totals.method_records[METHOD_NONE], 2 * REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.unattributed_ns, 48);
+	ck_assert_uint_eq(folded.profile->totals.method_records[METHOD_NONE], 2 * REPLAYS);
 	folded_free(&folded);
 }
 END_TEST
@@ -169,7 +175,7 @@ START_TEST(what_is_captured_in_no_range_is_not_known)
 	node(&capture, 21, 11, COPY, capture.warm);
 	folded = replayed(&capture, "replay", BOTH, 1);
 	expect(&folded, "replay/graph 4/k", 24, 24, NODE_KERNEL);
-	ck_assert_uint_eq(folded.fold->totals.method_records[METHOD_GRAPH_LEVEL], REPLAYS);
+	ck_assert_uint_eq(folded.profile->totals.method_records[METHOD_GRAPH_LEVEL], REPLAYS);
 	folded_free(&folded);
 }
 END_TEST
@@ -213,10 +219,12 @@ START_TEST(a_graph_is_forward_backward_and_optimizer_as_what_was_captured)
 	struct folded folded;
 
 	node(&capture, 13, 0, GRAPH,
-		build_place(capture.builder, capture.warm, "Optimizer.step#SGD.step", TRACE_NODE_OPTIMIZER, 0, NULL));
+		build_place(capture.builder, capture.warm, "Optimizer.step#SGD.step",
+			TRACE_NODE_OPTIMIZER, 0, NULL));
 	node(&capture, 23, 13, COPY, capture.warm);
 	folded = replayed(&capture, "replay", nodes, 3);
-	for (const char *const *path = (const char *const[]){ "replay", "replay/graph 4", NULL }; *path; path++) {
+	for (const char *const *path = (const char *const[]){ "replay", "replay/graph 4", NULL };
+		*path; path++) {
 		gpu = folded_node(&folded, *path)->gpu;
 		ck_assert_uint_eq(gpu->total_ns, 72);
 		ck_assert_uint_eq(gpu->part_ns[PART_OPTIMIZER], 24);
@@ -254,9 +262,11 @@ int main(void)
 	int failed;
 
 	tcase_add_test(graphs, a_graph_has_the_modules_and_operators_that_were_captured);
-	tcase_add_loop_test(graphs, a_graph_launched_in_no_range_has_those_that_it_was_captured_in, 0, 2);
+	tcase_add_loop_test(
+		graphs, a_graph_launched_in_no_range_has_those_that_it_was_captured_in, 0, 2);
 	tcase_add_test(graphs, what_is_not_known_of_a_graph_stays_with_it);
-	tcase_add_test(graphs, a_graph_of_which_nothing_is_known_belongs_to_no_range_if_it_was_launched_in_none);
+	tcase_add_test(graphs,
+		a_graph_of_which_nothing_is_known_belongs_to_no_range_if_it_was_launched_in_none);
 	tcase_add_test(graphs, what_is_captured_in_no_range_is_not_known);
 	tcase_add_test(graphs, a_graph_made_elsewhere_has_all_that_was_open_around_the_capture);
 	tcase_add_test(graphs, copies_of_copies_lead_to_the_capture_and_circles_nowhere);

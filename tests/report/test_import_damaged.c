@@ -38,8 +38,9 @@ struct bytes {
 	size_t count;
 };
 
-static const char *const words[] = { "9223372036854775807", "-1", "1e300", "-9.999e99", "\"", "\\", "{", "[", "]", "}", ",", ":", "null", "\"ts\": 1e18, ",
-	"\"dur\": 1e17, ", "\"dur\": -5, ", "4294967296", "\"correlation\": 1, ", "\"pid\": \"\", ", "0.0000000005" };
+static const char *const words[] = { "9223372036854775807", "-1", "1e300", "-9.999e99", "\"", "\\",
+	"{", "[", "]", "}", ",", ":", "null", "\"ts\": 1e18, ", "\"dur\": 1e17, ", "\"dur\": -5, ",
+	"4294967296", "\"correlation\": 1, ", "\"pid\": \"\", ", "0.0000000005" };
 
 /* A few of: a byte changed, a part dropped, a part repeated elsewhere, a word put in. */
 static struct bytes damaged(const unsigned char *whole, size_t count, bool text)
@@ -48,7 +49,8 @@ static struct bytes damaged(const unsigned char *whole, size_t count, bool text)
 
 	memcpy(made.at, whole, count);
 	for (size_t times = 1 + roll(6); times-- > 0 && made.count;) {
-		const size_t at = roll(made.count), length = roll(made.count - at < 300 ? made.count - at : 300);
+		const size_t at = roll(made.count),
+			     length = roll(made.count - at < 300 ? made.count - at : 300);
 		const char *word = words[roll(sizeof words / sizeof *words)];
 
 		switch (roll(text ? 4 : 2)) {
@@ -95,7 +97,7 @@ static int named_file_of(struct bytes bytes, char *path, size_t room)
 }
 
 /* The trace made of it reads to its end. */
-static void check_trace(struct kineto *kineto)
+static void check_trace(struct event_rows *imported)
 {
 	const int fd = memfd_create("made", MFD_CLOEXEC);
 	char path[64], error[READER_ERROR_BYTES];
@@ -104,7 +106,7 @@ static void check_trace(struct kineto *kineto)
 	int64_t latest = 0;
 	int status;
 
-	ck_assert(kineto_write(kineto, fd));
+	ck_assert(convert_rows(imported, fd));
 	ck_assert_int_lt(lseek(fd, 0, SEEK_END), SIZE_MOST);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	reader = reader_open(path, error);
@@ -120,16 +122,16 @@ static void check_trace(struct kineto *kineto)
 
 static bool try_json(int fd)
 {
-	struct unpacked *file = unpacked_open(fd);
-	struct kineto kineto;
-	const bool good = kineto_read(&kineto, file);
+	struct gzip_file *file = gzip_file_open(fd);
+	struct event_rows imported;
+	const bool good = kineto_read(&imported, file);
 
 	if (good)
-		check_trace(&kineto);
+		check_trace(&imported);
 	else
-		ck_assert_ptr_nonnull(kineto.problem);
-	kineto_free(&kineto);
-	unpacked_close(file);
+		ck_assert_ptr_nonnull(imported.problem);
+	event_rows_free(&imported);
+	gzip_file_close(file);
 	return good;
 }
 
@@ -138,7 +140,8 @@ START_TEST(json_with_damage_is_refused_or_read)
 	size_t read = 0;
 
 	for (unsigned i = 0; i < JSON_CASES; i++) {
-		const struct bytes bytes = damaged((const unsigned char *)foreign_json, foreign_json_bytes(), true);
+		const struct bytes bytes = damaged(
+			(const unsigned char *)foreign_json, foreign_json_bytes(), true);
 
 		read += try_json(file_of(bytes));
 		free(bytes.at);
@@ -150,9 +153,13 @@ END_TEST
 START_TEST(gzip_with_damage_is_refused_or_read)
 {
 	unsigned char packed[16384];
-	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)foreign_json, .avail_in = (unsigned)foreign_json_bytes(), .next_out = packed, .avail_out = sizeof packed };
+	z_stream stream = { .next_in = (unsigned char *)(uintptr_t)foreign_json,
+		.avail_in = (unsigned)foreign_json_bytes(),
+		.next_out = packed,
+		.avail_out = sizeof packed };
 
-	ck_assert_int_eq(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	ck_assert_int_eq(
+		deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
 	for (unsigned i = 0; i < GZIP_CASES; i++) {
 		const struct bytes bytes = damaged(packed, stream.total_out, false);
@@ -175,20 +182,20 @@ START_TEST(databases_with_damage_are_refused_or_read)
 		const struct bytes bytes = damaged(whole.at, whole.count, false);
 		char path[256];
 		const int fd = named_file_of(bytes, path, sizeof path);
-		struct kineto kineto;
+		struct event_rows imported;
 		char problem[320] = "";
-		const bool good = nsys_read(&kineto, fd, problem, sizeof problem);
+		const bool good = nsys_read(&imported, fd, problem, sizeof problem);
 
-		for (uint32_t process = 0; good && process < kineto.process_count; process++) {
-			struct kineto part = kineto_part(&kineto, process);
+		for (uint32_t process = 0; good && process < imported.process_count; process++) {
+			struct event_rows part = split_process(&imported, process);
 
 			check_trace(&part);
-			kineto_part_free(&part);
+			split_process_free(&part);
 		}
 		if (!good)
 			ck_assert_int_ne(*problem, '\0');
 		read += good;
-		kineto_free(&kineto);
+		event_rows_free(&imported);
 		unlink(path);
 		close(fd);
 		free(bytes.at);

@@ -9,22 +9,22 @@
 #include <string.h>
 
 /* A scan of these bytes, with zeros behind them, in memory of exactly that size. */
-static struct json_scan scan_of(const char *bytes, size_t length)
+static struct json_scanner scan_of(const char *bytes, size_t length)
 {
 	char *copy = calloc(1, length + JSON_SLACK);
 
 	memcpy(copy, bytes, length);
-	return (struct json_scan){ .at = copy, .end = copy + length };
+	return (struct json_scanner){ .at = copy, .end = copy + length };
 }
 
-static void done(struct json_scan *scan, const char *begin)
+static void done(struct json_scanner *scan, const char *begin)
 {
 	(void)scan;
 	free((void *)(uintptr_t)begin);
 }
 
 /* All values of all depths; false where one cannot be read. */
-static bool read_all(struct json_scan *scan)
+static bool read_all(struct json_scanner *scan)
 {
 	struct json_text text;
 	const char next = json_peek(scan);
@@ -45,7 +45,7 @@ static const struct {
 } numbers[] = {
 	{ "1414456661601.577", 3, 1414456661601577 },
 	{ "1623142623460121", 3, 1623142623460121000 },
-	{ "0.0005", 3, 0 },  /* half to even */
+	{ "0.0005", 3, 0 }, /* half to even */
 	{ "0.0015", 3, 2 },
 	{ "0.00150000000000000000000000001", 3, 2 },
 	{ "0.0025", 3, 2 },
@@ -86,8 +86,8 @@ END_TEST
 
 START_TEST(a_number_that_does_not_fit_is_none)
 {
-	static const char *const texts[] = { "9223372036854775808", "1e400", "99999999999999999999", "-1e19", "1e", "x", "",
-		"1.2.3", "--1" };
+	static const char *const texts[] = { "9223372036854775808", "1e400", "99999999999999999999",
+		"-1e19", "1e", "x", "", "1.2.3", "--1" };
 	int64_t value;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -105,9 +105,11 @@ START_TEST(integers_may_be_texts_and_hexadecimal)
 		char form;
 		bool good;
 		uint64_t value;
-	} integers[] = { { "25738", '"', true, 25738 }, { "0x7f1818900000", '"', true, 0x7f1818900000 },
-		{ "18446744073709551615", '0', true, UINT64_MAX }, { "18446744073709551616", '0', false, 0 },
-		{ "stream 7", '"', false, 0 }, { "1.0", '0', false, 0 }, { "1e3", '0', false, 0 }, { "", '"', false, 0 } };
+	} integers[] = { { "25738", '"', true, 25738 },
+		{ "0x7f1818900000", '"', true, 0x7f1818900000 },
+		{ "18446744073709551615", '0', true, UINT64_MAX },
+		{ "18446744073709551616", '0', false, 0 }, { "stream 7", '"', false, 0 },
+		{ "1.0", '0', false, 0 }, { "1e3", '0', false, 0 }, { "", '"', false, 0 } };
 	const struct json_text negative = number_of("-196", '0');
 	int64_t number;
 
@@ -116,8 +118,10 @@ START_TEST(integers_may_be_texts_and_hexadecimal)
 		const struct json_text text = number_of(integers[i].text, integers[i].form);
 		uint64_t value = 5;
 
-		ck_assert_msg(json_unsigned(&text, &value) == integers[i].good, "%s", integers[i].text);
-		ck_assert_msg(value == (integers[i].good ? integers[i].value : 5), "%s", integers[i].text);
+		ck_assert_msg(
+			json_unsigned(&text, &value) == integers[i].good, "%s", integers[i].text);
+		ck_assert_msg(value == (integers[i].good ? integers[i].value : 5), "%s",
+			integers[i].text);
 	}
 }
 END_TEST
@@ -141,12 +145,16 @@ START_TEST(numbers_of_every_length_are_what_their_digits_say)
 			if (decimals) {
 				sprintf(text + whole_digits, ".%.*s", decimals, digits + 3);
 				for (int i = 0; i < 4; i++)
-					behind = behind * 10 + (i < decimals ? (uint64_t)(digits[3 + i] - '0') : 0);
+					behind = behind * 10 +
+						 (i < decimals ? (uint64_t)(digits[3 + i] - '0')
+							       : 0);
 			}
 			number = number_of(text, '0');
 			if (whole_digits > 14)
 				continue;
-			ck_assert_msg(json_scaled(&number, 4, &scaled) && (uint64_t)scaled == first * 10000 + behind, "%s", text);
+			ck_assert_msg(json_scaled(&number, 4, &scaled) &&
+					      (uint64_t)scaled == first * 10000 + behind,
+				"%s", text);
 		}
 }
 END_TEST
@@ -158,9 +166,12 @@ static const struct {
 	{ "a\\n\\t\\\"\\\\\\/b", "a\n\t\"\\/b", 7 },
 	{ "\\u00e9\\u20AC", "\xc3\xa9\xe2\x82\xac", 5 },
 	{ "\\ud83d\\ude00", "\xf0\x9f\x98\x80", 4 },
-	{ "\\ud83dx", "\xed\xa0\xbdx", 4 },                 /* a lone surrogate */
+	{ "\\ud83dx", "\xed\xa0\xbdx", 4 },                  /* a lone surrogate */
 	{ "\\ude00\\ud83d", "\xed\xb8\x80\xed\xa0\xbd", 6 }, /* a pair the wrong way round */
-	{ "\\ud83d\\u0041", "\xed\xa0\xbd" "A", 4 },
+	{ "\\ud83d\\u0041",
+		"\xed\xa0\xbd"
+		"A",
+		4 },
 	{ "\\u0000z", "\0z", 2 },
 	{ "\\q\\u12", "\\q\\u12", 6 }, /* escapes that JSON does not have */
 	{ "\xff\xfe", "\xff\xfe", 2 },
@@ -176,12 +187,13 @@ START_TEST(escapes_become_bytes_and_nothing_is_lost)
 }
 END_TEST
 
-static const char whole[] = " {\"a\": [1, -2.5e3, true, false, null, NaN, -Infinity, {}, [], \"x\\\"y\"],\n\t\"b\\u0041\": {\"c\": \"\\\\\"}}";
+static const char whole[] = " {\"a\": [1, -2.5e3, true, false, null, NaN, -Infinity, {}, [], "
+			    "\"x\\\"y\"],\n\t\"b\\u0041\": {\"c\": \"\\\\\"}}";
 
 START_TEST(what_is_cut_anywhere_asks_for_more_and_for_nothing_else)
 {
 	for (size_t length = 0; length < sizeof whole - 1; length++) {
-		struct json_scan scan = scan_of(whole, length);
+		struct json_scanner scan = scan_of(whole, length);
 		const char *begin = scan.at;
 
 		ck_assert_msg(!read_all(&scan), "%zu", length);
@@ -193,12 +205,12 @@ END_TEST
 
 START_TEST(the_whole_is_read_and_passed_over_alike)
 {
-	struct json_scan scan = scan_of(whole, sizeof whole - 1), again = scan;
+	struct json_scanner scan = scan_of(whole, sizeof whole - 1), again = scan;
 	const char *begin = scan.at;
 	struct json_text text;
 
 	ck_assert(read_all(&scan));
-	ck_assert_uint_eq(scan.odd, 2);
+	ck_assert_uint_eq(scan.nonstandard_values, 2);
 	ck_assert(scan.at == scan.end);
 	ck_assert(json_value(&again, &text));
 	ck_assert_int_eq(text.form, '{');
@@ -212,17 +224,20 @@ START_TEST(what_is_not_json_is_refused_where_it_is_wrong)
 	static const struct {
 		const char *text;
 		size_t at;
-	} wrong[] = { { "{\"a\" 1} ", 5 }, { "{\"a\": 1 \"b\": 2} ", 8 }, { "[1 2] ", 3 }, { "{a: 1} ", 1 }, { "[1,,] ", 3 }, { "[,] ", 1 },
-		{ "{\"a\": 1,,} ", 8 }, { "{,} ", 1 }, { "[1,} ", 3 }, { "[01x] ", 3 }, { "[1.x] ", 3 }, { "[-x] ", 2 }, { "[tru] ", 1 }, { "[1e+] ", 4 },
-		{ "[.5] ", 1 }, { "[1} ", 2 }, { "[} ", 1 }, { "[\"a\": 1] ", 4 }, { "\x01 ", 0 } };
+	} wrong[] = { { "{\"a\" 1} ", 5 }, { "{\"a\": 1 \"b\": 2} ", 8 }, { "[1 2] ", 3 },
+		{ "{a: 1} ", 1 }, { "[1,,] ", 3 }, { "[,] ", 1 }, { "{\"a\": 1,,} ", 8 },
+		{ "{,} ", 1 }, { "[1,} ", 3 }, { "[01x] ", 3 }, { "[1.x] ", 3 }, { "[-x] ", 2 },
+		{ "[tru] ", 1 }, { "[1e+] ", 4 }, { "[.5] ", 1 }, { "[1} ", 2 }, { "[} ", 1 },
+		{ "[\"a\": 1] ", 4 }, { "\x01 ", 0 } };
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		struct json_scan scan = scan_of(wrong[i].text, strlen(wrong[i].text));
+		struct json_scanner scan = scan_of(wrong[i].text, strlen(wrong[i].text));
 		const char *begin = scan.at;
 
 		ck_assert_msg(!read_all(&scan), "%s", wrong[i].text);
 		ck_assert_msg(scan.problem && scan.problem != JSON_MORE, "%s", wrong[i].text);
-		ck_assert_msg((size_t)(scan.at - begin) == wrong[i].at, "%s: at %zu", wrong[i].text, (size_t)(scan.at - begin));
+		ck_assert_msg((size_t)(scan.at - begin) == wrong[i].at, "%s: at %zu", wrong[i].text,
+			(size_t)(scan.at - begin));
 		done(&scan, begin);
 	}
 }
@@ -230,16 +245,19 @@ END_TEST
 
 START_TEST(a_comma_before_the_closing_bracket_is_no_harm)
 {
-	static const char *const texts[] = { "[1,] ", "[1 , \n] ", "{\"a\": 1,} ", "[[1,],{\"a\":[2,],\n},] " };
+	static const char *const texts[] = { "[1,] ", "[1 , \n] ", "{\"a\": 1,} ",
+		"[[1,],{\"a\":[2,],\n},] " };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		for (size_t length = 1; length < strlen(texts[i]); length++) {
-			struct json_scan scan = scan_of(texts[i], length);
+			struct json_scanner scan = scan_of(texts[i], length);
 			const char *begin = scan.at;
 			const bool complete = length == strlen(texts[i]) - 1;
 
 			ck_assert_msg(read_all(&scan) == complete, "%s: %zu", texts[i], length);
-			ck_assert_msg(complete ? !scan.problem && scan.at == begin + length : scan.problem == JSON_MORE, "%s: %zu", texts[i], length);
+			ck_assert_msg(complete ? !scan.problem && scan.at == begin + length
+					       : scan.problem == JSON_MORE,
+				"%s: %zu", texts[i], length);
 			done(&scan, begin);
 		}
 }
@@ -247,19 +265,19 @@ END_TEST
 
 START_TEST(brackets_are_counted_as_deep_as_allowed_and_must_match)
 {
-	char *deep = malloc(3 * JSON_DEEPEST);
-	struct json_scan scan;
+	char *deep = malloc(3 * JSON_DEPTH_MAX);
+	struct json_scanner scan;
 	struct json_text text;
 	const char *begin;
 
-	memset(deep, '[', JSON_DEEPEST);
-	memset(deep + JSON_DEEPEST, ']', JSON_DEEPEST);
-	scan = scan_of(deep, 2 * JSON_DEEPEST);
+	memset(deep, '[', JSON_DEPTH_MAX);
+	memset(deep + JSON_DEPTH_MAX, ']', JSON_DEPTH_MAX);
+	scan = scan_of(deep, 2 * JSON_DEPTH_MAX);
 	begin = scan.at;
 	ck_assert(json_value(&scan, &text));
 	done(&scan, begin);
-	memset(deep, '[', JSON_DEEPEST + 1);
-	scan = scan_of(deep, 2 * JSON_DEEPEST);
+	memset(deep, '[', JSON_DEPTH_MAX + 1);
+	scan = scan_of(deep, 2 * JSON_DEPTH_MAX);
 	begin = scan.at;
 	ck_assert(!json_value(&scan, &text) && scan.problem != JSON_MORE);
 	done(&scan, begin);
@@ -273,7 +291,7 @@ END_TEST
 
 START_TEST(zeros_in_the_middle_are_no_end)
 {
-	struct json_scan scan = scan_of("{\"a\": [\"\0\", \0], \"b\": 1}", 23);
+	struct json_scanner scan = scan_of("{\"a\": [\"\0\", \0], \"b\": 1}", 23);
 	const char *begin = scan.at;
 	struct json_text text;
 
@@ -295,7 +313,7 @@ START_TEST(any_bytes_at_all_are_survived)
 	unsigned seed = 1;
 
 	for (int round = 0; round < 20000; round++) {
-		struct json_scan scan;
+		struct json_scanner scan;
 		const char *begin;
 		size_t length = 0;
 
@@ -321,11 +339,13 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(values, a_number_keeps_each_of_its_digits, 0, sizeof numbers / sizeof *numbers);
+	tcase_add_loop_test(
+		values, a_number_keeps_each_of_its_digits, 0, sizeof numbers / sizeof *numbers);
 	tcase_add_test(values, a_number_that_does_not_fit_is_none);
 	tcase_add_test(values, integers_may_be_texts_and_hexadecimal);
 	tcase_add_test(values, numbers_of_every_length_are_what_their_digits_say);
-	tcase_add_loop_test(values, escapes_become_bytes_and_nothing_is_lost, 0, sizeof escapes / sizeof *escapes);
+	tcase_add_loop_test(values, escapes_become_bytes_and_nothing_is_lost, 0,
+		sizeof escapes / sizeof *escapes);
 	tcase_add_test(forms, what_is_cut_anywhere_asks_for_more_and_for_nothing_else);
 	tcase_add_test(forms, the_whole_is_read_and_passed_over_alike);
 	tcase_add_test(forms, what_is_not_json_is_refused_where_it_is_wrong);

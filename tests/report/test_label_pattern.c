@@ -85,25 +85,29 @@ START_TEST(paths_of_modules_fold_by_their_parts)
 	char out[64];
 	const size_t length = label_fold_module(modules[_i].path, strlen(modules[_i].path), out);
 
-	ck_assert_msg(length == strlen(modules[_i].folded) && memcmp(out, modules[_i].folded, length) == 0,
+	ck_assert_msg(length == strlen(modules[_i].folded) &&
+			      memcmp(out, modules[_i].folded, length) == 0,
 		"`%s` became `%.*s`", modules[_i].path, (int)length, out);
 }
 END_TEST
 
 START_TEST(of_operators_only_the_versions_of_torch_compile_fold)
 {
-	static const char *const names[][2] = { { "Torch-Compiled Region: 3/1", "Torch-Compiled Region: 3/*" },
+	static const char *const names[][2] = { { "Torch-Compiled Region: 3/1",
+							"Torch-Compiled Region: 3/*" },
 		{ "Torch-Compiled Region: 3/1_2", "Torch-Compiled Region: 3/*" },
 		{ "Torch-Compiled Region: 3", "Torch-Compiled Region: 3" },
 		{ "Torch-Compiled Region: ", "Torch-Compiled Region: " },
-		{ "Torch-Compiled Region: 3/", "Torch-Compiled Region: 3/" }, { "aten::op 3/1", "aten::op 3/1" },
+		{ "Torch-Compiled Region: 3/", "Torch-Compiled Region: 3/" },
+		{ "aten::op 3/1", "aten::op 3/1" },
 		{ "TorchDynamo Cache Lookup", "TorchDynamo Cache Lookup" } };
 	char out[64];
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const size_t length = label_fold_operator(names[i][0], strlen(names[i][0]), out);
 
-		ck_assert_msg(length == strlen(names[i][1]) && memcmp(out, names[i][1], length) == 0,
+		ck_assert_msg(
+			length == strlen(names[i][1]) && memcmp(out, names[i][1], length) == 0,
 			"`%s` became `%.*s`", names[i][0], (int)length, out);
 	}
 }
@@ -114,8 +118,10 @@ START_TEST(only_whole_numbers_that_are_parameters_fold)
 	char out[64];
 	const size_t length = label_fold(labels[_i].text, strlen(labels[_i].text), out);
 
-	ck_assert_msg(length == strlen(labels[_i].folded) && !memcmp(out, labels[_i].folded, length),
-		"`%s` folds to `%.*s`, not `%s`", labels[_i].text, (int)length, out, labels[_i].folded);
+	ck_assert_msg(
+		length == strlen(labels[_i].folded) && !memcmp(out, labels[_i].folded, length),
+		"`%s` folds to `%.*s`, not `%s`", labels[_i].text, (int)length, out,
+		labels[_i].folded);
 }
 END_TEST
 
@@ -131,8 +137,10 @@ END_TEST
 
 START_TEST(any_bytes_are_survived)
 {
-	const char bytes[] = { ' ', '\0', ' ', '7', '\0', (char)0xff, '#', '9', (char)0xff, '=', '8' };
-	const char folded[] = { ' ', '\0', ' ', '*', '\0', (char)0xff, '#', '9', (char)0xff, '=', '*' };
+	const char bytes[] = { ' ', '\0', ' ', '7', '\0', (char)0xff, '#', '9', (char)0xff, '=',
+		'8' };
+	const char folded[] = { ' ', '\0', ' ', '*', '\0', (char)0xff, '#', '9', (char)0xff, '=',
+		'*' };
 	char out[sizeof bytes];
 
 	ck_assert_uint_eq(label_fold(bytes, sizeof bytes, out), sizeof folded);
@@ -148,7 +156,8 @@ START_TEST(the_number_of_a_step_is_its_last)
 	ck_assert(label_number("ProfileStep#12", 14, &number) && number == 12);
 	ck_assert(label_number("t: -5.5", 7, &number) && number == 5);
 	ck_assert(!label_number("conv2d", 6, &number));
-	ck_assert(label_number("x 99999999999999999999999", 25, &number)); /* absurd, and survived */
+	ck_assert(
+		label_number("x 99999999999999999999999", 25, &number)); /* absurd, and survived */
 }
 END_TEST
 
@@ -159,10 +168,13 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_loop_test(folding, only_whole_numbers_that_are_parameters_fold, 0, sizeof labels / sizeof *labels);
-	tcase_add_loop_test(folding, paths_of_modules_fold_by_their_parts, 0, sizeof modules / sizeof *modules);
+	tcase_add_loop_test(folding, only_whole_numbers_that_are_parameters_fold, 0,
+		sizeof labels / sizeof *labels);
+	tcase_add_loop_test(
+		folding, paths_of_modules_fold_by_their_parts, 0, sizeof modules / sizeof *modules);
 	tcase_add_test(folding, of_operators_only_the_versions_of_torch_compile_fold);
-	tcase_add_loop_test(folding, folding_twice_changes_nothing_more, 0, sizeof labels / sizeof *labels);
+	tcase_add_loop_test(
+		folding, folding_twice_changes_nothing_more, 0, sizeof labels / sizeof *labels);
 	tcase_add_test(folding, any_bytes_are_survived);
 	tcase_add_test(folding, the_number_of_a_step_is_its_last);
 	suite_add_tcase(suite, folding);

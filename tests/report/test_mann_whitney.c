@@ -43,7 +43,7 @@ static int taken_for_a_difference(int times, size_t n, double likeness)
 	for (int i = 0; i < times; i++) {
 		fill(before, n, 1000, 25, likeness);
 		fill(after, n, 1000, 25, likeness);
-		found += compare(before, n, after, n).p < 0.01;
+		found += mann_whitney_test(before, n, after, n).p < 0.01;
 	}
 	return found;
 }
@@ -52,10 +52,11 @@ START_TEST(known_answer)
 {
 	/* Two of 25 pairs are the other way round: U = 2, 12.5 expected, variance 25 * 11 / 12. */
 	const double before[] = { 1, 2, 3, 4, 7 }, after[] = { 5, 6, 8, 9, 10 };
-	const struct comparison result = compare(before, 5, after, 5);
+	const struct mann_whitney_result result = mann_whitney_test(before, 5, after, 5);
 
 	ck_assert(result.tested);
-	ck_assert_double_eq_tol(result.p, erfc((12.5 - 2 - 0.5) / sqrt(25.0 * 11 / 12) / sqrt(2)), 1e-12);
+	ck_assert_double_eq_tol(
+		result.p, erfc((12.5 - 2 - 0.5) / sqrt(25.0 * 11 / 12) / sqrt(2)), 1e-12);
 	ck_assert_double_eq(result.median, 3);
 	ck_assert_double_eq(result.shift, 4);
 }
@@ -65,9 +66,9 @@ START_TEST(too_few_are_not_tested)
 {
 	const double values[] = { 1, 2, 3, 4, 5 };
 
-	ck_assert(!compare(values, 4, values, 5).tested);
-	ck_assert(!compare(values, 5, values, 0).tested);
-	ck_assert_double_eq(compare(values, 5, values, 4).p, 1);
+	ck_assert(!mann_whitney_test(values, 4, values, 5).tested);
+	ck_assert(!mann_whitney_test(values, 5, values, 0).tested);
+	ck_assert_double_eq(mann_whitney_test(values, 5, values, 4).p, 1);
 }
 END_TEST
 
@@ -77,11 +78,11 @@ START_TEST(equal_values_do_not_differ_and_two_constants_do)
 
 	for (int i = 0; i < 50; i++)
 		before[i] = after[i] = 7;
-	ck_assert_double_eq(compare(before, 50, after, 50).p, 1);
+	ck_assert_double_eq(mann_whitney_test(before, 50, after, 50).p, 1);
 	for (int i = 0; i < 50; i++)
 		after[i] = 8;
-	ck_assert_double_lt(compare(before, 50, after, 50).p, 1e-10);
-	ck_assert_double_eq(compare(before, 50, after, 50).shift, 1);
+	ck_assert_double_lt(mann_whitney_test(before, 50, after, 50).p, 1e-10);
+	ck_assert_double_eq(mann_whitney_test(before, 50, after, 50).shift, 1);
 }
 END_TEST
 
@@ -101,13 +102,13 @@ END_TEST
 START_TEST(a_shift_is_found_and_its_size_told)
 {
 	double before[100], after[100];
-	struct comparison result;
+	struct mann_whitney_result result;
 
 	state = 2;
 	fill(before, 100, 1000, 25, 0);
 	fill(after, 100, 1050, 25, 0);
 	after[3] = after[70] = 90000; /* a far value changes little */
-	result = compare(before, 100, after, 100);
+	result = mann_whitney_test(before, 100, after, 100);
 	ck_assert_double_lt(result.p, 1e-10);
 	ck_assert_double_eq_tol(result.shift, 50, 12);
 }
@@ -120,7 +121,7 @@ START_TEST(many_values_are_told_by_some)
 	state = 3;
 	fill(before, 5000, 1000, 25, 0);
 	fill(after, 3000, 990, 25, 0);
-	ck_assert_double_eq_tol(compare(before, 5000, after, 3000).shift, -10, 3);
+	ck_assert_double_eq_tol(mann_whitney_test(before, 5000, after, 3000).shift, -10, 3);
 	free(before);
 	free(after);
 }
@@ -130,13 +131,13 @@ START_TEST(holm_by_hand)
 {
 	double p[] = { 0.01, 0.04, 0.03, 0.005, 0.9 };
 
-	compare_holm(p, 5);
+	mann_whitney_holm(p, 5);
 	ck_assert_double_eq_tol(p[3], 0.025, 1e-12);
 	ck_assert_double_eq_tol(p[0], 0.04, 1e-12);
 	ck_assert_double_eq_tol(p[2], 0.09, 1e-12);
 	ck_assert_double_eq_tol(p[1], 0.09, 1e-12); /* 0.08, but never less than the one before */
 	ck_assert_double_eq_tol(p[4], 0.9, 1e-12);
-	compare_holm(p, 0);
+	mann_whitney_holm(p, 0);
 }
 END_TEST
 

@@ -18,7 +18,7 @@ static const struct node_memory *memory_of(const struct folded *folded, const ch
 
 static const struct memory_level *level_of(const struct folded *folded, uint32_t kind)
 {
-	const struct memory *memory = folded->fold->memory;
+	const struct memory_owners *memory = folded->profile->memory;
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		if (memory->levels[i].kind == kind)
@@ -45,8 +45,8 @@ START_TEST(a_range_has_a_level_at_its_edges_and_a_peak)
 	ck_assert_int_eq(memory_of(&folded, "a")->reserved_peak, 1500);
 	ck_assert_int_eq(memory_of(&folded, "a/spike")->reserved_delta, 0);
 	ck_assert_int_eq(memory_of(&folded, "a/spike")->reserved_peak, 1500);
-	ck_assert_int_eq(folded.fold->totals.reserved_peak, 1500);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 1050);
+	ck_assert_int_eq(folded.profile->totals.reserved_peak, 1500);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 1050);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -104,9 +104,9 @@ START_TEST(an_address_may_be_given_again)
 		build_free(builder, 1, i * 10 + 5, 0x1000);
 	}
 	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 0);
-	ck_assert_int_eq(folded.fold->totals.reserved_peak, 199);
-	ck_assert_uint_eq(folded.fold->memory->counts.replaced, 0);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 0);
+	ck_assert_int_eq(folded.profile->totals.reserved_peak, 199);
+	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -119,13 +119,14 @@ START_TEST(an_address_given_again_before_its_release_was_recorded_is_released_on
 	struct folded folded;
 
 	build_alloc(builder, 1, 100, 0x1000, 1000);
-	build_alloc(builder, 2, 250, 0x1000, 700); /* thread 1 is still inside its cudaFree of 200 to 300 */
+	build_alloc(builder, 2, 250, 0x1000,
+		700); /* thread 1 is still inside its cudaFree of 200 to 300 */
 	record = build_memory(builder, 1, 300, TRACE_FREE, 0x1000, 0, TRACE_MEMORY_DEVICE, 0);
 	record->call.duration = 100;
 	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 700);
-	ck_assert_uint_eq(folded.fold->memory->counts.replaced, 1);
-	ck_assert_uint_eq(folded.fold->memory->counts.unknown_frees, 0);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 700);
+	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.unknown_frees, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -137,20 +138,22 @@ START_TEST(failures_null_and_strangers_change_nothing_and_are_counted)
 	struct folded folded;
 
 	build_push(builder, 1, 1, "a");
-	build_memory(builder, 1, 10, TRACE_ALLOC, 0, UINT64_C(1) << 40, TRACE_MEMORY_DEVICE, 0)->call.result = 2;
+	build_memory(builder, 1, 10, TRACE_ALLOC, 0, UINT64_C(1) << 40, TRACE_MEMORY_DEVICE, 0)
+		->call.result = 2;
 	build_alloc(builder, 1, 20, 0x1000, 10);
 	build_free(builder, 1, 30, 0);
 	build_free(builder, 1, 40, 0xdead00);
-	build_memory(builder, 1, 50, TRACE_FREE, 0x1000, 0, TRACE_MEMORY_DEVICE, 0)->call.result = 700;
+	build_memory(builder, 1, 50, TRACE_FREE, 0x1000, 0, TRACE_MEMORY_DEVICE, 0)->call.result =
+		700;
 	build_pop(builder, 1, 60);
 	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 10);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 10);
 	ck_assert_uint_eq(memory_of(&folded, "a")->failed, 2);
 	ck_assert_uint_eq(memory_of(&folded, "a")->allocs, 1);
-	ck_assert_uint_eq(folded.fold->memory->counts.unknown_frees, 1);
-	ck_assert_uint_eq(folded.fold->memory->counts.null_frees, 1);
-	ck_assert_uint_eq(folded.fold->memory->counts.failed_frees, 1);
-	ck_assert_uint_eq(folded.fold->counts.failed_calls, 2);
+	ck_assert_uint_eq(folded.profile->memory->counts.unknown_frees, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.null_frees, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.failed_frees, 1);
+	ck_assert_uint_eq(folded.profile->counts.failed_calls, 2);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -165,37 +168,42 @@ START_TEST(only_device_memory_is_reserved_and_the_rest_is_kept_apart)
 	build_memory(builder, 1, 10, TRACE_ALLOC, 0x1000, 1, TRACE_MEMORY_DEVICE, 0);
 	build_memory(builder, 1, 20, TRACE_ALLOC, 0x2000, 10, TRACE_MEMORY_PINNED, 0);
 	build_memory(builder, 1, 30, TRACE_ALLOC, 0x3000, 100, TRACE_MEMORY_MANAGED, 0);
-	build_memory(
-		builder, 1, 40, TRACE_ALLOC, 0x2000, 1000, TRACE_MEMORY_ARRAY, 0); /* a handle, equal to an address */
-	build_memory(builder, 1, 50, TRACE_ALLOC, 0x4000, 10000, TRACE_MEMORY_DEVICE, 0)->flags = TRACE_MEMORY_POOL;
+	build_memory(builder, 1, 40, TRACE_ALLOC, 0x2000, 1000, TRACE_MEMORY_ARRAY,
+		0); /* a handle, equal to an address */
+	build_memory(builder, 1, 50, TRACE_ALLOC, 0x4000, 10000, TRACE_MEMORY_DEVICE, 0)->flags =
+		TRACE_MEMORY_POOL;
 	build_memory(builder, 1, 60, TRACE_FREE, 0x3000, 0, TRACE_MEMORY_DEVICE,
 		0); /* cudaFree does not say that it was managed */
 	build_memory(builder, 1, 70, TRACE_FREE, 0x2000, 0, TRACE_MEMORY_ARRAY, 0);
 	build_pop(builder, 1, 80);
 	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 10001);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 10001);
 	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 10001);
 	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_PINNED)->flow.held, 10);
 	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_MANAGED)->flow.held, 0);
-	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_MANAGED)->flow.most, 100);
+	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_MANAGED)->flow.held_max, 100);
 	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_ARRAY)->flow.free_bytes, 1000);
 	folded_check(&folded);
 	folded_free(&folded);
 }
 END_TEST
 
-static void alloc_in(struct trace_builder *builder, uint64_t at, uint64_t address, uint64_t bytes, uint32_t device, uint32_t context)
+static void alloc_in(struct trace_builder *builder, uint64_t at, uint64_t address, uint64_t bytes,
+	uint32_t device, uint32_t context)
 {
-	struct trace_memory *record = build_memory(builder, 1, at, TRACE_ALLOC, address, bytes, TRACE_MEMORY_DEVICE, device);
+	struct trace_memory *record = build_memory(
+		builder, 1, at, TRACE_ALLOC, address, bytes, TRACE_MEMORY_DEVICE, device);
 
-	record->flags = context << TRACE_MEMORY_CONTEXT;
+	record->flags = context << TRACE_MEMORY_CONTEXT_SHIFT;
 }
 
-static struct trace_memory *end_context(struct trace_builder *builder, uint64_t at, uint32_t device, uint32_t context)
+static struct trace_memory *end_context(
+	struct trace_builder *builder, uint64_t at, uint32_t device, uint32_t context)
 {
-	struct trace_memory *record = build_memory(builder, 1, at, TRACE_FREE, 0, 0, TRACE_MEMORY_UNKNOWN, device);
+	struct trace_memory *record = build_memory(
+		builder, 1, at, TRACE_FREE, 0, 0, TRACE_MEMORY_UNKNOWN, device);
 
-	record->flags = TRACE_MEMORY_ALL | context << TRACE_MEMORY_CONTEXT;
+	record->flags = TRACE_MEMORY_ALL | context << TRACE_MEMORY_CONTEXT_SHIFT;
 	return record;
 }
 
@@ -209,7 +217,8 @@ START_TEST(what_a_context_had_goes_with_it_and_nothing_else)
 	alloc_in(builder, 20, 0x2000, 10, 0, 2);
 	alloc_in(builder, 30, 0x3000, 100, 0, 0); /* whose it is is not known */
 	alloc_in(builder, 40, 0x4000, 1000, 1, 1);
-	build_memory(builder, 1, 50, TRACE_ALLOC, 0x5000, 10000, TRACE_MEMORY_DEVICE, 0)->flags = TRACE_MEMORY_MAPPED;
+	build_memory(builder, 1, 50, TRACE_ALLOC, 0x5000, 10000, TRACE_MEMORY_DEVICE, 0)->flags =
+		TRACE_MEMORY_MAPPED;
 	build_memory(builder, 1, 55, TRACE_ALLOC, 0x6000, 7, TRACE_MEMORY_PINNED, 0);
 	end_context(builder, 60, 0, 1)->call.result = 1; /* it did not come to that */
 	build_pop(builder, 1, 70);
@@ -217,13 +226,13 @@ START_TEST(what_a_context_had_goes_with_it_and_nothing_else)
 	end_context(builder, 90, 0, 1);
 	build_pop(builder, 1, 100);
 	folded = folded_of(builder, NULL);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 10010);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 10010);
 	ck_assert_int_eq(memory_of(&folded, "end")->reserved_delta, -101);
 	ck_assert_uint_eq(memory_of(&folded, "a")->free_bytes, 101);
 	ck_assert_uint_eq(memory_of(&folded, "end")->frees, 1);
 	ck_assert_uint_eq(memory_of(&folded, "a")->failed, 1);
 	ck_assert_uint_eq(level_of(&folded, TRACE_MEMORY_PINNED)->flow.held, 0);
-	ck_assert_uint_eq(folded.fold->memory->counts.null_frees, 0);
+	ck_assert_uint_eq(folded.profile->memory->counts.null_frees, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -231,7 +240,7 @@ END_TEST
 
 START_TEST(a_reset_by_whom_the_context_is_not_known_takes_what_the_device_has)
 {
-	const struct fold_options second = { .device = 1, .metric = METRIC_RESERVED };
+	const struct profile_options second = { .device = 1, .metric = METRIC_RESERVED };
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
@@ -240,8 +249,8 @@ START_TEST(a_reset_by_whom_the_context_is_not_known_takes_what_the_device_has)
 	end_context(builder, 2000, 1, 0);
 	alloc_in(builder, 2001, 1 << 12, 3, 1, 9);
 	folded = folded_of(builder, &second);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 3);
-	ck_assert_uint_eq(folded.fold->memory->counts.replaced, 0);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 3);
+	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -249,7 +258,7 @@ END_TEST
 
 START_TEST(a_level_is_that_of_one_device)
 {
-	const struct fold_options second = { .device = 1, .metric = METRIC_RESERVED };
+	const struct profile_options second = { .device = 1, .metric = METRIC_RESERVED };
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
@@ -258,7 +267,7 @@ START_TEST(a_level_is_that_of_one_device)
 	build_memory(builder, 1, 20, TRACE_ALLOC, 0x2000, 70, TRACE_MEMORY_DEVICE, 1);
 	build_pop(builder, 1, 30);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->totals.level_device, 0);
+	ck_assert_uint_eq(folded.profile->totals.level_device, 0);
 	ck_assert_int_eq(memory_of(&folded, "a")->reserved_delta, 5);
 	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 75);
 	folded_again(&folded, &second);
@@ -276,15 +285,16 @@ START_TEST(more_devices_than_a_machine_has_are_one_that_is_not_known)
 
 	build_push(builder, 1, 1, "a");
 	for (uint32_t device = 0; device < 3000; device++)
-		build_memory(builder, 1, 10 + device, TRACE_ALLOC, 0x1000 * (device + 1), 5, TRACE_MEMORY_DEVICE, device);
+		build_memory(builder, 1, 10 + device, TRACE_ALLOC, 0x1000 * (device + 1), 5,
+			TRACE_MEMORY_DEVICE, device);
 	build_pop(builder, 1, 4000);
 	folded = folded_of(builder, NULL);
 	ck_assert_uint_eq(memory_of(&folded, "a")->alloc_bytes, 15000);
-	ck_assert_uint_le(folded.fold->memory->level_count, 1025);
-	for (uint32_t i = 0; i < folded.fold->memory->level_count; i++) {
-		taken += folded.fold->memory->levels[i].flow.alloc_bytes;
-		if (folded.fold->memory->levels[i].device == UINT32_MAX)
-			of_unknown = folded.fold->memory->levels[i].flow.alloc_bytes;
+	ck_assert_uint_le(folded.profile->memory->level_count, 1025);
+	for (uint32_t i = 0; i < folded.profile->memory->level_count; i++) {
+		taken += folded.profile->memory->levels[i].flow.alloc_bytes;
+		if (folded.profile->memory->levels[i].device == UINT32_MAX)
+			of_unknown = folded.profile->memory->levels[i].flow.alloc_bytes;
 	}
 	ck_assert_uint_eq(taken, 15000);
 	ck_assert_uint_eq(of_unknown, (3000 - 1024) * 5);
@@ -296,7 +306,7 @@ START_TEST(who_held_what_at_the_peak_is_known)
 {
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
-	const struct memory *memory;
+	const struct memory_owners *memory;
 
 	build_push(builder, 1, 1, "a");
 	build_alloc(builder, 1, 10, 0x1000, 100);
@@ -307,13 +317,13 @@ START_TEST(who_held_what_at_the_peak_is_known)
 	build_alloc(builder, 1, 40, 0x3000, 90); /* 140 */
 	build_pop(builder, 1, 50);
 	folded = folded_of(builder, NULL);
-	memory = folded.fold->memory;
+	memory = folded.profile->memory;
 	ck_assert_uint_eq(memory->site_count, 2);
 	ck_assert_uint_eq(memory->sites[0].flow.at_peak, 100);
 	ck_assert_uint_eq(memory->sites[0].flow.held, 0);
 	ck_assert_uint_eq(memory->sites[1].flow.at_peak, 50);
 	ck_assert_uint_eq(memory->sites[1].flow.held, 140);
-	ck_assert_uint_eq(memory->levels[0].flow.most, 150);
+	ck_assert_uint_eq(memory->levels[0].flow.held_max, 150);
 	ck_assert_uint_eq(memory->levels[0].peak_ns, 20);
 	folded_free(&folded);
 }
@@ -348,15 +358,16 @@ START_TEST(levels_and_flows_agree_with_a_plain_sum)
 	}
 	folded = folded_of(builder, NULL);
 	folded_check(&folded);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, (int64_t)now);
-	ck_assert_int_eq(folded.fold->totals.reserved_peak, (int64_t)peak);
-	ck_assert_uint_eq(folded.fold->totals.alloc_bytes, taken);
-	ck_assert_uint_eq(folded.fold->totals.free_bytes, given);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, (int64_t)now);
+	ck_assert_int_eq(folded.profile->totals.reserved_peak, (int64_t)peak);
+	ck_assert_uint_eq(folded.profile->totals.alloc_bytes, taken);
+	ck_assert_uint_eq(folded.profile->totals.free_bytes, given);
 	folded_free(&folded);
 }
 END_TEST
 
-static uint32_t build_counter(struct trace_builder *builder, uint32_t id, const char *name, const char *unit)
+static uint32_t build_counter(
+	struct trace_builder *builder, uint32_t id, const char *name, const char *unit)
 {
 	const uint32_t text = build_name(builder, name), unit_text = build_name(builder, unit);
 	struct trace_counter *counter = build_dictionary(builder, TRACE_COUNTER, sizeof *counter);
@@ -367,7 +378,8 @@ static uint32_t build_counter(struct trace_builder *builder, uint32_t id, const 
 	return id;
 }
 
-static void build_metric(struct trace_builder *builder, uint64_t at, uint32_t counter, uint32_t type, const void *value)
+static void build_metric(struct trace_builder *builder, uint64_t at, uint32_t counter,
+	uint32_t type, const void *value)
 {
 	struct trace_metric *record = build_record(builder, 1, TRACE_METRIC, sizeof *record, at);
 
@@ -378,7 +390,9 @@ static void build_metric(struct trace_builder *builder, uint64_t at, uint32_t co
 
 START_TEST(the_programs_own_counters_are_levels)
 {
-	const struct fold_options fill = { .device = -1, .metric = METRIC_USER, .counter = "queue" };
+	const struct profile_options fill = {
+		.device = -1, .metric = METRIC_USER, .counter = "queue"
+	};
 	struct trace_builder *builder = builder_new();
 	const uint32_t other = build_counter(builder, 1, "other", NULL),
 		       queue = build_counter(builder, 2, "queue", "jobs");
@@ -398,10 +412,12 @@ START_TEST(the_programs_own_counters_are_levels)
 	build_pop(builder, 1, 60);
 	folded = folded_of(builder, &fill);
 	node = folded_node(&folded, "a/b");
-	ck_assert(node->worst->before == 12 && node->worst->after == 7.25L && node->worst->value == -4.75L);
+	ck_assert(node->worst->before == 12 && node->worst->after == 7.25L &&
+		  node->worst->value == -4.75L);
 	node = folded_node(&folded, "a");
 	ck_assert(node->worst->before == 0 && node->worst->after == 7.25L);
-	ck_assert_str_eq(text_of(folded.texts, folded.fold->counter_unit).bytes, "jobs");
+	ck_assert_str_eq(
+		string_table_get(folded.texts, folded.profile->counter_unit).bytes, "jobs");
 	folded_free(&folded);
 }
 END_TEST
@@ -420,7 +436,8 @@ int main(void)
 	tcase_add_test(memory, what_is_freed_elsewhere_is_a_flow_of_its_owner);
 	tcase_add_test(memory, a_level_includes_other_threads);
 	tcase_add_test(memory, an_address_may_be_given_again);
-	tcase_add_test(memory, an_address_given_again_before_its_release_was_recorded_is_released_once);
+	tcase_add_test(
+		memory, an_address_given_again_before_its_release_was_recorded_is_released_once);
 	tcase_add_test(memory, failures_null_and_strangers_change_nothing_and_are_counted);
 	tcase_add_test(memory, only_device_memory_is_reserved_and_the_rest_is_kept_apart);
 	tcase_add_test(memory, a_level_is_that_of_one_device);

@@ -14,10 +14,14 @@
 
 /* As cudaGetDeviceProperties gives them. The last four: GP100, GP102, GM200, GV100. */
 static const struct trace_device devices[] = {
-#define DEVICE(major, minor, sms, threads, blocks, shared, reserved) \
-	{.compute_major = major, .compute_minor = minor, .multiprocessors = sms, .warp_threads = 32, .max_threads_per_sm = threads, \
-	 .max_blocks_per_sm = blocks, .max_threads_per_block = 1024, .registers_per_sm = 65536, .registers_per_block = 65536, \
-	 .shared_bytes_per_sm = shared, .shared_bytes_per_block = 49152, .reserved_shared_bytes_per_block = reserved}
+#define DEVICE(major, minor, sms, threads, blocks, shared, reserved)                            \
+	{                                                                                       \
+		.compute_major = major, .compute_minor = minor, .multiprocessors = sms,         \
+		.warp_threads = 32, .max_threads_per_sm = threads, .max_blocks_per_sm = blocks, \
+		.max_threads_per_block = 1024, .registers_per_sm = 65536,                       \
+		.registers_per_block = 65536, .shared_bytes_per_sm = shared,                    \
+		.shared_bytes_per_block = 49152, .reserved_shared_bytes_per_block = reserved    \
+	}
 	DEVICE(7, 5, 40, 1024, 16, 65536, 0),
 	DEVICE(8, 0, 108, 2048, 32, 167936, 1024),
 	DEVICE(8, 6, 84, 1536, 16, 102400, 1024),
@@ -44,9 +48,13 @@ static const struct trace_device *device_of(uint32_t major, uint32_t minor)
 	return NULL;
 }
 
-static struct trace_kernel kernel_of(uint32_t blocks, uint32_t threads, uint32_t registers, uint32_t shared)
+static struct trace_kernel kernel_of(
+	uint32_t blocks, uint32_t threads, uint32_t registers, uint32_t shared)
 {
-	return (struct trace_kernel){.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .registers = registers, .dynamic_shared_bytes = shared};
+	return (struct trace_kernel){ .grid = { blocks, 1, 1 },
+		.block = { threads, 1, 1 },
+		.registers = registers,
+		.dynamic_shared_bytes = shared };
 }
 
 static struct occupancy occupancy_on(uint32_t major, uint32_t minor, struct trace_kernel kernel)
@@ -73,7 +81,8 @@ END_TEST
 
 START_TEST(the_scarcest_resource_decides)
 {
-	struct occupancy few_warps = occupancy_on(9, 0, kernel_of(1, 32, 16, 0)), registers = occupancy_on(8, 0, kernel_of(1, 1024, 64, 0)),
+	struct occupancy few_warps = occupancy_on(9, 0, kernel_of(1, 32, 16, 0)),
+			 registers = occupancy_on(8, 0, kernel_of(1, 1024, 64, 0)),
 			 shared = occupancy_on(9, 0, kernel_of(66, 384, 168, 200 * 1024));
 
 	ck_assert_uint_eq(few_warps.blocks_per_sm, 32);
@@ -91,9 +100,11 @@ END_TEST
 
 START_TEST(registers_go_to_warps_in_units_of_256)
 {
-	ck_assert_uint_eq(occupancy_on(8, 0, kernel_of(1, 128, 33, 0)).blocks_per_sm, 12); /* as if 40 */
+	ck_assert_uint_eq(
+		occupancy_on(8, 0, kernel_of(1, 128, 33, 0)).blocks_per_sm, 12); /* as if 40 */
 	ck_assert_uint_eq(occupancy_on(8, 0, kernel_of(1, 128, 40, 0)).blocks_per_sm, 12);
-	ck_assert_uint_eq(occupancy_on(8, 0, kernel_of(1, 128, 41, 0)).blocks_per_sm, 10); /* as if 48: 10 warps in each of 4 parts */
+	ck_assert_uint_eq(occupancy_on(8, 0, kernel_of(1, 128, 41, 0)).blocks_per_sm,
+		10); /* as if 48: 10 warps in each of 4 parts */
 }
 END_TEST
 
@@ -104,7 +115,8 @@ START_TEST(shared_memory_that_the_driver_configured_bounds_it)
 	ck_assert_uint_eq(occupancy_on(9, 0, kernel).blocks_per_sm, 28);
 	kernel.shared_carveout_bytes = 64 * 1024;
 	ck_assert_uint_eq(occupancy_on(9, 0, kernel).blocks_per_sm, 8);
-	kernel.shared_carveout_bytes = 7 * 1024; /* less than it needs: it cannot have run so, and is not believed */
+	kernel.shared_carveout_bytes =
+		7 * 1024; /* less than it needs: it cannot have run so, and is not believed */
 	ck_assert_uint_eq(occupancy_on(9, 0, kernel).blocks_per_sm, 28);
 	kernel.shared_carveout_bytes = UINT32_MAX;
 	ck_assert_uint_eq(occupancy_on(9, 0, kernel).blocks_per_sm, 28);
@@ -125,7 +137,7 @@ END_TEST
 START_TEST(unknown_limits_and_absurd_sizes_are_survived)
 {
 	struct trace_kernel kernel = kernel_of(1, 32, 16, 0);
-	struct trace_device device = {0};
+	struct trace_device device = { 0 };
 	struct occupancy result;
 
 	ck_assert(!occupancy_of(&device, &kernel, &result));
@@ -147,12 +159,18 @@ END_TEST
 static struct cudaOccDeviceProp nvidias_device(const struct trace_device *device)
 {
 	struct cudaOccDeviceProp theirs = {
-		.computeMajor = (int)device->compute_major, .computeMinor = (int)device->compute_minor,
-		.maxThreadsPerBlock = (int)device->max_threads_per_block, .maxThreadsPerMultiprocessor = (int)device->max_threads_per_sm,
-		.regsPerBlock = (int)device->registers_per_block, .regsPerMultiprocessor = (int)device->registers_per_sm,
-		.warpSize = (int)device->warp_threads, .sharedMemPerBlock = device->shared_bytes_per_block,
-		.sharedMemPerMultiprocessor = device->shared_bytes_per_sm, .numSms = (int)device->multiprocessors,
-		.sharedMemPerBlockOptin = device->shared_bytes_per_sm - device->reserved_shared_bytes_per_block,
+		.computeMajor = (int)device->compute_major,
+		.computeMinor = (int)device->compute_minor,
+		.maxThreadsPerBlock = (int)device->max_threads_per_block,
+		.maxThreadsPerMultiprocessor = (int)device->max_threads_per_sm,
+		.regsPerBlock = (int)device->registers_per_block,
+		.regsPerMultiprocessor = (int)device->registers_per_sm,
+		.warpSize = (int)device->warp_threads,
+		.sharedMemPerBlock = device->shared_bytes_per_block,
+		.sharedMemPerMultiprocessor = device->shared_bytes_per_sm,
+		.numSms = (int)device->multiprocessors,
+		.sharedMemPerBlockOptin = device->shared_bytes_per_sm -
+					  device->reserved_shared_bytes_per_block,
 		.reservedSharedMemPerBlock = device->reserved_shared_bytes_per_block,
 	};
 
@@ -161,20 +179,26 @@ static struct cudaOccDeviceProp nvidias_device(const struct trace_device *device
 
 /* false: their header is older than the device. `carveout`: percent of the SM's shared memory, -1 for no
  * preference. */
-static bool nvidias_answer(const struct trace_device *device, const struct trace_kernel *kernel, int carveout, struct cudaOccResult *result)
+static bool nvidias_answer(const struct trace_device *device, const struct trace_kernel *kernel,
+	int carveout, struct cudaOccResult *result)
 {
 	struct cudaOccDeviceProp theirs = nvidias_device(device);
-	struct cudaOccDeviceState state = {.carveoutConfig = carveout};
+	struct cudaOccDeviceState state = { .carveoutConfig = carveout };
 	struct cudaOccFuncAttributes function = {
-		.maxThreadsPerBlock = INT_MAX, .numRegs = (int)kernel->registers, .sharedSizeBytes = kernel->static_shared_bytes,
-		.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN, .maxDynamicSharedSizeBytes = kernel->dynamic_shared_bytes, .numBlockBarriers = 1,
+		.maxThreadsPerBlock = INT_MAX,
+		.numRegs = (int)kernel->registers,
+		.sharedSizeBytes = kernel->static_shared_bytes,
+		.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN,
+		.maxDynamicSharedSizeBytes = kernel->dynamic_shared_bytes,
+		.numBlockBarriers = 1,
 	};
 
-	return cudaOccMaxActiveBlocksPerMultiprocessor(result, &theirs, &function, &state, (int)kernel->block[0],
-						       kernel->dynamic_shared_bytes) == CUDA_OCC_SUCCESS;
+	return cudaOccMaxActiveBlocksPerMultiprocessor(result, &theirs, &function, &state,
+		       (int)kernel->block[0], kernel->dynamic_shared_bytes) == CUDA_OCC_SUCCESS;
 }
 
-static size_t compare(const struct trace_device *device, const struct trace_kernel *kernel, int carveout)
+static size_t compare(
+	const struct trace_device *device, const struct trace_kernel *kernel, int carveout)
 {
 	struct cudaOccResult theirs;
 	struct occupancy ours;
@@ -182,17 +206,25 @@ static size_t compare(const struct trace_device *device, const struct trace_kern
 	if (!nvidias_answer(device, kernel, carveout, &theirs))
 		return 0;
 	ck_assert(occupancy_of(device, kernel, &ours));
-	ck_assert_msg((int)ours.blocks_per_sm == theirs.activeBlocksPerMultiprocessor &&
-		      ours.limits == (theirs.limitingFactors & (OCC_LIMIT_WARPS | OCC_LIMIT_REGISTERS | OCC_LIMIT_SHARED_MEMORY | OCC_LIMIT_BLOCKS)),
-		      "%u.%u: %u threads, %u registers, %u + %u bytes shared: %u blocks (%s) instead of %d (%x)", device->compute_major,
-		      device->compute_minor, kernel->block[0], kernel->registers, kernel->static_shared_bytes, kernel->dynamic_shared_bytes,
-		      ours.blocks_per_sm, occupancy_limit_text(ours.limits), theirs.activeBlocksPerMultiprocessor, theirs.limitingFactors);
+	ck_assert_msg(
+		(int)ours.blocks_per_sm == theirs.activeBlocksPerMultiprocessor &&
+			ours.limits == (theirs.limitingFactors &
+					       (OCC_LIMIT_WARPS | OCC_LIMIT_REGISTERS |
+						       OCC_LIMIT_SHARED_MEMORY | OCC_LIMIT_BLOCKS)),
+		"%u.%u: %u threads, %u registers, %u + %u bytes shared: %u blocks (%s) instead of "
+		"%d (%x)",
+		device->compute_major, device->compute_minor, kernel->block[0], kernel->registers,
+		kernel->static_shared_bytes, kernel->dynamic_shared_bytes, ours.blocks_per_sm,
+		occupancy_limit_text(ours.limits), theirs.activeBlocksPerMultiprocessor,
+		theirs.limitingFactors);
 	return 1;
 }
 
 static uint32_t most_shared(const struct trace_device *device)
 {
-	return device->compute_major < 7 ? device->shared_bytes_per_block : device->shared_bytes_per_sm - device->reserved_shared_bytes_per_block;
+	return device->compute_major < 7
+		       ? device->shared_bytes_per_block
+		       : device->shared_bytes_per_sm - device->reserved_shared_bytes_per_block;
 }
 
 START_TEST(every_block_and_register_count_agrees_with_nvidias_sums)
@@ -215,7 +247,8 @@ START_TEST(every_shared_memory_size_agrees_with_nvidias_sums)
 	const struct trace_device *device = devices + _i;
 	size_t compared = 0;
 
-	for (uint32_t shared = 0; shared <= most_shared(device); shared += shared % 1024 < 2 || shared % 1024 > 1021 ? 1 : 51) {
+	for (uint32_t shared = 0; shared <= most_shared(device);
+		shared += shared % 1024 < 2 || shared % 1024 > 1021 ? 1 : 51) {
 		struct trace_kernel kernel = kernel_of(1, 64, 24, shared);
 
 		compared += compare(device, &kernel, -1);
@@ -234,7 +267,8 @@ START_TEST(any_mixture_agrees_with_nvidias_sums)
 	srandom((unsigned)_i);
 	for (int i = 0; i < 30000; i++) {
 		uint32_t threads = 1 + (uint32_t)random() % 1024;
-		struct trace_kernel kernel = kernel_of(1, threads, (uint32_t)random() % 256, (uint32_t)random() % (most_shared(device) + 1));
+		struct trace_kernel kernel = kernel_of(1, threads, (uint32_t)random() % 256,
+			(uint32_t)random() % (most_shared(device) + 1));
 
 		if (random() % 2)
 			kernel.dynamic_shared_bytes %= 16384;
@@ -252,11 +286,14 @@ START_TEST(configured_shared_memory_agrees_with_nvidias_sums)
 	if (device->compute_major < 7)
 		return;
 	for (int percent = 1; percent <= 100; percent++) {
-		struct cudaOccDeviceState state = {.carveoutConfig = percent};
+		struct cudaOccDeviceState state = { .carveoutConfig = percent };
 
-		if (cudaOccSMemPreferenceVoltaPlus(&configured, &theirs, &state) != CUDA_OCC_SUCCESS)
+		if (cudaOccSMemPreferenceVoltaPlus(&configured, &theirs, &state) !=
+			CUDA_OCC_SUCCESS)
 			return;
-		for (uint32_t shared = 0; shared + 1280 <= configured && shared <= most_shared(device); shared += 509) {
+		for (uint32_t shared = 0;
+			shared + 1280 <= configured && shared <= most_shared(device);
+			shared += 509) {
 			struct trace_kernel kernel = kernel_of(1, 64, 24, shared);
 
 			kernel.shared_carveout_bytes = (uint32_t)configured;
@@ -281,7 +318,8 @@ int main(void)
 	tcase_add_test(figures, what_cannot_run_has_no_blocks);
 	tcase_add_test(figures, unknown_limits_and_absurd_sizes_are_survived);
 #ifdef HAVE_NVIDIAS
-	tcase_add_loop_test(nvidias, every_block_and_register_count_agrees_with_nvidias_sums, 0, DEVICES);
+	tcase_add_loop_test(
+		nvidias, every_block_and_register_count_agrees_with_nvidias_sums, 0, DEVICES);
 	tcase_add_loop_test(nvidias, every_shared_memory_size_agrees_with_nvidias_sums, 0, DEVICES);
 	tcase_add_loop_test(nvidias, any_mixture_agrees_with_nvidias_sums, 0, DEVICES);
 	tcase_add_loop_test(nvidias, configured_shared_memory_agrees_with_nvidias_sums, 0, DEVICES);

@@ -9,22 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct out *out;
+static struct output *out;
 
 static void set_up(void)
 {
-	out = out_open("/dev/null");
+	out = output_open("/dev/null");
 }
 
 static void tear_down(void)
 {
-	out_close(out, "/dev/null");
+	output_close(out, "/dev/null");
 }
 
 /* What was written so far, terminated. */
 static const char *written(void)
 {
-	out_char(out, '\0');
+	output_char(out, '\0');
 	return out->buffer;
 }
 
@@ -76,7 +76,8 @@ static size_t from_json(const char *json, char *bytes)
 			unsigned point = hex(json + 1, 4);
 
 			if (point >= 0xd800 && point < 0xdc00) { /* the first of two halves */
-				point = 0x10000 + ((point & 0x3ff) << 10) + (hex(json + 7, 4) & 0x3ff);
+				point = 0x10000 + ((point & 0x3ff) << 10) +
+					(hex(json + 7, 4) & 0x3ff);
 				json += 6;
 			}
 			if (point >= 0xdc80 && point <= 0xdcff)
@@ -85,7 +86,10 @@ static size_t from_json(const char *json, char *bytes)
 				used += put_utf8(bytes + used, point);
 			json += 4;
 		} else {
-			bytes[used++] = *json == 'n' ? '\n' : *json == 't' ? '\t' : *json == 'r' ? '\r' : *json;
+			bytes[used++] = *json == 'n'   ? '\n'
+					: *json == 't' ? '\t'
+					: *json == 'r' ? '\r'
+						       : *json;
 		}
 	}
 	if (json[1])
@@ -125,12 +129,12 @@ static void round_trip(const char *text, size_t bytes)
 	size_t count;
 
 	out->used = 0;
-	out_json_text(out, text, bytes);
+	output_json_text(out, text, bytes);
 	count = from_json(written(), back);
 	if (count != bytes || memcmp(back, text, bytes))
 		ck_abort_msg("%s is not what was meant", out->buffer);
 	out->used = 0;
-	out_csv_text(out, text, bytes);
+	output_csv_text(out, text, bytes);
 	count = from_csv(written(), back);
 	if (count != bytes || memcmp(back, text, bytes))
 		ck_abort_msg("%s is not what was meant", out->buffer);
@@ -140,8 +144,9 @@ static void round_trip(const char *text, size_t bytes)
 
 START_TEST(every_text_can_be_had_back)
 {
-	static const char alphabet[] =
-		"aZ0 \"\\\n\r\t\x1b\x7f\x80\xbf\xc2\x9b\xc3\xa9\xe2\x80\xae\xed\xa0\xf0\x9f\x98\x80\xff=+-@,;/";
+	static const char alphabet[] = "aZ0 "
+				       "\"\\\n\r\t\x1b\x7f\x80\xbf\xc2\x9b\xc3\xa9\xe2\x80\xae\xed"
+				       "\xa0\xf0\x9f\x98\x80\xff=+-@,;/";
 	uint64_t seed = 4711;
 	char text[64];
 
@@ -159,7 +164,8 @@ START_TEST(every_text_can_be_had_back)
 		bytes = seed >> 58;
 		for (size_t at = 0; at < bytes; at++) {
 			seed = seed * UINT64_C(6364136223846793005) + 1;
-			text[at] = seed >> 62 ? alphabet[(seed >> 32) % (sizeof alphabet - 1)] : (char)(seed >> 40);
+			text[at] = seed >> 62 ? alphabet[(seed >> 32) % (sizeof alphabet - 1)]
+					      : (char)(seed >> 40);
 		}
 		round_trip(text, bytes);
 	}
@@ -168,12 +174,17 @@ END_TEST
 
 START_TEST(no_cell_is_a_formula_anywhere)
 {
-	static const char *const cells[][2] = { { "=1+1", "\\x3d1+1" }, { "@SUM(A1)", "\\x40SUM(A1)" }, { "a;=1+1", "a;\\x3d1+1" },
-		{ "\xef\xbc\x9d" "1", "\\xef\\xbc\\x9d1" }, { "a=1", "a=1" }, { "\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1" }, { "-1,2", "\"\\x2d1,2\"" } };
+	static const char *const cells[][2] = { { "=1+1", "\\x3d1+1" },
+		{ "@SUM(A1)", "\\x40SUM(A1)" }, { "a;=1+1", "a;\\x3d1+1" },
+		{ "\xef\xbc\x9d"
+		  "1",
+			"\\xef\\xbc\\x9d1" },
+		{ "a=1", "a=1" }, { "\xf3\xa0\x81\xa1", "\\xf3\\xa0\\x81\\xa1" },
+		{ "-1,2", "\"\\x2d1,2\"" } };
 
 	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
 		out->used = 0;
-		out_csv_text(out, cells[i][0], strlen(cells[i][0]));
+		output_csv_text(out, cells[i][0], strlen(cells[i][0]));
 		ck_assert_str_eq(written(), cells[i][1]);
 	}
 }
@@ -189,36 +200,37 @@ START_TEST(numbers_are_written_as_printf_would)
 
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
 		out->used = 0;
-		out_unsigned(out, value);
-		out_char(out, ' ');
-		out_signed(out, (int64_t)value);
-		out_char(out, ' ');
-		out_hex(out, value, 1, false);
-		snprintf(expected, sizeof expected, "%lu %ld 0x%lx", (unsigned long)value, (long)value,
-			(unsigned long)value);
+		output_unsigned(out, value);
+		output_char(out, ' ');
+		output_signed(out, (int64_t)value);
+		output_char(out, ' ');
+		output_hex(out, value, 1, false);
+		snprintf(expected, sizeof expected, "%lu %ld 0x%lx", (unsigned long)value,
+			(long)value, (unsigned long)value);
 		if (strcmp(written(), expected))
 			ck_abort_msg("%s, not %s", out->buffer, expected);
 	}
 	out->used = 0;
-	out_signed(out, INT64_MIN);
+	output_signed(out, INT64_MIN);
 	ck_assert_str_eq(written(), "-9223372036854775808");
 }
 END_TEST
 
 START_TEST(a_double_reads_back_as_itself)
 {
-	static const double values[] = { 0, 1, 0.1, 1.0 / 3, 1e300, 5e-324, 123456789.125, -2.5, 1e21 };
+	static const double values[] = { 0, 1, 0.1, 1.0 / 3, 1e300, 5e-324, 123456789.125, -2.5,
+		1e21 };
 
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		out->used = 0;
-		out_double(out, values[i]);
+		output_double(out, values[i]);
 		ck_assert(strtod(written(), NULL) == values[i]);
 	}
 	out->used = 0;
-	out_double(out, 0.1);
+	output_double(out, 0.1);
 	ck_assert_str_eq(written(), "0.1");
 	out->used = 0;
-	out_json_double(out, 0.0 / values[0]);
+	output_json_double(out, 0.0 / values[0]);
 	ck_assert_str_eq(written(), "\"nan\"");
 }
 END_TEST
@@ -227,20 +239,20 @@ START_TEST(more_than_the_buffer_is_written_whole)
 {
 	char path[] = "out.XXXXXX", read_back[64];
 	int fd = mkstemp(path);
-	struct out *file;
+	struct output *file;
 	FILE *reader;
 	size_t bytes = 0, got;
-	char *large = malloc(3 * OUT_BYTES);
+	char *large = malloc(3 * OUTPUT_BUFFER_BYTES);
 
 	ck_assert(fd >= 0 && large);
 	close(fd);
-	file = out_open(path);
-	memset(large, 'y', 3 * OUT_BYTES);
+	file = output_open(path);
+	memset(large, 'y', 3 * OUTPUT_BUFFER_BYTES);
 	for (int i = 0; i < 10000; i++)
-		out_bytes(file, "0123456789abcdef", 16);
-	out_bytes(file, large, 3 * OUT_BYTES);
-	out_char(file, 'z');
-	ck_assert(out_close(file, path));
+		output_bytes(file, "0123456789abcdef", 16);
+	output_bytes(file, large, 3 * OUTPUT_BUFFER_BYTES);
+	output_char(file, 'z');
+	ck_assert(output_close(file, path));
 	reader = fopen(path, "r");
 	ck_assert_ptr_nonnull(reader);
 	unlink(path);
@@ -250,7 +262,7 @@ START_TEST(more_than_the_buffer_is_written_whole)
 		bytes += got;
 	}
 	ck_assert_int_eq(read_back[0], 'z');
-	ck_assert_uint_eq(bytes, 160000 + 3 * OUT_BYTES + 1);
+	ck_assert_uint_eq(bytes, 160000 + 3 * OUTPUT_BUFFER_BYTES + 1);
 	fclose(reader);
 	free(large);
 }

@@ -39,25 +39,25 @@ static uint64_t nearest_rank(const uint64_t *sorted, size_t count, unsigned per_
 static void compare(size_t count, bool exactly)
 {
 	uint64_t *values = calloc(count, sizeof *values);
-	struct samples samples = { .used = 0 };
-	struct samples_budget budget = { .bytes = 0 };
+	struct percentiles samples = { .used = 0 };
+	struct percentiles_budget budget = { .bytes = 0 };
 
 	for (size_t i = 0; i < count; i++)
-		samples_add(&samples, values[i] = some_duration(), &budget);
+		percentiles_add(&samples, values[i] = some_duration(), &budget);
 	qsort(values, count, sizeof *values, by_value);
-	ck_assert_int_eq(samples_exact(&samples), exactly);
+	ck_assert_int_eq(percentiles_are_exact(&samples), exactly);
 	for (unsigned per_mille = 0; per_mille <= 1000; per_mille += 50) {
 		const uint64_t right = nearest_rank(values, count, per_mille),
-			       found = samples_percentile(&samples, per_mille);
+			       found = percentiles_get(&samples, per_mille);
 		const uint64_t off = found > right ? found - right : right - found;
 
 		if (exactly)
 			ck_assert_uint_eq(found, right);
 		else
-			ck_assert_msg(off <= right / 100, "%llu is %llu off", (unsigned long long)right,
-				(unsigned long long)off);
+			ck_assert_msg(off <= right / 100, "%llu is %llu off",
+				(unsigned long long)right, (unsigned long long)off);
 	}
-	samples_free(&samples);
+	percentiles_free(&samples);
 	ck_assert_uint_eq(exactly ? 0 : budget.bytes, 0);
 	free(values);
 }
@@ -80,66 +80,68 @@ END_TEST
 
 START_TEST(equal_values_are_what_they_are)
 {
-	struct samples samples = { .used = 0 };
-	struct samples_budget budget = { .bytes = 0 };
+	struct percentiles samples = { .used = 0 };
+	struct percentiles_budget budget = { .bytes = 0 };
 
-	ck_assert_uint_eq(samples_percentile(&samples, 500), 0);
+	ck_assert_uint_eq(percentiles_get(&samples, 500), 0);
 	for (int i = 0; i < 10; i++)
-		samples_add(&samples, 7, &budget);
-	ck_assert_uint_eq(samples_percentile(&samples, 500), 7);
-	ck_assert_uint_eq(samples_percentile(&samples, 950), 7);
-	samples_add(&samples, UINT64_MAX, &budget); /* does not fit 32 bits: the others move to 64 */
-	ck_assert_uint_eq(samples_percentile(&samples, 1000), UINT64_MAX);
-	ck_assert_uint_eq(samples_percentile(&samples, 500), 7);
-	samples_free(&samples);
+		percentiles_add(&samples, 7, &budget);
+	ck_assert_uint_eq(percentiles_get(&samples, 500), 7);
+	ck_assert_uint_eq(percentiles_get(&samples, 950), 7);
+	percentiles_add(
+		&samples, UINT64_MAX, &budget); /* does not fit 32 bits: the others move to 64 */
+	ck_assert_uint_eq(percentiles_get(&samples, 1000), UINT64_MAX);
+	ck_assert_uint_eq(percentiles_get(&samples, 500), 7);
+	percentiles_free(&samples);
 }
 END_TEST
 
 START_TEST(merging_is_as_adding_all_to_one)
 {
-	struct samples one = { .used = 0 }, two = { .used = 0 }, all = { .used = 0 };
-	struct samples_budget budget = { .bytes = 0 };
+	struct percentiles one = { .used = 0 }, two = { .used = 0 }, all = { .used = 0 };
+	struct percentiles_budget budget = { .bytes = 0 };
 
 	for (int i = 0; i < 2000; i++) {
 		const uint64_t value = some_duration();
 
-		samples_add(i % 2 ? &one : &two, value, &budget);
-		samples_add(&all, value, &budget);
+		percentiles_add(i % 2 ? &one : &two, value, &budget);
+		percentiles_add(&all, value, &budget);
 	}
-	samples_merge(&one, &two, &budget);
+	percentiles_merge(&one, &two, &budget);
 	for (unsigned per_mille = 0; per_mille <= 1000; per_mille += 100)
-		ck_assert_uint_eq(samples_percentile(&one, per_mille), samples_percentile(&all, per_mille));
+		ck_assert_uint_eq(
+			percentiles_get(&one, per_mille), percentiles_get(&all, per_mille));
 	for (int i = 0; i < 5000; i++)
-		samples_add(&two, 1000000, &budget);
-	samples_merge(&one, &two, &budget);
-	ck_assert(!samples_exact(&one));
-	ck_assert_uint_le(samples_percentile(&one, 500), 1010000);
-	ck_assert_uint_ge(samples_percentile(&one, 500), 990000);
-	samples_free(&one);
-	samples_free(&two);
-	samples_free(&all);
+		percentiles_add(&two, 1000000, &budget);
+	percentiles_merge(&one, &two, &budget);
+	ck_assert(!percentiles_are_exact(&one));
+	ck_assert_uint_le(percentiles_get(&one, 500), 1010000);
+	ck_assert_uint_ge(percentiles_get(&one, 500), 990000);
+	percentiles_free(&one);
+	percentiles_free(&two);
+	percentiles_free(&all);
 }
 END_TEST
 
 START_TEST(all_exact_values_together_stay_within_their_budget)
 {
-	static struct samples many[2000];
-	struct samples_budget budget = { .bytes = 0 };
+	static struct percentiles many[2000];
+	struct percentiles_budget budget = { .bytes = 0 };
 	size_t most = 0;
 
 	for (int round = 0; round < 4096; round++)
 		for (int i = 0; i < 2000; i++) {
-			samples_add(&many[i], (uint64_t)round, &budget);
+			percentiles_add(&many[i], (uint64_t)round, &budget);
 			most = budget.bytes > most ? budget.bytes : most;
 		}
-	ck_assert_uint_le(most, SAMPLES_BYTES);
+	ck_assert_uint_le(most, PERCENTILES_BYTES_MAX);
 	ck_assert_uint_gt(budget.early, 0);
 	for (int i = 0; i < 2000; i++) {
-		const uint64_t median = samples_percentile(&many[i], 500);
+		const uint64_t median = percentiles_get(&many[i], 500);
 
 		ck_assert_uint_le(median, 2067);
 		ck_assert_uint_ge(median, 2027);
-		samples_free(&many[i]);
+		percentiles_free(&many[i]);
 	}
 }
 END_TEST

@@ -42,7 +42,7 @@ START_TEST(a_place_has_the_sum_of_its_instances)
 	ck_assert_uint_eq(node->min_ns, 20);
 	ck_assert_uint_eq(node->max_ns, 50);
 	ck_assert_uint_eq(node->worst->begin_ns, 140);
-	ck_assert_uint_eq(folded.fold->counts.events, 7); /* and one CLOCK */
+	ck_assert_uint_eq(folded.profile->counts.events, 7); /* and one CLOCK */
 	folded_free(&folded);
 }
 END_TEST
@@ -68,7 +68,7 @@ END_TEST
 START_TEST(labels_that_differ_in_a_number_are_one_place)
 {
 	struct trace_builder *builder = builder_new();
-	struct fold_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
+	struct profile_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
 	struct folded folded;
 	const struct node *node;
 
@@ -87,7 +87,8 @@ START_TEST(labels_that_differ_in_a_number_are_one_place)
 	ck_assert_uint_eq(node->labels, 6);
 	ck_assert_uint_eq(must(&folded, "layers.*/attn")->labels, 0);
 	ck_assert_uint_eq(must(&folded, "layers.*/attn")->calls, 12);
-	ck_assert_str_eq(text_of(folded.texts, node->worst->label).bytes, "layers.5"); /* all are equal: the latest */
+	ck_assert_str_eq(string_table_get(folded.texts, node->worst->label).bytes,
+		"layers.5"); /* all are equal: the latest */
 	folded_again(&folded, &apart);
 	ck_assert_ptr_null(folded_node(&folded, "layers.*"));
 	expect_times(must(&folded, "layers.3"), 2, 18, 10);
@@ -102,7 +103,8 @@ START_TEST(operators_never_fold)
 	struct folded folded;
 
 	for (unsigned i = 0; i < 2; i++) {
-		build_push_node(builder, 1, i * 10, build_node(builder, 0, names[i], NULL, TRACE_NODE_OP));
+		build_push_node(
+			builder, 1, i * 10, build_node(builder, 0, names[i], NULL, TRACE_NODE_OP));
 		build_pop(builder, 1, i * 10 + 5);
 	}
 	folded = folded_of(builder, NULL);
@@ -126,7 +128,8 @@ START_TEST(domains_nest_by_time_and_close_their_own)
 	folded = folded_of(builder, NULL);
 	expect_times(must(&folded, "outer"), 1, 50, 20);
 	expect_times(must(&folded, "outer/inner"), 1, 60, 60);
-	ck_assert_str_eq(text_of(folded.texts, must(&folded, "outer/inner")->domain).bytes, "lib");
+	ck_assert_str_eq(
+		string_table_get(folded.texts, must(&folded, "outer/inner")->domain).bytes, "lib");
 	folded_free(&folded);
 }
 END_TEST
@@ -202,8 +205,8 @@ START_TEST(start_and_end_ranges_overlap_and_cross_threads)
 	build_pop(builder, 1, 170);
 	folded = folded_of(builder, NULL);
 	expect_times(must(&folded, "start-end ranges/load *"), 2, 120, 120);
-	ck_assert_uint_eq(folded.fold->counts.unknown_ends, 1);
-	ck_assert_uint_eq(folded.fold->counts.spans_left_open, 1);
+	ck_assert_uint_eq(folded.profile->counts.unknown_ends, 1);
+	ck_assert_uint_eq(folded.profile->counts.async_left_open, 1);
 	ck_assert(must(&folded, "start-end ranges/open")->left_open);
 	ck_assert_uint_eq(must(&folded, "start-end ranges/open")->total_ns, 50);
 	folded_free(&folded);
@@ -234,7 +237,8 @@ END_TEST
 static void push_inline(struct trace_builder *builder, uint32_t at, uint32_t node, const char *text)
 {
 	const size_t length = strlen(text);
-	struct trace_range *record = build_push_record(builder, 1, at, node, sizeof *record + length);
+	struct trace_range *record = build_push_record(
+		builder, 1, at, node, sizeof *record + length);
 
 	record->head.flags = TRACE_HAS_TEXT;
 	record->text_bytes = (uint32_t)length;
@@ -265,7 +269,9 @@ START_TEST(texts_without_an_id_fold_too_and_carry_what_lies_below)
 	expect_times(must(&folded, "request *"), 3, 153, 123);
 	expect_times(must(&folded, "request */inside"), 3, 30, 30);
 	expect_times(must(&folded, "other/inside"), 1, 10, 10);
-	ck_assert_str_eq(text_of(folded.texts, must(&folded, "request *")->worst->label).bytes, "request 1002");
+	ck_assert_str_eq(
+		string_table_get(folded.texts, must(&folded, "request *")->worst->label).bytes,
+		"request 1002");
 	folded_free(&folded);
 }
 END_TEST
@@ -276,7 +282,7 @@ START_TEST(texts_that_never_repeat_do_not_grow_the_tree_without_bound)
 	const uint32_t nameless = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE);
 	struct folded folded;
 
-	for (uint32_t i = 0; i < NAMES_INLINE_MOST + 100; i++) {
+	for (uint32_t i = 0; i < NODE_NAMES_INLINE_MAX + 100; i++) {
 		char text[32];
 
 		snprintf(text, sizeof text, "id-%08x", i * 2654435761u);
@@ -284,7 +290,7 @@ START_TEST(texts_that_never_repeat_do_not_grow_the_tree_without_bound)
 		build_pop(builder, 1, i * 2 + 1);
 	}
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(names_others(folded.fold->names), 100);
+	ck_assert_uint_eq(node_names_other_count(folded.profile->names), 100);
 	expect_times(must(&folded, "(other labels)"), 100, 100, 100);
 	folded_free(&folded);
 }
@@ -305,7 +311,8 @@ START_TEST(what_is_lost_in_a_gap_is_not_made_up)
 	build_pop(builder, 1, 600);
 	folded = folded_of(builder, NULL);
 	expect_times(must(&folded, "main"), 1, 500, 300);
-	expect_times(must(&folded, "main/late"), 1, 200, 200);    /* its begin is in the next payload's OPEN */
+	expect_times(must(&folded, "main/late"), 1, 200,
+		200); /* its begin is in the next payload's OPEN */
 	ck_assert_uint_eq(must(&folded, "main/early")->calls, 0); /* its end is nowhere */
 	folded_free(&folded);
 }
@@ -332,16 +339,17 @@ static struct trace_builder *ten_steps(void)
 
 START_TEST(only_the_steps_asked_for_count)
 {
-	const struct fold_options some = {
+	const struct profile_options some = {
 		.device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 3, .last_step = 5
 	};
 	struct folded folded = folded_of(ten_steps(), &some);
 
 	expect_times(must(&folded, "train/step *"), 3, 300, 180);
 	expect_times(must(&folded, "train/step */layer"), 3, 120, 120);
-	expect_times(must(&folded, "train"), 1, 500, 200); /* from the first one's begin to the last one's end */
-	ck_assert_uint_eq(folded.fold->totals.wall_ns, 500);
-	ck_assert_uint_eq(folded.fold->counts.steps, 10);
+	expect_times(must(&folded, "train"), 1, 500,
+		200); /* from the first one's begin to the last one's end */
+	ck_assert_uint_eq(folded.profile->totals.wall_ns, 500);
+	ck_assert_uint_eq(folded.profile->counts.steps, 10);
 	folded_free(&folded);
 }
 END_TEST
@@ -380,8 +388,8 @@ START_TEST(all_time_is_in_exactly_one_self)
 				outermost += at[thread] - begin[thread];
 		}
 	folded = folded_of(builder, NULL);
-	for (uint32_t id = 1; id < folded.fold->tree->count; id++) {
-		const struct node *node = &folded.fold->tree->nodes[id];
+	for (uint32_t id = 1; id < folded.profile->tree->count; id++) {
+		const struct node *node = &folded.profile->tree->nodes[id];
 
 		selfs += node->self_ns;
 		roots += node->parent ? 0 : node->total_ns;
@@ -409,9 +417,10 @@ START_TEST(a_nesting_without_end_is_cut_where_nobody_reads_it)
 	for (unsigned depth = 0; depth < 5000; depth++)
 		build_pop(builder, 1, 5000 + depth);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->tree->count, TREE_DEEPEST + 3); /* 0 to 1000, and (deeper) */
-	for (uint32_t id = 1; id < folded.fold->tree->count; id++)
-		selfs += folded.fold->tree->nodes[id].self_ns;
+	ck_assert_uint_eq(
+		folded.profile->tree->count, TREE_DEPTH_MAX + 3); /* 0 to 1000, and (deeper) */
+	for (uint32_t id = 1; id < folded.profile->tree->count; id++)
+		selfs += folded.profile->tree->nodes[id].self_ns;
 	ck_assert_uint_eq(selfs, 9999);
 	folded_free(&folded);
 }
@@ -443,8 +452,8 @@ START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 			build_seal(builder, 1, SEAL_WHOLE);
 	}
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_gt(folded.fold->tree->budget.early, 0);
-	fold_refine(folded.fold);
+	ck_assert_uint_gt(folded.profile->tree->budget.early, 0);
+	profile_refine_percentiles(folded.profile);
 	for (unsigned i = 1; i < CALLS; i++) /* sorted by insertion: only once */
 		for (unsigned j = i; j > 0 && durations[j - 1] > durations[j]; j--) {
 			const uint32_t swap = durations[j];
@@ -452,12 +461,12 @@ START_TEST(percentiles_stay_exact_when_all_values_do_not_fit)
 			durations[j] = durations[j - 1];
 			durations[j - 1] = swap;
 		}
-	for (uint32_t id = 1; id < folded.fold->tree->count; id++) {
-		struct samples *samples = &folded.fold->tree->nodes[id].samples;
+	for (uint32_t id = 1; id < folded.profile->tree->count; id++) {
+		struct percentiles *samples = &folded.profile->tree->nodes[id].samples;
 
-		ck_assert(samples_exact(samples));
-		ck_assert_uint_eq(samples_percentile(samples, 500), durations[CALLS / 2 - 1]);
-		ck_assert_uint_eq(samples_percentile(samples, 950), durations[CALLS * 95 / 100 - 1]);
+		ck_assert(percentiles_are_exact(samples));
+		ck_assert_uint_eq(percentiles_get(samples, 500), durations[CALLS / 2 - 1]);
+		ck_assert_uint_eq(percentiles_get(samples, 950), durations[CALLS * 95 / 100 - 1]);
 	}
 	folded_free(&folded);
 }

@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct trace_python_frame frame(struct trace_builder *builder, const char *file, uint32_t line, const char *function)
+static struct trace_python_frame frame(
+	struct trace_builder *builder, const char *file, uint32_t line, const char *function)
 {
-	return (struct trace_python_frame){build_name(builder, function), build_name(builder, file), line, 0};
+	return (struct trace_python_frame){ build_name(builder, function),
+		build_name(builder, file), line, 0 };
 }
 
 /* Stack 7: `outer` called `inner`. */
 static void build_stack(struct trace_builder *builder)
 {
-	const struct trace_python_frame inner = frame(builder, "/home/me/net\x1b.py", 12, "Net.forward"),
+	const struct trace_python_frame inner = frame(
+						builder, "/home/me/net\x1b.py", 12, "Net.forward"),
 					outer = frame(builder, "/home/me/train.py", 40, "<module>");
-	struct trace_python_stack *stack = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *stack + 2 * sizeof inner);
+	struct trace_python_stack *stack = build_dictionary(
+		builder, TRACE_PYTHON_STACK, sizeof *stack + 2 * sizeof inner);
 
 	stack->stack = 7;
 	stack->frames = 2;
@@ -25,7 +29,8 @@ static void build_stack(struct trace_builder *builder)
 	memcpy((char *)(stack + 1) + sizeof inner, &outer, sizeof outer);
 }
 
-static void build_source(struct trace_builder *builder, uint32_t node, const char *file, uint32_t line, const char *function)
+static void build_source(struct trace_builder *builder, uint32_t node, const char *file,
+	uint32_t line, const char *function)
 {
 	const struct trace_python_frame at = frame(builder, file, line, function);
 	struct trace_source *source = build_dictionary(builder, TRACE_SOURCE, sizeof *source);
@@ -58,8 +63,9 @@ static void has(const struct screen *screen, const char *text)
 	ck_assert_msg(strstr(screen->out, text) != NULL, "`%s` is not in:\n%s", text, screen->out);
 }
 
-#define FRAMES                                                                              \
-	"\"python_stack\":[{\"function\":\"Net.forward\",\"file\":\"/home/me/net\\u001b.py\",\"line\":12}," \
+#define FRAMES                                                                 \
+	"\"python_stack\":[{\"function\":\"Net.forward\",\"file\":\"/home/me/" \
+	"net\\u001b.py\",\"line\":12},"                                        \
 	"{\"function\":\"<module>\",\"file\":\"/home/me/train.py\",\"line\":40}]"
 
 START_TEST(dump_has_sources_first_and_the_stack_of_each_call)
@@ -67,13 +73,15 @@ START_TEST(dump_has_sources_first_and_the_stack_of_each_call)
 	const struct screen json = screen_show(traced(), "dump trace.bin -f json");
 	struct screen other;
 
-	has(&json, "{\"t_ns\":0,\"pid\":100,\"tid\":0,\"kind\":\"source\",\"name\":\"net\",\"node\":1,\"python_stack\":[{\"function\":"
+	has(&json, "{\"t_ns\":0,\"pid\":100,\"tid\":0,\"kind\":\"source\",\"name\":\"net\","
+		   "\"node\":1,\"python_stack\":[{\"function\":"
 		   "\"main\",\"file\":\"/home/me/train.py\",\"line\":41}]}\n");
 	has(&json, "\"stack\":7," FRAMES);
 	ck_assert_ptr_nonnull(strstr(strstr(json.out, FRAMES) + 1, FRAMES));
 	ck_assert_ptr_eq(strstr(json.out, "\"source\""), strstr(json.out, "\"kind\":") + 7);
 	other = screen_show(traced(), "dump trace.bin");
-	has(&other, "python_stack=/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
+	has(&other,
+		"python_stack=/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
 	other = screen_show(traced(), "dump trace.bin -f csv");
 	has(&other, "/home/me/net\\x1b.py:12 Net.forward < /home/me/train.py:40 <module>");
 }
@@ -83,7 +91,8 @@ START_TEST(memory_shows_who_took_it)
 {
 	struct screen screen = screen_show(traced(), "memory trace.bin -f json");
 
-	has(&screen, "\"stack\": [\"/home/me/net\\u001b.py:12 Net.forward\", \"/home/me/train.py:40 <module>\"]");
+	has(&screen, "\"stack\": [\"/home/me/net\\u001b.py:12 Net.forward\", "
+		     "\"/home/me/train.py:40 <module>\"]");
 	screen = screen_show(traced(), "memory trace.bin --width 160");
 	has(&screen, "net < net\\x1b.py:12 Net.forward");
 	has(&screen, "net\\x1b.py:12 Net.forward < train.py:40 <module>");
@@ -115,7 +124,8 @@ START_TEST(no_source_and_no_stack_are_nothing)
 	struct screen screen;
 
 	build_push(builder, 1, 100, "plain");
-	build_memory(builder, 1, 200, TRACE_ALLOC, 0x1000, 4096, 3, 0)->call.stack = 9; /* there is none of that id */
+	build_memory(builder, 1, 200, TRACE_ALLOC, 0x1000, 4096, 3, 0)->call.stack =
+		9; /* there is none of that id */
 	build_pop(builder, 1, 1000);
 	builder_write(builder, "kept.bin");
 	builder_free(builder);
@@ -145,7 +155,8 @@ END_TEST
 START_TEST(a_stack_that_announces_more_than_it_holds_is_damage)
 {
 	struct trace_builder *builder = traced();
-	struct trace_python_stack *stack = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *stack + 16);
+	struct trace_python_stack *stack = build_dictionary(
+		builder, TRACE_PYTHON_STACK, sizeof *stack + 16);
 	struct screen screen;
 
 	stack->stack = 8;

@@ -20,7 +20,8 @@ static struct trace_builder *scheduled(const char *schedule, uint64_t steps)
 	return builder;
 }
 
-static void edge(struct trace_builder *builder, uint64_t at, enum trace_window_edge what, uint64_t step, uint32_t warmup)
+static void edge(struct trace_builder *builder, uint64_t at, enum trace_window_edge what,
+	uint64_t step, uint32_t warmup)
 {
 	struct trace_window *record = build_record(builder, MAIN, TRACE_WINDOW, sizeof *record, at);
 
@@ -36,15 +37,18 @@ static void span(struct trace_builder *builder, uint64_t from, uint64_t to, cons
 }
 
 /* As the tool folds it. */
-static struct folded fold(struct trace_builder *builder)
+static struct folded profile(struct trace_builder *builder)
 {
-	struct fold_options options = { .device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT };
+	struct profile_options options = {
+		.device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT
+	};
 	struct folded folded = folded_of(builder, NULL);
-	struct windows *windows = windows_read(folded.reader);
-	struct steps *steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
+	struct recording_windows *windows = recording_windows_read(folded.reader);
+	struct steps *steps = recording_windows_steps(
+		windows, steps_find(folded.reader, NULL, NULL));
 
 	options.windows = windows;
-	options.found = steps;
+	options.found_steps = steps;
 	folded_again(&folded, &options);
 	folded_check(&folded);
 	return folded;
@@ -55,8 +59,8 @@ static void expect(const struct folded *folded, const char *path, uint64_t calls
 	const struct node *node = folded_node(folded, path);
 
 	ck_assert_msg(node != NULL, "%s is not there", path);
-	ck_assert_msg(node->calls == calls && node->total_ns == total, "%s: %llu calls, %llu ns", path,
-		(unsigned long long)node->calls, (unsigned long long)node->total_ns);
+	ck_assert_msg(node->calls == calls && node->total_ns == total, "%s: %llu calls, %llu ns",
+		path, (unsigned long long)node->calls, (unsigned long long)node->total_ns);
 }
 
 static void has(const char *text, const char *wanted)
@@ -66,7 +70,8 @@ static void has(const char *text, const char *wanted)
 
 START_TEST(only_windows_count)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:0", 5);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:1,warmup:0,active:1,repeat:0", 5);
 	struct folded folded;
 
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
@@ -77,18 +82,19 @@ START_TEST(only_windows_count)
 	edge(builder, 400, TRACE_WINDOW_ENDS, 4, 0);
 	build_push(builder, MAIN, 900, "after"); /* whatever is there counts in windows only */
 	build_pop(builder, MAIN, 1000);
-	folded = fold(builder);
+	folded = profile(builder);
 	expect(&folded, "step", 2, 200);
 	expect(&folded, "step/work", 2, 70);
-	ck_assert_uint_eq(folded.fold->totals.wall_ns, 200);
+	ck_assert_uint_eq(folded.profile->totals.wall_ns, 200);
 	folded_free(&folded);
 }
 END_TEST
 
 START_TEST(steps_are_those_of_the_program_where_none_are_found)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:1,active:2,repeat:1", 9);
-	struct windows *windows;
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:0,warmup:1,active:2,repeat:1", 9);
+	struct recording_windows *windows;
 	struct folded folded;
 	struct steps *steps;
 
@@ -99,8 +105,8 @@ START_TEST(steps_are_those_of_the_program_where_none_are_found)
 	span(builder, 160, 180, "work");
 	edge(builder, 200, TRACE_WINDOW_ENDS, 3, 0);
 	folded = folded_of(builder, NULL);
-	windows = windows_read(folded.reader);
-	steps = windows_steps(windows, NULL);
+	windows = recording_windows_read(folded.reader);
+	steps = recording_windows_steps(windows, NULL);
 	ck_assert_uint_eq(windows->count, 1);
 	ck_assert_uint_eq(windows->ns, 200);
 	ck_assert_uint_eq(windows->steps, 9);
@@ -116,7 +122,7 @@ START_TEST(steps_are_those_of_the_program_where_none_are_found)
 	ck_assert_uint_eq(steps->steps[2].end_ns, 200);
 	ck_assert_uint_eq(steps->p50_ns, 50);
 	steps_free(steps);
-	windows_free(windows);
+	recording_windows_free(windows);
 	folded_free(&folded);
 }
 END_TEST
@@ -131,9 +137,10 @@ static void train(struct trace_builder *builder, uint64_t at, const char *name)
 
 START_TEST(steps_that_are_found_have_the_programs_numbers)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:3,warmup:1,active:1,repeat:0", 11);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:3,warmup:1,active:1,repeat:0", 11);
 	static const uint64_t wanted[] = { 3, 4, 8, 9 };
-	struct windows *windows;
+	struct recording_windows *windows;
 	struct folded folded;
 	struct steps *steps;
 
@@ -145,8 +152,8 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 		edge(builder, 300 + 1000 * i, TRACE_WINDOW_ENDS, 5 + 5 * i, 0);
 	}
 	folded = folded_of(builder, NULL);
-	windows = windows_read(folded.reader);
-	steps = windows_steps(windows, steps_find(folded.reader, NULL, NULL));
+	windows = recording_windows_read(folded.reader);
+	steps = recording_windows_steps(windows, steps_find(folded.reader, NULL, NULL));
 	ck_assert_str_eq(steps->evidence, "optimizer.step");
 	ck_assert_uint_eq(steps->count, 4);
 	ck_assert_uint_eq(steps->warm_up, 2);
@@ -156,14 +163,15 @@ START_TEST(steps_that_are_found_have_the_programs_numbers)
 		ck_assert_uint_le(steps->steps[i].end_ns, i < 2 ? 300 : 1300);
 	}
 	steps_free(steps);
-	windows_free(windows);
+	recording_windows_free(windows);
 	folded_free(&folded);
 }
 END_TEST
 
 START_TEST(a_window_that_was_cut_off_is_unfinished)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:5,repeat:0", 2);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:1,warmup:0,active:5,repeat:0", 2);
 	struct screen screen;
 
 	builder_header(builder)->flags = 0;
@@ -180,14 +188,15 @@ END_TEST
 START_TEST(where_there_was_no_window_nothing_counts_unless_it_was_open)
 {
 	for (int shut = 0; shut < 2; shut++) {
-		struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:0,active:5,repeat:0", 0);
+		struct trace_builder *builder = scheduled(
+			"skip_first:0,wait:0,warmup:0,active:5,repeat:0", 0);
 		struct folded folded;
 
 		if (shut)
-			builder_header(builder)->flags |= TRACE_SHUT;
+			builder_header(builder)->flags |= TRACE_PAUSED;
 		span(builder, 110, 140, "work");
-		folded = fold(builder);
-		ck_assert_int_eq(folded.fold->totals.wall_ns == 0, shut);
+		folded = profile(builder);
+		ck_assert_int_eq(folded.profile->totals.wall_ns == 0, shut);
 		folded_free(&folded);
 	}
 }
@@ -195,7 +204,8 @@ END_TEST
 
 START_TEST(the_gpu_is_busy_and_idle_in_windows)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:0", 4);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:1,warmup:0,active:1,repeat:0", 4);
 	struct screen screen;
 
 	build_device(builder, 0, "GPU");
@@ -212,7 +222,8 @@ START_TEST(the_gpu_is_busy_and_idle_in_windows)
 	build_kernel(builder, GPU, 1200, 1, "gemm", 130, 180);
 	build_kernel(builder, GPU, 1200, 5, "gemm", 1030, 1090);
 	screen = screen_show(builder, "tree trace.bin -f json");
-	has(screen.out, "\"wall_ns\": 200, \"gpu_sum_ns\": 110, \"gpu_busy_ns\": 110, \"gpu_idle_ns\": 50,");
+	has(screen.out, "\"wall_ns\": 200, \"gpu_sum_ns\": 110, \"gpu_busy_ns\": 110, "
+			"\"gpu_idle_ns\": 50,");
 }
 END_TEST
 
@@ -223,9 +234,10 @@ static void level(struct trace_builder *builder, uint64_t at, uint64_t allocated
 
 START_TEST(tensors_that_came_and_went_meanwhile_are_no_difference)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:0,warmup:0,active:1,repeat:0", 4);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:0,warmup:0,active:1,repeat:0", 4);
 	struct folded folded;
-	const struct memory *memory;
+	const struct memory_owners *memory;
 
 	build_push(builder, MAIN, 10, "work");
 	build_tensor(builder, MAIN, 20, 0x1000, 512, 512, 2048);
@@ -233,44 +245,51 @@ START_TEST(tensors_that_came_and_went_meanwhile_are_no_difference)
 	build_pop(builder, MAIN, 40);
 	edge(builder, 100, TRACE_WINDOW_ENDS, 1, 0);
 	build_alloc(builder, MAIN, 150, 0x100000, 1 << 20); /* recorded always */
-	edge(builder, 200, TRACE_WINDOW_BEGINS, 2, 0); /* 0x1000 has gone, 0x3000 has come */
+	edge(builder, 200, TRACE_WINDOW_BEGINS, 2, 0);      /* 0x1000 has gone, 0x3000 has come */
 	level(builder, 201, 4096, 1 << 20);
 	build_push(builder, MAIN, 210, "work");
 	build_tensor(builder, MAIN, 220, 0x1000, 512, 4608, 1 << 20);
 	build_tensor(builder, MAIN, 230, 0x3000, -2048, 2560, 1 << 20);
 	build_pop(builder, MAIN, 240);
 	edge(builder, 300, TRACE_WINDOW_ENDS, 3, 0);
-	folded = fold(builder);
-	memory = folded.fold->memory;
+	folded = profile(builder);
+	memory = folded.profile->memory;
 	ck_assert_uint_eq(memory->counts.tensor_differences, 0);
 	ck_assert_uint_eq(memory->counts.unknown_tensor_frees, 0);
-	ck_assert_int_eq(folded.fold->totals.allocated_peak, 4608);
-	ck_assert_int_eq(folded.fold->totals.allocated_now, 2560);
-	ck_assert_int_eq(folded.fold->totals.reserved_peak, 1 << 20);
-	ck_assert_uint_eq(folded_node(&folded, "step/work")->tensors->self.alloc_bytes, 512 + 1024 + 512);
+	ck_assert_int_eq(folded.profile->totals.allocated_peak, 4608);
+	ck_assert_int_eq(folded.profile->totals.allocated_now, 2560);
+	ck_assert_int_eq(folded.profile->totals.reserved_peak, 1 << 20);
+	ck_assert_uint_eq(
+		folded_node(&folded, "step/work")->tensors->self.alloc_bytes, 512 + 1024 + 512);
 	ck_assert_uint_eq(folded_node(&folded, "step/work")->tensors->allocs, 3);
-	ck_assert_uint_eq(memory_tensors(memory, 0)->pool.allocated, 2560);
+	ck_assert_uint_eq(memory_owners_tensors(memory, 0)->pool.allocated, 2560);
 	folded_free(&folded);
 }
 END_TEST
 
 START_TEST(what_was_passed_is_told_with_what_it_cost)
 {
-	struct trace_builder *builder = scheduled("skip_first:0,wait:1,warmup:0,active:1,repeat:1", 100);
+	struct trace_builder *builder = scheduled(
+		"skip_first:0,wait:1,warmup:0,active:1,repeat:1", 100);
 	struct screen screen;
 
-	builder_header(builder)->skipped[TRACE_SKIPPED_RANGES] = (struct trace_skip){ 1000, 10, 500 };
+	builder_header(builder)->skipped[TRACE_SKIPPED_RANGES] = (struct trace_skip){ 1000, 10,
+		500 };
 	builder_header(builder)->skipped[TRACE_SKIPPED_GPU] = (struct trace_skip){ 40, 40, 1000 };
 	edge(builder, 100, TRACE_WINDOW_BEGINS, 1, 0);
 	span(builder, 110, 140, "work");
 	edge(builder, 200, TRACE_WINDOW_ENDS, 2, 0);
 	screen = screen_show(builder, "trace.bin --width 200");
-	has(screen.out, "outside   seen and not recorded: 1,000 beginnings and ends of ranges, 40 records of the GPU; "
-					 "that cost about 51.00 µs in pperf, from those that were measured\n");
-	ck_assert_msg(strstr(screen.out, "window    step 1 of 100 recorded, 100 ns (PPERF_SCHEDULE=skip_first:0,wait:1") != NULL, "%s", screen.out);
+	has(screen.out, "outside   seen and not recorded: 1,000 beginnings and ends of ranges, 40 "
+			"records of the GPU; "
+			"that cost about 51.00 µs in pperf, from those that were measured\n");
+	ck_assert_msg(strstr(screen.out, "window    step 1 of 100 recorded, 100 ns "
+					 "(PPERF_SCHEDULE=skip_first:0,wait:1") != NULL,
+		"%s", screen.out);
 	screen = screen_show(NULL, "tree trace.bin -f json");
-	has(screen.out, "\"skipped\": {\"ranges\": 1000, \"calls\": 0, \"tensors\": 0, \"others\": 0, \"gpu\": 40}, "
-					 "\"skipped_cost_ns\": 51000");
+	has(screen.out, "\"skipped\": {\"ranges\": 1000, \"calls\": 0, \"tensors\": 0, \"others\": "
+			"0, \"gpu\": 40}, "
+			"\"skipped_cost_ns\": 51000");
 }
 END_TEST
 

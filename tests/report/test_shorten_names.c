@@ -8,32 +8,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct apart_name *names_of(const char *const *whole, size_t count, size_t columns, bool is_path)
+static struct shortened_name *names_of(
+	const char *const *whole, size_t count, size_t columns, bool is_path)
 {
-	struct apart_name *names = calloc(count + 1, sizeof *names);
+	struct shortened_name *names = calloc(count + 1, sizeof *names);
 
 	for (size_t i = 0; i < count; i++)
-		names[i] = (struct apart_name){ .whole = strdup(whole[i]), .columns = columns, .is_path = is_path };
+		names[i] = (struct shortened_name){
+			.whole = strdup(whole[i]), .columns = columns, .is_path = is_path
+		};
 	return names;
 }
 
-static void expect(const char *const *whole, const char *const *shown, size_t count, size_t columns, bool is_path)
+static void expect(const char *const *whole, const char *const *shown, size_t count, size_t columns,
+	bool is_path)
 {
-	struct apart_name *names = names_of(whole, count, columns, is_path);
+	struct shortened_name *names = names_of(whole, count, columns, is_path);
 
-	apart_names(names, count, true);
+	shorten_names(names, count, true);
 	for (size_t i = 0; i < count; i++) {
 		ck_assert_str_eq(names[i].text, shown[i]);
 		ck_assert_str_eq(names[i].whole, whole[i]);
-		ck_assert_uint_le(visible_width(names[i].text, strlen(names[i].text)), columns);
+		ck_assert_uint_le(escaped_width(names[i].text, strlen(names[i].text)), columns);
 	}
-	apart_free(names, count);
+	shorten_names_free(names, count);
 }
 
 START_TEST(those_that_differ_anyway_keep_their_ends)
 {
-	static const char *const whole[] = { "short", "volta_sgemm_128x32_sliced_nn", "volta_sgemm_128x32_sliced_nt", "short" },
-				*const shown[] = { "short", "volta_s...iced_nn", "volta_s...iced_nt", "short" };
+	static const char *const whole[] = { "short", "volta_sgemm_128x32_sliced_nn",
+		"volta_sgemm_128x32_sliced_nt", "short" },
+				 *const shown[] = { "short", "volta_s...iced_nn",
+					 "volta_s...iced_nt", "short" };
 
 	expect(whole, shown, 4, 17, false);
 }
@@ -41,9 +47,10 @@ END_TEST
 
 START_TEST(names_are_shown_from_where_they_differ)
 {
-	static const char *const whole[] = { "sm80_xmma_fprop_64x128_warpgroup_cudnn", "sm80_xmma_fprop_64x64_warpgroup_cudnn",
-		"sm80_xmma_fprop_64x128_warpgroup_cudnn" },
-				*const shown[] = { "sm80_...64x1...cudnn", "sm80_...64x6...cudnn", "sm80_...64x1...cudnn" };
+	static const char *const whole[] = { "sm80_xmma_fprop_64x128_warpgroup_cudnn",
+		"sm80_xmma_fprop_64x64_warpgroup_cudnn", "sm80_xmma_fprop_64x128_warpgroup_cudnn" },
+				 *const shown[] = { "sm80_...64x1...cudnn", "sm80_...64x6...cudnn",
+					 "sm80_...64x1...cudnn" };
 
 	expect(whole, shown, 3, 20, false);
 }
@@ -53,7 +60,8 @@ START_TEST(paths_are_shown_from_the_component_that_differs)
 {
 	static const char *const whole[] = { "Model / Encoder / Query / aten::linear / aten::addmm",
 		"Model / Encoder / Value / aten::linear / aten::addmm" },
-				*const shown[] = { "... Query /...n::addmm", "... Value /...n::addmm" };
+				 *const shown[] = { "... Query /...n::addmm",
+					 "... Value /...n::addmm" };
 
 	expect(whole, shown, 2, 22, true);
 }
@@ -62,10 +70,12 @@ END_TEST
 /* One that differs from its beginning on leaves the others to be told apart further behind. */
 START_TEST(a_path_that_begins_otherwise_hides_no_others)
 {
-	static const char *const whole[] = { "(before first step) / aten::to / aten::copy / aten::empty",
-		"step / Model / layers.* / query / aten::to / aten::copy / aten::empty",
-		"step / Model / layers.* / value / aten::to / aten::copy / aten::empty" },
-				*const shown[] = { "(before fi...ten::empty", "... query /...en::empty", "... value /...en::empty" };
+	static const char
+		*const whole[] = { "(before first step) / aten::to / aten::copy / aten::empty",
+			"step / Model / layers.* / query / aten::to / aten::copy / aten::empty",
+			"step / Model / layers.* / value / aten::to / aten::copy / aten::empty" },
+		       *const shown[] = { "(before fi...ten::empty", "... query /...en::empty",
+			       "... value /...en::empty" };
 
 	expect(whole, shown, 3, 23, true);
 }
@@ -74,50 +84,61 @@ END_TEST
 /* What differs from the first of many early leaves others that differ further behind. */
 START_TEST(of_many_each_is_shown_where_it_differs)
 {
-	static const char *const whole[] = { "a_kernel_of_a_library_x_that_has_very_long_names_with_a_in_them_for_what_it_does",
+	static const char *const whole[] = {
+		"a_kernel_of_a_library_x_that_has_very_long_names_with_a_in_them_for_what_it_does",
 		"a_kernel_of_a_library_y_that_has_very_long_names_with_a_in_them_for_what_it_does",
-		"a_kernel_of_a_library_x_that_has_very_long_names_with_b_in_them_for_what_it_does" };
-	struct apart_name *names = names_of(whole, 3, 30, false);
+		"a_kernel_of_a_library_x_that_has_very_long_names_with_b_in_them_for_what_it_does"
+	};
+	struct shortened_name *names = names_of(whole, 3, 30, false);
 
-	apart_names(names, 3, false);
+	shorten_names(names, 3, false);
 	ck_assert_str_ne(names[0].text, names[1].text);
 	ck_assert_str_ne(names[0].text, names[2].text);
 	ck_assert_str_ne(names[1].text, names[2].text);
-	apart_free(names, 3);
+	shorten_names_free(names, 3);
 }
 END_TEST
 
 START_TEST(lists_do_not_mind_each_other)
 {
-	static const char *const whole[] = { "one_long_name_with_an_a_inside_of_it_somewhere", "one_long_name_with_a_b_inside_of_it_somewhere" };
-	struct apart_name *names = names_of(whole, 2, 20, false);
+	static const char *const whole[] = { "one_long_name_with_an_a_inside_of_it_somewhere",
+		"one_long_name_with_a_b_inside_of_it_somewhere" };
+	struct shortened_name *names = names_of(whole, 2, 20, false);
 
-	names[1].list = 7;
-	apart_names(names, 2, true);
+	names[1].group = 7;
+	shorten_names(names, 2, true);
 	ck_assert_str_eq(names[0].text, names[1].text);
-	apart_free(names, 2);
+	shorten_names_free(names, 2);
 }
 END_TEST
 
 /* Characters of several bytes stay whole, and where there is no room nothing is tried. */
 START_TEST(any_width_holds)
 {
-	static const char *const whole[] = { "\xce\xb1\xce\xb2\xce\xb3 / \xce\xb1\xce\xb2\xce\xb3 / \xce\xb4\xe6\xbc\xa2\xe5\xad\x97 / \xce\xb1\xce\xb2\xce\xb3",
-		"\xce\xb1\xce\xb2\xce\xb3 / \xce\xb1\xce\xb2\xce\xb3 / \xce\xb5\xe6\xbc\xa2\xe5\xad\x97 / \xce\xb1\xce\xb2\xce\xb3", "", "a" };
+	static const char *const whole[] = {
+		"\xce\xb1\xce\xb2\xce\xb3 / \xce\xb1\xce\xb2\xce\xb3 / "
+		"\xce\xb4\xe6\xbc\xa2\xe5\xad\x97 / \xce\xb1\xce\xb2\xce\xb3",
+		"\xce\xb1\xce\xb2\xce\xb3 / \xce\xb1\xce\xb2\xce\xb3 / "
+		"\xce\xb5\xe6\xbc\xa2\xe5\xad\x97 / \xce\xb1\xce\xb2\xce\xb3",
+		"", "a"
+	};
 
 	for (size_t columns = 0; columns < 40; columns++)
 		for (int form = 0; form < 4; form++) {
-			struct apart_name *names = names_of(whole, 4, columns, form & 1);
+			struct shortened_name *names = names_of(whole, 4, columns, form & 1);
 
-			apart_names(names, 4, form & 2);
+			shorten_names(names, 4, form & 2);
 			for (size_t i = 0; i < 4; i++) {
 				size_t length;
 
-				ck_assert_uint_le(visible_width(names[i].text, strlen(names[i].text)), columns);
+				ck_assert_uint_le(
+					escaped_width(names[i].text, strlen(names[i].text)),
+					columns);
 				for (const char *at = names[i].text; *at; at += length)
-					ck_assert_uint_ne(utf8_decode(at, strlen(at), &length), UINT32_MAX);
+					ck_assert_uint_ne(
+						utf8_decode(at, strlen(at), &length), UINT32_MAX);
 			}
-			apart_free(names, 4);
+			shorten_names_free(names, 4);
 		}
 }
 END_TEST

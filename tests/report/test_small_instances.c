@@ -21,8 +21,8 @@ static unsigned draw(unsigned below)
 
 static void open_one(struct trace_builder *builder, uint32_t stream, uint64_t at)
 {
-	static const char *const names[] = { "load", "work", "part - kf: 1", "part - kf: 2", "part - kf: 3", "store", "layers.0.mlp",
-		"layers.1.mlp", "wait" };
+	static const char *const names[] = { "load", "work", "part - kf: 1", "part - kf: 2",
+		"part - kf: 3", "store", "layers.0.mlp", "layers.1.mlp", "wait" };
 	struct trace_range *record;
 
 	if (draw(200)) {
@@ -30,14 +30,16 @@ static void open_one(struct trace_builder *builder, uint32_t stream, uint64_t at
 		return;
 	}
 	/* its text is its own, and no place's */
-	record = build_push_record(builder, stream, at, build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE), sizeof *record + 7);
+	record = build_push_record(builder, stream, at,
+		build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE), sizeof *record + 7);
 	record->head.flags = TRACE_HAS_TEXT;
 	record->text_bytes = 7;
 	memcpy(record + 1, "its own", 7);
 }
 
 /* Some from between others. */
-static void close_one(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t depth, uint32_t least)
+static void close_one(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t depth, uint32_t least)
 {
 	if (depth > least + 1 && draw(100) == 0)
 		build_pop_at(builder, stream, at, depth - 2);
@@ -60,8 +62,9 @@ static struct trace_builder *make(unsigned seed)
 
 		at += draw(20) ? draw(10) : draw(seed % 3 ? 300 : 30000);
 		if (seed % 5 == 4 && draw(500) == 0)
-			((struct trace_range *)build_record(builder, stream, TRACE_MARK, sizeof(struct trace_range), at))->name =
-				build_name(builder, "mark");
+			((struct trace_range *)build_record(
+				 builder, stream, TRACE_MARK, sizeof(struct trace_range), at))
+				->name = build_name(builder, "mark");
 		else if (depth[stream] > least && (depth[stream] >= DEPTH_MOST || draw(2)))
 			close_one(builder, stream, at, depth[stream]--, least);
 		else {
@@ -80,7 +83,7 @@ static struct trace_builder *make(unsigned seed)
 static void expect_same(const struct instance *a, const struct instance *b)
 {
 	ck_assert_uint_eq(a->node, b->node);
-	ck_assert_uint_eq(a->place, b->place);
+	ck_assert_uint_eq(a->trace_node, b->trace_node);
 	ck_assert_uint_eq(a->form, b->form);
 	ck_assert_uint_eq(a->times, b->times);
 	ck_assert_uint_eq(a->begin_ns, b->begin_ns);
@@ -89,32 +92,32 @@ static void expect_same(const struct instance *a, const struct instance *b)
 	ck_assert(a->value == b->value);
 	ck_assert(a->change == b->change);
 	ck_assert_uint_eq(a->kept, b->kept);
-	for (a = a->kids, b = b->kids; a; a = a->next, b = b->next)
+	for (a = a->children, b = b->children; a; a = a->next, b = b->next)
 		expect_same(a, b);
 }
 
 /* The longest one of each place. */
-static void compare_all(struct folded *first, struct folded *again, struct fold_options *options)
+static void compare_all(struct folded *first, struct folded *again, struct profile_options *options)
 {
-	for (uint32_t id = 1; id < first->fold->tree->count; id++) {
-		const struct node_worst *worst = first->fold->tree->nodes[id].worst;
-		struct fold_target target = { .node = id };
-		struct fold *plain;
+	for (uint32_t id = 1; id < first->profile->tree->count; id++) {
+		const struct node_worst *worst = first->profile->tree->nodes[id].worst;
+		struct profile_target target = { .node = id };
+		struct profile *plain;
 
-		if (!worst || node_kind_class(first->fold->tree->nodes[id].kind) != NODE_RANGES)
+		if (!worst || node_kind_class(first->profile->tree->nodes[id].kind) != NODE_RANGES)
 			continue;
 		target.stream = worst->stream;
 		target.begin_ns = worst->begin_ns;
 		target.end_ns = worst->end_ns;
 		target.value = worst->value;
 		options->target = &target;
-		plain = fold_run(first->reader, first->texts, options);
-		target.known = first->fold->tree;
+		plain = profile_build(first->reader, first->texts, options);
+		target.previous_tree = first->profile->tree;
 		folded_again(again, options);
-		ck_assert_int_eq(plain->target != NULL, again->fold->target != NULL);
+		ck_assert_int_eq(plain->target != NULL, again->profile->target != NULL);
 		if (plain->target)
-			expect_same(plain->target, again->fold->target);
-		fold_free(plain);
+			expect_same(plain->target, again->profile->target);
+		profile_free(plain);
 	}
 }
 
@@ -122,12 +125,15 @@ START_TEST(small_ranges_come_to_the_same_without_instances)
 {
 	static const double least[] = { 0, 0.1, 10, -1 };
 	const unsigned seed = (unsigned)_i + 1;
-	struct fold_options options = { .device = -1, .metric = seed % 2 ? METRIC_CPU : METRIC_WALL, .demangle = DEMANGLE_SHORT,
-		.least_percent = least[seed % 4] };
-	struct folded first = folded_of(make(seed), &options), again = { first.reader, first.texts, NULL };
+	struct profile_options options = { .device = -1,
+		.metric = seed % 2 ? METRIC_CPU : METRIC_WALL,
+		.demangle = DEMANGLE_SHORT,
+		.min_percent_of_target = least[seed % 4] };
+	struct folded first = folded_of(make(seed), &options),
+		      again = { first.reader, first.texts, NULL };
 
 	compare_all(&first, &again, &options);
-	fold_free(again.fold);
+	profile_free(again.profile);
 	folded_free(&first);
 }
 END_TEST

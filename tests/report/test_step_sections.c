@@ -15,13 +15,15 @@ struct found {
 	struct folded folded;
 	char path[64];
 	struct steps *steps;
-	struct fold_options options;
+	struct profile_options options;
 };
 
 /* As the tool without options, with `options` (NULL: none) but for the steps. */
-static struct found find(struct trace_builder *builder, const struct fold_options *options, const char *marker)
+static struct found find(
+	struct trace_builder *builder, const struct profile_options *options, const char *marker)
 {
-	struct found found = { .folded.texts = texts_new(), .path = "/tmp/pperf-sections.XXXXXX" };
+	struct found found = { .folded.texts = string_table_new(),
+		.path = "/tmp/pperf-sections.XXXXXX" };
 	char error[READER_ERROR_BYTES];
 
 	ck_assert_int_ge(close(mkstemp(found.path)), 0);
@@ -29,9 +31,11 @@ static struct found find(struct trace_builder *builder, const struct fold_option
 	builder_free(builder);
 	found.folded.reader = reader_open(found.path, error);
 	ck_assert_msg(found.folded.reader != NULL, "%s", error);
-	found.options = options ? *options : (struct fold_options){ .device = -1, .demangle = DEMANGLE_SHORT };
+	found.options = options ? *options
+				: (struct profile_options){ .device = -1,
+					  .demangle = DEMANGLE_SHORT };
 	found.steps = steps_find(found.folded.reader, marker, NULL);
-	found.options.found = found.steps;
+	found.options.found_steps = found.steps;
 	found.options.pick_metric = !options;
 	folded_again(&found.folded, &found.options);
 	folded_check(&found.folded);
@@ -53,7 +57,8 @@ static const struct node *must(const struct found *found, const char *path)
 	return node;
 }
 
-static void expect(const struct found *found, const char *path, uint64_t calls, uint64_t total, uint64_t self)
+static void expect(
+	const struct found *found, const char *path, uint64_t calls, uint64_t total, uint64_t self)
 {
 	const struct node *node = must(found, path);
 
@@ -98,7 +103,9 @@ START_TEST(a_training_is_its_steps_and_what_lies_around_them)
 	ck_assert(!is_there(&found, "Net") && !is_there(&found, "aten::randn"));
 	ck_assert_int_eq(must(&found, "step")->kind, NODE_STEP);
 	ck_assert_int_eq(must(&found, "(between steps)")->kind, NODE_SECTION);
-	ck_assert_str_eq(text_of(found.folded.texts, must(&found, "step")->worst->label).bytes, "step 9");
+	ck_assert_str_eq(
+		string_table_get(found.folded.texts, must(&found, "step")->worst->label).bytes,
+		"step 9");
 	found_free(&found);
 }
 END_TEST
@@ -172,13 +179,15 @@ START_TEST(a_range_that_crosses_an_edge_stays_where_it_began)
 
 	for (unsigned i = 0; i < 6; i++) {
 		train_step(&training, "Net");
-		if (i == 2) { /* begins as the step ends, 20 behind the optimizer, and ends in an evaluation */
+		if (i ==
+			2) { /* begins as the step ends, 20 behind the optimizer, and ends in an evaluation */
 			training.now -= 5;
 			train_range(&training, "aten::save", TRACE_NODE_OP, 1000);
 		}
 	}
 	found = find(training.builder, NULL, NULL);
-	expect(&found, "step", 6, 6 * 290 - 20, 6 * 20 - 5 - 20); /* nothing tells of a pause behind the last one */
+	expect(&found, "step", 6, 6 * 290 - 20,
+		6 * 20 - 5 - 20); /* nothing tells of a pause behind the last one */
 	expect(&found, "step/aten::save", 1, 1000, 1000);
 	expect(&found, "(between steps)", 1, 995, 0);
 	found_free(&found);
@@ -194,7 +203,8 @@ static void run_on_gpu(struct training *training)
 	build_device(training->builder, 0, "GPU");
 	build_record(training->builder, 99, TRACE_GPU_BATCH, sizeof(struct trace_gpu_batch), at);
 	for (uint64_t i = 1; i <= training->correlation; i++)
-		build_kernel(training->builder, 99, at, i, "kernel", 2000 + i * 100, 2000 + i * 101);
+		build_kernel(
+			training->builder, 99, at, i, "kernel", 2000 + i * 100, 2000 + i * 101);
 }
 
 START_TEST(gpu_work_belongs_to_the_step_in_which_it_was_launched)
@@ -216,10 +226,12 @@ START_TEST(gpu_work_belongs_to_the_step_in_which_it_was_launched)
 	ck_assert_uint_eq(must(&found, "step")->gpu->total_ns, sum);
 	ck_assert_uint_eq(must(&found, "step/Net")->gpu->total_calls, 5);
 	ck_assert_uint_eq(must(&found, "(before first step)/unattributed")->gpu->self_ns, 1);
-	ck_assert_uint_eq(found.folded.fold->totals.unattributed_ns, 1);
-	ck_assert_uint_eq(found.folded.fold->totals.gpu_sum_ns, sum + 1);
+	ck_assert_uint_eq(found.folded.profile->totals.unattributed_ns, 1);
+	ck_assert_uint_eq(found.folded.profile->totals.gpu_sum_ns, sum + 1);
 	/* the worst one by GPU time, with what the other thread launched for it */
-	ck_assert_str_eq(text_of(found.folded.texts, must(&found, "step")->worst->label).bytes, "step 4");
+	ck_assert_str_eq(
+		string_table_get(found.folded.texts, must(&found, "step")->worst->label).bytes,
+		"step 4");
 	ck_assert(must(&found, "step")->worst->value == 14 + 15 + 16);
 	found_free(&found);
 }
@@ -236,7 +248,7 @@ START_TEST(work_that_nobody_launched_is_in_no_step)
 	run_on_gpu(&training);
 	found = find(training.builder, NULL, NULL);
 	ck_assert_uint_eq(must(&found, "unattributed")->gpu->self_ns, 1);
-	ck_assert_uint_eq(found.folded.fold->counts.without_launch, 1);
+	ck_assert_uint_eq(found.folded.profile->counts.without_launch, 1);
 	found_free(&found);
 }
 END_TEST
@@ -297,7 +309,7 @@ END_TEST
 START_TEST(only_the_steps_asked_for_count)
 {
 	struct training training = training_new();
-	const struct fold_options some = {
+	const struct profile_options some = {
 		.device = -1, .metric = METRIC_CPU, .steps = true, .first_step = 3, .last_step = 5
 	};
 	struct found found;
@@ -310,9 +322,10 @@ START_TEST(only_the_steps_asked_for_count)
 	expect(&found, "train", 1, 3 * 290, 0);
 	expect(&found, "train/step", 3, 3 * 290, 60);
 	ck_assert_uint_eq(must(&found, "train/step/Net")->calls, 3);
-	ck_assert_uint_eq(found.folded.fold->totals.wall_ns, 3 * 290);
-	ck_assert_uint_eq(found.folded.fold->counts.steps, 10);
-	ck_assert(!is_there(&found, "(before first step)") && !is_there(&found, "train/(after last step)"));
+	ck_assert_uint_eq(found.folded.profile->totals.wall_ns, 3 * 290);
+	ck_assert_uint_eq(found.folded.profile->counts.steps, 10);
+	ck_assert(!is_there(&found, "(before first step)") &&
+		  !is_there(&found, "train/(after last step)"));
 	found_free(&found);
 }
 END_TEST
@@ -320,8 +333,8 @@ END_TEST
 START_TEST(the_worst_step_is_shown_with_its_children)
 {
 	struct training training = training_new();
-	struct fold_options wanted;
-	struct fold_target target;
+	struct profile_options wanted;
+	struct profile_target target;
 	struct found found;
 	const struct node *step;
 
@@ -332,20 +345,22 @@ START_TEST(the_worst_step_is_shown_with_its_children)
 	run_on_gpu(&training);
 	found = find(training.builder, NULL, NULL);
 	step = must(&found, "step");
-	target = (struct fold_target){ .stream = step->worst->stream,
-		.node = (uint32_t)(step - found.folded.fold->tree->nodes),
+	target = (struct profile_target){ .stream = step->worst->stream,
+		.node = (uint32_t)(step - found.folded.profile->tree->nodes),
 		.begin_ns = step->worst->begin_ns,
 		.end_ns = step->worst->end_ns,
 		.value = step->worst->value };
-	wanted = found.folded.fold->options;
+	wanted = found.folded.profile->options;
 	wanted.target = &target;
 	folded_again(&found.folded, &wanted);
-	ck_assert_ptr_nonnull(found.folded.fold->target);
-	ck_assert_uint_eq(found.folded.fold->target->gpu_ns, 14 + 15 + 16);
-	ck_assert_uint_eq(found.folded.fold->target->kept, 2);
-	ck_assert_uint_eq(found.folded.fold->target->kids->gpu_ns, 15 + 16); /* two backward functions */
-	ck_assert_uint_eq(found.folded.fold->target->kids->times, 2);
-	ck_assert_uint_eq(found.folded.fold->target->kids->next->gpu_ns, 14); /* the module */
+	ck_assert_ptr_nonnull(found.folded.profile->target);
+	ck_assert_uint_eq(found.folded.profile->target->gpu_ns, 14 + 15 + 16);
+	ck_assert_uint_eq(found.folded.profile->target->kept, 2);
+	ck_assert_uint_eq(found.folded.profile->target->children->gpu_ns,
+		15 + 16); /* two backward functions */
+	ck_assert_uint_eq(found.folded.profile->target->children->times, 2);
+	ck_assert_uint_eq(
+		found.folded.profile->target->children->next->gpu_ns, 14); /* the module */
 	found_free(&found);
 }
 END_TEST
@@ -360,7 +375,8 @@ START_TEST(all_time_is_in_exactly_one_self)
 	uint64_t begin[4] = { 0 };
 	struct step row[40] = { { .kind = STEP_USUAL } };
 	struct steps steps = { .steps = row, .count = 40, .stream = 1 };
-	struct fold_options options = { .device = -1, .metric = _i % 2 ? METRIC_CALLS : METRIC_CPU };
+	struct profile_options options = { .device = -1,
+		.metric = _i % 2 ? METRIC_CALLS : METRIC_CPU };
 	struct folded folded;
 
 	srand((unsigned)_i);
@@ -393,15 +409,17 @@ START_TEST(all_time_is_in_exactly_one_self)
 	for (size_t i = 0; i < steps.count; i++) {
 		row[i].begin_ns = ends * (2 * i + 1) / 82 + (uint64_t)rand() % 3;
 		row[i].end_ns = row[i].begin_ns + (rand() % 4 ? ends / 90 : 0);
-		row[i].place = (uint32_t)rand() % reader_nodes(folded.reader);
+		row[i].trace_node = (uint32_t)rand() % reader_node_count(folded.reader);
 		row[i].number = i;
-		row[i].kind = (uint8_t)(i < 3 ? STEP_WARM_UP : i == 39 ? STEP_UNFINISHED : STEP_USUAL);
+		row[i].kind = (uint8_t)(i < 3     ? STEP_WARM_UP
+					: i == 39 ? STEP_UNFINISHED
+						  : STEP_USUAL);
 	}
-	options.found = &steps;
+	options.found_steps = &steps;
 	folded_again(&folded, &options);
-	for (uint32_t id = 1; id < folded.fold->tree->count; id++)
-		if (node_kind_class(folded.fold->tree->nodes[id].kind) == NODE_RANGES)
-			selfs += folded.fold->tree->nodes[id].self_ns;
+	for (uint32_t id = 1; id < folded.profile->tree->count; id++)
+		if (node_kind_class(folded.profile->tree->nodes[id].kind) == NODE_RANGES)
+			selfs += folded.profile->tree->nodes[id].self_ns;
 	ck_assert_uint_eq(selfs, outermost + ends);
 	folded_check(&folded);
 	folded_free(&folded);
@@ -440,17 +458,21 @@ START_TEST(the_first_screen_says_what_was_found)
 	}
 	screen = screen_show(training.builder, "trace.bin --width 150");
 	ck_assert_int_eq(screen.status, 0);
-	ck_assert_msg(strstr(screen.out, "steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up left out; found by "
-					 "optimizer.step (high)\n"),
+	ck_assert_msg(
+		strstr(screen.out,
+			"steps     12 steps of 10.19 \xc2\xb5s (p50), 2 warm-up left out; found by "
+			"optimizer.step (high)\n"),
 		"%s", screen.out);
 	ck_assert_ptr_nonnull(strstr(screen.out, "step (warm-up)"));
 	screen = screen_show(NULL, "trace.bin --no-steps");
 	ck_assert_ptr_null(strstr(screen.out, "step (warm-up)"));
 	ck_assert_ptr_null(strstr(screen.out, "12 steps"));
 	screen = screen_show(NULL, "tree trace.bin -f json");
-	ck_assert_ptr_nonnull(strstr(screen.out,
-		"\"steps\": {\"count\": 14, \"warmup\": 2, \"unfinished\": 0, \"evidence\": \"optimizer.step\", "
-		"\"confidence\": \"high\", \"reason\": null, \"own_ranges\": false, \"p50_ns\": 10190, "));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, "\"steps\": {\"count\": 14, \"warmup\": 2, \"unfinished\": 0, "
+				   "\"evidence\": \"optimizer.step\", "
+				   "\"confidence\": \"high\", \"reason\": null, \"own_ranges\": "
+				   "false, \"p50_ns\": 10190, "));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"step\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\": \"section\""));
 	screen = screen_show(NULL, "tree trace.bin --steps 3-4 -f csv");
@@ -488,7 +510,8 @@ START_TEST(a_marker_may_be_given_to_the_report)
 		train_close(&training);
 	}
 	screen = screen_show(training.builder, "trace.bin --step-marker Lap");
-	ck_assert_msg(strstr(screen.out, "found by ranges like `Lap 0` (high)") != NULL, "%s", screen.out);
+	ck_assert_msg(strstr(screen.out, "found by ranges like `Lap 0` (high)") != NULL, "%s",
+		screen.out);
 	screen = screen_show(NULL, "trace.bin --step-marker Round");
 	ck_assert_ptr_nonnull(strstr(screen.out, "no range is named `Round`"));
 }

@@ -158,7 +158,8 @@ START_TEST(an_evaluation_behind_zero_grad_is_no_part_of_a_step)
 		steps = found(&training);
 		ck_assert_uint_eq(steps->count, 20);
 		ck_assert_uint_eq(steps->p50_ns, 2 * (100 + 100) + 50 + 10);
-		ck_assert_msg((steps->max_ns < 2 * steps->p50_ns) == last, "%llu", (unsigned long long)steps->max_ns);
+		ck_assert_msg((steps->max_ns < 2 * steps->p50_ns) == last, "%llu",
+			(unsigned long long)steps->max_ns);
 		steps_free(steps);
 	}
 }
@@ -309,7 +310,7 @@ START_TEST(ranges_of_the_program_begin_and_end_with_the_step)
 	ck_assert_uint_eq(steps->count, 6);
 	for (unsigned i = 0; i < 5; i++)
 		expect_step(steps, i, 1001 + i * 266, 1001 + (i + 1) * 266);
-	ck_assert_uint_eq(steps->steps[0].place, 1); /* `train` stands above */
+	ck_assert_uint_eq(steps->steps[0].trace_node, 1); /* `train` stands above */
 	steps_free(steps);
 }
 END_TEST
@@ -335,7 +336,7 @@ START_TEST(a_step_does_not_reach_beyond_its_epoch)
 	ck_assert_uint_eq(steps->count, 10);
 	ck_assert_uint_eq(steps->steps[4].end_ns, end[0]);
 	ck_assert_uint_eq(steps->steps[9].end_ns, end[1]);
-	ck_assert_uint_ne(steps->steps[4].place, steps->steps[5].place);
+	ck_assert_uint_ne(steps->steps[4].trace_node, steps->steps[5].trace_node);
 	steps_free(steps);
 }
 END_TEST
@@ -567,7 +568,8 @@ END_TEST
 
 static void captured_launch(struct training *training)
 {
-	build_launch(training->builder, training->stream, training->now, ++training->correlation)->call.head.flags = TRACE_CALL_CAPTURED;
+	build_launch(training->builder, training->stream, training->now, ++training->correlation)
+		->call.head.flags = TRACE_CALL_CAPTURED;
 	training->now += 5;
 }
 
@@ -612,7 +614,8 @@ START_TEST(the_call_that_ends_a_capture_tells_of_it_too)
 		train_data(&training);
 		train_forward(&training, "Net");
 		if (i == 2) {
-			call = build_record(training.builder, training.stream, TRACE_SYNC, sizeof *call, training.now);
+			call = build_record(training.builder, training.stream, TRACE_SYNC,
+				sizeof *call, training.now);
 			call->call.api = build_name(training.builder, "cudaStreamEndCapture");
 		}
 		train_optimizer(&training, "SGD");
@@ -651,7 +654,10 @@ START_TEST(a_first_step_that_is_longer_than_all_is_warm_up)
 	struct steps *steps;
 
 	for (unsigned i = 0; i < 20; i++) {
-		training.forward_ns = i == 0 ? 900000 : i < 11 ? 500 + i % 3 * 300 : i == 14 ? 1000 : 100;
+		training.forward_ns = i == 0    ? 900000
+				      : i < 11  ? 500 + i % 3 * 300
+				      : i == 14 ? 1000
+						: 100;
 		train_step(&training, "Net");
 	}
 	steps = found(&training);

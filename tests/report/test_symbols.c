@@ -34,16 +34,16 @@ struct function {
 };
 
 static const struct function functions[] = {
-	{"_ZN1A5firstEv", 0x1000, 0x40, STB_GLOBAL, STT_FUNC},
-	{"second", 0x1040, 0x20, STB_LOCAL, STT_FUNC},
-	{"weak_alias", 0x1080, 0x20, STB_WEAK, STT_FUNC},
-	{"the_name", 0x1080, 0x20, STB_GLOBAL, STT_FUNC},
-	{"local_alias", 0x1080, 0x80, STB_LOCAL, STT_FUNC},
-	{"no_function", 0x1090, 8, STB_GLOBAL, STT_OBJECT},
-	{"around", 0x2000, 0x100, STB_GLOBAL, STT_FUNC},
-	{"inside", 0x2010, 0x10, STB_LOCAL, STT_FUNC},
-	{"without_size", 0x3000, 0, STB_GLOBAL, STT_FUNC},
-	{"chosen", 0x3100, 0x10, STB_GLOBAL, STT_GNU_IFUNC},
+	{ "_ZN1A5firstEv", 0x1000, 0x40, STB_GLOBAL, STT_FUNC },
+	{ "second", 0x1040, 0x20, STB_LOCAL, STT_FUNC },
+	{ "weak_alias", 0x1080, 0x20, STB_WEAK, STT_FUNC },
+	{ "the_name", 0x1080, 0x20, STB_GLOBAL, STT_FUNC },
+	{ "local_alias", 0x1080, 0x80, STB_LOCAL, STT_FUNC },
+	{ "no_function", 0x1090, 8, STB_GLOBAL, STT_OBJECT },
+	{ "around", 0x2000, 0x100, STB_GLOBAL, STT_FUNC },
+	{ "inside", 0x2010, 0x10, STB_LOCAL, STT_FUNC },
+	{ "without_size", 0x3000, 0, STB_GLOBAL, STT_FUNC },
+	{ "chosen", 0x3100, 0x10, STB_GLOBAL, STT_GNU_IFUNC },
 };
 
 struct image {
@@ -54,20 +54,40 @@ struct image {
 	} note;
 	Elf64_Sym table[1 + sizeof functions / sizeof *functions];
 	char names[256];
-	Elf64_Shdr sections[5]; /* null, note, symbols, strings, and one for the caller's mischief */
+	Elf64_Shdr
+		sections[5]; /* null, note, symbols, strings, and one for the caller's mischief */
 };
 
 static struct image image_of(uint32_t table_type)
 {
 	struct image image = {
-		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_DYN, .e_machine = EM_X86_64,
-			   .e_version = EV_CURRENT, .e_ehsize = sizeof image.header, .e_shentsize = sizeof *image.sections, .e_shnum = 5,
-			   .e_shoff = offsetof(struct image, sections)},
-		.note = {.head = {.n_namesz = 4, .n_descsz = ID_BYTES, .n_type = NT_GNU_BUILD_ID}, .name = "GNU"},
-		.sections = {[1] = {.sh_type = SHT_NOTE, .sh_offset = offsetof(struct image, note), .sh_size = sizeof image.note, .sh_addralign = 4},
-			     [2] = {.sh_type = table_type, .sh_offset = offsetof(struct image, table), .sh_size = sizeof image.table, .sh_link = 3,
-				    .sh_entsize = sizeof *image.table, .sh_addralign = 8},
-			     [3] = {.sh_type = SHT_STRTAB, .sh_offset = offsetof(struct image, names), .sh_size = sizeof image.names, .sh_addralign = 1}},
+		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+				    ELFDATA2LSB, EV_CURRENT },
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof image.header,
+			.e_shentsize = sizeof *image.sections,
+			.e_shnum = 5,
+			.e_shoff = offsetof(struct image, sections) },
+		.note = { .head = { .n_namesz = 4,
+				  .n_descsz = ID_BYTES,
+				  .n_type = NT_GNU_BUILD_ID },
+			.name = "GNU" },
+		.sections = { [1] = { .sh_type = SHT_NOTE,
+				      .sh_offset = offsetof(struct image, note),
+				      .sh_size = sizeof image.note,
+				      .sh_addralign = 4 },
+			[2] = { .sh_type = table_type,
+				.sh_offset = offsetof(struct image, table),
+				.sh_size = sizeof image.table,
+				.sh_link = 3,
+				.sh_entsize = sizeof *image.table,
+				.sh_addralign = 8 },
+			[3] = { .sh_type = SHT_STRTAB,
+				.sh_offset = offsetof(struct image, names),
+				.sh_size = sizeof image.names,
+				.sh_addralign = 1 } },
 	};
 	size_t at = 1;
 
@@ -75,8 +95,11 @@ static struct image image_of(uint32_t table_type)
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		const struct function *f = functions + i;
 
-		image.table[i + 1] = (Elf64_Sym){.st_name = (uint32_t)at, .st_value = f->start, .st_size = f->bytes, .st_shndx = 7,
-						 .st_info = (unsigned char)(f->bind << 4 | f->type)};
+		image.table[i + 1] = (Elf64_Sym){ .st_name = (uint32_t)at,
+			.st_value = f->start,
+			.st_size = f->bytes,
+			.st_shndx = 7,
+			.st_info = (unsigned char)(f->bind << 4 | f->type) };
 		at += (size_t)(stpcpy(image.names + at, f->name) - (image.names + at)) + 1;
 	}
 	return image;
@@ -115,11 +138,16 @@ static int add(const char *path, uint64_t start, uint64_t end, const char *id, s
 		char texts[8192];
 	} record;
 
-	record.module = (struct trace_module){.head = {.kind = TRACE_MODULE}, .start = start, .end = end, .bias = start,
-					       .path_bytes = (uint32_t)strlen(path), .build_id_bytes = (uint32_t)id_bytes};
+	record.module = (struct trace_module){ .head = { .kind = TRACE_MODULE },
+		.start = start,
+		.end = end,
+		.bias = start,
+		.path_bytes = (uint32_t)strlen(path),
+		.build_id_bytes = (uint32_t)id_bytes };
 	memcpy(record.texts, path, strlen(path));
 	memcpy(record.texts + strlen(path), id, id_bytes);
-	record.module.head.size = (uint16_t)((sizeof record.module + strlen(path) + id_bytes + 7) & ~7u);
+	record.module.head.size = (uint16_t)((sizeof record.module + strlen(path) + id_bytes + 7) &
+					     ~7u);
 	return symbols_add(symbols, &record.module);
 }
 
@@ -154,7 +182,8 @@ static void begin(void)
 
 static void end(void)
 {
-	static const char *const left[] = {"a.so", "b.so", "link", "fifo", ".build-id/12/3456789abcdef0123456789abcdef012345678.debug"};
+	static const char *const left[] = { "a.so", "b.so", "link", "fifo",
+		".build-id/12/3456789abcdef0123456789abcdef012345678.debug" };
 
 	symbols_close(symbols);
 	for (size_t i = 0; i < sizeof left / sizeof *left; i++)
@@ -207,8 +236,8 @@ START_TEST(between_functions_there_is_no_function)
 	check_text(0x1061, "a.so+0x1061");
 	check_text(0x0fff, "a.so+0xfff");
 	check_text(0x2200, "a.so+0x2200");
-	ck_assert_uint_eq(symbols_missed(symbols, SYMBOL_BETWEEN), 3);
-	ck_assert_uint_eq(symbols_missed(symbols, SYMBOL_NONE), 0);
+	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_BETWEEN), 3);
+	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_NONE), 0);
 }
 END_TEST
 
@@ -227,7 +256,7 @@ START_TEST(a_file_of_another_build_is_not_used)
 	write_image("a.so", SHT_SYMTAB);
 	ck_assert_int_eq(add(path_of("a.so"), BIAS, BIAS + 0x10000, "another build of it", 20), 0);
 	check_text(0x1012, "a.so+0x1012");
-	ck_assert_uint_eq(symbols_missed(symbols, SYMBOL_OTHER_BUILD), 1);
+	ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_OTHER_BUILD), 1);
 	ck_assert_int_eq(add(path_of("a.so"), BIAS, BIAS + 0x10000, ID, 19), 0);
 	ck_assert_int_eq(miss_of(0x1012), SYMBOL_OTHER_BUILD);
 	ck_assert_int_eq(add(path_of("a.so"), BIAS, BIAS + 0x10000, "", 0), 0);
@@ -269,14 +298,17 @@ END_TEST
 
 START_TEST(what_is_no_regular_file_is_never_read)
 {
-	static const char *const others[] = {"/dev/zero", "/dev/tty", "/proc/kmsg", "/proc/self/maps", "/sys/kernel/notes", "/"};
+	static const char *const others[] = { "/dev/zero", "/dev/tty", "/proc/kmsg",
+		"/proc/self/maps", "/sys/kernel/notes", "/" };
 
 	ck_assert_int_eq(mkfifo(path_of("fifo"), 0600), 0);
 	add_file("fifo");
 	ck_assert_int_eq(miss_of(1), SYMBOL_NOT_REGULAR);
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		ck_assert_int_eq(add(others[i], BIAS, BIAS + 0x10000, ID, ID_BYTES), 0);
-		ck_assert_msg(miss_of(1) == SYMBOL_NOT_REGULAR || (access(others[i], R_OK) && miss_of(1) == SYMBOL_NO_FILE), "%s", others[i]);
+		ck_assert_msg(miss_of(1) == SYMBOL_NOT_REGULAR ||
+				      (access(others[i], R_OK) && miss_of(1) == SYMBOL_NO_FILE),
+			"%s", others[i]);
 	}
 	ck_assert_int_eq(add("/no/such/file", BIAS, BIAS + 0x10000, ID, ID_BYTES), 0);
 	ck_assert_int_eq(miss_of(1), SYMBOL_NO_FILE);
@@ -312,7 +344,9 @@ END_TEST
 
 START_TEST(records_that_contradict_themselves_are_left_out)
 {
-	struct trace_module module = {.head = {.size = sizeof module, .kind = TRACE_MODULE}, .start = 1, .end = 2};
+	struct trace_module module = {
+		.head = { .size = sizeof module, .kind = TRACE_MODULE }, .start = 1, .end = 2
+	};
 
 	ck_assert_int_eq(symbols_add(symbols, &module), 0);
 	module.path_bytes = 1;
@@ -343,14 +377,14 @@ static void look_around(void)
 START_TEST(a_file_cut_anywhere_or_changed_in_any_byte_is_survived)
 {
 	struct image image = image_of(SHT_SYMTAB);
-	static const unsigned char flips[] = {0xff, 0x80, 0x01};
+	static const unsigned char flips[] = { 0xff, 0x80, 0x01 };
 	int fd;
 
 	write_file("a.so", &image, sizeof image);
 	for (size_t length = sizeof image; length-- > 0;) {
 		ck_assert_int_eq(truncate(path_of("a.so"), (off_t)length), 0);
 		look_around();
-		ck_assert_uint_eq(symbols_missed(symbols, SYMBOL_NONE), 0);
+		ck_assert_uint_eq(symbols_miss_count(symbols, SYMBOL_NONE), 0);
 	}
 	write_file("a.so", &image, sizeof image);
 	fd = open(path_of("a.so"), O_WRONLY);
@@ -358,14 +392,15 @@ START_TEST(a_file_cut_anywhere_or_changed_in_any_byte_is_survived)
 		const unsigned char *byte = (unsigned char *)&image + at;
 
 		for (size_t i = 0; i < sizeof flips; i++) {
-			ck_assert_int_eq(pwrite(fd, &(unsigned char){*byte ^ flips[i]}, 1, (off_t)at), 1);
+			ck_assert_int_eq(
+				pwrite(fd, &(unsigned char){ *byte ^ flips[i] }, 1, (off_t)at), 1);
 			look_around();
 		}
 		ck_assert_int_eq(pwrite(fd, byte, 1, (off_t)at), 1);
 	}
 	close(fd);
 	look_around();
-	ck_assert_uint_gt(symbols_missed(symbols, SYMBOL_NONE), 0);
+	ck_assert_uint_gt(symbols_miss_count(symbols, SYMBOL_NONE), 0);
 }
 END_TEST
 
@@ -375,11 +410,12 @@ START_TEST(tables_beyond_the_limit_are_not_read)
 
 	image.sections[3].sh_size = ELF_SYMBOLS_BYTES;
 	write_file("a.so", &image, sizeof image);
-	ck_assert_int_eq(truncate(path_of("a.so"), (off_t)4 * ELF_SYMBOLS_BYTES), 0); /* sparse: all of it is there */
+	ck_assert_int_eq(truncate(path_of("a.so"), (off_t)4 * ELF_SYMBOLS_BYTES),
+		0); /* sparse: all of it is there */
 	add_file("a.so");
 	ck_assert_int_eq(miss_of(0x1041), SYMBOL_TOO_LARGE);
 	image.header.e_shnum = 0;
-	image.sections[0].sh_size = ELF_SECTIONS_MOST + 1;
+	image.sections[0].sh_size = ELF_SECTIONS_MAX + 1;
 	write_file("b.so", &image, sizeof image);
 	ck_assert_int_eq(truncate(path_of("b.so"), (off_t)4 * ELF_SYMBOLS_BYTES), 0);
 	add_file("b.so");
@@ -400,7 +436,10 @@ START_TEST(notes_without_end_are_not_read)
 	image.header.e_shnum = NOTES;
 	image.header.e_shoff = sizeof image;
 	for (size_t i = 1; i < NOTES; i++)
-		sections[i] = (Elf64_Shdr){.sh_type = SHT_NOTE, .sh_offset = 4096 + 8 * i, .sh_size = 65536, .sh_addralign = 4};
+		sections[i] = (Elf64_Shdr){ .sh_type = SHT_NOTE,
+			.sh_offset = 4096 + 8 * i,
+			.sh_size = 65536,
+			.sh_addralign = 4 };
 	ck_assert_uint_eq(fwrite(&image, sizeof image, 1, file), 1);
 	ck_assert_uint_eq(fwrite(sections, sizeof *sections, NOTES, file), NOTES);
 	fclose(file);
@@ -417,8 +456,12 @@ START_TEST(many_modules_are_found_quickly)
 	char path[64];
 
 	for (uint64_t i = 0; i < 200000; i++) {
-		snprintf(path, sizeof path, "/no/such/%llu", (unsigned long long)(i * 7919 % 200000));
-		ck_assert_int_eq(add(path, BIAS + i * 7919 % 200000 * 4096, BIAS + (i * 7919 % 200000 + 1) * 4096, (char *)&i, sizeof i), 0);
+		snprintf(path, sizeof path, "/no/such/%llu",
+			(unsigned long long)(i * 7919 % 200000));
+		ck_assert_int_eq(
+			add(path, BIAS + i * 7919 % 200000 * 4096,
+				BIAS + (i * 7919 % 200000 + 1) * 4096, (char *)&i, sizeof i),
+			0);
 	}
 	snprintf(path, sizeof path, "777+0x10");
 	check_text(777 * 4096 + 0x10, path);
@@ -489,7 +532,7 @@ static int add_own(struct dl_phdr_info *info, size_t size, void *opaque)
 
 START_TEST(the_real_c_library_is_read)
 {
-	struct own own = {.address = (uint64_t)(uintptr_t)lsearch};
+	struct own own = { .address = (uint64_t)(uintptr_t)lsearch };
 
 	dl_iterate_phdr(add_own, &own);
 	if (own.found) /* else it is linked statically or has no build id */

@@ -39,9 +39,9 @@ START_TEST(a_range_has_a_level_of_tensors_and_a_peak)
 	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_peak, 1500);
 	ck_assert_int_eq(tensors_of(&folded, "a/spike")->allocated_delta, 0);
 	ck_assert_int_eq(tensors_of(&folded, "a/spike")->allocated_peak, 1500);
-	ck_assert_int_eq(folded.fold->totals.allocated_peak, 1500);
-	ck_assert_int_eq(folded.fold->totals.allocated_now, 1050);
-	ck_assert_uint_eq(folded.fold->memory->counts.tensor_differences, 0);
+	ck_assert_int_eq(folded.profile->totals.allocated_peak, 1500);
+	ck_assert_int_eq(folded.profile->totals.allocated_now, 1050);
+	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -84,12 +84,13 @@ START_TEST(tensors_and_the_memory_they_lie_in_are_never_added_up)
 	build_tensor(builder, 1, 24, 0x10000, 1024, 1024, 2 * MB);
 	build_pop(builder, 1, 30);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->totals.alloc_bytes, 5 * MB);
-	ck_assert_uint_eq(folded.fold->totals.tensor_alloc_bytes, 1536);
-	ck_assert_int_eq(folded.fold->totals.reserved_now, 5 * MB);
+	ck_assert_uint_eq(folded.profile->totals.alloc_bytes, 5 * MB);
+	ck_assert_uint_eq(folded.profile->totals.tensor_alloc_bytes, 1536);
+	ck_assert_int_eq(folded.profile->totals.reserved_now, 5 * MB);
 	ck_assert_uint_eq(folded_node(&folded, "a")->memory->alloc_bytes, 5 * MB);
-	ck_assert_int_eq(memory_tensors(folded.fold->memory, 0)->pool.outside_at_peak, 3 * MB);
-	ck_assert_uint_eq(folded.fold->memory->counts.replaced, 0);
+	ck_assert_int_eq(
+		memory_owners_tensors(folded.profile->memory, 0)->pool.outside_at_peak, 3 * MB);
+	ck_assert_uint_eq(folded.profile->memory->counts.replaced, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -106,8 +107,8 @@ START_TEST(where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_i
 	build_tensor(builder, 1, 40, 0x2000, -1024, 1024, 4096);
 	build_pop(builder, 1, 50);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->memory->counts.tensor_differences, 1);
-	ck_assert_uint_eq(folded.fold->memory->counts.unknown_tensor_frees, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.unknown_tensor_frees, 1);
 	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_delta, 1024);
 	ck_assert_int_eq(tensors_of(&folded, "a")->allocated_peak, 2048);
 	folded_check(&folded);
@@ -115,12 +116,15 @@ START_TEST(where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_i
 }
 END_TEST
 
-static void build_next(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes, uint32_t device)
+static void build_next(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t address, int64_t bytes, uint32_t device)
 {
-	struct trace_tensor_next *record = build_record(builder, stream, TRACE_TENSOR_NEXT, sizeof *record, at);
+	struct trace_tensor_next *record = build_record(
+		builder, stream, TRACE_TENSOR_NEXT, sizeof *record, at);
 
-	record->head.flags = (uint8_t)(device | (bytes < 0 ? TRACE_TENSOR_GIVEN_BACK : 0));
-	record->block = address / 512 | (uint64_t)(bytes < 0 ? -bytes : bytes) / 512 << TRACE_TENSOR_BYTES_BIT;
+	record->head.flags = (uint8_t)(device | (bytes < 0 ? TRACE_TENSOR_FREED : 0));
+	record->block = address / 512 | (uint64_t)(bytes < 0 ? -bytes : bytes) / 512
+						<< TRACE_TENSOR_BYTES_BIT;
 }
 
 START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
@@ -137,8 +141,8 @@ START_TEST(a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes)
 	build_next(builder, 1, 30, 0x1000, -1024, 0);
 	build_tensor(builder, 2, 40, 0x5000, -512, 1536, 4096);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_eq(folded.fold->memory->counts.tensor_differences, 0);
-	ck_assert_uint_eq(folded.fold->memory->counts.unknown_tensor_frees, 1);
+	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
+	ck_assert_uint_eq(folded.profile->memory->counts.unknown_tensor_frees, 1);
 	reader_rewind(folded.reader);
 	while (reader_next(folded.reader, &event) > 0) {
 		const struct trace_tensor *record = event.record;
@@ -163,8 +167,8 @@ START_TEST(a_short_record_that_gives_back_more_than_there_was_is_counted)
 	build_tensor(builder, 1, 10, 0x1000, 512, 512, 4096);
 	build_next(builder, 1, 20, 0x1000, -1024, 0);
 	folded = folded_of(builder, NULL);
-	ck_assert_uint_ge(folded.fold->memory->counts.tensor_differences, 1);
-	ck_assert_int_eq(folded.fold->totals.allocated_now, 0);
+	ck_assert_uint_ge(folded.profile->memory->counts.tensor_differences, 1);
+	ck_assert_int_eq(folded.profile->totals.allocated_now, 0);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -172,7 +176,7 @@ END_TEST
 
 START_TEST(a_level_of_tensors_is_that_of_one_device)
 {
-	const struct fold_options second = { .device = 1, .metric = METRIC_ALLOCATED };
+	const struct profile_options second = { .device = 1, .metric = METRIC_ALLOCATED };
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
 
@@ -212,14 +216,16 @@ START_TEST(levels_and_owners_agree_with_a_plain_sum)
 		if (held[slot].bytes) {
 			now -= held[slot].bytes;
 			owned[held[slot].owner] -= held[slot].bytes;
-			build_tensor(builder, thread, i * 10 + 2, 0x100000 + slot * 512, -(int64_t)held[slot].bytes, now, 1 << 30);
+			build_tensor(builder, thread, i * 10 + 2, 0x100000 + slot * 512,
+				-(int64_t)held[slot].bytes, now, 1 << 30);
 			held[slot].bytes = 0;
 		} else {
 			held[slot].bytes = 512 * (1 + (uint64_t)rand() % 1000);
 			held[slot].owner = place;
 			now += held[slot].bytes;
 			owned[place] += held[slot].bytes;
-			build_tensor(builder, thread, i * 10 + 2, 0x100000 + slot * 512, (int64_t)held[slot].bytes, now, 1 << 30);
+			build_tensor(builder, thread, i * 10 + 2, 0x100000 + slot * 512,
+				(int64_t)held[slot].bytes, now, 1 << 30);
 			if (now > peak) {
 				peak = now;
 				memcpy(at_peak, owned, sizeof owned);
@@ -229,9 +235,9 @@ START_TEST(levels_and_owners_agree_with_a_plain_sum)
 	}
 	folded = folded_of(builder, NULL);
 	folded_check(&folded);
-	ck_assert_int_eq(folded.fold->totals.allocated_now, (int64_t)now);
-	ck_assert_int_eq(folded.fold->totals.allocated_peak, (int64_t)peak);
-	ck_assert_uint_eq(folded.fold->memory->counts.tensor_differences, 0);
+	ck_assert_int_eq(folded.profile->totals.allocated_now, (int64_t)now);
+	ck_assert_int_eq(folded.profile->totals.allocated_peak, (int64_t)peak);
+	ck_assert_uint_eq(folded.profile->memory->counts.tensor_differences, 0);
 	for (int i = 0; i < 3; i++) {
 		const struct node_tensors *tensors = tensors_of(&folded, names[i]);
 
@@ -254,7 +260,8 @@ static struct trace_builder *exhausted(void)
 	build_alloc(builder, 1, at += 10, 0x90000000, 50 * (uint64_t)MB); /* not PyTorch's */
 	build_push(builder, 1, at += 10, "train");
 	build_push(builder, 1, at += 10, "weights");
-	build_tensor(builder, 1, at += 10, 0x1000, 200 * MB, allocated = 200 * (uint64_t)MB, 900 * (uint64_t)MB);
+	build_tensor(builder, 1, at += 10, 0x1000, 200 * MB, allocated = 200 * (uint64_t)MB,
+		900 * (uint64_t)MB);
 	build_pop(builder, 1, at += 10);
 	for (unsigned step = 0; step < 5; step++) {
 		char label[16];
@@ -262,20 +269,25 @@ static struct trace_builder *exhausted(void)
 		snprintf(label, sizeof label, "step %u", step);
 		build_push(builder, 1, at += 10, label);
 		build_push(builder, 1, at += 10, "forward");
-		build_tensor(builder, 1, at += 10, 0x2000, 100 * MB, allocated += 100 * (uint64_t)MB, 900 * (uint64_t)MB);
+		build_tensor(builder, 1, at += 10, 0x2000, 100 * MB,
+			allocated += 100 * (uint64_t)MB, 900 * (uint64_t)MB);
 		build_pop(builder, 1, at += 10);
 		build_push(builder, 1, at += 10, "history");
 		if (step == 4) {
-			build_tensor_oom(builder, 1, at += 10, 150 * MB, allocated, 900 * (uint64_t)MB);
+			build_tensor_oom(
+				builder, 1, at += 10, 150 * MB, allocated, 900 * (uint64_t)MB);
 			build_pop(builder, 1, at += 10);
 			break;
 		}
-		build_tensor(builder, 1, at += 10, 0x10000 + step * 512, 125 * MB, allocated += 125 * (uint64_t)MB, 900 * (uint64_t)MB);
+		build_tensor(builder, 1, at += 10, 0x10000 + step * 512, 125 * MB,
+			allocated += 125 * (uint64_t)MB, 900 * (uint64_t)MB);
 		build_pop(builder, 1, at += 10);
-		build_tensor(builder, 1, at += 10, 0x2000, -100 * MB, allocated -= 100 * (uint64_t)MB, 900 * (uint64_t)MB);
+		build_tensor(builder, 1, at += 10, 0x2000, -100 * MB,
+			allocated -= 100 * (uint64_t)MB, 900 * (uint64_t)MB);
 		build_pop(builder, 1, at += 10);
 	}
-	build_tensor(builder, 1, at += 10, 0x2000, -100 * MB, allocated -= 100 * (uint64_t)MB, 900 * (uint64_t)MB);
+	build_tensor(builder, 1, at += 10, 0x2000, -100 * MB, allocated -= 100 * (uint64_t)MB,
+		900 * (uint64_t)MB);
 	build_pop(builder, 1, at += 10);
 	build_pop(builder, 1, at += 10);
 	return builder;
@@ -283,7 +295,8 @@ static struct trace_builder *exhausted(void)
 
 static uint32_t build_stack(struct trace_builder *builder, uint32_t id, uint64_t address)
 {
-	struct trace_stack *stack = build_dictionary(builder, TRACE_STACK, sizeof *stack + sizeof address);
+	struct trace_stack *stack = build_dictionary(
+		builder, TRACE_STACK, sizeof *stack + sizeof address);
 
 	stack->stack = id;
 	stack->frames = 1;
@@ -295,11 +308,13 @@ static uint32_t build_stack(struct trace_builder *builder, uint32_t id, uint64_t
 static struct trace_builder *warming_up(void)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t stacks[2] = { build_stack(builder, 1, 0x401000), build_stack(builder, 2, 0x402000) };
+	const uint32_t stacks[2] = { build_stack(builder, 1, 0x401000),
+		build_stack(builder, 2, 0x402000) };
 	uint64_t at = 1000, allocated = 0;
 
 	build_device(builder, 0, "a GPU");
-	build_tensor(builder, 1, at, 0x900000, 50, allocated += 50, 8000)->stack = stacks[0]; /* in no range */
+	build_tensor(builder, 1, at, 0x900000, 50, allocated += 50, 8000)->stack =
+		stacks[0]; /* in no range */
 	for (uint64_t i = 0; i < 8; i++) {
 		uint32_t step, op;
 		char name[32];
@@ -309,7 +324,8 @@ static struct trace_builder *warming_up(void)
 		op = build_place(builder, step, "aten::mm", TRACE_NODE_OP, 0, NULL);
 		build_push_node(builder, 1, at += 100, step);
 		build_push_node(builder, 1, at += 100, op);
-		build_tensor(builder, 1, at += 10, 0x20000 + i * 0x100, 100, allocated += 100, 8000)->stack = stacks[i % 2];
+		build_tensor(builder, 1, at += 10, 0x20000 + i * 0x100, 100, allocated += 100, 8000)
+			->stack = stacks[i % 2];
 		build_pop(builder, 1, at += 100);
 		build_pop(builder, 1, at += i ? 900 : 30000);
 	}
@@ -329,7 +345,8 @@ START_TEST(text_has_a_place_once_and_who_called_there_only_where_nothing_else_sa
 {
 	struct screen screen = screen_show(warming_up(), "memory trace.bin --ascii --width 200");
 
-	ck_assert_uint_eq(times_in(screen.out, "aten::mm"), 2); /* where the peak was reached, and the row */
+	ck_assert_uint_eq(
+		times_in(screen.out, "aten::mm"), 2); /* where the peak was reached, and the row */
 	ck_assert_ptr_nonnull(strstr(screen.out, "ProfilerStep#* / aten::mm  "));
 	ck_assert_ptr_nonnull(strstr(screen.out, "800 B"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "unattributed < 0x401000"));
@@ -352,7 +369,8 @@ START_TEST(nor_once_for_each_kind_of_step)
 		train_zero(&training);
 		train_open(&training, "Net", TRACE_NODE_MODULE);
 		training.now += 10;
-		build_tensor(training.builder, training.stream, training.now, 0x20000 + i * 0x100, 100, (i + 1) * 100, 8000);
+		build_tensor(training.builder, training.stream, training.now, 0x20000 + i * 0x100,
+			100, (i + 1) * 100, 8000);
 		training.now += i < 2 ? 50000 : 1000;
 		train_close(&training);
 		train_backward(&training);
@@ -363,7 +381,9 @@ START_TEST(nor_once_for_each_kind_of_step)
 	ck_assert_ptr_nonnull(strstr(screen.out, " step / Net "));
 	screen = screen_show(NULL, "memory trace.bin --ascii");
 	ck_assert_ptr_null(strstr(screen.out, "warm-up"));
-	ck_assert_msg(strstr(screen.out, "  +-- step / Net         1.20 kB  1.20 kB      12  ") != NULL, "%s", screen.out);
+	ck_assert_msg(
+		strstr(screen.out, "  +-- step / Net         1.20 kB  1.20 kB      12  ") != NULL,
+		"%s", screen.out);
 }
 END_TEST
 
@@ -411,12 +431,16 @@ END_TEST
 
 START_TEST(the_critical_tree_shows_what_tensors_held)
 {
-	const struct screen screen = screen_show(exhausted(), "critical trace.bin -m allocated -d 2 -n 2");
+	const struct screen screen = screen_show(
+		exhausted(), "critical trace.bin -m allocated -d 2 -n 2");
 
 	ck_assert_str_eq(screen.out,
-		"train ─────────────────────────────────────────────│ 0.00 MB → 700.00 MB (700.0000 ∆)\n"
-		"  ├── weights ─────────────────────────────────────│ 0.00 MB → 200.00 MB (200.0000 ∆)\n"
-		"  └── step 3 ──────────────────────────────────────│ 575.00 MB → 700.00 MB (125.0000 ∆)\n"
+		"train ─────────────────────────────────────────────│ 0.00 MB → 700.00 MB "
+		"(700.0000 ∆)\n"
+		"  ├── weights ─────────────────────────────────────│ 0.00 MB → 200.00 MB "
+		"(200.0000 ∆)\n"
+		"  └── step 3 ──────────────────────────────────────│ 575.00 MB → 700.00 MB "
+		"(125.0000 ∆)\n"
 		"not shown: 2 deeper (--depth), 3 more (--top 0)\n"
 		"warning: PyTorch ran out of memory 1 time: pperf-report memory trace.bin\n");
 	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "critical trace.bin -m tensors -d 1").out,
@@ -437,16 +461,21 @@ START_TEST(json_has_it_all)
 {
 	const struct screen screen = screen_show(exhausted(), "memory trace.bin -f json");
 
-	ck_assert_ptr_nonnull(strstr(screen.out,
-		"\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, \"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
-		"\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, \"reserved_bytes\": 900000000, \"outside_bytes\": 50000000}]"));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, "\"ooms\": [{\"pid\": 100, \"tid\": 1001, \"t_ns\": 480, "
+				   "\"device\": 0, \"path\": [\"train\", \"step *\", \"history\"], "
+				   "\"asked_bytes\": 150000000, \"allocated_bytes\": 800000000, "
+				   "\"reserved_bytes\": 900000000, \"outside_bytes\": 50000000}]"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"allocated_peak_bytes\": 800000000"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"warnings\": [\"PyTorch ran out of memory: see totals.ooms\"]"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "\"reserved_at_peak_bytes\": 900000000, \"unused_at_peak_bytes\": 100000000, "
-						 "\"outside_at_peak_bytes\": 50000000"));
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "dump trace.bin -f json").out,
-		"\"kind\":\"oom\""));
-	ck_assert_ptr_nonnull(strstr(screen_show(without(), "tree trace.bin -f json").out, "\"allocated_peak_bytes\": null"));
+	ck_assert_ptr_nonnull(strstr(
+		screen.out, "\"warnings\": [\"PyTorch ran out of memory: see totals.ooms\"]"));
+	ck_assert_ptr_nonnull(strstr(screen.out,
+		"\"reserved_at_peak_bytes\": 900000000, \"unused_at_peak_bytes\": 100000000, "
+		"\"outside_at_peak_bytes\": 50000000"));
+	ck_assert_ptr_nonnull(
+		strstr(screen_show(NULL, "dump trace.bin -f json").out, "\"kind\":\"oom\""));
+	ck_assert_ptr_nonnull(strstr(screen_show(without(), "tree trace.bin -f json").out,
+		"\"allocated_peak_bytes\": null"));
 }
 END_TEST
 
@@ -477,9 +506,11 @@ static struct trace_builder *a_training_that_runs_out(void)
 		train_open(&training, "aten::cat", TRACE_NODE_OP);
 		training.now += 10;
 		if (i < 13)
-			build_tensor(builder, 1, training.now, 0x10000 + i * 512, 10 * MB, allocated += 10 * (uint64_t)MB, 500 * (uint64_t)MB);
+			build_tensor(builder, 1, training.now, 0x10000 + i * 512, 10 * MB,
+				allocated += 10 * (uint64_t)MB, 500 * (uint64_t)MB);
 		else
-			build_tensor_oom(builder, 1, training.now, 10 * MB, allocated, 500 * (uint64_t)MB);
+			build_tensor_oom(
+				builder, 1, training.now, 10 * MB, allocated, 500 * (uint64_t)MB);
 		train_close(&training);
 		train_forward(&training, "Net");
 		train_backward(&training);
@@ -493,37 +524,41 @@ START_TEST(a_place_is_one_whatever_step_it_is_in)
 {
 	const struct screen screen = screen_show(a_training_that_runs_out(), "trace.bin");
 
-	ck_assert_msg(strstr(screen.out, "live then: 130.00 MB (100 %) taken in `step / aten::cat`") != NULL, "%s", screen.out);
+	ck_assert_msg(strstr(screen.out,
+			      "live then: 130.00 MB (100 %) taken in `step / aten::cat`") != NULL,
+		"%s", screen.out);
 }
 END_TEST
 
 int main(void)
 {
 	Suite *suite = suite_create("tensor memory");
-	TCase *fold = tcase_create("fold"), *screens = tcase_create("screens");
+	TCase *profile = tcase_create("fold"), *screens = tcase_create("screens");
 	SRunner *runner;
 	int failed;
 
-	tcase_set_timeout(fold, 60);
-	tcase_add_test(fold, a_range_has_a_level_of_tensors_and_a_peak);
-	tcase_add_test(fold, what_another_thread_gives_back_is_a_flow_of_its_owner);
-	tcase_add_test(fold, tensors_and_the_memory_they_lie_in_are_never_added_up);
-	tcase_add_test(fold, where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed);
-	tcase_add_test(fold, a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes);
-	tcase_add_test(fold, a_short_record_that_gives_back_more_than_there_was_is_counted);
-	tcase_add_test(fold, a_level_of_tensors_is_that_of_one_device);
-	tcase_add_loop_test(fold, levels_and_owners_agree_with_a_plain_sum, 0, 5);
+	tcase_set_timeout(profile, 60);
+	tcase_add_test(profile, a_range_has_a_level_of_tensors_and_a_peak);
+	tcase_add_test(profile, what_another_thread_gives_back_is_a_flow_of_its_owner);
+	tcase_add_test(profile, tensors_and_the_memory_they_lie_in_are_never_added_up);
+	tcase_add_test(profile,
+		where_the_sum_is_not_what_the_allocator_says_that_is_counted_and_it_is_believed);
+	tcase_add_test(profile, a_short_record_is_the_one_before_it_of_any_thread_and_its_bytes);
+	tcase_add_test(profile, a_short_record_that_gives_back_more_than_there_was_is_counted);
+	tcase_add_test(profile, a_level_of_tensors_is_that_of_one_device);
+	tcase_add_loop_test(profile, levels_and_owners_agree_with_a_plain_sum, 0, 5);
 	tcase_set_timeout(screens, 60);
 	tcase_add_checked_fixture(screens, screen_enter, screen_leave);
 	tcase_add_test(screens, a_place_is_one_whatever_step_it_is_in);
 	tcase_add_test(screens, nor_once_for_each_kind_of_step);
-	tcase_add_test(screens, text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it);
+	tcase_add_test(screens,
+		text_has_a_place_once_and_who_called_there_only_where_nothing_else_says_it);
 	tcase_add_test(screens, who_held_what_as_memory_ran_out_is_the_first_thing_said);
 	tcase_add_test(screens, the_view_of_memory_shows_the_moment_when_it_ran_out);
 	tcase_add_test(screens, the_critical_tree_shows_what_tensors_held);
 	tcase_add_test(screens, json_has_it_all);
 	tcase_add_test(screens, an_allocator_that_says_nothing_is_said_to);
-	suite_add_tcase(suite, fold);
+	suite_add_tcase(suite, profile);
 	suite_add_tcase(suite, screens);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

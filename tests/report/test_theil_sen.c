@@ -9,75 +9,82 @@
 #define EPOCH INT64_C(1700000000000000000)
 
 /* A clock that is behind by `offset` at first and goes slower by `ppm`; moments 10 ms apart, and seen up to `noise` late. */
-static void fill(struct moment *moments, size_t count, int64_t offset, double ppm, int64_t noise)
+static void fill(
+	struct clock_readings *moments, size_t count, int64_t offset, double ppm, int64_t noise)
 {
 	for (size_t i = 0; i < count; i++) {
 		const int64_t passed = (int64_t)i * 10000000;
 
 		moments[i].own_ns = EPOCH + passed;
-		moments[i].other_ns = EPOCH + passed + offset + (int64_t)((double)passed * ppm / 1e6) + (noise ? (int64_t)(((uint32_t)i * 2654435761u >> 7 ^ (uint32_t)i * 40503u) % (uint32_t)noise) : 0);
+		moments[i].other_ns = EPOCH + passed + offset +
+				      (int64_t)((double)passed * ppm / 1e6) +
+				      (noise ? (int64_t)(((uint32_t)i * 2654435761u >> 7 ^
+								 (uint32_t)i * 40503u) %
+							 (uint32_t)noise)
+					     : 0);
 	}
 }
 
 START_TEST(too_few_moments_give_nothing)
 {
-	struct moment moments[CLOCK_FIT_LEAST];
+	struct clock_readings moments[THEIL_SEN_PAIRS_MIN];
 
-	fill(moments, CLOCK_FIT_LEAST, 5000000, 0, 0);
-	ck_assert_uint_eq(clock_fit(moments, CLOCK_FIT_LEAST - 1).moments, 0);
-	ck_assert_uint_eq(clock_fit(moments, CLOCK_FIT_LEAST).moments, CLOCK_FIT_LEAST);
-	ck_assert_int_eq(clock_fit(moments, CLOCK_FIT_LEAST).offset_ns, 5000000);
+	fill(moments, THEIL_SEN_PAIRS_MIN, 5000000, 0, 0);
+	ck_assert_uint_eq(theil_sen_fit(moments, THEIL_SEN_PAIRS_MIN - 1).moments, 0);
+	ck_assert_uint_eq(theil_sen_fit(moments, THEIL_SEN_PAIRS_MIN).moments, THEIL_SEN_PAIRS_MIN);
+	ck_assert_int_eq(theil_sen_fit(moments, THEIL_SEN_PAIRS_MIN).offset_ns, 5000000);
 }
 END_TEST
 
 START_TEST(offset_and_drift_come_out_to_the_nanosecond)
 {
-	struct moment moments[1000];
-	struct clock_fit fit;
+	struct clock_readings moments[1000];
+	struct theil_sen_fit fit;
 
 	fill(moments, 1000, -5000000, 20, 0);
-	fit = clock_fit(moments, 1000);
+	fit = theil_sen_fit(moments, 1000);
 	ck_assert_double_eq_tol(fit.drift * 1e6, 20, 0.001);
 	ck_assert_int_le(llabs(fit.offset_ns + 5000000), 1);
-	ck_assert_uint_le(fit.residual_most_ns, 1);
+	ck_assert_uint_le(fit.residual_max_ns, 1);
 	for (size_t i = 0; i < 1000; i++)
-		ck_assert_int_le(llabs(clock_fitted(&fit, moments[i].own_ns) - moments[i].other_ns), 1);
+		ck_assert_int_le(
+			llabs(theil_sen_map(&fit, moments[i].own_ns) - moments[i].other_ns), 1);
 }
 END_TEST
 
 START_TEST(a_fifth_of_wrong_moments_changes_nothing)
 {
-	struct moment moments[300];
-	struct clock_fit fit;
+	struct clock_readings moments[300];
+	struct theil_sen_fit fit;
 
 	fill(moments, 300, 5000000, 20, 0);
 	for (size_t i = 0; i < 300; i += 5)
 		moments[i].other_ns += 40000000;
-	fit = clock_fit(moments, 300);
+	fit = theil_sen_fit(moments, 300);
 	ck_assert_double_eq_tol(fit.drift * 1e6, 20, 0.01);
 	ck_assert_int_le(llabs(fit.offset_ns - 5000000), 100);
 	ck_assert_uint_le(fit.residual_ns, 100);
-	ck_assert_uint_ge(fit.residual_most_ns, 39000000); /* and they are told */
+	ck_assert_uint_ge(fit.residual_max_ns, 39000000); /* and they are told */
 }
 END_TEST
 
 START_TEST(noise_is_no_drift)
 {
-	struct moment moments[200];
+	struct clock_readings moments[200];
 
 	fill(moments, 200, 123456, 0, 900);
-	ck_assert_double_eq(clock_fit(moments, 200).drift, 0);
-	ck_assert_uint_le(clock_fit(moments, 200).residual_ns, 300);
+	ck_assert_double_eq(theil_sen_fit(moments, 200).drift, 0);
+	ck_assert_uint_le(theil_sen_fit(moments, 200).residual_ns, 300);
 }
 END_TEST
 
 START_TEST(a_drift_that_no_clock_has_is_refused)
 {
-	struct moment moments[50];
+	struct clock_readings moments[50];
 
 	fill(moments, 50, 0, 20000, 0);
-	ck_assert_double_eq(clock_fit(moments, 50).drift, 0);
-	ck_assert_uint_ge(clock_fit(moments, 50).residual_ns, 1000000);
+	ck_assert_double_eq(theil_sen_fit(moments, 50).drift, 0);
+	ck_assert_uint_ge(theil_sen_fit(moments, 50).residual_ns, 1000000);
 }
 END_TEST
 

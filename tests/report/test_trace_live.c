@@ -62,7 +62,8 @@ static uint64_t check_marks(struct trace_reader *reader)
 		next = (uintptr_t)event.stream->user;
 		if (((const struct trace_range *)event.record)->payload != next)
 			ck_abort_msg("mark %lu comes after mark %ld",
-				(unsigned long)((const struct trace_range *)event.record)->payload, (long)next - 1);
+				(unsigned long)((const struct trace_range *)event.record)->payload,
+				(long)next - 1);
 		event.stream->user = (void *)(next + 1);
 		all++;
 	}
@@ -85,12 +86,18 @@ START_TEST(a_trace_that_is_being_written_is_whole_at_every_moment)
 
 		ck_assert_uint_ge(marks, last);
 		if (!integrity->complete)
-			ck_abort_msg("reading %d: %s; lost %lu, missing %lu, unended %lu, resumed %lu, unmatched %lu, "
+			ck_abort_msg("reading %d: %s; lost %lu, missing %lu, unended %lu, resumed "
+				     "%lu, unmatched %lu, "
 				     "unknown nodes %lu, names %lu",
-				i, reader_warning(reader, 0) ? reader_warning(reader, 0) : "incomplete",
-				(unsigned long)integrity->lost_events, (unsigned long)integrity->missing_chunks,
-				(unsigned long)integrity->unended, (unsigned long)integrity->resumed,
-				(unsigned long)integrity->unmatched_ends, (unsigned long)integrity->unknown_nodes,
+				i,
+				reader_warning(reader, 0) ? reader_warning(reader, 0)
+							  : "incomplete",
+				(unsigned long)integrity->lost_events,
+				(unsigned long)integrity->missing_chunks,
+				(unsigned long)integrity->unended,
+				(unsigned long)integrity->resumed,
+				(unsigned long)integrity->unmatched_ends,
+				(unsigned long)integrity->unknown_nodes,
 				(unsigned long)integrity->unknown_names);
 		reader_rewind(reader);
 		again = check_marks(reader);
@@ -120,7 +127,8 @@ int nanosleep(const struct timespec *time, struct timespec *left)
 	if (fd < 0)
 		return clock_nanosleep(CLOCK_MONOTONIC, 0, time, left);
 	if (++naps == 3) {
-		ck_assert_int_eq(pwrite(fd, &unwritten, sizeof unwritten, unwritten_at), sizeof unwritten);
+		ck_assert_int_eq(
+			pwrite(fd, &unwritten, sizeof unwritten, unwritten_at), sizeof unwritten);
 		unwritten_at = 0;
 	}
 	close(fd);
@@ -134,7 +142,9 @@ static void unwrite_a_head(void)
 	struct trace_block head;
 	const uint32_t nothing = 0;
 
-	for (off_t at = TRACE_ALIGN; !unwritten_at && pread(fd, &head, sizeof head, at) == sizeof head; at += TRACE_ALIGN)
+	for (off_t at = TRACE_ALIGN;
+		!unwritten_at && pread(fd, &head, sizeof head, at) == sizeof head;
+		at += TRACE_ALIGN)
 		if (head.magic == TRACE_BLOCK_MAGIC && head.type == TRACE_SLOT && head.stream)
 			unwritten_at = at;
 	ck_assert_int_gt(unwritten_at, 0);
@@ -163,7 +173,10 @@ END_TEST
 /* Behind the last block, page by page, begins another whose head has so many bytes. */
 static void begin_a_block(size_t bytes)
 {
-	struct trace_block head = { .magic = TRACE_BLOCK_MAGIC, .type = TRACE_SLOT, .extent = 4096, .head_crc = 0x12345678 };
+	struct trace_block head = { .magic = TRACE_BLOCK_MAGIC,
+		.type = TRACE_SLOT,
+		.extent = 4096,
+		.head_crc = 0x12345678 };
 	int fd = open(trace_path(), O_RDWR | O_CLOEXEC);
 	off_t end = lseek(fd, 0, SEEK_END);
 

@@ -36,32 +36,46 @@ static const char *category_in(const char *kernel, const char *op, const char *c
 {
 	static char name[64];
 	struct categories *categories = categories_read(NULL);
-	struct texts *texts = texts_new();
+	struct string_table *texts = string_table_new();
 	struct tree *tree = tree_new();
-	uint32_t module = tree_module(tree, 0, text_id(texts, "layer", 5), 0, text_id(texts, class, strlen(class)));
-	uint32_t range = tree_child(tree, module, text_id(texts, op, strlen(op)), 0, NODE_OP);
-	uint32_t leaf = tree_child(tree, range, text_id(texts, kernel, strlen(kernel)), 0, NODE_KERNEL);
+	uint32_t module = tree_module(tree, 0, string_table_intern(texts, "layer", 5), 0,
+		string_table_intern(texts, class, strlen(class)));
+	uint32_t range = tree_child(
+		tree, module, string_table_intern(texts, op, strlen(op)), 0, NODE_OP);
+	uint32_t leaf = tree_child(
+		tree, range, string_table_intern(texts, kernel, strlen(kernel)), 0, NODE_KERNEL);
 	uint8_t *of_node = categories_of_tree(categories, tree, texts);
 
 	snprintf(name, sizeof name, "%s", categories_name(categories, of_node[leaf]));
 	free(of_node);
 	tree_free(tree);
-	texts_free(texts);
+	string_table_free(texts);
 	categories_free(categories);
 	return name;
 }
 
-#define ELEMENTWISE "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int)"
+#define ELEMENTWISE \
+	"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int)"
 
 START_TEST(a_name_that_says_what_it_does_is_enough)
 {
-	ck_assert_str_eq(category_in("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "aten::add", ""), "communication");
+	ck_assert_str_eq(category_in("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "aten::add", ""),
+		"communication");
 	ck_assert_str_eq(category_in("flash_fwd_kernel", "aten::linear", ""), "attention");
-	ck_assert_str_eq(category_in("void cudnn::bn_bw_1C11_kernel_new<float>(float)", "x", ""), "norm");
-	ck_assert_str_eq(category_in("ampere_sgemm_128x64_nn", "Optimizer.step#SGD.step", ""), "GEMM");
-	ck_assert_str_eq(category_in("sm80_xmma_fprop_implicit_gemm_indexed", "x", ""), "convolution");
-	ck_assert_str_eq(category_in("multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float> >", "x", ""), "optimizer");
-	ck_assert_str_eq(category_in("void at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)", "aten::add", ""), "copy");
+	ck_assert_str_eq(
+		category_in("void cudnn::bn_bw_1C11_kernel_new<float>(float)", "x", ""), "norm");
+	ck_assert_str_eq(
+		category_in("ampere_sgemm_128x64_nn", "Optimizer.step#SGD.step", ""), "GEMM");
+	ck_assert_str_eq(
+		category_in("sm80_xmma_fprop_implicit_gemm_indexed", "x", ""), "convolution");
+	ck_assert_str_eq(
+		category_in("multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float> >",
+			"x", ""),
+		"optimizer");
+	ck_assert_str_eq(
+		category_in("void at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)",
+			"aten::add", ""),
+		"copy");
 	ck_assert_str_eq(category_in("rotary_embedding_kernel", "x", ""), "elementwise");
 	ck_assert_str_eq(category_in("triton_red_fused_add_mean_mul_pow_rsqrt_0", "x", ""), "norm");
 	ck_assert_str_eq(category_in("triton_red_fused_add_sum_0", "x", ""), "reduction");
@@ -74,10 +88,18 @@ START_TEST(a_name_that_says_how_is_of_what_it_was_launched_for)
 	ck_assert_str_eq(category_in(ELEMENTWISE, "Optimizer.step#SGD.step", ""), "optimizer");
 	ck_assert_str_eq(category_in(ELEMENTWISE, "aten::native_layer_norm", ""), "norm");
 	ck_assert_str_eq(category_in(ELEMENTWISE, "aten::add", "LlamaRMSNorm"), "norm");
-	ck_assert_str_eq(category_in("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(int)", "aten::cudnn_convolution", ""), "convolution");
-	ck_assert_str_eq(category_in("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(int)", "aten::mm", ""), "GEMM");
-	ck_assert_str_eq(category_in("void at::native::indexSelectLargeIndex<float>(int)", "aten::embedding", ""), "embedding");
-	ck_assert_str_eq(category_in("void at::native::indexSelectLargeIndex<float>(int)", "aten::index_select", ""), "copy");
+	ck_assert_str_eq(category_in("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(int)",
+				 "aten::cudnn_convolution", ""),
+		"convolution");
+	ck_assert_str_eq(category_in("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm>(int)",
+				 "aten::mm", ""),
+		"GEMM");
+	ck_assert_str_eq(category_in("void at::native::indexSelectLargeIndex<float>(int)",
+				 "aten::embedding", ""),
+		"embedding");
+	ck_assert_str_eq(category_in("void at::native::indexSelectLargeIndex<float>(int)",
+				 "aten::index_select", ""),
+		"copy");
 	ck_assert_str_eq(category_in("Kernel", "aten::bmm", ""), "GEMM");
 }
 END_TEST
@@ -136,7 +158,8 @@ START_TEST(rules_of_ones_own_replace_ours)
 {
 	struct screen screen;
 
-	write_file("rules", "# mine\n\nmy-work kernel mine*\n  slow\tkernel *gemm* around aten::mm\r\n");
+	write_file("rules",
+		"# mine\n\nmy-work kernel mine*\n  slow\tkernel *gemm* around aten::mm\r\n");
 	screen = screen_show(traced(), "categories trace.bin --ascii --categories rules -d 1");
 	ck_assert_str_eq(screen.out,
 		"            gpu  gpu self %  calls  gpu avg     p50     max     p95     min\n"
@@ -170,15 +193,21 @@ START_TEST(what_is_wrong_with_rules_is_said_with_the_line)
 {
 	struct screen screen;
 
-	expect_refusal("a kernel x\nb kernl y\n", ":2: `kernl` is no condition; there are kernel, memcpy, memset and around");
-	expect_refusal("a \x1b[31m x\n", ":1: `\\x1b[31m` is no condition; there are kernel, memcpy, memset and around");
+	expect_refusal("a kernel x\nb kernl y\n",
+		":2: `kernl` is no condition; there are kernel, memcpy, memset and around");
+	expect_refusal("a \x1b[31m x\n",
+		":1: `\\x1b[31m` is no condition; there are kernel, memcpy, memset and around");
 	expect_refusal("a kernel\n", ":1: `kernel` needs a pattern behind it, such as *gemm*");
-	expect_refusal("\n\na\n", ":3: a rule is CATEGORY CONDITION PATTERN, such as `GEMM kernel *gemm*`");
-	expect_refusal("a kernel x kernel y\n", ":1: `kernel` stands twice; a rule has one pattern for it, write a line for each");
-	expect_refusal("a kernel x memcpy y\n", ":1: nothing is a kernel, a memcpy and a memset at once; write a line for each");
+	expect_refusal("\n\na\n",
+		":3: a rule is CATEGORY CONDITION PATTERN, such as `GEMM kernel *gemm*`");
+	expect_refusal("a kernel x kernel y\n",
+		":1: `kernel` stands twice; a rule has one pattern for it, write a line for each");
+	expect_refusal("a kernel x memcpy y\n",
+		":1: nothing is a kernel, a memcpy and a memset at once; write a line for each");
 	expect_refusal("# nothing\n", ": no rule is in it; a rule is CATEGORY CONDITION PATTERN");
 	screen = screen_show(NULL, "categories trace.bin --categories absent");
-	ck_assert_str_eq(screen.err, "pperf-report: absent: the table of categories cannot be read: No such file or directory\n");
+	ck_assert_str_eq(screen.err, "pperf-report: absent: the table of categories cannot be "
+				     "read: No such file or directory\n");
 }
 END_TEST
 
@@ -189,7 +218,8 @@ START_TEST(a_trace_without_a_gpu_has_none)
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
 	ck_assert_str_eq(screen_show(builder, "categories trace.bin").out,
-		"warning: trace.bin: no work of a GPU is in this trace; pperf-report info says which of its sources were on\n");
+		"warning: trace.bin: no work of a GPU is in this trace; pperf-report info says "
+		"which of its sources were on\n");
 }
 END_TEST
 

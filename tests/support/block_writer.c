@@ -40,7 +40,8 @@ void block_writer_seal(struct block_writer *writer, uint32_t type, uint32_t stre
 	block.extent = sizeof block + writer->used + padding;
 	block.head_crc = trace_crc32c(0, &block, offsetof(struct trace_block, head_crc));
 	block.crc = trace_block_crc(&block, writer->payload);
-	if (!fwrite(&block, sizeof block, 1, writer->file) || fwrite(writer->payload, 1, writer->used, writer->file) != writer->used ||
+	if (!fwrite(&block, sizeof block, 1, writer->file) ||
+		fwrite(writer->payload, 1, writer->used, writer->file) != writer->used ||
 		fwrite(zeros, 1, padding, writer->file) != padding)
 		fail(writer);
 	writer->offset += block.extent;
@@ -86,7 +87,9 @@ uint64_t block_writer_close(struct block_writer *writer, uint32_t streams)
 		.streams = streams,
 		.end = bytes,
 		.start = { .raw = 1, .monotonic_ns = 1, .realtime_ns = UNIX_NS + 1 },
-		.last = { .raw = writer->base, .monotonic_ns = writer->base, .realtime_ns = UNIX_NS + writer->base } };
+		.last = { .raw = writer->base,
+			.monotonic_ns = writer->base,
+			.realtime_ns = UNIX_NS + writer->base } };
 
 	rewind(writer->file);
 	if (!fwrite(&header, sizeof header, 1, writer->file) || fclose(writer->file))

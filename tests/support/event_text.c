@@ -35,17 +35,20 @@ static const char *kind_name(uint32_t kind)
 static void render(FILE *out, struct trace_reader *reader, const struct trace_event *event)
 {
 	struct trace_text text = reader_event_text(reader, event);
-	bool range = event->kind == TRACE_PUSH || (event->kind >= EVENT_POP && event->kind <= EVENT_LEFT_OPEN);
+	bool range = event->kind == TRACE_PUSH ||
+		     (event->kind >= EVENT_POP && event->kind <= EVENT_LEFT_OPEN);
 
-	fprintf(out, "%" PRIu64 " s%u %*s%s", event->time_ns, event->stream->stream, range ? (int)event->depth * 2 : 0,
-		"", kind_name(event->kind));
+	fprintf(out, "%" PRIu64 " s%u %*s%s", event->time_ns, event->stream->stream,
+		range ? (int)event->depth * 2 : 0, "", kind_name(event->kind));
 	if (range || event->kind == TRACE_MARK || event->kind == TRACE_START)
-		fprintf(out, " %.*s", text.known ? (int)text.length : 1, text.known ? text.bytes : "?");
+		fprintf(out, " %.*s", text.known ? (int)text.length : 1,
+			text.known ? text.bytes : "?");
 	if (range && event->kind != TRACE_PUSH)
 		fprintf(out, " %" PRIu64, event->begin_ns);
 	if (event->kind == EVENT_GAP)
 		fprintf(out, " %u", event->missing);
-	if (event->kind == EVENT_GAP || event->kind == EVENT_UNENDED || event->kind == EVENT_LEFT_OPEN)
+	if (event->kind == EVENT_GAP || event->kind == EVENT_UNENDED ||
+		event->kind == EVENT_LEFT_OPEN)
 		fprintf(out, " seen %" PRIu64, event->last_ns);
 	fputc('\n', out);
 }
@@ -70,7 +73,8 @@ char *render_events(struct trace_reader *reader)
 	return text;
 }
 
-static struct trace_reader *try_bytes(const void *bytes, size_t count, char error[READER_ERROR_BYTES])
+static struct trace_reader *try_bytes(
+	const void *bytes, size_t count, char error[READER_ERROR_BYTES])
 {
 	char path[64];
 	int fd = memfd_create("built", MFD_CLOEXEC);

@@ -7,9 +7,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { DEPTH = RANGE_TRACE_DEPTH, CHAINS = RANGE_TRACE_CHAINS, NAMES = CHAINS + DEPTH, SLOTS = 1 << 17 };
+enum {
+	DEPTH = RANGE_TRACE_DEPTH,
+	CHAINS = RANGE_TRACE_CHAINS,
+	NAMES = CHAINS + DEPTH,
+	SLOTS = 1 << 17
+};
 #define FIRST_STAMP 1000u
-#define OUTERMOST (CHAINS * DEPTH + 1) /* the node that all others can be in; its name is the last, too */
+#define OUTERMOST \
+	(CHAINS * DEPTH + 1) /* the node that all others can be in; its name is the last, too */
 
 /* The same events for both, one after the other. */
 struct source {
@@ -76,7 +82,9 @@ static uint32_t child(struct reference *fold, uint32_t parent, uint32_t id)
 		if (!fold->slots[i].key) {
 			fold->slots[i].key = key;
 			fold->slots[i].place = fold->count;
-			fold->places[fold->count] = (struct place){ .id = id, .parent = parent, .least = UINT64_MAX };
+			fold->places[fold->count] = (struct place){
+				.id = id, .parent = parent, .least = UINT64_MAX
+			};
 			return fold->count++;
 		}
 	}
@@ -110,9 +118,9 @@ static inline void fold_event(struct reference *fold, const struct range_event *
 
 uint64_t range_trace_reference(const struct range_event *events, size_t count)
 {
-	struct reference fold = {
-		.places = calloc(65536, sizeof *fold.places), .slots = calloc(SLOTS, sizeof *fold.slots), .count = 1
-	};
+	struct reference fold = { .places = calloc(65536, sizeof *fold.places),
+		.slots = calloc(SLOTS, sizeof *fold.slots),
+		.count = 1 };
 	uint64_t calls = 0;
 
 	if (!fold.places || !fold.slots)
@@ -130,7 +138,8 @@ uint64_t range_trace_reference(const struct range_event *events, size_t count)
 
 static void put_name(struct block_writer *writer, uint32_t id, const char *text)
 {
-	struct trace_name *record = block_writer_record(writer, TRACE_NAME, sizeof *record + strlen(text));
+	struct trace_name *record = block_writer_record(
+		writer, TRACE_NAME, sizeof *record + strlen(text));
 
 	record->name = id;
 	record->bytes = (uint32_t)strlen(text);
@@ -171,7 +180,8 @@ static void put_dictionary(struct block_writer *writer, int outermost)
 		for (uint32_t depth = 0; depth < DEPTH; depth++) {
 			const uint32_t node = node_of(chain, depth, outermost);
 
-			put_node(writer, node, depth ? node - 1 : outermost != 0, chain + depth + 1);
+			put_node(
+				writer, node, depth ? node - 1 : outermost != 0, chain + depth + 1);
 		}
 	block_writer_seal(writer, TRACE_DICT, 0);
 }
@@ -208,7 +218,8 @@ static void put_events(struct block_writer *writer, size_t count, int outermost)
 		const uint32_t node = node_of(source.chain, source.step, outermost);
 		const struct range_event event = next_event(&source);
 
-		put_word(writer, (uint32_t)(event.stamp - last) << 2 | (event.id ? 1 | node << 16 : 2));
+		put_word(writer,
+			(uint32_t)(event.stamp - last) << 2 | (event.id ? 1 | node << 16 : 2));
 		last = event.stamp;
 		if (source.step == 0 && writer->used > BLOCK_WRITER_PAYLOAD - 128) {
 			block_writer_seal(writer, TRACE_CHUNK, 1);

@@ -6,26 +6,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYERS = 24, OPS = 12, ATTENTION = 6, PENDING = 8192, BATCH = 480, NAMES = 128, MAIN = 1, AUTOGRAD, CUPTI, COMPUTE = 7, COPIES = 13,
-	NCCL = 20, ADDRESSES = 2 * LAYERS * OPS };
+enum {
+	LAYERS = 24,
+	OPS = 12,
+	ATTENTION = 6,
+	PENDING = 8192,
+	BATCH = 480,
+	NAMES = 128,
+	MAIN = 1,
+	AUTOGRAD,
+	CUPTI,
+	COMPUTE = 7,
+	COPIES = 13,
+	NCCL = 20,
+	ADDRESSES = 2 * LAYERS * OPS
+};
 #define UNIX_NS UINT64_C(1700000000000000000)
 
 static const struct {
 	const char *outer, *inner, *kernel, *backward;
 	uint32_t took;
 } ops[OPS] = {
-	{ "aten::layer_norm", "aten::native_layer_norm", "void at::native::vectorized_layer_norm_kernel<float, float>(int, float)", "NativeLayerNormBackward0", 30 },
-	{ "aten::linear", "aten::addmm", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", "AddmmBackward0", 210 },
-	{ "aten::transpose", "aten::contiguous", "void at::native::elementwise_kernel<128, 4, direct_copy>(int, direct_copy)", "TransposeBackward0", 20 },
-	{ "aten::scaled_dot_product_attention", "aten::_flash_attention_forward", "void flash_fwd_kernel<Flash_fwd_traits<64, 128> >(Flash_fwd_params)", "ScaledDotProductFlashAttentionBackward0", 160 },
-	{ "aten::linear", "aten::addmm", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x64x32", "AddmmBackward0", 90 },
-	{ "aten::add", "aten::add_", "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float> >(int, CUDAFunctor_add<float>)", "AddBackward0", 25 },
-	{ "aten::layer_norm", "aten::native_layer_norm", "void at::native::vectorized_layer_norm_kernel<float, float>(int, float)", "NativeLayerNormBackward0", 30 },
-	{ "aten::linear", "aten::addmm", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize256x128x32", "AddmmBackward0", 250 },
-	{ "aten::gelu", "aten::gelu_out", "void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl>(int, GeluCUDAKernelImpl)", "GeluBackward0", 40 },
-	{ "aten::linear", "aten::addmm", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", "AddmmBackward0", 240 },
-	{ "aten::dropout", "aten::native_dropout", "void at::native::fused_dropout_kernel_vec<float, float, 4>(TensorInfo)", "NativeDropoutBackward0", 35 },
-	{ "aten::add", "aten::add_", "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float> >(int, CUDAFunctor_add<float>)", "AddBackward0", 25 },
+	{ "aten::layer_norm", "aten::native_layer_norm",
+		"void at::native::vectorized_layer_norm_kernel<float, float>(int, float)",
+		"NativeLayerNormBackward0", 30 },
+	{ "aten::linear", "aten::addmm",
+		"sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", "AddmmBackward0",
+		210 },
+	{ "aten::transpose", "aten::contiguous",
+		"void at::native::elementwise_kernel<128, 4, direct_copy>(int, direct_copy)",
+		"TransposeBackward0", 20 },
+	{ "aten::scaled_dot_product_attention", "aten::_flash_attention_forward",
+		"void flash_fwd_kernel<Flash_fwd_traits<64, 128> >(Flash_fwd_params)",
+		"ScaledDotProductFlashAttentionBackward0", 160 },
+	{ "aten::linear", "aten::addmm", "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x64x32",
+		"AddmmBackward0", 90 },
+	{ "aten::add", "aten::add_",
+		"void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float> >(int, "
+		"CUDAFunctor_add<float>)",
+		"AddBackward0", 25 },
+	{ "aten::layer_norm", "aten::native_layer_norm",
+		"void at::native::vectorized_layer_norm_kernel<float, float>(int, float)",
+		"NativeLayerNormBackward0", 30 },
+	{ "aten::linear", "aten::addmm",
+		"sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize256x128x32", "AddmmBackward0",
+		250 },
+	{ "aten::gelu", "aten::gelu_out",
+		"void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl>(int, "
+		"GeluCUDAKernelImpl)",
+		"GeluBackward0", 40 },
+	{ "aten::linear", "aten::addmm",
+		"sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32", "AddmmBackward0",
+		240 },
+	{ "aten::dropout", "aten::native_dropout",
+		"void at::native::fused_dropout_kernel_vec<float, float, 4>(TensorInfo)",
+		"NativeDropoutBackward0", 35 },
+	{ "aten::add", "aten::add_",
+		"void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float> >(int, "
+		"CUDAFunctor_add<float>)",
+		"AddBackward0", 25 },
 };
 
 struct load {
@@ -54,12 +93,14 @@ struct load {
 
 /* The numbers of names and places: the program's, in the order of put_dictionary. */
 struct places {
-	uint32_t data, to, model, layer[LAYERS], half[LAYERS][2], outer[LAYERS][OPS], inner[LAYERS][OPS], engine[LAYERS][OPS],
-		backward[LAYERS][OPS], gradient[LAYERS][OPS], reduce[LAYERS], step, fused, item;
+	uint32_t data, to, model, layer[LAYERS], half[LAYERS][2], outer[LAYERS][OPS],
+		inner[LAYERS][OPS], engine[LAYERS][OPS], backward[LAYERS][OPS],
+		gradient[LAYERS][OPS], reduce[LAYERS], step, fused, item;
 };
 
 static struct places places;
-static uint32_t api_launch, api_copy, api_set, api_wait, kernel_adam, kernel_nccl, kernel_of[OPS], kernel_back[OPS][2];
+static uint32_t api_launch, api_copy, api_set, api_wait, kernel_adam, kernel_nccl, kernel_of[OPS],
+	kernel_back[OPS][2];
 
 /* ---- the dictionary ---- */
 
@@ -76,7 +117,8 @@ static uint32_t put_name(struct load *load, const char *text)
 	return load->names;
 }
 
-static uint32_t put_node(struct load *load, uint32_t parent, uint32_t link, enum trace_node_kind kind, const char *text)
+static uint32_t put_node(struct load *load, uint32_t parent, uint32_t link,
+	enum trace_node_kind kind, const char *text)
 {
 	const uint32_t name = put_name(load, text);
 	struct trace_node *record = block_writer_record(load->writer, TRACE_NODE, sizeof *record);
@@ -98,13 +140,18 @@ static void put_layer(struct load *load, uint32_t layer)
 	places.half[layer][0] = put_node(load, places.layer[layer], 0, TRACE_NODE_MODULE, "attn");
 	places.half[layer][1] = put_node(load, places.layer[layer], 0, TRACE_NODE_MODULE, "mlp");
 	for (uint32_t op = 0; op < OPS; op++) {
-		places.outer[layer][op] = put_node(load, places.half[layer][op >= ATTENTION], 0, TRACE_NODE_OP, ops[op].outer);
-		places.inner[layer][op] = put_node(load, places.outer[layer][op], 0, TRACE_NODE_OP, ops[op].inner);
-		snprintf(text, sizeof text, "autograd::engine::evaluate_function: %s", ops[op].backward);
-		places.engine[layer][op] = put_node(load, 0, places.outer[layer][op], TRACE_NODE_OP, text);
-		places.backward[layer][op] = put_node(
-			load, places.engine[layer][op], places.outer[layer][op], TRACE_NODE_BACKWARD, ops[op].backward);
-		places.gradient[layer][op] = put_node(load, places.backward[layer][op], 0, TRACE_NODE_OP, "aten::mm");
+		places.outer[layer][op] = put_node(
+			load, places.half[layer][op >= ATTENTION], 0, TRACE_NODE_OP, ops[op].outer);
+		places.inner[layer][op] = put_node(
+			load, places.outer[layer][op], 0, TRACE_NODE_OP, ops[op].inner);
+		snprintf(text, sizeof text, "autograd::engine::evaluate_function: %s",
+			ops[op].backward);
+		places.engine[layer][op] = put_node(
+			load, 0, places.outer[layer][op], TRACE_NODE_OP, text);
+		places.backward[layer][op] = put_node(load, places.engine[layer][op],
+			places.outer[layer][op], TRACE_NODE_BACKWARD, ops[op].backward);
+		places.gradient[layer][op] = put_node(
+			load, places.backward[layer][op], 0, TRACE_NODE_OP, "aten::mm");
 	}
 	places.reduce[layer] = put_node(load, 0, 0, TRACE_NODE_OP, "nccl:all_reduce");
 }
@@ -114,7 +161,8 @@ static void put_dictionary(struct load *load)
 	struct trace_device *device;
 	char text[160];
 
-	places.data = put_node(load, 0, 0, TRACE_NODE_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+	places.data = put_node(load, 0, 0, TRACE_NODE_RANGE,
+		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 	places.to = put_node(load, places.data, 0, TRACE_NODE_OP, "aten::to");
 	places.model = put_node(load, 0, 0, TRACE_NODE_MODULE, "Transformer");
 	for (uint32_t layer = 0; layer < LAYERS; layer++)
@@ -126,12 +174,16 @@ static void put_dictionary(struct load *load)
 	api_copy = put_name(load, "cudaMemcpyAsync");
 	api_set = put_name(load, "cudaMemsetAsync");
 	api_wait = put_name(load, "cudaStreamSynchronize");
-	kernel_adam = put_name(load, "void at::native::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4> >(long)");
-	kernel_nccl = put_name(load, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+	kernel_adam = put_name(load,
+		"void at::native::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4> "
+		">(long)");
+	kernel_nccl = put_name(
+		load, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
 	for (uint32_t op = 0; op < OPS; op++) {
 		kernel_of[op] = put_name(load, ops[op].kernel);
 		for (uint32_t half = 0; half < 2; half++) {
-			snprintf(text, sizeof text, "%s_bwd_%s", ops[op].kernel, half ? "weight" : "data");
+			snprintf(text, sizeof text, "%s_bwd_%s", ops[op].kernel,
+				half ? "weight" : "data");
 			kernel_back[op][half] = put_name(load, text);
 		}
 	}
@@ -143,7 +195,8 @@ static void put_dictionary(struct load *load)
 
 /* ---- what a thread records ---- */
 
-static void tell(struct load *load, enum load_kind kind, uint64_t stamp, uint64_t value, uint32_t id, uint32_t name)
+static void tell(struct load *load, enum load_kind kind, uint64_t stamp, uint64_t value,
+	uint32_t id, uint32_t name)
 {
 	if (load->events)
 		load->events[load->count] = (struct load_event){ .stamp = stamp,
@@ -201,14 +254,17 @@ static void end(struct load *load)
 }
 
 /* The work that a call of this moment asks for. */
-static void ask(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream, uint32_t took, uint32_t bytes)
+static void ask(struct load *load, enum trace_kind kind, uint32_t name, uint32_t stream,
+	uint32_t took, uint32_t bytes)
 {
-	const uint64_t now = load->stamp + 3000, start = load->gpu_free[stream] > now ? load->gpu_free[stream] : now;
+	const uint64_t now = load->stamp + 3000,
+		       start = load->gpu_free[stream] > now ? load->gpu_free[stream] : now;
 
 	if (load->pending_count == PENDING)
 		abort();
 	load->gpu_free[stream] = start + took + (load->noise >> 25);
-	load->pending[load->pending_count++] = (struct pending){ start, load->gpu_free[stream], load->correlation, name, stream, bytes, kind };
+	load->pending[load->pending_count++] = (struct pending){ start, load->gpu_free[stream],
+		load->correlation, name, stream, bytes, kind };
 }
 
 static void fill_call(struct load *load, struct trace_call *call, uint32_t node, uint32_t api)
@@ -220,7 +276,8 @@ static void fill_call(struct load *load, struct trace_call *call, uint32_t node,
 	call->api = api;
 }
 
-static void launch(struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t took)
+static void launch(
+	struct load *load, uint32_t node, uint32_t kernel, uint32_t stream, uint32_t took)
 {
 	struct trace_launch *whole;
 	struct trace_again *again;
@@ -283,7 +340,8 @@ static void tensor(struct load *load, uint32_t node, bool given, uint64_t addres
 	pass(load);
 	load->allocated += given ? 0 - (uint64_t)bytes : bytes;
 	if (load->tensors++ % TRACE_TENSOR_RUN == 0) {
-		struct trace_tensor *record = block_writer_record(load->writer, TRACE_TENSOR, sizeof *record);
+		struct trace_tensor *record = block_writer_record(
+			load->writer, TRACE_TENSOR, sizeof *record);
 
 		record->head.node = node;
 		record->stamp = load->last = load->stamp;
@@ -292,12 +350,14 @@ static void tensor(struct load *load, uint32_t node, bool given, uint64_t addres
 		record->allocated = load->allocated;
 		record->reserved = UINT64_C(8) << 30;
 	} else {
-		struct trace_tensor_next *record = block_writer_record(load->writer, TRACE_TENSOR_NEXT, sizeof *record);
+		struct trace_tensor_next *record = block_writer_record(
+			load->writer, TRACE_TENSOR_NEXT, sizeof *record);
 
 		record->head.node = node;
-		record->head.flags = given ? TRACE_TENSOR_GIVEN_BACK : 0;
+		record->head.flags = given ? TRACE_TENSOR_FREED : 0;
 		record->stamp = load->last = load->stamp;
-		record->block = address / TRACE_TENSOR_UNIT | (uint64_t)(bytes / TRACE_TENSOR_UNIT) << TRACE_TENSOR_BYTES_BIT;
+		record->block = address / TRACE_TENSOR_UNIT | (uint64_t)(bytes / TRACE_TENSOR_UNIT)
+								      << TRACE_TENSOR_BYTES_BIT;
 	}
 	tell(load, given ? LOAD_GIVE : LOAD_TAKE, load->stamp, address, bytes, 0);
 }
@@ -315,7 +375,8 @@ static void take(struct load *load, uint32_t node)
 static void give_last(struct load *load, uint32_t node)
 {
 	load->held_count--;
-	tensor(load, node, true, load->held[load->held_count].address, load->held[load->held_count].bytes);
+	tensor(load, node, true, load->held[load->held_count].address,
+		load->held[load->held_count].bytes);
 }
 
 /* ---- a step ---- */
@@ -331,7 +392,8 @@ static void forward(struct load *load)
 			push(load, places.outer[layer][op]);
 			push(load, places.inner[layer][op]);
 			take(load, places.inner[layer][op]);
-			launch(load, places.inner[layer][op], kernel_of[op], COMPUTE, ops[op].took * 30);
+			launch(load, places.inner[layer][op], kernel_of[op], COMPUTE,
+				ops[op].took * 30);
 			pop(load);
 			pop(load);
 			if (op % ATTENTION == ATTENTION - 1)
@@ -354,7 +416,8 @@ static void backward(struct load *load)
 			take(load, node);
 			launch(load, node, kernel_back[op][0], COMPUTE, ops[op].took * 30);
 			pop(load);
-			launch(load, places.backward[layer][op], kernel_back[op][1], COMPUTE, ops[op].took * 30);
+			launch(load, places.backward[layer][op], kernel_back[op][1], COMPUTE,
+				ops[op].took * 30);
 			give_last(load, places.backward[layer][op]);
 			pop(load);
 			give_last(load, places.engine[layer][op]);
@@ -421,7 +484,8 @@ static void put_gpu(struct load *load, const struct pending *work)
 		((struct trace_gpu_copy *)(void *)gpu)->bytes = work->bytes;
 		((struct trace_gpu_copy *)(void *)gpu)->copy_kind = work->kind == TRACE_GPU_COPY;
 	}
-	tell(load, LOAD_WORK, work->start, work->end - work->start, work->correlation, kernel ? work->name : work->kind + 1000u);
+	tell(load, LOAD_WORK, work->start, work->end - work->start, work->correlation,
+		kernel ? work->name : work->kind + 1000u);
 	if (load->events)
 		load->events[load->count - 1].stream = (uint8_t)work->stream;
 }
@@ -433,7 +497,9 @@ static void deliver(struct load *load)
 
 	qsort(load->pending, load->pending_count, sizeof *load->pending, by_start);
 	for (unsigned first = 0; first < load->pending_count; first += BATCH) {
-		const unsigned count = load->pending_count - first < BATCH ? load->pending_count - first : BATCH;
+		const unsigned count = load->pending_count - first < BATCH
+					       ? load->pending_count - first
+					       : BATCH;
 
 		begin(load, CUPTI);
 		batch = block_writer_record(load->writer, TRACE_GPU_BATCH, sizeof *batch);

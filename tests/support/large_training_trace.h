@@ -16,15 +16,16 @@
 #define LOAD_STEP_BYTES 162000u /* about */
 #define LOAD_STEP_MOST 8192u    /* events, more than a step has */
 #define LOAD_THREADS 2u
-#define LOAD_STREAMS 32u        /* numbers of the GPU's streams are below */
+#define LOAD_STREAMS 32u /* numbers of the GPU's streams are below */
 
 /* CALL: a launch, a copy, a set; WAIT: a call that nothing comes of. WORK: of the GPU. */
 enum load_kind { LOAD_PUSH, LOAD_POP, LOAD_CALL, LOAD_WAIT, LOAD_TAKE, LOAD_GIVE, LOAD_WORK };
 
 struct load_event {
-	uint64_t stamp;    /* WORK: its begin */
-	uint64_t value;    /* CALL, WAIT, WORK: duration; TAKE, GIVE: the address */
-	uint32_t id, name; /* id: CALL, WORK: of correlation; TAKE: bytes. name: of the range, the call, the kernel */
+	uint64_t stamp; /* WORK: its begin */
+	uint64_t value; /* CALL, WAIT, WORK: duration; TAKE, GIVE: the address */
+	uint32_t id,
+		name; /* id: CALL, WORK: of correlation; TAKE: bytes. name: of the range, the call, the kernel */
 	uint8_t kind, thread, stream;
 };
 

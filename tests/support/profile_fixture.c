@@ -12,25 +12,25 @@ static void die(const char *what)
 	abort();
 }
 
-static struct fold_options plain(void)
+static struct profile_options plain(void)
 {
-	return (struct fold_options){
+	return (struct profile_options){
 		.device = -1, .metric = METRIC_CPU, .pick_metric = true, .demangle = DEMANGLE_SHORT
 	};
 }
 
-void folded_again(struct folded *folded, const struct fold_options *options)
+void folded_again(struct folded *folded, const struct profile_options *options)
 {
-	const struct fold_options usual = plain();
+	const struct profile_options usual = plain();
 
-	fold_free(folded->fold);
-	folded->fold = fold_run(folded->reader, folded->texts, options ? options : &usual);
+	profile_free(folded->profile);
+	folded->profile = profile_build(folded->reader, folded->texts, options ? options : &usual);
 }
 
-struct folded folded_of(struct trace_builder *builder, const struct fold_options *options)
+struct folded folded_of(struct trace_builder *builder, const struct profile_options *options)
 {
 	char path[] = "/tmp/pperf-folded.XXXXXX", error[READER_ERROR_BYTES];
-	struct folded folded = { .texts = texts_new() };
+	struct folded folded = { .texts = string_table_new() };
 	const int fd = mkstemp(path);
 
 	if (fd < 0 || close(fd))
@@ -47,17 +47,18 @@ struct folded folded_of(struct trace_builder *builder, const struct fold_options
 
 void folded_free(struct folded *folded)
 {
-	fold_free(folded->fold);
+	profile_free(folded->profile);
 	reader_close(folded->reader);
-	texts_free(folded->texts);
+	string_table_free(folded->texts);
 }
 
 static uint32_t child(const struct folded *folded, uint32_t parent, const char *name, size_t length)
 {
-	const struct tree *tree = folded->fold->tree;
+	const struct tree *tree = folded->profile->tree;
 
 	for (uint32_t id = tree->nodes[parent].first_child; id; id = tree->nodes[id].next) {
-		const struct text text = text_of(folded->texts, tree->nodes[id].name);
+		const struct string_view text = string_table_get(
+			folded->texts, tree->nodes[id].name);
 
 		if (text.length == length && memcmp(text.bytes, name, length) == 0)
 			return id;
@@ -76,7 +77,7 @@ const struct node *folded_node(const struct folded *folded, const char *path)
 		if (!node)
 			return NULL;
 		if (!path[length])
-			return &folded->fold->tree->nodes[node];
+			return &folded->profile->tree->nodes[node];
 		path += length + 1;
 	}
 }
@@ -85,6 +86,6 @@ void folded_check(const struct folded *folded)
 {
 	char problem[256];
 
-	if (!fold_conserved(folded->fold, problem, sizeof problem))
+	if (!profile_check_conservation(folded->profile, problem, sizeof problem))
 		die(problem);
 }

@@ -9,14 +9,14 @@
 
 struct folded {
 	struct trace_reader *reader;
-	struct texts *texts;
-	struct fold *fold;
+	struct string_table *texts;
+	struct profile *profile;
 };
 
 /* Frees the builder. options NULL: as the tool without options. */
-struct folded folded_of(struct trace_builder *builder, const struct fold_options *options);
+struct folded folded_of(struct trace_builder *builder, const struct profile_options *options);
 /* One more fold of the same trace. */
-void folded_again(struct folded *folded, const struct fold_options *options);
+void folded_again(struct folded *folded, const struct profile_options *options);
 void folded_free(struct folded *folded);
 
 /* The node of a path of names joined by `/`; NULL: there is none. */

@@ -23,7 +23,9 @@ void recording_begin(uint64_t limit_bytes)
 	snprintf(folder, sizeof folder, "%s/pperf-recording-XXXXXX", base && *base ? base : "/tmp");
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_assert_int_eq(chdir(folder), 0);
-	ck_assert_int_lt(snprintf(settings.output, sizeof settings.output, "%.4000s/trace.bin", folder), (int)sizeof settings.output);
+	ck_assert_int_lt(
+		snprintf(settings.output, sizeof settings.output, "%.4000s/trace.bin", folder),
+		(int)sizeof settings.output);
 	settings.limit_bytes = limit_bytes ? limit_bytes : 1u << 30;
 	settings.run_id = 42;
 	stream_configure(&settings);
@@ -77,8 +79,9 @@ static const char *verb(uint32_t kind)
 
 static bool has_text(uint32_t kind)
 {
-	return kind == TRACE_PUSH || kind == EVENT_POP || kind == TRACE_START || kind == TRACE_MARK || kind == EVENT_RESUMED ||
-	       kind == EVENT_UNENDED || kind == EVENT_LEFT_OPEN;
+	return kind == TRACE_PUSH || kind == EVENT_POP || kind == TRACE_START ||
+	       kind == TRACE_MARK || kind == EVENT_RESUMED || kind == EVENT_UNENDED ||
+	       kind == EVENT_LEFT_OPEN;
 }
 
 static uint32_t domain_of(struct trace_reader *reader, const struct trace_event *event)
@@ -87,7 +90,7 @@ static uint32_t domain_of(struct trace_reader *reader, const struct trace_event 
 
 	if (event->kind == TRACE_START || event->kind == TRACE_MARK)
 		return range->domain;
-	return reader_place(reader, event->node)->domain;
+	return reader_node(reader, event->node)->domain;
 }
 
 static void print_event(FILE *out, struct trace_reader *reader, const struct trace_event *event)

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PINNED "env -u COLUMNS -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE LC_ALL=C.UTF-8 TERM=xterm TZ=UTC"
+#define PINNED                                                                                   \
+	"env -u COLUMNS -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE LC_ALL=C.UTF-8 TERM=xterm " \
+	"TZ=UTC"
 
 static char folder[64], report[4200];
 static char *kept[1024]; /* what tests were given */
@@ -28,7 +30,8 @@ void screen_enter(void)
 	if (length < 0)
 		die("/proc/self/exe");
 	report[length] = '\0';
-	for (slash = report; (slash = strstr(slash, "/tests/")); slash++) /* BUILD/tests/report/test_X -> BUILD */
+	for (slash = report; (slash = strstr(slash, "/tests/"));
+		slash++) /* BUILD/tests/report/test_X -> BUILD */
 		length = slash - report;
 	report[length] = '\0';
 	strcat(report, "/pperf-report");
@@ -71,8 +74,9 @@ static struct screen run(const char *settings, const char *arguments, const char
 	char command[8192];
 	int status;
 
-	snprintf(command, sizeof command, ": > .out; " PINNED " %s %s %s %s > %s 2> .err < /dev/null", settings, under ? under : "",
-		report, arguments, out);
+	snprintf(command, sizeof command,
+		": > .out; " PINNED " %s %s %s %s > %s 2> .err < /dev/null", settings,
+		under ? under : "", report, arguments, out);
 	status = system(command);
 	if (status < 0)
 		die("system");
@@ -100,8 +104,9 @@ struct screen screen_show(struct trace_builder *builder, const char *arguments)
 	return screen_show_with("", arguments);
 }
 
-struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t address, uint64_t bytes, uint32_t memory_kind, uint32_t device)
+struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t address, uint64_t bytes, uint32_t memory_kind,
+	uint32_t device)
 {
 	struct trace_memory *record = build_record(builder, stream, kind, sizeof *record, at);
 
@@ -112,7 +117,8 @@ struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, uint64_t bytes)
+void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address,
+	uint64_t bytes)
 {
 	build_memory(builder, stream, at, TRACE_ALLOC, address, bytes, TRACE_MEMORY_DEVICE, 0);
 }
@@ -122,10 +128,11 @@ void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uin
 	build_memory(builder, stream, at, TRACE_FREE, address, 0, TRACE_MEMORY_DEVICE, 0);
 }
 
-struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes,
-	uint64_t allocated, uint64_t reserved)
+struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t address, int64_t bytes, uint64_t allocated, uint64_t reserved)
 {
-	struct trace_tensor *record = build_record(builder, stream, address ? TRACE_TENSOR : TRACE_TENSOR_OOM, sizeof *record, at);
+	struct trace_tensor *record = build_record(
+		builder, stream, address ? TRACE_TENSOR : TRACE_TENSOR_OOM, sizeof *record, at);
 
 	record->address = address;
 	record->bytes = bytes;
@@ -134,16 +141,18 @@ struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-struct trace_tensor *build_tensor_oom(
-	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t bytes, uint64_t allocated, uint64_t reserved)
+struct trace_tensor *build_tensor_oom(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t bytes, uint64_t allocated, uint64_t reserved)
 {
 	return build_tensor(builder, stream, at, 0, (int64_t)bytes, allocated, reserved);
 }
 
-struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation)
+struct trace_launch *build_launch(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation)
 {
 	const uint32_t api = build_name(builder, "cudaLaunchKernel");
-	struct trace_launch *record = build_record(builder, stream, TRACE_LAUNCH, sizeof *record, at);
+	struct trace_launch *record = build_record(
+		builder, stream, TRACE_LAUNCH, sizeof *record, at);
 
 	record->call.duration = 5;
 	record->call.correlation = correlation;
@@ -151,11 +160,12 @@ struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-struct trace_graph_launch *build_graph_launch(
-	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation, uint32_t exec_id)
+struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uint32_t stream,
+	uint64_t at, uint64_t correlation, uint32_t exec_id)
 {
 	const uint32_t api = build_name(builder, "cudaGraphLaunch");
-	struct trace_graph_launch *record = build_record(builder, stream, TRACE_GRAPH_LAUNCH, sizeof *record, at);
+	struct trace_graph_launch *record = build_record(
+		builder, stream, TRACE_GRAPH_LAUNCH, sizeof *record, at);
 
 	record->call.duration = 5;
 	record->call.correlation = correlation;
@@ -164,10 +174,11 @@ struct trace_graph_launch *build_graph_launch(
 	return record;
 }
 
-struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t correlation, uint64_t bytes)
+struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t correlation, uint64_t bytes)
 {
-	const uint32_t api = build_name(builder, kind == TRACE_COPY ? "cudaMemcpyAsync" : "cudaMemsetAsync");
+	const uint32_t api = build_name(
+		builder, kind == TRACE_COPY ? "cudaMemcpyAsync" : "cudaMemsetAsync");
 	struct trace_copy *record = build_record(builder, stream, kind, sizeof *record, at);
 
 	record->call.duration = 5;
@@ -186,11 +197,12 @@ static void fill_gpu(struct trace_gpu *gpu, uint64_t correlation, uint64_t start
 	gpu->head.node = 0;
 }
 
-struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation,
-	const char *name, uint64_t start, uint64_t end)
+struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t correlation, const char *name, uint64_t start, uint64_t end)
 {
 	const uint32_t id = build_name(builder, name);
-	struct trace_kernel *record = build_record(builder, stream, TRACE_KERNEL, sizeof *record, at);
+	struct trace_kernel *record = build_record(
+		builder, stream, TRACE_KERNEL, sizeof *record, at);
 
 	fill_gpu(&record->gpu, correlation, start, end);
 	record->name = id;
@@ -202,8 +214,8 @@ struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream
 	return record;
 }
 
-struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end)
+struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end)
 {
 	struct trace_gpu_copy *record = build_record(builder, stream, kind, sizeof *record, at);
 
@@ -236,7 +248,8 @@ struct trace_device *build_device(struct trace_builder *builder, uint32_t device
 	return record;
 }
 
-struct trace_api *build_api(struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end)
+struct trace_api *build_api(
+	struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end)
 {
 	const uint32_t text = build_name(builder, name);
 	struct trace_api *api = build_record(builder, 9, TRACE_API, sizeof *api, 0);

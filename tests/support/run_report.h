@@ -30,28 +30,32 @@ struct screen screen_show_with(const char *settings, const char *arguments);
 struct screen screen_show_to(const char *path, const char *arguments);
 
 /* Records that many tests need. `at`: when the call returned, or the batch came. */
-void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, uint64_t bytes);
+void build_alloc(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address,
+	uint64_t bytes);
 void build_free(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address);
-struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t address, uint64_t bytes, uint32_t memory_kind, uint32_t device);
+struct trace_memory *build_memory(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t address, uint64_t bytes, uint32_t memory_kind,
+	uint32_t device);
 /* A tensor took memory, or with bytes below 0 gave it back; then tensors hold `allocated` of `reserved`. */
-struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t address, int64_t bytes,
-	uint64_t allocated, uint64_t reserved);
-struct trace_tensor *build_tensor_oom(
-	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t bytes, uint64_t allocated, uint64_t reserved);
+struct trace_tensor *build_tensor(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t address, int64_t bytes, uint64_t allocated, uint64_t reserved);
+struct trace_tensor *build_tensor_oom(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t bytes, uint64_t allocated, uint64_t reserved);
 /* A launch that took 5 ticks; a graph launch; a copy, a set of so many bytes. */
-struct trace_launch *build_launch(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation);
-struct trace_graph_launch *build_graph_launch(
-	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation, uint32_t exec_id);
-struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t correlation, uint64_t bytes);
+struct trace_launch *build_launch(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation);
+struct trace_graph_launch *build_graph_launch(struct trace_builder *builder, uint32_t stream,
+	uint64_t at, uint64_t correlation, uint32_t exec_id);
+struct trace_copy *build_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t correlation, uint64_t bytes);
 /* What the GPU did from `start` to `end`, ticks since the trace's start as everything else; both 0: not timed. */
-struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at, uint64_t correlation,
-	const char *name, uint64_t start, uint64_t end);
-struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at, enum trace_kind kind,
-	uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end);
+struct trace_kernel *build_kernel(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint64_t correlation, const char *name, uint64_t start, uint64_t end);
+struct trace_gpu_copy *build_gpu_copy(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	enum trace_kind kind, uint64_t correlation, uint64_t bytes, uint64_t start, uint64_t end);
 /* A call that CUPTI timed, of the thread of stream 1. */
-struct trace_api *build_api(struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
+struct trace_api *build_api(
+	struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
 struct trace_device *build_device(struct trace_builder *builder, uint32_t device, const char *name);
 
 #endif

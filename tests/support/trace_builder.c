@@ -83,10 +83,12 @@ static void pad(struct bytes *bytes, size_t alignment)
 	append(bytes, NULL, (alignment - bytes->count % alignment) % alignment);
 }
 
-static void append_block(struct bytes *to, struct trace_block head, const void *payload, size_t room)
+static void append_block(
+	struct bytes *to, struct trace_block head, const void *payload, size_t room)
 {
 	head.magic = TRACE_BLOCK_MAGIC;
-	head.extent = (sizeof head + head.used + room + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN;
+	head.extent = (sizeof head + head.used + room + TRACE_ALIGN - 1) / TRACE_ALIGN *
+		      TRACE_ALIGN;
 	head.head_crc = trace_crc32c(0, &head, offsetof(struct trace_block, head_crc));
 	append(to, &head, sizeof head);
 	append(to, payload, (size_t)head.used);
@@ -148,7 +150,8 @@ static struct trace_clock clock_at(const struct trace_builder *builder, uint64_t
 {
 	const struct trace_clock *start = &builder->header.start;
 	uint64_t ticks = stamp - start->raw,
-		 passed = ticks / builder->ticks * builder->ns + ticks % builder->ticks * builder->ns / builder->ticks;
+		 passed = ticks / builder->ticks * builder->ns +
+			  ticks % builder->ticks * builder->ns / builder->ticks;
 
 	return (struct trace_clock){ stamp, start->monotonic_ns + passed,
 		start->realtime_ns + passed + (uint64_t)builder->realtime_shift };
@@ -193,7 +196,8 @@ static struct built_stream *find_stream(struct trace_builder *builder, uint32_t 
 	return *at;
 }
 
-static void begin_payload(struct trace_builder *builder, struct built_stream *stream, uint64_t stamp)
+static void begin_payload(
+	struct trace_builder *builder, struct built_stream *stream, uint64_t stamp)
 {
 	struct trace_clock_record *clock;
 	struct trace_clock now = clock_at(builder, stamp);
@@ -201,8 +205,8 @@ static void begin_payload(struct trace_builder *builder, struct built_stream *st
 	if (stream->payload.count)
 		return;
 	stream->head.base_stamp = stamp;
-	clock = append_record(
-		&stream->payload, TRACE_CLOCK, sizeof *clock, stream->depth ? stream->open[stream->depth - 1].node : 0);
+	clock = append_record(&stream->payload, TRACE_CLOCK, sizeof *clock,
+		stream->depth ? stream->open[stream->depth - 1].node : 0);
 	clock->stamp = now.raw;
 	clock->monotonic_ns = now.monotonic_ns + (uint64_t)builder->wrong;
 	builder->wrong = 0;
@@ -217,7 +221,8 @@ static void begin_payload(struct trace_builder *builder, struct built_stream *st
 }
 
 /* The stream, ready for a record at `at`; `aligned` for a struct. */
-static struct built_stream *ready(struct trace_builder *builder, uint32_t id, uint64_t at, int aligned)
+static struct built_stream *ready(
+	struct trace_builder *builder, uint32_t id, uint64_t at, int aligned)
 {
 	struct built_stream *stream = find_stream(builder, id);
 	uint64_t stamp = builder->header.start.raw + at;
@@ -243,11 +248,12 @@ static int is_timed(enum trace_kind kind)
 	return kind < TRACE_KINDS && timed[kind];
 }
 
-void *build_record(struct trace_builder *builder, uint32_t id, enum trace_kind kind, size_t size, uint64_t at)
+void *build_record(
+	struct trace_builder *builder, uint32_t id, enum trace_kind kind, size_t size, uint64_t at)
 {
 	struct built_stream *stream = ready(builder, id, at, 1);
-	void *record = append_record(
-		&stream->payload, kind, size, stream->depth ? stream->open[stream->depth - 1].node : 0);
+	void *record = append_record(&stream->payload, kind, size,
+		stream->depth ? stream->open[stream->depth - 1].node : 0);
 
 	if (is_timed(kind)) {
 		stream->last = builder->header.start.raw + at;
@@ -258,7 +264,8 @@ void *build_record(struct trace_builder *builder, uint32_t id, enum trace_kind k
 
 void build_clock_record(struct trace_builder *builder, uint32_t id, uint64_t at)
 {
-	struct trace_clock_record *clock = build_record(builder, id, TRACE_CLOCK, sizeof *clock, at);
+	struct trace_clock_record *clock = build_record(
+		builder, id, TRACE_CLOCK, sizeof *clock, at);
 	struct trace_clock now = clock_at(builder, clock->stamp);
 
 	clock->monotonic_ns = now.monotonic_ns;
@@ -280,7 +287,8 @@ void build_block(struct trace_builder *builder, uint32_t type, const void *paylo
 	append_block(&builder->blocks, head, payload, SLOT_ROOM);
 }
 
-void build_payload(struct trace_builder *builder, uint32_t id, uint64_t at, const void *bytes, size_t count)
+void build_payload(
+	struct trace_builder *builder, uint32_t id, uint64_t at, const void *bytes, size_t count)
 {
 	struct built_stream *stream = find_stream(builder, id);
 
@@ -320,7 +328,8 @@ uint32_t build_push_node(struct trace_builder *builder, uint32_t id, uint64_t at
 		build_push_record(builder, id, at, node, sizeof(struct trace_range));
 		return node;
 	}
-	words[0] = ticks < 1u << 14 && node < 1u << 16 ? 1u | (uint32_t)ticks << 2 | node << 16 : 3u | node << 2;
+	words[0] = ticks < 1u << 14 && node < 1u << 16 ? 1u | (uint32_t)ticks << 2 | node << 16
+						       : 3u | node << 2;
 	words[1] = (uint32_t)ticks;
 	append(&stream->payload, words, (words[0] & 3) == 1 ? 4 : 8);
 	stream->last = stamp;
@@ -333,7 +342,8 @@ uint32_t build_push(struct trace_builder *builder, uint32_t id, uint64_t at, con
 	struct built_stream *stream = find_stream(builder, id);
 	uint32_t parent = stream->depth ? stream->open[stream->depth - 1].node : 0;
 
-	return build_push_node(builder, id, at, build_node(builder, parent, name, NULL, TRACE_NODE_RANGE));
+	return build_push_node(
+		builder, id, at, build_node(builder, parent, name, NULL, TRACE_NODE_RANGE));
 }
 
 void build_pop_at(struct trace_builder *builder, uint32_t id, uint64_t at, uint32_t index)
@@ -345,7 +355,8 @@ void build_pop_at(struct trace_builder *builder, uint32_t id, uint64_t at, uint3
 		misuse("no such open range");
 	pop->index = index;
 	pop->head.node = stream->open[index].node;
-	memmove(&stream->open[index], &stream->open[index + 1], (--stream->depth - index) * sizeof stream->open[0]);
+	memmove(&stream->open[index], &stream->open[index + 1],
+		(--stream->depth - index) * sizeof stream->open[0]);
 }
 
 void build_pop(struct trace_builder *builder, uint32_t id, uint64_t at)
@@ -392,7 +403,8 @@ void build_seal(struct trace_builder *builder, uint32_t id, enum build_seal how)
 	begin_payload(builder, stream, stream->last);
 	if (how == SEAL_HOLE)
 		append(blocks, NULL,
-			(sizeof stream->head + stream->payload.count + TRACE_ALIGN - 1) / TRACE_ALIGN * TRACE_ALIGN);
+			(sizeof stream->head + stream->payload.count + TRACE_ALIGN - 1) /
+				TRACE_ALIGN * TRACE_ALIGN);
 	else if (how != SEAL_MISSING)
 		append_chunk(blocks, stream, how == SEAL_TORN || how == SEAL_TORN_SLOT);
 	if (how == SEAL_TWICE)
@@ -428,11 +440,13 @@ void build_step_realtime(struct trace_builder *builder, int64_t ns)
 void build_dictionary_seal(struct trace_builder *builder)
 {
 	struct bytes *dictionary = &builder->dictionary;
-	struct trace_block head = { .type = TRACE_DICT, .sequence = builder->dictionary_sequence++ };
+	struct trace_block head = { .type = TRACE_DICT,
+		.sequence = builder->dictionary_sequence++ };
 	struct bytes payload = { 0 };
 
 	head.used = dictionary->count - builder->dictionary_open;
-	append(&payload, dictionary->at ? dictionary->at + builder->dictionary_open : NULL, (size_t)head.used);
+	append(&payload, dictionary->at ? dictionary->at + builder->dictionary_open : NULL,
+		(size_t)head.used);
 	dictionary->count = builder->dictionary_open;
 	head.crc = trace_block_crc(&head, payload.at);
 	append_block(dictionary, head, payload.at, 0);
@@ -453,9 +467,11 @@ uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_
 	struct built_text *kept;
 
 	for (uint32_t i = 0; i < builder->name_count; i++)
-		if (builder->names[i].bytes == bytes && !memcmp(builder->names[i].text, text, bytes))
+		if (builder->names[i].bytes == bytes &&
+			!memcmp(builder->names[i].text, text, bytes))
 			return i + 1;
-	builder->names = realloc(builder->names, (builder->name_count + 1) * sizeof *builder->names);
+	builder->names = realloc(
+		builder->names, (builder->name_count + 1) * sizeof *builder->names);
 	if (!builder->names)
 		misuse("no memory");
 	kept = &builder->names[builder->name_count++];
@@ -483,7 +499,8 @@ static uint32_t find_node(struct trace_builder *builder, const struct built_node
 	for (uint32_t i = 0; i < builder->node_count; i++)
 		if (!memcmp(&builder->nodes[i], wanted, sizeof *wanted))
 			return i + 1;
-	builder->nodes = realloc(builder->nodes, (builder->node_count + 1) * sizeof *builder->nodes);
+	builder->nodes = realloc(
+		builder->nodes, (builder->node_count + 1) * sizeof *builder->nodes);
 	if (!builder->nodes)
 		misuse("no memory");
 	builder->nodes[builder->node_count++] = *wanted;
@@ -498,8 +515,8 @@ static uint32_t find_node(struct trace_builder *builder, const struct built_node
 	return builder->node_count;
 }
 
-uint32_t build_node(
-	struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind)
+uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
+	const char *domain, enum trace_node_kind kind)
 {
 	return find_node(builder, &(struct built_node){ .parent = parent,
 					  .name = build_name(builder, name),
@@ -507,8 +524,8 @@ uint32_t build_node(
 					  .kind = (uint32_t)kind });
 }
 
-uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name, enum trace_node_kind kind,
-	uint32_t link, const char *detail)
+uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
+	enum trace_node_kind kind, uint32_t link, const char *detail)
 {
 	return find_node(builder, &(struct built_node){ .parent = parent,
 					  .name = build_name(builder, name),
@@ -520,7 +537,8 @@ uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char 
 void build_meta(struct trace_builder *builder, const char *key, const char *value)
 {
 	size_t key_bytes = strlen(key), value_bytes = strlen(value);
-	struct trace_meta *meta = build_dictionary(builder, TRACE_META, sizeof *meta + key_bytes + value_bytes);
+	struct trace_meta *meta = build_dictionary(
+		builder, TRACE_META, sizeof *meta + key_bytes + value_bytes);
 
 	meta->key_bytes = (uint32_t)key_bytes;
 	meta->value_bytes = (uint32_t)value_bytes;
@@ -536,7 +554,8 @@ static void append_dictionary(struct trace_builder *builder, struct bytes *file)
 	append(file, builder->dictionary.at, builder->dictionary_open);
 	head.used = builder->dictionary.count - builder->dictionary_open;
 	if (head.used)
-		append_block(file, head, builder->dictionary.at + builder->dictionary_open, SLOT_ROOM);
+		append_block(
+			file, head, builder->dictionary.at + builder->dictionary_open, SLOT_ROOM);
 }
 
 const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes)
@@ -549,7 +568,8 @@ const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes)
 	append_dictionary(builder, file);
 	append(file, builder->slots.at, builder->slots.count);
 	for (struct built_stream *stream = builder->streams; stream; stream = stream->next) {
-		header.streams = header.streams < stream->head.stream ? stream->head.stream : header.streams;
+		header.streams = header.streams < stream->head.stream ? stream->head.stream
+								      : header.streams;
 		if (stream->payload.count)
 			append_slot(file, stream);
 	}

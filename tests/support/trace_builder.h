@@ -25,8 +25,8 @@
 #include "collector/trace_format.h"
 #include <stddef.h>
 
-#define BUILDER_START 1000000000u                    /* header.start.raw and .monotonic_ns */
-#define BUILDER_START_UNIX_NS 1700000000000000000u   /* header.start.realtime_ns */
+#define BUILDER_START 1000000000u                  /* header.start.raw and .monotonic_ns */
+#define BUILDER_START_UNIX_NS 1700000000000000000u /* header.start.realtime_ns */
 
 struct trace_builder;
 
@@ -42,12 +42,14 @@ const unsigned char *builder_bytes(struct trace_builder *builder, size_t *bytes)
 void builder_write(struct trace_builder *builder, const char *path);
 
 /* The dictionary. */
-uint32_t build_name(struct trace_builder *builder, const char *text); /* the same text, the same id; NULL: 0 */
+uint32_t build_name(
+	struct trace_builder *builder, const char *text); /* the same text, the same id; NULL: 0 */
 uint32_t build_name_bytes(struct trace_builder *builder, const void *text, size_t bytes);
-uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name, const char *domain, enum trace_node_kind kind);
+uint32_t build_node(struct trace_builder *builder, uint32_t parent, const char *name,
+	const char *domain, enum trace_node_kind kind);
 /* The same, of any kind: link a node or 0, detail a text or NULL (struct trace_node). */
-uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name, enum trace_node_kind kind,
-	uint32_t link, const char *detail);
+uint32_t build_place(struct trace_builder *builder, uint32_t parent, const char *name,
+	enum trace_node_kind kind, uint32_t link, const char *detail);
 void build_meta(struct trace_builder *builder, const char *key, const char *value);
 /* Any record, zeroed but for its head, with room for `size` bytes (rounded up to 8); lives until the next call. */
 void *build_dictionary(struct trace_builder *builder, enum trace_kind kind, size_t size);
@@ -56,15 +58,18 @@ void build_dictionary_seal(struct trace_builder *builder);
 
 /* Ranges. `name` is looked for under the innermost open range of the stream. They return the node. */
 uint32_t build_push(struct trace_builder *builder, uint32_t stream, uint64_t at, const char *name);
-uint32_t build_push_node(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
+uint32_t build_push_node(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node);
 void build_pop(struct trace_builder *builder, uint32_t stream, uint64_t at);
 void build_pop_at(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t index);
 /* A PUSH with attributes: to be filled as build_record; the range is open. */
-struct trace_range *build_push_record(struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
+struct trace_range *build_push_record(
+	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t node, size_t size);
 
 /* Any other record: head filled (node: the innermost open range), stamp filled if the kind is TIMED, else zero;
  * lives until the next call. */
-void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind, size_t size, uint64_t at);
+void *build_record(struct trace_builder *builder, uint32_t stream, enum trace_kind kind,
+	size_t size, uint64_t at);
 /* A CLOCK that is right, in the middle of a payload. */
 void build_clock_record(struct trace_builder *builder, uint32_t stream, uint64_t at);
 /* Bytes as they are, records or not. */
@@ -74,16 +79,17 @@ void build_raw(struct trace_builder *builder, uint32_t stream, const void *bytes
 void build_block(struct trace_builder *builder, uint32_t type, const void *payload, size_t bytes);
 
 /* The stream's payload, whole: no CLOCK or OPEN is put before it. */
-void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes, size_t count);
+void build_payload(struct trace_builder *builder, uint32_t stream, uint64_t at, const void *bytes,
+	size_t count);
 
 /* What becomes of the payload of a stream; the next one begins with the next record. */
 enum build_seal {
 	SEAL_WHOLE,
-	SEAL_TORN,      /* its crc is wrong */
-	SEAL_MISSING,   /* it is nowhere */
-	SEAL_HOLE,      /* room for it was taken and stayed zero */
-	SEAL_TWICE,     /* the same chunk two times */
-	SEAL_AND_SLOT,  /* the slot still has it too, as when the process dies between the two steps */
+	SEAL_TORN,    /* its crc is wrong */
+	SEAL_MISSING, /* it is nowhere */
+	SEAL_HOLE,    /* room for it was taken and stayed zero */
+	SEAL_TWICE,   /* the same chunk two times */
+	SEAL_AND_SLOT, /* the slot still has it too, as when the process dies between the two steps */
 	SEAL_TORN_SLOT, /* torn, and the slot still has it */
 };
 void build_seal(struct trace_builder *builder, uint32_t stream, enum build_seal how);

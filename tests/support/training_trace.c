@@ -6,7 +6,9 @@
 
 struct training training_new(void)
 {
-	return (struct training){ .builder = builder_new(), .stream = 1, .now = 1000, .forward_ns = 100 };
+	return (struct training){
+		.builder = builder_new(), .stream = 1, .now = 1000, .forward_ns = 100
+	};
 }
 
 static void open_at(struct training *training, const char *name, enum trace_node_kind kind)
@@ -31,7 +33,8 @@ void train_close(struct training *training)
 	build_pop(training->builder, training->stream, training->now);
 }
 
-void train_range(struct training *training, const char *name, enum trace_node_kind kind, uint64_t ticks)
+void train_range(
+	struct training *training, const char *name, enum trace_node_kind kind, uint64_t ticks)
 {
 	open_at(training, name, kind);
 	training->now += ticks - 1;
@@ -40,7 +43,8 @@ void train_range(struct training *training, const char *name, enum trace_node_ki
 
 void train_data(struct training *training)
 {
-	train_range(training, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", TRACE_NODE_RANGE, 10);
+	train_range(training, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+		TRACE_NODE_RANGE, 10);
 }
 
 void train_zero(struct training *training)
@@ -57,7 +61,8 @@ void train_forward(struct training *training, const char *model)
 	open_at(training, "aten::linear", TRACE_NODE_OP);
 	if (training->correlation) {
 		training->now += 10;
-		build_launch(training->builder, training->stream, training->now, ++training->correlation);
+		build_launch(training->builder, training->stream, training->now,
+			++training->correlation);
 	}
 	training->now = end - 2;
 	train_close(training);
@@ -73,11 +78,13 @@ void train_backward(struct training *training)
 		other.depth = 0;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		open_at(&other, "autograd::engine::evaluate_function: AddmmBackward0", TRACE_NODE_OP);
+		open_at(&other, "autograd::engine::evaluate_function: AddmmBackward0",
+			TRACE_NODE_OP);
 		other.now += 5;
 		open_at(&other, "AddmmBackward0", TRACE_NODE_BACKWARD);
 		if (other.correlation)
-			build_launch(other.builder, other.stream, other.now + 10, ++other.correlation);
+			build_launch(
+				other.builder, other.stream, other.now + 10, ++other.correlation);
 		other.now += 40;
 		train_close(&other);
 		other.now += 3;

@@ -31,12 +31,14 @@ struct training training_new(void);
 void train_open(struct training *training, const char *name, enum trace_node_kind kind);
 void train_close(struct training *training);
 /* A range of so many ticks. */
-void train_range(struct training *training, const char *name, enum trace_node_kind kind, uint64_t ticks);
+void train_range(
+	struct training *training, const char *name, enum trace_node_kind kind, uint64_t ticks);
 
-void train_data(struct training *training);                        /* 10 ticks */
-void train_zero(struct training *training);                        /* 10 */
-void train_forward(struct training *training, const char *model);  /* forward_ns, with an operator in it */
-void train_backward(struct training *training);                    /* 100, of two operators */
+void train_data(struct training *training); /* 10 ticks */
+void train_zero(struct training *training); /* 10 */
+void train_forward(
+	struct training *training, const char *model); /* forward_ns, with an operator in it */
+void train_backward(struct training *training);        /* 100, of two operators */
 void train_optimizer(struct training *training, const char *name); /* 50 */
 /* Batch, zero_grad, forward, backward, SGD: 280 ticks; and a pause of 20. */
 void train_step(struct training *training, const char *model);

@@ -11,7 +11,8 @@
 
 static double seconds_of(const struct rusage *use)
 {
-	return (double)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) + (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1e6;
+	return (double)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) +
+	       (double)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) / 1e6;
 }
 
 /* Not posix_spawn: what this process holds would count as the child's most memory. */
@@ -29,7 +30,8 @@ static pid_t start(char *const argv[])
 	_exit(127);
 }
 
-bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace, struct view_cost *cost)
+bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace,
+	struct view_cost *cost)
 {
 	char *argv[VIEW_WORDS + 3] = { (char *)(uintptr_t)report };
 	struct rusage use;
@@ -40,7 +42,8 @@ bool view_run(const char *report, const char *const words[VIEW_WORDS], const cha
 		argv[used++] = (char *)(uintptr_t)words[i];
 	argv[used] = (char *)(uintptr_t)trace;
 	child = start(argv);
-	if (child < 0 || wait4(child, &status, 0, &use) != child || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
+	if (child < 0 || wait4(child, &status, 0, &use) != child ||
+		(WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
 		perror(report);
 		exit(2);
 	}

@@ -16,7 +16,8 @@ struct view_cost {
 
 /* Runs `report` with the words (up to the first NULL) and the trace, its output thrown away; ends the program if it cannot be
  * run. False: it failed. */
-bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace, struct view_cost *cost);
+bool view_run(const char *report, const char *const words[VIEW_WORDS], const char *trace,
+	struct view_cost *cost);
 
 /* Processor time of this process so far. */
 double view_own_seconds(void);

@@ -8,14 +8,14 @@
 
 #define LOOK_BACK 64u /* calls that may have begun between a call and what CUPTI told of it */
 
-static struct path_node *add(struct path *path, const struct activity *one)
+static struct path_node *add_path_node(struct critical_path_graph *path, const struct activity *one)
 {
-	struct path_node *node = spool_add(&path->nodes);
+	struct path_node *node = mapped_array_push(&path->nodes);
 
 	*node = (struct path_node){ .begin_ns = one->begin_ns,
 		.end_ns = one->end_ns,
 		.call = PATH_NONE,
-		.lane = PATH_NONE,
+		.stream_index = PATH_NONE,
 		.after = PATH_NONE,
 		.owner = one->owner,
 		.name = one->name,
@@ -27,27 +27,29 @@ static struct path_node *add(struct path *path, const struct activity *one)
 	return node;
 }
 
-static bool has(const struct path *path, uint32_t name, const char *part)
+static bool node_name_contains(
+	const struct critical_path_graph *path, uint32_t name, const char *part)
 {
-	const struct text text = text_of(path->process->texts, name);
+	const struct string_view text = string_table_get(path->process->texts, name);
 
 	return memmem(text.bytes, text.length, part, strlen(part)) != NULL;
 }
 
-static void add_call(struct path *path, const struct activity *one)
+static void add_call_node(struct critical_path_graph *path, const struct activity *one)
 {
-	struct path_node *node = add(path, one);
+	struct path_node *node = add_path_node(path, one);
 
-	node->thread = lanes_number(&path->threads, 0, one->tid);
+	node->thread = stream_table_number(&path->threads, 0, one->tid);
 	node->call_begin_ns = one->correlation;
 	node->stream = one->stream;
 	node->event = one->event;
 	node->works = !one->captured && !one->result;
-	node->blocks = one->kind == ACTIVITY_FREE && has(path, one->name, "Free") && !has(path, one->name, "Async");
+	node->blocks = one->kind == ACTIVITY_FREE && node_name_contains(path, one->name, "Free") &&
+		       !node_name_contains(path, one->name, "Async");
 }
 
 /* The first node that began then. */
-static uint32_t first_at(const struct path *path, uint64_t begin_ns)
+static uint32_t first_node_at(const struct critical_path_graph *path, uint64_t begin_ns)
 {
 	size_t low = 0, high = path->nodes.count;
 
@@ -63,12 +65,12 @@ static uint32_t first_at(const struct path *path, uint64_t begin_ns)
 }
 
 /* Of several at once, the one with that correlation. */
-static uint32_t call_of(struct path *path, const struct activity *work)
+static uint32_t find_launching_call(struct critical_path_graph *path, const struct activity *work)
 {
-	const uint32_t thread = lanes_number(&path->threads, 0, work->tid);
+	const uint32_t thread = stream_table_number(&path->threads, 0, work->tid);
 	uint32_t found = PATH_NONE;
 
-	for (uint32_t i = first_at(path, work->call_begin_ns); i < path->nodes.count; i++) {
+	for (uint32_t i = first_node_at(path, work->call_begin_ns); i < path->nodes.count; i++) {
 		const struct path_node *node = path_node(path, i);
 
 		if (node->begin_ns != work->call_begin_ns)
@@ -84,27 +86,29 @@ static uint32_t call_of(struct path *path, const struct activity *work)
 }
 
 /* The handle that the call named is that stream; of two it is neither. */
-static void learn(struct path *path, const struct path_node *call, uint32_t lane)
+static void note_handle_stream(
+	struct critical_path_graph *path, const struct path_node *call, uint32_t stream_index)
 {
-	const uint32_t handle = lanes_number(&path->handles, call->device, call->stream);
+	const uint32_t handle = stream_table_number(&path->handles, call->device, call->stream);
 
-	grow(&path->lane_of_handle, &path->handle_room, (size_t)handle + 1, sizeof *path->lane_of_handle);
-	grow(&path->handle_known, &path->handle_known_room, (size_t)handle + 1, 1);
+	array_grow_zeroed(&path->stream_of_handle, &path->handle_room, (size_t)handle + 1,
+		sizeof *path->stream_of_handle);
+	array_grow_zeroed(&path->handle_known, &path->handle_known_room, (size_t)handle + 1, 1);
 	if (!path->handle_known[handle])
-		path->lane_of_handle[handle] = lane;
-	else if (path->lane_of_handle[handle] != lane)
-		path->lane_of_handle[handle] = PATH_NONE;
+		path->stream_of_handle[handle] = stream_index;
+	else if (path->stream_of_handle[handle] != stream_index)
+		path->stream_of_handle[handle] = PATH_NONE;
 	path->handle_known[handle] = 1;
 }
 
-static void add_work(struct path *path, const struct activity *one)
+static void add_work_node(struct critical_path_graph *path, const struct activity *one)
 {
-	const uint32_t lane = lanes_number(&path->lanes, one->device, one->stream);
-	const uint32_t call = one->has_call ? call_of(path, one) : PATH_NONE;
-	struct path_node *node = add(path, one);
+	const uint32_t stream_index = stream_table_number(&path->streams, one->device, one->stream);
+	const uint32_t call = one->has_call ? find_launching_call(path, one) : PATH_NONE;
+	struct path_node *node = add_path_node(path, one);
 
 	path->counts.works++;
-	node->lane = lane;
+	node->stream_index = stream_index;
 	node->communicates = one->communicates;
 	node->works = true;
 	node->call = call;
@@ -112,62 +116,63 @@ static void add_work(struct path *path, const struct activity *one)
 	if (call == PATH_NONE)
 		path->counts.without_call++;
 	else if (path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH) {
-		learn(path, path_node(path, call), lane);
-		samples_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
+		note_handle_stream(path, path_node(path, call), stream_index);
+		percentiles_add(&path->launches, one->begin_ns - one->call_begin_ns, &path->budget);
 	}
 }
 
 /* CUPTI has its own numbers of streams and events; a call that names no handle of its own has them from there. */
-static void add_told(struct path *path, const struct activity *told)
+static void add_cupti_call(struct critical_path_graph *path, const struct activity *record)
 {
 	const size_t count = path->nodes.count;
 
-	if (!told->timed)
+	if (!record->timed)
 		return;
 	for (size_t back = 1; back <= LOOK_BACK && back <= count; back++) {
 		struct path_node *node = path_node(path, (uint32_t)(count - back));
 
-		if (path_is_work(node) || !node->sync || node->sync != told->sync || node->end_ns < told->end_ns)
+		if (path_is_work(node) || !node->sync || node->sync != record->sync ||
+			node->end_ns < record->end_ns)
 			continue;
-		if (!node->stream && told->stream != UINT32_MAX)
-			node->lane = (uint32_t)told->stream;
-		if (!node->event && told->event)
-			node->event = told->event;
+		if (!node->stream && record->stream != UINT32_MAX)
+			node->stream_index = (uint32_t)record->stream;
+		if (!node->event && record->event)
+			node->event = record->event;
 		return;
 	}
 }
 
 /* A number of CUPTI's, which says nothing of the device. */
-static void find_lanes(struct path *path)
+static void find_handle_streams(struct critical_path_graph *path)
 {
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
 		struct path_node *node = path_node(path, i);
-		const uint32_t stream = node->lane;
+		const uint32_t stream = node->stream_index;
 
 		if (path_is_work(node) || stream == PATH_NONE)
 			continue;
-		node->lane = PATH_NONE;
-		for (uint32_t lane = 0; lane < path->lanes.count; lane++)
-			if (path->lanes.lanes[lane].stream == stream)
-				node->lane = lane;
+		node->stream_index = PATH_NONE;
+		for (uint32_t stream_index = 0; stream_index < path->streams.count; stream_index++)
+			if (path->streams.entries[stream_index].stream == stream)
+				node->stream_index = stream_index;
 	}
 }
 
-void path_read_nodes(struct path *path)
+void critical_path_graph_read_nodes(struct critical_path_graph *path)
 {
 	const struct activity *one;
 
 	for (activities_rewind(path->activities); (one = activities_first(path->activities));
 		activities_next(path->activities)) {
 		if (activity_is_call(one) && one->timed)
-			add_call(path, one);
+			add_call_node(path, one);
 		else if (activity_is_work(one) && one->timed)
-			add_work(path, one);
+			add_work_node(path, one);
 		else if (activity_is_work(one))
 			path->counts.untimed++;
 		else if (one->kind == ACTIVITY_SYNC)
-			add_told(path, one);
+			add_cupti_call(path, one);
 	}
-	find_lanes(path);
-	path->launch_ns = samples_percentile(&path->launches, 50);
+	find_handle_streams(path);
+	path->launch_ns = percentiles_get(&path->launches, 50);
 }

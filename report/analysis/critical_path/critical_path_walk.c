@@ -15,7 +15,7 @@ const char *path_kind_name(enum path_kind kind)
 }
 
 /* The edges to one moment: from `first` up to the end of the array's part that is given. */
-struct group {
+struct edge_group {
 	const struct path_edge *edges;
 	size_t count;
 	uint32_t held_up_by; /* the moment that was last */
@@ -23,21 +23,25 @@ struct group {
 };
 
 /* As far as `from` goes, `to` could have come then. */
-static uint64_t ready(const struct path *path, uint32_t from, uint32_t to)
+static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from, uint32_t to)
 {
 	const uint64_t at_ns = path_moment(path, from), to_ns = path_moment(path, to);
-	const bool launches = !(to & 1) && path_is_work(path_node(path, to / 2)) && !path_is_work(path_node(path, from / 2));
+	const bool launches = !(to & 1) && path_is_work(path_node(path, to / 2)) &&
+			      !path_is_work(path_node(path, from / 2));
 
-	return launches && path->launch_ns < to_ns - at_ns ? at_ns + path->launch_ns : launches ? to_ns : at_ns;
+	return launches && path->launch_ns < to_ns - at_ns ? at_ns + path->launch_ns
+	       : launches                                  ? to_ns
+							   : at_ns;
 }
 
-static struct group group_of(const struct path *path, const struct path_edge *edges, size_t count)
+static struct edge_group group_of(
+	const struct critical_path_graph *path, const struct path_edge *edges, size_t count)
 {
-	struct group group = { .edges = edges, .count = count, .held_up_by = edges[0].from };
+	struct edge_group group = { .edges = edges, .count = count, .held_up_by = edges[0].from };
 
-	group.latest_ns = ready(path, group.held_up_by, edges[0].to);
+	group.latest_ns = ready_time(path, group.held_up_by, edges[0].to);
 	for (size_t i = 1; i < count; i++) {
-		const uint64_t at_ns = ready(path, edges[i].from, edges[i].to);
+		const uint64_t at_ns = ready_time(path, edges[i].from, edges[i].to);
 
 		if (at_ns > group.latest_ns) {
 			group.held_up_by = edges[i].from;
@@ -48,7 +52,7 @@ static struct group group_of(const struct path *path, const struct path_edge *ed
 }
 
 /* The group that ends before edge `end`; that begins at edge `begin`. */
-static struct group group_before(const struct path *path, size_t end)
+static struct edge_group group_before(const struct critical_path_graph *path, size_t end)
 {
 	const struct path_edge *edges = path->edges.entries;
 	size_t first = end - 1;
@@ -58,7 +62,7 @@ static struct group group_before(const struct path *path, size_t end)
 	return group_of(path, edges + first, end - first);
 }
 
-static struct group group_from(const struct path *path, size_t begin)
+static struct edge_group group_from(const struct critical_path_graph *path, size_t begin)
 {
 	const struct path_edge *edges = path->edges.entries;
 	size_t end = begin + 1;
@@ -73,11 +77,12 @@ static enum path_kind kind_of_work(const struct path_node *work)
 	return work->communicates              ? PATH_COMMUNICATION
 	       : work->kind == ACTIVITY_KERNEL ? PATH_KERNEL
 	       : work->kind == ACTIVITY_COPY   ? PATH_COPY
-					       : PATH_SET;
+					       : PATH_MEMSET;
 }
 
 /* What the time between two moments is, and whose. */
-static enum path_kind kind_between(const struct path *path, uint32_t from, uint32_t to, uint32_t *whose)
+static enum path_kind kind_between(
+	const struct critical_path_graph *path, uint32_t from, uint32_t to, uint32_t *whose)
 {
 	const struct path_node *before = path_node(path, from / 2), *node = path_node(path, to / 2);
 
@@ -87,7 +92,8 @@ static enum path_kind kind_between(const struct path *path, uint32_t from, uint3
 			return kind_of_work(node);
 		if (!path_is_work(before))
 			return PATH_LAUNCH;
-		return node->begin_ns - path_moment(path, from) <= HANDOVER_MOST_NS ? PATH_HANDOVER : PATH_UNKNOWN;
+		return node->begin_ns - path_moment(path, from) <= HANDOVER_MAX_NS ? PATH_HANDOVER
+										   : PATH_UNKNOWN;
 	}
 	if (to & 1)
 		return path_is_work(before) || node->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
@@ -97,22 +103,25 @@ static enum path_kind kind_between(const struct path *path, uint32_t from, uint3
 	return before->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
 }
 
-static void add_segment(struct path *path, uint64_t begin_ns, uint64_t end_ns, uint32_t node, enum path_kind kind)
+static void append_segment(struct critical_path_graph *path, uint64_t begin_ns, uint64_t end_ns,
+	uint32_t node, enum path_kind kind)
 {
 	if (end_ns > begin_ns)
-		*(struct path_segment *)spool_add(&path->segments) =
-			(struct path_segment){ .begin_ns = begin_ns, .end_ns = end_ns, .node = node, .kind = (uint8_t)kind };
+		*(struct path_segment *)mapped_array_push(&path->segments) = (struct path_segment){
+			.begin_ns = begin_ns, .end_ns = end_ns, .node = node, .kind = (uint8_t)kind
+		};
 }
 
 /* Each moment can come as much later as all that came after it can, and what it would have to wait for then anyway. */
-static void pass_slack(struct path *path, const struct group *group)
+static void propagate_slack(struct critical_path_graph *path, const struct edge_group *group)
 {
 	uint64_t *slacks = path->slacks.entries;
 	const uint64_t slack = slacks[group->edges[0].to];
 
 	for (size_t i = 0; i < group->count; i++) {
 		const uint32_t from = group->edges[i].from;
-		const uint64_t more = slack + (group->latest_ns - ready(path, from, group->edges[i].to));
+		const uint64_t more = slack + (group->latest_ns -
+						      ready_time(path, from, group->edges[i].to));
 
 		if (more < slacks[from])
 			slacks[from] = more;
@@ -120,78 +129,86 @@ static void pass_slack(struct path *path, const struct group *group)
 }
 
 /* What came first waited for nothing that the trace has: a thread was there before, a GPU was not. */
-static void add_first(struct path *path, uint32_t first)
+static void add_first(struct critical_path_graph *path, uint32_t first)
 {
 	const bool is_work = path_is_work(path_node(path, first / 2));
 
-	add_segment(path, path->begin_ns, path_moment(path, first), first / 2, is_work ? PATH_UNKNOWN : PATH_HOST);
+	append_segment(path, path->begin_ns, path_moment(path, first), first / 2,
+		is_work ? PATH_UNKNOWN : PATH_HOST);
 }
 
-static void walk(struct path *path)
+static void walk_back(struct critical_path_graph *path)
 {
 	uint32_t current = path->last, whose;
 	uint64_t *slacks;
 
-	spool_resize(&path->slacks, path->nodes.count * 2);
+	mapped_array_resize(&path->slacks, path->nodes.count * 2);
 	slacks = path->slacks.entries;
 	for (size_t moment = 0; moment < path->slacks.count; moment++)
 		slacks[moment] = path->end_ns - path_moment(path, (uint32_t)moment);
 	for (size_t end = path->edges.count; end;) {
-		const struct group group = group_before(path, end);
+		const struct edge_group group = group_before(path, end);
 		enum path_kind kind;
 
 		end -= group.count;
-		pass_slack(path, &group);
+		propagate_slack(path, &group);
 		if (group.edges[0].to != current)
 			continue;
 		kind = kind_between(path, group.held_up_by, current, &whose);
-		add_segment(path, path_moment(path, group.held_up_by), path_moment(path, current), whose, kind);
+		append_segment(path, path_moment(path, group.held_up_by),
+			path_moment(path, current), whose, kind);
 		current = group.held_up_by;
 	}
 	add_first(path, current);
 }
 
-struct path *path_read(struct process *process)
+struct critical_path_graph *critical_path_graph_read(struct process *process)
 {
-	struct path *path = need(sizeof *path);
+	struct critical_path_graph *path = xcalloc(sizeof *path);
 
 	path->process = process;
 	path->last = PATH_NONE;
-	path->nodes = (struct spool){ .size = sizeof(struct path_node), .of = "calls and the GPU's work" };
-	path->edges = (struct spool){ .size = sizeof(struct path_edge), .of = "what waited for what" };
-	path->slacks = (struct spool){ .size = sizeof(uint64_t), .of = "what could have come later" };
-	path->segments = (struct spool){ .size = sizeof(struct path_segment), .of = "the critical path" };
+	path->nodes = (struct mapped_array){ .size = sizeof(struct path_node),
+		.what = "calls and the GPU's work" };
+	path->edges = (struct mapped_array){ .size = sizeof(struct path_edge),
+		.what = "what waited for what" };
+	path->slacks = (struct mapped_array){ .size = sizeof(uint64_t),
+		.what = "what could have come later" };
+	path->segments = (struct mapped_array){ .size = sizeof(struct path_segment),
+		.what = "the critical path" };
 	path->activities = activities_read(process);
-	path_read_nodes(path);
-	path_read_edges(path);
+	critical_path_graph_read_nodes(path);
+	critical_path_graph_read_edges(path);
 	if (path->last == PATH_NONE)
 		return path;
 	path->begin_ns = path_moment(path, 0);
 	path->end_ns = path_moment(path, path->last);
-	walk(path);
+	walk_back(path);
 	return path;
 }
 
 /* When each moment would come, if so. */
-static uint64_t end_without(const struct path *path, bool (*chosen)(const struct path_node *node, void *context),
-	void *context, uint64_t *times)
+static uint64_t end_time_without(const struct critical_path_graph *path,
+	bool (*selected)(const struct path_node *node, void *context), void *context,
+	uint64_t *times)
 {
 	uint64_t last_ns = 0;
 
 	for (size_t begin = 0; begin < path->edges.count;) {
-		const struct group group = group_from(path, begin);
+		const struct edge_group group = group_from(path, begin);
 		const uint32_t to = group.edges[0].to;
 		const struct path_node *node = path_node(path, to / 2);
 		uint64_t at_ns = 0;
 
 		for (size_t i = 0; i < group.count; i++) {
 			const uint32_t from = group.edges[i].from;
-			const uint64_t then_ns = times[from] + (ready(path, from, to) - path_moment(path, from));
+			const uint64_t then_ns = times[from] + (ready_time(path, from, to) -
+								       path_moment(path, from));
 
 			if (then_ns > at_ns)
 				at_ns = then_ns;
 		}
-		if (!(to & 1) || !chosen(node, context))
+		if (!(to & 1) || !selected(node, context))
 			at_ns += path_moment(path, to) - group.latest_ns;
 		times[to] = at_ns;
 		if (at_ns > last_ns)
@@ -201,31 +218,33 @@ static uint64_t end_without(const struct path *path, bool (*chosen)(const struct
 	return last_ns;
 }
 
-uint64_t path_gain(const struct path *path, bool (*chosen)(const struct path_node *node, void *context), void *context)
+uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
+	bool (*selected)(const struct path_node *node, void *context), void *context)
 {
-	struct spool times = { .size = sizeof(uint64_t), .of = "when all would have come" };
+	struct mapped_array times = { .size = sizeof(uint64_t),
+		.what = "when all would have come" };
 	uint64_t end_ns;
 
-	spool_resize(&times, path->nodes.count * 2);
+	mapped_array_resize(&times, path->nodes.count * 2);
 	for (size_t moment = 0; moment < times.count; moment++)
 		((uint64_t *)times.entries)[moment] = path_moment(path, (uint32_t)moment);
-	end_ns = end_without(path, chosen, context, times.entries);
-	spool_free(&times);
+	end_ns = end_time_without(path, selected, context, times.entries);
+	mapped_array_free(&times);
 	return path->end_ns > end_ns ? path->end_ns - end_ns : 0;
 }
 
-void path_free(struct path *path)
+void critical_path_graph_free(struct critical_path_graph *path)
 {
-	spool_free(&path->nodes);
-	spool_free(&path->edges);
-	spool_free(&path->slacks);
-	spool_free(&path->segments);
-	lanes_free(&path->lanes);
-	lanes_free(&path->threads);
-	lanes_free(&path->handles);
-	free(path->lane_of_handle);
+	mapped_array_free(&path->nodes);
+	mapped_array_free(&path->edges);
+	mapped_array_free(&path->slacks);
+	mapped_array_free(&path->segments);
+	stream_table_free(&path->streams);
+	stream_table_free(&path->threads);
+	stream_table_free(&path->handles);
+	free(path->stream_of_handle);
 	free(path->handle_known);
-	samples_free(&path->launches);
+	percentiles_free(&path->launches);
 	activities_free(path->activities);
 	free(path);
 }

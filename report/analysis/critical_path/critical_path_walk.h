@@ -46,18 +46,19 @@
 
 /* A GPU goes from one work to the next within microseconds. What took longer waited for something that is not in the
  * graph. */
-#define HANDOVER_MOST_NS 20000u
+#define HANDOVER_MAX_NS 20000u
 
 /* What time on the chain is: name, help. */
-#define PATH_KINDS(X)                                                                         \
-	X(KERNEL, "kernels")                                                                  \
-	X(COMMUNICATION, "communication")                                                     \
-	X(COPY, "copies")                                                                     \
-	X(SET, "memsets")                                                                     \
-	X(HOST, "host") /* between calls */                                                   \
-	X(CALL, "calls") /* in calls that wait for nothing */                                 \
-	X(LAUNCH, "launch") /* from the begin of the call to the begin of the work */         \
-	X(HANDOVER, "hand-over") /* from the end of the work before it, or of an event's: up to 20 us */ \
+#define PATH_KINDS(X)                                                                                   \
+	X(KERNEL, "kernels")                                                                            \
+	X(COMMUNICATION, "communication")                                                               \
+	X(COPY, "copies")                                                                               \
+	X(MEMSET, "memsets")                                                                            \
+	X(HOST, "host")     /* between calls */                                                         \
+	X(CALL, "calls")    /* in calls that wait for nothing */                                        \
+	X(LAUNCH, "launch") /* from the begin of the call to the begin of the work */                   \
+	X(HANDOVER,                                                                                     \
+		"hand-over") /* from the end of the work before it, or of an event's: up to 20 us */    \
 	X(SYNC, "synchronisation") /* in calls that wait: after the work; all of it if none is known */ \
 	X(UNKNOWN, "unknown")
 
@@ -69,16 +70,20 @@ enum path_kind {
 };
 
 struct path_node {
-	uint64_t begin_ns, end_ns; /* as in the graph: work that seems to end just after a wait for it has ended then */
-	uint64_t call_begin_ns;    /* work: of its call; 0: not known. Calls: correlation */
-	uint64_t stream, event;    /* calls: handles */
-	uint32_t call;             /* work: the node of its call; calls: that of the call around it. PATH_NONE */
-	uint32_t lane;             /* work: number in lanes; calls: what CUPTI said of the stream, or PATH_NONE */
-	uint32_t after; /* calls: the copy that ended in them; of a graph: the last of its work that ended; PATH_NONE */
+	uint64_t begin_ns,
+		end_ns; /* as in the graph: work that seems to end just after a wait for it has ended then */
+	uint64_t call_begin_ns; /* work: of its call; 0: not known. Calls: correlation */
+	uint64_t stream, event; /* calls: handles */
+	uint32_t
+		call; /* work: the node of its call; calls: that of the call around it. PATH_NONE */
+	uint32_t
+		stream_index; /* work: number in lanes; calls: what CUPTI said of the stream, or PATH_NONE */
+	uint32_t
+		after; /* calls: the copy that ended in them; of a graph: the last of its work that ended; PATH_NONE */
 	uint32_t owner, name, thread, device;
-	uint8_t kind, sync; /* as the activity's */
+	uint8_t kind, sync;               /* as the activity's */
 	bool counts, communicates, works; /* works: it did not fail, and was not captured */
-	bool blocks;        /* a call that gives memory back, after all work of the device */
+	bool blocks; /* a call that gives memory back, after all work of the device */
 	bool over;
 };
 
@@ -96,45 +101,49 @@ struct path_segment {
 /* How much of what the graph is made of is known. */
 struct path_counts {
 	uint64_t works, untimed, without_call;
-	uint64_t waits, waits_unknown;           /* of the host; whose end nothing explains */
+	uint64_t waits, waits_unknown;               /* of the host; whose end nothing explains */
 	uint64_t stream_waits, stream_waits_unknown; /* of a stream for an event */
-	uint64_t default_waits;                  /* of or for a default stream, inferred */
+	uint64_t default_waits;                      /* of or for a default stream, inferred */
 };
 
-struct path {
+struct critical_path_graph {
 	struct process *process;
 	struct activities *activities;
-	struct spool nodes;    /* struct path_node, by begin */
-	struct spool edges;    /* struct path_edge: those to one moment together, by the time of it */
-	struct spool slacks;   /* uint64_t, by moment: by how much it could come later and the end would be the same */
-	struct spool segments; /* struct path_segment, the last one first */
-	struct lanes lanes, threads, handles;
-	uint32_t *lane_of_handle; /* by number in handles; PATH_NONE: not known, or of several */
+	struct mapped_array nodes; /* struct path_node, by begin */
+	struct mapped_array
+		edges; /* struct path_edge: those to one moment together, by the time of it */
+	struct mapped_array
+		slacks; /* uint64_t, by moment: by how much it could come later and the end would be the same */
+	struct mapped_array segments; /* struct path_segment, the last one first */
+	struct stream_table streams, threads, handles;
+	uint32_t *stream_of_handle; /* by number in handles; PATH_NONE: not known, or of several */
 	uint8_t *handle_known;
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
-	struct samples launches; /* from the begins of calls to those of their work, without graphs */
-	struct samples_budget budget;
+	struct percentiles
+		launches; /* from the begins of calls to those of their work, without graphs */
+	struct percentiles_budget budget;
 	uint64_t launch_ns; /* what a launch takes at least: 5 % of them were not longer */
-	uint32_t last; /* moment; PATH_NONE: there is nothing */
+	uint32_t last;      /* moment; PATH_NONE: there is nothing */
 };
 
-struct path *path_read(struct process *process);
-void path_free(struct path *path);
+struct critical_path_graph *critical_path_graph_read(struct process *process);
+void critical_path_graph_free(struct critical_path_graph *path);
 
 const char *path_kind_name(enum path_kind kind);
 
 /* If all work of which `chosen` is true took no time, and calls of which it is true returned as soon as what they wait for
  * was over: by how much, at most, the last moment of all would come sooner. */
-uint64_t path_gain(const struct path *path, bool (*chosen)(const struct path_node *node, void *context), void *context);
+uint64_t critical_path_graph_gain(const struct critical_path_graph *path,
+	bool (*selected)(const struct path_node *node, void *context), void *context);
 
-static inline struct path_node *path_node(const struct path *path, uint32_t node)
+static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)
 {
 	return (struct path_node *)path->nodes.entries + node;
 }
 
-static inline uint64_t path_moment(const struct path *path, uint32_t moment)
+static inline uint64_t path_moment(const struct critical_path_graph *path, uint32_t moment)
 {
 	const struct path_node *node = path_node(path, moment / 2);
 
@@ -147,19 +156,21 @@ static inline bool path_is_work(const struct path_node *node)
 }
 
 /* The slack of a call or work: how much longer it could take. */
-static inline uint64_t path_slack(const struct path *path, uint32_t node)
+static inline uint64_t path_slack(const struct critical_path_graph *path, uint32_t node)
 {
 	return ((const uint64_t *)path->slacks.entries)[2 * (size_t)node + 1];
 }
 
 /* In the order of time. */
-static inline const struct path_segment *path_segment(const struct path *path, size_t number)
+static inline const struct path_segment *path_segment(
+	const struct critical_path_graph *path, size_t number)
 {
-	return (const struct path_segment *)path->segments.entries + (path->segments.count - 1 - number);
+	return (const struct path_segment *)path->segments.entries +
+	       (path->segments.count - 1 - number);
 }
 
 /* For path.c: the nodes, then the edges. */
-void path_read_nodes(struct path *path);
-void path_read_edges(struct path *path);
+void critical_path_graph_read_nodes(struct critical_path_graph *path);
+void critical_path_graph_read_edges(struct critical_path_graph *path);
 
 #endif

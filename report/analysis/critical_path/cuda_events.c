@@ -5,90 +5,95 @@
 
 #define LEAST_SLOTS 64u /* a power of two */
 
-struct path_record {
+struct event_record {
 	uint64_t at_ns;
-	uint32_t lane, last; /* last: of its work; once it is closed */
+	uint32_t stream, last; /* last: of its work; once it is closed */
 	uint32_t holders;
 	bool closed;
 };
 
 /* A stream waits for it with all that was asked for from then on. */
-struct barrier {
-	struct path_record *record;
+struct stream_wait {
+	struct event_record *record;
 	uint64_t at_ns;
 };
 
-struct event_lane {
-	struct path_record **open;
-	struct barrier *barriers;
+struct event_stream_state {
+	struct event_record **open;
+	struct stream_wait *barriers;
 	size_t open_count, open_room, barrier_count, barrier_room;
-	uint32_t last, last_there; /* node + 1 */
+	uint32_t last, last_run; /* node + 1 */
 };
 
 struct event_slot {
 	uint64_t event;
-	struct path_record *record; /* NULL: free */
+	struct event_record *record; /* NULL: free */
 };
 
-struct path_events {
-	struct event_lane *lanes;
-	size_t lane_room;
+struct cuda_events {
+	struct event_stream_state *streams;
+	size_t stream_room;
 	struct event_slot *slots;
 	size_t slot_count, used;
 };
 
-struct path_events *path_events_new(void)
+struct cuda_events *cuda_events_new(void)
 {
-	return need(sizeof(struct path_events));
+	return xcalloc(sizeof(struct cuda_events));
 }
 
-void path_record_release(struct path_record *record)
+void event_record_release(struct event_record *record)
 {
 	if (record && !--record->holders)
 		free(record);
 }
 
-void path_events_free(struct path_events *events)
+void cuda_events_free(struct cuda_events *events)
 {
-	for (size_t i = 0; i < events->lane_room; i++) {
-		struct event_lane *lane = &events->lanes[i];
+	for (size_t i = 0; i < events->stream_room; i++) {
+		struct event_stream_state *stream = &events->streams[i];
 
-		for (size_t at = 0; at < lane->open_count; at++)
-			path_record_release(lane->open[at]);
-		for (size_t at = 0; at < lane->barrier_count; at++)
-			path_record_release(lane->barriers[at].record);
-		free(lane->open);
-		free(lane->barriers);
+		for (size_t at = 0; at < stream->open_count; at++)
+			event_record_release(stream->open[at]);
+		for (size_t at = 0; at < stream->barrier_count; at++)
+			event_record_release(stream->barriers[at].record);
+		free(stream->open);
+		free(stream->barriers);
 	}
 	for (size_t i = 0; i < events->slot_count; i++)
-		path_record_release(events->slots[i].record);
-	free(events->lanes);
+		event_record_release(events->slots[i].record);
+	free(events->streams);
 	free(events->slots);
 	free(events);
 }
 
-static struct event_lane *lane_of(struct path_events *events, uint32_t lane)
+static struct event_stream_state *event_stream_of(struct cuda_events *events, uint32_t stream)
 {
-	grow(&events->lanes, &events->lane_room, (size_t)lane + 1, sizeof *events->lanes);
-	return &events->lanes[lane];
+	array_grow_zeroed(&events->streams, &events->stream_room, (size_t)stream + 1,
+		sizeof *events->streams);
+	return &events->streams[stream];
 }
 
-struct path_record *path_events_here(struct path_events *events, uint32_t lane, uint64_t at_ns)
+struct event_record *cuda_events_stream_now(
+	struct cuda_events *events, uint32_t stream, uint64_t at_ns)
 {
-	struct path_record *record = need(sizeof *record);
-	struct event_lane *of;
+	struct event_record *record = xcalloc(sizeof *record);
+	struct event_stream_state *of;
 
-	*record = (struct path_record){ .at_ns = at_ns, .lane = lane, .last = PATH_NONE, .holders = 1 };
-	if (lane == PATH_NONE)
+	*record = (struct event_record){
+		.at_ns = at_ns, .stream = stream, .last = PATH_NONE, .holders = 1
+	};
+	if (stream == PATH_NONE)
 		return record;
-	of = lane_of(events, lane);
-	grow(&of->open, &of->open_room, of->open_count + 1, sizeof(struct path_record *));
+	of = event_stream_of(events, stream);
+	array_grow_zeroed(
+		&of->open, &of->open_room, of->open_count + 1, sizeof(struct event_record *));
 	of->open[of->open_count++] = record;
 	record->holders++;
 	return record;
 }
 
-static struct event_slot *slot_of(struct event_slot *slots, size_t count, uint64_t event)
+static struct event_slot *event_slot_of(struct event_slot *slots, size_t count, uint64_t event)
 {
 	size_t at = (size_t)((event * 0x9e3779b97f4a7c15u) >> 32) & (count - 1);
 
@@ -97,113 +102,121 @@ static struct event_slot *slot_of(struct event_slot *slots, size_t count, uint64
 	return &slots[at];
 }
 
-static void make_room(struct path_events *events)
+static void grow_event_slots(struct cuda_events *events)
 {
 	const size_t count = events->slot_count ? events->slot_count * 2 : LEAST_SLOTS;
 	struct event_slot *slots;
 
 	if (events->used * 2 < events->slot_count)
 		return;
-	slots = need(count * sizeof *slots);
+	slots = xcalloc(count * sizeof *slots);
 	for (size_t i = 0; i < events->slot_count; i++)
 		if (events->slots[i].record)
-			*slot_of(slots, count, events->slots[i].event) = events->slots[i];
+			*event_slot_of(slots, count, events->slots[i].event) = events->slots[i];
 	free(events->slots);
 	events->slots = slots;
 	events->slot_count = count;
 }
 
-void path_events_record(struct path_events *events, uint64_t event, uint32_t lane, uint64_t at_ns)
+void cuda_events_record(struct cuda_events *events, uint64_t event, uint32_t stream, uint64_t at_ns)
 {
 	struct event_slot *slot;
 
-	make_room(events);
-	slot = slot_of(events->slots, events->slot_count, event);
+	grow_event_slots(events);
+	slot = event_slot_of(events->slots, events->slot_count, event);
 	events->used += !slot->record;
-	path_record_release(slot->record);
-	*slot = (struct event_slot){ .event = event, .record = path_events_here(events, lane, at_ns) };
+	event_record_release(slot->record);
+	*slot = (struct event_slot){ .event = event,
+		.record = cuda_events_stream_now(events, stream, at_ns) };
 }
 
-struct path_record *path_events_of(struct path_events *events, uint64_t event)
+struct event_record *cuda_events_find(struct cuda_events *events, uint64_t event)
 {
-	struct path_record *record = events->slot_count ? slot_of(events->slots, events->slot_count, event)->record : NULL;
+	struct event_record *record =
+		events->slot_count ? event_slot_of(events->slots, events->slot_count, event)->record
+				   : NULL;
 
 	if (record)
 		record->holders++;
 	return record;
 }
 
-void path_events_wait(struct path_events *events, uint64_t event, uint32_t lane, uint64_t at_ns)
+void cuda_events_wait(struct cuda_events *events, uint64_t event, uint32_t stream, uint64_t at_ns)
 {
-	struct path_record *record = path_events_of(events, event);
-	struct event_lane *of;
+	struct event_record *record = cuda_events_find(events, event);
+	struct event_stream_state *of;
 
 	if (!record)
 		return; /* an event that was never recorded holds nobody up */
-	of = lane_of(events, lane);
-	grow(&of->barriers, &of->barrier_room, of->barrier_count + 1, sizeof *of->barriers);
-	of->barriers[of->barrier_count++] = (struct barrier){ .record = record, .at_ns = at_ns };
+	of = event_stream_of(events, stream);
+	array_grow_zeroed(
+		&of->barriers, &of->barrier_room, of->barrier_count + 1, sizeof *of->barriers);
+	of->barriers[of->barrier_count++] = (struct stream_wait){ .record = record,
+		.at_ns = at_ns };
 }
 
-uint32_t path_events_last(const struct path_events *events, uint32_t lane)
+uint32_t cuda_events_last(const struct cuda_events *events, uint32_t stream)
 {
-	return lane < events->lane_room ? events->lanes[lane].last - 1 : PATH_NONE;
+	return stream < events->stream_room ? events->streams[stream].last - 1 : PATH_NONE;
 }
 
-uint32_t path_events_last_there(const struct path_events *events, uint32_t lane)
+uint32_t cuda_events_last_run(const struct cuda_events *events, uint32_t stream)
 {
-	return lane < events->lane_room ? events->lanes[lane].last_there - 1 : PATH_NONE;
+	return stream < events->stream_room ? events->streams[stream].last_run - 1 : PATH_NONE;
 }
 
-uint32_t path_events_done(const struct path_events *events, const struct path_record *record)
+uint32_t cuda_events_done(const struct cuda_events *events, const struct event_record *record)
 {
-	return record->closed || record->lane == PATH_NONE ? record->last : path_events_last(events, record->lane);
+	return record->closed || record->stream == PATH_NONE
+		       ? record->last
+		       : cuda_events_last(events, record->stream);
 }
 
 /* Records made before this work was asked for have seen all of theirs. */
-static void close_records(struct event_lane *lane, uint64_t asked_ns)
+static void close_records(struct event_stream_state *stream, uint64_t requested_ns)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < lane->open_count; i++) {
-		struct path_record *record = lane->open[i];
+	for (size_t i = 0; i < stream->open_count; i++) {
+		struct event_record *record = stream->open[i];
 
 		if (record->holders == 1) {
-			path_record_release(record);
-		} else if (record->at_ns < asked_ns) {
+			event_record_release(record);
+		} else if (record->at_ns < requested_ns) {
 			record->closed = true;
-			record->last = lane->last - 1;
-			path_record_release(record);
+			record->last = stream->last - 1;
+			event_record_release(record);
 		} else {
-			lane->open[kept++] = record;
+			stream->open[kept++] = record;
 		}
 	}
-	lane->open_count = kept;
+	stream->open_count = kept;
 }
 
-void path_events_begin(struct path_events *events, uint32_t lane, uint64_t asked_ns,
+void cuda_events_work_begin(struct cuda_events *events, uint32_t stream, uint64_t requested_ns,
 	void (*held_up)(void *context, uint32_t node), void *context)
 {
-	struct event_lane *of = lane_of(events, lane);
+	struct event_stream_state *of = event_stream_of(events, stream);
 	size_t kept = 0;
 
-	close_records(of, asked_ns);
+	close_records(of, requested_ns);
 	for (size_t i = 0; i < of->barrier_count; i++) {
-		if (of->barriers[i].at_ns >= asked_ns) {
+		if (of->barriers[i].at_ns >= requested_ns) {
 			of->barriers[kept++] = of->barriers[i];
 			continue;
 		}
-		held_up(context, path_events_done(events, of->barriers[i].record));
-		path_record_release(of->barriers[i].record);
+		held_up(context, cuda_events_done(events, of->barriers[i].record));
+		event_record_release(of->barriers[i].record);
 	}
 	of->barrier_count = kept;
 }
 
-void path_events_end(struct path_events *events, uint32_t lane, uint32_t node, bool ran_there)
+void cuda_events_work_end(
+	struct cuda_events *events, uint32_t stream, uint32_t node, bool ran_there)
 {
-	struct event_lane *of = lane_of(events, lane);
+	struct event_stream_state *of = event_stream_of(events, stream);
 
 	of->last = node + 1;
 	if (ran_there)
-		of->last_there = node + 1;
+		of->last_run = node + 1;
 }

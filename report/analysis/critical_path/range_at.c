@@ -6,32 +6,32 @@
 
 #define RANGES_HELD 65536u
 
-struct range {
+struct thread_range {
 	uint64_t begin_ns, end_ns, arrival;
 	uint32_t node, tid;
 };
 
-struct open_range {
+struct located_range {
 	uint64_t end_ns;
 	uint32_t node;
 };
 
 struct range_thread {
-	struct open_range *open;
+	struct located_range *open;
 	size_t count, room;
 	uint32_t tid;
 };
 
-struct path_places {
-	struct sorter *ranges;
+struct range_lookup {
+	struct external_sort *ranges;
 	struct range_thread *threads;
 	size_t count, room, last;
 };
 
 /* What is around others comes before them. */
-static int compare(const void *left, const void *right)
+static int compare_thread_ranges(const void *left, const void *right)
 {
-	const struct range *a = left, *b = right;
+	const struct thread_range *a = left, *b = right;
 
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
@@ -40,105 +40,115 @@ static int compare(const void *left, const void *right)
 	return (a->arrival < b->arrival) - (a->arrival > b->arrival);
 }
 
-static struct range_thread *thread_of(struct path_places *places, uint32_t tid)
+static struct range_thread *range_thread_of(struct range_lookup *lookup, uint32_t tid)
 {
-	if (places->last < places->count && places->threads[places->last].tid == tid)
-		return &places->threads[places->last];
-	for (places->last = 0; places->last < places->count; places->last++)
-		if (places->threads[places->last].tid == tid)
-			return &places->threads[places->last];
+	if (lookup->last < lookup->count && lookup->threads[lookup->last].tid == tid)
+		return &lookup->threads[lookup->last];
+	for (lookup->last = 0; lookup->last < lookup->count; lookup->last++)
+		if (lookup->threads[lookup->last].tid == tid)
+			return &lookup->threads[lookup->last];
 	return NULL;
 }
 
-static void begins(void *context)
+static void restart_ranges(void *context)
 {
-	struct path_places *places = context;
+	struct range_lookup *lookup = context;
 
-	sorter_empty(places->ranges);
-	places->count = places->last = 0;
+	external_sort_clear(lookup->ranges);
+	lookup->count = lookup->last = 0;
 }
 
-static void part(void *context, const struct fold_part *seen)
+static void add_thread_range(void *context, const struct observed_segment *seen)
 {
-	struct path_places *places = context;
-	const uint64_t arrival = sorter_count(places->ranges);
-	struct range *range;
+	struct range_lookup *lookup = context;
+	const uint64_t arrival = external_sort_count(lookup->ranges);
+	struct thread_range *range;
 
 	if (!seen->total_ns)
 		return;
-	range = sorter_add(places->ranges);
-	*range = (struct range){ .begin_ns = seen->begin_ns,
+	range = external_sort_add(lookup->ranges);
+	*range = (struct thread_range){ .begin_ns = seen->begin_ns,
 		.end_ns = seen->begin_ns + seen->total_ns,
 		.arrival = arrival,
 		.node = seen->node,
 		.tid = seen->thread->tid };
-	if (!thread_of(places, range->tid)) {
-		grow(&places->threads, &places->room, places->count + 1, sizeof *places->threads);
-		places->threads[places->count++] = (struct range_thread){ .tid = range->tid };
+	if (!range_thread_of(lookup, range->tid)) {
+		array_grow_zeroed(&lookup->threads, &lookup->room, lookup->count + 1,
+			sizeof *lookup->threads);
+		lookup->threads[lookup->count++] = (struct range_thread){ .tid = range->tid };
 	}
 }
 
-struct path_places *path_places_read(struct process *process)
+struct range_lookup *range_lookup_read(struct process *process)
 {
-	struct path_places *places = need(sizeof *places);
-	const struct fold_observer observer = { .context = places, .begins = begins, .part = part };
-	const struct fold_options options = fold_options_telling(process->fold, &observer);
+	struct range_lookup *lookup = xcalloc(sizeof *lookup);
+	const struct profile_observer observer = {
+		.context = lookup, .restart = restart_ranges, .segment = add_thread_range
+	};
+	const struct profile_options options = profile_options_for_observer(
+		process->profile, &observer);
 
-	places->ranges = sorter_new(sizeof(struct range), RANGES_HELD, compare, "ranges");
-	fold_free(fold_run(process->reader, process->texts, &options));
-	sorter_rewind(places->ranges);
-	return places;
+	lookup->ranges = external_sort_new(
+		sizeof(struct thread_range), RANGES_HELD, compare_thread_ranges, "ranges");
+	profile_free(profile_build(process->reader, process->texts, &options));
+	external_sort_rewind(lookup->ranges);
+	return lookup;
 }
 
-void path_places_free(struct path_places *places)
+void range_lookup_free(struct range_lookup *lookup)
 {
-	for (size_t i = 0; i < places->count; i++)
-		free(places->threads[i].open);
-	free(places->threads);
-	sorter_free(places->ranges);
-	free(places);
+	for (size_t i = 0; i < lookup->count; i++)
+		free(lookup->threads[i].open);
+	free(lookup->threads);
+	external_sort_free(lookup->ranges);
+	free(lookup);
 }
 
-static void close_until(struct range_thread *thread, uint64_t at_ns)
+static void close_ranges_until(struct range_thread *thread, uint64_t at_ns)
 {
 	while (thread->count && thread->open[thread->count - 1].end_ns <= at_ns)
 		thread->count--;
 }
 
 /* All ranges that begin before or then are open, on whatever thread. */
-static void open_until(struct path_places *places, uint64_t at_ns)
+static void open_ranges_until(struct range_lookup *lookup, uint64_t at_ns)
 {
-	const struct range *range;
+	const struct thread_range *range;
 
-	while ((range = sorter_first(places->ranges)) && range->begin_ns <= at_ns) {
-		struct range_thread *thread = thread_of(places, range->tid);
+	while ((range = external_sort_peek(lookup->ranges)) && range->begin_ns <= at_ns) {
+		struct range_thread *thread = range_thread_of(lookup, range->tid);
 
-		close_until(thread, range->begin_ns);
-		grow(&thread->open, &thread->room, thread->count + 1, sizeof *thread->open);
-		thread->open[thread->count++] = (struct open_range){ .end_ns = range->end_ns, .node = range->node };
-		sorter_next(places->ranges);
+		close_ranges_until(thread, range->begin_ns);
+		array_grow_zeroed(
+			&thread->open, &thread->room, thread->count + 1, sizeof *thread->open);
+		thread->open[thread->count++] = (struct located_range){ .end_ns = range->end_ns,
+			.node = range->node };
+		external_sort_next(lookup->ranges);
 	}
 }
 
-void path_places_within(struct path_places *places, uint32_t tid, uint64_t begin_ns, uint64_t end_ns,
-	void (*tell)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns), void *context)
+void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t begin_ns,
+	uint64_t end_ns,
+	void (*visit)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns),
+	void *context)
 {
 	struct range_thread *thread;
 
 	for (uint64_t now = begin_ns; now < end_ns;) {
-		const struct range *next;
+		const struct thread_range *next;
 		uint64_t until = end_ns;
 
-		open_until(places, now);
-		thread = thread_of(places, tid);
+		open_ranges_until(lookup, now);
+		thread = range_thread_of(lookup, tid);
 		if (thread)
-			close_until(thread, now);
-		next = sorter_first(places->ranges);
+			close_ranges_until(thread, now);
+		next = external_sort_peek(lookup->ranges);
 		if (next && next->begin_ns < until)
 			until = next->begin_ns;
 		if (thread && thread->count && thread->open[thread->count - 1].end_ns < until)
 			until = thread->open[thread->count - 1].end_ns;
-		tell(context, thread && thread->count ? thread->open[thread->count - 1].node : 0, now, until);
+		visit(context, thread && thread->count ? thread->open[thread->count - 1].node : 0,
+			now, until);
 		now = until;
 	}
 }

@@ -10,13 +10,15 @@
 
 #include "report/run/process.h"
 
-struct path_places;
+struct range_lookup;
 
-struct path_places *path_places_read(struct process *process);
-void path_places_free(struct path_places *places);
+struct range_lookup *range_lookup_read(struct process *process);
+void range_lookup_free(struct range_lookup *lookup);
 
 /* Tells, piece by piece, in which node the thread was from begin to end; 0: in none. */
-void path_places_within(struct path_places *places, uint32_t tid, uint64_t begin_ns, uint64_t end_ns,
-	void (*tell)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns), void *context);
+void range_lookup_within(struct range_lookup *lookup, uint32_t tid, uint64_t begin_ns,
+	uint64_t end_ns,
+	void (*visit)(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns),
+	void *context);
 
 #endif

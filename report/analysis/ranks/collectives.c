@@ -18,7 +18,9 @@ static const struct {
 
 const char *collective_name(enum collective_kind kind)
 {
-	return kind < COLLECTIVE_OTHER ? kinds[kind].name : kind == COLLECTIVE_PAIR ? "send/receive" : "other";
+	return kind < COLLECTIVE_OTHER   ? kinds[kind].name
+	       : kind == COLLECTIVE_PAIR ? "send/receive"
+					 : "other";
 }
 
 bool collective_together(enum collective_kind kind)
@@ -26,7 +28,7 @@ bool collective_together(enum collective_kind kind)
 	return kind < COLLECTIVE_OTHER && kinds[kind].together;
 }
 
-static bool has(struct trace_text text, const char *word)
+static bool text_contains(struct trace_text text, const char *word)
 {
 	return word && memmem(text.bytes, text.length, word, strlen(word));
 }
@@ -36,65 +38,76 @@ int collective_kernel(struct trace_text name)
 	bool is = false;
 
 	for (uint32_t i = 0; i + 4 <= name.length && !is; i++)
-		is = !strncasecmp(name.bytes + i, "nccl", 4) || !strncasecmp(name.bytes + i, "rccl", 4);
+		is = !strncasecmp(name.bytes + i, "nccl", 4) ||
+		     !strncasecmp(name.bytes + i, "rccl", 4);
 	if (!is)
 		return -1;
-	if (has(name, "SendRecv"))
+	if (text_contains(name, "SendRecv"))
 		return COLLECTIVE_PAIR;
 	for (size_t i = 0; i < COLLECTIVE_OTHER; i++)
-		if (has(name, kinds[i].kernel))
+		if (text_contains(name, kinds[i].kernel))
 			return (int)i;
 	return COLLECTIVE_OTHER;
 }
 
-static int range_kind(struct trace_text name)
+static int collective_range_kind(struct trace_text name)
 {
 	static const char *const libraries[] = { "nccl:", "gloo:", "ucc:", "mpi:", "xccl:" };
 
 	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-		if (name.length < strlen(libraries[i]) || memcmp(name.bytes, libraries[i], strlen(libraries[i])) != 0)
+		if (name.length < strlen(libraries[i]) ||
+			memcmp(name.bytes, libraries[i], strlen(libraries[i])) != 0)
 			continue;
 		for (size_t kind = 0; kind < COLLECTIVE_OTHER; kind++)
-			if (has(name, kinds[kind].range))
+			if (text_contains(name, kinds[kind].range))
 				return (int)kind;
-		return has(name, ":send") || has(name, ":recv") ? COLLECTIVE_PAIR : COLLECTIVE_OTHER;
+		return text_contains(name, ":send") || text_contains(name, ":recv")
+			       ? COLLECTIVE_PAIR
+			       : COLLECTIVE_OTHER;
 	}
 	return -1;
 }
 
-static bool is_same(const struct communicator *left, const struct communicator *right)
+static bool is_same_communicator(const struct communicator *left, const struct communicator *right)
 {
-	return left->device == right->device && left->stream == right->stream && left->low == right->low && left->high == right->high;
+	return left->device == right->device && left->stream == right->stream &&
+	       left->low == right->low && left->high == right->high;
 }
 
-static uint32_t communicator_of(struct collectives *collectives, const struct communicator *wanted)
+static uint32_t find_communicator(
+	struct collectives *collectives, const struct communicator *wanted)
 {
 	size_t i = 0;
 
-	while (i < collectives->communicator_count && !is_same(&collectives->communicators[i], wanted))
+	while (i < collectives->communicator_count &&
+		!is_same_communicator(&collectives->communicators[i], wanted))
 		i++;
 	if (i == collectives->communicator_count) {
-		grow(&collectives->communicators, &collectives->communicator_room, i + 1, sizeof *collectives->communicators);
+		array_grow_zeroed(&collectives->communicators, &collectives->communicator_room,
+			i + 1, sizeof *collectives->communicators);
 		collectives->communicators[collectives->communicator_count++] = *wanted;
 	}
 	return (uint32_t)i;
 }
 
-static struct collective *add(struct collectives *collectives, int kind, uint64_t correlation)
+static struct collective *add_collective(
+	struct collectives *collectives, int kind, uint64_t correlation)
 {
 	struct collective *collective;
 
-	grow(&collectives->all, &collectives->room, collectives->count + 1, sizeof *collectives->all);
+	array_grow_zeroed(&collectives->all, &collectives->room, collectives->count + 1,
+		sizeof *collectives->all);
 	collective = &collectives->all[collectives->count++];
 	*collective = (struct collective){ .launched_ns = UINT64_MAX,
-		.asked_ns = UINT64_MAX,
+		.requested_ns = UINT64_MAX,
 		.correlation = correlation,
 		.kind = (uint8_t)kind,
 		.outcome = UINT32_MAX };
 	return collective;
 }
 
-static void take_kernel(struct collectives *collectives, struct trace_reader *reader, const struct trace_kernel *kernel)
+static void add_kernel_collective(struct collectives *collectives, struct trace_reader *reader,
+	const struct trace_kernel *kernel)
 {
 	const int kind = collective_kernel(reader_name(reader, kernel->name));
 	struct collective *collective;
@@ -105,18 +118,22 @@ static void take_kernel(struct collectives *collectives, struct trace_reader *re
 	if (!reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end)) {
 		*(kind == COLLECTIVE_PAIR ? &collectives->pairs : &collectives->untimed) += 1;
 	} else {
-		collective = add(collectives, kind, kernel->gpu.correlation);
+		collective = add_collective(collectives, kind, kernel->gpu.correlation);
 		collective->start_ns = (int64_t)kernel->gpu.start_ns;
-		collective->end_ns = (int64_t)(kernel->gpu.end_ns > kernel->gpu.start_ns ? kernel->gpu.end_ns : kernel->gpu.start_ns);
-		collective->communicator = communicator_of(
-			collectives, &(struct communicator){ .device = kernel->gpu.device, .stream = kernel->gpu.stream });
+		collective->end_ns = (int64_t)(kernel->gpu.end_ns > kernel->gpu.start_ns
+						       ? kernel->gpu.end_ns
+						       : kernel->gpu.start_ns);
+		collective->communicator = find_communicator(
+			collectives, &(struct communicator){ .device = kernel->gpu.device,
+					     .stream = kernel->gpu.stream });
 	}
 }
 
-static void begin_range(struct collectives *collectives, struct trace_reader *reader, const struct trace_event *event)
+static void range_opened(struct collectives *collectives, struct trace_reader *reader,
+	const struct trace_event *event)
 {
 	const struct trace_range *range = event->record;
-	const int kind = range_kind(reader_event_text(reader, event));
+	const int kind = collective_range_kind(reader_event_text(reader, event));
 	struct collective *collective;
 
 	if (kind < 0)
@@ -125,26 +142,30 @@ static void begin_range(struct collectives *collectives, struct trace_reader *re
 		collectives->pairs++;
 		return;
 	}
-	collective = add(collectives, kind, range->id);
-	collective->asked_ns = event->time_ns;
+	collective = add_collective(collectives, kind, range->id);
+	collective->requested_ns = event->time_ns;
 	collective->start_ns = (int64_t)(reader_start_unix_ns(reader) + event->time_ns);
 	collective->end_ns = INT64_MIN;
-	collective->communicator = communicator_of(collectives, &(struct communicator){ .device = UINT32_MAX });
+	collective->communicator = find_communicator(
+		collectives, &(struct communicator){ .device = UINT32_MAX });
 }
 
 /* The newest that is open with this id: few are at a time. */
-static void end_range(struct collectives *collectives, struct trace_reader *reader, const struct trace_event *event)
+static void range_closed(struct collectives *collectives, struct trace_reader *reader,
+	const struct trace_event *event)
 {
 	const uint64_t id = ((const struct trace_end *)event->record)->id;
 
 	for (size_t i = collectives->count, seen = 0; i-- > 0 && seen < 4096; seen++)
-		if (collectives->all[i].correlation == id && collectives->all[i].end_ns == INT64_MIN) {
-			collectives->all[i].end_ns = (int64_t)(reader_start_unix_ns(reader) + event->time_ns);
+		if (collectives->all[i].correlation == id &&
+			collectives->all[i].end_ns == INT64_MIN) {
+			collectives->all[i].end_ns = (int64_t)(reader_start_unix_ns(reader) +
+							       event->time_ns);
 			return;
 		}
 }
 
-static int by_place(const void *a, const void *b)
+static int by_communicator(const void *a, const void *b)
 {
 	const struct collective *left = a, *right = b;
 
@@ -155,7 +176,8 @@ static int by_place(const void *a, const void *b)
 	return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
 }
 
-static void read_all(struct collectives *collectives, struct trace_reader *reader, bool ranges)
+static void read_collectives(
+	struct collectives *collectives, struct trace_reader *reader, bool ranges)
 {
 	struct trace_event event;
 	int status;
@@ -164,18 +186,18 @@ static void read_all(struct collectives *collectives, struct trace_reader *reade
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (!ranges && event.kind == TRACE_KERNEL)
-			take_kernel(collectives, reader, event.record);
+			add_kernel_collective(collectives, reader, event.record);
 		else if (ranges && event.kind == TRACE_START)
-			begin_range(collectives, reader, &event);
+			range_opened(collectives, reader, &event);
 		else if (ranges && event.kind == TRACE_END)
-			end_range(collectives, reader, &event);
+			range_closed(collectives, reader, &event);
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
 /* Those whose end was not seen tell nothing, nor do sends and receives of nobody knows whom. */
-static void drop_useless(struct collectives *collectives)
+static void drop_unusable(struct collectives *collectives)
 {
 	size_t kept = 0;
 
@@ -184,7 +206,8 @@ static void drop_useless(struct collectives *collectives)
 
 		if (collective->end_ns == INT64_MIN)
 			collectives->untimed++;
-		else if (collective->kind == COLLECTIVE_PAIR && !collectives->communicators[collective->communicator].high)
+		else if (collective->kind == COLLECTIVE_PAIR &&
+			 !collectives->communicators[collective->communicator].high)
 			collectives->pairs++;
 		else
 			collectives->all[kept++] = *collective;
@@ -192,12 +215,14 @@ static void drop_useless(struct collectives *collectives)
 	collectives->count = kept;
 }
 
-static void order(struct collectives *collectives)
+static void sort_collectives(struct collectives *collectives)
 {
 	if (collectives->count)
-		qsort(collectives->all, collectives->count, sizeof *collectives->all, by_place);
+		qsort(collectives->all, collectives->count, sizeof *collectives->all,
+			by_communicator);
 	for (size_t i = 0; i < collectives->count; i++) {
-		struct communicator *communicator = &collectives->communicators[collectives->all[i].communicator];
+		struct communicator *communicator =
+			&collectives->communicators[collectives->all[i].communicator];
 
 		if (!communicator->count++)
 			communicator->first = i;
@@ -205,28 +230,29 @@ static void order(struct collectives *collectives)
 }
 
 /* Where collectives are, by correlation id. */
-struct asked {
+struct awaited_launch {
 	uint64_t correlation;
 	size_t collective;
 };
 
 static int by_correlation(const void *a, const void *b)
 {
-	const struct asked *left = a, *right = b;
+	const struct awaited_launch *left = a, *right = b;
 
 	if (left->correlation != right->correlation)
 		return left->correlation < right->correlation ? -1 : 1;
 	return (left->collective > right->collective) - (left->collective < right->collective);
 }
 
-static size_t first_of(const struct asked *asked, size_t count, uint64_t correlation)
+static size_t first_awaited(
+	const struct awaited_launch *awaited, size_t count, uint64_t correlation)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (asked[middle].correlation < correlation)
+		if (awaited[middle].correlation < correlation)
 			low = middle + 1;
 		else
 			high = middle;
@@ -235,24 +261,24 @@ static size_t first_of(const struct asked *asked, size_t count, uint64_t correla
 }
 
 /* When the open ranges of a thread began. */
-struct begins {
+struct open_range_begins {
 	uint64_t *at;
 	size_t room;
 };
 
-static void note_begin(const struct trace_event *event)
+static void remember_range_begin(const struct trace_event *event)
 {
-	struct begins *begins = event->stream->user;
+	struct open_range_begins *begins = event->stream->user;
 
 	if (!begins)
-		begins = event->stream->user = need(sizeof *begins);
-	grow(&begins->at, &begins->room, (size_t)event->depth + 1, sizeof *begins->at);
+		begins = event->stream->user = xcalloc(sizeof *begins);
+	array_grow_zeroed(&begins->at, &begins->room, (size_t)event->depth + 1, sizeof *begins->at);
 	begins->at[event->depth] = event->begin_ns;
 }
 
-static void forget(struct trace_stream *stream)
+static void free_thread_ranges(struct trace_stream *stream)
 {
-	struct begins *begins = stream->user;
+	struct open_range_begins *begins = stream->user;
 
 	if (begins)
 		free(begins->at);
@@ -261,26 +287,30 @@ static void forget(struct trace_stream *stream)
 }
 
 /* When the innermost range around it began; UINT64_MAX: there is none. */
-static uint64_t range_begin(const struct trace_event *event)
+static uint64_t innermost_range_begin(const struct trace_event *event)
 {
-	const struct begins *begins = event->stream->user;
+	const struct open_range_begins *begins = event->stream->user;
 
-	return begins && event->depth && event->depth <= begins->room ? begins->at[event->depth - 1] : UINT64_MAX;
+	return begins && event->depth && event->depth <= begins->room ? begins->at[event->depth - 1]
+								      : UINT64_MAX;
 }
 
-static void set_asked(struct collective *collective, struct trace_reader *reader, const struct trace_event *event, bool in_call)
+static void set_request_time(struct collective *collective, struct trace_reader *reader,
+	const struct trace_event *event, bool in_call)
 {
 	const struct trace_call *call = event->record;
-	const uint64_t took = reader_duration(reader, call->stamp, call->duration), entered = in_call ? range_begin(event) : UINT64_MAX;
+	const uint64_t took = reader_duration(reader, call->stamp, call->duration),
+		       entered = in_call ? innermost_range_begin(event) : UINT64_MAX;
 
 	collective->launched_ns = event->time_ns > took ? event->time_ns - took : 0;
-	collective->asked_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
-	if (entered != UINT64_MAX && (int64_t)(reader_start_unix_ns(reader) + entered) < collective->start_ns)
+	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
+	if (entered != UINT64_MAX &&
+		(int64_t)(reader_start_unix_ns(reader) + entered) < collective->start_ns)
 		collective->start_ns = (int64_t)(reader_start_unix_ns(reader) + entered);
 }
 
 /* `nccl:send 0->1`, `nccl:recv 1<-0`: between whom. Hostile names have any numbers. */
-static bool between(struct trace_text name, uint32_t *low, uint32_t *high)
+static bool parse_pair(struct trace_text name, uint32_t *low, uint32_t *high)
 {
 	char text[64], *end;
 	const char *arrow, *from;
@@ -303,31 +333,36 @@ static bool between(struct trace_text name, uint32_t *low, uint32_t *high)
 }
 
 /* Sends and receives are what the innermost range around their launch that says so is. */
-static void name_pair(struct collectives *collectives, struct trace_reader *reader, struct collective *collective, uint32_t place)
+static void name_pair(struct collectives *collectives, struct trace_reader *reader,
+	struct collective *collective, uint32_t trace_node)
 {
-	for (; place; place = reader_place(reader, place)->parent) {
-		const struct trace_text name = reader_name(reader, reader_place(reader, place)->name);
-		const int kind = has(name, "alltoall") ? COLLECTIVE_ALL_TO_ALL : range_kind(name);
+	for (; trace_node; trace_node = reader_node(reader, trace_node)->parent) {
+		const struct trace_text name = reader_name(
+			reader, reader_node(reader, trace_node)->name);
+		const int kind = text_contains(name, "alltoall") ? COLLECTIVE_ALL_TO_ALL
+								 : collective_range_kind(name);
 		struct communicator pair = collectives->communicators[collective->communicator];
 
 		if (kind >= 0 && kind < COLLECTIVE_OTHER)
 			collective->kind = (uint8_t)kind;
-		else if (kind == COLLECTIVE_PAIR && between(name, &pair.low, &pair.high))
-			collective->communicator = communicator_of(collectives, &pair);
+		else if (kind == COLLECTIVE_PAIR && parse_pair(name, &pair.low, &pair.high))
+			collective->communicator = find_communicator(collectives, &pair);
 		if (kind >= 0)
 			return;
 	}
 }
 
-static void take_launch(struct collectives *collectives, struct trace_reader *reader, const struct asked *asked, const struct trace_event *event)
+static void match_launch(struct collectives *collectives, struct trace_reader *reader,
+	const struct awaited_launch *awaited, const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
 
-	for (size_t i = correlation ? first_of(asked, collectives->count, correlation) : collectives->count;
-		i < collectives->count && asked[i].correlation == correlation; i++) {
-		struct collective *collective = &collectives->all[asked[i].collective];
+	for (size_t i = correlation ? first_awaited(awaited, collectives->count, correlation)
+				    : collectives->count;
+		i < collectives->count && awaited[i].correlation == correlation; i++) {
+		struct collective *collective = &collectives->all[awaited[i].collective];
 
-		set_asked(collective, reader, event, collectives->in_call);
+		set_request_time(collective, reader, event, collectives->in_call);
 		if (collective->kind == COLLECTIVE_PAIR)
 			name_pair(collectives, reader, collective, event->node);
 	}
@@ -336,23 +371,24 @@ static void take_launch(struct collectives *collectives, struct trace_reader *re
 /* When each was launched: the second reading. */
 static void find_launches(struct collectives *collectives, struct trace_reader *reader)
 {
-	struct asked *asked = need((collectives->count + 1) * sizeof *asked);
+	struct awaited_launch *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
 	struct trace_event event;
 	int status;
 
 	for (size_t i = 0; i < collectives->count; i++)
-		asked[i] = (struct asked){ collectives->all[i].correlation, i };
-	qsort(asked, collectives->count, sizeof *asked, by_correlation);
+		awaited[i] = (struct awaited_launch){ collectives->all[i].correlation, i };
+	qsort(awaited, collectives->count, sizeof *awaited, by_correlation);
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
-			take_launch(collectives, reader, asked, &event);
-		else if (collectives->in_call && (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
-			note_begin(&event);
+			match_launch(collectives, reader, awaited, &event);
+		else if (collectives->in_call &&
+			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
+			remember_range_begin(&event);
 		else if (event.kind == EVENT_STREAM_END)
-			forget(event.stream);
+			free_thread_ranges(event.stream);
 	}
-	free(asked);
+	free(awaited);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
@@ -365,24 +401,28 @@ static void name_group(struct communicator *communicator, const struct trace_rea
 	snprintf(key, sizeof key, "stream.%u.%u.group", communicator->device, communicator->stream);
 	communicator->group = reader_meta(reader, key);
 	communicator->group.known &= communicator->group.length > 0;
-	snprintf(key, sizeof key, "stream.%u.%u.sequence", communicator->device, communicator->stream);
+	snprintf(key, sizeof key, "stream.%u.%u.sequence", communicator->device,
+		communicator->stream);
 	sequence = reader_meta(reader, key);
 	communicator->sequence = sequence.length && sequence.length < 18 ? 0 : -1;
 	for (uint32_t i = 0; i < sequence.length && communicator->sequence >= 0; i++)
 		communicator->sequence = sequence.bytes[i] >= '0' && sequence.bytes[i] <= '9'
-						 ? communicator->sequence * 10 + (sequence.bytes[i] - '0')
+						 ? communicator->sequence * 10 +
+							   (sequence.bytes[i] - '0')
 						 : -1;
 }
 
 /* What two send each other is told apart by who they are. */
-static void name_two(struct communicator *communicator)
+static void format_pair_name(struct communicator *communicator)
 {
 	const struct trace_text group = communicator->group;
 	const size_t room = (group.known ? group.length : 0) + 32u;
 
-	communicator->pair = need(room);
-	snprintf(communicator->pair, room, "%.*s %u %u", group.known ? (int)group.length : 0, group.bytes, communicator->low, communicator->high);
-	communicator->group = (struct trace_text){ communicator->pair, (uint32_t)strlen(communicator->pair), true };
+	communicator->pair = xcalloc(room);
+	snprintf(communicator->pair, room, "%.*s %u %u", group.known ? (int)group.length : 0,
+		group.bytes, communicator->low, communicator->high);
+	communicator->group = (struct trace_text){ communicator->pair,
+		(uint32_t)strlen(communicator->pair), true };
 	communicator->sequence = -1;
 }
 
@@ -393,21 +433,21 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 
 		name_group(communicator, reader);
 		if (communicator->high)
-			name_two(communicator);
+			format_pair_name(communicator);
 	}
 }
 
 void collectives_read(struct collectives *collectives, struct trace_reader *reader, bool in_call)
 {
 	*collectives = (struct collectives){ .count = 0 };
-	read_all(collectives, reader, false);
+	read_collectives(collectives, reader, false);
 	collectives->in_call = in_call && collectives->count;
 	if (!collectives->count)
-		read_all(collectives, reader, true);
+		read_collectives(collectives, reader, true);
 	if (!collectives->ranges)
 		find_launches(collectives, reader);
-	drop_useless(collectives);
-	order(collectives);
+	drop_unusable(collectives);
+	sort_collectives(collectives);
 	find_groups(collectives, reader);
 }
 

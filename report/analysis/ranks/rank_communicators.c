@@ -9,16 +9,18 @@
 
 #define SAMPLED 48u /* moments of a pair of communicators while they are tried */
 
-static const struct communicator *communicator_of(const struct ranks *ranks, const struct group_member *member)
+static const struct communicator *communicator_of(
+	const struct ranks *ranks, const struct rank_communicator *member)
 {
 	return &ranks->ranks[member->rank].collectives.communicators[member->communicator];
 }
 
-struct collective *group_collective(const struct ranks *ranks, const struct group_member *member, size_t instance)
+struct collective *group_collective(
+	const struct ranks *ranks, const struct rank_communicator *member, size_t instance)
 {
 	const struct communicator *communicator = communicator_of(ranks, member);
 	const int64_t index = (int64_t)instance + member->shift;
-	const struct rank *rank = &ranks->ranks[member->rank];
+	const struct rank_process *rank = &ranks->ranks[member->rank];
 
 	if (index < 0 || (size_t)index >= communicator->count)
 		return NULL;
@@ -26,31 +28,32 @@ struct collective *group_collective(const struct ranks *ranks, const struct grou
 }
 
 /* Two communicators with one of them moved: how well that fits. */
-struct trial {
-	bool same;         /* the kinds, all of them */
-	struct clock_fit fit;
+struct shift_trial {
+	bool same; /* the kinds, all of them */
+	struct theil_sen_fit fit;
 	uint64_t usual_ns; /* the longer one's duration, the median */
 	size_t common;
 };
 
-static int by_value(const void *a, const void *b)
+static int by_sample(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static uint64_t duration(const struct collective *collective)
+static uint64_t collective_duration(const struct collective *collective)
 {
 	return (uint64_t)(collective->end_ns - collective->start_ns);
 }
 
 /* Those that end together, evenly spread; none if the kinds differ. */
-static struct trial try(const struct collective *left, const struct collective *right, size_t count)
+static struct shift_trial try_alignment(
+	const struct collective *left, const struct collective *right, size_t count)
 {
 	const size_t stride = (count + SAMPLED - 1) / SAMPLED;
-	struct trial trial = { .common = count };
-	struct moment moments[SAMPLED] = { { 0, 0 } };
+	struct shift_trial trial = { .common = count };
+	struct clock_readings moments[SAMPLED] = { { 0, 0 } };
 	uint64_t durations[SAMPLED] = { 0 };
 	size_t used = 0;
 
@@ -60,41 +63,54 @@ static struct trial try(const struct collective *left, const struct collective *
 	trial.same = count > 0;
 	for (size_t i = 0; i < count; i += stride)
 		if (collective_together(left[i].kind)) {
-			durations[used] = duration(&left[i]) > duration(&right[i]) ? duration(&left[i]) : duration(&right[i]);
-			moments[used++] = (struct moment){ left[i].end_ns, right[i].end_ns };
+			durations[used] = collective_duration(&left[i]) >
+							  collective_duration(&right[i])
+						  ? collective_duration(&left[i])
+						  : collective_duration(&right[i]);
+			moments[used++] = (struct clock_readings){ left[i].end_ns,
+				right[i].end_ns };
 		}
-	trial.fit = clock_fit(moments, used);
-	qsort(durations, used, sizeof *durations, by_value);
+	trial.fit = theil_sen_fit(moments, used);
+	qsort(durations, used, sizeof *durations, by_sample);
 	trial.usual_ns = used ? durations[used / 2] : 0;
 	return trial;
 }
 
-static struct trial try_shift(const struct ranks *ranks, const struct group_member *first, const struct group_member *other, int64_t shift)
+static struct shift_trial try_shift(const struct ranks *ranks,
+	const struct rank_communicator *first, const struct rank_communicator *other, int64_t shift)
 {
-	const struct communicator *a = communicator_of(ranks, first), *b = communicator_of(ranks, other);
-	const size_t from_a = shift < 0 ? (size_t)-shift : 0, from_b = shift > 0 ? (size_t)shift : 0;
+	const struct communicator *a = communicator_of(ranks, first),
+				  *b = communicator_of(ranks, other);
+	const size_t from_a = shift < 0 ? (size_t)-shift : 0,
+		     from_b = shift > 0 ? (size_t)shift : 0;
 	size_t count;
 
 	if (from_a >= a->count || from_b >= b->count)
-		return (struct trial){ .common = 0 };
+		return (struct shift_trial){ .common = 0 };
 	count = a->count - from_a < b->count - from_b ? a->count - from_a : b->count - from_b;
-	return try(&ranks->ranks[first->rank].collectives.all[a->first + from_a],
+	return try_alignment(&ranks->ranks[first->rank].collectives.all[a->first + from_a],
 		&ranks->ranks[other->rank].collectives.all[b->first + from_b], count);
 }
 
-static bool fits(const struct trial *trial)
+static bool is_good_fit(const struct shift_trial *trial)
 {
 	return trial->same && trial->fit.moments &&
-	       trial->fit.residual_ns <= (trial->usual_ns / 2 > RANK_RESIDUAL_NS ? trial->usual_ns / 2 : RANK_RESIDUAL_NS);
+	       trial->fit.residual_ns <= (trial->usual_ns / 2 > RANK_RESIDUAL_MAX_NS
+							 ? trial->usual_ns / 2
+							 : RANK_RESIDUAL_MAX_NS);
 }
 
 /* Moved by as much as the numbers of their first collectives differ, where the traces have these. */
-static bool by_sequence(const struct ranks *ranks, const struct group_member *first, struct group_member *other, struct trial *best)
+static bool by_sequence(const struct ranks *ranks, const struct rank_communicator *first,
+	struct rank_communicator *other, struct shift_trial *best)
 {
-	const int64_t mine = communicator_of(ranks, first)->sequence, theirs = communicator_of(ranks, other)->sequence;
-	const struct trial trial = mine < 0 || theirs < 0 ? (struct trial){ .same = false } : try_shift(ranks, first, other, mine - theirs);
+	const int64_t mine = communicator_of(ranks, first)->sequence,
+		      theirs = communicator_of(ranks, other)->sequence;
+	const struct shift_trial trial = mine < 0 || theirs < 0
+						 ? (struct shift_trial){ .same = false }
+						 : try_shift(ranks, first, other, mine - theirs);
 
-	if (!fits(&trial))
+	if (!is_good_fit(&trial))
 		return false;
 	*best = trial;
 	other->shift = mine - theirs;
@@ -102,22 +118,25 @@ static bool by_sequence(const struct ranks *ranks, const struct group_member *fi
 }
 
 /* Not moved, unless moved it is clearly better. */
-static struct trial best_shift(const struct ranks *ranks, const struct group_member *first, struct group_member *other)
+static struct shift_trial best_shift(const struct ranks *ranks,
+	const struct rank_communicator *first, struct rank_communicator *other)
 {
-	const size_t counts[] = { communicator_of(ranks, first)->count, communicator_of(ranks, other)->count };
+	const size_t counts[] = { communicator_of(ranks, first)->count,
+		communicator_of(ranks, other)->count };
 	const size_t fewer = counts[0] < counts[1] ? counts[0] : counts[1];
-	struct trial best = try_shift(ranks, first, other, 0);
+	struct shift_trial best = try_shift(ranks, first, other, 0);
 
 	other->shift = 0;
-	if (by_sequence(ranks, first, other, &best) || (counts[0] == counts[1] && fits(&best)))
+	if (by_sequence(ranks, first, other, &best) ||
+		(counts[0] == counts[1] && is_good_fit(&best)))
 		return best;
-	for (int64_t i = 2; i <= 2 * RANKS_SHIFT + 1; i++) {
+	for (int64_t i = 2; i <= 2 * RANKS_SHIFT_MAX + 1; i++) {
 		const int64_t shift = i % 2 ? -(i / 2) : i / 2;
-		const struct trial trial = try_shift(ranks, first, other, shift);
+		const struct shift_trial trial = try_shift(ranks, first, other, shift);
 
-		if (!fits(&trial) || trial.common * 2 < fewer)
+		if (!is_good_fit(&trial) || trial.common * 2 < fewer)
 			continue;
-		if (fits(&best) && trial.fit.residual_ns * 4 + 1000 >= best.fit.residual_ns)
+		if (is_good_fit(&best) && trial.fit.residual_ns * 4 + 1000 >= best.fit.residual_ns)
 			continue;
 		best = trial;
 		other->shift = shift;
@@ -125,7 +144,7 @@ static struct trial best_shift(const struct ranks *ranks, const struct group_mem
 	return best;
 }
 
-static bool has_rank(const struct group *group, uint32_t rank)
+static bool has_rank(const struct collective_group *group, uint32_t rank)
 {
 	for (size_t i = 0; i < group->count; i++)
 		if (group->members[i].rank == rank)
@@ -133,27 +152,30 @@ static bool has_rank(const struct group *group, uint32_t rank)
 	return false;
 }
 
-static void add_member(struct group *group, struct group_member member)
+static void add_member(struct collective_group *group, struct rank_communicator member)
 {
-	grow(&group->members, &group->room, group->count + 1, sizeof *group->members);
+	array_grow_zeroed(&group->members, &group->room, group->count + 1, sizeof *group->members);
 	group->members[group->count++] = member;
 }
 
-static void new_group(struct ranks *ranks, struct group_member member)
+static void new_group(struct ranks *ranks, struct rank_communicator member)
 {
-	struct group *group;
+	struct collective_group *group;
 
-	grow(&ranks->groups, &ranks->group_room, ranks->group_count + 1, sizeof *ranks->groups);
+	array_grow_zeroed(
+		&ranks->groups, &ranks->group_room, ranks->group_count + 1, sizeof *ranks->groups);
 	group = &ranks->groups[ranks->group_count++];
-	*group = (struct group){ .instances = communicator_of(ranks, &member)->count };
+	*group = (struct collective_group){ .instances = communicator_of(ranks, &member)->count };
 	member.shift = 0;
 	add_member(group, member);
 }
 
 /* -1: they are of different process groups; 1: of the same; 0: not known. */
-static int same_group(const struct ranks *ranks, const struct group_member *first, const struct group_member *other)
+static int compare_process_groups(const struct ranks *ranks, const struct rank_communicator *first,
+	const struct rank_communicator *other)
 {
-	const struct trace_text a = communicator_of(ranks, first)->group, b = communicator_of(ranks, other)->group;
+	const struct trace_text a = communicator_of(ranks, first)->group,
+				b = communicator_of(ranks, other)->group;
 
 	if (!a.known || !b.known)
 		return 0;
@@ -161,32 +183,34 @@ static int same_group(const struct ranks *ranks, const struct group_member *firs
 }
 
 /* What two ranks send each other: nothing of it ends together, but as many in the same order are the same. */
-static bool is_of_two(const struct ranks *ranks, const struct group_member *first, const struct group_member *other, const struct trial *trial)
+static bool is_of_two(const struct ranks *ranks, const struct rank_communicator *first,
+	const struct rank_communicator *other, const struct shift_trial *trial)
 {
-	const struct communicator *a = communicator_of(ranks, first), *b = communicator_of(ranks, other);
+	const struct communicator *a = communicator_of(ranks, first),
+				  *b = communicator_of(ranks, other);
 
 	return a->high && b->high && trial->same && a->count == b->count;
 }
 
 /* The communicator joins the group that it fits best, or begins one. */
-static void join(struct ranks *ranks, struct group_member member)
+static void join_communicator(struct ranks *ranks, struct rank_communicator member)
 {
-	struct group *best = NULL;
-	struct group_member as = member;
+	struct collective_group *best = NULL;
+	struct rank_communicator as = member;
 	uint64_t least = UINT64_MAX;
 
 	for (size_t i = 0; i < ranks->group_count; i++) {
-		struct group *group = &ranks->groups[i];
-		struct group_member tried = member;
-		struct trial trial;
+		struct collective_group *group = &ranks->groups[i];
+		struct rank_communicator tried = member;
+		struct shift_trial trial;
 
-		const int same = same_group(ranks, &group->members[0], &member);
+		const int same = compare_process_groups(ranks, &group->members[0], &member);
 
 		if (has_rank(group, member.rank) || same < 0)
 			continue;
 		trial = best_shift(ranks, &group->members[0], &tried);
 		if (!is_of_two(ranks, &group->members[0], &member, &trial) &&
-			(!fits(&trial) || (!same && trial.fit.residual_ns >= least)))
+			(!is_good_fit(&trial) || (!same && trial.fit.residual_ns >= least)))
 			continue;
 		least = same ? 0 : trial.fit.residual_ns;
 		best = group;
@@ -201,15 +225,16 @@ static void join(struct ranks *ranks, struct group_member member)
 /* ---- clocks ---- */
 
 /* The moments at which collectives of both ranks ended, `from` on the reference's clock. To be freed. */
-static struct moment *common_moments(const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
+static struct clock_readings *common_moments(
+	const struct ranks *ranks, uint32_t from, uint32_t to, size_t *count)
 {
-	struct moment *moments = NULL;
+	struct clock_readings *moments = NULL;
 	size_t room = 0;
 
 	*count = 0;
 	for (size_t i = 0; i < ranks->group_count; i++) {
-		const struct group *group = &ranks->groups[i];
-		const struct group_member *one = NULL, *other = NULL;
+		const struct collective_group *group = &ranks->groups[i];
+		const struct rank_communicator *one = NULL, *other = NULL;
 
 		for (size_t m = 0; m < group->count; m++) {
 			one = group->members[m].rank == from ? &group->members[m] : one;
@@ -221,30 +246,32 @@ static struct moment *common_moments(const struct ranks *ranks, uint32_t from, u
 
 			if (!left || !right || !collective_together(left->kind))
 				continue;
-			grow(&moments, &room, *count + 1, sizeof *moments);
-			moments[(*count)++] = (struct moment){ ranks_time(ranks, from, left->end_ns), right->end_ns };
+			array_grow_zeroed(&moments, &room, *count + 1, sizeof *moments);
+			moments[(*count)++] = (struct clock_readings){
+				ranks_time(ranks, from, left->end_ns), right->end_ns
+			};
 		}
 	}
 	return moments;
 }
 
-static int by_own(const void *a, const void *b)
+static int by_own_communicator(const void *a, const void *b)
 {
-	const struct moment *left = a, *right = b;
+	const struct clock_readings *left = a, *right = b;
 
 	return (left->own_ns > right->own_ns) - (left->own_ns < right->own_ns);
 }
 
-static void align_to(struct ranks *ranks, uint32_t from, uint32_t to)
+static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
 {
-	struct rank *rank = &ranks->ranks[to];
+	struct rank_process *rank = &ranks->ranks[to];
 	size_t count;
-	struct moment *moments = common_moments(ranks, from, to, &count);
-	struct clock_fit fit;
+	struct clock_readings *moments = common_moments(ranks, from, to, &count);
+	struct theil_sen_fit fit;
 
 	if (moments)
-		qsort(moments, count, sizeof *moments, by_own);
-	fit = clock_fit(moments, count);
+		qsort(moments, count, sizeof *moments, by_own_communicator);
+	fit = theil_sen_fit(moments, count);
 	free(moments);
 	if (!fit.moments || (rank->aligned && rank->fit.moments >= fit.moments))
 		return;
@@ -255,43 +282,52 @@ static void align_to(struct ranks *ranks, uint32_t from, uint32_t to)
 
 int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns)
 {
-	return rank ? clock_fitted(&ranks->ranks[rank].fit, time_ns) : time_ns;
+	return rank ? theil_sen_map(&ranks->ranks[rank].fit, time_ns) : time_ns;
 }
 
-static void say_why(struct ranks *ranks, struct rank *rank)
+static void explain_unaligned(struct ranks *ranks, struct rank_process *rank)
 {
 	const struct collectives *mine = &rank->collectives;
-	size_t together = 0, strangers = 0; /* pairs of different process groups; then: whether all are */
-	struct group_member first = { .rank = 0 }, own = { .rank = (uint32_t)(rank - ranks->ranks) };
-	struct trial trial = { .same = false };
+	size_t together = 0,
+	       strangers = 0; /* pairs of different process groups; then: whether all are */
+	struct rank_communicator first = { .rank = 0 },
+				 own = { .rank = (uint32_t)(rank - ranks->ranks) };
+	struct shift_trial trial = { .same = false };
 
 	for (size_t i = 0; i < mine->count; i++)
 		together += collective_together(mine->all[i].kind);
 	for (uint32_t i = 0; i < mine->communicator_count; i++) {
 		own.communicator = i;
-		for (first.communicator = 0; first.communicator < ranks->ranks[0].collectives.communicator_count; first.communicator++)
-			strangers += same_group(ranks, &first, &own) < 0;
+		for (first.communicator = 0;
+			first.communicator < ranks->ranks[0].collectives.communicator_count;
+			first.communicator++)
+			strangers += compare_process_groups(ranks, &first, &own) < 0;
 	}
-	strangers = strangers == mine->communicator_count * ranks->ranks[0].collectives.communicator_count;
+	strangers = strangers ==
+		    mine->communicator_count * ranks->ranks[0].collectives.communicator_count;
 	own.communicator = first.communicator = 0;
 	if (mine->communicator_count && ranks->ranks[0].collectives.communicator_count)
 		trial = try_shift(ranks, &first, &own, 0);
-	if (together < CLOCK_FIT_LEAST)
-		snprintf(rank->why, sizeof rank->why, "it has %zu collectives that end together everywhere; %u are needed", together,
-			CLOCK_FIT_LEAST);
+	if (together < THEIL_SEN_PAIRS_MIN)
+		snprintf(rank->why, sizeof rank->why,
+			"it has %zu collectives that end together everywhere; %u are needed",
+			together, THEIL_SEN_PAIRS_MIN);
 	else if (strangers)
-		snprintf(rank->why, sizeof rank->why, "it shares no process group with rank %lld, nor with one that does",
+		snprintf(rank->why, sizeof rank->why,
+			"it shares no process group with rank %lld, nor with one that does",
 			(long long)ranks->ranks[0].number);
 	else if (!trial.same)
-		snprintf(rank->why, sizeof rank->why, "its collectives are not those of the others in the same order");
+		snprintf(rank->why, sizeof rank->why,
+			"its collectives are not those of the others in the same order");
 	else
 		snprintf(rank->why, sizeof rank->why,
-			"the ends of its collectives keep no distance to those of the others (off by %llu ns in the median)",
+			"the ends of its collectives keep no distance to those of the others (off "
+			"by %llu ns in the median)",
 			(unsigned long long)trial.fit.residual_ns);
 }
 
 /* Each is laid over the reference, or over one that is: whichever it has most in common with. */
-static void align(struct ranks *ranks)
+static void align_clocks(struct ranks *ranks)
 {
 	bool more = true;
 
@@ -303,13 +339,13 @@ static void align(struct ranks *ranks)
 				continue;
 			for (uint32_t from = 0; from < ranks->count; from++)
 				if (from != to && ranks->ranks[from].aligned)
-					align_to(ranks, from, to);
+					align_clock_to(ranks, from, to);
 			more |= ranks->ranks[to].aligned;
 		}
 	}
 	for (size_t i = 1; i < ranks->count; i++)
 		if (!ranks->ranks[i].aligned)
-			say_why(ranks, &ranks->ranks[i]);
+			explain_unaligned(ranks, &ranks->ranks[i]);
 }
 
 void ranks_group(struct ranks *ranks)
@@ -317,6 +353,7 @@ void ranks_group(struct ranks *ranks)
 	for (uint32_t rank = 0; rank < ranks->count; rank++)
 		for (uint32_t i = 0; i < ranks->ranks[rank].collectives.communicator_count; i++)
 			if (ranks->ranks[rank].collectives.communicators[i].count)
-				join(ranks, (struct group_member){ .rank = rank, .communicator = i });
-	align(ranks);
+				join_communicator(ranks, (struct rank_communicator){
+								 .rank = rank, .communicator = i });
+	align_clocks(ranks);
 }

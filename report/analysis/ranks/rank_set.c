@@ -9,7 +9,7 @@
 
 static int by_number(const void *a, const void *b)
 {
-	const struct rank *left = a, *right = b;
+	const struct rank_process *left = a, *right = b;
 
 	if (left->number != right->number)
 		return left->number < right->number ? -1 : 1;
@@ -22,20 +22,23 @@ static void give_numbers(struct ranks *ranks)
 	for (size_t i = 0; i < ranks->count; i++)
 		ranks->counted |= ranks->ranks[i].process->rank < 0;
 	for (size_t i = 0; i < ranks->count; i++)
-		ranks->ranks[i].number = ranks->counted ? (int64_t)i : ranks->ranks[i].process->rank;
+		ranks->ranks[i].number = ranks->counted ? (int64_t)i
+							: ranks->ranks[i].process->rank;
 	qsort(ranks->ranks, ranks->count, sizeof *ranks->ranks, by_number);
 	for (size_t i = 1; i < ranks->count; i++)
 		if (ranks->ranks[i].number == ranks->ranks[i - 1].number)
-			fatal(STATUS_USAGE, "%s and %s both say that they are rank %lld; name one trace a rank",
-				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path, (long long)ranks->ranks[i].number);
+			fatal(STATUS_USAGE,
+				"%s and %s both say that they are rank %lld; name one trace a rank",
+				ranks->ranks[i - 1].process->path, ranks->ranks[i].process->path,
+				(long long)ranks->ranks[i].number);
 }
 
 /* A rank's loaders and compilers have its number, too, and no collectives. */
 static void choose(struct ranks *ranks)
 {
-	ranks->ranks = need((ranks->processes.count + 1) * sizeof *ranks->ranks);
+	ranks->ranks = xcalloc((ranks->processes.count + 1) * sizeof *ranks->ranks);
 	for (size_t i = 0; i < ranks->processes.shown; i++) {
-		struct rank rank = { .process = &ranks->processes.all[i] };
+		struct rank_process rank = { .process = &ranks->processes.all[i] };
 
 		collectives_read(&rank.collectives, rank.process->reader, rank.process->simulated);
 		if (rank.collectives.count)
@@ -45,28 +48,32 @@ static void choose(struct ranks *ranks)
 	}
 	ranks->without = (uint32_t)(ranks->processes.shown - ranks->count);
 	if (!ranks->count)
-		fatal(STATUS_USAGE, "no collective is in these traces: neither kernels of NCCL or RCCL nor ranges like gloo:all_reduce");
+		fatal(STATUS_USAGE, "no collective is in these traces: neither kernels of NCCL or "
+				    "RCCL nor ranges like gloo:all_reduce");
 	if (ranks->count < 2)
-		fatal(STATUS_USAGE, "only %s has collectives; several ranks are needed: pperf-report ranks TRACE TRACE ...",
+		fatal(STATUS_USAGE,
+			"only %s has collectives; several ranks are needed: pperf-report ranks "
+			"TRACE TRACE ...",
 			ranks->ranks[0].process->path);
 	give_numbers(ranks);
 }
 
-bool rank_is_wanted(const struct options *options, const struct rank *rank)
+bool rank_is_wanted(const struct options *options, const struct rank_process *rank)
 {
 	return options->rank < 0 || options->rank == rank->number;
 }
 
-struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count)
+struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count)
 {
-	const struct tree *tree = rank->fold->tree;
-	struct trace_text *path = need((tree->nodes[node].depth + 2u) * sizeof *path);
+	const struct tree *tree = rank->profile->tree;
+	struct trace_text *path = xcalloc((tree->nodes[node].depth + 2u) * sizeof *path);
 
 	*count = 0;
 	for (uint32_t at = node; at; at = tree->nodes[at].parent)
 		++*count;
 	for (size_t i = *count; node; node = tree->nodes[node].parent) {
-		const struct text name = text_of(rank->process->texts, tree->nodes[node].name);
+		const struct string_view name = string_table_get(
+			rank->process->texts, tree->nodes[node].name);
 
 		path[--i] = (struct trace_text){ name.bytes, name.length, true };
 	}
@@ -77,7 +84,7 @@ void ranks_free(struct ranks *ranks)
 {
 	for (size_t i = 0; i < ranks->count; i++) {
 		collectives_free(&ranks->ranks[i].collectives);
-		fold_free(ranks->ranks[i].fold);
+		profile_free(ranks->ranks[i].profile);
 	}
 	for (size_t i = 0; i < ranks->group_count; i++)
 		free(ranks->groups[i].members);
@@ -99,6 +106,6 @@ void ranks_read(struct ranks *ranks, const struct options *options)
 	choose(ranks);
 	ranks_group(ranks);
 	ranks_wait(ranks);
-	ranks_blame(ranks);
+	ranks_find_stragglers(ranks);
 	ranks_rows(ranks);
 }

@@ -18,40 +18,42 @@
 #include "report/analysis/ranks/collectives.h"
 #include "report/run/process.h"
 
-#define RANKS_SHIFT 32
-#define RANKS_NAMED 3u          /* stragglers */
-#define RANK_RESIDUAL_NS 50000u /* a fit is refused above this, and above half of a collective's usual duration */
+#define RANKS_SHIFT_MAX 32
+#define RANKS_STRAGGLERS_MAX 3u /* stragglers */
+#define RANK_RESIDUAL_MAX_NS \
+	50000u /* a fit is refused above this, and above half of a collective's usual duration */
 
 /* What ranks and kinds of collectives come to, of those that matched. */
 struct rank_sums {
 	uint64_t matched, decided;
-	uint64_t last, late_ns, late_median_ns; /* how often it was the last, by how much: altogether, usually */
+	uint64_t last, late_ns,
+		late_median_ns; /* how often it was the last, by how much: altogether, usually */
 	uint64_t wait_ns, transfer_ns;
 	uint64_t unmatched, unmatched_ns;
 };
 
-struct rank {
+struct rank_process {
 	struct process *process;
-	int64_t number;           /* its own, else that of its file */
+	int64_t number; /* its own, else that of its file */
 	struct collectives collectives;
-	struct clock_fit fit;     /* to the reference; of the reference itself: none */
+	struct theil_sen_fit fit; /* to the reference; of the reference itself: none */
 	bool aligned;
-	uint32_t by;              /* index of the rank that it was fitted to */
-	char why[200];            /* not aligned: why not */
+	uint32_t by;   /* index of the rank that it was fitted to */
+	char why[200]; /* not aligned: why not */
 	struct rank_sums sums;
-	struct fold *fold;        /* of that pass: whose tree nodes are of; NULL before */
+	struct profile *profile; /* of that pass: whose tree nodes are of; NULL before */
 };
 
 /* A rank's communicator in a group: instance i is its collective i + shift. */
-struct group_member {
+struct rank_communicator {
 	uint32_t rank, communicator;
 	int64_t shift;
 };
 
-struct group {
-	struct group_member *members; /* by rank */
+struct collective_group {
+	struct rank_communicator *members; /* by rank */
 	size_t count, room;
-	size_t instances;             /* of the first member; shift 0 */
+	size_t instances; /* of the first member; shift 0 */
 };
 
 /* How a matched collective ended. */
@@ -66,36 +68,36 @@ struct outcome {
 /* One kind of collective at one place. */
 struct collective_row {
 	uint8_t kind;
-	uint32_t node;   /* of the reference's tree */
+	uint32_t node; /* of the reference's tree */
 	uint64_t count, wait_ns, transfer_ns, decided;
-	uint64_t last;   /* how often the rank that was last most often was it */
+	uint64_t last;      /* how often the rank that was last most often was it */
 	uint32_t last_rank; /* index; UINT32_MAX: none was decided */
 };
 
 /* Who was last more often than chance would have it, and where it spent more than the others before these collectives. */
 struct straggler {
 	uint32_t rank;
-	double expected;          /* times, by chance */
+	double expected; /* times, by chance */
 	uint64_t late_ns;
-	bool gpu;                 /* more is explained by its GPU's work than by its CPU's time */
-	uint64_t more_ns;         /* in `node`, all in it; 0: nothing explains it */
-	uint32_t node;            /* of its own tree */
+	bool gpu;                   /* more is explained by its GPU's work than by its CPU's time */
+	uint64_t more_ns;           /* in `node`, all in it; 0: nothing explains it */
+	uint32_t node;              /* of its own tree */
 	uint64_t own_ns, others_ns; /* there: its own, the median of the others */
 };
 
 struct ranks {
 	struct processes processes;
-	struct rank *ranks; /* by number */
+	struct rank_process *ranks; /* by number */
 	size_t count;
-	uint32_t without;   /* processes without collectives, left out */
-	bool counted;       /* some have no number of their own */
-	struct group *groups;
+	uint32_t without; /* processes without collectives, left out */
+	bool counted;     /* some have no number of their own */
+	struct collective_group *groups;
 	size_t group_count, group_room;
 	struct outcome *outcomes;
 	size_t outcome_count, outcome_room;
 	struct collective_row *rows; /* the longest wait first */
 	size_t row_count, row_room;
-	struct straggler stragglers[RANKS_NAMED];
+	struct straggler stragglers[RANKS_STRAGGLERS_MAX];
 	size_t straggler_count;
 	uint64_t undecided, decided;
 };
@@ -107,18 +109,19 @@ void ranks_group(struct ranks *ranks);
 /* A time of a rank on the reference's clock. */
 int64_t ranks_time(const struct ranks *ranks, uint32_t rank, int64_t time_ns);
 /* The collective of a member; NULL: there is none. */
-struct collective *group_collective(const struct ranks *ranks, const struct group_member *member, size_t instance);
+struct collective *group_collective(
+	const struct ranks *ranks, const struct rank_communicator *member, size_t instance);
 
 /* rank_waits.c: fills outcomes and sums; when each collective has its node, rows. */
 void ranks_wait(struct ranks *ranks);
 void ranks_rows(struct ranks *ranks);
 /* rank_blame.c: one more pass over each trace, for where collectives were launched, and for stragglers. */
-void ranks_blame(struct ranks *ranks);
+void ranks_find_stragglers(struct ranks *ranks);
 
 /* Whether --rank asks for it. */
-bool rank_is_wanted(const struct options *options, const struct rank *rank);
+bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
 /* The names from the root to a node of a rank's tree; to be freed. */
-struct trace_text *ranks_path(const struct rank *rank, uint32_t node, size_t *count);
+struct trace_text *ranks_path(const struct rank_process *rank, uint32_t node, size_t *count);
 
 /* Reads every rank of the run that options->files name, and fills all of `ranks`. Too few ranks end the program with a sentence. */
 void ranks_read(struct ranks *ranks, const struct options *options);

@@ -15,33 +15,33 @@
 #include <string.h>
 
 /* Of one straggler on one rank: stretches of time, and how much of such lay before each. */
-struct stretch {
+struct straggler_interval {
 	uint64_t begin_ns, end_ns, before_ns;
 };
 
-struct stretches {
-	struct stretch *all;
+struct straggler_intervals {
+	struct straggler_interval *all;
 	size_t count, room;
 	uint64_t *cpu, *gpu; /* spent in them, by node */
 	size_t cpu_room, gpu_room;
 };
 
-struct came {
+struct arrival {
 	uint64_t at_ns;
 	size_t collective;
 };
 
 /* What a rank is watched for in its pass. */
-struct watch {
+struct straggler_pass {
 	struct ranks *ranks;
-	struct rank *rank;
-	struct came *launched; /* by when */
-	struct stretches of[RANKS_NAMED];
+	struct rank_process *rank;
+	struct arrival *launched; /* by when */
+	struct straggler_intervals of[RANKS_STRAGGLERS_MAX];
 };
 
-static int by_time(const void *a, const void *b)
+static int by_arrival(const void *a, const void *b)
 {
-	const struct came *left = a, *right = b;
+	const struct arrival *left = a, *right = b;
 
 	if (left->at_ns != right->at_ns)
 		return left->at_ns < right->at_ns ? -1 : 1;
@@ -49,49 +49,59 @@ static int by_time(const void *a, const void *b)
 }
 
 /* When collectives were launched, or come to; to be freed. */
-static struct came *in_order(const struct collectives *collectives, bool launched)
+static struct arrival *collectives_by_time(const struct collectives *collectives, bool launched)
 {
-	struct came *came = need((collectives->count + 1) * sizeof *came);
+	struct arrival *arrivals = xcalloc((collectives->count + 1) * sizeof *arrivals);
 
 	for (size_t i = 0; i < collectives->count; i++)
-		came[i] = (struct came){ launched ? collectives->all[i].launched_ns : collectives->all[i].asked_ns, i };
-	qsort(came, collectives->count, sizeof *came, by_time);
-	return came;
+		arrivals[i] = (struct arrival){ launched ? collectives->all[i].launched_ns
+							 : collectives->all[i].requested_ns,
+			i };
+	qsort(arrivals, collectives->count, sizeof *arrivals, by_arrival);
+	return arrivals;
 }
 
-static void add_stretch(struct stretches *stretches, uint64_t begin_ns, uint64_t end_ns)
+static void add_straggler_interval(
+	struct straggler_intervals *intervals, uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct stretch *last = stretches->count ? &stretches->all[stretches->count - 1] : NULL;
+	const struct straggler_interval *last = intervals->count
+							? &intervals->all[intervals->count - 1]
+							: NULL;
 	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
 
-	grow(&stretches->all, &stretches->room, stretches->count + 1, sizeof *stretches->all);
-	stretches->all[stretches->count++] = (struct stretch){ begin_ns, end_ns, before };
+	array_grow_zeroed(
+		&intervals->all, &intervals->room, intervals->count + 1, sizeof *intervals->all);
+	intervals->all[intervals->count++] = (struct straggler_interval){ begin_ns, end_ns,
+		before };
 }
 
-static void find_stretches(struct watch *watch)
+static void find_straggler_intervals(struct straggler_pass *straggler_pass)
 {
-	const struct collectives *collectives = &watch->rank->collectives;
-	struct came *came = in_order(collectives, false);
+	const struct collectives *collectives = &straggler_pass->rank->collectives;
+	struct arrival *arrivals = collectives_by_time(collectives, false);
 
-	for (size_t i = 1; i < collectives->count && came[i].at_ns != UINT64_MAX; i++) {
-		const uint32_t outcome = collectives->all[came[i].collective].outcome;
+	for (size_t i = 1; i < collectives->count && arrivals[i].at_ns != UINT64_MAX; i++) {
+		const uint32_t outcome = collectives->all[arrivals[i].collective].outcome;
 
-		for (size_t s = 0; outcome != UINT32_MAX && s < watch->ranks->straggler_count; s++)
-			if (watch->ranks->outcomes[outcome].last == watch->ranks->stragglers[s].rank)
-				add_stretch(&watch->of[s], came[i - 1].at_ns, came[i].at_ns);
+		for (size_t s = 0;
+			outcome != UINT32_MAX && s < straggler_pass->ranks->straggler_count; s++)
+			if (straggler_pass->ranks->outcomes[outcome].last ==
+				straggler_pass->ranks->stragglers[s].rank)
+				add_straggler_interval(&straggler_pass->of[s],
+					arrivals[i - 1].at_ns, arrivals[i].at_ns);
 	}
-	free(came);
+	free(arrivals);
 }
 
 /* The number of stretches that begin at or before that moment. */
-static size_t begun(const struct stretches *stretches, uint64_t at_ns)
+static size_t intervals_begun(const struct straggler_intervals *intervals, uint64_t at_ns)
 {
-	size_t low = 0, high = stretches->count;
+	size_t low = 0, high = intervals->count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (stretches->all[middle].begin_ns <= at_ns)
+		if (intervals->all[middle].begin_ns <= at_ns)
 			low = middle + 1;
 		else
 			high = middle;
@@ -100,101 +110,111 @@ static size_t begun(const struct stretches *stretches, uint64_t at_ns)
 }
 
 /* How much of all stretches lies before that moment. */
-static uint64_t before(const struct stretches *stretches, uint64_t at_ns)
+static uint64_t time_before(const struct straggler_intervals *intervals, uint64_t at_ns)
 {
-	const size_t count = begun(stretches, at_ns);
-	const struct stretch *last = count ? &stretches->all[count - 1] : NULL;
+	const size_t count = intervals_begun(intervals, at_ns);
+	const struct straggler_interval *last = count ? &intervals->all[count - 1] : NULL;
 
-	return last ? last->before_ns + ((at_ns < last->end_ns ? at_ns : last->end_ns) - last->begin_ns) : 0;
+	return last ? last->before_ns +
+			       ((at_ns < last->end_ns ? at_ns : last->end_ns) - last->begin_ns)
+		    : 0;
 }
 
-static void spend(uint64_t **by_node, size_t *room, uint32_t node, uint64_t ns)
+static void add_node_time(uint64_t **by_node, size_t *room, uint32_t node, uint64_t ns)
 {
-	grow(by_node, room, (size_t)node + 1, sizeof **by_node);
+	array_grow_zeroed(by_node, room, (size_t)node + 1, sizeof **by_node);
 	(*by_node)[node] += ns;
 }
 
-static void spend_cpu(struct watch *watch, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
+static void add_cpu_time(
+	struct straggler_pass *straggler_pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
 {
-	for (size_t s = 0; s < watch->ranks->straggler_count; s++) {
-		struct stretches *of = &watch->of[s];
+	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
+		struct straggler_intervals *of = &straggler_pass->of[s];
 
-		spend(&of->cpu, &of->cpu_room, node, before(of, at_ns + duration_ns) - before(of, at_ns));
+		add_node_time(&of->cpu, &of->cpu_room, node,
+			time_before(of, at_ns + duration_ns) - time_before(of, at_ns));
 	}
 }
 
-static void spend_gpu(struct watch *watch, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
+static void add_gpu_time(
+	struct straggler_pass *straggler_pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
 {
-	for (size_t s = 0; s < watch->ranks->straggler_count; s++) {
-		struct stretches *of = &watch->of[s];
-		const size_t count = begun(of, at_ns);
+	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
+		struct straggler_intervals *of = &straggler_pass->of[s];
+		const size_t count = intervals_begun(of, at_ns);
 
 		if (count && at_ns < of->all[count - 1].end_ns)
-			spend(&of->gpu, &of->gpu_room, node, duration_ns);
+			add_node_time(&of->gpu, &of->gpu_room, node, duration_ns);
 	}
 }
 
 /* The leaf of its work; what that is and lies in is seen after the pass. */
-static void place_collective(struct watch *watch, uint32_t leaf, uint64_t at_ns)
+static void set_collective_node(
+	struct straggler_pass *straggler_pass, uint32_t leaf, uint64_t at_ns)
 {
-	struct collectives *collectives = &watch->rank->collectives;
+	struct collectives *collectives = &straggler_pass->rank->collectives;
 	size_t low = 0, high = collectives->count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (watch->launched[middle].at_ns < at_ns)
+		if (straggler_pass->launched[middle].at_ns < at_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < collectives->count && watch->launched[low].at_ns == at_ns; low++)
-		collectives->all[watch->launched[low].collective].node = leaf;
+	for (; low < collectives->count && straggler_pass->launched[low].at_ns == at_ns; low++)
+		collectives->all[straggler_pass->launched[low].collective].node = leaf;
 }
 
-static void begins(void *context)
+static void restart_straggler_pass(void *context)
 {
-	struct watch *watch = context;
+	struct straggler_pass *straggler_pass = context;
 
-	for (size_t s = 0; s < watch->ranks->straggler_count; s++) {
-		if (watch->of[s].cpu)
-			memset(watch->of[s].cpu, 0, watch->of[s].cpu_room * sizeof *watch->of[s].cpu);
-		if (watch->of[s].gpu)
-			memset(watch->of[s].gpu, 0, watch->of[s].gpu_room * sizeof *watch->of[s].gpu);
+	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++) {
+		if (straggler_pass->of[s].cpu)
+			memset(straggler_pass->of[s].cpu, 0,
+				straggler_pass->of[s].cpu_room * sizeof *straggler_pass->of[s].cpu);
+		if (straggler_pass->of[s].gpu)
+			memset(straggler_pass->of[s].gpu, 0,
+				straggler_pass->of[s].gpu_room * sizeof *straggler_pass->of[s].gpu);
 	}
 }
 
-static void leaf(void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
+static void add_leaf_time(
+	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
 {
-	struct watch *watch = context;
+	struct straggler_pass *straggler_pass = context;
 
 	if (!is_work) {
-		spend_cpu(watch, node, at_ns, duration_ns);
+		add_cpu_time(straggler_pass, node, at_ns, duration_ns);
 		return;
 	}
-	place_collective(watch, node, at_ns);
-	spend_gpu(watch, node, at_ns, duration_ns);
+	set_collective_node(straggler_pass, node, at_ns);
+	add_gpu_time(straggler_pass, node, at_ns, duration_ns);
 }
 
-static void instance(void *context, uint32_t node, uint64_t at_ns, long double value)
+static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
-	spend_cpu(context, node, at_ns, number_whole(value));
+	add_cpu_time(context, node, at_ns, clamp_to_u64(value));
 }
 
-static bool is_communication(const struct rank *rank, uint32_t node)
+static bool is_communication(const struct rank_process *rank, uint32_t node)
 {
-	const struct text name = text_of(rank->process->texts, rank->fold->tree->nodes[node].name);
+	const struct string_view name = string_table_get(
+		rank->process->texts, rank->profile->tree->nodes[node].name);
 
 	return collective_kernel((struct trace_text){ name.bytes, name.length, true }) >= 0;
 }
 
 /* Work is part of all that it lies in; communication is what is waited for, not what is done meanwhile. */
-static void sum_gpu(const struct rank *rank, struct stretches *of)
+static void sum_gpu_times(const struct rank_process *rank, struct straggler_intervals *of)
 {
-	const struct tree *tree = rank->fold->tree;
+	const struct tree *tree = rank->profile->tree;
 
-	grow(&of->gpu, &of->gpu_room, tree->count, sizeof *of->gpu);
-	grow(&of->cpu, &of->cpu_room, tree->count, sizeof *of->cpu);
+	array_grow_zeroed(&of->gpu, &of->gpu_room, tree->count, sizeof *of->gpu);
+	array_grow_zeroed(&of->cpu, &of->cpu_room, tree->count, sizeof *of->cpu);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		if (of->gpu[id] && !tree->nodes[id].first_child && is_communication(rank, id))
 			of->gpu[id] = 0;
@@ -202,141 +222,160 @@ static void sum_gpu(const struct rank *rank, struct stretches *of)
 	}
 }
 
-static void pass(struct watch *watch)
+static void run_straggler_pass(struct straggler_pass *straggler_pass)
 {
-	const struct fold_observer observer = { .context = watch, .begins = begins, .leaf = leaf, .instance = instance };
-	struct process *process = watch->rank->process;
-	struct fold_options options = process->fold->options;
-	struct collectives *collectives = &watch->rank->collectives;
+	const struct profile_observer observer = { .context = straggler_pass,
+		.restart = restart_straggler_pass,
+		.leaf = add_leaf_time,
+		.instance = add_instance_time };
+	struct process *process = straggler_pass->rank->process;
+	struct profile_options options = process->profile->options;
+	struct collectives *collectives = &straggler_pass->rank->collectives;
 
-	find_stretches(watch);
-	watch->launched = in_order(collectives, true);
+	find_straggler_intervals(straggler_pass);
+	straggler_pass->launched = collectives_by_time(collectives, true);
 	options.metric = METRIC_CPU;
 	options.pick_metric = false;
-	options.found = NULL; /* what warms up in one rank may be usual in another: then their places would not be the same */
+	options.found_steps =
+		NULL; /* what warms up in one rank may be usual in another: then their places would not be the same */
 	options.observer = &observer;
-	watch->rank->fold = fold_run(process->reader, process->texts, &options);
-	watch->rank->fold->options.observer = NULL;
-	free(watch->launched);
+	straggler_pass->rank->profile = profile_build(process->reader, process->texts, &options);
+	straggler_pass->rank->profile->options.observer = NULL;
+	free(straggler_pass->launched);
 	for (size_t i = 0; i < collectives->count; i++) {
 		const uint32_t node = collectives->all[i].node;
 
-		collectives->all[i].node = node && is_communication(watch->rank, node) ? watch->rank->fold->tree->nodes[node].parent : 0;
+		collectives->all[i].node =
+			node && is_communication(straggler_pass->rank, node)
+				? straggler_pass->rank->profile->tree->nodes[node].parent
+				: 0;
 	}
-	for (size_t s = 0; s < watch->ranks->straggler_count; s++)
-		sum_gpu(watch->rank, &watch->of[s]);
+	for (size_t s = 0; s < straggler_pass->ranks->straggler_count; s++)
+		sum_gpu_times(straggler_pass->rank, &straggler_pass->of[s]);
 }
 
 /* ---- places of all ranks ---- */
 
 /* By node: the number of its path, the same in each rank. To be freed. */
-static uint32_t *paths_of(const struct rank *rank, struct texts *paths)
+static uint32_t *paths_of(const struct rank_process *rank, struct string_table *paths)
 {
-	const struct tree *tree = rank->fold->tree;
-	uint32_t *keys = need(tree->count * sizeof *keys);
+	const struct tree *tree = rank->profile->tree;
+	uint32_t *keys = xcalloc(tree->count * sizeof *keys);
 	char *text = NULL;
 	size_t room = 0;
 
 	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct text name = text_of(rank->process->texts, tree->nodes[id].name);
+		const struct string_view name = string_table_get(
+			rank->process->texts, tree->nodes[id].name);
 		int used;
 
-		grow(&text, &room, name.length + 32, 1);
-		used = snprintf(text, 32, "%u %u ", keys[tree->nodes[id].parent], (unsigned)tree->nodes[id].kind);
+		array_grow_zeroed(&text, &room, name.length + 32, 1);
+		used = snprintf(text, 32, "%u %u ", keys[tree->nodes[id].parent],
+			(unsigned)tree->nodes[id].kind);
 		memcpy(text + used, name.bytes, name.length);
-		keys[id] = text_id(paths, text, (size_t)used + name.length);
+		keys[id] = string_table_intern(paths, text, (size_t)used + name.length);
 	}
 	free(text);
 	return keys;
 }
 
 /* What each rank spent at each place: by path, then rank. */
-struct spent {
+struct node_times {
 	uint64_t *ns;
 	size_t room, ranks;
 };
 
-static void add_spent(struct spent *spent, uint32_t path, size_t rank, uint64_t ns)
+static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, uint64_t ns)
 {
-	grow(&spent->ns, &spent->room, ((size_t)path + 1) * spent->ranks, sizeof *spent->ns);
-	spent->ns[path * spent->ranks + rank] += ns;
+	array_grow_zeroed(
+		&times->ns, &times->room, ((size_t)path + 1) * times->ranks, sizeof *times->ns);
+	times->ns[path * times->ranks + rank] += ns;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_spent_time(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static uint64_t others_median(const struct spent *spent, uint32_t path, size_t rank, const struct ranks *ranks)
+static uint64_t others_median(
+	const struct node_times *times, uint32_t path, size_t rank, const struct ranks *ranks)
 {
-	uint64_t *values = need(spent->ranks * sizeof *values), median;
+	uint64_t *values = xcalloc(times->ranks * sizeof *values), median;
 	size_t count = 0;
 
-	for (size_t i = 0; i < spent->ranks; i++)
+	for (size_t i = 0; i < times->ranks; i++)
 		if (i != rank && ranks->ranks[i].sums.matched)
-			values[count++] = spent->ns[path * spent->ranks + i];
-	qsort(values, count, sizeof *values, by_value);
-	median = !count ? 0 : count % 2 ? values[count / 2] : values[count / 2 - 1] + (values[count / 2] - values[count / 2 - 1]) / 2;
+			values[count++] = times->ns[path * times->ranks + i];
+	qsort(values, count, sizeof *values, by_spent_time);
+	median = !count ? 0
+		 : count % 2
+			 ? values[count / 2]
+			 : values[count / 2 - 1] + (values[count / 2] - values[count / 2 - 1]) / 2;
 	free(values);
 	return median;
 }
 
 /* A place, and by how much the straggler spent more there. */
-struct excess {
+struct node_excess {
 	uint32_t node;
 	uint64_t own_ns, others_ns, more_ns;
 };
 
 /* Of two places the one with more. */
-static void compare_place(const struct ranks *ranks, const struct straggler *straggler, const struct spent *spent, const uint32_t *paths, uint32_t id,
-	struct excess *best)
+static void compare_node(const struct ranks *ranks, const struct straggler *straggler,
+	const struct node_times *times, const uint32_t *paths, uint32_t id,
+	struct node_excess *best)
 {
-	const struct tree *tree = ranks->ranks[straggler->rank].fold->tree;
-	const uint64_t own = spent->ns ? spent->ns[paths[id] * spent->ranks + straggler->rank] : 0;
+	const struct tree *tree = ranks->ranks[straggler->rank].profile->tree;
+	const uint64_t own = times->ns ? times->ns[paths[id] * times->ranks + straggler->rank] : 0;
 	uint64_t others;
 
-	if (own <= best->more_ns || tree->nodes[id].kind == NODE_SPANS)
+	if (own <= best->more_ns || tree->nodes[id].kind == NODE_ASYNC)
 		return;
-	others = others_median(spent, paths[id], straggler->rank, ranks);
+	others = others_median(times, paths[id], straggler->rank, ranks);
 	if (own > others && own - others > best->more_ns)
-		*best = (struct excess){ id, own, others, own - others };
+		*best = (struct node_excess){ id, own, others, own - others };
 }
 
 /* The largest of all: what a place has more may be made up for in the one around it, by less waiting for the others. Then down. */
-static struct excess follow(const struct ranks *ranks, const struct straggler *straggler, const struct spent *spent, const uint32_t *paths)
+static struct node_excess follow_largest_excess(const struct ranks *ranks,
+	const struct straggler *straggler, const struct node_times *times, const uint32_t *paths)
 {
-	const struct tree *tree = ranks->ranks[straggler->rank].fold->tree;
-	struct excess at = { .node = 0 };
+	const struct tree *tree = ranks->ranks[straggler->rank].profile->tree;
+	struct node_excess at = { .node = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++)
-		compare_place(ranks, straggler, spent, paths, id, &at);
-	for (struct excess next = { .node = 0 }; at.node; at = next) {
-		next = (struct excess){ .node = 0 };
+		compare_node(ranks, straggler, times, paths, id, &at);
+	for (struct node_excess next = { .node = 0 }; at.node; at = next) {
+		next = (struct node_excess){ .node = 0 };
 		for (uint32_t id = tree->nodes[at.node].first_child; id; id = tree->nodes[id].next)
-			compare_place(ranks, straggler, spent, paths, id, &next);
+			compare_node(ranks, straggler, times, paths, id, &next);
 		if (!next.more_ns || next.more_ns * 10 < at.more_ns * 6)
 			break;
 	}
 	return at;
 }
 
-static void blame(const struct ranks *ranks, struct straggler *straggler, const struct watch *watches, uint32_t *const *paths)
+static void explain_straggler(const struct ranks *ranks, struct straggler *straggler,
+	const struct straggler_pass *passes, uint32_t *const *paths)
 {
 	const size_t index = (size_t)(straggler - ranks->stragglers);
-	struct spent cpu = { .ranks = ranks->count }, gpu = { .ranks = ranks->count };
+	struct node_times cpu = { .ranks = ranks->count }, gpu = { .ranks = ranks->count };
 	const struct rank_sums *sums = &ranks->ranks[straggler->rank].sums;
-	const uint64_t usual_ns = sums->late_median_ns * sums->last; /* what made one of them very late, such as the start, says nothing of all */
-	struct excess on_cpu, on_gpu, found;
+	const uint64_t usual_ns =
+		sums->late_median_ns *
+		sums->last; /* what made one of them very late, such as the start, says nothing of all */
+	struct node_excess on_cpu, on_gpu, found;
 
 	for (size_t rank = 0; rank < ranks->count; rank++)
-		for (uint32_t id = 1; id < ranks->ranks[rank].fold->tree->count; id++) {
-			add_spent(&cpu, paths[rank][id], rank, watches[rank].of[index].cpu[id]);
-			add_spent(&gpu, paths[rank][id], rank, watches[rank].of[index].gpu[id]);
+		for (uint32_t id = 1; id < ranks->ranks[rank].profile->tree->count; id++) {
+			add_rank_time(&cpu, paths[rank][id], rank, passes[rank].of[index].cpu[id]);
+			add_rank_time(&gpu, paths[rank][id], rank, passes[rank].of[index].gpu[id]);
 		}
-	on_cpu = follow(ranks, straggler, &cpu, paths[straggler->rank]);
-	on_gpu = follow(ranks, straggler, &gpu, paths[straggler->rank]);
+	on_cpu = follow_largest_excess(ranks, straggler, &cpu, paths[straggler->rank]);
+	on_gpu = follow_largest_excess(ranks, straggler, &gpu, paths[straggler->rank]);
 	/* A program that waits for its GPU takes longer on the CPU, too: the GPU is asked first. */
 	straggler->gpu = on_gpu.more_ns >= usual_ns / 2 || on_gpu.more_ns > on_cpu.more_ns;
 	found = straggler->gpu ? on_gpu : on_cpu;
@@ -364,11 +403,12 @@ static int by_lateness(const void *a, const void *b)
 /* By chance each member is last as often as any other; two and a half deviations more come once in 160 times. */
 static struct straggler *find_stragglers(const struct ranks *ranks, size_t *count)
 {
-	struct straggler *found = need((ranks->count + 1) * sizeof *found);
-	double *expected = need((ranks->count + 1) * sizeof *expected), *variance = need((ranks->count + 1) * sizeof *variance);
+	struct straggler *found = xcalloc((ranks->count + 1) * sizeof *found);
+	double *expected = xcalloc((ranks->count + 1) * sizeof *expected),
+	       *variance = xcalloc((ranks->count + 1) * sizeof *variance);
 
 	for (size_t i = 0; i < ranks->outcome_count; i++) {
-		const struct group *group = &ranks->groups[ranks->outcomes[i].group];
+		const struct collective_group *group = &ranks->groups[ranks->outcomes[i].group];
 		const double chance = 1.0 / (double)group->count;
 
 		for (size_t m = 0; ranks->outcomes[i].last != UINT32_MAX && m < group->count; m++) {
@@ -381,7 +421,9 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 		const struct rank_sums *sums = &ranks->ranks[i].sums;
 
 		if (sums->last >= 3 && (double)sums->last > expected[i] + 2.5 * sqrt(variance[i]))
-			found[(*count)++] = (struct straggler){ .rank = i, .expected = expected[i], .late_ns = sums->late_ns };
+			found[(*count)++] = (struct straggler){
+				.rank = i, .expected = expected[i], .late_ns = sums->late_ns
+			};
 	}
 	qsort(found, *count, sizeof *found, by_lateness);
 	free(expected);
@@ -389,33 +431,33 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 	return found;
 }
 
-void ranks_blame(struct ranks *ranks)
+void ranks_find_stragglers(struct ranks *ranks)
 {
-	struct watch *watches = need((ranks->count + 1) * sizeof *watches);
-	uint32_t **paths = need((ranks->count + 1) * sizeof *paths);
-	struct texts *texts = texts_new();
+	struct straggler_pass *passes = xcalloc((ranks->count + 1) * sizeof *passes);
+	uint32_t **paths = xcalloc((ranks->count + 1) * sizeof *paths);
+	struct string_table *texts = string_table_new();
 	struct straggler *found = find_stragglers(ranks, &ranks->straggler_count);
 
-	if (ranks->straggler_count > RANKS_NAMED)
-		ranks->straggler_count = RANKS_NAMED;
+	if (ranks->straggler_count > RANKS_STRAGGLERS_MAX)
+		ranks->straggler_count = RANKS_STRAGGLERS_MAX;
 	memcpy(ranks->stragglers, found, ranks->straggler_count * sizeof *found);
 	free(found);
 	for (size_t i = 0; i < ranks->count; i++) {
-		watches[i] = (struct watch){ .ranks = ranks, .rank = &ranks->ranks[i] };
-		pass(&watches[i]);
+		passes[i] = (struct straggler_pass){ .ranks = ranks, .rank = &ranks->ranks[i] };
+		run_straggler_pass(&passes[i]);
 		paths[i] = paths_of(&ranks->ranks[i], texts);
 	}
 	for (size_t s = 0; s < ranks->straggler_count; s++)
-		blame(ranks, &ranks->stragglers[s], watches, paths);
+		explain_straggler(ranks, &ranks->stragglers[s], passes, paths);
 	for (size_t i = 0; i < ranks->count; i++) {
-		for (size_t s = 0; s < RANKS_NAMED; s++) {
-			free(watches[i].of[s].all);
-			free(watches[i].of[s].cpu);
-			free(watches[i].of[s].gpu);
+		for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
+			free(passes[i].of[s].all);
+			free(passes[i].of[s].cpu);
+			free(passes[i].of[s].gpu);
 		}
 		free(paths[i]);
 	}
-	free(watches);
+	free(passes);
 	free(paths);
-	texts_free(texts);
+	string_table_free(texts);
 }

@@ -7,20 +7,24 @@
 
 /* One collective, as all its members had it. */
 struct instance_times {
-	const struct group_member *last;
+	const struct rank_communicator *last;
 	int64_t last_start, second_start; /* on the reference's clock */
 	uint64_t tolerance_ns;            /* what the clocks may be apart */
 	bool whole;
 };
 
-static struct instance_times look(const struct ranks *ranks, const struct group *group, size_t instance)
+static struct instance_times instance_times_of(
+	const struct ranks *ranks, const struct collective_group *group, size_t instance)
 {
-	struct instance_times times = { .last = NULL, .last_start = INT64_MIN, .second_start = INT64_MIN, .whole = group->count > 1 };
+	struct instance_times times = { .last = NULL,
+		.last_start = INT64_MIN,
+		.second_start = INT64_MIN,
+		.whole = group->count > 1 };
 
 	for (size_t m = 0; m < group->count && times.whole; m++) {
-		const struct group_member *member = &group->members[m];
+		const struct rank_communicator *member = &group->members[m];
 		const struct collective *collective = group_collective(ranks, member, instance);
-		const struct rank *rank = &ranks->ranks[member->rank];
+		const struct rank_process *rank = &ranks->ranks[member->rank];
 		int64_t start;
 
 		if (!collective || !rank->aligned) {
@@ -41,106 +45,122 @@ static struct instance_times look(const struct ranks *ranks, const struct group 
 	return times;
 }
 
-static uint64_t duration(const struct collective *collective)
+static uint64_t collective_time(const struct collective *collective)
 {
 	return (uint64_t)(collective->end_ns - collective->start_ns);
 }
 
-static uint64_t wait_of(const struct ranks *ranks, uint32_t rank, const struct collective *collective, int64_t last_start)
+static uint64_t rank_wait_ns(const struct ranks *ranks, uint32_t rank,
+	const struct collective *collective, int64_t last_start)
 {
-	const int64_t start = ranks_time(ranks, rank, collective->start_ns), wait = last_start - start;
+	const int64_t start = ranks_time(ranks, rank, collective->start_ns),
+		      wait = last_start - start;
 
 	if (wait <= 0)
 		return 0;
-	return (uint64_t)wait < duration(collective) ? (uint64_t)wait : duration(collective);
+	return (uint64_t)wait < collective_time(collective) ? (uint64_t)wait
+							    : collective_time(collective);
 }
 
-static void settle(struct ranks *ranks, uint32_t group_index, size_t instance, const struct instance_times *times)
+static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instance,
+	const struct instance_times *times)
 {
-	const struct group *group = &ranks->groups[group_index];
+	const struct collective_group *group = &ranks->groups[group_index];
 	const uint64_t late = (uint64_t)(times->last_start - times->second_start);
-	struct outcome outcome = { .group = group_index, .instance = (uint32_t)instance, .last = UINT32_MAX, .late_ns = late };
+	struct outcome outcome = { .group = group_index,
+		.instance = (uint32_t)instance,
+		.last = UINT32_MAX,
+		.late_ns = late };
 
 	if (late > times->tolerance_ns)
 		outcome.last = times->last->rank;
 	for (size_t m = 0; m < group->count; m++) {
-		struct collective *collective = group_collective(ranks, &group->members[m], instance);
+		struct collective *collective = group_collective(
+			ranks, &group->members[m], instance);
 		const uint32_t index = group->members[m].rank;
 		struct rank_sums *sums = &ranks->ranks[index].sums;
-		const uint64_t wait = wait_of(ranks, index, collective, times->last_start);
+		const uint64_t wait = rank_wait_ns(ranks, index, collective, times->last_start);
 
 		collective->outcome = (uint32_t)ranks->outcome_count;
 		outcome.kind = collective->kind;
 		outcome.wait_ns += wait;
-		outcome.transfer_ns += duration(collective) - wait;
+		outcome.transfer_ns += collective_time(collective) - wait;
 		sums->matched++;
 		sums->decided += outcome.last != UINT32_MAX;
 		sums->wait_ns += wait;
-		sums->transfer_ns += duration(collective) - wait;
+		sums->transfer_ns += collective_time(collective) - wait;
 		if (index == outcome.last) {
 			sums->last++;
 			sums->late_ns += late;
 		}
 	}
 	*(outcome.last == UINT32_MAX ? &ranks->undecided : &ranks->decided) += 1;
-	grow(&ranks->outcomes, &ranks->outcome_room, ranks->outcome_count + 1, sizeof *ranks->outcomes);
+	array_grow_zeroed(&ranks->outcomes, &ranks->outcome_room, ranks->outcome_count + 1,
+		sizeof *ranks->outcomes);
 	ranks->outcomes[ranks->outcome_count++] = outcome;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_lateness_ns(const void *a, const void *b)
 {
 	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
 }
 
-static void usual_lateness(struct ranks *ranks, uint32_t rank)
+static void set_median_lateness(struct ranks *ranks, uint32_t rank)
 {
-	uint64_t *values = need((ranks->outcome_count + 1) * sizeof *values);
+	uint64_t *values = xcalloc((ranks->outcome_count + 1) * sizeof *values);
 	size_t count = 0;
 
 	for (size_t i = 0; i < ranks->outcome_count; i++)
 		if (ranks->outcomes[i].last == rank)
 			values[count++] = ranks->outcomes[i].late_ns;
-	qsort(values, count, sizeof *values, by_value);
+	qsort(values, count, sizeof *values, by_lateness_ns);
 	if (count)
 		ranks->ranks[rank].sums.late_median_ns =
-			count % 2 ? values[count / 2] : values[count / 2 - 1] + (values[count / 2] - values[count / 2 - 1]) / 2;
+			count % 2 ? values[count / 2]
+				  : values[count / 2 - 1] +
+					    (values[count / 2] - values[count / 2 - 1]) / 2;
 	free(values);
 }
 
-static void count_unmatched(struct rank *rank)
+static void count_unmatched(struct rank_process *rank)
 {
 	for (size_t i = 0; i < rank->collectives.count; i++)
 		if (rank->collectives.all[i].outcome == UINT32_MAX) {
 			rank->sums.unmatched++;
-			rank->sums.unmatched_ns += duration(&rank->collectives.all[i]);
+			rank->sums.unmatched_ns += collective_time(&rank->collectives.all[i]);
 		}
 }
 
 /* ---- by kind and place ---- */
 
-static struct collective_row *row_of(struct ranks *ranks, uint8_t kind, uint32_t node)
+static struct collective_row *collective_row_of(struct ranks *ranks, uint8_t kind, uint32_t node)
 {
 	for (size_t i = 0; i < ranks->row_count; i++)
 		if (ranks->rows[i].kind == kind && ranks->rows[i].node == node)
 			return &ranks->rows[i];
-	grow(&ranks->rows, &ranks->row_room, ranks->row_count + 1, sizeof *ranks->rows);
-	ranks->rows[ranks->row_count] = (struct collective_row){ .kind = kind, .node = node, .last_rank = UINT32_MAX };
+	array_grow_zeroed(
+		&ranks->rows, &ranks->row_room, ranks->row_count + 1, sizeof *ranks->rows);
+	ranks->rows[ranks->row_count] = (struct collective_row){
+		.kind = kind, .node = node, .last_rank = UINT32_MAX
+	};
 	return &ranks->rows[ranks->row_count++];
 }
 
 /* Of the reference where it takes part; others' places are of other trees. */
-static uint32_t place_of(const struct ranks *ranks, const struct outcome *outcome)
+static uint32_t collective_node_of(const struct ranks *ranks, const struct outcome *outcome)
 {
-	const struct group *group = &ranks->groups[outcome->group];
-	const struct collective *collective =
-		group->members[0].rank == 0 ? group_collective(ranks, &group->members[0], outcome->instance) : NULL;
+	const struct collective_group *group = &ranks->groups[outcome->group];
+	const struct collective *collective = group->members[0].rank == 0
+						      ? group_collective(ranks, &group->members[0],
+								outcome->instance)
+						      : NULL;
 
 	return collective ? collective->node : 0;
 }
 
-static int by_wait(const void *a, const void *b)
+static int by_longest_wait(const void *a, const void *b)
 {
 	const struct collective_row *left = a, *right = b;
 
@@ -148,7 +168,8 @@ static int by_wait(const void *a, const void *b)
 		return left->wait_ns > right->wait_ns ? -1 : 1;
 	if (left->transfer_ns != right->transfer_ns)
 		return left->transfer_ns > right->transfer_ns ? -1 : 1;
-	return left->kind != right->kind ? (left->kind < right->kind ? -1 : 1) : (left->node > right->node) - (left->node < right->node);
+	return left->kind != right->kind ? (left->kind < right->kind ? -1 : 1)
+					 : (left->node > right->node) - (left->node < right->node);
 }
 
 void ranks_rows(struct ranks *ranks)
@@ -158,10 +179,11 @@ void ranks_rows(struct ranks *ranks)
 
 	for (size_t i = 0; i < ranks->outcome_count; i++) {
 		const struct outcome *outcome = &ranks->outcomes[i];
-		struct collective_row *row = row_of(ranks, outcome->kind, place_of(ranks, outcome));
+		struct collective_row *row = collective_row_of(
+			ranks, outcome->kind, collective_node_of(ranks, outcome));
 		const size_t at = (size_t)(row - ranks->rows) * ranks->count;
 
-		grow(&last, &room, at + ranks->count, sizeof *last);
+		array_grow_zeroed(&last, &room, at + ranks->count, sizeof *last);
 		row->count++;
 		row->wait_ns += outcome->wait_ns;
 		row->transfer_ns += outcome->transfer_ns;
@@ -176,20 +198,21 @@ void ranks_rows(struct ranks *ranks)
 	}
 	free(last);
 	if (ranks->row_count)
-		qsort(ranks->rows, ranks->row_count, sizeof *ranks->rows, by_wait);
+		qsort(ranks->rows, ranks->row_count, sizeof *ranks->rows, by_longest_wait);
 }
 
 void ranks_wait(struct ranks *ranks)
 {
 	for (uint32_t i = 0; i < ranks->group_count; i++)
 		for (size_t k = 0; k < ranks->groups[i].instances; k++) {
-			const struct instance_times times = look(ranks, &ranks->groups[i], k);
+			const struct instance_times times = instance_times_of(
+				ranks, &ranks->groups[i], k);
 
 			if (times.whole)
-				settle(ranks, i, k, &times);
+				add_outcome(ranks, i, k, &times);
 		}
 	for (uint32_t i = 0; i < ranks->count; i++) {
-		usual_lateness(ranks, i);
+		set_median_lateness(ranks, i);
 		count_unmatched(&ranks->ranks[i]);
 	}
 }

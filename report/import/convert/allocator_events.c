@@ -11,7 +11,7 @@
 #define DEVICES 64u
 #define MADE_ADDRESS (UINT64_C(1) << 62) /* no device has such */
 
-static void count_cpu(struct kineto_cpu_memory *cpu, const struct kineto_memory *memory)
+static void count_cpu_event(struct conversion_cpu_memory *cpu, const struct imported_memory *memory)
 {
 	if (memory->bytes < 0) {
 		cpu->frees++;
@@ -20,61 +20,64 @@ static void count_cpu(struct kineto_cpu_memory *cpu, const struct kineto_memory 
 		cpu->allocs++;
 		cpu->alloc_bytes += (uint64_t)memory->bytes;
 	}
-	if (memory->totals && memory->allocated > cpu->peak)
+	if (memory->has_totals && memory->allocated > cpu->peak)
 		cpu->peak = memory->allocated;
 }
 
 /* Memory of the CPU is no level of a device: it is only counted. */
-static void drop_cpu(struct kineto_build *build)
+static void drop_cpu_events(struct conversion *conversion)
 {
-	struct kineto *kineto = build->kineto;
+	struct event_rows *imported = conversion->imported;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < kineto->memory_count; i++) {
-		if (kineto->memories[i].type != 0)
-			kineto->memories[kept++] = kineto->memories[i];
+	for (size_t i = 0; i < imported->memory_count; i++) {
+		if (imported->memories[i].type != 0)
+			imported->memories[kept++] = imported->memories[i];
 		else
-			count_cpu(&build->cpu, &kineto->memories[i]);
+			count_cpu_event(&conversion->cpu, &imported->memories[i]);
 	}
-	kineto->memory_count = kept;
+	imported->memory_count = kept;
 }
 
 /* The level of each device, event by event. round 0: how low it goes; round 1: with that as its beginning. */
-static void add_up(struct kineto *kineto, const uint32_t *order)
+static void add_up_levels(struct event_rows *imported, const uint32_t *order)
 {
 	int64_t level[DEVICES] = { 0 }, least[DEVICES] = { 0 };
 
 	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < kineto->memory_count; i++) {
-			struct kineto_memory *memory = &kineto->memories[order[i]];
+		for (size_t i = 0; i < imported->memory_count; i++) {
+			struct imported_memory *memory = &imported->memories[order[i]];
 			const uint32_t device = memory->device % DEVICES;
 
-			level[device] = number_sum(level[device], memory->bytes);
+			level[device] = saturating_add(level[device], memory->bytes);
 			if (level[device] < least[device])
 				least[device] = level[device];
-			if (round && !memory->totals)
+			if (round && !memory->has_totals)
 				memory->allocated = (uint64_t)level[device];
 		}
 		for (uint32_t device = 0; device < DEVICES; device++)
-			level[device] = number_difference(0, least[device]);
+			level[device] = saturating_subtract(0, least[device]);
 	}
 }
 
 /* Blocks that are held, by their size: a stack each. */
-struct sizes {
-	uint32_t *last; /* hash table: the event that took the last one + 1 */
+struct allocation_sizes {
+	uint32_t *last;   /* hash table: the event that took the last one + 1 */
 	uint32_t *before; /* by event: the one below it in its stack + 1 */
 	size_t slots;
 };
 
-static uint32_t *size_slot(const struct sizes *sizes, const struct kineto *kineto, const struct kineto_memory *memory)
+static uint32_t *size_slot(const struct allocation_sizes *sizes, const struct event_rows *imported,
+	const struct imported_memory *memory)
 {
-	const uint64_t bytes = memory->bytes < 0 ? -(uint64_t)memory->bytes : (uint64_t)memory->bytes;
+	const uint64_t bytes = memory->bytes < 0 ? -(uint64_t)memory->bytes
+						 : (uint64_t)memory->bytes;
 	const uint64_t hash = (bytes * 0x9e3779b97f4a7c15u ^ memory->device) * 0xc2b2ae3d27d4eb4fu;
 	size_t i = (hash >> 20) & (sizes->slots - 1);
 
 	for (;; i = (i + 1) & (sizes->slots - 1)) {
-		const struct kineto_memory *known = sizes->last[i] ? &kineto->memories[sizes->last[i] - 1] : NULL;
+		const struct imported_memory *known =
+			sizes->last[i] ? &imported->memories[sizes->last[i] - 1] : NULL;
 
 		if (!known || ((uint64_t)known->bytes == bytes && known->device == memory->device))
 			return &sizes->last[i];
@@ -83,17 +86,17 @@ static uint32_t *size_slot(const struct sizes *sizes, const struct kineto *kinet
 
 /* A slot stays the size's own when its stack is empty: `last` then names the event that was at the bottom, whose own
  * address says that it was given back. */
-static void pair_up(struct kineto *kineto, const uint32_t *order)
+static void pair_frees(struct event_rows *imported, const uint32_t *order)
 {
-	struct sizes sizes = { .slots = 64 };
+	struct allocation_sizes sizes = { .slots = 64 };
 
-	while (sizes.slots < kineto->memory_count * 2)
+	while (sizes.slots < imported->memory_count * 2)
 		sizes.slots *= 2;
-	sizes.last = need(sizes.slots * sizeof *sizes.last);
-	sizes.before = need((kineto->memory_count + 1) * sizeof *sizes.before);
-	for (size_t i = 0; i < kineto->memory_count; i++) {
-		struct kineto_memory *memory = &kineto->memories[order[i]];
-		uint32_t *slot = memory->address ? NULL : size_slot(&sizes, kineto, memory);
+	sizes.last = xcalloc(sizes.slots * sizeof *sizes.last);
+	sizes.before = xcalloc((imported->memory_count + 1) * sizeof *sizes.before);
+	for (size_t i = 0; i < imported->memory_count; i++) {
+		struct imported_memory *memory = &imported->memories[order[i]];
+		uint32_t *slot = memory->address ? NULL : size_slot(&sizes, imported, memory);
 
 		if (!slot)
 			continue;
@@ -104,7 +107,7 @@ static void pair_up(struct kineto *kineto, const uint32_t *order)
 		} else if (*slot) {
 			const uint32_t taken = *slot - 1;
 
-			memory->address = kineto->memories[taken].address;
+			memory->address = imported->memories[taken].address;
 			if (sizes.before[taken])
 				*slot = sizes.before[taken];
 		}
@@ -113,22 +116,23 @@ static void pair_up(struct kineto *kineto, const uint32_t *order)
 	free(sizes.before);
 }
 
-bool kineto_memory_prepare(struct kineto_build *build)
+bool convert_prepare_memory(struct conversion *conversion)
 {
-	struct kineto *kineto = build->kineto;
+	struct event_rows *imported = conversion->imported;
 	uint32_t *order;
 	bool added = false;
 
-	drop_cpu(build);
-	order = need((kineto->memory_count + 1) * sizeof *order);
-	for (size_t i = 0; i < kineto->memory_count; i++) {
+	drop_cpu_events(conversion);
+	order = xcalloc((imported->memory_count + 1) * sizeof *order);
+	for (size_t i = 0; i < imported->memory_count; i++) {
 		order[i] = (uint32_t)i;
-		added |= !kineto->memories[i].totals;
+		added |= !imported->memories[i].has_totals;
 	}
 	if (added) {
-		kineto_order(order, kineto->memory_count, kineto_by_time, kineto->memories);
-		add_up(kineto, order);
-		pair_up(kineto, order);
+		sort_row_numbers(
+			order, imported->memory_count, compare_memory_times, imported->memories);
+		add_up_levels(imported, order);
+		pair_frees(imported, order);
 	}
 	free(order);
 	return added;

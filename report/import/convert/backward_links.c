@@ -8,35 +8,39 @@
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-#define LOGICAL_MOST 256u /* threads with a logical number that arrows can name */
-#define TOGETHER_MOST 256u /* ranges of a thread that begin at one moment and are looked at: more than that nest nowhere */
+#define LOGICAL_THREADS_MAX 256u /* threads with a logical number that arrows can name */
+#define SAME_NUMBER_MAX \
+	256u /* ranges of a thread that begin at one moment and are looked at: more than that nest nowhere */
 
 static const char engine[] = "autograd::engine::evaluate_function: ";
 
-struct linker {
-	struct kineto_build *build;
-	uint32_t *makers;     /* operators with a number, by number, then start */
-	uint32_t *of_threads; /* the same by number, thread, start */
-	bool *mixed;          /* of makers: it, and those of its number before it, are not all of one thread */
-	size_t maker_count;
-	uint32_t threads[LOGICAL_MOST]; /* by logical number: the thread + 1 */
+struct backward_linker {
+	struct conversion *conversion;
+	uint32_t *forward_ranges; /* operators with a number, by number, then start */
+	uint32_t *of_threads;     /* the same by number, thread, start */
+	bool *mixed; /* of makers: it, and those of its number before it, are not all of one thread */
+	size_t forward_count;
+	uint32_t threads[LOGICAL_THREADS_MAX]; /* by logical number: the thread + 1 */
 };
 
-static bool begins(const struct kineto_build *build, const struct kineto_range *range, const char *with)
+static bool range_name_begins(
+	const struct conversion *conversion, const struct imported_range *range, const char *with)
 {
-	const struct text name = text_of(build->kineto->texts, range->name);
+	const struct string_view name = string_table_get(conversion->imported->texts, range->name);
 
 	return name.length >= strlen(with) && !memcmp(name.bytes, with, strlen(with));
 }
 
-static bool is_backward(const struct kineto_build *build, const struct kineto_range *range)
+static bool is_backward(const struct conversion *conversion, const struct imported_range *range)
 {
-	if (range->kind != TRACE_NODE_OP || begins(build, range, engine))
+	if (range->kind != TRACE_NODE_OP || range_name_begins(conversion, range, engine))
 		return false;
-	return (range->forward && range->sequence != KINETO_NO_SEQUENCE) || begins(build, range, "torch::autograd::");
+	return (range->forward && range->sequence != IMPORTED_NO_SEQUENCE) ||
+	       range_name_begins(conversion, range, "torch::autograd::");
 }
 
-static int compare_numbers(const struct kineto_range *left, const struct kineto_range *right)
+static int compare_sequence_numbers(
+	const struct imported_range *left, const struct imported_range *right)
 {
 	if (left->sequence != right->sequence)
 		return left->sequence < right->sequence ? -1 : 1;
@@ -45,33 +49,35 @@ static int compare_numbers(const struct kineto_range *left, const struct kineto_
 	return (left->duration < right->duration) - (left->duration > right->duration);
 }
 
-static int compare_threads(const struct kineto_range *left, const struct kineto_range *right)
+static int compare_threads(const struct imported_range *left, const struct imported_range *right)
 {
 	if (left->sequence == right->sequence && left->thread != right->thread)
 		return left->thread < right->thread ? -1 : 1;
-	return compare_numbers(left, right);
+	return compare_sequence_numbers(left, right);
 }
 
 /* Of equal ones the first in the file. */
-static int by_number(const void *a, const void *b, void *ranges)
+static int order_by_sequence(const void *a, const void *b, void *ranges)
 {
-	const struct kineto_range *left = (struct kineto_range *)ranges + *(const uint32_t *)a, *right = (struct kineto_range *)ranges + *(const uint32_t *)b;
-	const int order = compare_numbers(left, right);
+	const struct imported_range *left = (struct imported_range *)ranges + *(const uint32_t *)a,
+				    *right = (struct imported_range *)ranges + *(const uint32_t *)b;
+	const int order = compare_sequence_numbers(left, right);
 
 	return order ? order : (left > right) - (left < right);
 }
 
-static int by_thread(const void *a, const void *b, void *ranges)
+static int order_by_thread(const void *a, const void *b, void *ranges)
 {
-	const struct kineto_range *left = (struct kineto_range *)ranges + *(const uint32_t *)a, *right = (struct kineto_range *)ranges + *(const uint32_t *)b;
+	const struct imported_range *left = (struct imported_range *)ranges + *(const uint32_t *)a,
+				    *right = (struct imported_range *)ranges + *(const uint32_t *)b;
 	const int order = compare_threads(left, right);
 
 	return order ? order : (left > right) - (left < right);
 }
 
-static int by_flow(const void *a, const void *b)
+static int compare_flows(const void *a, const void *b)
 {
-	const struct kineto_flow *left = a, *right = b;
+	const struct imported_flow *left = a, *right = b;
 
 	if (left->id != right->id)
 		return left->id < right->id ? -1 : 1;
@@ -83,21 +89,24 @@ static int by_flow(const void *a, const void *b)
 }
 
 /* The backward function of that thread which starts then; NULL: there is none. */
-static const struct kineto_range *started(const struct kineto_build *build, uint32_t thread, int64_t time)
+static const struct imported_range *find_started_range(
+	const struct conversion *conversion, uint32_t thread, int64_t time)
 {
-	size_t low = build->thread_begin[thread], high = build->thread_begin[thread + 1], end = high;
+	size_t low = conversion->thread_begin[thread], high = conversion->thread_begin[thread + 1],
+	       end = high;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (build->kineto->ranges[build->order[middle]].start < time)
+		if (conversion->imported->ranges[conversion->order[middle]].start < time)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	end = end - low < TOGETHER_MOST ? end : low + TOGETHER_MOST;
+	end = end - low < SAME_NUMBER_MAX ? end : low + SAME_NUMBER_MAX;
 	for (; low < end; low++) {
-		const struct kineto_range *range = &build->kineto->ranges[build->order[low]];
+		const struct imported_range *range =
+			&conversion->imported->ranges[conversion->order[low]];
 
 		if (range->start != time)
 			break;
@@ -108,58 +117,70 @@ static const struct kineto_range *started(const struct kineto_build *build, uint
 }
 
 /* Arrows tell which thread a logical number stands for. */
-static void learn_threads(struct linker *linker)
+static void find_logical_threads(struct backward_linker *linker)
 {
-	struct kineto *kineto = linker->build->kineto;
+	struct event_rows *imported = linker->conversion->imported;
 
-	if (kineto->flow_count)
-		qsort(kineto->flows, kineto->flow_count, sizeof *kineto->flows, by_flow);
-	for (size_t i = 1; i < kineto->flow_count; i++) {
-		const struct kineto_flow *from = &kineto->flows[i - 1], *to = &kineto->flows[i];
-		const struct kineto_range *range;
+	if (imported->flow_count)
+		qsort(imported->flows, imported->flow_count, sizeof *imported->flows,
+			compare_flows);
+	for (size_t i = 1; i < imported->flow_count; i++) {
+		const struct imported_flow *from = &imported->flows[i - 1],
+					   *to = &imported->flows[i];
+		const struct imported_range *range;
 
 		if (from->id != to->id || from->finish || !to->finish)
 			continue;
-		range = started(linker->build, to->thread, to->time);
-		if (range && range->forward < LOGICAL_MOST)
+		range = find_started_range(linker->conversion, to->thread, to->time);
+		if (range && range->forward < LOGICAL_THREADS_MAX)
 			linker->threads[range->forward] = from->thread + 1;
 	}
 }
 
-static void list_makers(struct linker *linker)
+static void list_forward_ranges(struct backward_linker *linker)
 {
-	const struct kineto *kineto = linker->build->kineto;
+	const struct event_rows *imported = linker->conversion->imported;
 
-	linker->makers = need((kineto->range_count + 1) * sizeof *linker->makers);
-	for (size_t i = 0; i < kineto->range_count; i++) {
-		const struct kineto_range *range = &kineto->ranges[i];
+	linker->forward_ranges = xcalloc(
+		(imported->range_count + 1) * sizeof *linker->forward_ranges);
+	for (size_t i = 0; i < imported->range_count; i++) {
+		const struct imported_range *range = &imported->ranges[i];
 
-		if (range->kind == TRACE_NODE_OP && !range->forward && range->sequence != KINETO_NO_SEQUENCE &&
-			!begins(linker->build, range, engine))
-			linker->makers[linker->maker_count++] = (uint32_t)i;
+		if (range->kind == TRACE_NODE_OP && !range->forward &&
+			range->sequence != IMPORTED_NO_SEQUENCE &&
+			!range_name_begins(linker->conversion, range, engine))
+			linker->forward_ranges[linker->forward_count++] = (uint32_t)i;
 	}
-	linker->of_threads = need((linker->maker_count + 1) * sizeof *linker->makers);
-	linker->mixed = need(linker->maker_count + 1);
-	memcpy(linker->of_threads, linker->makers, linker->maker_count * sizeof *linker->makers);
-	qsort_r(linker->makers, linker->maker_count, sizeof *linker->makers, by_number, kineto->ranges);
-	qsort_r(linker->of_threads, linker->maker_count, sizeof *linker->makers, by_thread, kineto->ranges);
-	for (size_t i = 1; i < linker->maker_count; i++) {
-		const struct kineto_range *maker = &kineto->ranges[linker->makers[i]], *before = &kineto->ranges[linker->makers[i - 1]];
+	linker->of_threads = xcalloc((linker->forward_count + 1) * sizeof *linker->forward_ranges);
+	linker->mixed = xcalloc(linker->forward_count + 1);
+	memcpy(linker->of_threads, linker->forward_ranges,
+		linker->forward_count * sizeof *linker->forward_ranges);
+	qsort_r(linker->forward_ranges, linker->forward_count, sizeof *linker->forward_ranges,
+		order_by_sequence, imported->ranges);
+	qsort_r(linker->of_threads, linker->forward_count, sizeof *linker->forward_ranges,
+		order_by_thread, imported->ranges);
+	for (size_t i = 1; i < linker->forward_count; i++) {
+		const struct imported_range
+			*producer = &imported->ranges[linker->forward_ranges[i]],
+			*before = &imported->ranges[linker->forward_ranges[i - 1]];
 
-		linker->mixed[i] = maker->sequence == before->sequence && (linker->mixed[i - 1] || maker->thread != before->thread);
+		linker->mixed[i] = producer->sequence == before->sequence &&
+				   (linker->mixed[i - 1] || producer->thread != before->thread);
 	}
 }
 
 /* How many of `makers`, which are in that order, are not behind `key`. */
-static size_t count_up_to(const struct linker *linker, const uint32_t *makers, const struct kineto_range *key,
-	int (*compare)(const struct kineto_range *, const struct kineto_range *))
+static size_t count_up_to(const struct backward_linker *linker, const uint32_t *forward_ranges,
+	const struct imported_range *key,
+	int (*compare)(const struct imported_range *, const struct imported_range *))
 {
-	size_t low = 0, high = linker->maker_count;
+	size_t low = 0, high = linker->forward_count;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (compare(&linker->build->kineto->ranges[makers[middle]], key) <= 0)
+		if (compare(&linker->conversion->imported->ranges[forward_ranges[middle]], key) <=
+			0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -168,42 +189,47 @@ static size_t count_up_to(const struct linker *linker, const uint32_t *makers, c
 }
 
 /* The operator that started last before it, of those that may have made its node; + 1, 0: none is known. */
-static uint32_t link_of(const struct linker *linker, const struct kineto_range *backward)
+static uint32_t find_forward_range(
+	const struct backward_linker *linker, const struct imported_range *backward)
 {
-	const uint32_t wanted = backward->forward < LOGICAL_MOST ? linker->threads[backward->forward] : 0;
-	const uint32_t *makers = wanted ? linker->of_threads : linker->makers;
-	const struct kineto_range *found;
-	struct kineto_range key = *backward;
+	const uint32_t wanted = backward->forward < LOGICAL_THREADS_MAX
+					? linker->threads[backward->forward]
+					: 0;
+	const uint32_t *forward_ranges = wanted ? linker->of_threads : linker->forward_ranges;
+	const struct imported_range *found;
+	struct imported_range key = *backward;
 	size_t count;
 
 	key.duration = 0; /* behind all that start then */
 	key.thread = wanted - 1;
-	count = count_up_to(linker, makers, &key, wanted ? compare_threads : compare_numbers);
+	count = count_up_to(
+		linker, forward_ranges, &key, wanted ? compare_threads : compare_sequence_numbers);
 	if (!count)
 		return 0;
-	found = &linker->build->kineto->ranges[makers[count - 1]];
-	if (found->sequence != backward->sequence || (wanted ? found->thread + 1 != wanted : linker->mixed[count - 1]))
+	found = &linker->conversion->imported->ranges[forward_ranges[count - 1]];
+	if (found->sequence != backward->sequence ||
+		(wanted ? found->thread + 1 != wanted : linker->mixed[count - 1]))
 		return 0;
-	return makers[count - 1] + 1;
+	return forward_ranges[count - 1] + 1;
 }
 
-void kineto_links_find(struct kineto_build *build)
+void convert_find_backward_links(struct conversion *conversion)
 {
-	struct kineto *kineto = build->kineto;
-	struct linker linker = { .build = build };
+	struct event_rows *imported = conversion->imported;
+	struct backward_linker linker = { .conversion = conversion };
 
-	list_makers(&linker);
-	learn_threads(&linker);
-	for (size_t i = 0; i < kineto->range_count; i++) {
-		struct kineto_range *range = &kineto->ranges[i];
+	list_forward_ranges(&linker);
+	find_logical_threads(&linker);
+	for (size_t i = 0; i < imported->range_count; i++) {
+		struct imported_range *range = &imported->ranges[i];
 
-		if (!is_backward(build, range))
+		if (!is_backward(conversion, range))
 			continue;
 		range->kind = TRACE_NODE_BACKWARD;
-		if (range->sequence != KINETO_NO_SEQUENCE)
-			build->links[i] = link_of(&linker, range);
+		if (range->sequence != IMPORTED_NO_SEQUENCE)
+			conversion->links[i] = find_forward_range(&linker, range);
 	}
-	free(linker.makers);
+	free(linker.forward_ranges);
 	free(linker.of_threads);
 	free(linker.mixed);
 }

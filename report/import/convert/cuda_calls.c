@@ -5,60 +5,64 @@
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 
-static struct kineto_owner *slot_of(const struct kineto_build *build, uint64_t correlation)
+static struct correlation_owner *owner_slot(
+	const struct conversion *conversion, uint64_t correlation)
 {
 	/* Ids count up: neighbours in the file are neighbours here. */
-	size_t i = (correlation + (correlation >> 20) * 0x9e3779b97f4a7c15u) & (build->owner_slots - 1);
+	size_t i = (correlation + (correlation >> 20) * 0x9e3779b97f4a7c15u) &
+		   (conversion->owner_slots - 1);
 
-	while (build->owners[i].work && build->owners[i].correlation != correlation)
-		i = (i + 1) & (build->owner_slots - 1);
-	return &build->owners[i];
+	while (conversion->owners[i].work && conversion->owners[i].correlation != correlation)
+		i = (i + 1) & (conversion->owner_slots - 1);
+	return &conversion->owners[i];
 }
 
-struct kineto_owner *kineto_owner_of(const struct kineto_build *build, uint64_t correlation)
+struct correlation_owner *convert_owner(const struct conversion *conversion, uint64_t correlation)
 {
-	struct kineto_owner *owner = correlation ? slot_of(build, correlation) : NULL;
+	struct correlation_owner *owner = correlation ? owner_slot(conversion, correlation) : NULL;
 
 	return owner && owner->work ? owner : NULL;
 }
 
-void kineto_calls_own(struct kineto_build *build)
+void convert_find_owners(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	for (build->owner_slots = 64; build->owner_slots < kineto->gpu_count * 2;)
-		build->owner_slots *= 2;
-	build->owners = need(build->owner_slots * sizeof *build->owners);
-	for (size_t i = 0; i < kineto->gpu_count; i++) {
-		struct kineto_owner *owner;
+	for (conversion->owner_slots = 64; conversion->owner_slots < imported->gpu_count * 2;)
+		conversion->owner_slots *= 2;
+	conversion->owners = xcalloc(conversion->owner_slots * sizeof *conversion->owners);
+	for (size_t i = 0; i < imported->gpu_count; i++) {
+		struct correlation_owner *owner;
 
-		if (!kineto->gpus[i].correlation)
+		if (!imported->gpus[i].correlation)
 			continue;
-		owner = slot_of(build, kineto->gpus[i].correlation);
-		owner->correlation = kineto->gpus[i].correlation;
-		owner->work |= 1u << kineto->gpus[i].kind;
+		owner = owner_slot(conversion, imported->gpus[i].correlation);
+		owner->correlation = imported->gpus[i].correlation;
+		owner->work |= 1u << imported->gpus[i].kind;
 	}
-	for (size_t i = 0; i < kineto->call_count; i++) {
-		struct kineto_owner *owner = kineto_owner_of(build, kineto->calls[i].correlation);
+	for (size_t i = 0; i < imported->call_count; i++) {
+		struct correlation_owner *owner = convert_owner(
+			conversion, imported->calls[i].correlation);
 
 		if (owner && !owner->call)
 			owner->call = (uint32_t)i + 1;
 	}
 }
 
-static bool has(struct text name, const char *word)
+static bool call_name_contains(struct string_view name, const char *word)
 {
 	return memmem(name.bytes, name.length, word, strlen(word)) != NULL;
 }
 
-static bool is_graph_building(struct text name)
+static bool is_graph_building(struct string_view name)
 {
 	return (name.length > 4 && !memcmp(name.bytes, "cuGr", 4)) ||
-	       (name.length > 6 && (!memcmp(name.bytes, "cudaGr", 6) || !memcmp(name.bytes, "hipGra", 6)));
+	       (name.length > 6 &&
+		       (!memcmp(name.bytes, "cudaGr", 6) || !memcmp(name.bytes, "hipGra", 6)));
 }
 
 /* The record that a call becomes, by its name; TRACE_SYNC of type 0: another call. */
-static enum trace_kind kind_by_name(struct text name, uint32_t *sync)
+static enum trace_kind call_kind_by_name(struct string_view name, uint32_t *sync)
 {
 	static const struct {
 		const char *word;
@@ -79,50 +83,55 @@ static enum trace_kind kind_by_name(struct text name, uint32_t *sync)
 
 	*sync = 0;
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (has(name, words[i].word) && (i == 0 || !is_graph_building(name))) {
+		if (call_name_contains(name, words[i].word) &&
+			(i == 0 || !is_graph_building(name))) {
 			*sync = words[i].sync;
 			return words[i].kind;
 		}
 	return TRACE_SYNC;
 }
 
-enum trace_kind kineto_call_kind(struct text name)
+enum trace_kind cuda_call_kind(struct string_view name)
 {
 	uint32_t sync;
 
-	return kind_by_name(name, &sync);
+	return call_kind_by_name(name, &sync);
 }
 
 /* The same by the name's number, found once. */
-static enum trace_kind kind_of_name(struct kineto_build *build, uint32_t text, uint32_t *sync)
+static enum trace_kind cached_call_kind(
+	struct conversion *conversion, uint32_t text, uint32_t *sync)
 {
-	struct kineto_call_name *known;
+	struct conversion_call_name *known;
 
-	grow(&build->call_names, &build->call_name_room, (size_t)text + 1, sizeof *build->call_names);
-	known = &build->call_names[text];
+	array_grow_zeroed(&conversion->call_names, &conversion->call_name_room, (size_t)text + 1,
+		sizeof *conversion->call_names);
+	known = &conversion->call_names[text];
 	if (!known->kind)
-		known->kind = kind_by_name(text_of(build->kineto->texts, text), &known->sync);
+		known->kind = call_kind_by_name(
+			string_table_get(conversion->imported->texts, text), &known->sync);
 	*sync = known->sync;
 	return known->kind;
 }
 
 /* What the GPU did for it says more than its name. */
-static enum trace_kind kind_of(struct kineto_build *build, uint32_t name, const struct kineto_owner *owner, uint32_t *sync)
+static enum trace_kind call_record_kind(struct conversion *conversion, uint32_t name,
+	const struct correlation_owner *owner, uint32_t *sync)
 {
-	const enum trace_kind kind = kind_of_name(build, name, sync);
+	const enum trace_kind kind = cached_call_kind(conversion, name, sync);
 
 	if (!owner || kind == TRACE_GRAPH_LAUNCH)
 		return kind;
-	if (owner->work & 1u << KINETO_KERNEL)
+	if (owner->work & 1u << IMPORTED_KERNEL)
 		return TRACE_LAUNCH;
-	return owner->work & 1u << KINETO_COPY ? TRACE_COPY : TRACE_SET;
+	return owner->work & 1u << IMPORTED_COPY ? TRACE_COPY : TRACE_SET;
 }
 
-void kineto_call_write(
-	struct kineto_build *build, uint32_t number, struct kineto_place place, uint64_t end, bool inner)
+void convert_call(struct conversion *conversion, uint32_t number, struct call_location place,
+	uint64_t end, bool inner)
 {
-	const struct kineto_call *call = &build->kineto->calls[number];
-	struct kineto_owner *owner = kineto_owner_of(build, call->correlation);
+	const struct imported_call *call = &conversion->imported->calls[number];
+	struct correlation_owner *owner = convert_owner(conversion, call->correlation);
 	union {
 		struct trace_call call;
 		struct trace_launch launch;
@@ -142,16 +151,18 @@ void kineto_call_write(
 	second = owner && owner->call != number + 1;
 	if (second)
 		owner = NULL;
-	kind = kind_of(build, call->name, owner, &sync);
+	kind = call_record_kind(conversion, call->name, owner, &sync);
 	if (second && kind != TRACE_SYNC)
 		kind = TRACE_SYNC;
 	record.call.head.node = place.node;
 	record.call.stack = place.stack;
 	record.call.duration = inner ? 0 : call->duration;
-	record.call.api = kineto_name(build, call->name);
+	record.call.api = convert_name(conversion, call->name);
 	if (owner || kind != TRACE_SYNC)
-		record.call.correlation = owner || !kineto_owner_of(build, call->correlation) ? call->correlation : 0;
+		record.call.correlation = owner || !convert_owner(conversion, call->correlation)
+						  ? call->correlation
+						  : 0;
 	if (kind == TRACE_SYNC)
 		record.sync.type = sync;
-	writer_timed(build->writer, end, kind, &record, sizes[kind]);
+	writer_timed(conversion->writer, end, kind, &record, sizes[kind]);
 }

@@ -2,9 +2,9 @@
 #include "report/import/convert/event_rows.h"
 #include <string.h>
 
-uint32_t kineto_number(const struct kineto *kineto, uint32_t id)
+uint32_t event_rows_number(const struct event_rows *imported, uint32_t id)
 {
-	struct text text = text_of(kineto->texts, id);
+	struct string_view text = string_table_get(imported->texts, id);
 	struct json_text number = { .form = '"' };
 	uint64_t value;
 

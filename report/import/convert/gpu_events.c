@@ -8,9 +8,9 @@
 
 #define BATCH_RECORDS 256u
 
-static int by_gpu(const void *a, const void *b, void *context)
+static int compare_gpu_rows(const void *a, const void *b, void *context)
 {
-	const struct kineto_gpu *gpus = context;
+	const struct imported_gpu *gpus = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	if (gpus[left].start != gpus[right].start)
@@ -19,12 +19,18 @@ static int by_gpu(const void *a, const void *b, void *context)
 }
 
 /* Of `Memcpy HtoD (Pageable -> Device)`; of AMD's `CopyHostToDevice`. */
-static uint32_t copy_kind(struct text name)
+static uint32_t copy_kind_of_name(struct string_view name)
 {
-	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD", [TRACE_COPY_DTOH] = "DtoH",
-		[TRACE_COPY_HTOA] = "HtoA", [TRACE_COPY_ATOH] = "AtoH", [TRACE_COPY_ATOA] = "AtoA",
-		[TRACE_COPY_ATOD] = "AtoD", [TRACE_COPY_DTOA] = "DtoA", [TRACE_COPY_DTOD] = "DtoD",
-		[TRACE_COPY_HTOH] = "HtoH", [TRACE_COPY_PTOP] = "PtoP" };
+	static const char *const words[] = { [TRACE_COPY_HTOD] = "HtoD",
+		[TRACE_COPY_DTOH] = "DtoH",
+		[TRACE_COPY_HTOA] = "HtoA",
+		[TRACE_COPY_ATOH] = "AtoH",
+		[TRACE_COPY_ATOA] = "AtoA",
+		[TRACE_COPY_ATOD] = "AtoD",
+		[TRACE_COPY_DTOA] = "DtoA",
+		[TRACE_COPY_DTOD] = "DtoD",
+		[TRACE_COPY_HTOH] = "HtoH",
+		[TRACE_COPY_PTOP] = "PtoP" };
 
 	static const struct {
 		const char *word;
@@ -41,28 +47,38 @@ static uint32_t copy_kind(struct text name)
 	return TRACE_COPY_UNKNOWN;
 }
 
-static uint32_t memory_kind(struct text name, bool target)
+static uint32_t memory_kind_of_name(struct string_view name, bool target)
 {
-	static const char *const words[] = { [TRACE_MEMORY_PAGEABLE] = "Pageable", [TRACE_MEMORY_PINNED] = "Pinned",
-		[TRACE_MEMORY_DEVICE] = "Device", [TRACE_MEMORY_ARRAY] = "Array", [TRACE_MEMORY_MANAGED] = "Managed",
-		[TRACE_MEMORY_DEVICE_STATIC] = "Device Static", [TRACE_MEMORY_MANAGED_STATIC] = "Managed Static" };
+	static const char *const words[] = { [TRACE_MEMORY_PAGEABLE] = "Pageable",
+		[TRACE_MEMORY_PINNED] = "Pinned",
+		[TRACE_MEMORY_DEVICE] = "Device",
+		[TRACE_MEMORY_ARRAY] = "Array",
+		[TRACE_MEMORY_MANAGED] = "Managed",
+		[TRACE_MEMORY_DEVICE_STATIC] = "Device Static",
+		[TRACE_MEMORY_MANAGED_STATIC] = "Managed Static" };
 	const char *open = memchr(name.bytes, '(', name.length), *end = name.bytes + name.length,
 		   *arrow = open ? memmem(open, (size_t)(end - open), " -> ", 4) : NULL,
-		   *from = target && arrow ? arrow + 4 : open ? open + 1 : end;
+		   *from = target && arrow ? arrow + 4
+			   : open          ? open + 1
+					   : end;
 	const char *to = target || !arrow ? memchr(from, ')', (size_t)(end - from)) : arrow;
 
 	for (uint32_t kind = 1; to && kind < sizeof words / sizeof *words; kind++)
-		if ((size_t)(to - from) == strlen(words[kind]) && !memcmp(from, words[kind], (size_t)(to - from)))
+		if ((size_t)(to - from) == strlen(words[kind]) &&
+			!memcmp(from, words[kind], (size_t)(to - from)))
 			return kind;
 	return TRACE_MEMORY_UNKNOWN;
 }
 
-static struct trace_gpu gpu_head(const struct kineto_build *build, const struct kineto_gpu *gpu)
+static struct trace_gpu gpu_head(
+	const struct conversion *conversion, const struct imported_gpu *gpu)
 {
-	const uint64_t start = writer_realtime(build->writer, (uint64_t)(gpu->start - build->first));
-	const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
+	const uint64_t start = writer_realtime(
+		conversion->writer, (uint64_t)(gpu->start - conversion->first));
+	const struct correlation_owner *owner = convert_owner(conversion, gpu->correlation);
 
-	return (struct trace_gpu){ .head.flags = (uint8_t)((owner && owner->call ? 0 : TRACE_GPU_NO_LAUNCH) |
+	return (struct trace_gpu){
+		.head.flags = (uint8_t)((owner && owner->call ? 0 : TRACE_GPU_NO_LAUNCH) |
 					(gpu->enclosed ? TRACE_GPU_ENCLOSED : 0)),
 		.start_ns = start,
 		.end_ns = start + gpu->duration,
@@ -71,173 +87,186 @@ static struct trace_gpu gpu_head(const struct kineto_build *build, const struct 
 		.device = gpu->device,
 		.context = gpu->context,
 		.stream = gpu->stream,
-		.graph = gpu->graph };
+		.graph = gpu->graph
+	};
 }
 
-static void put_kernel(struct kineto_build *build, const struct kineto_gpu *gpu)
+static void write_gpu_kernel(struct conversion *conversion, const struct imported_gpu *gpu)
 {
-	struct trace_kernel kernel = { .gpu = gpu_head(build, gpu),
+	struct trace_kernel kernel = { .gpu = gpu_head(conversion, gpu),
 		.dynamic_shared_bytes = gpu->shared,
 		.static_shared_bytes = gpu->static_shared,
 		.registers = gpu->registers,
-		.name = kineto_name(build, gpu->name) };
+		.name = convert_name(conversion, gpu->name) };
 
 	memcpy(kernel.grid, gpu->grid, sizeof kernel.grid);
 	memcpy(kernel.block, gpu->block, sizeof kernel.block);
-	writer_plain(build->writer, TRACE_KERNEL, &kernel, sizeof kernel);
+	writer_plain(conversion->writer, TRACE_KERNEL, &kernel, sizeof kernel);
 }
 
-static void put_copy(struct kineto_build *build, const struct kineto_gpu *gpu)
+static void write_gpu_copy(struct conversion *conversion, const struct imported_gpu *gpu)
 {
-	const struct text name = text_of(build->kineto->texts, gpu->name);
-	const bool is_copy = gpu->kind == KINETO_COPY;
-	struct trace_gpu_copy copy = { .gpu = gpu_head(build, gpu),
+	const struct string_view name = string_table_get(conversion->imported->texts, gpu->name);
+	const bool is_copy = gpu->kind == IMPORTED_COPY;
+	struct trace_gpu_copy copy = { .gpu = gpu_head(conversion, gpu),
 		.bytes = gpu->bytes,
-		.copy_kind = is_copy ? copy_kind(name) : 0,
-		.source_kind = is_copy ? memory_kind(name, false) : 0,
-		.target_kind = memory_kind(name, true),
+		.copy_kind = is_copy ? copy_kind_of_name(name) : 0,
+		.source_kind = is_copy ? memory_kind_of_name(name, false) : 0,
+		.target_kind = memory_kind_of_name(name, true),
 		.other_device = UINT32_MAX };
 
-	writer_plain(build->writer, is_copy ? TRACE_GPU_COPY : TRACE_GPU_SET, &copy, sizeof copy);
+	writer_plain(
+		conversion->writer, is_copy ? TRACE_GPU_COPY : TRACE_GPU_SET, &copy, sizeof copy);
 }
 
 /* When all that is told in a batch was over, and its launches had returned. */
-static int64_t batch_time(const struct kineto_build *build, const uint32_t *rows, size_t count, int64_t time)
+static int64_t batch_time(
+	const struct conversion *conversion, const uint32_t *rows, size_t count, int64_t time)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct kineto_gpu *gpu = &kineto->gpus[rows[i]];
-		const struct kineto_owner *owner = kineto_owner_of(build, gpu->correlation);
+		const struct imported_gpu *gpu = &imported->gpus[rows[i]];
+		const struct correlation_owner *owner = convert_owner(conversion, gpu->correlation);
 		int64_t end = gpu->start + (int64_t)gpu->duration;
 
 		time = end > time ? end : time;
 		if (!owner || !owner->call)
 			continue;
-		end = kineto->calls[owner->call - 1].start + (int64_t)kineto->calls[owner->call - 1].duration;
+		end = imported->calls[owner->call - 1].start +
+		      (int64_t)imported->calls[owner->call - 1].duration;
 		time = end > time ? end : time;
 	}
 	return time;
 }
 
-static void put_work(struct kineto_build *build)
+static void write_gpu_work(struct conversion *conversion)
 {
-	struct kineto *kineto = build->kineto;
-	uint32_t *order = need((kineto->gpu_count + 1) * sizeof *order);
-	int64_t time = build->first;
+	struct event_rows *imported = conversion->imported;
+	uint32_t *order = xcalloc((imported->gpu_count + 1) * sizeof *order);
+	int64_t time = conversion->first;
 
-	for (size_t i = 0; i < kineto->gpu_count; i++)
+	for (size_t i = 0; i < imported->gpu_count; i++)
 		order[i] = (uint32_t)i;
-	kineto_order(order, kineto->gpu_count, by_gpu, kineto->gpus);
-	writer_stream(build->writer, 0);
-	for (size_t i = 0; i < kineto->gpu_count; i++) {
-		const size_t left = kineto->gpu_count - i, count = left < BATCH_RECORDS ? left : BATCH_RECORDS;
+	sort_row_numbers(order, imported->gpu_count, compare_gpu_rows, imported->gpus);
+	writer_stream(conversion->writer, 0);
+	for (size_t i = 0; i < imported->gpu_count; i++) {
+		const size_t left = imported->gpu_count - i,
+			     count = left < BATCH_RECORDS ? left : BATCH_RECORDS;
 		struct trace_gpu_batch batch = { .records = (uint32_t)count };
 
 		if (i % BATCH_RECORDS == 0) {
-			time = batch_time(build, order + i, count, time);
-			writer_timed(build->writer, (uint64_t)(time - build->first), TRACE_GPU_BATCH, &batch,
-				sizeof batch);
+			time = batch_time(conversion, order + i, count, time);
+			writer_timed(conversion->writer, (uint64_t)(time - conversion->first),
+				TRACE_GPU_BATCH, &batch, sizeof batch);
 		}
-		if (kineto->gpus[order[i]].kind == KINETO_KERNEL)
-			put_kernel(build, &kineto->gpus[order[i]]);
+		if (imported->gpus[order[i]].kind == IMPORTED_KERNEL)
+			write_gpu_kernel(conversion, &imported->gpus[order[i]]);
 		else
-			put_copy(build, &kineto->gpus[order[i]]);
+			write_gpu_copy(conversion, &imported->gpus[order[i]]);
 	}
 	free(order);
 }
 
-static uint32_t sync_type(struct text name)
+static uint32_t sync_type(struct string_view name)
 {
-	return memmem(name.bytes, name.length, "Wait", 4)      ? TRACE_SYNC_STREAM_WAIT
-	       : memmem(name.bytes, name.length, "Event", 5)   ? TRACE_SYNC_EVENT
+	return memmem(name.bytes, name.length, "Wait", 4)     ? TRACE_SYNC_STREAM_WAIT
+	       : memmem(name.bytes, name.length, "Event", 5)  ? TRACE_SYNC_EVENT
 	       : memmem(name.bytes, name.length, "Stream", 6) ? TRACE_SYNC_STREAM
-							       : TRACE_SYNC_CONTEXT;
+							      : TRACE_SYNC_CONTEXT;
 }
 
-static void put_syncs(struct kineto_build *build)
+static void write_gpu_syncs(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	for (size_t i = 0; i < kineto->sync_count; i++) {
-		const struct kineto_sync *sync = &kineto->syncs[i];
-		const uint64_t start = writer_realtime(build->writer, (uint64_t)(sync->start - build->first));
+	for (size_t i = 0; i < imported->sync_count; i++) {
+		const struct imported_sync *sync = &imported->syncs[i];
+		const uint64_t start = writer_realtime(
+			conversion->writer, (uint64_t)(sync->start - conversion->first));
 		struct trace_gpu_sync record = { .start_ns = start,
 			.end_ns = start + sync->duration,
 			.correlation = sync->correlation,
-			.type = sync_type(text_of(kineto->texts, sync->name)),
+			.type = sync_type(string_table_get(imported->texts, sync->name)),
 			.context = sync->context,
 			.stream = sync->stream,
 			.event = sync->event };
 
-		writer_plain(build->writer, TRACE_GPU_SYNC, &record, sizeof record);
+		writer_plain(conversion->writer, TRACE_GPU_SYNC, &record, sizeof record);
 	}
 }
 
-static int by_record(const void *a, const void *b)
+static int compare_sync_records(const void *a, const void *b)
 {
-	const struct kineto_sync *left = *(const struct kineto_sync *const *)a, *right = *(const struct kineto_sync *const *)b;
+	const struct imported_sync *left = *(const struct imported_sync *const *)a,
+				   *right = *(const struct imported_sync *const *)b;
 
 	return (left->record > right->record) - (left->record < right->record);
 }
 
 /* The waits for events that say by which call, and into which stream, those were recorded; by that call. */
-static size_t waits_for_records(const struct kineto *kineto, const struct kineto_sync **waits)
+static size_t waits_for_records(
+	const struct event_rows *imported, const struct imported_sync **waits)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < kineto->sync_count; i++)
-		if ((int64_t)kineto->syncs[i].record > 0)
-			waits[count++] = &kineto->syncs[i];
-	qsort(waits, count, sizeof *waits, by_record);
+	for (size_t i = 0; i < imported->sync_count; i++)
+		if ((int64_t)imported->syncs[i].record > 0)
+			waits[count++] = &imported->syncs[i];
+	qsort(waits, count, sizeof *waits, compare_sync_records);
 	return count;
 }
 
 /* The file tells of records of events only with the waits for them; CUPTI has an entry for each. */
-static void put_records(struct kineto_build *build)
+static void write_event_records(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
-	const struct kineto_sync **waits = need((kineto->sync_count + 1) * sizeof *waits);
-	const size_t count = waits_for_records(kineto, waits);
+	const struct event_rows *imported = conversion->imported;
+	const struct imported_sync **waits = xcalloc((imported->sync_count + 1) * sizeof *waits);
+	const size_t count = waits_for_records(imported, waits);
 
-	for (size_t i = 0; count && i < kineto->call_count; i++) {
-		const struct kineto_sync like = { .record = kineto->calls[i].correlation }, *wanted = &like,
-					 **found = bsearch(&wanted, waits, count, sizeof *waits, by_record);
-		struct trace_gpu_sync record = { .type = TRACE_EVENT_RECORD, .correlation = like.record };
+	for (size_t i = 0; count && i < imported->call_count; i++) {
+		const struct imported_sync like = { .record = imported->calls[i].correlation },
+					   *wanted = &like,
+					   **found = bsearch(&wanted, waits, count, sizeof *waits,
+						   compare_sync_records);
+		struct trace_gpu_sync record = { .type = TRACE_EVENT_RECORD,
+			.correlation = like.record };
 
 		if (!found)
 			continue;
-		record.start_ns = record.end_ns =
-			writer_realtime(build->writer, (uint64_t)(kineto->calls[i].start - build->first));
+		record.start_ns = record.end_ns = writer_realtime(conversion->writer,
+			(uint64_t)(imported->calls[i].start - conversion->first));
 		record.context = (*found)->context;
 		record.stream = (*found)->waited_stream;
 		record.event = (*found)->event;
-		writer_plain(build->writer, TRACE_GPU_SYNC, &record, sizeof record);
+		writer_plain(conversion->writer, TRACE_GPU_SYNC, &record, sizeof record);
 	}
 	free(waits);
 }
 
-static void put_overheads(struct kineto_build *build)
+static void write_overheads(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	for (size_t i = 0; i < kineto->overhead_count; i++) {
-		const int64_t since = kineto->overheads[i].start - build->first;
-		const uint64_t start = writer_realtime(build->writer, since > 0 ? (uint64_t)since : 0);
-		struct trace_overhead record = { .start_ns = start, .end_ns = start + kineto->overheads[i].duration };
+	for (size_t i = 0; i < imported->overhead_count; i++) {
+		const int64_t since = imported->overheads[i].start - conversion->first;
+		const uint64_t start = writer_realtime(
+			conversion->writer, since > 0 ? (uint64_t)since : 0);
+		struct trace_overhead record = { .start_ns = start,
+			.end_ns = start + imported->overheads[i].duration };
 
-		writer_plain(build->writer, TRACE_OVERHEAD, &record, sizeof record);
+		writer_plain(conversion->writer, TRACE_OVERHEAD, &record, sizeof record);
 	}
 }
 
-void kineto_gpu_write(struct kineto_build *build)
+void convert_gpu_events(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	if (!kineto->gpu_count && !kineto->sync_count && !kineto->overhead_count)
+	if (!imported->gpu_count && !imported->sync_count && !imported->overhead_count)
 		return;
-	put_work(build);
-	put_syncs(build);
-	put_records(build);
-	put_overheads(build);
+	write_gpu_work(conversion);
+	write_gpu_syncs(conversion);
+	write_event_records(conversion);
+	write_overheads(conversion);
 }

@@ -9,30 +9,31 @@
 
 #define MADE_ID (UINT64_C(1) << 62) /* no correlation id is as large */
 
-#define WORKS (KINETO_SET + 1)
+#define GPU_KINDS (IMPORTED_MEMSET + 1)
 
 struct candidates {
-	struct kineto *kineto;
+	struct event_rows *imported;
 	uint32_t *calls; /* those with an External id that make a GPU work, by it, then by start */
 	size_t count;
 	/* Of each kind of work, by place in calls, all + 1: `next` the first from there on that makes it and has none yet (or
 	 * a place on the way to that), `last` the last up to there that makes it; 0: none does. */
-	size_t *next[WORKS], *last[WORKS];
+	size_t *next[GPU_KINDS], *last[GPU_KINDS];
 };
 
-static enum trace_kind kind_of(const struct kineto *kineto, size_t call)
+static enum trace_kind call_kind_at(const struct event_rows *imported, size_t call)
 {
-	return kineto_call_kind(text_of(kineto->texts, kineto->calls[call].name));
+	return cuda_call_kind(string_table_get(imported->texts, imported->calls[call].name));
 }
 
-static bool is_without_id(const struct kineto_gpu *gpu)
+static bool is_without_id(const struct imported_gpu *gpu)
 {
 	return !gpu->correlation && gpu->external;
 }
 
-static int by_external(const void *a, const void *b, void *context)
+static int compare_external_ids(const void *a, const void *b, void *context)
 {
-	const struct kineto_call *calls = context, *left = &calls[*(const uint32_t *)a], *right = &calls[*(const uint32_t *)b];
+	const struct imported_call *calls = context, *left = &calls[*(const uint32_t *)a],
+				   *right = &calls[*(const uint32_t *)b];
 
 	if (left->external != right->external)
 		return left->external < right->external ? -1 : 1;
@@ -48,9 +49,11 @@ static size_t count_before(const struct candidates *candidates, uint64_t externa
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
-		const struct kineto_call *call = &candidates->kineto->calls[candidates->calls[middle]];
+		const struct imported_call *call =
+			&candidates->imported->calls[candidates->calls[middle]];
 
-		if (call->external < external || (call->external == external && call->start < start))
+		if (call->external < external ||
+			(call->external == external && call->start < start))
 			low = middle + 1;
 		else
 			high = middle;
@@ -59,7 +62,7 @@ static size_t count_before(const struct candidates *candidates, uint64_t externa
 }
 
 /* The place of the first from `at` on that is free; candidates->count: none is. What leads there is made shorter. */
-static size_t first_free(const struct candidates *candidates, size_t *next, size_t at)
+static size_t first_unmatched(const struct candidates *candidates, size_t *next, size_t at)
 {
 	while (at < candidates->count && next[at] != at + 1) {
 		if (next[at] <= candidates->count)
@@ -70,30 +73,36 @@ static size_t first_free(const struct candidates *candidates, size_t *next, size
 }
 
 /* The first that asked for such work before it began and has none yet, else the last; NULL: none did. */
-static struct kineto_call *call_for(struct candidates *candidates, const struct kineto_gpu *gpu)
+static struct imported_call *find_call(
+	struct candidates *candidates, const struct imported_gpu *gpu)
 {
 	const size_t begin = count_before(candidates, gpu->external, INT64_MIN),
 		     end = count_before(candidates, gpu->external, gpu->start + 1);
-	const size_t at = first_free(candidates, candidates->next[gpu->kind], begin);
-	struct kineto_call *calls = candidates->kineto->calls;
+	const size_t at = first_unmatched(candidates, candidates->next[gpu->kind], begin);
+	struct imported_call *calls = candidates->imported->calls;
 
 	if (at < end) {
-		for (int work = 0; work < WORKS; work++)
+		for (int work = 0; work < GPU_KINDS; work++)
 			candidates->next[work][at] = at + 2;
 		return &calls[candidates->calls[at]];
 	}
-	return begin < end && candidates->last[gpu->kind][end - 1] > begin ? &calls[candidates->calls[candidates->last[gpu->kind][end - 1] - 1]]
-									     : NULL;
+	return begin < end && candidates->last[gpu->kind][end - 1] > begin
+		       ? &calls[candidates->calls[candidates->last[gpu->kind][end - 1] - 1]]
+		       : NULL;
 }
 
 /* Which of them make such work; none has any yet. */
-static void list_makers(struct candidates *candidates, const enum trace_kind *kinds, int work)
+static void index_calls_of_kind(
+	struct candidates *candidates, const enum trace_kind *kinds, int work)
 {
-	static const enum trace_kind makers[WORKS] = { [KINETO_KERNEL] = TRACE_LAUNCH, [KINETO_COPY] = TRACE_COPY, [KINETO_SET] = TRACE_SET };
-	size_t *next = need((candidates->count + 1) * sizeof *next), *last = need((candidates->count + 1) * sizeof *last);
+	static const enum trace_kind record_kinds[GPU_KINDS] = { [IMPORTED_KERNEL] = TRACE_LAUNCH,
+		[IMPORTED_COPY] = TRACE_COPY,
+		[IMPORTED_MEMSET] = TRACE_SET };
+	size_t *next = xcalloc((candidates->count + 1) * sizeof *next),
+	       *last = xcalloc((candidates->count + 1) * sizeof *last);
 
 	for (size_t i = 0; i < candidates->count; i++) {
-		const bool makes = kinds[i] == makers[work] || kinds[i] == TRACE_GRAPH_LAUNCH;
+		const bool makes = kinds[i] == record_kinds[work] || kinds[i] == TRACE_GRAPH_LAUNCH;
 
 		next[i] = makes ? i + 1 : i + 2;
 		last[i] = makes ? i + 1 : i ? last[i - 1] : 0;
@@ -102,38 +111,40 @@ static void list_makers(struct candidates *candidates, const enum trace_kind *ki
 	candidates->last[work] = last;
 }
 
-static void list_calls(struct candidates *candidates)
+static void list_candidate_calls(struct candidates *candidates)
 {
-	const struct kineto *kineto = candidates->kineto;
-	enum trace_kind *kinds = need((kineto->call_count + 1) * sizeof *kinds);
+	const struct event_rows *imported = candidates->imported;
+	enum trace_kind *kinds = xcalloc((imported->call_count + 1) * sizeof *kinds);
 
-	candidates->calls = need((kineto->call_count + 1) * sizeof *candidates->calls);
-	for (size_t i = 0; i < kineto->call_count; i++)
-		if (kineto->calls[i].external && kind_of(kineto, i) != TRACE_SYNC)
+	candidates->calls = xcalloc((imported->call_count + 1) * sizeof *candidates->calls);
+	for (size_t i = 0; i < imported->call_count; i++)
+		if (imported->calls[i].external && call_kind_at(imported, i) != TRACE_SYNC)
 			candidates->calls[candidates->count++] = (uint32_t)i;
 	if (candidates->count)
-		qsort_r(candidates->calls, candidates->count, sizeof *candidates->calls, by_external, kineto->calls);
+		qsort_r(candidates->calls, candidates->count, sizeof *candidates->calls,
+			compare_external_ids, imported->calls);
 	for (size_t i = 0; i < candidates->count; i++)
-		kinds[i] = kind_of(kineto, candidates->calls[i]);
-	for (int work = 0; work < WORKS; work++)
-		list_makers(candidates, kinds, work);
+		kinds[i] = call_kind_at(imported, candidates->calls[i]);
+	for (int work = 0; work < GPU_KINDS; work++)
+		index_calls_of_kind(candidates, kinds, work);
 	free(kinds);
 }
 
-void kineto_enclose(struct kineto *kineto)
+void match_calls_without_ids(struct event_rows *imported)
 {
-	struct candidates candidates = { .kineto = kineto };
+	struct candidates candidates = { .imported = imported };
 	uint64_t made = MADE_ID;
 	size_t first = 0;
 
-	while (first < kineto->gpu_count && !is_without_id(&kineto->gpus[first]))
+	while (first < imported->gpu_count && !is_without_id(&imported->gpus[first]))
 		first++;
-	if (first == kineto->gpu_count)
+	if (first == imported->gpu_count)
 		return;
-	list_calls(&candidates);
-	for (size_t i = first; i < kineto->gpu_count; i++) {
-		struct kineto_gpu *gpu = &kineto->gpus[i];
-		struct kineto_call *call = is_without_id(gpu) ? call_for(&candidates, gpu) : NULL;
+	list_candidate_calls(&candidates);
+	for (size_t i = first; i < imported->gpu_count; i++) {
+		struct imported_gpu *gpu = &imported->gpus[i];
+		struct imported_call *call = is_without_id(gpu) ? find_call(&candidates, gpu)
+								: NULL;
 
 		if (!call)
 			continue;
@@ -143,7 +154,7 @@ void kineto_enclose(struct kineto *kineto)
 		gpu->enclosed = true;
 	}
 	free(candidates.calls);
-	for (int work = 0; work < WORKS; work++) {
+	for (int work = 0; work < GPU_KINDS; work++) {
 		free(candidates.next[work]);
 		free(candidates.last[work]);
 	}

@@ -4,9 +4,9 @@
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-struct stack_record {
+struct python_stack_record {
 	struct trace_python_stack stack;
-	struct trace_python_frame frames[PYTHON_FRAMES_MOST];
+	struct trace_python_frame frames[PYTHON_FRAMES_MAX];
 };
 
 static bool is_digit(char byte)
@@ -15,7 +15,7 @@ static bool is_digit(char byte)
 }
 
 /* Where `(12): ` begins that precedes a function; NULL: there is none. */
-static const char *line_of(struct text text, uint32_t *line)
+static const char *parse_line_number(struct string_view text, uint32_t *line)
 {
 	const char *at = text.bytes, *end = text.bytes + text.length;
 
@@ -35,19 +35,19 @@ static const char *line_of(struct text text, uint32_t *line)
 	return NULL;
 }
 
-struct python_name python_name_of(struct text text)
+struct python_function_name python_function_name_parse(struct string_view text)
 {
-	struct python_name name = { .function = text };
-	const char *place = line_of(text, &name.line), *address;
+	struct python_function_name name = { .function = text };
+	const char *line_start = parse_line_number(text, &name.line), *address;
 
-	if (place) {
-		name.file = (struct text){ text.bytes, (uint32_t)(place - text.bytes) };
-		name.function.bytes = (const char *)memchr(place, ' ', text.length) + 1;
+	if (line_start) {
+		name.file = (struct string_view){ text.bytes, (uint32_t)(line_start - text.bytes) };
+		name.function.bytes = (const char *)memchr(line_start, ' ', text.length) + 1;
 		name.function.length = text.length - (uint32_t)(name.function.bytes - text.bytes);
 	}
 	address = memmem(name.function.bytes, name.function.length, " at 0x", 6);
 	if (address) {
-		name.cut = true;
+		name.address_removed = true;
 		name.function.length = (uint32_t)(address - name.function.bytes);
 	}
 	return name;
@@ -55,7 +55,8 @@ struct python_name python_name_of(struct text text)
 
 /* ---- the tree ---- */
 
-static uint32_t *slot_of(const struct python_stacks *stacks, uint32_t caller, uint32_t name)
+static uint32_t *python_call_slot(
+	const struct imported_stacks *stacks, uint32_t caller, uint32_t name)
 {
 	const uint64_t hash = ((uint64_t)caller << 32 | name) * 0x9e3779b97f4a7c15u;
 	size_t i = (hash >> 24) & (stacks->slot_count - 1);
@@ -66,129 +67,145 @@ static uint32_t *slot_of(const struct python_stacks *stacks, uint32_t caller, ui
 	return &stacks->slots[i];
 }
 
-static void widen(struct python_stacks *stacks)
+static void grow_python_call_slots(struct imported_stacks *stacks)
 {
 	free(stacks->slots);
 	stacks->slot_count = stacks->slot_count ? stacks->slot_count * 2 : 256;
-	stacks->slots = need(stacks->slot_count * sizeof *stacks->slots);
+	stacks->slots = xcalloc(stacks->slot_count * sizeof *stacks->slots);
 	for (uint32_t i = 1; i < stacks->count; i++)
-		*slot_of(stacks, stacks->calls[i].caller, stacks->calls[i].name) = i;
+		*python_call_slot(stacks, stacks->calls[i].caller, stacks->calls[i].name) = i;
 }
 
-static uint32_t call_of(struct python_stacks *stacks, uint32_t caller, uint32_t name)
+static uint32_t find_or_add_python_call(
+	struct imported_stacks *stacks, uint32_t caller, uint32_t name)
 {
 	uint32_t *slot;
 
 	if (!stacks->count)
 		stacks->count = 1;
 	if (stacks->count * 2 >= stacks->slot_count)
-		widen(stacks);
-	slot = slot_of(stacks, caller, name);
+		grow_python_call_slots(stacks);
+	slot = python_call_slot(stacks, caller, name);
 	if (!*slot) {
 		*slot = (uint32_t)stacks->count;
-		grow(&stacks->calls, &stacks->room, stacks->count + 1, sizeof *stacks->calls);
+		array_grow_zeroed(
+			&stacks->calls, &stacks->room, stacks->count + 1, sizeof *stacks->calls);
 		stacks->calls[stacks->count++] = (struct python_call){ caller, name, 0 };
 	}
 	return *slot;
 }
 
-static uint32_t part(struct kineto_build *build, struct text text)
+static uint32_t write_name_part(struct conversion *conversion, struct string_view text)
 {
-	return text.length ? kineto_name(build, text_id(build->kineto->texts, text.bytes, text.length)) : 0;
+	return text.length
+		       ? convert_name(conversion, string_table_intern(conversion->imported->texts,
+							  text.bytes, text.length))
+		       : 0;
 }
 
-static uint32_t function_name(struct kineto_build *build, const struct python_name *name)
+static uint32_t write_function_name(
+	struct conversion *conversion, const struct python_function_name *name)
 {
-	const struct text text = name->function;
+	const struct string_view text = name->function;
 	char closed[256];
 
-	if (!name->cut || text.length >= sizeof closed)
-		return part(build, text);
+	if (!name->address_removed || text.length >= sizeof closed)
+		return write_name_part(conversion, text);
 	memcpy(closed, text.bytes, text.length);
 	closed[text.length] = '>';
-	return part(build, (struct text){ closed, text.length + 1 });
+	return write_name_part(conversion, (struct string_view){ closed, text.length + 1 });
 }
 
 /* The id of the stack that ends in a call. */
-static uint32_t write_stack(struct kineto_build *build, uint32_t call)
+static uint32_t write_imported_stack(struct conversion *conversion, uint32_t call)
 {
-	struct python_stacks *stacks = &build->stacks;
-	struct stack_record record = { .stack.stack = stacks->calls[call].id };
+	struct imported_stacks *stacks = &conversion->stacks;
+	struct python_stack_record record = { .stack.stack = stacks->calls[call].id };
 	uint32_t count = 0;
 
 	if (record.stack.stack)
 		return record.stack.stack;
-	for (uint32_t i = call; i && count < PYTHON_FRAMES_MOST; i = stacks->calls[i].caller) {
-		const struct python_name name = python_name_of(text_of(build->kineto->texts, stacks->calls[i].name));
+	for (uint32_t i = call; i && count < PYTHON_FRAMES_MAX; i = stacks->calls[i].caller) {
+		const struct python_function_name name = python_function_name_parse(
+			string_table_get(conversion->imported->texts, stacks->calls[i].name));
 
-		record.frames[count++] = (struct trace_python_frame){ .function = function_name(build, &name),
-			.file = part(build, name.file),
-			.line = name.line };
+		record.frames[count++] = (struct trace_python_frame){
+			.function = write_function_name(conversion, &name),
+			.file = write_name_part(conversion, name.file),
+			.line = name.line
+		};
 	}
 	record.stack.stack = stacks->calls[call].id = ++stacks->written;
 	record.stack.frames = count;
-	writer_dictionary(build->writer, TRACE_PYTHON_STACK, &record,
+	writer_dictionary(conversion->writer, TRACE_PYTHON_STACK, &record,
 		sizeof record.stack + count * sizeof *record.frames);
 	return record.stack.stack;
 }
 
 /* ---- functions that are open ---- */
 
-static void open_function(struct python_walk *walk, const struct kineto_frame *frame)
+static void push_python_call(struct python_cursor *cursor, const struct imported_frame *frame)
 {
-	while (walk->depth && walk->open[walk->depth - 1].end <= frame->start)
-		walk->depth--;
-	grow(&walk->open, &walk->room, walk->depth + 1, sizeof *walk->open);
-	walk->open[walk->depth++] = (struct python_open){ frame->start + (int64_t)frame->duration, frame->name, 0 };
+	while (cursor->depth && cursor->open[cursor->depth - 1].end <= frame->start)
+		cursor->depth--;
+	array_grow_zeroed(&cursor->open, &cursor->room, cursor->depth + 1, sizeof *cursor->open);
+	cursor->open[cursor->depth++] = (struct python_open_call){
+		frame->start + (int64_t)frame->duration, frame->name, 0
+	};
 }
 
-uint32_t python_walk_stack(struct kineto_build *build, struct python_walk *walk, int64_t time)
+uint32_t python_cursor_stack(
+	struct conversion *conversion, struct python_cursor *cursor, int64_t time)
 {
 	size_t known;
 
-	for (; walk->next < walk->end; walk->next++) {
-		const struct kineto_frame *frame = &build->kineto->frames[build->frames[walk->next]];
+	for (; cursor->next < cursor->end; cursor->next++) {
+		const struct imported_frame *frame =
+			&conversion->imported->frames[conversion->frames[cursor->next]];
 
 		if (frame->start > time)
 			break;
-		open_function(walk, frame);
+		push_python_call(cursor, frame);
 	}
-	while (walk->depth && walk->open[walk->depth - 1].end <= time)
-		walk->depth--;
-	if (!walk->depth)
+	while (cursor->depth && cursor->open[cursor->depth - 1].end <= time)
+		cursor->depth--;
+	if (!cursor->depth)
 		return 0;
-	for (known = walk->depth; known > 0 && !walk->open[known - 1].call;)
+	for (known = cursor->depth; known > 0 && !cursor->open[known - 1].call;)
 		known--;
-	for (; known < walk->depth; known++)
-		walk->open[known].call = call_of(
-			&build->stacks, known ? walk->open[known - 1].call : 0, walk->open[known].name);
-	return write_stack(build, walk->open[walk->depth - 1].call);
+	for (; known < cursor->depth; known++)
+		cursor->open[known].call = find_or_add_python_call(&conversion->stacks,
+			known ? cursor->open[known - 1].call : 0, cursor->open[known].name);
+	return write_imported_stack(conversion, cursor->open[cursor->depth - 1].call);
 }
 
 /* ---- stacks as texts ---- */
 
-uint32_t python_text_stack(struct kineto_build *build, uint32_t text)
+uint32_t python_stack_of_text(struct conversion *conversion, uint32_t text)
 {
-	struct python_stacks *stacks = &build->stacks;
-	struct text all = text_of(build->kineto->texts, text);
+	struct imported_stacks *stacks = &conversion->stacks;
+	struct string_view all = string_table_get(conversion->imported->texts, text);
 	uint32_t call = 0;
 
-	grow(&stacks->by_text, &stacks->by_text_room, (size_t)text + 1, sizeof *stacks->by_text);
+	array_grow_zeroed(
+		&stacks->by_text, &stacks->by_text_room, (size_t)text + 1, sizeof *stacks->by_text);
 	if (stacks->by_text[text])
-		return write_stack(build, stacks->by_text[text]);
+		return write_imported_stack(conversion, stacks->by_text[text]);
 	while (all.length) {
-		const char *before = memrchr(all.bytes, ';', all.length), *begin = before ? before + 1 : all.bytes;
+		const char *before = memrchr(all.bytes, ';', all.length),
+			   *begin = before ? before + 1 : all.bytes;
 		const size_t length = (size_t)(all.bytes + all.length - begin);
 
 		if (length)
-			call = call_of(stacks, call, text_id(build->kineto->texts, begin, length));
+			call = find_or_add_python_call(stacks, call,
+				string_table_intern(conversion->imported->texts, begin, length));
 		all.length = before ? (uint32_t)(before - all.bytes) : 0;
 	}
 	stacks->by_text[text] = call;
-	return call ? write_stack(build, call) : 0;
+	return call ? write_imported_stack(conversion, call) : 0;
 }
 
-void python_stacks_free(struct python_stacks *stacks)
+void imported_stacks_free(struct imported_stacks *stacks)
 {
 	free(stacks->calls);
 	free(stacks->slots);

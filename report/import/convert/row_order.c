@@ -5,9 +5,9 @@
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
 
-int kineto_by_time(const void *a, const void *b, void *context)
+int compare_memory_times(const void *a, const void *b, void *context)
 {
-	const struct kineto_memory *memories = context;
+	const struct imported_memory *memories = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	if (memories[left].time != memories[right].time)
@@ -15,9 +15,9 @@ int kineto_by_time(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-static int by_range(const void *a, const void *b, void *context)
+static int compare_ranges(const void *a, const void *b, void *context)
 {
-	const struct kineto_range *ranges = context;
+	const struct imported_range *ranges = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	if (ranges[left].start != ranges[right].start)
@@ -27,9 +27,9 @@ static int by_range(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-static int by_call(const void *a, const void *b, void *context)
+static int compare_calls(const void *a, const void *b, void *context)
 {
-	const struct kineto_call *calls = context;
+	const struct imported_call *calls = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	if (calls[left].start != calls[right].start)
@@ -37,9 +37,9 @@ static int by_call(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-static int by_frame(const void *a, const void *b, void *context)
+static int compare_frames(const void *a, const void *b, void *context)
 {
-	const struct kineto_frame *frames = context;
+	const struct imported_frame *frames = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
 	if (frames[left].start != frames[right].start)
@@ -49,17 +49,18 @@ static int by_frame(const void *a, const void *b, void *context)
 	return left < right ? -1 : 1;
 }
 
-static int by_moment(const void *a, const void *b, void *context)
+static int compare_instants(const void *a, const void *b, void *context)
 {
-	const struct kineto_moment *moments = context;
+	const struct imported_instant *instants = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
-	if (moments[left].time != moments[right].time)
-		return moments[left].time < moments[right].time ? -1 : 1;
+	if (instants[left].time != instants[right].time)
+		return instants[left].time < instants[right].time ? -1 : 1;
 	return left < right ? -1 : 1;
 }
 
-void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, const void *, void *), void *context)
+void sort_row_numbers(uint32_t *rows, size_t count,
+	int (*compare)(const void *, const void *, void *), void *context)
 {
 	size_t i = 1;
 
@@ -70,18 +71,19 @@ void kineto_order(uint32_t *rows, size_t count, int (*compare)(const void *, con
 }
 
 /* Rows by their thread, each thread's in order. `thread_at`: where a row has its thread. */
-static uint32_t *by_thread(const struct kineto *kineto, const void *rows, size_t count, size_t bytes, size_t thread_at,
-	size_t *begins, int (*compare)(const void *, const void *, void *), void *context)
+static uint32_t *sort_by_thread(const struct event_rows *imported, const void *rows, size_t count,
+	size_t bytes, size_t thread_at, size_t *begins,
+	int (*compare)(const void *, const void *, void *), void *context)
 {
-	uint32_t *order = need((count + 1) * sizeof *order);
-	size_t *next = need((kineto->thread_count + 1) * sizeof *next);
+	uint32_t *order = xcalloc((count + 1) * sizeof *order);
+	size_t *next = xcalloc((imported->thread_count + 1) * sizeof *next);
 	uint32_t thread;
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
 		begins[thread + 1]++;
 	}
-	for (size_t i = 0; i < kineto->thread_count; i++) {
+	for (size_t i = 0; i < imported->thread_count; i++) {
 		begins[i + 1] += begins[i];
 		next[i] = begins[i];
 	}
@@ -89,30 +91,35 @@ static uint32_t *by_thread(const struct kineto *kineto, const void *rows, size_t
 		memcpy(&thread, (const char *)rows + i * bytes + thread_at, sizeof thread);
 		order[next[thread]++] = (uint32_t)i;
 	}
-	for (size_t i = 0; i < kineto->thread_count; i++)
-		kineto_order(order + begins[i], begins[i + 1] - begins[i], compare, context);
+	for (size_t i = 0; i < imported->thread_count; i++)
+		sort_row_numbers(order + begins[i], begins[i + 1] - begins[i], compare, context);
 	free(next);
 	return order;
 }
 
-void kineto_sort_rows(struct kineto_build *build)
+void convert_sort_rows(struct conversion *conversion)
 {
-	struct kineto *kineto = build->kineto;
-	const size_t threads = kineto->thread_count + 1;
+	struct event_rows *imported = conversion->imported;
+	const size_t threads = imported->thread_count + 1;
 
-	build->thread_begin = need(threads * sizeof *build->thread_begin);
-	build->call_begin = need(threads * sizeof *build->call_begin);
-	build->memory_begin = need(threads * sizeof *build->memory_begin);
-	build->moment_begin = need(threads * sizeof *build->moment_begin);
-	build->frame_begin = need(threads * sizeof *build->frame_begin);
-	build->order = by_thread(kineto, kineto->ranges, kineto->range_count, sizeof *kineto->ranges,
-		offsetof(struct kineto_range, thread), build->thread_begin, by_range, kineto->ranges);
-	build->calls = by_thread(kineto, kineto->calls, kineto->call_count, sizeof *kineto->calls,
-		offsetof(struct kineto_call, thread), build->call_begin, by_call, kineto->calls);
-	build->memories = by_thread(kineto, kineto->memories, kineto->memory_count, sizeof *kineto->memories,
-		offsetof(struct kineto_memory, thread), build->memory_begin, kineto_by_time, kineto->memories);
-	build->moments = by_thread(kineto, kineto->moments, kineto->moment_count, sizeof *kineto->moments,
-		offsetof(struct kineto_moment, thread), build->moment_begin, by_moment, kineto->moments);
-	build->frames = by_thread(kineto, kineto->frames, kineto->frame_count, sizeof *kineto->frames,
-		offsetof(struct kineto_frame, thread), build->frame_begin, by_frame, kineto->frames);
+	conversion->thread_begin = xcalloc(threads * sizeof *conversion->thread_begin);
+	conversion->call_begin = xcalloc(threads * sizeof *conversion->call_begin);
+	conversion->memory_begin = xcalloc(threads * sizeof *conversion->memory_begin);
+	conversion->instant_begin = xcalloc(threads * sizeof *conversion->instant_begin);
+	conversion->frame_begin = xcalloc(threads * sizeof *conversion->frame_begin);
+	conversion->order = sort_by_thread(imported, imported->ranges, imported->range_count,
+		sizeof *imported->ranges, offsetof(struct imported_range, thread),
+		conversion->thread_begin, compare_ranges, imported->ranges);
+	conversion->calls = sort_by_thread(imported, imported->calls, imported->call_count,
+		sizeof *imported->calls, offsetof(struct imported_call, thread),
+		conversion->call_begin, compare_calls, imported->calls);
+	conversion->memories = sort_by_thread(imported, imported->memories, imported->memory_count,
+		sizeof *imported->memories, offsetof(struct imported_memory, thread),
+		conversion->memory_begin, compare_memory_times, imported->memories);
+	conversion->instants = sort_by_thread(imported, imported->instants, imported->instant_count,
+		sizeof *imported->instants, offsetof(struct imported_instant, thread),
+		conversion->instant_begin, compare_instants, imported->instants);
+	conversion->frames = sort_by_thread(imported, imported->frames, imported->frame_count,
+		sizeof *imported->frames, offsetof(struct imported_frame, thread),
+		conversion->frame_begin, compare_frames, imported->frames);
 }

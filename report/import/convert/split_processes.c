@@ -4,59 +4,61 @@
 #include <stdlib.h>
 
 /* Whose a row is, of each type that has an owner. */
-#define OF_THREAD(type)                                                                      \
-	static uint32_t owner_of_##type(const struct kineto *kineto, const struct kineto_##type *row) \
-	{                                                                                    \
-		return kineto->threads[row->thread].process;                                 \
+#define DEFINE_OWNER_BY_THREAD(type)                                                  \
+	static uint32_t owner_of_##type(                                              \
+		const struct event_rows *imported, const struct imported_##type *row) \
+	{                                                                             \
+		return imported->threads[row->thread].process;                        \
 	}
 
-OF_THREAD(range)
-OF_THREAD(frame)
-OF_THREAD(moment)
-OF_THREAD(call)
-OF_THREAD(memory)
-OF_THREAD(flow)
+DEFINE_OWNER_BY_THREAD(range)
+DEFINE_OWNER_BY_THREAD(frame)
+DEFINE_OWNER_BY_THREAD(instant)
+DEFINE_OWNER_BY_THREAD(call)
+DEFINE_OWNER_BY_THREAD(memory)
+DEFINE_OWNER_BY_THREAD(flow)
 
-#define OF_PROCESS(type)                                                                     \
-	static uint32_t owner_of_##type(const struct kineto *kineto, const struct kineto_##type *row) \
-	{                                                                                    \
-		(void)kineto;                                                                \
-		return row->process;                                                         \
+#define DEFINE_OWNER_BY_PROCESS(type)                                                 \
+	static uint32_t owner_of_##type(                                              \
+		const struct event_rows *imported, const struct imported_##type *row) \
+	{                                                                             \
+		(void)imported;                                                       \
+		return row->process;                                                  \
 	}
 
-OF_PROCESS(gpu)
-OF_PROCESS(sync)
-OF_PROCESS(overhead)
+DEFINE_OWNER_BY_PROCESS(gpu)
+DEFINE_OWNER_BY_PROCESS(sync)
+DEFINE_OWNER_BY_PROCESS(overhead)
 
-#define OWNED(X)               \
-	X(range, ranges)       \
-	X(frame, frames)       \
-	X(moment, moments)     \
-	X(call, calls)         \
-	X(memory, memories)    \
-	X(flow, flows)         \
-	X(gpu, gpus)           \
-	X(sync, syncs)         \
+#define OWNED_ROWS(X)        \
+	X(range, ranges)     \
+	X(frame, frames)     \
+	X(instant, instants) \
+	X(call, calls)       \
+	X(memory, memories)  \
+	X(flow, flows)       \
+	X(gpu, gpus)         \
+	X(sync, syncs)       \
 	X(overhead, overheads)
 
-uint32_t kineto_main_process(const struct kineto *kineto)
+uint32_t split_main_process(const struct event_rows *imported)
 {
 	size_t *rows;
 	uint64_t *work;
 	uint32_t best = 0;
 
-	if (kineto->process_count < 2)
+	if (imported->process_count < 2)
 		return 0;
-	rows = need(kineto->process_count * sizeof *rows);
-	work = need(kineto->process_count * sizeof *work);
-#define X(type, list)                                         \
-	for (size_t i = 0; i < kineto->type##_count; i++) \
-		rows[owner_of_##type(kineto, &kineto->list[i])]++;
-	OWNED(X)
+	rows = xcalloc(imported->process_count * sizeof *rows);
+	work = xcalloc(imported->process_count * sizeof *work);
+#define X(type, list)                                       \
+	for (size_t i = 0; i < imported->type##_count; i++) \
+		rows[owner_of_##type(imported, &imported->list[i])]++;
+	OWNED_ROWS(X)
 #undef X
-	for (size_t i = 0; i < kineto->gpu_count; i++)
-		work[kineto->gpus[i].process] += kineto->gpus[i].duration;
-	for (uint32_t i = 1; i < kineto->process_count; i++)
+	for (size_t i = 0; i < imported->gpu_count; i++)
+		work[imported->gpus[i].process] += imported->gpus[i].duration;
+	for (uint32_t i = 1; i < imported->process_count; i++)
 		if (work[i] > work[best] || (work[i] == work[best] && rows[i] > rows[best]))
 			best = i;
 	free(rows);
@@ -64,30 +66,30 @@ uint32_t kineto_main_process(const struct kineto *kineto)
 	return best;
 }
 
-struct kineto kineto_part(const struct kineto *all, uint32_t process)
+struct event_rows split_process(const struct event_rows *all, uint32_t process)
 {
-	const bool is_main = process == kineto_main_process(all);
-	struct kineto part = *all;
+	const bool is_main = process == split_main_process(all);
+	struct event_rows part = *all;
 
-#define X(type, list)                                                                                      \
-	part.list = need((all->type##_count + 1) * sizeof *part.list);                                     \
-	part.type##_count = 0;                                                                             \
-	for (size_t i = 0; i < all->type##_count; i++)                                                     \
-		if (owner_of_##type(all, &all->list[i]) == process)                                        \
+#define X(type, list)                                                     \
+	part.list = xcalloc((all->type##_count + 1) * sizeof *part.list); \
+	part.type##_count = 0;                                            \
+	for (size_t i = 0; i < all->type##_count; i++)                    \
+		if (owner_of_##type(all, &all->list[i]) == process)       \
 			part.list[part.type##_count++] = all->list[i];
-	OWNED(X)
+	OWNED_ROWS(X)
 #undef X
-	part.left_out_count = is_main ? all->left_out_count : 0;
-	part.bad = is_main ? all->bad : 0;
-	part.not_ended = is_main ? all->not_ended : 0;
-	part.whole_graphs = is_main ? all->whole_graphs : 0;
+	part.skip_count = is_main ? all->skip_count : 0;
+	part.unreadable = is_main ? all->unreadable : 0;
+	part.unended = is_main ? all->unended : 0;
+	part.unsplit_graphs = is_main ? all->unsplit_graphs : 0;
 	part.pid = all->process_count ? all->processes[process].pid : 0;
 	return part;
 }
 
-void kineto_part_free(struct kineto *part)
+void split_process_free(struct event_rows *part)
 {
 #define X(type, list) free(part->list);
-	OWNED(X)
+	OWNED_ROWS(X)
 #undef X
 }

@@ -6,101 +6,113 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void put_meta(struct kineto_build *build, const char *key, const char *value)
+static void write_metadata(struct conversion *conversion, const char *key, const char *value)
 {
-	writer_meta(build->writer, key, value, strlen(value));
+	writer_meta(conversion->writer, key, value, strlen(value));
 }
 
-static void put_own(struct kineto_build *build, uint32_t pid)
+static void write_file_metadata(struct conversion *conversion, uint32_t pid)
 {
-	const struct kineto *kineto = build->kineto;
-	const struct text own = text_of(kineto->texts, pid);
+	const struct event_rows *imported = conversion->imported;
+	const struct string_view own = string_table_get(imported->texts, pid);
 
-	for (size_t i = 0; i < kineto->fact_count; i++) {
-		const struct text key = text_of(kineto->texts, kineto->facts[i].key),
-				  value = text_of(kineto->texts, kineto->facts[i].value);
+	for (size_t i = 0; i < imported->metadata_count; i++) {
+		const struct string_view key = string_table_get(
+						 imported->texts, imported->metadata[i].key),
+					 value = string_table_get(
+						 imported->texts, imported->metadata[i].value);
 
 		if (key.length < 8 || memcmp(key.bytes, "process.", 8))
-			writer_meta(build->writer, key.bytes, value.bytes, value.length);
-		else if (key.length - 8 == own.length && !memcmp(key.bytes + 8, own.bytes, own.length))
-			writer_meta(build->writer, "command", value.bytes, value.length);
+			writer_meta(conversion->writer, key.bytes, value.bytes, value.length);
+		else if (key.length - 8 == own.length &&
+			 !memcmp(key.bytes + 8, own.bytes, own.length))
+			writer_meta(conversion->writer, "command", value.bytes, value.length);
 	}
 }
 
-static bool any_kind(const struct kineto *kineto, uint16_t first, uint16_t second)
+static bool any_kind(const struct event_rows *imported, uint16_t first, uint16_t second)
 {
-	for (size_t i = 0; i < kineto->range_count; i++)
-		if (kineto->ranges[i].kind == first || kineto->ranges[i].kind == second)
+	for (size_t i = 0; i < imported->range_count; i++)
+		if (imported->ranges[i].kind == first || imported->ranges[i].kind == second)
 			return true;
 	return false;
 }
 
-static void put_sources(struct kineto_build *build, bool added)
+static void write_source_metadata(struct conversion *conversion, bool added)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	if (*kineto->maker && (kineto->range_count || kineto->moment_count))
-		put_meta(build, "source.nvtx", "on");
-	if (any_kind(kineto, TRACE_NODE_OP, TRACE_NODE_BACKWARD))
-		put_meta(build, "source.torch_ops", "on");
-	if (any_kind(kineto, TRACE_NODE_MODULE, TRACE_NODE_MODULE))
-		put_meta(build, "source.torch_modules", "on");
-	if (kineto->memory_count)
-		put_meta(build, "source.torch_memory",
-			added ? "partial: the file does not say what the allocator holds; its levels are added up from "
+	if (*imported->producer && (imported->range_count || imported->instant_count))
+		write_metadata(conversion, "source.nvtx", "on");
+	if (any_kind(imported, TRACE_NODE_OP, TRACE_NODE_BACKWARD))
+		write_metadata(conversion, "source.torch_ops", "on");
+	if (any_kind(imported, TRACE_NODE_MODULE, TRACE_NODE_MODULE))
+		write_metadata(conversion, "source.torch_modules", "on");
+	if (imported->memory_count)
+		write_metadata(conversion, "source.torch_memory",
+			added ? "partial: the file does not say what the allocator holds; its "
+				"levels are added up from "
 				"the least that they can be"
 			      : "on");
-	if (kineto->gpu_count)
-		put_meta(build, "source.cupti", "on");
-	if (build->stacks.written)
-		put_meta(build, "source.python_stacks", "on");
+	if (imported->gpu_count)
+		write_metadata(conversion, "source.cupti", "on");
+	if (conversion->stacks.written)
+		write_metadata(conversion, "source.python_stacks", "on");
 }
 
 /* What of the file is in no view, by category; those for which there is no room together. */
-static void put_left_out(struct kineto_build *build)
+static void write_skipped(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 	char line[1024];
 	uint64_t others = 0;
 	size_t used = 0;
 
-	for (size_t i = 0; i < kineto->left_out_count; i++) {
-		const struct text category = text_of(kineto->texts, kineto->left_outs[i].category);
+	for (size_t i = 0; i < imported->skip_count; i++) {
+		const struct string_view category = string_table_get(
+			imported->texts, imported->skips[i].category);
 
 		if (used + 160 < sizeof line)
-			used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " %.*s", used ? ", " : "",
-				kineto->left_outs[i].events, category.length < 60 ? (int)category.length : 60, category.bytes);
+			used += (size_t)snprintf(line + used, sizeof line - used,
+				"%s%" PRIu64 " %.*s", used ? ", " : "", imported->skips[i].events,
+				category.length < 60 ? (int)category.length : 60, category.bytes);
 		else
-			others += kineto->left_outs[i].events;
+			others += imported->skips[i].events;
 	}
 	if (others)
-		used += (size_t)snprintf(line + used, sizeof line - used, ", %" PRIu64 " " KINETO_OTHERS, others);
-	if (build->counts.twice)
-		used += (size_t)snprintf(line + used, sizeof line - used, "%s%" PRIu64 " calls a second time", used ? ", " : "",
-			build->counts.twice);
+		used += (size_t)snprintf(
+			line + used, sizeof line - used, ", %" PRIu64 " " IMPORTED_OTHERS, others);
+	if (conversion->counts.duplicates)
+		used += (size_t)snprintf(line + used, sizeof line - used,
+			"%s%" PRIu64 " calls a second time", used ? ", " : "",
+			conversion->counts.duplicates);
 	if (used)
-		writer_meta(build->writer, "import.left_out", line, used);
+		writer_meta(conversion->writer, "import.left_out", line, used);
 }
 
 /* How much of the file was read, and what is kept as sums only. */
-static void put_counts(struct kineto_build *build)
+static void write_counts(struct conversion *conversion)
 {
-	const struct kineto_cpu_memory *cpu = &build->cpu;
+	const struct conversion_cpu_memory *cpu = &conversion->cpu;
 	char line[256];
 	int used;
 
-	snprintf(line, sizeof line, "%" PRIu64, build->kineto->events);
-	put_meta(build, "import.events", line);
+	snprintf(line, sizeof line, "%" PRIu64, conversion->imported->events);
+	write_metadata(conversion, "import.events", line);
 	if (!cpu->allocs && !cpu->frees)
 		return;
-	used = snprintf(line, sizeof line, "%" PRIu64 " times %" PRIu64 " bytes taken, %" PRIu64 " times %" PRIu64 " given back",
+	used = snprintf(line, sizeof line,
+		"%" PRIu64 " times %" PRIu64 " bytes taken, %" PRIu64 " times %" PRIu64
+		" given back",
 		cpu->allocs, cpu->alloc_bytes, cpu->frees, cpu->free_bytes);
 	if (cpu->peak)
-		snprintf(line + used, sizeof line - (size_t)used, ", %" PRIu64 " at most at one time", cpu->peak);
-	put_meta(build, "import.cpu_memory", line);
+		snprintf(line + used, sizeof line - (size_t)used,
+			", %" PRIu64 " at most at one time", cpu->peak);
+	write_metadata(conversion, "import.cpu_memory", line);
 }
 
-__attribute__((format(printf, 3, 4))) static void warn(struct kineto_build *build, const char *key, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void write_warning(
+	struct conversion *conversion, const char *key, const char *format, ...)
 {
 	char line[512];
 	va_list list;
@@ -108,79 +120,91 @@ __attribute__((format(printf, 3, 4))) static void warn(struct kineto_build *buil
 	va_start(list, format);
 	vsnprintf(line, sizeof line, format, list);
 	va_end(list);
-	put_meta(build, key, line);
+	write_metadata(conversion, key, line);
 }
 
-static void put_warnings(struct kineto_build *build)
+static void write_warnings(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	if (*kineto->broken_in)
-		warn(build, "warning.import_cut",
-			"the table %s: %s; what follows in it is missing, what precedes it is shown", kineto->broken_in,
-			kineto->problem);
-	else if (kineto->cut)
-		warn(build, "warning.import_cut",
-			"byte %" PRIu64 " of the JSON: %s; what follows is missing, what precedes it is shown",
-			kineto->broken_at, kineto->problem);
-	if (kineto->bad)
-		warn(build, "warning.import_bad",
-			"%" PRIu64 " events have no time or length that can be read; they are in no figure",
-			kineto->bad);
-	if (kineto->not_ended)
-		warn(build, "warning.import_open",
-			"%" PRIu64 " ranges have no end in the file; they count up to its last event", kineto->not_ended);
-	if (kineto->whole_graphs)
-		warn(build, "warning.import_graphs",
-			"%" PRIu64 " launches of graphs were recorded as a whole: each is one piece of work, from the start of its "
-			"first kernel to the end of its last", kineto->whole_graphs);
-	if (build->counts.too_deep)
-		warn(build, "warning.import_deep",
-			"%" PRIu64 " ranges begin inside of more others than a program nests; they are left out", build->counts.too_deep);
-	if (build->counts.overlapping)
-		warn(build, "warning.import_overlap",
-			"%" PRIu64 " ranges end before one that began in them does; that one's time from there on is "
+	if (*imported->problem_table)
+		write_warning(conversion, "warning.import_cut",
+			"the table %s: %s; what follows in it is missing, what precedes it is "
+			"shown",
+			imported->problem_table, imported->problem);
+	else if (imported->truncated)
+		write_warning(conversion, "warning.import_cut",
+			"byte %" PRIu64
+			" of the JSON: %s; what follows is missing, what precedes it is shown",
+			imported->problem_at, imported->problem);
+	if (imported->unreadable)
+		write_warning(conversion, "warning.import_bad",
+			"%" PRIu64
+			" events have no time or length that can be read; they are in no figure",
+			imported->unreadable);
+	if (imported->unended)
+		write_warning(conversion, "warning.import_open",
+			"%" PRIu64
+			" ranges have no end in the file; they count up to its last event",
+			imported->unended);
+	if (imported->unsplit_graphs)
+		write_warning(conversion, "warning.import_graphs",
+			"%" PRIu64 " launches of graphs were recorded as a whole: each is one "
+				   "piece of work, from the start of its "
+			"first kernel to the end of its last",
+			imported->unsplit_graphs);
+	if (conversion->counts.too_deep)
+		write_warning(conversion, "warning.import_deep",
+			"%" PRIu64 " ranges begin inside of more others than a program nests; they "
+				   "are left out",
+			conversion->counts.too_deep);
+	if (conversion->counts.overlapping)
+		write_warning(conversion, "warning.import_overlap",
+			"%" PRIu64 " ranges end before one that began in them does; that one's "
+				   "time from there on is "
 			"what is around both's",
-			build->counts.overlapping);
+			conversion->counts.overlapping);
 }
 
-static uint32_t narrow(uint64_t value)
+static uint32_t saturate_u32(uint64_t value)
 {
 	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-static void put_devices(struct kineto_build *build)
+static void write_devices(struct conversion *conversion)
 {
-	const struct kineto *kineto = build->kineto;
+	const struct event_rows *imported = conversion->imported;
 
-	for (size_t i = 0; i < kineto->device_count; i++) {
-		const struct kineto_device *device = &kineto->devices[i];
-		struct trace_device record = { .device = narrow(device->id),
-			.compute_major = narrow(device->major),
-			.compute_minor = narrow(device->minor),
-			.multiprocessors = narrow(device->multiprocessors),
-			.warp_threads = narrow(device->warp_threads),
-			.max_threads_per_sm = narrow(device->threads_per_sm),
-			.max_threads_per_block = narrow(device->threads_per_block),
-			.registers_per_sm = narrow(device->registers_per_sm),
-			.registers_per_block = narrow(device->registers_per_block),
-			.shared_bytes_per_sm = narrow(device->shared_per_sm),
-			.shared_bytes_per_block = narrow(device->shared_per_block),
+	for (size_t i = 0; i < imported->device_count; i++) {
+		const struct imported_device *device = &imported->devices[i];
+		struct trace_device record = { .device = saturate_u32(device->id),
+			.compute_major = saturate_u32(device->major),
+			.compute_minor = saturate_u32(device->minor),
+			.multiprocessors = saturate_u32(device->multiprocessors),
+			.warp_threads = saturate_u32(device->warp_threads),
+			.max_threads_per_sm = saturate_u32(device->threads_per_sm),
+			.max_threads_per_block = saturate_u32(device->threads_per_block),
+			.registers_per_sm = saturate_u32(device->registers_per_sm),
+			.registers_per_block = saturate_u32(device->registers_per_block),
+			.shared_bytes_per_sm = saturate_u32(device->shared_per_sm),
+			.shared_bytes_per_block = saturate_u32(device->shared_per_block),
 			.memory_bytes = device->memory_bytes,
-			.name = kineto_name(build, device->name) };
+			.name = convert_name(conversion, device->name) };
 
 		memcpy(record.uuid, device->uuid, sizeof record.uuid);
-		writer_dictionary(build->writer, TRACE_DEVICE, &record, sizeof record);
+		writer_dictionary(conversion->writer, TRACE_DEVICE, &record, sizeof record);
 	}
 }
 
-void kineto_facts_write(struct kineto_build *build, uint32_t pid, bool added)
+void convert_metadata(struct conversion *conversion, uint32_t pid, bool added)
 {
-	put_meta(build, "import.format", *build->kineto->maker ? build->kineto->maker : "torch.profiler (Kineto)");
-	put_own(build, pid);
-	put_sources(build, added);
-	put_devices(build);
-	put_left_out(build);
-	put_counts(build);
-	put_warnings(build);
+	write_metadata(conversion, "import.format",
+		*conversion->imported->producer ? conversion->imported->producer
+						: "torch.profiler (Kineto)");
+	write_file_metadata(conversion, pid);
+	write_source_metadata(conversion, added);
+	write_devices(conversion);
+	write_skipped(conversion);
+	write_counts(conversion);
+	write_warnings(conversion);
 }

@@ -10,10 +10,11 @@ static const struct {
 #undef X
 };
 
-unsigned kineto_args_meaning(const struct json_text *key)
+unsigned kineto_arg_of_key(const struct json_text *key)
 {
 	for (unsigned arg = 0; arg < KINETO_ARG_COUNT; arg++)
-		if (keys[arg].length == key->length && !memcmp(keys[arg].key, key->bytes, key->length))
+		if (keys[arg].length == key->length &&
+			!memcmp(keys[arg].key, key->bytes, key->length))
 			return arg;
 	return KINETO_ARG_COUNT;
 }
@@ -21,10 +22,10 @@ unsigned kineto_args_meaning(const struct json_text *key)
 void kineto_args_clear(struct kineto_args *args)
 {
 	for (unsigned arg = 0; arg < KINETO_ARG_COUNT; arg++)
-		args->of[arg].form = 0;
+		args->values[arg].form = 0;
 }
 
-bool kineto_args_read(struct json_scan *scan, struct json_keys *known, struct kineto_args *args)
+bool kineto_args_read(struct json_scanner *scan, struct json_keys *known, struct kineto_args *args)
 {
 	struct json_text value;
 	unsigned arg;
@@ -35,7 +36,7 @@ bool kineto_args_read(struct json_scan *scan, struct json_keys *known, struct ki
 	known->last = 0;
 	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}'))
 		if (!json_keys_next(scan, known, &arg) ||
-			!json_value(scan, arg < KINETO_ARG_COUNT ? &args->of[arg] : &value))
+			!json_value(scan, arg < KINETO_ARG_COUNT ? &args->values[arg] : &value))
 			return false;
 	return !scan->problem;
 }
@@ -43,7 +44,7 @@ bool kineto_args_read(struct json_scan *scan, struct json_keys *known, struct ki
 /* A number below 0 is its two's complement, a fraction is cut off. */
 uint64_t kineto_arg(const struct kineto_args *args, enum kineto_arg arg)
 {
-	const struct json_text *text = &args->of[arg];
+	const struct json_text *text = &args->values[arg];
 	int64_t number;
 	uint64_t value;
 
@@ -62,7 +63,7 @@ uint32_t kineto_arg32(const struct kineto_args *args, enum kineto_arg arg)
 /* The same of what is not plain digits and commas. */
 static void read_triple(const struct json_text *text, uint32_t *three)
 {
-	struct json_scan scan = { .at = text->bytes, .end = text->bytes + text->length };
+	struct json_scanner scan = { .at = text->bytes, .end = text->bytes + text->length };
 	unsigned count = 0;
 
 	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
@@ -79,7 +80,7 @@ static void read_triple(const struct json_text *text, uint32_t *three)
 
 void kineto_arg_triple(const struct kineto_args *args, enum kineto_arg arg, uint32_t *three)
 {
-	const struct json_text *text = &args->of[arg];
+	const struct json_text *text = &args->values[arg];
 	uint64_t sum = 0;
 	unsigned count = 0, digits = 0;
 

@@ -6,59 +6,59 @@
 
 #include "report/text/json_keys.h"
 
-#define KINETO_ARGS(X)                         \
-	X(EXTERNAL, "External id")             \
-	X(EXTERNAL_OLD, "external id")         \
-	X(SEQUENCE, "Sequence number")         \
-	X(SHAPES, "Input Dims")                \
-	X(SHAPES_OLD, "Input dims")            \
-	X(TYPES, "Input type")                 \
-	X(VALUES, "Concrete Inputs")           \
-	X(FLOPS, "flops")                      \
-	X(STACK, "Call stack")                 \
-	X(FORWARD, "Fwd thread id")            \
-	X(CORRELATION, "correlation")          \
-	X(DEVICE, "device")                    \
-	X(STREAM, "stream")                    \
-	X(CONTEXT, "context")                  \
-	X(GRID, "grid")                        \
-	X(BLOCK, "block")                      \
-	X(REGISTERS, "registers per thread")   \
-	X(SHARED, "shared memory")             \
-	X(BYTES, "bytes")                      \
-	X(GRAPH_NODE, "graph node id")         \
-	X(GRAPH, "graph id")                   \
-	X(TAKEN, "Bytes")                      \
-	X(ADDRESS, "Addr")                     \
-	X(ALLOCATED, "Total Allocated")        \
-	X(RESERVED, "Total Reserved")          \
-	X(DEVICE_ID, "Device Id")              \
-	X(DEVICE_TYPE, "Device Type")          \
-	X(WAITED_EVENT, "wait_on_cuda_event_id") \
-	X(WAITED_STREAM, "wait_on_stream")     \
+#define KINETO_ARGS(X)                                        \
+	X(EXTERNAL, "External id")                            \
+	X(EXTERNAL_OLD, "external id")                        \
+	X(SEQUENCE, "Sequence number")                        \
+	X(SHAPES, "Input Dims")                               \
+	X(SHAPES_OLD, "Input dims")                           \
+	X(TYPES, "Input type")                                \
+	X(VALUES, "Concrete Inputs")                          \
+	X(FLOPS, "flops")                                     \
+	X(STACK, "Call stack")                                \
+	X(FORWARD, "Fwd thread id")                           \
+	X(CORRELATION, "correlation")                         \
+	X(DEVICE, "device")                                   \
+	X(STREAM, "stream")                                   \
+	X(CONTEXT, "context")                                 \
+	X(GRID, "grid")                                       \
+	X(BLOCK, "block")                                     \
+	X(REGISTERS, "registers per thread")                  \
+	X(SHARED, "shared memory")                            \
+	X(BYTES, "bytes")                                     \
+	X(GRAPH_NODE, "graph node id")                        \
+	X(GRAPH, "graph id")                                  \
+	X(ALLOC_BYTES, "Bytes")                               \
+	X(ADDRESS, "Addr")                                    \
+	X(ALLOCATED, "Total Allocated")                       \
+	X(RESERVED, "Total Reserved")                         \
+	X(DEVICE_ID, "Device Id")                             \
+	X(DEVICE_TYPE, "Device Type")                         \
+	X(WAITED_EVENT, "wait_on_cuda_event_id")              \
+	X(WAITED_STREAM, "wait_on_stream")                    \
 	X(WAITED_RECORD, "wait_on_cuda_event_record_corr_id") \
-	X(GROUP, "Process Group Name")         \
-	X(GROUP_RANKS, "Process Group Ranks")  \
-	X(GROUP_SEQUENCE, "Seq")               \
-	X(NAME, "name")                        \
+	X(GROUP, "Process Group Name")                        \
+	X(GROUP_RANKS, "Process Group Ranks")                 \
+	X(GROUP_SEQUENCE, "Seq")                              \
+	X(NAME, "name")                                       \
 	X(LABELS, "labels")
 
 enum kineto_arg {
 #define X(arg, key) KINETO_##arg,
 	KINETO_ARGS(X)
 #undef X
-	KINETO_ARG_COUNT
+		KINETO_ARG_COUNT
 };
 
 struct kineto_args {
-	struct json_text of[KINETO_ARG_COUNT]; /* form 0: not there */
+	struct json_text values[KINETO_ARG_COUNT]; /* form 0: not there */
 };
 
 void kineto_args_clear(struct kineto_args *args);
 /* Reads an object of arguments; what is no object is passed over. `keys`: of objects that are alike. False: scan->problem. */
-bool kineto_args_read(struct json_scan *scan, struct json_keys *keys, struct kineto_args *args);
+bool kineto_args_read(struct json_scanner *scan, struct json_keys *keys, struct kineto_args *args);
 /* enum kineto_arg; KINETO_ARG_COUNT: nobody asks for it. */
-unsigned kineto_args_meaning(const struct json_text *key);
+unsigned kineto_arg_of_key(const struct json_text *key);
 
 /* As a number; 0 if it is not there, or none. */
 uint64_t kineto_arg(const struct kineto_args *args, enum kineto_arg arg);

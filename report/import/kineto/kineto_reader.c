@@ -8,8 +8,8 @@
 
 /* Facts of the file that are worth keeping, as the trace's own facts are called. */
 static const struct {
-	const char *key, *fact;
-} facts[] = {
+	const char *key, *metadata;
+} metadata[] = {
 	{ "cuda_runtime_version", "version.cuda_runtime" },
 	{ "cuda_driver_version", "version.cuda_driver" },
 	{ "cupti_version", "version.cupti" },
@@ -20,7 +20,7 @@ static const struct {
 };
 
 static const struct {
-	const char *key, *fact;
+	const char *key, *metadata;
 } distributed[] = {
 	{ "rank", "rank" },
 	{ "world_size", "distributed.world_size" },
@@ -28,32 +28,35 @@ static const struct {
 	{ "nccl_version", "version.nccl" },
 };
 
-uint32_t kineto_text(struct kineto_reader *reader, const struct json_text *text)
+uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *text)
 {
 	size_t length;
 
 	if (text->form != '"' || !text->escaped)
-		return text_id(reader->kineto->texts, text->bytes, text->length);
-	grow(&reader->plain, &reader->plain_room, text->length + 1, 1);
+		return string_table_intern(reader->imported->texts, text->bytes, text->length);
+	array_grow_zeroed(&reader->plain, &reader->plain_room, text->length + 1, 1);
 	length = json_unescape(text, reader->plain);
-	return text_id(reader->kineto->texts, reader->plain, length);
+	return string_table_intern(reader->imported->texts, reader->plain, length);
 }
 
-void kineto_fact(struct kineto_reader *reader, const char *key, const struct json_text *value)
+void kineto_add_metadata(
+	struct kineto_reader *reader, const char *key, const struct json_text *value)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
 	if (value->form != '"' && value->form != '0')
 		return;
-	grow(&kineto->facts, &kineto->fact_room, kineto->fact_count + 1, sizeof *kineto->facts);
-	kineto->facts[kineto->fact_count++] = (struct kineto_fact){
-		.key = text_id(kineto->texts, key, strlen(key)), .value = kineto_text(reader, value)
+	array_grow_zeroed(&imported->metadata, &imported->metadata_room,
+		imported->metadata_count + 1, sizeof *imported->metadata);
+	imported->metadata[imported->metadata_count++] = (struct imported_metadata){
+		.key = string_table_intern(imported->texts, key, strlen(key)),
+		.value = kineto_intern(reader, value)
 	};
 }
 
-static void take_distributed(struct kineto_reader *reader, const struct json_text *object)
+static void read_distributed(struct kineto_reader *reader, const struct json_text *object)
 {
-	struct json_scan scan = { .at = object->bytes, .end = object->bytes + object->length };
+	struct json_scanner scan = { .at = object->bytes, .end = object->bytes + object->length };
 	struct json_text key, value;
 
 	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
@@ -61,7 +64,7 @@ static void take_distributed(struct kineto_reader *reader, const struct json_tex
 			return;
 		for (size_t i = 0; i < sizeof distributed / sizeof *distributed; i++)
 			if (json_is(&key, distributed[i].key))
-				kineto_fact(reader, distributed[i].fact, &value);
+				kineto_add_metadata(reader, distributed[i].metadata, &value);
 	}
 }
 
@@ -70,94 +73,98 @@ static const struct {
 	const char *key;
 	size_t offset;
 } device_keys[] = {
-	{ "id", offsetof(struct kineto_device, id) },
-	{ "totalGlobalMem", offsetof(struct kineto_device, memory_bytes) },
-	{ "computeMajor", offsetof(struct kineto_device, major) },
-	{ "major", offsetof(struct kineto_device, major) },
-	{ "computeMinor", offsetof(struct kineto_device, minor) },
-	{ "minor", offsetof(struct kineto_device, minor) },
-	{ "numSms", offsetof(struct kineto_device, multiprocessors) },
-	{ "multiProcessorCount", offsetof(struct kineto_device, multiprocessors) },
-	{ "warpSize", offsetof(struct kineto_device, warp_threads) },
-	{ "maxThreadsPerMultiprocessor", offsetof(struct kineto_device, threads_per_sm) },
-	{ "maxThreadsPerMultiProcessor", offsetof(struct kineto_device, threads_per_sm) },
-	{ "maxThreadsPerBlock", offsetof(struct kineto_device, threads_per_block) },
-	{ "regsPerMultiprocessor", offsetof(struct kineto_device, registers_per_sm) },
-	{ "regsPerBlock", offsetof(struct kineto_device, registers_per_block) },
-	{ "sharedMemPerMultiprocessor", offsetof(struct kineto_device, shared_per_sm) },
-	{ "maxSharedMemoryPerMultiProcessor", offsetof(struct kineto_device, shared_per_sm) },
-	{ "sharedMemPerBlock", offsetof(struct kineto_device, shared_per_block) },
+	{ "id", offsetof(struct imported_device, id) },
+	{ "totalGlobalMem", offsetof(struct imported_device, memory_bytes) },
+	{ "computeMajor", offsetof(struct imported_device, major) },
+	{ "major", offsetof(struct imported_device, major) },
+	{ "computeMinor", offsetof(struct imported_device, minor) },
+	{ "minor", offsetof(struct imported_device, minor) },
+	{ "numSms", offsetof(struct imported_device, multiprocessors) },
+	{ "multiProcessorCount", offsetof(struct imported_device, multiprocessors) },
+	{ "warpSize", offsetof(struct imported_device, warp_threads) },
+	{ "maxThreadsPerMultiprocessor", offsetof(struct imported_device, threads_per_sm) },
+	{ "maxThreadsPerMultiProcessor", offsetof(struct imported_device, threads_per_sm) },
+	{ "maxThreadsPerBlock", offsetof(struct imported_device, threads_per_block) },
+	{ "regsPerMultiprocessor", offsetof(struct imported_device, registers_per_sm) },
+	{ "regsPerBlock", offsetof(struct imported_device, registers_per_block) },
+	{ "sharedMemPerMultiprocessor", offsetof(struct imported_device, shared_per_sm) },
+	{ "maxSharedMemoryPerMultiProcessor", offsetof(struct imported_device, shared_per_sm) },
+	{ "sharedMemPerBlock", offsetof(struct imported_device, shared_per_block) },
 };
 
-static void take_device(struct kineto_reader *reader, struct json_text object)
+static void read_kineto_device(struct kineto_reader *reader, struct json_text object)
 {
-	struct json_scan scan = { .at = object.bytes, .end = object.bytes + object.length };
-	struct kineto *kineto = reader->kineto;
-	struct kineto_device device = { .name = 0 };
+	struct json_scanner scan = { .at = object.bytes, .end = object.bytes + object.length };
+	struct event_rows *imported = reader->imported;
+	struct imported_device device = { .name = 0 };
 	struct json_text key, value;
 
 	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
 		if (!json_key(&scan, &key) || !json_value(&scan, &value))
 			return;
 		if (json_is(&key, "name"))
-			device.name = kineto_text(reader, &value);
+			device.name = kineto_intern(reader, &value);
 		for (size_t i = 0; i < sizeof device_keys / sizeof *device_keys; i++)
 			if (json_is(&key, device_keys[i].key))
-				json_unsigned(&value, (uint64_t *)(void *)((char *)&device + device_keys[i].offset));
+				json_unsigned(&value, (uint64_t *)(void *)((char *)&device +
+									   device_keys[i].offset));
 	}
-	grow(&kineto->devices, &kineto->device_room, kineto->device_count + 1, sizeof *kineto->devices);
-	kineto->devices[kineto->device_count++] = device;
+	array_grow_zeroed(&imported->devices, &imported->device_room, imported->device_count + 1,
+		sizeof *imported->devices);
+	imported->devices[imported->device_count++] = device;
 }
 
-static void take_devices(struct kineto_reader *reader, const struct json_text *array)
+static void read_kineto_devices(struct kineto_reader *reader, const struct json_text *array)
 {
-	struct json_scan scan = { .at = array->bytes, .end = array->bytes + array->length };
+	struct json_scanner scan = { .at = array->bytes, .end = array->bytes + array->length };
 	struct json_text value;
 
 	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
 		if (!json_value(&scan, &value))
 			return;
 		if (value.form == '{')
-			take_device(reader, value);
+			read_kineto_device(reader, value);
 	}
 }
 
 /* A fact beside the events. */
-static void take_fact(struct kineto_reader *reader, const struct json_text *key, const struct json_text *value)
+static void read_metadata(
+	struct kineto_reader *reader, const struct json_text *key, const struct json_text *value)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
 	if (value->form == '{' && json_is(key, "distributedInfo"))
-		take_distributed(reader, value);
-	else if (value->form == '[' && (json_is(key, "deviceProperties") || json_is(key, "computeProperties")))
-		take_devices(reader, value);
+		read_distributed(reader, value);
+	else if (value->form == '[' &&
+		 (json_is(key, "deviceProperties") || json_is(key, "computeProperties")))
+		read_kineto_devices(reader, value);
 	else if (json_is(key, "baseTimeNanoseconds"))
-		json_signed(value, &kineto->base_ns);
-	for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-		if (json_is(key, facts[i].key))
-			kineto_fact(reader, facts[i].fact, value);
-	kineto->known |= json_is(key, "schemaVersion") || json_is(key, "deviceProperties") ||
-			 json_is(key, "baseTimeNanoseconds") || json_is(key, "traceName");
+		json_signed(value, &imported->base_ns);
+	for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++)
+		if (json_is(key, metadata[i].key))
+			kineto_add_metadata(reader, metadata[i].metadata, value);
+	imported->is_kineto |= json_is(key, "schemaVersion") || json_is(key, "deviceProperties") ||
+			       json_is(key, "baseTimeNanoseconds") || json_is(key, "traceName");
 }
 
 /* The file ends behind an event, or behind its comma: that one is whole. */
-static void take_last(struct kineto_reader *reader)
+static void add_last_event(struct kineto_reader *reader)
 {
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 
 	if (scan->problem != JSON_MORE)
 		return;
 	scan->problem = NULL;
 	if (kineto_event_read(reader))
-		kineto_event_take(reader);
+		kineto_add_event(reader);
 	scan->problem = JSON_MORE;
 }
 
 /* The events, one after the other; one is taken in when what follows it is at hand too. */
 static bool read_events(struct kineto_reader *reader)
 {
-	struct window *window = &reader->window;
-	struct json_scan *scan = &window->scan;
+	struct read_window *window = &reader->window;
+	struct json_scanner *scan = &window->scan;
 	const char *from = scan->at;
 	bool more = true;
 
@@ -165,7 +172,7 @@ static bool read_events(struct kineto_reader *reader)
 	while (!json_open(scan, '[')) {
 		if (!scan->problem)
 			return true;
-		if (!window_more(window, from))
+		if (!read_window_extend(window, from))
 			return false;
 		from = scan->at;
 	}
@@ -177,15 +184,15 @@ static bool read_events(struct kineto_reader *reader)
 		if (whole) {
 			more = json_next(scan, ']');
 			if (!scan->problem) {
-				kineto_event_take(reader);
+				kineto_add_event(reader);
 				continue;
 			}
 		}
 		if (scan->problem != JSON_MORE)
 			return false;
-		if (!window_more(window, from)) {
+		if (!read_window_extend(window, from)) {
 			if (whole)
-				take_last(reader);
+				add_last_event(reader);
 			return false;
 		}
 		more = true;
@@ -194,9 +201,9 @@ static bool read_events(struct kineto_reader *reader)
 }
 
 /* One key of the outer object. */
-static bool read_member(struct kineto_reader *reader)
+static bool read_trace_member(struct kineto_reader *reader)
 {
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 	struct json_text key, value;
 	const char *from = scan->at;
 
@@ -205,11 +212,11 @@ static bool read_member(struct kineto_reader *reader)
 			if (json_is(&key, "traceEvents") && json_peek(scan) == '[')
 				return read_events(reader);
 			if (!scan->problem && json_value(scan, &value)) {
-				take_fact(reader, &key, &value);
+				read_metadata(reader, &key, &value);
 				return true;
 			}
 		}
-		if (scan->problem != JSON_MORE || !window_more(&reader->window, from))
+		if (scan->problem != JSON_MORE || !read_window_extend(&reader->window, from))
 			return false;
 		from = scan->at;
 	}
@@ -217,11 +224,11 @@ static bool read_member(struct kineto_reader *reader)
 
 static bool next_member(struct kineto_reader *reader)
 {
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 	const char *from = scan->at;
 	bool more = json_next(scan, '}');
 
-	while (scan->problem == JSON_MORE && window_more(&reader->window, from)) {
+	while (scan->problem == JSON_MORE && read_window_extend(&reader->window, from)) {
 		from = scan->at;
 		more = json_next(scan, '}');
 	}
@@ -230,61 +237,65 @@ static bool next_member(struct kineto_reader *reader)
 
 static void read_outer(struct kineto_reader *reader)
 {
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 
 	if (json_peek(scan) == '[') {
 		read_events(reader);
 		return;
 	}
 	for (bool more = json_open(scan, '{'); more; more = next_member(reader))
-		if (!read_member(reader))
+		if (!read_trace_member(reader))
 			return;
 }
 
 /* Whether this can be meant as a trace at all; `problem` says what it is. */
-static bool is_trace(const struct kineto_reader *reader)
+static bool is_chrome_trace(const struct kineto_reader *reader)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
-	if (reader->has_events && (kineto->known || kineto->range_count || kineto->call_count || kineto->gpu_count))
+	if (reader->has_events && (imported->is_kineto || imported->range_count ||
+					  imported->call_count || imported->gpu_count))
 		return true;
 	if (!reader->has_events && reader->window.scan.problem)
-		kineto->problem = "is not JSON that can be read";
+		imported->problem = "is not JSON that can be read";
 	else
-		kineto->problem = reader->has_events ? "is a trace in Chrome's JSON, but not one of torch.profiler"
-						     : "is JSON without trace events";
+		imported->problem =
+			reader->has_events
+				? "is a trace in Chrome's JSON, but not one of torch.profiler"
+				: "is JSON without trace events";
 	return false;
 }
 
-bool kineto_read(struct kineto *kineto, struct unpacked *file)
+bool kineto_read(struct event_rows *imported, struct gzip_file *file)
 {
-	struct kineto_reader reader = { .kineto = kineto, .latest = INT64_MIN };
+	struct kineto_reader reader = { .imported = imported, .latest_time = INT64_MIN };
 	bool good;
 
-	*kineto = (struct kineto){ .texts = texts_new() };
-	window_open(&reader.window, file);
+	*imported = (struct event_rows){ .texts = string_table_new() };
+	read_window_open(&reader.window, file);
 	if (reader.window.used >= 3 && !memcmp(reader.window.bytes, "\xef\xbb\xbf", 3))
 		reader.window.scan.at += 3;
 	read_outer(&reader);
-	kineto_events_end(&reader);
+	kineto_finish_events(&reader);
 	if (reader.window.scan.problem) {
-		kineto->cut = true;
-		kineto->broken_at = window_offset(&reader.window);
-		kineto->problem = reader.window.scan.problem == JSON_MORE && unpacked_problem(file)
-					  ? unpacked_problem(file)
-					  : reader.window.scan.problem;
+		imported->truncated = true;
+		imported->problem_at = read_window_offset(&reader.window);
+		imported->problem = reader.window.scan.problem == JSON_MORE &&
+						    gzip_file_problem(file)
+					    ? gzip_file_problem(file)
+					    : reader.window.scan.problem;
 	}
-	kineto->odd = reader.window.scan.odd;
-	good = is_trace(&reader);
-	window_close(&reader.window);
+	imported->nonstandard_values = reader.window.scan.nonstandard_values;
+	good = is_chrome_trace(&reader);
+	read_window_close(&reader.window);
 	free(reader.plain);
 	return good;
 }
 
-void kineto_free(struct kineto *kineto)
+void event_rows_free(struct event_rows *imported)
 {
-	texts_free(kineto->texts);
-#define X(type, rows) free(kineto->rows);
-	KINETO_ROWS(X)
+	string_table_free(imported->texts);
+#define X(type, rows) free(imported->rows);
+	EVENT_ROWS(X)
 #undef X
 }

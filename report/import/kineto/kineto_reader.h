@@ -18,7 +18,7 @@ enum kineto_class {
 	KINETO_IS_CALL,
 	KINETO_IS_KERNEL,
 	KINETO_IS_COPY,
-	KINETO_IS_SET,
+	KINETO_IS_MEMSET,
 	KINETO_IS_PYTHON,
 	KINETO_IS_SYNC,
 	KINETO_IS_OVERHEAD,
@@ -40,8 +40,8 @@ struct kineto_event {
 };
 
 struct kineto_reader {
-	struct kineto *kineto;
-	struct window window;
+	struct event_rows *imported;
+	struct read_window window;
 	struct kineto_event event;
 	struct json_keys keys, args[KINETO_CLASSES]; /* of events, of the arguments of each class */
 	bool has_events;
@@ -52,25 +52,27 @@ struct kineto_reader {
 	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;
-	struct kineto_begun {
+	struct kineto_open_event {
 		uint32_t range; /* its row; KINETO_NO_RANGE: it is none */
-		uint32_t outer; /* what its thread had begun before and not ended, + 1; 0: nothing */
-	} * begun;              /* all of phase B */
-	size_t begun_count, begun_room;
+		uint32_t
+			outer; /* what its thread had begun before and not ended, + 1; 0: nothing */
+	} * open_events;       /* all of phase B */
+	size_t open_event_count, open_event_room;
 	uint32_t *innermost; /* by thread: what it began last and has not ended, + 1; 0: nothing */
 	size_t innermost_room;
 	uint8_t *wants_values; /* by an operator's name */
 	size_t wants_room;
-	int64_t latest;    /* the latest moment of any event */
-	uint32_t *fact_of; /* by a key's text: its row + 1; 0: none */
-	size_t fact_of_room;
+	int64_t latest_time;       /* the latest moment of any event */
+	uint32_t *metadata_of_key; /* by a key's text: its row + 1; 0: none */
+	size_t metadata_of_key_room;
 	size_t names; /* of processes */
 };
 
-uint32_t kineto_text(struct kineto_reader *reader, const struct json_text *text);
-void kineto_fact(struct kineto_reader *reader, const char *key, const struct json_text *value);
+uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *text);
+void kineto_add_metadata(
+	struct kineto_reader *reader, const char *key, const struct json_text *value);
 
-struct kineto_span {
+struct kineto_times {
 	int64_t start;
 	uint64_t duration; /* KINETO_OPEN: phase B */
 };
@@ -78,20 +80,20 @@ struct kineto_span {
 /* Reads the event that the scan stands at into reader->event. False: scan.problem. */
 bool kineto_event_read(struct kineto_reader *reader);
 /* Makes a row of it. */
-void kineto_event_take(struct kineto_reader *reader);
+void kineto_add_event(struct kineto_reader *reader);
 /* All events were read. */
-void kineto_events_end(struct kineto_reader *reader);
+void kineto_finish_events(struct kineto_reader *reader);
 
 /* Of the event at hand: its thread, its External id (0: none). */
 uint32_t kineto_thread_of(struct kineto_reader *reader);
-uint64_t kineto_external_of(const struct kineto_args *args);
+uint64_t kineto_external_id(const struct kineto_args *args);
 /* It is a range, or a call of Python's. */
-void kineto_take_range(struct kineto_reader *reader, const struct kineto_span *span);
+void kineto_add_range(struct kineto_reader *reader, const struct kineto_times *span);
 /* Phase B: its E is to find it. range: its row, or KINETO_NO_RANGE. */
-void kineto_begin(struct kineto_reader *reader, uint32_t range);
+void kineto_begin_event(struct kineto_reader *reader, uint32_t range);
 /* Phase E: ends what its thread began last. False: there is nothing, or it began later. */
-bool kineto_take_end(struct kineto_reader *reader, int64_t time);
+bool kineto_end_event(struct kineto_reader *reader, int64_t time);
 /* What has not ended does with the last event. */
-void kineto_ranges_end(struct kineto_reader *reader);
+void kineto_close_open_ranges(struct kineto_reader *reader);
 
 #endif

@@ -3,7 +3,10 @@
  */
 #include "report/import/kineto/kineto_reader.h"
 
-#define CATEGORY(text, class) { text, sizeof text - 1, class }
+#define CATEGORY(text, class)                \
+	{                                    \
+		text, sizeof text - 1, class \
+	}
 
 static const struct {
 	const char *category;
@@ -17,7 +20,7 @@ static const struct {
 	CATEGORY("user_annotation", KINETO_IS_ANNOTATION),
 	CATEGORY("cuda_driver", KINETO_IS_CALL),
 	CATEGORY("gpu_memcpy", KINETO_IS_COPY),
-	CATEGORY("gpu_memset", KINETO_IS_SET),
+	CATEGORY("gpu_memset", KINETO_IS_MEMSET),
 	CATEGORY("cuda_sync", KINETO_IS_SYNC),
 	CATEGORY("overhead", KINETO_IS_OVERHEAD),
 	CATEGORY("xpu_runtime", KINETO_IS_CALL),
@@ -28,7 +31,7 @@ static const struct {
 	CATEGORY("Runtime", KINETO_IS_CALL),
 	CATEGORY("Kernel", KINETO_IS_KERNEL),
 	CATEGORY("Memcpy", KINETO_IS_COPY),
-	CATEGORY("Memset", KINETO_IS_SET),
+	CATEGORY("Memset", KINETO_IS_MEMSET),
 };
 
 static enum kineto_class class_of_category(const struct json_text *category)
@@ -40,7 +43,7 @@ static enum kineto_class class_of_category(const struct json_text *category)
 	return KINETO_OTHER;
 }
 
-static enum kineto_class class_of(const struct kineto_event *event)
+static enum kineto_class event_class(const struct kineto_event *event)
 {
 	const char phase = event->phase.length == 1 ? event->phase.bytes[0] : 0;
 
@@ -85,22 +88,22 @@ static const struct {
 };
 
 #define MEMBERS (sizeof members / sizeof *members)
-#define ARGUMENTS MEMBERS
-#define NOBODYS (MEMBERS + 1)
+#define ARGUMENTS_KEY MEMBERS
+#define UNUSED_KEY (MEMBERS + 1)
 
 static unsigned member_meaning(const struct json_text *key)
 {
 	for (unsigned member = 0; member < MEMBERS; member++)
 		if (json_is(key, members[member].key))
 			return member;
-	return json_is(key, "args") ? ARGUMENTS : NOBODYS;
+	return json_is(key, "args") ? ARGUMENTS_KEY : UNUSED_KEY;
 }
 
-static bool read_args_of(struct kineto_reader *reader, struct json_scan *scan)
+static bool read_args_of(struct kineto_reader *reader, struct json_scanner *scan)
 {
 	struct json_keys *keys = &reader->args[reader->event.class];
 
-	keys->meaning = kineto_args_meaning;
+	keys->meaning = kineto_arg_of_key;
 	return kineto_args_read(scan, keys, &reader->event.args);
 }
 
@@ -108,31 +111,33 @@ static bool read_args_of(struct kineto_reader *reader, struct json_scan *scan)
 static bool read_args(struct kineto_reader *reader, struct json_text *later)
 {
 	struct kineto_event *event = &reader->event;
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 
 	if (!event->phase.form || !event->category.form || !event->name.form)
 		return json_value(scan, later);
-	event->class = class_of(event);
+	event->class = event_class(event);
 	if (!wants_args(event->class))
 		return json_value(scan, later);
 	event->has_args = true;
 	return read_args_of(reader, scan);
 }
 
-static inline bool read_member(struct kineto_reader *reader, unsigned member, struct json_text *later)
+static inline bool read_event_member(
+	struct kineto_reader *reader, unsigned member, struct json_text *later)
 {
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 	struct json_text unasked;
 
 	if (member < MEMBERS)
-		return json_value(scan, (struct json_text *)(void *)((char *)&reader->event + members[member].offset));
-	return member == ARGUMENTS ? read_args(reader, later) : json_value(scan, &unasked);
+		return json_value(scan, (struct json_text *)(void *)((char *)&reader->event +
+								     members[member].offset));
+	return member == ARGUMENTS_KEY ? read_args(reader, later) : json_value(scan, &unasked);
 }
 
 bool kineto_event_read(struct kineto_reader *reader)
 {
 	struct kineto_event *event = &reader->event;
-	struct json_scan *scan = &reader->window.scan;
+	struct json_scanner *scan = &reader->window.scan;
 	struct json_text value, later = { .form = 0 };
 	unsigned member;
 
@@ -142,18 +147,20 @@ bool kineto_event_read(struct kineto_reader *reader)
 	reader->keys.meaning = member_meaning;
 	reader->keys.last = 0;
 	for (bool more = json_open(scan, '{'); more; more = json_next(scan, '}'))
-		if (!json_keys_next(scan, &reader->keys, &member) || !read_member(reader, member, &later))
+		if (!json_keys_next(scan, &reader->keys, &member) ||
+			!read_event_member(reader, member, &later))
 			return false;
 	if (scan->problem)
 		return false;
 	if (event->has_args)
 		return true;
-	event->class = class_of(event);
+	event->class = event_class(event);
 	if (!wants_args(event->class))
 		return true;
 	kineto_args_clear(&event->args);
 	if (later.form) {
-		struct json_scan again = { .at = later.bytes, .end = later.bytes + later.length };
+		struct json_scanner again = { .at = later.bytes,
+			.end = later.bytes + later.length };
 
 		return read_args_of(reader, &again);
 	}

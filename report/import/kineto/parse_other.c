@@ -6,283 +6,307 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEFT_OUT_MOST 64u /* categories, the last of which is all others */
-#define NAMES_MOST 64u    /* processes whose names are kept */
+#define SKIPPED_CATEGORIES_MAX 64u /* categories, the last of which is all others */
+#define PROCESS_NAMES_MAX 64u      /* processes whose names are kept */
 
-uint64_t kineto_external_of(const struct kineto_args *args)
+uint64_t kineto_external_id(const struct kineto_args *args)
 {
 	const uint64_t external = kineto_arg(args, KINETO_EXTERNAL);
 
 	return external ? external : kineto_arg(args, KINETO_EXTERNAL_OLD);
 }
 
-static void take_call(struct kineto_reader *reader, const struct kineto_span *span)
+static void add_cuda_call(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const struct kineto_args *args = &reader->event.args;
 
-	*KINETO_NEW(reader->kineto, call, calls) = (struct kineto_call){ .start = span->start,
+	*EVENT_ROWS_ADD(
+		reader->imported, call, calls) = (struct imported_call){ .start = span->start,
 		.duration = span->duration,
 		.correlation = kineto_arg(args, KINETO_CORRELATION),
-		.external = kineto_external_of(args),
-		.name = kineto_text(reader, &reader->event.name),
+		.external = kineto_external_id(args),
+		.name = kineto_intern(reader, &reader->event.name),
 		.thread = kineto_thread_of(reader) };
 }
 
 /* Of the GPU's events the process is the device and the thread the stream, where the arguments do not say. */
-static uint32_t place(struct kineto_reader *reader, enum kineto_arg arg, const struct json_text *otherwise)
+static uint32_t device_or_stream(
+	struct kineto_reader *reader, enum kineto_arg arg, const struct json_text *otherwise)
 {
-	const struct json_text *given = &reader->event.args.of[arg];
+	const struct json_text *given = &reader->event.args.values[arg];
 
 	if (given->form && given->form != 'n')
 		return kineto_arg32(&reader->event.args, arg);
-	return kineto_number(reader->kineto, kineto_text(reader, otherwise));
+	return event_rows_number(reader->imported, kineto_intern(reader, otherwise));
 }
 
 /* The fact of that key, made where there is none: *is_new. */
-static struct kineto_fact *fact_of(struct kineto_reader *reader, uint32_t key, bool *is_new)
+static struct imported_metadata *metadata_of(
+	struct kineto_reader *reader, uint32_t key, bool *is_new)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
-	grow(&reader->fact_of, &reader->fact_of_room, (size_t)key + 1, sizeof *reader->fact_of);
-	*is_new = !reader->fact_of[key];
+	array_grow_zeroed(&reader->metadata_of_key, &reader->metadata_of_key_room, (size_t)key + 1,
+		sizeof *reader->metadata_of_key);
+	*is_new = !reader->metadata_of_key[key];
 	if (*is_new) {
-		*KINETO_NEW(kineto, fact, facts) = (struct kineto_fact){ .key = key };
-		reader->fact_of[key] = (uint32_t)kineto->fact_count;
+		*EVENT_ROWS_ADD(
+			imported, metadata, metadata) = (struct imported_metadata){ .key = key };
+		reader->metadata_of_key[key] = (uint32_t)imported->metadata_count;
 	}
-	return &kineto->facts[reader->fact_of[key] - 1];
+	return &imported->metadata[reader->metadata_of_key[key] - 1];
 }
 
 /* A stream of NCCL's is one process group's: told as a fact, once; nothing is known of a stream on which two are. */
-static void note_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
+static void add_process_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
 {
-	const struct json_text *name = &reader->event.args.of[KINETO_GROUP], *ranks = &reader->event.args.of[KINETO_GROUP_RANKS];
-	struct kineto *kineto = reader->kineto;
-	struct kineto_fact *fact;
+	const struct json_text *name = &reader->event.args.values[KINETO_GROUP],
+			       *ranks = &reader->event.args.values[KINETO_GROUP_RANKS];
+	struct event_rows *imported = reader->imported;
+	struct imported_metadata *metadata;
 	char text[512];
 	uint32_t key, value;
 	bool is_new;
 
 	if (!name->form || name->form == 'n' || name->length + ranks->length > sizeof text - 8)
 		return;
-	key = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
-	value = text_id(kineto->texts, text,
-		(size_t)snprintf(text, sizeof text, "%.*s %.*s", (int)name->length, name->bytes, (int)ranks->length, ranks->form ? ranks->bytes : ""));
-	fact = fact_of(reader, key, &is_new);
-	fact->value = is_new || fact->value == value ? value : 0;
+	key = string_table_intern(imported->texts, text,
+		(size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
+	value = string_table_intern(imported->texts, text,
+		(size_t)snprintf(text, sizeof text, "%.*s %.*s", (int)name->length, name->bytes,
+			(int)ranks->length, ranks->form ? ranks->bytes : ""));
+	metadata = metadata_of(reader, key, &is_new);
+	metadata->value = is_new || metadata->value == value ? value : 0;
 }
 
 /* The number of its first collective in its process group. */
-static void note_sequence(struct kineto_reader *reader, uint32_t device, uint32_t stream)
+static void add_first_sequence(struct kineto_reader *reader, uint32_t device, uint32_t stream)
 {
-	const struct json_text *given = &reader->event.args.of[KINETO_GROUP_SEQUENCE];
-	struct kineto *kineto = reader->kineto;
-	struct kineto_fact *fact;
+	const struct json_text *given = &reader->event.args.values[KINETO_GROUP_SEQUENCE];
+	struct event_rows *imported = reader->imported;
+	struct imported_metadata *metadata;
 	char text[64];
 	int64_t number;
 	bool is_new;
 
 	if (!json_signed(given, &number) || number < 0)
 		return;
-	fact = fact_of(reader,
-		text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "stream.%u.%u.sequence", device, stream)), &is_new);
-	if (!is_new && fact->least <= (uint64_t)number)
+	metadata = metadata_of(reader,
+		string_table_intern(imported->texts, text,
+			(size_t)snprintf(
+				text, sizeof text, "stream.%u.%u.sequence", device, stream)),
+		&is_new);
+	if (!is_new && metadata->min_value <= (uint64_t)number)
 		return;
-	fact->least = (uint64_t)number;
-	fact->value = text_id(kineto->texts, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+	metadata->min_value = (uint64_t)number;
+	metadata->value = string_table_intern(imported->texts, text,
+		(size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 }
 
-static void take_gpu(struct kineto_reader *reader, const struct kineto_span *span)
+static void add_gpu_event(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const struct kineto_event *event = &reader->event;
 	const struct kineto_args *args = &event->args;
-	struct kineto_gpu gpu = { .start = span->start,
+	struct imported_gpu gpu = { .start = span->start,
 		.duration = span->duration,
 		.correlation = kineto_arg(args, KINETO_CORRELATION),
 		.graph_node = kineto_arg(args, KINETO_GRAPH_NODE),
 		.graph = kineto_arg32(args, KINETO_GRAPH),
 		.bytes = kineto_arg(args, KINETO_BYTES),
-		.name = kineto_text(reader, &event->name),
-		.device = place(reader, KINETO_DEVICE, &event->pid),
-		.stream = place(reader, KINETO_STREAM, &event->tid),
+		.name = kineto_intern(reader, &event->name),
+		.device = device_or_stream(reader, KINETO_DEVICE, &event->pid),
+		.stream = device_or_stream(reader, KINETO_STREAM, &event->tid),
 		.context = kineto_arg32(args, KINETO_CONTEXT),
-		.external = kineto_external_of(args),
+		.external = kineto_external_id(args),
 		.registers = kineto_arg32(args, KINETO_REGISTERS),
 		.shared = kineto_arg32(args, KINETO_SHARED),
-		.kind = event->class == KINETO_IS_KERNEL ? KINETO_KERNEL
-			: event->class == KINETO_IS_COPY ? KINETO_COPY
-							 : KINETO_SET };
+		.kind = event->class == KINETO_IS_KERNEL ? IMPORTED_KERNEL
+			: event->class == KINETO_IS_COPY ? IMPORTED_COPY
+							 : IMPORTED_MEMSET };
 
 	kineto_arg_triple(args, KINETO_GRID, gpu.grid);
 	kineto_arg_triple(args, KINETO_BLOCK, gpu.block);
-	if (args->of[KINETO_GROUP].form) {
-		note_group(reader, gpu.device, gpu.stream);
-		note_sequence(reader, gpu.device, gpu.stream);
+	if (args->values[KINETO_GROUP].form) {
+		add_process_group(reader, gpu.device, gpu.stream);
+		add_first_sequence(reader, gpu.device, gpu.stream);
 	}
-	*KINETO_NEW(reader->kineto, gpu, gpus) = gpu;
+	*EVENT_ROWS_ADD(reader->imported, gpu, gpus) = gpu;
 }
 
-static void take_sync(struct kineto_reader *reader, const struct kineto_span *span)
+static void add_sync(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const struct kineto_args *args = &reader->event.args;
 
-	*KINETO_NEW(reader->kineto, sync, syncs) = (struct kineto_sync){ .start = span->start,
+	*EVENT_ROWS_ADD(
+		reader->imported, sync, syncs) = (struct imported_sync){ .start = span->start,
 		.duration = span->duration,
 		.correlation = kineto_arg(args, KINETO_CORRELATION),
-		.name = kineto_text(reader, &reader->event.name),
+		.name = kineto_intern(reader, &reader->event.name),
 		.stream = kineto_arg32(args, KINETO_STREAM),
 		.context = kineto_arg32(args, KINETO_CONTEXT),
 		.event = kineto_arg32(args, KINETO_WAITED_EVENT),
 		.waited_stream = kineto_arg32(args, KINETO_WAITED_STREAM),
-		.record = args->of[KINETO_WAITED_STREAM].form ? kineto_arg(args, KINETO_WAITED_RECORD) : 0 };
+		.record = args->values[KINETO_WAITED_STREAM].form
+				  ? kineto_arg(args, KINETO_WAITED_RECORD)
+				  : 0 };
 }
 
-static void take_memory(struct kineto_reader *reader, int64_t time)
+static void add_memory_event(struct kineto_reader *reader, int64_t time)
 {
 	const struct kineto_args *args = &reader->event.args;
-	struct kineto_memory memory = { .time = time,
-		.bytes = (int64_t)kineto_arg(args, KINETO_TAKEN),
+	struct imported_memory memory = { .time = time,
+		.bytes = (int64_t)kineto_arg(args, KINETO_ALLOC_BYTES),
 		.address = kineto_arg(args, KINETO_ADDRESS),
 		.allocated = kineto_arg(args, KINETO_ALLOCATED),
 		.reserved = kineto_arg(args, KINETO_RESERVED),
 		.device = kineto_arg32(args, KINETO_DEVICE_ID),
 		.type = kineto_arg32(args, KINETO_DEVICE_TYPE),
-		.totals = args->of[KINETO_ALLOCATED].form != 0 };
+		.has_totals = args->values[KINETO_ALLOCATED].form != 0 };
 
 	memory.thread = kineto_thread_of(reader);
-	*KINETO_NEW(reader->kineto, memory, memories) = memory;
+	*EVENT_ROWS_ADD(reader->imported, memory, memories) = memory;
 }
 
-static void take_flow(struct kineto_reader *reader, int64_t time)
+static void add_flow(struct kineto_reader *reader, int64_t time)
 {
 	const struct kineto_event *event = &reader->event;
-	struct kineto_flow flow = { .time = time, .finish = event->phase.bytes[0] == 'f' };
+	struct imported_flow flow = { .time = time, .finish = event->phase.bytes[0] == 'f' };
 
 	if (!json_unsigned(&event->id, &flow.id))
 		return;
 	flow.thread = kineto_thread_of(reader);
-	*KINETO_NEW(reader->kineto, flow, flows) = flow;
+	*EVENT_ROWS_ADD(reader->imported, flow, flows) = flow;
 }
 
 /* What processes are called; that of the one which computed is the command, as far as it is known. */
-static void take_meta(struct kineto_reader *reader)
+static void add_process_name(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
 	char key[64];
 
-	if (!json_is(&event->name, "process_name") || !event->pid.length || event->pid.length > 40 || reader->names == NAMES_MOST)
+	if (!json_is(&event->name, "process_name") || !event->pid.length ||
+		event->pid.length > 40 || reader->names == PROCESS_NAMES_MAX)
 		return;
 	reader->names++;
 	memcpy(key, "process.", 8);
 	memcpy(key + 8, event->pid.bytes, event->pid.length);
 	key[8 + event->pid.length] = '\0';
-	kineto_fact(reader, key, &event->args.of[KINETO_NAME]);
+	kineto_add_metadata(reader, key, &event->args.values[KINETO_NAME]);
 }
 
-static void leave_out(struct kineto_reader *reader)
+static void skip_event(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
-	struct kineto *kineto = reader->kineto;
-	const uint32_t category = kineto_text(reader, event->category.form ? &event->category : &event->name);
+	struct event_rows *imported = reader->imported;
+	const uint32_t category = kineto_intern(
+		reader, event->category.form ? &event->category : &event->name);
 	size_t i = 0;
 
-	while (i < kineto->left_out_count && kineto->left_outs[i].category != category)
+	while (i < imported->skip_count && imported->skips[i].category != category)
 		i++;
-	if (i == LEFT_OUT_MOST)
+	if (i == SKIPPED_CATEGORIES_MAX)
 		i--;
-	else if (i == kineto->left_out_count)
-		*KINETO_NEW(kineto, left_out, left_outs) = (struct kineto_left_out){ .category =
-			i + 1 < LEFT_OUT_MOST ? category : text_id(kineto->texts, KINETO_OTHERS, strlen(KINETO_OTHERS)) };
-	kineto->left_outs[i].events++;
+	else if (i == imported->skip_count)
+		*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
+			.category = i + 1 < SKIPPED_CATEGORIES_MAX
+					    ? category
+					    : string_table_intern(imported->texts, IMPORTED_OTHERS,
+						      strlen(IMPORTED_OTHERS))
+		};
+	imported->skips[i].events++;
 	if (event->phase.length == 1 && *event->phase.bytes == 'B')
-		kineto_begin(reader, KINETO_NO_RANGE);
+		kineto_begin_event(reader, KINETO_NO_RANGE);
 }
 
 /* False: no time that can be, or none at all. */
-static bool read_span(const struct kineto_event *event, struct kineto_span *span)
+static bool read_event_times(const struct kineto_event *event, struct kineto_times *span)
 {
 	const int64_t far = INT64_MAX / 4;
 	int64_t duration = 0;
 
-	if (!json_scaled(&event->time, 3, &span->start) || span->start >= far || span->start <= -far)
+	if (!json_scaled(&event->time, 3, &span->start) || span->start >= far ||
+		span->start <= -far)
 		return false;
 	if (event->phase.bytes[0] == 'X' && !json_scaled(&event->duration, 3, &duration))
 		return false;
-	span->duration = event->phase.bytes[0] == 'B' ? KINETO_OPEN : (uint64_t)duration;
+	span->duration = event->phase.bytes[0] == 'B' ? IMPORTED_NOT_ENDED : (uint64_t)duration;
 	return duration >= 0 && duration < far;
 }
 
 /* An open range that nothing ends lasts to the latest moment. */
-static void reach(struct kineto_reader *reader, const struct kineto_span *span)
+static void extend_latest(struct kineto_reader *reader, const struct kineto_times *span)
 {
-	const int64_t end = span->start + (span->duration == KINETO_OPEN ? 0 : (int64_t)span->duration);
+	const int64_t end = span->start +
+			    (span->duration == IMPORTED_NOT_ENDED ? 0 : (int64_t)span->duration);
 
-	if (end > reader->latest)
-		reader->latest = end;
+	if (end > reader->latest_time)
+		reader->latest_time = end;
 }
 
 /* An event with a time. False: nothing can be made of it. */
-static bool take_timed(struct kineto_reader *reader)
+static bool add_timed_event(struct kineto_reader *reader)
 {
-	struct kineto_span span;
+	struct kineto_times span;
 
-	if (!read_span(&reader->event, &span))
+	if (!read_event_times(&reader->event, &span))
 		return false;
-	reach(reader, &span);
+	extend_latest(reader, &span);
 	switch (reader->event.class) {
 	case KINETO_IS_OPERATOR:
 	case KINETO_IS_ANNOTATION:
 	case KINETO_IS_PYTHON:
-		kineto_take_range(reader, &span);
+		kineto_add_range(reader, &span);
 		break;
 	case KINETO_IS_END:
-		return kineto_take_end(reader, span.start);
+		return kineto_end_event(reader, span.start);
 	case KINETO_IS_MEMORY:
-		take_memory(reader, span.start);
+		add_memory_event(reader, span.start);
 		break;
 	case KINETO_IS_FLOW:
-		take_flow(reader, span.start);
+		add_flow(reader, span.start);
 		break;
 	default:
-		if (span.duration == KINETO_OPEN) {
-			kineto_begin(reader, KINETO_NO_RANGE);
+		if (span.duration == IMPORTED_NOT_ENDED) {
+			kineto_begin_event(reader, KINETO_NO_RANGE);
 			return false;
 		}
 		if (reader->event.class == KINETO_IS_CALL)
-			take_call(reader, &span);
+			add_cuda_call(reader, &span);
 		else if (reader->event.class == KINETO_IS_SYNC)
-			take_sync(reader, &span);
+			add_sync(reader, &span);
 		else if (reader->event.class == KINETO_IS_OVERHEAD)
-			*KINETO_NEW(reader->kineto, overhead, overheads) =
-				(struct kineto_overhead){ .start = span.start, .duration = span.duration };
+			*EVENT_ROWS_ADD(reader->imported, overhead,
+				overheads) = (struct imported_overhead){ .start = span.start,
+				.duration = span.duration };
 		else
-			take_gpu(reader, &span);
+			add_gpu_event(reader, &span);
 		break;
 	}
 	return true;
 }
 
 /* From a call to its work on the GPU: the correlation id says the same. */
-static bool is_arrow(const struct kineto_event *event)
+static bool is_correlation_flow(const struct kineto_event *event)
 {
 	return event->phase.length == 1 && memchr("stf", event->phase.bytes[0], 3);
 }
 
-void kineto_event_take(struct kineto_reader *reader)
+void kineto_add_event(struct kineto_reader *reader)
 {
 	const struct kineto_event *event = &reader->event;
 
-	reader->kineto->events++;
+	reader->imported->events++;
 	if (event->class == KINETO_IS_META)
-		take_meta(reader);
-	else if (event->class == KINETO_OTHER && !is_arrow(event))
-		leave_out(reader);
+		add_process_name(reader);
+	else if (event->class == KINETO_OTHER && !is_correlation_flow(event))
+		skip_event(reader);
 	else if (event->class != KINETO_OTHER)
-		reader->kineto->bad += !take_timed(reader);
+		reader->imported->unreadable += !add_timed_event(reader);
 }
 
-void kineto_events_end(struct kineto_reader *reader)
+void kineto_finish_events(struct kineto_reader *reader)
 {
-	kineto_ranges_end(reader);
-	free(reader->fact_of);
+	kineto_close_open_ranges(reader);
+	free(reader->metadata_of_key);
 	free(reader->thread_slots);
 }

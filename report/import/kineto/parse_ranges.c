@@ -7,18 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SHAPES_MOST 4096u /* bytes; longer ones are not kept */
+#define SHAPES_BYTES_MAX 4096u /* bytes; longer ones are not kept */
 
-static bool begins(const struct json_text *text, const char *with)
+static bool json_text_begins(const struct json_text *text, const char *with)
 {
 	return text->length >= strlen(with) && !memcmp(text->bytes, with, strlen(with));
 }
 
-static enum trace_node_kind range_kind(const struct kineto_event *event)
+static enum trace_node_kind node_kind_of_event(const struct kineto_event *event)
 {
-	if (begins(&event->name, "Optimizer.step#") || begins(&event->name, "Optimizer.zero_grad#"))
+	if (json_text_begins(&event->name, "Optimizer.step#") ||
+		json_text_begins(&event->name, "Optimizer.zero_grad#"))
 		return TRACE_NODE_OPTIMIZER;
-	if (begins(&event->name, "ProfilerStep#") || begins(&event->name, "enumerate(DataLoader)#"))
+	if (json_text_begins(&event->name, "ProfilerStep#") ||
+		json_text_begins(&event->name, "enumerate(DataLoader)#"))
 		return TRACE_NODE_RANGE;
 	return event->class == KINETO_IS_OPERATOR ? TRACE_NODE_OP
 	       : event->class == KINETO_IS_PYTHON ? TRACE_NODE_MODULE
@@ -26,7 +28,7 @@ static enum trace_node_kind range_kind(const struct kineto_event *event)
 }
 
 /* A list without the white space of the file, which differs. `apart`: a blank behind each comma. */
-static size_t put_plain(char *to, const struct json_text *list, bool apart)
+static size_t copy_compact(char *to, const struct json_text *list, bool spaced)
 {
 	size_t length = 0;
 
@@ -36,186 +38,211 @@ static size_t put_plain(char *to, const struct json_text *list, bool apart)
 		if (c == ' ' || c == '\t' || c == '\r' || c == '\n')
 			continue;
 		to[length++] = c;
-		if (c == ',' && apart)
+		if (c == ',' && spaced)
 			to[length++] = ' ';
 	}
 	return length;
 }
 
 /* Of the types, in which names have blanks (`long int`), nothing is taken out but what would end them. */
-static size_t put_types(char *to, const struct json_text *list)
+static size_t copy_types(char *to, const struct json_text *list)
 {
 	for (size_t i = 0; i < list->length; i++)
-		to[i] = list->bytes[i] == '\t' || list->bytes[i] == '\n' || list->bytes[i] == '\r' ? ' ' : list->bytes[i];
+		to[i] = list->bytes[i] == '\t' || list->bytes[i] == '\n' || list->bytes[i] == '\r'
+				? ' '
+				: list->bytes[i];
 	return list->length;
 }
 
 /* Only these are asked what numbers they were given (op_cost.c); with those of others each call would be a place. */
-static bool asks_for_values(struct text name)
+static bool uses_concrete_inputs(struct string_view name)
 {
-	static const char *const inside[] = { "convolution", "::conv", "_attention" }, *const last[] = { "::sum", "::mean", "::amax", "::amin" };
+	static const char *const inside[] = { "convolution", "::conv", "_attention" },
+				 *const last[] = { "::sum", "::mean", "::amax", "::amin" };
 
 	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
 		if (memmem(name.bytes, name.length, inside[i], strlen(inside[i])))
 			return true;
 	for (size_t i = 0; i < sizeof last / sizeof *last; i++)
-		if (name.length >= strlen(last[i]) && !memcmp(name.bytes + name.length - strlen(last[i]), last[i], strlen(last[i])))
+		if (name.length >= strlen(last[i]) &&
+			!memcmp(name.bytes + name.length - strlen(last[i]), last[i],
+				strlen(last[i])))
 			return true;
 	return false;
 }
 
 /* The same by the name's number, found once. */
-static bool wants_values(struct kineto_reader *reader, uint32_t name)
+static bool wants_concrete_inputs(struct kineto_reader *reader, uint32_t name)
 {
 	enum { UNKNOWN, NO, YES };
 
-	grow(&reader->wants_values, &reader->wants_room, (size_t)name + 1, 1);
+	array_grow_zeroed(&reader->wants_values, &reader->wants_room, (size_t)name + 1, 1);
 	if (reader->wants_values[name] == UNKNOWN)
-		reader->wants_values[name] = asks_for_values(text_of(reader->kineto->texts, name)) ? YES : NO;
+		reader->wants_values[name] = uses_concrete_inputs(string_table_get(
+						     reader->imported->texts, name))
+						     ? YES
+						     : NO;
 	return reader->wants_values[name] == YES;
 }
 
 /* As the text of our own traces: `[[64, 1024], []]`, and behind it what they do not have (trace_format.h). */
-static uint32_t shapes(struct kineto_reader *reader, uint32_t name)
+static uint32_t op_inputs_text(struct kineto_reader *reader, uint32_t name)
 {
 	const struct kineto_args *args = &reader->event.args;
-	const struct json_text *given = &args->of[args->of[KINETO_SHAPES].form ? KINETO_SHAPES : KINETO_SHAPES_OLD],
-			       *types = &args->of[KINETO_TYPES], *values = &args->of[KINETO_VALUES];
-	const bool typed = types->form == '[' && types->length <= SHAPES_MOST,
-		   valued = values->form == '[' && values->length <= SHAPES_MOST && wants_values(reader, name);
+	const struct json_text
+		*given = &args->values[args->values[KINETO_SHAPES].form ? KINETO_SHAPES
+									: KINETO_SHAPES_OLD],
+		*types = &args->values[KINETO_TYPES], *values = &args->values[KINETO_VALUES];
+	const bool typed = types->form == '[' && types->length <= SHAPES_BYTES_MAX,
+		   valued = values->form == '[' && values->length <= SHAPES_BYTES_MAX &&
+			    wants_concrete_inputs(reader, name);
 	const uint64_t flops = kineto_arg(args, KINETO_FLOPS);
 	size_t length;
 
-	if (given->form != '[' || given->length <= 2 || given->length > SHAPES_MOST)
+	if (given->form != '[' || given->length <= 2 || given->length > SHAPES_BYTES_MAX)
 		return 0;
-	grow(&reader->plain, &reader->plain_room,
-		given->length * 2 + (typed ? types->length : 0) + (valued ? values->length : 0) + 32, 1);
-	length = put_plain(reader->plain, given, true);
+	array_grow_zeroed(&reader->plain, &reader->plain_room,
+		given->length * 2 + (typed ? types->length : 0) + (valued ? values->length : 0) +
+			32,
+		1);
+	length = copy_compact(reader->plain, given, true);
 	if (typed) {
 		reader->plain[length++] = '\t';
-		length += put_types(reader->plain + length, types);
+		length += copy_types(reader->plain + length, types);
 	}
 	if (valued) {
 		reader->plain[length++] = '\t';
 		if (!typed)
 			reader->plain[length++] = '\t';
-		length += put_plain(reader->plain + length, values, false);
+		length += copy_compact(reader->plain + length, values, false);
 	}
 	if (flops)
-		length += (size_t)sprintf(reader->plain + length, "%s%llu", valued ? "\t" : typed ? "\t\t" : "\t\t\t",
+		length += (size_t)sprintf(reader->plain + length, "%s%llu",
+			valued  ? "\t"
+			: typed ? "\t\t"
+				: "\t\t\t",
 			(unsigned long long)flops);
-	return text_id(reader->kineto->texts, reader->plain, length);
+	return string_table_intern(reader->imported->texts, reader->plain, length);
 }
 
-static uint32_t stack(struct kineto_reader *reader)
+static uint32_t call_stack_text(struct kineto_reader *reader)
 {
-	const struct json_text *given = &reader->event.args.of[KINETO_STACK];
+	const struct json_text *given = &reader->event.args.values[KINETO_STACK];
 
-	return given->form == '"' && given->length ? kineto_text(reader, given) : 0;
+	return given->form == '"' && given->length ? kineto_intern(reader, given) : 0;
 }
 
 /* What the event's thread has begun last, + 1. */
-static uint32_t *innermost(struct kineto_reader *reader)
+static uint32_t *innermost_open(struct kineto_reader *reader)
 {
 	const uint32_t of = kineto_thread_of(reader);
 
-	grow(&reader->innermost, &reader->innermost_room, (size_t)of + 1, sizeof *reader->innermost);
+	array_grow_zeroed(&reader->innermost, &reader->innermost_room, (size_t)of + 1,
+		sizeof *reader->innermost);
 	return &reader->innermost[of];
 }
 
-void kineto_begin(struct kineto_reader *reader, uint32_t range)
+void kineto_begin_event(struct kineto_reader *reader, uint32_t range)
 {
-	uint32_t *last = innermost(reader);
+	uint32_t *last = innermost_open(reader);
 
-	grow(&reader->begun, &reader->begun_room, reader->begun_count + 1, sizeof *reader->begun);
-	reader->begun[reader->begun_count++] = (struct kineto_begun){ .range = range, .outer = *last };
-	*last = (uint32_t)reader->begun_count;
+	array_grow_zeroed(&reader->open_events, &reader->open_event_room,
+		reader->open_event_count + 1, sizeof *reader->open_events);
+	reader->open_events[reader->open_event_count++] = (struct kineto_open_event){
+		.range = range, .outer = *last
+	};
+	*last = (uint32_t)reader->open_event_count;
 }
 
-bool kineto_take_end(struct kineto_reader *reader, int64_t time)
+bool kineto_end_event(struct kineto_reader *reader, int64_t time)
 {
-	uint32_t *last = innermost(reader);
-	const struct kineto_begun *begun = *last ? &reader->begun[*last - 1] : NULL;
-	struct kineto_range *range =
-		begun && begun->range != KINETO_NO_RANGE ? &reader->kineto->ranges[begun->range] : NULL;
+	uint32_t *last = innermost_open(reader);
+	const struct kineto_open_event *open_events = *last ? &reader->open_events[*last - 1]
+							    : NULL;
+	struct imported_range *range = open_events && open_events->range != KINETO_NO_RANGE
+					       ? &reader->imported->ranges[open_events->range]
+					       : NULL;
 
-	if (!begun || (range && time < range->start))
+	if (!open_events || (range && time < range->start))
 		return false;
-	*last = begun->outer;
+	*last = open_events->outer;
 	if (range)
 		range->duration = (uint64_t)(time - range->start);
 	return true;
 }
 
-static void take_range(struct kineto_reader *reader, const struct kineto_span *span)
+static void add_plain_range(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const struct kineto_event *event = &reader->event;
-	struct kineto *kineto = reader->kineto;
-	struct kineto_range *range = KINETO_NEW(kineto, range, ranges);
+	struct event_rows *imported = reader->imported;
+	struct imported_range *range = EVENT_ROWS_ADD(imported, range, ranges);
 	struct json_text name = event->name;
 	int64_t sequence;
 
-	*range = (struct kineto_range){ .start = span->start,
+	*range = (struct imported_range){ .start = span->start,
 		.duration = span->duration,
-		.sequence = KINETO_NO_SEQUENCE,
+		.sequence = IMPORTED_NO_SEQUENCE,
 		.thread = kineto_thread_of(reader),
-		.kind = (uint16_t)range_kind(event) };
+		.kind = (uint16_t)node_kind_of_event(event) };
 	if (range->kind == TRACE_NODE_MODULE) {
 		name.bytes += strlen("nn.Module: ");
 		name.length -= strlen("nn.Module: ");
 	}
-	range->name = kineto_text(reader, &name);
+	range->name = kineto_intern(reader, &name);
 	if (range->kind != TRACE_NODE_MODULE) {
-		range->external = kineto_external_of(&event->args);
+		range->external = kineto_external_id(&event->args);
 		range->forward = kineto_arg32(&event->args, KINETO_FORWARD);
-		if (json_signed(&event->args.of[KINETO_SEQUENCE], &sequence) && sequence >= 0)
+		if (json_signed(&event->args.values[KINETO_SEQUENCE], &sequence) && sequence >= 0)
 			range->sequence = sequence;
-		range->shapes = range->kind == TRACE_NODE_OP ? shapes(reader, range->name) : 0;
-		range->stack = stack(reader);
+		range->shapes = range->kind == TRACE_NODE_OP ? op_inputs_text(reader, range->name)
+							     : 0;
+		range->stack = call_stack_text(reader);
 	}
-	if (span->duration == KINETO_OPEN)
-		kineto_begin(reader, (uint32_t)kineto->range_count - 1);
+	if (span->duration == IMPORTED_NOT_ENDED)
+		kineto_begin_event(reader, (uint32_t)imported->range_count - 1);
 }
 
 /* A call of Python that is no module's. */
 static bool is_frame(const struct kineto_event *event)
 {
-	return event->class == KINETO_IS_PYTHON && !begins(&event->name, "nn.Module: ");
+	return event->class == KINETO_IS_PYTHON && !json_text_begins(&event->name, "nn.Module: ");
 }
 
-static void take_frame(struct kineto_reader *reader, const struct kineto_span *span)
+static void add_python_frame(struct kineto_reader *reader, const struct kineto_times *span)
 {
-	if (span->duration == KINETO_OPEN)
-		kineto_begin(reader, KINETO_NO_RANGE);
-	*KINETO_NEW(reader->kineto, frame, frames) = (struct kineto_frame){ .start = span->start,
-		.duration = span->duration == KINETO_OPEN ? INT64_MAX / 4 : span->duration,
-		.name = kineto_text(reader, &reader->event.name),
+	if (span->duration == IMPORTED_NOT_ENDED)
+		kineto_begin_event(reader, KINETO_NO_RANGE);
+	*EVENT_ROWS_ADD(
+		reader->imported, frame, frames) = (struct imported_frame){ .start = span->start,
+		.duration = span->duration == IMPORTED_NOT_ENDED ? INT64_MAX / 4 : span->duration,
+		.name = kineto_intern(reader, &reader->event.name),
 		.thread = kineto_thread_of(reader) };
 }
 
-void kineto_take_range(struct kineto_reader *reader, const struct kineto_span *span)
+void kineto_add_range(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	if (is_frame(&reader->event))
-		take_frame(reader, span);
+		add_python_frame(reader, span);
 	else
-		take_range(reader, span);
+		add_plain_range(reader, span);
 }
 
-void kineto_ranges_end(struct kineto_reader *reader)
+void kineto_close_open_ranges(struct kineto_reader *reader)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
 	for (size_t thread = 0; thread < reader->innermost_room; thread++)
-		for (uint32_t i = reader->innermost[thread]; i; i = reader->begun[i - 1].outer) {
-			struct kineto_range *range;
+		for (uint32_t i = reader->innermost[thread]; i;
+			i = reader->open_events[i - 1].outer) {
+			struct imported_range *range;
 
-			if (reader->begun[i - 1].range == KINETO_NO_RANGE)
+			if (reader->open_events[i - 1].range == KINETO_NO_RANGE)
 				continue;
-			range = &kineto->ranges[reader->begun[i - 1].range];
-			range->duration = (uint64_t)(reader->latest - range->start);
-			kineto->not_ended++;
+			range = &imported->ranges[reader->open_events[i - 1].range];
+			range->duration = (uint64_t)(reader->latest_time - range->start);
+			imported->unended++;
 		}
-	free(reader->begun);
+	free(reader->open_events);
 	free(reader->innermost);
 	free(reader->wants_values);
 }

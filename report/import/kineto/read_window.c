@@ -4,36 +4,37 @@
 #include "report/base/gzip_file.h"
 #include <stdlib.h>
 
-static bool fill(struct window *window)
+static bool fill_read_window(struct read_window *window)
 {
-	const size_t got = unpacked_read(window->file, window->bytes + window->used, window->room - window->used);
+	const size_t got = gzip_file_read(
+		window->file, window->bytes + window->used, window->room - window->used);
 
 	window->used += got;
 	memset(window->bytes + window->used, 0, JSON_SLACK);
 	return got > 0;
 }
 
-void window_open(struct window *window, struct unpacked *file)
+void read_window_open(struct read_window *window, struct gzip_file *file)
 {
-	*window = (struct window){ .file = file, .room = WINDOW_BYTES };
+	*window = (struct read_window){ .file = file, .room = READ_WINDOW_BYTES };
 	window->bytes = malloc(window->room + JSON_SLACK);
 	if (!window->bytes)
 		fatal(STATUS_UNREADABLE, "no memory to read a file");
-	fill(window);
+	fill_read_window(window);
 	window->scan.at = window->bytes;
 	window->scan.end = window->bytes + window->used;
 }
 
-void window_close(struct window *window)
+void read_window_close(struct read_window *window)
 {
 	free(window->bytes);
 }
 
-static bool widen(struct window *window)
+static bool grow_read_window(struct read_window *window)
 {
 	char *wider;
 
-	if (window->room >= WINDOW_MOST)
+	if (window->room >= READ_WINDOW_MAX)
 		return false;
 	wider = realloc(window->bytes, window->room * 2 + JSON_SLACK);
 	if (!wider)
@@ -43,7 +44,7 @@ static bool widen(struct window *window)
 	return true;
 }
 
-bool window_more(struct window *window, const char *from)
+bool read_window_extend(struct read_window *window, const char *from)
 {
 	const size_t gone = (size_t)(from - window->bytes), kept = window->used - gone;
 	bool more;
@@ -51,11 +52,11 @@ bool window_more(struct window *window, const char *from)
 	memmove(window->bytes, from, kept);
 	window->before += gone;
 	window->used = kept;
-	if (kept == window->room && !widen(window)) {
+	if (kept == window->room && !grow_read_window(window)) {
 		window->scan.problem = "a value is longer than 256 MiB";
 		more = false;
 	} else {
-		more = fill(window);
+		more = fill_read_window(window);
 	}
 	window->scan.at = window->bytes;
 	window->scan.end = window->bytes + window->used;
@@ -64,7 +65,7 @@ bool window_more(struct window *window, const char *from)
 	return more;
 }
 
-uint64_t window_offset(const struct window *window)
+uint64_t read_window_offset(const struct read_window *window)
 {
 	return window->before + (uint64_t)(window->scan.at - window->bytes);
 }

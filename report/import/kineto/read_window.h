@@ -6,26 +6,26 @@
 
 #include "report/text/json_scanner.h"
 
-#define WINDOW_BYTES (1u << 20)
-#define WINDOW_MOST (256u << 20) /* no value that is read whole is longer */
+#define READ_WINDOW_BYTES (1u << 20)
+#define READ_WINDOW_MAX (256u << 20) /* no value that is read whole is longer */
 
-struct unpacked;
+struct gzip_file;
 
-struct window {
-	struct unpacked *file;
+struct read_window {
+	struct gzip_file *file;
 	char *bytes;
 	size_t room, used;
 	uint64_t before; /* bytes of the file that have gone by */
-	struct json_scan scan;
+	struct json_scanner scan;
 };
 
-void window_open(struct window *window, struct unpacked *file);
-void window_close(struct window *window);
+void read_window_open(struct read_window *window, struct gzip_file *file);
+void read_window_close(struct read_window *window);
 
 /* What was begun at `from` reached the window's end: more bytes come behind it, and the scan stands at it again (it may
  * have moved). False: there are no more, or it is too long; the scan's problem stays. */
-bool window_more(struct window *window, const char *from);
+bool read_window_extend(struct read_window *window, const char *from);
 /* Where the scan stands in the file. */
-uint64_t window_offset(const struct window *window);
+uint64_t read_window_offset(const struct read_window *window);
 
 #endif

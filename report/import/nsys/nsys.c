@@ -11,7 +11,7 @@
 
 /* ---- numbers ---- */
 
-static uint32_t *slot_of(const struct nsys_map *map, uint64_t key)
+static uint32_t *nsys_id_slot(const struct nsys_id_map *map, uint64_t key)
 {
 	size_t i = (key * 0x9e3779b97f4a7c15u >> 20) & (map->room - 1);
 
@@ -21,23 +21,23 @@ static uint32_t *slot_of(const struct nsys_map *map, uint64_t key)
 	return &map->pairs[i].value;
 }
 
-uint32_t *nsys_map_at(struct nsys_map *map, uint64_t key)
+uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key)
 {
-	uint32_t *value = map->room ? slot_of(map, key) : NULL;
-	const struct nsys_map old = *map;
+	uint32_t *value = map->room ? nsys_id_slot(map, key) : NULL;
+	const struct nsys_id_map old = *map;
 
 	if (value && (*value || (map->count + 1) * 2 <= map->room)) {
 		map->count += !*value;
 		return value;
 	}
 	map->room = old.room ? old.room * 2 : 64;
-	map->pairs = need(map->room * sizeof *map->pairs);
+	map->pairs = xcalloc(map->room * sizeof *map->pairs);
 	for (size_t i = 0; i < old.room; i++)
 		if (old.pairs[i].value)
-			*slot_of(map, old.pairs[i].key) = old.pairs[i].value;
+			*nsys_id_slot(map, old.pairs[i].key) = old.pairs[i].value;
 	free(old.pairs);
 	map->count++;
-	return slot_of(map, key);
+	return nsys_id_slot(map, key);
 }
 
 /* A thread's global number ends in 24 bits of its id, below 24 bits of its process's. */
@@ -48,14 +48,15 @@ uint32_t nsys_pid(int64_t global)
 
 uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 {
-	uint32_t *known = nsys_map_at(&reader->processes, (uint64_t)global >> 24);
+	uint32_t *known = nsys_id_map_slot(&reader->processes, (uint64_t)global >> 24);
 
 	if (!*known) {
 		char number[16];
 
 		snprintf(number, sizeof number, "%u", nsys_pid(global));
-		*KINETO_NEW(reader->kineto, process, processes) =
-			(struct kineto_process){ text_id(reader->kineto->texts, number, strlen(number)) };
+		*EVENT_ROWS_ADD(reader->imported, process, processes) = (struct imported_process){
+			string_table_intern(reader->imported->texts, number, strlen(number))
+		};
 		*known = (uint32_t)reader->processes.count;
 	}
 	return *known - 1;
@@ -63,91 +64,98 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 
 static bool is_process(const struct nsys_reader *reader, int64_t global)
 {
-	const struct nsys_map *map = &reader->processes;
+	const struct nsys_id_map *map = &reader->processes;
 
-	return map->room && *slot_of(map, (uint64_t)global >> 24);
+	return map->room && *nsys_id_slot(map, (uint64_t)global >> 24);
 }
 
 /* ---- what is known of the run ---- */
 
-static void fact(struct nsys_reader *reader, const char *key, struct text value)
+static void add_nsys_metadata(struct nsys_reader *reader, const char *key, struct string_view value)
 {
-	struct texts *texts = reader->kineto->texts;
+	struct string_table *texts = reader->imported->texts;
 
-	*KINETO_NEW(reader->kineto, fact, facts) = (struct kineto_fact){
-		.key = text_id(texts, key, strlen(key)), .value = text_id(texts, value.bytes, value.length)
+	*EVENT_ROWS_ADD(reader->imported, metadata, metadata) = (struct imported_metadata){
+		.key = string_table_intern(texts, key, strlen(key)),
+		.value = string_table_intern(texts, value.bytes, value.length)
 	};
 }
 
-static void read_maker(struct nsys_reader *reader)
+static void read_producer(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(reader->db, "EXPORT_META_DATA", (const char *const[]){ "name", "value" }, 2);
-	char *maker = reader->kineto->maker;
+	struct nsys_rows *rows = nsys_rows_open(
+		reader->db, "EXPORT_META_DATA", (const char *const[]){ "name", "value" }, 2);
+	char *producer = reader->imported->producer;
 
-	strcpy(maker, "Nsight Systems");
+	strcpy(producer, "Nsight Systems");
 	while (nsys_rows_next(rows)) {
-		const struct text name = nsys_bytes(rows, 0), value = nsys_bytes(rows, 1);
+		const struct string_view name = nsys_rows_text(rows, 0),
+					 value = nsys_rows_text(rows, 1);
 
-		if (name.length == 22 && !memcmp(name.bytes, "EXPORT_PRODUCT_VERSION", 22) && value.length < 60)
-			snprintf(maker, sizeof reader->kineto->maker, "Nsight Systems %s", value.bytes);
+		if (name.length == 22 && !memcmp(name.bytes, "EXPORT_PRODUCT_VERSION", 22) &&
+			value.length < 60)
+			snprintf(producer, sizeof reader->imported->producer, "Nsight Systems %s",
+				value.bytes);
 	}
-	nsys_rows_end(rows);
+	nsys_rows_close(rows);
 }
 
 static void read_start(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(
-		reader->db, "TARGET_INFO_SESSION_START_TIME", (const char *const[]){ "utcEpochNs" }, 1);
+	struct nsys_rows *rows = nsys_rows_open(reader->db, "TARGET_INFO_SESSION_START_TIME",
+		(const char *const[]){ "utcEpochNs" }, 1);
 
 	while (nsys_rows_next(rows))
-		if (!reader->kineto->base_ns)
-			reader->kineto->base_ns = nsys_number(rows, 0);
-	nsys_rows_end(rows);
+		if (!reader->imported->base_ns)
+			reader->imported->base_ns = nsys_rows_number(rows, 0);
+	nsys_rows_close(rows);
 }
 
 static void read_host(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(
+	struct nsys_rows *rows = nsys_rows_open(
 		reader->db, "TARGET_INFO_SYSTEM_ENV", (const char *const[]){ "name", "value" }, 2);
 	bool found = false;
 
 	while (nsys_rows_next(rows)) {
-		const struct text name = nsys_bytes(rows, 0);
+		const struct string_view name = nsys_rows_text(rows, 0);
 
 		if (!found && name.length == 8 && !memcmp(name.bytes, "Hostname", 8)) {
-			fact(reader, "host", nsys_bytes(rows, 1));
+			add_nsys_metadata(reader, "host", nsys_rows_text(rows, 1));
 			found = true;
 		}
 	}
-	nsys_rows_end(rows);
+	nsys_rows_close(rows);
 }
 
 /* Only those which have events: the table holds every process of the machine. */
 static void read_processes(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(reader->db, "PROCESSES", (const char *const[]){ "globalPid", "name" }, 2);
+	struct nsys_rows *rows = nsys_rows_open(
+		reader->db, "PROCESSES", (const char *const[]){ "globalPid", "name" }, 2);
 	char key[32], all[512];
 	size_t used = 0, count = 0;
 
 	while (nsys_rows_next(rows)) {
-		const struct text name = nsys_bytes(rows, 1);
+		const struct string_view name = nsys_rows_text(rows, 1);
 
-		if (!is_process(reader, nsys_number(rows, 0)))
+		if (!is_process(reader, nsys_rows_number(rows, 0)))
 			continue;
-		snprintf(key, sizeof key, "process.%u", nsys_pid(nsys_number(rows, 0)));
-		fact(reader, key, name);
+		snprintf(key, sizeof key, "process.%u", nsys_pid(nsys_rows_number(rows, 0)));
+		add_nsys_metadata(reader, key, name);
 		count++;
 		if (used < sizeof all - 100)
-			used += (size_t)snprintf(all + used, sizeof all - used, "%s%u %.60s", used ? ", " : "",
-				nsys_pid(nsys_number(rows, 0)), name.bytes);
+			used += (size_t)snprintf(all + used, sizeof all - used, "%s%u %.60s",
+				used ? ", " : "", nsys_pid(nsys_rows_number(rows, 0)), name.bytes);
 	}
-	nsys_rows_end(rows);
+	nsys_rows_close(rows);
 	if (count > 1)
-		fact(reader, "import.processes", (struct text){ all, (uint32_t)used });
+		add_nsys_metadata(
+			reader, "import.processes", (struct string_view){ all, (uint32_t)used });
 }
 
 /* `74e128b2-90b6-...`, perhaps with other letters before it. */
-static void read_uuid(struct text text, uint8_t *uuid)
+static void read_uuid(struct string_view text, uint8_t *uuid)
 {
 	size_t digits = 32;
 
@@ -167,20 +175,24 @@ static void read_uuid(struct text text, uint8_t *uuid)
 /* A device is called what CUDA calls it, where that is said. */
 static void read_devices(struct nsys_reader *reader)
 {
-	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory", "computeMajor", "computeMinor",
-		"smCount", "threadsPerWarp", "maxWarpsPerSm", "maxThreadsPerBlock", "maxRegistersPerSm",
-		"maxRegistersPerBlock", "maxShmemPerSm", "maxShmemPerBlock", "uuid" };
-	struct nsys_rows *rows = nsys_rows(reader->db, "TARGET_INFO_GPU", columns, COUNT(columns));
-	struct kineto *kineto = reader->kineto;
+	static const char *const columns[] = { "id", "cuDevice", "name", "totalMemory",
+		"computeMajor", "computeMinor", "smCount", "threadsPerWarp", "maxWarpsPerSm",
+		"maxThreadsPerBlock", "maxRegistersPerSm", "maxRegistersPerBlock", "maxShmemPerSm",
+		"maxShmemPerBlock", "uuid" };
+	struct nsys_rows *rows = nsys_rows_open(
+		reader->db, "TARGET_INFO_GPU", columns, COUNT(columns));
+	struct event_rows *imported = reader->imported;
 
 	while (nsys_rows_next(rows)) {
 		uint64_t of[COUNT(columns)];
-		const struct text name = nsys_bytes(rows, 2);
+		const struct string_view name = nsys_rows_text(rows, 2);
 
 		for (unsigned i = 0; i < COUNT(columns); i++)
-			of[i] = nsys_number(rows, i) > 0 ? (uint64_t)nsys_number(rows, i) : 0;
-		*KINETO_NEW(kineto, device, devices) = (struct kineto_device){ .id = nsys_has(rows, 1) ? of[1] : of[0],
-			.name = text_id(kineto->texts, name.bytes, name.length),
+			of[i] = nsys_rows_number(rows, i) > 0 ? (uint64_t)nsys_rows_number(rows, i)
+							      : 0;
+		*EVENT_ROWS_ADD(imported, device, devices) = (struct imported_device){
+			.id = nsys_rows_has_value(rows, 1) ? of[1] : of[0],
+			.name = string_table_intern(imported->texts, name.bytes, name.length),
 			.memory_bytes = of[3],
 			.major = of[4],
 			.minor = of[5],
@@ -191,37 +203,43 @@ static void read_devices(struct nsys_reader *reader)
 			.registers_per_sm = of[10],
 			.registers_per_block = of[11],
 			.shared_per_sm = of[12],
-			.shared_per_block = of[13] };
-		read_uuid(nsys_bytes(rows, 14), kineto->devices[kineto->device_count - 1].uuid);
+			.shared_per_block = of[13]
+		};
+		read_uuid(nsys_rows_text(rows, 14),
+			imported->devices[imported->device_count - 1].uuid);
 	}
-	nsys_rows_end(rows);
+	nsys_rows_close(rows);
 }
 
 /* Of threads that have events: the system's names for them. */
 static void read_threads(struct nsys_reader *reader)
 {
-	struct nsys_rows *rows = nsys_rows(
+	struct nsys_rows *rows = nsys_rows_open(
 		reader->db, "ThreadNames", (const char *const[]){ "globalTid", "nameId" }, 2);
-	struct kineto *kineto = reader->kineto;
-	struct text name;
+	struct event_rows *imported = reader->imported;
+	struct string_view name;
 
 	while (nsys_rows_next(rows)) {
 		const uint32_t thread = reader->threads.room
-						? *slot_of(&reader->threads, (uint64_t)nsys_number(rows, 0))
+						? *nsys_id_slot(&reader->threads,
+							  (uint64_t)nsys_rows_number(rows, 0))
 						: 0;
 
-		if (thread && nsys_has(rows, 1) && nsys_db_string(reader->db, nsys_number(rows, 1), &name))
-			*KINETO_NEW(kineto, moment, moments) = (struct kineto_moment){ .time = reader->earliest,
-				.name = text_id(kineto->texts, name.bytes, name.length),
+		if (thread && nsys_rows_has_value(rows, 1) &&
+			nsys_database_string(reader->db, nsys_rows_number(rows, 1), &name))
+			*EVENT_ROWS_ADD(imported, instant,
+				instants) = (struct imported_instant){ .time = reader->earliest,
+				.name = string_table_intern(
+					imported->texts, name.bytes, name.length),
 				.thread = thread - 1,
 				.kind = TRACE_OBJECT };
 	}
-	nsys_rows_end(rows);
+	nsys_rows_close(rows);
 }
 
 /* ---- what is in no view ---- */
 
-static bool is_read(const char *table)
+static bool is_known_table(const char *table)
 {
 	for (size_t i = 0; nsys_event_tables[i]; i++)
 		if (!strcmp(nsys_event_tables[i], table))
@@ -230,95 +248,101 @@ static bool is_read(const char *table)
 }
 
 /* Tables of events that nobody asks for, by their names. */
-static void count_others(struct nsys_reader *reader)
+static void count_unread_tables(struct nsys_reader *reader)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 	const char *table;
 
-	for (size_t i = 0; (table = nsys_db_table(reader->db, i)); i++) {
+	for (size_t i = 0; (table = nsys_database_table(reader->db, i)); i++) {
 		struct nsys_rows *rows;
 		uint64_t count = 0;
 
-		if (is_read(table) ||
-			!(nsys_db_has(reader->db, table, "start") || nsys_db_has(reader->db, table, "timestamp")))
+		if (is_known_table(table) ||
+			!(nsys_database_has_column(reader->db, table, "start") ||
+				nsys_database_has_column(reader->db, table, "timestamp")))
 			continue;
-		rows = nsys_rows(reader->db, table, NULL, 0);
+		rows = nsys_rows_open(reader->db, table, NULL, 0);
 		while (nsys_rows_next(rows))
 			count++;
-		nsys_rows_end(rows);
-		kineto->events += count;
+		nsys_rows_close(rows);
+		imported->events += count;
 		if (count)
-			*KINETO_NEW(kineto, left_out, left_outs) = (struct kineto_left_out){
-				text_id(kineto->texts, table, strlen(table)), count
+			*EVENT_ROWS_ADD(imported, skip, skips) = (struct imported_skip){
+				string_table_intern(imported->texts, table, strlen(table)), count
 			};
 	}
 }
 
 /* ---- all of it ---- */
 
-static void end_open(struct nsys_reader *reader)
+static void close_open_ranges(struct nsys_reader *reader)
 {
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
 	for (size_t i = 0; i < reader->open_count; i++) {
-		struct kineto_range *range = &kineto->ranges[reader->open[i]];
+		struct imported_range *range = &imported->ranges[reader->open[i]];
 
 		range->duration = (uint64_t)(reader->latest - range->start);
 	}
-	kineto->not_ended += reader->open_count;
+	imported->unended += reader->open_count;
 }
 
 /* Any of its own tables will do: an export has only those that have rows. */
 static bool is_export(struct nsys_reader *reader)
 {
-	bool found = nsys_db_has(reader->db, "StringIds", "value") &&
-		     (nsys_db_has(reader->db, "EXPORT_META_DATA", "value") ||
-			     nsys_db_has(reader->db, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs"));
+	bool found = nsys_database_has_column(reader->db, "StringIds", "value") &&
+		     (nsys_database_has_column(reader->db, "EXPORT_META_DATA", "value") ||
+			     nsys_database_has_column(
+				     reader->db, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs"));
 
 	for (size_t i = 0; nsys_event_tables[i] && !found; i++)
-		found = nsys_db_has(reader->db, nsys_event_tables[i], "start");
+		found = nsys_database_has_column(reader->db, nsys_event_tables[i], "start");
 	return found;
 }
 
-static void read_all(struct nsys_reader *reader)
+static void read_nsys_tables(struct nsys_reader *reader)
 {
 	const char *problem, *table;
-	struct kineto *kineto = reader->kineto;
+	struct event_rows *imported = reader->imported;
 
-	read_maker(reader);
+	read_producer(reader);
 	read_start(reader);
 	nsys_events_read(reader);
-	end_open(reader);
+	close_open_ranges(reader);
 	read_host(reader);
 	read_processes(reader);
 	read_devices(reader);
 	read_threads(reader);
-	count_others(reader);
-	problem = nsys_db_problem(reader->db, &table);
+	count_unread_tables(reader);
+	problem = nsys_database_problem(reader->db, &table);
 	if (problem) {
-		struct text kept = text_of(kineto->texts, text_id(kineto->texts, problem, strlen(problem)));
+		struct string_view kept = string_table_get(imported->texts,
+			string_table_intern(imported->texts, problem, strlen(problem)));
 
-		kineto->cut = true;
-		kineto->problem = kept.bytes;
-		snprintf(kineto->broken_in, sizeof kineto->broken_in, "%s", table);
+		imported->truncated = true;
+		imported->problem = kept.bytes;
+		snprintf(imported->problem_table, sizeof imported->problem_table, "%s", table);
 	}
 }
 
-bool nsys_read(struct kineto *kineto, int fd, char *problem, size_t problem_bytes)
+bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t problem_bytes)
 {
-	struct nsys_reader reader = { .kineto = kineto, .earliest = INT64_MAX, .latest = INT64_MIN };
+	struct nsys_reader reader = {
+		.imported = imported, .earliest = INT64_MAX, .latest = INT64_MIN
+	};
 	bool good;
 
-	*kineto = (struct kineto){ .texts = texts_new() };
-	reader.db = nsys_db_open(fd, problem, problem_bytes);
+	*imported = (struct event_rows){ .texts = string_table_new() };
+	reader.db = nsys_database_open(fd, problem, problem_bytes);
 	if (!reader.db)
 		return false;
 	good = is_export(&reader);
 	if (good)
-		read_all(&reader);
+		read_nsys_tables(&reader);
 	else
-		snprintf(problem, problem_bytes, "is an SQLite database, but not one that Nsight Systems exported");
-	nsys_db_close(reader.db);
+		snprintf(problem, problem_bytes,
+			"is an SQLite database, but not one that Nsight Systems exported");
+	nsys_database_close(reader.db);
 	free(reader.threads.pairs);
 	free(reader.processes.pairs);
 	free(reader.texts.pairs);

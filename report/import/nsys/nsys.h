@@ -11,13 +11,13 @@
 #include "report/import/nsys/nsys_database.h"
 
 /* Reads an open file. False: `problem` says what it is instead, as in "it ...". kineto_free in either case. */
-bool nsys_read(struct kineto *kineto, int fd, char *problem, size_t problem_bytes);
+bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t problem_bytes);
 
 /* ---- between those files ---- */
 
 /* Numbers of the file, and what they stand for here. */
-struct nsys_map {
-	struct nsys_pair {
+struct nsys_id_map {
+	struct nsys_id_pair {
 		uint64_t key;
 		uint32_t value; /* + 1; 0: free */
 	} * pairs;
@@ -25,9 +25,9 @@ struct nsys_map {
 };
 
 struct nsys_reader {
-	struct nsys_db *db;
-	struct kineto *kineto;
-	struct nsys_map threads, processes, texts, domains;
+	struct nsys_database *db;
+	struct event_rows *imported;
+	struct nsys_id_map threads, processes, texts, domains;
 	uint32_t caller; /* the process that made the first call */
 	int64_t earliest, latest;
 	uint64_t spans; /* start/end ranges, from 1 */
@@ -36,7 +36,7 @@ struct nsys_reader {
 };
 
 /* The value's place, *value 0 if it is new: then it is to be filled with what it stands for, + 1. */
-uint32_t *nsys_map_at(struct nsys_map *map, uint64_t key);
+uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key);
 /* The process's number in the order in which they are met, from 0. */
 uint32_t nsys_process(struct nsys_reader *reader, int64_t global);
 uint32_t nsys_pid(int64_t global);

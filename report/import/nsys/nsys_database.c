@@ -7,34 +7,37 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define VALUE_BYTES_MOST (64 << 20)
-#define QUERY_BYTES_MOST 8192
-#define TABLES_MOST 1024u
-#define ROW_BYTES_LEAST 4u /* a cell's pointer, and a cell */
+#define VALUE_BYTES_MAX (64 << 20)
+#define QUERY_BYTES_MAX 8192
+#define TABLES_MAX 1024u
+#define ROW_BYTES_MIN 4u /* a cell's pointer, and a cell */
 /* What it takes to read a row of a real export is less than a step for each of its bytes. */
-#define STEPS_A_BYTE 16u
-#define STEPS_LEAST 20000000u
-#define STEPS_EACH 1000
+#define STEPS_PER_BYTE 16u
+#define STEPS_MIN 20000000u
+#define STEPS_PER_CALLBACK 1000
 
-struct nsys_db {
+struct nsys_database {
 	sqlite3 *sqlite;
-	uint64_t rows_most;  /* that the file has room for */
+	uint64_t rows_max;   /* that the file has room for */
 	uint64_t steps_left; /* of SQLite's machine */
-	char *tables[TABLES_MOST], *others[TABLES_MOST]; /* others: views and virtual tables, which are not read */
-	size_t table_count, other_count;
+	char *tables[TABLES_MAX],
+		*unreadable_tables
+			[TABLES_MAX]; /* others: views and virtual tables, which are not read */
+	size_t table_count, unreadable_count;
 	sqlite3_stmt *string;
-	char problem[256], broken[128];
+	char problem[256], problem_table[128];
 };
 
 struct nsys_rows {
-	struct nsys_db *db;
+	struct nsys_database *db;
 	sqlite3_stmt *statement; /* NULL: no rows */
 	const char *table;
 	uint64_t count;
 };
 
 /* Only what we ask ourselves: plain rows of tables, and which columns a table has. */
-static int allow(void *context, int action, const char *first, const char *second, const char *base, const char *inner)
+static int authorize_statement(void *context, int action, const char *first, const char *second,
+	const char *base, const char *inner)
 {
 	(void)context;
 	(void)second;
@@ -46,64 +49,67 @@ static int allow(void *context, int action, const char *first, const char *secon
 	return action == SQLITE_SELECT || action == SQLITE_READ ? SQLITE_OK : SQLITE_DENY;
 }
 
-static void note(struct nsys_db *db, const char *table, const char *problem)
+static void note_database_problem(struct nsys_database *db, const char *table, const char *problem)
 {
 	if (*db->problem)
 		return;
 	snprintf(db->problem, sizeof db->problem, "%s", problem);
-	snprintf(db->broken, sizeof db->broken, "%s", table);
+	snprintf(db->problem_table, sizeof db->problem_table, "%s", table);
 }
 
 /* Pages that lead to each other again and again can make a file of some kilobytes endless: it gets so many steps. */
-static int step(void *context)
+static int count_steps(void *context)
 {
-	struct nsys_db *db = context;
+	struct nsys_database *db = context;
 
-	if (db->steps_left <= STEPS_EACH) {
-		note(db, "all of them", "its pages lead to each other without end");
+	if (db->steps_left <= STEPS_PER_CALLBACK) {
+		note_database_problem(
+			db, "all of them", "its pages lead to each other without end");
 		return 1;
 	}
-	db->steps_left -= STEPS_EACH;
+	db->steps_left -= STEPS_PER_CALLBACK;
 	return 0;
 }
 
-static void restrict_it(struct nsys_db *db)
+static void restrict_database(struct nsys_database *db)
 {
 	sqlite3 *sqlite = db->sqlite;
 
-	static const int off[] = { SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, SQLITE_DBCONFIG_ENABLE_TRIGGER,
-		SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_FKEY };
+	static const int off[] = { SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION,
+		SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
+		SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_FKEY };
 
 	for (size_t i = 0; i < sizeof off / sizeof *off; i++)
 		sqlite3_db_config(sqlite, off[i], 0, NULL);
 	sqlite3_db_config(sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_limit(sqlite, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MOST);
+	sqlite3_limit(sqlite, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
 	sqlite3_limit(sqlite, SQLITE_LIMIT_ATTACHED, 0);
 	sqlite3_limit(sqlite, SQLITE_LIMIT_EXPR_DEPTH, 32);
 	sqlite3_limit(sqlite, SQLITE_LIMIT_WORKER_THREADS, 0);
 	sqlite3_exec(sqlite, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", NULL, NULL, NULL);
-	sqlite3_set_authorizer(sqlite, allow, NULL);
-	sqlite3_progress_handler(sqlite, STEPS_EACH, step, db);
+	sqlite3_set_authorizer(sqlite, authorize_statement, NULL);
+	sqlite3_progress_handler(sqlite, STEPS_PER_CALLBACK, count_steps, db);
 }
 
-static sqlite3_stmt *prepare(struct nsys_db *db, const char *table, const char *query)
+static sqlite3_stmt *prepare_query(struct nsys_database *db, const char *table, const char *query)
 {
 	sqlite3_stmt *statement = NULL;
 
 	if (sqlite3_prepare_v2(db->sqlite, query, -1, &statement, NULL) != SQLITE_OK)
-		note(db, table, sqlite3_errmsg(db->sqlite));
+		note_database_problem(db, table, sqlite3_errmsg(db->sqlite));
 	return statement;
 }
 
 /* A virtual table has no page of its own; what nobody would call a table is not asked for. */
-static bool list_tables(struct nsys_db *db)
+static bool list_tables(struct nsys_database *db)
 {
-	sqlite3_stmt *statement = prepare(
-		db, "sqlite_master", "SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master WHERE type IN ('table', 'view')");
+	sqlite3_stmt *statement = prepare_query(db, "sqlite_master",
+		"SELECT name, type = 'table' AND rootpage > 0 FROM sqlite_master WHERE type IN "
+		"('table', 'view')");
 	int result = SQLITE_ERROR;
 
-	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW && db->table_count < TABLES_MOST &&
-		db->other_count < TABLES_MOST) {
+	while (statement && (result = sqlite3_step(statement)) == SQLITE_ROW &&
+		db->table_count < TABLES_MAX && db->unreadable_count < TABLES_MAX) {
 		const char *name = (const char *)sqlite3_column_text(statement, 0);
 
 		if (!name || strlen(name) >= 100 || strchr(name, '"'))
@@ -111,61 +117,62 @@ static bool list_tables(struct nsys_db *db)
 		if (sqlite3_column_int(statement, 1))
 			db->tables[db->table_count++] = strdup(name);
 		else
-			db->others[db->other_count++] = strdup(name);
+			db->unreadable_tables[db->unreadable_count++] = strdup(name);
 	}
 	if (statement && result != SQLITE_DONE && result != SQLITE_ROW)
-		note(db, "sqlite_master", sqlite3_errmsg(db->sqlite));
+		note_database_problem(db, "sqlite_master", sqlite3_errmsg(db->sqlite));
 	sqlite3_finalize(statement);
 	return !*db->problem;
 }
 
-struct nsys_db *nsys_db_open(int fd, char *problem, size_t problem_bytes)
+struct nsys_database *nsys_database_open(int fd, char *problem, size_t problem_bytes)
 {
-	struct nsys_db *db = need(sizeof *db);
+	struct nsys_database *db = xcalloc(sizeof *db);
 	struct stat status;
 	char path[64];
 	bool good;
 
 	snprintf(path, sizeof path, "file:/proc/self/fd/%d?immutable=1", fd);
-	db->rows_most = fstat(fd, &status) ? 0 : (uint64_t)status.st_size / ROW_BYTES_LEAST;
-	db->steps_left = STEPS_LEAST + db->rows_most * ROW_BYTES_LEAST * STEPS_A_BYTE;
-	good = sqlite3_open_v2(path, &db->sqlite, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL) ==
-	       SQLITE_OK;
+	db->rows_max = fstat(fd, &status) ? 0 : (uint64_t)status.st_size / ROW_BYTES_MIN;
+	db->steps_left = STEPS_MIN + db->rows_max * ROW_BYTES_MIN * STEPS_PER_BYTE;
+	good = sqlite3_open_v2(path, &db->sqlite,
+		       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+		       NULL) == SQLITE_OK;
 	if (good) {
-		restrict_it(db);
+		restrict_database(db);
 		good = list_tables(db);
 	}
 	if (good)
 		return db;
 	snprintf(problem, problem_bytes, "is an SQLite database that cannot be read (%s)",
 		*db->problem ? db->problem : sqlite3_errmsg(db->sqlite));
-	nsys_db_close(db);
+	nsys_database_close(db);
 	return NULL;
 }
 
-void nsys_db_close(struct nsys_db *db)
+void nsys_database_close(struct nsys_database *db)
 {
 	sqlite3_finalize(db->string);
 	sqlite3_close(db->sqlite);
 	for (size_t i = 0; i < db->table_count; i++)
 		free(db->tables[i]);
-	for (size_t i = 0; i < db->other_count; i++)
-		free(db->others[i]);
+	for (size_t i = 0; i < db->unreadable_count; i++)
+		free(db->unreadable_tables[i]);
 	free(db);
 }
 
-const char *nsys_db_table(const struct nsys_db *db, size_t number)
+const char *nsys_database_table(const struct nsys_database *db, size_t number)
 {
 	return number < db->table_count ? db->tables[number] : NULL;
 }
 
-const char *nsys_db_problem(const struct nsys_db *db, const char **table)
+const char *nsys_database_problem(const struct nsys_database *db, const char **table)
 {
-	*table = db->broken;
+	*table = db->problem_table;
 	return *db->problem ? db->problem : NULL;
 }
 
-static bool is_in(char *const *names, size_t count, const char *name)
+static bool is_in_list(char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(names[i], name))
@@ -174,15 +181,16 @@ static bool is_in(char *const *names, size_t count, const char *name)
 }
 
 /* What is asked for and no table is a loss that is told: an export of Nsight Systems has tables only. */
-static bool has_table(struct nsys_db *db, const char *table)
+static bool has_table(struct nsys_database *db, const char *table)
 {
-	if (is_in(db->others, db->other_count, table))
-		note(db, table, "it is a view or a virtual table, and pperf reads tables only");
-	return is_in(db->tables, db->table_count, table);
+	if (is_in_list(db->unreadable_tables, db->unreadable_count, table))
+		note_database_problem(
+			db, table, "it is a view or a virtual table, and pperf reads tables only");
+	return is_in_list(db->tables, db->table_count, table);
 }
 
 /* 0: no such column; 1: it is there; 2: it is the key by which rows are found. */
-static int find_column(struct nsys_db *db, const char *table, const char *column)
+static int find_table_column(struct nsys_database *db, const char *table, const char *column)
 {
 	sqlite3_stmt *statement = NULL;
 	char query[256];
@@ -190,33 +198,37 @@ static int find_column(struct nsys_db *db, const char *table, const char *column
 
 	snprintf(query, sizeof query, "PRAGMA table_info(\"%s\")", table);
 	if (has_table(db, table))
-		statement = prepare(db, table, query);
+		statement = prepare_query(db, table, query);
 	while (statement && !found && sqlite3_step(statement) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(statement, 1);
 		const char *type = (const char *)sqlite3_column_text(statement, 2);
 
 		if (name && !sqlite3_stricmp(name, column))
-			found = sqlite3_column_int(statement, 5) == 1 && type && !sqlite3_stricmp(type, "INTEGER") ? 2
-														   : 1;
+			found = sqlite3_column_int(statement, 5) == 1 && type &&
+						!sqlite3_stricmp(type, "INTEGER")
+					? 2
+					: 1;
 	}
 	sqlite3_finalize(statement);
 	return found;
 }
 
-bool nsys_db_has(struct nsys_db *db, const char *table, const char *column)
+bool nsys_database_has_column(struct nsys_database *db, const char *table, const char *column)
 {
-	return find_column(db, table, column) > 0;
+	return find_table_column(db, table, column) > 0;
 }
 
 /* Ids are the key in every version; where they are not, each name would take a walk through all of them. */
-bool nsys_db_string(struct nsys_db *db, int64_t id, struct text *text)
+bool nsys_database_string(struct nsys_database *db, int64_t id, struct string_view *text)
 {
 	int result;
 
 	if (!db->string) {
-		if (find_column(db, "StringIds", "id") != 2 || !nsys_db_has(db, "StringIds", "value"))
+		if (find_table_column(db, "StringIds", "id") != 2 ||
+			!nsys_database_has_column(db, "StringIds", "value"))
 			return false;
-		db->string = prepare(db, "StringIds", "SELECT value FROM StringIds WHERE id = ?");
+		db->string = prepare_query(
+			db, "StringIds", "SELECT value FROM StringIds WHERE id = ?");
 	}
 	if (!db->string)
 		return false;
@@ -225,7 +237,7 @@ bool nsys_db_string(struct nsys_db *db, int64_t id, struct text *text)
 	result = sqlite3_step(db->string);
 	if (result != SQLITE_ROW) {
 		if (result != SQLITE_DONE)
-			note(db, "StringIds", sqlite3_errmsg(db->sqlite));
+			note_database_problem(db, "StringIds", sqlite3_errmsg(db->sqlite));
 		return false;
 	}
 	text->bytes = (const char *)sqlite3_column_text(db->string, 0);
@@ -233,10 +245,11 @@ bool nsys_db_string(struct nsys_db *db, int64_t id, struct text *text)
 	return text->bytes != NULL;
 }
 
-struct nsys_rows *nsys_rows(struct nsys_db *db, const char *table, const char *const *columns, unsigned count)
+struct nsys_rows *nsys_rows_open(
+	struct nsys_database *db, const char *table, const char *const *columns, unsigned count)
 {
-	struct nsys_rows *rows = need(sizeof *rows);
-	char query[QUERY_BYTES_MOST] = "SELECT ";
+	struct nsys_rows *rows = xcalloc(sizeof *rows);
+	char query[QUERY_BYTES_MAX] = "SELECT ";
 	size_t used = strlen(query);
 
 	rows->db = db;
@@ -244,12 +257,13 @@ struct nsys_rows *nsys_rows(struct nsys_db *db, const char *table, const char *c
 	if (!has_table(db, table))
 		return rows;
 	for (unsigned i = 0; i < count && used < sizeof query - 256; i++)
-		used += nsys_db_has(db, table, columns[i])
-				? (size_t)snprintf(
-					  query + used, sizeof query - used, "%s\"%s\"", i ? "," : "", columns[i])
-				: (size_t)snprintf(query + used, sizeof query - used, "%sNULL", i ? "," : "");
+		used += nsys_database_has_column(db, table, columns[i])
+				? (size_t)snprintf(query + used, sizeof query - used, "%s\"%s\"",
+					  i ? "," : "", columns[i])
+				: (size_t)snprintf(query + used, sizeof query - used, "%sNULL",
+					  i ? "," : "");
 	snprintf(query + used, sizeof query - used, "%s FROM \"%s\"", count ? "" : "1", table);
-	rows->statement = prepare(db, table, query);
+	rows->statement = prepare_query(db, table, query);
 	return rows;
 }
 
@@ -257,37 +271,38 @@ bool nsys_rows_next(struct nsys_rows *rows)
 {
 	const int result = rows->statement ? sqlite3_step(rows->statement) : SQLITE_DONE;
 
-	if (result == SQLITE_ROW && rows->count++ < rows->db->rows_most)
+	if (result == SQLITE_ROW && rows->count++ < rows->db->rows_max)
 		return true;
 	if (result == SQLITE_ROW)
-		note(rows->db, rows->table, "it has more rows than the file has room for");
+		note_database_problem(
+			rows->db, rows->table, "it has more rows than the file has room for");
 	else if (result != SQLITE_DONE)
-		note(rows->db, rows->table, sqlite3_errmsg(rows->db->sqlite));
+		note_database_problem(rows->db, rows->table, sqlite3_errmsg(rows->db->sqlite));
 	sqlite3_finalize(rows->statement);
 	rows->statement = NULL;
 	return false;
 }
 
-void nsys_rows_end(struct nsys_rows *rows)
+void nsys_rows_close(struct nsys_rows *rows)
 {
 	sqlite3_finalize(rows->statement);
 	free(rows);
 }
 
-bool nsys_has(const struct nsys_rows *rows, unsigned column)
+bool nsys_rows_has_value(const struct nsys_rows *rows, unsigned column)
 {
 	return sqlite3_column_type(rows->statement, (int)column) != SQLITE_NULL;
 }
 
-int64_t nsys_number(const struct nsys_rows *rows, unsigned column)
+int64_t nsys_rows_number(const struct nsys_rows *rows, unsigned column)
 {
 	return sqlite3_column_int64(rows->statement, (int)column);
 }
 
-struct text nsys_bytes(const struct nsys_rows *rows, unsigned column)
+struct string_view nsys_rows_text(const struct nsys_rows *rows, unsigned column)
 {
 	const char *bytes = (const char *)sqlite3_column_text(rows->statement, (int)column);
 
-	return (struct text){ bytes ? bytes : "",
+	return (struct string_view){ bytes ? bytes : "",
 		bytes ? (uint32_t)sqlite3_column_bytes(rows->statement, (int)column) : 0 };
 }

@@ -18,30 +18,33 @@
 #include "report/text/string_table.h"
 #include <stdbool.h>
 
-#define NSYS_COLUMNS_MOST 24u
+#define NSYS_COLUMNS_MAX 24u
 
-struct nsys_db;
+struct nsys_database;
 struct nsys_rows;
 
 /* The file stays the caller's, and open. NULL: `problem` says why, as in "it ...". */
-struct nsys_db *nsys_db_open(int fd, char *problem, size_t problem_bytes);
-void nsys_db_close(struct nsys_db *db);
+struct nsys_database *nsys_database_open(int fd, char *problem, size_t problem_bytes);
+void nsys_database_close(struct nsys_database *db);
 
 /* The plain tables, from 0; NULL behind the last. */
-const char *nsys_db_table(const struct nsys_db *db, size_t number);
-bool nsys_db_has(struct nsys_db *db, const char *table, const char *column);
+const char *nsys_database_table(const struct nsys_database *db, size_t number);
+bool nsys_database_has_column(struct nsys_database *db, const char *table, const char *column);
 /* The text of StringIds with that id; it lives until the next call. False: there is none. */
-bool nsys_db_string(struct nsys_db *db, int64_t id, struct text *text);
+bool nsys_database_string(struct nsys_database *db, int64_t id, struct string_view *text);
 /* What was broken, and where; NULL: nothing. */
-const char *nsys_db_problem(const struct nsys_db *db, const char **table);
+const char *nsys_database_problem(const struct nsys_database *db, const char **table);
 
 /* The rows of a table as they lie there; none if there is no such table. A column that it lacks is without values. */
-struct nsys_rows *nsys_rows(struct nsys_db *db, const char *table, const char *const *columns, unsigned count);
+struct nsys_rows *nsys_rows_open(
+	struct nsys_database *db, const char *table, const char *const *columns, unsigned count);
 bool nsys_rows_next(struct nsys_rows *rows);
-void nsys_rows_end(struct nsys_rows *rows);
+void nsys_rows_close(struct nsys_rows *rows);
 
-bool nsys_has(const struct nsys_rows *rows, unsigned column);          /* a value that is not NULL */
-int64_t nsys_number(const struct nsys_rows *rows, unsigned column);    /* 0: none */
-struct text nsys_bytes(const struct nsys_rows *rows, unsigned column); /* until the next row */
+bool nsys_rows_has_value(
+	const struct nsys_rows *rows, unsigned column); /* a value that is not NULL */
+int64_t nsys_rows_number(const struct nsys_rows *rows, unsigned column); /* 0: none */
+struct string_view nsys_rows_text(
+	const struct nsys_rows *rows, unsigned column); /* until the next row */
 
 #endif

@@ -10,7 +10,9 @@ static struct ___tracy_source_location_data places[NAMES];
 __attribute__((constructor)) static void describe(void)
 {
 	for (unsigned i = 0; i < NAMES; i++)
-		places[i] = (struct ___tracy_source_location_data){ .name = names[i], .function = "chain", .file = __FILE__, .line = i + 1 };
+		places[i] = (struct ___tracy_source_location_data){
+			.name = names[i], .function = "chain", .file = __FILE__, .line = i + 1
+		};
 }
 
 static inline void chain(unsigned first)

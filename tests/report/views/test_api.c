@@ -38,12 +38,16 @@ START_TEST(calls_are_counted_once)
 
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_str_eq(screen.out,
-		"name,label,kind,path,share,wall_share,calls,failed,captured,cpu_total_ns,mean_ns,min_ns,p50_ns,p95_ns,max_ns,"
+		"name,label,kind,path,share,wall_share,calls,failed,captured,cpu_total_ns,mean_ns,"
+		"min_ns,p50_ns,p95_ns,max_ns,"
 		"start_ns,timed_by,provenance\r\n"
-		"cudaMalloc,cudaMalloc,alloc,step,0.425531914893617,0.1,1,0,0,100,100,100,100,100,100,400,record,\r\n"
-		"cudaOccupancy\\x1b[31m,cudaOccupancy\\x1b[31m,api,,0.3404255319148936,0.08,2,1,0,80,40,30,30,50,50,650,cupti,"
+		"cudaMalloc,cudaMalloc,alloc,step,0.425531914893617,0.1,1,0,0,100,100,100,100,100,"
+		"100,400,record,\r\n"
+		"cudaOccupancy\\x1b[31m,cudaOccupancy\\x1b[31m,api,,0.3404255319148936,0.08,2,1,0,"
+		"80,40,30,30,50,50,650,cupti,"
 		"\r\n"
-		"cudaLaunchKernel,cudaLaunchKernel,launch,step/slow,0.23404255319148937,0.055,3,1,0,55,18,5,5,45,45,155,record,"
+		"cudaLaunchKernel,cudaLaunchKernel,launch,step/"
+		"slow,0.23404255319148937,0.055,3,1,0,55,18,5,5,45,45,155,record,"
 		"\r\n");
 }
 END_TEST
@@ -69,8 +73,10 @@ START_TEST(what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for)
 	self->what = TRACE_SELF_STACK;
 	build_launch(builder, 1, 260, 3)->call.duration = 30;
 	build_pop(builder, 1, 1000);
-	screen = screen_show(builder, "api trace.bin -f csv --columns name,calls,cpu_total_ns,min_ns,max_ns,start_ns");
-	ck_assert_str_eq(screen.out, "name,calls,cpu_total_ns,min_ns,max_ns,start_ns\r\ncudaLaunchKernel,3,42,5,30,230\r\n");
+	screen = screen_show(builder,
+		"api trace.bin -f csv --columns name,calls,cpu_total_ns,min_ns,max_ns,start_ns");
+	ck_assert_str_eq(screen.out, "name,calls,cpu_total_ns,min_ns,max_ns,start_"
+				     "ns\r\ncudaLaunchKernel,3,42,5,30,230\r\n");
 }
 END_TEST
 
@@ -80,7 +86,10 @@ START_TEST(steps_are_a_part)
 	struct screen screen;
 
 	for (uint64_t i = 0; i < 3; i++) {
-		build_push(builder, 1, 100 + 100 * i, i == 0 ? "step 0" : i == 1 ? "step 1" : "step 2");
+		build_push(builder, 1, 100 + 100 * i,
+			i == 0   ? "step 0"
+			: i == 1 ? "step 1"
+				 : "step 2");
 		build_launch(builder, 1, 120 + 100 * i, i + 1);
 		build_api(builder, "cudaOccupancy", 130 + 100 * i, 140 + 100 * i);
 		build_pop(builder, 1, 190 + 100 * i);
@@ -104,8 +113,9 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { calls_are_counted_once, what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for,
-		steps_are_a_part, text_is_a_table };
+	const TTest *const tests[] = { calls_are_counted_once,
+		what_a_seal_took_is_no_part_of_the_call_that_it_made_room_for, steps_are_a_part,
+		text_is_a_table };
 
 	return scene_suite("api", tests, sizeof tests / sizeof *tests);
 }

@@ -66,31 +66,45 @@ static void expect_usage(const char *arguments, const char *sentence)
 START_TEST(wrong_usage_is_one_sentence_and_64)
 {
 	write_run("trace.bin");
-	expect_usage("", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
-	expect_usage("tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
-	expect_usage("tre trace.bin", "pperf-report: there is no view and no file `tre`; see pperf-report --help\n");
-	expect_usage("-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
-	expect_usage("--nonsense trace.bin",
-		"pperf-report: there is no option --nonsense, or it is cut too short; see pperf-report --help\n");
-	expect_usage("trace.bin -f", "pperf-report: -f needs a value; see pperf-report --help\n");
-	expect_usage("trace.bin -f xml", "pperf-report: --format takes one of text, json, csv, not `xml`\n");
-	expect_usage("trace.bin -d -1", "pperf-report: --depth takes a whole number up to 4294967295, not `-1`\n");
 	expect_usage(
-		"trace.bin --min-percent 101", "pperf-report: --min-percent takes a number from 0 to 100, not `101`\n");
+		"", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
+	expect_usage(
+		"tree", "pperf-report: no trace is named; try pperf-report trace.bin, or --help\n");
+	expect_usage("tre trace.bin",
+		"pperf-report: there is no view and no file `tre`; see pperf-report --help\n");
+	expect_usage(
+		"-x trace.bin", "pperf-report: there is no option -x; see pperf-report --help\n");
+	expect_usage("--nonsense trace.bin", "pperf-report: there is no option --nonsense, or it "
+					     "is cut too short; see pperf-report --help\n");
+	expect_usage("trace.bin -f", "pperf-report: -f needs a value; see pperf-report --help\n");
+	expect_usage("trace.bin -f xml",
+		"pperf-report: --format takes one of text, json, csv, not `xml`\n");
+	expect_usage("trace.bin -d -1",
+		"pperf-report: --depth takes a whole number up to 4294967295, not `-1`\n");
+	expect_usage("trace.bin --min-percent 101",
+		"pperf-report: --min-percent takes a number from 0 to 100, not `101`\n");
 	expect_usage("trace.bin --steps 5-3", "pperf-report: --steps 5-3 ends before it begins\n");
-	expect_usage("trace.bin --steps x", "pperf-report: --steps takes numbers like 10-20 or 7, not `x`\n");
-	expect_usage("trace.bin --steps 5-", "pperf-report: --steps takes numbers like 10-20 or 7, not `5-`\n");
-	expect_usage("trace.bin --columns ,",
-		"pperf-report: --columns takes names of columns, separated by commas; pperf-report --legend lists them\n");
+	expect_usage("trace.bin --steps x",
+		"pperf-report: --steps takes numbers like 10-20 or 7, not `x`\n");
+	expect_usage("trace.bin --steps 5-",
+		"pperf-report: --steps takes numbers like 10-20 or 7, not `5-`\n");
+	expect_usage(
+		"trace.bin --columns ,", "pperf-report: --columns takes names of columns, "
+					 "separated by commas; pperf-report --legend lists them\n");
 	expect_usage("idle trace.bin --focus main",
-		"pperf-report: --focus is of the views tree, critical and tui: pperf-report tree --focus PATH FILE\n");
-	expect_usage("trace.bin --width 3", "pperf-report: --width takes at least 20 columns, not 3\n");
-	expect_usage("trace.bin --all=1", "pperf-report: --all=1 takes no value; see pperf-report --help\n");
-	expect_usage("trace.bin -s nothing",
-		"pperf-report: there is no column `nothing` to order by; pperf-report --legend lists them\n");
-	expect_usage("trace.bin --rank 3", "pperf-report: no process of the run of trace.bin has rank 3\n");
+		"pperf-report: --focus is of the views tree, critical and tui: pperf-report tree "
+		"--focus PATH FILE\n");
+	expect_usage(
+		"trace.bin --width 3", "pperf-report: --width takes at least 20 columns, not 3\n");
+	expect_usage("trace.bin --all=1",
+		"pperf-report: --all=1 takes no value; see pperf-report --help\n");
+	expect_usage("trace.bin -s nothing", "pperf-report: there is no column `nothing` to order "
+					     "by; pperf-report --legend lists them\n");
+	expect_usage("trace.bin --rank 3",
+		"pperf-report: no process of the run of trace.bin has rank 3\n");
 	expect_usage("tree trace.bin --focus nowhere",
-		"pperf-report: there is no place `nowhere`; names are joined by /, a / in a name is written \\/\n");
+		"pperf-report: there is no place `nowhere`; names are joined by /, a / in a name "
+		"is written \\/\n");
 }
 END_TEST
 
@@ -115,7 +129,8 @@ START_TEST(a_trace_may_be_called_like_a_view)
 	write_run("tree");
 	ck_assert_int_eq(screen_show_with("", "./tree").status, 0);
 	ck_assert_int_eq(screen_show_with("", "tree ./tree").status, 0);
-	ck_assert_int_eq(screen_show_with("", "tree tree").status, 0); /* only the first word can be a view */
+	ck_assert_int_eq(screen_show_with("", "tree tree").status,
+		0); /* only the first word can be a view */
 }
 END_TEST
 
@@ -128,11 +143,13 @@ START_TEST(help_version_and_legend_need_no_trace)
 	has(screen.out, "critical");
 	has(screen.out, "--min-percent P");
 	screen = screen_show_with("", "distribution --help");
-	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  how the durations of one place");
+	has(screen.out, "usage: pperf-report distribution NAME TRACE... [options]\n\n  how the "
+			"durations of one place");
 	has(screen.out, "p75_ns");
 	has(screen.out, "--min-percent P");
 	ck_assert_ptr_null(strstr(screen.out, "critical-path"));
-	has(screen_show_with("", "diff --help").out, "usage: pperf-report diff BEFORE AFTER [options]\n");
+	has(screen_show_with("", "diff --help").out,
+		"usage: pperf-report diff BEFORE AFTER [options]\n");
 	screen = screen_show_with("", "--version");
 	ck_assert_int_eq(strncmp(screen.out, "pperf-report ", 13), 0);
 	screen = screen_show_with("", "--legend");
@@ -147,23 +164,27 @@ END_TEST
 /* Everything that a reader of the JSON may rely on is there, in every view. */
 START_TEST(every_view_has_the_whole_envelope)
 {
-	static const char *const views[] = { "", "tree ", "critical ", "table ", "kernels ", "memory " };
+	static const char *const views[] = { "", "tree ", "critical ", "table ", "kernels ",
+		"memory " };
 	static const char *const parts[] = { "\"schema\": \"pperf.report/1\"",
-		"\"view\": ", "\"files\": [\"trace.bin\"]", "\"command\": \"./train --steps 2\"", "\"pid\": 100",
-		"\"rank\": null", "\"start_unix_ns\": 1700000000000000000", "\"duration_ns\": ", "\"host\": \"node7\"",
-		"\"versions\": {\"pperf\": \"0.1\"", "\"torch\": null", "\"cuda_runtime\": null",
-		"\"cuda_driver\": null", "\"cupti\": null", "\"compile_mode\": null",
+		"\"view\": ", "\"files\": [\"trace.bin\"]", "\"command\": \"./train --steps 2\"",
+		"\"pid\": 100", "\"rank\": null", "\"start_unix_ns\": 1700000000000000000",
+		"\"duration_ns\": ", "\"host\": \"node7\"", "\"versions\": {\"pperf\": \"0.1\"",
+		"\"torch\": null", "\"cuda_runtime\": null", "\"cuda_driver\": null",
+		"\"cupti\": null", "\"compile_mode\": null",
 		"\"devices\": [{\"id\": 0, \"name\": \"NVIDIA H100\", \"uuid\": ",
-		"null, \"simulated\": false", "\"nvtx\": \"on\"",
-		"\"torch_ops\": \"absent\"", "\"cuda_symbols\": \"absent\"", "\"cupti\": \"off: not found (-1)\"",
-		"\"processes\": [{", "\"launches\": 2", "\"kernels\": 2", "\"copies_called\": 1", "\"copies\": 1",
-		"\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0", "\"missing_records\": 0",
-		"\"attributed\": 2", "\"unattributed\": 1", "\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0",
-		"\"unmatched_ends\": 0", "\"left_open\": 0", "\"clock_violations\": 0", "\"truncated_streams\": 0",
+		"null, \"simulated\": false", "\"nvtx\": \"on\"", "\"torch_ops\": \"absent\"",
+		"\"cuda_symbols\": \"absent\"", "\"cupti\": \"off: not found (-1)\"",
+		"\"processes\": [{", "\"launches\": 2", "\"kernels\": 2", "\"copies_called\": 1",
+		"\"copies\": 1", "\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0",
+		"\"missing_records\": 0", "\"attributed\": 2", "\"unattributed\": 1",
+		"\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0", "\"unmatched_ends\": 0",
+		"\"left_open\": 0", "\"clock_violations\": 0", "\"truncated_streams\": 0",
 		"\"complete\": true", "\"conserved\": true", "\"wall_ns\": ", "\"gpu_sum_ns\": 250",
-		"\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60", "\"attributed_ns\": 240", "\"unattributed_ns\": 10",
-		"\"reserved_peak_bytes\": 2000", "\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0",
-		"\"warnings\": []", "\"rows\": [" };
+		"\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60", "\"attributed_ns\": 240",
+		"\"unattributed_ns\": 10", "\"reserved_peak_bytes\": 2000",
+		"\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0", "\"warnings\": []",
+		"\"rows\": [" };
 	char arguments[64];
 	struct screen screen;
 
@@ -180,18 +201,25 @@ START_TEST(a_tree_row_says_all_that_it_knows)
 {
 	const struct screen screen = screen_show(a_run(), "tree trace.bin -f json");
 
-	has(screen.out, "{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"step *\", \"label\": \"step * \xc3\x97"
-			"2\", \"kind\": \"range\", \"path\": [\"step *\"], "
-			"\"share\": 0.96, \"calls\": 2, \"gpu_total_ns\": 240, \"gpu_self_ns\": 0, \"gpu_calls\": 2, "
-			"\"cpu_total_ns\": 100, \"cpu_self_ns\": 60, \"cpu_self_x_ns\": 60, "
-			"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 285, \"delay_p95_ns\": 285, "
-			"\"min_ns\": 50, \"p50_ns\": 50, \"p95_ns\": 50, \"p99_ns\": 50, \"max_ns\": 50, "
-			"\"reserved_delta_bytes\": 1000, \"reserved_peak_bytes\": 2000, "
-			"\"alloc_bytes\": 1000, \"free_bytes\": 0, \"labels\": 2, \"worst\": {\"metric\": \"gpu\", "
-			"\"label\": \"step 1\", \"start_ns\": 200, \"value\": 140}}");
-	has(screen.out, "\"name\": \"gemm\", \"label\": \"gemm  <<<(64,1,1),(128,1,1)>>>\", \"kind\": \"kernel\", "
+	has(screen.out,
+		"{\"id\": 0, \"parent\": null, \"depth\": 0, \"name\": \"step *\", \"label\": "
+		"\"step * \xc3\x97"
+		"2\", \"kind\": \"range\", \"path\": [\"step *\"], "
+		"\"share\": 0.96, \"calls\": 2, \"gpu_total_ns\": 240, \"gpu_self_ns\": 0, "
+		"\"gpu_calls\": 2, "
+		"\"cpu_total_ns\": 100, \"cpu_self_ns\": 60, \"cpu_self_x_ns\": 60, "
+		"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 285, \"delay_p95_ns\": "
+		"285, "
+		"\"min_ns\": 50, \"p50_ns\": 50, \"p95_ns\": 50, \"p99_ns\": 50, \"max_ns\": 50, "
+		"\"reserved_delta_bytes\": 1000, \"reserved_peak_bytes\": 2000, "
+		"\"alloc_bytes\": 1000, \"free_bytes\": 0, \"labels\": 2, \"worst\": {\"metric\": "
+		"\"gpu\", "
+		"\"label\": \"step 1\", \"start_ns\": 200, \"value\": 140}}");
+	has(screen.out, "\"name\": \"gemm\", \"label\": \"gemm  <<<(64,1,1),(128,1,1)>>>\", "
+			"\"kind\": \"kernel\", "
 			"\"path\": [\"step *\", \"lay/er\", \"gemm\"]");
-	has(screen.out, "\"grid\": [64, 1, 1], \"block\": [128, 1, 1], \"shared_bytes\": 0, \"registers\": 32, "
+	has(screen.out, "\"grid\": [64, 1, 1], \"block\": [128, 1, 1], \"shared_bytes\": 0, "
+			"\"registers\": 32, "
 			"\"waves_per_sm\": ");
 	has(screen.out, "\"method\": \"correlation\", \"confidence\": \"high\"");
 	has(screen.out, "\"kind\": \"unattributed\"");
@@ -216,8 +244,8 @@ END_TEST
 
 START_TEST(no_control_byte_reaches_the_screen)
 {
-	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ", "critical ", "info ",
-		"dump " };
+	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ",
+		"critical ", "info ", "dump " };
 	char arguments[64];
 	struct screen screen;
 
@@ -242,25 +270,28 @@ START_TEST(no_line_of_text_is_wider_than_asked_for)
 			char arguments[96];
 			struct screen screen;
 
-			snprintf(arguments, sizeof arguments, "%s trace.bin --min-percent 0 --ascii --width %u",
-				views[view], widths[width]);
+			snprintf(arguments, sizeof arguments,
+				"%s trace.bin --min-percent 0 --ascii --width %u", views[view],
+				widths[width]);
 			screen = screen_show_with("", arguments);
 			for (const char *line = screen.out; *line; line += strcspn(line, "\n") + 1)
-				ck_assert_msg(
-					strcspn(line, "\n") <= widths[width] || strncmp(line, "not shown", 9) == 0,
-					"%s, %u: %.*s", views[view], widths[width], (int)strcspn(line, "\n"), line);
+				ck_assert_msg(strcspn(line, "\n") <= widths[width] ||
+						      strncmp(line, "not shown", 9) == 0,
+					"%s, %u: %.*s", views[view], widths[width],
+					(int)strcspn(line, "\n"), line);
 		}
 }
 END_TEST
 
 START_TEST(the_same_trace_gives_the_same_bytes)
 {
-	static const char *const arguments[] = { "trace.bin", "trace.bin -f json", "table trace.bin -f csv",
-		"critical trace.bin", "kernels trace.bin -f json" };
+	static const char *const arguments[] = { "trace.bin", "trace.bin -f json",
+		"table trace.bin -f csv", "critical trace.bin", "kernels trace.bin -f json" };
 
 	write_run("trace.bin");
 	for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
-		ck_assert_str_eq(screen_show_with("", arguments[i]).out, screen_show_with("", arguments[i]).out);
+		ck_assert_str_eq(screen_show_with("", arguments[i]).out,
+			screen_show_with("", arguments[i]).out);
 }
 END_TEST
 
@@ -312,11 +343,16 @@ END_TEST
 START_TEST(colour_follows_flag_then_environment)
 {
 	write_run("trace.bin");
-	ck_assert_ptr_null(strchr(screen_show_with("", "tree trace.bin").out, '\033')); /* no terminal */
-	ck_assert_ptr_nonnull(strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
-	ck_assert_ptr_nonnull(strchr(screen_show_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
-	ck_assert_ptr_null(strchr(screen_show_with("NO_COLOR=1 FORCE_COLOR=1", "tree trace.bin").out, '\033'));
-	ck_assert_ptr_null(strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin --color never").out, '\033'));
+	ck_assert_ptr_null(
+		strchr(screen_show_with("", "tree trace.bin").out, '\033')); /* no terminal */
+	ck_assert_ptr_nonnull(
+		strchr(screen_show_with("FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+	ck_assert_ptr_nonnull(strchr(
+		screen_show_with("NO_COLOR=1", "tree trace.bin --color always").out, '\033'));
+	ck_assert_ptr_null(
+		strchr(screen_show_with("NO_COLOR=1 FORCE_COLOR=1", "tree trace.bin").out, '\033'));
+	ck_assert_ptr_null(strchr(
+		screen_show_with("FORCE_COLOR=1", "tree trace.bin --color never").out, '\033'));
 }
 END_TEST
 
@@ -345,7 +381,8 @@ END_TEST
 
 START_TEST(the_simulated_device_is_named_on_every_screen)
 {
-	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ", "critical " };
+	static const char *const views[] = { "", "tree ", "table ", "memory ", "kernels ",
+		"critical " };
 	struct trace_builder *builder = builder_new();
 	char arguments[64];
 	struct screen screen;
@@ -360,7 +397,8 @@ START_TEST(the_simulated_device_is_named_on_every_screen)
 	builder_free(builder);
 	snprintf(arguments, sizeof arguments, "%strace.bin", views[_i]);
 	screen = screen_show_with("", arguments);
-	ck_assert_msg(strstr(screen.out, "simulated") || strstr(screen.out, "SIMULATED"), "%s", screen.out);
+	ck_assert_msg(strstr(screen.out, "simulated") || strstr(screen.out, "SIMULATED"), "%s",
+		screen.out);
 	strcat(arguments, " -f json");
 	screen = screen_show_with("", arguments);
 	has(screen.out, "\"simulated\": true");
@@ -372,7 +410,8 @@ END_TEST
 static void write_family(void)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		static const char *const paths[] = { "trace.bin", "trace.201.bin", "trace.202.bin" };
+		static const char *const paths[] = { "trace.bin", "trace.201.bin",
+			"trace.202.bin" };
 		struct trace_builder *builder = builder_new();
 
 		builder_header(builder)->pid = 200 + i;

@@ -47,25 +47,39 @@ static void expect(struct screen screen, const char *out)
 START_TEST(a_level_shows_before_after_and_difference)
 {
 	expect(screen_show(slam(), "critical trace.bin -m reserved"),
-		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
-		"  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
-		"      └── loop closure - kf: 71 ───────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
-		"          ├── droid - step: 1 ─────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
-		"          │   └── gru ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
-		"          └── droid - step: 0 ─────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
-		"              └── gru ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
+		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
+		"∆)\n"
+		"  └── track - kf: 71 ──────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
+		"∆)\n"
+		"      └── loop closure - kf: 71 ───────────────────│ 7.97 GB → 8.78 GB (0.8095 "
+		"∆)\n"
+		"          ├── droid - step: 1 ─────────────────────│ 8.37 GB → 8.78 GB (0.4048 "
+		"∆)\n"
+		"          │   └── gru ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 "
+		"∆)\n"
+		"          └── droid - step: 0 ─────────────────────│ 7.97 GB → 8.37 GB (0.4048 "
+		"∆)\n"
+		"              └── gru ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 "
+		"∆)\n");
 }
 END_TEST
 
 START_TEST(it_starts_at_the_place_in_focus)
 {
-	expect(screen_show(slam(), "critical trace.bin -m reserved --focus 'slam/track - kf: */loop closure - kf: *'"),
-		"loop closure - kf: 71 ─────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n"
-		"  ├── droid - step: 1 ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
-		"  │   └── gru ─────────────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 ∆)\n"
-		"  └── droid - step: 0 ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n"
-		"      └── gru ─────────────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 ∆)\n");
-	ck_assert_int_eq(screen_show(NULL, "critical trace.bin -m reserved --focus nowhere").status, 64);
+	expect(screen_show(slam(), "critical trace.bin -m reserved --focus 'slam/track - kf: "
+				   "*/loop closure - kf: *'"),
+		"loop closure - kf: 71 ─────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
+		"∆)\n"
+		"  ├── droid - step: 1 ─────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 "
+		"∆)\n"
+		"  │   └── gru ─────────────────────────────────────│ 8.37 GB → 8.78 GB (0.4048 "
+		"∆)\n"
+		"  └── droid - step: 0 ─────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 "
+		"∆)\n"
+		"      └── gru ─────────────────────────────────────│ 7.97 GB → 8.37 GB (0.4048 "
+		"∆)\n");
+	ck_assert_int_eq(
+		screen_show(NULL, "critical trace.bin -m reserved --focus nowhere").status, 64);
 }
 END_TEST
 
@@ -94,14 +108,22 @@ END_TEST
 START_TEST(ascii_has_no_other_character)
 {
 	expect(screen_show(slam(), "critical trace.bin -m reserved --ascii"),
-		"slam ----------------------------------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
-		"  +-- track - kf: 71 ------------------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
-		"      +-- loop closure - kf: 71 -------------------| 7.97 GB -> 8.78 GB (0.8095 d)\n"
-		"          |-- droid - step: 1 ---------------------| 8.37 GB -> 8.78 GB (0.4048 d)\n"
-		"          |   +-- gru -----------------------------| 8.37 GB -> 8.78 GB (0.4048 d)\n"
-		"          +-- droid - step: 0 ---------------------| 7.97 GB -> 8.37 GB (0.4048 d)\n"
-		"              +-- gru -----------------------------| 7.97 GB -> 8.37 GB (0.4048 d)\n");
-	ck_assert_ptr_nonnull(strstr(screen_show_with("LC_ALL=C", "critical trace.bin -m reserved").out, "(0.8095 d)"));
+		"slam ----------------------------------------------| 7.97 GB -> 8.78 GB (0.8095 "
+		"d)\n"
+		"  +-- track - kf: 71 ------------------------------| 7.97 GB -> 8.78 GB (0.8095 "
+		"d)\n"
+		"      +-- loop closure - kf: 71 -------------------| 7.97 GB -> 8.78 GB (0.8095 "
+		"d)\n"
+		"          |-- droid - step: 1 ---------------------| 8.37 GB -> 8.78 GB (0.4048 "
+		"d)\n"
+		"          |   +-- gru -----------------------------| 8.37 GB -> 8.78 GB (0.4048 "
+		"d)\n"
+		"          +-- droid - step: 0 ---------------------| 7.97 GB -> 8.37 GB (0.4048 "
+		"d)\n"
+		"              +-- gru -----------------------------| 7.97 GB -> 8.37 GB (0.4048 "
+		"d)\n");
+	ck_assert_ptr_nonnull(strstr(
+		screen_show_with("LC_ALL=C", "critical trace.bin -m reserved").out, "(0.8095 d)"));
 }
 END_TEST
 
@@ -156,8 +178,10 @@ START_TEST(memory_that_shrinks_has_a_negative_difference)
 	build_pop(builder, 1, 30);
 	build_pop(builder, 1, 40);
 	expect(screen_show(builder, "critical trace.bin -m reserved"),
-		"a ─────────────────────────────────────────────────│ 0.40 GB → 1.00 GB (0.5952 ∆)\n"
-		"  └── gives ───────────────────────────────────────│ 1.40 GB → 1.00 GB (-0.4048 ∆)\n");
+		"a ─────────────────────────────────────────────────│ 0.40 GB → 1.00 GB (0.5952 "
+		"∆)\n"
+		"  └── gives ───────────────────────────────────────│ 1.40 GB → 1.00 GB (-0.4048 "
+		"∆)\n");
 }
 END_TEST
 
@@ -212,8 +236,10 @@ START_TEST(by_gpu_time_kernels_are_the_leaves)
 		build_pop(builder, 1, i * 100 + 50);
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		build_kernel(builder, 9, 9000, 10 + i, "_Z4gemmPf", 1000 + i * 10000, 1642 + i * 10000);
-		build_kernel(builder, 9, 9000, 20 + i, "fused", 2000 + i * 10000, 2300 + i * 10000 + i * 50);
+		build_kernel(
+			builder, 9, 9000, 10 + i, "_Z4gemmPf", 1000 + i * 10000, 1642 + i * 10000);
+		build_kernel(builder, 9, 9000, 20 + i, "fused", 2000 + i * 10000,
+			2300 + i * 10000 + i * 50);
 		build_kernel(builder, 9, 9000, 20 + i, "tiny", 3000 + i * 10000, 3008 + i * 10000);
 	}
 	expect(screen_show(builder, "critical trace.bin -m gpu"),
@@ -241,7 +267,11 @@ static struct trace_builder *kernels_in_a_row(void)
 	build_pop(builder, 1, 200);
 	for (unsigned i = 1; i <= 15; i++) {
 		const uint64_t ns = i <= 10 ? 100 : i == 11 ? 700 : i == 12 ? 250 : 20;
-		struct trace_kernel *kernel = build_kernel(builder, 9, 9000, i, i <= 10 ? "many" : i == 11 ? "one" : "odd", at, at + ns);
+		struct trace_kernel *kernel = build_kernel(builder, 9, 9000, i,
+			i <= 10   ? "many"
+			: i == 11 ? "one"
+				  : "odd",
+			at, at + ns);
 
 		kernel->grid[0] = 0;
 		at += ns + 10;
@@ -263,8 +293,10 @@ END_TEST
 START_TEST(names_cut_in_their_middle_can_be_told_apart)
 {
 	struct trace_builder *builder = builder_new();
-	static const char *const names[] = { "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA0_NTB0_NTC0_NTD4_WS64_WG32",
-		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA4_NTB0_NTC0_NTD4_WS64_WG32" };
+	static const char *const names[] = {
+		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA0_NTB0_NTC0_NTD4_WS64_WG32",
+		"Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_NTA4_NTB0_NTC0_NTD4_WS64_WG32"
+	};
 	struct screen screen;
 
 	build_push(builder, 1, 10, "step");
@@ -289,7 +321,8 @@ START_TEST(off_a_terminal_the_bar_stays_near)
 	memset(name, 'x', sizeof name - 1);
 	build_push(builder, 1, 100, name);
 	build_pop(builder, 1, 200);
-	ck_assert_uint_lt(strlen(screen_show(builder, "critical trace.bin -m cpu --ascii").out), 160);
+	ck_assert_uint_lt(
+		strlen(screen_show(builder, "critical trace.bin -m cpu --ascii").out), 160);
 }
 END_TEST
 
@@ -309,7 +342,8 @@ START_TEST(steps_are_all_that_counts)
 	}
 	build_pop(builder, 1, 1000);
 	for (unsigned i = 0; i < 4; i++)
-		build_kernel(builder, 9, 2000, 10 + i, "k", 2000 + i * 1000, 2100 + i * 1000 + i * 100);
+		build_kernel(
+			builder, 9, 2000, 10 + i, "k", 2000 + i * 1000, 2100 + i * 1000 + i * 100);
 	expect(screen_show(builder, "critical trace.bin -m gpu --steps 1-2"),
 		"train ─────────────────────────────────────────────│ 500.00 ns (100 %)\n"
 		"  ├── step 2 ──────────────────────────────────────│ 300.00 ns (60.0 %)\n"
@@ -329,7 +363,8 @@ END_TEST
 START_TEST(a_counter_is_shown_in_its_own_unit)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t name = build_name(builder, "Memory Reserved"), unit = build_name(builder, "GB");
+	const uint32_t name = build_name(builder, "Memory Reserved"),
+		       unit = build_name(builder, "GB");
 	struct trace_counter *counter = build_dictionary(builder, TRACE_COUNTER, sizeof *counter);
 	const double values[] = { 7.97, 8.7795 };
 
@@ -341,14 +376,16 @@ START_TEST(a_counter_is_shown_in_its_own_unit)
 
 		if (i)
 			build_push(builder, 1, 100, "slam");
-		metric = build_record(builder, 1, TRACE_METRIC, sizeof *metric, 50 + 100 * (uint64_t)i);
+		metric = build_record(
+			builder, 1, TRACE_METRIC, sizeof *metric, 50 + 100 * (uint64_t)i);
 		metric->counter = 5;
 		metric->type = TRACE_METRIC_F64;
 		memcpy(&metric->value, &values[i], sizeof metric->value);
 	}
 	build_pop(builder, 1, 200);
 	expect(screen_show(builder, "critical trace.bin -m 'Memory Reserved'"),
-		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 ∆)\n");
+		"slam ──────────────────────────────────────────────│ 7.97 GB → 8.78 GB (0.8095 "
+		"∆)\n");
 	ck_assert_int_eq(screen_show(NULL, "critical trace.bin -m 'Memory Reserve'").status, 64);
 }
 END_TEST
@@ -361,7 +398,8 @@ START_TEST(a_hundred_thousand_small_children_are_one_row)
 	build_push(builder, 1, 0, "root");
 	for (unsigned i = 0; i < 100000; i++) {
 		build_push(builder, 1, at += 1, "child");
-		build_pop(builder, 1, at += i % 1000 == 500 ? 2000 : 1); /* the long ones are 0.4 % each */
+		build_pop(builder, 1,
+			at += i % 1000 == 500 ? 2000 : 1); /* the long ones are 0.4 % each */
 	}
 	build_push(builder, 1, at += 1, "large");
 	build_pop(builder, 1, at += 100000);
@@ -374,7 +412,8 @@ START_TEST(a_hundred_thousand_small_children_are_one_row)
 END_TEST
 
 /* A root of 10 µs, of which so many children take so much each, and the last one takes as much as is given. */
-static struct trace_builder *children(unsigned count, uint64_t each_ns, uint64_t last_ns, const char *label)
+static struct trace_builder *children(
+	unsigned count, uint64_t each_ns, uint64_t last_ns, const char *label)
 {
 	struct trace_builder *builder = builder_new();
 	uint64_t at = 1;
@@ -406,7 +445,10 @@ START_TEST(many_of_one_name_are_one_row)
 		"  ├── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"  └── work ────────────────────────────────────────│ 1.00 µs (10.0 %)\n"
 		"not shown: 3 deeper (--depth)\n");
-	ck_assert_ptr_null(strstr(screen_show(children(6, 1000, 2000, "work"), "critical trace.bin --min-percent 0").out, "×"));
+	ck_assert_ptr_null(strstr(
+		screen_show(children(6, 1000, 2000, "work"), "critical trace.bin --min-percent 0")
+			.out,
+		"×"));
 }
 END_TEST
 

@@ -35,28 +35,33 @@ static size_t column_of(char **titles, size_t count, const char *title)
 }
 
 /* Of the row of that kind and name; -1: the cell is empty. -2: there is no such row. */
-static long long cell(const struct screen *screen, const char *kind, const char *name, const char *title)
+static long long cell(
+	const struct screen *screen, const char *kind, const char *name, const char *title)
 {
 	char *text = strdup(screen->out), *rest = text, *line = strsep(&rest, "\n");
 	char *titles[MOST_COLUMNS], *fields[MOST_COLUMNS];
 	const size_t columns = split(line, titles), wanted = column_of(titles, columns, title),
-		     names = column_of(titles, columns, "label"), kinds = column_of(titles, columns, "kind");
+		     names = column_of(titles, columns, "label"),
+		     kinds = column_of(titles, columns, "kind");
 	long long found = -2;
 
 	while (rest && found == -2) {
 		line = strsep(&rest, "\n");
-		if (split(line, fields) == columns && !strcmp(fields[kinds], kind) && !strcmp(fields[names], name))
+		if (split(line, fields) == columns && !strcmp(fields[kinds], kind) &&
+			!strcmp(fields[names], name))
 			found = *fields[wanted] ? atoll(fields[wanted]) : -1;
 	}
 	free(text);
 	return found;
 }
 
-static void expect(const struct screen *screen, const char *kind, const char *name, const char *title, long long value)
+static void expect(const struct screen *screen, const char *kind, const char *name,
+	const char *title, long long value)
 {
 	const long long found = cell(screen, kind, name, title);
 
-	ck_assert_msg(found == value, "%s of %s `%s` is %lld, not %lld, in\n%s", title, kind, name, found, value, screen->out);
+	ck_assert_msg(found == value, "%s of %s `%s` is %lld, not %lld, in\n%s", title, kind, name,
+		found, value, screen->out);
 }
 
 /* The parts of the path, by kind; 0: there is no such row. They are the whole. */
@@ -69,9 +74,10 @@ static void expect_parts(const struct screen *screen, struct parts parts)
 	const struct {
 		const char *name;
 		long long ns;
-	} all[] = { { "kernels", parts.kernels }, { "copies", parts.copies }, { "host", parts.host },
-		{ "calls", parts.calls }, { "launch", parts.launch }, { "hand-over", parts.hand_over },
-		{ "synchronisation", parts.sync }, { "unknown", parts.unknown } };
+	} all[] = { { "kernels", parts.kernels }, { "copies", parts.copies },
+		{ "host", parts.host }, { "calls", parts.calls }, { "launch", parts.launch },
+		{ "hand-over", parts.hand_over }, { "synchronisation", parts.sync },
+		{ "unknown", parts.unknown } };
 	long long sum = 0;
 
 	ck_assert_int_eq(screen->status, 0);
@@ -83,18 +89,20 @@ static void expect_parts(const struct screen *screen, struct parts parts)
 }
 
 /* Called for 5, on the stream of that number, whose handle is ten times that. */
-static void launch(struct trace_builder *builder, uint32_t thread, uint64_t begin, uint64_t id, uint32_t stream)
+static void launch(struct trace_builder *builder, uint32_t thread, uint64_t begin, uint64_t id,
+	uint32_t stream)
 {
 	build_launch(builder, thread, begin + 5, id)->stream = stream * 10;
 }
 
-static void kernel(struct trace_builder *builder, uint64_t id, const char *name, uint32_t stream, uint64_t begin, uint64_t end)
+static void kernel(struct trace_builder *builder, uint64_t id, const char *name, uint32_t stream,
+	uint64_t begin, uint64_t end)
 {
 	build_kernel(builder, 9, 90000, id, name, begin, end)->gpu.stream = stream;
 }
 
-static void sync(struct trace_builder *builder, uint32_t thread, enum trace_sync_type type, uint32_t stream, uint64_t event,
-	uint64_t begin, uint64_t end)
+static void sync(struct trace_builder *builder, uint32_t thread, enum trace_sync_type type,
+	uint32_t stream, uint64_t event, uint64_t begin, uint64_t end)
 {
 	const uint32_t api = build_name(builder, "a synchronisation");
 	struct trace_sync *record = build_record(builder, thread, TRACE_SYNC, sizeof *record, end);
@@ -130,11 +138,13 @@ START_TEST(the_host_is_too_slow)
 	kernel(builder, 2, "b", 7, 205, 210);
 	screen = show(builder);
 	expect_parts(&screen, (struct parts){ .kernels = 5, .launch = 10, .host = 95, .calls = 5 });
-	expect(&screen, "work", "a", "slack_min_ns", 95); /* b is asked for at 195, and a launch takes 10 */
+	expect(&screen, "work", "a", "slack_min_ns",
+		95); /* b is asked for at 195, and a launch takes 10 */
 	expect(&screen, "work", "a", "gain_ns", 0);
 	expect(&screen, "work", "b", "gain_ns", 5);
 	expect(&screen, "work", "b", "path_ns", 15);
-	expect(&screen, "place", "(no range)", "path_ns", 95); /* the calls in no range are unattributed */
+	expect(&screen, "place", "(no range)", "path_ns",
+		95); /* the calls in no range are unattributed */
 }
 END_TEST
 
@@ -172,7 +182,8 @@ START_TEST(the_gpu_is_too_slow)
 	expect(&screen, "place", "work", "path_gpu_ns", 300);
 	expect(&screen, "place", "work", "calls", 6);
 	expect(&screen, "work", "k", "slack_p50_ns", 0);
-	expect(&screen, "work", "k", "gain_ns", 411 - 130); /* the last is asked for at 115, and a launch takes 15 */
+	expect(&screen, "work", "k", "gain_ns",
+		411 - 130); /* the last is asked for at 115, and a launch takes 15 */
 }
 END_TEST
 
@@ -190,12 +201,14 @@ START_TEST(calls_have_slack)
 		if (i == 2)
 			break;
 		build_push(builder, 1, 101 + 20 * i, names[i]);
-		struct trace_sync *query = build_record(builder, 1, TRACE_SYNC, sizeof *query, 110 + 20 * i);
+		struct trace_sync *query = build_record(
+			builder, 1, TRACE_SYNC, sizeof *query, 110 + 20 * i);
 		query->call.duration = 5;
 		query->call.api = api;
 		build_pop(builder, 1, 112 + 20 * i);
 	}
-	kernel(builder, 1, "k", 7, 97, 307); /* the second is asked for at 115, the third at 135, and a launch takes 2 */
+	kernel(builder, 1, "k", 7, 97,
+		307); /* the second is asked for at 115, the third at 135, and a launch takes 2 */
 	kernel(builder, 2, "k", 7, 307, 415);
 	kernel(builder, 3, "k", 7, 415, 420);
 	screen = show(builder);
@@ -271,11 +284,13 @@ START_TEST(the_host_waits_in_the_middle)
 	kernel(builder, 1, "a", 7, 110, 200);
 	kernel(builder, 2, "b", 7, 260, 300);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 130, .launch = 25, .sync = 5, .host = 45 });
+	expect_parts(
+		&screen, (struct parts){ .kernels = 130, .launch = 25, .sync = 5, .host = 45 });
 	expect(&screen, "place", "outer / prepare", "path_ns", 30);
 	expect(&screen, "place", "outer", "path_ns", 175);
 	expect(&screen, "place", "outer", "path_host_ns", 15);
-	expect(&screen, "work", "a", "gain_ns", 90); /* the call would begin at 105, but the launch took 15 */
+	expect(&screen, "work", "a", "gain_ns",
+		90); /* the call would begin at 105, but the launch took 15 */
 }
 END_TEST
 
@@ -310,9 +325,11 @@ START_TEST(calls_can_be_gained_by)
 	build_pop(builder, 1, 230);
 	kernel(builder, 1, "k", 7, 215, 225);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
+	expect_parts(
+		&screen, (struct parts){ .kernels = 10, .launch = 10, .host = 10, .calls = 100 });
 	expect(&screen, "place", "take", "gain_ns", 100);
-	expect(&screen, "place", "use", "gain_ns", 10); /* of the call the kernel's begin does not wait for the end */
+	expect(&screen, "place", "use", "gain_ns",
+		10); /* of the call the kernel's begin does not wait for the end */
 	expect(&screen, "work", "k", "gain_ns", 10);
 }
 END_TEST
@@ -367,12 +384,15 @@ START_TEST(the_default_stream_waits_for_others_and_they_for_it)
 
 	default_stream(builder, 7);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 50000 + 40000 + 400, .launch = 5, .hand_over = 2000 + 500 });
+	expect_parts(&screen,
+		(struct parts){
+			.kernels = 50000 + 40000 + 400, .launch = 5, .hand_over = 2000 + 500 });
 	expect(&screen, "path", "critical path", "default_waits", 2);
 	expect(&screen, "work", "a", "slack_min_ns", 0);
 	expect(&screen, "work", "b", "slack_min_ns", 0);
 	expect(&screen, "work", "b", "gain_ns", 40000);
-	expect(&screen, "work", "a", "gain_ns", 50100 - 125); /* b was asked for at 120, and a launch takes 5 */
+	expect(&screen, "work", "a", "gain_ns",
+		50100 - 125); /* b was asked for at 120, and a launch takes 5 */
 }
 END_TEST
 
@@ -403,7 +423,8 @@ START_TEST(two_threads)
 	kernel(builder, 1, "a", 7, 105, 115);
 	kernel(builder, 2, "b", 8, 160, 300);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 140, .launch = 15, .sync = 5, .host = 50 });
+	expect_parts(
+		&screen, (struct parts){ .kernels = 140, .launch = 15, .sync = 5, .host = 50 });
 	expect(&screen, "work", "a", "slack_min_ns", 185);
 }
 END_TEST
@@ -423,7 +444,8 @@ START_TEST(threads_take_turns)
 	launch(builder, 2, 395, 101, 7);
 	kernel(builder, 101, "last", 7, 405, 500);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
+	expect_parts(
+		&screen, (struct parts){ .kernels = 95, .launch = 10, .calls = 80, .host = 265 });
 }
 END_TEST
 
@@ -455,7 +477,9 @@ START_TEST(a_copy_that_is_waited_for)
 	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 1, 64, 120, 190);
 	build_kernel(builder, 9, 90000, 2, "k", 260, 300);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
+	expect_parts(&screen,
+		(struct parts){
+			.kernels = 40, .copies = 70, .launch = 30, .sync = 10, .host = 50 });
 }
 END_TEST
 
@@ -510,7 +534,9 @@ START_TEST(a_graph)
 	kernel(builder, 1, "g4", 8, 200, 300);
 	kernel(builder, 2, "after", 7, 302, 310);
 	screen = show(builder);
-	expect_parts(&screen, (struct parts){ .kernels = 198, .launch = 15, .hand_over = 2, .host = 10, .calls = 5 });
+	expect_parts(&screen,
+		(struct parts){
+			.kernels = 198, .launch = 15, .hand_over = 2, .host = 10, .calls = 5 });
 	expect(&screen, "work", "g1", "slack_min_ns", 130); /* 50 up to g2, and what g3 has */
 	expect(&screen, "work", "g3", "slack_min_ns", 80);
 }
@@ -529,7 +555,8 @@ START_TEST(what_nothing_explains_is_unknown)
 	kernel(builder, 77, "stray", 8, 60000, 60100);
 	screen = show(builder);
 	expect(&screen, "path", "critical path", "path_ns", 60100 - 95);
-	expect(&screen, "part", "unknown", "path_ns", 60000 - 95); /* before a stray nothing is known */
+	expect(&screen, "part", "unknown", "path_ns",
+		60000 - 95); /* before a stray nothing is known */
 	screen = screen_show(NULL, "critical-path trace.bin");
 	ck_assert_int_eq(screen.status, 0);
 }
@@ -552,10 +579,13 @@ START_TEST(steps)
 		kernel(builder, i + 1, "k", 7, 150 + 1000 * i, 900 + 1000 * i);
 	}
 	screen = screen_show(builder, "critical-path trace.bin -f csv --steps 1");
-	expect_parts(&screen, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
+	expect_parts(
+		&screen, (struct parts){ .kernels = 750, .launch = 40, .sync = 5, .host = 105 });
 	screen = screen_show(NULL, "critical-path trace.bin -f csv --steps 0-2");
 	/* The first 10 of the first and the last 95 of the last are beyond the first call and the last; between steps 100. */
-	expect_parts(&screen, (struct parts){ .kernels = 2250, .launch = 120, .sync = 15, .host = 410, .unknown = 105 });
+	expect_parts(&screen,
+		(struct parts){
+			.kernels = 2250, .launch = 120, .sync = 15, .host = 410, .unknown = 105 });
 }
 END_TEST
 

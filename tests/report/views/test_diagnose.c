@@ -35,7 +35,8 @@ static struct program program_new(void)
 }
 
 /* Launched at `at`, on the GPU from `start` on for so long. */
-static void kernel(struct program *program, const char *name, uint64_t at, uint64_t start, uint64_t length)
+static void kernel(
+	struct program *program, const char *name, uint64_t at, uint64_t start, uint64_t length)
 {
 	ck_assert_uint_lt(program->count, 1024);
 	build_launch(program->builder, 1, at, ++program->correlation);
@@ -46,7 +47,8 @@ static void kernel(struct program *program, const char *name, uint64_t at, uint6
 	program->work[program->count++].end = start + length;
 }
 
-static void copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at, uint64_t start, uint64_t length)
+static void copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
+	uint64_t start, uint64_t length)
 {
 	build_copy(program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
 	program->work[program->count].correlation = program->correlation;
@@ -62,15 +64,18 @@ static struct trace_builder *program_end(struct program *program, uint64_t at)
 {
 	for (size_t i = 0; i < program->count; i++)
 		if (program->work[i].bytes) {
-			struct trace_gpu_copy *record = build_gpu_copy(program->builder, 9, at, TRACE_GPU_COPY,
-				program->work[i].correlation, program->work[i].bytes, program->work[i].start, program->work[i].end);
+			struct trace_gpu_copy *record = build_gpu_copy(program->builder, 9, at,
+				TRACE_GPU_COPY, program->work[i].correlation,
+				program->work[i].bytes, program->work[i].start,
+				program->work[i].end);
 
 			record->copy_kind = program->work[i].copy_kind;
 			record->source_kind = program->work[i].memory_kind;
 			record->target_kind = TRACE_MEMORY_DEVICE;
 		} else {
-			build_kernel(program->builder, 9, at, program->work[i].correlation, program->work[i].name,
-				program->work[i].start, program->work[i].end)->grid[0] = (uint32_t)program->work[i].grid;
+			build_kernel(program->builder, 9, at, program->work[i].correlation,
+				program->work[i].name, program->work[i].start, program->work[i].end)
+				->grid[0] = (uint32_t)program->work[i].grid;
 		}
 	return program->builder;
 }
@@ -90,13 +95,15 @@ static struct trace_builder *healthy(void)
 }
 
 /* `count` kernels of `length`, launched one each `period`, which begin 1 us later. */
-static struct trace_builder *regular(unsigned count, uint64_t period, uint64_t length, unsigned kinds)
+static struct trace_builder *regular(
+	unsigned count, uint64_t period, uint64_t length, unsigned kinds)
 {
 	struct program program = program_new();
 
 	build_push(program.builder, 1, 100, "train");
 	for (unsigned i = 0; i < count; i++)
-		kernel(&program, names[i % 5 < kinds ? i % 5 : 0], (i + 1) * period, (i + 1) * period + 1000, length);
+		kernel(&program, names[i % 5 < kinds ? i % 5 : 0], (i + 1) * period,
+			(i + 1) * period + 1000, length);
 	build_pop(program.builder, 1, (count + 1) * period);
 	return program_end(&program, (count + 2) * period);
 }
@@ -136,12 +143,14 @@ static struct trace_builder *small_grids(void)
 
 /* Ten steps of 1 ms with 40 kernels of 20 us each; `before` is done in each step from 1 us on, for 100 us at most; the first
  * takes `first` longer. */
-static struct trace_builder *steps(uint64_t first, void (*before)(struct program *program, unsigned step, uint64_t at))
+static struct trace_builder *steps(
+	uint64_t first, void (*before)(struct program *program, unsigned step, uint64_t at))
 {
 	struct program program = program_new();
 
 	for (unsigned step = 0; step < 10; step++) {
-		const uint64_t begin = 1000 + step * MS + (step ? first : 0), late = begin + 200 * US + (step ? 0 : first);
+		const uint64_t begin = 1000 + step * MS + (step ? first : 0),
+			       late = begin + 200 * US + (step ? 0 : first);
 		char name[32];
 
 		snprintf(name, sizeof name, "ProfilerStep#%u", step);
@@ -149,7 +158,8 @@ static struct trace_builder *steps(uint64_t first, void (*before)(struct program
 		if (before)
 			before(&program, step, begin + 1000);
 		for (unsigned i = 0; i < 39; i++)
-			kernel(&program, names[i % 5], late + i * 1000, late + 1000 + i * 20 * US, 20 * US);
+			kernel(&program, names[i % 5], late + i * 1000, late + 1000 + i * 20 * US,
+				20 * US);
 		build_pop(program.builder, 1, begin + MS - 100 + (step ? 0 : first));
 	}
 	return program_end(&program, first + 20 * MS);
@@ -217,7 +227,8 @@ static struct trace_builder *slow_host_after_a_long_start(void)
 		snprintf(name, sizeof name, "ProfilerStep#%u", step);
 		build_push(program.builder, 1, begin, name);
 		for (unsigned i = 1; i <= 40; i++)
-			kernel(&program, names[i % 5], begin + i * 40 * US, begin + i * 40 * US + 1000, 10 * US);
+			kernel(&program, names[i % 5], begin + i * 40 * US,
+				begin + i * 40 * US + 1000, 10 * US);
 		build_pop(program.builder, 1, begin + 2 * MS - 100);
 	}
 	return program_end(&program, 400 * MS);
@@ -227,12 +238,14 @@ static void ask(struct program *program, unsigned step, uint64_t at)
 {
 	(void)step;
 	for (unsigned i = 0; i < 20; i++)
-		build_api(program->builder, "cudaFuncGetAttributes", at + i * 1000, at + i * 1000 + 900);
+		build_api(program->builder, "cudaFuncGetAttributes", at + i * 1000,
+			at + i * 1000 + 900);
 }
 
 static void fetch_for(struct program *program, uint64_t at, uint64_t length)
 {
-	build_push(program->builder, 1, at, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+	build_push(program->builder, 1, at,
+		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 	build_pop(program->builder, 1, at + length);
 }
 
@@ -276,8 +289,8 @@ static struct trace_builder *asking_at_first(void)
 static void take(struct program *program, unsigned step, uint64_t at)
 {
 	const uint32_t api = build_name(program->builder, "cudaMalloc");
-	struct trace_memory *memory = build_memory(program->builder, 1, at + 50 * US, TRACE_ALLOC, 0x10000 * (step + 1), 1 << 20,
-		TRACE_MEMORY_DEVICE, 0);
+	struct trace_memory *memory = build_memory(program->builder, 1, at + 50 * US, TRACE_ALLOC,
+		0x10000 * (step + 1), 1 << 20, TRACE_MEMORY_DEVICE, 0);
 
 	memory->call.duration = 50 * US;
 	memory->call.api = api;
@@ -388,7 +401,8 @@ static struct trace_builder *copies(uint32_t memory)
 
 	build_push(program.builder, 1, 100, "load");
 	for (unsigned i = 0; i < 10; i++)
-		copy(&program, TRACE_COPY_HTOD, memory, 1000 + i * 50 * US, 2000 + i * 50 * US, 40 * US);
+		copy(&program, TRACE_COPY_HTOD, memory, 1000 + i * 50 * US, 2000 + i * 50 * US,
+			40 * US);
 	build_pop(program.builder, 1, MS);
 	return program_end(&program, 2 * MS);
 }
@@ -482,8 +496,10 @@ static struct trace_builder *throttled(void)
 	for (unsigned i = 0; i < 200; i++) {
 		const uint64_t slow = i > 120 && i < 180;
 
-		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US, 20 * US + slow * 10 * US + i % 4 * 100);
-		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US, 20 * US + slow * 10 * US + i % 3 * 100);
+		kernel(&program, "k", 1000 + 2 * i * 1000, 100 * US + i * 100 * US,
+			20 * US + slow * 10 * US + i % 4 * 100);
+		kernel(&program, "other", 2000 + 2 * i * 1000, 150 * US + i * 100 * US,
+			20 * US + slow * 10 * US + i % 3 * 100);
 	}
 	build_pop(program.builder, 1, MS);
 	return program_end(&program, 40 * MS);
@@ -493,7 +509,8 @@ static struct trace_builder *there_and_back(uint64_t backward)
 {
 	struct program program = program_new();
 	const uint32_t forward = build_node(program.builder, 0, "model", NULL, TRACE_NODE_MODULE),
-		       back = build_node(program.builder, 0, "MmBackward0", NULL, TRACE_NODE_BACKWARD);
+		       back = build_node(
+			       program.builder, 0, "MmBackward0", NULL, TRACE_NODE_BACKWARD);
 
 	build_push_node(program.builder, 1, 100, forward);
 	kernel(&program, "k_a", 1000, 10 * US, 100 * US);
@@ -529,7 +546,8 @@ static struct trace_builder *held_up(void)
 static struct trace_builder *dear(void)
 {
 	struct trace_builder *builder = healthy();
-	struct trace_overhead *overhead = build_record(builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
+	struct trace_overhead *overhead = build_record(
+		builder, 9, TRACE_OVERHEAD, sizeof *overhead, 1200 * US);
 
 	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
 	overhead->end_ns = BUILDER_START_UNIX_NS + 500 * US;
@@ -567,8 +585,10 @@ static const struct scene {
 	{ slow_host, "overhead-bound", "finding", "1770000,,upper bound" },
 	{ healthy, "overhead-bound", "clear", "" },
 	{ long_pauses, "overhead-bound", "clear", "" },
-	{ slow_host_after_a_long_start, "overhead-bound", "finding", "In steps 0 to 9: The GPU waits" },
-	{ slow_host_after_a_long_start, "overhead-bound", "finding", "pperf-report idle trace.bin --steps 0-9" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding",
+		"In steps 0 to 9: The GPU waits" },
+	{ slow_host_after_a_long_start, "overhead-bound", "finding",
+		"pperf-report idle trace.bin --steps 0-9" },
 	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
 	{ healthy, "compute-bound", "note", "busy for 100 %" },
 	{ slow_host, "compute-bound", "clear", "" },
@@ -578,12 +598,15 @@ static const struct scene {
 	{ only_ranges, "dominant-event", "clear", "" },
 	{ crumbs, "tiny-calls", "finding", "200 of 200 kernels" },
 	{ healthy, "tiny-calls", "clear", "" },
-	{ small_grids, "launch-starvation", "finding", "4 blocks for 108 multiprocessors (0.00 waves per SM)" },
+	{ small_grids, "launch-starvation", "finding",
+		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ healthy, "launch-starvation", "clear", "" },
 	{ long_pauses, "dead-windows", "finding", "5 windows, together 24.50 ms" },
 	{ slow_host, "dead-windows", "clear", "" },
-	{ a_long_start_only, "dead-windows", "note", "Before the first step the GPU stands idle for 99.90 ms" },
-	{ a_long_start_and_pauses, "dead-windows", "finding", "not counted are those before the first step, 99.90 ms" },
+	{ a_long_start_only, "dead-windows", "note",
+		"Before the first step the GPU stands idle for 99.90 ms" },
+	{ a_long_start_and_pauses, "dead-windows", "finding",
+		"not counted are those before the first step, 99.90 ms" },
 	{ slow_data, "data-loading", "finding", "takes 11.4 % of their time" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
 	{ quick_data, "data-loading", "clear", "" },
@@ -624,7 +647,8 @@ static const struct scene {
 START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 {
 	const struct scene *scene = &scenes[_i];
-	const struct screen screen = screen_show(scene->build(), "diagnose trace.bin -f csv --ascii");
+	const struct screen screen = screen_show(
+		scene->build(), "diagnose trace.bin -f csv --ascii");
 	char head[64], *line, *end;
 
 	ck_assert_int_eq(screen.status, 0);
@@ -634,7 +658,8 @@ START_TEST(each_rule_speaks_where_it_should_and_nowhere_else)
 	if ((end = strstr(line, "\r\n")))
 		*end = '\0';
 	snprintf(head, sizeof head, ",%s,%s,", scene->rule, scene->kind);
-	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", scene->rule, scene->kind, line);
+	ck_assert_msg(strncmp(line, head, strlen(head)) == 0, "%s is not %s: %s", scene->rule,
+		scene->kind, line);
 	ck_assert_msg(strstr(line, scene->part) != NULL, "no `%s` in %s", scene->part, line);
 }
 END_TEST
@@ -654,8 +679,10 @@ START_TEST(the_moment_is_one_at_the_place)
 		build_pop(program.builder, 1, at[i]);
 	}
 	screen = screen_show(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
-	ck_assert_msg(strstr(screen.out, "together 18.00 ms") && strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
-			      strstr(screen.out, "  where       a; one of them at 1.10 ms\n"),
+	ck_assert_msg(
+		strstr(screen.out, "together 18.00 ms") &&
+			strstr(screen.out, "the longest\n              8.00 ms, at 6.20 ms") &&
+			strstr(screen.out, "  where       a; one of them at 1.10 ms\n"),
 		"%s", screen.out);
 }
 END_TEST
@@ -667,14 +694,15 @@ START_TEST(the_command_of_each_finding_works)
 	static const char mark[] = "  shown by: pperf-report ";
 
 	ck_assert_int_eq(screen.status, 0);
-	for (char *at = screen.out; (at = strstr(at, mark)); ) {
+	for (char *at = screen.out; (at = strstr(at, mark));) {
 		char *const end = strchr(at, '\n');
 		struct screen shown;
 
 		ck_assert_ptr_nonnull(end);
 		*end = '\0';
 		shown = screen_show(NULL, at + strlen(mark));
-		ck_assert_msg(shown.status == 0 && strlen(shown.out) > 0, "%s: %d %s", at, shown.status, shown.err);
+		ck_assert_msg(shown.status == 0 && strlen(shown.out) > 0, "%s: %d %s", at,
+			shown.status, shown.err);
 		at = end + 1;
 	}
 }
@@ -732,11 +760,13 @@ END_TEST
 START_TEST(findings_are_ranked_by_what_they_cost)
 {
 	const struct screen screen = screen_show(crumbs(), "diagnose trace.bin --ascii");
-	const char *first = strstr(screen.out, "1. overhead-bound: up to 1.19 ms\n"), *second = strstr(screen.out, "2. "
-		"tiny-calls: up to 400.00 us\n");
+	const char *first = strstr(screen.out, "1. overhead-bound: up to 1.19 ms\n"),
+		   *second = strstr(screen.out, "2. "
+						"tiny-calls: up to 400.00 us\n");
 
 	ck_assert_msg(first && second && first < second, "%s", screen.out);
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin -n 1 --ascii").out, "not shown: 1 more (--top 0)\n"));
+	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "diagnose trace.bin -n 1 --ascii").out,
+		"not shown: 1 more (--top 0)\n"));
 }
 END_TEST
 
@@ -744,11 +774,14 @@ END_TEST
 START_TEST(what_measuring_costs_is_of_the_whole_run)
 {
 	struct trace_builder *builder = slow_host_after_a_long_start();
-	struct trace_overhead *overhead = build_record(builder, 9, TRACE_OVERHEAD, sizeof *overhead, 401 * MS);
+	struct trace_overhead *overhead = build_record(
+		builder, 9, TRACE_OVERHEAD, sizeof *overhead, 401 * MS);
 
 	overhead->start_ns = BUILDER_START_UNIX_NS + 1000;
 	overhead->end_ns = BUILDER_START_UNIX_NS + 7 * MS + 1000;
-	ck_assert_ptr_nonnull(strstr(screen_show(builder, "diagnose trace.bin --steps 0-9 -f csv").out, ",profiler-cost,clear,"));
+	ck_assert_ptr_nonnull(
+		strstr(screen_show(builder, "diagnose trace.bin --steps 0-9 -f csv").out,
+			",profiler-cost,clear,"));
 }
 END_TEST
 
@@ -763,7 +796,8 @@ START_TEST(brief_is_brief)
 		name[i] = i % 7 ? (char)('a' + i % 26) : '\x1b';
 	build_push(program.builder, 1, 100, name);
 	for (unsigned i = 0; i < 200; i++)
-		kernel(&program, i % 4 ? name : names[i % 5], 8 * US + i * 8 * US, 9 * US + i * 8 * US, 2 * US);
+		kernel(&program, i % 4 ? name : names[i % 5], 8 * US + i * 8 * US,
+			9 * US + i * 8 * US, 2 * US);
 	build_pop(program.builder, 1, 2 * MS);
 	screen = screen_show(program_end(&program, 3 * MS), "diagnose trace.bin --brief");
 	ck_assert_uint_le(strlen(screen.out), 8192);
@@ -771,7 +805,8 @@ START_TEST(brief_is_brief)
 	ck_assert_ptr_nonnull(strstr(screen.out, "overhead-bound"));
 	screen = screen_show(NULL, "diagnose trace.bin --brief -f json");
 	ck_assert_uint_le(strlen(screen.out), 8192);
-	ck_assert_ptr_nonnull(strstr(screen.out, "{\"schema\": \"pperf.diagnose-brief/1\", \"findings\": [{\"rule\":\"overhead-bound\""));
+	ck_assert_ptr_nonnull(strstr(screen.out, "{\"schema\": \"pperf.diagnose-brief/1\", "
+						 "\"findings\": [{\"rule\":\"overhead-bound\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"not_checked\": [\"data-loading\""));
 }
 END_TEST
@@ -786,7 +821,8 @@ START_TEST(another_process_of_the_run_is_named)
 	builder_write(other, "other.bin");
 	builder_free(other);
 	screen = screen_show(own, "diagnose trace.bin other.bin -f csv");
-	ck_assert_ptr_nonnull(strstr(screen.out, ",another-process,finding,Process 200 of the same run"));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, ",another-process,finding,Process 200 of the same run"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "5600000,,upper bound,1,,medium,"));
 	other = slow_host();
 	builder_header(other)->pid = 200;
@@ -815,9 +851,11 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tests, screen_enter, screen_leave);
-	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0, sizeof scenes / sizeof *scenes);
+	tcase_add_loop_test(tests, each_rule_speaks_where_it_should_and_nowhere_else, 0,
+		sizeof scenes / sizeof *scenes);
 	tcase_add_test(tests, the_moment_is_one_at_the_place);
-	tcase_add_loop_test(tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
+	tcase_add_loop_test(
+		tests, the_command_of_each_finding_works, 0, sizeof scenes / sizeof *scenes);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, findings_are_ranked_by_what_they_cost);

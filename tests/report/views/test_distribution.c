@@ -67,17 +67,24 @@ START_TEST(figures_are_those_of_the_instances)
 
 	ck_assert_str_eq(screen.err, "");
 	ck_assert_int_eq(screen.status, 0);
-	has(screen.out, "{\"name\": \"op\", \"kind\": \"distribution\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
-			"\"calls\": 12, \"share\": 1, \"mean_ns\": 180, \"min_ns\": 100, \"p25_ns\": 102, \"p50_ns\": 105, "
-			"\"p75_ns\": 108, \"p95_ns\": 1000, \"p99_ns\": 1000, \"max_ns\": 1000, \"outliers\": 1}");
-	has(screen.out, "\"kind\": \"bin\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", \"calls\": 11, "
+	has(screen.out, "{\"name\": \"op\", \"kind\": \"distribution\", \"path\": [\"step\", "
+			"\"op\"], \"measure\": \"cpu\", "
+			"\"calls\": 12, \"share\": 1, \"mean_ns\": 180, \"min_ns\": 100, "
+			"\"p25_ns\": 102, \"p50_ns\": 105, "
+			"\"p75_ns\": 108, \"p95_ns\": 1000, \"p99_ns\": 1000, \"max_ns\": 1000, "
+			"\"outliers\": 1}");
+	has(screen.out, "\"kind\": \"bin\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
+			"\"calls\": 11, "
 			"\"share\": 0.9166666666666666, \"from_ns\": 100, \"to_ns\": 145}");
-	has(screen.out, "\"calls\": 1, \"share\": 0.08333333333333333, \"from_ns\": 955, \"to_ns\": 1000}");
+	has(screen.out,
+		"\"calls\": 1, \"share\": 0.08333333333333333, \"from_ns\": 955, \"to_ns\": 1000}");
 	ck_assert_uint_eq(times(screen.out, "\"kind\": \"bin\""), 20);
 	ck_assert_uint_eq(times(screen.out, "\"kind\": \"mode\""), 1);
 	/* four before it, each 10 apart: 100 + 101 + 102 + 103 + 4 * 10 behind the first one's begin */
-	has(screen.out, "\"kind\": \"outlier\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
-			"\"share\": 0.08333333333333333, \"number\": 5, \"start_ns\": 456, \"duration_ns\": 1000}");
+	has(screen.out,
+		"\"kind\": \"outlier\", \"path\": [\"step\", \"op\"], \"measure\": \"cpu\", "
+		"\"share\": 0.08333333333333333, \"number\": 5, \"start_ns\": 456, "
+		"\"duration_ns\": 1000}");
 }
 END_TEST
 
@@ -88,8 +95,10 @@ START_TEST(more_instances_than_are_held_are_told_the_same)
 	struct screen screen;
 	uint64_t at = 10;
 
-	for (unsigned i = 0; i < DISTRIBUTION_HELD + 2; i++) {
-		const uint64_t took = i == 7 ? 1000 : i == DISTRIBUTION_HELD ? 2000 : 100 + i % 10;
+	for (unsigned i = 0; i < DISTRIBUTION_HELD_MAX + 2; i++) {
+		const uint64_t took = i == 7                       ? 1000
+				      : i == DISTRIBUTION_HELD_MAX ? 2000
+								   : 100 + i % 10;
 
 		build_push(builder, 1, at, "op");
 		build_pop(builder, 1, at + took);
@@ -106,12 +115,14 @@ END_TEST
 
 START_TEST(text_draws_bars)
 {
-	const struct screen screen = screen_show(twelve(), "distribution op trace.bin --ascii --width 60");
+	const struct screen screen = screen_show(
+		twelve(), "distribution op trace.bin --ascii --width 60");
 
-	has(screen.out, "op on the CPU: 12 instances, 2.16 us\n  min 100 ns  p25 102 ns  p50 105 ns\n"
-			"  p75 108 ns  p95 1.00 us  p99 1.00 us\n  max 1.00 us\n"
-			"      100 ns to     145 ns        11  ######################\n"
-			"      145 ns to     190 ns         0\n");
+	has(screen.out,
+		"op on the CPU: 12 instances, 2.16 us\n  min 100 ns  p25 102 ns  p50 105 ns\n"
+		"  p75 108 ns  p95 1.00 us  p99 1.00 us\n  max 1.00 us\n"
+		"      100 ns to     145 ns        11  ######################\n"
+		"      145 ns to     190 ns         0\n");
 	has(screen.out, "      955 ns to    1.00 us         1  ##\n  one mode: ");
 	has(screen.out, "  outliers: 1, above 126 ns or below 84 ns (3 interquartile ranges away)\n"
 			"     1.00 us  #5 at 456 ns  in step\n");
@@ -136,11 +147,14 @@ START_TEST(work_of_a_gpu_is_counted_for_kernels_and_for_ranges)
 		build_kernel(builder, 9, 2000, 1 + i, "gemm", 1000 + i * 100, 1010 + i * 110);
 	builder_write(builder, "kept.bin");
 	screen = screen_show(builder, "distribution layer trace.bin -f json");
-	has(screen.out, "\"measure\": \"cpu\", \"calls\": 3, \"share\": 1, \"mean_ns\": 50, \"min_ns\": 50");
-	has(screen.out, "\"measure\": \"gpu\", \"calls\": 2, \"share\": 1, \"mean_ns\": 50, \"min_ns\": 30, \"p25_ns\": 30, "
+	has(screen.out, "\"measure\": \"cpu\", \"calls\": 3, \"share\": 1, \"mean_ns\": 50, "
+			"\"min_ns\": 50");
+	has(screen.out, "\"measure\": \"gpu\", \"calls\": 2, \"share\": 1, \"mean_ns\": 50, "
+			"\"min_ns\": 30, \"p25_ns\": 30, "
 			"\"p50_ns\": 30, \"p75_ns\": 70");
 	screen = screen_show(NULL, "distribution gemm kept.bin -f json");
-	has(screen.out, "\"measure\": \"gpu\", \"calls\": 4, \"share\": 1, \"mean_ns\": 25, \"min_ns\": 10, \"p25_ns\": 10, "
+	has(screen.out, "\"measure\": \"gpu\", \"calls\": 4, \"share\": 1, \"mean_ns\": 25, "
+			"\"min_ns\": 10, \"p25_ns\": 10, "
 			"\"p50_ns\": 20, \"p75_ns\": 30");
 	ck_assert_ptr_null(strstr(screen.out, "\"measure\": \"cpu\""));
 	screen = screen_show(NULL, "distribution layer/gemm kept.bin");
@@ -172,7 +186,8 @@ START_TEST(a_name_is_one_or_says_which)
 	has(screen.err, "nothing is named `nothing`");
 	screen = screen_show(NULL, "distribution kept.bin");
 	ck_assert_int_eq(screen.status, 64);
-	has(screen.err, "distribution takes a NAME and then a trace: pperf-report distribution NAME trace.bin");
+	has(screen.err, "distribution takes a NAME and then a trace: pperf-report distribution "
+			"NAME trace.bin");
 	screen = screen_show(NULL, "distribution two kept.bin");
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_ptr_null(strchr(screen.out, '\x1b'));
@@ -231,7 +246,8 @@ START_TEST(one_usual_value_is_one_mode)
 	for (unsigned i = 0; i < 4; i++)
 		for (unsigned round = 0; round < 100; round++, rounds++) {
 			for (size_t k = 0; k < counts[i]; k++)
-				values[k] = (uint64_t)(50000 * exp(noise() * (round % 2 ? 0.05 : 0.5)));
+				values[k] = (uint64_t)(50000 *
+						       exp(noise() * (round % 2 ? 0.05 : 0.5)));
 			several += modes_of(values, counts[i], 1).mode_count != 1;
 		}
 	ck_assert_uint_le(several, rounds / 20);

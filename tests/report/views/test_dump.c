@@ -40,17 +40,23 @@ START_TEST(ranges_come_with_depth_domain_and_duration)
 	build_pop(builder, 1, 140);
 	build_seal(builder, 1, SEAL_WHOLE);
 	ck_assert_str_eq(dumped(builder),
-		"{\"t_ns\":100,\"pid\":100,\"tid\":1001,\"kind\":\"push\",\"name\":\"step\",\"domain\":null,\"depth\":"
+		"{\"t_ns\":100,\"pid\":100,\"tid\":1001,\"kind\":\"push\",\"name\":\"step\","
+		"\"domain\":null,\"depth\":"
 		"0,\"node\":1}\n"
-		"{\"t_ns\":110,\"pid\":100,\"tid\":1001,\"kind\":\"push\",\"name\":\"layer\",\"domain\":\"red\","
+		"{\"t_ns\":110,\"pid\":100,\"tid\":1001,\"kind\":\"push\",\"name\":\"layer\","
+		"\"domain\":\"red\","
 		"\"depth\":1,\"node\":2}\n"
-		"{\"t_ns\":120,\"pid\":100,\"tid\":1002,\"kind\":\"push\",\"name\":\"other\",\"domain\":null,\"depth\":"
+		"{\"t_ns\":120,\"pid\":100,\"tid\":1002,\"kind\":\"push\",\"name\":\"other\","
+		"\"domain\":null,\"depth\":"
 		"0,\"node\":3}\n"
-		"{\"t_ns\":130,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"step\",\"domain\":null,\"depth\":0,"
+		"{\"t_ns\":130,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"step\","
+		"\"domain\":null,\"depth\":0,"
 		"\"node\":1,\"duration_ns\":30}\n"
-		"{\"t_ns\":140,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"layer\",\"domain\":\"red\","
+		"{\"t_ns\":140,\"pid\":100,\"tid\":1001,\"kind\":\"pop\",\"name\":\"layer\","
+		"\"domain\":\"red\","
 		"\"depth\":0,\"node\":2,\"duration_ns\":30}\n"
-		"{\"t_ns\":140,\"pid\":100,\"tid\":1002,\"kind\":\"left_open\",\"name\":\"other\",\"domain\":null,"
+		"{\"t_ns\":140,\"pid\":100,\"tid\":1002,\"kind\":\"left_open\",\"name\":\"other\","
+		"\"domain\":null,"
 		"\"depth\":0,\"node\":3,\"begin_ns\":120,\"last_ns\":120}\n");
 }
 END_TEST
@@ -65,7 +71,8 @@ static void set_text(struct trace_range *range, const char *text, size_t bytes)
 START_TEST(names_keep_their_bytes)
 {
 	struct trace_builder *builder = builder_new();
-	const char hostile[] = "a\"b\\c\n\x1b[31m\xff\xc3(\xc3\xa9 \xed\xa0\x80 \xe2\x80\xae\xc2\x9b";
+	const char hostile[] =
+		"a\"b\\c\n\x1b[31m\xff\xc3(\xc3\xa9 \xed\xa0\x80 \xe2\x80\xae\xc2\x9b";
 	uint32_t inlined = build_node(builder, 0, NULL, NULL, TRACE_NODE_RANGE);
 	struct trace_range *range;
 	char *lines;
@@ -132,19 +139,45 @@ START_TEST(payloads_have_their_types)
 	build_mark(builder, 8, 99, 3);
 	build_seal(builder, 1, SEAL_WHOLE);
 #define MARK(t) "{\"t_ns\":" #t ",\"pid\":100,\"tid\":1001,\"kind\":\"mark\",\"name\":\"m\","
-	ck_assert_str_eq(dumped(builder), MARK(1) "\"domain\":\"blue\",\"category\":7,\"color\":\"0x80FF00AB\","
-						  "\"payload\":\"0xffffffffffffffff\",\"payload_type\":\"u64\"}\n" MARK(2) "\"domain\":null,\"payload\":\"-9223372036854775808\",\"payload_type\":\"i64\"}\n" MARK(
-							  3) "\"domain\":null,\"payload\":0.1,\"payload_type\":"
-							     "\"double\"}\n" MARK(4) "\"domain\":null,\"payload\":"
-										     "4294967295,\"payload_type\":"
-										     "\"u32\"}\n" MARK(5) "\"domain\":"
-													  "null,"
-													  "\"payload\":"
-													  "-5,"
-													  "\"payload_"
-													  "type\":"
-													  "\"i32\"}"
-													  "\n" MARK(6) "\"domain\":null,\"payload\":0.5,\"payload_type\":\"float\"}\n" MARK(7) "\"domain\":null,\"payload\":\"inf\",\"payload_type\":\"double\"}\n" MARK(8) "\"domain\":null,\"payload\":\"0x3\",\"payload_type\":99}\n");
+	ck_assert_str_eq(dumped(builder),
+		MARK(1) "\"domain\":\"blue\",\"category\":7,\"color\":\"0x80FF00AB\","
+			"\"payload\":\"0xffffffffffffffff\",\"payload_type\":\"u64\"}\n" MARK(2) "\"domain\":null,\"payload\":\"-9223372036854775808\",\"payload_type\":\"i64\"}\n" MARK(
+				3) "\"domain\":null,\"payload\":0.1,\"payload_type\":"
+				   "\"double\"}\n" MARK(
+					   4) "\"domain\":null,\"payload\":"
+					      "4294967295,\"payload_type\":"
+					      "\"u32\"}\n" MARK(
+						      5) "\"domain\":"
+							 "null,"
+							 "\"payload\":"
+							 "-5,"
+							 "\"payload_"
+							 "type\":"
+							 "\"i32\"}"
+							 "\n" MARK(6) "\"domain\":null,\"payload\":"
+								      "0.5,\"payload_type\":"
+								      "\"float\"}\n" MARK(
+									      7) "\"domain\":null,"
+										 "\"payload\":"
+										 "\"inf\","
+										 "\"payload_type\":"
+										 "\"double\"}"
+										 "\n" MARK(8) "\"do"
+											      "main"
+											      "\":"
+											      "null"
+											      ",\"p"
+											      "aylo"
+											      "ad\""
+											      ":\"0"
+											      "x3\""
+											      ",\"p"
+											      "aylo"
+											      "ad_"
+											      "type"
+											      "\":"
+											      "99}"
+											      "\n");
 }
 END_TEST
 
@@ -169,19 +202,22 @@ START_TEST(an_end_has_the_name_of_its_start_on_another_thread)
 	build_seal(builder, 2, SEAL_WHOLE);
 	char *lines = dumped(builder);
 
-	ck_assert_ptr_nonnull(strstr(lines, "{\"t_ns\":1,\"pid\":100,\"tid\":1001,\"kind\":\"start\",\"name\":\"odd\","
-					    "\"domain\":null,\"id\":\"0x100000000\"}\n"));
+	ck_assert_ptr_nonnull(strstr(lines,
+		"{\"t_ns\":1,\"pid\":100,\"tid\":1001,\"kind\":\"start\",\"name\":\"odd\","
+		"\"domain\":null,\"id\":\"0x100000000\"}\n"));
 	for (uint32_t i = 1; i <= 200; i++) {
 		char line[256];
 
 		snprintf(line, sizeof line,
-			"{\"t_ns\":%u,\"pid\":100,\"tid\":1002,\"kind\":\"end\",\"name\":\"%s\",\"domain\":null,\"id\":"
+			"{\"t_ns\":%u,\"pid\":100,\"tid\":1002,\"kind\":\"end\",\"name\":\"%s\","
+			"\"domain\":null,\"id\":"
 			"\"0x%x00000000\",\"duration_ns\":1000}\n",
 			1000 + i, i % 2 ? "odd" : "even", i);
 		ck_assert_msg(strstr(lines, line) != NULL, "no %s", line);
 	}
-	ck_assert_ptr_nonnull(strstr(lines, "{\"t_ns\":2000,\"pid\":100,\"tid\":1002,\"kind\":\"end\",\"name\":null,"
-					    "\"domain\":null,\"id\":\"0x100000000\"}\n"));
+	ck_assert_ptr_nonnull(strstr(lines,
+		"{\"t_ns\":2000,\"pid\":100,\"tid\":1002,\"kind\":\"end\",\"name\":null,"
+		"\"domain\":null,\"id\":\"0x100000000\"}\n"));
 }
 END_TEST
 
@@ -197,19 +233,23 @@ START_TEST(gpu_work_stands_where_the_gpu_did_it)
 	build_push(builder, 1, 5, "step");
 	for (unsigned i = 0; i < count; i++) {
 		if (i % 100 == 0) {
-			batch = build_record(builder, 2, TRACE_GPU_BATCH, sizeof *batch, UINT64_C(10000000) + i);
+			batch = build_record(
+				builder, 2, TRACE_GPU_BATCH, sizeof *batch, UINT64_C(10000000) + i);
 			batch->records = 100;
 		}
 		build_kernel(builder, 2, UINT64_C(10000000) + i / 100 * 100, i, "k",
-			10 + (i * UINT64_C(7919)) % count * 100, 20 + (i * UINT64_C(7919)) % count * 100);
+			10 + (i * UINT64_C(7919)) % count * 100,
+			20 + (i * UINT64_C(7919)) % count * 100);
 		if (i % 400 == 399)
 			build_seal(builder, 2, SEAL_WHOLE);
 	}
 	build_pop(builder, 1, 3500000);
 	build_seal(builder, 1, SEAL_WHOLE);
 	lines = dumped(builder);
-	ck_assert_int_eq(strncmp(lines, "{\"t_ns\":5,\"pid\":100,\"tid\":1001,\"kind\":\"push\"", 44), 0);
-	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"kernel\",\"name\":\"k\",\"correlation\":\"0x0\","));
+	ck_assert_int_eq(
+		strncmp(lines, "{\"t_ns\":5,\"pid\":100,\"tid\":1001,\"kind\":\"push\"", 44), 0);
+	ck_assert_ptr_nonnull(
+		strstr(lines, "\"kind\":\"kernel\",\"name\":\"k\",\"correlation\":\"0x0\","));
 	for (char *line = lines, *next; *line; line = next) {
 		uint64_t now = 0;
 
@@ -257,16 +297,19 @@ START_TEST(calls_and_metrics_say_what_they_know)
 	memory->flags = TRACE_MEMORY_POOL | TRACE_MEMORY_MAPPED;
 	build_seal(builder, 1, SEAL_WHOLE);
 	lines = dumped(builder);
-	ck_assert_ptr_nonnull(strstr(lines, "{\"t_ns\":10,\"pid\":100,\"tid\":1001,\"kind\":\"metric\",\"name\":null,"
-					    "\"domain\":null,\"value\":-4,\"counter\":3}\n"));
+	ck_assert_ptr_nonnull(strstr(lines,
+		"{\"t_ns\":10,\"pid\":100,\"tid\":1001,\"kind\":\"metric\",\"name\":null,"
+		"\"domain\":null,\"value\":-4,\"counter\":3}\n"));
 	ck_assert_ptr_nonnull(strstr(lines, "\"value\":null,\"counter\":4}\n"));
-	ck_assert_ptr_nonnull(strstr(
-		lines, "\"kind\":\"lost\",\"events\":9,\"reason\":\"the disk is full or a limit was reached\"}\n"));
-	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"name\",\"name\":\"copies\",\"domain\":null,\"object\":"
-					    "\"0x55aa\",\"object_type\":\"cuda_stream\"}\n"));
+	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"lost\",\"events\":9,\"reason\":\"the disk "
+					    "is full or a limit was reached\"}\n"));
+	ck_assert_ptr_nonnull(
+		strstr(lines, "\"kind\":\"name\",\"name\":\"copies\",\"domain\":null,\"object\":"
+			      "\"0x55aa\",\"object_type\":\"cuda_stream\"}\n"));
 	ck_assert_ptr_nonnull(strstr(lines, "\"kind\":\"alloc\""));
-	ck_assert_ptr_nonnull(strstr(lines, "\"bytes\":4096,\"address\":\"0x7f0000\",\"device\":0,\"stream\":\"0x0\","
-					    "\"memory_kind\":\"device\",\"flags\":\"pool mapped\",\"result\":2,"));
+	ck_assert_ptr_nonnull(strstr(lines,
+		"\"bytes\":4096,\"address\":\"0x7f0000\",\"device\":0,\"stream\":\"0x0\","
+		"\"memory_kind\":\"device\",\"flags\":\"pool mapped\",\"result\":2,"));
 }
 END_TEST
 
@@ -288,8 +331,8 @@ START_TEST(csv_has_a_cell_for_every_key)
 
 		for (char *c = line; *c != '\n'; c++)
 			here += *c == ',';
-		ck_assert_uint_eq(
-			here, commas + (memmem(line, (size_t)(strchr(line, '\n') - line), ",\"a,", 4) != NULL));
+		ck_assert_uint_eq(here, commas + (memmem(line, (size_t)(strchr(line, '\n') - line),
+							  ",\"a,", 4) != NULL));
 	}
 	ck_assert_ptr_nonnull(strstr(screen.out, "push,\\x3dcmd|' /C calc'!A0,"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "push,\"a,\"\"b\"\"\\x0d\\x0ac\\\\\","));
@@ -309,10 +352,10 @@ START_TEST(a_gap_is_a_line_and_only_strict_minds)
 	build_seal(builder, 1, SEAL_WHOLE);
 	screen = screen_show(builder, "dump trace.bin -f json --strict");
 	ck_assert_int_eq(screen.status, 2);
-	ck_assert_ptr_nonnull(strstr(
-		screen.out, "{\"t_ns\":30,\"pid\":100,\"tid\":1001,\"kind\":\"gap\",\"last_ns\":10,\"missing\":1}\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out,
-		"\"kind\":\"resumed\",\"name\":\"b\",\"domain\":null,\"depth\":1,\"node\":2,\"begin_ns\":20}\n"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "{\"t_ns\":30,\"pid\":100,\"tid\":1001,\"kind\":"
+						 "\"gap\",\"last_ns\":10,\"missing\":1}\n"));
+	ck_assert_ptr_nonnull(strstr(screen.out, "\"kind\":\"resumed\",\"name\":\"b\",\"domain\":"
+						 "null,\"depth\":1,\"node\":2,\"begin_ns\":20}\n"));
 	screen = screen_show(NULL, "info trace.bin --strict");
 	ck_assert_int_eq(screen.status, 2);
 	ck_assert_ptr_nonnull(strstr(screen.out, "complete    no\n"));
@@ -341,7 +384,8 @@ START_TEST(info_says_what_ran_and_how_the_file_is_made_up)
 	ck_assert_str_eq(screen.err, "");
 	ck_assert_ptr_nonnull(strstr(screen.out, "command     ./train --steps 2\n"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "process     100, child of 99\n"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "started     2023-11-14 22:13:20.000000000 UTC\n"));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, "started     2023-11-14 22:13:20.000000000 UTC\n"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "ended       cleanly\n"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "settings    PPERF_MAX 64M\n"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "cupti off: refused (35)\n"));
@@ -355,8 +399,8 @@ START_TEST(info_says_what_ran_and_how_the_file_is_made_up)
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"env.PPERF_MAX\":\"64M\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"complete\":true"));
 	screen = screen_show(NULL, "info trace.bin -f csv");
-	ck_assert_str_eq(screen.out,
-		"file,pid,kind,records\r\ntrace.bin,100,clock,1\r\ntrace.bin,100,push,1\r\ntrace.bin,100,pop,1\r\n");
+	ck_assert_str_eq(screen.out, "file,pid,kind,records\r\ntrace.bin,100,clock,1\r\ntrace.bin,"
+				     "100,push,1\r\ntrace.bin,100,pop,1\r\n");
 }
 END_TEST
 

@@ -20,8 +20,8 @@ static void build_wait(struct trace_builder *builder, uint64_t begin, uint64_t e
 static void build_long_alloc(struct trace_builder *builder, uint64_t begin, uint64_t end)
 {
 	const uint32_t api = build_name(builder, "cudaMalloc");
-	struct trace_memory *memory =
-		build_memory(builder, 1, end, TRACE_ALLOC, 0x1000, 64, TRACE_MEMORY_DEVICE, 0);
+	struct trace_memory *memory = build_memory(
+		builder, 1, end, TRACE_ALLOC, 0x1000, 64, TRACE_MEMORY_DEVICE, 0);
 
 	memory->call.duration = end - begin;
 	memory->call.api = api;
@@ -49,15 +49,18 @@ static struct trace_builder *a_trace(void)
 	build_launch(builder, 1, 2315, 10);
 	build_pop(builder, 1, 2500);
 	build_kernel(builder, 9, 3000, 1, "k", 200, 300);
-	build_kernel(builder, 9, 3000, 2, "k", 410, 500);   /* 110, launch-bound, late */
-	build_kernel(builder, 9, 3000, 3, "k", 530, 600);   /* 30, asked for at 415 */
-	build_kernel(builder, 9, 3000, 4, "k", 640, 700);   /* 40, it waited until 605 */
-	build_kernel(builder, 9, 3000, 5, "k", 810, 900);   /* 110, of which 80 in cudaMalloc */
-	build_gpu_copy(builder, 9, 3000, TRACE_GPU_COPY, 6, 64, 990, 995); /* 90, in the call since 880 */
-	build_kernel(builder, 9, 3000, 7, "k", 2010, 2020); /* 1015: the copy took 115, and then something else 1000 */
-	build_kernel(builder, 9, 3000, 88, "stray", 2100, 2110); /* 80, nobody knows */
+	build_kernel(builder, 9, 3000, 2, "k", 410, 500); /* 110, launch-bound, late */
+	build_kernel(builder, 9, 3000, 3, "k", 530, 600); /* 30, asked for at 415 */
+	build_kernel(builder, 9, 3000, 4, "k", 640, 700); /* 40, it waited until 605 */
+	build_kernel(builder, 9, 3000, 5, "k", 810, 900); /* 110, of which 80 in cudaMalloc */
+	build_gpu_copy(
+		builder, 9, 3000, TRACE_GPU_COPY, 6, 64, 990, 995); /* 90, in the call since 880 */
+	build_kernel(builder, 9, 3000, 7, "k", 2010,
+		2020); /* 1015: the copy took 115, and then something else 1000 */
+	build_kernel(builder, 9, 3000, 88, "stray", 2100, 2110);             /* 80, nobody knows */
 	build_gpu_copy(builder, 9, 3000, TRACE_GPU_COPY, 9, 64, 2200, 2290); /* 90, launch-bound */
-	build_kernel(builder, 9, 3000, 10, "last", 2320, 2400); /* 30, it was in that copy's call until 2300 */
+	build_kernel(builder, 9, 3000, 10, "last", 2320,
+		2400); /* 30, it was in that copy's call until 2300 */
 	return builder;
 }
 
@@ -67,32 +70,48 @@ START_TEST(every_gap_has_an_owner_and_a_cause)
 
 	ck_assert_int_eq(screen.status, 0);
 	ck_assert_str_eq(screen.out,
-		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,gaps,gap_max_ns,start_ns,ended_by,blocked_by,"
+		"id,parent,depth,name,label,kind,cause,path,device,share,gap_ns,gaps,gap_max_ns,"
+		"start_ns,ended_by,blocked_by,"
 		"thread,provenance\r\n"
 		"0,,0,device 0,device 0,device,,,0,1,1595,9,1015,,,,,\r\n"
-		"1,0,1,launch-bound,launch-bound,cause,launch-bound,,0,0.7617554858934169,1215,3,1015,,,,,\r\n"
+		"1,0,1,launch-bound,launch-bound,cause,launch-bound,,0,0.7617554858934169,1215,3,"
+		"1015,,,,,\r\n"
 		"2,1,2,step,step,place,launch-bound,step,0,0.6927899686520376,1105,2,1015,,,,,\r\n"
-		"3,1,2,late,step / late,place,launch-bound,step/late,0,0.06896551724137931,110,1,110,,,,,\r\n"
+		"3,1,2,late,step / "
+		"late,place,launch-bound,step/late,0,0.06896551724137931,110,1,110,,,,,\r\n"
 		"4,0,1,copy,copy,cause,copy,,0,0.07523510971786834,120,2,90,,,,,\r\n"
 		"5,4,2,step,step,place,copy,step,0,0.07523510971786834,120,2,90,,,,,\r\n"
-		"6,0,1,allocation,allocation,cause,allocation,,0,0.06896551724137931,110,1,110,,,,,\r\n"
+		"6,0,1,allocation,allocation,cause,allocation,,0,0.06896551724137931,110,1,110,,,,,"
+		"\r\n"
 		"7,6,2,step,step,place,allocation,step,0,0.06896551724137931,110,1,110,,,,,\r\n"
 		"8,0,1,unknown,unknown,cause,unknown,,0,0.050156739811912224,80,1,80,,,,,\r\n"
-		"9,8,2,unattributed,unattributed,place,unknown,unattributed,0,0.050156739811912224,80,1,80,,,,,\r\n"
-		"10,0,1,synchronisation,synchronisation,cause,synchronisation,,0,0.025078369905956112,40,1,40,,,,,\r\n"
-		"11,10,2,step,step,place,synchronisation,step,0,0.025078369905956112,40,1,40,,,,,\r\n"
-		"12,0,1,dependency,dependency,cause,dependency,,0,0.018808777429467086,30,1,30,,,,,\r\n"
+		"9,8,2,unattributed,unattributed,place,unknown,unattributed,0,0.050156739811912224,"
+		"80,1,80,,,,,\r\n"
+		"10,0,1,synchronisation,synchronisation,cause,synchronisation,,0,0."
+		"025078369905956112,40,1,40,,,,,\r\n"
+		"11,10,2,step,step,place,synchronisation,step,0,0.025078369905956112,40,1,40,,,,,"
+		"\r\n"
+		"12,0,1,dependency,dependency,cause,dependency,,0,0.018808777429467086,30,1,30,,,,,"
+		"\r\n"
 		"13,12,2,step,step,place,dependency,step,0,0.018808777429467086,30,1,30,,,,,\r\n"
 		"14,,0,longest,longest,gaps,,,,,,,,,,,,\r\n"
-		"15,14,1,step,step,gap,launch-bound,step,0,0.6363636363636364,1015,,,995,k,,1001,\r\n"
-		"16,14,1,late,step / late,gap,launch-bound,step/late,0,0.06896551724137931,110,,,300,k,,1001,\r\n"
-		"17,14,1,step,step,gap,allocation,step,0,0.06896551724137931,110,,,700,k,cudaMalloc,1001,\r\n"
-		"18,14,1,step,step,gap,copy,step,0,0.05642633228840126,90,,,900,memcpy HtoD,,1001,\r\n"
-		"19,14,1,step,step,gap,launch-bound,step,0,0.05642633228840126,90,,,2110,memcpy HtoD,,1001,\r\n"
-		"20,14,1,unattributed,unattributed,gap,unknown,unattributed,0,0.050156739811912224,80,,,2020,stray,,,\r\n"
-		"21,14,1,step,step,gap,synchronisation,step,0,0.025078369905956112,40,,,600,k,cudaDeviceSynchronize,1001,\r\n"
+		"15,14,1,step,step,gap,launch-bound,step,0,0.6363636363636364,1015,,,995,k,,1001,"
+		"\r\n"
+		"16,14,1,late,step / "
+		"late,gap,launch-bound,step/late,0,0.06896551724137931,110,,,300,k,,1001,\r\n"
+		"17,14,1,step,step,gap,allocation,step,0,0.06896551724137931,110,,,700,k,"
+		"cudaMalloc,1001,\r\n"
+		"18,14,1,step,step,gap,copy,step,0,0.05642633228840126,90,,,900,memcpy "
+		"HtoD,,1001,\r\n"
+		"19,14,1,step,step,gap,launch-bound,step,0,0.05642633228840126,90,,,2110,memcpy "
+		"HtoD,,1001,\r\n"
+		"20,14,1,unattributed,unattributed,gap,unknown,unattributed,0,0.050156739811912224,"
+		"80,,,2020,stray,,,\r\n"
+		"21,14,1,step,step,gap,synchronisation,step,0,0.025078369905956112,40,,,600,k,"
+		"cudaDeviceSynchronize,1001,\r\n"
 		"22,14,1,step,step,gap,dependency,step,0,0.018808777429467086,30,,,500,k,,1001,\r\n"
-		"23,14,1,step,step,gap,copy,step,0,0.018808777429467086,30,,,2290,last,cudaMemcpyAsync,1001,\r\n");
+		"23,14,1,step,step,gap,copy,step,0,0.018808777429467086,30,,,2290,last,"
+		"cudaMemcpyAsync,1001,\r\n");
 }
 END_TEST
 
@@ -143,15 +162,19 @@ START_TEST(steps_have_their_part_of_a_gap)
 	struct screen screen;
 
 	for (uint64_t i = 0; i < 3; i++) {
-		build_push(builder, 1, 10 + 100 * i, i == 0 ? "step 0" : i == 1 ? "step 1" : "step 2");
+		build_push(builder, 1, 10 + 100 * i,
+			i == 0   ? "step 0"
+			: i == 1 ? "step 1"
+				 : "step 2");
 		build_launch(builder, 1, 20 + 100 * i, i + 1);
 		build_pop(builder, 1, 90 + 100 * i);
 		build_kernel(builder, 9, 900, i + 1, "k", 40 + 100 * i, 60 + 100 * i);
 	}
 	screen = screen_show(builder, "idle trace.bin --steps 1 -f json");
 	scene_has(screen.out, "\"gpu_idle_ns\": 60,"); /* 110 to 140, 160 to 190 */
-	scene_has(screen.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": \"device\", \"device\": 0, \"share\": 1, "
-			   "\"gap_ns\": 60, \"gaps\": 2, \"gap_max_ns\": 30}");
+	scene_has(screen.out, "\"name\": \"device 0\", \"label\": \"device 0\", \"kind\": "
+			      "\"device\", \"device\": 0, \"share\": 1, "
+			      "\"gap_ns\": 60, \"gaps\": 2, \"gap_max_ns\": 30}");
 }
 END_TEST
 
@@ -168,8 +191,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { every_gap_has_an_owner_and_a_cause, gaps_are_the_idle_time,
-		the_longest_are_as_many_as_asked_for, devices_and_streams, steps_have_their_part_of_a_gap,
-		text_tells_the_causes };
+		the_longest_are_as_many_as_asked_for, devices_and_streams,
+		steps_have_their_part_of_a_gap, text_tells_the_causes };
 
 	return scene_suite("idle", tests, sizeof tests / sizeof *tests);
 }

@@ -32,7 +32,8 @@ static struct trace_builder *four_steps(void)
 	}
 	build_pop(builder, 1, at);
 	for (unsigned i = 0; i < 4; i++)
-		build_kernel(builder, 9, 2000, 1 + i, "gemm", 1000 + 100 * i, 1000 + 100 * i + worked[i]);
+		build_kernel(builder, 9, 2000, 1 + i, "gemm", 1000 + 100 * i,
+			1000 + 100 * i + worked[i]);
 	return builder;
 }
 
@@ -48,28 +49,31 @@ static void has_not(const char *text, const char *part)
 
 START_TEST(the_worst_one_is_shown_with_what_was_in_it)
 {
-	const struct screen screen =
-		screen_show(four_steps(), "tree trace.bin --focus 'run/part *' --instances worst -m gpu -f csv "
-					  "--columns label,number,calls,gpu_total_ns,start_ns,duration_ns,share");
+	const struct screen screen = screen_show(four_steps(),
+		"tree trace.bin --focus 'run/part *' --instances worst -m gpu -f csv "
+		"--columns label,number,calls,gpu_total_ns,start_ns,duration_ns,share");
 
 	ck_assert_str_eq(screen.err, "");
-	ck_assert_str_eq(screen.out, "id,parent,depth,name,label,share,calls,gpu_total_ns,number,start_ns,duration_ns\r\n"
-				     "0,,0,part *,part 1,1,1,40,1,100,100\r\n"
-				     "1,0,1,fit,fit,1,1,40,,120,70\r\n"
-				     "2,1,2,gemm,\"gemm  <<<(64,1,1),(128,1,1)>>>\",1,1,40,,1000,40\r\n");
+	ck_assert_str_eq(screen.out,
+		"id,parent,depth,name,label,share,calls,gpu_total_ns,number,start_ns,duration_"
+		"ns\r\n"
+		"0,,0,part *,part 1,1,1,40,1,100,100\r\n"
+		"1,0,1,fit,fit,1,1,40,,120,70\r\n"
+		"2,1,2,gemm,\"gemm  <<<(64,1,1),(128,1,1)>>>\",1,1,40,,1000,40\r\n");
 }
 END_TEST
 
 START_TEST(by_another_metric_it_is_another_one_the_latest_of_equals)
 {
-	const struct screen screen =
-		screen_show(four_steps(), "tree trace.bin --focus 'run/part *' --instances worst -m cpu -f csv "
-					  "--columns label,number,start_ns,duration_ns,value");
+	const struct screen screen = screen_show(four_steps(),
+		"tree trace.bin --focus 'run/part *' --instances worst -m cpu -f csv "
+		"--columns label,number,start_ns,duration_ns,value");
 
-	ck_assert_str_eq(screen.out, "id,parent,depth,name,label,number,start_ns,duration_ns,value\r\n"
-				     "0,,0,part *,part 3,3,600,300,300\r\n"
-				     "1,0,1,fit,fit,,620,270,270\r\n"
-				     "2,0,1,load,load,,605,10,10\r\n");
+	ck_assert_str_eq(screen.out,
+		"id,parent,depth,name,label,number,start_ns,duration_ns,value\r\n"
+		"0,,0,part *,part 3,3,600,300,300\r\n"
+		"1,0,1,fit,fit,,620,270,270\r\n"
+		"2,0,1,load,load,,605,10,10\r\n");
 }
 END_TEST
 
@@ -79,11 +83,14 @@ START_TEST(the_first_and_the_last_are_by_when_they_began)
 	struct screen screen;
 
 	builder_write(builder, "kept.bin");
-	screen = screen_show(builder, "tree trace.bin --focus 'run/part *' --instances first -f csv --columns label,number,value");
+	screen = screen_show(builder, "tree trace.bin --focus 'run/part *' --instances first -f "
+				      "csv --columns label,number,value");
 	has(screen.out, "\r\n0,,0,part *,part 1,1,40\r\n");
-	screen = screen_show(NULL, "tree kept.bin --focus 'run/part *' --instances last -f csv --columns label,number,value");
+	screen = screen_show(NULL, "tree kept.bin --focus 'run/part *' --instances last -f csv "
+				   "--columns label,number,value");
 	has(screen.out, "\r\n0,,0,part *,part 4,4,5\r\n1,0,1,fit,fit,,5\r\n");
-	screen = screen_show(NULL, "critical kept.bin --focus 'run/part *' --instances last -m gpu");
+	screen = screen_show(
+		NULL, "critical kept.bin --focus 'run/part *' --instances last -m gpu");
 	has(screen.out, "part 4 ");
 	has_not(screen.out, "part 1 ");
 }
@@ -95,11 +102,14 @@ START_TEST(all_are_rows_the_worst_first)
 	struct screen screen;
 
 	builder_write(builder, "kept.bin");
-	screen = screen_show(builder, "tree trace.bin --focus 'run/part *' --instances all -f csv --columns label,number,value,start_ns");
-	ck_assert_str_eq(screen.out, "id,parent,depth,name,label,number,start_ns,value\r\n"
-				     "0,,0,part *,part 1,1,100,40\r\n1,,0,part *,part 3,3,600,20\r\n"
-				     "2,,0,part *,part 2,2,250,10\r\n3,,0,part *,part 4,4,950,5\r\n");
-	screen = screen_show(NULL, "tree kept.bin --focus 'run/part *' --instances all -n 2 -m cpu");
+	screen = screen_show(builder, "tree trace.bin --focus 'run/part *' --instances all -f csv "
+				      "--columns label,number,value,start_ns");
+	ck_assert_str_eq(screen.out,
+		"id,parent,depth,name,label,number,start_ns,value\r\n"
+		"0,,0,part *,part 1,1,100,40\r\n1,,0,part *,part 3,3,600,20\r\n"
+		"2,,0,part *,part 2,2,250,10\r\n3,,0,part *,part 4,4,950,5\r\n");
+	screen = screen_show(
+		NULL, "tree kept.bin --focus 'run/part *' --instances all -n 2 -m cpu");
 	has(screen.out, "part 3");
 	has(screen.out, "part 2");
 	has_not(screen.out, "part 1");
@@ -109,7 +119,8 @@ END_TEST
 
 START_TEST(without_a_place_they_are_of_the_roots)
 {
-	const struct screen screen = screen_show(four_steps(), "tree trace.bin --instances worst -f csv --columns label,number,value");
+	const struct screen screen = screen_show(four_steps(),
+		"tree trace.bin --instances worst -f csv --columns label,number,value");
 
 	has(screen.out, "\r\n0,,0,run,run,1,75\r\n");
 	has(screen.out, "\r\n1,0,1,part *,part 1,,40\r\n");
@@ -129,8 +140,10 @@ START_TEST(a_place_on_two_threads_is_one_place)
 	build_pop(builder, 2, 45);
 	build_pop(builder, 1, 50);
 	build_pop(builder, 2, 50);
-	screen = screen_show(builder, "tree trace.bin --focus a/b --instances all -f csv --columns number,duration_ns");
-	ck_assert_str_eq(screen.out, "id,parent,depth,name,number,duration_ns\r\n0,,0,b,1,35\r\n1,,0,b,1,10\r\n");
+	screen = screen_show(builder,
+		"tree trace.bin --focus a/b --instances all -f csv --columns number,duration_ns");
+	ck_assert_str_eq(screen.out,
+		"id,parent,depth,name,number,duration_ns\r\n0,,0,b,1,35\r\n1,,0,b,1,10\r\n");
 }
 END_TEST
 

@@ -49,10 +49,12 @@ START_TEST(what_is_hidden_and_what_is_not)
 	/* Communication: 150-200 and 300-350 hidden. Copies: 100-120, 340-380, 390-400, 640-650; exposed 50-100, 400-520
 	 * (of a until 500, of b from 450 on), 650-660. */
 	ck_assert_str_eq(screen.out,
-		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,gpu_total_ns,busy_ns,hidden_ns,exposed_ns,"
+		"id,parent,depth,name,label,kind,traffic,path,device,calls,bytes,gpu_total_ns,busy_"
+		"ns,hidden_ns,exposed_ns,"
 		"hidden_share,provenance\r\n"
 		"0,,0,device 0,device 0,device,,,0,10,,770,530,,,,\r\n"
-		"1,0,1,communication,communication,communication,communication,,0,2,0,210,200,100,100,0.5,\r\n"
+		"1,0,1,communication,communication,communication,communication,,0,2,0,210,200,100,"
+		"100,0.5,\r\n"
 		"2,1,2,b,b,place,communication,b,0,2,0,210,200,100,100,0.5,\r\n"
 		"3,0,1,copies,copies,copies,copies,,0,5,2300,310,260,80,180,0.3076923076923077,\r\n"
 		"4,3,2,a,a,place,copies,a,0,3,300,200,200,40,160,0.2,\r\n"
@@ -66,8 +68,9 @@ START_TEST(they_are_the_totals)
 	const struct screen screen = screen_show(a_trace(), "overlap trace.bin -f json");
 
 	scene_has(screen.out, "\"gpu_busy_ns\": 530, ");
-	scene_has(screen.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, \"gpu_exposed_communication_ns\": 100, "
-			   "\"gpu_copy_ns\": 260, \"gpu_exposed_copy_ns\": 180");
+	scene_has(screen.out, "\"gpu_computation_ns\": 250, \"gpu_communication_ns\": 200, "
+			      "\"gpu_exposed_communication_ns\": 100, "
+			      "\"gpu_copy_ns\": 260, \"gpu_exposed_copy_ns\": 180");
 }
 END_TEST
 
@@ -85,7 +88,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { what_is_hidden_and_what_is_not, they_are_the_totals, less_can_be_asked_for };
+	const TTest *const tests[] = { what_is_hidden_and_what_is_not, they_are_the_totals,
+		less_can_be_asked_for };
 
 	return scene_suite("overlap", tests, sizeof tests / sizeof *tests);
 }

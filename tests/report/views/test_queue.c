@@ -10,7 +10,8 @@
 /* One thread asks at 115, 135, 145 (a copy, on stream 8), 395, 415 (which is not timed), 49995 (which began long before). */
 static struct trace_builder *a_trace(void)
 {
-	static const uint64_t runs[][2] = { { 200, 300 }, { 300, 350 }, { 310, 320 }, { 420, 430 }, { 0, 0 }, { 20000, 20010 } };
+	static const uint64_t runs[][2] = { { 200, 300 }, { 300, 350 }, { 310, 320 }, { 420, 430 },
+		{ 0, 0 }, { 20000, 20010 } };
 	static const uint64_t asked[] = { 120, 140, 150, 400, 420, 50000 };
 	struct trace_builder *builder = builder_new();
 
@@ -24,9 +25,12 @@ static struct trace_builder *a_trace(void)
 	build_pop(builder, 1, 50010);
 	for (uint64_t i = 0; i < 6; i++)
 		if (i == 2)
-			build_gpu_copy(builder, 9, 60000, TRACE_GPU_COPY, i + 1, 64, runs[i][0], runs[i][1])->gpu.stream = 8;
+			build_gpu_copy(builder, 9, 60000, TRACE_GPU_COPY, i + 1, 64, runs[i][0],
+				runs[i][1])
+				->gpu.stream = 8;
 		else
-			build_kernel(builder, 9, 60000, i + 1, i == 3 ? "late" : "k", runs[i][0], runs[i][1]);
+			build_kernel(builder, 9, 60000, i + 1, i == 3 ? "late" : "k", runs[i][0],
+				runs[i][1]);
 	return builder;
 }
 
@@ -35,13 +39,18 @@ START_TEST(delays_and_what_was_outstanding)
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin -f csv");
 
 	ck_assert_int_eq(screen.status, 0);
-	scene_has(screen.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,early,untimed,delay_total_ns,"
-			   "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_mean,queue_empty_ns,"
-			   "queue_asked_ns,queue_ahead_ns,provenance");
+	scene_has(screen.out, "id,parent,depth,name,label,kind,path,device,stream,calls,delays,"
+			      "early,untimed,delay_total_ns,"
+			      "delay_p50_ns,delay_p95_ns,delay_max_ns,outstanding_max,outstanding_"
+			      "mean,queue_empty_ns,"
+			      "queue_asked_ns,queue_ahead_ns,provenance");
 	/* delays 25, 85, 165, 165; three at most are asked for; from 200 to 20010 it is idle for 19640, and 25 of these it
 	 * had been asked for something; for 110 it was busy and had more to do */
-	scene_has(screen.out, "0,,0,device 0,device 0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
-	scene_has(screen.out, ",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
+	scene_has(screen.out,
+		"0,,0,device 0,device "
+		"0,device,,0,,6,4,1,1,440,85,165,165,3,0.020949015648662292,19615,25,110,");
+	scene_has(screen.out,
+		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,1,1,0,0,0,"); /* alone on its stream */
 	scene_has(screen.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,,,,,,");
 	scene_has(screen.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,,,,,,");
 	scene_has(screen.out, ",k,k,work,,,,4,2,1,1,250,85,165,165,,,,,,");
@@ -89,7 +98,8 @@ START_TEST(text_fits)
 {
 	const struct screen screen = screen_show(a_trace(), "queue trace.bin --ascii");
 
-	scene_has(screen.out, "                     delay  delay p50  delay p95   starved   ahead  delays");
+	scene_has(screen.out,
+		"                     delay  delay p50  delay p95   starved   ahead  delays");
 	scene_has(screen.out, "places\n  +-- step");
 }
 END_TEST

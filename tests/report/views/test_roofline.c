@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* A call of an operator with one kernel, from `at` on; its work takes so many ns. */
-static void an_operator(struct trace_builder *builder, uint64_t at, const char *name, const char *inputs, uint64_t correlation,
-	const char *kernel, uint64_t ns)
+static void an_operator(struct trace_builder *builder, uint64_t at, const char *name,
+	const char *inputs, uint64_t correlation, const char *kernel, uint64_t ns)
 {
 	const uint64_t start = 1000 * correlation;
 
@@ -34,8 +34,10 @@ static struct trace_builder *a_trace(const char *device)
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 1, "gemm", 100);
 	an_operator(builder, 20, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 2, "gemm", 100);
 	an_operator(builder, 30, "aten::mm", "[[64, 64], [64, 64]]" TYPES, 0, NULL, 0);
-	an_operator(builder, 40, "aten::gelu", "[[1024], []]\t[\"float\",\"\"]", 3, "vectorized", 50);
-	an_operator(builder, 50, "aten::mm", "[[2, 3], [3, 4]]", 4, "gemm", 25); /* its type is not known */
+	an_operator(
+		builder, 40, "aten::gelu", "[[1024], []]\t[\"float\",\"\"]", 3, "vectorized", 50);
+	an_operator(builder, 50, "aten::mm", "[[2, 3], [3, 4]]", 4, "gemm",
+		25); /* its type is not known */
 	an_operator(builder, 60, "mine::op", "[[64, 64], [64, 64]]" TYPES, 5, "custom", 75);
 	build_copy(builder, 1, 70, TRACE_COPY, 6, 1000);
 	build_gpu_copy(builder, 9, 990, TRACE_GPU_COPY, 6, 1000, 6000, 6010);
@@ -46,13 +48,16 @@ static struct trace_builder *a_trace(const char *device)
 
 START_TEST(only_what_can_be_derived_is_shown)
 {
-	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin -f csv --columns "
-		"calls,gpu_total_ns,bytes,flops,flops_per_s,bytes_per_s,intensity,roof,peak_flops_per_s,basis,kernel");
+	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"),
+		"roofline trace.bin -f csv --columns "
+		"calls,gpu_total_ns,bytes,flops,flops_per_s,bytes_per_s,intensity,roof,peak_flops_"
+		"per_s,basis,kernel");
 
 	ck_assert_int_eq(screen.status, 0);
 	scene_has(screen.out, "gemm");
 	/* 2 * 524288 FLOPs in 200 ns; 312 TFLOP/s, 2039 GB/s: 3.36 ns to compute, 24.1 ns to move. */
-	scene_has(screen.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,memory,312000000000000,modelled,gemm\r\n");
+	scene_has(screen.out, ",2,200,49152,1048576,5242880000000,245760000000,21.333333333333332,"
+			      "memory,312000000000000,modelled,gemm\r\n");
 	scene_has(screen.out, ",1,50,8192,,,163840000000,,memory,,modelled,vectorized\r\n");
 	scene_has(screen.out, ",1,25,,48,1920000000,,,,,modelled,gemm\r\n");
 	scene_has(screen.out, ",1,20,4000,,,200000000000,,memory,,measured,\r\n");
@@ -63,7 +68,8 @@ END_TEST
 
 START_TEST(of_a_gpu_that_nobody_knows_only_rates_are_shown)
 {
-	const struct screen screen = screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json");
+	const struct screen screen = screen_show(
+		a_trace("Unheard Of 9000"), "roofline trace.bin -f json");
 
 	ck_assert_int_eq(screen.status, 0);
 	scene_has(screen.out, "\"flops_per_s\": 5242880000000");
@@ -74,11 +80,13 @@ END_TEST
 
 START_TEST(a_type_can_be_assumed_and_is_marked)
 {
-	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin -f json --assume-type fp16");
+	const struct screen screen = screen_show(
+		a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin -f json --assume-type fp16");
 
 	scene_has(screen.out, "\"basis\": \"modelled, type assumed\"");
 	scene_has(screen.out, "\"element_type\": \"fp16\"");
-	ck_assert_int_eq(screen_show(a_trace("x"), "roofline trace.bin --assume-type fp17").status, 64);
+	ck_assert_int_eq(
+		screen_show(a_trace("x"), "roofline trace.bin --assume-type fp17").status, 64);
 }
 END_TEST
 
@@ -89,18 +97,23 @@ START_TEST(a_table_of_ones_own_takes_its_place)
 	ck_assert_ptr_nonnull(file);
 	fputs("# mine\ndevice unheard?of* sms=108 bf16=1 memory=1000 # no comment here\n", file);
 	fclose(file);
-	ck_assert_int_eq(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin --peaks gpus").status, 64);
+	ck_assert_int_eq(
+		screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin --peaks gpus").status,
+		64);
 	file = fopen("gpus", "w");
 	fputs("# mine\ndevice unheard?of* sms=108 bf16=6000 memory=1000000\n", file);
 	fclose(file);
 	/* 524288 * 2 FLOPs take 0.17 ns, 49152 bytes 0.05 ns. */
-	scene_has(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus").out, "\"roof\": \"compute\"");
+	scene_has(screen_show(a_trace("Unheard Of 9000"), "roofline trace.bin -f json --peaks gpus")
+			  .out,
+		"\"roof\": \"compute\"");
 }
 END_TEST
 
 START_TEST(text_says_of_how_much_nothing_is_known)
 {
-	const struct screen screen = screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin --width 120");
+	const struct screen screen = screen_show(
+		a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin --width 120");
 
 	/* 380 ns of GPU work, of these 75 without a figure. */
 	scene_has(screen.out, "are known of 80.3 % of its GPU time");
@@ -118,20 +131,26 @@ START_TEST(what_is_missing_and_what_to_do_is_said)
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", "[[64, 64], [64, 64]]", 1, "gemm", 100);
 	out = screen_show(builder, "roofline trace.bin").out;
-	scene_has(out, "types of tensors are not in this trace, so no operator has bytes or a roof; say what they are: "
-		    "pperf-report roofline trace.bin --assume-type fp32\n");
+	scene_has(out, "types of tensors are not in this trace, so no operator has bytes or a "
+		       "roof; say what they are: "
+		       "pperf-report roofline trace.bin --assume-type fp32\n");
 	scene_lacks(screen_show(NULL, "roofline trace.bin --assume-type fp32").out, "warning");
-	scene_lacks(screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
+	scene_lacks(
+		screen_show(a_trace("NVIDIA A100-SXM4-80GB"), "roofline trace.bin").out, "warning");
 	builder = builder_new();
 	build_device(builder, 0, "NVIDIA A100-SXM4-80GB");
 	an_operator(builder, 10, "aten::mm", NULL, 1, "gemm", 100);
-	scene_has(screen_show(builder, "roofline trace.bin").out, "sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; record it with PPERF_SHAPES=1\n");
+	scene_has(screen_show(builder, "roofline trace.bin").out,
+		"sizes of operators' inputs are not in this trace, so none has FLOPs or bytes; "
+		"record it with PPERF_SHAPES=1\n");
 }
 END_TEST
 
-static struct peaks find(const char *name, uint32_t major, uint32_t minor, uint32_t sms, uint64_t clock, uint64_t memory, uint64_t bus)
+static struct peaks find(const char *name, uint32_t major, uint32_t minor, uint32_t sms,
+	uint64_t clock, uint64_t memory, uint64_t bus)
 {
-	const struct peaks_device device = { name, strlen(name), major, minor, sms, clock, memory, bus };
+	const struct peaks_device device = { name, strlen(name), major, minor, sms, clock, memory,
+		bus };
 	struct peaks_table *table = peaks_read(NULL);
 	struct peaks peaks;
 
@@ -142,22 +161,24 @@ static struct peaks find(const char *name, uint32_t major, uint32_t minor, uint3
 
 static void near(double value, double wanted)
 {
-	ck_assert_msg(value > wanted * 0.999 && value < wanted * 1.001, "%g, not %g", value, wanted);
+	ck_assert_msg(
+		value > wanted * 0.999 && value < wanted * 1.001, "%g, not %g", value, wanted);
 }
 
 START_TEST(peaks_are_those_of_the_table)
 {
 	struct peaks peaks = find("NVIDIA H200", 9, 0, 132, 0, 0, 0);
 
-	ck_assert_int_eq(peaks.from, PEAKS_OF_TABLE);
+	ck_assert_int_eq(peaks.from, PEAKS_FROM_TABLE);
 	near(peaks.flops[PEAK_BF16], 989.4e12);
 	near(peaks.bytes, 4800e9);
 	near(peaks_flops(&peaks, ELEMENT_FP32, true), 66.9e12);
 	near(peaks_flops(&peaks, ELEMENT_TF32, true), 494.7e12);
 	near(peaks_flops(&peaks, ELEMENT_BF16, false), 66.9e12);
-	ck_assert(peaks_flops(&peaks, ELEMENT_INT64, true) <= 0 && peaks_flops(&peaks, ELEMENT_UNKNOWN, true) <= 0);
+	ck_assert(peaks_flops(&peaks, ELEMENT_INT64, true) <= 0 &&
+		  peaks_flops(&peaks, ELEMENT_UNKNOWN, true) <= 0);
 	peaks = find("NVIDIA H200 MIG 1g.18gb", 9, 0, 16, 0, 0, 0);
-	ck_assert_int_eq(peaks.from, PEAKS_OF_PART);
+	ck_assert_int_eq(peaks.from, PEAKS_FROM_PARTIAL_GPU);
 	near(peaks.flops[PEAK_BF16], 989.4e12 * 16 / 132);
 	ck_assert(peaks.bytes <= 0);
 	near(find("NVIDIA A100-SXM4-80GB", 8, 0, 108, 0, 0, 0).bytes, 2039e9);
@@ -170,7 +191,7 @@ START_TEST(peaks_of_others_follow_from_attributes)
 	/* As those of an A100, which has 1.41 GHz, and 1.215 GHz on 5120 bits. */
 	struct peaks peaks = find("Unheard Of", 8, 0, 108, 1410000000, 1215000000, 5120);
 
-	ck_assert_int_eq(peaks.from, PEAKS_OF_ATTRIBUTES);
+	ck_assert_int_eq(peaks.from, PEAKS_FROM_ATTRIBUTES);
 	near(peaks.flops[PEAK_FP16], 311.9e12);
 	near(peaks.flops[PEAK_FP32], 19.49e12);
 	near(peaks.bytes, 1555.2e9);

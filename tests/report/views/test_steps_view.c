@@ -13,7 +13,8 @@
 
 static void memory_of_step(struct trace_builder *builder, uint64_t at, uint64_t index)
 {
-	const uint64_t before = 100 * index, passing = 0x10000 + index * 0x100, staying = 0x20000 + index * 0x100;
+	const uint64_t before = 100 * index, passing = 0x10000 + index * 0x100,
+		       staying = 0x20000 + index * 0x100;
 
 	build_tensor(builder, 1, at + 150, passing, 5000, before + 5000, 8000);
 	build_tensor(builder, 1, at + 160, staying, 100, before + 5100, 8000);
@@ -41,7 +42,9 @@ static struct trace_builder *eight_steps(void)
 		memory_of_step(builder, at, i);
 		build_pop(builder, 1, at + 200);
 		if (i < 7) {
-			build_push_node(builder, 1, at + 200, build_place(builder, step, "MmBackward0", TRACE_NODE_BACKWARD, 0, NULL));
+			build_push_node(builder, 1, at + 200,
+				build_place(builder, step, "MmBackward0", TRACE_NODE_BACKWARD, 0,
+					NULL));
 			build_pop(builder, 1, at + 250);
 		}
 		build_kernel(builder, 9, at + 800, i + 1, "gemm", at + 300, at + 500);
@@ -60,22 +63,36 @@ static void expect(const struct screen *screen, const char *out)
 
 START_TEST(each_step_has_its_times_and_its_memory)
 {
-	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --width 165");
+	const struct screen screen = screen_show(
+		eight_steps(), "steps trace.bin --ascii --width 165");
 
 	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  gaps  longest  tensor peak  kernels  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
-		"step 0                     900 ns  200 ns   400 ns     1   400 ns      5.10 kB        1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 1                     900 ns  200 ns   700 ns     2   400 ns      5.20 kB        1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 2                     900 ns  200 ns   700 ns     2   400 ns      5.30 kB        1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 3                     900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB        1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 5 (slow)             1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB        1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB        1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
-		"step 7                     900 ns  200 ns   300 ns     1   300 ns      5.80 kB        1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
-		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.40 kB        1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
-		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        200 B        0           200 B      0 ns      0 B              0 B                0 ns\n"
-		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B        0           100 B      0 ns      0 B              0 B                0 ns\n"
-		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
+		"                         duration    busy     idle  gaps  longest  tensor peak  "
+		"kernels  tensors at end  cpu self     peak  reserved at end  does           gpu\n"
+		"step 0                     900 ns  200 ns   400 ns     1   400 ns      5.10 kB    "
+		"    1           100 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 1                     900 ns  200 ns   700 ns     2   400 ns      5.20 kB    "
+		"    1           200 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 2                     900 ns  200 ns   700 ns     2   400 ns      5.30 kB    "
+		"    1           300 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 3                     900 ns  200 ns   700 ns     2   400 ns      5.40 kB    "
+		"    1           400 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 4                     900 ns  200 ns   700 ns     2   400 ns      5.50 kB    "
+		"    1           500 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 5 (slow)             1.90 us  200 ns  1.70 us     2  1.40 us      5.60 kB    "
+		"    1           600 B   1.90 us  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 6                     900 ns  200 ns   700 ns     2   400 ns      5.70 kB    "
+		"    1           700 B    900 ns  8.00 kB          8.00 kB  training    200 ns\n"
+		"step 7                     900 ns  200 ns   300 ns     1   300 ns      5.80 kB    "
+		"    1           800 B    900 ns  8.00 kB          8.00 kB  evaluation  200 ns\n"
+		"median of usual steps      900 ns  200 ns   700 ns     2   400 ns      5.40 kB    "
+		"    1           400 B    900 ns  8.00 kB          8.00 kB              200 ns\n"
+		"median distance from it      0 ns    0 ns     0 ns     0     0 ns        200 B    "
+		"    0           200 B      0 ns      0 B              0 B                0 ns\n"
+		"trend, a step                0 ns    0 ns     0 ns     0     0 ns        100 B    "
+		"    0           100 B      0 ns      0 B              0 B                0 ns\n"
+		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than "
+		"after the one before\n");
 }
 END_TEST
 
@@ -85,18 +102,24 @@ START_TEST(json_has_all_of_it)
 
 	ck_assert_str_eq(screen.err, "");
 	ck_assert_ptr_nonnull(strstr(screen.out,
-		"{\"name\": \"step 5 (slow)\", \"label\": \"step 5 (slow)\", \"kind\": \"step\", \"step\": 5, \"step_kind\": \"training\", "
-		"\"state\": \"usual\", \"outlier\": \"slow\", \"start_ns\": 6000, \"duration_ns\": 1900, \"cpu_self_ns\": 1900, "
-		"\"gpu_total_ns\": 200, \"busy_ns\": 200, \"idle_ns\": 1700, \"gaps\": 2, \"gap_max_ns\": 1400, \"kernels\": 1, \"gpu_calls\": 1, "
-		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, \"reserved_peak_bytes\": 8000, "
+		"{\"name\": \"step 5 (slow)\", \"label\": \"step 5 (slow)\", \"kind\": \"step\", "
+		"\"step\": 5, \"step_kind\": \"training\", "
+		"\"state\": \"usual\", \"outlier\": \"slow\", \"start_ns\": 6000, \"duration_ns\": "
+		"1900, \"cpu_self_ns\": 1900, "
+		"\"gpu_total_ns\": 200, \"busy_ns\": 200, \"idle_ns\": 1700, \"gaps\": 2, "
+		"\"gap_max_ns\": 1400, \"kernels\": 1, \"gpu_calls\": 1, "
+		"\"allocated_peak_bytes\": 5600, \"allocated_end_bytes\": 600, "
+		"\"reserved_peak_bytes\": 8000, "
 		"\"reserved_end_bytes\": 8000}"));
-	ck_assert_ptr_nonnull(strstr(screen.out, "tensors hold 100 B more after each of 8 usual steps than after the one before"));
+	ck_assert_ptr_nonnull(strstr(screen.out,
+		"tensors hold 100 B more after each of 8 usual steps than after the one before"));
 }
 END_TEST
 
 START_TEST(only_those_asked_for)
 {
-	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
+	const struct screen screen = screen_show(
+		eight_steps(), "steps trace.bin --ascii --steps 4-6 --no-fold");
 
 	ck_assert_str_eq(screen.out,
 		"                         duration    busy     idle  gaps  longest  tensor peak\n"
@@ -112,17 +135,18 @@ END_TEST
 /* Where not all have room, those that are not like the others stay, in time's order. */
 START_TEST(the_odd_ones_are_not_left_out)
 {
-	const struct screen screen = screen_show(eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
+	const struct screen screen = screen_show(
+		eight_steps(), "steps trace.bin --ascii -n 2 --width 60");
 
-	ck_assert_str_eq(screen.out,
-		"                         duration    busy     idle  gaps\n"
-		"step 0                     900 ns  200 ns   400 ns     1\n"
-		"step 5 (slow)             1.90 us  200 ns  1.70 us     2\n"
-		"median of usual steps      900 ns  200 ns   700 ns     2\n"
-		"median distance from it      0 ns    0 ns     0 ns     0\n"
-		"trend, a step                0 ns    0 ns     0 ns     0\n"
-		"not shown: 6 more (--top 0)\n"
-		"warning: trace.bin: tensors hold 100 B more after each of 8 usual steps than after the one before\n");
+	ck_assert_str_eq(screen.out, "                         duration    busy     idle  gaps\n"
+				     "step 0                     900 ns  200 ns   400 ns     1\n"
+				     "step 5 (slow)             1.90 us  200 ns  1.70 us     2\n"
+				     "median of usual steps      900 ns  200 ns   700 ns     2\n"
+				     "median distance from it      0 ns    0 ns     0 ns     0\n"
+				     "trend, a step                0 ns    0 ns     0 ns     0\n"
+				     "not shown: 6 more (--top 0)\n"
+				     "warning: trace.bin: tensors hold 100 B more after each of 8 "
+				     "usual steps than after the one before\n");
 }
 END_TEST
 
@@ -132,13 +156,16 @@ START_TEST(the_verdict_is_of_usual_steps)
 	struct trace_builder *builder = eight_steps();
 	struct screen screen = screen_show(builder, "trace.bin --width 120");
 
-	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 21.3 % of the time; 100 % of all GPU work was launched in "));
+	ck_assert_ptr_nonnull(
+		strstr(screen.out, "verdict   in usual steps the GPU was busy 21.3 % of the time; "
+				   "100 % of all GPU work was launched in "));
 	ck_assert_ptr_null(strstr(screen.out, "from its first work"));
 	builder = eight_steps();
 	build_launch(builder, 1, 90010, 99);
 	build_kernel(builder, 9, 100500, 99, "late", 100000, 100010);
 	screen = screen_show(builder, "trace.bin --width 120");
-	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 20.3 % of the time, in all 1.6 % of the 98.71 "));
+	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   in usual steps the GPU was busy 20.3 % "
+						 "of the time, in all 1.6 % of the 98.71 "));
 	screen = screen_show(eight_steps(), "trace.bin --no-steps");
 	ck_assert_ptr_nonnull(strstr(screen.out, "verdict   the GPU was busy 19.5 % of the 8.20 "));
 }
@@ -158,14 +185,18 @@ START_TEST(the_verdict_tells_of_data_that_steps_wait_for)
 
 			snprintf(name, sizeof name, "ProfilerStep#%u", step);
 			build_push(builder, 1, begin, name);
-			build_push(builder, 1, begin + 10, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+			build_push(builder, 1, begin + 10,
+				"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 			build_pop(builder, 1, begin + 410);
 			build_launch(builder, 1, begin + 420, step + 1);
-			build_kernel(builder, 9, 9000 + step, step + 1, "k", begin + 430, begin + (busy ? 1230 : 530));
+			build_kernel(builder, 9, 9000 + step, step + 1, "k", begin + 430,
+				begin + (busy ? 1230 : 530));
 			build_pop(builder, 1, begin + 1000);
 		}
 		screen = screen_show(builder, "trace.bin --width 200");
-		ck_assert_msg((strstr(screen.out, "; getting the next batch from the DataLoader took 40.0 % of the steps' time; ") == NULL) == busy,
+		ck_assert_msg(
+			(strstr(screen.out, "; getting the next batch from the DataLoader took "
+					    "40.0 % of the steps' time; ") == NULL) == busy,
 			"%s", screen.out);
 	}
 }
@@ -179,7 +210,8 @@ START_TEST(without_steps_a_sentence)
 	build_push(builder, 1, 100, "work");
 	build_pop(builder, 1, 200);
 	screen = screen_show(builder, "steps trace.bin");
-	expect(&screen, "warning: trace.bin: no steps were found; --step-marker NAME says which ranges are steps\n");
+	expect(&screen, "warning: trace.bin: no steps were found; --step-marker NAME says which "
+			"ranges are steps\n");
 }
 END_TEST
 
@@ -212,7 +244,8 @@ START_TEST(a_step_that_captured_is_marked_and_left_out)
 	for (int i = 0; i < 5; i++) {
 		train_data(&training);
 		if (i == 1)
-			build_launch(training.builder, training.stream, training.now, 77)->call.head.flags = TRACE_CALL_CAPTURED;
+			build_launch(training.builder, training.stream, training.now, 77)
+				->call.head.flags = TRACE_CALL_CAPTURED;
 		train_forward(&training, "Net");
 		train_backward(&training);
 		train_optimizer(&training, "SGD");
@@ -224,7 +257,8 @@ START_TEST(a_step_that_captured_is_marked_and_left_out)
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"state\": \"capture\""));
 	ck_assert_ptr_nonnull(strstr(screen.out, "\"captures\": 1"));
 	screen = screen_show(NULL, "trace.bin --ascii");
-	ck_assert_ptr_nonnull(strstr(screen.out, "4 steps of 290 ns (p50), 1 that captured a CUDA graph left out; found"));
+	ck_assert_ptr_nonnull(strstr(screen.out,
+		"4 steps of 290 ns (p50), 1 that captured a CUDA graph left out; found"));
 	ck_assert_ptr_nonnull(strstr(screen.out, "step (capture)"));
 }
 END_TEST
@@ -232,7 +266,8 @@ END_TEST
 START_TEST(medians_spreads_and_trends)
 {
 	int64_t odd[] = { 5, 1, 9 }, even[] = { 4, 1, 3, 2 };
-	const int64_t line[] = { 10, 13, 16, 19 }, bent[] = { 10, 20, 1000, 40 }, flat[] = { 7, 7, 7 };
+	const int64_t line[] = { 10, 13, 16, 19 }, bent[] = { 10, 20, 1000, 40 },
+		      flat[] = { 7, 7, 7 };
 
 	ck_assert_int_eq(step_median(odd, 3), 5);
 	ck_assert_int_eq(step_median(even, 4), 2);

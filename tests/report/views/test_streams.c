@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void run_on(struct trace_builder *builder, uint64_t correlation, uint32_t device, uint32_t stream, uint64_t start,
-	uint64_t end)
+static void run_on(struct trace_builder *builder, uint64_t correlation, uint32_t device,
+	uint32_t stream, uint64_t start, uint64_t end)
 {
 	struct trace_kernel *kernel = build_kernel(builder, 9, 900, correlation, "k", start, end);
 
@@ -41,17 +41,24 @@ START_TEST(a_stream_is_busy_alone_or_beside_others)
 	const struct screen screen = screen_show(a_trace(), "streams trace.bin -f csv");
 
 	ck_assert_int_eq(screen.status, 0);
-	scene_has(screen.out, "id,parent,depth,name,label,kind,device,stream,streams,share,calls,kernels,copies,sets,untimed,"
-			   "bytes,gpu_total_ns,busy_ns,busy_share,concurrent_ns,start_ns,last_ns,threads,thread_ids,provenance");
+	scene_has(screen.out, "id,parent,depth,name,label,kind,device,stream,streams,share,calls,"
+			      "kernels,copies,sets,untimed,"
+			      "bytes,gpu_total_ns,busy_ns,busy_share,concurrent_ns,start_ns,last_"
+			      "ns,threads,thread_ids,provenance");
 	/* 50 of the first with the second, 50 of the third with the last */
-	scene_has(screen.out, "0,,0,device 0,device 0,device,0,,3,0.803921568627451,5,5,0,0,1,0,410,300,1,100,100,400,2,"
-			   "\"1001, 1002\",");
+	scene_has(screen.out, "0,,0,device 0,device "
+			      "0,device,0,,3,0.803921568627451,5,5,0,0,1,0,410,300,1,100,100,400,2,"
+			      "\"1001, 1002\",");
 	scene_has(screen.out, "1,0,1,stream 7,stream 7,stream,0,7,,0.3921568627450");
 	scene_has(screen.out, ",2,2,0,0,0,0,200,200,0.666666666666");
-	scene_has(screen.out, ",100,150,350,2,\"1001, 1002\","); /* stream 8: 210 in sum, 200 busy */
+	scene_has(
+		screen.out, ",100,150,350,2,\"1001, 1002\","); /* stream 8: 210 in sum, 200 busy */
 	scene_has(screen.out, ",2,2,0,0,0,0,210,200,");
-	scene_has(screen.out, "3,0,1,stream 9,stream 9,stream,0,9,,,1,1,0,0,1,0,,,,,,,1,1001,"); /* nobody knows when */
-	scene_has(screen.out, "4,,0,device 1,device 1,device,1,,1,0.19607843137254902,1,1,0,0,0,0,100,100,1,0,100,200,1,1001,");
+	scene_has(screen.out,
+		"3,0,1,stream 9,stream 9,stream,0,9,,,1,1,0,0,1,0,,,,,,,1,1001,"); /* nobody knows when */
+	scene_has(screen.out,
+		"4,,0,device 1,device "
+		"1,device,1,,1,0.19607843137254902,1,1,0,0,0,0,100,100,1,0,100,200,1,1001,");
 }
 END_TEST
 
@@ -71,14 +78,13 @@ START_TEST(text_is_a_tree)
 {
 	const struct screen screen = screen_show(a_trace(), "streams trace.bin --width 60");
 
-	ck_assert_str_eq(screen.out,
-		"                  busy   busy %  beside others  calls\n"
-		"device 0        300 ns  100.0 %         100 ns      5\n"
-		"  ├── stream 7  200 ns   66.7 %         100 ns      2\n"
-		"  ├── stream 8  200 ns   66.7 %         100 ns      2\n"
-		"  └── stream 9       -                              1\n"
-		"device 1        100 ns  100.0 %           0 ns      1\n"
-		"  └── stream 7  100 ns  100.0 %           0 ns      1\n");
+	ck_assert_str_eq(screen.out, "                  busy   busy %  beside others  calls\n"
+				     "device 0        300 ns  100.0 %         100 ns      5\n"
+				     "  ├── stream 7  200 ns   66.7 %         100 ns      2\n"
+				     "  ├── stream 8  200 ns   66.7 %         100 ns      2\n"
+				     "  └── stream 9       -                              1\n"
+				     "device 1        100 ns  100.0 %           0 ns      1\n"
+				     "  └── stream 7  100 ns  100.0 %           0 ns      1\n");
 }
 END_TEST
 
@@ -137,8 +143,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = { a_stream_is_busy_alone_or_beside_others,
-		one_device_and_no_streams_can_be_asked_for, text_is_a_tree, a_named_stream_has_its_name, nothing_ran,
-		steps_are_a_part };
+		one_device_and_no_streams_can_be_asked_for, text_is_a_tree,
+		a_named_stream_has_its_name, nothing_ran, steps_are_a_part };
 
 	return scene_suite("streams", tests, sizeof tests / sizeof *tests);
 }

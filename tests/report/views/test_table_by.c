@@ -9,15 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void kernel_on(struct trace_builder *builder, uint64_t correlation, const char *name, uint64_t start, uint64_t end, uint32_t stream)
+static void kernel_on(struct trace_builder *builder, uint64_t correlation, const char *name,
+	uint64_t start, uint64_t end, uint32_t stream)
 {
 	build_kernel(builder, 9, 2000, correlation, name, start, end)->gpu.stream = stream;
 }
 
 static void build_stack(struct trace_builder *builder)
 {
-	const struct trace_python_frame frame = { build_name(builder, "Net.forward"), build_name(builder, "/home/me/net.py"), 12, 0 };
-	struct trace_python_stack *stack = build_dictionary(builder, TRACE_PYTHON_STACK, sizeof *stack + sizeof frame);
+	const struct trace_python_frame frame = { build_name(builder, "Net.forward"),
+		build_name(builder, "/home/me/net.py"), 12, 0 };
+	struct trace_python_stack *stack = build_dictionary(
+		builder, TRACE_PYTHON_STACK, sizeof *stack + sizeof frame);
 
 	stack->stack = 7;
 	stack->frames = 1;
@@ -31,9 +34,12 @@ static struct trace_builder *traced(bool shapes)
 	struct trace_builder *builder = builder_new();
 	const uint32_t net = build_place(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net"),
 		       inner = build_place(builder, net, "0", TRACE_NODE_MODULE, 0, "Linear"),
-		       linear = build_place(builder, inner, "aten::linear", TRACE_NODE_OP, 0, shapes ? "[[2, 3]]" : NULL),
-		       addmm = build_place(builder, linear, "aten::addmm", TRACE_NODE_OP, 0, shapes ? "[[2, 3], [3, 4]]" : NULL),
-		       again = build_place(builder, addmm, "aten::linear", TRACE_NODE_OP, 0, shapes ? "[[2, 3]]" : NULL),
+		       linear = build_place(builder, inner, "aten::linear", TRACE_NODE_OP, 0,
+			       shapes ? "[[2, 3]]" : NULL),
+		       addmm = build_place(builder, linear, "aten::addmm", TRACE_NODE_OP, 0,
+			       shapes ? "[[2, 3], [3, 4]]" : NULL),
+		       again = build_place(builder, addmm, "aten::linear", TRACE_NODE_OP, 0,
+			       shapes ? "[[2, 3]]" : NULL),
 		       add = build_place(builder, 0, "aten::add", TRACE_NODE_OP, 0, NULL);
 
 	build_meta(builder, "rank", "3");
@@ -55,7 +61,10 @@ static struct trace_builder *traced(bool shapes)
 	build_launch(builder, 2, 350, 3);
 	build_pop(builder, 2, 400);
 	kernel_on(builder, 1, "sm80_xmma_gemm_f32", 500, 600, 7);
-	kernel_on(builder, 2, "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int)", 600, 650, 7);
+	kernel_on(builder, 2,
+		"void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> "
+		">(int)",
+		600, 650, 7);
 	kernel_on(builder, 3, "ncclKernel_AllReduce_RING", 700, 900, 8);
 	kernel_on(builder, 99, "mystery", 950, 980, 8); /* nobody is known to have launched it */
 	return builder;
@@ -78,14 +87,18 @@ START_TEST(an_operator_inside_of_itself_is_in_its_total_once)
 	expect("name",
 		"   gpu     cpu       %  calls  gpu self   again  cpu self  name\n"
 		"200 ns  100 ns  52.6 %      1    200 ns    0 ns    100 ns  aten::add\n"
-		"200 ns          52.6 %      1    200 ns  200 ns            ncclKernel_AllReduce_RING  <<<(64,1,1),(128,1,1)>>>\n"
+		"200 ns          52.6 %      1    200 ns  200 ns            "
+		"ncclKernel_AllReduce_RING  <<<(64,1,1),(128,1,1)>>>\n"
 		"150 ns  110 ns  39.5 %      1      0 ns    0 ns     20 ns  Net\n"
 		"150 ns   90 ns  39.5 %      1      0 ns    0 ns     20 ns  * (Linear)\n"
 		"150 ns   70 ns  39.5 %      2    100 ns    0 ns     40 ns  aten::linear\n"
 		"150 ns   50 ns  39.5 %      1     50 ns    0 ns     30 ns  aten::addmm\n"
-		"100 ns          26.3 %      1    100 ns  100 ns            sm80_xmma_gemm_f32  <<<(64,1,1),(128,1,1)>>>\n"
-		" 50 ns          13.2 %      1     50 ns   50 ns            vectorized_elementwise_kernel<AddFunctor>\n"
-		" 30 ns           7.9 %      1     30 ns   30 ns            mystery  <<<(64,1,1),(128,1,1)>>>\n"
+		"100 ns          26.3 %      1    100 ns  100 ns            sm80_xmma_gemm_f32  "
+		"<<<(64,1,1),(128,1,1)>>>\n"
+		" 50 ns          13.2 %      1     50 ns   50 ns            "
+		"vectorized_elementwise_kernel<AddFunctor>\n"
+		" 30 ns           7.9 %      1     30 ns   30 ns            mystery  "
+		"<<<(64,1,1),(128,1,1)>>>\n"
 		" 30 ns           7.9 %            30 ns    0 ns            unattributed\n"
 		"         15 ns              3                              cudaLaunchKernel\n");
 }
@@ -93,31 +106,40 @@ END_TEST
 
 START_TEST(modules_have_what_runs_in_them)
 {
-	expect("module",
-		"   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu self %  cpu self %  name\n"
-		"230 ns  100 ns  60.5 %      1    230 ns    100 ns   230 ns   100 ns      60.5 %      47.6 %  (in no module)\n"
-		"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns       0.0 %       9.5 %  Net\n"
-		"150 ns   90 ns  39.5 %      1    150 ns     90 ns   150 ns    90 ns      39.5 %      42.9 %  Net.* (Linear)\n");
+	expect("module", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+			 "self %  cpu self %  name\n"
+			 "230 ns  100 ns  60.5 %      1    230 ns    100 ns   230 ns   100 ns      "
+			 "60.5 %      47.6 %  (in no module)\n"
+			 "150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns      "
+			 " 0.0 %       9.5 %  Net\n"
+			 "150 ns   90 ns  39.5 %      1    150 ns     90 ns   150 ns    90 ns      "
+			 "39.5 %      42.9 %  Net.* (Linear)\n");
 }
 END_TEST
 
 START_TEST(categories_share_out_the_time_of_operators_and_of_kernels_and_what_none_knows_comes_last)
 {
-	expect("category",
-		"   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu self %  cpu self %  name\n"
-		"250 ns  100 ns  65.8 %      2     50 ns    100 ns   125 ns    50 ns      13.2 %      47.6 %  elementwise\n"
-		"200 ns    0 ns  52.6 %      1    200 ns      0 ns   200 ns     0 ns      52.6 %       0.0 %  communication\n"
-		"150 ns   70 ns  39.5 %      1    100 ns     70 ns   150 ns    70 ns      26.3 %      33.3 %  GEMM\n"
-		"180 ns  110 ns  47.4 %      1     30 ns     40 ns   180 ns   110 ns       7.9 %      19.0 %  other\n");
+	expect("category", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  "
+			   "gpu self %  cpu self %  name\n"
+			   "250 ns  100 ns  65.8 %      2     50 ns    100 ns   125 ns    50 ns    "
+			   "  13.2 %      47.6 %  elementwise\n"
+			   "200 ns    0 ns  52.6 %      1    200 ns      0 ns   200 ns     0 ns    "
+			   "  52.6 %       0.0 %  communication\n"
+			   "150 ns   70 ns  39.5 %      1    100 ns     70 ns   150 ns    70 ns    "
+			   "  26.3 %      33.3 %  GEMM\n"
+			   "180 ns  110 ns  47.4 %      1     30 ns     40 ns   180 ns   110 ns    "
+			   "   7.9 %      19.0 %  other\n");
 }
 END_TEST
 
 START_TEST(streams_have_what_ran_on_them)
 {
-	expect("stream",
-		"   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     p95    min  name\n"
-		"230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 ns  30 ns  device 0, stream 8\n"
-		"150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 ns  50 ns  device 0, stream 7\n");
+	expect("stream", "   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     "
+			 "p95    min  name\n"
+			 "230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 "
+			 "ns  30 ns  device 0, stream 8\n"
+			 "150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 "
+			 "ns  50 ns  device 0, stream 7\n");
 }
 END_TEST
 
@@ -127,37 +149,47 @@ START_TEST(threads_have_what_ran_and_was_launched_on_them)
 		"   gpu     cpu       %  gpu self  cpu self  gpu self %  cpu self %  name\n"
 		"200 ns  100 ns  52.6 %    200 ns    100 ns      52.6 %      47.6 %  thread 1002\n"
 		"150 ns  110 ns  39.5 %    150 ns    110 ns      39.5 %      52.4 %  thread 1001\n"
-		" 30 ns           7.9 %     30 ns                 7.9 %              (launch not in the trace)\n");
+		" 30 ns           7.9 %     30 ns                 7.9 %              (launch not "
+		"in the trace)\n");
 }
 END_TEST
 
 START_TEST(shapes_tell_calls_of_an_operator_apart)
 {
-	expect("shape",
-		"   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu self %  name\n"
-		"200 ns  100 ns  52.6 %      1    200 ns    100 ns   200 ns   100 ns      52.6 %  aten::add\n"
-		"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns       0.0 %  Net\n"
-		"150 ns   90 ns  39.5 %      1      0 ns     20 ns   150 ns    90 ns       0.0 %  0\n"
-		"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns    35 ns      26.3 %  aten::linear  [[2, 3]]\n"
-		"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns    50 ns      13.2 %  aten::addmm  [[2, 3], [3, 4]]\n"
-		" 30 ns           7.9 %            30 ns                                   7.9 %  (in no range)\n");
+	expect("shape", "   gpu     cpu       %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+			"self %  name\n"
+			"200 ns  100 ns  52.6 %      1    200 ns    100 ns   200 ns   100 ns      "
+			"52.6 %  aten::add\n"
+			"150 ns  110 ns  39.5 %      1      0 ns     20 ns   150 ns   110 ns       "
+			"0.0 %  Net\n"
+			"150 ns   90 ns  39.5 %      1      0 ns     20 ns   150 ns    90 ns       "
+			"0.0 %  0\n"
+			"150 ns   70 ns  39.5 %      2    100 ns     40 ns    75 ns    35 ns      "
+			"26.3 %  aten::linear  [[2, 3]]\n"
+			"150 ns   50 ns  39.5 %      1     50 ns     30 ns   150 ns    50 ns      "
+			"13.2 %  aten::addmm  [[2, 3], [3, 4]]\n"
+			" 30 ns           7.9 %            30 ns                                   "
+			"7.9 %  (in no range)\n");
 }
 END_TEST
 
 START_TEST(launches_are_told_apart_by_who_called)
 {
-	expect("stack",
-		"   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     p95    min  name\n"
-		"230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 ns  30 ns  (no call stack)\n"
-		"150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 ns  50 ns  net.py:12 Net.forward\n");
+	expect("stack", "   gpu       %  calls  gpu self  gpu avg  gpu self %    p50     max     "
+			"p95    min  name\n"
+			"230 ns  60.5 %      2    230 ns   115 ns      60.5 %  30 ns  200 ns  200 "
+			"ns  30 ns  (no call stack)\n"
+			"150 ns  39.5 %      2    150 ns    75 ns      39.5 %  50 ns  100 ns  100 "
+			"ns  50 ns  net.py:12 Net.forward\n");
 }
 END_TEST
 
 START_TEST(a_rank_has_everything)
 {
-	expect("rank",
-		"   gpu     cpu        %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu self %  cpu self %  name\n"
-		"380 ns  210 ns  100.0 %      1    380 ns    210 ns   380 ns   210 ns     100.0 %     100.0 %  rank 3\n");
+	expect("rank", "   gpu     cpu        %  calls  gpu self  cpu self  gpu avg  cpu avg  gpu "
+		       "self %  cpu self %  name\n"
+		       "380 ns  210 ns  100.0 %      1    380 ns    210 ns   380 ns   210 ns     "
+		       "100.0 %     100.0 %  rank 3\n");
 }
 END_TEST
 
@@ -187,16 +219,21 @@ static struct trace_builder *plain(void)
 
 START_TEST(what_is_not_in_the_trace_is_said_with_what_records_it)
 {
-	expect_reason(traced(false), "shape", "no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
+	expect_reason(traced(false), "shape",
+		"no shapes of inputs are in this trace; PPERF_SHAPES=1 records them");
 	expect_reason(traced(false), "stack",
-		"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records Python's, PPERF_STACKS=launch those of "
+		"no launch in this trace has a call stack; PPERF_PYSTACKS=launch records Python's, "
+		"PPERF_STACKS=launch those of "
 		"native functions");
 	expect_reason(plain(), "stream",
-		"no work of a GPU is in this trace; pperf-report info says which of its sources were on");
+		"no work of a GPU is in this trace; pperf-report info says which of its sources "
+		"were on");
 	expect_reason(plain(), "module",
-		"no call of a module is in this trace; pperf records those of torch.nn.Module unless PPERF_MODULES=0, torch.profiler "
+		"no call of a module is in this trace; pperf records those of torch.nn.Module "
+		"unless PPERF_MODULES=0, torch.profiler "
 		"with with_stack=True or with_modules=True");
-	expect_reason(plain(), "step", "no steps were found; --step-marker NAME says which ranges are steps");
+	expect_reason(plain(), "step",
+		"no steps were found; --step-marker NAME says which ranges are steps");
 	expect_reason(builder_new(), "category", "no range and no work of a GPU is in this trace");
 }
 END_TEST
@@ -206,14 +243,16 @@ static uint64_t sum_of(const char *json, const char *key)
 {
 	uint64_t sum = 0;
 
-	for (const char *at = strstr(json, "\"rows\""); at && (at = strstr(at, key)); at += strlen(key))
+	for (const char *at = strstr(json, "\"rows\""); at && (at = strstr(at, key));
+		at += strlen(key))
 		sum += strtoull(at + strlen(key), NULL, 10);
 	return sum;
 }
 
 START_TEST(own_times_add_up_to_the_whole)
 {
-	static const char *const keys[] = { "module", "category", "thread", "shape", "rank", "step" };
+	static const char *const keys[] = { "module", "category", "thread", "shape", "rank",
+		"step" };
 	struct training training = training_new();
 	char arguments[64];
 	uint64_t whole;
@@ -221,13 +260,15 @@ START_TEST(own_times_add_up_to_the_whole)
 	training.correlation = 1;
 	for (int i = 0; i < 6; i++)
 		train_step(&training, "Net");
-	whole = sum_of(screen_show(training.builder, "table trace.bin -f json").out, "\"cpu_self_ns\": ");
+	whole = sum_of(
+		screen_show(training.builder, "table trace.bin -f json").out, "\"cpu_self_ns\": ");
 	ck_assert_uint_gt(whole, 6 * 280);
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
 		if (strcmp(keys[i], "shape") == 0)
 			continue; /* there are none in this one */
 		snprintf(arguments, sizeof arguments, "table trace.bin -f json --by %s", keys[i]);
-		ck_assert_uint_eq(sum_of(screen_show(NULL, arguments).out, "\"cpu_self_ns\": "), whole);
+		ck_assert_uint_eq(
+			sum_of(screen_show(NULL, arguments).out, "\"cpu_self_ns\": "), whole);
 	}
 }
 END_TEST
@@ -253,7 +294,8 @@ START_TEST(other_views_have_no_keys)
 {
 	const struct screen screen = screen_show(plain(), "tree trace.bin --by module");
 
-	ck_assert_str_eq(screen.err, "pperf-report: --by is of the view table: pperf-report table --by KEY FILE\n");
+	ck_assert_str_eq(screen.err,
+		"pperf-report: --by is of the view table: pperf-report table --by KEY FILE\n");
 	ck_assert_int_eq(screen.status, 64);
 }
 END_TEST
@@ -268,7 +310,8 @@ int main(void)
 	tcase_add_checked_fixture(keys, screen_enter, screen_leave);
 	tcase_add_test(keys, an_operator_inside_of_itself_is_in_its_total_once);
 	tcase_add_test(keys, modules_have_what_runs_in_them);
-	tcase_add_test(keys, categories_share_out_the_time_of_operators_and_of_kernels_and_what_none_knows_comes_last);
+	tcase_add_test(keys,
+		categories_share_out_the_time_of_operators_and_of_kernels_and_what_none_knows_comes_last);
 	tcase_add_test(keys, streams_have_what_ran_on_them);
 	tcase_add_test(keys, threads_have_what_ran_and_was_launched_on_them);
 	tcase_add_test(keys, shapes_tell_calls_of_an_operator_apart);

@@ -30,7 +30,9 @@ struct net {
 
 static struct net net_new(unsigned layers)
 {
-	return (struct net){ .training = training_new(), .layers = layers, .backward_ns = 100, .slow_ns = 100 };
+	return (struct net){
+		.training = training_new(), .layers = layers, .backward_ns = 100, .slow_ns = 100
+	};
 }
 
 static void open_place(struct training *training, uint32_t place)
@@ -39,8 +41,8 @@ static void open_place(struct training *training, uint32_t place)
 	training->nodes[training->depth++] = place;
 }
 
-static uint32_t open_new(
-	struct training *training, const char *name, enum trace_node_kind kind, uint32_t link, const char *class)
+static uint32_t open_new(struct training *training, const char *name, enum trace_node_kind kind,
+	uint32_t link, const char *class)
 {
 	const uint32_t parent = training->depth ? training->nodes[training->depth - 1] : 0;
 
@@ -59,7 +61,8 @@ static void launch(struct net *net, struct training *on, uint64_t ns)
 }
 
 /* An operator of so many ticks. */
-static void operate(struct net *net, struct training *on, const char *name, uint64_t ticks, uint64_t gpu_ns)
+static void operate(
+	struct net *net, struct training *on, const char *name, uint64_t ticks, uint64_t gpu_ns)
 {
 	const uint64_t end = on->now + ticks - 1;
 
@@ -93,10 +96,13 @@ static void forward(struct net *net)
 }
 
 /* The engine at work on one function: of `link`, or AccumulateGrad. */
-static void evaluate(struct net *net, struct training *on, uint32_t link, uint64_t ticks, uint64_t gpu_ns)
+static void evaluate(
+	struct net *net, struct training *on, uint32_t link, uint64_t ticks, uint64_t gpu_ns)
 {
-	open_new(on, link ? ENGINE "AddmmBackward0" : ENGINE "torch::autograd::AccumulateGrad", TRACE_NODE_OP, 0, NULL);
-	open_new(on, link ? "AddmmBackward0" : "torch::autograd::AccumulateGrad", TRACE_NODE_BACKWARD, link, NULL);
+	open_new(on, link ? ENGINE "AddmmBackward0" : ENGINE "torch::autograd::AccumulateGrad",
+		TRACE_NODE_OP, 0, NULL);
+	open_new(on, link ? "AddmmBackward0" : "torch::autograd::AccumulateGrad",
+		TRACE_NODE_BACKWARD, link, NULL);
 	operate(net, on, link ? "aten::mm" : "aten::detach", ticks, gpu_ns);
 	train_close(on);
 	train_close(on);
@@ -111,7 +117,8 @@ static void backward(struct net *net)
 		on.depth = 0;
 	}
 	for (unsigned i = net->layers; i-- > 0;) {
-		evaluate(net, &on, net->addmm[i], i == 2 ? net->slow_ns : net->backward_ns, net->gpu_ns * (i == 2 ? 8 : 2));
+		evaluate(net, &on, net->addmm[i], i == 2 ? net->slow_ns : net->backward_ns,
+			net->gpu_ns * (i == 2 ? 8 : 2));
 		evaluate(net, &on, 0, 10, net->gpu_ns);
 	}
 	net->training.now = on.now;
@@ -145,14 +152,16 @@ static struct trace_builder *trained(struct net *net)
 	if (net->gpu_ns)
 		build_device(builder, 0, "GPU");
 	for (size_t i = 0; i < net->launched; i++) {
-		build_kernel(builder, GPU, at, net->work[i].correlation, "gemm", at, at + net->work[i].ns);
+		build_kernel(builder, GPU, at, net->work[i].correlation, "gemm", at,
+			at + net->work[i].ns);
 		at += net->work[i].ns;
 	}
 	return builder;
 }
 
 /* Ten steps, of which number 6 is the worst. */
-static struct net train(unsigned layers, unsigned small_steps, uint32_t backward_stream, uint64_t gpu_ns)
+static struct net train(
+	unsigned layers, unsigned small_steps, uint32_t backward_stream, uint64_t gpu_ns)
 {
 	struct net net = net_new(layers);
 
@@ -229,19 +238,30 @@ START_TEST(what_another_thread_ran_backward_is_in_the_step)
 
 	/* forward 4 × 2 µs, backward 16 and 3 × 4, sums of gradients 4 × 2 */
 	expect(screen_show(trained(&net), "critical trace.bin -m gpu -n 1"),
-		"step 6 ────────────────────────────────────────────────────────────│ 44.00 µs (100 %)\n"
-		"  └── (backward) ──────────────────────────────────────────────────│ 36.00 µs (81.8 %)\n"
-		"      └── Net ─────────────────────────────────────────────────────│ 28.00 µs (63.6 %)\n"
-		"          └── layers.2 (Block) ────────────────────────────────────│ 16.00 µs (36.4 %)\n"
-		"              └── fc (Linear) ─────────────────────────────────────│ 16.00 µs (36.4 %)\n"
-		"                  └── aten::linear (bwd) ──────────────────────────│ 16.00 µs (36.4 %)\n"
-		"                      └── AddmmBackward0 ──────────────────────────│ 16.00 µs (36.4 %)\n"
-		"                          └── aten::mm ────────────────────────────│ 16.00 µs (36.4 %)\n"
-		"                              └── gemm  <<<(64,1,1),(128,1,1)>>> ──│ 16.00 µs (36.4 %)\n"
+		"step 6 ────────────────────────────────────────────────────────────│ 44.00 µs "
+		"(100 %)\n"
+		"  └── (backward) ──────────────────────────────────────────────────│ 36.00 µs "
+		"(81.8 %)\n"
+		"      └── Net ─────────────────────────────────────────────────────│ 28.00 µs "
+		"(63.6 %)\n"
+		"          └── layers.2 (Block) ────────────────────────────────────│ 16.00 µs "
+		"(36.4 %)\n"
+		"              └── fc (Linear) ─────────────────────────────────────│ 16.00 µs "
+		"(36.4 %)\n"
+		"                  └── aten::linear (bwd) ──────────────────────────│ 16.00 µs "
+		"(36.4 %)\n"
+		"                      └── AddmmBackward0 ──────────────────────────│ 16.00 µs "
+		"(36.4 %)\n"
+		"                          └── aten::mm ────────────────────────────│ 16.00 µs "
+		"(36.4 %)\n"
+		"                              └── gemm  <<<(64,1,1),(128,1,1)>>> ──│ 16.00 µs "
+		"(36.4 %)\n"
 		"not shown: 5 more (--top 0)\n");
 	has(screen_show(NULL, "tree trace.bin -f json --steps 6-6").out,
-		"\"name\": \"step\", \"label\": \"step\", \"kind\": \"step\", \"path\": [\"step\"], \"share\": 1, \"calls\": 1, \"gpu_total_ns\": 44000,");
-	ck_assert_str_eq(screen_show(NULL, "critical trace.bin -m gpu").out, screen_show(NULL, "critical trace.bin -m gpu").out);
+		"\"name\": \"step\", \"label\": \"step\", \"kind\": \"step\", \"path\": "
+		"[\"step\"], \"share\": 1, \"calls\": 1, \"gpu_total_ns\": 44000,");
+	ck_assert_str_eq(screen_show(NULL, "critical trace.bin -m gpu").out,
+		screen_show(NULL, "critical trace.bin -m gpu").out);
 }
 END_TEST
 
@@ -307,9 +327,11 @@ START_TEST(small_ones_of_a_name_are_one_row)
 		"      ├── aten::add_ ×60 ────────────────────────────│ 0.60 µs (3.2 %)\n"
 		"      └── aten::mul_ ×60 ────────────────────────────│ 0.60 µs (3.2 %)\n");
 	screen = screen_show(NULL, "critical trace.bin -f json");
-	has(screen.out, "\"label\": \"(backward)\", \"kind\": \"backward\", \"path\": [\"step\", \"(backward)\"], \"calls\": 240, ");
-	has(screen.out, "\"label\": \"layers.* (Block) ×119\", \"kind\": \"module\", \"class\": \"Block\", "
-			"\"path\": [\"step\", \"Net\", \"layers.*\"], \"calls\": 119, ");
+	has(screen.out, "\"label\": \"(backward)\", \"kind\": \"backward\", \"path\": [\"step\", "
+			"\"(backward)\"], \"calls\": 240, ");
+	has(screen.out,
+		"\"label\": \"layers.* (Block) ×119\", \"kind\": \"module\", \"class\": \"Block\", "
+		"\"path\": [\"step\", \"Net\", \"layers.*\"], \"calls\": 119, ");
 	has(screen.out, "\"duration_ns\": 12138, \"value\": 12138, ");
 }
 END_TEST
@@ -323,13 +345,16 @@ START_TEST(a_level_falls_in_backward)
 
 	for (unsigned i = 0; i < 6; i++) {
 		train_data(training);
-		build_tensor(training->builder, MAIN, training->now, address, 500000 + 100000 * i, held + 500000 + 100000 * i, 4000000);
+		build_tensor(training->builder, MAIN, training->now, address, 500000 + 100000 * i,
+			held + 500000 + 100000 * i, 4000000);
 		forward(&net);
 		for (unsigned part = 0; part < 2; part++) {
 			open_new(training, ENGINE "AddmmBackward0", TRACE_NODE_OP, 0, NULL);
-			open_new(training, "AddmmBackward0", TRACE_NODE_BACKWARD, net.addmm[0], NULL);
+			open_new(training, "AddmmBackward0", TRACE_NODE_BACKWARD, net.addmm[0],
+				NULL);
 			if (part)
-				build_tensor(training->builder, MAIN, training->now, address, -(int64_t)(500000 + 100000 * i), held, 4000000);
+				build_tensor(training->builder, MAIN, training->now, address,
+					-(int64_t)(500000 + 100000 * i), held, 4000000);
 			train_close(training);
 			train_close(training);
 			training->now += 10;
@@ -338,13 +363,20 @@ START_TEST(a_level_falls_in_backward)
 		training->now += 20;
 	}
 	expect(screen_show(training->builder, "critical trace.bin -m allocated"),
-		"step 0 ────────────────────────────────────────────│ 0.00 MB → 1.00 MB (1.0000 ∆)\n"
-		"  └── (backward) ──────────────────────────────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n"
-		"      └── Net ─────────────────────────────────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n"
-		"          └── layers.0 (Block) ────────────────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n"
-		"              └── fc (Linear) ─────────────────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n"
-		"                  └── aten::linear (bwd) ──────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n"
-		"                      └── AddmmBackward0 ──────────│ 1.50 MB → 1.00 MB (-0.5000 ∆)\n");
+		"step 0 ────────────────────────────────────────────│ 0.00 MB → 1.00 MB (1.0000 "
+		"∆)\n"
+		"  └── (backward) ──────────────────────────────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n"
+		"      └── Net ─────────────────────────────────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n"
+		"          └── layers.0 (Block) ────────────────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n"
+		"              └── fc (Linear) ─────────────────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n"
+		"                  └── aten::linear (bwd) ──────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n"
+		"                      └── AddmmBackward0 ──────────│ 1.50 MB → 1.00 MB (-0.5000 "
+		"∆)\n");
 }
 END_TEST
 
@@ -380,22 +412,38 @@ START_TEST(backward_inside_of_backward_stands_in_it)
 		optimize(&net);
 	}
 	expect(screen_show(training->builder, "critical trace.bin"),
-		"step 5 ─────────────────────────────────────────────────────────────│ 208.00 ns (100 %)\n"
-		"  ├── (backward) ───────────────────────────────────────────────────│ 162.00 ns (77.9 %)\n"
-		"  │   └── Net ──────────────────────────────────────────────────────│ 160.00 ns (76.9 %)\n"
-		"  │       └── CheckpointFunction (bwd) ─────────────────────────────│ 160.00 ns (76.9 %)\n"
-		"  │           └── CheckpointFunctionBackward ───────────────────────│ 160.00 ns (76.9 %)\n"
-		"  │               ├── (backward) ───────────────────────────────────│ 104.00 ns (50.0 %)\n"
-		"  │               │   └── block (Block) ────────────────────────────│ 102.00 ns (49.0 %)\n"
-		"  │               │       └── aten::linear (bwd) ───────────────────│ 102.00 ns (49.0 %)\n"
-		"  │               │           └── AddmmBackward0 ───────────────────│ 102.00 ns (49.0 %)\n"
-		"  │               │               └── aten::mm ─────────────────────│ 100.00 ns (48.1 %)\n"
-		"  │               └── block (Block) ────────────────────────────────│ 54.00 ns (26.0 %)\n"
-		"  │                   └── aten::linear ─────────────────────────────│ 52.00 ns (25.0 %)\n"
-		"  ├── Optimizer.step#SGD.step ──────────────────────────────────────│ 22.00 ns (10.6 %)\n"
-		"  ├── Net ──────────────────────────────────────────────────────────│ 14.00 ns (6.7 %)\n"
-		"  │   └── CheckpointFunction ───────────────────────────────────────│ 12.00 ns (5.8 %)\n"
-		"  └── enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ ──│ 10.00 ns (4.8 %)\n");
+		"step 5 ─────────────────────────────────────────────────────────────│ 208.00 ns "
+		"(100 %)\n"
+		"  ├── (backward) ───────────────────────────────────────────────────│ 162.00 ns "
+		"(77.9 %)\n"
+		"  │   └── Net ──────────────────────────────────────────────────────│ 160.00 ns "
+		"(76.9 %)\n"
+		"  │       └── CheckpointFunction (bwd) ─────────────────────────────│ 160.00 ns "
+		"(76.9 %)\n"
+		"  │           └── CheckpointFunctionBackward ───────────────────────│ 160.00 ns "
+		"(76.9 %)\n"
+		"  │               ├── (backward) ───────────────────────────────────│ 104.00 ns "
+		"(50.0 %)\n"
+		"  │               │   └── block (Block) ────────────────────────────│ 102.00 ns "
+		"(49.0 %)\n"
+		"  │               │       └── aten::linear (bwd) ───────────────────│ 102.00 ns "
+		"(49.0 %)\n"
+		"  │               │           └── AddmmBackward0 ───────────────────│ 102.00 ns "
+		"(49.0 %)\n"
+		"  │               │               └── aten::mm ─────────────────────│ 100.00 ns "
+		"(48.1 %)\n"
+		"  │               └── block (Block) ────────────────────────────────│ 54.00 ns "
+		"(26.0 %)\n"
+		"  │                   └── aten::linear ─────────────────────────────│ 52.00 ns "
+		"(25.0 %)\n"
+		"  ├── Optimizer.step#SGD.step ──────────────────────────────────────│ 22.00 ns "
+		"(10.6 %)\n"
+		"  ├── Net ──────────────────────────────────────────────────────────│ 14.00 ns "
+		"(6.7 %)\n"
+		"  │   └── CheckpointFunction ───────────────────────────────────────│ 12.00 ns "
+		"(5.8 %)\n"
+		"  └── enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ ──│ 10.00 ns "
+		"(4.8 %)\n");
 }
 END_TEST
 
@@ -413,7 +461,8 @@ START_TEST(depth_is_no_danger)
 			build_pop(builder, 1, at++);
 	}
 	build_pop(builder, 1, at + 1000000000);
-	expect(screen_show(builder, "critical trace.bin"), "root ──────────────────────────────────────────────│ 1.00 s (100 %)\n");
+	expect(screen_show(builder, "critical trace.bin"),
+		"root ──────────────────────────────────────────────│ 1.00 s (100 %)\n");
 }
 END_TEST
 
@@ -433,16 +482,21 @@ static uint32_t dice(struct chaos *chaos, uint32_t sides)
 	return (chaos->state >> 8) % sides;
 }
 
-static void happen(struct chaos *chaos, unsigned thread, uint64_t at, unsigned *depth, uint32_t *linear)
+static void happen(
+	struct chaos *chaos, unsigned thread, uint64_t at, unsigned *depth, uint32_t *linear)
 {
-	static const char *const names[] = { "a", "b 1", "b 2", ENGINE "AddmmBackward0", "aten::linear", "AddmmBackward0" };
+	static const char *const names[] = { "a", "b 1", "b 2", ENGINE "AddmmBackward0",
+		"aten::linear", "AddmmBackward0" };
 	const unsigned what = dice(chaos, 12), name = dice(chaos, 6);
 	const size_t step = (at - 3) / 1000;
 	const uint64_t id = at * 8 + thread, amount = 1 + dice(chaos, 1000);
 
 	if (what < 5 && *depth < 6) {
 		const uint32_t place = build_place(chaos->builder, 0, names[name],
-			name == 5 ? TRACE_NODE_BACKWARD : name > 2 ? TRACE_NODE_OP : TRACE_NODE_RANGE, name == 5 ? *linear : 0, NULL);
+			name == 5  ? TRACE_NODE_BACKWARD
+			: name > 2 ? TRACE_NODE_OP
+				   : TRACE_NODE_RANGE,
+			name == 5 ? *linear : 0, NULL);
 
 		if (name == 4)
 			*linear = place;
@@ -459,7 +513,8 @@ static void happen(struct chaos *chaos, unsigned thread, uint64_t at, unsigned *
 		build_alloc(chaos->builder, thread, at, id << 20, amount);
 		chaos->alloc_bytes[step] += amount;
 	} else if (what == 11) {
-		build_tensor(chaos->builder, thread, at, id << 20, (int64_t)amount, amount, 1u << 30);
+		build_tensor(
+			chaos->builder, thread, at, id << 20, (int64_t)amount, amount, 1u << 30);
 		chaos->tensor_bytes[step] += amount;
 	}
 }
@@ -480,7 +535,9 @@ static struct chaos make_chaos(uint32_t seed)
 	}
 	build_push(chaos.builder, 1, 20010, "last"); /* the thread of the steps outlives them */
 	for (unsigned i = 0; i < 20; i++)
-		chaos.row[i] = (struct step){ .begin_ns = i * 1000 + 3, .end_ns = i * 1000 + 1003, .number = i };
+		chaos.row[i] = (struct step){
+			.begin_ns = i * 1000 + 3, .end_ns = i * 1000 + 1003, .number = i
+		};
 	return chaos;
 }
 
@@ -489,7 +546,7 @@ static void check_kept(const struct instance *instance)
 {
 	long double sum = 0;
 
-	for (const struct instance *kid = instance->kids; kid; kid = kid->next) {
+	for (const struct instance *kid = instance->children; kid; kid = kid->next) {
 		sum += kid->value;
 		ck_assert(!kid->next || !instance_worse(kid->next, kid));
 		check_kept(kid);
@@ -498,29 +555,34 @@ static void check_kept(const struct instance *instance)
 	ck_assert_ptr_null(instance->groups);
 }
 
-static void check_step(struct folded *folded, const struct chaos *chaos, unsigned number, enum metric metric, uint64_t value)
+static void check_step(struct folded *folded, const struct chaos *chaos, unsigned number,
+	enum metric metric, uint64_t value)
 {
-	const struct fold_target target = {
+	const struct profile_target target = {
 		.stream = 1,
-		.node = (uint32_t)(folded_node(folded, "step") - folded->fold->tree->nodes),
+		.node = (uint32_t)(folded_node(folded, "step") - folded->profile->tree->nodes),
 		.begin_ns = chaos->row[number].begin_ns,
 		.end_ns = chaos->row[number].end_ns,
 		.value = value,
 	};
-	const struct fold_options wanted = { .device = -1, .metric = metric, .found = &chaos->steps, .target = &target };
+	const struct profile_options wanted = {
+		.device = -1, .metric = metric, .found_steps = &chaos->steps, .target = &target
+	};
 
 	folded_again(folded, &wanted);
-	ck_assert_ptr_nonnull(folded->fold->target);
-	ck_assert_msg(folded->fold->target->value == value, "step %u: %llu, not %llu", number,
-		(unsigned long long)folded->fold->target->value, (unsigned long long)value);
-	check_kept(folded->fold->target);
+	ck_assert_ptr_nonnull(folded->profile->target);
+	ck_assert_msg(folded->profile->target->value == value, "step %u: %llu, not %llu", number,
+		(unsigned long long)folded->profile->target->value, (unsigned long long)value);
+	check_kept(folded->profile->target);
 }
 
 START_TEST(a_steps_instance_has_what_the_tree_has)
 {
 	struct chaos chaos = make_chaos((uint32_t)_i);
-	const struct fold_options options = { .device = -1, .metric = METRIC_GPU, .found = &chaos.steps };
-	struct folded folded = { .texts = texts_new() };
+	const struct profile_options options = {
+		.device = -1, .metric = METRIC_GPU, .found_steps = &chaos.steps
+	};
+	struct folded folded = { .texts = string_table_new() };
 	const struct node *step;
 	char error[READER_ERROR_BYTES];
 	uint64_t gpu_ns = 0, alloc_bytes = 0, tensor_bytes = 0, most = 0;
@@ -542,7 +604,8 @@ START_TEST(a_steps_instance_has_what_the_tree_has)
 	ck_assert_uint_eq(step->gpu->total_ns, gpu_ns);
 	ck_assert_uint_eq(step->memory->alloc_bytes, alloc_bytes);
 	ck_assert_uint_eq(step->tensors->total.alloc_bytes, tensor_bytes);
-	ck_assert_msg(step->worst->value == most, "%Lg %llu", step->worst->value, (unsigned long long)most);
+	ck_assert_msg(step->worst->value == most, "%Lg %llu", step->worst->value,
+		(unsigned long long)most);
 	for (unsigned i = 0; i < 20; i++) {
 		check_step(&folded, &chaos, i, METRIC_GPU, chaos.gpu_ns[i]);
 		check_step(&folded, &chaos, i, METRIC_ALLOC, chaos.alloc_bytes[i]);

@@ -14,14 +14,16 @@ enum { MAIN = 1, AUTOGRAD = 2, GPU = 3 }; /* streams */
 #define ENGINE "autograd::engine::evaluate_function: "
 
 /* A range without anything in it. */
-static void span(struct trace_builder *builder, uint32_t stream, uint64_t from, uint64_t to, uint32_t place)
+static void span(
+	struct trace_builder *builder, uint32_t stream, uint64_t from, uint64_t to, uint32_t place)
 {
 	build_push_node(builder, stream, from, place);
 	build_pop(builder, stream, to);
 }
 
 /* The same with a kernel of that many ns. */
-static void work(struct trace_builder *builder, uint32_t stream, uint64_t from, uint64_t to, uint32_t place, uint64_t gpu)
+static void work(struct trace_builder *builder, uint32_t stream, uint64_t from, uint64_t to,
+	uint32_t place, uint64_t gpu)
 {
 	static uint64_t correlation;
 
@@ -37,19 +39,21 @@ static uint32_t op(struct trace_builder *builder, uint32_t parent, const char *n
 	return build_place(builder, parent, name, TRACE_NODE_OP, 0, NULL);
 }
 
-static uint32_t module(struct trace_builder *builder, uint32_t parent, const char *name, const char *class)
+static uint32_t module(
+	struct trace_builder *builder, uint32_t parent, const char *name, const char *class)
 {
 	return build_place(builder, parent, name, TRACE_NODE_MODULE, 0, class);
 }
 
-static uint32_t backward(struct trace_builder *builder, uint32_t parent, const char *name, uint32_t link)
+static uint32_t backward(
+	struct trace_builder *builder, uint32_t parent, const char *name, uint32_t link)
 {
 	return build_place(builder, parent, name, TRACE_NODE_BACKWARD, link, NULL);
 }
 
 /* What autograd's engine does for one function: the place of the function, which is open, below it. */
-static uint32_t engine_push(
-	struct trace_builder *builder, uint32_t stream, uint64_t at, uint32_t parent, const char *name, uint32_t link)
+static uint32_t engine_push(struct trace_builder *builder, uint32_t stream, uint64_t at,
+	uint32_t parent, const char *name, uint32_t link)
 {
 	char text[128];
 	uint32_t engine;
@@ -74,13 +78,16 @@ static const struct node *must(const struct folded *folded, const char *path)
 	return node;
 }
 
-static void expect(const struct folded *folded, const char *path, uint64_t calls, uint64_t cpu, uint64_t gpu)
+static void expect(
+	const struct folded *folded, const char *path, uint64_t calls, uint64_t cpu, uint64_t gpu)
 {
 	const struct node *node = must(folded, path);
 
-	ck_assert_msg(node->calls == calls && node->total_ns == cpu && (node->gpu ? node->gpu->total_ns : 0) == gpu,
+	ck_assert_msg(node->calls == calls && node->total_ns == cpu &&
+			      (node->gpu ? node->gpu->total_ns : 0) == gpu,
 		"%s: %llu calls, cpu %llu, gpu %llu", path, (unsigned long long)node->calls,
-		(unsigned long long)node->total_ns, (unsigned long long)(node->gpu ? node->gpu->total_ns : 0));
+		(unsigned long long)node->total_ns,
+		(unsigned long long)(node->gpu ? node->gpu->total_ns : 0));
 }
 
 /* The own time of all ranges makes up what the outermost ranges of all threads took. */
@@ -88,9 +95,9 @@ static uint64_t own_times(const struct folded *folded)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t id = 1; id < folded->fold->tree->count; id++)
-		if (node_kind_class(folded->fold->tree->nodes[id].kind) == NODE_RANGES)
-			sum += folded->fold->tree->nodes[id].self_ns;
+	for (uint32_t id = 1; id < folded->profile->tree->count; id++)
+		if (node_kind_class(folded->profile->tree->nodes[id].kind) == NODE_RANGES)
+			sum += folded->profile->tree->nodes[id].self_ns;
 	return sum;
 }
 
@@ -98,8 +105,10 @@ static uint64_t own_times(const struct folded *folded)
 static struct trace_builder *linear_step(void)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t net = module(builder, 0, "Net", "Net"), fc = module(builder, net, "fc", "Linear"),
-		       linear = op(builder, fc, "aten::linear"), addmm = op(builder, linear, "aten::addmm");
+	const uint32_t net = module(builder, 0, "Net", "Net"),
+		       fc = module(builder, net, "fc", "Linear"),
+		       linear = op(builder, fc, "aten::linear"),
+		       addmm = op(builder, linear, "aten::addmm");
 	uint32_t place;
 
 	build_device(builder, 0, "GPU of a test");
@@ -115,12 +124,14 @@ static struct trace_builder *linear_step(void)
 	build_alloc(builder, AUTOGRAD, 250, 0x1000, 4096);
 	work(builder, AUTOGRAD, 260, 290, op(builder, place, "aten::mm"), 800);
 	build_pop(builder, AUTOGRAD, 300);
-	work(builder, AUTOGRAD, 305, 325, op(builder, op(builder, 0, ENGINE "AddmmBackward0"), "aten::add_"), 50);
+	work(builder, AUTOGRAD, 305, 325,
+		op(builder, op(builder, 0, ENGINE "AddmmBackward0"), "aten::add_"), 50);
 	build_pop(builder, AUTOGRAD, 330);
 	place = engine_push(builder, AUTOGRAD, 340, 0, "torch::autograd::AccumulateGrad", 0);
 	work(builder, AUTOGRAD, 345, 365, op(builder, place, "aten::copy_"), 20);
 	engine_pop(builder, AUTOGRAD, 370);
-	span(builder, MAIN, 400, 450, build_place(builder, 0, "Optimizer.step#SGD.step", TRACE_NODE_OPTIMIZER, 0, NULL));
+	span(builder, MAIN, 400, 450,
+		build_place(builder, 0, "Optimizer.step#SGD.step", TRACE_NODE_OPTIMIZER, 0, NULL));
 	return builder;
 }
 
@@ -138,12 +149,14 @@ START_TEST(backward_stands_beside_its_operator)
 	expect(&folded, "(backward)", 2, 130 + 31, 70);
 	expect(&folded, "(backward)/(gradient accumulation)", 0, 20 + 29, 70);
 	expect(&folded, "(backward)/(gradient accumulation)/aten::add_", 1, 20, 50);
-	expect(&folded, "(backward)/(gradient accumulation)/torch::autograd::AccumulateGrad/aten::copy_", 1, 20, 20);
+	expect(&folded,
+		"(backward)/(gradient accumulation)/torch::autograd::AccumulateGrad/aten::copy_", 1,
+		20, 20);
 	expect(&folded, "Optimizer.step#SGD.step", 1, 50, 0);
 	ck_assert_int_eq(must(&folded, "Net/fc")->kind, NODE_MODULE);
 	ck_assert_int_eq(must(&folded, "Net/fc/aten::linear (bwd)")->kind, NODE_BACKWARD);
-	ck_assert(must(&folded, "Net/fc/aten::linear (bwd)/AddmmBackward0")->elsewhere);
-	ck_assert(!must(&folded, "(backward)")->elsewhere);
+	ck_assert(must(&folded, "Net/fc/aten::linear (bwd)/AddmmBackward0")->ran_elsewhere);
+	ck_assert(!must(&folded, "(backward)")->ran_elsewhere);
 	ck_assert_int_eq(must(&folded, "Optimizer.step#SGD.step")->kind, NODE_OPTIMIZER);
 	folded_free(&folded);
 }
@@ -169,8 +182,11 @@ START_TEST(memory_taken_backward_is_the_modules)
 
 	ck_assert_uint_eq(must(&folded, "Net/fc")->memory->alloc_bytes, 4096);
 	ck_assert_uint_eq(must(&folded, "Net")->memory->alloc_bytes, 4096);
-	ck_assert_uint_eq(must(&folded, "Net/fc/aten::linear (bwd)/AddmmBackward0")->memory->alloc_self, 4096);
-	ck_assert(!must(&folded, "(backward)")->memory || !must(&folded, "(backward)")->memory->alloc_bytes);
+	ck_assert_uint_eq(
+		must(&folded, "Net/fc/aten::linear (bwd)/AddmmBackward0")->memory->alloc_self,
+		4096);
+	ck_assert(!must(&folded, "(backward)")->memory ||
+		  !must(&folded, "(backward)")->memory->alloc_bytes);
 	folded_check(&folded);
 	folded_free(&folded);
 }
@@ -185,7 +201,8 @@ START_TEST(backward_without_a_known_operator_stays_where_it_ran)
 	build_push_node(builder, MAIN, 0, step);
 	engine_push(builder, MAIN, 10, step, "MulBackward0", 0);
 	engine_pop(builder, MAIN, 20);
-	engine_push(builder, MAIN, 30, step, "SinBackward0", 60000); /* as a damaged trace may say */
+	engine_push(
+		builder, MAIN, 30, step, "SinBackward0", 60000); /* as a damaged trace may say */
 	engine_pop(builder, MAIN, 40);
 	build_pop(builder, MAIN, 50);
 	folded = folded_of(builder, NULL);
@@ -201,7 +218,8 @@ END_TEST
 START_TEST(what_the_engine_computes_for_a_function_stands_with_it)
 {
 	struct trace_builder *builder = builder_new();
-	const uint32_t fc = module(builder, 0, "fc", "Linear"), linear = op(builder, fc, "aten::linear"),
+	const uint32_t fc = module(builder, 0, "fc", "Linear"),
+		       linear = op(builder, fc, "aten::linear"),
 		       engine = op(builder, 0, ENGINE "AddmmBackward0"),
 		       adds = op(builder, 0, ENGINE "torch::autograd::AccumulateGrad");
 	struct folded folded;
@@ -211,12 +229,16 @@ START_TEST(what_the_engine_computes_for_a_function_stands_with_it)
 	span(builder, MAIN, 10, 50, linear);
 	build_pop(builder, MAIN, 60);
 	build_push_node(builder, AUTOGRAD, 100, engine);
-	work(builder, AUTOGRAD, 110, 130, backward(builder, engine, "AddmmBackward0", linear), 1000);
-	work(builder, AUTOGRAD, 140, 150, build_place(builder, engine, "aten::sum", TRACE_NODE_OP, linear, NULL), 200);
+	work(builder, AUTOGRAD, 110, 130, backward(builder, engine, "AddmmBackward0", linear),
+		1000);
+	work(builder, AUTOGRAD, 140, 150,
+		build_place(builder, engine, "aten::sum", TRACE_NODE_OP, linear, NULL), 200);
 	build_pop(builder, AUTOGRAD, 160);
 	build_push_node(builder, AUTOGRAD, 170, adds);
-	work(builder, AUTOGRAD, 180, 190, backward(builder, adds, "torch::autograd::AccumulateGrad", linear), 30);
-	work(builder, AUTOGRAD, 200, 210, build_place(builder, adds, "c10d::allreduce_", TRACE_NODE_OP, linear, NULL), 4);
+	work(builder, AUTOGRAD, 180, 190,
+		backward(builder, adds, "torch::autograd::AccumulateGrad", linear), 30);
+	work(builder, AUTOGRAD, 200, 210,
+		build_place(builder, adds, "c10d::allreduce_", TRACE_NODE_OP, linear, NULL), 4);
 	build_pop(builder, AUTOGRAD, 220);
 	folded = folded_of(builder, NULL);
 	expect(&folded, "fc", 1, 60, 1230);
@@ -234,7 +256,7 @@ END_TEST
 
 START_TEST(without_folding_the_engine_is_shown_for_each_function)
 {
-	struct fold_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
+	struct profile_options apart = { .no_fold = true, .device = -1, .metric = METRIC_CPU };
 	struct folded folded = folded_of(linear_step(), &apart);
 
 	expect(&folded, ENGINE "AddmmBackward0", 1, 130, 50);
@@ -275,7 +297,8 @@ START_TEST(what_a_checkpoint_computes_again_is_named_so)
 {
 	struct trace_builder *builder = builder_new();
 	struct folded folded;
-	const uint32_t net = module(builder, 0, "Net", "Net"), block = module(builder, net, "blocks.0", "Block"),
+	const uint32_t net = module(builder, 0, "Net", "Net"),
+		       block = module(builder, net, "blocks.0", "Block"),
 		       mm = op(builder, block, "aten::mm");
 	uint32_t again, fc, place;
 
@@ -296,7 +319,8 @@ START_TEST(what_a_checkpoint_computes_again_is_named_so)
 	folded = folded_of(builder, NULL);
 	expect(&folded, "Net/blocks.*/aten::mm", 1, 10, 0);
 	expect(&folded, "Net/blocks.*/aten::mm (bwd)/MmBackward0/blocks.* (recompute)", 1, 30, 0);
-	expect(&folded, "Net/blocks.*/aten::mm (bwd)/MmBackward0/blocks.* (recompute)/fc/aten::mm", 1, 10, 0);
+	expect(&folded, "Net/blocks.*/aten::mm (bwd)/MmBackward0/blocks.* (recompute)/fc/aten::mm",
+		1, 10, 0);
 	ck_assert_uint_eq(own_times(&folded), 30 + 51);
 	folded_free(&folded);
 }
@@ -305,12 +329,14 @@ END_TEST
 START_TEST(one_trace_stands_below_several_nodes)
 {
 	struct folded folded = folded_of(linear_step(), NULL);
-	struct tree *tree = folded.fold->tree;
-	const uint32_t step = tree_child(tree, 0, text_id(folded.texts, "step", 4), 0, NODE_STEP),
-		       *nodes = names_nodes_below(folded.fold->names, step);
-	const uint32_t places = reader_nodes(folded.reader) - 1; /* the last stands for unknown ids */
+	struct tree *tree = folded.profile->tree;
+	const uint32_t step = tree_child(
+			       tree, 0, string_table_intern(folded.texts, "step", 4), 0, NODE_STEP),
+		       *nodes = node_names_nodes(folded.profile->names, step);
+	const uint32_t places = reader_node_count(folded.reader) -
+				1; /* the last stands for unknown ids */
 
-	ck_assert_ptr_eq(nodes, names_nodes_below(folded.fold->names, step));
+	ck_assert_ptr_eq(nodes, node_names_nodes(folded.profile->names, step));
 	ck_assert_uint_eq(nodes[0], step);
 	for (uint32_t place = 1; place < places; place++) {
 		uint32_t node = nodes[place];
@@ -339,12 +365,14 @@ static struct trace_builder *model(unsigned layers, unsigned slow, uint64_t slow
 			char name[32];
 			uint32_t block, head;
 
-			snprintf(name, sizeof name, i == 1 ? "_orig_mod.layers.%u" : "layers.%u", i);
+			snprintf(
+				name, sizeof name, i == 1 ? "_orig_mod.layers.%u" : "layers.%u", i);
 			block = module(builder, net, name, "Block");
 			head = module(builder, block, i % 2 ? "1" : "0", i % 2 ? "ReLU" : "Linear");
 			build_push_node(builder, MAIN, at += 10, block);
 			build_push_node(builder, MAIN, at += 10, head);
-			span(builder, MAIN, at, at + (i == slow ? slow_ns : 1000 + i), op(builder, head, "aten::op"));
+			span(builder, MAIN, at, at + (i == slow ? slow_ns : 1000 + i),
+				op(builder, head, "aten::op"));
 			at += i == slow ? slow_ns : 1000 + i;
 			build_pop(builder, MAIN, at += 10);
 			build_pop(builder, MAIN, at += 10);
@@ -358,19 +386,20 @@ START_TEST(layers_are_one_place_and_each_counts_apart)
 {
 	struct folded folded = folded_of(model(12, 7, 2400), NULL);
 	const struct node *node = must(&folded, "GPT/layers.*");
-	struct spread spread;
+	struct module_spread spread;
 
 	ck_assert_uint_eq(node->labels, 12);
 	ck_assert_uint_eq(node->calls, 24);
-	ck_assert_str_eq(text_of(folded.texts, node->class).bytes, "Block");
-	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), false, &spread));
+	ck_assert_str_eq(string_table_get(folded.texts, node->class).bytes, "Block");
+	ck_assert(module_group_spread(node_names_module_group(folded.profile->names),
+		(uint32_t)(node - folded.profile->tree->nodes), false, &spread));
 	ck_assert_uint_eq(spread.count, 12);
 	ck_assert_uint_eq(spread.least, 2 * 1030);
 	ck_assert_uint_eq(spread.median, 2 * 1035);
 	ck_assert_uint_eq(spread.most, 2 * 2430);
-	ck_assert_uint_eq(spread.odd_ns, 2 * 2430);
-	ck_assert_str_eq(text_of(folded.texts, spread.odd->label).bytes, "layers.7");
-	ck_assert_str_eq(text_of(folded.texts, node->worst->label).bytes, "layers.7");
+	ck_assert_uint_eq(spread.outlier_ns, 2 * 2430);
+	ck_assert_str_eq(string_table_get(folded.texts, spread.outlier->label).bytes, "layers.7");
+	ck_assert_str_eq(string_table_get(folded.texts, node->worst->label).bytes, "layers.7");
 	folded_free(&folded);
 }
 END_TEST
@@ -380,7 +409,7 @@ START_TEST(what_is_numbered_within_a_member_counts_for_that_member)
 	struct trace_builder *builder = builder_new();
 	const uint32_t net = module(builder, 0, "Net", "Net");
 	struct folded folded;
-	struct spread spread;
+	struct module_spread spread;
 	const struct node *node;
 
 	build_push_node(builder, MAIN, 100, net);
@@ -396,22 +425,25 @@ START_TEST(what_is_numbered_within_a_member_counts_for_that_member)
 			const uint64_t at = 1000 * (layer + 1) + 100 * (i + 1);
 
 			build_push_node(builder, MAIN, at, inner);
-			work(builder, MAIN, at + 10, at + 50, op(builder, inner, "aten::linear"), 30);
+			work(builder, MAIN, at + 10, at + 50, op(builder, inner, "aten::linear"),
+				30);
 			build_pop(builder, MAIN, at + 60);
 		}
 		build_pop(builder, MAIN, 1000 * (layer + 1) + 500);
 	}
 	build_pop(builder, MAIN, 6000);
 	folded = folded_of(builder, NULL);
-	members_sum(names_members(folded.fold->names));
+	module_group_finish(node_names_module_group(folded.profile->names));
 	node = must(&folded, "Net/layers.*");
-	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), true, &spread));
+	ck_assert(module_group_spread(node_names_module_group(folded.profile->names),
+		(uint32_t)(node - folded.profile->tree->nodes), true, &spread));
 	ck_assert_uint_eq(spread.count, 4);
 	ck_assert_uint_eq(spread.least, 60);
 	ck_assert_uint_eq(spread.most, 60);
-	ck_assert_ptr_null(spread.odd);
+	ck_assert_ptr_null(spread.outlier);
 	node = must(&folded, "Net/layers.*/*");
-	ck_assert(members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), true, &spread));
+	ck_assert(module_group_spread(node_names_module_group(folded.profile->names),
+		(uint32_t)(node - folded.profile->tree->nodes), true, &spread));
 	ck_assert_uint_eq(spread.count, 2);
 	ck_assert_uint_eq(spread.most, 120);
 	folded_check(&folded);
@@ -427,10 +459,12 @@ START_TEST(a_member_is_odd_only_when_it_plainly_is)
 	for (unsigned i = 0; i < 5; i++) {
 		struct folded folded = folded_of(model(12, 7, slow[i]), NULL);
 		const struct node *node = must(&folded, "GPT/layers.*");
-		struct spread spread;
+		struct module_spread spread;
 
-		members_spread(names_members(folded.fold->names), (uint32_t)(node - folded.fold->tree->nodes), false, &spread);
-		ck_assert_msg((spread.odd != NULL) == odd[i], "%llu", (unsigned long long)slow[i]);
+		module_group_spread(node_names_module_group(folded.profile->names),
+			(uint32_t)(node - folded.profile->tree->nodes), false, &spread);
+		ck_assert_msg(
+			(spread.outlier != NULL) == odd[i], "%llu", (unsigned long long)slow[i]);
 		folded_free(&folded);
 	}
 }
@@ -439,12 +473,12 @@ END_TEST
 START_TEST(modules_of_different_classes_do_not_fold_together)
 {
 	struct folded folded = folded_of(model(12, 7, 2400), NULL);
-	const struct tree *tree = folded.fold->tree;
+	const struct tree *tree = folded.profile->tree;
 	const uint32_t layers = (uint32_t)(must(&folded, "GPT/layers.*") - tree->nodes);
 	unsigned found = 0;
 
 	for (uint32_t id = tree->nodes[layers].first_child; id; id = tree->nodes[id].next) {
-		ck_assert_str_eq(text_of(folded.texts, tree->nodes[id].name).bytes, "*");
+		ck_assert_str_eq(string_table_get(folded.texts, tree->nodes[id].name).bytes, "*");
 		ck_assert_uint_eq(tree->nodes[id].calls, 12);
 		found++;
 	}
@@ -479,25 +513,41 @@ START_TEST(the_tree_of_a_training_step)
 		"          └── gemm                         50 ns           1.9 %      1    50 ns\n"
 		"not shown: 6 below 1 % (--min-percent 0)\n");
 	show(screen_show(NULL, "tree trace.bin -m cpu --width 100"),
-		"                                              cpu      gpu       %  calls     p50     max  reserved\n"
-		"(backward)                                 161 ns    70 ns  51.8 %      2   31 ns  130 ns   4.10 kB\n"
+		"                                              cpu      gpu       %  calls     p50 "
+		"    max  reserved\n"
+		"(backward)                                 161 ns    70 ns  51.8 %      2   31 ns "
+		" 130 ns   4.10 kB\n"
 		"  ├── (shown in modules, as (bwd))          99 ns           31.8 %\n"
 		"  └── (gradient accumulation)               49 ns    70 ns  15.8 %\n"
-		"      ├── torch::autograd::AccumulateGrad   29 ns    20 ns   9.3 %      1   29 ns   29 ns       0 B\n"
-		"      │   └── aten::copy_                   20 ns    20 ns   6.4 %      1   20 ns   20 ns       0 B\n"
-		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns    5 ns\n"
-		"      └── aten::add_                        20 ns    50 ns   6.4 %      1   20 ns   20 ns       0 B\n"
-		"          └── cudaLaunchKernel               5 ns            1.6 %      1    5 ns    5 ns\n"
-		"Net                                        100 ns  2.50 µs  32.2 %      1  100 ns  100 ns\n"
-		"  └── fc (Linear)                           85 ns  2.50 µs  27.3 %      1   85 ns   85 ns\n"
-		"      ├── aten::linear                      70 ns  1.00 µs  22.5 %      1   70 ns   70 ns\n"
-		"      │   └── aten::addmm                   50 ns  1.00 µs  16.1 %      1   50 ns   50 ns\n"
-		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns    5 ns\n"
+		"      ├── torch::autograd::AccumulateGrad   29 ns    20 ns   9.3 %      1   29 ns "
+		"  29 ns       0 B\n"
+		"      │   └── aten::copy_                   20 ns    20 ns   6.4 %      1   20 ns "
+		"  20 ns       0 B\n"
+		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns "
+		"   5 ns\n"
+		"      └── aten::add_                        20 ns    50 ns   6.4 %      1   20 ns "
+		"  20 ns       0 B\n"
+		"          └── cudaLaunchKernel               5 ns            1.6 %      1    5 ns "
+		"   5 ns\n"
+		"Net                                        100 ns  2.50 µs  32.2 %      1  100 ns "
+		" 100 ns\n"
+		"  └── fc (Linear)                           85 ns  2.50 µs  27.3 %      1   85 ns "
+		"  85 ns\n"
+		"      ├── aten::linear                      70 ns  1.00 µs  22.5 %      1   70 ns "
+		"  70 ns\n"
+		"      │   └── aten::addmm                   50 ns  1.00 µs  16.1 %      1   50 ns "
+		"  50 ns\n"
+		"      │       └── cudaLaunchKernel           5 ns            1.6 %      1    5 ns "
+		"   5 ns\n"
 		"      └── aten::linear (bwd)                99 ns  1.50 µs  31.8 %\n"
-		"          └── AddmmBackward0                99 ns  1.50 µs  31.8 %      1   99 ns   99 ns   4.10 kB\n"
-		"              └── aten::mm                  60 ns  1.50 µs  19.3 %      2   30 ns   30 ns       0 B\n"
-		"                  └── cudaLaunchKernel      10 ns            3.2 %      2    5 ns    5 ns\n"
-		"Optimizer.step#SGD.step                     50 ns           16.1 %      1   50 ns   50 ns       0 B\n"
+		"          └── AddmmBackward0                99 ns  1.50 µs  31.8 %      1   99 ns "
+		"  99 ns   4.10 kB\n"
+		"              └── aten::mm                  60 ns  1.50 µs  19.3 %      2   30 ns "
+		"  30 ns       0 B\n"
+		"                  └── cudaLaunchKernel      10 ns            3.2 %      2    5 ns "
+		"   5 ns\n"
+		"Optimizer.step#SGD.step                     50 ns           16.1 %      1   50 ns "
+		"  50 ns       0 B\n"
 		"not shown: 5 below 1 % (--min-percent 0)\n");
 }
 END_TEST
@@ -505,13 +555,20 @@ END_TEST
 START_TEST(the_tree_of_folded_layers)
 {
 	show(screen_show(model(12, 7, 2400), "tree trace.bin --width 100"),
-		"                                                      cpu        %  calls          members       p50\n"
-		"GPT                                              27.90 µs  100.0 %      2                   13.95 µs\n"
-		"  └── layers.* (Block) ×12                       27.64 µs   99.1 %     24  2.06 to 4.86 µs   1.04 µs\n"
-		"      ├── * (ReLU)                               14.98 µs   53.7 %     12                    1.02 µs\n"
-		"      │   └── aten::op                           14.86 µs   53.3 %     12                    1.00 µs\n"
-		"      ├── * (Linear)                             12.18 µs   43.7 %     12                    1.01 µs\n"
-		"      │   └── aten::op                           12.06 µs   43.2 %     12                    1.00 µs\n"
+		"                                                      cpu        %  calls         "
+		" members       p50\n"
+		"GPT                                              27.90 µs  100.0 %      2         "
+		"          13.95 µs\n"
+		"  └── layers.* (Block) ×12                       27.64 µs   99.1 %     24  2.06 "
+		"to 4.86 µs   1.04 µs\n"
+		"      ├── * (ReLU)                               14.98 µs   53.7 %     12         "
+		"           1.02 µs\n"
+		"      │   └── aten::op                           14.86 µs   53.3 %     12         "
+		"           1.00 µs\n"
+		"      ├── * (Linear)                             12.18 µs   43.7 %     12         "
+		"           1.01 µs\n"
+		"      │   └── aten::op                           12.06 µs   43.2 %     12         "
+		"           1.00 µs\n"
 		"      └── layers.7 alone: 2.35 times the median   4.86 µs   17.4 %\n");
 	show(screen_show(NULL, "tree trace.bin --width 80 --ascii"),
 		"                                                      cpu        %  calls\n"
@@ -551,15 +608,22 @@ END_TEST
 START_TEST(the_table_keeps_classes_apart)
 {
 	show(screen_show(model(12, 7, 2400), "table trace.bin --width 100"),
-		"     cpu        %  calls  cpu self   cpu avg  cpu self %       p50       max  name\n"
-		"27.90 µs  100.0 %      2    260 ns  13.95 µs       0.9 %  13.95 µs  13.95 µs  GPT\n"
-		"27.64 µs   99.1 %     24    480 ns   1.15 µs       1.7 %   1.04 µs   2.43 µs  layers.* (Block) ×12\n"
-		"26.92 µs   96.5 %     24  26.92 µs   1.12 µs      96.5 %   1.00 µs   2.40 µs  aten::op\n"
-		"14.98 µs   53.7 %     12    120 ns   1.25 µs       0.4 %   1.02 µs   2.41 µs  * (ReLU)\n"
-		"12.18 µs   43.7 %     12    120 ns   1.02 µs       0.4 %   1.01 µs   1.02 µs  * (Linear)\n");
+		"     cpu        %  calls  cpu self   cpu avg  cpu self %       p50       max  "
+		"name\n"
+		"27.90 µs  100.0 %      2    260 ns  13.95 µs       0.9 %  13.95 µs  13.95 µs  "
+		"GPT\n"
+		"27.64 µs   99.1 %     24    480 ns   1.15 µs       1.7 %   1.04 µs   2.43 µs  "
+		"layers.* (Block) ×12\n"
+		"26.92 µs   96.5 %     24  26.92 µs   1.12 µs      96.5 %   1.00 µs   2.40 µs  "
+		"aten::op\n"
+		"14.98 µs   53.7 %     12    120 ns   1.25 µs       0.4 %   1.02 µs   2.41 µs  * "
+		"(ReLU)\n"
+		"12.18 µs   43.7 %     12    120 ns   1.02 µs       0.4 %   1.01 µs   1.02 µs  * "
+		"(Linear)\n");
 	show(screen_show(linear_step(), "table trace.bin --width 100"),
 		"    gpu     cpu        %  calls  gpu self    again  cpu self  name\n"
-		"2.57 µs          100.0 %      5   2.57 µs  2.57 µs            gemm  <<<(64,1,1),(128,1,1)>>>\n"
+		"2.57 µs          100.0 %      5   2.57 µs  2.57 µs            gemm  "
+		"<<<(64,1,1),(128,1,1)>>>\n"
 		"2.50 µs  100 ns   97.3 %      1      0 ns     0 ns     15 ns  Net\n"
 		"2.50 µs   85 ns   97.3 %      1      0 ns     0 ns     15 ns  fc (Linear)\n"
 		"1.50 µs   99 ns   58.4 %      1      0 ns     0 ns     39 ns  AddmmBackward0\n"
@@ -568,11 +632,14 @@ START_TEST(the_table_keeps_classes_apart)
 		"1.00 µs   70 ns   38.9 %      1      0 ns     0 ns     20 ns  aten::linear\n"
 		"1.00 µs   50 ns   38.9 %      1   1.00 µs     0 ns     50 ns  aten::addmm\n"
 		"  70 ns  161 ns    2.7 %      2      0 ns     0 ns     13 ns  (backward)\n"
-		"  70 ns   49 ns    2.7 %             0 ns     0 ns            (gradient accumulation)\n"
+		"  70 ns   49 ns    2.7 %             0 ns     0 ns            (gradient "
+		"accumulation)\n"
 		"  50 ns   20 ns    1.9 %      1     50 ns     0 ns     20 ns  aten::add_\n"
-		"  20 ns   29 ns    0.8 %      1      0 ns     0 ns      9 ns  torch::autograd::AccumulateGrad\n"
+		"  20 ns   29 ns    0.8 %      1      0 ns     0 ns      9 ns  "
+		"torch::autograd::AccumulateGrad\n"
 		"  20 ns   20 ns    0.8 %      1     20 ns     0 ns     20 ns  aten::copy_\n"
-		"          50 ns               1                        50 ns  Optimizer.step#SGD.step\n"
+		"          50 ns               1                        50 ns  "
+		"Optimizer.step#SGD.step\n"
 		"          25 ns               5                               cudaLaunchKernel\n"
 		"           0 ns               1                               (allocation)\n");
 }
@@ -599,7 +666,8 @@ END_TEST
 static struct trace_builder *much_ado(unsigned count)
 {
 	struct trace_builder *builder = linear_step();
-	const uint32_t net = module(builder, 0, "Net", "Net"), region = op(builder, net, "Torch-Compiled Region: 0/0"),
+	const uint32_t net = module(builder, 0, "Net", "Net"),
+		       region = op(builder, net, "Torch-Compiled Region: 0/0"),
 		       trace = op(builder, region, "PythonDispatchMode");
 	uint64_t at = 1000;
 
@@ -624,25 +692,37 @@ static struct trace_builder *much_ado(unsigned count)
 START_TEST(what_did_nothing_is_one_row)
 {
 	show(screen_show(much_ado(60), "tree trace.bin --width 100 -d 2"),
-		"                                         gpu      cpu       %  calls     p50     max  reserved\n"
-		"Net                                  2.50 µs  1.00 µs  97.3 %      2  100 ns  900 ns       0 B\n"
-		"  ├── fc (Linear)                    2.50 µs    85 ns  97.3 %      1   85 ns   85 ns\n"
-		"  ├── Torch-Compiled Region: 0/* ×2            600 ns              2  100 ns  500 ns       0 B\n"
+		"                                         gpu      cpu       %  calls     p50     "
+		"max  reserved\n"
+		"Net                                  2.50 µs  1.00 µs  97.3 %      2  100 ns  900 "
+		"ns       0 B\n"
+		"  ├── fc (Linear)                    2.50 µs    85 ns  97.3 %      1   85 ns   85 "
+		"ns\n"
+		"  ├── Torch-Compiled Region: 0/* ×2            600 ns              2  100 ns  500 "
+		"ns       0 B\n"
 		"  └── (60 operators without work)              300 ns\n"
-		"(backward)                             70 ns   161 ns   2.7 %      2   31 ns  130 ns   4.10 kB\n"
+		"(backward)                             70 ns   161 ns   2.7 %      2   31 ns  130 "
+		"ns   4.10 kB\n"
 		"  └── (gradient accumulation)          70 ns    49 ns   2.7 %\n"
 		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
 	show(screen_show(much_ado(2), "tree trace.bin --width 100 -d 2"),
-		"                                         gpu     cpu       %  calls     p50     max  reserved\n"
-		"Net                                  2.50 µs  710 ns  97.3 %      2  100 ns  610 ns       0 B\n"
-		"  ├── fc (Linear)                    2.50 µs   85 ns  97.3 %      1   85 ns   85 ns\n"
-		"  ├── Torch-Compiled Region: 0/* ×2           600 ns              2  100 ns  500 ns       0 B\n"
+		"                                         gpu     cpu       %  calls     p50     "
+		"max  reserved\n"
+		"Net                                  2.50 µs  710 ns  97.3 %      2  100 ns  610 "
+		"ns       0 B\n"
+		"  ├── fc (Linear)                    2.50 µs   85 ns  97.3 %      1   85 ns   85 "
+		"ns\n"
+		"  ├── Torch-Compiled Region: 0/* ×2           600 ns              2  100 ns  500 "
+		"ns       0 B\n"
 		"  └── (2 operators without work)               10 ns\n"
-		"(backward)                             70 ns  161 ns   2.7 %      2   31 ns  130 ns   4.10 kB\n"
+		"(backward)                             70 ns  161 ns   2.7 %      2   31 ns  130 "
+		"ns   4.10 kB\n"
 		"  └── (gradient accumulation)          70 ns   49 ns   2.7 %\n"
 		"not shown: 1 below 1 % (--min-percent 0), 5 deeper (--depth)\n");
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin --min-percent 0").out, "aten::view_1 "));
-	ck_assert_ptr_nonnull(strstr(screen_show(NULL, "tree trace.bin -f json").out, "\"aten::view_1\""));
+	ck_assert_ptr_nonnull(
+		strstr(screen_show(NULL, "tree trace.bin --min-percent 0").out, "aten::view_1 "));
+	ck_assert_ptr_nonnull(
+		strstr(screen_show(NULL, "tree trace.bin -f json").out, "\"aten::view_1\""));
 	ck_assert_ptr_null(strstr(screen_show(NULL, "tree trace.bin -f json").out, "without work"));
 }
 END_TEST
@@ -666,42 +746,64 @@ START_TEST(json_says_where_time_was_spent)
 	const char *out = screen_show(linear_step(), "tree trace.bin -f json").out;
 
 	ck_assert_str_eq(json_row(out, "AddmmBackward0"),
-		"\"name\": \"AddmmBackward0\", \"label\": \"AddmmBackward0\", \"kind\": \"backward\", "
+		"\"name\": \"AddmmBackward0\", \"label\": \"AddmmBackward0\", \"kind\": "
+		"\"backward\", "
 		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\", \"AddmmBackward0\"], "
-		"\"share\": 0.5836575875486382, \"calls\": 1, \"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, "
-		"\"gpu_calls\": 2, \"gpu_forward_ns\": 0, \"gpu_backward_ns\": 1500, \"gpu_recompute_ns\": 0, "
-		"\"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 99, \"cpu_self_ns\": 39, \"cpu_self_x_ns\": 39, "
-		"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": 29, "
+		"\"share\": 0.5836575875486382, \"calls\": 1, \"gpu_total_ns\": 1500, "
+		"\"gpu_self_ns\": 0, "
+		"\"gpu_calls\": 2, \"gpu_forward_ns\": 0, \"gpu_backward_ns\": 1500, "
+		"\"gpu_recompute_ns\": 0, "
+		"\"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 99, \"cpu_self_ns\": 39, "
+		"\"cpu_self_x_ns\": 39, "
+		"\"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": "
+		"29, "
 		"\"min_ns\": 99, \"p50_ns\": 99, \"p95_ns\": 99, \"p99_ns\": 99, \"max_ns\": 99, "
-		"\"reserved_delta_bytes\": 4096, \"reserved_peak_bytes\": 4096, \"alloc_bytes\": 4096, "
-		"\"free_bytes\": 0, \"allocs\": 1, \"ran_elsewhere\": true, \"worst\": {\"metric\": \"gpu\", "
+		"\"reserved_delta_bytes\": 4096, \"reserved_peak_bytes\": 4096, \"alloc_bytes\": "
+		"4096, "
+		"\"free_bytes\": 0, \"allocs\": 1, \"ran_elsewhere\": true, \"worst\": "
+		"{\"metric\": \"gpu\", "
 		"\"label\": \"AddmmBackward0\", \"start_ns\": 201, \"value\": 1500}},");
 	ck_assert_str_eq(json_row(out, "aten::linear (bwd)"),
-		"\"name\": \"aten::linear (bwd)\", \"label\": \"aten::linear (bwd)\", \"kind\": \"backward\", "
-		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\"], \"share\": 0.5836575875486382, "
-		"\"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": 0, "
-		"\"gpu_backward_ns\": 1500, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 99, "
-		"\"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": 29, \"alloc_bytes\": 4096, \"free_bytes\": 0, \"ran_elsewhere\": true},");
+		"\"name\": \"aten::linear (bwd)\", \"label\": \"aten::linear (bwd)\", \"kind\": "
+		"\"backward\", "
+		"\"path\": [\"Net\", \"fc\", \"aten::linear (bwd)\"], \"share\": "
+		"0.5836575875486382, "
+		"\"gpu_total_ns\": 1500, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": "
+		"0, "
+		"\"gpu_backward_ns\": 1500, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, "
+		"\"cpu_total_ns\": 99, "
+		"\"idle_before_ns\": 0, \"delay_p50_ns\": 29, \"delay_p95_ns\": 29, "
+		"\"alloc_bytes\": 4096, \"free_bytes\": 0, \"ran_elsewhere\": true},");
 	ck_assert_str_eq(json_row(out, "(backward)"),
 		"\"name\": \"(backward)\", \"label\": \"(backward)\", \"kind\": \"backward\", "
 		"\"path\": [\"(backward)\"], \"share\": 0.027237354085603113, \"calls\": 2, "
-		"\"gpu_total_ns\": 70, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": 0, "
-		"\"gpu_backward_ns\": 70, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, \"cpu_total_ns\": 161, "
-		"\"cpu_self_ns\": 13, \"cpu_self_x_ns\": 13, \"idle_ns\": 0, \"idle_before_ns\": 0, \"delay_p50_ns\": 19, "
+		"\"gpu_total_ns\": 70, \"gpu_self_ns\": 0, \"gpu_calls\": 2, \"gpu_forward_ns\": "
+		"0, "
+		"\"gpu_backward_ns\": 70, \"gpu_recompute_ns\": 0, \"gpu_optimizer_ns\": 0, "
+		"\"cpu_total_ns\": 161, "
+		"\"cpu_self_ns\": 13, \"cpu_self_x_ns\": 13, \"idle_ns\": 0, \"idle_before_ns\": "
+		"0, \"delay_p50_ns\": 19, "
 		"\"delay_p95_ns\": 19, \"min_ns\": 31, \"p50_ns\": 31, "
-		"\"p95_ns\": 130, \"p99_ns\": 130, \"max_ns\": 130, \"reserved_delta_bytes\": 4096, "
+		"\"p95_ns\": 130, \"p99_ns\": 130, \"max_ns\": 130, \"reserved_delta_bytes\": "
+		"4096, "
 		"\"reserved_peak_bytes\": 4096, \"worst\": {\"metric\": \"gpu\", "
-		"\"label\": \"autograd::engine::evaluate_function: AddmmBackward0\", \"start_ns\": 200, "
+		"\"label\": \"autograd::engine::evaluate_function: AddmmBackward0\", \"start_ns\": "
+		"200, "
 		"\"value\": 1550}},");
 	ck_assert_ptr_null(strstr(json_row(out, "(backward)"), "ran_elsewhere"));
 	out = screen_show(model(12, 7, 2400), "tree trace.bin -f json").out;
 	ck_assert_str_eq(json_row(out, "layers.*"),
-		"\"name\": \"layers.*\", \"label\": \"layers.* (Block) ×12\", \"kind\": \"module\", "
+		"\"name\": \"layers.*\", \"label\": \"layers.* (Block) ×12\", \"kind\": "
+		"\"module\", "
 		"\"path\": [\"GPT\", \"layers.*\"], \"share\": 0.9906803355079217, \"calls\": 24, "
-		"\"cpu_total_ns\": 27638, \"cpu_self_ns\": 480, \"cpu_self_x_ns\": 480, \"min_ns\": 1030, "
-		"\"p50_ns\": 1035, \"p95_ns\": 2430, \"p99_ns\": 2430, \"max_ns\": 2430, \"labels\": 12, \"class\": \"Block\", "
-		"\"members\": {\"count\": 12, \"metric\": \"cpu\", \"min_ns\": 2060, \"p50_ns\": 2070, "
-		"\"max_ns\": 4860}, \"odd\": {\"label\": \"layers.7\", \"ns\": 4860, \"calls\": 2}, "
+		"\"cpu_total_ns\": 27638, \"cpu_self_ns\": 480, \"cpu_self_x_ns\": 480, "
+		"\"min_ns\": 1030, "
+		"\"p50_ns\": 1035, \"p95_ns\": 2430, \"p99_ns\": 2430, \"max_ns\": 2430, "
+		"\"labels\": 12, \"class\": \"Block\", "
+		"\"members\": {\"count\": 12, \"metric\": \"cpu\", \"min_ns\": 2060, \"p50_ns\": "
+		"2070, "
+		"\"max_ns\": 4860}, \"odd\": {\"label\": \"layers.7\", \"ns\": 4860, \"calls\": "
+		"2}, "
 		"\"worst\": {\"metric\": \"cpu\", \"label\": \"layers.7\", \"start_ns\": 21260, "
 		"\"value\": 2430}},");
 }

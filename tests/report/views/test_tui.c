@@ -35,18 +35,20 @@ struct tui {
 static struct grid grid;
 static struct tui tui;
 
-static void put(void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
+static void put(
+	void *context, unsigned y, unsigned x, enum tui_paint paint, const char *text, size_t bytes)
 {
 	size_t length;
 
 	(void)context;
 	for (size_t at = 0; at < bytes; at += length) {
 		const uint32_t point = utf8_decode(text + at, bytes - at, &length);
-		const size_t width = visible_width(text + at, length);
+		const size_t width = escaped_width(text + at, length);
 
-		ck_assert_msg(point != UINT32_MAX && point >= ' ' && (point < 0x7f || point > 0x9f), "byte %02x is drawn",
-			(unsigned char)text[at]);
-		ck_assert_msg(y < grid.height && x + width <= grid.width, "drawn beyond the screen, at %u,%u: %.*s", y, x, (int)bytes, text);
+		ck_assert_msg(point != UINT32_MAX && point >= ' ' && (point < 0x7f || point > 0x9f),
+			"byte %02x is drawn", (unsigned char)text[at]);
+		ck_assert_msg(y < grid.height && x + width <= grid.width,
+			"drawn beyond the screen, at %u,%u: %.*s", y, x, (int)bytes, text);
 		if (width == 0) {
 			strncat(grid.cells[y][x ? x - 1 : 0], text + at, length);
 			continue;
@@ -72,7 +74,7 @@ static const char *screen(void)
 			strcpy(grid.cells[y][x], " ");
 			grid.paint[y][x] = TUI_PLAIN;
 		}
-	tui_paint(tui.state, &canvas);
+	tui_draw(tui.state, &canvas);
 	for (unsigned y = 0; y < grid.height; y++) {
 		start = used;
 		for (unsigned x = 0; x < grid.width; x++)
@@ -90,7 +92,8 @@ static void open_arguments(char **arguments, int count, unsigned width, unsigned
 	optind = 0;
 	tui.options = command_line_parse(count, arguments);
 	tui.style = (struct style){ .width = width };
-	tui.model = tui.options.file_count == 2 ? tui_diff(&tui.options, &tui.style) : tui_trace(&tui.options, &tui.style);
+	tui.model = tui.options.file_count == 2 ? tui_diff(&tui.options, &tui.style)
+						: tui_trace(&tui.options, &tui.style);
 	tui.state = tui_state_new(tui.model, width, height);
 }
 
@@ -113,8 +116,8 @@ static void leave(void)
 
 static void press(int key)
 {
-	tui_key(tui.state, key);
-	tui_fulfil(tui.state);
+	tui_handle_key(tui.state, key);
+	tui_run_pending(tui.state);
 }
 
 static void type(const char *keys)
@@ -131,7 +134,7 @@ static const char *here(void)
 
 	if (tui_cursor_item(tui.state) == TUI_NONE)
 		return "(none)";
-	name = name ? name : need(1);
+	name = name ? name : xcalloc(1);
 	tui.model->kind->name(tui.model, tui_cursor_item(tui.state), true, &name, &room);
 	return name;
 }
@@ -152,7 +155,8 @@ static void has_not(const char *unwanted)
 
 static uint64_t correlation;
 
-static void op(struct trace_builder *builder, uint64_t at, const char *name, const char *kernel, uint64_t took)
+static void op(struct trace_builder *builder, uint64_t at, const char *name, const char *kernel,
+	uint64_t took)
 {
 	build_push(builder, MAIN, at, name);
 	build_launch(builder, MAIN, at + 10, ++correlation);
@@ -210,7 +214,8 @@ END_TEST
 START_TEST(arrows_open_and_close)
 {
 	open_built(program(0), 60, 8);
-	ck_assert_str_eq(here(), "turn: * \xc3\x97" "3");
+	ck_assert_str_eq(here(), "turn: * \xc3\x97"
+				 "3");
 	press(TUI_LEFT);
 	ck_assert_uint_eq(tui.state->shown_count, 1);
 	press('+');
@@ -251,8 +256,9 @@ START_TEST(closing_around_the_cursor_keeps_a_row_under_it)
 	press('*');
 	press(TUI_END);
 	tui_open_all(tui.state, 0, false);
-	tui_rows(tui.state, TUI_NONE);
-	ck_assert_str_eq(here(), "turn: * \xc3\x97" "3");
+	tui_update_rows(tui.state, TUI_NONE);
+	ck_assert_str_eq(here(), "turn: * \xc3\x97"
+				 "3");
 	press(TUI_END);
 	press(TUI_DOWN);
 	press(TUI_PAGE_DOWN);
@@ -320,7 +326,7 @@ START_TEST(a_search_goes_on_while_it_is_typed)
 	ck_assert_str_eq(here(), "soft");
 	tui_open_all(tui.state, 0, false);
 	tui_open(tui.state, 0, true);
-	tui_rows(tui.state, 0);
+	tui_update_rows(tui.state, 0);
 	ck_assert_uint_eq(tui.state->shown_count, 3);
 	type("/soft");
 	ck_assert_uint_eq(tui.state->shown_count, 5); /* forward is open */
@@ -405,7 +411,7 @@ END_TEST
 static void choose_metric(const char *name)
 {
 	const char *keys[METRIC_COUNT];
-	const uint32_t count = tui_metrics(tui.state, keys, METRIC_COUNT);
+	const uint32_t count = tui_list_metrics(tui.state, keys, METRIC_COUNT);
 	uint32_t at = 0;
 
 	while (at < count && strcmp(keys[at], name) != 0)
@@ -435,7 +441,7 @@ START_TEST(another_metric_keeps_what_is_open)
 	has("metric cpu, by cpu");
 	choose_metric("gpu");
 	has("metric gpu, by gpu");
-	for (uint32_t i = tui_metrics(tui.state, keys, METRIC_COUNT); i-- > 0;)
+	for (uint32_t i = tui_list_metrics(tui.state, keys, METRIC_COUNT); i-- > 0;)
 		ck_assert_str_ne(keys[i], "allocated"); /* no tensor is in the trace */
 	leave();
 }
@@ -447,7 +453,8 @@ START_TEST(the_critical_path_level_by_level)
 	type("/loss");
 	press(TUI_ENTER);
 	press('w'); /* from a place that is not on it: to its beginning */
-	ck_assert_str_eq(here(), "turn: * \xc3\x97" "3");
+	ck_assert_str_eq(here(), "turn: * \xc3\x97"
+				 "3");
 	has("critical, level 1: turn: 2, 6.50 \xc2\xb5s; w: further down");
 	press('w');
 	ck_assert_str_eq(here(), "forward");
@@ -485,7 +492,8 @@ START_TEST(who_took_memory_there)
 	type("/loss");
 	press(TUI_ENTER);
 	press('d');
-	has("memory that was taken right here\n  device memory: 3.00 kB taken in 3 allocations, 3.00 kB held at the end");
+	has("memory that was taken right here\n  device memory: 3.00 kB taken in 3 allocations, "
+	    "3.00 kB held at the end");
 	leave();
 }
 END_TEST
@@ -528,7 +536,8 @@ END_TEST
 START_TEST(the_depth_is_a_number_only_where_a_name_has_no_room)
 {
 	struct trace_builder *builder = builder_new();
-	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "a name that is longer than that" };
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g",
+		"a name that is longer than that" };
 	enum { NAMES = sizeof names / sizeof *names };
 
 	for (uint64_t i = 0; i < NAMES; i++)
@@ -558,7 +567,7 @@ START_TEST(every_size_is_drawn)
 			}
 			press(TUI_ESCAPE);
 			ck_assert_int_eq(tui.state->mode, TUI_TREE);
-			if (width >= 21 && (width < TUI_LEAST_WIDTH || height < TUI_LEAST_HEIGHT))
+			if (width >= 21 && (width < TUI_MIN_WIDTH || height < TUI_MIN_HEIGHT))
 				ck_assert_str_eq(strtok(tui.screen, "\n"), "40x8 needed; q quits");
 		}
 	leave();
@@ -567,8 +576,14 @@ END_TEST
 
 static struct trace_builder *hostile(void)
 {
-	static const char *const names[] = { "\033]0;owned\a", "\x9b" "31m", "a\r\nb\tc", "\xe2\x80\xae" "evil",
-		"\xe6\xb7\xb1\xe5\xb1\xa4\xe5\xad\xa6\xe7\xbf\x92", "e\xcc\x81t\xc3\xa9", "", "\xff\xfe", "%s%n%d" };
+	static const char *const names[] = { "\033]0;owned\a",
+		"\x9b"
+		"31m",
+		"a\r\nb\tc",
+		"\xe2\x80\xae"
+		"evil",
+		"\xe6\xb7\xb1\xe5\xb1\xa4\xe5\xad\xa6\xe7\xbf\x92", "e\xcc\x81t\xc3\xa9", "",
+		"\xff\xfe", "%s%n%d" };
 	struct trace_builder *builder = builder_new();
 	uint64_t at = 1000;
 
@@ -630,8 +645,9 @@ END_TEST
 
 START_TEST(no_key_does_harm)
 {
-	static const int more[] = { TUI_UP, TUI_DOWN, TUI_LEFT, TUI_RIGHT, TUI_PAGE_UP, TUI_PAGE_DOWN, TUI_HOME, TUI_END, TUI_ENTER,
-		TUI_ESCAPE, TUI_BACKSPACE, 0xe6, 0xb7, 0xff };
+	static const int more[] = { TUI_UP, TUI_DOWN, TUI_LEFT, TUI_RIGHT, TUI_PAGE_UP,
+		TUI_PAGE_DOWN, TUI_HOME, TUI_END, TUI_ENTER, TUI_ESCAPE, TUI_BACKSPACE, 0xe6, 0xb7,
+		0xff };
 	uint64_t seed = 1;
 
 	open_built(program(0), 80, 24);
@@ -672,7 +688,7 @@ START_TEST(twenty_thousand_places_stay_fluid)
 	ck_assert_uint_eq(tui.model->count, 20040);
 	for (uint32_t i = 0; i < tui.model->count; i++)
 		tui_open(tui.state, i, true);
-	tui_rows(tui.state, TUI_NONE);
+	tui_update_rows(tui.state, TUI_NONE);
 	ck_assert_uint_eq(tui.state->shown_count, 20040);
 	before = clock();
 	for (int i = 0; i < 20; i++) {
@@ -682,7 +698,8 @@ START_TEST(twenty_thousand_places_stay_fluid)
 		screen();
 	}
 	/* 10 ms a key would be seen by nobody; time on the CPU, and ten times that, also of a build that is slower. */
-	ck_assert_msg((double)(clock() - before) / CLOCKS_PER_SEC < 4, "%.2f s for 40 keys", (double)(clock() - before) / CLOCKS_PER_SEC);
+	ck_assert_msg((double)(clock() - before) / CLOCKS_PER_SEC < 4, "%.2f s for 40 keys",
+		(double)(clock() - before) / CLOCKS_PER_SEC);
 	type("/inner_499");
 	ck_assert_str_eq(here(), "inner_499");
 	leave();
@@ -703,14 +720,22 @@ START_TEST(two_traces)
 	builder_free(builder);
 	open_arguments(arguments, 4, 90, 25);
 	ck_assert_str_eq(screen(),
-		" a.bin -> b.bin  metric gpu, by change                                                1/6\n"
-		"name                          before      after     change          %  noise?            p\n"
-		"▾ turn: *                    9.50 µs   11.50 µs   +2.00 µs    +21.1 %  untested          -\n"
-		"  ▾ forward                  9.50 µs   11.50 µs   +2.00 µs    +21.1 %  untested          -\n"
-		"    ▾ scores                 8.00 µs   10.00 µs   +2.00 µs    +25.0 %  untested          -\n"
-		"        gemm                 8.00 µs   10.00 µs   +2.00 µs    +25.0 %  untested          -\n"
-		"    ▾ softmax                1.50 µs    1.50 µs       0 ns     +0.0 %  untested          -\n"
-		"        soft                 1.50 µs    1.50 µs       0 ns     +0.0 %  untested          -\n"
+		" a.bin -> b.bin  metric gpu, by change                                            "
+		"    1/6\n"
+		"name                          before      after     change          %  noise?     "
+		"       p\n"
+		"▾ turn: *                    9.50 µs   11.50 µs   +2.00 µs    +21.1 %  untested   "
+		"       -\n"
+		"  ▾ forward                  9.50 µs   11.50 µs   +2.00 µs    +21.1 %  untested   "
+		"       -\n"
+		"    ▾ scores                 8.00 µs   10.00 µs   +2.00 µs    +25.0 %  untested   "
+		"       -\n"
+		"        gemm                 8.00 µs   10.00 µs   +2.00 µs    +25.0 %  untested   "
+		"       -\n"
+		"    ▾ softmax                1.50 µs    1.50 µs       0 ns     +0.0 %  untested   "
+		"       -\n"
+		"        soft                 1.50 µs    1.50 µs       0 ns     +0.0 %  untested   "
+		"       -\n"
 		"\n"
 		"\n"
 		"\n"
