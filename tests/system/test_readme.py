@@ -184,7 +184,7 @@ def the_page_of_the_library_has_every_setting_with_its_default(folder):
 @case
 def the_page_of_the_format_has_every_kind_and_key(folder):
     header = (ROOT / "collector" / "trace_format.h").read_text()
-    kinds = re.findall(r"^\tX\(([A-Z_]+), trace_\w+, \d, \"(.*?)\"\)", header, re.M)
+    kinds = re.findall(r"\tX\(([A-Z_]+), trace_\w+, \d, \"(.*?)\"\)", re.sub(r"\s*\\\n\s*(?!X\()", " ", header).replace('" "', ""))
     said = [(head, text.split("\n")[1]) for head, text in entries(section(page("pperf.format.5"), "RECORDS"))]
     assert sorted(said) == sorted((kind, text[0].upper() + text[1:] + ".") for kind, text in kinds), set(said) ^ set(kinds)
     assert "the version (%s)" % re.search(r"TRACE_VERSION (\d+)", header)[1] in page("pperf.format.5")
