@@ -148,13 +148,13 @@ def the_page_of_the_report_says_what_its_help_says(folder):
 
 
 @case
-def every_view_is_in_the_README_and_in_the_design(folder):
+def every_view_is_in_the_README_and_in_the_description_of_the_JSON(folder):
     """In the same order as in the help."""
     views = re.findall(r"^  ([a-z-]+) ", re.search(r"\nviews\n(.*?)\noptions", report("--help").stdout.decode(), re.S)[1], re.M)
     shown = [name for row in re.findall(r"^\| (`.*?|\(none\)) \|", README.split("\n## Report")[1].split("\n## ")[0], re.M) for name in re.findall(r"`([a-z-]+)", row)]
     assert ["summary", *shown] == views, (shown, views)
-    design = (ROOT / "DESIGN.md").read_text().split("\n## 7.")[1].split("\n## ")[0]
-    missing = [view for view in views if "`%s" % view not in design]
+    described = (ROOT / "doc" / "json-output.md").read_text()
+    missing = [view for view in views if "`%s" % view not in described]
     assert not missing, missing
 
 

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The project's documents: every file that they name exists, their lines fit on a page, and each of their links has a target."""
+import re
+
+from harness import ROOT, Skip, case, main, run
+
+COLUMNS = 90
+# Fields that a reader fills in, and what building makes.
+NOT_FILES = re.compile(r"NAME|\*|[<>{}$]|^build/|^/|^\w+://|^-|\.\.\.")
+
+
+def documents():
+    listed = run(ROOT, "git", "ls-files", "*.md", check=None)
+    if listed.returncode:
+        raise Skip("this is no checkout of git")
+    return [ROOT / name for name in listed.stdout.decode().split() if (ROOT / name).exists()]
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.M | re.S)
+
+
+def is_named_file(word):
+    return re.fullmatch(r"[\w.-]+(/[\w.-]+)+/?", word) and not NOT_FILES.search(word) and (ROOT / word.split("/")[0]).is_dir()
+
+
+@case
+def every_file_that_a_document_names_exists(folder):
+    found = 0
+    for document in documents():
+        for word in re.findall(r"`([^`\n]+)`", document.read_text()):
+            if is_named_file(word):
+                found += 1
+                assert (ROOT / word).exists(), "%s names %s" % (document.relative_to(ROOT), word)
+    assert found > 300, found
+
+
+@case
+def every_link_has_a_target(folder):
+    for document in documents():
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", without_code(document.read_text())):
+            assert re.match(r"\w+://|mailto:", target) or (document.parent / target).exists(), "%s links to %s" % (document.relative_to(ROOT), target)
+
+
+@case
+def lines_of_text_fit_on_a_page(folder):
+    """Tables and blocks of code may be wider."""
+    for document in documents():
+        if document.name in ("NEWS.md", "RESULTS.md") or document.parent.name == "fuzz":
+            continue
+        for number, line in enumerate(without_code(document.read_text()).split("\n"), 1):
+            wide = len(line) > COLUMNS and not line.startswith(("|", "    ", "!["))
+            assert not wide, "%s:%d has %d columns" % (document.relative_to(ROOT), number, len(line))
+
+
+main()
