@@ -3,4 +3,4 @@
 CUDA := $(shell CUDA_HOME='$(CUDA_HOME)' scripts/setup.sh --cuda)
 CUDA_INCLUDE ?= $(CUDA)/include
 NVTX_CFLAGS = -isystem $(CUDA_INCLUDE)
-REPORT_LIBS = -lelf -liberty -lz -lsqlite3 -lncursesw -lm
+REPORT_LIBS = -lelf -liberty -lz -lsqlite3 -ljansson -lncursesw -lm

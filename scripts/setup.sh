@@ -13,7 +13,7 @@ WHEELS='nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 nvidia-cuda-cupti=
 CUDA_PREFIXES=${CUDA_PREFIXES-/usr/local/cuda /opt/cuda}
 
 # What pperf-report and the Check suites need, and what those need.
-ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqlite3-0 libncurses-dev libncursesw6 libtinfo6
+ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqlite3-0 libjansson-dev libjansson4 libncurses-dev libncursesw6 libtinfo6
 	check libsubunit-dev libsubunit0 libunwind8 liblzma5'
 
 packages=
@@ -51,6 +51,7 @@ build_packages() {
 	has_header zlib.h || need zlib1g-dev
 	has_header libiberty/demangle.h || need libiberty-dev
 	has_header sqlite3.h || need libsqlite3-dev
+	has_header jansson.h || need libjansson-dev
 	has_header ncurses.h || need libncurses-dev
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/baseline.h"
 #include "report/base/alloc.h"
+#include "report/base/escape.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,29 @@ static int by_path(const void *a, const void *b)
 		((const struct baseline_row *)a)->path, ((const struct baseline_row *)b)->path);
 }
 
-/* The names from the root, each / and \ behind a \. */
+/* Appends a name as focus_next_component reads it: `\/`, `\\`, and `\xff` for a byte that is not UTF-8, since
+ * JSON holds none. `path` has room for four bytes for each of the name's. */
+static size_t append_name(char *path, size_t used, const struct string_view name)
+{
+	size_t length;
+
+	for (uint32_t i = 0; i < name.length && name.bytes[i]; i += (uint32_t)length) {
+		const uint32_t point = utf8_decode(name.bytes + i, name.length - i, &length);
+
+		if (point == UINT32_MAX) {
+			used += (size_t)sprintf(
+				path + used, "\\x%02x", (unsigned char)name.bytes[i]);
+			continue;
+		}
+		if (point == '/' || point == '\\')
+			path[used++] = '\\';
+		memcpy(path + used, name.bytes + i, length);
+		used += length;
+	}
+	return used;
+}
+
+/* The names from the root, joined by `/`. */
 static char *node_path(const struct process *process, const struct tree *tree, uint32_t id)
 {
 	uint32_t nodes[TREE_DEPTH_MAX + 8], count = 0;
@@ -65,12 +88,8 @@ static char *node_path(const struct process *process, const struct tree *tree, u
 		const struct string_view text = string_table_get(
 			process->texts, tree->nodes[nodes[--count]].name);
 
-		array_grow_zeroed(&path, &room, used + 2 * (size_t)text.length + 2, 1);
-		for (uint32_t i = 0; i < text.length && text.bytes[i]; i++) {
-			if (text.bytes[i] == '/' || text.bytes[i] == '\\')
-				path[used++] = '\\';
-			path[used++] = text.bytes[i];
-		}
+		array_grow_zeroed(&path, &room, used + 4 * (size_t)text.length + 2, 1);
+		used = append_name(path, used, text);
 		path[used++] = count ? '/' : '\0';
 	}
 	return path;

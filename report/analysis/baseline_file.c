@@ -1,12 +1,10 @@
-/* SPDX-License-Identifier: MIT
- * sheet_file.c: baselines written and read, and traces opened.
- */
-#include "report/stats/mann_whitney.h"
-#include "report/text/json_writer.h"
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/baseline.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
-#include "report/text/json_scanner.h"
-#include "report/analysis/baseline.h"
+#include "report/stats/mann_whitney.h"
+#include "report/text/json_writer.h"
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,92 +56,40 @@ void baseline_write(const struct baseline *baseline, struct output *out)
 	output_char(out, '\n');
 }
 
-/* The file if it is a baseline, with JSON_SLACK zeros behind it; NULL: it is none. */
-static char *load_file(const char *path, size_t *bytes)
+/* Opens `path` if it is a baseline, at its beginning. NULL: it is none. */
+static FILE *open_file(const char *path)
 {
 	char head[sizeof HEAD - 1];
 	FILE *file = fopen(path, "rb");
-	size_t room = 0;
-	char *text = NULL;
 
-	if (!file)
-		return NULL;
-	if (fread(head, 1, sizeof head, file) != sizeof head ||
-		memcmp(head, HEAD, sizeof head) != 0) {
+	if (file && fread(head, 1, sizeof head, file) == sizeof head &&
+		memcmp(head, HEAD, sizeof head) == 0) {
+		rewind(file);
+		return file;
+	}
+	if (file)
 		fclose(file);
-		return NULL;
-	}
-	array_grow_zeroed(&text, &room, 1 << 16, 1);
-	memcpy(text, head, sizeof head);
-	*bytes = sizeof head;
-	for (size_t count = 1; count; *bytes += count) {
-		array_grow_zeroed(&text, &room, *bytes + 4096 + JSON_SLACK, 1);
-		count = fread(text + *bytes, 1, room - *bytes - JSON_SLACK, file);
-	}
-	if (ferror(file))
-		fatal(STATUS_UNREADABLE, "%s cannot be read:", path);
-	fclose(file);
-	memset(text + *bytes, 0, JSON_SLACK);
-	return text;
+	return NULL;
 }
 
-/* False: it is no number, or larger than any. */
-static bool read_number(const struct json_text *text, double *number)
+/* false: it is no number. */
+static bool read_number(const json_t *value, double *number)
 {
-	char digits[64];
-
-	if (text->form != '0')
-		return false;
-	snprintf(digits, sizeof digits, "%.*s", text->length < 60 ? (int)text->length : 60,
-		text->bytes);
-	*number = strtod(digits, NULL);
-	return isfinite(*number);
+	*number = json_number_value(value);
+	return json_is_number(value) && isfinite(*number);
 }
 
-static bool read_count(const struct json_text *text, size_t *count)
+static bool read_baseline_row(struct baseline_metric *figure, const json_t *pair)
 {
-	uint64_t number;
-
-	if (text->form != '0' || !json_unsigned(text, &number))
-		return false;
-	*count = number;
-	return true;
-}
-
-/* null: of no rank. */
-static bool read_rank(const struct json_text *text, int64_t *rank)
-{
-	*rank = -1;
-	return text->form != '0' || (json_signed(text, rank) && *rank >= 0);
-}
-
-static char *json_string(const struct json_text *text)
-{
-	char *string = xcalloc(text->length + 1);
-
-	string[json_unescape(text, string)] = '\0';
-	return string;
-}
-
-static struct json_scanner json_inside(const struct json_text *text)
-{
-	return (struct json_scanner){ .at = text->bytes, .end = text->bytes + text->length };
-}
-
-static bool read_baseline_row(struct baseline_metric *figure, const struct json_text *pair)
-{
-	struct json_scanner scan = json_inside(pair);
-	struct json_text path, value;
+	const char *path = json_string_value(json_array_get(pair, 0));
 	double number;
 
-	if (!json_open(&scan, '[') || !json_value(&scan, &path) || path.form != '"' ||
-		!json_next(&scan, ']') || !json_value(&scan, &value) ||
-		!read_number(&value, &number))
+	if (!path || !read_number(json_array_get(pair, 1), &number))
 		return false;
 	array_grow_zeroed(
 		&figure->rows, &figure->row_room, figure->row_count + 1, sizeof *figure->rows);
-	figure->rows[figure->row_count++] = (struct baseline_row){ .path = json_string(&path),
-		.value = number };
+	figure->rows[figure->row_count].path = strcpy(xcalloc(strlen(path) + 1), path);
+	figure->rows[figure->row_count++].value = number;
 	return true;
 }
 
@@ -153,109 +99,107 @@ static int by_row_path(const void *a, const void *b)
 		((const struct baseline_row *)a)->path, ((const struct baseline_row *)b)->path);
 }
 
-static bool read_baseline_rows(struct baseline_metric *figure, const struct json_text *list)
+static bool read_baseline_rows(struct baseline_metric *figure, const json_t *list)
 {
-	struct json_scanner scan = json_inside(list);
-	struct json_text pair;
-
-	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']'))
-		if (!json_value(&scan, &pair) || !read_baseline_row(figure, &pair))
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (!read_baseline_row(figure, json_array_get(list, i)))
 			return false;
 	if (figure->row_count)
 		qsort(figure->rows, figure->row_count, sizeof *figure->rows, by_row_path);
-	return !scan.problem;
+	return !list || json_is_array(list);
 }
 
-static bool read_values(struct baseline_metric *figure, const struct json_text *list)
+static bool read_values(struct baseline_metric *figure, const json_t *list)
 {
-	struct json_scanner scan = json_inside(list);
-	struct json_text value;
-	size_t room = figure->value_count;
-	double number;
+	const size_t count = json_array_size(list);
 
-	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']')) {
-		if (!json_value(&scan, &value) || !read_number(&value, &number))
+	figure->values = count ? xcalloc(count * sizeof *figure->values) : NULL;
+	for (; figure->value_count < count; figure->value_count++)
+		if (!read_number(json_array_get(list, figure->value_count),
+			    &figure->values[figure->value_count]))
 			return false;
-		array_grow_zeroed(
-			&figure->values, &room, figure->value_count + 1, sizeof *figure->values);
-		figure->values[figure->value_count++] = number;
-	}
-	return !scan.problem;
+	return !list || json_is_array(list);
 }
 
-static bool read_baseline_figure(struct baseline *baseline, const struct json_text *object)
+static enum unit read_unit(const char *name)
 {
-	struct json_scanner scan = json_inside(object);
-	struct json_text key, value;
-	struct baseline_metric figure = { .unit = UNIT_COUNT };
-	bool has_value = false;
+	return !name                        ? UNIT_COUNT
+	       : strcmp(name, "ns") == 0    ? UNIT_TIME
+	       : strcmp(name, "bytes") == 0 ? UNIT_BYTES
+					    : UNIT_COUNT;
+}
 
-	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
-		if (!json_key(&scan, &key) || !json_value(&scan, &value))
-			return false;
-		if (json_is(&key, "name") && value.form == '"')
-			snprintf(figure.name, sizeof figure.name, "%.*s",
-				value.length < 31 ? (int)value.length : 31, value.bytes);
-		else if (json_is(&key, "unit"))
-			figure.unit = json_is(&value, "ns")      ? UNIT_TIME
-				      : json_is(&value, "bytes") ? UNIT_BYTES
-								 : UNIT_COUNT;
-		else if (json_is(&key, "value"))
-			has_value = read_number(&value, &figure.value);
-		else if (json_is(&key, "values") && !read_values(&figure, &value))
-			return false;
-		else if (json_is(&key, "rows") && !read_baseline_rows(&figure, &value))
-			return false;
-	}
+static bool read_baseline_figure(struct baseline *baseline, const json_t *object)
+{
+	struct baseline_metric figure = {
+		.unit = read_unit(json_string_value(json_object_get(object, "unit")))
+	};
+	const char *name = json_string_value(json_object_get(object, "name"));
+
+	if (!name || !*name || strlen(name) >= sizeof figure.name ||
+		!read_number(json_object_get(object, "value"), &figure.value) ||
+		!read_values(&figure, json_object_get(object, "values")) ||
+		!read_baseline_rows(&figure, json_object_get(object, "rows")))
+		return false;
+	strcpy(figure.name, name);
 	array_grow_zeroed(&baseline->figures, &baseline->room, baseline->count + 1,
 		sizeof *baseline->figures);
 	baseline->figures[baseline->count++] = figure;
-	return !scan.problem && has_value && *figure.name;
+	return true;
 }
 
-static bool read_baseline_figures(struct baseline *baseline, const struct json_text *list)
+/* A count that is not negative; absent: *count stays. */
+static bool read_count(const json_t *value, int64_t *count)
 {
-	struct json_scanner scan = json_inside(list);
-	struct json_text object;
-
-	for (bool more = json_open(&scan, '['); more; more = json_next(&scan, ']'))
-		if (!json_value(&scan, &object) || !read_baseline_figure(baseline, &object))
-			return false;
-	return !scan.problem;
+	if (json_is_integer(value))
+		*count = json_integer_value(value);
+	return !value || (json_is_integer(value) && *count >= 0);
 }
 
-static bool read_baseline(struct baseline *baseline, const char *text, size_t bytes)
+/* false: a member is missing or has a wrong type. */
+static bool read_baseline(struct baseline *baseline, const json_t *root)
 {
-	struct json_scanner scan = { .at = text, .end = text + bytes };
-	struct json_text key, value;
+	const char *basis = json_string_value(json_object_get(root, "basis"));
+	const json_t *rank = json_object_get(root, "rank");
+	const json_t *figures = json_object_get(root, "figures");
+	int64_t steps = 0;
 
-	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
-		if (!json_key(&scan, &key) || !json_value(&scan, &value))
+	if (!read_count(json_object_get(root, "steps"), &steps) ||
+		!(json_is_null(rank) || read_count(rank, &baseline->rank)))
+		return false;
+	baseline->by_steps = basis && strcmp(basis, "step") == 0;
+	baseline->steps = (size_t)steps;
+	for (size_t i = 0; i < json_array_size(figures); i++)
+		if (!read_baseline_figure(baseline, json_array_get(figures, i)))
 			return false;
-		if (json_is(&key, "basis"))
-			baseline->by_steps = json_is(&value, "step");
-		else if (json_is(&key, "steps") && !read_count(&value, &baseline->steps))
-			return false;
-		else if (json_is(&key, "rank") && !read_rank(&value, &baseline->rank))
-			return false;
-		else if (json_is(&key, "figures") && !read_baseline_figures(baseline, &value))
-			return false;
-	}
-	return !scan.problem && baseline->count > 0;
+	return baseline->count > 0;
+}
+
+static void load_baseline(struct baseline *baseline, FILE *file, const char *path)
+{
+	json_error_t error;
+	json_t *root = json_loadf(file, 0, &error);
+
+	if (!root)
+		fatal(STATUS_UNREADABLE, "%s is a baseline that is damaged at line %d: %s", path,
+			error.line, error.text);
+	if (!read_baseline(baseline, root))
+		fatal(STATUS_UNREADABLE,
+			"%s is a baseline that is damaged: a member is missing or has a wrong type",
+			path);
+	json_decref(root);
 }
 
 struct baseline *baseline_open(const struct options *options, const char *path)
 {
 	struct baseline *baseline = xcalloc(sizeof *baseline);
-	size_t bytes = 0;
-	char *text = load_file(path, &bytes);
+	FILE *file = open_file(path);
 
 	baseline->rank = -1;
 	baseline->path = path;
-	if (text) {
-		if (!read_baseline(baseline, text, bytes))
-			fatal(STATUS_UNREADABLE, "%s is a baseline that is damaged", path);
-		free(text);
+	if (file) {
+		load_baseline(baseline, file, path);
+		fclose(file);
 		return baseline;
 	}
 	baseline->processes = processes_read_side(options, path);

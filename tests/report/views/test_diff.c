@@ -602,8 +602,8 @@ END_TEST
 
 START_TEST(a_gate_with_a_baseline_says_the_same)
 {
-	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä" },
-			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä" };
+	const struct run before = { .marked = true, .gpu = true, .factor = 1, .prefix = "op/\\ä\xff" },
+			 after = { .marked = true, .gpu = true, .factor = 5, .prefix = "op/\\ä\xff" };
 	struct screen traces, baseline;
 
 	state = 90;
