@@ -4,7 +4,6 @@
  */
 #include "collector/file/dictionary.h"
 
-#include "collector/file/dictionary_blocks.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/file/intern_table.h"
 #include "collector/process/signal_guard.h"

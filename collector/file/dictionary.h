@@ -10,6 +10,7 @@
 #define PPERF_COLLECTOR_FILE_DICTIONARY_H
 
 #include "collector/trace_format.h"
+#include <stdbool.h>
 
 /* A text beyond these budgets is given no id by name_id: it travels inline. name_id_always goes on to four times as much; a text that it gives none
  * is counted as lost. */
@@ -55,5 +56,18 @@ void dictionary_put(const struct trace_head *record, int inherit);
 /* Called in each process that makes a file, before the dictionary's first record there: to say its META. Threads whose first events come at the same time
  * may each call it; later ones do not. */
 void dictionary_on_open(void (*describe)(void));
+
+/* ---- its blocks in the file; for stream.c, which opens it before a stream's first record ---- */
+
+void dictionary_setup(void);
+
+/* This process's dictionary blocks exist and hold all that is known. Any thread; cheap once open. false: no room, *reason says why. */
+bool dictionary_open(enum trace_loss *reason);
+
+/* Brings a dictionary that cannot be mapped to the file, before records that name what is in it. */
+void dictionary_write_back(void);
+
+/* At a clean end: gives the last block its CRC. */
+void dictionary_close(void);
 
 #endif

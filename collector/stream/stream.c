@@ -4,7 +4,7 @@
 #include "collector/stream/stream_state.h"
 
 #include "collector/process/clock.h"
-#include "collector/file/dictionary_blocks.h"
+#include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/signal_guard.h"
 #include "collector/file/slots.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/activities.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
@@ -28,25 +29,20 @@ struct activities {
 	size_t nature_room;
 };
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_activities(const void *left, const void *right)
 {
 	const struct activity *a = left, *b = right;
 	const bool work = activity_is_work(a);
 
 	if (a->begin_ns != b->begin_ns)
-		return compare_u64(a->begin_ns, b->begin_ns);
+		return COMPARE(a->begin_ns, b->begin_ns);
 	if (work != activity_is_work(b) || !work) {
 		if (a->kind != b->kind)
 			return a->kind < b->kind ? -1 : 1;
 	} else if (a->start_unix_ns != b->start_unix_ns) {
-		return compare_u64(a->start_unix_ns, b->start_unix_ns);
+		return COMPARE(a->start_unix_ns, b->start_unix_ns);
 	}
-	return compare_u64(a->arrival, b->arrival);
+	return COMPARE(a->arrival, b->arrival);
 }
 
 /* The step in which that moment lies. Most lie where the last one did, or in the next. */

@@ -2,6 +2,7 @@
  * memory_sites.c: see memory_sites.h.
  */
 #include "report/analysis/allocation_sites.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
@@ -59,7 +60,7 @@ static int by_merged_site(const void *a, const void *b)
 		return left->level < right->level ? -1 : 1;
 	if (left->node != right->node)
 		return left->node < right->node ? -1 : 1;
-	return (left->stack > right->stack) - (left->stack < right->stack);
+	return COMPARE(left->stack, right->stack);
 }
 
 static void add_site(struct memory_site *to, const struct memory_site *from)

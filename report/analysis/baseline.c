@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/baseline.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
-#include "report/base/escape.h"
 #include <stdio.h>
+#include "report/base/text_builder.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,34 +53,11 @@ static int by_path(const void *a, const void *b)
 		((const struct baseline_row *)a)->path, ((const struct baseline_row *)b)->path);
 }
 
-/* Appends a name as focus_next_component reads it: `\/`, `\\`, and `\xff` for a byte that is not UTF-8, since
- * JSON holds none. `path` has room for four bytes for each of the name's. */
-static size_t append_name(char *path, size_t used, const struct string_view name)
-{
-	size_t length;
-
-	for (uint32_t i = 0; i < name.length && name.bytes[i]; i += (uint32_t)length) {
-		const uint32_t point = utf8_decode(name.bytes + i, name.length - i, &length);
-
-		if (point == UINT32_MAX) {
-			used += (size_t)sprintf(
-				path + used, "\\x%02x", (unsigned char)name.bytes[i]);
-			continue;
-		}
-		if (point == '/' || point == '\\')
-			path[used++] = '\\';
-		memcpy(path + used, name.bytes + i, length);
-		used += length;
-	}
-	return used;
-}
-
 /* The names from the root, joined by `/`. */
 static char *node_path(const struct process *process, const struct tree *tree, uint32_t id)
 {
 	uint32_t nodes[TREE_DEPTH_MAX + 8], count = 0;
-	size_t room = 0, used = 0;
-	char *path = NULL;
+	struct text_builder path = { .text = NULL };
 
 	for (uint32_t node = id; node && count < TREE_DEPTH_MAX + 8;
 		node = tree->nodes[node].parent)
@@ -88,11 +66,10 @@ static char *node_path(const struct process *process, const struct tree *tree, u
 		const struct string_view text = string_table_get(
 			process->texts, tree->nodes[nodes[--count]].name);
 
-		array_grow_zeroed(&path, &room, used + 4 * (size_t)text.length + 2, 1);
-		used = append_name(path, used, text);
-		path[used++] = count ? '/' : '\0';
+		text_add_path_name(&path, text.bytes, strnlen(text.bytes, text.length));
+		text_add_bytes(&path, "/", count > 0);
 	}
-	return path;
+	return path.text;
 }
 
 static void add_baseline_row(struct baseline_metric *figure, char *path, double value)
@@ -119,16 +96,9 @@ static void order_rows(struct baseline_metric *figure)
 	figure->row_count = kept;
 }
 
-static int by_sample_value(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static double sorted_median(double *values, size_t count)
 {
-	qsort(values, count, sizeof *values, by_sample_value);
+	qsort(values, count, sizeof *values, compare_double);
 	return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 

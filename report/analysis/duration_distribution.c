@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/duration_distribution.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <math.h>
@@ -278,13 +279,6 @@ static void finish_quartiles(struct distribution_builder *builder, uint32_t node
 	builder->modes = modes_new(result, builder->granularity);
 }
 
-static int by_outlier_begin(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void finish_bins(struct distribution_builder *builder)
 {
 	struct distribution *result = builder->result;
@@ -294,8 +288,7 @@ static void finish_bins(struct distribution_builder *builder)
 	modes_find(builder->modes, result);
 	for (uint32_t i = 0; i < result->worst_outlier_count; i++)
 		builder->begins[i] = result->worst_outliers[i].at_ns;
-	qsort(builder->begins, result->worst_outlier_count, sizeof *builder->begins,
-		by_outlier_begin);
+	qsort(builder->begins, result->worst_outlier_count, sizeof *builder->begins, compare_u64);
 }
 
 /* One more than began before it. */

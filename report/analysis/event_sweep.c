@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/event_sweep.h"
 #include "report/base/alloc.h"
+#include "report/base/heap.h"
 #include <stdlib.h>
 
 struct sweep_end {
@@ -14,41 +15,22 @@ struct sweep_ends {
 	size_t count, room;
 };
 
-static void push_sweep_end(struct sweep_ends *ends, struct sweep_end end)
+static bool is_earlier(const struct sweep_end *a, const struct sweep_end *b)
 {
-	size_t at;
-
-	array_grow_zeroed(&ends->heap, &ends->room, ends->count + 1, sizeof *ends->heap);
-	for (at = ends->count++; at > 0 && ends->heap[(at - 1) / 2].at_ns > end.at_ns;
-		at = (at - 1) / 2)
-		ends->heap[at] = ends->heap[(at - 1) / 2];
-	ends->heap[at] = end;
+	return a->at_ns < b->at_ns;
 }
 
-static struct sweep_end pop_sweep_end(struct sweep_ends *ends)
-{
-	const struct sweep_end first = ends->heap[0], last = ends->heap[--ends->count];
-	size_t at = 0, child;
-
-	while ((child = at * 2 + 1) < ends->count) {
-		child += child + 1 < ends->count &&
-			 ends->heap[child + 1].at_ns < ends->heap[child].at_ns;
-		if (ends->heap[child].at_ns >= last.at_ns)
-			break;
-		ends->heap[at] = ends->heap[child];
-		at = child;
-	}
-	ends->heap[at] = last;
-	return first;
-}
+DEFINE_HEAP(ends, struct sweep_end, is_earlier)
 
 /* What is over by then. Returns the last moment that was told, or `now_ns`. */
 static uint64_t emit_ends_until(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
 	uint64_t until_ns, uint64_t now_ns)
 {
 	while (ends->count && ends->heap[0].at_ns <= until_ns) {
-		const struct sweep_end end = pop_sweep_end(ends);
+		const struct sweep_end end = ends->heap[0];
 
+		ends->count--;
+		ends_down(ends->heap, ends->count, ends->heap[ends->count]);
 		now_ns = end.at_ns;
 		visitor->ends(visitor->context, &end.mark, now_ns);
 	}
@@ -77,7 +59,9 @@ void event_sweep_run(
 		if (one->start_unix_ns > now_ns)
 			now_ns = one->start_unix_ns;
 		visitor->begins(visitor->context, one, now_ns, &mark);
-		push_sweep_end(&ends, (struct sweep_end){ now_ns + one->duration_ns, mark });
+		array_grow_zeroed(&ends.heap, &ends.room, ends.count + 1, sizeof *ends.heap);
+		ends_up(ends.heap, ends.count++,
+			(struct sweep_end){ now_ns + one->duration_ns, mark });
 	}
 	emit_ends_until(&ends, visitor, UINT64_MAX, now_ns);
 	free(ends.heap);

@@ -4,6 +4,7 @@
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/analysis/group_by.h"
 #include "report/trace/op_inputs.h"
 #include <stdio.h>
@@ -122,8 +123,8 @@ static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 {
 	const uint32_t frames = call_stack_frames(events->process, stack);
-	char *text, *frame;
-	size_t used = 0;
+	struct text_builder text = { .text = NULL };
+	char *frame;
 
 	if (!frames)
 		return find_key_named(events, "(no call stack)", NODE_STACK);
@@ -132,16 +133,14 @@ static uint32_t stack_key(struct event_grouping *events, uint32_t stack)
 		&events->key_of, &events->key_room, (size_t)stack + 1, sizeof *events->key_of);
 	if (events->key_of[stack])
 		return events->key_of[stack];
-	text = xcalloc(FRAMES_MAX * 1032);
 	frame = xcalloc(CALL_STACK_TEXT);
 	for (uint32_t i = 0; i < frames && i < FRAMES_MAX; i++) {
 		call_stack_frame(events->process, stack, i, true, frame, CALL_STACK_TEXT);
-		used += (size_t)snprintf(
-			text + used, FRAMES_MAX * 1032 - used, "%s%.1024s", i ? " < " : "", frame);
+		text_add(&text, "%s%.1024s", i ? " < " : "", frame);
 	}
-	events->key_of[stack] = find_key_named(events, text, NODE_STACK);
+	events->key_of[stack] = find_key_named(events, text.text, NODE_STACK);
 	free(frame);
-	free(text);
+	free(text.text);
 	return events->key_of[stack];
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/pick_instances.h"
+#include "report/base/compare.h"
+#include "report/base/heap.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
@@ -25,7 +27,7 @@ static int compare_instances(const struct picked_instance *a, const struct picke
 		return a->value > b->value ? -1 : 1;
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns > b->begin_ns ? -1 : 1;
-	return (a->stream > b->stream) - (a->stream < b->stream);
+	return COMPARE(a->stream, b->stream);
 }
 
 static int by_instance_value(const void *a, const void *b)
@@ -43,32 +45,24 @@ static struct picked_instance picked_from(const struct observed_instance *seen)
 		.value = seen->value };
 }
 
+static bool is_less_bad(const struct picked_instance *a, const struct picked_instance *b)
+{
+	return compare_instances(a, b) > 0;
+}
+
+DEFINE_HEAP(worst, struct picked_instance, is_less_bad)
+
 /* In a heap, the least bad on top: it goes when there is no more room. */
 static void keep_worst(
 	struct picked_instances *picked, size_t most, const struct picked_instance *instance)
 {
-	size_t i, child;
-
 	if (picked->count < most) {
 		array_grow_zeroed(
 			&picked->list, &picked->room, picked->count + 1, sizeof *picked->list);
-		for (i = picked->count++;
-			i > 0 && compare_instances(instance, &picked->list[(i - 1) / 2]) > 0;
-			i = (i - 1) / 2)
-			picked->list[i] = picked->list[(i - 1) / 2];
-		picked->list[i] = *instance;
-		return;
+		worst_up(picked->list, picked->count++, *instance);
+	} else if (compare_instances(instance, &picked->list[0]) < 0) {
+		worst_down(picked->list, picked->count, *instance);
 	}
-	if (compare_instances(instance, &picked->list[0]) >= 0)
-		return;
-	for (i = 0; (child = 2 * i + 1) < picked->count; i = child) {
-		child += child + 1 < picked->count &&
-			 compare_instances(&picked->list[child + 1], &picked->list[child]) > 0;
-		if (compare_instances(&picked->list[child], instance) <= 0)
-			break;
-		picked->list[i] = picked->list[child];
-	}
-	picked->list[i] = *instance;
 }
 
 /* Of the chosen, how many began before then. */
@@ -136,13 +130,6 @@ static void restart_picking(void *context)
 		picker->picked[i].count = picker->picked[i].instances = 0;
 }
 
-static int by_begin_ns(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void prepare_numbering(struct picked_instances *picked)
 {
 	if (picked->count)
@@ -151,7 +138,7 @@ static void prepare_numbering(struct picked_instances *picked)
 	picked->earlier = xcalloc((picked->count + 1) * sizeof *picked->earlier);
 	for (size_t i = 0; i < picked->count; i++)
 		picked->begins[i] = picked->list[i].begin_ns;
-	qsort(picked->begins, picked->count, sizeof *picked->begins, by_begin_ns);
+	qsort(picked->begins, picked->count, sizeof *picked->begins, compare_u64);
 }
 
 static void number_picked(struct picked_instances *picked)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/roofline_model.h"
+#include "report/base/compare.h"
 #include "report/analysis/activities.h"
 #include "report/base/alloc.h"
 #include "report/trace/op_inputs.h"
@@ -286,12 +287,7 @@ static void merge_all_unknown(struct roofline_state *state)
 			merge_unknown(state, from, text);
 }
 
-static int by_device_number(const void *a, const void *b)
-{
-	const struct roofline_device *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
+COMPARE_BY(by_device_number, struct roofline_device, device)
 
 struct roofline roofline_read(const struct options *options, struct process *process)
 {

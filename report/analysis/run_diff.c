@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/run_diff.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/text/format_number.h"
@@ -20,45 +21,28 @@ static bool is_same_node(const struct diff_node *a, const struct diff_node *b)
 	       a->class == b->class && a->kind == b->kind;
 }
 
-static size_t hash_diff_node(const struct diff_node *node)
+static uint64_t hash_of(const struct diff_node *node)
 {
-	uint64_t value = node->parent;
+	const uint64_t hash_diff_node = hash_u64((uint64_t)node->parent << 32 | node->name);
 
-	value = (value ^ node->name) * UINT64_C(0x9e3779b97f4a7c15);
-	value = (value ^ (value >> 29) ^ node->domain ^ ((uint64_t)node->class << 20) ^
-			((uint64_t)node->kind << 44)) *
-		UINT64_C(0xbf58476d1ce4e5b9);
-	return (size_t)(value ^ (value >> 32));
-}
-
-static void grow_diff_slots(struct diff *diff)
-{
-	diff->slot_count = diff->slot_count ? diff->slot_count * 2 : 1024;
-	free(diff->slots);
-	diff->slots = xcalloc(diff->slot_count * sizeof *diff->slots);
-	for (uint32_t id = 1; id < diff->count; id++) {
-		size_t slot = hash_diff_node(&diff->nodes[id]) % diff->slot_count;
-
-		while (diff->slots[slot])
-			slot = (slot + 1) % diff->slot_count;
-		diff->slots[slot] = id;
-	}
+	return hash_u64(hash_diff_node ^ node->domain ^ (uint64_t)node->class << 20 ^
+			(uint64_t)node->kind << 44);
 }
 
 /* The node that is this place; made if there is none. */
 static uint32_t find_or_add_diff_node(struct diff *diff, const struct diff_node *wanted)
 {
-	size_t slot;
+	const uint64_t hash_diff_node = hash_of(wanted);
+	struct hash_slot *slot;
 
-	if (2 * (size_t)diff->count >= diff->slot_count)
-		grow_diff_slots(diff);
-	for (slot = hash_diff_node(wanted) % diff->slot_count; diff->slots[slot];
-		slot = (slot + 1) % diff->slot_count)
-		if (is_same_node(&diff->nodes[diff->slots[slot]], wanted))
-			return diff->slots[slot];
+	hash_index_reserve(&diff->index);
+	for (slot = hash_index_first(&diff->index, hash_diff_node); slot->number;
+		slot = hash_index_next(&diff->index, slot))
+		if (is_same_node(&diff->nodes[slot->number], wanted))
+			return slot->number;
 	array_grow_zeroed(&diff->nodes, &diff->room, (size_t)diff->count + 1, sizeof *diff->nodes);
 	diff->nodes[diff->count] = *wanted;
-	diff->slots[slot] = diff->count;
+	hash_index_add(&diff->index, slot, hash_diff_node, diff->count);
 	return diff->count++;
 }
 
@@ -148,13 +132,6 @@ static void test_nodes(struct diff *diff)
 	free(p);
 }
 
-static int by_relative_change(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Two runs of one program differ as a whole, and its places by more than the steps of one run show: how much, the places
  * themselves say. Of bytes and counts nothing of the kind is known. */
 static void measure_run_difference(struct diff *diff)
@@ -170,11 +147,11 @@ static void measure_run_difference(struct diff *diff)
 			changes[count++] = node->comparison.shift / node->comparison.median;
 	}
 	if (count >= DIFF_MIN_NODES) {
-		qsort(changes, count, sizeof *changes, by_relative_change);
+		qsort(changes, count, sizeof *changes, compare_double);
 		diff->common_change = changes[count / 2];
 		for (size_t i = 0; i < count; i++)
 			changes[i] = fabs(changes[i] - diff->common_change);
-		qsort(changes, count, sizeof *changes, by_relative_change);
+		qsort(changes, count, sizeof *changes, compare_double);
 		diff->spread = 1.4826 * changes[count / 2]; /* of normal values: their deviation */
 	}
 	free(changes);
@@ -391,6 +368,6 @@ void diff_free(struct diff *diff)
 	}
 	string_table_free(diff->texts);
 	free(diff->nodes);
-	free(diff->slots);
+	hash_index_free(&diff->index);
 	free(diff);
 }

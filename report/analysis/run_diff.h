@@ -13,6 +13,7 @@
 #define PPERF_REPORT_ANALYSIS_RUN_DIFF_H
 
 #include "report/analysis/metric_samples.h"
+#include "report/base/hash_index.h"
 #include "report/stats/mann_whitney.h"
 
 #define DIFF_ALPHA MANN_WHITNEY_ALPHA
@@ -49,8 +50,7 @@ struct diff {
 	struct diff_node *nodes; /* parents first; 0: the root */
 	uint32_t count;
 	size_t room;
-	uint32_t *slots;
-	size_t slot_count;
+	struct hash_index index; /* of nodes, by what same_place compares */
 	struct diff_side sides[2];
 	enum metric metric;
 	const char *counter;

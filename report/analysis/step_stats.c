@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_stats.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
@@ -275,16 +276,9 @@ void step_table_values(const struct step_table *table, size_t offset, int64_t *v
 	}
 }
 
-static int by_figure(const void *a, const void *b)
-{
-	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 int64_t step_median(int64_t *values, size_t count)
 {
-	qsort(values, count, sizeof *values, by_figure);
+	qsort(values, count, sizeof *values, compare_i64);
 	return count ? values[(count - 1) / 2] : 0;
 }
 
@@ -302,13 +296,6 @@ int64_t step_spread(const int64_t *values, size_t count)
 	return median;
 }
 
-static int by_slope(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 double step_trend(const int64_t *values, size_t count)
 {
 	const size_t stride = (count + TREND_MAX - 1) / TREND_MAX,
@@ -321,7 +308,7 @@ double step_trend(const int64_t *values, size_t count)
 			slopes[pairs++] = (double)saturating_subtract(
 						  values[later * stride], values[i * stride]) /
 					  (double)((later - i) * stride);
-	qsort(slopes, pairs, sizeof *slopes, by_slope);
+	qsort(slopes, pairs, sizeof *slopes, compare_double);
 	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
 	free(slopes);
 	return middle;

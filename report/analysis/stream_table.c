@@ -4,48 +4,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SLOTS \
-	(4 * STREAM_TABLE_MAX) /* a power of two, and never full: there are few devices (timeline.h) */
-
-static uint32_t *stream_slot(const struct stream_table *table, uint32_t device, uint64_t stream)
-{
-	uint64_t hash = (stream ^ (uint64_t)device << 32) * 0x9e3779b97f4a7c15u;
-	uint32_t at = (uint32_t)(hash >> 32) & (SLOTS - 1);
-
-	while (table->slots[at] && (table->entries[table->slots[at] - 1].device != device ||
-					   table->entries[table->slots[at] - 1].stream != stream))
-		at = (at + 1) & (SLOTS - 1);
-	return &table->slots[at];
-}
-
 uint32_t stream_table_number(struct stream_table *table, uint32_t device, uint64_t stream)
 {
 	const struct device_stream *last = table->count ? &table->entries[table->last] : NULL;
-	uint32_t *slot;
+	const uint64_t hash = hash_u64(hash_u64(stream) ^ device);
+	struct hash_slot *slot;
 
 	if (last && last->device == device && last->stream == stream)
 		return table->last;
-	if (!table->slots)
-		table->slots = xcalloc(SLOTS * sizeof *table->slots);
-	slot = stream_slot(table, device, stream);
-	if (!*slot && table->count >= STREAM_TABLE_MAX) {
-		stream = STREAM_TABLE_REST;
-		slot = stream_slot(table, device, stream);
+	hash_index_reserve(&table->index);
+	for (slot = hash_index_first(&table->index, hash); slot->number;
+		slot = hash_index_next(&table->index, slot)) {
+		const struct device_stream *entry = &table->entries[slot->number - 1];
+
+		if (entry->device == device && entry->stream == stream)
+			return table->last = slot->number - 1;
 	}
-	if (!*slot) {
-		array_grow_zeroed(&table->entries, &table->room, (size_t)table->count + 1,
-			sizeof *table->entries);
-		table->entries[table->count] = (struct device_stream){ .stream = stream,
-			.device = device };
-		*slot = ++table->count;
-	}
-	return table->last = *slot - 1;
+	if (table->count >= STREAM_TABLE_MAX && stream != STREAM_TABLE_REST)
+		return stream_table_number(table, device, STREAM_TABLE_REST);
+	array_grow_zeroed(
+		&table->entries, &table->room, (size_t)table->count + 1, sizeof *table->entries);
+	table->entries[table->count] = (struct device_stream){ .stream = stream, .device = device };
+	table->last = table->count++;
+	hash_index_add(&table->index, slot, hash, table->count);
+	return table->last;
 }
 
 void stream_table_free(struct stream_table *table)
 {
 	free(table->entries);
-	free(table->slots);
+	hash_index_free(&table->index);
 	*table = (struct stream_table){ .count = 0 };
 }
 

@@ -6,6 +6,7 @@
 #define PPERF_REPORT_ANALYSIS_STREAM_TABLE_H
 
 #include "report/analysis/activities.h"
+#include "report/base/hash_index.h"
 
 #define STREAM_TABLE_MAX 4096u
 #define STREAM_TABLE_REST UINT64_MAX /* the stream of that one */
@@ -19,8 +20,8 @@ struct stream_table {
 	struct device_stream *entries;
 	uint32_t count;
 	size_t room;
-	uint32_t *slots; /* hash table of numbers + 1 */
-	uint32_t slot_count, last;
+	uint32_t last;
+	struct hash_index index; /* of numbers + 1 */
 };
 
 /* Its number; the next one if it is new. */

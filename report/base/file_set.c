@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/base/file_set.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define FILE_SET_ROOM_MIN 64u
 
 struct file_set_entry {
 	dev_t device;
 	ino_t inode;
 	char *path; /* of what is no file; else NULL */
 	uint64_t hash;
-	bool used;
 };
 
 struct file_set {
 	struct file_set_entry *entries;
-	size_t room, count; /* room: a power of two, at least twice the count */
+	size_t room;
+	struct hash_index index; /* of members + 1, by hash */
 };
 
 static uint64_t mix_hash(uint64_t value)
@@ -31,13 +30,11 @@ static uint64_t mix_hash(uint64_t value)
 /* The path is the caller's. */
 static struct file_set_entry file_set_entry_of(const char *path)
 {
-	struct file_set_entry entry = { .path = (char *)path, .used = true };
+	struct file_set_entry entry = { .path = (char *)path };
 	struct stat status;
 
 	if (!stat(path, &status)) {
-		entry = (struct file_set_entry){
-			.device = status.st_dev, .inode = status.st_ino, .used = true
-		};
+		entry = (struct file_set_entry){ .device = status.st_dev, .inode = status.st_ino };
 		entry.hash = mix_hash(mix_hash(status.st_ino) + status.st_dev);
 	} else {
 		for (; *path; path++)
@@ -54,49 +51,37 @@ static bool is_same_file(const struct file_set_entry *a, const struct file_set_e
 }
 
 /* Where it is, or would be. */
-static struct file_set_entry *find_file_entry(
-	const struct file_set *set, const struct file_set_entry *entry)
+static struct hash_slot *slot_of(const struct file_set *set, const struct file_set_entry *entry)
 {
-	size_t at = entry->hash & (set->room - 1);
+	struct hash_slot *slot = hash_index_first(&set->index, entry->hash);
 
-	while (set->entries[at].used && !is_same_file(&set->entries[at], entry))
-		at = (at + 1) & (set->room - 1);
-	return &set->entries[at];
-}
-
-static void file_set_resize(struct file_set *set, size_t room)
-{
-	const struct file_set old = *set;
-
-	set->entries = xcalloc(room * sizeof *set->entries);
-	set->room = room;
-	for (size_t i = 0; i < old.room; i++)
-		if (old.entries[i].used)
-			*find_file_entry(set, &old.entries[i]) = old.entries[i];
-	free(old.entries);
+	while (slot->number && !is_same_file(&set->entries[slot->number - 1], entry))
+		slot = hash_index_next(&set->index, slot);
+	return slot;
 }
 
 struct file_set *file_set_new(void)
 {
 	struct file_set *set = xcalloc(sizeof *set);
 
-	file_set_resize(set, FILE_SET_ROOM_MIN);
+	hash_index_reserve(&set->index);
 	return set;
 }
 
 bool file_set_add(struct file_set *set, const char *path)
 {
-	struct file_set_entry entry = file_set_entry_of(path), *slot;
+	struct file_set_entry entry = file_set_entry_of(path);
+	struct hash_slot *slot;
 
-	if (2 * set->count >= set->room)
-		file_set_resize(set, 2 * set->room);
-	slot = find_file_entry(set, &entry);
-	if (slot->used)
+	hash_index_reserve(&set->index);
+	slot = slot_of(set, &entry);
+	if (slot->number)
 		return false;
 	if (entry.path)
 		entry.path = strcpy(xcalloc(strlen(path) + 1), path);
-	*slot = entry;
-	set->count++;
+	array_grow_zeroed(&set->entries, &set->room, set->index.count + 1, sizeof *set->entries);
+	set->entries[set->index.count] = entry;
+	hash_index_add(&set->index, slot, entry.hash, (uint32_t)set->index.count + 1);
 	return true;
 }
 
@@ -104,13 +89,14 @@ bool file_set_has(const struct file_set *set, const char *path)
 {
 	const struct file_set_entry entry = file_set_entry_of(path);
 
-	return find_file_entry(set, &entry)->used;
+	return slot_of(set, &entry)->number != 0;
 }
 
 void file_set_free(struct file_set *set)
 {
-	for (size_t i = 0; i < set->room; i++)
+	for (size_t i = 0; i < set->index.count; i++)
 		free(set->entries[i].path);
+	hash_index_free(&set->index);
 	free(set->entries);
 	free(set);
 }

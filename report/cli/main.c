@@ -50,6 +50,16 @@ static bool print_report(const struct report *report)
 
 #define SUMMARY_ROWS 40u
 
+static void arrange_rows(struct report *report, const struct options *options)
+{
+	const struct processes *processes = report->processes;
+
+	if (options->view->arrange)
+		options->view->arrange(options, report->processes, &report->rows);
+	for (size_t i = 0; options->view->arrange_process && i < processes->shown; i++)
+		options->view->arrange_process(options, &processes->all[i], &report->rows);
+}
+
 /* The first screen is one that can be taken in: of a large tree only so much is shown as has room. */
 static void arrange_report(struct report *report, struct options *fitted)
 {
@@ -57,14 +67,14 @@ static void arrange_report(struct report *report, struct options *fitted)
 	const bool fits = fitted->format != FORMAT_TEXT || fitted->view->layout != LAYOUT_SUMMARY ||
 			  fitted->min_percent >= 0 || fitted->all || fitted->focus;
 
-	fitted->view->arrange(fitted, report->processes, &report->rows);
+	arrange_rows(report, fitted);
 	for (size_t i = 0;
 		!fits && report->rows.count > SUMMARY_ROWS && i < sizeof steps / sizeof steps[0];
 		i++) {
 		free(report->rows.rows);
 		report->rows = (struct rows){ 0 };
 		fitted->min_percent = steps[i];
-		fitted->view->arrange(fitted, report->processes, &report->rows);
+		arrange_rows(report, fitted);
 	}
 }
 

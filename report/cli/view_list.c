@@ -146,7 +146,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "critical -m reserved",
 		.no_percentiles = true,
-		.arrange = arrange_memory,
+		.arrange_process = arrange_memory,
 		.header = memory_summary_header },
 	{ .name = "api",
 		.summary = "the calls to CUDA by name: how many, how long the CPU was in them, how "
@@ -160,7 +160,7 @@ const struct view view_list[] = {
 		.sort = "cpu_total_ns",
 		.top = 40,
 		.no_percentiles = true,
-		.arrange = arrange_api },
+		.arrange_process = arrange_api },
 	{ .name = "streams",
 		.summary = "each stream of each GPU: what ran there, how busy it was, beside "
 			   "others or alone, and who put "
@@ -177,7 +177,7 @@ const struct view view_list[] = {
 		.top = 40,
 		.next = "kernels",
 		.no_percentiles = true,
-		.arrange = arrange_streams },
+		.arrange_process = arrange_streams },
 	{ .name = "queue",
 		.summary = "how long work waited from the call that asked for it to its begin, and "
 			   "how far the host was "
@@ -195,7 +195,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
-		.arrange = arrange_queue },
+		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "how the durations of one place, kernel or operator NAME are spread: "
 			   "histogram, modes, outliers",
@@ -221,7 +221,7 @@ const struct view view_list[] = {
 		.top = 10,
 		.next = "queue",
 		.no_percentiles = true,
-		.arrange = arrange_idle },
+		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.summary = "how much of the copies and the communication was hidden behind "
 			   "computation, and whose was not",
@@ -233,7 +233,7 @@ const struct view view_list[] = {
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,
-		.arrange = arrange_overlap },
+		.arrange_process = arrange_overlap },
 	{ .name = "roofline",
 		.summary = "how near operators, copies and sets come to what the GPU could compute "
 			   "and move; only where FLOPs or "
@@ -283,7 +283,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
-		.arrange = arrange_critical_path },
+		.arrange_process = arrange_critical_path },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: what changed by more than noise, place "
 			   "by place; exit status 1 if "

@@ -3,6 +3,7 @@
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
 #include "report/table/computed_row.h"
@@ -96,7 +97,7 @@ static int by_state_and_impact(const void *a, const void *b)
 		return left->impact_ns > right->impact_ns ? -1 : 1;
 	if (left->state == FINDING_FOUND && left->impact_bytes != right->impact_bytes)
 		return left->impact_bytes > right->impact_bytes ? -1 : 1;
-	return (left->rule > right->rule) - (left->rule < right->rule);
+	return COMPARE(left->rule, right->rule);
 }
 
 /* The path of a node as a word that --focus and `distribution` take. */
@@ -121,14 +122,6 @@ static void add_node_path(
 	free(path);
 }
 
-static void add_number_option(struct shell_command *command, const char *option, uint64_t value)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, " %s %llu", option, (unsigned long long)value);
-	shell_command_add(command, text);
-}
-
 /* What was asked for decides what the figures are, and is asked for there too. */
 static void add_selection(struct shell_command *command, const struct options *options)
 {
@@ -137,23 +130,18 @@ static void add_selection(struct shell_command *command, const struct options *o
 		DEMANGLE_FORMS(X)
 #undef X
 	};
-	char steps[64];
 
 	next_command_add_files(command, options);
 	if (options->all)
-		shell_command_add(command, " --all");
+		text_add(&command->built, " --all");
 	if (options->device >= 0)
-		add_number_option(command, "--device", (uint64_t)options->device);
-	if (options->steps) {
-		snprintf(steps, sizeof steps, " --steps %llu-%llu",
+		text_add(&command->built, " --device %lld", (long long)options->device);
+	if (options->steps)
+		text_add(&command->built, " --steps %llu-%llu",
 			(unsigned long long)options->first_step,
 			(unsigned long long)options->last_step);
-		shell_command_add(command, steps);
-	}
-	if (options->demangle != DEMANGLE_SHORT) {
-		shell_command_add(command, " --demangle ");
-		shell_command_add(command, forms[options->demangle]);
-	}
+	if (options->demangle != DEMANGLE_SHORT)
+		text_add(&command->built, " --demangle %s", forms[options->demangle]);
 }
 
 static void set_command_cell(const struct diagnosis *diagnosis, struct computed_row *computed,
@@ -165,8 +153,8 @@ static void set_command_cell(const struct diagnosis *diagnosis, struct computed_
 	if (finding->at_path && finding->node)
 		add_node_path(&command, diagnosis, finding->node);
 	add_selection(&command, diagnosis->options);
-	computed_row_set_text(computed, "command", command.text, command.used);
-	free(command.text);
+	computed_row_set_text(computed, "command", command.built.text, command.built.used);
+	free(command.built.text);
 }
 
 static const char *finding_state_name(enum finding_state state)

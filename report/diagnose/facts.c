@@ -387,7 +387,6 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 /* As the view has them: all causes and places, and the longest gaps one by one. */
 static void facts_read_idle(struct diagnosis *diagnosis)
 {
-	struct processes only = { .all = diagnosis->process, .count = 1, .shown = 1 };
 	struct options options = *diagnosis->options;
 	struct rows rows = { .count = 0 };
 
@@ -396,7 +395,7 @@ static void facts_read_idle(struct diagnosis *diagnosis)
 	options.depth = UINT32_MAX;
 	options.min_percent = 0;
 	options.sort = NULL;
-	arrange_idle(&options, &only, &rows);
+	arrange_idle(&options, diagnosis->process, &rows);
 	for (size_t i = 0; i < rows.count; i++)
 		facts_add_idle_row(diagnosis, &rows.rows[i]);
 	free(rows.rows);

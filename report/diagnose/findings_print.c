@@ -74,9 +74,9 @@ static void put_finding_path(const struct style *style, const struct row *row)
 		paragraph_add(&paragraph, length ? "; one of them at " : "one of them at ");
 		paragraph_value(&paragraph, UNIT_TIME, at);
 	}
-	if (paragraph.used)
+	if (paragraph.built.used)
 		paragraph_print(&paragraph, "  where");
-	free(paragraph.text);
+	free(paragraph.built.text);
 }
 
 static void add_impact(struct paragraph *paragraph, const struct row *row)
@@ -105,9 +105,9 @@ static void put_finding(const struct style *style, const struct row *row, unsign
 	output_bytes(style->out, name.bytes, name.length);
 	print_paint(style, PAINT_NONE);
 	add_impact(&paragraph, row);
-	if (paragraph.used)
-		output_bytes(style->out, paragraph.text, paragraph.used);
-	free(paragraph.text);
+	if (paragraph.built.used)
+		output_bytes(style->out, paragraph.built.text, paragraph.built.used);
+	free(paragraph.built.text);
 	output_char(style->out, '\n');
 	paragraph = (struct paragraph){ .style = style, .indent = 2 };
 	paragraph_text(&paragraph, finding_string(row, "finding").bytes,
@@ -139,12 +139,12 @@ static void put_rule_names(const struct style *style, const struct row *rows, si
 
 		if (!is_finding_kind(&rows[i], kind))
 			continue;
-		paragraph_add(&paragraph, "%s%.*s", paragraph.used ? ", " : "", (int)name.length,
-			name.bytes);
+		paragraph_add(&paragraph, "%s%.*s", paragraph.built.used ? ", " : "",
+			(int)name.length, name.bytes);
 	}
-	if (paragraph.used)
+	if (paragraph.built.used)
 		paragraph_print(&paragraph, title);
-	free(paragraph.text);
+	free(paragraph.built.text);
 }
 
 static void put_unchecked(const struct style *style, const struct row *rows, size_t count)
@@ -327,8 +327,8 @@ static void brief_text_finding(struct output *out, const struct row *row, bool a
 	if (several)
 		print_line(&style, " (pid %u)", row->process->pid);
 	add_impact(&impact, row);
-	output_bytes(out, impact.used ? impact.text : "", impact.used);
-	free(impact.text);
+	output_bytes(out, impact.built.used ? impact.built.text : "", impact.built.used);
+	free(impact.built.text);
 	output_string(out, " (confidence ");
 	output_bytes(out, finding_string(row, "confidence").bytes,
 		finding_string(row, "confidence").length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/device_timeline.h"
+#include "report/base/compare.h"
 #include "report/gpu/cupti_handover.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
@@ -139,15 +140,10 @@ static void sweep_busy_union(struct timeline *timeline, struct device_sweep *swe
 
 static size_t device_index(struct timeline *timeline, uint32_t device)
 {
-	size_t i = 0;
+	const struct timeline_device *found = device_slot(
+		timeline->devices, &timeline->count, sizeof *timeline->devices, device);
 
-	while (i < timeline->count && timeline->devices[i].device != device)
-		i++;
-	if (i == TIMELINE_DEVICES)
-		return TIMELINE_DEVICES - 1;
-	if (i == timeline->count)
-		timeline->devices[timeline->count++].device = device;
-	return i;
+	return (size_t)(found - timeline->devices);
 }
 
 static void queue_interval(
@@ -240,14 +236,7 @@ static uint32_t timeline_stream_row(
 	return (uint32_t)i;
 }
 
-static int compare_timeline_streams(const void *a, const void *b)
-{
-	const struct timeline_stream *left = a, *right = b;
-
-	if (left->context != right->context)
-		return left->context < right->context ? -1 : 1;
-	return (left->stream > right->stream) - (left->stream < right->stream);
-}
+COMPARE_BY_TWO(compare_timeline_streams, struct timeline_stream, context, stream)
 
 /* Since the trace's start, for later. */
 static void note_interval(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
@@ -321,13 +310,6 @@ static void end_device(struct timeline *timeline, size_t index)
 			     sweep->busy_handover_ns;
 }
 
-static int compare_timeline_devices(const void *a, const void *b)
-{
-	const struct timeline_device *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
-
 /* Rows of devices, and of what belongs to them, in the order of their numbers. */
 static void sort_devices(struct timeline *timeline)
 {
@@ -337,8 +319,7 @@ static void sort_devices(struct timeline *timeline)
 	memcpy(spans, timeline->spans, sizeof spans);
 	for (size_t i = 0; i < timeline->count; i++)
 		came[i] = timeline->devices[i].device;
-	qsort(timeline->devices, timeline->count, sizeof *timeline->devices,
-		compare_timeline_devices);
+	qsort(timeline->devices, timeline->count, sizeof *timeline->devices, compare_u32);
 	for (size_t i = 0; i < timeline->count; i++) {
 		timeline->order[i] = (uint32_t)device_index(timeline, came[i]);
 		timeline->spans[timeline->order[i]] = spans[i];

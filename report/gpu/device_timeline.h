@@ -52,6 +52,24 @@ struct timeline_device {
 	size_t stream_count;
 };
 
+/* The element of `devices` for a device: `count` of them are used, TIMELINE_DEVICES at most, of `bytes` each; the first
+ * member of each is the device's number, a uint32_t. A device that has none gets the next one, or if all are used the
+ * last one. */
+static inline void *device_slot(void *devices, size_t *count, size_t bytes, uint32_t device)
+{
+	char *at = devices, *end = at + *count * bytes;
+
+	while (at < end && *(uint32_t *)(void *)at != device)
+		at += bytes;
+	if (at == end && *count == TIMELINE_DEVICES)
+		return end - bytes;
+	if (at == end) {
+		*(uint32_t *)(void *)at = device;
+		++*count;
+	}
+	return at;
+}
+
 struct handover_list;
 struct timeline;
 struct trace_event;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/graph_nodes.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
@@ -26,13 +27,6 @@ static const struct trace_graph_node **graph_node_slot(const struct graph_nodes 
 	return &nodes->slots[i];
 }
 
-static int compare_graph_ids(const void *a, const void *b)
-{
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Graphs with nodes that were captured in a range. Which of a graph and its copy an executable graph is said to be made of
  * is not the same in all versions of CUPTI: both are here. */
 static struct graph_id_list captured_graphs(const struct graph_nodes *nodes, uint32_t count)
@@ -54,14 +48,13 @@ static struct graph_id_list captured_graphs(const struct graph_nodes *nodes, uin
 		if (original)
 			graphs.values[graphs.count++] = original->graph;
 	}
-	qsort(graphs.values, graphs.count, sizeof *graphs.values, compare_graph_ids);
+	qsort(graphs.values, graphs.count, sizeof *graphs.values, compare_u32);
 	return graphs;
 }
 
 static bool has_graph_id(const struct graph_id_list *ids, uint32_t number)
 {
-	return bsearch(&number, ids->values, ids->count, sizeof *ids->values, compare_graph_ids) !=
-	       NULL;
+	return bsearch(&number, ids->values, ids->count, sizeof *ids->values, compare_u32) != NULL;
 }
 
 static void find_execs(struct graph_nodes *nodes, const struct graph_id_list *graphs)
@@ -76,8 +69,7 @@ static void find_execs(struct graph_nodes *nodes, const struct graph_id_list *gr
 		if (exec->exec_id && has_graph_id(graphs, exec->graph))
 			nodes->execs.values[nodes->execs.count++] = exec->exec_id;
 	}
-	qsort(nodes->execs.values, nodes->execs.count, sizeof *nodes->execs.values,
-		compare_graph_ids);
+	qsort(nodes->execs.values, nodes->execs.count, sizeof *nodes->execs.values, compare_u32);
 }
 
 struct graph_nodes *graph_nodes_new(struct trace_reader *reader)

@@ -1,35 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/interval_queue.h"
 #include "report/base/alloc.h"
+#include "report/base/heap.h"
 #include <stdlib.h>
 
-static void heap_push_interval(struct interval_queue *queue, struct interval interval)
+static bool starts_before(const struct interval *a, const struct interval *b)
 {
-	size_t i;
-
-	array_grow_zeroed(&queue->heap, &queue->room, queue->count + 1, sizeof *queue->heap);
-	for (i = queue->count++; i > 0 && queue->heap[(i - 1) / 2].start > interval.start;
-		i = (i - 1) / 2)
-		queue->heap[i] = queue->heap[(i - 1) / 2];
-	queue->heap[i] = interval;
+	return a->start < b->start;
 }
 
-static struct interval heap_pop_interval(struct interval_queue *queue)
-{
-	const struct interval first = queue->heap[0], last = queue->heap[--queue->count];
-	size_t i = 0, child;
-
-	while ((child = i * 2 + 1) < queue->count) {
-		child += child + 1 < queue->count &&
-			 queue->heap[child + 1].start < queue->heap[child].start;
-		if (queue->heap[child].start >= last.start)
-			break;
-		queue->heap[i] = queue->heap[child];
-		i = child;
-	}
-	queue->heap[i] = last;
-	return first;
-}
+DEFINE_HEAP(heap, struct interval, starts_before)
 
 static void grow_ring(struct interval_queue *queue)
 {
@@ -49,7 +29,9 @@ void interval_queue_push(struct interval_queue *queue, struct interval interval)
 	const size_t last = queue->first + queue->in_ring - 1;
 
 	if (queue->in_ring && queue->ring[last & (queue->ring_room - 1)].start > interval.start) {
-		heap_push_interval(queue, interval);
+		array_grow_zeroed(
+			&queue->heap, &queue->room, queue->count + 1, sizeof *queue->heap);
+		heap_up(queue->heap, queue->count++, interval);
 		return;
 	}
 	if (queue->in_ring == queue->ring_room)
@@ -72,8 +54,12 @@ struct interval interval_queue_pop(struct interval_queue *queue)
 {
 	struct interval interval;
 
-	if (!next_is_in_ring(queue))
-		return heap_pop_interval(queue);
+	if (!next_is_in_ring(queue)) {
+		interval = queue->heap[0];
+		queue->count--;
+		heap_down(queue->heap, queue->count, queue->heap[queue->count]);
+		return interval;
+	}
 	interval = queue->ring[queue->first];
 	queue->first = (queue->first + 1) & (queue->ring_room - 1);
 	queue->in_ring--;

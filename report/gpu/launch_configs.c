@@ -14,7 +14,7 @@ bool launch_config_equal(const struct trace_kernel *a, const struct trace_kernel
 	       a->dynamic_shared_bytes == b->dynamic_shared_bytes && a->registers == b->registers;
 }
 
-static uint64_t hash_launch_config(const struct trace_kernel *record)
+static uint64_t hash_of(const struct trace_kernel *record)
 {
 	const uint32_t words[] = { record->name, record->gpu.device, record->grid[0],
 		record->grid[1], record->grid[2], record->block[0], record->block[1],
@@ -27,34 +27,21 @@ static uint64_t hash_launch_config(const struct trace_kernel *record)
 	return value;
 }
 
-static uint32_t *launch_config_slot(
-	const struct launch_configs *configs, const struct trace_kernel *record)
+static struct hash_slot *launch_config_slot(const struct launch_configs *configs,
+	const struct trace_kernel *record, uint64_t hash_launch_config)
 {
-	size_t i = hash_launch_config(record) & (configs->slot_count - 1);
+	struct hash_slot *slot = hash_index_first(&configs->index, hash_launch_config);
 
-	while (configs->slots[i] &&
-		(configs->kernels[configs->slots[i] - 1].record.name != record->name ||
-			!launch_config_equal(
-				&configs->kernels[configs->slots[i] - 1].record, record)))
-		i = (i + 1) & (configs->slot_count - 1);
-	return &configs->slots[i];
-}
-
-static void grow_launch_config_slots(struct launch_configs *configs)
-{
-	free(configs->slots);
-	configs->slot_count = configs->slot_count ? configs->slot_count * 2 : 64;
-	configs->slots = xcalloc(configs->slot_count * sizeof *configs->slots);
-	for (uint32_t i = 0; i < configs->count; i++)
-		*launch_config_slot(configs, &configs->kernels[i].record) = i + 1;
+	while (slot->number &&
+		(configs->kernels[slot->number - 1].record.name != record->name ||
+			!launch_config_equal(&configs->kernels[slot->number - 1].record, record)))
+		slot = hash_index_next(&configs->index, slot);
+	return slot;
 }
 
 struct launch_configs *launch_configs_new(void)
 {
-	struct launch_configs *configs = xcalloc(sizeof *configs);
-
-	grow_launch_config_slots(configs);
-	return configs;
+	return xcalloc(sizeof(struct launch_configs));
 }
 
 void launch_configs_free(struct launch_configs *configs)
@@ -64,7 +51,7 @@ void launch_configs_free(struct launch_configs *configs)
 	for (uint32_t i = 0; i < configs->count; i++)
 		percentiles_free(&configs->kernels[i].samples);
 	free(configs->kernels);
-	free(configs->slots);
+	hash_index_free(&configs->index);
 	free(configs->recent);
 	free(configs);
 }
@@ -73,30 +60,29 @@ static struct launch_config *find_or_add_config(
 	struct launch_configs *configs, const struct trace_kernel *record, uint32_t name)
 {
 	static const struct trace_kernel rest;
-	const struct trace_kernel *shape = record;
-	uint32_t *slot = launch_config_slot(configs, shape);
+	uint64_t hash_launch_config = hash_of(record);
+	struct hash_slot *slot;
 
-	if (!*slot && configs->count >= LAUNCH_CONFIGS_MAX) {
-		shape = &rest;
+	hash_index_reserve(&configs->index);
+	slot = launch_config_slot(configs, record, hash_launch_config);
+	if (!slot->number && configs->count >= LAUNCH_CONFIGS_MAX) {
+		record = &rest;
 		name = 0;
-		slot = launch_config_slot(configs, shape);
+		hash_launch_config = hash_of(record);
+		slot = launch_config_slot(configs, record, hash_launch_config);
 	}
-	if (!*slot) {
-		if ((size_t)(configs->count + 1) * 2 > configs->slot_count) {
-			grow_launch_config_slots(configs);
-			slot = launch_config_slot(configs, shape);
-		}
+	if (!slot->number) {
 		array_grow_zeroed(&configs->kernels, &configs->room, (size_t)configs->count + 1,
 			sizeof *configs->kernels);
-		configs->kernels[configs->count].record = *shape;
+		configs->kernels[configs->count].record = *record;
 		configs->kernels[configs->count].name = name;
 		configs->kernels[configs->count].min_ns = UINT64_MAX;
 		configs->kernels[configs->count].samples.is_disabled =
 			configs->only &&
 			(configs->count >= configs->only_count || !configs->only[configs->count]);
-		*slot = ++configs->count;
+		hash_index_add(&configs->index, slot, hash_launch_config, ++configs->count);
 	}
-	return &configs->kernels[*slot - 1];
+	return &configs->kernels[slot->number - 1];
 }
 
 /* Most are of the shape that the last one of that name had. */

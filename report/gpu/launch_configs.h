@@ -7,6 +7,7 @@
 #define PPERF_REPORT_GPU_LAUNCH_CONFIGS_H
 
 #include "collector/trace_format.h"
+#include "report/base/hash_index.h"
 #include "report/stats/percentiles.h"
 #include <stddef.h>
 
@@ -24,8 +25,8 @@ struct launch_config {
 struct launch_configs {
 	struct launch_config *kernels;
 	uint32_t count;
-	size_t room, slot_count;
-	uint32_t *slots;
+	size_t room;
+	struct hash_index index; /* by name and shape */
 	uint32_t *recent; /* by the trace's id of the name: the entry last added to + 1; 0: none */
 	size_t recent_room;
 	const uint8_t *only; /* as struct tree's */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/gpu/record_order.h"
 
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/external_sort.h"
@@ -21,7 +22,7 @@ static int compare_gpu_entries(const void *left, const void *right)
 		return a->time_ns < b->time_ns ? -1 : 1;
 	if (a->stream != b->stream)
 		return a->stream < b->stream ? -1 : 1;
-	return (a->arrival > b->arrival) - (a->arrival < b->arrival);
+	return COMPARE(a->arrival, b->arrival);
 }
 
 /* When it began and how long it took. */

@@ -3,36 +3,25 @@
 #include "report/base/alloc.h"
 #include "report/run/process.h"
 #include "report/table/view.h"
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void next_command_begin(struct shell_command *command, const char *view)
 {
-	shell_command_add(command, "pperf-report ");
-	shell_command_add(command, view);
-}
-
-static void add_rank_option(struct shell_command *command, const char *option, uint64_t value)
-{
-	char text[64];
-
-	snprintf(text, sizeof text, " %s %" PRIu64, option, value);
-	shell_command_add(command, text);
+	text_add(&command->built, "pperf-report %s", view);
 }
 
 void next_command_add_files(struct shell_command *command, const struct options *options)
 {
 	shell_command_add_files(command, options);
 	if (options->rank >= 0)
-		add_rank_option(command, "--rank", (uint64_t)options->rank);
+		text_add(&command->built, " --rank %lld", (long long)options->rank);
 	if (options->no_fold)
-		shell_command_add(command, " --no-fold");
+		text_add(&command->built, " --no-fold");
 	if (options->no_steps)
-		shell_command_add(command, " --no-steps");
+		text_add(&command->built, " --no-steps");
 	if (options->step_marker) {
-		shell_command_add(command, " --step-marker");
+		text_add(&command->built, " --step-marker");
 		shell_command_add_word(command, options->step_marker, strlen(options->step_marker));
 	}
 }
@@ -40,42 +29,35 @@ void next_command_add_files(struct shell_command *command, const struct options 
 void next_command_add_path(
 	struct shell_command *command, const struct trace_text *path, size_t count)
 {
-	char *joined = NULL;
-	size_t used = 0, room = 0;
+	struct text_builder joined = { .text = NULL };
 
 	for (size_t i = 0; i < count; i++) {
-		array_grow_zeroed(&joined, &room, used + 2 * (size_t)path[i].length + 2, 1);
-		if (i)
-			joined[used++] = '/';
-		for (uint32_t at = 0; at < path[i].length; at++) {
-			if (path[i].bytes[at] == '/' || path[i].bytes[at] == '\\')
-				joined[used++] = '\\';
-			joined[used++] = path[i].bytes[at];
-		}
+		text_add_bytes(&joined, "/", i > 0);
+		text_add_path_name(&joined, path[i].bytes, path[i].length);
 	}
-	shell_command_add_word(command, joined ? joined : "", used);
-	free(joined);
+	shell_command_add_word(command, joined.text ? joined.text : "", joined.used);
+	free(joined.text);
 }
 
 void next_command_add_focus(
 	struct shell_command *command, const struct trace_text *path, size_t count)
 {
-	shell_command_add(command, " --focus");
+	text_add(&command->built, " --focus");
 	next_command_add_path(command, path, count);
 }
 
 void next_command_put(struct shell_command *command, const struct style *style)
 {
-	if (style->terminal && command->text) {
+	if (style->terminal && command->built.text) {
 		print_paint(style, PAINT_DIM);
 		output_string(style->out, style->ascii ? "next: " : "next \xc2\xb7 ");
-		output_bytes(style->out, command->text,
-			command->used); /* nothing in it must be hidden: command.h */
+		output_bytes(style->out, command->built.text,
+			command->built.used); /* nothing in it must be hidden: command.h */
 		print_paint(style, PAINT_NONE);
 		output_char(style->out, '\n');
 	}
-	free(command->text);
-	*command = (struct shell_command){ .text = NULL };
+	free(command->built.text);
+	*command = (struct shell_command){ .ascii = false };
 }
 
 /* The place of the first row that has one; false: there is none. */
@@ -103,38 +85,33 @@ static bool add_first_path(struct shell_command *command, const struct rows *row
 
 void next_command_of_view(const struct report *report, const struct style *style)
 {
-	const char *pattern = report->options->view->next, *view_end;
+	const char *word = report->options->view->next;
 	const struct process *process = &report->processes->all[0];
 	struct shell_command command = { .ascii = style->ascii };
-	char view[32];
 
-	if (!pattern || !style->terminal || !report->processes->shown)
+	if (!word || !style->terminal || !report->processes->shown)
 		return;
-	view_end = strchrnul(pattern, ' ');
-	snprintf(view, sizeof view, "%.*s", (int)(view_end - pattern), pattern);
-	next_command_begin(&command, view);
-	next_command_add_files(&command, report->options);
-	for (const char *at = view_end; *at; at++) {
-		char byte[2] = { *at, '\0' };
+	for (bool first = true; *word; first = false) {
+		const size_t length = strcspn(word, " ");
 
-		if (at[0] == '%' && at[1] == 'm') {
+		if (first) {
+			text_add(&command.built, "pperf-report %.*s", (int)length, word);
+			next_command_add_files(&command, report->options);
+		} else if (length == 2 && !memcmp(word, "%m", 2)) {
 			const char *metric = report->options->metric_name
 						     ? report->options->metric_name
 						     : metrics[process->metric].key;
 
-			command.used -= command.used && command.text[command.used - 1] == ' ';
 			shell_command_add_word(&command, metric, strlen(metric));
-			at++;
-		} else if (at[0] == '%' && at[1] == 'p') {
-			command.used -= command.used && command.text[command.used - 1] == ' ';
+		} else if (length == 2 && !memcmp(word, "%p", 2)) {
 			if (!add_first_path(&command, &report->rows)) {
-				free(command.text);
+				free(command.built.text);
 				return;
 			}
-			at++;
 		} else {
-			shell_command_add(&command, byte);
+			text_add(&command.built, " %.*s", (int)length, word);
 		}
+		word += length + (word[length] == ' ');
 	}
 	next_command_put(&command, style);
 }

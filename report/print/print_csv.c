@@ -3,6 +3,7 @@
  */
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/print/print.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,48 +13,36 @@ static void put_csv_path(struct output *out, const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
 	uint32_t *nodes = xcalloc((length + 1) * sizeof *nodes);
-	char *path = NULL;
-	size_t used = 0, room = 0;
+	struct text_builder path = { .text = NULL };
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
 		const struct string_view name = string_table_get(
 			row->process->texts, row->tree->nodes[nodes[i]].name);
 
-		array_grow_zeroed(&path, &room, used + 2 * (size_t)name.length + 2, 1);
-		if (i)
-			path[used++] = '/';
-		for (uint32_t at = 0; at < name.length; at++) {
-			if (name.bytes[at] == '/' || name.bytes[at] == '\\')
-				path[used++] = '\\';
-			path[used++] = name.bytes[at];
-		}
+		text_add_bytes(&path, "/", i > 0);
+		text_add_path_name(&path, name.bytes, name.length);
 	}
-	output_csv_text(out, path ? path : "", used);
-	free(path);
+	output_csv_text(out, path.text ? path.text : "", path.used);
+	free(path.text);
 	free(nodes);
 }
 
 static void put_csv_frames(struct output *out, const struct row *row, uint32_t stack_id)
 {
 	const uint32_t frames = call_stack_frames(row->process, stack_id);
-	char *text = xcalloc(CALL_STACK_TEXT), *all = NULL;
-	size_t used = 0, room = 0;
+	char *text = xcalloc(CALL_STACK_TEXT);
+	struct text_builder all = { .text = NULL };
 
 	for (uint32_t i = 0; i < frames; i++) {
 		const size_t length = call_stack_frame(
 			row->process, stack_id, i, false, text, CALL_STACK_TEXT);
 
-		array_grow_zeroed(&all, &room, used + length + 3, 1);
-		if (i) {
-			memcpy(all + used, " < ", 3);
-			used += 3;
-		}
-		memcpy(all + used, text, length);
-		used += length;
+		text_add_bytes(&all, " < ", i ? 3 : 0);
+		text_add_bytes(&all, text, length);
 	}
-	output_csv_text(out, all ? all : "", used);
-	free(all);
+	output_csv_text(out, all.text ? all.text : "", all.used);
+	free(all.text);
 	free(text);
 }
 

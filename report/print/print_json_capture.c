@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_json_capture.c: of the envelope, what was recorded, how, and on what.
  */
-#include "report/print/print_json_parts.h"
+#include "report/print/print_json.h"
 #include <stdio.h>
 #include <string.h>
 

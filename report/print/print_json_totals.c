@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * print_json_totals.c: of the envelope, what it all comes to, and whether that is all.
  */
-#include "report/print/print_json_parts.h"
+#include "report/print/print_json.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -319,12 +319,12 @@ static void put_hidden_counts(const struct report *report, const struct style *s
 		paragraph_add(&line, "%llu below %g %% (--min-percent 0)",
 			(unsigned long long)rows->small, view_min_percent(report->options));
 	if (rows->deep)
-		paragraph_add(&line, "%s%llu deeper (--depth)", line.used ? ", " : "",
+		paragraph_add(&line, "%s%llu deeper (--depth)", line.built.used ? ", " : "",
 			(unsigned long long)rows->deep);
 	if (rows->more)
-		paragraph_add(&line, "%s%llu more (--top 0)", line.used ? ", " : "",
+		paragraph_add(&line, "%s%llu more (--top 0)", line.built.used ? ", " : "",
 			(unsigned long long)rows->more);
-	if (line.used)
+	if (line.built.used)
 		paragraph_print(&line, "not shown:");
 }
 

@@ -3,22 +3,8 @@
 #include "report/base/alloc.h"
 #include "report/table/view.h"
 #include "report/base/escape.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void append_bytes(struct shell_command *command, const char *bytes, size_t length)
-{
-	array_grow_zeroed(&command->text, &command->room, command->used + length + 1, 1);
-	memcpy(command->text + command->used, bytes, length);
-	command->used += length;
-	command->text[command->used] = '\0';
-}
-
-void shell_command_add(struct shell_command *command, const char *text)
-{
-	append_bytes(command, text, strlen(text));
-}
 
 static bool needs_no_quotes(const char *bytes, size_t length)
 {
@@ -44,58 +30,47 @@ static bool needs_no_escape(const char *bytes, size_t length, bool ascii)
 	return same;
 }
 
-static void add_quoted(struct shell_command *command, const char *bytes, size_t length)
+static void add_quoted(struct text_builder *built, const char *bytes, size_t length)
 {
-	append_bytes(command, "'", 1);
-	for (size_t i = 0; i < length; i++) {
-		if (bytes[i] == '\'')
-			shell_command_add(command, "'\\''");
-		else
-			append_bytes(command, bytes + i, 1);
-	}
-	append_bytes(command, "'", 1);
+	text_add(built, "'");
+	for (size_t i = 0; i < length; i++)
+		text_add_bytes(
+			built, bytes[i] == '\'' ? "'\\''" : bytes + i, bytes[i] == '\'' ? 4 : 1);
+	text_add(built, "'");
 }
 
-static void add_escaped(struct shell_command *command, const char *bytes, size_t length)
+static void add_escaped(struct text_builder *built, const char *bytes, size_t length)
 {
-	char text[8];
-
-	shell_command_add(command, "$'");
+	text_add(built, "$'");
 	for (size_t i = 0; i < length; i++) {
 		const unsigned char byte = (unsigned char)bytes[i];
 
-		if (byte < ' ' || byte >= 0x7f || byte == '\'' || byte == '\\')
-			snprintf(text, sizeof text, "\\%03o", byte);
-		else
-			snprintf(text, sizeof text, "%c", byte);
-		shell_command_add(command, text);
+		text_add(built,
+			byte < ' ' || byte >= 0x7f || byte == '\'' || byte == '\\' ? "\\%03o"
+										   : "%c",
+			byte);
 	}
-	append_bytes(command, "'", 1);
+	text_add(built, "'");
 }
 
 void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length)
 {
-	append_bytes(command, " ", 1);
+	text_add(&command->built, " ");
 	if (needs_no_quotes(bytes, length))
-		append_bytes(command, bytes, length);
+		text_add_bytes(&command->built, bytes, length);
 	else if (needs_no_escape(bytes, length, command->ascii))
-		add_quoted(command, bytes, length);
+		add_quoted(&command->built, bytes, length);
 	else
-		add_escaped(command, bytes, length);
+		add_escaped(&command->built, bytes, length);
 }
 
 void shell_command_add_file(struct shell_command *command, const char *path)
 {
-	char *safe;
+	struct text_builder safe = { .text = NULL };
 
-	if (*path != '-' && !view_find(path)) {
-		shell_command_add_word(command, path, strlen(path));
-		return;
-	}
-	safe = xcalloc(strlen(path) + 3);
-	sprintf(safe, "./%s", path);
-	shell_command_add_word(command, safe, strlen(safe));
-	free(safe);
+	text_add(&safe, "%s%s", *path == '-' || view_find(path) ? "./" : "", path);
+	shell_command_add_word(command, safe.text, safe.used);
+	free(safe.text);
 }
 
 void shell_command_add_files(struct shell_command *command, const struct options *options)

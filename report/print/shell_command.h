@@ -5,17 +5,15 @@
 #ifndef PPERF_REPORT_PRINT_SHELL_COMMAND_H
 #define PPERF_REPORT_PRINT_SHELL_COMMAND_H
 
+#include "report/base/text_builder.h"
 #include "report/run/options.h"
 
-/* Begins as zeros but for `ascii`; `text` is to be freed, and is terminated once something was added. */
+/* Begins as zeros but for `ascii`. What is added to `built` itself is not quoted; built.text is to be freed. */
 struct shell_command {
 	bool ascii; /* nothing beyond it is written as it is */
-	char *text;
-	size_t used, room;
+	struct text_builder built;
 };
 
-/* Ours, as it is. */
-void shell_command_add(struct shell_command *command, const char *text);
 /* A blank and somebody's word. */
 void shell_command_add_word(struct shell_command *command, const char *bytes, size_t length);
 /* The same of a trace's path, which must be taken neither for a view nor for an option. */

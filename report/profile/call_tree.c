@@ -11,14 +11,12 @@ struct child_key {
 	enum node_kind kind;
 };
 
-static uint64_t hash_child_key(const struct child_key *key)
+static uint64_t hash_of(const struct child_key *key)
 {
-	uint64_t value = ((uint64_t)key->parent << 32 | key->name) * 0x9e3779b97f4a7c15u;
+	const uint64_t hash_child_key = hash_u64((uint64_t)key->parent << 32 | key->name);
 
-	value ^= value >> 31 ^ ((uint64_t)key->domain << 8 | key->kind) ^
-		 (uint64_t)key->class << 40;
-	value *= 0xbf58476d1ce4e5b9u;
-	return value ^ value >> 32;
+	return hash_u64(hash_child_key ^ ((uint64_t)key->domain << 8 | key->kind) ^
+			(uint64_t)key->class << 40);
 }
 
 static bool is_child_key(const struct node *node, const struct child_key *key)
@@ -28,13 +26,14 @@ static bool is_child_key(const struct node *node, const struct child_key *key)
 }
 
 /* The slot where the child is or belongs. */
-static uint32_t *child_slot(const struct tree *tree, const struct child_key *key)
+static struct hash_slot *child_slot(
+	const struct tree *tree, const struct child_key *key, uint64_t hash_child_key)
 {
-	size_t i = hash_child_key(key) & (tree->slot_count - 1);
+	struct hash_slot *slot = hash_index_first(&tree->index, hash_child_key);
 
-	for (;; i = (i + 1) & (tree->slot_count - 1))
-		if (!tree->slots[i] || is_child_key(&tree->nodes[tree->slots[i]], key))
-			return &tree->slots[i];
+	while (slot->number && !is_child_key(&tree->nodes[slot->number], key))
+		slot = hash_index_next(&tree->index, slot);
+	return slot;
 }
 
 static void grow_tree_arrays(struct tree *tree)
@@ -57,19 +56,6 @@ static void grow_tree_arrays(struct tree *tree)
 	tree->room = room;
 }
 
-static void grow_tree_slots(struct tree *tree)
-{
-	free(tree->slots);
-	tree->slot_count = tree->slot_count ? tree->slot_count * 2 : 256;
-	tree->slots = xcalloc(tree->slot_count * sizeof *tree->slots);
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
-
-		*child_slot(tree, &(struct child_key){ node->parent, node->name, node->domain,
-					  node->class, node->kind }) = id;
-	}
-}
-
 struct tree *tree_new(void)
 {
 	struct tree *tree = xcalloc(sizeof *tree);
@@ -77,7 +63,7 @@ struct tree *tree_new(void)
 	grow_tree_arrays(tree);
 	memset(tree->nodes, 0, sizeof *tree->nodes);
 	tree->count = 1;
-	grow_tree_slots(tree);
+	hash_index_reserve(&tree->index);
 	return tree;
 }
 
@@ -99,7 +85,7 @@ void tree_free(struct tree *tree)
 		free(tree->nodes[id].worst);
 	}
 	free(tree->nodes);
-	free(tree->slots);
+	hash_index_free(&tree->index);
 	free(tree->recent);
 	free(tree);
 }
@@ -107,7 +93,9 @@ void tree_free(struct tree *tree)
 uint32_t tree_find(const struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain,
 	enum node_kind kind)
 {
-	return *child_slot(tree, &(struct child_key){ parent, name, domain, 0, kind });
+	const struct child_key key = { parent, name, domain, 0, kind };
+
+	return child_slot(tree, &key, hash_of(&key))->number;
 }
 
 static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
@@ -133,19 +121,18 @@ static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 
 static uint32_t find_or_add_child(struct tree *tree, const struct child_key *key)
 {
-	uint32_t *recent = &tree->recent[key->parent][key->kind != NODE_KERNEL], *slot;
+	const uint64_t hash_child_key = hash_of(key);
+	struct hash_slot *slot;
 
-	slot = child_slot(tree, key);
-	if (*slot)
-		return *recent = *slot;
+	hash_index_reserve(&tree->index);
+	slot = child_slot(tree, key, hash_child_key);
+	if (slot->number)
+		return tree->recent[key->parent][key->kind != NODE_KERNEL] = slot->number;
 	if (tree->count == UINT32_MAX)
 		fatal(STATUS_UNREADABLE, "more than %u places in the tree; try without --no-fold",
 			UINT32_MAX);
-	if ((size_t)tree->count * 2 >= tree->slot_count) {
-		grow_tree_slots(tree);
-		slot = child_slot(tree, key);
-	}
-	return *slot = new_tree_node(tree, key);
+	hash_index_add(&tree->index, slot, hash_child_key, tree->count);
+	return new_tree_node(tree, key);
 }
 
 uint32_t tree_child_lookup(
@@ -379,4 +366,38 @@ const char *method_name(enum method method)
 const char *method_confidence(enum method method)
 {
 	return methods[method][1];
+}
+
+/* The next node behind `id` in the tree below `top`, parents first; 0: there is none. */
+static uint32_t next_node_below(const struct tree *tree, uint32_t top, uint32_t id)
+{
+	if (tree->nodes[id].first_child)
+		return tree->nodes[id].first_child;
+	while (id != top && !tree->nodes[id].next)
+		id = tree->nodes[id].parent;
+	return id == top ? 0 : tree->nodes[id].next;
+}
+
+static bool has_delays(const struct percentiles *delays)
+{
+	return delays->used || delays->histogram;
+}
+
+/* Of a leaf they are there; of others they are put together each time: kept, they would take a multiple of the tree. */
+bool launch_delays_percentile(
+	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
+{
+	struct percentiles all = { .used = 0 };
+	struct percentiles_budget budget = { .bytes = 0 };
+
+	if (!tree->nodes[node].gpu)
+		return false;
+	for (uint32_t id = node; id; id = next_node_below(tree, node, id))
+		if (tree->nodes[id].gpu && has_delays(&tree->nodes[id].gpu->delays))
+			percentiles_merge(&all, &tree->nodes[id].gpu->delays, &budget);
+	if (!has_delays(&all))
+		return false;
+	*value = percentiles_get(&all, per_mille);
+	percentiles_free(&all);
+	return true;
 }

@@ -23,15 +23,7 @@ struct idle_gaps {
 
 static struct idle_gaps_device *gaps_of_device(struct idle_gaps *gaps, uint32_t device)
 {
-	size_t i = 0;
-
-	while (i < gaps->count && gaps->devices[i].device != device)
-		i++;
-	if (i == TIMELINE_DEVICES)
-		return &gaps->devices[TIMELINE_DEVICES - 1];
-	if (i == gaps->count)
-		gaps->devices[gaps->count++].device = device;
-	return &gaps->devices[i];
+	return device_slot(gaps->devices, &gaps->count, sizeof *gaps->devices, device);
 }
 
 static void close_next_gap(struct profile *profile, struct idle_gaps_device *device)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/memory_owners.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,9 @@ enum address_space { SPACE_MEMORY, SPACE_ARRAY, SPACE_TENSOR };
 /* Open addressing with tombless deletion (later entries move up). */
 struct allocation_table {
 	struct allocation *allocations;
-	size_t count, slots;  /* slots: a power of two */
-	uint32_t *site_slots; /* of sites by what they are */
-	size_t site_slot_count, site_room, level_room, oom_room;
+	size_t count, slots;     /* slots: a power of two */
+	struct hash_index sites; /* of memory->sites, by level, node and stack */
+	size_t site_room, level_room, oom_room;
 };
 
 bool memory_is_device(uint32_t kind)
@@ -117,51 +118,27 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 	return index;
 }
 
-static uint32_t *site_slot(
-	const struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
-{
-	const struct allocation_table *tables = memory->tables;
-	uint64_t hash = ((uint64_t)node << 32 | stack) * 0x9e3779b97f4a7c15u + level;
-	size_t i = (hash ^ hash >> 29) & (tables->site_slot_count - 1);
-
-	for (;; i = (i + 1) & (tables->site_slot_count - 1)) {
-		const uint32_t index = tables->site_slots[i];
-		const struct memory_site *site = index ? &memory->sites[index - 1] : NULL;
-
-		if (!site || (site->level == level && site->node == node && site->stack == stack))
-			return &tables->site_slots[i];
-	}
-}
-
-static void grow_site_slots(struct memory_owners *memory)
-{
-	struct allocation_table *tables = memory->tables;
-
-	free(tables->site_slots);
-	tables->site_slot_count = tables->site_slot_count ? tables->site_slot_count * 2 : 64;
-	tables->site_slots = xcalloc(tables->site_slot_count * sizeof *tables->site_slots);
-	for (uint32_t i = 0; i < memory->site_count; i++)
-		*site_slot(memory, memory->sites[i].level, memory->sites[i].node,
-			memory->sites[i].stack) = i + 1;
-}
-
 static uint32_t find_site(
 	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack)
 {
-	uint32_t *slot = site_slot(memory, level, node, stack);
+	struct hash_index *index = &memory->tables->sites;
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)node << 32 | stack) ^ level);
+	struct hash_slot *slot;
 
-	if (*slot)
-		return *slot - 1;
-	if ((size_t)(memory->site_count + 1) * 2 > memory->tables->site_slot_count) {
-		grow_site_slots(memory);
-		slot = site_slot(memory, level, node, stack);
+	hash_index_reserve(index);
+	for (slot = hash_index_first(index, hash); slot->number;
+		slot = hash_index_next(index, slot)) {
+		const struct memory_site *site = &memory->sites[slot->number - 1];
+
+		if (site->level == level && site->node == node && site->stack == stack)
+			return slot->number - 1;
 	}
 	array_grow_zeroed(&memory->sites, &memory->tables->site_room,
 		(size_t)memory->site_count + 1, sizeof *memory->sites);
 	memory->sites[memory->site_count].level = level;
 	memory->sites[memory->site_count].node = node;
 	memory->sites[memory->site_count].stack = stack;
-	*slot = ++memory->site_count;
+	hash_index_add(index, slot, hash, ++memory->site_count);
 	return memory->site_count - 1;
 }
 
@@ -171,7 +148,6 @@ struct memory_owners *memory_owners_new(void)
 
 	memory->tables = xcalloc(sizeof *memory->tables);
 	grow_allocations(memory->tables);
-	grow_site_slots(memory);
 	return memory;
 }
 
@@ -180,7 +156,7 @@ void memory_owners_destroy(struct memory_owners *memory)
 	if (!memory)
 		return;
 	free(memory->tables->allocations);
-	free(memory->tables->site_slots);
+	hash_index_free(&memory->tables->sites);
 	free(memory->tables);
 	free(memory->levels);
 	free(memory->sites);

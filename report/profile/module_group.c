@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/module_group.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 
@@ -17,62 +18,33 @@ void module_group_free(struct module_group *group)
 	if (!group)
 		return;
 	free(group->all);
-	free(group->slots);
+	hash_index_free(&group->index);
 	free(group);
-}
-
-static uint32_t *module_slot(
-	const struct module_group *group, uint32_t node, uint32_t label, uint32_t above)
-{
-	const uint64_t hash = (((uint64_t)node << 32 | label) * 0x9e3779b97f4a7c15u) ^
-			      (above * 0xff51afd7ed558ccdu);
-	size_t i = (hash >> 24) & (group->slot_count - 1);
-
-	for (;; i = (i + 1) & (group->slot_count - 1)) {
-		const struct module_instance *instance = &group->all[group->slots[i]];
-
-		if (!group->slots[i] || (instance->node == node && instance->label == label &&
-						instance->above == above))
-			return &group->slots[i];
-	}
-}
-
-static void grow_module_slots(struct module_group *group)
-{
-	free(group->slots);
-	group->slot_count = group->slot_count ? group->slot_count * 2 : 64;
-	group->slots = xcalloc(group->slot_count * sizeof *group->slots);
-	for (uint32_t i = 1; i < group->count; i++)
-		*module_slot(
-			group, group->all[i].node, group->all[i].label, group->all[i].above) = i;
 }
 
 uint32_t module_group_number(
 	struct module_group *group, uint32_t node, uint32_t label, uint32_t above)
 {
-	uint32_t *slot;
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)node << 32 | label) ^ above);
+	struct hash_slot *slot;
 
-	array_grow_zeroed(&group->all, &group->room, (size_t)group->count + 1, sizeof *group->all);
-	if ((size_t)group->count * 2 >= group->slot_count)
-		grow_module_slots(group);
-	slot = module_slot(group, node, label, above);
-	if (!*slot) {
-		group->all[group->count] = (struct module_instance){
-			.node = node, .label = label, .above = above
-		};
-		*slot = group->count++;
+	hash_index_reserve(&group->index);
+	for (slot = hash_index_first(&group->index, hash); slot->number;
+		slot = hash_index_next(&group->index, slot)) {
+		const struct module_instance *instance = &group->all[slot->number];
+
+		if (instance->node == node && instance->label == label && instance->above == above)
+			return slot->number;
 	}
-	return *slot;
+	array_grow_zeroed(&group->all, &group->room, (size_t)group->count + 1, sizeof *group->all);
+	group->all[group->count] = (struct module_instance){
+		.node = node, .label = label, .above = above
+	};
+	hash_index_add(&group->index, slot, hash, group->count);
+	return group->count++;
 }
 
-static int by_module_node(const void *a, const void *b)
-{
-	const struct module_instance *left = a, *right = b;
-
-	if (left->node != right->node)
-		return left->node < right->node ? -1 : 1;
-	return (left->label > right->label) - (left->label < right->label);
-}
+COMPARE_BY_TWO(by_module_node, struct module_instance, node, label)
 
 /* `0` in layers.1 and `0` in layers.2 are one member of their place; they were apart only for what is around them. */
 static void group_instances_by_node(struct module_group *group)
@@ -116,13 +88,6 @@ void module_group_finish(struct module_group *group)
 	group_instances_by_node(group);
 }
 
-static int by_time_value(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static uint64_t absolute_difference(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
@@ -131,7 +96,7 @@ static uint64_t absolute_difference(uint64_t a, uint64_t b)
 /* The middle one of those in use, the lower of two. */
 static uint64_t median_value(uint64_t *values, uint32_t count)
 {
-	qsort(values, count, sizeof *values, by_time_value);
+	qsort(values, count, sizeof *values, compare_u64);
 	return values[(count - 1) / 2];
 }
 

@@ -7,6 +7,8 @@
 #ifndef PPERF_REPORT_PROFILE_MODULE_GROUP_H
 #define PPERF_REPORT_PROFILE_MODULE_GROUP_H
 
+#include "report/base/hash_index.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +23,8 @@ struct module_group {
 	struct module_instance
 		*all; /* 1 to count - 1; before members_sum one for each that is around it */
 	uint32_t count;
-	uint32_t *slots; /* hash table by node, label and what is around it */
-	size_t room, slot_count;
+	size_t room;
+	struct hash_index index; /* by node, label and the member around it */
 	bool summed;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/stats/mann_whitney.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <math.h>
 #include <stdlib.h>
@@ -14,21 +15,7 @@ struct ranked_value {
 	size_t index;
 };
 
-static int compare_ranked_values(const void *a, const void *b)
-{
-	const struct ranked_value *left = a, *right = b;
-
-	if (left->value != right->value)
-		return left->value < right->value ? -1 : 1;
-	return (left->index > right->index) - (left->index < right->index);
-}
-
-static int compare_sample_values(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
+COMPARE_BY_TWO(compare_ranked_values, struct ranked_value, value, index)
 
 /* Fills `ranks`, by index; equal values share theirs. Returns the sum of t³ - t over groups of t equal ones. */
 static double rank_all(struct ranked_value *all, size_t count, double *ranks)
@@ -104,7 +91,7 @@ static double *sorted_copy(const double *values, size_t count)
 	double *copy = xcalloc(count * sizeof *copy);
 
 	memcpy(copy, values, count * sizeof *copy);
-	qsort(copy, count, sizeof *copy, compare_sample_values);
+	qsort(copy, count, sizeof *copy, compare_double);
 	return copy;
 }
 
@@ -130,7 +117,7 @@ static double hodges_lehmann(
 		for (size_t j = 0; j < m; j++)
 			differences[i * m + j] = evenly_spaced_value(after, after_count, j, m) -
 						 evenly_spaced_value(before, before_count, i, n);
-	qsort(differences, n * m, sizeof *differences, compare_sample_values);
+	qsort(differences, n * m, sizeof *differences, compare_double);
 	shift = median_of_sorted(differences, n * m);
 	free(differences);
 	return shift;

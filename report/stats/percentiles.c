@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/stats/percentiles.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
 #include <string.h>
@@ -128,13 +129,6 @@ void percentiles_merge(struct percentiles *samples, const struct percentiles *fr
 					from->histogram->octaves[octave][step]);
 }
 
-static int compare_narrow_values(const void *a, const void *b)
-{
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* By their bytes, from the lowest: as fast as they can be read for those that are thousands. */
 static void sort_narrow(uint32_t *values, size_t count)
 {
@@ -146,7 +140,7 @@ static void sort_narrow(uint32_t *values, size_t count)
 	if (sorted)
 		return;
 	if (count < 64) {
-		qsort(values, count, sizeof *values, compare_narrow_values);
+		qsort(values, count, sizeof *values, compare_u32);
 		return;
 	}
 	to = scratch = xcalloc(count * sizeof *scratch);
@@ -164,13 +158,6 @@ static void sort_narrow(uint32_t *values, size_t count)
 		to = swap;
 	}
 	free(scratch);
-}
-
-static int compare_wide_values(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
 }
 
 static uint64_t nearest_rank(uint64_t count, unsigned per_mille)
@@ -207,7 +194,7 @@ uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
 		return 0;
 	if (samples->is_wide)
 		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide,
-			compare_wide_values);
+			compare_u64);
 	else
 		sort_narrow(samples->values.narrow, samples->used);
 	return value_at(samples, (unsigned)nearest_rank(samples->used, per_mille) - 1);

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/stats/theil_sen.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <math.h>
 #include <stdlib.h>
 
-static int compare_fit_values(const void *a, const void *b)
-{
-	const double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static double sort_and_median(double *values, size_t count)
 {
-	qsort(values, count, sizeof *values, compare_fit_values);
+	qsort(values, count, sizeof *values, compare_double);
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/find_steps.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/steps/step_rules.h"
 #include "report/base/escape.h"
@@ -142,12 +143,7 @@ struct model_time {
 	uint64_t ns;
 };
 
-static int by_name(const void *a, const void *b)
-{
-	const struct model_time *left = a, *right = b;
-
-	return (left->name > right->name) - (left->name < right->name);
-}
+COMPARE_BY(by_name, struct model_time, name)
 
 /* The name of the outermost modules with most time on a thread, and its share of all of theirs in hundredths. */
 static uint32_t main_model(struct trace_reader *reader, const struct evidence_list *evidence,

@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * step_times.c: when steps begin and end.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/label_pattern.h"
 #include "report/steps/step_rules.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int by_step_begin(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 uint64_t steps_median(const uint64_t *values, size_t count)
 {
 	uint64_t *sorted = xcalloc((count + 1) * sizeof *sorted), middle;
 
 	memcpy(sorted, values, count * sizeof *sorted);
-	qsort(sorted, count, sizeof *sorted, by_step_begin);
+	qsort(sorted, count, sizeof *sorted, compare_u64);
 	middle = count ? sorted[(count - 1) / 2] : 0;
 	free(sorted);
 	return middle;

@@ -3,6 +3,7 @@
  * rid of what precedes the training in it (an evaluation: batches and forwards without gradients), compared with its
  * neighbours, and then is a step, part of one (several optimizers), or several (an optimizer that was skipped).
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/steps/step_rules.h"
 #include <stdio.h>
@@ -140,13 +141,6 @@ static uint32_t units_in(
 	return count;
 }
 
-static int by_count(const void *a, const void *b)
-{
-	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The median of rows that have any. */
 static uint32_t usual_units(
 	const struct training_loop *training, enum evidence_kind unit, size_t *iterations)
@@ -159,7 +153,7 @@ static uint32_t usual_units(
 			training, training->iterations[i].first, training->iterations[i].end, unit);
 		*iterations += counts[*iterations] > 0;
 	}
-	qsort(counts, *iterations, sizeof *counts, by_count);
+	qsort(counts, *iterations, sizeof *counts, compare_u32);
 	usual = *iterations ? counts[*iterations / 2] : 0;
 	free(counts);
 	return usual;
@@ -171,7 +165,7 @@ static uint32_t usual_runs(const struct training_loop *training)
 
 	for (size_t i = 0; i < training->iteration_count; i++)
 		counts[i] = training->iterations[i].runs;
-	qsort(counts, training->iteration_count, sizeof *counts, by_count);
+	qsort(counts, training->iteration_count, sizeof *counts, compare_u32);
 	usual = training->iteration_count ? counts[training->iteration_count / 2] : 0;
 	free(counts);
 	return usual;
@@ -424,7 +418,7 @@ static void move_forwards_before_zero_grad(struct training_loop *training, size_
 				training, &training->iterations[i]);
 		if (iterations < 3)
 			continue;
-		qsort(counts, iterations, sizeof *counts, by_count);
+		qsort(counts, iterations, sizeof *counts, compare_u32);
 		usual = counts[iterations / 10]; /* as many as nine of ten have */
 		for (size_t i = phase; usual && i < training->iteration_count; i += period)
 			begin_with_forwards(training, &training->iterations[i], usual);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/symbols/elf_symbols.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/regular_file.h"
@@ -130,7 +131,7 @@ static int compare_elf_functions(const void *left, const void *right)
 		return a->rank < b->rank ? -1 : 1;
 	if (a->bytes != b->bytes)
 		return a->bytes > b->bytes ? -1 : 1;
-	return (a->name > b->name) - (a->name < b->name);
+	return COMPARE(a->name, b->name);
 }
 
 static void sort_elf_functions(struct elf_symbols *symbols)

@@ -3,7 +3,6 @@
  * spread, and of instances: figures_spread.c.
  */
 #include "report/table/column_values_macros.h"
-#include "report/profile/launch_delays.h"
 #include "report/gpu/occupancy.h"
 
 static bool row_occupancy(const struct row *row, struct occupancy *out)

@@ -5,6 +5,7 @@
 #include "report/table/column.h"
 #include "report/analysis/duration_distribution.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/table/computed_row.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,17 +85,8 @@ size_t row_path(const struct row *row, uint32_t *nodes, size_t room)
 	return length;
 }
 
-/* A buffer that grows and stays: the label of one row at a time. */
-static char *label_buffer;
-static size_t label_room;
-
-static size_t append_label(size_t used, const char *bytes, size_t length)
-{
-	array_grow_zeroed(&label_buffer, &label_room, used + length + 1, 1);
-	memcpy(label_buffer + used, bytes, length);
-	label_buffer[used + length] = '\0';
-	return used + length;
-}
+/* The label of one row at a time; its memory stays. */
+static struct text_builder label_buffer;
 
 static struct string_view instance_name(const struct row *row)
 {
@@ -111,21 +103,21 @@ static struct string_view instance_name(const struct row *row)
 }
 
 /* And who called there, where that is known: the innermost function. */
-static size_t append_caller(const struct row *row, size_t used)
+static void append_caller(const struct row *row)
 {
 	char caller[1024] = "";
 	size_t length;
 
 	if (!call_stack_frames(row->process, row->of.site->stack))
-		return used;
+		return;
 	length = call_stack_frame(
 		row->process, row->of.site->stack, 0, true, caller, sizeof caller);
-	return append_label(append_label(used, " < ", 3), caller, length);
+	text_add(&label_buffer, " < ");
+	text_add_bytes(&label_buffer, caller, length);
 }
 
 /* PyTorch's own way to write it; a model is named after its class. */
-static size_t append_class(
-	const struct row *row, const struct node *node, struct string_view name, size_t used)
+static void append_class(const struct row *row, const struct node *node, struct string_view name)
 {
 	const struct string_view class = string_table_get(row->process->texts, node->class);
 
@@ -133,32 +125,34 @@ static size_t append_class(
 		(class.length <= name.length &&
 			memcmp(class.bytes, name.bytes, class.length) == 0 &&
 			(class.length == name.length || name.bytes[class.length] == ' ')))
-		return used;
-	return append_label(
-		append_label(append_label(used, " (", 2), class.bytes, class.length), ")", 1);
+		return;
+	text_add(&label_buffer, " (");
+	text_add_bytes(&label_buffer, class.bytes, class.length);
+	text_add(&label_buffer, ")");
 }
 
 /* A site is told apart by where it lies. */
-static size_t append_path(const struct row *row)
+static void append_path(const struct row *row)
 {
 	const size_t length = row_path(row, NULL, 0);
 	uint32_t *nodes = xcalloc((length + 1) * sizeof *nodes);
-	size_t used = 0;
 
 	row_path(row, nodes, length);
 	for (size_t i = 0; i < length; i++) {
 		const struct node *node = &row->tree->nodes[nodes[i]];
 		const struct string_view name = string_table_get(row->process->texts, node->name);
 
-		used = append_label(append_label(used, " / ", i ? 3 : 0), name.bytes, name.length);
+		text_add_bytes(&label_buffer, " / ", i ? 3 : 0);
+		text_add_bytes(&label_buffer, name.bytes, name.length);
 		if (name.length == 1 &&
 			name.bytes[0] == '*') /* modules that only have a number, folded */
-			used = append_class(row, node, name, used);
+			append_class(row, node, name);
 	}
 	free(nodes);
-	return row->kind == ROW_SITE ? append_caller(row, used)
-	       : used                ? used
-				     : append_label(0, "(no range)", 10);
+	if (row->kind == ROW_SITE)
+		append_caller(row);
+	else if (!label_buffer.used)
+		text_add(&label_buffer, "(no range)");
 }
 
 /* A place that stands for itself, away from the tree. */
@@ -182,14 +176,15 @@ bool row_spread(const struct row *row, struct module_spread *spread)
 		       row->process->gpu_ns > 0, spread);
 }
 
-static size_t append_domain(const struct row *row, const struct node *node, size_t used)
+static void append_domain(const struct row *row, const struct node *node)
 {
 	const struct string_view domain = string_table_get(row->process->texts, node->domain);
 
-	return node->domain ? append_label(append_label(append_label(used, " [", 2), domain.bytes,
-						   domain.length),
-				      "]", 1)
-			    : used;
+	if (!node->domain)
+		return;
+	text_add(&label_buffer, " [");
+	text_add_bytes(&label_buffer, domain.bytes, domain.length);
+	text_add(&label_buffer, "]");
 }
 
 /* How many of the same a row stands for, if it says so. */
@@ -213,25 +208,26 @@ static struct string_view build_label(const struct row *row, bool ascii, bool is
 	const struct trace_kernel *shape = row->kind == ROW_NODE || row->kind == ROW_INSTANCE
 						   ? row_shape(row)
 						   : NULL;
-	size_t used = row_has_path(row) ? append_path(row)
-		      : name.length     ? append_label(0, name.bytes, name.length)
-					: append_label(0, "(no name)", 9);
-	char extra[160] = "";
-	int length = 0;
 
+	label_buffer.used = 0;
+	if (row_has_path(row))
+		append_path(row);
+	else
+		text_add_bytes(&label_buffer, name.length ? name.bytes : "(no name)",
+			name.length ? name.length : 9);
 	if (node && !is_short)
-		used = append_class(row, node, name, used);
+		append_class(row, node, name);
 	if (node)
-		used = append_domain(row, node, used);
+		append_domain(row, node);
 	if (similar_count(row) > 1)
-		length = snprintf(extra, sizeof extra, ascii ? " x%llu" : " \xc3\x97%llu",
+		text_add(&label_buffer, ascii ? " x%llu" : " \xc3\x97%llu",
 			(unsigned long long)similar_count(row));
 	if (shape && shape->grid[0] && !is_short) /* 0: the trace does not say */
-		snprintf(extra + length, sizeof extra - (size_t)length,
-			"  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0], shape->grid[1],
-			shape->grid[2], shape->block[0], shape->block[1], shape->block[2]);
-	used = append_label(used, extra, strlen(extra));
-	return (struct string_view){ label_buffer, (uint32_t)used };
+		text_add(&label_buffer, "  <<<(%u,%u,%u),(%u,%u,%u)>>>", shape->grid[0],
+			shape->grid[1], shape->grid[2], shape->block[0], shape->block[1],
+			shape->block[2]);
+	return (struct string_view){ label_buffer.used ? label_buffer.text : "",
+		(uint32_t)label_buffer.used };
 }
 
 struct string_view row_label(const struct row *row, bool ascii)

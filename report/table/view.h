@@ -69,8 +69,11 @@ struct view {
 	const char *sort;   /* key; NULL: what the metric makes of it */
 	double min_percent; /* of text */
 	uint32_t top;       /* of text; 0 all */
+	/* One of the two makes the rows: of all processes shown, or of each. */
 	void (*arrange)(
 		const struct options *options, struct processes *processes, struct rows *rows);
+	void (*arrange_process)(
+		const struct options *options, struct process *process, struct rows *rows);
 	/* What text says before the rows, NULL: nothing. */
 	void (*header)(const struct report *report, const struct style *style);
 	void (*draw)(const struct report *report,

@@ -3,34 +3,38 @@
 #include "report/base/alloc.h"
 #include "report/base/escape.h"
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void paragraph_add(struct paragraph *paragraph, const char *format, ...)
 {
-	char piece[2048];
 	va_list list;
-	int written;
-	size_t length;
 
 	va_start(list, format);
-	written = vsnprintf(piece, sizeof piece, format, list);
+	text_add_list(&paragraph->built, format, list);
 	va_end(list);
-	length = written < 0                      ? 0
-		 : (size_t)written < sizeof piece ? (size_t)written
-						  : sizeof piece - 1;
-	array_grow_zeroed(&paragraph->text, &paragraph->room, paragraph->used + length + 1, 1);
-	memcpy(paragraph->text + paragraph->used, piece, length + 1);
-	paragraph->used += length;
 }
 
 /* Somebody else's text. */
 void paragraph_text(struct paragraph *paragraph, const char *bytes, size_t length)
 {
-	array_grow_zeroed(&paragraph->text, &paragraph->room, paragraph->used + length * 10 + 1, 1);
-	paragraph->used += escape_text(paragraph->text + paragraph->used, length * 10 + 1, bytes,
-		length, paragraph->style->ascii);
+	const size_t room = length * 10 + 1;
+	char *shown = xcalloc(room);
+
+	text_add_bytes(&paragraph->built, shown,
+		escape_text(shown, room, bytes, length, paragraph->style->ascii));
+	free(shown);
+}
+
+void paragraph_shorten(struct paragraph *paragraph, size_t from, size_t columns)
+{
+	struct text_builder *built = &paragraph->built;
+
+	if (built->used <= from)
+		return;
+	array_grow_zeroed(&built->text, &built->room, built->used + sizeof "\xe2\x80\xa6", 1);
+	built->used = from + escaped_shorten(built->text + from, built->room - from, columns,
+				     paragraph->style->ascii);
 }
 
 #define NARROW_COLUMNS 50u /* columns; with fewer, titles have a line of their own */
@@ -59,14 +63,10 @@ static size_t line_columns(const struct paragraph *paragraph)
 void paragraph_name(struct paragraph *paragraph, const char *bytes, size_t length)
 {
 	const size_t marks = 4; /* quotes around it, and a comma or brackets */
-	const size_t before = paragraph->used;
+	const size_t before = paragraph->built.used;
 
 	paragraph_text(paragraph, bytes, length);
-	if (paragraph->used > before)
-		paragraph->used = before + escaped_shorten(paragraph->text + before,
-						   paragraph->room - before,
-						   line_columns(paragraph) - marks,
-						   paragraph->style->ascii);
+	paragraph_shorten(paragraph, before, line_columns(paragraph) - marks);
 }
 
 void paragraph_value(struct paragraph *paragraph, enum unit unit, uint64_t value)
@@ -129,7 +129,7 @@ void paragraph_print(struct paragraph *paragraph, const char *title)
 {
 	const struct style *style = paragraph->style;
 	const size_t indent = indent_of(paragraph);
-	const char *text = paragraph->text ? paragraph->text : "";
+	const char *text = paragraph->built.text ? paragraph->built.text : "";
 
 	if (has_narrow_indent(paragraph) && *title) {
 		print_paint(style, PAINT_BOLD);
@@ -148,6 +148,6 @@ void paragraph_print(struct paragraph *paragraph, const char *title)
 		output_char(style->out, '\n');
 		text += length + (text[length] == ' ');
 	}
-	free(paragraph->text);
+	free(paragraph->built.text);
 	*paragraph = (struct paragraph){ .style = style, .indent = paragraph->indent };
 }

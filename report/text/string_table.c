@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/text/string_table.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +16,13 @@ struct string_chunk {
 struct string_table {
 	struct string_view *strings;
 	size_t count, room;
-	uint32_t *slots; /* hash table of ids, 0 empty; a power of two */
-	size_t slot_count;
+	struct hash_index index;
 	struct string_chunk *chunks;
 	size_t used, chunk_room; /* of the first piece */
 };
 
 /* Eight bytes at a time: names of kernels are long. */
-static uint64_t hash_string_bytes(const char *bytes, size_t length)
+static uint64_t hash_of(const char *bytes, size_t length)
 {
 	uint64_t value = 0xcbf29ce484222325u ^ length, word = 0;
 
@@ -57,28 +58,15 @@ static const char *store_string(struct string_table *table, const char *bytes, s
 	return copy;
 }
 
-/* The slot where the text is or belongs. */
-static uint32_t *string_slot(const struct string_table *table, const char *bytes, size_t length)
+static struct hash_slot *string_slot(const struct string_table *table, uint64_t hash_string_bytes,
+	const char *bytes, size_t length)
 {
-	size_t i = hash_string_bytes(bytes, length) & (table->slot_count - 1);
+	struct hash_slot *slot = hash_index_first(&table->index, hash_string_bytes);
 
-	for (;; i = (i + 1) & (table->slot_count - 1)) {
-		const struct string_view *text = &table->strings[table->slots[i]];
-
-		if (!table->slots[i] ||
-			(text->length == length && !memcmp(text->bytes, bytes, length)))
-			return &table->slots[i];
-	}
-}
-
-static void grow_string_slots(struct string_table *table)
-{
-	free(table->slots);
-	table->slot_count = table->slot_count ? table->slot_count * 2 : 256;
-	table->slots = xcalloc(table->slot_count * sizeof *table->slots);
-	for (size_t id = 1; id < table->count; id++)
-		*string_slot(
-			table, table->strings[id].bytes, table->strings[id].length) = (uint32_t)id;
+	while (slot->number && (table->strings[slot->number].length != length ||
+				       memcmp(table->strings[slot->number].bytes, bytes, length)))
+		slot = hash_index_next(&table->index, slot);
+	return slot;
 }
 
 struct string_table *string_table_new(void)
@@ -88,7 +76,7 @@ struct string_table *string_table_new(void)
 	array_grow_zeroed(&table->strings, &table->room, 64, sizeof *table->strings);
 	table->strings[0].bytes = "";
 	table->count = 1;
-	grow_string_slots(table);
+	hash_index_reserve(&table->index);
 	return table;
 }
 
@@ -100,33 +88,33 @@ void string_table_free(struct string_table *table)
 		next = chunk->next;
 		free(chunk);
 	}
-	free(table->slots);
+	hash_index_free(&table->index);
 	free(table->strings);
 	free(table);
 }
 
 uint32_t string_table_intern(struct string_table *table, const char *bytes, size_t length)
 {
-	uint32_t *slot;
+	struct hash_slot *slot;
+	uint64_t hash_string_bytes;
 
 	if (length == 0)
 		return 0;
-	slot = string_slot(table, bytes, length);
-	if (*slot)
-		return *slot;
-	if (table->count * 2 >= table->slot_count) {
-		grow_string_slots(table);
-		slot = string_slot(table, bytes, length);
-	}
+	hash_string_bytes = hash_of(bytes, length);
+	hash_index_reserve(&table->index);
+	slot = string_slot(table, hash_string_bytes, bytes, length);
+	if (slot->number)
+		return slot->number;
 	array_grow_zeroed(&table->strings, &table->room, table->count + 1, sizeof *table->strings);
 	table->strings[table->count].bytes = store_string(table, bytes, length);
 	table->strings[table->count].length = (uint32_t)length;
-	return *slot = (uint32_t)table->count++;
+	hash_index_add(&table->index, slot, hash_string_bytes, (uint32_t)table->count);
+	return (uint32_t)table->count++;
 }
 
 uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length)
 {
-	return length ? *string_slot(table, bytes, length) : 0;
+	return length ? string_slot(table, hash_of(bytes, length), bytes, length)->number : 0;
 }
 
 struct string_view string_table_get(const struct string_table *table, uint32_t id)
@@ -141,5 +129,5 @@ int string_table_compare(const struct string_table *table, uint32_t a, uint32_t 
 	const int order = memcmp(
 		left.bytes, right.bytes, left.length < right.length ? left.length : right.length);
 
-	return order ? order : (left.length > right.length) - (left.length < right.length);
+	return order ? order : COMPARE(left.length, right.length);
 }

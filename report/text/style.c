@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/text/style.h"
 #include "report/base/escape.h"
 #include <langinfo.h>
@@ -73,17 +74,14 @@ void print_escaped(const struct style *style, const char *text, size_t bytes, si
 
 void print_line(const struct style *style, const char *format, ...)
 {
-	char line[1024];
+	struct text_builder line = { .text = NULL };
 	va_list list;
-	int length;
 
 	va_start(list, format);
-	length = vsnprintf(line, sizeof line, format, list);
+	text_add_list(&line, format, list);
 	va_end(list);
-	output_bytes(style->out, line,
-		length < 0                     ? 0
-		: (size_t)length < sizeof line ? (size_t)length
-					       : sizeof line - 1);
+	output_bytes(style->out, line.text, line.used);
+	free(line.text);
 }
 
 void print_paint(const struct style *style, enum paint paint)

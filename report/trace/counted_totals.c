@@ -3,6 +3,7 @@
  */
 #include "report/trace/counted_totals.h"
 
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/trace/trace_header.h"
 
@@ -29,12 +30,7 @@ static void add_counted_rows(
 	}
 }
 
-static int compare_counted_nodes(const void *a, const void *b)
-{
-	const struct trace_counted *left = a, *right = b;
-
-	return (left->node > right->node) - (left->node < right->node);
-}
+COMPARE_BY(compare_counted_nodes, struct trace_counted, node)
 
 /* One for each node. */
 static void merge_same_nodes(struct counted_totals *totals)

@@ -3,6 +3,7 @@
  */
 #include "report/trace/dictionary.h"
 
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/trace/record_check.h"
 #include "report/trace/trace_header.h"
@@ -215,15 +216,10 @@ static int compare_meta_keys(const void *left, const void *right)
 		return order;
 	if (key_a.length != key_b.length)
 		return key_a.length < key_b.length ? -1 : 1;
-	return (a->position > b->position) - (a->position < b->position);
+	return COMPARE(a->position, b->position);
 }
 
-static int compare_positions(const void *left, const void *right)
-{
-	const struct positioned_record *a = left, *b = right;
-
-	return (a->position > b->position) - (a->position < b->position);
-}
+COMPARE_BY(compare_positions, struct positioned_record, position)
 
 uint32_t dictionary_record_id(const struct trace_head *record)
 {

@@ -6,35 +6,18 @@
 #include "report/trace/trace_reader_state.h"
 
 #include "report/base/alloc.h"
+#include "report/base/heap.h"
 
-/* Puts `moved` where it belongs, from the top down. The child is chosen without a branch: which one it is cannot be
- * foreseen. */
-static inline void sift_waiting_down(struct reader_state *state, wide_uint moved)
+static inline bool is_before(const wide_uint *a, const wide_uint *b)
 {
-	wide_uint *heap = state->heap;
-	uint32_t at = 0, child;
-
-	while ((child = 2 * at + 1) < state->heap_count) {
-		child += heap[child + 1] < heap[child];
-		if (moved <= heap[child])
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = moved;
+	return *a < *b;
 }
+
+DEFINE_HEAP(turns, wide_uint, is_before)
 
 void merge_push(struct reader_state *state, struct trace_stream *stream, uint64_t stamp)
 {
-	wide_uint *heap = state->heap, moved = MERGE_KEY(stamp, stream);
-	uint32_t at = state->heap_count++;
-
-	heap[state->heap_count] = MERGE_KEY_NONE;
-	while (at && moved < heap[(at - 1) / 2]) {
-		heap[at] = heap[(at - 1) / 2];
-		at = (at - 1) / 2;
-	}
-	heap[at] = moved;
+	turns_up(state->heap, state->heap_count++, MERGE_KEY(stamp, stream));
 }
 
 /* How far the present stream may run: before the first that waits, within the present piece of the clock. Not at
@@ -110,7 +93,7 @@ static inline bool switch_if_earlier(struct trace_reader *reader, uint64_t stamp
 
 	if (mine <= first)
 		return false;
-	sift_waiting_down(state, mine);
+	turns_down(state->heap, state->heap_count, mine);
 	switch_to_stream(reader, first);
 	return true;
 }
@@ -158,9 +141,7 @@ bool merge_take_next(struct trace_reader *reader)
 	if (state->heap_count == 0)
 		return false;
 	last = state->heap[--state->heap_count];
-	state->heap[state->heap_count] = MERGE_KEY_NONE;
-	if (state->heap_count)
-		sift_waiting_down(state, last);
+	turns_down(state->heap, state->heap_count, state->heap_count ? last : MERGE_KEY_NONE);
 	switch_to_stream(reader, first);
 	return true;
 }

@@ -3,6 +3,7 @@
  */
 #include "report/trace/trace_clock.h"
 
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 
@@ -24,14 +25,7 @@
 #define BASELINE_NS 10000000u /* over less than that, a rate is a guess */
 #define SAMPLES_MAX READER_TIME_MAX
 
-static int compare_raw_stamps(const void *left, const void *right)
-{
-	const struct trace_clock *a = left, *b = right;
-
-	if (a->raw != b->raw)
-		return a->raw < b->raw ? -1 : 1;
-	return (a->monotonic_ns > b->monotonic_ns) - (a->monotonic_ns < b->monotonic_ns);
-}
+COMPARE_BY_TWO(compare_raw_stamps, struct trace_clock, raw, monotonic_ns)
 
 static double ticks_between(const struct trace_clock *from, const struct trace_clock *to)
 {
@@ -48,19 +42,9 @@ struct rate_vote {
 	double rate, weight;
 };
 
-static int compare_vote_rates(const void *left, const void *right)
-{
-	const struct rate_vote *a = left, *b = right;
+COMPARE_BY(compare_vote_rates, struct rate_vote, rate)
 
-	return (a->rate > b->rate) - (a->rate < b->rate);
-}
-
-static int compare_vote_weights(const void *left, const void *right)
-{
-	const struct rate_vote *a = left, *b = right;
-
-	return (a->weight > b->weight) - (a->weight < b->weight);
-}
+COMPARE_BY(compare_vote_weights, struct rate_vote, weight)
 
 static uint32_t collect_votes(
 	const struct trace_clock *samples, uint32_t count, struct rate_vote *votes)

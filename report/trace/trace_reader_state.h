@@ -5,8 +5,7 @@
 #ifndef PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 #define PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 
-#include "report/trace/repeated_call.h"
-#include "report/trace/tensor_delta.h"
+#include "report/trace/short_records.h"
 #include "report/trace/trace_blocks.h"
 #include "report/trace/trace_clock.h"
 #include "report/trace/dictionary.h"
@@ -50,7 +49,7 @@ struct reader_state {
 	struct counted_totals totals;
 	struct trace_stream *streams;
 	uint32_t stream_count;
-	/* of WAITING, the least first, WAITING_NONE behind the last; not the stream whose turn it is */
+	/* of WAITING, the least first; without the stream whose turn it is. heap[0] is WAITING_NONE if none waits. */
 	wide_uint *heap;
 	uint32_t heap_count;
 	uint32_t piece;         /* of the clock */

@@ -2,8 +2,10 @@
  * tui_details.c: all that a trace knows of one place, as lines: every figure, the shapes in which a kernel was
  * launched, who took memory there.
  */
+#include "report/base/compare.h"
 #include "report/run/call_stack.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/tui/model.h"
 #include "report/base/escape.h"
 #include <stdio.h>
@@ -29,12 +31,12 @@ static void put_detail_path(
 			.tree = row->tree };
 		const struct string_view label = row_label(&at, style->ascii);
 		const int indent = 2 * (int)(i < 12 ? i : 12);
-		char *text = xcalloc(label.length + 40u);
-		const int used = snprintf(text, 40, "%*s", indent, "");
+		struct text_builder line = { .text = NULL };
 
-		memcpy(text + used, label.bytes, label.length);
-		tui_line(lines, style, text, (size_t)used + label.length);
-		free(text);
+		text_add(&line, "%*s", indent, "");
+		text_add_bytes(&line, label.bytes, label.length);
+		tui_line(lines, style, line.text, line.used);
+		free(line.text);
 	}
 	free(nodes);
 }
@@ -103,7 +105,7 @@ static int by_kernel_time(const void *a, const void *b)
 
 	if (left->total_ns != right->total_ns)
 		return left->total_ns > right->total_ns ? -1 : 1;
-	return (left > right) - (left < right);
+	return COMPARE(left, right);
 }
 
 static void put_launch_shape(struct tui_lines *lines, const struct style *style,
@@ -121,18 +123,16 @@ static void put_launch_shape(struct tui_lines *lines, const struct style *style,
 	const struct rows rows = { .rows = &shape, .count = 1 };
 	const struct column *column;
 	const char *rest = keys;
-	char line[1024];
-	size_t used = (size_t)snprintf(line, sizeof line, "  ");
+	struct text_builder line = { .text = NULL };
 
 	while ((column = column_next(&rest))) {
 		char text[CELL_TEXT_BYTES];
 
-		if (cell_text(text, style, column, &shape, &rows) && strcmp(text, "0") != 0 &&
-			used < sizeof line - 160)
-			used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %s",
-				used > 2 ? ", " : "", column->title, text);
+		if (cell_text(text, style, column, &shape, &rows) && strcmp(text, "0") != 0)
+			text_add(&line, "%s%s %s", line.used ? ", " : "  ", column->title, text);
 	}
-	tui_line(lines, style, line, used);
+	tui_line(lines, style, line.text ? line.text : "  ", line.text ? line.used : 2);
+	free(line.text);
 }
 
 /* Wherever it was launched: shapes are counted by name. */
@@ -167,7 +167,7 @@ static int by_site_bytes(const void *a, const void *b)
 
 	if (left->flow.alloc_bytes != right->flow.alloc_bytes)
 		return left->flow.alloc_bytes > right->flow.alloc_bytes ? -1 : 1;
-	return (left > right) - (left < right);
+	return COMPARE(left, right);
 }
 
 static void put_memory_site(struct tui_lines *lines, const struct style *style,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/tui/model.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/base/escape.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,13 +105,13 @@ void tui_line(struct tui_lines *lines, const struct style *style, const char *te
 
 void tui_linef(struct tui_lines *lines, const char *format, ...)
 {
-	char text[512];
+	struct text_builder line = { .text = NULL };
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(text, sizeof text, format, list);
+	text_add_list(&line, format, list);
 	va_end(list);
-	append_line(lines, strcpy(xcalloc(strlen(text) + 1), text));
+	append_line(lines, line.text);
 }
 
 void tui_lines_free(struct tui_lines *lines)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * tui_diff.c: two traces to browse: every place of either, as diff.h compares them.
  */
+#include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
@@ -96,7 +97,7 @@ static int by_diff_weight(const void *a, const void *b)
 		return left->weight > right->weight ? -1 : 1;
 	if (left->change != right->change)
 		return left->change > right->change ? -1 : 1;
-	return (left->node > right->node) - (left->node < right->node);
+	return COMPARE(left->node, right->node);
 }
 
 /* The children of a node, ordered; returns how many. */

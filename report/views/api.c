@@ -135,8 +135,7 @@ static void add_api_rows(const struct options *options, struct process *process,
 	rows_prune(rows, first, sort, view_min_percent(options), view_top(options));
 }
 
-static void arrange_process_api(
-	const struct options *options, struct process *process, struct rows *rows)
+void arrange_api(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct activities *activities = activities_read(process);
 	struct api_summary api = { .recorded = NULL };
@@ -156,10 +155,4 @@ static void arrange_process_api(
 	free(api.recorded);
 	free(api.reported);
 	activities_free(activities);
-}
-
-void arrange_api(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_api(options, &processes->all[i], rows);
 }

@@ -2,6 +2,7 @@
  * arrange_critical.c: the critical tree: an instance and what is kept of those inside.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/table/view.h"
 #include <stdlib.h>
@@ -68,14 +69,7 @@ struct row_size {
 };
 
 /* The largest first. */
-static int by_row_size(const void *a, const void *b)
-{
-	const struct row_size *left = a, *right = b;
-
-	if (left->size != right->size)
-		return left->size > right->size ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
-}
+COMPARE_BY_LARGEST(by_row_size, struct row_size, size, row)
 
 void critical_keep_largest(struct rows *rows, size_t most)
 {

@@ -415,7 +415,7 @@ static void critical_report_free(struct critical_path *critical)
 	free(critical);
 }
 
-static void arrange_process_critical_path(
+void arrange_critical_path(
 	const struct options *options, struct process *process, struct rows *rows)
 {
 	struct critical_path *critical = xcalloc(sizeof *critical);
@@ -431,11 +431,4 @@ static void arrange_process_critical_path(
 		add_gpu_work_rows(options, critical, rows);
 	}
 	critical_report_free(critical);
-}
-
-void arrange_critical_path(
-	const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_critical_path(options, &processes->all[i], rows);
 }

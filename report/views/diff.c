@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * diff_print.c: two runs beside each other, as text, JSON, CSV.
  */
+#include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
 #include "report/views/views.h"
 #include "report/text/json_writer.h"
@@ -48,7 +49,7 @@ static int by_change(const void *a, const void *b)
 
 	if (left->largest_change != right->largest_change)
 		return left->largest_change > right->largest_change ? -1 : 1;
-	return (left > right) - (left < right);
+	return COMPARE(left, right);
 }
 
 /* The children of a node, in order; to be freed. */
@@ -145,13 +146,11 @@ static void put_diff_name(
 		paragraph_add(&whole, ")");
 	}
 	print_line(style, "%*s", (int)(2 * depth + (is_narrow(style) ? 2 : 0)), "");
-	if (whole.used)
-		escaped_shorten(whole.text, whole.room,
-			style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN,
-			style->ascii);
-	output_string(style->out, whole.used ? whole.text : "");
+	paragraph_shorten(
+		&whole, 0, style->width > taken + NAME_MIN ? style->width - taken : NAME_MIN);
+	output_string(style->out, whole.built.used ? whole.built.text : "");
 	output_string(style->out, behind);
-	free(whole.text);
+	free(whole.built.text);
 }
 
 static void put_diff_node(
@@ -410,8 +409,7 @@ static void print_diff_json(const struct diff *diff, struct output *out)
 
 static void diff_csv_path(const struct diff *diff, struct output *out, uint32_t id)
 {
-	char *joined = NULL;
-	size_t used = 0, room = 0;
+	struct text_builder joined = { .text = NULL };
 	uint32_t path[1024], count = 0;
 
 	for (uint32_t node = id; node && count < 1024; node = diff->nodes[node].parent)
@@ -420,17 +418,11 @@ static void diff_csv_path(const struct diff *diff, struct output *out, uint32_t 
 		const struct string_view text = string_table_get(
 			diff->texts, diff->nodes[path[--count]].name);
 
-		array_grow_zeroed(&joined, &room, used + 2 * (size_t)text.length + 2, 1);
-		for (uint32_t i = 0; i < text.length; i++) {
-			if (text.bytes[i] == '/' || text.bytes[i] == '\\')
-				joined[used++] = '\\';
-			joined[used++] = text.bytes[i];
-		}
-		if (count)
-			joined[used++] = '/';
+		text_add_path_name(&joined, text.bytes, text.length);
+		text_add_bytes(&joined, "/", count > 0);
 	}
-	output_csv_text(out, joined ? joined : "", used);
-	free(joined);
+	output_csv_text(out, joined.text ? joined.text : "", joined.used);
+	free(joined.text);
 }
 
 static void diff_csv_number(struct output *out, double value, bool known)

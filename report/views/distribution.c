@@ -3,7 +3,8 @@
  */
 #include "report/views/views.h"
 #include "report/analysis/duration_distribution.h"
-#include "report/base/alloc.h"
+#include "report/base/error.h"
+#include "report/base/text_builder.h"
 #include "report/print/print.h"
 #include "report/base/escape.h"
 #include <stdio.h>
@@ -176,21 +177,19 @@ static void put_outlier_path(const struct style *style, const struct row *row, s
 {
 	uint32_t nodes[64];
 	const size_t length = row_path(row, nodes, sizeof nodes / sizeof *nodes);
-	char *text = xcalloc(64 * 256);
-	size_t used = 0;
+	struct text_builder path = { .text = NULL };
 
 	for (size_t i = 0; i + 1 < length && i < sizeof nodes / sizeof *nodes; i++) {
 		const struct string_view name = string_table_get(
 			row->process->texts, row->tree->nodes[nodes[i]].name);
 
-		used += (size_t)snprintf(text + used, 4, "%s", i ? " / " : "");
-		memcpy(text + used, name.bytes, name.length < 250 ? name.length : 250);
-		used += name.length < 250 ? name.length : 250;
+		text_add(&path, "%s", i ? " / " : "");
+		text_add_bytes(&path, name.bytes, name.length);
 	}
-	if (used)
+	if (path.used)
 		output_string(style->out, "  in ");
-	print_escaped(style, text, used, room);
-	free(text);
+	print_escaped(style, path.text ? path.text : "", path.used, room);
+	free(path.text);
 }
 
 #define SHOWN_OUTLIERS 10u

@@ -3,7 +3,9 @@
  * cause and place, and the longest ones by themselves.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/heap.h"
 #include "report/analysis/gap_cause.h"
 #include "report/table/computed_row.h"
 #include <stdlib.h>
@@ -24,11 +26,11 @@ struct cause_gap_sums {
 };
 
 struct idle_device {
+	uint32_t device;
 	struct gap_sum all;
 	struct cause_gap_sums causes[GAP_CAUSE_COUNT];
 	uint64_t covered_unix, covered_ns,
 		last_correlation; /* until when it was busy, and with what */
-	uint32_t device;
 	bool begun;
 };
 
@@ -51,15 +53,7 @@ struct idle_report {
 
 static struct idle_device *idle_device_of(struct idle_report *idle, uint32_t device)
 {
-	size_t at = 0;
-
-	while (at < idle->device_count && idle->devices[at].device != device)
-		at++;
-	if (at == TIMELINE_DEVICES)
-		at--;
-	else if (at == idle->device_count)
-		idle->devices[idle->device_count++].device = device;
-	return &idle->devices[at];
+	return device_slot(idle->devices, &idle->device_count, sizeof *idle->devices, device);
 }
 
 /* Longer; of equal ones the earlier. */
@@ -72,38 +66,22 @@ static bool is_longer(const struct long_gap *a, const struct long_gap *b)
 	return a->ended_by.arrival < b->ended_by.arrival;
 }
 
-static void sift_down_gap(struct idle_report *idle)
+static bool is_shorter(const struct long_gap *a, const struct long_gap *b)
 {
-	struct long_gap *heap = idle->longest;
-
-	for (size_t at = 0, child; (child = at * 2 + 1) < idle->long_count; at = child) {
-		const struct long_gap swapped = heap[at];
-
-		child += child + 1 < idle->long_count && is_longer(&heap[child], &heap[child + 1]);
-		if (!is_longer(&swapped, &heap[child]))
-			return;
-		heap[at] = heap[child];
-		heap[child] = swapped;
-	}
+	return is_longer(b, a);
 }
+
+DEFINE_HEAP(longest, struct long_gap, is_shorter)
 
 static void keep_if_long(struct idle_report *idle, const struct long_gap *one)
 {
-	size_t at;
-
-	if (idle->long_count == idle->long_max) {
-		if (!idle->long_max || !is_longer(one, &idle->longest[0]))
-			return;
-		idle->longest[0] = *one;
-		sift_down_gap(idle);
-		return;
+	if (idle->long_count < idle->long_max) {
+		array_grow_zeroed(&idle->longest, &idle->long_room, idle->long_count + 1,
+			sizeof *idle->longest);
+		longest_up(idle->longest, idle->long_count++, *one);
+	} else if (idle->long_max && is_longer(one, &idle->longest[0])) {
+		longest_down(idle->longest, idle->long_count, *one);
 	}
-	array_grow_zeroed(
-		&idle->longest, &idle->long_room, idle->long_count + 1, sizeof *idle->longest);
-	for (at = idle->long_count++; at > 0 && is_longer(&idle->longest[(at - 1) / 2], one);
-		at = (at - 1) / 2)
-		idle->longest[at] = idle->longest[(at - 1) / 2];
-	idle->longest[at] = *one;
 }
 
 static void count_gap(struct gap_sum *gaps, uint64_t length_ns)
@@ -280,13 +258,6 @@ static void add_longest_gaps(
 	}
 }
 
-static int by_idle_device(const void *a, const void *b)
-{
-	const struct idle_device *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
-
 static void idle_report_free(struct idle_report *idle)
 {
 	for (size_t i = 0; i < idle->device_count; i++)
@@ -298,8 +269,7 @@ static void idle_report_free(struct idle_report *idle)
 	free(idle);
 }
 
-static void arrange_process_idle(
-	const struct options *options, struct process *process, struct rows *rows)
+void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct idle_report *idle = xcalloc(sizeof *idle);
 	const struct activity *one;
@@ -315,16 +285,10 @@ static void arrange_process_idle(
 			gap_calls_add(idle->calls, one);
 		else if (activity_is_work(one) && one->timed)
 			add_gpu_work(idle, one);
-	qsort(idle->devices, idle->device_count, sizeof *idle->devices, by_idle_device);
+	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)
 		add_idle_device(options, idle, rows, &idle->devices[i]);
 	if (idle->long_count)
 		add_longest_gaps(options, idle, rows);
 	idle_report_free(idle);
-}
-
-void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_idle(options, &processes->all[i], rows);
 }

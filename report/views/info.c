@@ -6,6 +6,8 @@
 
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/import/open_trace.h"
+#include "report/base/text_builder.h"
 #include "report/views/info_json.h"
 #include "report/text/format_number.h"
 #include "report/print/print.h"
@@ -21,6 +23,43 @@
 
 #define TITLE_COLUMNS 11
 #define YEAR_2001_NS UINT64_C(1000000000000000000)
+
+static void count_event(struct info *info, const struct trace_event *event)
+{
+	const struct trace_gpu_batch *batch = event->record;
+
+	info->records[event->kind]++;
+	info->recorded += event->kind < TRACE_KINDS || event->kind == EVENT_POP ||
+			  event->kind == EVENT_UNMATCHED;
+	if (event->kind == TRACE_GPU_BATCH) {
+		info->dropped += batch->dropped;
+		info->unread += batch->unread;
+	}
+}
+
+/* Reads the whole trace. Ends the program with a sentence if it cannot be read. */
+static void collect(struct info *info, const char *path)
+{
+	char error[READER_ERROR_BYTES];
+	struct trace_event event;
+	int status;
+
+	*info = (struct info){ .reader = trace_open(path, error) };
+	if (!info->reader)
+		fatal(STATUS_UNREADABLE, "%s", error);
+	while ((status = reader_next(info->reader, &event)) > 0)
+		count_event(info, &event);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(info->reader));
+	info->integrity = *reader_integrity(info->reader);
+	info->handovers = handover_list_read(info->reader);
+}
+
+static void release(struct info *info)
+{
+	handover_list_free(info->handovers);
+	reader_close(info->reader);
+}
 
 /* One trace as text. */
 struct info_page {
@@ -55,15 +94,16 @@ static void put_title(const struct info_page *page, const char *word)
 __attribute__((format(printf, 3, 4))) static void put_field(
 	const struct info_page *page, const char *word, const char *format, ...)
 {
-	char line[1024];
+	struct text_builder line = { .text = NULL };
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(line, sizeof line, format, arguments);
+	text_add_list(&line, format, arguments);
 	va_end(arguments);
 	put_title(page, word);
-	output_string(page->out, line);
+	output_string(page->out, line.text);
 	output_char(page->out, '\n');
+	free(line.text);
 }
 
 static void put_text_field(const struct info_page *page, const char *word, struct trace_text text)
@@ -426,7 +466,7 @@ int info_view(const struct options *options)
 	bool complete = true;
 
 	for (size_t i = 0; i < options->file_count; i++) {
-		info_collect(&infos[i], options->files[i]);
+		collect(&infos[i], options->files[i]);
 		complete &= infos[i].integrity.complete;
 	}
 	out = output_open(options->output);
@@ -438,7 +478,7 @@ int info_view(const struct options *options)
 		write_info_text(out, options, infos);
 	output_close(out, options->output);
 	for (size_t i = 0; i < options->file_count; i++)
-		info_release(&infos[i]);
+		release(&infos[i]);
 	free(infos);
 	return options->strict && !complete ? STATUS_UNREADABLE : STATUS_OK;
 }

@@ -2,6 +2,7 @@
  * arrange_memory.c: each kind of memory on each device, and below it the places that took it.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/table/column.h"
 #include "report/base/alloc.h"
 #include "report/analysis/allocation_sites.h"
@@ -68,10 +69,10 @@ static int by_memory_kind(const void *a, const void *b)
 		return memory_is_device(left->kind) ? -1 : 1;
 	if (left->kind != right->kind)
 		return left->kind < right->kind ? -1 : 1;
-	return (left->device > right->device) - (left->device < right->device);
+	return COMPARE(left->device, right->device);
 }
 
-static void add_levels(const struct options *options, struct process *process, struct rows *rows)
+void arrange_memory(const struct options *options, struct process *process, struct rows *rows)
 {
 	const struct memory_owners *memory = process->profile->memory;
 	const struct memory_level **levels = xcalloc(
@@ -91,10 +92,4 @@ static void add_levels(const struct options *options, struct process *process, s
 		add_sites(options, process, rows, (uint32_t)(levels[i] - memory->levels));
 	}
 	free(levels);
-}
-
-void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		add_levels(options, &processes->all[i], rows);
 }

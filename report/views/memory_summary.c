@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/views/memory_summary.h"
+#include "report/base/compare.h"
 #include "report/analysis/allocation_sites.h"
 #include "report/base/alloc.h"
 #include "report/views/summary_headline.h"
@@ -37,14 +38,7 @@ struct tensor_owner {
 	uint64_t bytes;
 };
 
-static int by_owner_bytes(const void *a, const void *b)
-{
-	const struct tensor_owner *left = a, *right = b;
-
-	if (left->bytes != right->bytes)
-		return left->bytes > right->bytes ? -1 : 1;
-	return (left->node > right->node) - (left->node < right->node);
-}
+COMPARE_BY_LARGEST(by_owner_bytes, struct tensor_owner, bytes, node)
 
 /* The places whose tensors were live when memory last ran out on that GPU, the largest first; to be freed. */
 static struct tensor_owner *tensor_owners(

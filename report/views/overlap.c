@@ -3,6 +3,7 @@
  * places that asked for it.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/analysis/event_sweep.h"
 #include "report/base/alloc.h"
 #include "report/table/computed_row.h"
@@ -25,11 +26,11 @@ struct overlap_share {
 };
 
 struct overlap_device {
+	uint32_t device;
 	struct active_time busy, kernels; /* kernels: computation or communication */
 	struct overlap_share all[TRAFFIC_COUNT], *owners[TRAFFIC_COUNT];
 	size_t room[TRAFFIC_COUNT];
 	uint64_t works, sum_ns;
-	uint32_t device;
 };
 
 struct overlap {
@@ -46,15 +47,7 @@ static enum traffic traffic_of(const struct activity *work)
 
 static struct overlap_device *overlap_device_of(struct overlap *overlap, uint32_t device)
 {
-	size_t at = 0;
-
-	while (at < overlap->count && overlap->devices[at].device != device)
-		at++;
-	if (at == TIMELINE_DEVICES)
-		at--;
-	else if (at == overlap->count)
-		overlap->devices[overlap->count++].device = device;
-	return &overlap->devices[at];
+	return device_slot(overlap->devices, &overlap->count, sizeof *overlap->devices, device);
 }
 
 /* What hides it: communication hides behind computation, copies behind either. Nothing hides computation. */
@@ -179,15 +172,7 @@ static void add_overlap_device(const struct options *options, struct process *pr
 	}
 }
 
-static int by_overlap_device(const void *a, const void *b)
-{
-	const struct overlap_device *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
-
-static void arrange_process_overlap(
-	const struct options *options, struct process *process, struct rows *rows)
+void arrange_overlap(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct overlap *overlap = xcalloc(sizeof *overlap);
 	const struct event_sweep_visitor visitor = {
@@ -196,7 +181,7 @@ static void arrange_process_overlap(
 	struct activities *activities = activities_read(process);
 
 	event_sweep_run(activities, &visitor, false);
-	qsort(overlap->devices, overlap->count, sizeof *overlap->devices, by_overlap_device);
+	qsort(overlap->devices, overlap->count, sizeof *overlap->devices, compare_u32);
 	for (size_t i = 0; i < overlap->count; i++) {
 		add_overlap_device(options, process, rows, &overlap->devices[i]);
 		for (int traffic = 0; traffic < TRAFFIC_COUNT; traffic++)
@@ -204,10 +189,4 @@ static void arrange_process_overlap(
 	}
 	activities_free(activities);
 	free(overlap);
-}
-
-void arrange_overlap(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_overlap(options, &processes->all[i], rows);
 }

@@ -3,6 +3,7 @@
  * asked for and not done yet while time went on: of each device and stream, place and kernel.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/external_sort.h"
@@ -43,9 +44,9 @@ struct stream_queue {
 };
 
 struct device_queue {
+	uint32_t device;
 	struct queue_delay delay;
 	struct backlog backlog;
-	uint32_t device;
 };
 
 struct queue_report {
@@ -61,15 +62,7 @@ struct queue_report {
 
 static struct device_queue *device_queue_of(struct queue_report *queue, uint32_t device)
 {
-	size_t at = 0;
-
-	while (at < queue->device_count && queue->devices[at].device != device)
-		at++;
-	if (at == TIMELINE_DEVICES)
-		at--;
-	else if (at == queue->device_count)
-		queue->devices[queue->device_count++].device = device;
-	return &queue->devices[at];
+	return device_slot(queue->devices, &queue->device_count, sizeof *queue->devices, device);
 }
 
 /* Its delay says something: of a graph only the first work on each stream waited for the launch. */
@@ -146,14 +139,7 @@ static void add_queued_work(struct queue_report *queue, const struct activity *w
 }
 
 /* What becomes of one work comes in that order at one moment, too. */
-static int by_event_time(const void *left, const void *right)
-{
-	const struct queue_event *a = left, *b = right;
-
-	if (a->at_ns != b->at_ns)
-		return a->at_ns < b->at_ns ? -1 : 1;
-	return (a->number > b->number) - (a->number < b->number);
-}
+COMPARE_BY_TWO(by_event_time, struct queue_event, at_ns, number)
 
 static void advance_to(struct backlog *backlog, uint64_t at_ns)
 {
@@ -306,13 +292,6 @@ static void add_queue_kernels(const struct options *options, struct process *pro
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static int by_queue_device(const void *a, const void *b)
-{
-	const struct device_queue *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
-
 static void queue_report_free(struct queue_report *queue)
 {
 	for (uint32_t i = 0; i < queue->lanes.count; i++)
@@ -332,8 +311,7 @@ static void queue_report_free(struct queue_report *queue)
 	free(queue);
 }
 
-static void arrange_process_queue(
-	const struct options *options, struct process *process, struct rows *rows)
+void arrange_queue(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct queue_report *queue = xcalloc(sizeof *queue);
 
@@ -341,7 +319,7 @@ static void arrange_process_queue(
 	queue->events = external_sort_new(sizeof(struct queue_event), EVENTS_IN_MEMORY,
 		by_event_time, "what was asked of the GPU");
 	read_queue(queue);
-	qsort(queue->devices, queue->device_count, sizeof *queue->devices, by_queue_device);
+	qsort(queue->devices, queue->device_count, sizeof *queue->devices, compare_u32);
 	for (size_t i = 0; i < queue->device_count; i++)
 		add_device_queue(options, process, rows, queue, &queue->devices[i]);
 	if (queue->device_count) {
@@ -349,10 +327,4 @@ static void arrange_process_queue(
 		add_queue_kernels(options, process, rows, queue);
 	}
 	queue_report_free(queue);
-}
-
-void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_queue(options, &processes->all[i], rows);
 }

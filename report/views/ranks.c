@@ -361,7 +361,6 @@ static void put_ranks_next(
 						    : NULL;
 	struct shell_command command = { .ascii = style->ascii };
 	struct trace_text *path;
-	char rank[40];
 	size_t count;
 
 	next_command_begin(&command, "tree");
@@ -369,18 +368,16 @@ static void put_ranks_next(
 		/* Places are without steps here. */
 		path = ranks_path(&ranks->ranks[straggler->rank], straggler->node, &count);
 		shell_command_add_file(&command, ranks->ranks[straggler->rank].process->path);
-		if (ranks->ranks[straggler->rank].process->rank >= 0) {
-			snprintf(rank, sizeof rank, " --rank %lld",
+		if (ranks->ranks[straggler->rank].process->rank >= 0)
+			text_add(&command.built, " --rank %lld",
 				(long long)ranks->ranks[straggler->rank].process->rank);
-			shell_command_add(&command, rank);
-		}
-		shell_command_add(
-			&command, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
+		text_add(
+			&command.built, options->no_fold ? " --no-steps --no-fold" : " --no-steps");
 		next_command_add_focus(&command, path, count);
 		free(path);
 	} else {
 		next_command_add_files(&command, options);
-		shell_command_add(&command, options->rank < 0 ? " --all" : "");
+		text_add(&command.built, options->rank < 0 ? " --all" : "");
 	}
 	next_command_put(&command, style);
 }

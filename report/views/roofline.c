@@ -275,13 +275,13 @@ static void warn_missing_inputs(
 			process->path, imported ? "record_shapes=True" : "PPERF_SHAPES=1");
 	if (!sized || typed || options->assumed != ELEMENT_UNKNOWN)
 		return;
-	shell_command_add(&command, "pperf-report roofline");
+	text_add(&command.built, "pperf-report roofline");
 	shell_command_add_file(&command, process->path);
 	processes_warn(processes,
 		"%s: types of tensors are not in this trace, so no operator has bytes or a roof; "
 		"say what they are: %s --assume-type fp32",
-		process->path, command.text);
-	free(command.text);
+		process->path, command.built.text);
+	free(command.built.text);
 }
 
 static void arrange_process_roofline(const struct options *options, struct processes *processes,

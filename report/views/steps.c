@@ -2,6 +2,7 @@
  * arrange_steps.c: a row for each step, in time's order, and behind them what usual steps have in common.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/text/format_number.h"
 #include "report/analysis/step_stats.h"
@@ -167,8 +168,7 @@ static int by_duration(const void *a, const void *b)
 
 	if (left_odd != right_odd)
 		return left_odd ? -1 : 1;
-	return longer ? (longer > 0 ? 1 : -1)
-		      : (left->step > right->step) - (left->step < right->step);
+	return longer ? (longer > 0 ? 1 : -1) : COMPARE(left->step, right->step);
 }
 
 /* Where there is no room for all, those that are not like the others, then the longest; in time's order all the same. */

@@ -3,6 +3,7 @@
  * anything else.
  */
 #include "report/views/views.h"
+#include "report/base/compare.h"
 #include "report/analysis/event_sweep.h"
 #include "report/base/alloc.h"
 #include "report/analysis/stream_table.h"
@@ -31,9 +32,9 @@ struct stream_use {
 
 /* A device while time goes on. */
 struct device_use {
+	uint32_t device, at_work; /* at_work: so many of its streams */
 	struct stream_use use;
 	struct active_time several; /* at least two of its streams are at work */
-	uint32_t device, at_work;   /* at_work: so many of its streams */
 };
 
 struct streams_report {
@@ -47,16 +48,11 @@ struct streams_report {
 static struct device_use *device_use_of(
 	struct streams_report *streams, uint32_t device, uint32_t *index)
 {
-	size_t at = 0;
+	struct device_use *found = device_slot(
+		streams->devices, &streams->device_count, sizeof *streams->devices, device);
 
-	while (at < streams->device_count && streams->devices[at].device != device)
-		at++;
-	if (at == TIMELINE_DEVICES)
-		at--;
-	else if (at == streams->device_count)
-		streams->devices[streams->device_count++].device = device;
-	*index = (uint32_t)at;
-	return &streams->devices[at];
+	*index = (uint32_t)(found - streams->devices);
+	return found;
 }
 
 static struct stream_use *stream_use_of(struct streams_report *streams,
@@ -223,13 +219,6 @@ static void add_stream_rows(const struct options *options, struct process *proce
 	rows_finish_level(options, process, rows, parent + 1, 1, view_top(options));
 }
 
-static int by_use_device(const void *a, const void *b)
-{
-	const struct device_use *left = a, *right = b;
-
-	return (left->device > right->device) - (left->device < right->device);
-}
-
 static void add_streams_device(const struct options *options, struct process *process,
 	struct rows *rows, struct streams_report *streams, size_t index)
 {
@@ -249,8 +238,7 @@ static void add_streams_device(const struct options *options, struct process *pr
 	add_stream_rows(options, process, rows, streams, device, (uint32_t)rows->count - 1);
 }
 
-static void arrange_process_streams(
-	const struct options *options, struct process *process, struct rows *rows)
+void arrange_streams(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct streams_report *streams = xcalloc(sizeof *streams);
 	const struct event_sweep_visitor visitor = { .context = streams,
@@ -260,7 +248,7 @@ static void arrange_process_streams(
 
 	streams->activities = activities_read(process);
 	event_sweep_run(streams->activities, &visitor, false);
-	qsort(streams->devices, streams->device_count, sizeof *streams->devices, by_use_device);
+	qsort(streams->devices, streams->device_count, sizeof *streams->devices, compare_u32);
 	for (size_t i = 0; i < streams->device_count; i++)
 		add_streams_device(options, process, rows, streams, i);
 	for (uint32_t i = 0; i < streams->lanes.count; i++)
@@ -271,10 +259,4 @@ static void arrange_process_streams(
 	stream_table_free(&streams->lanes);
 	activities_free(streams->activities);
 	free(streams);
-}
-
-void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows)
-{
-	for (size_t i = 0; i < processes->shown; i++)
-		arrange_process_streams(options, &processes->all[i], rows);
 }

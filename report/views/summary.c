@@ -15,11 +15,6 @@
 
 #define TREE_LINES 12 /* of the critical tree */
 
-static const char *summary_separator(const struct style *style)
-{
-	return style->ascii ? ", " : " \xc2\xb7 ";
-}
-
 static void put_program(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -32,22 +27,22 @@ static void put_program(const struct process *process, const struct style *style
 	paragraph_print(&paragraph, "ran");
 	paragraph_add(&paragraph, "pid %u", process->pid);
 	if (process->rank >= 0)
-		paragraph_add(&paragraph, "%srank %lld", summary_separator(style),
+		paragraph_add(&paragraph, "%srank %lld", known_separator(style),
 			(long long)process->rank);
 	if (host.length) {
-		paragraph_add(&paragraph, "%s", summary_separator(style));
+		paragraph_add(&paragraph, "%s", known_separator(style));
 		paragraph_text(&paragraph, host.bytes, host.length);
 	}
-	paragraph_add(&paragraph, "%s", summary_separator(style));
+	paragraph_add(&paragraph, "%s", known_separator(style));
 	paragraph_value(&paragraph, UNIT_TIME, process->wall_ns);
-	paragraph_add(&paragraph, "%s", summary_separator(style));
+	paragraph_add(&paragraph, "%s", known_separator(style));
 	paragraph_value(&paragraph, UNIT_COUNT, process->events);
-	paragraph_add(&paragraph, " events%s", summary_separator(style));
+	paragraph_add(&paragraph, " events%s", known_separator(style));
 	paragraph_text(&paragraph, process->path, strlen(process->path));
 	if (!(reader_header(process->reader)->flags & TRACE_ENDED) &&
 		!process_meta(process, "import.format").known)
 		paragraph_add(&paragraph, "%sit did not end by exit(): killed, or still running",
-			summary_separator(style));
+			known_separator(style));
 	paragraph_print(&paragraph, "");
 }
 
@@ -58,7 +53,7 @@ static void add_version(struct paragraph *paragraph, const struct process *proce
 
 	if (!version.length)
 		return;
-	paragraph_add(paragraph, "%s%s ", summary_separator(paragraph->style), title);
+	paragraph_add(paragraph, "%s%s ", known_separator(paragraph->style), title);
 	paragraph_text(paragraph, version.bytes, version.length);
 }
 
@@ -211,10 +206,10 @@ static void put_command(struct shell_command *command, const char *title, const 
 {
 	struct paragraph paragraph = { .style = style };
 
-	paragraph_text(&paragraph, command->text,
-		command->used); /* nothing in it needs to be made visible */
+	paragraph_text(&paragraph, command->built.text,
+		command->built.used); /* nothing in it needs to be made visible */
 	paragraph_print(&paragraph, title);
-	free(command->text);
+	free(command->built.text);
 }
 
 static void put_summary_next(
@@ -227,25 +222,25 @@ static void put_summary_next(
 		   memory = !metrics_are_memory(process->metric) &&
 			    (totals->reserved_peak || totals->allocated_peak);
 
-	shell_command_add(&command, exhausted ? "pperf-report memory" : "pperf-report critical");
+	text_add(&command.built, "pperf-report %s", exhausted ? "memory" : "critical");
 	shell_command_add_file(&command, process->path);
 	if (!exhausted) {
 		const char *metric = !memory                  ? summary_metric_name(process)
 				     : totals->allocated_peak ? metrics[METRIC_ALLOCATED].key
 							      : metrics[METRIC_RESERVED].key;
 
-		shell_command_add(&command, " -m");
+		text_add(&command.built, " -m");
 		shell_command_add_word(&command, metric, strlen(metric));
 	}
 	put_command(&command, "next", style);
 	if (process->profile->timeline) {
-		shell_command_add(&diagnose, "pperf-report diagnose");
+		text_add(&diagnose.built, "pperf-report diagnose");
 		shell_command_add_file(&diagnose, process->path);
 		put_command(&diagnose, "", style);
 	}
 	if (!has_several_ranks(report->processes))
 		return;
-	shell_command_add(&ranks, "pperf-report ranks");
+	text_add(&ranks.built, "pperf-report ranks");
 	shell_command_add_files(&ranks, report->options);
 	put_command(&ranks, "", style);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *coverage_separator(const struct style *style)
+const char *known_separator(const struct style *style)
 {
 	return style->ascii ? ", " : " \xc2\xb7 ";
 }
@@ -76,7 +76,7 @@ static void put_source_states(const struct process *process, const struct style 
 			continue;
 		paragraph_add(&paragraph, "%s%s ", before, sources[i].key);
 		paragraph_text(&paragraph, state.bytes, state.length);
-		before = coverage_separator(style);
+		before = known_separator(style);
 	}
 	if (!*before)
 		paragraph_add(&paragraph, "none is noted in the trace");
@@ -141,12 +141,13 @@ static void put_methods(const struct process *process, const struct style *style
 	for (int method = METHOD_COUNT - 1; method >= 0; method--) {
 		if (!totals->method_records[method])
 			continue;
-		paragraph_add(&paragraph, "%s%s ", paragraph.used ? ", " : "GPU time by method: ",
+		paragraph_add(&paragraph, "%s%s ",
+			paragraph.built.used ? ", " : "GPU time by method: ",
 			method_name((enum method)method));
 		paragraph_value(&paragraph, UNIT_TIME, totals->method_ns[method]);
 		paragraph_add(&paragraph, " (%s)", method_confidence((enum method)method));
 	}
-	if (paragraph.used)
+	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
 }
 
@@ -292,12 +293,13 @@ static void put_unrecorded(const struct process *process, const struct style *st
 	for (int kind = 0; kind < TRACE_SKIP_KINDS; kind++) {
 		if (!windows->skipped[kind].events)
 			continue;
-		paragraph_add(&paragraph, "%s", paragraph.used ? ", " : "seen and not recorded: ");
+		paragraph_add(
+			&paragraph, "%s", paragraph.built.used ? ", " : "seen and not recorded: ");
 		paragraph_value(&paragraph, UNIT_COUNT, windows->skipped[kind].events);
 		paragraph_add(
 			&paragraph, " %s", recording_windows_skip_text((enum trace_skip_kind)kind));
 	}
-	if (!paragraph.used)
+	if (!paragraph.built.used)
 		return;
 	paragraph_add(&paragraph, "; that cost about ");
 	paragraph_value(&paragraph, UNIT_TIME, windows->cost_ns);
@@ -341,12 +343,13 @@ static void put_loss_line(const struct process *process, const struct style *sty
 				  strcmp(integrity_items[i].name, "failed_calls") == 0;
 
 		if (value && note)
-			paragraph_add(&paragraph, "%s%llu %s", paragraph.used ? "; " : "",
+			paragraph_add(&paragraph, "%s%llu %s", paragraph.built.used ? "; " : "",
 				(unsigned long long)value, integrity_items[i].text);
 	}
 	if (!integrity->conserved)
-		paragraph_add(&paragraph, "%s%s", paragraph.used ? "; " : "", integrity->problem);
-	if (!paragraph.used)
+		paragraph_add(
+			&paragraph, "%s%s", paragraph.built.used ? "; " : "", integrity->problem);
+	if (!paragraph.built.used)
 		paragraph_add(&paragraph, "none");
 	paragraph_print(&paragraph, integrity->complete ? "losses" : "LOSSES");
 }

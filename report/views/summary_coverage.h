@@ -8,6 +8,9 @@
 #include "report/print/print.h"
 #include "report/run/process.h"
 
+/* What stands between two facts of a line: a dot, or a comma if only ASCII may be written. */
+const char *known_separator(const struct style *style);
+
 /* Sources, coverage, times without CUPTI, windows. */
 void coverage_put_sources(const struct process *process, const struct style *style);
 /* Operators that are in no record. */

@@ -255,7 +255,7 @@ void headline_put(const struct process *process, const struct style *style)
 	else if (!totals->reserved_peak)
 		add_cpu_headline(&paragraph, process);
 	if (totals->reserved_peak) {
-		if (paragraph.used)
+		if (paragraph.built.used)
 			paragraph_print(&paragraph, "verdict");
 		add_memory_headline(&paragraph, process);
 		paragraph_print(&paragraph, totals->gpu_sum_ns ? "" : "verdict");

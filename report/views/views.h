@@ -16,16 +16,16 @@ void arrange_categories(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_streams(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_queue(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_idle(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_overlap(const struct options *options, struct processes *processes, struct rows *rows);
+void arrange_streams(const struct options *options, struct process *process, struct rows *rows);
+void arrange_queue(const struct options *options, struct process *process, struct rows *rows);
+void arrange_idle(const struct options *options, struct process *process, struct rows *rows);
+void arrange_overlap(const struct options *options, struct process *process, struct rows *rows);
 void arrange_roofline(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical_path(
-	const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_api(const struct options *options, struct processes *processes, struct rows *rows);
-void arrange_memory(const struct options *options, struct processes *processes, struct rows *rows);
+	const struct options *options, struct process *process, struct rows *rows);
+void arrange_api(const struct options *options, struct process *process, struct rows *rows);
+void arrange_memory(const struct options *options, struct process *process, struct rows *rows);
 
 void arrange_instances(
 	const struct options *options, struct processes *processes, struct rows *rows);

@@ -2,7 +2,6 @@
  * test_gpu_owners.c: what a place has of the GPU beside its time: the idle moments that its work ended, how long its
  * launches waited, and which part of it ran forward, backward, again or in an optimizer.
  */
-#include "report/profile/launch_delays.h"
 #include "tests/support/profile_fixture.h"
 
 #include <check.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/critical_path/range_at.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static int compare_thread_ranges(const void *left, const void *right)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
 	if (a->end_ns != b->end_ns)
 		return a->end_ns > b->end_ns ? -1 : 1;
-	return (a->arrival < b->arrival) - (a->arrival > b->arrival);
+	return COMPARE(b->arrival, a->arrival);
 }
 
 static struct range_thread *range_thread_of(struct range_lookup *lookup, uint32_t tid)

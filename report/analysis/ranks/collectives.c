@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/collectives.h"
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include <stdio.h>
@@ -173,7 +174,7 @@ static int by_communicator(const void *a, const void *b)
 		return left->communicator < right->communicator ? -1 : 1;
 	if (left->start_ns != right->start_ns)
 		return left->start_ns < right->start_ns ? -1 : 1;
-	return (left->end_ns > right->end_ns) - (left->end_ns < right->end_ns);
+	return COMPARE(left->end_ns, right->end_ns);
 }
 
 static void read_collectives(
@@ -235,14 +236,7 @@ struct awaited_launch {
 	size_t collective;
 };
 
-static int by_correlation(const void *a, const void *b)
-{
-	const struct awaited_launch *left = a, *right = b;
-
-	if (left->correlation != right->correlation)
-		return left->correlation < right->correlation ? -1 : 1;
-	return (left->collective > right->collective) - (left->collective < right->collective);
-}
+COMPARE_BY_TWO(by_correlation, struct awaited_launch, correlation, collective)
 
 static size_t first_awaited(
 	const struct awaited_launch *awaited, size_t count, uint64_t correlation)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rank_groups.c: which communicators of different ranks are one, and how the ranks' clocks go beside each other. See ranks.h.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <stdio.h>
@@ -35,13 +36,6 @@ struct shift_trial {
 	size_t common;
 };
 
-static int by_sample(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static uint64_t collective_duration(const struct collective *collective)
 {
 	return (uint64_t)(collective->end_ns - collective->start_ns);
@@ -71,7 +65,7 @@ static struct shift_trial try_alignment(
 				right[i].end_ns };
 		}
 	trial.fit = theil_sen_fit(moments, used);
-	qsort(durations, used, sizeof *durations, by_sample);
+	qsort(durations, used, sizeof *durations, compare_u64);
 	trial.usual_ns = used ? durations[used / 2] : 0;
 	return trial;
 }
@@ -255,12 +249,7 @@ static struct clock_readings *common_moments(
 	return moments;
 }
 
-static int by_own_communicator(const void *a, const void *b)
-{
-	const struct clock_readings *left = a, *right = b;
-
-	return (left->own_ns > right->own_ns) - (left->own_ns < right->own_ns);
-}
+COMPARE_BY(by_own_communicator, struct clock_readings, own_ns)
 
 static void align_clock_to(struct ranks *ranks, uint32_t from, uint32_t to)
 {

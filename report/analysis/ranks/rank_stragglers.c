@@ -6,7 +6,9 @@
  * compared in all ranks, and each with the median of the others, place by place, by path. From the place with most of it the largest in it is followed,
  * as long as that has most of it.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include "report/text/format_number.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>
@@ -39,14 +41,7 @@ struct straggler_pass {
 	struct straggler_intervals of[RANKS_STRAGGLERS_MAX];
 };
 
-static int by_arrival(const void *a, const void *b)
-{
-	const struct arrival *left = a, *right = b;
-
-	if (left->at_ns != right->at_ns)
-		return left->at_ns < right->at_ns ? -1 : 1;
-	return (left->collective > right->collective) - (left->collective < right->collective);
-}
+COMPARE_BY_TWO(by_arrival, struct arrival, at_ns, collective)
 
 /* When collectives were launched, or come to; to be freed. */
 static struct arrival *collectives_by_time(const struct collectives *collectives, bool launched)
@@ -261,21 +256,19 @@ static uint32_t *paths_of(const struct rank_process *rank, struct string_table *
 {
 	const struct tree *tree = rank->profile->tree;
 	uint32_t *keys = xcalloc(tree->count * sizeof *keys);
-	char *text = NULL;
-	size_t room = 0;
+	struct text_builder text = { .text = NULL };
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const struct string_view name = string_table_get(
 			rank->process->texts, tree->nodes[id].name);
-		int used;
 
-		array_grow_zeroed(&text, &room, name.length + 32, 1);
-		used = snprintf(text, 32, "%u %u ", keys[tree->nodes[id].parent],
+		text.used = 0;
+		text_add(&text, "%u %u ", keys[tree->nodes[id].parent],
 			(unsigned)tree->nodes[id].kind);
-		memcpy(text + used, name.bytes, name.length);
-		keys[id] = string_table_intern(paths, text, (size_t)used + name.length);
+		text_add_bytes(&text, name.bytes, name.length);
+		keys[id] = string_table_intern(paths, text.text, text.used);
 	}
-	free(text);
+	free(text.text);
 	return keys;
 }
 
@@ -292,13 +285,6 @@ static void add_rank_time(struct node_times *times, uint32_t path, size_t rank, 
 	times->ns[path * times->ranks + rank] += ns;
 }
 
-static int by_spent_time(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static uint64_t others_median(
 	const struct node_times *times, uint32_t path, size_t rank, const struct ranks *ranks)
 {
@@ -308,7 +294,7 @@ static uint64_t others_median(
 	for (size_t i = 0; i < times->ranks; i++)
 		if (i != rank && ranks->ranks[i].sums.matched)
 			values[count++] = times->ns[path * times->ranks + i];
-	qsort(values, count, sizeof *values, by_spent_time);
+	qsort(values, count, sizeof *values, compare_u64);
 	median = !count ? 0
 		 : count % 2
 			 ? values[count / 2]
@@ -391,14 +377,7 @@ static void explain_straggler(const struct ranks *ranks, struct straggler *strag
 
 /* ---- who ---- */
 
-static int by_lateness(const void *a, const void *b)
-{
-	const struct straggler *left = a, *right = b;
-
-	if (left->late_ns != right->late_ns)
-		return left->late_ns > right->late_ns ? -1 : 1;
-	return (left->rank > right->rank) - (left->rank < right->rank);
-}
+COMPARE_BY_LARGEST(by_lateness, struct straggler, late_ns, rank)
 
 /* By chance each member is last as often as any other; two and a half deviations more come once in 160 times. */
 static struct straggler *find_stragglers(const struct ranks *ranks, size_t *count)

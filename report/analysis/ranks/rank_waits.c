@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * rank_waits.c: each matched collective on one clock: who began last, what the others waited, what was transferred. See ranks.h.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <stdlib.h>
@@ -100,13 +101,6 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, size_t instan
 	ranks->outcomes[ranks->outcome_count++] = outcome;
 }
 
-static int by_lateness_ns(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 static void set_median_lateness(struct ranks *ranks, uint32_t rank)
 {
 	uint64_t *values = xcalloc((ranks->outcome_count + 1) * sizeof *values);
@@ -115,7 +109,7 @@ static void set_median_lateness(struct ranks *ranks, uint32_t rank)
 	for (size_t i = 0; i < ranks->outcome_count; i++)
 		if (ranks->outcomes[i].last == rank)
 			values[count++] = ranks->outcomes[i].late_ns;
-	qsort(values, count, sizeof *values, by_lateness_ns);
+	qsort(values, count, sizeof *values, compare_u64);
 	if (count)
 		ranks->ranks[rank].sums.late_median_ns =
 			count % 2 ? values[count / 2]
@@ -169,7 +163,7 @@ static int by_longest_wait(const void *a, const void *b)
 	if (left->transfer_ns != right->transfer_ns)
 		return left->transfer_ns > right->transfer_ns ? -1 : 1;
 	return left->kind != right->kind ? (left->kind < right->kind ? -1 : 1)
-					 : (left->node > right->node) - (left->node < right->node);
+					 : COMPARE(left->node, right->node);
 }
 
 void ranks_rows(struct ranks *ranks)

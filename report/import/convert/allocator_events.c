@@ -4,6 +4,7 @@
  * that was given back is the last one of its size that is not.
  */
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include "report/import/convert/convert.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
@@ -62,57 +63,61 @@ static void add_up_levels(struct event_rows *imported, const uint32_t *order)
 
 /* Blocks that are held, by their size: a stack each. */
 struct allocation_sizes {
-	uint32_t *last;   /* hash table: the event that took the last one + 1 */
-	uint32_t *before; /* by event: the one below it in its stack + 1 */
-	size_t slots;
+	struct hash_index last; /* by size and device: the event that took the last one + 1 */
+	uint32_t *before;       /* by event: the one below it in its stack + 1 */
 };
 
-static uint32_t *size_slot(const struct allocation_sizes *sizes, const struct event_rows *imported,
-	const struct imported_memory *memory)
+static uint64_t size_of(const struct imported_memory *memory)
 {
-	const uint64_t bytes = memory->bytes < 0 ? -(uint64_t)memory->bytes
-						 : (uint64_t)memory->bytes;
-	const uint64_t hash = (bytes * 0x9e3779b97f4a7c15u ^ memory->device) * 0xc2b2ae3d27d4eb4fu;
-	size_t i = (hash >> 20) & (sizes->slots - 1);
+	return memory->bytes < 0 ? -(uint64_t)memory->bytes : (uint64_t)memory->bytes;
+}
 
-	for (;; i = (i + 1) & (sizes->slots - 1)) {
-		const struct imported_memory *known =
-			sizes->last[i] ? &imported->memories[sizes->last[i] - 1] : NULL;
+static struct hash_slot *size_slot(const struct allocation_sizes *sizes,
+	const struct event_rows *imported, const struct imported_memory *memory, uint64_t hash)
+{
+	struct hash_slot *slot = hash_index_first(&sizes->last, hash);
 
-		if (!known || ((uint64_t)known->bytes == bytes && known->device == memory->device))
-			return &sizes->last[i];
-	}
+	while (slot->number &&
+		(size_of(&imported->memories[slot->number - 1]) != size_of(memory) ||
+			imported->memories[slot->number - 1].device != memory->device))
+		slot = hash_index_next(&sizes->last, slot);
+	return slot;
 }
 
 /* A slot stays the size's own when its stack is empty: `last` then names the event that was at the bottom, whose own
  * address says that it was given back. */
+static void pair(struct allocation_sizes *sizes, struct event_rows *imported, uint32_t event)
+{
+	struct imported_memory *memory = &imported->memories[event];
+	const uint64_t hash = hash_u64(hash_u64(size_of(memory)) ^ memory->device);
+	struct hash_slot *slot;
+
+	hash_index_reserve(&sizes->last);
+	slot = size_slot(sizes, imported, memory, hash);
+	memory->address = MADE_ADDRESS + ((uint64_t)event + 1) * 512;
+	if (memory->bytes >= 0) {
+		sizes->before[event] = slot->number;
+		if (!slot->number)
+			hash_index_add(&sizes->last, slot, hash, event + 1);
+		slot->number = event + 1;
+	} else if (slot->number) {
+		const uint32_t taken = slot->number - 1;
+
+		memory->address = imported->memories[taken].address;
+		if (sizes->before[taken])
+			slot->number = sizes->before[taken];
+	}
+}
+
 static void pair_frees(struct event_rows *imported, const uint32_t *order)
 {
-	struct allocation_sizes sizes = { .slots = 64 };
+	struct allocation_sizes sizes = { .before = xcalloc((imported->memory_count + 1) *
+							    sizeof *sizes.before) };
 
-	while (sizes.slots < imported->memory_count * 2)
-		sizes.slots *= 2;
-	sizes.last = xcalloc(sizes.slots * sizeof *sizes.last);
-	sizes.before = xcalloc((imported->memory_count + 1) * sizeof *sizes.before);
-	for (size_t i = 0; i < imported->memory_count; i++) {
-		struct imported_memory *memory = &imported->memories[order[i]];
-		uint32_t *slot = memory->address ? NULL : size_slot(&sizes, imported, memory);
-
-		if (!slot)
-			continue;
-		memory->address = MADE_ADDRESS + ((uint64_t)order[i] + 1) * 512;
-		if (memory->bytes >= 0) {
-			sizes.before[order[i]] = *slot;
-			*slot = order[i] + 1;
-		} else if (*slot) {
-			const uint32_t taken = *slot - 1;
-
-			memory->address = imported->memories[taken].address;
-			if (sizes.before[taken])
-				*slot = sizes.before[taken];
-		}
-	}
-	free(sizes.last);
+	for (size_t i = 0; i < imported->memory_count; i++)
+		if (!imported->memories[order[i]].address)
+			pair(&sizes, imported, order[i]);
+	hash_index_free(&sizes.last);
 	free(sizes.before);
 }
 

@@ -4,6 +4,7 @@
  * of the thread. Which thread of the file that is, the arrows from operators to their backward functions say; without
  * arrows a number leads to its operator where only one thread has it.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static int compare_sequence_numbers(
 		return left->sequence < right->sequence ? -1 : 1;
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return (left->duration < right->duration) - (left->duration > right->duration);
+	return COMPARE(right->duration, left->duration);
 }
 
 static int compare_threads(const struct imported_range *left, const struct imported_range *right)
@@ -63,7 +64,7 @@ static int order_by_sequence(const void *a, const void *b, void *ranges)
 				    *right = (struct imported_range *)ranges + *(const uint32_t *)b;
 	const int order = compare_sequence_numbers(left, right);
 
-	return order ? order : (left > right) - (left < right);
+	return order ? order : COMPARE(left, right);
 }
 
 static int order_by_thread(const void *a, const void *b, void *ranges)
@@ -72,7 +73,7 @@ static int order_by_thread(const void *a, const void *b, void *ranges)
 				    *right = (struct imported_range *)ranges + *(const uint32_t *)b;
 	const int order = compare_threads(left, right);
 
-	return order ? order : (left > right) - (left < right);
+	return order ? order : COMPARE(left, right);
 }
 
 static int compare_flows(const void *a, const void *b)
@@ -85,7 +86,7 @@ static int compare_flows(const void *a, const void *b)
 		return left->finish - right->finish;
 	if (left->time != right->time)
 		return left->time < right->time ? -1 : 1;
-	return (left->thread > right->thread) - (left->thread < right->thread);
+	return COMPARE(left->thread, right->thread);
 }
 
 /* The backward function of that thread which starts then; NULL: there is none. */

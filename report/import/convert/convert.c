@@ -138,7 +138,8 @@ static void write_threads(struct conversion *conversion)
 static void conversion_free(struct conversion *conversion)
 {
 	free(conversion->names);
-	free(conversion->nodes);
+	hash_index_free(&conversion->nodes);
+	free(conversion->node_keys);
 	free(conversion->order);
 	free(conversion->calls);
 	free(conversion->memories);

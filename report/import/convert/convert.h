@@ -7,6 +7,7 @@
 #ifndef PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 #define PPERF_REPORT_IMPORT_CONVERT_CONVERT_H
 
+#include "report/base/hash_index.h"
 #include "report/import/convert/event_rows.h"
 #include "report/import/convert/python_stacks.h"
 #include "report/trace/trace_writer.h"
@@ -16,8 +17,8 @@ bool convert_rows(struct event_rows *imported, int fd);
 
 /* ---- between those files ---- */
 
-struct conversion_node {
-	uint32_t parent, name, link, kind, domain, detail, node;
+struct node_key {
+	uint32_t parent, name, link, kind, domain, detail;
 };
 
 /* The call that a correlation id belongs to, and what the GPU did for it. */
@@ -33,8 +34,9 @@ struct conversion {
 	int64_t first, last; /* times of the file */
 	uint32_t *names;     /* by text: the trace's name, 0: none so far */
 	size_t name_room;
-	struct conversion_node *nodes; /* hash table of places */
-	size_t node_slots, node_count;
+	struct hash_index nodes;    /* the trace's nodes, by node_keys */
+	struct node_key *node_keys; /* by node */
+	size_t node_key_room;
 	uint32_t *order;      /* ranges by thread, then start, the longer first */
 	size_t *thread_begin; /* by thread: where its part of `order` begins; one more behind the last */
 	uint32_t *calls, *memories, *instants,

@@ -2,6 +2,7 @@
  * kineto_gpu.c: what the GPU did, in the order in which it began, a few hundred at a time, each told when all of them and
  * the calls that asked for them were over.
  */
+#include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/import/convert/convert.h"
 #include <stdlib.h>
@@ -201,7 +202,7 @@ static int compare_sync_records(const void *a, const void *b)
 	const struct imported_sync *left = *(const struct imported_sync *const *)a,
 				   *right = *(const struct imported_sync *const *)b;
 
-	return (left->record > right->record) - (left->record < right->record);
+	return COMPARE(left->record, right->record);
 }
 
 /* The waits for events that say by which call, and into which stream, those were recorded; by that call. */

@@ -18,37 +18,12 @@ uint32_t convert_name(struct conversion *conversion, uint32_t id)
 	return conversion->names[id];
 }
 
-static struct conversion_node *find_node_slot(
-	const struct conversion *conversion, const struct conversion_node *wanted)
+static uint64_t hash_of(const struct node_key *key)
 {
-	uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * 0x9e3779b97f4a7c15u;
-	size_t i;
+	uint64_t hash = hash_u64((uint64_t)key->parent << 32 | key->name);
 
-	hash ^= ((uint64_t)wanted->link << 8 | wanted->kind) * 0xc2b2ae3d27d4eb4fu ^
-		wanted->detail * 0x9fb21c651e98df25u;
-	for (i = (hash >> 24) & (conversion->node_slots - 1); conversion->nodes[i].node;
-		i = (i + 1) & (conversion->node_slots - 1))
-		if (conversion->nodes[i].parent == wanted->parent &&
-			conversion->nodes[i].name == wanted->name &&
-			conversion->nodes[i].link == wanted->link &&
-			conversion->nodes[i].kind == wanted->kind &&
-			conversion->nodes[i].domain == wanted->domain &&
-			conversion->nodes[i].detail == wanted->detail)
-			break;
-	return &conversion->nodes[i];
-}
-
-static void grow_node_slots(struct conversion *conversion)
-{
-	struct conversion_node *old = conversion->nodes;
-	const size_t slots = conversion->node_slots;
-
-	conversion->node_slots = slots ? slots * 2 : 1024;
-	conversion->nodes = xcalloc(conversion->node_slots * sizeof *conversion->nodes);
-	for (size_t i = 0; i < slots; i++)
-		if (old[i].node)
-			*find_node_slot(conversion, &old[i]) = old[i];
-	free(old);
+	hash = hash_u64(hash ^ ((uint64_t)key->link << 8 | key->kind));
+	return hash_u64(hash ^ ((uint64_t)key->detail << 32 | key->domain));
 }
 
 /* The class in a module's name, `ViTLayer_3`: its length, 0 if it is not of that form. */
@@ -88,17 +63,19 @@ uint32_t convert_domain_name(const struct event_rows *imported, uint32_t domain)
 uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 	const struct imported_range *range, uint32_t link)
 {
-	struct conversion_node wanted = { parent, range->name, link, range->kind,
+	const struct node_key wanted = { parent, range->name, link, range->kind,
 		convert_domain_name(conversion->imported, range->domain),
-		range->kind == TRACE_NODE_OP ? range->shapes : 0, 0 },
-			       *slot;
+		range->kind == TRACE_NODE_OP ? range->shapes : 0 };
+	const uint64_t hash = hash_of(&wanted);
+	struct hash_slot *slot;
 	struct trace_node node;
+	uint32_t number;
 
-	if (conversion->node_count * 2 >= conversion->node_slots)
-		grow_node_slots(conversion);
-	slot = find_node_slot(conversion, &wanted);
-	if (slot->node)
-		return slot->node;
+	hash_index_reserve(&conversion->nodes);
+	for (slot = hash_index_first(&conversion->nodes, hash); slot->number;
+		slot = hash_index_next(&conversion->nodes, slot))
+		if (!memcmp(&conversion->node_keys[slot->number], &wanted, sizeof wanted))
+			return slot->number;
 	node = (struct trace_node){ .parent = parent, .kind = range->kind, .link = link };
 	node.domain = convert_name(conversion, wanted.domain);
 	node.detail = convert_name(conversion, wanted.detail);
@@ -106,8 +83,10 @@ uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 		name_module(conversion, range->name, &node);
 	else
 		node.name = convert_name(conversion, range->name);
-	wanted.node = writer_node(conversion->writer, &node);
-	conversion->node_count++;
-	*slot = wanted;
-	return wanted.node;
+	number = writer_node(conversion->writer, &node);
+	array_grow_zeroed(&conversion->node_keys, &conversion->node_key_room, (size_t)number + 1,
+		sizeof *conversion->node_keys);
+	conversion->node_keys[number] = wanted;
+	hash_index_add(&conversion->nodes, slot, hash, number);
+	return number;
 }

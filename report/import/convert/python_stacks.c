@@ -55,44 +55,24 @@ struct python_function_name python_function_name_parse(struct string_view text)
 
 /* ---- the tree ---- */
 
-static uint32_t *python_call_slot(
-	const struct imported_stacks *stacks, uint32_t caller, uint32_t name)
-{
-	const uint64_t hash = ((uint64_t)caller << 32 | name) * 0x9e3779b97f4a7c15u;
-	size_t i = (hash >> 24) & (stacks->slot_count - 1);
-
-	while (stacks->slots[i] && (stacks->calls[stacks->slots[i]].caller != caller ||
-					   stacks->calls[stacks->slots[i]].name != name))
-		i = (i + 1) & (stacks->slot_count - 1);
-	return &stacks->slots[i];
-}
-
-static void grow_python_call_slots(struct imported_stacks *stacks)
-{
-	free(stacks->slots);
-	stacks->slot_count = stacks->slot_count ? stacks->slot_count * 2 : 256;
-	stacks->slots = xcalloc(stacks->slot_count * sizeof *stacks->slots);
-	for (uint32_t i = 1; i < stacks->count; i++)
-		*python_call_slot(stacks, stacks->calls[i].caller, stacks->calls[i].name) = i;
-}
-
 static uint32_t find_or_add_python_call(
 	struct imported_stacks *stacks, uint32_t caller, uint32_t name)
 {
-	uint32_t *slot;
+	const uint64_t hash = hash_u64((uint64_t)caller << 32 | name);
+	struct hash_slot *slot;
 
 	if (!stacks->count)
 		stacks->count = 1;
-	if (stacks->count * 2 >= stacks->slot_count)
-		grow_python_call_slots(stacks);
-	slot = python_call_slot(stacks, caller, name);
-	if (!*slot) {
-		*slot = (uint32_t)stacks->count;
-		array_grow_zeroed(
-			&stacks->calls, &stacks->room, stacks->count + 1, sizeof *stacks->calls);
-		stacks->calls[stacks->count++] = (struct python_call){ caller, name, 0 };
-	}
-	return *slot;
+	hash_index_reserve(&stacks->index);
+	for (slot = hash_index_first(&stacks->index, hash); slot->number;
+		slot = hash_index_next(&stacks->index, slot))
+		if (stacks->calls[slot->number].caller == caller &&
+			stacks->calls[slot->number].name == name)
+			return slot->number;
+	array_grow_zeroed(&stacks->calls, &stacks->room, stacks->count + 1, sizeof *stacks->calls);
+	stacks->calls[stacks->count] = (struct python_call){ caller, name, 0 };
+	hash_index_add(&stacks->index, slot, hash, (uint32_t)stacks->count);
+	return (uint32_t)stacks->count++;
 }
 
 static uint32_t write_name_part(struct conversion *conversion, struct string_view text)
@@ -208,6 +188,6 @@ uint32_t python_stack_of_text(struct conversion *conversion, uint32_t text)
 void imported_stacks_free(struct imported_stacks *stacks)
 {
 	free(stacks->calls);
-	free(stacks->slots);
+	hash_index_free(&stacks->index);
 	free(stacks->by_text);
 }

@@ -6,6 +6,7 @@
 #ifndef PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
 #define PPERF_REPORT_IMPORT_CONVERT_PYTHON_STACKS_H
 
+#include "report/base/hash_index.h"
 #include "report/import/convert/event_rows.h"
 #include "report/trace/trace_writer.h"
 
@@ -21,10 +22,9 @@ struct imported_stacks {
 		uint32_t id;     /* of the stack that it is the innermost call of; 0: not written */
 	} * calls;               /* row 0 is none */
 	size_t count, room;
-	uint32_t *slots; /* hash table of rows */
-	size_t slot_count;
-	uint32_t written;  /* stacks so far */
-	uint32_t *by_text; /* by text of a `Call stack`: the row of its innermost call */
+	struct hash_index index; /* of rows, by caller and name */
+	uint32_t written;        /* stacks so far */
+	uint32_t *by_text;       /* by text of a `Call stack`: the row of its innermost call */
 	size_t by_text_room;
 };
 

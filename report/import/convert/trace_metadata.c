@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * kineto_facts.c: what the file knows of the run and of its devices, and what of the file is missing, odd or in no view.
  */
+#include "report/base/text_builder.h"
 #include "report/import/convert/convert.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void write_metadata(struct conversion *conversion, const char *key, const char *value)
 {
@@ -114,13 +116,14 @@ static void write_counts(struct conversion *conversion)
 __attribute__((format(printf, 3, 4))) static void write_warning(
 	struct conversion *conversion, const char *key, const char *format, ...)
 {
-	char line[512];
+	struct text_builder line = { .text = NULL };
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(line, sizeof line, format, list);
+	text_add_list(&line, format, list);
 	va_end(list);
-	write_metadata(conversion, key, line);
+	write_metadata(conversion, key, line.text);
+	free(line.text);
 }
 
 static void write_warnings(struct conversion *conversion)

@@ -6,6 +6,7 @@
 #ifndef PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
 #define PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
 
+#include "report/base/hash_index.h"
 #include "report/import/convert/event_rows.h"
 #include "report/import/kineto/event_args.h"
 #include "report/import/kineto/read_window.h"
@@ -47,8 +48,7 @@ struct kineto_reader {
 	bool has_events;
 	char *plain; /* a text without its escapes */
 	size_t plain_room;
-	uint32_t *thread_slots; /* hash table of threads + 1 */
-	size_t thread_slot_count;
+	struct hash_index threads;       /* of kineto->threads, by pid and tid */
 	char last_pid[24], last_tid[24]; /* of the thread found last, as they stood in the window */
 	size_t last_pid_bytes, last_tid_bytes;
 	uint32_t last_thread;

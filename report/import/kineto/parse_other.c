@@ -308,5 +308,5 @@ void kineto_finish_events(struct kineto_reader *reader)
 {
 	kineto_close_open_ranges(reader);
 	free(reader->metadata_of_key);
-	free(reader->thread_slots);
+	hash_index_free(&reader->threads);
 }

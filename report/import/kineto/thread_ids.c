@@ -5,47 +5,25 @@
 #include "report/import/kineto/kineto_reader.h"
 #include <stdlib.h>
 
-static uint32_t *thread_slot(const struct kineto_reader *reader, struct imported_thread thread)
-{
-	const uint64_t hash = ((uint64_t)thread.pid << 32 | thread.tid) * 0x9e3779b97f4a7c15u;
-	size_t i = (hash >> 32) & (reader->thread_slot_count - 1);
-
-	for (;; i = (i + 1) & (reader->thread_slot_count - 1)) {
-		uint32_t *slot = &reader->thread_slots[i];
-		const struct imported_thread *known = *slot ? &reader->imported->threads[*slot - 1]
-							    : NULL;
-
-		if (!known || (known->pid == thread.pid && known->tid == thread.tid))
-			return slot;
-	}
-}
-
-static void grow_thread_slots(struct kineto_reader *reader)
-{
-	struct event_rows *imported = reader->imported;
-
-	free(reader->thread_slots);
-	reader->thread_slot_count = reader->thread_slot_count ? reader->thread_slot_count * 2 : 64;
-	reader->thread_slots = xcalloc(reader->thread_slot_count * sizeof *reader->thread_slots);
-	for (size_t i = 0; i < imported->thread_count; i++)
-		*thread_slot(reader, imported->threads[i]) = (uint32_t)i + 1;
-}
-
 static uint32_t find_or_add_thread(struct kineto_reader *reader, struct imported_thread thread)
 {
 	struct event_rows *imported = reader->imported;
-	uint32_t *slot;
+	const uint64_t hash = hash_u64((uint64_t)thread.pid << 32 | thread.tid);
+	struct hash_slot *slot;
 
-	if (imported->thread_count * 2 >= reader->thread_slot_count)
-		grow_thread_slots(reader);
-	slot = thread_slot(reader, thread);
-	if (!*slot) {
-		array_grow_zeroed(&imported->threads, &imported->thread_room,
-			imported->thread_count + 1, sizeof *imported->threads);
-		imported->threads[imported->thread_count++] = thread;
-		*slot = (uint32_t)imported->thread_count;
+	hash_index_reserve(&reader->threads);
+	for (slot = hash_index_first(&reader->threads, hash); slot->number;
+		slot = hash_index_next(&reader->threads, slot)) {
+		const struct imported_thread *known = &imported->threads[slot->number - 1];
+
+		if (known->pid == thread.pid && known->tid == thread.tid)
+			return slot->number - 1;
 	}
-	return *slot - 1;
+	array_grow_zeroed(&imported->threads, &imported->thread_room, imported->thread_count + 1,
+		sizeof *imported->threads);
+	imported->threads[imported->thread_count] = thread;
+	hash_index_add(&reader->threads, slot, hash, (uint32_t)imported->thread_count + 1);
+	return (uint32_t)imported->thread_count++;
 }
 
 static bool is_same_text(const struct json_text *text, const char *bytes, size_t length)

@@ -2,6 +2,7 @@
 #include "report/import/nsys/nsys.h"
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
+#include "report/base/hash_index.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,33 +12,42 @@
 
 /* ---- numbers ---- */
 
-static uint32_t *nsys_id_slot(const struct nsys_id_map *map, uint64_t key)
+static struct hash_slot *nsys_id_slot(const struct nsys_id_map *map, uint64_t key)
 {
-	size_t i = (key * 0x9e3779b97f4a7c15u >> 20) & (map->room - 1);
+	struct hash_slot *slot = hash_index_first(&map->index, hash_u64(key));
 
-	while (map->pairs[i].value && map->pairs[i].key != key)
-		i = (i + 1) & (map->room - 1);
-	map->pairs[i].key = key;
-	return &map->pairs[i].value;
+	while (slot->number && map->pairs[slot->number - 1].key != key)
+		slot = hash_index_next(&map->index, slot);
+	return slot;
 }
 
 uint32_t *nsys_id_map_slot(struct nsys_id_map *map, uint64_t key)
 {
-	uint32_t *value = map->room ? nsys_id_slot(map, key) : NULL;
-	const struct nsys_id_map old = *map;
+	struct hash_slot *slot;
 
-	if (value && (*value || (map->count + 1) * 2 <= map->room)) {
-		map->count += !*value;
-		return value;
+	hash_index_reserve(&map->index);
+	slot = nsys_id_slot(map, key);
+	if (!slot->number) {
+		array_grow_zeroed(
+			&map->pairs, &map->room, map->index.count + 1, sizeof *map->pairs);
+		map->pairs[map->index.count].key = key;
+		hash_index_add(&map->index, slot, hash_u64(key), (uint32_t)map->index.count + 1);
 	}
-	map->room = old.room ? old.room * 2 : 64;
-	map->pairs = xcalloc(map->room * sizeof *map->pairs);
-	for (size_t i = 0; i < old.room; i++)
-		if (old.pairs[i].value)
-			*nsys_id_slot(map, old.pairs[i].key) = old.pairs[i].value;
-	free(old.pairs);
-	map->count++;
-	return nsys_id_slot(map, key);
+	return &map->pairs[slot->number - 1].value;
+}
+
+/* The value; 0 if there is none. */
+static uint32_t map_value(const struct nsys_id_map *map, uint64_t key)
+{
+	const uint32_t number = map->index.room ? nsys_id_slot(map, key)->number : 0;
+
+	return number ? map->pairs[number - 1].value : 0;
+}
+
+static void map_free(struct nsys_id_map *map)
+{
+	hash_index_free(&map->index);
+	free(map->pairs);
 }
 
 /* A thread's global number ends in 24 bits of its id, below 24 bits of its process's. */
@@ -57,16 +67,14 @@ uint32_t nsys_process(struct nsys_reader *reader, int64_t global)
 		*EVENT_ROWS_ADD(reader->imported, process, processes) = (struct imported_process){
 			string_table_intern(reader->imported->texts, number, strlen(number))
 		};
-		*known = (uint32_t)reader->processes.count;
+		*known = (uint32_t)reader->processes.index.count;
 	}
 	return *known - 1;
 }
 
 static bool is_process(const struct nsys_reader *reader, int64_t global)
 {
-	const struct nsys_id_map *map = &reader->processes;
-
-	return map->room && *nsys_id_slot(map, (uint64_t)global >> 24);
+	return map_value(&reader->processes, (uint64_t)global >> 24) != 0;
 }
 
 /* ---- what is known of the run ---- */
@@ -220,10 +228,8 @@ static void read_threads(struct nsys_reader *reader)
 	struct string_view name;
 
 	while (nsys_rows_next(rows)) {
-		const uint32_t thread = reader->threads.room
-						? *nsys_id_slot(&reader->threads,
-							  (uint64_t)nsys_rows_number(rows, 0))
-						: 0;
+		const uint32_t thread = map_value(
+			&reader->threads, (uint64_t)nsys_rows_number(rows, 0));
 
 		if (thread && nsys_rows_has_value(rows, 1) &&
 			nsys_database_string(reader->db, nsys_rows_number(rows, 1), &name))
@@ -343,10 +349,10 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 		snprintf(problem, problem_bytes,
 			"is an SQLite database, but not one that Nsight Systems exported");
 	nsys_database_close(reader.db);
-	free(reader.threads.pairs);
-	free(reader.processes.pairs);
-	free(reader.texts.pairs);
-	free(reader.domains.pairs);
+	map_free(&reader.threads);
+	map_free(&reader.processes);
+	map_free(&reader.texts);
+	map_free(&reader.domains);
 	free(reader.open);
 	return good;
 }

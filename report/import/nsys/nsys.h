@@ -7,6 +7,7 @@
 #ifndef PPERF_REPORT_IMPORT_NSYS_NSYS_H
 #define PPERF_REPORT_IMPORT_NSYS_NSYS_H
 
+#include "report/base/hash_index.h"
 #include "report/import/convert/event_rows.h"
 #include "report/import/nsys/nsys_database.h"
 
@@ -19,9 +20,10 @@ bool nsys_read(struct event_rows *imported, int fd, char *problem, size_t proble
 struct nsys_id_map {
 	struct nsys_id_pair {
 		uint64_t key;
-		uint32_t value; /* + 1; 0: free */
+		uint32_t value; /* + 1; 0: not known yet */
 	} * pairs;
-	size_t count, room; /* room: a power of two, or 0 */
+	size_t room;
+	struct hash_index index; /* of pairs, by key */
 };
 
 struct nsys_reader {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/nsys/nsys_database.h"
 #include "report/base/alloc.h"
+#include "report/base/text_builder.h"
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 #include <sys/stat.h>
 
 #define VALUE_BYTES_MAX (64 << 20)
-#define QUERY_BYTES_MAX 8192
 #define TABLES_MAX 1024u
 #define ROW_BYTES_MIN 4u /* a cell's pointer, and a cell */
 /* What it takes to read a row of a real export is less than a step for each of its bytes. */
@@ -249,21 +249,20 @@ struct nsys_rows *nsys_rows_open(
 	struct nsys_database *db, const char *table, const char *const *columns, unsigned count)
 {
 	struct nsys_rows *rows = xcalloc(sizeof *rows);
-	char query[QUERY_BYTES_MAX] = "SELECT ";
-	size_t used = strlen(query);
+	struct text_builder query = { .text = NULL };
 
 	rows->db = db;
 	rows->table = table;
 	if (!has_table(db, table))
 		return rows;
-	for (unsigned i = 0; i < count && used < sizeof query - 256; i++)
-		used += nsys_database_has_column(db, table, columns[i])
-				? (size_t)snprintf(query + used, sizeof query - used, "%s\"%s\"",
-					  i ? "," : "", columns[i])
-				: (size_t)snprintf(query + used, sizeof query - used, "%sNULL",
-					  i ? "," : "");
-	snprintf(query + used, sizeof query - used, "%s FROM \"%s\"", count ? "" : "1", table);
-	rows->statement = prepare_query(db, table, query);
+	text_add(&query, "SELECT ");
+	for (unsigned i = 0; i < count; i++)
+		text_add(&query,
+			nsys_database_has_column(db, table, columns[i]) ? "%s\"%s\"" : "%sNULL",
+			i ? "," : "", columns[i]);
+	text_add(&query, "%s FROM \"%s\"", count ? "" : "1", table);
+	rows->statement = prepare_query(db, table, query.text);
+	free(query.text);
 	return rows;
 }
 

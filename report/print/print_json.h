@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * print_json_parts.h: what the parts of a document are written with. Names are ours and need no escape; texts are anybody's.
+ * print_json.h: what the parts of a document are written with. Names are ours and need no escape; texts are anybody's.
  */
-#ifndef PPERF_REPORT_PRINT_PRINT_JSON_PARTS_H
-#define PPERF_REPORT_PRINT_PRINT_JSON_PARTS_H
+#ifndef PPERF_REPORT_PRINT_PRINT_JSON_H
+#define PPERF_REPORT_PRINT_PRINT_JSON_H
 
 #include "report/print/print.h"
 

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ * compare.h: comparators for qsort and bsearch. Arrays of plain numbers are sorted with
+ * compare_u32, compare_u64, compare_i64 or compare_double. For an array of structs a macro defines
+ * the comparator:
+ *
+ *	COMPARE_BY(by_device, struct idle_device, device)          ascending
+ *	COMPARE_BY_TWO(by_time, struct moment, at_ns, number)      ascending by both
+ *	COMPARE_BY_LARGEST(by_bytes, struct owner, bytes, node)    largest bytes first, then by node
+ *
+ * A comparator with other rules ends in `return COMPARE(left->member, right->member)`.
+ */
+#ifndef PPERF_REPORT_BASE_COMPARE_H
+#define PPERF_REPORT_BASE_COMPARE_H
+
+#include <stdint.h>
+
+/* -1, 0 or 1: less, equal, greater. Evaluates its arguments twice. A NaN equals every number. */
+#define COMPARE(left, right) (((left) > (right)) - ((left) < (right)))
+
+#define COMPARE_BY(name, type, member)                       \
+	static int name(const void *a, const void *b)        \
+	{                                                    \
+		const type *left = a, *right = b;            \
+                                                             \
+		return COMPARE(left->member, right->member); \
+	}
+
+#define COMPARE_BY_TWO(name, type, first, second)                            \
+	static int name(const void *a, const void *b)                        \
+	{                                                                    \
+		const type *left = a, *right = b;                            \
+		const int order = COMPARE(left->first, right->first);        \
+                                                                             \
+		return order ? order : COMPARE(left->second, right->second); \
+	}
+
+#define COMPARE_BY_LARGEST(name, type, member, then)                     \
+	static int name(const void *a, const void *b)                    \
+	{                                                                \
+		const type *left = a, *right = b;                        \
+		const int order = COMPARE(right->member, left->member);  \
+                                                                         \
+		return order ? order : COMPARE(left->then, right->then); \
+	}
+
+static inline int compare_u32(const void *a, const void *b)
+{
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return COMPARE(left, right);
+}
+
+static inline int compare_u64(const void *a, const void *b)
+{
+	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return COMPARE(left, right);
+}
+
+static inline int compare_i64(const void *a, const void *b)
+{
+	const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return COMPARE(left, right);
+}
+
+static inline int compare_double(const void *a, const void *b)
+{
+	const double left = *(const double *)a, right = *(const double *)b;
+
+	return COMPARE(left, right);
+}
+
+#endif
